@@ -1,0 +1,22 @@
+/* arena.h: memory for one unit of work, given back all at once. Pointers stay
+ * valid until arena_reset() or arena_release(). Cannot fail. */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stddef.h>
+
+struct arena_block;
+struct arena {
+    struct arena_block *head;
+};
+
+void arena_init(struct arena *a); /* allocates nothing */
+void arena_release(struct arena *a);
+void arena_reset(struct arena *a); /* keeps one block for the next round */
+void *arena_alloc(struct arena *a, size_t n); /* zeroed, aligned for anything */
+char *arena_strndup(struct arena *a, const char *s, size_t n);
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_printf(struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

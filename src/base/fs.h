@@ -1,0 +1,36 @@
+/* fs.h: whole files and folders. Errors name the path. */
+#ifndef BASE_FS_H
+#define BASE_FS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Appends the file to `b`; a file past the buffer's limit is ERR_LIMIT, one
+ * that is not a regular file (a folder, a device) is ERR_INPUT. "-" is stdin. */
+int fs_read(const char *path, struct buf *b, struct err *e);
+int fs_write_all(int fd, const void *p, size_t n, struct err *e);
+/* Replaces `path` by `data`, or leaves it as it was. */
+int fs_replace(const char *path, const void *data, size_t n, struct err *e);
+int fs_mkdirs(const char *path, struct err *e);
+
+bool fs_is_dir(const char *path);
+bool fs_is_file(const char *path);
+
+/* The names in a folder, sorted by byte, without "." and "..". A folder that is
+ * not there has none when `missing_ok`. */
+struct fs_names {
+    char **name;
+    size_t len, cap;
+};
+int fs_list(const char *dir, bool missing_ok, struct fs_names *out,
+            struct err *e);
+void fs_names_release(struct fs_names *n);
+
+char *fs_join(const char *dir, const char *name); /* the caller frees */
+/* The last part of a path, borrowed. */
+const char *fs_base(const char *path);
+
+#endif

@@ -1,0 +1,22 @@
+/* json.h: what we add to jansson: files read with a place in every error, a
+ * depth limit, and one object a line on stdout. Values are jansson's
+ * (json_t, reference-counted); the names here start with `jsn_`. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stddef.h>
+
+/* A new reference, or NULL with "FILE:LINE:COLUMN: what". `name` is only for
+ * the error. Duplicate keys and nesting past 64 levels are errors. */
+json_t *jsn_parse(const char *name, const char *text, size_t n, struct err *e);
+json_t *jsn_read(const char *path, struct err *e); /* at most 16 MiB */
+
+/* Writes `v` and a newline to stdout; takes the reference. */
+void jsn_line(json_t *v);
+/* A JSON string of bytes that may not be UTF-8: bad ones become U+FFFD. */
+json_t *jsn_text(const char *p, size_t n);
+
+#endif

@@ -1,0 +1,196 @@
+/* str.c: slices, UTF-8, nearest names. */
+#include "base/str.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct str str_of(const char *s)
+{
+    return (struct str){s, strlen(s)};
+}
+
+bool str_eq(struct str a, const char *b)
+{
+    return strlen(b) == a.n && (a.n == 0 || memcmp(a.p, b, a.n) == 0);
+}
+
+bool str_same(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+bool str_starts(struct str s, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    return s.n >= n && memcmp(s.p, prefix, n) == 0;
+}
+
+bool str_ends(struct str s, const char *suffix)
+{
+    size_t n = strlen(suffix);
+
+    return s.n >= n && memcmp(s.p + s.n - n, suffix, n) == 0;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.n && is_space(s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n && is_space(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+bool str_cut(struct str *s, char c, struct str *head)
+{
+    const char *at = s->n ? memchr(s->p, c, s->n) : NULL;
+
+    if (!at)
+        return false;
+    *head = (struct str){s->p, (size_t)(at - s->p)};
+    s->n -= head->n + 1;
+    s->p = at + 1;
+    return true;
+}
+
+bool str_to_i64(struct str s, int64_t lo, int64_t hi, int64_t *out)
+{
+    bool minus = s.n && s.p[0] == '-';
+    int64_t v = 0;
+    size_t i = minus ? 1 : 0;
+
+    if (i == s.n)
+        return false;
+    for (; i < s.n; i++) {
+        int digit = s.p[i] - '0';
+
+        if (digit < 0 || digit > 9)
+            return false;
+        if (__builtin_mul_overflow(v, (int64_t)10, &v) ||
+            __builtin_sub_overflow(v, (int64_t)digit, &v))
+            return false;
+    }
+    if (!minus && __builtin_sub_overflow((int64_t)0, v, &v))
+        return false;
+    if (v < lo || v > hi)
+        return false;
+    *out = v;
+    return true;
+}
+
+/* Length of the well-formed sequence at p, or 0. */
+static size_t utf8_length(const unsigned char *p, size_t n)
+{
+    size_t len = p[0] < 0x80             ? 1
+                 : (p[0] & 0xe0) == 0xc0 ? 2
+                 : (p[0] & 0xf0) == 0xe0 ? 3
+                 : (p[0] & 0xf8) == 0xf0 ? 4
+                                         : 0;
+
+    if (len == 0 || len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((len == 2 && p[0] < 0xc2) ||
+        (len == 3 && p[0] == 0xe0 && p[1] < 0xa0) ||
+        (len == 3 && p[0] == 0xed && p[1] > 0x9f) ||
+        (len == 4 && p[0] == 0xf0 && p[1] < 0x90) ||
+        (len == 4 && (p[0] > 0xf4 || (p[0] == 0xf4 && p[1] > 0x8f))))
+        return 0;
+    return len;
+}
+
+size_t str_utf8_check(const char *p, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        size_t len;
+
+        if ((unsigned char)p[i] < 0x80) {
+            i++;
+            continue;
+        }
+        len = utf8_length((const unsigned char *)p + i, n - i);
+        if (len == 0)
+            return i;
+        i += len;
+    }
+    return n;
+}
+
+size_t str_utf8_decode(const char *p, size_t n, uint32_t *cp)
+{
+    const unsigned char *u = (const unsigned char *)p;
+    size_t len = utf8_length(u, n);
+
+    if (len <= 1) {
+        *cp = u[0];
+        return 1;
+    }
+    *cp = u[0] & (0xffu >> (len + 1));
+    for (size_t i = 1; i < len; i++)
+        *cp = (*cp << 6) | (u[i] & 0x3fu);
+    return len;
+}
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t m = a < b ? a : b;
+
+    return m < c ? m : c;
+}
+
+size_t str_distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b), w = m + 1, d;
+    size_t *t = xcalloc((n + 1) * w, sizeof(*t));
+
+    for (size_t i = 0; i <= n; i++)
+        t[i * w] = i;
+    for (size_t j = 0; j <= m; j++)
+        t[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        for (size_t j = 1; j <= m; j++) {
+            size_t change = t[(i - 1) * w + j - 1] + (a[i - 1] != b[j - 1]);
+
+            d = min3(change, t[(i - 1) * w + j] + 1, t[i * w + j - 1] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d = min3(d, d, t[(i - 2) * w + j - 2] + 1);
+            t[i * w + j] = d;
+        }
+    }
+    d = t[n * w + m];
+    free(t);
+    return d;
+}
+
+const char *str_nearest(const char *word, const char *const *names,
+                        size_t count)
+{
+    const char *best = NULL;
+    size_t len = strlen(word), least = len / 3 + 2;
+
+    if (len > 64)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t d = str_distance(word, names[i]);
+
+        if (d < least) {
+            least = d;
+            best = names[i];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,43 @@
+/* str.h: borrowed slices of text, and the small questions asked of them. */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct str {
+    const char *p;
+    size_t n;
+};
+
+#define STR_LIT(s)         \
+    (struct str)           \
+    {                      \
+        (s), sizeof(s) - 1 \
+    }
+
+struct str str_of(const char *s);
+bool str_eq(struct str a, const char *b);
+bool str_same(struct str a, struct str b);
+bool str_starts(struct str s, const char *prefix);
+bool str_ends(struct str s, const char *suffix);
+struct str str_trim(struct str s); /* without white space at either end */
+/* Splits at the first `c`: *head before it, *s behind it; false at the end. */
+bool str_cut(struct str *s, char c, struct str *head);
+/* A whole decimal number within [lo, hi], or false. */
+bool str_to_i64(struct str s, int64_t lo, int64_t hi, int64_t *out);
+
+/* Offset of the first byte that is not UTF-8, or `n` when all of it is. */
+size_t str_utf8_check(const char *p, size_t n);
+/* Decodes the code point at p (n >= 1 bytes of valid UTF-8); returns its length. */
+size_t str_utf8_decode(const char *p, size_t n, uint32_t *cp);
+
+/* How many edits lie between two words (insert, delete, replace, swap). */
+size_t str_distance(const char *a, const char *b);
+/* The candidate nearest to `word`, or NULL when none is near enough to be what
+ * was meant. `names[i]` for i < count. */
+const char *str_nearest(const char *word, const char *const *names,
+                        size_t count);
+
+#endif

@@ -1,0 +1,36 @@
+/* cxx_lex.h: C, C++ and CUDA source to tokens, enough to tell code from
+ * comments and literals: line splices, raw strings, character literals and
+ * their prefixes, digit separators, preprocessor lines. Never fails: an
+ * unterminated comment or literal ends with the text. */
+#ifndef LEX_CXX_LEX_H
+#define LEX_CXX_LEX_H
+
+#include "base/arena.h"
+#include "base/str.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum cxx_kind {
+    CXX_NAME,
+    CXX_NUMBER,
+    CXX_STRING, /* also characters; with prefix and quotes */
+    CXX_OP,
+    CXX_DIRECTIVE, /* a whole preprocessor line, splices joined, no comments */
+};
+
+struct cxx_token {
+    enum cxx_kind kind;
+    uint32_t at, len;
+    uint32_t line;   /* 1-based, within the text */
+    struct str text; /* splices removed */
+};
+
+struct cxx_tokens {
+    struct cxx_token *tok;
+    size_t len;
+};
+
+void cxx_lex(struct cxx_tokens *out, struct str text, struct arena *a);
+
+#endif

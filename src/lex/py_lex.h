@@ -1,0 +1,75 @@
+/* py_lex.h: Python source to tokens, as CPython's tokenizer sees it: comments
+ * dropped, lines joined by brackets and backslashes, indentation as tokens,
+ * every string form, f-strings taken apart into text and real code. The source
+ * is foreign: nothing here fails or recurses without a bound; what cannot be
+ * tokenized is one `problem` with its place, and the tokens before it. */
+#ifndef LEX_PY_LEX_H
+#define LEX_PY_LEX_H
+
+#include "base/arena.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PY_MAX_BYTES ((size_t)1 << 20)
+
+enum py_kind {
+    PY_NAME, /* identifiers and keywords; `text` is NFKC-normalised */
+    PY_NUMBER,
+    PY_STRING,  /* a whole literal that is not an f-string; body_* is inside */
+    PY_FSTART,  /* f" or rf''' …: opens an f-string */
+    PY_FTEXT,   /* literal text inside an f-string (and inside format specs) */
+    PY_FEND,    /* the closing quotes */
+    PY_OP,      /* operators and brackets, longest match: "**=", "->", ":=" …;
+                   the braces round an f-string expression are PY_OP { and },
+                   "!r" gives PY_OP "!" and a PY_NAME */
+    PY_NEWLINE, /* end of a logical line; at, len cover the line end */
+    PY_INDENT,
+    PY_DEDENT,
+    PY_END, /* always the last token */
+};
+
+enum { PY_RAW = 1, PY_BYTES = 2, PY_TRIPLE = 4, PY_UNICODE = 8 };
+
+struct py_token {
+    enum py_kind kind;
+    uint8_t flags;              /* PY_RAW … of strings and f-string starts */
+    uint32_t at, len;           /* where it stands in the source */
+    uint32_t line, column;      /* 1-based; column counts characters */
+    uint32_t body_at, body_len; /* PY_STRING: between the quotes */
+    uint32_t match;             /* bracket, PY_FSTART, PY_FEND: index of its
+                                  partner; else 0 */
+    struct str text;            /* as in the source, but NFKC for PY_NAME */
+};
+
+struct py_problem {
+    const char *id; /* NULL: none. else source-encoding, source-nul,
+                       source-too-large, source-syntax */
+    uint32_t at, line, column;
+    const char *message;
+};
+
+struct py_tokens {
+    struct py_token *tok; /* tok[0..len), the last is PY_END */
+    size_t len;
+    struct py_problem problem;
+};
+
+/* Tokens and texts live in `a`; `src` must outlive them. */
+void py_lex(struct py_tokens *out, struct str src, struct arena *a);
+
+bool py_is(const struct py_token *t, const char *text); /* name or operator */
+
+/* Decodes a PY_STRING's body (escapes, unless raw). origin[i] is the source
+ * offset of decoded byte i. Bytes literals and \N{…} decode as they stand. */
+struct py_text {
+    char *data;
+    uint32_t *origin;
+    size_t len;
+};
+void py_string_decode(struct py_text *out, struct str src,
+                      const struct py_token *t, struct arena *a);
+
+#endif

@@ -1,0 +1,43 @@
+/* view.h: what a rule looks at. A view is text made from a source, with the
+ * way back from each of its bytes to the place in the source. docs/PACKS.md
+ * says what each view contains. */
+#ifndef LEX_VIEW_H
+#define LEX_VIEW_H
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "lex/py_lex.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum view_kind { VIEW_CODE, VIEW_CXX, VIEW_ALL, VIEW_CUT, VIEW_FACTS };
+#define VIEW_KINDS 5
+
+struct view {
+    char *data; /* NUL-terminated; `len` counts */
+    size_t len;
+    uint32_t *origin; /* source offset of each byte; NULL: the same offset */
+};
+
+extern const char *const view_names[VIEW_KINDS]; /* "code", "cxx", … */
+
+/* Each lives in `a`. */
+void view_code(struct view *v, const struct py_tokens *t, struct arena *a);
+void view_all(struct view *v, struct str src);
+void view_cut(struct view *v, struct str src, struct arena *a);
+
+/* A view under construction: bytes and the source offset they came from. */
+struct view_out {
+    struct arena *a;
+    char *data;
+    uint32_t *origin;
+    size_t len, cap;
+};
+void view_put(struct view_out *o, const char *p, size_t n, uint32_t origin);
+void view_done(struct view *v, struct view_out *o);
+
+/* The place of a source offset; columns count characters. */
+void view_place(struct str src, size_t at, uint32_t *line, uint32_t *column);
+
+#endif

@@ -1,0 +1,221 @@
+/* test_base.c: err, buf, str, map, hash, arena, fs, json. */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void suite_base(void);
+
+static void test_err(void)
+{
+    struct err e = ERR_INIT;
+
+    ok(err_set(&e, ERR_INPUT, "bad %d", 7) == -1, "err_set returns -1");
+    is(e.text, "bad 7", "err_set formats");
+    ok(err_exit_status(&e) == 2, "bad input exits 2");
+    err_wrap(&e, "reading %s", "x.json");
+    is(e.text, "reading x.json: bad 7", "err_wrap puts context in front");
+    errno = ENOENT;
+    err_sys(&e, "open %s", "y");
+    is(e.text, "open y: No such file or directory", "err_sys says why");
+    ok(e.sys == ENOENT && err_exit_status(&e) == 4, "and keeps errno");
+}
+
+static void test_buf(void)
+{
+    struct buf b;
+    struct err e = ERR_INIT;
+    size_t n;
+    char *p;
+
+    buf_init(&b, 4);
+    is(buf_str(&b), "", "an empty buffer reads as empty text");
+    ok(buf_add(&b, "abcd", 4, &e) == 0, "up to the limit");
+    ok(buf_add(&b, "e", 1, &e) < 0 && e.kind == ERR_LIMIT, "not past it");
+    is(buf_str(&b), "abcd", "an add that does not fit changes nothing");
+    p = buf_take(&b, &n);
+    ok(n == 4 && b.len == 0, "take moves the bytes out");
+    free(p);
+    buf_init(&b, 100);
+    buf_printf(&b, "%d-%s", 5, "x");
+    buf_putc(&b, '!');
+    is(buf_str(&b), "5-x!", "printf and putc append");
+    buf_release(&b);
+}
+
+static void test_str(void)
+{
+    static const char *const names[] = {"check", "doctor", "help", "pack"};
+    struct str s = STR_LIT("a=b=c"), head;
+    int64_t v = 0;
+    uint32_t cp;
+
+    ok(str_cut(&s, '=', &head) && str_eq(head, "a") && str_eq(s, "b=c"),
+       "cut splits at the first");
+    ok(str_eq(str_trim(STR_LIT(" \tx \n")), "x"), "trim");
+    ok(str_to_i64(STR_LIT("-9223372036854775808"), INT64_MIN, INT64_MAX, &v) &&
+           v == INT64_MIN,
+       "the smallest number");
+    ok(!str_to_i64(STR_LIT("9223372036854775808"), INT64_MIN, INT64_MAX, &v),
+       "one past the largest is refused");
+    ok(!str_to_i64(STR_LIT("12x"), 0, 99, &v) &&
+           !str_to_i64(STR_LIT(""), 0, 99, &v) &&
+           !str_to_i64(STR_LIT("100"), 0, 99, &v),
+       "no rubbish, no emptiness, no value outside the range");
+    ok(str_utf8_check("a\xc3\xa9", 3) == 3, "UTF-8 is accepted");
+    ok(str_utf8_check("a\xc0\x80", 3) == 1, "an overlong form is not");
+    ok(str_utf8_check("\xed\xa0\x80", 3) == 0, "nor a surrogate");
+    ok(str_utf8_check("ab\xe2\x82", 4) == 2, "nor a cut sequence");
+    ok(str_utf8_decode("\xe2\x82\xac", 3, &cp) == 3 && cp == 0x20ac, "decode");
+    is(str_nearest("chekc", names, 4), "check", "a swap is near");
+    ok(!str_nearest("zzzzzz", names, 4), "nothing near is nothing");
+}
+
+static void test_map(void)
+{
+    struct map m;
+    char key[16];
+    bool all = true;
+    int one = 1, two = 2;
+
+    map_init(&m);
+    ok(!map_get(&m, STR_LIT("a")), "an empty map has nothing");
+    map_set(&m, STR_LIT("a"), &one);
+    map_set(&m, STR_LIT("a"), &two);
+    ok(map_get(&m, STR_LIT("a")) == &two && m.len == 1, "set replaces");
+    for (int i = 0; i < 1000; i++) {
+        snprintf(key, sizeof(key), "k%d", i);
+        map_set(&m, str_of(key), &one);
+    }
+    for (int i = 0; i < 1000; i++) {
+        snprintf(key, sizeof(key), "k%d", i);
+        all = all && map_get(&m, str_of(key)) == &one &&
+              strcmp(m.items[i + 1].key, key) == 0;
+    }
+    ok(all && m.len == 1001, "1,000 keys are found, in order of insertion");
+    map_release(&m);
+}
+
+static void test_hash(void)
+{
+    char hex[HASH_HEX], parts[HASH_HEX], text[200];
+    struct hash h;
+
+    hash_hex("abc", 3, hex);
+    is(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+       "SHA-256 of abc");
+    hash_hex("", 0, hex);
+    is(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+       "SHA-256 of nothing");
+    memset(text, 'x', sizeof(text));
+    for (size_t cut = 0; cut < sizeof(text); cut++) {
+        hash_hex(text, sizeof(text), hex);
+        hash_init(&h);
+        hash_add(&h, text, cut);
+        hash_add(&h, text + cut, sizeof(text) - cut);
+        hash_finish_hex(&h, parts);
+        if (strcmp(hex, parts) != 0)
+            break;
+    }
+    is(parts, hex, "in parts as in one piece, wherever it is cut");
+}
+
+static void test_arena(void)
+{
+    struct arena a;
+    char *p;
+
+    arena_init(&a);
+    is(arena_printf(&a, "%s/%d", "x", 3), "x/3", "arena_printf");
+    p = arena_alloc(&a, 100000);
+    ok(p[0] == 0 && p[99999] == 0, "large and zeroed");
+    arena_reset(&a);
+    p = arena_alloc(&a, 100);
+    ok(p[0] == 0 && p[99] == 0, "zeroed after a reset");
+    arena_release(&a);
+}
+
+static void test_fs(void)
+{
+    char dir[] = "/tmp/monkeys-unit-XXXXXX";
+    struct err e = ERR_INIT;
+    struct fs_names names;
+    struct buf b;
+    char *deep, *file;
+
+    ok(mkdtemp(dir) != NULL, "a folder of our own");
+    deep = fs_join(dir, "a/b");
+    file = fs_join(deep, "f");
+    ok(fs_mkdirs(deep, &e) == 0 && fs_mkdirs(deep, &e) == 0 && fs_is_dir(deep),
+       "mkdirs makes all of them, twice is no error");
+    ok(fs_replace(file, "one", 3, &e) == 0 &&
+           fs_replace(file, "two", 3, &e) == 0,
+       "replace");
+    buf_init(&b, 100);
+    ok(fs_read(file, &b, &e) == 0 && strcmp(buf_str(&b), "two") == 0, "read");
+    ok(fs_list(deep, false, &names, &e) == 0 && names.len == 1,
+       "replace leaves no other file behind");
+    fs_names_release(&names);
+    b.limit = 4;
+    ok(fs_read(file, &b, &e) < 0 && e.kind == ERR_LIMIT, "the limit holds");
+    ok(fs_read(deep, &b, &e) < 0 && e.kind == ERR_INPUT, "a folder is no file");
+    ok(fs_replace("/nonexistent/x", "y", 1, &e) < 0, "a failure is reported");
+    buf_release(&b);
+    unlink(file);
+    rmdir(deep);
+    deep[strlen(deep) - 2] = '\0';
+    rmdir(deep);
+    rmdir(dir);
+    free(deep);
+    free(file);
+}
+
+static void test_json(void)
+{
+    struct err e = ERR_INIT;
+    char deep[200];
+    json_t *v;
+
+    v = jsn_parse("t.json", "{\"a\": [1, 2]}", 13, &e);
+    ok(v && json_array_size(json_object_get(v, "a")) == 2, "JSON parses");
+    json_decref(v);
+    ok(!jsn_parse("t.json", "{\"a\": }", 7, &e) &&
+           strncmp(e.text, "t.json:1:", 9) == 0,
+       "an error names file, line and column");
+    ok(!jsn_parse("t.json", "{\"a\":1,\"a\":2}", 13, &e), "no key twice");
+    memset(deep, '[', 100);
+    memset(deep + 100, ']', 100);
+    ok(!jsn_parse("t.json", deep, 200, &e) && strstr(e.text, "deeper"),
+       "nesting has a limit");
+    v = jsn_text("a\xff"
+                 "b",
+                 3);
+    is(json_string_value(v),
+       "a\xef\xbf\xbd"
+       "b",
+       "bad bytes are replaced");
+    json_decref(v);
+}
+
+void suite_base(void)
+{
+    test_err();
+    test_buf();
+    test_str();
+    test_map();
+    test_hash();
+    test_arena();
+    test_fs();
+    test_json();
+}
