@@ -21,7 +21,8 @@ void log_set_writer(void (*write)(const char *line, void *arg), void *arg)
     state.arg = arg;
 }
 
-static void put(enum log_level level, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 2, 0)))
+put(enum log_level level, const char *fmt, va_list ap)
 {
     char line[2048];
 
