@@ -8,96 +8,201 @@ MODE    ?= release
 BUILD   ?= build/$(MODE)
 PREFIX  ?= /usr/local
 DESTDIR ?=
+CLANG   ?= clang-14
 
 # ---- what there is -----------------------------------------------------------
-# A folder may include only folders to its left (make check-layers).
+# A folder may include only itself and folders to its left (make check-layers).
 LAYERS := base io lex store task pack llm prompt verify find search curriculum \
           data analyze web cmd
 
 LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
+WORKER_SRC := $(wildcard src/worker/*.c)
 UNIT_SRC   := $(wildcard tests/unit/*.c)
-FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
-BENCH_SRC  := $(wildcard bench/*.c)
+FUZZERS    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 HEADERS    := $(wildcard src/*/*.h)
 C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c)
-SUITES     := $(sort $(patsubst tests/unit/test_%.c,%,\
-                $(wildcard tests/unit/test_*.c)))
+SUITES     := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 
-# ---- how it is compiled -------------------------------------------------------
-PKG_DEB_libcurl     := libcurl4-openssl-dev
-PKG_DEB_jansson     := libjansson-dev
-PKG_DEB_libpcre2-8  := libpcre2-dev
-PKG_DEB_inih        := libinih-dev
-PKG_DEB_libutf8proc := libutf8proc-dev
-PKGS     := libcurl jansson libpcre2-8 inih libutf8proc
+# ---- how it is compiled ------------------------------------------------------
+PKGS := libcurl jansson libpcre2-8 inih libutf8proc
+DEB_libcurl     := libcurl4-openssl-dev
+DEB_jansson     := libjansson-dev
+DEB_libpcre2-8  := libpcre2-dev
+DEB_inih        := libinih-dev
+DEB_libutf8proc := libutf8proc-dev
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2
-HARDEN := -fstack-protector-strong -fPIE
-ifeq ($(MODE),asan)
-  OPT := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
-         -fno-omit-frame-pointer
-  LDOPT := -fsanitize=address,undefined
-else ifeq ($(MODE),tsan)
-  OPT := -O1 -g -fsanitize=thread
-  LDOPT := -fsanitize=thread
-else ifeq ($(MODE),debug)
-  OPT := -O0 -g3
-else
-  OPT := -O2 -g -D_FORTIFY_SOURCE=3
-endif
 ifdef WERROR
   WARN += -Werror
 endif
-CFLAGS  ?=
-LDFLAGS ?=
-BASE_CFLAGS := -std=c11 -D_GNU_SOURCE -Isrc -include base/banned.h $(WARN) \
-               $(HARDEN) $(OPT)
-BASE_LDFLAGS := -pie -Wl,-z,relro,-z,now $(LDOPT)
+SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=all \
+            -fno-omit-frame-pointer
+SAN_tsan := -fsanitize=thread
+SAN      := $(SAN_$(MODE))
+OPT_release := -O2 -g -D_FORTIFY_SOURCE=3
+OPT_debug   := -O0 -g3
+OPT_asan    := -O1 -g
+OPT_tsan    := -O1 -g
 
-# Targets that compile nothing must not ask for libraries.
-NO_LIBS := help setup clean format install-python worker run test test-long
+CFLAGS   ?=
+LDFLAGS  ?=
+C_FLAGS  := -std=c11 -D_GNU_SOURCE -Isrc -include base/banned.h $(WARN) \
+            -fstack-protector-strong -fPIE $(OPT_$(MODE)) $(SAN)
+L_FLAGS  := -pie -Wl,-z,relro,-z,now $(SAN)
+
+# Only targets that compile the main program ask for its libraries.
+NO_LIBS := help run test test-long worker clean format check-layers
 ifneq ($(filter-out $(NO_LIBS),$(or $(MAKECMDGOALS),all)),)
   missing := $(strip $(foreach p,$(PKGS),\
-      $(shell pkg-config --exists $(p) 2>/dev/null || echo $(PKG_DEB_$(p)))))
+      $(shell pkg-config --exists $(p) 2>/dev/null || echo $(DEB_$(p)))))
   ifneq ($(missing),)
-    $(error missing libraries: run './setup run', or: apt-get install $(missing))
+    $(error missing libraries; run ./setup run, or: apt-get install $(missing))
   endif
   LIB_CFLAGS := $(shell pkg-config --cflags $(PKGS))
   LIBS       := $(shell pkg-config --libs $(PKGS))
 endif
 
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
-LIB_OBJ  := $(call objs,$(LIB_SRC))
-MAIN_OBJ := $(call objs,src/main.c)
-UNIT_OBJ := $(call objs,$(UNIT_SRC))
+LIB_OBJ    := $(call objs,$(LIB_SRC))
+MAIN_OBJ   := $(call objs,src/main.c)
+WORKER_OBJ := $(call objs,$(WORKER_SRC))
+UNIT_OBJ   := $(call objs,$(UNIT_SRC))
 
-# ---- programs -----------------------------------------------------------------
-.PHONY: all
-all: monkeys ## build ./monkeys
+# ---- programs ----------------------------------------------------------------
+.PHONY: all programs worker
+all: programs ## build ./monkeys and ./monkeys-worker
+programs: $(BUILD)/monkeys worker
+	@ln -sfn $(BUILD)/monkeys monkeys
 
-monkeys: $(BUILD)/monkeys
-	@ln -sf $< $@
+worker: $(BUILD)/monkeys-worker ## build ./monkeys-worker alone: libc is enough
+	@ln -sfn $(BUILD)/monkeys-worker monkeys-worker
 
 $(BUILD)/monkeys: $(MAIN_OBJ) $(LIB_OBJ)
-	$(CC) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/monkeys-worker: $(WORKER_OBJ)
+	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/unit: $(UNIT_OBJ) $(LIB_OBJ)
-	$(CC) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench-%: $(BUILD)/bench/%.o $(LIB_OBJ)
+	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/tests/unit/suites.inc: $(wildcard tests/unit/test_*.c) Makefile
 	@mkdir -p $(@D)
-	@for s in $(SUITES); do echo "SUITE($$s)"; done > $@
+	@for s in $(sort $(SUITES)); do echo "SUITE($$s)"; done > $@
 
 $(BUILD)/tests/unit/main.o: $(BUILD)/tests/unit/suites.inc
 
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LIB_CFLAGS) -I$(BUILD)/tests/unit \
-	    -Itests/unit -MMD -MP -c -o $@ $<
+	$(CC) $(C_FLAGS) $(CFLAGS) $(LIB_CFLAGS) -Itests/unit \
+	    -I$(BUILD)/tests/unit -MMD -MP -c -o $@ $<
 
--include $(LIB_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_OBJ:.o=.d)
+-include $(wildcard $(BUILD)/src/*.d $(BUILD)/*/*/*.d $(BUILD)/bench/*.d)
 
-.PHONY: unit
-unit: $(BUILD)/unit ## run the unit tests (NAME=filter)
+# ---- the two commands --------------------------------------------------------
+.PHONY: run test test-long
+run: ## install what is missing, build, and show what this machine can do
+	./setup run
+	@$(MAKE) --no-print-directory all
+	./monkeys doctor
+
+test: ## install what is missing, build, and run the tests (under 20 minutes)
+	./setup test
+	@$(MAKE) --no-print-directory WERROR=1 all
+	@$(MAKE) --no-print-directory WERROR=1 CC=$(CLANG) BUILD=build/clang all
+	@$(MAKE) --no-print-directory check-headers check-layers check-format check-man
+	@$(MAKE) --no-print-directory WERROR=1 check
+	tests/run
+
+test-long: ## the long families: 5 minutes of fuzzing a target, clang-tidy
+	./setup test
+	@$(MAKE) --no-print-directory tidy
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
+
+# ---- checks ------------------------------------------------------------------
+.PHONY: unit check check-tsan check-headers check-layers check-format check-man
+unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
+
+check: ## unit tests and stored fuzz inputs under ASan and UBSan
+	@$(MAKE) --no-print-directory MODE=asan build/asan/unit build/asan/monkeys \
+	    build/asan/monkeys-worker $(FUZZERS:%=build/asan/replay-%)
+	prove -e '' build/asan/unit
+	tests/fuzz/replay build/asan
+
+check-tsan: ## what has threads, under ThreadSanitizer
+	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit
+	prove -e '' build/tsan/unit
+
+check-headers: ## each header compiles alone
+	@for h in $(HEADERS); do \
+	    $(CC) $(C_FLAGS) $(LIB_CFLAGS) -Werror -fsyntax-only -x c $$h || exit 1; \
+	done
+
+check-layers: ## a folder includes only folders above it
+	@tests/layers $(LAYERS)
+
+check-format: ## the code is formatted as .clang-format says
+	@clang-format-14 --dry-run --Werror $(C_FILES) $(HEADERS)
+
+check-man: programs ## the manual is well-formed and agrees with the option tables
+	@mandoc -Tlint -W warning man/monkeys.1
+	@tests/man ./monkeys man/monkeys.1
+
+.PHONY: fuzz tidy format
+FUZZ_SECONDS ?= 60
+fuzz: $(FUZZERS:%=build/fuzz/fuzz-%) ## run every fuzz target (FUZZ_SECONDS=60)
+	@for f in $(FUZZERS); do \
+	    mkdir -p build/fuzz/corpus/$$f build/fuzz/found; \
+	    echo "fuzz: $$f for $(FUZZ_SECONDS) s"; \
+	    build/fuzz/fuzz-$$f -max_total_time=$(FUZZ_SECONDS) -timeout=5 \
+	        -rss_limit_mb=2048 -max_len=16384 -verbosity=0 -print_final_stats=1 \
+	        -artifact_prefix=build/fuzz/found/$$f- \
+	        build/fuzz/corpus/$$f tests/fuzz/corpus/$$f || exit 1; \
+	done
+
+FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -Isrc -include base/banned.h -O1 -g \
+             -fno-sanitize-recover=all
+build/fuzz/fuzz-%: tests/fuzz/fuzz_%.c $(LIB_SRC) $(HEADERS)
+	@mkdir -p $(@D)
+	$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined $(LIB_CFLAGS) \
+	    -o $@ $< $(LIB_SRC) $(LIBS)
+
+$(BUILD)/replay-%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o \
+                   $(LIB_OBJ)
+	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+tidy: ## clang-tidy over all C files
+	@clang-tidy-14 --quiet $(filter src/%,$(C_FILES)) -- -std=c11 \
+	    -D_GNU_SOURCE -Isrc -Itests/unit $(LIB_CFLAGS)
+
+format: ## format the code
+	clang-format-14 -i $(C_FILES) $(HEADERS)
+
+# ---- the rest ----------------------------------------------------------------
+.PHONY: bench man install clean help
+bench: $(patsubst bench/%.c,$(BUILD)/bench-%,$(wildcard bench/*.c)) ## run the benchmarks
+	@for b in bench/*.sh; do $$b $(BUILD) || exit 1; done
+
+man: programs ## write the option tables into the manual
+	@tests/man --write ./monkeys man/monkeys.1
+
+install: all ## install under PREFIX (default /usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+	    $(DESTDIR)$(PREFIX)/share/monkeys
+	install $(BUILD)/monkeys $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
+	install -m 644 man/monkeys.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	cp -R packs worker $(DESTDIR)$(PREFIX)/share/monkeys
+	if [ -x .venv/bin/python ]; then ln -sfn "$(CURDIR)/.venv" \
+	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi
+
+clean: ## remove what was built (not .venv)
+	rm -rf build monkeys monkeys-worker
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
+	    $(firstword $(MAKEFILE_LIST))

@@ -1,1 +1,34 @@
-int main(void) { return 0; }
+/* main.c: finds the command, runs it, and is the only one to print a failure
+ * and to choose the exit status. */
+#include "base/err.h"
+#include "cmd/cmd.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    char word[] = "help", *help[] = {argv[0], word, NULL};
+    const struct cmd *c;
+    int words, rc;
+
+    /* A reader that goes away is an error of write(), not a death. */
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "-h") == 0) {
+        argv = help;
+        argc = 2;
+    }
+    c = cmd_find(argc - 1, argv + 1, &words, &e);
+    rc = c ? c->run(c, argc - words, argv + words, &e) : -1;
+    if (fflush(stdout) != 0 && rc >= 0)
+        rc = err_sys(&e, "standard output");
+    if (rc < 0) {
+        fprintf(stderr, "monkeys%s%s: %s\n", c ? " " : "", c ? c->name : "",
+                e.text);
+        return err_exit_status(&e);
+    }
+    return rc;
+}

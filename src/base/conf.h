@@ -1,0 +1,15 @@
+/* conf.h: a configuration file is an INI file whose sections are commands and
+ * whose lines are options of those commands. */
+#ifndef BASE_CONF_H
+#define BASE_CONF_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/opt.h"
+
+/* Sets every option that section `section` of `path` gives; sections of other
+ * commands are passed over. Values live in `a`. An error names file and line. */
+int conf_apply(const char *path, const char *section, const struct opt *table,
+               void *into, struct arena *a, struct err *e);
+
+#endif

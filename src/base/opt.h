@@ -1,0 +1,69 @@
+/* opt.h: a command's options are one table; parsing, --help, the manual and the
+ * configuration file all read it. Values land in a struct of the command's own
+ * through offsets, so that a table is constant and needs no instance. */
+#ifndef BASE_OPT_H
+#define BASE_OPT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum opt_type {
+    OPT_FLAG,   /* bool */
+    OPT_TEXT,   /* const char *, borrowed from the command line */
+    OPT_CHOICE, /* const char *, one of the words in `value`, "a|b|c" */
+    OPT_INT,    /* int64_t, within [lo, hi] */
+    OPT_LIST,   /* struct opt_list: may be given several times */
+};
+
+struct opt_list {
+    const char **item;
+    size_t len, cap;
+};
+
+struct opt {
+    const char *name; /* without the dashes; NULL ends a table */
+    char letter;      /* short form, or 0 */
+    enum opt_type type;
+    const char *value; /* what stands for the value in help, "FILE" */
+    const char *help;
+    size_t at; /* offset of the value in the command's struct */
+    int64_t lo, hi;
+};
+
+/* Gives back the lists in `into`. */
+void opt_release(const struct opt *table, void *into);
+
+/* What every command has besides its own table. */
+struct opt_common {
+    bool help;          /* -h, --help */
+    const char *config; /* -c FILE */
+};
+extern const struct opt opt_common_table[];
+
+struct opt_result {
+    struct opt_common common;
+    const char **rest; /* what is not an option, in order; borrowed words */
+    size_t rest_len, rest_cap;
+};
+void opt_result_release(struct opt_result *r);
+
+/* Parses argv[1..argc). "--" ends the options; "--name=value" and
+ * "--name value" are the same; an unknown option is ERR_USAGE with the nearest
+ * name. `into` holds the defaults and is changed only for options given. */
+int opt_parse(const struct opt *table, void *into, int argc, char **argv,
+              struct opt_result *r, struct err *e);
+/* Sets one option by name, as a line of a configuration file does. */
+int opt_set(const struct opt *table, void *into, const char *name,
+            const char *value, struct err *e);
+
+/* "  -c, --config FILE  help" for each option, wrapped to 80 columns. */
+void opt_help(const struct opt *table, struct buf *out);
+/* The options as mdoc: one `.Op Fl …` a line, or an `.It Fl …` list. */
+void opt_mdoc_synopsis(const struct opt *table, struct buf *out);
+void opt_mdoc_list(const struct opt *table, struct buf *out);
+
+#endif

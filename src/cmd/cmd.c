@@ -1,0 +1,171 @@
+/* cmd.c: finding a command, reading its options, showing its help. */
+#include "cmd/cmd.h"
+
+#include "base/conf.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct cmd cmd_help;
+
+const struct cmd *const cmd_list[] = {
+    &cmd_help,
+    NULL,
+};
+
+#define MAX_COMMANDS 64
+
+/* How many leading words of argv spell this command's name, or 0. */
+static int words_of(const struct cmd *c, int argc, char **argv)
+{
+    struct str rest = str_of(c->name), word;
+    int n = 0;
+    bool more = true;
+
+    while (more) {
+        more = str_cut(&rest, ' ', &word);
+        if (!more)
+            word = rest;
+        if (n >= argc || !str_eq(word, argv[n]))
+            return 0;
+        n++;
+    }
+    return n;
+}
+
+/* All commands that start with the word, as "list, check or new". */
+static int second_word_missing(const char *first, struct err *e)
+{
+    struct buf names;
+    size_t n = strlen(first);
+    int found = 0;
+
+    buf_init(&names, 1024);
+    for (size_t i = 0; cmd_list[i]; i++) {
+        if (strncmp(cmd_list[i]->name, first, n) != 0 ||
+            cmd_list[i]->name[n] != ' ')
+            continue;
+        buf_printf(&names, "%s%s", found++ ? "|" : "", cmd_list[i]->name + n);
+    }
+    if (found)
+        err_set(e, ERR_USAGE, "usage: monkeys %s%s", first, buf_str(&names));
+    buf_release(&names);
+    return found;
+}
+
+const struct cmd *cmd_find(int argc, char **argv, int *words, struct err *e)
+{
+    const char *names[MAX_COMMANDS], *near;
+    size_t n = 0;
+    char *two;
+
+    for (size_t i = 0; cmd_list[i]; i++) {
+        *words = words_of(cmd_list[i], argc, argv);
+        if (*words)
+            return cmd_list[i];
+        names[n++] = cmd_list[i]->name;
+    }
+    if (second_word_missing(argv[0], e))
+        return NULL;
+    two = argc > 1 ? xasprintf("%s %s", argv[0], argv[1]) : xstrdup(argv[0]);
+    near = str_nearest(two, names, n);
+    if (!near)
+        near = str_nearest(argv[0], names, n);
+    if (near)
+        err_set(e, ERR_USAGE,
+                "unknown command '%s'; did you mean 'monkeys %s'?", argv[0],
+                near);
+    else
+        err_set(e, ERR_USAGE, "unknown command '%s'; see 'monkeys help'",
+                argv[0]);
+    free(two);
+    return NULL;
+}
+
+int cmd_begin(struct cmd_call *call, int argc, char **argv, size_t size,
+              struct err *e)
+{
+    const struct opt *table = call->cmd->table;
+    void *defaults = xmalloc(size);
+    const char *config;
+    struct buf help;
+    int rc;
+
+    arena_init(&call->arena);
+    memcpy(defaults, call->values, size);
+    rc = opt_parse(table, call->values, argc, argv, &call->r, e);
+    config = call->r.common.config;
+    if (rc == 0 && call->r.common.help) {
+        buf_init(&help, BUF_UNLIMITED);
+        cmd_help_one(call->cmd, &help);
+        fputs(buf_str(&help), stdout);
+        buf_release(&help);
+        rc = 1;
+    } else if (rc == 0 && config) {
+        /* The file first, then the command line over it. */
+        opt_release(table, call->values);
+        opt_result_release(&call->r);
+        memcpy(call->values, defaults, size);
+        rc = conf_apply(config, call->cmd->name, table, call->values,
+                        &call->arena, e);
+        if (rc == 0)
+            rc = opt_parse(table, call->values, argc, argv, &call->r, e);
+    }
+    free(defaults);
+    return rc;
+}
+
+void cmd_end(struct cmd_call *call)
+{
+    opt_release(call->cmd->table, call->values);
+    opt_result_release(&call->r);
+    arena_release(&call->arena);
+}
+
+void cmd_help_all(struct buf *out)
+{
+    buf_puts(out, "usage: monkeys <command> [options]\n\n"
+                  "Ports PyTorch programs to GPU languages with a language "
+                  "model, and verifies every answer.\n\n");
+    for (size_t i = 0; cmd_list[i]; i++)
+        buf_printf(out, "  %-12s  %s\n", cmd_list[i]->name,
+                   cmd_list[i]->summary);
+    buf_puts(out, "\n'monkeys help COMMAND' tells more. Exit status: 0 done or "
+                  "yes, 1 no,\n2 usage or bad input, 3 budget used up, 4 the "
+                  "machinery failed, 130 interrupted.\n");
+}
+
+void cmd_help_one(const struct cmd *c, struct buf *out)
+{
+    buf_printf(out, "usage: monkeys %s [options]%s%s\n\n%s.\n\n", c->name,
+               c->args[0] ? " " : "", c->args, c->summary);
+    if (c->text)
+        buf_printf(out, "%s\n\n", c->text);
+    opt_help(c->table, out);
+    opt_help(opt_common_table, out);
+}
+
+void cmd_mdoc(struct buf *out)
+{
+    buf_puts(out, ".Sh SYNOPSIS\n");
+    for (size_t i = 0; cmd_list[i]; i++) {
+        buf_printf(out, ".Nm\n.Cm %s\n", cmd_list[i]->name);
+        opt_mdoc_synopsis(cmd_list[i]->table, out);
+        if (cmd_list[i]->args[0])
+            buf_printf(out, ".Ar %s\n", cmd_list[i]->args);
+    }
+    buf_puts(out, ".Sh COMMANDS\n.Bl -tag -width Ds\n");
+    for (size_t i = 0; cmd_list[i]; i++) {
+        const struct cmd *c = cmd_list[i];
+
+        buf_printf(out, ".It Cm %s\n%s.\n", c->name, c->summary);
+        if (c->text)
+            buf_printf(out, "%s\n", c->text);
+        opt_mdoc_list(c->table, out);
+    }
+    buf_puts(out, ".El\n.Pp\nEvery command also takes:\n");
+    opt_mdoc_list(opt_common_table, out);
+}

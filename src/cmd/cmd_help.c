@@ -1,0 +1,79 @@
+/* cmd_help.c: monkeys help [COMMAND]. */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct help_values {
+    bool mdoc;
+};
+
+static const struct opt help_table[] = {
+    {"mdoc", 0, OPT_FLAG, NULL,
+     "print synopsis and commands as the manual has them",
+     offsetof(struct help_values, mdoc), 0, 0},
+    {0},
+};
+
+/* Every command whose name is the word or starts with it. */
+static int help_on(const char *first, struct buf *out)
+{
+    size_t n = strlen(first);
+    int found = 0;
+
+    for (size_t i = 0; cmd_list[i]; i++) {
+        const char *name = cmd_list[i]->name;
+
+        if (strncmp(name, first, n) != 0 || (name[n] && name[n] != ' '))
+            continue;
+        if (found++)
+            buf_putc(out, '\n');
+        cmd_help_one(cmd_list[i], out);
+    }
+    return found;
+}
+
+static int show(const struct cmd_call *call, const struct help_values *v,
+                struct buf *out, struct err *e)
+{
+    const char **words = call->r.rest;
+    int used, n = (int)call->r.rest_len;
+    const struct cmd *one;
+
+    if (v->mdoc)
+        cmd_mdoc(out);
+    else if (n == 0)
+        cmd_help_all(out);
+    else if (n > 1) {
+        one = cmd_find(n, (char **)words, &used, e);
+        if (!one)
+            return -1;
+        cmd_help_one(one, out);
+    } else if (!help_on(words[0], out)) {
+        cmd_find(n, (char **)words, &used, e);
+        return -1;
+    }
+    return 0;
+}
+
+static int run_help(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct help_values v = {0};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    struct buf out;
+
+    buf_init(&out, BUF_UNLIMITED);
+    if (rc == 0)
+        rc = show(&call, &v, &out, e);
+    fputs(buf_str(&out), stdout);
+    buf_release(&out);
+    cmd_end(&call);
+    return rc < 0 ? -1 : 0;
+}
+
+extern const struct cmd cmd_help;
+const struct cmd cmd_help = {
+    "help", "[COMMAND]", "what the commands are and what one of them does",
+    NULL,   help_table,  run_help,
+};

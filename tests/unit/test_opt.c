@@ -1,0 +1,143 @@
+/* test_opt.c: option tables and configuration files. */
+#include "base/conf.h"
+#include "base/fs.h"
+#include "base/opt.h"
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void suite_opt(void);
+
+struct values {
+    bool json;
+    const char *rules, *name;
+    int64_t count;
+    struct opt_list packs;
+};
+
+static const struct opt table[] = {
+    {"json", 'j', OPT_FLAG, NULL, "facts", offsetof(struct values, json), 0, 0},
+    {"rules", 0, OPT_CHOICE, "default|paper", "which",
+     offsetof(struct values, rules), 0, 0},
+    {"name", 'n', OPT_TEXT, "NAME", "a name", offsetof(struct values, name), 0,
+     0},
+    {"count", 0, OPT_INT, "N", "how many", offsetof(struct values, count), 1,
+     9},
+    {"packs", 0, OPT_LIST, "DIR", "where", offsetof(struct values, packs), 0,
+     0},
+    {0},
+};
+
+/* Parses the words of `line` (split at blanks) into `v`. */
+static int parse(const char *line, struct values *v, struct opt_result *r,
+                 struct err *e)
+{
+    static char words[256];
+    char *argv[16];
+    int argc = 0;
+
+    snprintf(words, sizeof(words), "%s", line);
+    for (char *p = words; *p && argc < 16;) {
+        argv[argc++] = p;
+        p += strcspn(p, " ");
+        if (*p)
+            *p++ = '\0';
+    }
+    *v = (struct values){.rules = "default", .count = 3};
+    return opt_parse(table, v, argc, argv, r, e);
+}
+
+static void test_parsing(void)
+{
+    struct values v;
+    struct opt_result r;
+    struct err e = ERR_INIT;
+
+    ok(parse("x a --json --rules paper --count=4 -n q b -- --json", &v, &r,
+             &e) == 0,
+       "a line of everything");
+    ok(v.json && v.count == 4, "flags and numbers");
+    is(v.rules, "paper", "a choice");
+    is(v.name, "q", "a short option");
+    ok(r.rest_len == 3 && strcmp(r.rest[2], "--json") == 0,
+       "other words in order, all of them behind --");
+    opt_result_release(&r);
+    ok(parse("x --packs a --packs b", &v, &r, &e) == 0 && v.packs.len == 2 &&
+           strcmp(v.packs.item[1], "b") == 0,
+       "a list takes several");
+    opt_release(table, &v);
+    opt_result_release(&r);
+    ok(parse("x", &v, &r, &e) == 0 && v.count == 3, "defaults stay");
+    opt_result_release(&r);
+}
+
+static void refused(const char *line, const char *text)
+{
+    struct values v;
+    struct opt_result r;
+    struct err e = ERR_INIT;
+
+    ok(parse(line, &v, &r, &e) < 0 && e.kind == ERR_USAGE, "%s is refused",
+       line);
+    is(e.text, text, "and says why");
+    opt_release(table, &v);
+    opt_result_release(&r);
+}
+
+static void test_configuration(void)
+{
+    static const char text[] = "[other]\nwhat = ever\n"
+                               "[mine]\nrules = paper\njson = yes\n";
+    char path[] = "/tmp/monkeys-conf-XXXXXX";
+    struct values v = {0};
+    struct err e = ERR_INIT;
+    struct arena a;
+    int fd = mkstemp(path);
+
+    arena_init(&a);
+    ok(fd >= 0 && fs_write_all(fd, text, strlen(text), &e) == 0, "a file");
+    ok(conf_apply(path, "mine", table, &v, &a, &e) == 0 && v.json, "is read");
+    is(v.rules, "paper", "its values arrive");
+    ok(conf_apply(path, "other", table, &v, &a, &e) < 0 &&
+           strstr(e.text, ":2: [other] there is no option 'what'"),
+       "an unknown option names file and line");
+    ok(fs_replace(path, "rubbish\n", 8, &e) == 0 &&
+           conf_apply(path, "mine", table, &v, &a, &e) < 0 &&
+           strstr(e.text, ":1: neither"),
+       "so does a line that is none");
+    unlink(path);
+    close(fd);
+    arena_release(&a);
+}
+
+static void test_help(void)
+{
+    struct buf b;
+
+    buf_init(&b, 4096);
+    opt_help(table, &b);
+    ok(strstr(buf_str(&b), "  -j, --json  ") != NULL, "help names both forms");
+    ok(strstr(buf_str(&b), "      --rules default|paper") != NULL,
+       "and the choices");
+    buf_reset(&b);
+    opt_mdoc_synopsis(table, &b);
+    ok(strstr(buf_str(&b), ".Op Fl n | Fl -name Ar NAME\n") != NULL,
+       "the manual is made from the same table");
+    buf_release(&b);
+}
+
+void suite_opt(void)
+{
+    test_parsing();
+    refused("x --jsno", "unknown option --jsno; did you mean --json?");
+    refused("x --zzzzzzzz", "unknown option --zzzzzzzz; --help lists them");
+    refused("x -z", "unknown option -z; --help lists them");
+    refused("x --rules other", "--rules: 'other' is not one of default|paper");
+    refused("x --count 10", "--count: '10' is not a whole number from 1 to 9");
+    refused("x --count", "--count needs a value: N");
+    refused("x --json=1", "--json takes no value");
+    test_configuration();
+    test_help();
+}
