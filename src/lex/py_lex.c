@@ -251,13 +251,11 @@ static bool close_bracket(struct py_lexer *lx)
     return true;
 }
 
-static bool open_bracket(struct py_lexer *lx)
+static bool open_bracket(struct py_lexer *lx, char closer)
 {
-    char c = py_peek(lx, 0);
-
     py_emit(lx, PY_OP, lx->pos, lx->pos + 1);
     lx->pos++;
-    return py_push(lx, PY_OPEN_BRACKET, c == '(' ? ')' : c == '[' ? ']' : '}');
+    return py_push(lx, PY_OPEN_BRACKET, closer);
 }
 
 /* At the end of a field's expression: "=" before it was a request to show the
@@ -287,8 +285,12 @@ static bool lex_operator(struct py_lexer *lx)
     if (top && top->kind == PY_OPEN_FIELD &&
         (c == '}' || c == ':' || (c == '!' && py_peek(lx, 1) != '=')))
         return end_field_expression(lx, top);
-    if (c == '(' || c == '[' || c == '{')
-        return open_bracket(lx);
+    if (c == '(')
+        return open_bracket(lx, ')');
+    if (c == '[')
+        return open_bracket(lx, ']');
+    if (c == '{')
+        return open_bracket(lx, '}');
     if (c == ')' || c == ']' || c == '}')
         return close_bracket(lx);
     n = operator_length(lx);
