@@ -163,7 +163,7 @@ static const struct schema_field rule_fields[] = {
     {"pcre", false, {PATTERN}},
     {"message",
      false,
-     {TEXT, .max = 600, .remedy = "what is wrong, and what to do instead"}},
+     {TEXT, .max = 1000, .remedy = "what is wrong, and what to do instead"}},
     {0},
 };
 static const struct schema rule = {OBJECT(rule_fields)};

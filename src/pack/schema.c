@@ -15,8 +15,8 @@
 #define QUOTED_CHARS 60 /* of a string shown in an error */
 
 /* A place in the file, as a chain from the root. */
-struct place {
-    const struct place *up;
+struct step {
+    const struct step *up;
     const char *key; /* NULL: an element of a list */
     size_t index;
 };
@@ -27,7 +27,7 @@ struct run {
 };
 
 static void check(const struct run *r, const struct schema *s, const json_t *v,
-                  const struct place *at);
+                  const struct step *at);
 
 static void put_key(struct buf *b, const char *key)
 {
@@ -41,7 +41,7 @@ static void put_key(struct buf *b, const char *key)
     }
 }
 
-static void put_pointer(struct buf *b, const struct place *at)
+static void put_pointer(struct buf *b, const struct step *at)
 {
     struct buf key;
 
@@ -73,7 +73,7 @@ static void put_names(struct buf *b, const char *const *name, size_t count)
 }
 
 /* Ends the line in `b` (what is wrong) and adds it to the problems. */
-static void report(const struct run *r, const struct place *at, struct buf *b,
+static void report(const struct run *r, const struct step *at, struct buf *b,
                    const char *remedy)
 {
     struct buf where;
@@ -89,7 +89,7 @@ static void report(const struct run *r, const struct place *at, struct buf *b,
 }
 
 __attribute__((format(printf, 4, 5))) static void fail(const struct run *r,
-                                                       const struct place *at,
+                                                       const struct step *at,
                                                        const char *remedy,
                                                        const char *fmt, ...)
 {
@@ -158,7 +158,7 @@ static void add_nearest(struct buf *b, const char *word,
 }
 
 static void check_choice(const struct run *r, const struct schema *s,
-                         const char *text, const struct place *at)
+                         const char *text, const struct step *at)
 {
     struct buf b;
 
@@ -191,7 +191,7 @@ static bool whole_match(const char *pattern, const char *text)
 }
 
 static void check_pattern(const struct run *r, const struct schema *s,
-                          const char *text, const struct place *at)
+                          const char *text, const struct step *at)
 {
     struct buf b;
 
@@ -204,7 +204,7 @@ static void check_pattern(const struct run *r, const struct schema *s,
 }
 
 static void check_string(const struct run *r, const struct schema *s,
-                         const json_t *v, const struct place *at)
+                         const json_t *v, const struct step *at)
 {
     const char *text = json_string_value(v);
     int64_t n = (int64_t)json_string_length(v);
@@ -222,7 +222,7 @@ static void check_string(const struct run *r, const struct schema *s,
 }
 
 static void check_int(const struct run *r, const struct schema *s,
-                      const json_t *v, const struct place *at)
+                      const json_t *v, const struct step *at)
 {
     int64_t n = json_integer_value(v);
 
@@ -240,7 +240,7 @@ static void check_int(const struct run *r, const struct schema *s,
 }
 
 static bool check_size(const struct run *r, const struct schema *s, size_t n,
-                       const struct place *at)
+                       const struct step *at)
 {
     if ((int64_t)n < s->min)
         fail(r, at, s->remedy, "has %zu elements, needs %" PRId64, n, s->min);
@@ -261,14 +261,14 @@ static bool stands_before(const json_t *list, size_t i)
 }
 
 static void check_list(const struct run *r, const struct schema *s,
-                       const json_t *v, const struct place *at)
+                       const json_t *v, const struct step *at)
 {
     size_t n = json_array_size(v);
 
     if (!check_size(r, s, n, at))
         return;
     for (size_t i = 0; i < n; i++) {
-        struct place here = {at, NULL, i};
+        struct step here = {at, NULL, i};
         const json_t *item = json_array_get(v, i);
 
         check(r, s->element, item, &here);
@@ -278,7 +278,7 @@ static void check_list(const struct run *r, const struct schema *s,
 }
 
 static void check_map(const struct run *r, const struct schema *s,
-                      const json_t *v, const struct place *at)
+                      const json_t *v, const struct step *at)
 {
     const char *key;
     json_t *item;
@@ -287,7 +287,7 @@ static void check_map(const struct run *r, const struct schema *s,
         return;
     json_object_foreach((json_t *)v, key, item)
     {
-        struct place here = {at, key, 0};
+        struct step here = {at, key, 0};
 
         check_pattern(r, s, key, &here);
         check(r, s->element, item, &here);
@@ -304,7 +304,7 @@ static const struct schema_field *field_named(const struct schema *s,
 }
 
 static void unknown_field(const struct run *r, const struct schema *s,
-                          const struct place *at)
+                          const struct step *at)
 {
     const char *names[64];
     size_t count = 0;
@@ -326,13 +326,13 @@ static void unknown_field(const struct run *r, const struct schema *s,
 }
 
 static void check_object(const struct run *r, const struct schema *s,
-                         const json_t *v, const struct place *at)
+                         const json_t *v, const struct step *at)
 {
     const char *key;
     json_t *item;
 
     for (const struct schema_field *f = s->fields; f->name; f++) {
-        struct place here = {at, f->name, 0};
+        struct step here = {at, f->name, 0};
 
         if (!f->optional && !json_object_get(v, f->name))
             fail(r, &here, f->value.remedy, "missing; add %s",
@@ -340,7 +340,7 @@ static void check_object(const struct run *r, const struct schema *s,
     }
     json_object_foreach((json_t *)v, key, item)
     {
-        struct place here = {at, key, 0};
+        struct step here = {at, key, 0};
         const struct schema_field *f = field_named(s, key);
 
         if (f)
@@ -351,10 +351,10 @@ static void check_object(const struct run *r, const struct schema *s,
 }
 
 static void check(const struct run *r, const struct schema *s, const json_t *v,
-                  const struct place *at)
+                  const struct step *at)
 {
     static void (*const checks[])(const struct run *, const struct schema *,
-                                  const json_t *, const struct place *) = {
+                                  const json_t *, const struct step *) = {
         [SCHEMA_STRING] = check_string, [SCHEMA_INT] = check_int,
         [SCHEMA_LIST] = check_list,     [SCHEMA_OBJECT] = check_object,
         [SCHEMA_MAP] = check_map,
@@ -371,7 +371,7 @@ bool schema_check(const struct schema *s, const json_t *v, const char *file,
                   struct problems *out)
 {
     struct run r = {file, out};
-    struct place root = {0};
+    struct step root = {0};
     size_t before = out->len + out->more;
 
     check(&r, s, v, &root);
