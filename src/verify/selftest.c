@@ -98,7 +98,9 @@ static bool hits(const struct check_result *found, const char *id)
 static void report_finding(struct run *r, const char *path, const char *what,
                            const struct finding *f)
 {
-    problems_add(r->out, "%s:%u: %s %s: %s", path, f->line, what, f->rule,
+    const char *place = f->line ? arena_printf(&r->memory, ":%u", f->line) : "";
+
+    problems_add(r->out, "%s%s: %s %s: %s", path, place, what, f->rule,
                  f->message);
 }
 
