@@ -170,7 +170,7 @@ static void load_seed(struct pack *p, struct pack_seed *seed,
         return;
     seed->origin = schema_text(meta, "origin");
     seed->licence = schema_text(meta, "licence");
-    seed->shapes = json_object_get(meta, "shapes");
+    seed->shapes = pack_strings(p, json_object_get(meta, "shapes"));
     seed->dtype = CHOICE(enum pack_dtype, meta, "dtype", pack_dtypes);
     seed->verified = is_true(meta, "verified");
     seed->verified_on = schema_text(meta, "verified_on");

@@ -53,7 +53,7 @@ struct pack_source {
 struct pack_seed {
     const char *name, *dir;
     const char *origin, *licence;
-    const json_t *shapes; /* of the inputs: a list of lists of numbers */
+    const char **shapes; /* of the inputs: "64x32"; NULL-terminated */
     enum pack_dtype dtype;
     bool verified;
     const char *verified_on, *why_not; /* one of them is NULL */

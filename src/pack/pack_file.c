@@ -232,15 +232,16 @@ static const struct schema_field sources_fields[] = {
     {0},
 };
 
-static const struct schema extent = {.type = SCHEMA_INT, .min = 0};
-static const struct schema shape = {LIST_OF(extent, 0, 16)};
+static const struct schema shape = {
+    TEXT,
+    .pattern = "\\d+(x\\d+)*",
+    .remedy = "the shape of an input, such as 64x32",
+};
 static const struct schema_field meta_fields[] = {
     {"origin", false, {TEXT, .remedy = "where the seed comes from"}},
     {"licence", false, {TEXT}},
     {"dtype", false, {ONE_OF(pack_dtypes)}},
-    {"shapes",
-     false,
-     {LIST_OF(shape, 1, 64), .remedy = "a shape for each input: [[64, 32]]"}},
+    {"shapes", false, {LIST_OF(shape, 1, 64)}},
     {"verified", false, {YES_NO}},
     {"verified_on", true, {TEXT}},
     {"why_not", true, {TEXT}},

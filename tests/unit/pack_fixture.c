@@ -91,14 +91,14 @@ static const struct {
     {"demo/seeds/01_a/solution.py", "@jit\ndef k(): return 1\n"},
     {"demo/seeds/01_a/meta.json",
      "{\"origin\": \"own\", \"licence\": \"MIT\", \"dtype\": \"fp32\",\n"
-     " \"shapes\": [[4, 4]], \"verified\": true,\n"
+     " \"shapes\": [\"4x4\"], \"verified\": true,\n"
      " \"verified_on\": \"a machine\"}\n"},
     {"demo/seeds/02_b/task.py", "t\n"},
     {"demo/seeds/02_b/plan.md", "p\n"},
     {"demo/seeds/02_b/solution.py", "@jit\ndef k(): return 2\n"},
     {"demo/seeds/02_b/meta.json",
      "{\"origin\": \"own\", \"licence\": \"MIT\", \"dtype\": \"bf16\",\n"
-     " \"shapes\": [[4, 4], [8]], \"verified\": false,\n"
+     " \"shapes\": [\"4x4\", \"8\"], \"verified\": false,\n"
      " \"why_not\": \"no device\"}\n"},
     {"demo/selftest/expect.json",
      "{\"good\": {\"a.py\": [\"kernel\", \"no-dot\", \"slow\"],\n"
