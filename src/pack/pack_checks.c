@@ -113,7 +113,7 @@ static void add_rule(const struct making *m, const struct rule *rule,
                      "the other or choose another id",
                      m->file, m->pointer, place, rule->id);
     else
-        m->set->rule[m->set->len++] = rule;
+        m->set->rule[m->set->len++] = *rule;
 }
 
 static void add_rules(const struct making *m, const struct rules *own)
@@ -238,7 +238,7 @@ void pack_load_shared_set(struct pack *p, enum pack_set set,
     s->imports = file->imports;
     s->rule = arena_alloc(&p->memory, (file->rules.len + 1) * sizeof(*s->rule));
     for (size_t i = 0; i < file->rules.len; i++)
-        s->rule[s->len++] = &file->rules.rule[i];
+        s->rule[s->len++] = file->rules.rule[i];
 }
 
 void pack_shared_release(struct pack *p)

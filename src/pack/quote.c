@@ -32,14 +32,12 @@ void quote_add(struct buf *b, struct str s, size_t max)
             buf_puts(b, "…");
             return;
         }
-        if (n == 0)
-            buf_putc(b, '?');
-        else if (is_space(cp))
+        if (n && is_space(cp))
             buf_putc(b, ' ');
-        else if (is_control(cp))
-            buf_putc(b, '?');
-        else
+        else if (n && !is_control(cp))
             buf_put(b, s.p, n);
+        else
+            buf_putc(b, '?');
         n = n ? n : 1;
         s.p += n;
         s.n -= n;

@@ -115,8 +115,8 @@ void rules_release(struct rules *r)
 const struct rule *ruleset_find(const struct ruleset *s, const char *id)
 {
     for (size_t i = 0; i < s->len; i++)
-        if (strcmp(s->rule[i]->id, id) == 0)
-            return s->rule[i];
+        if (strcmp(s->rule[i].id, id) == 0)
+            return &s->rule[i];
     return NULL;
 }
 

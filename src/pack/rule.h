@@ -46,11 +46,11 @@ bool rules_init(struct rules *r, const json_t *list,
                 const struct rule_place *at, struct problems *out);
 void rules_release(struct rules *r);
 
-/* What is applied to a candidate: inherited and own rules in order, and the
- * modules it may import. All borrowed. */
+/* What is applied to a candidate: inherited and own rules in order (copies
+ * that borrow what they point to), and the modules it may import. */
 struct ruleset {
     const char *name;
-    const struct rule **rule;
+    struct rule *rule;
     size_t len;
     bool limits_imports;  /* false: `imports` does not count */
     const char **imports; /* NULL-terminated; `a` allows a, `a.*` what is

@@ -24,12 +24,12 @@ struct schema_field;
 
 struct schema {
     enum schema_type type;
+    bool unique;                /* list of strings: none stands twice */
     const char *const *choices; /* string: one of these */
     size_t choice_count;
     int64_t min, max;    /* number: its range; string, list, map: how long.
                             max 0: no bound */
     const char *pattern; /* string, name in a map: all of it matches this */
-    bool unique;         /* list of strings: none stands twice */
     const struct schema_field *fields; /* ends with a NULL name */
     const struct schema *element;
     const char *remedy; /* what to write instead; NULL: the error says it */

@@ -192,7 +192,7 @@ static void try_rules(struct check *c)
         add_hits(c, RULE_IMPORT, VIEW_FACTS, CHECK_ERROR);
     }
     for (size_t i = 0; i < c->set->len; i++)
-        if (!try_rule(c, c->set->rule[i]))
+        if (!try_rule(c, &c->set->rule[i]))
             return;
 }
 

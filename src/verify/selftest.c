@@ -234,11 +234,11 @@ static void check_coverage(struct run *r, const struct part *t)
     static const char *const kinds[] = {"good", "bad"};
 
     for (size_t i = 0; i < t->set->len; i++)
-        for (size_t k = 0; t->set->rule[i]->own && k < 2; k++)
-            if (!is_covered(t, kinds[k], t->set->rule[i]->id))
-                problems_add(
-                    r->out, "%s: %s/%s: no file for the rule \"%s\"; add one",
-                    r->file, t->pointer, kinds[k], t->set->rule[i]->id);
+        for (size_t k = 0; t->set->rule[i].own && k < 2; k++)
+            if (!is_covered(t, kinds[k], t->set->rule[i].id))
+                problems_add(r->out,
+                             "%s: %s/%s: no file for the rule \"%s\"; add one",
+                             r->file, t->pointer, kinds[k], t->set->rule[i].id);
 }
 
 /* ---- messages and hints ---- */
@@ -374,7 +374,7 @@ static struct ruleset without(struct arena *a, const struct ruleset *set,
     less.rule = arena_alloc(a, (set->len + 1) * sizeof(*less.rule));
     less.len = 0;
     for (size_t i = 0; i < set->len; i++)
-        if (strcmp(set->rule[i]->id, id) != 0)
+        if (strcmp(set->rule[i].id, id) != 0)
             less.rule[less.len++] = set->rule[i];
     return less;
 }

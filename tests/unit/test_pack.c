@@ -46,10 +46,10 @@ static void test_sets(const struct pack *p)
     struct err e = ERR_INIT;
     const struct ruleset *s = pack_ruleset(p, "default", &e);
 
-    ok(s && s->len == 4 && strcmp(s->rule[0]->id, "no-eval") == 0 &&
-           strcmp(s->rule[3]->id, "slow") == 0,
+    ok(s && s->len == 4 && strcmp(s->rule[0].id, "no-eval") == 0 &&
+           strcmp(s->rule[3].id, "slow") == 0,
        "inherited rules come first");
-    ok(!s->rule[0]->own && s->rule[1]->own, "and are known as such");
+    ok(!s->rule[0].own && s->rule[1].own, "and are known as such");
     ok(!ruleset_find(s, "no-exec"), "one was dropped");
     ok(ruleset_allows_import(s, STR_LIT("torch.nn")) &&
            ruleset_allows_import(s, STR_LIT("lang.ops.x")),
@@ -324,7 +324,7 @@ static void test_shared(void)
     pack = pack_load_shared(dir, &p);
     ok(pack && pack->set[PACK_DEFAULT].len == 2 &&
            pack->set[PACK_PAPER].len == 1 &&
-           pack->set[PACK_DEFAULT].rule[0]->own,
+           pack->set[PACK_DEFAULT].rule[0].own,
        "shared rules load as sets of their own");
     pack_free(pack);
     fixture_remove(&f, "common/default.json");
