@@ -215,19 +215,25 @@ static bool pass_number(struct cxx_lexer *lx)
     }
 }
 
+static bool is_any_of(const char *here, const char *ops, size_t n)
+{
+    for (; *ops; ops += n)
+        if (memcmp(here, ops, n) == 0)
+            return true;
+    return false;
+}
+
 static void pass_operator(struct cxx_lexer *lx)
 {
-    static const char *const ops[] = {
-        "<<<", ">>>", "<<=", ">>=", "<=>", "->*", "...", "::", "->", "++",
-        "--",  "<<",  ">>",  "<=",  ">=",  "==",  "!=",  "&&", "||", "+=",
-        "-=",  "*=",  "/=",  "%=",  "&=",  "|=",  "^=",  "##", ".*"};
-    size_t second = next_of(lx, lx->pos), third = next_of(lx, second);
-    char here[4] = {peek(lx), byte_at(lx, second), byte_at(lx, third), '\0'};
-    size_t n = 1;
+    size_t second = next_of(lx, lx->pos), third = next_of(lx, second), n = 1;
+    char here[3] = {peek(lx), byte_at(lx, second), byte_at(lx, third)};
 
-    for (size_t i = 0; n == 1 && i < sizeof(ops) / sizeof(ops[0]); i++)
-        if (strncmp(here, ops[i], strlen(ops[i])) == 0)
-            n = strlen(ops[i]);
+    if (!is_any_of(here + 1, "=>:+-<&|#.*", 1)) /* no operator goes on so */
+        n = 1;
+    else if (is_any_of(here, "<<<>>><<=>>=<=>->*...", 3))
+        n = 3;
+    else if (is_any_of(here, "::->++--<<>><=>===!=&&||+=-=*=/=%=&=|=^=##.*", 2))
+        n = 2;
     while (n--)
         advance(lx);
 }

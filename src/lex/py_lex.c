@@ -56,17 +56,23 @@ struct py_open *py_top(struct py_lexer *lx)
     return lx->opens ? &lx->open[lx->opens - 1] : NULL;
 }
 
+/* The opener that is too deep is the problem and no token. */
+static bool too_deep(struct py_lexer *lx, const char *message)
+{
+    return py_bad(lx, lx->tok[--lx->len].at, message);
+}
+
 bool py_push(struct py_lexer *lx, enum py_open_kind kind, char closer)
 {
     const struct py_token *t = &lx->tok[lx->len - 1];
 
     if (kind == PY_OPEN_FSTRING) {
         if (lx->fstrings == PY_MAX_FSTRINGS)
-            return py_bad(lx, t->at, "f-strings nested too deeply");
+            return too_deep(lx, "f-strings nested too deeply");
         lx->fstring[lx->fstrings++] = lx->opens;
     } else {
         if (lx->brackets == PY_MAX_BRACKETS)
-            return py_bad(lx, t->at, "brackets nested too deeply");
+            return too_deep(lx, "brackets nested too deeply");
         lx->brackets++;
     }
     lx->open[lx->opens++] = (struct py_open){.kind = kind,

@@ -385,6 +385,22 @@ static const char *problem_of_nested(const char *open, const char *close,
     return t.problem.id ? t.problem.id : "none";
 }
 
+static bool every_opener_points_ahead(const char *open, size_t n)
+{
+    struct arena a;
+    struct py_tokens t;
+    char *src = nested(open, "", n);
+    bool all = true;
+
+    arena_init(&a);
+    py_lex(&t, str_of(src), &a);
+    for (size_t i = 0; t.tok[i].kind < PY_NEWLINE; i++)
+        all = all && t.tok[i].match > i;
+    arena_release(&a);
+    free(src);
+    return all;
+}
+
 static void test_bounds(void)
 {
     struct arena a;
@@ -392,6 +408,9 @@ static void test_bounds(void)
 
     is(problem_of_nested("(", ")", 200), "none", "200 brackets deep");
     is(problem_of_nested("(", ")", 201), "source-syntax", "but not 201");
+    ok(every_opener_points_ahead("(", 300) &&
+           every_opener_points_ahead("f'{", 300),
+       "of which every opener that became a token points ahead");
     is(problem_of_nested("f'{", "}'", 150), "none", "150 f-strings deep");
     is(problem_of_nested("f'{", "}'", 151), "source-syntax", "but not 151");
     is(problem_of_nested("(", ")", 100000), "source-syntax",
