@@ -9,6 +9,7 @@
 #include "pack/problems.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* A line for each failure; true when there is none. Also for a folder of
  * shared rules (pack_load_shared). */
@@ -18,5 +19,10 @@ bool selftest_run(const struct pack *p, struct problems *out);
  * Returns how many did, so 0 means that nobody would miss the rule. */
 size_t selftest_without(const struct pack *p, enum pack_set set,
                         const char *rule_id, struct problems *out);
+
+/* Rules that a pack inherits need a good and a bad file, too, but in one of
+ * the packs that are checked together: a line for each that has none. */
+bool selftest_inherited(const struct pack *const *packs, size_t count,
+                        struct problems *out);
 
 #endif
