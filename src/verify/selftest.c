@@ -224,7 +224,7 @@ static bool is_covered(const struct part *t, const char *kind, const char *id)
 
     json_object_foreach((json_t *)map, name, ids)
     {
-        if (lists(ids, "", id))
+        if (lists(ids, "", id) || lists(ids, "warn:", id))
             return true;
     }
     return false;

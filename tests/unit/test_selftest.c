@@ -70,6 +70,8 @@ static const struct {
      "paper/bad/b.py: must hit paper-jit, but does not"},
     {"selftest/expect.json", "\"no-dot\", \"slow\"],", "\"slow\"],",
      "expect.json: /good: no file for the rule \"no-dot\"; add one"},
+    {"selftest/expect.json", "\"w.py\": [\"warn:slow\"]", "\"w.py\": []",
+     "good/w.py:2: may not have the warning slow"},
     {"selftest/expect.json", "[\"slow\"]", "[\"kernel\"]",
      "expect.json: /bad: no file for the rule \"slow\"; add one"},
     {"selftest/expect.json", "{\"g.py\": [\"paper-jit\"]}", "{\"g.py\": []}",
