@@ -23,6 +23,8 @@ const char *const pack_cpu_tests[4] = {"none", "native", "interpret",
 
 /* ---- values that several tables use ---- */
 
+#define NEEDED   false
+#define OPTIONAL true
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define TEXT     .type = SCHEMA_STRING, .min = 1
 #define ONE_OF(a) \
@@ -65,9 +67,9 @@ static const struct schema rule_id = {ID};
 /* ---- pack.json ---- */
 
 static const struct schema_field require_fields[] = {
-    {"dist", false, {TEXT}},
-    {"version", false, {TEXT}},
-    {"bytes", true, {.type = SCHEMA_INT, .min = 0}},
+    {"dist", NEEDED, {TEXT}},
+    {"version", NEEDED, {TEXT}},
+    {"bytes", OPTIONAL, {.type = SCHEMA_INT, .min = 0}},
     {0},
 };
 static const struct schema require = {OBJECT(require_fields)};
@@ -75,7 +77,7 @@ static const struct schema variable = {
     .type = SCHEMA_STRING, .min = 1, VARIABLE};
 static const struct schema var_value = {
     .type = SCHEMA_STRING,
-    .pattern = "([^$]|\\$\\{pack\\})+",
+    .pattern = "(?:[^$]|\\$\\{pack\\})++",
     .remedy = "${pack} is the only thing that is replaced",
 };
 static const struct schema device = {ONE_OF(pack_devices)};
@@ -88,81 +90,83 @@ static const struct schema seed_name = {
 };
 
 static const struct schema_field env_fields[] = {
-    {"requires", false, {LIST_OF(require, 0, 64)}},
-    {"python", false, {TEXT, .remedy = "a version range, such as >=3.10"}},
-    {"venv", false, {ID}},
-    {"needs", false, {MAP_OF(some_text)}},
-    {"vars", false, {MAP_OF(var_value), VARIABLE}},
-    {"cache_vars", false, {SET_OF(variable, 0, 64)}},
+    {"requires", NEEDED, {LIST_OF(require, 0, 64)}},
+    {"python", NEEDED, {TEXT, .remedy = "a version range, such as >=3.10"}},
+    {"venv", NEEDED, {ID}},
+    {"needs", NEEDED, {MAP_OF(some_text)}},
+    {"vars", NEEDED, {MAP_OF(var_value), VARIABLE}},
+    {"cache_vars", NEEDED, {SET_OF(variable, 0, 64)}},
     {0},
 };
 static const struct schema_field build_fields[] = {
-    {"mode", false, {ONE_OF(pack_builds)}},
-    {"compile_only", false, {YES_NO}},
-    {"timeout_s", false, {SECONDS}},
-    {"parallel_ok", false, {YES_NO}},
+    {"mode", NEEDED, {ONE_OF(pack_builds)}},
+    {"compile_only", NEEDED, {YES_NO}},
+    {"timeout_s", NEEDED, {SECONDS}},
+    {"parallel_ok", NEEDED, {YES_NO}},
     {0},
 };
 static const struct schema_field evidence_fields[] = {
-    {"kind", false, {ONE_OF(pack_evidences)}},
-    {"pattern", true, {PATTERN}},
+    {"kind", NEEDED, {ONE_OF(pack_evidences)}},
+    {"pattern", OPTIONAL, {PATTERN}},
     {0},
 };
 static const struct schema_field run_fields[] = {
     {"helper",
-     true,
+     OPTIONAL,
      {TEXT, .pattern = WORD,
       .remedy = "a module in the pack's folder, without .py"}},
-    {"devices", false, {SET_OF(device, 1, COUNT(pack_devices))}},
-    {"dtypes", false, {SET_OF(dtype, 1, COUNT(pack_dtypes))}},
-    {"default_dtype", false, {ONE_OF(pack_dtypes)}},
-    {"hang_timeout_s", false, {SECONDS}},
-    {"launch_evidence", false, {OBJECT(evidence_fields)}},
+    {"devices", NEEDED, {SET_OF(device, 1, COUNT(pack_devices))}},
+    {"dtypes", NEEDED, {SET_OF(dtype, 1, COUNT(pack_dtypes))}},
+    {"default_dtype", NEEDED, {ONE_OF(pack_dtypes)}},
+    {"hang_timeout_s", NEEDED, {SECONDS}},
+    {"launch_evidence", NEEDED, {OBJECT(evidence_fields)}},
     {0},
 };
 static const struct schema_field cpu_test_fields[] = {
-    {"mode", false, {ONE_OF(pack_cpu_tests)}},
-    {"env", true, {MAP_OF(var_value), VARIABLE}},
+    {"mode", NEEDED, {ONE_OF(pack_cpu_tests)}},
+    {"env", OPTIONAL, {MAP_OF(var_value), VARIABLE}},
     {0},
 };
 static const struct schema_field prompt_fields[] = {
     {"answer_fence",
-     false,
+     NEEDED,
      {TEXT, .pattern = "[A-Za-z0-9_+-]+",
       .remedy = "a language tag, such as python"}},
-    {"must_define", false, {TEXT, .pattern = WORD, .remedy = "a class name"}},
-    {"plan_hint", false, {.type = SCHEMA_STRING}},
-    {"code_hint", false, {.type = SCHEMA_STRING}},
-    {"max_guide_tokens", false, {.type = SCHEMA_INT, .min = 1, .max = 1000000}},
-    {"seed_order", false, {SET_OF(seed_name, 0, 64)}},
+    {"must_define", NEEDED, {TEXT, .pattern = WORD, .remedy = "a class name"}},
+    {"plan_hint", NEEDED, {.type = SCHEMA_STRING}},
+    {"code_hint", NEEDED, {.type = SCHEMA_STRING}},
+    {"max_guide_tokens",
+     NEEDED,
+     {.type = SCHEMA_INT, .min = 1, .max = 1000000}},
+    {"seed_order", NEEDED, {SET_OF(seed_name, 0, 64)}},
     {0},
 };
 static const struct schema_field pack_fields[] = {
-    {"id", false, {ID}},
-    {"display_name", false, {TEXT}},
-    {"prompt_name", false, {TEXT}},
-    {"language", false, {ONE_OF(pack_languages)}},
-    {"level", false, {ONE_OF(pack_levels)}},
-    {"homepage", false, {TEXT}},
-    {"licence", false, {TEXT, .remedy = "the language's licence"}},
-    {"pack_version", false, {TEXT, .remedy = "the pack's own version"}},
-    {"env", false, {OBJECT(env_fields)}},
-    {"build", false, {OBJECT(build_fields)}},
-    {"run", false, {OBJECT(run_fields)}},
-    {"cpu_test", false, {OBJECT(cpu_test_fields)}},
-    {"prompt", false, {OBJECT(prompt_fields)}},
+    {"id", NEEDED, {ID}},
+    {"display_name", NEEDED, {TEXT}},
+    {"prompt_name", NEEDED, {TEXT}},
+    {"language", NEEDED, {ONE_OF(pack_languages)}},
+    {"level", NEEDED, {ONE_OF(pack_levels)}},
+    {"homepage", NEEDED, {TEXT}},
+    {"licence", NEEDED, {TEXT, .remedy = "the language's licence"}},
+    {"pack_version", NEEDED, {TEXT, .remedy = "the pack's own version"}},
+    {"env", NEEDED, {OBJECT(env_fields)}},
+    {"build", NEEDED, {OBJECT(build_fields)}},
+    {"run", NEEDED, {OBJECT(run_fields)}},
+    {"cpu_test", NEEDED, {OBJECT(cpu_test_fields)}},
+    {"prompt", NEEDED, {OBJECT(prompt_fields)}},
     {0},
 };
 
 /* ---- checks.json and the files it extends ---- */
 
 static const struct schema_field rule_fields[] = {
-    {"id", false, {ID}},
-    {"kind", false, {ONE_OF(rule_kinds)}},
-    {"view", false, {ONE_OF(view_names)}},
-    {"pcre", false, {PATTERN}},
+    {"id", NEEDED, {ID}},
+    {"kind", NEEDED, {ONE_OF(rule_kinds)}},
+    {"view", NEEDED, {ONE_OF(view_names)}},
+    {"pcre", NEEDED, {PATTERN}},
     {"message",
-     false,
+     NEEDED,
      {TEXT, .max = 1000, .remedy = "what is wrong, and what to do instead"}},
     {0},
 };
@@ -174,61 +178,61 @@ static const struct schema shared_name = {
     .remedy = "a path in the folder that holds the packs",
 };
 static const struct schema_field set_fields[] = {
-    {"extends", true, {SET_OF(shared_name, 0, PACK_EXTENDS_MAX)}},
-    {"drop", true, {SET_OF(rule_id, 0, 500)}},
-    {"rules", false, {LIST_OF(rule, 0, 500)}},
+    {"extends", OPTIONAL, {SET_OF(shared_name, 0, PACK_EXTENDS_MAX)}},
+    {"drop", OPTIONAL, {SET_OF(rule_id, 0, 500)}},
+    {"rules", NEEDED, {LIST_OF(rule, 0, 500)}},
     {0},
 };
 static const struct schema_field sets_fields[] = {
-    {"default", false, {OBJECT(set_fields)}},
-    {"paper", true, {OBJECT(set_fields)}},
+    {"default", NEEDED, {OBJECT(set_fields)}},
+    {"paper", OPTIONAL, {OBJECT(set_fields)}},
     {0},
 };
 static const struct schema_field analysis_fields[] = {
-    {"kernel_decorators", true, {SET_OF(dotted, 0, 64)}},
-    {"kernel_openers", true, {SET_OF(dotted, 0, 64)}},
-    {"build_calls", true, {SET_OF(dotted, 0, 64)}},
+    {"kernel_decorators", OPTIONAL, {SET_OF(dotted, 0, 64)}},
+    {"kernel_openers", OPTIONAL, {SET_OF(dotted, 0, 64)}},
+    {"build_calls", OPTIONAL, {SET_OF(dotted, 0, 64)}},
     {0},
 };
 static const struct schema_field checks_fields[] = {
-    {"analysis", false, {OBJECT(analysis_fields)}},
-    {"imports", false, {SET_OF(module, 0, 500)}},
-    {"sets", false, {OBJECT(sets_fields)}},
+    {"analysis", NEEDED, {OBJECT(analysis_fields)}},
+    {"imports", NEEDED, {SET_OF(module, 0, 500)}},
+    {"sets", NEEDED, {OBJECT(sets_fields)}},
     {0},
 };
 static const struct schema_field shared_fields[] = {
-    {"imports", true, {SET_OF(module, 0, 500)}},
-    {"rules", false, {LIST_OF(rule, 0, 500)}},
+    {"imports", OPTIONAL, {SET_OF(module, 0, 500)}},
+    {"rules", NEEDED, {LIST_OF(rule, 0, 500)}},
     {0},
 };
 
 /* ---- the others ---- */
 
 static const struct schema_field hint_fields[] = {
-    {"id", false, {ID}},
-    {"stage", false, {ONE_OF(hint_stages)}},
-    {"pcre", false, {PATTERN}},
-    {"hint", false, {TEXT, .max = 1000, .remedy = "what to do about it"}},
-    {"cite", true, {TEXT}},
+    {"id", NEEDED, {ID}},
+    {"stage", NEEDED, {ONE_OF(hint_stages)}},
+    {"pcre", NEEDED, {PATTERN}},
+    {"hint", NEEDED, {TEXT, .max = 1000, .remedy = "what to do about it"}},
+    {"cite", OPTIONAL, {TEXT}},
     {0},
 };
 static const struct schema hint = {OBJECT(hint_fields)};
 static const struct schema_field errors_fields[] = {
-    {"hints", false, {LIST_OF(hint, 0, 500)}},
+    {"hints", NEEDED, {LIST_OF(hint, 0, 500)}},
     {0},
 };
 
 static const struct schema_field source_fields[] = {
-    {"repo", false, {TEXT}},
-    {"commit", false, {TEXT}},
-    {"paths", false, {LIST_OF(some_text, 1, 500)}},
-    {"licence", false, {TEXT}},
-    {"note", true, {TEXT}},
+    {"repo", NEEDED, {TEXT}},
+    {"commit", NEEDED, {TEXT}},
+    {"paths", NEEDED, {LIST_OF(some_text, 1, 500)}},
+    {"licence", NEEDED, {TEXT}},
+    {"note", OPTIONAL, {TEXT}},
     {0},
 };
 static const struct schema source = {OBJECT(source_fields)};
 static const struct schema_field sources_fields[] = {
-    {"sources", false, {LIST_OF(source, 0, 100)}},
+    {"sources", NEEDED, {LIST_OF(source, 0, 100)}},
     {0},
 };
 
@@ -238,13 +242,13 @@ static const struct schema shape = {
     .remedy = "the shape of an input, such as 64x32",
 };
 static const struct schema_field meta_fields[] = {
-    {"origin", false, {TEXT, .remedy = "where the seed comes from"}},
-    {"licence", false, {TEXT}},
-    {"dtype", false, {ONE_OF(pack_dtypes)}},
-    {"shapes", false, {LIST_OF(shape, 1, 64)}},
-    {"verified", false, {YES_NO}},
-    {"verified_on", true, {TEXT}},
-    {"why_not", true, {TEXT}},
+    {"origin", NEEDED, {TEXT, .remedy = "where the seed comes from"}},
+    {"licence", NEEDED, {TEXT}},
+    {"dtype", NEEDED, {ONE_OF(pack_dtypes)}},
+    {"shapes", NEEDED, {LIST_OF(shape, 1, 64)}},
+    {"verified", NEEDED, {YES_NO}},
+    {"verified_on", OPTIONAL, {TEXT}},
+    {"why_not", OPTIONAL, {TEXT}},
     {0},
 };
 
@@ -258,18 +262,18 @@ static const struct schema good_ids = {SET_OF(good_id, 0, 500)};
 static const struct schema bad_ids = {SET_OF(rule_id, 1, 500)};
 #define PY_FILES .pattern = PATH "\\.py", .remedy = "the name of a .py file"
 static const struct schema_field paper_fields[] = {
-    {"good", false, {MAP_OF(good_ids), PY_FILES}},
-    {"bad", false, {MAP_OF(bad_ids), PY_FILES}},
+    {"good", NEEDED, {MAP_OF(good_ids), PY_FILES}},
+    {"bad", NEEDED, {MAP_OF(bad_ids), PY_FILES}},
     {0},
 };
 static const struct schema_field expect_fields[] = {
-    {"good", false, {MAP_OF(good_ids), PY_FILES}},
-    {"bad", false, {MAP_OF(bad_ids), PY_FILES}},
+    {"good", NEEDED, {MAP_OF(good_ids), PY_FILES}},
+    {"bad", NEEDED, {MAP_OF(bad_ids), PY_FILES}},
     {"errors",
-     true,
+     OPTIONAL,
      {MAP_OF(rule_id), .pattern = PATH "\\.txt",
       .remedy = "the name of a .txt file"}},
-    {"paper", true, {OBJECT(paper_fields)}},
+    {"paper", OPTIONAL, {OBJECT(paper_fields)}},
     {0},
 };
 
