@@ -20,6 +20,7 @@ SOURCE = r"""
 namespace cg = cooperative_groups;
 
 static constexpr int BLOCK = 128;
+constexpr static int HALF_BLOCK = BLOCK / 2;
 static const float SCALE[2] = {1.0f, 0.5f};
 __constant__ float table[4];
 __device__ const float OFFSETS[2] = {0.0f, 1.0f};
@@ -27,6 +28,7 @@ __device__ const float OFFSETS[2] = {0.0f, 1.0f};
 struct exit_state {
     static __device__ bool open_(int v) { return v > 0; }
     __device__ exit_state &operator=(const exit_state &) = default;
+    constexpr static int width = HALF_BLOCK;
     int category, cub, latest, rat;
 };
 
