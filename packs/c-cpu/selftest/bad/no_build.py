@@ -12,7 +12,6 @@ void relu_kernel(const float *x, float *y, int64_t n)
 """
 
 
-
 class ModelNew(nn.Module):
     def __init__(self):
         super().__init__()
