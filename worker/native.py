@@ -97,7 +97,7 @@ def build(source: str, toolchain: Toolchain) -> Library:
     entry = folder / key
     if not entry.is_dir():
         _make_entry(text, toolchain, folder, entry)
-    functions = native_source.functions((entry / PREPROCESSED_NAME).read_text())
+    functions = native_source.functions(_text(entry / PREPROCESSED_NAME))
     return Library(key, entry / OBJECT_NAME, functions)
 
 
@@ -162,7 +162,7 @@ def _compile(source: str, toolchain: Toolchain, work: Path) -> None:
         native_source.check_directives(source, toolchain.headers)
         raw = work / "raw.i"
         _compiler(toolchain, work, [*command, "-E", toolchain.source_name, "-o", raw.name])
-        own = native_source.own_text(raw.read_text(errors="replace"), toolchain.source_name)
+        own = native_source.own_text(_text(raw), toolchain.source_name)
         raw.unlink()
         native_source.check_constructs(own)
         if not native_source.functions(own):
@@ -171,12 +171,17 @@ def _compile(source: str, toolchain: Toolchain, work: Path) -> None:
             )
     except native_source.SourceError as error:
         raise BuildError(f"{toolchain.source_name}: {error}") from None
-    (work / PREPROCESSED_NAME).write_text(own)
+    (work / PREPROCESSED_NAME).write_bytes(own.encode())
     _compiler(
         toolchain,
         work,
         [*command, toolchain.source_name, "-o", OBJECT_NAME, *toolchain.link_flags],
     )
+
+
+def _text(path: Path) -> str:
+    """The file as it is: Python's own text mode would end lines where C does not."""
+    return path.read_bytes().decode(errors="replace")
 
 
 def _compiler(toolchain: Toolchain, work: Path, argv: list[str]) -> None:

@@ -21,7 +21,7 @@ TOKEN = re.compile(
       | (?P<op>%:|<:|.)""",
     re.DOTALL | re.VERBOSE,
 )
-SPLICE = re.compile(r"\\[ \t]*\r?\n")
+SPLICE = re.compile(r"\\[ \t\f\v]*\r?\n")
 TRIGRAPH = re.compile(r"\?\?[=/'()!<>-]")
 LINE_MARKER = re.compile(r'^#\s+\d+\s+"((?:\\.|[^"\\])*)"')
 
@@ -112,6 +112,8 @@ def check_directives(source: str, headers: frozenset[str]) -> None:
     """Refuses every preprocessor line that is not plain, and every other header."""
     if match := TRIGRAPH.search(source):
         raise SourceError(f"the trigraph {match.group()} is not allowed")
+    if re.search(r"\r(?!\n)", source):
+        raise SourceError("a carriage return is not allowed; lines end with a newline")
     line: list[Token] = []
     for token in [*tokens(SPLICE.sub("", source)), Token("newline", "\n")]:
         if token.kind != "newline":
@@ -138,22 +140,22 @@ def own_text(preprocessed: str, file_name: str) -> str:
     """The part of a preprocessor's output that stands in the source itself."""
     own = True
     lines = []
-    for line in preprocessed.splitlines():
+    for line in preprocessed.split("\n"):
         if match := LINE_MARKER.match(line):
             own = match.group(1) == file_name
         elif own:
             lines.append(line)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def check_constructs(own: str) -> None:
     """Refuses assembler, pragmas and attributes that a kernel has no need for."""
-    for line in own.splitlines():
+    for line in own.split("\n"):
         if line.lstrip().startswith("#pragma"):
             text = " ".join(line.split()[1:])
             if not PRAGMA.match(text):
                 raise SourceError(f"#pragma {text} is not allowed in a kernel")
-    toks = list(tokens(own))
+    toks = [token for token in tokens(own) if token.kind != "newline"]
     for i, token in enumerate(toks):
         if token.text in ASSEMBLER:
             raise SourceError("inline assembler is not allowed; write the kernel in C")
@@ -213,7 +215,7 @@ def _without_attributes(own: str) -> Iterator[str]:
     """Texts of the tokens. An attribute becomes `{` `}` when it could change a
     type's size, so that no alias is made of it, and nothing otherwise."""
     skipping, depth = False, 0
-    for line in own.splitlines():
+    for line in own.split("\n"):
         if line.lstrip().startswith("#"):
             continue
         for token in tokens(line):

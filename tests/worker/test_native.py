@@ -298,6 +298,8 @@ PASTE = "#define PASTE(a, b) a##b\n"
         ("((section))", '__attribute__((section(".text"))) int x = 1; void f(void) {}'),
         ("((target))", '__attribute__((target("avx512f"))) void f(void) {}'),
         ("((alias))", 'void f(void) {} void g(void) __attribute__((alias("f")));'),
+        ("((section))", '__attribute__\n((section(".text"))) int x = 1; void f(void) {}'),
+        ("[[…]]", "[\n[gnu::constructor]] void f(void) {}"),
         ("[[…]]", "[[gnu::constructor]] void f(void) {}"),
         ("code that runs when the library is loaded (DT_INIT)", "void _init(void) {}"),
         ("code that runs when the library is loaded (DT_FINI)", "void _fini(void) {}"),
@@ -309,6 +311,11 @@ PASTE = "#define PASTE(a, b) a##b\n"
         ("#pragma omp simd", 'void f(void) { _Pragma("omp simd") for (;;) ; }'),
         ("#line", '#line 1 "/usr/include/math.h"\nvoid f(void) {}'),
         ("#33", '# 33 "/usr/include/math.h" 3\nvoid f(void) {}'),
+        # Python ends a line at U+2028 and at a form feed, C does not.
+        ("inline assembler", 'char x[] = "\u2028# 1 " "y"; void f(void) { __asm__("nop"); }'),
+        ("inline assembler", 'char x[] = "\f# 1 " "y"; void f(void) { __asm__("nop"); }'),
+        ("carriage return", '// \r# 1 "y" 3\nvoid f(void) { __asm__("nop"); }'),
+        ("#33", '/* *\\\f\n/\n# 33 "y" 3\nvoid f(void) { __asm__("nop"); }'),
         ("trigraph ??=", "??=include <stdio.h>\nvoid f(void) {}"),
         ("#include <stdio.h>", "#include <stdio.h>\nvoid f(void) {}"),
         ("#include <stdio.h>", "%:include <stdio.h>\nvoid f(void) {}"),
@@ -337,6 +344,12 @@ def test_ifuncs_thread_locals_and_trampolines_are_refused() -> None:
             "__attribute__((noinline)) int call(int (*volatile g)(int)) { return g(1); }\n"
             "int f(int a) { int g(int b) { return a + b; } return call(g); }"
         )
+
+
+def test_lines_may_end_with_carriage_return_and_newline() -> None:
+    x, y = torch.ones(3), torch.empty(3)
+    c_cpu.build(ADD_ONE.replace("\n", "\r\n")).add_one_kernel(x, y, 3)
+    assert y.tolist() == [2, 2, 2]
 
 
 def test_comments_and_strings_are_not_code() -> None:
