@@ -236,9 +236,10 @@ def _check_object(path: Path, toolchain: Toolchain) -> None:
             f"code that runs when the library is loaded ({', '.join(found.startup)}) is not "
             "allowed; a kernel runs only when it is called"
         )
-    if found.odd_relocations:
+    if found.ifuncs or found.odd_relocations:
         raise BuildError(
-            f"relocations of type {', '.join(map(str, found.odd_relocations))} are not allowed; "
+            "an address that is computed when the library is loaded "
+            f"({', '.join([*found.ifuncs, *map(str, found.odd_relocations)])}) is not allowed; "
             "a kernel has no ifunc and no thread-local variable"
         )
     if found.writable_code:
