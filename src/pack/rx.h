@@ -19,6 +19,9 @@
  * everything or forbid nothing), or has a callout or \C. */
 struct rx;
 struct rx *rx_new(const char *pattern, struct err *e);
+/* One that matches where any of the patterns does, to ask whether it is worth
+ * trying them; NULL when they cannot be joined (references to groups). */
+struct rx *rx_new_any(const char *const *patterns, size_t n);
 void rx_free(struct rx *rx);
 size_t rx_group_count(const struct rx *rx); /* without $0 */
 

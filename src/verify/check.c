@@ -41,7 +41,7 @@ struct check {
     const struct ruleset *set;
     struct py_tokens tokens;
     struct view view[VIEW_KINDS];
-    bool made[VIEW_KINDS];
+    bool made[VIEW_KINDS], asked[VIEW_KINDS], clean[VIEW_KINDS];
 };
 
 struct check *check_new(const struct rx_limits *limits)
@@ -167,11 +167,26 @@ static void add_limit(struct check *c, const struct rule *rule)
                            rule->id, time ? "long" : "many steps"));
 }
 
+/* True when no rule of the view but a `require` can match. */
+static bool is_clean(struct check *c, enum view_kind view)
+{
+    const struct rx *any = c->set->any[view];
+
+    if (!c->asked[view]) {
+        c->asked[view] = true;
+        c->clean[view] =
+            any && rx_find(c->rx, any, view_text(c, view), 0) == RX_NONE;
+    }
+    return c->clean[view];
+}
+
 /* False when the time for this file is used up. */
 static bool try_rule(struct check *c, const struct rule *rule)
 {
     struct str text = view_text(c, rule->view);
 
+    if (rule->kind != RULE_REQUIRE && is_clean(c, rule->view))
+        return true;
     rule_apply(rule, c->rx, text, &c->memory, &c->hits);
     if (rule->kind != RULE_REQUIRE)
         add_hits(c, rule->id, rule->view,
@@ -286,6 +301,7 @@ struct check_result check_source(struct check *c, const struct ruleset *set,
     c->set = set;
     c->src = src.p ? src : STR_LIT("");
     memset(c->made, 0, sizeof(c->made));
+    memset(c->asked, 0, sizeof(c->asked));
     py_lex(&c->tokens, c->src, &c->memory);
     if (problem->id)
         add(c, problem->id, problem->at, problem->message);
