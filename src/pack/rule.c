@@ -113,6 +113,12 @@ void rules_release(struct rules *r)
     *r = (struct rules){0};
 }
 
+static bool can_join(const struct rule *r, int view)
+{
+    return (int)r->view == view && r->kind != RULE_REQUIRE && r->rx &&
+           rx_starts_line(r->pattern);
+}
+
 void ruleset_join(struct ruleset *s)
 {
     const char **patterns = xcalloc(s->len, sizeof(*patterns));
@@ -121,11 +127,12 @@ void ruleset_join(struct ruleset *s)
         size_t n = 0;
 
         for (size_t i = 0; i < s->len; i++)
-            if ((int)s->rule[i].view == view &&
-                s->rule[i].kind != RULE_REQUIRE && s->rule[i].rx)
+            if (can_join(&s->rule[i], view))
                 patterns[n++] = s->rule[i].pattern;
-        if (n > 1)
-            s->any[view] = rx_new_any(patterns, n);
+        s->any[view] = n > 1 ? rx_new_lines(patterns, n) : NULL;
+        for (size_t i = 0; s->any[view] && i < s->len; i++)
+            if (can_join(&s->rule[i], view))
+                s->rule[i].joined = true;
     }
     free(patterns);
 }

@@ -25,6 +25,7 @@ struct rule {
     enum view_kind view;
     bool own; /* stands in the pack itself, not in a file it extends */
     struct rx *rx;
+    bool joined; /* has part in ruleset.any */
 };
 
 /* The rules of one list in one file. */
@@ -56,8 +57,8 @@ struct ruleset {
     const char **imports; /* NULL-terminated; `a` allows a, `a.*` what is
                              below a */
     struct py_facts_config facts;
-    /* For each view, whether any rule but `require` could match: most solutions
-     * are clean, and one search then does for all rules. NULL: not known. */
+    /* For each view, whether any of its joined rules could match: most
+     * solutions are clean, and one walk over the lines then does for all. */
     struct rx *any[VIEW_KINDS];
 };
 

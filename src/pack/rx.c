@@ -140,15 +140,43 @@ struct rx *rx_new(const char *pattern, struct err *e)
     return take_code(code);
 }
 
-struct rx *rx_new_any(const char *const *patterns, size_t n)
+/* Its first character is `^`, which holds for all of it: there is no choice
+ * outside of parentheses. */
+bool rx_starts_line(const char *pattern)
+{
+    int depth = 0;
+    bool set = false;
+
+    if (pattern[0] != '^')
+        return false;
+    for (const char *p = pattern + 1; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else if (set)
+            set = *p != ']';
+        else if (*p == '[')
+            set = true;
+        else if (*p == '(')
+            depth++;
+        else if (*p == ')')
+            depth--;
+        else if (*p == '|' && depth == 0)
+            return false;
+    }
+    return true;
+}
+
+struct rx *rx_new_lines(const char *const *patterns, size_t n)
 {
     struct err e = ERR_INIT;
     pcre2_code *code;
     struct buf joined;
 
     buf_init(&joined, BUF_UNLIMITED);
+    buf_puts(&joined, "^(?:");
     for (size_t i = 0; i < n; i++)
-        buf_printf(&joined, "%s(?:%s)", i ? "|" : "", patterns[i]);
+        buf_printf(&joined, "%s(?:%s)", i ? "|" : "", patterns[i] + 1);
+    buf_putc(&joined, ')');
     /* Without groups a reference to one is an error, not another meaning. */
     code = compile(buf_str(&joined), PCRE2_NO_AUTO_CAPTURE, joined.len + 1, &e);
     buf_release(&joined);

@@ -167,7 +167,7 @@ static void add_limit(struct check *c, const struct rule *rule)
                            rule->id, time ? "long" : "many steps"));
 }
 
-/* True when no rule of the view but a `require` can match. */
+/* True when no joined rule of the view can match. */
 static bool is_clean(struct check *c, enum view_kind view)
 {
     const struct rx *any = c->set->any[view];
@@ -185,7 +185,7 @@ static bool try_rule(struct check *c, const struct rule *rule)
 {
     struct str text = view_text(c, rule->view);
 
-    if (rule->kind != RULE_REQUIRE && is_clean(c, rule->view))
+    if (rule->joined && is_clean(c, rule->view))
         return true;
     rule_apply(rule, c->rx, text, &c->memory, &c->hits);
     if (rule->kind != RULE_REQUIRE)
