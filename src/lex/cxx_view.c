@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define MAX_BUILDS 64  /* build calls that are traced */
+#define MAX_BUILDS 32  /* build calls that are traced */
 #define MAX_INLINE 16  /* names within names */
 #define MAX_BODIES 8   /* functions that one call may mean */
 #define MAX_LEVELS 256 /* brackets; the lexer allows fewer */
@@ -479,9 +479,10 @@ static void trace_token(struct cxx_view *v, uint32_t t, struct level *level,
 static void trace(struct cxx_view *v, uint32_t from, uint32_t to, int nested)
 {
     struct py_prog *p = v->p;
-    struct level level[MAX_LEVELS] = {0};
+    struct level level[MAX_LEVELS];
     uint32_t depth = 0;
 
+    level[0] = (struct level){false, false};
     for (uint32_t t = from; t < to && !v->over;) {
         const struct py_node *n = &p->nodes.at[p->prim[t]];
 

@@ -9,6 +9,50 @@
 /* A longer line is cut, for its name may be printed often. */
 #define MAX_LINE 200
 
+enum fact_kind {
+    FACT_IMPORT,
+    FACT_CALL,
+    FACT_USE,
+    FACT_SET,
+    FACT_METHOD,
+    FACT_SELF,
+    FACT_ATTR,
+    FACT_DEF,
+    FACT_CLASS,
+    FACT_BIND,
+    FACT_LAUNCH,
+    FACT_OPENS,
+    FACT_TRY,
+    FACT_HOLDER_CALL,
+    FACT_OP,
+    FACT_CALLRESULT,
+    FACT_SUBCLASS,
+    FACT_BUILD,
+    FACT_LIMIT,
+};
+
+static const struct str kinds[] = {
+    [FACT_IMPORT] = {" import ", 8},
+    [FACT_CALL] = {" call ", 6},
+    [FACT_USE] = {" use ", 5},
+    [FACT_SET] = {" set ", 5},
+    [FACT_METHOD] = {" method ", 8},
+    [FACT_SELF] = {" self ", 6},
+    [FACT_ATTR] = {" attr ", 6},
+    [FACT_DEF] = {" def ", 5},
+    [FACT_CLASS] = {" class ", 7},
+    [FACT_BIND] = {" bind ", 6},
+    [FACT_LAUNCH] = {" launch ", 8},
+    [FACT_OPENS] = {" opens ", 7},
+    [FACT_TRY] = {" try ", 5},
+    [FACT_HOLDER_CALL] = {" holder-call ", 13},
+    [FACT_OP] = {" op ", 4},
+    [FACT_CALLRESULT] = {" callresult ", 12},
+    [FACT_SUBCLASS] = {" subclass ", 10},
+    [FACT_BUILD] = {" build ", 7},
+    [FACT_LIMIT] = {" limit ", 7},
+};
+
 struct names { /* dotted names from the configuration */
     uint32_t *at;
     uint32_t len;
@@ -64,14 +108,12 @@ static void put_dotted(struct facts *f, uint32_t dotted)
 }
 
 /* Starts a line about code in `body`. */
-static void begin(struct facts *f, uint32_t body, const char *kind)
+static void begin(struct facts *f, uint32_t body, enum fact_kind kind)
 {
     f->len = 0;
     f->cut = false;
     put_text(f, py_context_names[py_context(f->p, body)]);
-    put_text(f, " ");
-    put_text(f, kind);
-    put_text(f, " ");
+    put(f, kinds[kind]);
 }
 
 static void end(struct facts *f, uint32_t tok)
@@ -84,8 +126,8 @@ static void end(struct facts *f, uint32_t tok)
     view_put(&f->out, f->line, f->len, f->p->tok[tok].at);
 }
 
-static void fact(struct facts *f, uint32_t body, uint32_t tok, const char *kind,
-                 const char *name)
+static void fact(struct facts *f, uint32_t body, uint32_t tok,
+                 enum fact_kind kind, const char *name)
 {
     begin(f, body, kind);
     put_text(f, name);
@@ -93,7 +135,7 @@ static void fact(struct facts *f, uint32_t body, uint32_t tok, const char *kind,
 }
 
 static void fact_name(struct facts *f, uint32_t body, uint32_t tok,
-                      const char *kind, uint32_t name)
+                      enum fact_kind kind, uint32_t name)
 {
     begin(f, body, kind);
     put_name(f, name);
@@ -101,7 +143,7 @@ static void fact_name(struct facts *f, uint32_t body, uint32_t tok,
 }
 
 static void fact_dotted(struct facts *f, uint32_t body, uint32_t tok,
-                        const char *kind, uint32_t dotted)
+                        enum fact_kind kind, uint32_t dotted)
 {
     begin(f, body, kind);
     put_dotted(f, dotted);
@@ -110,7 +152,7 @@ static void fact_dotted(struct facts *f, uint32_t body, uint32_t tok,
 
 /* A line for each imported or built-in meaning of a value. */
 static void fact_each(struct facts *f, const struct py_node *n,
-                      const char *kind, uint32_t val)
+                      enum fact_kind kind, uint32_t val)
 {
     uint32_t count;
     const uint32_t *item = py_val_items(f->p, &val, &count);
@@ -159,7 +201,7 @@ static void name_facts(struct facts *f, const struct py_node *n)
         return;
     if (!n->slot && n->flags & (PY_F_NOTE | PY_F_QUIET))
         return;
-    fact_each(f, n, "use", n->val);
+    fact_each(f, n, FACT_USE, n->val);
 }
 
 static void attr_facts(struct facts *f, const struct py_node *n)
@@ -168,16 +210,16 @@ static void attr_facts(struct facts *f, const struct py_node *n)
 
     if (has(f, f->p->nodes.at[n->base].val, PY_V_IMPORT)) {
         if (n->flags & PY_F_STORE)
-            fact_each(f, n, "set", n->val);
+            fact_each(f, n, FACT_SET, n->val);
         else if (use != PY_N_CALL && use != PY_N_ATTR)
-            fact_each(f, n, "use", n->val);
+            fact_each(f, n, FACT_USE, n->val);
         return;
     }
     if (n->flags & PY_F_STORE || use == PY_N_CALL)
         return;
-    fact_name(f, n->body, n->tok, "attr", n->name);
+    fact_name(f, n->body, n->tok, FACT_ATTR, n->name);
     if (use != PY_N_ATTR)
-        fact_each(f, n, "use", n->val);
+        fact_each(f, n, FACT_USE, n->val);
 }
 
 /* ---- calls ---------------------------------------------------------------- */
@@ -197,7 +239,7 @@ static void builtin_call(struct facts *f, uint32_t call, uint32_t name)
 
         if (kind != PY_V_IMPORT && kind != PY_V_SELF)
             continue;
-        begin(f, n->body, "call");
+        begin(f, n->body, FACT_CALL);
         put_name(f, name);
         put_text(f, kind == PY_V_SELF ? " self" : " ");
         if (kind == PY_V_IMPORT)
@@ -206,7 +248,7 @@ static void builtin_call(struct facts *f, uint32_t call, uint32_t name)
         said = true;
     }
     if (!said)
-        fact_name(f, n->body, n->start, "call", name);
+        fact_name(f, n->body, n->start, FACT_CALL, name);
 }
 
 static uint32_t count_args(const struct py_prog *p, const struct py_node *call)
@@ -232,11 +274,11 @@ static void imported_call(struct facts *f, uint32_t call, uint32_t dotted)
     const struct py_node *n = &f->p->nodes.at[call];
     bool runs = py_context(f->p, n->body) != PY_C_DEAD, known;
 
-    fact_dotted(f, n->body, n->start, "call", dotted);
+    fact_dotted(f, n->body, n->start, FACT_CALL, dotted);
     if (!in_names(&f->builds, dotted))
         return;
     known = cxx_view_add(f->cxx, call, runs);
-    fact(f, n->body, n->start, "build", known ? "literal" : "unknown");
+    fact(f, n->body, n->start, FACT_BUILD, known ? "literal" : "unknown");
 }
 
 static void method_call(struct facts *f, const struct py_node *callee)
@@ -245,7 +287,7 @@ static void method_call(struct facts *f, const struct py_node *callee)
     uint32_t count;
     const uint32_t *item =
         py_val_items(p, &p->nodes.at[callee->base].val, &count);
-    const char *kind = "method";
+    enum fact_kind kind = FACT_METHOD;
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = 0;
@@ -254,7 +296,7 @@ static void method_call(struct facts *f, const struct py_node *callee)
             slot = py_member(p, p->classes.at[py_val_ref(item[i])].family,
                              callee->name, false);
         if (p->slots.at[slot].member)
-            kind = "self";
+            kind = FACT_SELF;
     }
     fact_name(f, callee->body, callee->tok, kind, callee->name);
 }
@@ -281,7 +323,7 @@ static void holder_fact(struct facts *f, const struct py_node *call,
 {
     uint32_t name = holder_name(f->p, callee);
 
-    begin(f, call->body, "holder-call");
+    begin(f, call->body, FACT_HOLDER_CALL);
     if (name)
         put_name(f, name);
     else
@@ -308,11 +350,11 @@ static void launch_fact(struct facts *f, const struct py_node *sub)
                             : 0;
 
         if (name)
-            fact_name(f, n->body, n->start, "launch", name);
+            fact_name(f, n->body, n->start, FACT_LAUNCH, name);
         said = said || name == n->name || (name && n->kind == PY_N_NAME);
     }
     if (!said)
-        fact_name(f, n->body, n->start, "launch", n->name);
+        fact_name(f, n->body, n->start, FACT_LAUNCH, n->name);
 }
 
 /* Calls of a thing that has neither an imported nor a local meaning. */
@@ -328,12 +370,12 @@ static void plain_call(struct facts *f, const struct py_node *n,
         launch_fact(f, callee);
     if (callee->kind == PY_N_CALL &&
         inner->val == py_val(PY_V_BUILTIN, PY_W_getattr))
-        fact(f, n->body, n->start, "callresult", "getattr");
+        fact(f, n->body, n->start, FACT_CALLRESULT, "getattr");
     if (callee->kind == PY_N_NAME && callee->slot &&
         !p->slots.at[callee->slot].defs && !has(f, callee->val, PY_V_IMPORT) &&
         !has(f, callee->val, PY_V_BUILTIN) &&
         !has(f, callee->val, PY_V_FUNCTION) && !has(f, callee->val, PY_V_CLASS))
-        fact_name(f, n->body, n->start, "call", callee->name);
+        fact_name(f, n->body, n->start, FACT_CALL, callee->name);
 }
 
 static void call_facts(struct facts *f, uint32_t call)
@@ -352,7 +394,7 @@ static void call_facts(struct facts *f, uint32_t call)
         if (py_val_kind(item[i]) == PY_V_BUILTIN)
             builtin_call(f, call, ref);
         if (item[i] == py_val(PY_V_BUILTIN, PY_W_type) && count_args(p, n) >= 3)
-            fact(f, n->body, n->start, "subclass", "type");
+            fact(f, n->body, n->start, FACT_SUBCLASS, "type");
         if (py_val_kind(item[i]) == PY_V_HOLDER)
             holder_fact(f, n, bare);
     }
@@ -394,7 +436,7 @@ static void class_fact(struct facts *f, const struct py_event *e)
     const struct py_prog *p = f->p;
     const struct py_class *k = &p->classes.at[e->ref];
 
-    begin(f, e->body, "class");
+    begin(f, e->body, FACT_CLASS);
     put_name(f, k->name);
     put_text(f, "(");
     for (uint32_t i = 0; i < k->base_count; i++) {
@@ -421,9 +463,9 @@ static void def_facts(struct facts *f, const struct py_event *e)
     const struct py_body *b = &f->p->bodies.at[e->ref];
 
     if (!b->deco_count)
-        fact_name(f, e->ref, e->tok, "def", b->name);
+        fact_name(f, e->ref, e->tok, FACT_DEF, b->name);
     for (uint32_t i = 0; i < b->deco_count; i++) {
-        begin(f, e->ref, "def");
+        begin(f, e->ref, FACT_DEF);
         put_name(f, b->name);
         put_text(f, " @");
         put_node(f, f->p->decos.at[b->decos + i]);
@@ -447,7 +489,7 @@ static void arith_fact(struct facts *f, const struct py_event *e)
          py_is(&p->tok[e->tok], "%")))
         return;
     if (is_tensor(p, e->ref) || is_tensor(p, p->prim[e->tok + 1]))
-        fact(f, e->body, e->tok, "op", "arith");
+        fact(f, e->body, e->tok, FACT_OP, "arith");
 }
 
 static void with_fact(struct facts *f, const struct py_event *e)
@@ -460,14 +502,14 @@ static void with_fact(struct facts *f, const struct py_event *e)
     for (uint32_t i = 0; i < count; i++)
         if (py_val_kind(item[i]) == PY_V_IMPORT &&
             in_names(&f->openers, py_val_ref(item[i])))
-            fact_dotted(f, e->body, e->tok, "opens", py_val_ref(item[i]));
+            fact_dotted(f, e->body, e->tok, FACT_OPENS, py_val_ref(item[i]));
 }
 
 static void event_facts(struct facts *f, const struct py_event *e)
 {
     switch (e->kind) {
     case PY_E_IMPORT:
-        begin(f, e->body, "import");
+        begin(f, e->body, FACT_IMPORT);
         put_dotted(f, e->ref);
         if (e->star)
             put_text(f, ".*");
@@ -480,14 +522,14 @@ static void event_facts(struct facts *f, const struct py_event *e)
         class_fact(f, e);
         break;
     case PY_E_TRY:
-        fact(f, e->body, e->tok, "try", e->ref ? "import" : "other");
+        fact(f, e->body, e->tok, FACT_TRY, e->ref ? "import" : "other");
         break;
     case PY_E_WITH:
         with_fact(f, e);
         break;
     case PY_E_MATMUL:
         if (py_context(f->p, e->body) != PY_C_KERNEL)
-            fact(f, e->body, e->tok, "op", "@");
+            fact(f, e->body, e->tok, FACT_OP, "@");
         break;
     case PY_E_ARITH:
         arith_fact(f, e);
@@ -501,8 +543,8 @@ static void bind_fact(struct facts *f, const struct py_binding *b)
     const struct py_slot *s = &f->p->slots.at[b->slot];
 
     if (s->scope == 0 && b->kind != PY_B_CLASS &&
-        (s->is_class || b->name == PY_W_ModelNew))
-        fact_name(f, b->body, b->tok, "bind", b->name);
+        (s->cls || b->name == PY_W_ModelNew))
+        fact_name(f, b->body, b->tok, FACT_BIND, b->name);
 }
 
 static void node_facts(struct facts *f, uint32_t i)
@@ -522,7 +564,7 @@ static void node_facts(struct facts *f, uint32_t i)
     case PY_N_SUB:
         if (n->flags & PY_F_STORE &&
             has(f, f->p->nodes.at[n->base].val, PY_V_IMPORT))
-            fact_each(f, n, "set", f->p->nodes.at[n->base].val);
+            fact_each(f, n, FACT_SET, f->p->nodes.at[n->base].val);
         break;
     default:
         break;
@@ -543,7 +585,7 @@ static void all_facts(struct facts *f)
             node_facts(f, i);
     }
     if (p->limited)
-        fact(f, 0, 0, "limit", "aliases");
+        fact(f, 0, 0, FACT_LIMIT, "aliases");
 }
 
 /* ---- the whole ------------------------------------------------------------ */
@@ -583,6 +625,9 @@ void py_facts(struct view *facts, struct view *cxx, struct str src,
     py_names_resolve(&p);
     py_reach(&p, f.decorators.at, f.decorators.len);
     f.cxx = cxx_view_new(&p, a);
+    f.out.cap = src.n + 64; /* mostly enough */
+    f.out.data = arena_alloc(a, f.out.cap);
+    f.out.origin = arena_alloc(a, f.out.cap * sizeof(*f.out.origin));
     all_facts(&f);
     view_done(facts, &f.out);
     cxx_view_done(f.cxx, cxx);

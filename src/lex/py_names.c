@@ -108,7 +108,7 @@ static void slot_add(struct py_prog *p, uint32_t slot, uint32_t item)
         return;
     if (!s->val) {
         s->val = item;
-        p->changed = true;
+        p->changed = p->changed || s->read;
         return;
     }
     if (py_val_kind(s->val) == PY_V_SET)
@@ -124,7 +124,7 @@ static void slot_add(struct py_prog *p, uint32_t slot, uint32_t item)
         s->val = py_val(PY_V_SET, p->sets.len - 1);
     }
     if (set_add(set, item))
-        p->changed = true;
+        p->changed = p->changed || s->read;
     else if (py_val_kind(item) == PY_V_IMPORT)
         p->limited = true;
 }
@@ -136,13 +136,6 @@ static void slot_join(struct py_prog *p, uint32_t slot, const struct py_set *s)
 }
 
 /* ---- stretches of tokens -------------------------------------------------- */
-
-static bool is_op(const struct py_prog *p, uint32_t t, char op)
-{
-    const struct py_token *k = &p->tok[t];
-
-    return k->kind == PY_OP && k->text.n == 1 && k->text.p[0] == op;
-}
 
 /* What stands between primaries without changing which thing comes out:
  * `a if c else b`, `a or b`, `x := a`. */
@@ -164,9 +157,10 @@ static bool is_choice(const struct py_prog *p, uint32_t t)
 static void region_join(const struct py_prog *p, struct py_set *out,
                         uint32_t from, uint32_t to, bool objects_only)
 {
-    struct py_set all = {0};
+    struct py_set all;
     bool choice = !objects_only, condition = false;
 
+    all.len = 0;
     if (from < to && p->prim[from] &&
         p->nodes.at[p->prim[from]].end + 1 == to) {
         set_join(p, out, p->nodes.at[p->prim[from]].val, objects_only);
@@ -198,7 +192,7 @@ static uint32_t element_end(const struct py_prog *p, uint32_t from, uint32_t to)
 {
     uint32_t t = from;
 
-    while (t < to && (p->prim[t] || !is_op(p, t, ',')))
+    while (t < to && (p->prim[t] || !py_op(p, t, ',')))
         t = p->prim[t] ? p->nodes.at[p->prim[t]].end + 1 : t + 1;
     return t < to ? t : to;
 }
@@ -227,20 +221,26 @@ uint32_t py_first_arg(const struct py_prog *p, uint32_t call)
     return n->tok + 1 < n->end ? p->prim[n->tok + 1] : 0;
 }
 
-static uint32_t name_val(const struct py_prog *p, const struct py_node *n)
+/* What a variable stands for so far. If more comes later, there is another
+ * round. */
+static uint32_t slot_val(struct py_prog *p, uint32_t slot)
 {
-    return n->slot ? p->slots.at[n->slot].val : py_val(PY_V_BUILTIN, n->name);
+    p->slots.at[slot].read = true;
+    return p->slots.at[slot].val;
+}
+
+static uint32_t name_val(struct py_prog *p, const struct py_node *n)
+{
+    return n->slot ? slot_val(p, n->slot) : py_val(PY_V_BUILTIN, n->name);
 }
 
 static void member_vals(struct py_prog *p, struct py_set *out, uint32_t cls,
                         uint32_t name, bool bound)
 {
-    uint32_t slot = py_member(p, p->classes.at[cls].family, name, false);
+    uint32_t slot = py_member(p, p->classes.at[cls].family, name, true);
     const struct py_slot *s = &p->slots.at[slot];
 
-    if (!slot)
-        return;
-    set_join(p, out, s->val, false);
+    set_join(p, out, slot_val(p, slot), false);
     if (!s->defs)
         return;
     if (bound)
@@ -262,8 +262,13 @@ static uint32_t attr_val(struct py_prog *p, const struct py_node *n)
 {
     uint32_t base = p->nodes.at[n->base].val, count;
     const uint32_t *item = py_val_items(p, &base, &count);
-    struct py_set out = {0};
+    struct py_set out;
 
+    if (!base)
+        return 0;
+    if (py_val_kind(base) == PY_V_IMPORT)
+        return attr_of(p, py_val_ref(base), n->name);
+    out.len = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t ref = py_val_ref(item[i]);
 
@@ -372,8 +377,9 @@ static bool set_has(const struct py_set *s, enum py_val_kind kind)
 static void import_call(struct py_prog *p, struct py_set *out,
                         const struct py_node *n, uint32_t dotted)
 {
-    struct py_set in = {0};
+    struct py_set in;
 
+    in.len = 0;
     region_join(p, &in, n->tok + 1, n->end, true);
     pass_to_callbacks(p, n, &in);
     for (uint32_t i = 0; i < in.len; i++)
@@ -387,8 +393,9 @@ static void import_call(struct py_prog *p, struct py_set *out,
 static void builtin_call(struct py_prog *p, struct py_set *out,
                          const struct py_node *n, uint32_t name)
 {
-    struct py_set in = {0};
+    struct py_set in;
 
+    in.len = 0;
     region_join(p, &in, n->tok + 1, n->end, true);
     pass_to_callbacks(p, n, &in);
     for (uint32_t i = 0; i < in.len && is_hander(name); i++)
@@ -414,16 +421,17 @@ static void pass_args(struct py_prog *p, const struct py_node *call,
     uint32_t params = p->bodies.at[body].params, end;
 
     for (uint32_t from = call->tok + 1; from < call->end; from = end + 1) {
-        struct py_set in = {0};
+        struct py_set in;
         uint32_t name = 0, b = 0;
 
+        in.len = 0;
         end = element_end(p, from, call->end);
-        if (p->id[from] && is_op(p, from + 1, '=')) {
+        if (p->id[from] && py_op(p, from + 1, '=')) {
             name = p->id[from];
             from += 2;
         }
         region_join(p, &in, from, end, true);
-        if (in.len && !is_op(p, from, '*') && !py_is(&p->tok[from], "**"))
+        if (in.len && !py_op(p, from, '*') && !py_is(&p->tok[from], "**"))
             b = find_param(p, params, name, skip);
         skip++;
         if (b)
@@ -439,8 +447,9 @@ static void body_call(struct py_prog *p, struct py_set *out,
     uint32_t ret = p->bodies.at[body].ret;
 
     pass_args(p, call, body, skip);
+    p->bodies.at[body].ret_read = true;
     if (ret)
-        set_join(p, out, p->slots.at[ret].val, true);
+        set_join(p, out, slot_val(p, ret), true);
 }
 
 /* Every method that the slot of a member may mean. */
@@ -474,8 +483,9 @@ static void item_call(struct py_prog *p, struct py_set *out,
         body_call(p, out, n, ref, 0);
         break;
     case PY_V_CLASS: {
-        struct py_set none = {0};
+        struct py_set none;
 
+        none.len = 0;
         set_add(out, py_val(PY_V_OBJECT, ref));
         member_call(
             p, &none, n,
@@ -526,8 +536,9 @@ static uint32_t call_val(struct py_prog *p, const struct py_node *n)
     uint32_t callee = p->nodes.at[n->base].val, count;
     const uint32_t *item = py_val_items(p, &callee, &count);
     const struct py_node *f = &p->nodes.at[py_bare(p, n->base)];
-    struct py_set out = {0}, in = {0};
+    struct py_set out, in;
 
+    out.len = in.len = 0;
     for (uint32_t i = 0; i < count; i++)
         item_call(p, &out, n, item[i]);
     if (f->kind == PY_N_ATTR && is_keeper(f->name))
@@ -542,8 +553,9 @@ static uint32_t call_val(struct py_prog *p, const struct py_node *n)
 
 static uint32_t sub_val(struct py_prog *p, const struct py_node *n)
 {
-    struct py_set out = {0};
+    struct py_set out;
 
+    out.len = 0;
     set_join(p, &out, p->nodes.at[n->base].val, true);
     return set_val(p, &out, n->val);
 }
@@ -551,8 +563,9 @@ static uint32_t sub_val(struct py_prog *p, const struct py_node *n)
 static uint32_t region_val(struct py_prog *p, const struct py_node *n,
                            bool objects_only)
 {
-    struct py_set out = {0};
+    struct py_set out;
 
+    out.len = 0;
     region_join(p, &out, n->tok + 1, n->end, objects_only);
     return set_val(p, &out, n->val);
 }
@@ -609,7 +622,7 @@ static bool pair_elements(const struct py_prog *p, const struct py_flow *f,
         --*to;
     }
     for (uint32_t t = *from; t < *to; t = element_end(p, t, *to) + 1) {
-        if (is_op(p, t, '*') || p->id[t] == PY_W_for)
+        if (py_op(p, t, '*') || p->id[t] == PY_W_for)
             return false;
         count++;
     }
@@ -623,8 +636,9 @@ static void flow_tuple(struct py_prog *p, const struct py_flow *f)
     uint32_t from = 0, to = 0;
     bool paired = f->kind == PY_FLOW_VALUE && f->target_count == t->of &&
                   pair_elements(p, f, &from, &to);
-    struct py_set in = {0};
+    struct py_set in;
 
+    in.len = 0;
     if (!paired)
         region_join(p, &in, f->from, f->to, true);
     for (uint32_t i = 0; i < f->target_count; i++) {
@@ -642,21 +656,23 @@ static void flow_tuple(struct py_prog *p, const struct py_flow *f)
 static void flow_return(struct py_prog *p, const struct py_flow *f)
 {
     struct py_body *b = &p->bodies.at[f->body];
-    struct py_set in = {0};
+    struct py_set in;
 
+    in.len = 0;
     region_join(p, &in, f->from, f->to, true);
     if (in.len && !b->ret) {
         b->ret = p->slots.len;
-        (void)PY_PUSH(p->a, p->slots);
+        PY_PUSH(p->a, p->slots)->read = b->ret_read;
     }
     slot_join(p, b->ret, &in);
 }
 
 static void apply_flow(struct py_prog *p, const struct py_flow *f)
 {
-    struct py_set in = {0};
+    struct py_set in;
     bool tuple = false;
 
+    in.len = 0;
     if (f->kind == PY_FLOW_RETURN) {
         flow_return(p, f);
         return;
@@ -685,6 +701,11 @@ static uint32_t family_root(struct py_prog *p, uint32_t cls)
     return cls;
 }
 
+static void relate(struct py_prog *p, uint32_t a, uint32_t b)
+{
+    p->classes.at[family_root(p, a)].family = family_root(p, b);
+}
+
 /* Classes related by inheritance share their attributes. */
 static void make_families(struct py_prog *p)
 {
@@ -694,12 +715,15 @@ static void make_families(struct py_prog *p)
         for (uint32_t i = 0; i < k->base_count; i++) {
             const struct py_base *base = &p->bases.at[k->bases + i];
             const struct py_node *n = &p->nodes.at[p->prim[base->from]];
-            uint32_t b = n->kind == PY_N_NAME ? p->slots.at[n->slot].defs : 0;
+            struct py_slot *s = &p->slots.at[n->slot];
+            uint32_t b = s->related || !s->cls ? 0 : s->defs;
 
             for (; b; b = p->bindings.at[b].next)
                 if (p->bindings.at[b].kind == PY_B_CLASS)
-                    p->classes.at[family_root(p, p->bindings.at[b].ref)]
-                        .family = family_root(p, c);
+                    relate(p, s->cls, p->bindings.at[b].ref);
+            s->related = true;
+            if (s->cls && n->kind == PY_N_NAME)
+                relate(p, s->cls, c);
         }
     }
     for (uint32_t c = 1; c < p->classes.len; c++)
@@ -768,7 +792,7 @@ static void share_members(struct py_prog *p)
             continue;
         to = py_member(p, p->classes.at[cls].family, s.name, true);
         item = py_val_items(p, &s.val, &n);
-        for (uint32_t k = 0; k < n; k++)
+        for (uint32_t k = 0; k < n; k++) /* slot_add() leaves the items */
             if (py_val_kind(item[k]) != PY_V_FUNCTION)
                 slot_add(p, to, item[k]);
     }

@@ -1,21 +1,17 @@
 /* py_scope.c: name ids, dotted names, and which name means which variable. */
 #include "lex/py_scope.h"
 
-#include "base/hash.h"
-
 #include <string.h>
 
 /* Longer paths are cut: nobody writes one, and each may be printed often. */
 #define MAX_SEGMENTS 40
 
-void *py_vec_room(struct arena *a, void *at, uint32_t len, uint32_t *cap,
-                  size_t size)
+void *py_vec_grow(struct arena *a, void *at, uint32_t *cap, size_t size)
 {
+    uint32_t len = *cap;
     void *more;
 
-    if (len < *cap)
-        return at;
-    *cap = *cap ? *cap * 2 : 16;
+    *cap = len ? len * 2 : 32;
     more = arena_alloc(a, *cap * size);
     if (len)
         memcpy(more, at, len * size);
@@ -65,33 +61,75 @@ void py_table_set(struct py_table *t, struct arena *a, uint64_t key,
     t->val[i] = val;
 }
 
-static uint32_t name_place(const struct py_prog *p, struct str text)
+static uint64_t load(const char *p, size_t n)
 {
-    uint32_t mask = p->name_index_len - 1;
-    uint32_t i = (uint32_t)hash_fnv1a(text.p, text.n) & mask;
+    uint64_t word = 0;
 
-    while (p->name_index[i] && !str_same(p->names.at[p->name_index[i]], text))
+    memcpy(&word, p, n);
+    return word;
+}
+
+/* Names are short and looked up once for each token: eight bytes at a time, the
+ * last ones perhaps twice. */
+static uint32_t name_hash(struct str s)
+{
+    uint64_t h = s.n * 0x9e3779b97f4a7c15u;
+
+    for (; s.n > 8; s.p += 8, s.n -= 8) {
+        h = (h ^ load(s.p, 8)) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 32;
+    }
+    if (s.n == 8)
+        h ^= load(s.p, 8);
+    else if (s.n >= 4)
+        h ^= load(s.p, 4) | load(s.p + s.n - 4, 4) << 32;
+    else if (s.n >= 2)
+        h ^= load(s.p, 2) | load(s.p + s.n - 2, 2) << 16;
+    else if (s.n)
+        h ^= load(s.p, 1);
+    h *= 0x9e3779b97f4a7c15u;
+    return (uint32_t)(h >> 32);
+}
+
+static uint32_t name_place(const struct py_prog *p, struct str text,
+                           uint32_t hash)
+{
+    uint32_t mask = p->name_index_len - 1, i = hash & mask, id;
+
+    while ((id = p->name_index[i]) &&
+           (p->name_hash.at[id] != hash || !str_same(p->names.at[id], text)))
         i = (i + 1) & mask;
     return i;
 }
 
+static void grow_names(struct py_prog *p)
+{
+    p->name_index_len = p->name_index_len ? p->name_index_len * 2 : 2048;
+    p->name_index =
+        arena_alloc(p->a, p->name_index_len * sizeof(*p->name_index));
+    for (uint32_t n = 1; n < p->names.len; n++)
+        p->name_index[name_place(p, p->names.at[n], p->name_hash.at[n])] = n;
+}
+
 uint32_t py_intern(struct py_prog *p, struct str text)
 {
-    uint32_t i;
+    uint32_t hash = name_hash(text), i;
 
-    if ((p->names.len + 1) * 2 > p->name_index_len) {
-        p->name_index_len = p->name_index_len ? p->name_index_len * 2 : 1024;
-        p->name_index =
-            arena_alloc(p->a, p->name_index_len * sizeof(*p->name_index));
-        for (uint32_t n = 1; n < p->names.len; n++)
-            p->name_index[name_place(p, p->names.at[n])] = n;
-    }
-    i = name_place(p, text);
+    if ((p->names.len + 1) * 2 > p->name_index_len)
+        grow_names(p);
+    i = name_place(p, text, hash);
     if (!p->name_index[i]) {
         p->name_index[i] = p->names.len;
         *PY_PUSH(p->a, p->names) = text;
+        *PY_PUSH(p->a, p->name_hash) = hash;
     }
     return p->name_index[i];
+}
+
+static void skip_name(struct py_prog *p)
+{
+    (void)PY_PUSH(p->a, p->names);
+    (void)PY_PUSH(p->a, p->name_hash);
 }
 
 void py_prog_init(struct py_prog *p, struct str src, const struct py_tokens *t,
@@ -106,13 +144,13 @@ void py_prog_init(struct py_prog *p, struct str src, const struct py_tokens *t,
 
     *p = (struct py_prog){
         .a = a, .src = src, .tok = t->tok, .len = (uint32_t)t->len};
-    (void)PY_PUSH(a, p->names);
+    skip_name(p);
     (void)PY_PUSH(a, p->dotted);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (words[i][0])
             py_intern(p, str_of(words[i]));
         else
-            (void)PY_PUSH(a, p->names); /* the place of a group's end */
+            skip_name(p); /* the place of a group's end */
     }
 }
 
@@ -252,7 +290,8 @@ static void note_binding(struct py_prog *p, uint32_t i)
     case PY_B_CLASS:
         b->next = s->defs;
         s->defs = i;
-        s->is_class = s->is_class || b->kind == PY_B_CLASS;
+        if (b->kind == PY_B_CLASS)
+            s->cls = b->ref;
         break;
     case PY_B_PARAM:
         s->param = b->ref;

@@ -71,13 +71,14 @@ static inline bool py_is_keyword(uint32_t name)
         type *at;          \
         uint32_t len, cap; \
     }
-/* A pointer to a new, zeroed last element. */
-#define PY_PUSH(arena, v)                                                    \
-    (((v).at =                                                               \
-          py_vec_room((arena), (v).at, (v).len, &(v).cap, sizeof(*(v).at))), \
-     memset(&(v).at[(v).len++], 0, sizeof(*(v).at)), &(v).at[(v).len - 1])
-void *py_vec_room(struct arena *a, void *at, uint32_t len, uint32_t *cap,
-                  size_t size);
+/* A pointer to a new last element: zeroed, unless the vector was shortened. */
+#define PY_PUSH(arena, v)                                                      \
+    ((v).len == (v).cap                                                        \
+         ? (void)((v).at =                                                     \
+                      py_vec_grow((arena), (v).at, &(v).cap, sizeof(*(v).at))) \
+         : (void)0,                                                            \
+     &(v).at[(v).len++])
+void *py_vec_grow(struct arena *a, void *at, uint32_t *cap, size_t size);
 
 /* Numbers to numbers other than 0. */
 struct py_table {
@@ -154,6 +155,7 @@ struct py_body { /* a function, a lambda, or the module */
     uint32_t edges;              /* py_reach.c */
     uint8_t reached, pending;    /* contexts, as bits */
     bool lambda, kernel, is_static, is_classmethod;
+    bool ret_read; /* py_names.c: somebody asked what it returns */
 };
 
 struct py_class {
@@ -242,7 +244,9 @@ struct py_slot { /* a variable, or an attribute of a family of classes */
     uint32_t texts; /* cxx_view.c */
     uint8_t seen;   /* py_reach.c */
     uint8_t traced; /* cxx_view.c */
-    bool is_class;  /* a class statement binds it */
+    uint32_t cls;   /* a class that is bound to it; 0: none is */
+    bool related;   /* its classes are known to be one family */
+    bool read;      /* py_names.c: somebody asked for its value */
     bool live;      /* py_reach.c */
     bool member;    /* bound in the body of a class */
     bool bound;     /* by something other than def, class and import */
@@ -259,6 +263,7 @@ struct py_prog {
     bool *loops;    /* of each token: a bracket that holds a comprehension */
 
     PY_VEC(struct str) names;
+    PY_VEC(uint32_t) name_hash;
     uint32_t *name_index;
     uint32_t name_index_len;
     uint32_t *name_slot; /* of each name: its only slot, or PY_MANY */
@@ -279,11 +284,19 @@ struct py_prog {
     PY_VEC(struct py_slot) slots;
     struct py_table dotted_index, slot_index, member_index;
 
-    bool changed; /* py_names.c: this round added something */
+    bool changed; /* py_names.c: something was added that was read before */
     bool limited; /* more meanings, or longer ways to them, than are followed */
 };
 
 #define PY_MANY UINT32_MAX
+
+/* Whether token i is the operator `op`. */
+static inline bool py_op(const struct py_prog *p, uint32_t i, char op)
+{
+    const struct py_token *t = &p->tok[i];
+
+    return t->kind == PY_OP && t->text.n == 1 && t->text.p[0] == op;
+}
 
 /* Sets up an empty program with the words interned. */
 void py_prog_init(struct py_prog *p, struct str src, const struct py_tokens *t,

@@ -13,7 +13,7 @@ static bool at_end(const struct walk *w, uint32_t i)
     enum py_kind k = kind_at(w, i);
 
     return k == PY_NEWLINE || k == PY_END || k == PY_INDENT || k == PY_DEDENT ||
-           walk_is(w, i, ";");
+           py_op(w->p, i, ';');
 }
 
 /* ---- imports -------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static uint32_t dotted(struct walk *w, uint32_t *i, uint32_t path)
     while (kind_at(w, *i) == PY_NAME) {
         path = py_dotted(w->p, path, w->p->id[*i]);
         ++*i;
-        if (!walk_is(w, *i, "."))
+        if (!py_op(w->p, *i, '.'))
             break;
         ++*i;
     }
@@ -91,11 +91,11 @@ static uint32_t from_import(struct walk *w, uint32_t i)
     uint32_t path = 0, dots = 0, first = i;
     struct py_event *e;
 
-    while (walk_is(w, i, ".") || walk_is(w, i, "..."))
+    while (py_op(w->p, i, '.') || py_is(&w->p->tok[i], "..."))
         dots += (uint32_t)w->p->tok[i++].text.n;
     if (dots) {
         path = relative(w, &i, dots);
-        if (walk_is(w, i, "."))
+        if (py_op(w->p, i, '.'))
             i++;
     }
     if (w->p->id[i] != PY_W_import)
@@ -108,7 +108,7 @@ static uint32_t from_import(struct walk *w, uint32_t i)
         uint32_t name = i, as;
 
         if (kind_at(w, i++) != PY_NAME) {
-            e->star = e->star || walk_is(w, name, "*");
+            e->star = e->star || py_op(w->p, name, '*');
             continue;
         }
         as = as_name(w, &i);
@@ -201,10 +201,11 @@ void stmt_bases(struct walk *w, uint32_t open, uint32_t close)
         if (p->prim[t]) {
             p->nodes.at[p->prim[t]].flags |= PY_F_QUIET;
             t = p->nodes.at[p->prim[t]].end;
-        } else if (t == close || walk_is(w, t, ",")) {
+        } else if (t == close || py_op(w->p, t, ',')) {
             struct py_base *b = t > from ? PY_PUSH(p->a, p->bases) : NULL;
 
-            if (b && kind_at(w, from) == PY_NAME && walk_is(w, from + 1, "=")) {
+            if (b && kind_at(w, from) == PY_NAME &&
+                py_op(w->p, from + 1, '=')) {
                 b->keyword = p->id[from];
                 from += 2;
             }
@@ -224,7 +225,7 @@ static bool is_match(const struct walk *w, uint32_t i)
 {
     while (!at_end(w, i))
         i++;
-    return kind_at(w, i) == PY_NEWLINE && walk_is(w, i - 1, ":") &&
+    return kind_at(w, i) == PY_NEWLINE && py_op(w->p, i - 1, ':') &&
            kind_at(w, i + 1) == PY_INDENT && w->p->id[i + 2] == PY_W_case;
 }
 
@@ -313,7 +314,7 @@ uint32_t stmt_begin(struct walk *w, uint32_t i)
     w->cur = w->dot = 0;
     w->equals.len = 0;
     w->st = (struct stmt){.start = i, .nodes = w->p->nodes.len};
-    if (walk_is(w, i, "@")) {
+    if (py_op(w->p, i, '@')) {
         w->st.kind = STMT_DECORATOR;
         return i + 1;
     }
@@ -490,10 +491,10 @@ static void open_block(struct walk *w, uint32_t i)
 {
     struct block *b = PY_PUSH(w->p->a, w->blocks);
 
-    b->kind = w->st.kind;
-    b->on_line = kind_at(w, i + 1) != PY_NEWLINE;
-    b->scope = w->scope;
-    b->body = w->body;
+    *b = (struct block){.kind = w->st.kind,
+                        .on_line = kind_at(w, i + 1) != PY_NEWLINE,
+                        .scope = w->scope,
+                        .body = w->body};
     if (b->kind == STMT_TRY)
         b->event = w->st.ref;
     if (b->kind == STMT_DEF) {
@@ -550,9 +551,8 @@ void stmt_indent(struct walk *w)
 
     if (!b || b->opened) { /* indented for no reason */
         b = PY_PUSH(w->p->a, w->blocks);
-        b->kind = STMT_BLOCK;
-        b->scope = w->scope;
-        b->body = w->body;
+        *b = (struct block){
+            .kind = STMT_BLOCK, .scope = w->scope, .body = w->body};
     }
     b->opened = true;
     w->fresh = true;

@@ -8,13 +8,6 @@
 /* Deeper than CPython compiles; keeps looking a name up cheap. */
 #define MAX_SCOPES 256
 
-bool walk_is(const struct walk *w, uint32_t i, const char *op)
-{
-    const struct py_token *t = &w->p->tok[i];
-
-    return t->kind == PY_OP && str_eq(t->text, op);
-}
-
 static struct frame *top(struct walk *w)
 {
     return w->frames.len ? &w->frames.at[w->frames.len - 1] : NULL;
@@ -143,8 +136,8 @@ void walk_targets(struct walk *w, uint32_t from, uint32_t to, uint8_t flags,
         struct py_node *n = &p->nodes.at[p->prim[t]];
 
         if (!p->prim[t]) {
-            paired = paired && !walk_is(w, t, "*");
-            elem += t > inner_end && walk_is(w, t, ",");
+            paired = paired && !py_op(w->p, t, '*');
+            elem += t > inner_end && py_op(w->p, t, ',');
         } else if (n->kind == PY_N_DISPLAY || n->kind == PY_N_GROUP) {
             paired = paired && n->kind == PY_N_GROUP;
             inner_end = n->end > inner_end ? n->end : inner_end;
@@ -187,11 +180,11 @@ static struct frame *push(struct walk *w, enum frame_kind kind, uint32_t open,
 {
     struct frame *f = PY_PUSH(w->p->a, w->frames);
 
-    f->kind = kind;
-    f->open = open;
-    f->base = base;
-    f->outer_scope = w->scope;
-    f->outer_body = w->body;
+    *f = (struct frame){.kind = kind,
+                        .open = open,
+                        .base = base,
+                        .outer_scope = w->scope,
+                        .outer_body = w->body};
     return f;
 }
 
@@ -307,7 +300,7 @@ static void open_bracket(struct walk *w, uint32_t i, uint32_t base)
         w->scope = inside;
     }
     if (kind == FRAME_PARAMS && w->st.ref) {
-        bool types = walk_is(w, i, "[");
+        bool types = py_op(w->p, i, '[');
 
         f->expect = true;
         f->body = types || w->st.kind == STMT_CLASS ? 0 : w->st.ref;
@@ -441,8 +434,8 @@ static bool plain_number(const struct walk *w, uint32_t i)
 
     if (t->kind != PY_NUMBER && t->kind != PY_STRING && t->kind != PY_NAME)
         return false;
-    if (!walk_is(w, i + 1, ",") && !walk_is(w, i + 1, ")") &&
-        !walk_is(w, i + 1, "="))
+    if (!py_op(w->p, i + 1, ',') && !py_op(w->p, i + 1, ')') &&
+        !py_op(w->p, i + 1, '='))
         return false;
     return t->kind != PY_NAME || id == PY_W_int || id == PY_W_float ||
            id == PY_W_bool || id == PY_W_str || id == PY_W_True ||
@@ -464,7 +457,7 @@ static void parameter(struct walk *w, struct frame *f, uint32_t i)
         return;
     b->ref = f->body;
     b->self = body->cls && !body->is_static && !body->params &&
-              !walk_is(w, i - 1, "*") && !walk_is(w, i - 1, "**");
+              !py_op(w->p, i - 1, '*') && !py_is(&w->p->tok[i - 1], "**");
     if (body->params)
         p->bindings.at[body->last_param].next = id;
     else
@@ -569,9 +562,10 @@ static void name(struct walk *w, uint32_t i, uint32_t dot)
         return;
     }
     if (f && (f->kind == FRAME_CALL || f->kind == FRAME_BASES) &&
-        walk_is(w, i + 1, "=") && (walk_is(w, i - 1, ",") || i - 1 == f->open))
+        py_op(w->p, i + 1, '=') &&
+        (py_op(w->p, i - 1, ',') || i - 1 == f->open))
         return; /* the name of a keyword argument */
-    if (f && f->kind == FRAME_FIELD && walk_is(w, i - 1, "!"))
+    if (f && f->kind == FRAME_FIELD && py_op(w->p, i - 1, '!'))
         return; /* a conversion */
     add_node(w, PY_N_NAME, i, i, i);
     w->p->nodes.at[w->cur].name = w->p->id[i];
@@ -778,15 +772,17 @@ static void token(struct walk *w, uint32_t i)
     }
 }
 
-/* Name ids, and which brackets hold a comprehension: the scope of its element
- * starts before its `for`. */
+/* Name ids, how many nodes there can be, and which brackets hold a
+ * comprehension: the scope of its element starts before its `for`. */
 static void number_names(struct py_prog *p)
 {
     PY_VEC(uint32_t) open = {0};
 
+    p->nodes.cap = 16;
     for (uint32_t i = 0; i < p->len; i++) {
         const struct py_token *t = &p->tok[i];
 
+        p->nodes.cap += t->kind <= PY_STRING;
         if (t->kind == PY_NAME) {
             p->id[i] = py_intern(p, t->text);
             if (p->id[i] == PY_W_for && open.len)
@@ -796,8 +792,10 @@ static void number_names(struct py_prog *p)
 
             if (c == '(' || c == '[' || c == '{')
                 *PY_PUSH(p->a, open) = i;
-            else if (open.len && (c == ')' || c == ']' || c == '}'))
+            else if (open.len && (c == ')' || c == ']' || c == '}')) {
                 open.len--;
+                p->nodes.cap++;
+            }
         }
     }
 }
@@ -810,7 +808,6 @@ void py_walk(struct py_prog *p)
     p->prim = arena_alloc(p->a, (p->len + 1) * sizeof(*p->prim));
     p->loops = arena_alloc(p->a, (p->len + 1) * sizeof(*p->loops));
     number_names(p);
-    p->nodes.cap = p->len / 2 + 16;
     p->nodes.at = arena_alloc(p->a, p->nodes.cap * sizeof(*p->nodes.at));
     (void)PY_PUSH(p->a, p->nodes);
     (void)PY_PUSH(p->a, p->scopes);

@@ -96,7 +96,6 @@ struct walk {
 };
 
 /* py_walk.c */
-bool walk_is(const struct walk *w, uint32_t i, const char *op);
 uint32_t walk_bind(struct walk *w, enum py_bind_kind kind, uint32_t scope,
                    uint32_t name, uint32_t tok);
 struct py_event *walk_event(struct walk *w, enum py_event_kind kind,
