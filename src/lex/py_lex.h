@@ -31,16 +31,20 @@ enum py_kind {
     PY_END, /* always the last token */
 };
 
-enum { PY_RAW = 1, PY_BYTES = 2, PY_TRIPLE = 4, PY_UNICODE = 8 };
+/* PY_FIELD marks what belongs to an f-string's replacement field and not to its
+ * expression: the braces, the "!" and the "=" and ":" behind the expression. */
+enum { PY_RAW = 1, PY_BYTES = 2, PY_TRIPLE = 4, PY_UNICODE = 8, PY_FIELD = 16 };
 
 struct py_token {
     enum py_kind kind;
-    uint8_t flags;              /* PY_RAW … of strings and f-string starts */
+    uint8_t flags;              /* PY_RAW … of strings and f-string starts,
+                                  PY_FIELD of operators */
     uint32_t at, len;           /* where it stands in the source */
     uint32_t line, column;      /* 1-based; column counts characters */
     uint32_t body_at, body_len; /* PY_STRING: between the quotes */
     uint32_t match;             /* bracket, PY_FSTART, PY_FEND: index of its
-                                  partner; else 0 */
+                                  partner (of PY_END, where a problem left it
+                                  open); else 0 */
     struct str text;            /* as in the source, but NFKC for PY_NAME */
 };
 
@@ -57,7 +61,10 @@ struct py_tokens {
     struct py_problem problem;
 };
 
-/* Tokens and texts live in `a`; `src` must outlive them. */
+/* Tokens and texts live in `a`; `src` must outlive them. Whatever the problem,
+ * the tokens end as any do: PY_NEWLINE behind a started line, as many PY_DEDENT
+ * as PY_INDENT, PY_END. A source that is refused as a whole (encoding, NUL,
+ * size) has no other token than PY_END. */
 void py_lex(struct py_tokens *out, struct str src, struct arena *a);
 
 bool py_is(const struct py_token *t, const char *text); /* name or operator */

@@ -1,0 +1,100 @@
+/* home.c: the program's own files, found from where the program lies. */
+#include "base/home.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* `path` without its last part, or "/" ; the caller frees. */
+static char *parent_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash && slash != path ? xstrndup(path, (size_t)(slash - path))
+                                  : xstrdup("/");
+}
+
+static bool is_home(const char *dir)
+{
+    char *packs = fs_join(dir, "packs"), *worker = fs_join(dir, "worker");
+    bool yes = fs_is_dir(packs) && fs_is_dir(worker);
+
+    free(packs);
+    free(worker);
+    return yes;
+}
+
+/* The folder of the program or one of those above it (a source tree, where the
+ * program lies in build/MODE), or PREFIX/share/monkeys. NULL: not found. */
+static char *find_dir(const char *bin)
+{
+    char *dir = xstrdup(bin), *up;
+
+    for (int i = 0; i < 3; i++) {
+        if (is_home(dir))
+            return dir;
+        up = parent_of(dir);
+        free(dir);
+        dir = up;
+    }
+    free(dir);
+    up = parent_of(bin);
+    dir = fs_join(up, "share/monkeys");
+    free(up);
+    if (is_home(dir))
+        return dir;
+    free(dir);
+    return NULL;
+}
+
+static char *find_python(const char *dir)
+{
+    const char *given =
+        getenv("MONKEYS_PYTHON"); // NOLINT(concurrency-mt-unsafe)
+    char *path;
+
+    if (given && *given)
+        return xstrdup(given);
+    path = fs_join(dir, ".venv/bin/python");
+    if (access(path, X_OK) == 0)
+        return path;
+    free(path);
+    return xstrdup("python3");
+}
+
+int home_find(struct home *h, struct err *e)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    char *bin;
+
+    *h = (struct home){0};
+    if (n < 0)
+        return err_sys(e, "/proc/self/exe");
+    exe[n] = '\0';
+    bin = parent_of(exe);
+    h->dir = find_dir(bin);
+    if (!h->dir)
+        err_set(e, ERR_SYSTEM,
+                "the folders packs/ and worker/ are neither beside %s nor in "
+                "../share/monkeys: install with 'make install'",
+                exe);
+    else {
+        h->worker = fs_join(bin, "monkeys-worker");
+        h->python = find_python(h->dir);
+    }
+    free(bin);
+    return h->dir ? 0 : -1;
+}
+
+void home_release(struct home *h)
+{
+    free(h->dir);
+    free(h->worker);
+    free(h->python);
+    *h = (struct home){0};
+}

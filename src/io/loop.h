@@ -1,0 +1,76 @@
+/* loop.h: the place where the program waits: descriptors, timers, signals and
+ * the ends of children, one callback at a time, all in the calling thread.
+ *
+ * A source is known by its id. Ids are never used twice, so removing one that
+ * is already gone is harmless, and a callback may remove any source, its own
+ * included: an event already fetched for it is then dropped. A loop owns no
+ * descriptor that it was given: remove the source first, then close.
+ *
+ * Any number of loops may exist. None of the functions may be called from
+ * another thread; a thread wakes a loop through an eventfd added as a source. */
+#ifndef IO_LOOP_H
+#define IO_LOOP_H
+
+#include "base/err.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct loop;
+
+enum { LOOP_READ = 1, LOOP_WRITE = 2 };
+
+typedef void loop_fd_fn(int fd, unsigned events, void *arg);
+typedef void loop_timer_fn(void *arg);
+typedef void loop_signal_fn(int signo, void *arg);
+/* What waitid says: si_code, si_status. si_pid is 0 when somebody else reaped
+ * the child. During the call the child is still a zombie: its pid and its
+ * group's id cannot be another's yet. It is reaped when the call returns. */
+typedef void loop_child_fn(const siginfo_t *info, void *arg);
+
+struct loop *loop_new(struct err *e);
+/* Forgets all sources without calling them; not from inside loop_run(). */
+void loop_free(struct loop *l);
+
+/* The add functions return the id, or 0 and fill `e`. */
+
+/* Calls back while `fd` is ready for what `interest` names (level-triggered).
+ * A hang-up or an error is reported as all of the interest: the next read or
+ * write tells which. Files that epoll cannot watch are refused. */
+uint64_t loop_add_fd(struct loop *l, int fd, unsigned interest, loop_fd_fn *fn,
+                     void *arg, struct err *e);
+/* Interest 0 is silence, also about hang-ups. An id that is gone is a BUG. */
+int loop_set_interest(struct loop *l, uint64_t id, unsigned interest,
+                      struct err *e);
+/* Calls back once, not before `at_ns` of tick_now_ns(). Cannot fail. Timers due
+ * at the same time run in the order of their adding. */
+uint64_t loop_add_timer(struct loop *l, int64_t at_ns, loop_timer_fn *fn,
+                        void *arg);
+/* Calls back once, when the current callback has returned: a timer due now. */
+uint64_t loop_defer(struct loop *l, loop_timer_fn *fn, void *arg);
+/* Takes `signo` out of the thread's normal delivery (it is blocked until the
+ * source is removed) and calls back instead. Add signals before other threads
+ * start, so that these inherit the mask. Of several sources for one signal in a
+ * process, one hears of it. Does not keep loop_run() going. */
+uint64_t loop_add_signal(struct loop *l, int signo, loop_signal_fn *fn,
+                         void *arg, struct err *e);
+/* Calls back once, when the child has ended, and reaps it. `fn` NULL: only
+ * reaps. A child whose source is removed is the caller's to reap. */
+uint64_t loop_add_child(struct loop *l, pid_t pid, loop_child_fn *fn, void *arg,
+                        struct err *e);
+
+/* False when it was gone already. */
+bool loop_remove(struct loop *l, uint64_t id);
+
+/* Returns when no source but signals is left, or after loop_stop(). */
+void loop_run(struct loop *l);
+/* The same for at most `ns` (0: what is ready now); true when it ended before
+ * the time was over. */
+bool loop_run_for(struct loop *l, int64_t ns);
+/* Ends the run in progress after the current callback; what is pending stays
+ * for the next run. */
+void loop_stop(struct loop *l);
+
+#endif

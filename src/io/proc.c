@@ -1,0 +1,453 @@
+/* proc.c: posix_spawn, never fork: libraries stop their threads in fork
+ * handlers, and a lock left behind there would hang us, not the child.
+ *
+ * A child is over when it has ended and both of its output pipes have. A
+ * descendant that lives on may keep a pipe open: it is listened to for a short
+ * time after the child's end, then the pipe is closed. */
+#include "io/proc.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/tick.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LINGER_NS (200 * TICK_MS)
+
+enum { READ_SIZE = 65536 }; /* what a pipe holds */
+
+/* One of our ends of the child's pipes. */
+struct stream {
+    struct proc *p;
+    int fd; /* -1: closed */
+    uint64_t source;
+    struct buf *into; /* stdout and stderr */
+    bool *truncated;
+};
+
+struct proc {
+    struct loop *loop;
+    proc_done_fn *done;
+    void *arg;
+    pid_t pid;
+    bool exited;
+    bool killing; /* the group must not outlive the child */
+    bool kill_past_limit;
+    int64_t start_ns, grace_ns;
+    uint64_t child, timer; /* the timer: deadline, grace, then linger */
+    const char *in;        /* what is still to be fed */
+    size_t in_len;
+    struct stream feed, out, err;
+    struct proc_result result;
+};
+
+extern char **environ;
+
+/* ---- streams ------------------------------------------------------------------ */
+
+static void stream_close(struct stream *s)
+{
+    if (s->fd < 0)
+        return;
+    loop_remove(s->p->loop, s->source);
+    close(s->fd);
+    s->fd = -1;
+}
+
+static void kill_group(struct proc *p, int signo)
+{
+    /* Once the child is reaped, its number may become another group's. */
+    if (!p->exited)
+        kill(-p->pid, signo);
+}
+
+static void finish(struct proc *p)
+{
+    loop_remove(p->loop, p->timer);
+    p->timer = 0;
+    p->done(p, &p->result, p->arg);
+}
+
+/* Called when the child or a pipe has ended. */
+static void finish_if_over(struct proc *p)
+{
+    if (p->exited && p->out.fd < 0 && p->err.fd < 0)
+        finish(p);
+}
+
+static void keep(struct stream *s, const char *data, size_t n)
+{
+    size_t room = s->into->limit - s->into->len;
+
+    buf_put(s->into, data, n < room ? n : room);
+    if (n <= room)
+        return;
+    *s->truncated = true;
+    if (s->p->kill_past_limit)
+        proc_kill(s->p);
+}
+
+static void on_output(int fd, unsigned events, void *arg)
+{
+    struct stream *s = arg;
+    char data[READ_SIZE];
+    ssize_t n = read(fd, data, sizeof(data));
+
+    (void)events;
+    if (n > 0) {
+        keep(s, data, (size_t)n);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        stream_close(s);
+        finish_if_over(s->p);
+    }
+}
+
+/* write() to a pipe that nobody may be reading: EPIPE without the signal, and
+ * without a change of the program's way with SIGPIPE. */
+static ssize_t write_quietly(int fd, const char *data, size_t n)
+{
+    const struct timespec now = {0, 0};
+    sigset_t pipe_set, before, pending;
+    ssize_t written;
+    int error;
+
+    sigemptyset(&pipe_set);
+    sigaddset(&pipe_set, SIGPIPE);
+    sigemptyset(&pending);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
+    written = write(fd, data, n);
+    error = errno;
+    if (written < 0 && error == EPIPE && sigismember(&pending, SIGPIPE) == 0)
+        while (sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return written;
+}
+
+static void on_feed(int fd, unsigned events, void *arg)
+{
+    struct stream *s = arg;
+    struct proc *p = s->p;
+    ssize_t n = write_quietly(fd, p->in, p->in_len);
+
+    (void)events;
+    if (n > 0) {
+        p->in += n;
+        p->in_len -= (size_t)n;
+    }
+    /* A child that does not want its input is not an error. */
+    if (p->in_len == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        stream_close(s);
+}
+
+/* ---- the end -------------------------------------------------------------------- */
+
+static void on_linger(void *arg)
+{
+    struct proc *p = arg;
+
+    p->timer = 0;
+    stream_close(&p->out);
+    stream_close(&p->err);
+    finish(p);
+}
+
+static void on_grace(void *arg)
+{
+    struct proc *p = arg;
+
+    p->timer = 0;
+    kill_group(p, SIGKILL);
+}
+
+static void on_deadline(void *arg)
+{
+    struct proc *p = arg;
+
+    p->timer = 0;
+    p->result.timed_out = true;
+    p->killing = true;
+    if (p->grace_ns > 0) {
+        kill_group(p, SIGTERM);
+        p->timer =
+            loop_add_timer(p->loop, tick_now_ns() + p->grace_ns, on_grace, p);
+    } else {
+        kill_group(p, SIGKILL);
+    }
+}
+
+static void on_exit_of_child(const siginfo_t *info, void *arg)
+{
+    struct proc *p = arg;
+
+    p->result.wall_ns = tick_now_ns() - p->start_ns;
+    if (info->si_code == CLD_EXITED)
+        p->result.exit_code = info->si_status;
+    else
+        p->result.signal = info->si_status;
+    if (p->killing)
+        kill_group(p, SIGKILL);
+    p->exited = true;
+    p->child = 0;
+    stream_close(&p->feed);
+    loop_remove(p->loop, p->timer);
+    p->timer = loop_add_timer(p->loop, tick_now_ns() + LINGER_NS, on_linger, p);
+    finish_if_over(p);
+}
+
+void proc_kill(struct proc *p)
+{
+    p->killing = true;
+    kill_group(p, SIGKILL);
+}
+
+void proc_free(struct proc *p)
+{
+    struct err e = ERR_INIT;
+
+    if (!p)
+        return;
+    stream_close(&p->feed);
+    stream_close(&p->out);
+    stream_close(&p->err);
+    loop_remove(p->loop, p->timer);
+    if (p->child) {
+        proc_kill(p);
+        loop_remove(p->loop, p->child);
+        /* Its end may take time: the loop waits for it, not we. */
+        if (!loop_add_child(p->loop, p->pid, NULL, NULL, &e))
+            waitpid(p->pid, NULL, 0);
+    }
+    proc_result_release(&p->result);
+    free(p);
+}
+
+/* ---- the start ------------------------------------------------------------------ */
+
+/* A pipe above the standard descriptors, which the child's side is moved to;
+ * our end does not block. */
+static int open_pipe(int pair[2], int ours, struct err *e)
+{
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_sys(e, "open a pipe");
+    for (int i = 0; i < 2; i++) {
+        int fd = pair[i];
+
+        if (fd > STDERR_FILENO)
+            continue;
+        pair[i] = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (pair[i] < 0)
+            err_sys(e, "open a pipe");
+        close(fd);
+    }
+    if (pair[0] < 0 || pair[1] < 0)
+        return -1;
+    if (fcntl(pair[ours], F_SETFL, O_NONBLOCK) < 0)
+        return err_sys(e, "open a pipe");
+    return 0;
+}
+
+static void close_pair(int pair[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (pair[i] >= 0)
+            close(pair[i]);
+}
+
+/* Each call returns 0 or an errno. */
+static int set_actions(posix_spawn_file_actions_t *a, const struct proc_opts *o,
+                       int theirs[3])
+{
+    int rc;
+
+    if (o->in_len)
+        rc = posix_spawn_file_actions_adddup2(a, theirs[0], STDIN_FILENO);
+    else
+        rc = posix_spawn_file_actions_addopen(a, STDIN_FILENO, "/dev/null",
+                                              O_RDONLY, 0);
+    if (!rc)
+        rc = posix_spawn_file_actions_adddup2(a, theirs[1], STDOUT_FILENO);
+    if (!rc)
+        rc = posix_spawn_file_actions_adddup2(a, theirs[2], STDERR_FILENO);
+    if (!rc)
+        rc = posix_spawn_file_actions_addclosefrom_np(a, STDERR_FILENO + 1);
+    if (!rc && o->cwd)
+        rc = posix_spawn_file_actions_addchdir_np(a, o->cwd);
+    return rc;
+}
+
+static void set_attributes(posix_spawnattr_t *attr)
+{
+    sigset_t none, all;
+
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(attr, &none);
+    posix_spawnattr_setsigdefault(attr, &all);
+    posix_spawnattr_setpgroup(attr, 0);
+    posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP |
+                                       POSIX_SPAWN_SETSIGMASK |
+                                       POSIX_SPAWN_SETSIGDEF);
+}
+
+/* A parent that ignored SIGCHLD hands that on to us, and the kernel would reap
+ * our children before we have asked how they ended. */
+static void stop_ignoring_children(void)
+{
+    struct sigaction now;
+
+    if (sigaction(SIGCHLD, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+        signal(SIGCHLD, SIG_DFL);
+}
+
+static pid_t spawn(const struct proc_opts *o, int theirs[3], struct err *e)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    pid_t pid = -1;
+    char *const *env = o->env ? (char *const *)o->env : environ;
+
+    stop_ignoring_children();
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attr);
+    set_attributes(&attr);
+    errno = set_actions(&actions, o, theirs);
+    if (!errno)
+        errno = posix_spawnp(&pid, o->argv[0], &actions, &attr,
+                             (char *const *)o->argv, env);
+    if (errno) {
+        pid = -1;
+        if (o->cwd && !fs_is_dir(o->cwd))
+            err_sys(e, "start %s in %s", o->argv[0], o->cwd);
+        else
+            err_sys(e, "start %s", o->argv[0]);
+    }
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    return pid;
+}
+
+static int listen_to(struct stream *s, unsigned interest, loop_fd_fn *fn,
+                     struct err *e)
+{
+    if (s->fd < 0)
+        return 0;
+    s->source = loop_add_fd(s->p->loop, s->fd, interest, fn, s, e);
+    return s->source ? 0 : -1;
+}
+
+/* With the child running: hooks it up to the loop. */
+static int attach(struct proc *p, const struct proc_opts *o, struct err *e)
+{
+    p->child = loop_add_child(p->loop, p->pid, on_exit_of_child, p, e);
+    if (!p->child) {
+        proc_kill(p);
+        waitpid(p->pid, NULL, 0);
+        return -1;
+    }
+    if (listen_to(&p->feed, LOOP_WRITE, on_feed, e) < 0 ||
+        listen_to(&p->out, LOOP_READ, on_output, e) < 0 ||
+        listen_to(&p->err, LOOP_READ, on_output, e) < 0)
+        return -1;
+    if (o->timeout_ns > 0)
+        p->timer = loop_add_timer(p->loop, p->start_ns + o->timeout_ns,
+                                  on_deadline, p);
+    return 0;
+}
+
+static struct proc *proc_new(struct loop *l, const struct proc_opts *o)
+{
+    struct proc *p = xcalloc(1, sizeof(*p));
+
+    p->loop = l;
+    p->kill_past_limit = o->kill_past_limit;
+    p->grace_ns = o->grace_ns;
+    p->in = o->in;
+    p->in_len = o->in_len;
+    p->result.exit_code = -1;
+    buf_init(&p->result.out, o->out_limit);
+    buf_init(&p->result.err, o->err_limit);
+    p->feed = (struct stream){.p = p, .fd = -1};
+    p->out = (struct stream){.p = p,
+                             .fd = -1,
+                             .into = &p->result.out,
+                             .truncated = &p->result.out_truncated};
+    p->err = (struct stream){.p = p,
+                             .fd = -1,
+                             .into = &p->result.err,
+                             .truncated = &p->result.err_truncated};
+    return p;
+}
+
+struct proc *proc_start(struct loop *l, const struct proc_opts *o,
+                        proc_done_fn *done, void *arg, struct err *e)
+{
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
+    struct proc *p = proc_new(l, o);
+    bool started = false;
+
+    p->done = done;
+    p->arg = arg;
+    if ((o->in_len && open_pipe(in, 1, e) < 0) || open_pipe(out, 0, e) < 0 ||
+        open_pipe(err, 0, e) < 0)
+        goto out;
+    p->start_ns = tick_now_ns();
+    p->pid = spawn(o, (int[]){in[0], out[1], err[1]}, e);
+    if (p->pid < 0)
+        goto out;
+    p->feed.fd = in[1];
+    p->out.fd = out[0];
+    p->err.fd = err[0];
+    in[1] = out[0] = err[0] = -1;
+    started = attach(p, o, e) == 0;
+out:
+    close_pair(in);
+    close_pair(out);
+    close_pair(err);
+    if (started)
+        return p;
+    proc_free(p);
+    return NULL;
+}
+
+/* ---- synchronous ------------------------------------------------------------------ */
+
+static void take_result(struct proc *p, struct proc_result *r, void *arg)
+{
+    struct proc_result *to = arg;
+
+    (void)p;
+    *to = *r;
+    buf_init(&r->out, 0);
+    buf_init(&r->err, 0);
+}
+
+int proc_run(const struct proc_opts *o, struct proc_result *r, struct err *e)
+{
+    struct loop *l = loop_new(e);
+    struct proc *p = NULL;
+
+    *r = (struct proc_result){.exit_code = -1};
+    if (l)
+        p = proc_start(l, o, take_result, r, e);
+    if (p)
+        loop_run(l);
+    proc_free(p);
+    loop_free(l);
+    return p ? 0 : -1;
+}
+
+void proc_result_release(struct proc_result *r)
+{
+    buf_release(&r->out);
+    buf_release(&r->err);
+}

@@ -1,0 +1,388 @@
+/* py_lex.c: the loop over a Python source: lines and their indentation,
+ * brackets, operators. */
+#include "lex/py_lex.h"
+
+#include "base/mem.h"
+#include "lex/py_lex_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TAB_STOP 8
+
+bool py_fail(struct py_lexer *lx, const char *id, size_t at,
+             const char *message)
+{
+    struct place place;
+
+    if (lx->problem.id)
+        return false;
+    place_init(&place, lx->src);
+    place_to(&place, lx->src, at);
+    lx->problem = (struct py_problem){.id = id,
+                                      .at = (uint32_t)at,
+                                      .line = place.line,
+                                      .column = place.column,
+                                      .message = message};
+    return false;
+}
+
+bool py_bad(struct py_lexer *lx, size_t at, const char *message)
+{
+    return py_fail(lx, "source-syntax", at, message);
+}
+
+struct py_token *py_emit(struct py_lexer *lx, enum py_kind kind, size_t at,
+                         size_t end)
+{
+    struct py_token *t;
+
+    lx->tok = xgrow(lx->tok, &lx->cap, lx->len, sizeof(*lx->tok));
+    place_to(&lx->place, lx->src, at);
+    t = &lx->tok[lx->len++];
+    *t = (struct py_token){.kind = kind,
+                           .at = (uint32_t)at,
+                           .len = (uint32_t)(end - at),
+                           .line = lx->place.line,
+                           .column = lx->place.column,
+                           .text = {lx->src.p + at, end - at}};
+    return t;
+}
+
+/* ---- what is open ---------------------------------------------------------- */
+
+struct py_open *py_top(struct py_lexer *lx)
+{
+    return lx->opens ? &lx->open[lx->opens - 1] : NULL;
+}
+
+bool py_push(struct py_lexer *lx, enum py_open_kind kind, char closer)
+{
+    const struct py_token *t = &lx->tok[lx->len - 1];
+
+    if (kind == PY_OPEN_FSTRING) {
+        if (lx->fstrings == PY_MAX_FSTRINGS)
+            return py_bad(lx, t->at, "f-strings nested too deeply");
+        lx->fstring[lx->fstrings++] = lx->opens;
+    } else {
+        if (lx->brackets == PY_MAX_BRACKETS)
+            return py_bad(lx, t->at, "brackets nested too deeply");
+        lx->brackets++;
+    }
+    lx->open[lx->opens++] = (struct py_open){.kind = kind,
+                                             .closer = closer,
+                                             .flags = t->flags,
+                                             .tok = (uint32_t)(lx->len - 1)};
+    return true;
+}
+
+void py_pop(struct py_lexer *lx)
+{
+    const struct py_open *o = &lx->open[--lx->opens];
+
+    if (o->kind == PY_OPEN_FSTRING)
+        lx->fstrings--;
+    else
+        lx->brackets--;
+    lx->tok[o->tok].match = (uint32_t)(lx->len - 1);
+    lx->tok[lx->len - 1].match = o->tok;
+}
+
+/* ---- lines ----------------------------------------------------------------- */
+
+/* A backslash must be the last character of its line, and not the last of the
+ * source. */
+static bool join_lines(struct py_lexer *lx)
+{
+    size_t at = lx->pos, end = place_line_end(lx->src, at + 1);
+
+    if (!end && at + 1 < lx->src.n)
+        return py_bad(lx, at, "a backslash joins lines only at a line's end");
+    if (at + 1 + end == lx->src.n)
+        return py_bad(lx, at, "a backslash joins the last line to nothing");
+    lx->pos += 1 + end;
+    return true;
+}
+
+static void skip_comment(struct py_lexer *lx)
+{
+    if (py_peek(lx, 0) != '#')
+        return;
+    while (lx->pos < lx->src.n && !place_line_end(lx->src, lx->pos))
+        lx->pos++;
+}
+
+/* Columns of the indentation with tab stops of 8 and of 1: an order of lines
+ * that depends on the tab stop is an error. */
+struct columns {
+    uint32_t col, alt;
+};
+
+/* Reads a line's white space. Behind a backslash the first line's columns hold,
+ * unless they are 0. */
+static bool read_indentation(struct py_lexer *lx, struct columns *c)
+{
+    uint32_t first = 0;
+
+    for (;; lx->pos++) {
+        switch (py_peek(lx, 0)) {
+        case ' ':
+            c->col++;
+            c->alt++;
+            continue;
+        case '\t':
+            c->col = (c->col / TAB_STOP + 1) * TAB_STOP;
+            c->alt++;
+            continue;
+        case '\f':
+            c->col = c->alt = 0;
+            continue;
+        case '\\':
+            first = first ? first : c->col;
+            if (!join_lines(lx))
+                return false;
+            lx->pos--;
+            continue;
+        default:
+            break;
+        }
+        break;
+    }
+    if (first)
+        c->col = c->alt = first;
+    return true;
+}
+
+static bool indent(struct py_lexer *lx, size_t at, struct columns c)
+{
+    size_t top = lx->indents;
+
+    if (c.col > lx->indent[top]) {
+        if (top + 1 == PY_MAX_INDENT)
+            return py_bad(lx, lx->pos, "indented too deeply");
+        if (c.alt <= lx->alt_indent[top])
+            return py_bad(lx, lx->pos, "tabs and spaces mixed in indentation");
+        lx->indents = ++top;
+        lx->indent[top] = c.col;
+        lx->alt_indent[top] = c.alt;
+        py_emit(lx, PY_INDENT, at, lx->pos);
+        return true;
+    }
+    for (; c.col < lx->indent[lx->indents]; lx->indents--)
+        py_emit(lx, PY_DEDENT, lx->pos, lx->pos);
+    if (c.col != lx->indent[lx->indents])
+        return py_bad(lx, lx->pos, "indentation that matches no outer level");
+    if (c.alt != lx->alt_indent[lx->indents])
+        return py_bad(lx, lx->pos, "tabs and spaces mixed in indentation");
+    return true;
+}
+
+/* Passes blank and comment lines, then compares the indentation. */
+static bool start_line(struct py_lexer *lx)
+{
+    size_t at = lx->pos;
+    struct columns c = {0, 0};
+
+    if (!read_indentation(lx, &c))
+        return false;
+    skip_comment(lx);
+    if (lx->pos == lx->src.n)
+        return true;
+    if (place_line_end(lx->src, lx->pos)) {
+        lx->pos += place_line_end(lx->src, lx->pos);
+        return true;
+    }
+    lx->line_start = false;
+    return indent(lx, at, c);
+}
+
+static bool end_line(struct py_lexer *lx, size_t len)
+{
+    if (lx->opens == 0) {
+        py_emit(lx, PY_NEWLINE, lx->pos, lx->pos + len);
+        lx->line_start = true;
+    }
+    lx->pos += len;
+    return true;
+}
+
+/* ---- operators ------------------------------------------------------------- */
+
+static bool starts_with_any(struct str s, const char *list, size_t n)
+{
+    for (; *list && s.n >= n; list += n)
+        if (memcmp(s.p, list, n) == 0)
+            return true;
+    return false;
+}
+
+/* Length of the longest operator here; 0: none. */
+static size_t operator_length(const struct py_lexer *lx)
+{
+    struct str s = {lx->src.p + lx->pos, lx->src.n - lx->pos};
+
+    if (starts_with_any(s, "**=//=>>=<<=...", 3))
+        return 3;
+    if (starts_with_any(s, "!=%=&=***=+=-=->///=:=<<<=<>==>=>>@=^=|=", 2))
+        return 2;
+    return starts_with_any(s, "()[]{}:,;.+-*/|&<>=%~^@", 1);
+}
+
+static bool close_bracket(struct py_lexer *lx)
+{
+    struct py_open *top = py_top(lx);
+    struct py_token *t;
+
+    if (!top)
+        return py_bad(lx, lx->pos, "a bracket that closes nothing");
+    if (top->closer != py_peek(lx, 0))
+        return py_bad(lx, lx->pos, "a bracket that closes another kind");
+    t = py_emit(lx, PY_OP, lx->pos, lx->pos + 1);
+    if (top->kind == PY_OPEN_FIELD)
+        t->flags = PY_FIELD;
+    lx->pos++;
+    py_pop(lx);
+    return true;
+}
+
+static bool open_bracket(struct py_lexer *lx)
+{
+    char c = py_peek(lx, 0);
+
+    py_emit(lx, PY_OP, lx->pos, lx->pos + 1);
+    lx->pos++;
+    return py_push(lx, PY_OPEN_BRACKET, c == '(' ? ')' : c == '[' ? ']' : '}');
+}
+
+/* At the end of a field's expression: "=" before it was a request to show the
+ * expression's text, "!" or ":" begin what is no expression. */
+static bool end_field_expression(struct py_lexer *lx, struct py_open *field)
+{
+    char c = py_peek(lx, 0);
+    struct py_token *last = &lx->tok[lx->len - 1];
+
+    if (py_is(last, "="))
+        last->flags = PY_FIELD;
+    if (c == '}')
+        return close_bracket(lx);
+    py_emit(lx, PY_OP, lx->pos, lx->pos + 1)->flags = PY_FIELD;
+    lx->pos++;
+    if (c == ':')
+        field->kind = PY_OPEN_SPEC;
+    return true;
+}
+
+static bool lex_operator(struct py_lexer *lx)
+{
+    struct py_open *top = py_top(lx);
+    char c = py_peek(lx, 0);
+    size_t n;
+
+    if (top && top->kind == PY_OPEN_FIELD &&
+        (c == '}' || c == ':' || (c == '!' && py_peek(lx, 1) != '=')))
+        return end_field_expression(lx, top);
+    if (c == '(' || c == '[' || c == '{')
+        return open_bracket(lx);
+    if (c == ')' || c == ']' || c == '}')
+        return close_bracket(lx);
+    n = operator_length(lx);
+    if (n == 0)
+        return py_bad(lx, lx->pos, "a character that means nothing here");
+    py_emit(lx, PY_OP, lx->pos, lx->pos + n);
+    lx->pos += n;
+    return true;
+}
+
+/* ---- the loop -------------------------------------------------------------- */
+
+static bool lex_code(struct py_lexer *lx)
+{
+    char c = py_peek(lx, 0);
+    size_t prefix, end;
+
+    if (c == ' ' || c == '\t' || c == '\f') {
+        lx->pos++;
+        return true;
+    }
+    if (c == '#') {
+        skip_comment(lx);
+        return true;
+    }
+    if (c == '\\')
+        return join_lines(lx);
+    end = place_line_end(lx->src, lx->pos);
+    if (end)
+        return end_line(lx, end);
+    if (py_string_here(lx, &prefix))
+        return py_lex_string(lx, prefix);
+    if (py_is_digit(c) || (c == '.' && py_is_digit(py_peek(lx, 1))))
+        return py_lex_number(lx);
+    if (py_is_word(c))
+        return py_lex_name(lx);
+    return lex_operator(lx);
+}
+
+static bool reads_text(struct py_lexer *lx)
+{
+    const struct py_open *top = py_top(lx);
+
+    return top && (top->kind == PY_OPEN_FSTRING || top->kind == PY_OPEN_SPEC);
+}
+
+static bool lex_all(struct py_lexer *lx)
+{
+    while (lx->pos < lx->src.n) {
+        bool good = reads_text(lx)   ? py_lex_ftext(lx)
+                    : lx->line_start ? start_line(lx)
+                                     : lex_code(lx);
+
+        if (!good)
+            return false;
+    }
+    if (lx->fstrings)
+        return py_bad(lx,
+                      lx->tok[lx->open[lx->fstring[lx->fstrings - 1]].tok].at,
+                      "an f-string that is never closed");
+    if (lx->opens)
+        return py_bad(lx, lx->tok[py_top(lx)->tok].at,
+                      "a bracket that is never closed");
+    return true;
+}
+
+/* Ends the line, the indentation and the tokens. */
+static void finish(struct py_lexer *lx, struct py_tokens *out)
+{
+    size_t at = lx->src.n, bytes;
+
+    if (lx->problem.id)
+        at = lx->len ? lx->tok[lx->len - 1].at + lx->tok[lx->len - 1].len : 0;
+    if (lx->len && lx->tok[lx->len - 1].kind < PY_NEWLINE)
+        py_emit(lx, PY_NEWLINE, at, at);
+    for (size_t i = 0; i < lx->indents; i++)
+        py_emit(lx, PY_DEDENT, at, at);
+    py_emit(lx, PY_END, at, at);
+    while (lx->opens)
+        lx->tok[lx->open[--lx->opens].tok].match = (uint32_t)(lx->len - 1);
+    bytes = lx->len * sizeof(*lx->tok);
+    *out = (struct py_tokens){.tok = arena_alloc(lx->a, bytes),
+                              .len = lx->len,
+                              .problem = lx->problem};
+    memcpy(out->tok, lx->tok, bytes);
+    free(lx->tok);
+}
+
+void py_lex(struct py_tokens *out, struct str src, struct arena *a)
+{
+    struct py_lexer lx = {.a = a, .line_start = true};
+
+    lx.src = src.n ? src : (struct str){"", 0};
+    place_init(&lx.place, lx.src);
+    if (py_source_admit(&lx))
+        lex_all(&lx);
+    finish(&lx, out);
+}
+
+bool py_is(const struct py_token *t, const char *text)
+{
+    return (t->kind == PY_NAME || t->kind == PY_OP) && str_eq(t->text, text);
+}

@@ -1,0 +1,93 @@
+/* py_lex_int.h: what the files of the Python lexer share. py_lex.c drives and
+ * knows lines, brackets and operators; py_source.c admits the text; py_word.c
+ * reads names and numbers; py_string.c strings and f-strings.
+ *
+ * A stack says where the lexer stands: the top entry is an f-string or a
+ * format spec (then text is read) or anything else (then code is read). */
+#ifndef LEX_PY_LEX_INT_H
+#define LEX_PY_LEX_INT_H
+
+#include "lex/place.h"
+#include "lex/py_lex.h"
+
+/* CPython's own bounds. */
+#define PY_MAX_INDENT   100
+#define PY_MAX_BRACKETS 200
+#define PY_MAX_FSTRINGS 150
+
+enum py_open_kind {
+    PY_OPEN_BRACKET, /* ( [ { of code */
+    PY_OPEN_FIELD,   /* { of an f-string, in its expression */
+    PY_OPEN_SPEC,    /* the same behind its ':' */
+    PY_OPEN_FSTRING,
+};
+
+struct py_open {
+    enum py_open_kind kind;
+    char closer;   /* of a bracket or field; the quote of an f-string */
+    uint8_t flags; /* of an f-string */
+    uint32_t tok;  /* the opening token */
+};
+
+struct py_lexer {
+    struct str src;
+    struct arena *a;
+    size_t pos; /* the next byte to read */
+    struct place place;
+    struct py_token *tok; /* on the heap while it grows */
+    size_t len, cap;
+    struct py_problem problem;
+
+    bool line_start; /* the next line's indentation counts */
+    uint32_t indent[PY_MAX_INDENT], alt_indent[PY_MAX_INDENT];
+    size_t indents; /* levels above 0; indent[0] is 0 */
+
+    struct py_open open[PY_MAX_BRACKETS + PY_MAX_FSTRINGS];
+    size_t opens, brackets;
+    size_t fstring[PY_MAX_FSTRINGS]; /* where they stand in `open` */
+    size_t fstrings;
+};
+
+/* The byte `ahead` of the next one; 0 past the end (no source has a NUL). */
+static inline char py_peek(const struct py_lexer *lx, size_t ahead)
+{
+    return ahead < lx->src.n - lx->pos ? lx->src.p[lx->pos + ahead] : 0;
+}
+
+static inline bool py_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Whether the byte may stand in an identifier; all of non-ASCII may, until the
+ * whole word is looked at. */
+static inline bool py_is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           py_is_digit(c) || (unsigned char)c >= 0x80;
+}
+
+/* Records the problem, if it is the first; returns false. */
+bool py_fail(struct py_lexer *lx, const char *id, size_t at,
+             const char *message);
+bool py_bad(struct py_lexer *lx, size_t at, const char *message);
+
+/* Appends the token src[at, end); valid until the next one. */
+struct py_token *py_emit(struct py_lexer *lx, enum py_kind kind, size_t at,
+                         size_t end);
+struct py_open *py_top(struct py_lexer *lx); /* NULL: nothing is open */
+/* The token just emitted opens something; false when that is too deep. */
+bool py_push(struct py_lexer *lx, enum py_open_kind kind, char closer);
+/* The token just emitted closes the top. */
+void py_pop(struct py_lexer *lx);
+
+/* Each reads at lx->pos and moves it; false: a problem was recorded. */
+bool py_source_admit(struct py_lexer *lx);
+bool py_lex_name(struct py_lexer *lx);
+bool py_lex_number(struct py_lexer *lx);
+/* Whether a string begins here: *prefix letters, then a quote. */
+bool py_string_here(const struct py_lexer *lx, size_t *prefix);
+bool py_lex_string(struct py_lexer *lx, size_t prefix);
+bool py_lex_ftext(struct py_lexer *lx);
+
+#endif

@@ -1,0 +1,117 @@
+/* py_source.c: what is not even read: too large, NUL bytes, not UTF-8, or a
+ * coding line (PEP 263) that would make CPython read another text than we do.
+ * All of it is decided before the first token. */
+#include "lex/py_lex_int.h"
+
+#include <string.h>
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\f';
+}
+
+static bool is_coding_char(char c)
+{
+    return (py_is_word(c) && (unsigned char)c < 0x80) || c == '-' || c == '.';
+}
+
+/* The codec named in a comment line, as CPython searches for it; empty when
+ * the line names none. */
+static struct str coding_of(struct str line)
+{
+    struct str none = {"", 0};
+    size_t i = 0;
+
+    while (i < line.n && is_blank(line.p[i]))
+        i++;
+    if (i == line.n || line.p[i] != '#')
+        return none;
+    for (; i + 7 <= line.n; i++) {
+        size_t from = i + 7, to;
+
+        if (memcmp(line.p + i, "coding", 6) != 0 ||
+            (line.p[i + 6] != ':' && line.p[i + 6] != '='))
+            continue;
+        while (from < line.n && (line.p[from] == ' ' || line.p[from] == '\t'))
+            from++;
+        to = from;
+        while (to < line.n && is_coding_char(line.p[to]))
+            to++;
+        if (to > from)
+            return (struct str){line.p + from, to - from};
+    }
+    return none;
+}
+
+/* Whether CPython decodes text under this codec name as UTF-8. */
+static bool is_utf8_name(struct str name)
+{
+    static const char *const names[] = {"utf-8", "utf8", "u8", "utf",
+                                        "cp65001"};
+    char plain[32];
+
+    if (name.n >= sizeof(plain))
+        return false;
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+
+        plain[i] = c == '_'               ? '-'
+                   : c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a')
+                                          : c;
+    }
+    plain[name.n] = '\0';
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(plain, names[i]) == 0)
+            return true;
+    return strncmp(plain, "utf-8-", 6) == 0;
+}
+
+/* A line of blanks and perhaps a comment: the next one may still name a codec. */
+static bool is_comment_line(struct str line)
+{
+    size_t i = 0;
+
+    while (i < line.n && is_blank(line.p[i]))
+        i++;
+    return i == line.n || line.p[i] == '#';
+}
+
+static bool admit_coding(struct py_lexer *lx)
+{
+    size_t at = lx->pos;
+
+    for (int i = 0; i < 2 && at < lx->src.n; i++) {
+        struct str line = {lx->src.p + at, 0}, name;
+
+        while (at + line.n < lx->src.n && !place_line_end(lx->src, at + line.n))
+            line.n++;
+        name = coding_of(line);
+        if (name.n && !is_utf8_name(name))
+            return py_fail(lx, "source-encoding", (size_t)(name.p - lx->src.p),
+                           "the coding line names another codec than utf-8");
+        if (name.n || !is_comment_line(line))
+            break;
+        at += line.n;
+        at += place_line_end(lx->src, at);
+    }
+    return true;
+}
+
+bool py_source_admit(struct py_lexer *lx)
+{
+    struct str src = lx->src;
+    const char *nul;
+    size_t good;
+
+    if (src.n > PY_MAX_BYTES)
+        return py_fail(lx, "source-too-large", 0, "larger than 1 MiB");
+    nul = src.n ? memchr(src.p, 0, src.n) : NULL;
+    if (nul)
+        return py_fail(lx, "source-nul", (size_t)(nul - src.p),
+                       "a NUL byte in the source");
+    good = str_utf8_check(src.p, src.n);
+    if (good < src.n)
+        return py_fail(lx, "source-encoding", good, "not UTF-8");
+    lx->pos = place_bom(src);
+    return admit_coding(lx);
+}

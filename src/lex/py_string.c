@@ -1,0 +1,287 @@
+/* py_string.c: string literals, f-strings, and what a literal's body says. */
+#include "lex/py_lex_int.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+/* ---- where a literal begins and ends --------------------------------------- */
+
+/* What the letters before a quote say; PY_F is no flag of a token. */
+enum { PY_F = 128 };
+
+static uint8_t prefix_flag(char c, uint8_t seen)
+{
+    switch (c | 0x20) {
+    case 'b':
+        return seen & (PY_BYTES | PY_UNICODE | PY_F) ? 0 : PY_BYTES;
+    case 'u':
+        return seen ? 0 : PY_UNICODE;
+    case 'r':
+        return seen & (PY_RAW | PY_UNICODE) ? 0 : PY_RAW;
+    case 'f':
+        return seen & (PY_BYTES | PY_UNICODE | PY_F) ? 0 : PY_F;
+    default:
+        return 0;
+    }
+}
+
+bool py_string_here(const struct py_lexer *lx, size_t *prefix)
+{
+    uint8_t seen = 0, flag;
+
+    for (*prefix = 0;; ++*prefix) {
+        char c = py_peek(lx, *prefix);
+
+        if (c == '"' || c == '\'')
+            return true;
+        flag = prefix_flag(c, seen);
+        if (!flag)
+            return false;
+        seen |= flag;
+    }
+}
+
+static bool closes(const struct py_lexer *lx, char quote, bool triple)
+{
+    return py_peek(lx, 0) == quote &&
+           (!triple || (py_peek(lx, 1) == quote && py_peek(lx, 2) == quote));
+}
+
+/* Passes a backslash and what it escapes; a line end counts as one. */
+static void pass_escape(struct py_lexer *lx)
+{
+    size_t end = place_line_end(lx->src, lx->pos + 1);
+
+    lx->pos += 1 + (end ? end : 1);
+    if (lx->pos > lx->src.n)
+        lx->pos = lx->src.n;
+}
+
+/* Moves from the body's start to the closing quotes. */
+static bool find_end(struct py_lexer *lx, size_t at, char quote, bool triple)
+{
+    while (!closes(lx, quote, triple)) {
+        if (lx->pos == lx->src.n ||
+            (!triple && place_line_end(lx->src, lx->pos)))
+            return py_bad(lx, at, "a string that is never closed");
+        if (py_peek(lx, 0) == '\\')
+            pass_escape(lx);
+        else
+            lx->pos++;
+    }
+    return true;
+}
+
+bool py_lex_string(struct py_lexer *lx, size_t prefix)
+{
+    size_t at = lx->pos, body;
+    uint8_t flags = 0;
+    char quote = py_peek(lx, prefix);
+    struct py_token *t;
+
+    for (size_t i = 0; i < prefix; i++)
+        flags |= prefix_flag(py_peek(lx, i), flags);
+    if (py_peek(lx, prefix + 1) == quote && py_peek(lx, prefix + 2) == quote)
+        flags |= PY_TRIPLE;
+    lx->pos += prefix + (flags & PY_TRIPLE ? 3 : 1);
+    if (flags & PY_F) {
+        py_emit(lx, PY_FSTART, at, lx->pos)->flags = flags & (uint8_t)~PY_F;
+        return py_push(lx, PY_OPEN_FSTRING, quote);
+    }
+    body = lx->pos;
+    if (!find_end(lx, at, quote, flags & PY_TRIPLE))
+        return false;
+    t = py_emit(lx, PY_STRING, at, lx->pos + (flags & PY_TRIPLE ? 3 : 1));
+    t->flags = flags;
+    t->body_at = (uint32_t)body;
+    t->body_len = (uint32_t)(lx->pos - body);
+    lx->pos = t->at + t->len;
+    return true;
+}
+
+/* ---- f-strings ------------------------------------------------------------- */
+
+/* Passes the escape at pos; \N{NAME} is text and not a field. A brace behind a
+ * backslash keeps its meaning. */
+static bool pass_ftext_escape(struct py_lexer *lx, bool raw)
+{
+    size_t at = lx->pos;
+
+    if (py_peek(lx, 1) == '{' || py_peek(lx, 1) == '}') {
+        lx->pos++;
+        return true;
+    }
+    if (raw || py_peek(lx, 1) != 'N' || py_peek(lx, 2) != '{') {
+        pass_escape(lx);
+        return true;
+    }
+    for (lx->pos += 3; py_peek(lx, 0) != '}'; lx->pos++) {
+        char c = py_peek(lx, 0);
+
+        if ((!py_is_word(c) || (unsigned char)c >= 0x80) && c != ' ' &&
+            c != '-')
+            return py_bad(lx, at, "a malformed \\N{} escape");
+    }
+    lx->pos++;
+    return true;
+}
+
+/* Passes text up to the closing quotes, a field's brace or the spec's end. */
+static bool pass_ftext(struct py_lexer *lx, const struct py_open *f, bool spec)
+{
+    size_t opener = lx->tok[f->tok].at;
+
+    while (!closes(lx, f->closer, f->flags & PY_TRIPLE)) {
+        char c = py_peek(lx, 0);
+
+        if (lx->pos == lx->src.n ||
+            (!(f->flags & PY_TRIPLE) && place_line_end(lx->src, lx->pos)))
+            return py_bad(lx, opener, "an f-string that is never closed");
+        if ((c == '{' || c == '}') && (spec || py_peek(lx, 1) != c))
+            return true;
+        if (c == '{' || c == '}')
+            lx->pos += 2;
+        else if (c != '\\')
+            lx->pos++;
+        else if (!pass_ftext_escape(lx, f->flags & PY_RAW))
+            return false;
+    }
+    return true;
+}
+
+bool py_lex_ftext(struct py_lexer *lx)
+{
+    const struct py_open *f = &lx->open[lx->fstring[lx->fstrings - 1]];
+    bool spec = py_top(lx)->kind == PY_OPEN_SPEC;
+    size_t at = lx->pos;
+    char c;
+
+    if (!pass_ftext(lx, f, spec))
+        return false;
+    if (lx->pos > at)
+        py_emit(lx, PY_FTEXT, at, lx->pos);
+    at = lx->pos;
+    c = py_peek(lx, 0);
+    if (c == '}' && !spec)
+        return py_bad(lx, at, "a single '}' in an f-string");
+    if (c != '{' && c != '}' && spec)
+        return py_bad(lx, lx->tok[py_top(lx)->tok].at,
+                      "an f-string's field that is never closed");
+    lx->pos += c != '{' && c != '}' && f->flags & PY_TRIPLE ? 3 : 1;
+    if (c != '{' && c != '}') {
+        py_emit(lx, PY_FEND, at, lx->pos);
+        py_pop(lx);
+        return true;
+    }
+    py_emit(lx, PY_OP, at, lx->pos)->flags = PY_FIELD;
+    if (c == '{')
+        return py_push(lx, PY_OPEN_FIELD, '}');
+    py_pop(lx);
+    return true;
+}
+
+/* ---- decoding -------------------------------------------------------------- */
+
+static int hex_digit(char c)
+{
+    if (py_is_digit(c))
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads exactly `n` hexadecimal digits. */
+static bool read_hex(struct str s, size_t n, uint32_t *cp)
+{
+    *cp = 0;
+    if (s.n < n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        int digit = hex_digit(s.p[i]);
+
+        if (digit < 0)
+            return false;
+        *cp = *cp << 4 | (uint32_t)digit;
+    }
+    return *cp <= 0x10ffff;
+}
+
+/* The code point that the escape s (from behind its backslash) stands for and
+ * how many bytes of s it takes; 0: none, the backslash stands for itself. */
+static size_t read_escape(struct str s, uint32_t *cp)
+{
+    static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
+    const char *simple = s.p[0] ? strchr(from, s.p[0]) : NULL;
+    size_t n = 0;
+
+    if (simple) {
+        *cp = (unsigned char)to[simple - from];
+        return 1;
+    }
+    for (*cp = 0; n < 3 && n < s.n && s.p[n] >= '0' && s.p[n] <= '7'; n++)
+        *cp = *cp << 3 | (uint32_t)(s.p[n] - '0');
+    if (n)
+        return n;
+    n = s.p[0] == 'x' ? 2 : s.p[0] == 'u' ? 4 : s.p[0] == 'U' ? 8 : 0;
+    s.p++;
+    s.n--;
+    return n && read_hex(s, n, cp) ? n + 1 : 0;
+}
+
+static void put(struct py_text *out, const char *p, size_t n, size_t origin)
+{
+    for (size_t i = 0; i < n; i++) {
+        out->data[out->len] = p[i];
+        out->origin[out->len++] = (uint32_t)origin;
+    }
+}
+
+/* A lone surrogate, which Python can hold and UTF-8 cannot, becomes U+FFFD. */
+static void put_code_point(struct py_text *out, uint32_t cp, size_t origin)
+{
+    utf8proc_uint8_t utf8[4];
+    bool surrogate = cp >= 0xd800 && cp <= 0xdfff;
+    utf8proc_ssize_t n =
+        utf8proc_encode_char(surrogate ? 0xfffd : (utf8proc_int32_t)cp, utf8);
+
+    put(out, (const char *)utf8, (size_t)n, origin);
+}
+
+/* Decodes what stands at `at` and returns its length. */
+static size_t decode_one(struct py_text *out, struct str body, size_t at,
+                         bool escapes, size_t origin)
+{
+    size_t end = place_line_end(body, at), n;
+    uint32_t cp;
+
+    if (end) {
+        put(out, "\n", 1, origin);
+        return end;
+    }
+    if (!escapes || body.p[at] != '\\' || at + 1 == body.n) {
+        put(out, body.p + at, 1, origin);
+        return 1;
+    }
+    end = place_line_end(body, at + 1);
+    if (end)
+        return 1 + end;
+    n = read_escape((struct str){body.p + at + 1, body.n - at - 1}, &cp);
+    if (n)
+        put_code_point(out, cp, origin);
+    else
+        put(out, "\\", 1, origin);
+    return 1 + n;
+}
+
+void py_string_decode(struct py_text *out, struct str src,
+                      const struct py_token *t, struct arena *a)
+{
+    struct str body = {src.p + t->body_at, t->body_len};
+    bool escapes = !(t->flags & (PY_RAW | PY_BYTES));
+
+    out->data = arena_alloc(a, body.n + 1);
+    out->origin = arena_alloc(a, body.n * sizeof(*out->origin));
+    out->len = 0;
+    for (size_t i = 0; i < body.n;)
+        i += decode_one(out, body, i, escapes, t->body_at + i);
+}
