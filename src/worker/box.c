@@ -216,12 +216,9 @@ static unsigned long locked_flags(const char *path)
 static int bind_one(const char *root, const char *path, int read_only,
                     const struct why *w)
 {
-    char to[PATH_MAX];
+    char to[2 * PATH_MAX + 16];
 
-    if (snprintf(to, sizeof(to), "%s%s", root, path) >= (int)sizeof(to)) {
-        errno = ENAMETOOLONG;
-        return fail(w, "box: %s", path);
-    }
+    snprintf(to, sizeof(to), "%s%s", root, path);
     if (make_target(path, to, w) < 0)
         return -1;
     if (mount(path, to, NULL, MS_BIND | MS_REC, NULL) < 0)
@@ -237,7 +234,7 @@ static int bind_one(const char *root, const char *path, int read_only,
 
 static int link_one(const char *root, const char *path, const struct why *w)
 {
-    char to[PATH_MAX], target[PATH_MAX];
+    char to[2 * PATH_MAX + 16], target[PATH_MAX];
     ssize_t n = readlink(path, target, sizeof(target) - 1);
 
     if (n < 0)
@@ -253,7 +250,7 @@ static int link_one(const char *root, const char *path, const struct why *w)
 static int make_tree(const char *plan, const char *root, const struct why *w)
 {
     static const char *const dirs[] = {"/tmp", "/dev", "/dev/shm", "/proc"};
-    char value[PATH_MAX];
+    char value[PATH_MAX + 16];
     const char *at;
 
     for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {

@@ -1,0 +1,38 @@
+/* server.h: a Python program of ours (judge or zygote) with a socket to it. */
+#ifndef WORKER_SERVER_H
+#define WORKER_SERVER_H
+
+#include "base/err.h"
+#include "io/loop.h"
+#include "worker/frame.h"
+
+#include <stdbool.h>
+
+struct server;
+/* A frame from it, or (f NULL) its end. */
+typedef void server_fn(struct server *s, const struct frame *f, void *arg);
+
+struct server {
+    struct loop *loop;
+    struct peer peer;
+    int pidfd; /* signals go here: a pid may be another's by then */
+    uint64_t fd_id, child_id;
+    unsigned interest;
+    bool ended;
+    char log[600]; /* the file its stderr goes to */
+    server_fn *fn;
+    void *arg;
+};
+
+/* Starts argv with its socket as descriptor 3 and stderr in `log`. */
+int server_start(struct server *s, struct loop *l, const char *const *argv,
+                 const char *log, server_fn *fn, void *arg, struct err *e);
+/* Kills it; the callback is not called any more. */
+void server_stop(struct server *s);
+void server_send(struct server *s, const struct frame *f, const int *fds,
+                 size_t fd_count);
+/* Short form: a frame with text, without descriptors. */
+void server_say(struct server *s, const char *type, const char *id,
+                const char *text);
+
+#endif
