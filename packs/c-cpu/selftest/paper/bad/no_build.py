@@ -1,0 +1,25 @@
+"""No kernel is made."""
+import torch
+import torch.nn as nn
+
+SOURCE = r"""
+#include <stdint.h>
+void relu_kernel(const float *x, float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
+}
+"""
+
+# build(SOURCE) would be here
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        x = x.contiguous()
+        y = torch.empty_like(x)
+        y.copy_(x)
+        return y

@@ -1,0 +1,390 @@
+"""native.py: C source in, callable functions out.
+
+A pack whose kernels are C-like text describes its compiler as a `Toolchain` and
+calls `build`. The result is a shared object that was checked before it is loaded:
+it wants no symbol and no library but those the toolchain lists, and runs no code
+by itself. Calls check each argument against the C parameter it is for, because a
+wrong pointer would not raise but crash, or worse, compute.
+
+These checks keep honest mistakes apart from kernels and make cheating visible in
+the source. They are no sandbox: C can reach any memory of its process.
+"""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Callable
+
+import native_elf
+import native_source
+from native_source import CType, Function, Parameter
+
+MAX_SOURCE_BYTES = 1 << 20
+OBJECT_NAME = "kernel.so"
+PREPROCESSED_NAME = "kernel.i"
+
+
+class BuildError(Exception):
+    """The source cannot be built or may not be: the candidate's fault."""
+
+
+class ToolchainError(RuntimeError):
+    """The compiler is missing or does not start: this machine's fault."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """How one kind of source is compiled and what it may contain.
+
+    `symbols` are the names that may be left for the C library to define, and
+    `symbols_note` says so in words. `cache_variable` names the environment
+    variable that holds the cache folder.
+    """
+
+    compiler: tuple[str, ...]
+    compile_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    symbols: frozenset[str]
+    symbols_note: str
+    headers: frozenset[str]
+    libraries: frozenset[str]
+    cache_variable: str
+    timeout_s: float
+    source_name: str = "kernel.c"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One call of a compiled function, as launch hooks see it."""
+
+    library: str  # the library's key
+    function: str
+
+
+# Called with each launch, after its arguments were accepted and before it runs.
+launch_hooks: list[Callable[[Launch], None]] = []
+
+
+def build(source: str, toolchain: Toolchain) -> Library:
+    """Compiles `source`, or finds it compiled before, and loads it. Raises
+    BuildError with the compiler's words, or with what the source may not do."""
+    if not isinstance(source, str):
+        raise TypeError(f"build() takes the source as a str, got {type(source).__name__}")
+    try:
+        text = source.encode()
+    except UnicodeEncodeError:
+        raise BuildError("the source is not valid Unicode text") from None
+    if len(text) > MAX_SOURCE_BYTES:
+        raise BuildError(f"the source is longer than {MAX_SOURCE_BYTES} bytes")
+    if b"\0" in text:
+        raise BuildError("the source holds a NUL byte")
+    key = _key(text, toolchain)
+    folder = _cache_folder(toolchain)
+    entry = folder / key
+    if not entry.is_dir():
+        _make_entry(text, toolchain, folder, entry)
+    functions = native_source.functions(_text(entry / PREPROCESSED_NAME))
+    return Library(key, entry / OBJECT_NAME, functions)
+
+
+# ---- compiling -----------------------------------------------------------------
+
+
+def _key(text: bytes, toolchain: Toolchain) -> str:
+    facts = dataclasses.asdict(toolchain)
+    facts["version"] = _compiler_version(toolchain.compiler[0], _path())
+    identity = json.dumps(facts, sort_keys=True, default=sorted)  # sets have no order
+    return hashlib.sha256(identity.encode() + b"\0" + text).hexdigest()
+
+
+def _path() -> str:
+    return os.environ.get("PATH", "")
+
+
+@lru_cache(maxsize=None)
+def _compiler_version(compiler: str, path: str) -> str:
+    program = shutil.which(compiler, path=path)
+    if program is None:
+        raise ToolchainError(
+            f"the compiler {compiler!r} is not on PATH; install one, such as Debian's gcc"
+        )
+    status, text = _run([program, "--version"], Path("/"), 60)
+    if status != 0:
+        raise ToolchainError(f"{compiler} --version failed: {text.strip()}")
+    return f"{text} {platform.machine()}"
+
+
+def _cache_folder(toolchain: Toolchain) -> Path:
+    named = os.environ.get(toolchain.cache_variable)
+    folder = Path(named) if named else _user_cache() / "monkeys" / "native"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _make_entry(text: bytes, toolchain: Toolchain, folder: Path, entry: Path) -> None:
+    """An entry is a folder that appears whole, by one rename, after every check.
+    Where several processes make the same one, the first wins."""
+    work = Path(tempfile.mkdtemp(prefix=".making-", dir=folder))
+    try:
+        (work / toolchain.source_name).write_bytes(text)
+        _compile(text.decode(), toolchain, work)
+        _check_object(work / OBJECT_NAME, toolchain)
+        try:
+            work.rename(entry)
+        except OSError:
+            if not entry.is_dir():
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _compile(source: str, toolchain: Toolchain, work: Path) -> None:
+    command = [*toolchain.compiler, *toolchain.compile_flags]
+    try:
+        native_source.check_directives(source, toolchain.headers)
+        raw = work / "raw.i"
+        _compiler(toolchain, work, [*command, "-E", toolchain.source_name, "-o", raw.name])
+        own = native_source.own_text(_text(raw), toolchain.source_name)
+        raw.unlink()
+        native_source.check_constructs(own)
+        if not native_source.functions(own):
+            raise native_source.SourceError(
+                "no function that can be called is defined (static and inline ones cannot be)"
+            )
+    except native_source.SourceError as error:
+        raise BuildError(f"{toolchain.source_name}: {error}") from None
+    (work / PREPROCESSED_NAME).write_bytes(own.encode())
+    _compiler(
+        toolchain,
+        work,
+        [*command, toolchain.source_name, "-o", OBJECT_NAME, *toolchain.link_flags],
+    )
+
+
+def _text(path: Path) -> str:
+    """The file as it is: Python's own text mode would end lines where C does not."""
+    return path.read_bytes().decode(errors="replace")
+
+
+def _compiler(toolchain: Toolchain, work: Path, argv: list[str]) -> None:
+    status, text = _run(argv, work, toolchain.timeout_s)
+    if status != 0:
+        raise BuildError(_clean(text, toolchain, work) or f"the compiler exited with {status}")
+
+
+def _run(argv: list[str], folder: Path, timeout_s: float) -> tuple[int, str]:
+    """Runs a compiler in an environment of its own: variables such as CPATH would
+    change what is compiled. The whole process group goes when time is up."""
+    environment = {"PATH": _path(), "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0"}
+    process = subprocess.Popen(
+        argv,
+        cwd=folder,
+        env=environment | {"TMPDIR": str(folder)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"the compiler took longer than {timeout_s:g} s") from None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    return process.returncode, output.decode(errors="replace")
+
+
+def _clean(text: str, toolchain: Toolchain, work: Path) -> str:
+    """The compiler's words without the names of temporary files."""
+    text = re.sub(re.escape(str(work)) + r"/cc\w+\.[os]\b", toolchain.source_name, text)
+    return text.replace(f"{work}/", "").strip()
+
+
+def _check_object(path: Path, toolchain: Toolchain) -> None:
+    try:
+        found = native_elf.read_shared_object(path.read_bytes())
+    except native_elf.ElfError as error:
+        raise BuildError(f"the compiled object cannot be checked: {error}") from None
+    for name in found.undefined:
+        if name not in toolchain.symbols:
+            raise BuildError(f"undefined symbol {name} is not allowed; {toolchain.symbols_note}")
+    for name in found.needed:
+        if name not in toolchain.libraries:
+            raise BuildError(f"the library {name} is not allowed; {toolchain.symbols_note}")
+    if found.startup:
+        raise BuildError(
+            f"code that runs when the library is loaded ({', '.join(found.startup)}) is not "
+            "allowed; a kernel runs only when it is called"
+        )
+    if found.odd_relocations:
+        raise BuildError(
+            f"relocations of type {', '.join(map(str, found.odd_relocations))} are not allowed; "
+            "a kernel has no ifunc and no thread-local variable"
+        )
+    if found.writable_code:
+        raise BuildError("writable code is not allowed; a kernel has no nested function")
+
+
+# ---- calling -------------------------------------------------------------------
+
+
+class Library:
+    """A loaded object. Its C functions are attributes: `lib.relu_kernel(x, y, n)`.
+
+    `calls` counts the launches of all its functions, `key` is the SHA-256 of what
+    it was built from.
+    """
+
+    def __init__(self, key: str, path: Path, functions: dict[str, Function]) -> None:
+        for name in {"calls", "key"} & functions.keys():
+            raise BuildError(f"a C function may not be called {name!r}; rename it")
+        self.key = key
+        self.calls = 0
+        self._functions = functions
+        self._object = ctypes.CDLL(str(path))
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        functions = self.__dict__.get("_functions", {})
+        function = functions.get(name)
+        if function is None:
+            known = ", ".join(functions) or "none"
+            raise AttributeError(
+                f"the source defines no callable function {name!r}; callable: {known} "
+                "(static and inline functions are not)"
+            )
+        entry = self._entry(function)
+        setattr(self, name, entry)
+        return entry
+
+    def __dir__(self) -> list[str]:
+        return ["calls", "key", *self._functions]
+
+    def _entry(self, function: Function) -> Callable[..., Any]:
+        if function.result is None:
+            raise TypeError(f"{function.name}() must return void or a number")
+        for p in function.parameters:
+            if p.type is None:
+                raise TypeError(
+                    f"{function.name}() parameter {p.name!r}: the type of {p.text!r} cannot be "
+                    "passed from Python; use a pointer to numbers, an integer, a float or a bool"
+                )
+        foreign = self._object[function.name]
+        foreign.restype = _ctype(function.result)
+        foreign.argtypes = [_parameter_ctype(p) for p in function.parameters]
+
+        def call(*arguments: Any) -> Any:
+            values = _convert(function, arguments)
+            self.calls += 1
+            for hook in launch_hooks:
+                hook(Launch(self.key, function.name))
+            return foreign(*values)
+
+        call.__name__ = call.__qualname__ = function.name
+        call.__doc__ = function.signature
+        return call
+
+
+def _ctype(kind: CType) -> Any:
+    if kind.kind == "void":
+        return None
+    names = {"float32": "c_float", "float64": "c_double"}
+    return getattr(ctypes, names.get(kind.name, f"c_{kind.name}"))
+
+
+def _parameter_ctype(parameter: Parameter) -> Any:
+    return ctypes.c_void_p if parameter.pointer else _ctype(parameter.type or CType("void"))
+
+
+def _convert(function: Function, arguments: tuple[Any, ...]) -> list[Any]:
+    wanted = len(function.parameters)
+    if len(arguments) != wanted:
+        raise TypeError(
+            f"{function.name}() takes {wanted} arguments, got {len(arguments)}: "
+            f"{function.signature}"
+        )
+    values = []
+    for parameter, value in zip(function.parameters, arguments):
+        convert = _pointer if parameter.pointer else _number
+        try:
+            values.append(convert(parameter.type, value))
+        except _Mismatch as error:
+            raise TypeError(
+                f"{function.name}() parameter {parameter.name!r} ({parameter.text}): {error}"
+            ) from None
+    return values
+
+
+class _Mismatch(Exception):
+    """What was expected and what came instead."""
+
+
+def _pointer(kind: CType, value: Any) -> int | None:
+    """The address of a tensor's elements; None is passed as NULL."""
+    if value is None:
+        return None
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        raise _Mismatch(f"expected a tensor, got {type(value).__name__}")
+    dtype = str(value.dtype).removeprefix("torch.")
+    if kind.kind != "void" and dtype != kind.name:
+        raise _Mismatch(f"expected a tensor of dtype torch.{kind.name}, got torch.{dtype}")
+    if value.device.type != "cpu":
+        raise _Mismatch(f"expected a tensor on the CPU, got one on {value.device}")
+    if value.layout != torch.strided:
+        raise _Mismatch(f"expected a dense tensor, got layout {value.layout}")
+    if not value.is_contiguous():
+        raise _Mismatch(
+            f"expected a contiguous tensor, got shape {tuple(value.shape)} with strides "
+            f"{value.stride()}; call .contiguous() first"
+        )
+    return value.data_ptr()
+
+
+def _number(kind: CType, value: Any) -> int | float | bool:
+    got = type(value).__name__
+    if kind.kind == "bool":
+        if not isinstance(value, bool):
+            raise _Mismatch(f"expected a bool, got {got}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _Mismatch(f"expected {'a float' if kind.kind == 'float' else 'an int'}, got {got}")
+    if kind.kind == "float":
+        return _fitting_float(kind, value)
+    if not isinstance(value, int):
+        raise _Mismatch(f"expected an int, got {got}")
+    low = -(1 << (kind.bits - 1)) if kind.kind == "int" else 0
+    high = (1 << (kind.bits - (kind.kind == "int"))) - 1
+    if not low <= value <= high:
+        raise _Mismatch(f"{value} does not fit into {kind.bits} bits ({low} to {high})")
+    return value
+
+
+def _fitting_float(kind: CType, value: int | float) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(ctypes.c_float(number).value if kind.bits == 32 else number):
+        if not (isinstance(value, float) and math.isinf(value)):
+            raise _Mismatch(f"{value} does not fit into a {kind.bits}-bit float")
+    return number
