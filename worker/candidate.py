@@ -22,13 +22,14 @@ LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
 TEXT = 16000  # characters of an error that are passed on
 
 
-def error(stage: str, problem: BaseException) -> dict:
+def error(stage: str, problem: BaseException, compile: bool) -> dict:
     lines = traceback.format_exception(problem)
     text = "".join(lines)
     if len(text) > TEXT:
         text = text[: TEXT // 2] + "\n…\n" + text[-TEXT // 2 :]
     name = type(problem).__module__ + "." + type(problem).__qualname__
-    return {"error": {"stage": stage, "type": name.removeprefix("builtins."), "text": text}}
+    name = name.removeprefix("builtins.")
+    return {"error": {"stage": stage, "type": name, "text": text, "compile": compile}}
 
 
 def load_module(source: str, folder: str) -> ModuleType:
@@ -58,6 +59,7 @@ class Candidate:
         self.dtype = torch.float32
         self.memory = evidence.GuardedMemory()
         self.snapshot: evidence.Snapshot | None = None
+        self.last: list = []  # the inputs of the last call
 
     # ---- operations ----
 
@@ -68,7 +70,7 @@ class Candidate:
         try:
             module = load_module(m["source"], self.folder)
         except BaseException as problem:  # noqa: BLE001 - SystemExit too
-            return error("load", problem)
+            return self._error("load", problem)
         cls = getattr(module, "ModelNew", None)
         if not isinstance(cls, type) or not issubclass(cls, torch.nn.Module):
             return {"error": {"stage": "load", "type": "NoModel",
@@ -77,7 +79,7 @@ class Candidate:
         try:
             self.model = inputs.build(cls, args, m["init_seed"], self.device, self.dtype)
         except BaseException as problem:  # noqa: BLE001
-            return error("init", problem)
+            return self._error("init", problem)
         state = inputs.named_state(self.model)
         return {
             "ok": True,
@@ -91,7 +93,7 @@ class Candidate:
     def trial(self, m: dict, fds: list[int]) -> dict:
         window = Window(fds[0], m["bytes"], self.device) if fds else None
         args = inputs.make(self.space, m["seed"], m["variant"], self.device, self.dtype)
-        args = [self.memory.like(a) if isinstance(a, torch.Tensor) else a for a in args]
+        args = self._place(args, m["reuse"])
         held = [a for a in args if isinstance(a, torch.Tensor)]
         params = [p.detach() for p in self.model.parameters()]
         before = evidence.digest(held), evidence.digest(params)
@@ -104,7 +106,7 @@ class Candidate:
                 out = self.model(*args)
             self._wait()
         except BaseException as problem:  # noqa: BLE001
-            return error("call", problem)
+            return self._error("call", problem)
         outputs = self._collect(out, held + params)
         if "error" in outputs:
             return outputs
@@ -125,7 +127,6 @@ class Candidate:
         }
         if window is not None:
             self._hand_over(window, m, tensors)
-        self.memory.forget()
         return told
 
     def compile(self, m: dict) -> dict:
@@ -133,7 +134,7 @@ class Candidate:
         try:
             problem = self.adapter.check_launched(m["target"])
         except BaseException as broken:  # noqa: BLE001
-            return error("compile", broken)
+            return self._error("compile", broken)
         return {"ok": True, "problem": problem}
 
     def time(self, m: dict) -> dict:
@@ -142,10 +143,26 @@ class Candidate:
         try:
             samples = clock.measure(self, m)
         except BaseException as problem:  # noqa: BLE001
-            return error("timing", problem)
+            return self._error("timing", problem)
         return {"ok": True, **samples}
 
     # ---- pieces ----
+
+    def _error(self, stage: str, problem: BaseException) -> dict:
+        return error(stage, problem, self.adapter.is_compile_error(problem))
+
+    def _place(self, args: list, reuse: bool) -> list:
+        """Guarded copies of the inputs: in fresh memory, or with new contents in
+        the memory of the last call, which is how a cache keyed by address or by
+        object is found out."""
+        if reuse and len(self.last) == len(args):
+            for old, new in zip(self.last, args):
+                if isinstance(new, torch.Tensor):
+                    old.copy_(new)
+            return self.last
+        self.memory.forget()
+        self.last = [self.memory.like(a) if isinstance(a, torch.Tensor) else a for a in args]
+        return self.last
 
     def _wait(self) -> None:
         if self.device != "cpu":

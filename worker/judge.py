@@ -87,7 +87,7 @@ class Judge:
             return
         except Exception:  # a bug of ours or a sick device: never the candidate's
             self.say("note", payload=traceback.format_exc()[-3000:].encode())
-            self.finish(job, {"verdict": "infra", "infra": traceback.format_exc()[-1500:]})
+            self.finish(job, {"infra": traceback.format_exc()[-1500:]})
             return
         job.waiting = wanted
         self.grant(job)
@@ -135,7 +135,10 @@ class Judge:
             job.child.close()
             self.say("end", job.id)
         del self.jobs[job.id]
-        self.say("answer", job.id, 0, json.dumps(answer).encode())
+        if answer.get("infra"):
+            self.say("failed", job.id, 0, str(answer["infra"]).encode())
+        else:
+            self.say("answer", job.id, 0, json.dumps(answer).encode())
         self.try_exclusive()
 
     # ---- what comes in ----
@@ -149,7 +152,9 @@ class Judge:
             self.queue.append(frame)
             return True
         job = self.jobs.get(frame.id)
-        if job is None:
+        if frame.kind == "cancel":
+            self.cancel(frame.id, job)
+        elif job is None:
             for fd in frame.fds:
                 os.close(fd)
         elif frame.kind == "child":
@@ -161,6 +166,17 @@ class Judge:
         elif frame.kind == "gone":
             self.child_gone(job, frame.text())
         return True
+
+    def cancel(self, name: str, job: Job | None) -> None:
+        """The worker has dropped the job and its child already."""
+        self.queue = collections.deque(f for f in self.queue if f.id != name)
+        if job is not None:
+            if job.child is not None:
+                self.select.unregister(job.child)
+                job.child.close()
+            job.steps.close()
+            del self.jobs[name]
+            self.try_exclusive()
 
     def child_gone(self, job: Job, text: str) -> None:
         why, _, output = text.partition("\n")
