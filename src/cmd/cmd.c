@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cmd cmd_help;
+extern const struct cmd cmd_check, cmd_doctor, cmd_help, cmd_pack_check,
+    cmd_pack_list, cmd_pack_new;
 
 const struct cmd *const cmd_list[] = {
-    &cmd_help,
-    NULL,
+    &cmd_check,    &cmd_doctor, &cmd_pack_list, &cmd_pack_check,
+    &cmd_pack_new, &cmd_help,   NULL,
 };
 
 #define MAX_COMMANDS 64

@@ -48,8 +48,6 @@ struct proc {
     struct proc_result result;
 };
 
-extern char **environ;
-
 /* ---- streams ------------------------------------------------------------------ */
 
 static void stream_close(struct stream *s)

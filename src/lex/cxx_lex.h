@@ -1,7 +1,10 @@
 /* cxx_lex.h: C, C++ and CUDA source to tokens, enough to tell code from
  * comments and literals: line splices, raw strings, character literals and
  * their prefixes, digit separators, preprocessor lines. Never fails: an
- * unterminated comment or literal ends with the text. */
+ * unterminated literal ends with its line, as in a skipped #if group, and an
+ * unterminated comment or raw string with the text. A carriage return that is
+ * no part of a line end is a CXX_OP of its own and ends a line: compilers
+ * disagree on it, so a rule can refuse it. */
 #ifndef LEX_CXX_LEX_H
 #define LEX_CXX_LEX_H
 

@@ -112,9 +112,10 @@ static void skip_comment(struct py_lexer *lx)
         lx->pos++;
 }
 
-/* Columns of the indentation with tab stops of 8 and of 1: an order of lines
- * that depends on the tab stop is an error. */
+/* A line's white space from `at` on, and its columns with tab stops of 8 and of
+ * 1: an order of lines that depends on the tab stop is an error. */
 struct columns {
+    size_t at;
     uint32_t col, alt;
 };
 
@@ -141,7 +142,7 @@ static bool read_indentation(struct py_lexer *lx, struct columns *c)
             first = first ? first : c->col;
             if (!join_lines(lx))
                 return false;
-            lx->pos--;
+            c->at = lx->pos--;
             continue;
         default:
             break;
@@ -153,7 +154,7 @@ static bool read_indentation(struct py_lexer *lx, struct columns *c)
     return true;
 }
 
-static bool indent(struct py_lexer *lx, size_t at, struct columns c)
+static bool indent(struct py_lexer *lx, struct columns c)
 {
     size_t top = lx->indents;
 
@@ -165,7 +166,7 @@ static bool indent(struct py_lexer *lx, size_t at, struct columns c)
         lx->indents = ++top;
         lx->indent[top] = c.col;
         lx->alt_indent[top] = c.alt;
-        py_emit(lx, PY_INDENT, at, lx->pos);
+        py_emit(lx, PY_INDENT, c.at, lx->pos);
         return true;
     }
     for (; c.col < lx->indent[lx->indents]; lx->indents--)
@@ -180,8 +181,7 @@ static bool indent(struct py_lexer *lx, size_t at, struct columns c)
 /* Passes blank and comment lines, then compares the indentation. */
 static bool start_line(struct py_lexer *lx)
 {
-    size_t at = lx->pos;
-    struct columns c = {0, 0};
+    struct columns c = {lx->pos, 0, 0};
 
     if (!read_indentation(lx, &c))
         return false;
@@ -193,7 +193,7 @@ static bool start_line(struct py_lexer *lx)
         return true;
     }
     lx->line_start = false;
-    return indent(lx, at, c);
+    return indent(lx, c);
 }
 
 static bool end_line(struct py_lexer *lx, size_t len)

@@ -125,12 +125,14 @@ static bool number_end(struct py_lexer *lx)
 {
     static const char *const words[] = {"and", "else", "for", "if",
                                         "in",  "is",   "or",  "not"};
-    struct str rest = {lx->src.p + lx->pos, lx->src.n - lx->pos};
+    struct str rest = {lx->src.p + lx->pos, 0};
 
-    if (!py_is_word(py_peek(lx, 0)))
+    while (py_is_word(py_peek(lx, rest.n)) && rest.n < 5)
+        rest.n++;
+    if (rest.n == 0)
         return true;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (str_starts(rest, words[i]))
+        if (str_eq(rest, words[i]))
             return true;
     return py_bad(lx, lx->pos, "a number runs into a word");
 }

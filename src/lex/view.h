@@ -15,19 +15,20 @@ enum view_kind { VIEW_CODE, VIEW_CXX, VIEW_ALL, VIEW_CUT, VIEW_FACTS };
 #define VIEW_KINDS 5
 
 struct view {
-    char *data; /* NUL-terminated; `len` counts */
+    char *data; /* `len` counts; NUL-terminated, view_all's as the source is */
     size_t len;
     uint32_t *origin; /* source offset of each byte; NULL: the same offset */
 };
 
 extern const char *const view_names[VIEW_KINDS]; /* "code", "cxx", … */
 
-/* Each lives in `a`. */
+/* Each lives in `a`; view_all only borrows the source. */
 void view_code(struct view *v, const struct py_tokens *t, struct arena *a);
 void view_all(struct view *v, struct str src);
 void view_cut(struct view *v, struct str src, struct arena *a);
 
-/* A view under construction: bytes and the source offset they came from. */
+/* A view under construction: bytes, and the one source offset that all bytes of
+ * a put came from. Start with {.a = arena}. */
 struct view_out {
     struct arena *a;
     char *data;

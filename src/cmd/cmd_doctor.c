@@ -1,0 +1,301 @@
+/* cmd_doctor.c: monkeys doctor: what this machine can do, each row tried for
+ * real, and whether a run would work here. */
+#include "base/fs.h"
+#include "base/home.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/tick.h"
+#include "cmd/cmd.h"
+#include "cmd/packs.h"
+#include "io/batch.h"
+#include "io/term.h"
+#include "pack/probe.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <curl/curl.h>
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <utf8proc.h>
+
+struct doctor_values {
+    bool json;
+    struct opt_list packs;
+};
+
+static const struct opt doctor_table[] = {
+    {"json", 0, OPT_FLAG, NULL, "a JSON object for each row",
+     offsetof(struct doctor_values, json), 0, 0},
+    {"packs", 0, OPT_LIST, "DIR",
+     "also look for packs in DIR (may be given several times)",
+     offsetof(struct doctor_values, packs), 0, 0},
+    {0},
+};
+
+struct row {
+    char *name, *detail;
+    const char *state; /* "yes", "no", or a pack's level */
+};
+
+struct doctor {
+    struct home home;
+    struct pack_list packs;
+    struct row *row;
+    size_t len, cap;
+    bool has_torch, has_box, has_run;
+};
+
+static void add(struct doctor *d, char *name, const char *state, char *detail)
+{
+    d->row = xgrow(d->row, &d->cap, d->len, sizeof(*d->row));
+    d->row[d->len++] = (struct row){name, detail, state};
+}
+
+static void add_libraries(struct doctor *d)
+{
+    char pcre2[64] = "?";
+    int jit = 0;
+
+    pcre2_config(PCRE2_CONFIG_VERSION, pcre2);
+    pcre2_config(PCRE2_CONFIG_JIT, &jit);
+    add(d, xstrdup("libraries"), "yes",
+        xasprintf("libcurl %s, jansson %s, PCRE2 %s%s, utf8proc %s",
+                  curl_version_info(CURLVERSION_NOW)->version,
+                  jansson_version_str(), pcre2, jit ? " with JIT" : "",
+                  utf8proc_version()));
+}
+
+/* ---- Python ---- */
+
+static void no_python(struct doctor *d, const char *why)
+{
+    add(d, xstrdup("python"), "no",
+        xasprintf("%s: %s; run ./setup run, or set MONKEYS_PYTHON",
+                  d->home.python, why));
+}
+
+static const char *text_of(const json_t *facts, const char *key)
+{
+    const char *s = json_string_value(json_object_get(facts, key));
+
+    return s ? s : "none";
+}
+
+static void add_torch(struct doctor *d, const json_t *facts)
+{
+    const json_t *gpus = json_object_get(facts, "gpus");
+    const char *broken =
+        json_string_value(json_object_get(facts, "torch_error"));
+
+    d->has_torch = !broken;
+    if (broken)
+        add(d, xstrdup("torch"), "no",
+            xasprintf("%s; run ./setup run, or set MONKEYS_PYTHON", broken));
+    else
+        add(d, xstrdup("torch"), "yes",
+            xasprintf("%s, CUDA %s, numpy %s", text_of(facts, "torch"),
+                      text_of(facts, "cuda"), text_of(facts, "numpy")));
+    if (json_array_size(gpus))
+        add(d, xstrdup("gpu"), "yes",
+            xasprintf("%zu x %s", json_array_size(gpus),
+                      json_string_value(json_array_get(gpus, 0))));
+    else
+        add(d, xstrdup("gpu"), "no",
+            xstrdup(
+                "none: kernels are verified on the CPU where the pack can"));
+}
+
+static void add_python(struct doctor *d, const struct batch_item *ran)
+{
+    const struct proc_result *r = &ran->result;
+    struct err e = ERR_INIT;
+    json_t *facts;
+
+    if (ran->failed.kind != ERR_NONE || r->timed_out || r->exit_code != 0) {
+        no_python(d, ran->failed.kind != ERR_NONE ? ran->failed.text
+                     : r->timed_out               ? "did not answer in time"
+                                                  : "failed to start");
+        return;
+    }
+    facts = jsn_parse("worker/probe.py", buf_str(&r->out), r->out.len, &e);
+    if (!facts) {
+        no_python(d, e.text);
+        return;
+    }
+    add(d, xstrdup("python"), "yes",
+        xasprintf("%s at %s", text_of(facts, "python"),
+                  text_of(facts, "executable")));
+    add_torch(d, facts);
+    json_decref(facts);
+}
+
+/* ---- the sandbox ---- */
+
+static void add_sandbox(struct doctor *d, const struct batch_item *ran)
+{
+    struct str rest = {buf_str(&ran->result.out), ran->result.out.len}, line;
+    bool namespaces = false, landlock = false, seccomp = false;
+
+    if (ran->failed.kind != ERR_NONE || ran->result.exit_code != 0) {
+        add(d, xstrdup("sandbox"), "no",
+            xasprintf("%s cannot be run; build it with 'make'",
+                      d->home.worker));
+        return;
+    }
+    while (str_cut(&rest, '\n', &line)) {
+        struct str name, state;
+        bool yes;
+
+        if (!str_cut(&line, ' ', &name) || !str_cut(&line, ' ', &state))
+            continue;
+        yes = str_eq(state, "yes");
+        namespaces = namespaces || (yes && str_eq(name, "namespaces"));
+        landlock = landlock || (yes && str_eq(name, "landlock"));
+        seccomp = seccomp || (yes && str_eq(name, "seccomp"));
+        add(d, xstrndup(name.p, name.n), yes ? "yes" : "no",
+            xstrndup(line.p, line.n));
+    }
+    d->has_box = seccomp && (namespaces || landlock);
+    add(d, xstrdup("sandbox"), d->has_box ? "yes" : "no",
+        xstrdup(d->has_box && namespaces ? "full: namespaces and filters"
+                : d->has_box ? "thin: Landlock and seccomp without namespaces"
+                             : "neither namespaces nor Landlock: candidates "
+                               "would run unprotected"));
+}
+
+/* ---- packs ---- */
+
+static void add_pack(struct doctor *d, size_t i, const struct batch_item *ran)
+{
+    struct probe p;
+
+    probe_read(&p, ran);
+    d->has_run = d->has_run || p.level == PROBE_RUN;
+    add(d, xasprintf("pack %s", d->packs.item[i].id), probe_levels[p.level],
+        p.why);
+}
+
+static void add_conclusion(struct doctor *d)
+{
+    const char *why = !d->has_torch ? "no Python with torch"
+                      : !d->has_box ? "no sandbox"
+                      : !d->has_run ? "no pack reaches the level 'run'"
+                                    : NULL;
+
+    add(d, xstrdup("a run"), why ? "no" : "yes",
+        xstrdup(why ? why : "would work on this machine"));
+}
+
+static void show_progress(size_t done, void *arg)
+{
+    term_set(arg, done, NULL);
+}
+
+/* The worker, the Python side and each pack, probed side by side. */
+static int probe_all(struct doctor *d, struct err *e)
+{
+    size_t n = 2 + d->packs.len;
+    struct batch_item *item = xcalloc(n, sizeof(*item));
+    const char *(*argv)[4] = xcalloc(n, sizeof(*argv));
+    char *script = fs_join(d->home.dir, "worker/probe.py");
+    struct term *bar = term_open(STDERR_FILENO, n, 0, "probing");
+    int rc;
+
+    argv[0][0] = d->home.worker;
+    argv[0][1] = "--probe";
+    argv[1][0] = d->home.python;
+    argv[1][1] = "-B";
+    argv[1][2] = script;
+    for (size_t i = 0; i < 2; i++)
+        item[i].opts = (struct proc_opts){.argv = argv[i],
+                                          .out_limit = 65536,
+                                          .err_limit = 65536,
+                                          .timeout_ns = 60 * TICK_S};
+    for (size_t i = 2; i < n; i++)
+        probe_command(&item[i].opts, argv[i], d->home.python,
+                      d->packs.item[i - 2].dir);
+    rc = batch_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
+                   show_progress, bar, e);
+    term_close(bar);
+    if (rc == 0) {
+        add_python(d, &item[1]);
+        add_sandbox(d, &item[0]);
+        for (size_t i = 2; i < n; i++)
+            add_pack(d, i - 2, &item[i]);
+        add_conclusion(d);
+    }
+    for (size_t i = 0; i < n; i++)
+        proc_result_release(&item[i].result);
+    free(item);
+    free(argv);
+    free(script);
+    return rc;
+}
+
+static void print_rows(const struct doctor *d, bool as_json)
+{
+    for (size_t i = 0; i < d->len; i++) {
+        const struct row *r = &d->row[i];
+
+        if (as_json)
+            jsn_line(json_pack("{s:s, s:s, s:o}", "name", r->name, "state",
+                               r->state, "detail",
+                               jsn_text(r->detail, strlen(r->detail))));
+        else
+            printf("%-20s %-8s %s\n", r->name, r->state, r->detail);
+    }
+}
+
+static void release(struct doctor *d)
+{
+    for (size_t i = 0; i < d->len; i++) {
+        free(d->row[i].name);
+        free(d->row[i].detail);
+    }
+    free(d->row);
+    pack_list_release(&d->packs);
+    home_release(&d->home);
+}
+
+static int run_doctor(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct doctor_values v = {0};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct doctor d = {0};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 && call.r.rest_len)
+        rc = err_set(e, ERR_USAGE, "'%s' is not expected here", call.r.rest[0]);
+    if (rc == 0 && home_find(&d.home, e) < 0)
+        rc = -1;
+    if (rc == 0)
+        rc = packs_list(&v.packs, &d.home, &d.packs, e);
+    if (rc == 0) {
+        add_libraries(&d);
+        rc = probe_all(&d, e);
+    }
+    if (rc == 0) {
+        print_rows(&d, v.json);
+        rc = d.has_torch && d.has_box && d.has_run ? 0 : 1;
+    } else if (rc > 0) {
+        rc = 0;
+    }
+    release(&d);
+    cmd_end(&call);
+    return rc;
+}
+
+extern const struct cmd cmd_doctor;
+const struct cmd cmd_doctor = {
+    "doctor",
+    "",
+    "what this machine can do",
+    "A row for each capability: libraries, Python, torch, GPU, what a sandbox\n"
+    "can be made of, and for each pack how far it gets here: checks (rules\n"
+    "only), compile, or run. Everything is tried, nothing assumed. The exit\n"
+    "status is 0 only if a run would work.",
+    doctor_table,
+    run_doctor,
+};

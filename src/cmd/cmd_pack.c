@@ -1,0 +1,435 @@
+/* cmd_pack.c: monkeys pack list, check, new. */
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/packs.h"
+#include "io/term.h"
+#include "pack/probe.h"
+#include "verify/selftest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct pack_values {
+    bool json, no_probe;
+    struct opt_list packs;
+    const char *in;
+};
+
+#define PACKS_OPTION                                                   \
+    {                                                                  \
+        "packs", 0, OPT_LIST, "DIR",                                   \
+            "also look for packs in DIR (may be given several times)", \
+            offsetof(struct pack_values, packs), 0, 0                  \
+    }
+#define JSON_OPTION                                               \
+    {                                                             \
+        "json", 0, OPT_FLAG, NULL, "a JSON object for each pack", \
+            offsetof(struct pack_values, json), 0, 0              \
+    }
+#define NO_PROBE_OPTION                                        \
+    {                                                          \
+        "no-probe", 0, OPT_FLAG, NULL,                         \
+            "do not try what this machine can do with a pack", \
+            offsetof(struct pack_values, no_probe), 0, 0       \
+    }
+
+static const struct opt list_table[] = {
+    JSON_OPTION, NO_PROBE_OPTION, PACKS_OPTION, {0}};
+static const struct opt new_table[] = {
+    {"in", 0, OPT_TEXT, "DIR", "the folder to make it in (default: packs)",
+     offsetof(struct pack_values, in), 0, 0},
+    {0},
+};
+
+/* One pack of the list, looked at. */
+struct seen {
+    struct pack *pack; /* NULL: it does not load */
+    struct problems problems;
+    struct probe probe; /* why NULL: not probed */
+};
+
+struct packs {
+    struct home home;
+    struct packs_path path;
+    struct pack_list list;
+    struct seen *seen;
+};
+
+/* Keeps only the packs named, in the order named. */
+static int select_packs(struct packs *p, const struct opt_result *r,
+                        struct err *e)
+{
+    struct pack_list kept = {0};
+
+    if (r->rest_len == 0)
+        return 0;
+    kept.item = xcalloc(r->rest_len, sizeof(*kept.item));
+    for (size_t i = 0; i < r->rest_len; i++) {
+        char *dir = pack_find(&p->path.path, r->rest[i], e);
+
+        if (!dir) {
+            pack_list_release(&kept);
+            return -1;
+        }
+        kept.item[i].id = xstrdup(r->rest[i]);
+        kept.item[i].dir = dir;
+        kept.len++;
+    }
+    pack_list_release(&p->list);
+    p->list = kept;
+    return 0;
+}
+
+static int open_packs(struct packs *p, const struct pack_values *v,
+                      const struct opt_result *r, struct err *e)
+{
+    if (home_find(&p->home, e) < 0)
+        return -1;
+    packs_path_init(&p->path, &v->packs, &p->home);
+    if (pack_list(&p->path.path, &p->list, e) < 0 || select_packs(p, r, e) < 0)
+        return -1;
+    p->seen = xcalloc(p->list.len ? p->list.len : 1, sizeof(*p->seen));
+    for (size_t i = 0; i < p->list.len; i++) {
+        problems_init(&p->seen[i].problems);
+        p->seen[i].pack =
+            pack_load(&p->path.path, p->list.item[i].dir, &p->seen[i].problems);
+    }
+    return 0;
+}
+
+static void close_packs(struct packs *p)
+{
+    for (size_t i = 0; p->seen && i < p->list.len; i++) {
+        if (p->seen[i].pack)
+            pack_free(p->seen[i].pack);
+        problems_release(&p->seen[i].problems);
+        free(p->seen[i].probe.why);
+    }
+    free(p->seen);
+    pack_list_release(&p->list);
+    packs_path_release(&p->path);
+    home_release(&p->home);
+}
+
+static void show_progress(size_t done, void *arg)
+{
+    term_set(arg, done, NULL);
+}
+
+static int probe_packs(struct packs *p, struct err *e)
+{
+    size_t n = p->list.len;
+    struct batch_item *item = xcalloc(n ? n : 1, sizeof(*item));
+    const char *(*argv)[4] = xcalloc(n ? n : 1, sizeof(*argv));
+    struct term *bar = term_open(STDERR_FILENO, n, 0, "probing packs");
+    int rc;
+
+    for (size_t i = 0; i < n; i++)
+        probe_command(&item[i].opts, argv[i], p->home.python,
+                      p->list.item[i].dir);
+    rc = batch_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
+                   show_progress, bar, e);
+    term_close(bar);
+    for (size_t i = 0; i < n; i++) {
+        if (rc == 0)
+            probe_read(&p->seen[i].probe, &item[i]);
+        proc_result_release(&item[i].result);
+    }
+    free(item);
+    free(argv);
+    return rc;
+}
+
+static json_t *problem_list(const struct problems *p)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < p->len; i++)
+        json_array_append_new(list, jsn_text(p->line[i], strlen(p->line[i])));
+    return list;
+}
+
+/* The facts of one pack; fields that are not known are null. */
+static void print_json(const struct packs *p, size_t i)
+{
+    const struct seen *s = &p->seen[i];
+    const struct pack *k = s->pack;
+
+    jsn_line(json_pack(
+        "{s:s, s:s, s:s?, s:s?, s:s?, s:o, s:i, s:b, s:b, s:s?, s:s?, s:o}",
+        "id", p->list.item[i].id, "dir", p->list.item[i].dir, "name",
+        k ? k->display_name : NULL, "version", k ? k->version : NULL, "hash",
+        k ? k->hash : NULL, "rules",
+        k ? json_integer((json_int_t)k->set[PACK_DEFAULT].len) : json_null(),
+        "seeds", k ? (int)k->seed_count : 0, "guide", k && k->has_guide, "ok",
+        k && s->problems.len == 0, "usable",
+        s->probe.why ? probe_levels[s->probe.level] : NULL, "why", s->probe.why,
+        "problems", problem_list(&s->problems)));
+}
+
+static void print_usable(const struct probe *p)
+{
+    if (p->why)
+        printf("usable: %s (%s)\n", probe_levels[p->level], p->why);
+    else
+        printf("not probed\n");
+}
+
+/* ---- list ---- */
+
+static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct pack_values v = {0};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct packs p = {0};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0)
+        rc = open_packs(&p, &v, &call.r, e);
+    if (rc == 0 && !v.no_probe)
+        rc = probe_packs(&p, e);
+    for (size_t i = 0; rc == 0 && i < p.list.len; i++) {
+        if (v.json) {
+            print_json(&p, i);
+        } else if (!p.seen[i].pack) {
+            printf("%-16s does not load: %s\n", p.list.item[i].id,
+                   p.seen[i].problems.line[0]);
+        } else {
+            printf("%-16s %-24s %2zu rules  ", p.list.item[i].id,
+                   p.seen[i].pack->display_name,
+                   p.seen[i].pack->set[PACK_DEFAULT].len);
+            print_usable(&p.seen[i].probe);
+        }
+    }
+    close_packs(&p);
+    cmd_end(&call);
+    return rc > 0 ? 0 : rc;
+}
+
+extern const struct cmd cmd_pack_list;
+const struct cmd cmd_pack_list = {
+    "pack list",
+    "[ID...]",
+    "the packs there are and how far each gets on this machine",
+    NULL,
+    list_table,
+    run_list,
+};
+
+/* ---- check ---- */
+
+/* Every rule of the set that a bad file names must be missed when it is gone. */
+static void try_removals(const struct pack *k, struct problems *out)
+{
+    for (int set = 0; set < PACK_SETS; set++)
+        for (size_t i = 0; k->set[set].name && i < k->set[set].len; i++) {
+            const struct rule *r = k->set[set].rule[i];
+
+            if (r->own &&
+                selftest_without(k, (enum pack_set)set, r->id, out) == 0)
+                problems_add(out,
+                             "%s/checks.json: rule %s (%s): no file in "
+                             "selftest/bad fails without it",
+                             k->dir, r->id, k->set[set].name);
+        }
+}
+
+/* The folder of shared rules beside the packs has tests of its own. */
+static int check_shared(const struct packs *p, bool as_json)
+{
+    struct problems problems;
+    struct pack *shared;
+    int bad = 0;
+
+    for (size_t i = 0; i < p->path.path.len; i++) {
+        char *dir = fs_join(p->path.path.dir[i], "common");
+
+        problems_init(&problems);
+        shared = fs_is_dir(dir) ? pack_load_shared(dir, &problems) : NULL;
+        if (shared && selftest_run(shared, &problems))
+            try_removals(shared, &problems);
+        for (size_t k = 0; k < problems.len; k++)
+            fprintf(as_json ? stderr : stdout, "%s\n", problems.line[k]);
+        if (fs_is_dir(dir) && !as_json)
+            printf("%-16s %s\n", "(shared rules)",
+                   problems.len ? "FAILED" : "ok");
+        bad += problems.len != 0;
+        if (shared)
+            pack_free(shared);
+        problems_release(&problems);
+        free(dir);
+    }
+    return bad;
+}
+
+static int check_one(const struct packs *p, size_t i, bool as_json)
+{
+    struct seen *s = &p->seen[i];
+
+    if (s->pack && selftest_run(s->pack, &s->problems))
+        try_removals(s->pack, &s->problems);
+    if (s->probe.why && s->probe.level == PROBE_BROKEN)
+        problems_add(&s->problems, "%s/probe.py: %s", p->list.item[i].dir,
+                     s->probe.why);
+    if (as_json) {
+        print_json(p, i);
+        return s->problems.len != 0;
+    }
+    for (size_t k = 0; k < s->problems.len; k++)
+        printf("%s\n", s->problems.line[k]);
+    if (s->problems.more)
+        printf("… and %zu more\n", s->problems.more);
+    printf("%-16s %s  ", p->list.item[i].id, s->problems.len ? "FAILED" : "ok");
+    print_usable(&s->probe);
+    return s->problems.len != 0;
+}
+
+static int run_pack_check(const struct cmd *c, int argc, char **argv,
+                          struct err *e)
+{
+    struct pack_values v = {0};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct packs p = {0};
+    int bad = 0, rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0)
+        rc = open_packs(&p, &v, &call.r, e);
+    if (rc == 0 && !v.no_probe)
+        rc = probe_packs(&p, e);
+    if (rc == 0 && call.r.rest_len == 0)
+        bad += check_shared(&p, v.json);
+    for (size_t i = 0; rc == 0 && i < p.list.len; i++)
+        bad += check_one(&p, i, v.json);
+    close_packs(&p);
+    cmd_end(&call);
+    return rc > 0 ? 0 : rc < 0 ? -1 : bad ? 1 : 0;
+}
+
+extern const struct cmd cmd_pack_check;
+const struct cmd cmd_pack_check = {
+    "pack check",
+    "[ID...]",
+    "validate packs and run their self-tests",
+    "Every file is read and every pattern compiled; each good file must be\n"
+    "accepted and each bad one must hit exactly the rules listed for it; each\n"
+    "rule is then left out once, and its bad files must fail. The pack's "
+    "probe\n"
+    "says how far it gets here: checks, compile or run. Exit status 1 when\n"
+    "something is wrong with a pack.",
+    list_table,
+    run_pack_check,
+};
+
+/* ---- new ---- */
+
+/* Copies a template with @ID@ replaced; ".in" falls off the name. */
+static int copy_file(const char *from, const char *to, const char *id,
+                     struct err *e)
+{
+    static const char mark[] = "@ID@";
+    struct buf text, out;
+    const char *at, *next;
+    char *name = xstrdup(to);
+    int rc;
+
+    name[strlen(name) - strlen(".in")] = '\0';
+    buf_init(&text, (size_t)1 << 20);
+    buf_init(&out, BUF_UNLIMITED);
+    rc = fs_read(from, &text, e);
+    for (at = buf_str(&text); rc == 0 && (next = strstr(at, mark));
+         at = next + strlen(mark)) {
+        buf_put(&out, at, (size_t)(next - at));
+        buf_puts(&out, id);
+    }
+    if (rc == 0) {
+        buf_puts(&out, at);
+        rc = fs_replace(name, buf_str(&out), out.len, e);
+    }
+    buf_release(&text);
+    buf_release(&out);
+    free(name);
+    return rc;
+}
+
+static int copy_tree(const char *from, const char *to, const char *id,
+                     struct err *e)
+{
+    struct fs_names names;
+    int rc = fs_list(from, false, &names, e);
+
+    if (rc == 0)
+        rc = fs_mkdirs(to, e);
+    for (size_t i = 0; rc == 0 && i < names.len; i++) {
+        char *a = fs_join(from, names.name[i]), *b = fs_join(to, names.name[i]);
+
+        if (fs_is_dir(a))
+            rc = copy_tree(a, b, id, e);
+        else if (str_ends(str_of(a), ".in"))
+            rc = copy_file(a, b, id, e);
+        free(a);
+        free(b);
+    }
+    fs_names_release(&names);
+    return rc;
+}
+
+static bool is_id(const char *id)
+{
+    return id[0] && id[0] != '-' &&
+           strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(id);
+}
+
+static int make_pack(const char *in, const char *id, struct err *e)
+{
+    char *to = fs_join(in, id), *from = NULL;
+    struct home home;
+    int rc = home_find(&home, e);
+
+    if (rc == 0 && !is_id(id))
+        rc = err_set(e, ERR_USAGE,
+                     "'%s' is no id: small letters, digits and dashes", id);
+    if (rc == 0 && access(to, F_OK) == 0)
+        rc = err_set(e, ERR_INPUT, "%s exists already", to);
+    if (rc == 0) {
+        from = fs_join(home.dir, "packs/template");
+        rc = copy_tree(from, to, id, e);
+    }
+    if (rc == 0)
+        printf("%s is made: it passes 'monkeys pack check --packs %s %s' and "
+               "waits for its language;\nits README.md says what to fill in.\n",
+               to, in, id);
+    free(from);
+    free(to);
+    home_release(&home);
+    return rc;
+}
+
+static int run_new(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct pack_values v = {.in = "packs"};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 && call.r.rest_len != 1)
+        rc = err_set(e, ERR_USAGE, "one ID is needed, the new pack's name");
+    if (rc == 0)
+        rc = make_pack(v.in, call.r.rest[0], e);
+    cmd_end(&call);
+    return rc > 0 ? 0 : rc;
+}
+
+extern const struct cmd cmd_pack_new;
+const struct cmd cmd_pack_new = {
+    "pack new",
+    "ID",
+    "make the folder of a new pack, ready to be filled in",
+    NULL,
+    new_table,
+    run_new,
+};

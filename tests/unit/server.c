@@ -1,0 +1,63 @@
+/* server.c: starts and stops the servers that tests talk to. */
+#include "server.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_ARGS = 8 };
+
+static pid_t spawn_python(const char *const *argv, int out)
+{
+    const char *full[MOST_ARGS + 2] = {"/usr/bin/python3"};
+    posix_spawn_file_actions_t actions;
+    pid_t pid = -1;
+    int rc;
+
+    for (size_t i = 0; argv[i]; i++) {
+        if (i == MOST_ARGS)
+            BUG("too many arguments");
+        full[i + 1] = argv[i];
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    rc = posix_spawn(&pid, full[0], &actions, NULL, (char *const *)full,
+                     environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (rc != 0)
+        BUG("start %s: errno %d", argv[0], rc);
+    return pid;
+}
+
+struct server server_start(const char *const *argv)
+{
+    struct server s = {0};
+    char line[32] = "";
+    int64_t port;
+    int fd[2];
+    FILE *out;
+
+    if (pipe2(fd, O_CLOEXEC) < 0)
+        BUG("pipe2");
+    s.pid = spawn_python(argv, fd[1]);
+    close(fd[1]);
+    out = fdopen(fd[0], "r");
+    if (!out || !fgets(line, sizeof(line), out) ||
+        !str_to_i64(str_trim(str_of(line)), 1, 65535, &port))
+        BUG("%s printed no port", argv[0]);
+    s.port = (int)port;
+    fclose(out);
+    return s;
+}
+
+void server_stop(struct server *s)
+{
+    kill(s->pid, SIGKILL);
+    waitpid(s->pid, NULL, 0);
+}
