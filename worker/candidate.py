@@ -60,6 +60,10 @@ class Candidate:
         self.memory = evidence.GuardedMemory()
         self.snapshot: evidence.Snapshot | None = None
         self.last: list = []  # the inputs of the last call
+        self.operations = {
+            "load": self.load, "params": self.params, "describe": self.describe,
+            "compile": self.compile, "time": self.time,
+        }  # fmt: skip
 
     # ---- operations ----
 
@@ -129,10 +133,17 @@ class Candidate:
             self._hand_over(window, m, tensors)
         return told
 
-    def compile(self, m: dict) -> dict:
-        """What was launched, compiled for the device that is not here."""
+    def describe(self, m: dict) -> dict:
+        """What was launched, for a process that compiles it."""
         try:
-            problem = self.adapter.check_launched(m["target"])
+            return {"ok": True, "launches": self.adapter.describe()}
+        except BaseException as broken:  # noqa: BLE001
+            return self._error("compile", broken)
+
+    def compile(self, m: dict) -> dict:
+        """In a compiling child: does it compile for a device that is not here?"""
+        try:
+            problem = self.adapter.compile(m["source"], self.folder, m["launches"], m["target"])
         except BaseException as broken:  # noqa: BLE001
             return self._error("compile", broken)
         return {"ok": True, "problem": problem}
@@ -221,8 +232,7 @@ class Candidate:
             elif op == "trial":
                 answer = self.trial(message, fds)
             else:
-                answer = getattr(self, {"load": "load", "params": "params",
-                                        "compile": "compile", "time": "time"}[op])(message)  # fmt: skip
+                answer = self.operations[op](message)
             for fd in fds:
                 os.close(fd)
             gc.collect() if self.device != "cpu" else None

@@ -133,11 +133,11 @@ def attempt(job: dict, reference: truth.Reference, p: Progress, seed_only: bool)
             yield from trials(job, pair, p, buffer, places)
         finally:
             buffer.close()
-        if job["device"] == "cpu":
-            yield from check_compiles(job, p)
         p.hardened = True
         if job.get("timing"):
             yield from timing(job, reference, p)
+        if job["device"] == "cpu":
+            yield from check_compiles(job, p)
         yield End()
     except Verdict as end:
         yield from leave()
@@ -400,12 +400,23 @@ def check_buffers(buffer, places: dict, expected: truth.Expected) -> None:
 
 def check_compiles(job: dict, p: Progress) -> Generator:
     """An interpreter accepts what a compiler refuses: what was launched is also
-    compiled for a GPU."""
-    answer = yield Ask({"op": "compile", "target": "sm_90"}, job["deadlines"]["load_ms"])
+    compiled for a GPU, in a process that does not interpret."""
+    deadline = job["deadlines"]["load_ms"]
+    answer = yield Ask({"op": "describe"}, deadline)
+    fail_on_error(answer, p)
+    if not answer.get("launches"):
+        return
+    started = time.monotonic()
+    yield End()
+    yield Fork(job["pack"] + "+compile", deadline, job["limits"]["memory_bytes"])
+    message = {"op": "compile", "source": job["candidate"], "launches": answer["launches"],
+               "target": "sm_90"}  # fmt: skip
+    answer = yield Ask(message, deadline)
+    p.times["compile"] = since(started)
     fail_on_error(answer, p)
     if answer.get("problem"):
-        raise Verdict("compile_error", "evidence",
-                      feedback.from_error("compile", str(answer["problem"])))  # fmt: skip
+        told = feedback.from_error("compile", str(answer["problem"]))
+        raise Verdict("compile_error", "evidence", told, "compiles-for-gpu")
 
 
 def timing(job: dict, reference: truth.Reference, p: Progress) -> Generator:

@@ -8,7 +8,6 @@ Started by monkeys-worker with its control socket as descriptor 3:
 
 import argparse
 import ctypes
-import glob
 import importlib.util
 import json
 import os
@@ -31,16 +30,21 @@ def options() -> argparse.Namespace:
     p.add_argument("--box", choices=("full", "thin", "none"), required=True)
     p.add_argument("--scratch", required=True)
     p.add_argument("--uid", type=int, default=61000)
+    p.add_argument("--mode", choices=("run", "compile"), default="run")
     return p.parse_args()
 
 
-def set_environment(pack: dict, pack_dir: str, device: str) -> None:
-    """What the language reads at import: before anything is imported."""
+def language_variables(pack: dict, o: argparse.Namespace) -> dict[str, str]:
+    """What the language reads from its environment."""
     values = dict(pack["env"].get("vars", {}))
-    if device == "cpu":
+    if o.device == "cpu" and o.mode == "run":
         values |= pack["cpu_test"].get("env", {})
-    for name, value in values.items():
-        os.environ[name] = value.replace("${pack}", pack_dir)
+    return {name: value.replace("${pack}", o.pack) for name, value in values.items()}
+
+
+def set_environment(pack: dict, o: argparse.Namespace) -> None:
+    """Before anything is imported."""
+    os.environ.update(language_variables(pack, o))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # torch.cuda.is_available() must not create a context in this process.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
@@ -141,8 +145,10 @@ def become_candidate(sock: socket.socket, adapter: ModuleType, o: argparse.Names
     os.chdir(home)
     import candidate
 
-    adapter.child(o.device)
-    candidate.Candidate(sock, adapter, o.device, home).serve()
+    adapter.child(o.device if o.mode == "run" else "compile")
+    # The granted GPU is the only one that is visible.
+    device = "cpu" if o.device == "cpu" else "cuda:0"
+    candidate.Candidate(sock, adapter, device, home).serve()
 
 
 def close_others(keep: set[int]) -> None:
@@ -170,13 +176,14 @@ class Zygote:
         self.control = socket.socket(fileno=CONTROL)
         os.set_inheritable(CONTROL, False)
         self.pack = json.loads(Path(o.pack, "pack.json").read_text())
-        set_environment(self.pack, o.pack, o.device)
+        set_environment(self.pack, o)
         import torch
 
         torch.set_num_threads(1)  # before any work: forked children would hang
         self.torch = torch
         self.adapter = load_adapter(o.pack)
-        self.adapter.prepare(o.device)
+        self.mode = o.device if o.mode == "run" else "compile"
+        self.adapter.prepare(self.mode)
         import candidate  # noqa: F401 - imported once, for all children
 
         self.box = Box(o)
@@ -237,13 +244,8 @@ class Zygote:
         self.box.inner(plan)
         keep = {k: os.environ[k] for k in ("PATH", "LANG", "OMP_NUM_THREADS",
                                            "PYTORCH_NVML_BASED_CUDA_CHECK") if k in os.environ}  # fmt: skip
-        values = dict(self.pack["env"].get("vars", {}))
-        if self.o.device == "cpu":
-            values |= self.pack["cpu_test"].get("env", {})
         os.environ.clear()
-        os.environ.update(keep)
-        for name, value in values.items():
-            os.environ[name] = value.replace("${pack}", self.o.pack)
+        os.environ.update(keep | language_variables(self.pack, self.o))
         become_candidate(socket.socket(fileno=sock_fd), self.adapter, self.o, self.pack, folder)
         os._exit(0)
 

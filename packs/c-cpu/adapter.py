@@ -11,11 +11,11 @@ import native
 _launched: list[str] = []
 
 
-def prepare(device: str) -> None:
+def prepare(mode: str) -> None:
     """Once, in the zygote."""
 
 
-def child(device: str) -> None:
+def child(mode: str) -> None:
     """In each child, before the candidate's source is read."""
     native.launch_hooks.append(lambda launch: _launched.append(launch.function))
 
@@ -42,6 +42,6 @@ def is_compile_error(problem: BaseException) -> bool:
     return isinstance(problem, native.BuildError)
 
 
-def check_launched(target: str) -> str | None:
+def describe() -> list[dict]:
     """What runs here is what was compiled: nothing more to try."""
-    return None
+    return []

@@ -178,23 +178,33 @@ size_t host_pending(const struct host *h)
 
 /* ---- zygotes and their children ---- */
 
-static char *pack_dir(const struct host *h, const char *pack)
+static char *existing(const char *dir, const char *pack)
 {
-    char *own, *dir;
+    char *path = fs_join(dir, pack);
 
-    for (size_t i = 0; i < h->o.pack_count; i++) {
-        dir = fs_join(h->o.packs[i], pack);
-        if (fs_is_dir(dir))
-            return dir;
-        free(dir);
-    }
-    own = fs_join(h->o.home, "packs");
-    dir = fs_join(own, pack);
-    free(own);
-    if (fs_is_dir(dir))
-        return dir;
-    free(dir);
+    if (fs_is_dir(path))
+        return path;
+    free(path);
     return NULL;
+}
+
+/* The folder of "PACK" or "PACK+MODE"; the caller frees it. */
+static char *pack_dir(const struct host *h, const char *name, const char **mode)
+{
+    const char *plus = strchr(name, '+');
+    char *own, *dir, *pack;
+
+    *mode = plus ? plus + 1 : "run";
+    pack = plus ? xstrndup(name, (size_t)(plus - name)) : xstrdup(name);
+    dir = NULL;
+    for (size_t i = 0; !dir && i < h->o.pack_count; i++)
+        dir = existing(h->o.packs[i], pack);
+    own = fs_join(h->o.home, "packs");
+    if (!dir)
+        dir = existing(own, pack);
+    free(own);
+    free(pack);
+    return dir;
 }
 
 static void fork_child(struct zygote *z, struct job *j, uint64_t memory,
@@ -378,6 +388,7 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
 {
     struct zygote *z;
     char log[600], scratch[500], uid[16];
+    const char *mode;
 
     for (z = h->zygotes; z; z = z->next)
         if (strcmp(z->pack, pack) == 0)
@@ -385,15 +396,15 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
     z = xcalloc(1, sizeof(*z));
     z->host = h;
     snprintf(z->pack, sizeof(z->pack), "%s", pack);
-    z->dir = pack_dir(h, pack);
+    z->dir = pack_dir(h, pack, &mode);
     snprintf(log, sizeof(log), "%s/zygote-%s.log", h->o.scratch, z->pack);
     snprintf(scratch, sizeof(scratch), "%s/%s", h->o.scratch, z->pack);
     snprintf(uid, sizeof(uid), "%u", h->o.uid);
     char *script = fs_join(h->o.home, "worker/zygote.py");
-    const char *argv[] = {h->o.python, "-B",     script,   "--home",
-                          h->o.home,   "--pack", z->dir,   "--device",
-                          h->o.device, "--box",  h->o.box, "--scratch",
-                          scratch,     "--uid",  uid,      NULL};
+    const char *argv[] = {
+        h->o.python, "-B",       script,      "--home", h->o.home, "--pack",
+        z->dir,      "--device", h->o.device, "--box",  h->o.box,  "--scratch",
+        scratch,     "--uid",    uid,         "--mode", mode,      NULL};
 
     if (!z->dir || fs_mkdirs(scratch, e) < 0 ||
         server_start(&z->server, h->loop, argv, log, on_zygote, z, e) < 0) {
