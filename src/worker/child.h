@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "io/loop.h"
 #include "worker/cgroup.h"
-#include "worker/server.h"
+#include "io/server.h"
 
 #include <stdbool.h>
 #include <stdint.h>

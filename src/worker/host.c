@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/tick.h"
 #include "worker/child.h"
-#include "worker/server.h"
+#include "io/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "io/loop.h"
-#include "worker/frame.h"
+#include "io/frame.h"
 
 #include <stddef.h>
 #include <stdint.h>

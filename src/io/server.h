@@ -1,10 +1,10 @@
 /* server.h: a Python program of ours (judge or zygote) with a socket to it. */
-#ifndef WORKER_SERVER_H
-#define WORKER_SERVER_H
+#ifndef IO_SERVER_H
+#define IO_SERVER_H
 
 #include "base/err.h"
 #include "io/loop.h"
-#include "worker/frame.h"
+#include "io/frame.h"
 
 #include <stdbool.h>
 

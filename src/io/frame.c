@@ -1,5 +1,5 @@
 /* frame.c: frames in and out of a non-blocking socket. */
-#include "worker/frame.h"
+#include "io/frame.h"
 
 #include "base/mem.h"
 #include "base/str.h"

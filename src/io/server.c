@@ -1,5 +1,5 @@
 /* server.c: starting a Python program and talking with it. */
-#include "worker/server.h"
+#include "io/server.h"
 
 #include <errno.h>
 #include <fcntl.h>

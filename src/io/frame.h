@@ -4,8 +4,8 @@
  * (docs/PROTOCOL.md). Descriptors travel with a frame's first byte; those that
  * arrive are kept in order, and the reader of a frame that must have one takes
  * it. Whatever is not a frame ends the connection. */
-#ifndef WORKER_FRAME_H
-#define WORKER_FRAME_H
+#ifndef IO_FRAME_H
+#define IO_FRAME_H
 
 #include "base/buf.h"
 #include "base/err.h"
