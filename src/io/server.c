@@ -1,4 +1,4 @@
-/* server.c: starting a Python program and talking with it. */
+/* server.c: starting a program and talking with it. */
 #include "io/server.h"
 
 #include <errno.h>
@@ -24,9 +24,13 @@ static int spawn(struct server *s, const char *const *argv, int sock,
 
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, s->log,
-                                     O_WRONLY | O_CREAT | O_APPEND, 0600);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    if (s->log[0]) {
+        posix_spawn_file_actions_addopen(&files, 1, s->log,
+                                         O_WRONLY | O_CREAT | O_APPEND, 0600);
+        posix_spawn_file_actions_adddup2(&files, 1, 2);
+    } else {
+        posix_spawn_file_actions_adddup2(&files, 2, 1);
+    }
     posix_spawn_file_actions_adddup2(&files, sock, 3);
     posix_spawnattr_init(&attr);
     sigemptyset(&none);
@@ -102,7 +106,7 @@ int server_start(struct server *s, struct loop *l, const char *const *argv,
     int pair[2];
 
     *s = (struct server){.loop = l, .pidfd = -1, .fn = fn, .arg = arg};
-    snprintf(s->log, sizeof(s->log), "%s", log);
+    snprintf(s->log, sizeof(s->log), "%s", log ? log : "");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(e, "socketpair");
     if (spawn(s, argv, pair[1], e) < 0) {

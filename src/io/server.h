@@ -1,10 +1,11 @@
-/* server.h: a Python program of ours (judge or zygote) with a socket to it. */
+/* server.h: a program of ours with a socket to it, over which frames go both
+ * ways (io/frame.h). */
 #ifndef IO_SERVER_H
 #define IO_SERVER_H
 
 #include "base/err.h"
-#include "io/loop.h"
 #include "io/frame.h"
+#include "io/loop.h"
 
 #include <stdbool.h>
 
@@ -19,12 +20,13 @@ struct server {
     uint64_t fd_id, child_id;
     unsigned interest;
     bool ended;
-    char log[600]; /* the file its stderr goes to */
+    char log[600]; /* the file its output goes to; "": ours */
     server_fn *fn;
     void *arg;
 };
 
-/* Starts argv with its socket as descriptor 3 and stderr in `log`. */
+/* Starts argv with its socket as descriptor 3; stdout and stderr go to the end
+ * of the file `log`, or both to our stderr when that is NULL. */
 int server_start(struct server *s, struct loop *l, const char *const *argv,
                  const char *log, server_fn *fn, void *arg, struct err *e);
 /* Kills it; the callback is not called any more. */
