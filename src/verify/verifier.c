@@ -55,7 +55,7 @@ static void settle(struct verifier *v, struct str id, const json_t *answer,
 static void all_lost(struct verifier *v)
 {
     v->ended = true;
-    log_warn("the worker ended; see %s", v->worker.log);
+    log_warn("the worker ended");
     for (size_t i = 0; i < v->waiting.len; i++)
         settle(v, str_of(v->waiting.items[i].key), NULL, "the worker ended");
     loop_stop(v->loop);
