@@ -188,18 +188,17 @@ uint64_t loop_defer(struct loop *l, loop_timer_fn *fn, void *arg)
     return loop_add_timer(l, 0, fn, arg);
 }
 
-/* Runs what is due, without what these timers add. */
+/* Runs what is due by now: what these timers add is due later. */
 static void run_timers(struct loop *l)
 {
     int64_t now = tick_now_ns();
-    uint64_t first_new = l->next_seq;
 
     while (l->heap_len && !l->stopped) {
         struct source *s = &l->sources[l->heap[0]];
         loop_timer_fn *fn = s->fn.timer;
         void *arg = s->arg;
 
-        if (s->at_ns > now || s->seq >= first_new)
+        if (s->at_ns > now)
             return;
         heap_remove(l, 0);
         slot_free(l, s);

@@ -231,8 +231,8 @@ void proc_free(struct proc *p)
 
 /* ---- the start ------------------------------------------------------------------ */
 
-/* A pipe above the standard descriptors, which the child's side is moved to;
- * our end does not block. */
+/* A pipe; our end does not block. Where our own stdout is closed its number is
+ * free, and what we print must not become a child's input: so not below 3. */
 static int open_pipe(int pair[2], int ours, struct err *e)
 {
     if (pipe2(pair, O_CLOEXEC) < 0)

@@ -23,9 +23,8 @@ struct proc_opts {
     const char *const *argv; /* ends with NULL; argv[0] without '/': on PATH */
     const char *const *env;  /* "NAME=value", ends with NULL; NULL: as ours */
     const char *cwd; /* NULL: ours; a relative argv[0] is seen from it */
-    const void
-        *in; /* bytes for stdin, borrowed until the end; NULL: no input */
-    size_t in_len;
+    const void *in;  /* bytes for stdin, borrowed until the end */
+    size_t in_len;   /* 0: stdin is empty */
     size_t out_limit, err_limit; /* bytes kept of stdout and of stderr */
     bool kill_past_limit;        /* else the rest is read and thrown away */
     int64_t timeout_ns; /* wall time, then the group is killed; 0: for ever */

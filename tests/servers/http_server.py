@@ -19,7 +19,8 @@ class State:
         self.connections = 0
         self.waiting = 0  # requests at a barrier
         self.released = False
-        self.gone = 0  # connections that a client closed while it waited
+        self.held = 0  # requests that wait for their client to hang up
+        self.gone = 0  # those whose client did
 
     def wait_for(self, done) -> None:
         with self.changed:
@@ -65,6 +66,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def respond(self) -> None:
         name, _, rest = self.path.lstrip("/").partition("/")
+        if name == "hangup":  # before the body is read
+            self.close_connection = True
+            return
         length = int(self.headers.get("Content-Length", 0))
         self.body = self.rfile.read(length)
         if self.path.startswith("http://"):  # we are asked as a proxy
@@ -132,7 +136,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def get_never(self, rest: str) -> None:
         """Says nothing until the client hangs up."""
         self.rfile.read(1)
-        STATE.add("gone")
         self.close_connection = True
 
     def get_half(self, rest: str) -> None:
@@ -143,9 +146,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"0123456789")
         self.get_never(rest)
 
+    def get_hold(self, rest: str) -> None:
+        """As never, and others can ask how it went."""
+        STATE.add("held")
+        self.get_never(rest)
+        STATE.add("gone")
+
+    def get_held(self, rest: str) -> None:
+        """Answers when a request is held."""
+        STATE.wait_for(lambda: STATE.held > 0)
+        self.answer(str(STATE.held).encode())
+
     def get_gone(self, rest: str) -> None:
-        """Answers when this many clients have hung up."""
-        STATE.wait_for(lambda: STATE.gone >= int(rest))
+        """Answers when the client of a held request has hung up."""
+        STATE.wait_for(lambda: STATE.gone > 0)
         self.answer(str(STATE.gone).encode())
 
 

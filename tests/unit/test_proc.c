@@ -300,22 +300,43 @@ static void test_kill_and_free(void)
     loop_free(l);
 }
 
+static void note_result(struct proc *p, struct proc_result *r, void *arg)
+{
+    struct buf *out = arg;
+
+    (void)p;
+    buf_printf(out, "%s%s", buf_str(&r->out), buf_str(&r->err));
+}
+
+/* With stdin and stdout closed, a pipe would take their numbers. */
 static void test_closed_stdio(void)
 {
-    int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    struct proc_result r;
+    struct proc_opts o = {SHELL("cat; echo err >&2"), .in = "in\n", .in_len = 3,
+                          .out_limit = 100, .err_limit = 100};
+    int saved[2] = {fcntl(0, F_DUPFD_CLOEXEC, 3), fcntl(1, F_DUPFD_CLOEXEC, 3)};
+    struct err e = ERR_INIT;
+    struct loop *l = loop_new(&e);
+    struct proc *p;
+    struct buf said;
+    ssize_t stray;
 
+    buf_init(&said, 1000);
     close(STDIN_FILENO);
-    r = run((struct proc_opts){SHELL("cat; echo err >&2"), .in = "in\n",
-                               .in_len = 3});
-    if (saved >= 0) {
-        dup2(saved, STDIN_FILENO);
-        close(saved);
+    close(STDOUT_FILENO);
+    p = proc_start(l, &o, note_result, &said, &e);
+    stray = write(STDOUT_FILENO, "stray", 5);
+    loop_run(l);
+    for (int i = 0; i < 2; i++) {
+        if (saved[i] < 0)
+            continue;
+        dup2(saved[i], i);
+        close(saved[i]);
     }
-    ok(strcmp(buf_str(&r.out), "in\n") == 0 &&
-           strcmp(buf_str(&r.err), "err\n") == 0,
-       "pipes work also when our own stdin is closed");
-    proc_result_release(&r);
+    ok(stray < 0 && strcmp(buf_str(&said), "in\nerr\n") == 0,
+       "what we print to a closed stdout does not reach a child");
+    proc_free(p);
+    loop_free(l);
+    buf_release(&said);
 }
 
 void suite_proc(void)
