@@ -186,7 +186,7 @@ format: ## format the code
 # ---- the rest ----------------------------------------------------------------
 .PHONY: bench man install clean help
 bench: $(patsubst bench/%.c,$(BUILD)/bench-%,$(wildcard bench/*.c)) ## run the benchmarks
-	@for b in bench/*.sh; do $$b $(BUILD) || exit 1; done
+	@for b in bench/*.py; do python3 $$b $(BUILD) || exit 1; done
 
 man: programs ## write the option tables into the manual
 	@tests/man --write ./monkeys man/monkeys.1

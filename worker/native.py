@@ -43,7 +43,7 @@ class BuildError(Exception):
 
 
 class ToolchainError(RuntimeError):
-    """The compiler is missing or does not start: this machine's fault."""
+    """The compiler is missing or makes what cannot be used: this machine's fault."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _compiler_version(compiler: str, path: str) -> str:
 
 def _cache_folder(toolchain: Toolchain) -> Path:
     named = os.environ.get(toolchain.cache_variable)
-    folder = Path(named) if named else _user_cache() / "monkeys" / "native"
+    folder = Path(named).absolute() if named else _user_cache() / "monkeys" / "native"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
@@ -224,7 +224,7 @@ def _check_object(path: Path, toolchain: Toolchain) -> None:
     try:
         found = native_elf.read_shared_object(path.read_bytes())
     except native_elf.ElfError as error:
-        raise BuildError(f"the compiled object cannot be checked: {error}") from None
+        raise ToolchainError(f"the compiled object cannot be checked: {error}") from None
     for name in found.undefined:
         if name not in toolchain.symbols:
             raise BuildError(f"undefined symbol {name} is not allowed; {toolchain.symbols_note}")
@@ -236,9 +236,10 @@ def _check_object(path: Path, toolchain: Toolchain) -> None:
             f"code that runs when the library is loaded ({', '.join(found.startup)}) is not "
             "allowed; a kernel runs only when it is called"
         )
-    if found.odd_relocations:
+    if found.ifuncs or found.odd_relocations:
         raise BuildError(
-            f"relocations of type {', '.join(map(str, found.odd_relocations))} are not allowed; "
+            "an address that is computed when the library is loaded "
+            f"({', '.join([*found.ifuncs, *map(str, found.odd_relocations)])}) is not allowed; "
             "a kernel has no ifunc and no thread-local variable"
         )
     if found.writable_code:

@@ -12,6 +12,7 @@ PT_LOAD, PT_DYNAMIC, PT_GNU_STACK = 1, 2, 0x6474E551
 PF_X, PF_W = 1, 2
 DT_NEEDED, DT_PLTRELSZ, DT_HASH, DT_STRTAB, DT_SYMTAB = 1, 2, 4, 5, 6
 DT_RELA, DT_RELASZ, DT_STRSZ, DT_JMPREL = 7, 8, 10, 23
+STT_GNU_IFUNC = 10
 STARTUP_TAGS = {
     12: "DT_INIT",
     13: "DT_FINI",
@@ -35,6 +36,7 @@ class ElfError(ValueError):
 class SharedObject:
     needed: tuple[str, ...]
     undefined: tuple[str, ...]
+    ifuncs: tuple[str, ...]  # symbols whose address is what a function returns
     startup: tuple[str, ...]  # dynamic tags that make the loader call code
     odd_relocations: tuple[int, ...]
     writable_code: bool  # a segment or the stack that is writable and executable
@@ -47,6 +49,13 @@ class _Segment:
     offset: int
     address: int
     file_size: int
+
+
+@dataclass(frozen=True)
+class _Symbol:
+    name: str
+    kind: int
+    section: int
 
 
 def read_shared_object(data: bytes) -> SharedObject:
@@ -68,10 +77,12 @@ def _read(data: bytes) -> SharedObject:
     dynamic = _dynamic(data, segments)
     tags = dict(dynamic)
     strings = _bytes_at(data, segments, tags[DT_STRTAB], tags[DT_STRSZ])
+    symbols = _symbols(data, segments, tags, strings)
     relocations = _relocations(data, segments, tags)
     return SharedObject(
         needed=tuple(_string(strings, value) for tag, value in dynamic if tag == DT_NEEDED),
-        undefined=_undefined(data, segments, tags, strings),
+        undefined=tuple(sorted(s.name for s in symbols if s.section == 0)),
+        ifuncs=tuple(sorted(s.name for s in symbols if s.kind == STT_GNU_IFUNC)),
         startup=tuple(name for tag, name in STARTUP_TAGS.items() if tag in tags),
         odd_relocations=tuple(sorted(relocations - PLAIN_RELOCATIONS[machine])),
         writable_code=any(_writable_code(s) for s in segments),
@@ -122,16 +133,15 @@ def _string(strings: bytes, at: int) -> str:
     return strings[at : strings.index(b"\0", at)].decode()
 
 
-def _undefined(
+def _symbols(
     data: bytes, segments: list[_Segment], tags: dict[int, int], strings: bytes
-) -> tuple[str, ...]:
+) -> list[_Symbol]:
     _, count = struct.unpack("<II", _bytes_at(data, segments, tags[DT_HASH], 8))
     table = _bytes_at(data, segments, tags[DT_SYMTAB], 24 * count)
-    names = []
-    for name, _, _, section, _, _ in list(struct.iter_unpack("<IBBHQQ", table))[1:]:
-        if section == 0:
-            names.append(_string(strings, name))
-    return tuple(sorted(names))
+    symbols = []
+    for name, info, _, section, _, _ in list(struct.iter_unpack("<IBBHQQ", table))[1:]:
+        symbols.append(_Symbol(_string(strings, name), info & 15, section))
+    return symbols
 
 
 def _relocations(data: bytes, segments: list[_Segment], tags: dict[int, int]) -> set[int]:

@@ -49,10 +49,11 @@ static int second_word_missing(const char *first, struct err *e)
         if (strncmp(cmd_list[i]->name, first, n) != 0 ||
             cmd_list[i]->name[n] != ' ')
             continue;
-        buf_printf(&names, "%s%s", found++ ? "|" : "", cmd_list[i]->name + n);
+        buf_printf(&names, "%s%s", found++ ? "|" : "",
+                   cmd_list[i]->name + n + 1);
     }
     if (found)
-        err_set(e, ERR_USAGE, "usage: monkeys %s%s", first, buf_str(&names));
+        err_set(e, ERR_USAGE, "usage: monkeys %s %s", first, buf_str(&names));
     buf_release(&names);
     return found;
 }

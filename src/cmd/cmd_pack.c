@@ -224,20 +224,25 @@ const struct cmd cmd_pack_list = {
 
 /* ---- check ---- */
 
-/* Every rule of the set that a bad file names must be missed when it is gone. */
-static void try_removals(const struct pack *k, struct problems *out)
+/* Every rule must be missed when it is gone: its bad files fail without it. */
+static void try_removals(const struct pack *k, bool shared,
+                         struct problems *out)
 {
+    struct problems expected;
+
+    problems_init(&expected);
     for (int set = 0; set < PACK_SETS; set++)
         for (size_t i = 0; k->set[set].name && i < k->set[set].len; i++) {
             const struct rule *r = k->set[set].rule[i];
 
-            if (r->own &&
-                selftest_without(k, (enum pack_set)set, r->id, out) == 0)
+            if ((r->own || shared) &&
+                selftest_without(k, (enum pack_set)set, r->id, &expected) == 0)
                 problems_add(out,
-                             "%s/checks.json: rule %s (%s): no file in "
-                             "selftest/bad fails without it",
+                             "%s: rule %s (%s): no file in selftest/bad fails "
+                             "without it; add one",
                              k->dir, r->id, k->set[set].name);
         }
+    problems_release(&expected);
 }
 
 /* The folder of shared rules beside the packs has tests of its own. */
@@ -253,7 +258,7 @@ static int check_shared(const struct packs *p, bool as_json)
         problems_init(&problems);
         shared = fs_is_dir(dir) ? pack_load_shared(dir, &problems) : NULL;
         if (shared && selftest_run(shared, &problems))
-            try_removals(shared, &problems);
+            try_removals(shared, true, &problems);
         for (size_t k = 0; k < problems.len; k++)
             fprintf(as_json ? stderr : stdout, "%s\n", problems.line[k]);
         if (fs_is_dir(dir) && !as_json)
@@ -273,7 +278,7 @@ static int check_one(const struct packs *p, size_t i, bool as_json)
     struct seen *s = &p->seen[i];
 
     if (s->pack && selftest_run(s->pack, &s->problems))
-        try_removals(s->pack, &s->problems);
+        try_removals(s->pack, false, &s->problems);
     if (s->probe.why && s->probe.level == PROBE_BROKEN)
         problems_add(&s->problems, "%s/probe.py: %s", p->list.item[i].dir,
                      s->probe.why);

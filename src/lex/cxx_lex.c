@@ -60,7 +60,9 @@ static size_t next_of(const struct cxx_lexer *lx, size_t at)
 /* A blank past the end. */
 static char byte_at(const struct cxx_lexer *lx, size_t at)
 {
-    return at < lx->src.n ? lx->src.p[at] : '\0';
+    if (at >= lx->src.n)
+        return '\0';
+    return lx->src.p[at];
 }
 
 static char peek(const struct cxx_lexer *lx)
@@ -105,14 +107,14 @@ static bool is_word(char c)
 /* Passes a comment; false: there is none here. */
 static bool pass_comment(struct cxx_lexer *lx)
 {
-    char next = peek(lx) == '/' ? peek_next(lx) : '\0';
-
-    if (next == '/') {
+    if (peek(lx) != '/')
+        return false;
+    if (peek_next(lx) == '/') {
         while (!at_line_end(lx))
             advance(lx);
         return true;
     }
-    if (next != '*')
+    if (peek_next(lx) != '*')
         return false;
     advance(lx);
     advance(lx);
@@ -170,10 +172,11 @@ static bool pass_raw(struct cxx_lexer *lx)
 static size_t find_quote(const struct cxx_lexer *lx, bool *raw)
 {
     size_t at = lx->pos;
+    char c = byte_at(lx, at);
 
-    if (byte_at(lx, at) == 'u' && peek_next(lx) == '8')
+    if (c == 'u' && peek_next(lx) == '8')
         at = next_of(lx, next_of(lx, at));
-    else if (memchr("uUL", byte_at(lx, at), 3))
+    else if (c == 'u' || c == 'U' || c == 'L')
         at = next_of(lx, at);
     *raw = byte_at(lx, at) == 'R';
     if (*raw)
@@ -206,8 +209,9 @@ static bool pass_number(struct cxx_lexer *lx)
         return false;
     for (;;) {
         char c = peek(lx), next = peek_next(lx);
+        bool exponent = c == 'e' || c == 'E' || c == 'p' || c == 'P';
 
-        if (memchr("eEpP", c, 4) && (next == '+' || next == '-'))
+        if (exponent && (next == '+' || next == '-'))
             advance(lx);
         else if (!(c == '\'' && is_word(next)) && c != '.' && !is_word(c))
             return true;

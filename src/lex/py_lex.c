@@ -56,17 +56,23 @@ struct py_open *py_top(struct py_lexer *lx)
     return lx->opens ? &lx->open[lx->opens - 1] : NULL;
 }
 
+/* The opener that is too deep is the problem and no token. */
+static bool too_deep(struct py_lexer *lx, const char *message)
+{
+    return py_bad(lx, lx->tok[--lx->len].at, message);
+}
+
 bool py_push(struct py_lexer *lx, enum py_open_kind kind, char closer)
 {
     const struct py_token *t = &lx->tok[lx->len - 1];
 
     if (kind == PY_OPEN_FSTRING) {
         if (lx->fstrings == PY_MAX_FSTRINGS)
-            return py_bad(lx, t->at, "f-strings nested too deeply");
+            return too_deep(lx, "f-strings nested too deeply");
         lx->fstring[lx->fstrings++] = lx->opens;
     } else {
         if (lx->brackets == PY_MAX_BRACKETS)
-            return py_bad(lx, t->at, "brackets nested too deeply");
+            return too_deep(lx, "brackets nested too deeply");
         lx->brackets++;
     }
     lx->open[lx->opens++] = (struct py_open){.kind = kind,
@@ -245,13 +251,11 @@ static bool close_bracket(struct py_lexer *lx)
     return true;
 }
 
-static bool open_bracket(struct py_lexer *lx)
+static bool open_bracket(struct py_lexer *lx, char closer)
 {
-    char c = py_peek(lx, 0);
-
     py_emit(lx, PY_OP, lx->pos, lx->pos + 1);
     lx->pos++;
-    return py_push(lx, PY_OPEN_BRACKET, c == '(' ? ')' : c == '[' ? ']' : '}');
+    return py_push(lx, PY_OPEN_BRACKET, closer);
 }
 
 /* At the end of a field's expression: "=" before it was a request to show the
@@ -281,8 +285,12 @@ static bool lex_operator(struct py_lexer *lx)
     if (top && top->kind == PY_OPEN_FIELD &&
         (c == '}' || c == ':' || (c == '!' && py_peek(lx, 1) != '=')))
         return end_field_expression(lx, top);
-    if (c == '(' || c == '[' || c == '{')
-        return open_bracket(lx);
+    if (c == '(')
+        return open_bracket(lx, ')');
+    if (c == '[')
+        return open_bracket(lx, ']');
+    if (c == '{')
+        return open_bracket(lx, '}');
     if (c == ')' || c == ']' || c == '}')
         return close_bracket(lx);
     n = operator_length(lx);

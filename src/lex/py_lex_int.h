@@ -51,7 +51,9 @@ struct py_lexer {
 /* The byte `ahead` of the next one; 0 past the end (no source has a NUL). */
 static inline char py_peek(const struct py_lexer *lx, size_t ahead)
 {
-    return ahead < lx->src.n - lx->pos ? lx->src.p[lx->pos + ahead] : 0;
+    if (ahead >= lx->src.n - lx->pos)
+        return 0;
+    return lx->src.p[lx->pos + ahead];
 }
 
 static inline bool py_is_digit(char c)

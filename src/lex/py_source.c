@@ -53,11 +53,11 @@ static bool is_utf8_name(struct str name)
     if (name.n >= sizeof(plain))
         return false;
     for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
-
-        plain[i] = c == '_'               ? '-'
-                   : c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a')
-                                          : c;
+        plain[i] = name.p[i];
+        if (plain[i] == '_')
+            plain[i] = '-';
+        else if (plain[i] >= 'A' && plain[i] <= 'Z')
+            plain[i] = (char)(plain[i] - 'A' + 'a');
     }
     plain[name.n] = '\0';
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -73,17 +73,19 @@ static bool is_comment_line(struct str line)
 
     while (i < line.n && is_blank(line.p[i]))
         i++;
-    return i == line.n || line.p[i] == '#';
+    return i == line.n || line.p[i] == '#' || line.p[i] == '\r';
 }
 
-static bool admit_coding(struct py_lexer *lx)
+/* Python's compiler ends a line at a lone \r too, its tokenize module (through
+ * which functions read their own source) only at \n: both must find UTF-8. */
+static bool admit_coding(struct py_lexer *lx, const char *ends)
 {
-    size_t at = lx->pos;
+    struct str rest = {lx->src.p + lx->pos, lx->src.n - lx->pos};
 
-    for (int i = 0; i < 2 && at < lx->src.n; i++) {
-        struct str line = {lx->src.p + at, 0}, name;
+    for (int i = 0; i < 2 && rest.n; i++) {
+        struct str line = {rest.p, 0}, name;
 
-        while (at + line.n < lx->src.n && !place_line_end(lx->src, at + line.n))
+        while (line.n < rest.n && !strchr(ends, line.p[line.n]))
             line.n++;
         name = coding_of(line);
         if (name.n && !is_utf8_name(name))
@@ -91,8 +93,9 @@ static bool admit_coding(struct py_lexer *lx)
                            "the coding line names another codec than utf-8");
         if (name.n || !is_comment_line(line))
             break;
-        at += line.n;
-        at += place_line_end(lx->src, at);
+        rest = (struct str){rest.p + line.n, rest.n - line.n};
+        line.n = place_line_end(rest, 0);
+        rest = (struct str){rest.p + line.n, rest.n - line.n};
     }
     return true;
 }
@@ -113,5 +116,5 @@ bool py_source_admit(struct py_lexer *lx)
     if (good < src.n)
         return py_fail(lx, "source-encoding", good, "not UTF-8");
     lx->pos = place_bom(src);
-    return admit_coding(lx);
+    return admit_coding(lx, "\r\n") && admit_coding(lx, "\n");
 }

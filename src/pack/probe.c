@@ -54,7 +54,7 @@ void probe_read(struct probe *p, const struct batch_item *ran)
         return;
     }
     if (r->timed_out) {
-        broken(p, "did not end in time", (struct str){0});
+        broken(p, "did not end in time", STR_LIT(""));
         return;
     }
     if (r->exit_code != 0) {

@@ -256,6 +256,10 @@ static const struct lex_case encodings[] = {
      "END !source-encoding@2:12"},
     {"also behind a byte order mark", "\xef\xbb\xbf# coding: cp1252",
      "END !source-encoding@1:11"},
+    {"with lines that only end at \\n, as some of Python reads them",
+     "# \rcoding: latin-1", "END !source-encoding@2:9"},
+    {"and there on the second line", "\r#\rx\n#coding:latin-1",
+     "END !source-encoding@4:9"},
     {"not behind a line of code", "x\n# coding: latin-1\n", "x NL END"},
     {"not on the third line", "\n\n# coding: latin-1\n", "END"},
     {"not behind code on the line", "x # coding: latin-1\n", "x NL END"},
@@ -385,6 +389,22 @@ static const char *problem_of_nested(const char *open, const char *close,
     return t.problem.id ? t.problem.id : "none";
 }
 
+static bool every_opener_points_ahead(const char *open, size_t n)
+{
+    struct arena a;
+    struct py_tokens t;
+    char *src = nested(open, "", n);
+    bool all = true;
+
+    arena_init(&a);
+    py_lex(&t, str_of(src), &a);
+    for (size_t i = 0; t.tok[i].kind < PY_NEWLINE; i++)
+        all = all && t.tok[i].match > i;
+    arena_release(&a);
+    free(src);
+    return all;
+}
+
 static void test_bounds(void)
 {
     struct arena a;
@@ -392,6 +412,9 @@ static void test_bounds(void)
 
     is(problem_of_nested("(", ")", 200), "none", "200 brackets deep");
     is(problem_of_nested("(", ")", 201), "source-syntax", "but not 201");
+    ok(every_opener_points_ahead("(", 300) &&
+           every_opener_points_ahead("f'{", 300),
+       "of which every opener that became a token points ahead");
     is(problem_of_nested("f'{", "}'", 150), "none", "150 f-strings deep");
     is(problem_of_nested("f'{", "}'", 151), "source-syntax", "but not 151");
     is(problem_of_nested("(", ")", 100000), "source-syntax",

@@ -1,0 +1,84 @@
+"""The static check of a 10 KB candidate against the triton pack: microseconds a
+check, and the ratio to the same patterns in Python's re, in one run.
+
+    python3 bench/check.py BUILD_FOLDER
+
+The C time covers everything: lexing, scopes and facts, views, all patterns, and
+sorting the findings. The Python time covers the patterns alone, compiled once,
+on views that were made before: what is compared is to C's disadvantage.
+"""
+
+import json
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COUNT = 1000
+SIZE = 10_240
+
+
+def candidate() -> str:
+    """A real kernel file, its first kernel repeated under other names to 10 KB."""
+    text = (ROOT / "packs/triton/selftest/good/softmax_rows.py").read_text()
+    start = text.index("@triton.jit")
+    end = text.index("\nclass ", start)
+    kernel = text[start:end]
+    name = re.search(r"def (\w+)", kernel)[1]
+    number = 0
+    while len(text.encode()) < SIZE:
+        number += 1
+        text += "\n\n" + re.sub(rf"\b{name}\b", f"{name}_{number}", kernel)
+    return text.encode()[:SIZE].decode(errors="ignore").rsplit("\n\n", 1)[0] + "\n"
+
+
+def pack_rules() -> list[dict]:
+    """The default set of the triton pack, inherited rules included."""
+    checks = json.loads((ROOT / "packs/triton/checks.json").read_text())
+    chosen = checks["sets"]["default"]
+    rules = []
+    for name in chosen.get("extends", []):
+        rules += json.loads((ROOT / "packs" / name).read_text())["rules"]
+    rules = [r for r in rules if r["id"] not in chosen.get("drop", [])]
+    return rules + chosen["rules"]
+
+
+def python_time(told: dict) -> float:
+    rules = [
+        (re.compile(r["pcre"], re.MULTILINE), told["views"][r["view"]], r["kind"] == "require")
+        for r in pack_rules()
+    ]
+    assert len(rules) == told["rules"]
+    rounds = max(1, COUNT // 10)
+    start = time.perf_counter()
+    for _ in range(rounds):
+        for pattern, view, first in rules:
+            if first:
+                pattern.search(view)
+            else:
+                for _match in pattern.finditer(view):
+                    pass
+    return (time.perf_counter() - start) / rounds * 1e6
+
+
+def main() -> None:
+    program = Path(sys.argv[1]) / "bench-check"
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+        file.write(candidate())
+        file.flush()
+        argv = [program, ROOT / "packs", "triton", file.name, str(COUNT)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    ours, theirs = told["us_per_check"], python_time(told)
+    print(f"bench/check: {COUNT} checks of {told['bytes']} bytes, {told['rules']} rules, "
+          f"{platform.machine()}, Python {platform.python_version()}")  # fmt: skip
+    print(f"  monkeys: {ours:8.1f} us a check (lexing, facts, views and patterns)")
+    print(f"  re:      {theirs:8.1f} us for the patterns alone")
+    print(f"  ratio:   {theirs / ours:8.1f}")
+
+
+main()

@@ -1,0 +1,13 @@
+# The operators as functions.
+import operator
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x, w):
+        return operator.matmul(x, w)

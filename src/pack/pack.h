@@ -1,0 +1,152 @@
+/* pack.h: a DSL pack, loaded. A pack is a folder that teaches the program one
+ * language; docs/PACKS.md is its description. Loading is strict and reports
+ * everything that is wrong at once. */
+#ifndef PACK_PACK_H
+#define PACK_PACK_H
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "pack/hint.h"
+#include "pack/pack_file.h"
+#include "pack/problems.h"
+#include "pack/rule.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pack_language { PACK_PYTHON, PACK_CXX_IN_PYTHON };
+enum pack_level { PACK_BLOCK, PACK_WARP, PACK_THREAD };
+enum pack_build { PACK_JIT, PACK_HELPER };
+enum pack_device { PACK_CPU, PACK_CUDA };
+enum pack_dtype { PACK_FP32, PACK_FP16, PACK_BF16 };
+enum pack_evidence { PACK_JIT_HOOK, PACK_HELPER_CALLS, PACK_KERNEL_NAMES };
+enum pack_cpu_test {
+    PACK_CPU_NONE,
+    PACK_CPU_NATIVE,
+    PACK_CPU_INTERPRET,
+    PACK_CPU_COMPILE_ONLY,
+};
+enum pack_set { PACK_DEFAULT, PACK_PAPER };
+#define PACK_SETS 2
+extern const char *const pack_set_names[PACK_SETS]; /* "default", "paper" */
+
+struct pack_pair {
+    const char *name, *value;
+};
+struct pack_pairs {
+    struct pack_pair *pair;
+    size_t len;
+};
+
+struct pack_require {
+    const char *dist, *version;
+    int64_t bytes; /* 0: not said */
+};
+
+struct pack_source {
+    const char *repo, *commit, *licence, *note; /* note may be NULL */
+    const char **paths;                         /* NULL-terminated */
+};
+
+struct pack_seed {
+    const char *name, *dir;
+    const char *origin, *licence;
+    const char **shapes; /* of the inputs: "64x32"; NULL-terminated */
+    enum pack_dtype dtype;
+    bool verified;
+    const char *verified_on, *why_not; /* one of them is NULL */
+};
+
+struct pack_shared; /* a file of rules that packs extend */
+
+/* All of it belongs to the pack and lives as long. */
+struct pack {
+    char *dir;           /* as it was given, without a slash at the end */
+    char hash[HASH_HEX]; /* of every file in it and every file it extends */
+
+    const char *id, *display_name, *prompt_name;
+    const char *homepage, *licence, *version;
+    enum pack_language language;
+    enum pack_level level;
+    struct {
+        struct pack_require *requires;
+        size_t require_count;
+        const char *python, *venv;
+        struct pack_pairs needs, vars; /* ${pack} is still in the values */
+        const char **cache_vars;       /* NULL-terminated */
+    } env;
+    struct {
+        enum pack_build mode;
+        bool compile_only, parallel_ok;
+        int timeout_s;
+    } build;
+    struct {
+        const char *helper;       /* NULL: none */
+        unsigned devices, dtypes; /* 1 << enum pack_device, pack_dtype */
+        enum pack_dtype default_dtype;
+        int hang_timeout_s;
+        enum pack_evidence evidence;
+        const char *evidence_pattern; /* NULL: any kernel's name */
+    } run;
+    struct {
+        enum pack_cpu_test mode;
+        struct pack_pairs env;
+    } cpu_test;
+    struct {
+        const char *answer_fence, *must_define, *plan_hint, *code_hint;
+        int64_t max_guide_tokens;
+    } prompt;
+
+    struct pack_seed *seed; /* in the order of prompt.seed_order */
+    size_t seed_count;
+    struct pack_source *source;
+    size_t source_count;
+    bool has_guide, has_card;
+    struct ruleset set[PACK_SETS]; /* name NULL: the pack has no such set */
+    struct hints hints;
+
+    /* ---- private ---- */
+    struct arena memory;
+    json_t *files; /* a list: what the strings are borrowed from */
+    struct rules own[PACK_SETS];
+    struct pack_shared *shared; /* a chain */
+};
+
+/* Folders that hold packs, in the order they are searched. */
+struct pack_path {
+    const char *const *dir;
+    size_t len;
+};
+
+/* The packs in a search path, by id; of two with the same id the first one
+ * found. A folder without a pack.json is not a pack. */
+struct pack_list {
+    struct {
+        char *id, *dir;
+    } * item;
+    size_t len, cap;
+};
+int pack_list(const struct pack_path *path, struct pack_list *out,
+              struct err *e);
+void pack_list_release(struct pack_list *l);
+/* The folder of a pack, or NULL with the nearest name; the caller frees. */
+char *pack_find(const struct pack_path *path, const char *id, struct err *e);
+
+/* The pack in `dir`, or NULL with all its problems. Files it extends are
+ * looked for beside it, then along `path`. */
+struct pack *pack_load(const struct pack_path *path, const char *dir,
+                       struct problems *out);
+/* A folder of shared rules (default.json, paper.json, selftest/) as if it were
+ * a pack with these rules alone: only dir, hash and set are filled. */
+struct pack *pack_load_shared(const char *dir, struct problems *out);
+void pack_free(struct pack *p);
+
+/* NULL with a remedy when the pack has no such set. */
+const struct ruleset *pack_ruleset(const struct pack *p, const char *name,
+                                   struct err *e);
+/* Guide, card and at least one seed are there: a search can use the pack. */
+int pack_can_search(const struct pack *p, struct err *e);
+
+#endif

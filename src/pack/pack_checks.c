@@ -1,0 +1,249 @@
+/* pack_checks.c: the rule sets of a pack: its own rules and those of the files
+ * it extends, less what it drops. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "pack/pack_int.h"
+#include "pack/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const pack_set_names[PACK_SETS] = {
+    [PACK_DEFAULT] = "default",
+    [PACK_PAPER] = "paper",
+};
+
+/* One set while it is put together. */
+struct making {
+    struct pack *pack;
+    const struct pack_path *path;
+    struct problems *out;
+    const char *file, *pointer; /* checks.json, "/sets/default" */
+    const json_t *json;
+    struct ruleset *set;
+    const struct pack_shared *from[PACK_EXTENDS_MAX];
+    size_t from_count;
+};
+
+/* Beside the pack first, so that a folder of packs can bring its own. */
+static const char *find_shared(const struct making *m, const char *name)
+{
+    struct pack *p = m->pack;
+    size_t root = strlen(p->dir) - strlen(fs_base(p->dir));
+    const char *at =
+        arena_printf(&p->memory, "%.*s%s", (int)root, p->dir, name);
+
+    for (size_t i = 0; !fs_is_file(at) && i < m->path->len; i++)
+        at = arena_printf(&p->memory, "%s/%s", m->path->dir[i], name);
+    return fs_is_file(at) ? at : NULL;
+}
+
+static struct pack_shared *read_shared(struct pack *p, const char *name,
+                                       const char *path, bool own,
+                                       struct problems *out)
+{
+    struct pack_shared *s = arena_alloc(&p->memory, sizeof(*s));
+    const json_t *v = pack_keep(p, PACK_FILE_SHARED, path, out);
+    struct rule_place at = {path, "/rules", own};
+
+    s->name = name;
+    s->path = path;
+    s->imports = pack_strings(p, json_object_get(v, "imports"));
+    if (v)
+        rules_init(&s->rules, json_object_get(v, "rules"), &at, out);
+    s->next = p->shared;
+    p->shared = s;
+    return s;
+}
+
+static const struct pack_shared *get_shared(const struct making *m, size_t i,
+                                            const char *name)
+{
+    const char *path;
+
+    for (const struct pack_shared *s = m->pack->shared; s; s = s->next)
+        if (strcmp(s->name, name) == 0)
+            return s;
+    path = find_shared(m, name);
+    if (path)
+        return read_shared(m->pack, name, path, false, m->out);
+    problems_add(m->out,
+                 "%s: %s/extends/%zu: there is no file %s beside the pack or "
+                 "in the folders of packs; correct the name",
+                 m->file, m->pointer, i, name);
+    return NULL;
+}
+
+static bool is_dropped(const struct making *m, const char *id)
+{
+    const json_t *drop = json_object_get(m->json, "drop");
+
+    for (size_t i = 0; i < json_array_size(drop); i++)
+        if (strcmp(json_string_value(json_array_get(drop, i)), id) == 0)
+            return true;
+    return false;
+}
+
+/* Every id under `drop` must be one that was there to be dropped. */
+static void check_drops(const struct making *m)
+{
+    const json_t *drop = json_object_get(m->json, "drop");
+
+    for (size_t i = 0; i < json_array_size(drop); i++) {
+        const char *id = json_string_value(json_array_get(drop, i));
+        bool found = false;
+
+        for (size_t j = 0; j < m->from_count; j++)
+            for (size_t k = 0; k < m->from[j]->rules.len; k++)
+                found = found || strcmp(m->from[j]->rules.rule[k].id, id) == 0;
+        if (!found)
+            problems_add(m->out,
+                         "%s: %s/drop/%zu: \"%s\" is not an inherited rule; "
+                         "remove it",
+                         m->file, m->pointer, i, id);
+    }
+}
+
+static void add_rule(const struct making *m, const struct rule *rule,
+                     const char *place)
+{
+    if (ruleset_find(m->set, rule->id))
+        problems_add(m->out,
+                     "%s: %s%s: \"%s\" is already a rule of this set; drop "
+                     "the other or choose another id",
+                     m->file, m->pointer, place, rule->id);
+    else
+        m->set->rule[m->set->len++] = *rule;
+}
+
+static void add_rules(const struct making *m, const struct rules *own)
+{
+    char place[64];
+
+    for (size_t i = 0; i < m->from_count; i++) {
+        const struct rules *r = &m->from[i]->rules;
+
+        snprintf(place, sizeof(place), "/extends/%zu", i);
+        for (size_t k = 0; k < r->len; k++)
+            if (!is_dropped(m, r->rule[k].id))
+                add_rule(m, &r->rule[k], place);
+    }
+    for (size_t k = 0; k < own->len; k++) {
+        snprintf(place, sizeof(place), "/rules/%zu/id", k);
+        add_rule(m, &own->rule[k], place);
+    }
+}
+
+static size_t count_strings(const char *const *list)
+{
+    size_t n = 0;
+
+    while (list[n])
+        n++;
+    return n;
+}
+
+/* The pack's imports and those of the extended files, one after the other. */
+static void add_imports(const struct making *m, const char **own)
+{
+    size_t room = count_strings(own), n = 0;
+    const char **all;
+
+    for (size_t i = 0; i < m->from_count; i++)
+        room += count_strings(m->from[i]->imports);
+    all = arena_alloc(&m->pack->memory, (room + 1) * sizeof(*all));
+    while (*own)
+        all[n++] = *own++;
+    for (size_t i = 0; i < m->from_count; i++)
+        for (const char **s = m->from[i]->imports; *s; s++)
+            all[n++] = *s;
+    m->set->imports = all;
+}
+
+static void make_set(struct making *m, const struct rules *own,
+                     const char **imports)
+{
+    const json_t *extends = json_object_get(m->json, "extends");
+    size_t room = own->len;
+
+    for (size_t i = 0; i < json_array_size(extends); i++) {
+        const char *name = json_string_value(json_array_get(extends, i));
+        const struct pack_shared *s = get_shared(m, i, name);
+
+        if (!s)
+            continue;
+        m->from[m->from_count++] = s;
+        room += s->rules.len;
+    }
+    m->set->rule =
+        arena_alloc(&m->pack->memory, (room + 1) * sizeof(*m->set->rule));
+    check_drops(m);
+    add_rules(m, own);
+    add_imports(m, imports);
+}
+
+static void name_set(struct ruleset *s, enum pack_set which)
+{
+    s->name = pack_set_names[which];
+    /* The literal rules of the paper know no list of modules. */
+    s->limits_imports = which == PACK_DEFAULT;
+}
+
+void pack_load_checks(struct pack *p, const struct pack_path *path,
+                      struct problems *out)
+{
+    const char *file = arena_printf(&p->memory, "%s/checks.json", p->dir);
+    const json_t *v = pack_keep(p, PACK_FILE_CHECKS, file, out);
+    const json_t *analysis = json_object_get(v, "analysis");
+    const char **imports = pack_strings(p, json_object_get(v, "imports"));
+    struct py_facts_config facts = {
+        pack_strings(p, json_object_get(analysis, "kernel_decorators")),
+        pack_strings(p, json_object_get(analysis, "kernel_openers")),
+        pack_strings(p, json_object_get(analysis, "build_calls"))};
+
+    for (int i = 0; i < PACK_SETS; i++) {
+        const char *name = pack_set_names[i];
+        struct making m = {.pack = p, .path = path, .out = out, .file = file};
+        struct rule_place at = {file, NULL, true};
+
+        m.json = json_object_get(json_object_get(v, "sets"), name);
+        if (!m.json)
+            continue;
+        m.pointer = arena_printf(&p->memory, "/sets/%s", name);
+        at.pointer = arena_printf(&p->memory, "%s/rules", m.pointer);
+        m.set = &p->set[i];
+        name_set(m.set, (enum pack_set)i);
+        m.set->facts = facts;
+        rules_init(&p->own[i], json_object_get(m.json, "rules"), &at, out);
+        make_set(&m, &p->own[i], imports);
+    }
+}
+
+void pack_load_shared_set(struct pack *p, enum pack_set set,
+                          struct problems *out)
+{
+    static const char *const none[] = {NULL};
+    const char *name = arena_printf(&p->memory, "%s/%s.json", fs_base(p->dir),
+                                    pack_set_names[set]);
+    const char *path =
+        arena_printf(&p->memory, "%s/%s.json", p->dir, pack_set_names[set]);
+    struct ruleset *s = &p->set[set];
+    const struct pack_shared *file;
+
+    if (!fs_is_file(path))
+        return;
+    file = read_shared(p, name, path, true, out);
+    name_set(s, set);
+    s->facts = (struct py_facts_config){none, none, none};
+    s->imports = file->imports;
+    s->rule = arena_alloc(&p->memory, (file->rules.len + 1) * sizeof(*s->rule));
+    for (size_t i = 0; i < file->rules.len; i++)
+        s->rule[s->len++] = file->rules.rule[i];
+}
+
+void pack_shared_release(struct pack *p)
+{
+    for (struct pack_shared *s = p->shared; s; s = s->next)
+        rules_release(&s->rules);
+    p->shared = NULL;
+}

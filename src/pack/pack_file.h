@@ -1,0 +1,40 @@
+/* pack_file.h: the JSON files of a pack: their tables (docs/PACKS.md describes
+ * the same), and reading one strictly. */
+#ifndef PACK_PACK_FILE_H
+#define PACK_PACK_FILE_H
+
+#include "base/json.h"
+#include "pack/problems.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum pack_file {
+    PACK_FILE_PACK,    /* pack.json */
+    PACK_FILE_CHECKS,  /* checks.json */
+    PACK_FILE_SHARED,  /* a file that checks.json extends */
+    PACK_FILE_ERRORS,  /* errors.json */
+    PACK_FILE_SOURCES, /* sources.json */
+    PACK_FILE_META,    /* seeds/NN_name/meta.json */
+    PACK_FILE_EXPECT,  /* selftest/expect.json */
+};
+#define PACK_FILES       7
+#define PACK_EXTENDS_MAX 16 /* files that one set extends */
+
+/* The words of pack.json, in the order of the enums of pack.h. */
+extern const char *const pack_languages[2],
+    *const pack_levels[3], *const pack_builds[2],
+                               *const pack_devices[2],
+                                   *const pack_dtypes[3],
+                                       *const pack_evidences[3],
+                                           *const pack_cpu_tests[4];
+
+/* A new reference, or NULL with a line in `out` for each thing that is wrong:
+ * not JSON, or not as the file's table says. `name` stands in front of each
+ * line. The patterns of rules and hints are compiled by those who use them. */
+json_t *pack_file_parse(enum pack_file kind, const char *name, const char *text,
+                        size_t n, struct problems *out);
+json_t *pack_file_read(enum pack_file kind, const char *path,
+                       struct problems *out);
+
+#endif

@@ -1,0 +1,26 @@
+/* problems.h: everything that is wrong with some files, a line for each, so
+ * that an author mends them in one go. A line reads
+ * `FILE: /json/pointer: what is wrong; remedy`. */
+#ifndef PACK_PROBLEMS_H
+#define PACK_PROBLEMS_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+#define PROBLEMS_MAX 100 /* kept; the rest are only counted */
+
+struct problems {
+    char **line;
+    size_t len, cap;
+    size_t more; /* how many came after the last that was kept */
+};
+
+void problems_init(struct problems *p); /* allocates nothing */
+void problems_release(struct problems *p);
+void problems_add(struct problems *p, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The first line as an error, with the number of the others. Returns -1. */
+int problems_to_err(const struct problems *p, struct err *e);
+
+#endif

@@ -1,0 +1,54 @@
+/* schema.h: JSON files described by tables, and everything in a file that is
+ * not as its table says. An unknown field is an error too: a misspelt one
+ * would otherwise silently not count. */
+#ifndef PACK_SCHEMA_H
+#define PACK_SCHEMA_H
+
+#include "base/json.h"
+#include "pack/problems.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum schema_type {
+    SCHEMA_STRING,
+    SCHEMA_INT,
+    SCHEMA_BOOL,
+    SCHEMA_LIST,   /* of `element` */
+    SCHEMA_OBJECT, /* with `fields` */
+    SCHEMA_MAP,    /* from any name to `element` */
+};
+
+struct schema_field;
+
+struct schema {
+    enum schema_type type;
+    bool unique;                /* list of strings: none stands twice */
+    const char *const *choices; /* string: one of these */
+    size_t choice_count;
+    int64_t min, max;    /* number: its range; string, list, map: how long.
+                            max 0: no bound */
+    const char *pattern; /* string, name in a map: all of it matches this */
+    const struct schema_field *fields; /* ends with a NULL name */
+    const struct schema *element;
+    const char *remedy; /* what to write instead; NULL: the error says it */
+};
+
+struct schema_field {
+    const char *name;
+    bool optional;
+    struct schema value;
+};
+
+/* Adds a line to `out` for each thing wrong with `v`; true when nothing is. */
+bool schema_check(const struct schema *s, const json_t *v, const char *file,
+                  struct problems *out);
+
+/* Fields of an object that schema_check() has accepted: a string (NULL: not
+ * there), and the index of a choice. */
+const char *schema_text(const json_t *object, const char *field);
+size_t schema_choice(const json_t *object, const char *field,
+                     const char *const *choices, size_t count);
+
+#endif

@@ -1,0 +1,295 @@
+/* check.c: views of a source, rules over views, findings in order. */
+#include "verify/check.h"
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "lex/place.h"
+#include "lex/py_facts.h"
+#include "lex/py_lex.h"
+#include "lex/view.h"
+#include "pack/quote.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const check_severities[2] = {
+    [CHECK_ERROR] = "error",
+    [CHECK_WARNING] = "warning",
+};
+
+/* A finding before it has a line: where it stands in the source. */
+struct raw {
+    const char *rule;
+    enum check_severity severity;
+    bool whole_file;
+    size_t at;
+    size_t order; /* in which it was found */
+    const char *message;
+};
+
+struct check {
+    struct arena memory; /* of the current file */
+    struct rx_ctx *rx;
+    struct rule_hits hits;
+    struct raw *raw;
+    size_t len, cap;
+    struct finding *finding;
+    size_t finding_cap;
+    struct buf line;
+    /* the current file */
+    struct str src;
+    const struct ruleset *set;
+    struct py_tokens tokens;
+    struct view view[VIEW_KINDS];
+    bool made[VIEW_KINDS];
+};
+
+struct check *check_new(const struct rx_limits *limits)
+{
+    struct check *c = xcalloc(1, sizeof(*c));
+
+    arena_init(&c->memory);
+    buf_init(&c->line, BUF_UNLIMITED);
+    c->rx = rx_ctx_new(limits ? limits : &rx_limits_default);
+    return c;
+}
+
+void check_free(struct check *c)
+{
+    if (!c)
+        return;
+    arena_release(&c->memory);
+    buf_release(&c->line);
+    rx_ctx_free(c->rx);
+    free(c->raw);
+    free(c->finding);
+    free(c);
+}
+
+static struct raw *add(struct check *c, const char *rule, size_t at,
+                       const char *message)
+{
+    struct raw *r;
+
+    c->raw = xgrow(c->raw, &c->cap, c->len, sizeof(*c->raw));
+    r = &c->raw[c->len];
+    *r = (struct raw){.rule = rule, .at = at, .message = message};
+    r->order = c->len++;
+    return r;
+}
+
+static void add_whole(struct check *c, const char *rule, const char *message)
+{
+    add(c, rule, 0, message)->whole_file = true;
+}
+
+/* A C++ view decodes what the source only spells: it can hold bytes that are
+ * not text. */
+static void demand_utf8(struct check *c, enum view_kind kind)
+{
+    struct view *v = &c->view[kind];
+    size_t bad = str_utf8_check(v->data, v->len);
+
+    if (bad == v->len)
+        return;
+    add(c, "source-encoding", v->origin ? v->origin[bad] : bad,
+        arena_printf(&c->memory,
+                     "the %s text of the solution is not UTF-8; write plain "
+                     "characters",
+                     view_names[kind]));
+    v->len = bad;
+}
+
+static void make_view(struct check *c, enum view_kind kind)
+{
+    struct view *v = c->view;
+
+    if (c->made[kind])
+        return;
+    c->made[kind] = true;
+    switch (kind) {
+    case VIEW_CODE:
+        view_code(&v[VIEW_CODE], &c->tokens, &c->memory);
+        return;
+    case VIEW_ALL:
+        view_all(&v[VIEW_ALL], c->src);
+        return;
+    case VIEW_CUT:
+        view_cut(&v[VIEW_CUT], c->src, &c->memory);
+        return;
+    case VIEW_CXX:
+    case VIEW_FACTS:
+        c->made[VIEW_CXX] = c->made[VIEW_FACTS] = true;
+        py_facts(&v[VIEW_FACTS], &v[VIEW_CXX], c->src, &c->tokens,
+                 &c->set->facts, &c->memory);
+        demand_utf8(c, VIEW_CXX);
+        return;
+    }
+    BUG("view %d", (int)kind);
+}
+
+static struct str view_text(struct check *c, enum view_kind kind)
+{
+    make_view(c, kind);
+    return (struct str){c->view[kind].data, c->view[kind].len};
+}
+
+/* Where a match in a view stands in the source; one behind the last byte
+ * belongs to it. */
+static size_t source_at(const struct check *c, enum view_kind kind, size_t at)
+{
+    const struct view *v = &c->view[kind];
+
+    if (!v->origin)
+        return at;
+    if (v->len == 0)
+        return 0;
+    return v->origin[at < v->len ? at : v->len - 1];
+}
+
+static void add_hits(struct check *c, const char *rule, enum view_kind view,
+                     enum check_severity severity)
+{
+    for (size_t i = 0; i < c->hits.len; i++)
+        add(c, rule, source_at(c, view, c->hits.hit[i].at),
+            c->hits.hit[i].message)
+            ->severity = severity;
+}
+
+static void add_limit(struct check *c, const struct rule *rule)
+{
+    bool time = c->hits.end == RX_TIME;
+
+    add_whole(c, RULE_LIMIT_HIT,
+              arena_printf(&c->memory,
+                           "rule %s was given up: the solution takes too %s "
+                           "to search; write it more plainly",
+                           rule->id, time ? "long" : "many steps"));
+}
+
+/* False when the time for this file is used up. */
+static bool try_rule(struct check *c, const struct rule *rule)
+{
+    struct str text = view_text(c, rule->view);
+
+    rule_apply(rule, c->rx, text, &c->memory, &c->hits);
+    if (rule->kind != RULE_REQUIRE)
+        add_hits(c, rule->id, rule->view,
+                 rule->kind == RULE_WARN ? CHECK_WARNING : CHECK_ERROR);
+    if (c->hits.end == RX_LIMIT || c->hits.end == RX_TIME)
+        add_limit(c, rule);
+    else if (rule->kind == RULE_REQUIRE && c->hits.len == 0)
+        add_whole(c, rule->id, rule->message);
+    return c->hits.end != RX_TIME;
+}
+
+static void try_rules(struct check *c)
+{
+    rx_round(c->rx);
+    if (c->set->limits_imports) {
+        ruleset_apply_imports(c->set, view_text(c, VIEW_FACTS), &c->memory,
+                              &c->hits);
+        add_hits(c, RULE_IMPORT, VIEW_FACTS, CHECK_ERROR);
+    }
+    for (size_t i = 0; i < c->set->len; i++)
+        if (!try_rule(c, &c->set->rule[i]))
+            return;
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+    const struct raw *a = pa, *b = pb;
+
+    if (a->whole_file != b->whole_file)
+        return a->whole_file ? -1 : 1;
+    if (a->at != b->at)
+        return a->at < b->at ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* Two facts about one place can make a rule say the same thing twice. */
+static bool is_repeated(const struct raw *first, const struct raw *r)
+{
+    const struct raw *before = r - 1;
+
+    return r > first && before->rule == r->rule && before->at == r->at &&
+           before->whole_file == r->whole_file &&
+           strcmp(before->message, r->message) == 0;
+}
+
+static bool ends_line(char ch)
+{
+    return ch == '\n' || ch == '\r';
+}
+
+static const char *excerpt_at(struct check *c, size_t at)
+{
+    size_t start = at, end = at, bom = place_bom(c->src);
+
+    while (start > bom && !ends_line(c->src.p[start - 1]))
+        start--;
+    while (end < c->src.n && !ends_line(c->src.p[end]))
+        end++;
+    buf_reset(&c->line);
+    quote_add(&c->line, (struct str){c->src.p + start, end - start},
+              CHECK_EXCERPT_CHARS);
+    return arena_strndup(&c->memory, buf_str(&c->line), c->line.len);
+}
+
+static void add_finding(struct check *c, const struct raw *r,
+                        struct place *place, struct check_result *out)
+{
+    struct finding *f = &c->finding[out->len];
+    const struct finding *before = out->len ? f - 1 : NULL;
+
+    *f = (struct finding){r->rule, r->severity, 0, 0, r->message, ""};
+    if (!r->whole_file) {
+        place_to(place, c->src, r->at);
+        f->line = place->line;
+        f->column = place->column;
+        f->excerpt = before && before->line == f->line ? before->excerpt
+                                                       : excerpt_at(c, r->at);
+    }
+    out->len++;
+    if (r->severity == CHECK_ERROR)
+        out->errors++;
+    else
+        out->warnings++;
+}
+
+static struct check_result finish(struct check *c)
+{
+    struct check_result out = {0};
+    struct place place;
+
+    if (c->len) {
+        qsort(c->raw, c->len, sizeof(*c->raw), by_place);
+        c->finding =
+            xgrow(c->finding, &c->finding_cap, c->len - 1, sizeof(*c->finding));
+    }
+    place_init(&place, c->src);
+    for (size_t i = 0; i < c->len; i++)
+        if (!is_repeated(c->raw, &c->raw[i]))
+            add_finding(c, &c->raw[i], &place, &out);
+    out.finding = c->finding;
+    out.accepted = out.errors == 0;
+    return out;
+}
+
+struct check_result check_source(struct check *c, const struct ruleset *set,
+                                 struct str src)
+{
+    const struct py_problem *problem = &c->tokens.problem;
+
+    arena_reset(&c->memory);
+    c->len = 0;
+    c->set = set;
+    c->src = src.p ? src : STR_LIT("");
+    memset(c->made, 0, sizeof(c->made));
+    py_lex(&c->tokens, c->src, &c->memory);
+    if (problem->id)
+        add(c, problem->id, problem->at, problem->message);
+    else
+        try_rules(c);
+    return finish(c);
+}

@@ -1,0 +1,28 @@
+/* selftest.h: a pack's own tests, as docs/PACKS.md describes them: files that
+ * must be accepted, files that must hit exactly the rules that are listed for
+ * them, messages that must find their hint, and no rule or hint without a
+ * test. The seeds' solutions are files that must be accepted, too. */
+#ifndef VERIFY_SELFTEST_H
+#define VERIFY_SELFTEST_H
+
+#include "pack/pack.h"
+#include "pack/problems.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A line for each failure; true when there is none. Also for a folder of
+ * shared rules (pack_load_shared). */
+bool selftest_run(const struct pack *p, struct problems *out);
+
+/* The bad files that name a rule, tried without the rule: each must fail then.
+ * Returns how many did, so 0 means that nobody would miss the rule. */
+size_t selftest_without(const struct pack *p, enum pack_set set,
+                        const char *rule_id, struct problems *out);
+
+/* Rules that a pack inherits need a good and a bad file, too, but in one of
+ * the packs that are checked together: a line for each that has none. */
+bool selftest_inherited(const struct pack *const *packs, size_t count,
+                        struct problems *out);
+
+#endif

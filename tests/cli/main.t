@@ -1,0 +1,53 @@
+#!/bin/sh
+# main.t: finding commands, help, options, configuration files.
+. tests/cli/lib.sh
+
+run
+is $status 0 "no command shows the commands"
+like "$out" "*doctor*" "… all of them"
+run help check
+like "$out" "usage: monkeys check *" "help names the command"
+like "$out" "*--rules default|paper*" "… and its options"
+run check --help
+like "$out" "usage: monkeys check *" "--help is the same"
+run help pack
+like "$out" "*monkeys pack list*monkeys pack check*monkeys pack new*" "help on the first word shows all"
+run help nonsense
+is $status 2 "help on nothing is a usage error"
+
+run chekc
+is $status 2 "an unknown command exits 2"
+like "$err" "*did you mean 'monkeys check'*" "… and names the nearest"
+run pack
+is $status 2 "half a command exits 2"
+like "$err" "*pack list|check|new*" "… and says what is missing"
+run pack chekc
+like "$err" "*list|check|new*" "a wrong second word, too"
+run check --jsno
+is $status 2 "an unknown option exits 2"
+like "$err" "*did you mean --json?*" "… and names the nearest"
+run check --rules literal --dsl triton x.py
+is $status 2 "a value that is no choice exits 2"
+run check --dsl
+is $status 2 "a missing value exits 2"
+run check x.py
+like "$err" "*--dsl ID is missing*" "a required option is asked for"
+
+printf '[check]\nrules = paper\njson = yes\n' >"$work/my.ini"
+printf 'x = 1\n' >"$work/x.py"
+run check -c my.ini --dsl triton x.py
+like "$out" '{"file":"x.py"*' "a configuration file sets options"
+like "$out" '*table5*' "… all of them"
+run check -c my.ini --rules default --dsl triton x.py
+case $out in *table5*) false ;; *) true ;; esac
+ok "the command line comes first"
+printf '[check]\nrulez = paper\n' >"$work/bad.ini"
+run check -c bad.ini --dsl triton x.py
+is $status 2 "an unknown name in the file exits 2"
+like "$err" "*bad.ini:2:*did you mean 'rules'*" "… and names file, line and the nearest"
+run check -c none.ini --dsl triton x.py
+like "$err" "*none.ini*" "a file that is not there is named"
+
+[ -w /dev/full ] && "$monkeys" help >/dev/full 2>"$work/.err"
+is $? 4 "output that cannot be written is an error"
+finish

@@ -1,0 +1,146 @@
+/* fuzz_py_lex.c: whatever the bytes, the Python lexer's tokens are in order, in
+ * bounds, matched and balanced, strings decode within their bodies, and the
+ * views lead back into the source. */
+#include "lex/py_lex.h"
+#include "lex/view.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_order(const struct py_tokens *t, size_t size)
+{
+    size_t end = 0, line = 1;
+
+    require(t->len > 0 && t->tok[t->len - 1].kind == PY_END);
+    for (size_t i = 0; i < t->len; i++) {
+        const struct py_token *k = &t->tok[i];
+
+        require(k->at >= end && k->len <= size - k->at);
+        require(k->line >= line && k->column >= 1);
+        require(k->kind != PY_END || i + 1 == t->len);
+        if (k->kind == PY_STRING)
+            require(k->body_at > k->at &&
+                    k->body_at + k->body_len < k->at + k->len);
+        end = k->at + k->len;
+        line = k->line;
+    }
+}
+
+static bool opens(const struct py_token *k)
+{
+    return k->kind == PY_FSTART || py_is(k, "(") || py_is(k, "[") ||
+           py_is(k, "{");
+}
+
+static bool closes(const struct py_token *k)
+{
+    return k->kind == PY_FEND || py_is(k, ")") || py_is(k, "]") ||
+           py_is(k, "}");
+}
+
+static void check_matches(const struct py_tokens *t)
+{
+    for (size_t i = 0; i < t->len; i++) {
+        const struct py_token *k = &t->tok[i];
+
+        if (opens(k)) {
+            require(k->match > i && k->match < t->len);
+            if (t->problem.id && k->match == t->len - 1)
+                continue; /* left open */
+            require(closes(&t->tok[k->match]));
+            require(t->tok[k->match].match == i);
+        } else if (closes(k)) {
+            require(k->match < i && t->tok[k->match].match == i);
+        } else {
+            require(k->match == 0);
+        }
+    }
+}
+
+static void check_lines(const struct py_tokens *t)
+{
+    size_t level = 0;
+
+    for (size_t i = 0; i < t->len; i++) {
+        const struct py_token *k = &t->tok[i];
+
+        if (k->kind == PY_INDENT)
+            level++;
+        if (k->kind == PY_DEDENT)
+            require(level-- > 0);
+        if (k->kind >= PY_NEWLINE && i > 0)
+            require(k->kind == PY_NEWLINE ? t->tok[i - 1].kind < PY_NEWLINE
+                                          : t->tok[i - 1].kind >= PY_NEWLINE);
+    }
+    require(level == 0);
+}
+
+static void check_problem(const struct py_tokens *t, struct str src)
+{
+    uint32_t line, column;
+
+    if (!t->problem.id)
+        return;
+    require(t->problem.message && t->problem.at <= src.n);
+    view_place(src, t->problem.at, &line, &column);
+    require(line == t->problem.line && column == t->problem.column);
+}
+
+static void check_decoding(const struct py_tokens *t, struct str src,
+                           struct arena *a)
+{
+    struct py_text text;
+
+    for (size_t i = 0; i < t->len; i++) {
+        const struct py_token *k = &t->tok[i];
+
+        if (k->kind != PY_STRING)
+            continue;
+        py_string_decode(&text, src, k, a);
+        require(text.len <= k->body_len);
+        require(str_utf8_check(text.data, text.len) == text.len);
+        for (size_t j = 0; j < text.len; j++)
+            require(text.origin[j] >= (j ? text.origin[j - 1] : k->body_at) &&
+                    text.origin[j] < k->body_at + k->body_len);
+    }
+}
+
+static void check_view(const struct view *v, struct str src)
+{
+    require(v->data[v->len] == '\0');
+    for (size_t i = 0; i < v->len; i++)
+        require(v->origin[i] <= src.n &&
+                (!i || v->origin[i] >= v->origin[i - 1]));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str src = {(const char *)data, size};
+    struct py_tokens t;
+    struct view v;
+    struct arena a;
+
+    arena_init(&a);
+    py_lex(&t, src, &a);
+    check_order(&t, size);
+    check_matches(&t);
+    check_lines(&t);
+    check_problem(&t, src);
+    check_decoding(&t, src, &a);
+    view_code(&v, &t, &a);
+    check_view(&v, src);
+    require(str_utf8_check(v.data, v.len) == v.len);
+    view_cut(&v, src, &a);
+    check_view(&v, src);
+    arena_release(&a);
+    return 0;
+}
