@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES ((size_t)16384)
+#define BLOCK_BYTES ((size_t)65536)
+#define KEEP_BYTES  ((size_t)8 << 20) /* over a reset */
 
 struct arena_block {
     struct arena_block *next;
@@ -20,30 +21,64 @@ struct arena_block {
 
 void arena_init(struct arena *a)
 {
-    a->head = NULL;
+    a->head = a->spare = NULL;
+}
+
+static void free_chain(struct arena_block *b)
+{
+    while (b) {
+        struct arena_block *next = b->next;
+
+        free(b);
+        b = next;
+    }
 }
 
 void arena_release(struct arena *a)
 {
-    while (a->head) {
-        struct arena_block *next = a->head->next;
-
-        free(a->head);
-        a->head = next;
-    }
+    free_chain(a->head);
+    free_chain(a->spare);
+    arena_init(a);
 }
 
 void arena_reset(struct arena *a)
 {
-    struct arena_block *keep = a->head;
+    struct arena_block *kept = a->spare, *next;
+    size_t total = 0;
 
-    if (!keep)
-        return;
-    a->head = keep->next;
-    arena_release(a);
-    keep->next = NULL;
-    keep->used = 0;
-    a->head = keep;
+    for (struct arena_block *b = a->spare; b; b = b->next)
+        total += b->size;
+    for (struct arena_block *b = a->head; b; b = next) {
+        next = b->next;
+        total += b->size;
+        if (total > KEEP_BYTES) {
+            free(b);
+            continue;
+        }
+        b->used = 0;
+        b->next = kept;
+        kept = b;
+    }
+    a->head = NULL;
+    a->spare = kept;
+}
+
+/* A block with room for n bytes: a spare one, or a new one. */
+static struct arena_block *new_block(struct arena *a, size_t n)
+{
+    size_t size = n > BLOCK_BYTES ? n : BLOCK_BYTES;
+    struct arena_block *b;
+
+    for (struct arena_block **at = &a->spare; *at; at = &(*at)->next)
+        if ((*at)->size >= n) {
+            b = *at;
+            *at = b->next;
+            return b;
+        }
+    b = xmalloc(sizeof(*b) + size);
+    b->used = 0;
+    b->size = size;
+    return b;
 }
 
 void *arena_alloc(struct arena *a, size_t n)
@@ -56,12 +91,8 @@ void *arena_alloc(struct arena *a, size_t n)
         BUG("arena_alloc of %zu bytes", n);
     n = (n + align - 1) & ~(align - 1);
     if (!b || b->size - b->used < n) {
-        size_t size = n > BLOCK_BYTES ? n : BLOCK_BYTES;
-
-        b = xmalloc(sizeof(*b) + size);
+        b = new_block(a, n);
         b->next = a->head;
-        b->used = 0;
-        b->size = size;
         a->head = b;
     }
     p = b->data + b->used;

@@ -7,12 +7,12 @@
 
 struct arena_block;
 struct arena {
-    struct arena_block *head;
+    struct arena_block *head, *spare;
 };
 
 void arena_init(struct arena *a); /* allocates nothing */
 void arena_release(struct arena *a);
-void arena_reset(struct arena *a); /* keeps one block for the next round */
+void arena_reset(struct arena *a); /* keeps the memory for the next round */
 void *arena_alloc(struct arena *a, size_t n); /* zeroed, aligned for anything */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_strdup(struct arena *a, const char *s);

@@ -285,6 +285,15 @@ void opt_mdoc_synopsis(const struct opt *table, struct buf *out)
     }
 }
 
+void opt_mdoc_text(const char *text, struct buf *out)
+{
+    for (const char *p = text; *p; p++) {
+        bool ends = p > text && *p == ' ' && strchr(".:;?!", p[-1]);
+
+        buf_putc(out, ends ? '\n' : *p);
+    }
+}
+
 void opt_mdoc_list(const struct opt *table, struct buf *out)
 {
     if (!table->name)
@@ -293,7 +302,9 @@ void opt_mdoc_list(const struct opt *table, struct buf *out)
     for (; table->name; table++) {
         buf_puts(out, ".It ");
         put_flag(table, out);
-        buf_printf(out, "\n%s.\n", table->help);
+        buf_putc(out, '\n');
+        opt_mdoc_text(table->help, out);
+        buf_puts(out, ".\n");
     }
     buf_puts(out, ".El\n");
 }

@@ -64,6 +64,8 @@ int opt_set(const struct opt *table, void *into, const char *name,
 void opt_help(const struct opt *table, struct buf *out);
 /* The options as mdoc: one `.Op Fl …` a line, or an `.It Fl …` list. */
 void opt_mdoc_synopsis(const struct opt *table, struct buf *out);
+/* Text as mdoc wants it: each sentence starts a line. */
+void opt_mdoc_text(const char *text, struct buf *out);
 void opt_mdoc_list(const struct opt *table, struct buf *out);
 
 #endif

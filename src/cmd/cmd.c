@@ -164,8 +164,10 @@ void cmd_mdoc(struct buf *out)
         const struct cmd *c = cmd_list[i];
 
         buf_printf(out, ".It Cm %s\n%s.\n", c->name, c->summary);
-        if (c->text)
-            buf_printf(out, "%s\n", c->text);
+        if (c->text) {
+            opt_mdoc_text(c->text, out);
+            buf_putc(out, '\n');
+        }
         opt_mdoc_list(c->table, out);
     }
     buf_puts(out, ".El\n.Pp\nEvery command also takes:\n");

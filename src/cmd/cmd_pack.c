@@ -233,7 +233,7 @@ static void try_removals(const struct pack *k, bool shared,
     problems_init(&expected);
     for (int set = 0; set < PACK_SETS; set++)
         for (size_t i = 0; k->set[set].name && i < k->set[set].len; i++) {
-            const struct rule *r = k->set[set].rule[i];
+            const struct rule *r = &k->set[set].rule[i];
 
             if ((r->own || shared) &&
                 selftest_without(k, (enum pack_set)set, r->id, &expected) == 0)

@@ -216,6 +216,7 @@ void pack_load_checks(struct pack *p, const struct pack_path *path,
         m.set->facts = facts;
         rules_init(&p->own[i], json_object_get(m.json, "rules"), &at, out);
         make_set(&m, &p->own[i], imports);
+        ruleset_join(m.set);
     }
 }
 
@@ -239,6 +240,7 @@ void pack_load_shared_set(struct pack *p, enum pack_set set,
     s->rule = arena_alloc(&p->memory, (file->rules.len + 1) * sizeof(*s->rule));
     for (size_t i = 0; i < file->rules.len; i++)
         s->rule[s->len++] = file->rules.rule[i];
+    ruleset_join(s);
 }
 
 void pack_shared_release(struct pack *p)

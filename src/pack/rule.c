@@ -79,7 +79,8 @@ static bool add_rule(struct rules *r, const json_t *json,
         (enum rule_kind)schema_choice(json, "kind", rule_kinds, RULE_KINDS);
     rule->view =
         (enum view_kind)schema_choice(json, "view", view_names, VIEW_KINDS);
-    rule->rx = rx_new(schema_text(json, "pcre"), &e);
+    rule->pattern = schema_text(json, "pcre");
+    rule->rx = rx_new(rule->pattern, &e);
     good = id_is_good(r, rule->id, at, out);
     if (!rule->rx) {
         problems_add(out, "%s: %s/%zu/pcre: %s; correct the pattern", at->file,
@@ -110,6 +111,37 @@ void rules_release(struct rules *r)
         rx_free(r->rule[i].rx);
     free(r->rule);
     *r = (struct rules){0};
+}
+
+static bool can_join(const struct rule *r, int view)
+{
+    return (int)r->view == view && r->kind != RULE_REQUIRE && r->rx &&
+           rx_starts_line(r->pattern);
+}
+
+void ruleset_join(struct ruleset *s)
+{
+    const char **patterns = xcalloc(s->len, sizeof(*patterns));
+
+    for (int view = 0; view < VIEW_KINDS; view++) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->len; i++)
+            if (can_join(&s->rule[i], view))
+                patterns[n++] = s->rule[i].pattern;
+        s->any[view] = n > 1 ? rx_new_lines(patterns, n) : NULL;
+        for (size_t i = 0; s->any[view] && i < s->len; i++)
+            if (can_join(&s->rule[i], view))
+                s->rule[i].joined = true;
+    }
+    free(patterns);
+}
+
+void ruleset_release(struct ruleset *s)
+{
+    for (int view = 0; view < VIEW_KINDS; view++)
+        rx_free(s->any[view]);
+    memset(s->any, 0, sizeof(s->any));
 }
 
 const struct rule *ruleset_find(const struct ruleset *s, const char *id)

@@ -20,11 +20,12 @@ enum rule_kind { RULE_REQUIRE, RULE_FORBID, RULE_WARN };
 extern const char *const rule_kinds[RULE_KINDS]; /* "require", … */
 
 struct rule {
-    const char *id, *message; /* borrowed from the JSON */
+    const char *id, *message, *pattern; /* borrowed from the JSON */
     enum rule_kind kind;
     enum view_kind view;
     bool own; /* stands in the pack itself, not in a file it extends */
     struct rx *rx;
+    bool joined; /* has part in ruleset.any */
 };
 
 /* The rules of one list in one file. */
@@ -56,7 +57,14 @@ struct ruleset {
     const char **imports; /* NULL-terminated; `a` allows a, `a.*` what is
                              below a */
     struct py_facts_config facts;
+    /* For each view, whether any of its joined rules could match: most
+     * solutions are clean, and one walk over the lines then does for all. */
+    struct rx *any[VIEW_KINDS];
 };
+
+/* Fills `any` when the rules are all there. */
+void ruleset_join(struct ruleset *s);
+void ruleset_release(struct ruleset *s);
 
 const struct rule *ruleset_find(const struct ruleset *s, const char *id);
 /* Relative imports and star imports never. */

@@ -92,10 +92,12 @@ static int refuse(const pcre2_code *code, struct err *e)
     return 0;
 }
 
-static pcre2_code *compile(const char *pattern, struct err *e)
+static pcre2_code *compile(const char *pattern, uint32_t more, size_t most,
+                           struct err *e)
 {
     const uint32_t options = PCRE2_UTF | PCRE2_MULTILINE |
-                             PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
+                             PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT |
+                             more;
     pcre2_compile_context *c = pcre2_compile_context_create(NULL);
     pcre2_code *code;
     int why;
@@ -104,7 +106,7 @@ static pcre2_code *compile(const char *pattern, struct err *e)
     if (!c)
         BUG("rx: no memory");
     pcre2_set_newline(c, PCRE2_NEWLINE_ANYCRLF);
-    pcre2_set_max_pattern_length(c, RX_PATTERN_MAX);
+    pcre2_set_max_pattern_length(c, most);
     pcre2_set_parens_nest_limit(c, 100);
     code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, options,
                          &why, &at, c);
@@ -114,10 +116,20 @@ static pcre2_code *compile(const char *pattern, struct err *e)
     return code;
 }
 
+static struct rx *take_code(pcre2_code *code)
+{
+    struct rx *rx = xcalloc(1, sizeof(*rx));
+
+    rx->code = code;
+    pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &rx->groups);
+    /* Where this fails, the interpreter serves, under the same limits. */
+    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+    return rx;
+}
+
 struct rx *rx_new(const char *pattern, struct err *e)
 {
-    pcre2_code *code = compile(pattern, e);
-    struct rx *rx;
+    pcre2_code *code = compile(pattern, 0, RX_PATTERN_MAX, e);
 
     if (!code)
         return NULL;
@@ -125,12 +137,50 @@ struct rx *rx_new(const char *pattern, struct err *e)
         pcre2_code_free(code);
         return NULL;
     }
-    rx = xcalloc(1, sizeof(*rx));
-    rx->code = code;
-    pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &rx->groups);
-    /* Where this fails, the interpreter serves, under the same limits. */
-    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
-    return rx;
+    return take_code(code);
+}
+
+/* Its first character is `^`, which holds for all of it: there is no choice
+ * outside of parentheses. */
+bool rx_starts_line(const char *pattern)
+{
+    int depth = 0;
+    bool set = false;
+
+    if (pattern[0] != '^')
+        return false;
+    for (const char *p = pattern + 1; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else if (set)
+            set = *p != ']';
+        else if (*p == '[')
+            set = true;
+        else if (*p == '(')
+            depth++;
+        else if (*p == ')')
+            depth--;
+        else if (*p == '|' && depth == 0)
+            return false;
+    }
+    return true;
+}
+
+struct rx *rx_new_lines(const char *const *patterns, size_t n)
+{
+    struct err e = ERR_INIT;
+    pcre2_code *code;
+    struct buf joined;
+
+    buf_init(&joined, BUF_UNLIMITED);
+    buf_puts(&joined, "^(?:");
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&joined, "%s(?:%s)", i ? "|" : "", patterns[i] + 1);
+    buf_putc(&joined, ')');
+    /* Without groups a reference to one is an error, not another meaning. */
+    code = compile(buf_str(&joined), PCRE2_NO_AUTO_CAPTURE, joined.len + 1, &e);
+    buf_release(&joined);
+    return code ? take_code(code) : NULL;
 }
 
 void rx_free(struct rx *rx)

@@ -41,7 +41,8 @@ struct check {
     const struct ruleset *set;
     struct py_tokens tokens;
     struct view view[VIEW_KINDS];
-    bool made[VIEW_KINDS];
+    bool made[VIEW_KINDS], asked[VIEW_KINDS], clean[VIEW_KINDS];
+    bool analysed; /* facts and C++ come together */
 };
 
 struct check *check_new(const struct rx_limits *limits)
@@ -83,30 +84,10 @@ static void add_whole(struct check *c, const char *rule, const char *message)
     add(c, rule, 0, message)->whole_file = true;
 }
 
-/* A C++ view decodes what the source only spells: it can hold bytes that are
- * not text. */
-static void demand_utf8(struct check *c, enum view_kind kind)
-{
-    struct view *v = &c->view[kind];
-    size_t bad = str_utf8_check(v->data, v->len);
-
-    if (bad == v->len)
-        return;
-    add(c, "source-encoding", v->origin ? v->origin[bad] : bad,
-        arena_printf(&c->memory,
-                     "the %s text of the solution is not UTF-8; write plain "
-                     "characters",
-                     view_names[kind]));
-    v->len = bad;
-}
-
 static void make_view(struct check *c, enum view_kind kind)
 {
     struct view *v = c->view;
 
-    if (c->made[kind])
-        return;
-    c->made[kind] = true;
     switch (kind) {
     case VIEW_CODE:
         view_code(&v[VIEW_CODE], &c->tokens, &c->memory);
@@ -119,10 +100,10 @@ static void make_view(struct check *c, enum view_kind kind)
         return;
     case VIEW_CXX:
     case VIEW_FACTS:
-        c->made[VIEW_CXX] = c->made[VIEW_FACTS] = true;
-        py_facts(&v[VIEW_FACTS], &v[VIEW_CXX], c->src, &c->tokens,
-                 &c->set->facts, &c->memory);
-        demand_utf8(c, VIEW_CXX);
+        if (!c->analysed)
+            py_facts(&v[VIEW_FACTS], &v[VIEW_CXX], c->src, &c->tokens,
+                     &c->set->facts, &c->memory);
+        c->analysed = true;
         return;
     }
     BUG("view %d", (int)kind);
@@ -130,8 +111,16 @@ static void make_view(struct check *c, enum view_kind kind)
 
 static struct str view_text(struct check *c, enum view_kind kind)
 {
-    make_view(c, kind);
-    return (struct str){c->view[kind].data, c->view[kind].len};
+    const struct view *v = &c->view[kind];
+
+    if (!c->made[kind]) {
+        make_view(c, kind);
+        c->made[kind] = true;
+        /* Patterns are not safe on anything else. */
+        if (str_utf8_check(v->data, v->len) != v->len)
+            BUG("the %s view is not UTF-8", view_names[kind]);
+    }
+    return (struct str){v->data, v->len};
 }
 
 /* Where a match in a view stands in the source; one behind the last byte
@@ -167,11 +156,26 @@ static void add_limit(struct check *c, const struct rule *rule)
                            rule->id, time ? "long" : "many steps"));
 }
 
+/* True when no joined rule of the view can match. */
+static bool is_clean(struct check *c, enum view_kind view)
+{
+    const struct rx *any = c->set->any[view];
+
+    if (!c->asked[view]) {
+        c->asked[view] = true;
+        c->clean[view] =
+            any && rx_find(c->rx, any, view_text(c, view), 0) == RX_NONE;
+    }
+    return c->clean[view];
+}
+
 /* False when the time for this file is used up. */
 static bool try_rule(struct check *c, const struct rule *rule)
 {
     struct str text = view_text(c, rule->view);
 
+    if (rule->joined && is_clean(c, rule->view))
+        return true;
     rule_apply(rule, c->rx, text, &c->memory, &c->hits);
     if (rule->kind != RULE_REQUIRE)
         add_hits(c, rule->id, rule->view,
@@ -286,6 +290,8 @@ struct check_result check_source(struct check *c, const struct ruleset *set,
     c->set = set;
     c->src = src.p ? src : STR_LIT("");
     memset(c->made, 0, sizeof(c->made));
+    memset(c->asked, 0, sizeof(c->asked));
+    c->analysed = false;
     py_lex(&c->tokens, c->src, &c->memory);
     if (problem->id)
         add(c, problem->id, problem->at, problem->message);

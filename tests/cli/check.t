@@ -9,7 +9,7 @@ like "$out" "*: accepted*" "… and says so"
 run check --dsl triton --json "$good"
 like "$out" '{"file":"*","accepted":true,"findings":[]}' "JSON: one object, the documented fields"
 
-sed 's/def forward(self, x.*):/&\n        return torch.softmax(x, -1)/' "$good" >"$work/hack.py"
+sed 's/    def forward(self.*:$/&\n        return torch.softmax(x, -1)/' "$good" >"$work/hack.py"
 run check --dsl triton hack.py
 is $status 1 "a torch operator in forward is rejected"
 like "$out" "hack.py:*:*: error: *\[torch-*" "with place, message and rule"
@@ -63,7 +63,7 @@ odd "tabs" 0 '*"accepted":true*'
 
 run check --dsl triton --rules paper "$good"
 is $status 0 "the literal rules know a plain kernel"
-sed 's/def forward(self, x.*):/&\n        """Forward pass."""/' "$good" >"$work/doc.py"
+sed 's/    def forward(self.*:$/&\n        """Forward pass."""/' "$good" >"$work/doc.py"
 run check --dsl triton --rules paper doc.py
 is $status 1 "they stumble over a docstring"
 run check --dsl triton doc.py

@@ -1,4 +1,4 @@
-# The same with a built-in.
+# The process ends, with a built-in.
 import torch
 import torch.nn as nn
 

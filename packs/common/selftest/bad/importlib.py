@@ -1,4 +1,4 @@
-# The same with importlib.
+# A module by a name that is put together, with importlib.
 import importlib
 
 import torch

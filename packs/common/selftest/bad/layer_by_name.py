@@ -1,4 +1,4 @@
-# The same with the layer imported by name.
+# A layer imported by name is called.
 import torch.nn as nn
 from torch.nn import Linear
 

@@ -1,4 +1,4 @@
-# The same derived from Parameter.
+# A tensor that computes when it is looked at, derived from Parameter.
 import torch
 import torch.nn as nn
 

@@ -1,4 +1,4 @@
-# The same made by type().
+# A tensor class made by type().
 import torch
 import torch.nn as nn
 

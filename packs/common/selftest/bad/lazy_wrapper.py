@@ -1,4 +1,4 @@
-# The same made by the internals of Tensor.
+# A tensor of another class made by the internals of Tensor.
 import torch
 import torch.nn as nn
 

@@ -1,4 +1,4 @@
-# The same with a context manager of the file's own.
+# A context manager of the file's own swallows the error of the kernel.
 import torch
 import torch.nn as nn
 

@@ -1,4 +1,4 @@
-# The same through an executor.
+# A thread through an executor.
 import asyncio
 
 import torch

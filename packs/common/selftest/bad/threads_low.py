@@ -1,4 +1,4 @@
-# The same through the module below threading.
+# A thread through the module below threading.
 import _thread
 
 import torch

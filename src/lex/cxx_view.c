@@ -1,0 +1,543 @@
+/* cxx_view.c: finds the strings behind the arguments of build calls, joins what
+ * Python would join, and prints each piece of C++ in one form.
+ *
+ * A piece is a run of literals that are surely one string: written next to each
+ * other, added up, or text of one f-string; a name in there counts as its one
+ * literal value. Whatever else happens between two literals separates them, so
+ * that an opening comment or quote in one can never hide another. */
+#include "lex/cxx_view.h"
+
+#include "lex/cxx_lex.h"
+
+#include <string.h>
+
+#define MAX_BUILDS 64  /* build calls that are traced */
+#define MAX_INLINE 16  /* names within names */
+#define MAX_BODIES 8   /* functions that one call may mean */
+#define MAX_LEVELS 256 /* brackets; the lexer allows fewer */
+
+struct source { /* tokens whose literals may end up in a variable */
+    uint32_t from, to, next;
+};
+
+struct cxx_view {
+    struct py_prog *p;
+    struct view_out out;
+    bool ready, found, over;
+    uint32_t round; /* which build call is being traced */
+    PY_VEC(struct source) sources;
+    PY_VEC(struct source) todo;
+    uint32_t *returned; /* of each body: sources it returns */
+    uint32_t *passed;   /* of each body: arguments it is called with */
+    uint32_t *body_round, *slot_round;
+    uint32_t slots; /* how many there were */
+    bool *printed;  /* of each token: as the start of a source */
+    size_t budget;  /* bytes that may still be joined */
+
+    char *text; /* the piece at hand */
+    uint32_t *origin;
+    size_t len, cap;
+    bool join, mute;
+};
+
+/* ---- sources -------------------------------------------------------------- */
+
+static void add_source(struct cxx_view *v, uint32_t *list, uint32_t from,
+                       uint32_t to)
+{
+    *PY_PUSH(v->p->a, v->sources) = (struct source){from, to, *list};
+    *list = v->sources.len - 1;
+}
+
+/* The variable that a name or attribute stands for; `nth` counts meanings. */
+static uint32_t slot_of(struct py_prog *p, const struct py_node *n,
+                        uint32_t nth)
+{
+    uint32_t count;
+    const uint32_t *item;
+
+    if (n->kind == PY_N_NAME)
+        return nth == 0 ? n->slot : 0;
+    if (n->kind != PY_N_ATTR)
+        return 0;
+    item = py_val_items(p, &p->nodes.at[n->base].val, &count);
+    if (nth >= count || (py_val_kind(item[nth]) != PY_V_SELF &&
+                         py_val_kind(item[nth]) != PY_V_OBJECT &&
+                         py_val_kind(item[nth]) != PY_V_CLASS))
+        return 0;
+    return py_member(p, p->classes.at[py_val_ref(item[nth])].family, n->name,
+                     true);
+}
+
+static void source_for(struct cxx_view *v, uint32_t node, uint32_t from,
+                       uint32_t to)
+{
+    struct py_prog *p = v->p;
+    const struct py_node *n = &p->nodes.at[py_bare(p, node)];
+
+    while (n->kind == PY_N_SUB && n->base)
+        n = &p->nodes.at[py_bare(p, n->base)];
+    for (uint32_t i = 0; i < PY_SET_MAX; i++) {
+        uint32_t slot = slot_of(p, n, i);
+
+        if (slot)
+            add_source(v, &p->slots.at[slot].texts, from, to);
+    }
+}
+
+static void flow_sources(struct cxx_view *v, const struct py_flow *f)
+{
+    struct py_prog *p = v->p;
+
+    if (f->kind == PY_FLOW_RETURN)
+        add_source(v, &v->returned[f->body], f->from, f->to);
+    for (uint32_t i = 0; i < f->target_count; i++) {
+        const struct py_target *t = &p->targets.at[f->targets + i];
+
+        if (t->binding)
+            add_source(v, &p->slots.at[p->bindings.at[t->binding].slot].texts,
+                       f->from, f->to);
+        else
+            source_for(v, t->node, f->from, f->to);
+    }
+}
+
+/* The functions that a call may run: out[0..return value). */
+static uint32_t bodies_of(const struct py_prog *p, const struct py_node *call,
+                          uint32_t out[MAX_BODIES])
+{
+    uint32_t count, len = 0;
+    const uint32_t *item =
+        py_val_items(p, &p->nodes.at[call->base].val, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t ref = py_val_ref(item[i]), b = 0;
+
+        if (py_val_kind(item[i]) == PY_V_FUNCTION && len < MAX_BODIES)
+            out[len++] = ref;
+        if (py_val_kind(item[i]) == PY_V_METHODS)
+            b = p->slots.at[ref].defs;
+        if (py_val_kind(item[i]) == PY_V_CLASS) {
+            uint32_t family = p->classes.at[ref].family;
+            uint64_t key = py_pair(family, PY_W___init__);
+
+            b = p->slots.at[py_table_get(&p->member_index, key)].defs;
+        }
+        for (; b && len < MAX_BODIES; b = p->bindings.at[b].next)
+            if (p->bindings.at[b].kind == PY_B_DEF)
+                out[len++] = p->bindings.at[b].ref;
+    }
+    return len;
+}
+
+/* A call hands its arguments to functions, and a method's to its object. */
+static void call_sources(struct cxx_view *v, const struct py_node *call)
+{
+    struct py_prog *p = v->p;
+    const struct py_node *callee = &p->nodes.at[py_bare(p, call->base)];
+    uint32_t bodies[MAX_BODIES], n = bodies_of(p, call, bodies);
+
+    if (call->tok + 1 == call->end)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        add_source(v, &v->passed[bodies[i]], call->tok + 1, call->end);
+    if (callee->kind == PY_N_ATTR)
+        source_for(v, callee->base, call->tok + 1, call->end);
+}
+
+/* Only a program with a build call pays for this. */
+static void prepare(struct cxx_view *v)
+{
+    struct py_prog *p = v->p;
+    size_t bodies = p->bodies.len;
+
+    v->ready = true;
+    v->budget = 8 * p->src.n + 65536;
+    v->returned = arena_alloc(p->a, bodies * sizeof(*v->returned));
+    v->passed = arena_alloc(p->a, bodies * sizeof(*v->passed));
+    v->body_round = arena_alloc(p->a, bodies * sizeof(*v->body_round));
+    v->printed = arena_alloc(p->a, p->len * sizeof(*v->printed));
+    (void)PY_PUSH(p->a, v->sources);
+    for (uint32_t i = 0; i < p->flows.len; i++)
+        flow_sources(v, &p->flows.at[i]);
+    for (uint32_t i = 1; i < p->nodes.len; i++)
+        if (p->nodes.at[i].kind == PY_N_CALL)
+            call_sources(v, &p->nodes.at[i]);
+    v->slots = p->slots.len;
+    v->slot_round = arena_alloc(p->a, v->slots * sizeof(*v->slot_round));
+}
+
+static void queue_list(struct cxx_view *v, uint32_t list)
+{
+    for (; list; list = v->sources.at[list].next)
+        *PY_PUSH(v->p->a, v->todo) = v->sources.at[list];
+}
+
+static void queue_slot(struct cxx_view *v, uint32_t slot)
+{
+    const struct py_slot *s = &v->p->slots.at[slot];
+
+    if (!slot || slot >= v->slots || v->slot_round[slot] == v->round)
+        return;
+    v->slot_round[slot] = v->round;
+    queue_list(v, s->texts);
+    if (s->param && v->body_round[s->param] != v->round) {
+        v->body_round[s->param] = v->round;
+        queue_list(v, v->passed[s->param]);
+    }
+}
+
+/* ---- printing ------------------------------------------------------------- */
+
+static bool is_word(const struct cxx_token *t)
+{
+    return t->kind == CXX_NAME || t->kind == CXX_NUMBER;
+}
+
+/* Two operators that would read as another one. */
+static bool would_glue(const struct cxx_token *a, const struct cxx_token *b)
+{
+    static const char glue[] = "+-*/%<>=&|^!:.#";
+
+    return a->kind == CXX_OP && b->kind == CXX_OP && a->text.n && b->text.n &&
+           b->at > a->at + a->len && strchr(glue, a->text.p[a->text.n - 1]) &&
+           strchr(glue, b->text.p[0]);
+}
+
+static const char *space_between(const struct cxx_token *a,
+                                 const struct cxx_token *b)
+{
+    if (a->kind == CXX_DIRECTIVE || b->kind == CXX_DIRECTIVE)
+        return "\n";
+    if (a->line != b->line && a->kind == CXX_OP &&
+        (str_eq(a->text, ";") || str_eq(a->text, "{") || str_eq(a->text, "}")))
+        return "\n";
+    return (is_word(a) && is_word(b)) || would_glue(a, b) ? " " : "";
+}
+
+static void print_token(struct cxx_view *v, const struct cxx_token *t)
+{
+    bool quotes = t->kind == CXX_STRING;
+    const char *q = quotes && memchr(t->text.p, '"', t->text.n) ? "\"\"" : "''";
+
+    if (quotes)
+        view_put(&v->out, q, 2, v->origin[t->at]);
+    else
+        view_put(&v->out, t->text.p, t->text.n, v->origin[t->at]);
+}
+
+/* Ends the piece at hand. */
+static void flush(struct cxx_view *v)
+{
+    struct cxx_tokens tokens;
+
+    v->join = false;
+    if (!v->len)
+        return;
+    cxx_lex(&tokens, (struct str){v->text, v->len}, v->p->a);
+    for (size_t i = 0; i < tokens.len; i++) {
+        const struct cxx_token *t = &tokens.tok[i];
+
+        if (i) {
+            const char *space = space_between(t - 1, t);
+
+            view_put(&v->out, space, strlen(space), v->origin[t->at]);
+        }
+        print_token(v, t);
+    }
+    if (tokens.len)
+        view_put(&v->out, "\n", 1, v->origin[v->len - 1]);
+    v->len = 0;
+}
+
+static void append(struct cxx_view *v, const char *p, const uint32_t *origin,
+                   size_t n)
+{
+    if (v->len + n > v->cap) {
+        size_t cap = 2 * (v->len + n) + 1024;
+        char *text = arena_alloc(v->p->a, cap);
+        uint32_t *at = arena_alloc(v->p->a, cap * sizeof(*at));
+
+        if (v->len) {
+            memcpy(text, v->text, v->len);
+            memcpy(at, v->origin, v->len * sizeof(*at));
+        }
+        v->text = text;
+        v->origin = at;
+        v->cap = cap;
+    }
+    memcpy(v->text + v->len, p, n);
+    memcpy(v->origin + v->len, origin, n * sizeof(*origin));
+    v->len += n;
+}
+
+/* ---- literals ------------------------------------------------------------- */
+
+/* Whether n more bytes are to be printed, and may be. */
+static bool spend(struct cxx_view *v, size_t n)
+{
+    if (v->mute)
+        return false;
+    v->over = v->over || n > v->budget;
+    v->budget -= n > v->budget ? v->budget : n;
+    return !v->over;
+}
+
+static void string_literal(struct cxx_view *v, const struct py_token *t)
+{
+    struct py_text text;
+
+    v->found = true;
+    if (!spend(v, t->len))
+        return;
+    py_string_decode(&text, v->p->src, t, v->p->a);
+    if (!v->join)
+        flush(v);
+    append(v, text.data, text.origin, text.len);
+    v->join = true;
+}
+
+/* Text of an f-string; a doubled brace is one. */
+static void fstring_text(struct cxx_view *v, const struct py_token *t,
+                         uint8_t flags)
+{
+    struct py_token whole = *t;
+    struct py_text text;
+    const char *src = v->p->src.p;
+
+    v->found = true;
+    if (!spend(v, t->len))
+        return;
+    whole.kind = PY_STRING;
+    whole.flags = flags;
+    whole.body_at = t->at;
+    whole.body_len = t->len;
+    py_string_decode(&text, v->p->src, &whole, v->p->a);
+    for (size_t i = 0; i < text.len; i++) {
+        char c = src[text.origin[i]];
+
+        append(v, text.data + i, text.origin + i, 1);
+        if ((c == '{' || c == '}') && i + 1 < text.len &&
+            src[text.origin[i + 1]] == c)
+            i++;
+    }
+}
+
+/* ---- tracing -------------------------------------------------------------- */
+
+static void trace(struct cxx_view *v, uint32_t from, uint32_t to, int depth);
+
+/* Whether tokens [from, to) are surely one string, made of literals and names:
+ * only then may it be put in the place of a name. */
+static bool is_one_string(const struct py_prog *p, uint32_t from, uint32_t to)
+{
+    for (uint32_t t = from; t < to; t++) {
+        const struct py_node *n = &p->nodes.at[p->prim[t]];
+
+        if (p->tok[t].kind == PY_FSTART || p->tok[t].kind == PY_STRING) {
+            if (n->kind != PY_N_LITERAL)
+                return false;
+            t = n->end;
+        } else if (p->tok[t].kind == PY_NAME) {
+            if (n->kind != PY_N_NAME)
+                return false;
+        } else if (!py_is(&p->tok[t], "+") && !py_is(&p->tok[t], "(") &&
+                   !py_is(&p->tok[t], ")")) {
+            return false;
+        }
+    }
+    return from < to;
+}
+
+/* Puts the value of a variable where its name stands, if it has just one. */
+static bool inline_slot(struct cxx_view *v, uint32_t slot, int depth)
+{
+    const struct py_slot *s = &v->p->slots.at[slot];
+    const struct source *src = &v->sources.at[s->texts];
+
+    if (depth == MAX_INLINE || v->over || slot >= v->slots || !s->texts ||
+        src->next || s->param || !is_one_string(v->p, src->from, src->to))
+        return false;
+    (void)spend(v, 16);
+    trace(v, src->from, src->to, depth + 1);
+    return true;
+}
+
+/* {…} in an f-string: a literal or a name with one value is part of the text,
+ * anything else is looked at for itself. */
+static void trace_field(struct cxx_view *v, uint32_t open, int depth)
+{
+    const struct py_prog *p = v->p;
+    uint32_t close = p->tok[open].match, node = p->prim[open + 1];
+    const struct py_node *n = &p->nodes.at[node];
+
+    if (node && n->end + 1 == close && open + 2 == close) {
+        if (p->tok[open + 1].kind == PY_STRING) {
+            string_literal(v, &p->tok[open + 1]);
+            return;
+        }
+        if (n->kind == PY_N_NAME && inline_slot(v, n->slot, depth)) {
+            v->join = true;
+            return;
+        }
+    }
+    if (close > open + 1)
+        *PY_PUSH(p->a, v->todo) = (struct source){open + 1, close, 0};
+}
+
+/* Returns the token behind the f-string that starts at t. */
+static uint32_t trace_fstring(struct cxx_view *v, uint32_t t, int depth)
+{
+    const struct py_prog *p = v->p;
+    uint32_t end = p->tok[t].match;
+    uint8_t flags = p->tok[t].flags;
+
+    if (!v->join)
+        flush(v);
+    for (t++; t < end; t++) {
+        v->join = true;
+        if (p->tok[t].kind == PY_FTEXT)
+            fstring_text(v, &p->tok[t], flags);
+        else if (py_is(&p->tok[t], "{")) {
+            trace_field(v, t, depth);
+            t = p->tok[t].match;
+        }
+    }
+    v->join = true;
+    return end + 1;
+}
+
+/* Everything a primary is made from: its variable, its attributes, what the
+ * functions in it return. Its arguments are tokens like any other. */
+static void trace_primary(struct cxx_view *v, uint32_t node)
+{
+    struct py_prog *p = v->p;
+
+    while (node) {
+        const struct py_node *n = &p->nodes.at[node];
+        uint32_t bodies[MAX_BODIES], count;
+
+        for (uint32_t i = 0; i < PY_SET_MAX; i++)
+            queue_slot(v, slot_of(p, n, i));
+        count = n->kind == PY_N_CALL ? bodies_of(p, n, bodies) : 0;
+        for (uint32_t i = 0; i < count; i++)
+            queue_list(v, v->returned[bodies[i]]);
+        if (n->kind == PY_N_NAME || n->kind == PY_N_LAMBDA ||
+            n->kind == PY_N_GROUP)
+            break;
+        node = n->base;
+    }
+}
+
+struct level {  /* an open bracket */
+    bool group; /* ( ) round an expression */
+    bool mixed; /* more than a sum happens in it */
+};
+
+/* What a token that is no literal means for joining. */
+static void trace_token(struct cxx_view *v, uint32_t t, struct level *level,
+                        uint32_t *depth)
+{
+    const struct py_prog *p = v->p;
+    const struct py_token *k = &p->tok[t];
+    struct level *at = &level[*depth];
+    char c = k->kind == PY_OP && k->text.n == 1 ? k->text.p[0] : ' ';
+
+    switch (c) {
+    case '+':
+        v->join = v->join && !at->mixed;
+        break;
+    case '(':
+    case '[':
+    case '{':
+        *depth += *depth + 1 < MAX_LEVELS;
+        at = &level[*depth];
+        at->group = c == '(' && p->prim[t] != 0;
+        at->mixed = false;
+        v->join = v->join && at->group && *depth && !at[-1].mixed;
+        break;
+    case ')':
+    case ']':
+    case '}':
+        v->join = v->join && at->group && !at->mixed;
+        *depth -= *depth > 0;
+        break;
+    case ',':
+    case '=':
+    case ':':
+        at->mixed = false;
+        v->join = false;
+        break;
+    default:
+        at->mixed = true;
+        v->join = false;
+        break;
+    }
+}
+
+/* Reads tokens [from, to): literals into pieces, names to where they lead. */
+static void trace(struct cxx_view *v, uint32_t from, uint32_t to, int nested)
+{
+    struct py_prog *p = v->p;
+    struct level level[MAX_LEVELS] = {0};
+    uint32_t depth = 0;
+
+    for (uint32_t t = from; t < to && !v->over;) {
+        const struct py_node *n = &p->nodes.at[p->prim[t]];
+
+        if (p->tok[t].kind == PY_STRING) {
+            string_literal(v, &p->tok[t++]);
+        } else if (p->tok[t].kind == PY_FSTART) {
+            t = trace_fstring(v, t, nested);
+        } else if (n->kind == PY_N_NAME && !level[depth].mixed &&
+                   inline_slot(v, n->slot, nested)) {
+            t++;
+        } else if (p->prim[t] && p->tok[t].kind == PY_NAME) {
+            trace_primary(v, p->prim[t]);
+            v->join = false;
+            t++;
+        } else {
+            if (p->prim[t] && n->kind > PY_N_NAME && n->kind <= PY_N_SUB)
+                trace_primary(v, p->prim[t]);
+            trace_token(v, t++, level, &depth);
+        }
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------ */
+
+struct cxx_view *cxx_view_new(struct py_prog *p, struct arena *a)
+{
+    struct cxx_view *v = arena_alloc(a, sizeof(*v));
+
+    v->p = p;
+    v->out.a = a;
+    return v;
+}
+
+bool cxx_view_add(struct cxx_view *v, uint32_t call, bool print)
+{
+    const struct py_node *n = &v->p->nodes.at[call];
+
+    if (!v->ready)
+        prepare(v);
+    if (++v->round > MAX_BUILDS)
+        return false;
+    v->found = false;
+    *PY_PUSH(v->p->a, v->todo) = (struct source){n->tok + 1, n->end, 0};
+    while (v->todo.len && !v->over) {
+        struct source s = v->todo.at[--v->todo.len];
+
+        v->mute = !print || v->printed[s.from];
+        v->printed[s.from] = v->printed[s.from] || print;
+        trace(v, s.from, s.to, 0);
+        flush(v);
+    }
+    v->todo.len = 0;
+    return v->found && !v->over;
+}
+
+void cxx_view_done(struct cxx_view *v, struct view *out)
+{
+    view_done(out, &v->out);
+}
