@@ -25,7 +25,7 @@ class Model(nn.Module):
         return torch.cumsum(x, dim=self.dim)
 
 
-batch_size = 32
+batch_size = 24
 length = 900
 dim = 1
 
