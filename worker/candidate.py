@@ -4,7 +4,6 @@ It makes the inputs from the seed, calls forward under watch, copies the outputs
 into the judge's buffer and tells what it saw. It decides nothing.
 """
 
-import gc
 import importlib.util
 import os
 import socket
@@ -233,6 +232,8 @@ class Candidate:
         window.close()
 
     def serve(self) -> None:
+        if self.device != "cpu":
+            torch.zeros(1, device=self.device)  # the context, before there is a job
         while True:
             try:
                 message, fds = recv_message(self.sock, LIMIT)
@@ -249,7 +250,6 @@ class Candidate:
                 answer = self.operations[op](message)
             for fd in fds:
                 os.close(fd)
-            gc.collect() if self.device != "cpu" else None
             send_message(self.sock, answer)
 
 

@@ -8,6 +8,7 @@ Started by monkeys-worker with its control socket as descriptor 3:
 
 import argparse
 import ctypes
+import gc
 import importlib.util
 import json
 import os
@@ -186,6 +187,7 @@ class Zygote:
         self.adapter.prepare(self.mode)
         import candidate  # noqa: F401 - imported once, for all children
 
+        gc.freeze()  # children never look at what was there before them
         self.box = Box(o)
         self.children: dict[int, tuple[str, int]] = {}  # pid: (id, pidfd)
 
