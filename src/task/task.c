@@ -146,6 +146,28 @@ static bool operator_name(struct str line, struct str *name)
     return false;
 }
 
+/* The functions that make inputs compute nothing of the program's. */
+static bool makes_inputs(const struct py_tokens *t, uint32_t at)
+{
+    bool inside = false;
+    int depth = 0;
+
+    for (size_t i = 0; i + 1 < t->len && t->tok[i].at <= at; i++) {
+        const struct py_token *k = &t->tok[i];
+
+        depth += k->kind == PY_INDENT;
+        depth -= k->kind == PY_DEDENT;
+        if (depth == 0 && k->kind == PY_NAME && i &&
+            (t->tok[i - 1].kind == PY_NEWLINE ||
+             t->tok[i - 1].kind == PY_DEDENT))
+            inside = false;
+        if (depth == 0 && py_is(k, "def") &&
+            (py_is(k + 1, "get_inputs") || py_is(k + 1, "get_init_inputs")))
+            inside = true;
+    }
+    return inside;
+}
+
 static void find_operators(struct task *t, const struct py_tokens *tok)
 {
     static const char *const none[] = {NULL};
@@ -159,7 +181,8 @@ static void find_operators(struct task *t, const struct py_tokens *tok)
              &t->memory);
     rest = (struct str){facts.data, facts.len};
     while (str_cut(&rest, '\n', &line))
-        if (operator_name(line, &name)) {
+        if (operator_name(line, &name) && !str_eq(name, "__init__") &&
+            !makes_inputs(tok, facts.origin[line.p - facts.data])) {
             found = xgrow(found, &cap, len + 1, sizeof(*found));
             found[len++] = arena_strndup(&t->memory, name.p, name.n);
         }
