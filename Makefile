@@ -16,7 +16,12 @@ LAYERS := base io lex store task pack llm prompt verify find search curriculum \
           data analyze web cmd
 
 LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
-WORKER_SRC := $(wildcard src/worker/*.c)
+# monkeys-worker needs libc alone: its own files, and those of base and io that do.
+WORKER_SRC := $(wildcard src/worker/*.c) \
+              $(addprefix src/base/,arena.c buf.c err.c fs.c hash.c log.c map.c \
+                mem.c opt.c str.c tick.c) \
+              $(addprefix src/io/,frame.c loop.c server.c)
+BOX_SRC    := src/worker/box.c src/worker/box_filter.c
 UNIT_SRC   := $(wildcard tests/unit/*.c)
 FUZZERS    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 HEADERS    := $(wildcard src/*/*.h)
@@ -75,14 +80,21 @@ all: programs ## build ./monkeys and ./monkeys-worker
 programs: $(BUILD)/monkeys worker
 	@ln -sfn $(BUILD)/monkeys monkeys
 
-worker: $(BUILD)/monkeys-worker ## build ./monkeys-worker alone: libc is enough
+worker: $(BUILD)/monkeys-worker $(BUILD)/libmonkeys-box.so ## build ./monkeys-worker alone: libc is enough
 	@ln -sfn $(BUILD)/monkeys-worker monkeys-worker
+	@ln -sfn $(BUILD)/libmonkeys-box.so libmonkeys-box.so
 
 $(BUILD)/monkeys: $(MAIN_OBJ) $(LIB_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/monkeys-worker: $(WORKER_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^
+
+# Loaded into Python, so without sanitizers in every mode.
+$(BUILD)/libmonkeys-box.so: $(BOX_SRC) src/worker/box.h src/worker/box_filter.h
+	@mkdir -p $(@D)
+	$(CC) $(filter-out $(SAN) -fPIE,$(C_FLAGS)) $(CFLAGS) -fPIC -shared \
+	    -Wl,-z,relro,-z,now -o $@ $(BOX_SRC)
 
 $(BUILD)/unit: $(UNIT_OBJ) $(LIB_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -195,13 +207,14 @@ install: all ## install under PREFIX (default /usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	install $(BUILD)/monkeys $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
+	install $(BUILD)/libmonkeys-box.so $(DESTDIR)$(PREFIX)/share/monkeys
 	install -m 644 man/monkeys.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	cp -R packs worker $(DESTDIR)$(PREFIX)/share/monkeys
+	cp -R packs tasks worker $(DESTDIR)$(PREFIX)/share/monkeys
 	if [ -x .venv/bin/python ]; then ln -sfn "$(CURDIR)/.venv" \
 	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi
 
 clean: ## remove what was built (not .venv)
-	rm -rf build monkeys monkeys-worker
+	rm -rf build monkeys monkeys-worker libmonkeys-box.so
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \

@@ -107,6 +107,33 @@ void hash_hex(const void *p, size_t n, char out[HASH_HEX])
     hash_finish_hex(&h, out);
 }
 
+void hash_hmac_hex(const void *key, size_t key_len, const void *text, size_t n,
+                   char out[HASH_HEX])
+{
+    unsigned char block[64] = {0}, inner[32];
+    struct hash h;
+
+    hash_init(&h);
+    if (key_len > sizeof(block)) {
+        hash_add(&h, key, key_len);
+        hash_finish(&h, block);
+    } else if (key_len) {
+        memcpy(block, key, key_len);
+    }
+    for (size_t i = 0; i < sizeof(block); i++)
+        block[i] ^= 0x36;
+    hash_init(&h);
+    hash_add(&h, block, sizeof(block));
+    hash_add(&h, text, n);
+    hash_finish(&h, inner);
+    for (size_t i = 0; i < sizeof(block); i++)
+        block[i] ^= 0x36 ^ 0x5c;
+    hash_init(&h);
+    hash_add(&h, block, sizeof(block));
+    hash_add(&h, inner, sizeof(inner));
+    hash_finish_hex(&h, out);
+}
+
 size_t hash_fnv1a(const void *p, size_t n)
 {
     const unsigned char *u = p;

@@ -19,6 +19,10 @@ void hash_finish(struct hash *h, unsigned char digest[32]);
 void hash_finish_hex(struct hash *h, char out[HASH_HEX]);
 void hash_hex(const void *p, size_t n, char out[HASH_HEX]);
 
+/* HMAC-SHA-256 of `text` under `key`, in hexadecimal. */
+void hash_hmac_hex(const void *key, size_t key_len, const void *text, size_t n,
+                   char out[HASH_HEX]);
+
 size_t hash_fnv1a(const void *p, size_t n);
 
 #endif

@@ -1,23 +1,235 @@
 /* main.c: monkeys-worker, the program that owns the processes of one host. It
  * needs libc alone, so that it can be built where nothing else is installed. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/opt.h"
+#include "io/loop.h"
+#include "worker/jobs.h"
 #include "worker/probe.h"
+#include "worker/serve.h"
 
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-static const char usage[] =
-    "usage: monkeys-worker --probe\n\n"
-    "  --probe   try what this machine offers for sandboxes; a line for each:\n"
-    "            NAME yes|no DETAIL\n";
+#define NOBODY 61000
+
+struct values {
+    bool probe, unsafe;
+    const char *python, *home, *device, *box, *scratch, *jobs, *out;
+    struct opt_list packs;
+    int64_t children, prewarm, memory;
+};
+
+#define AT(field) offsetof(struct values, field)
+
+static const struct opt table[] = {
+    {"probe", 0, OPT_FLAG, NULL,
+     "try what this machine offers for sandboxes, a line for each: NAME yes|no "
+     "DETAIL",
+     AT(probe), 0, 0},
+    {"jobs", 0, OPT_TEXT, "FILE", "take the jobs from FILE", AT(jobs), 0, 0},
+    {"out", 0, OPT_TEXT, "FILE",
+     "append the answers to FILE; jobs that have one there are skipped",
+     AT(out), 0, 0},
+    {"device", 0, OPT_TEXT, "cpu|cuda:N", "where candidates run (cpu)",
+     AT(device), 0, 0},
+    {"python", 0, OPT_TEXT, "PATH",
+     "the Python with torch (MONKEYS_PYTHON, .venv, python3)", AT(python), 0,
+     0},
+    {"home", 0, OPT_TEXT, "DIR", "the folder that has worker/ and packs/",
+     AT(home), 0, 0},
+    {"packs", 0, OPT_LIST, "DIR", "look for packs here first", AT(packs), 0, 0},
+    {"children", 0, OPT_INT, "N", "candidates at once (the CPU: cores; 4)",
+     AT(children), 0, 256},
+    {"prewarm", 0, OPT_INT, "N", "children kept ready (GPU: 4)", AT(prewarm), 0,
+     64},
+    {"memory", 0, OPT_INT, "BYTES", "memory of a child (8 GiB on the CPU)",
+     AT(memory), 0, INT64_MAX},
+    {"box", 0, OPT_CHOICE, "auto|full|thin|none", "which sandbox (auto)",
+     AT(box), 0, 0},
+    {"unsafe", 0, OPT_FLAG, NULL, "go on where no sandbox can be made",
+     AT(unsafe), 0, 0},
+    {"scratch", 0, OPT_TEXT, "DIR", "where to keep temporary files (/tmp)",
+     AT(scratch), 0, 0},
+    {0},
+};
+
+/* The folder above our own that has worker/, or NULL. */
+static char *find_home(void)
+{
+    char exe[PATH_MAX], *slash, *dir;
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+    exe[n > 0 ? n : 0] = '\0';
+    while ((slash = strrchr(exe, '/')) && slash != exe) {
+        *slash = '\0';
+        dir = fs_join(exe, "worker/judge.py");
+        if (fs_is_file(dir)) {
+            free(dir);
+            return xstrdup(exe);
+        }
+        free(dir);
+        dir = fs_join(exe, "share/monkeys/worker/judge.py");
+        if (fs_is_file(dir)) {
+            free(dir);
+            return fs_join(exe, "share/monkeys");
+        }
+        free(dir);
+    }
+    return NULL;
+}
+
+static char *find_python(const char *home)
+{
+    const char *given =
+        getenv("MONKEYS_PYTHON"); // NOLINT(concurrency-mt-unsafe)
+    char *path = fs_join(home, ".venv/bin/python");
+
+    if (given && *given) {
+        free(path);
+        return xstrdup(given);
+    }
+    if (access(path, X_OK) == 0)
+        return path;
+    free(path);
+    return xstrdup("python3");
+}
+
+static const char *choose_box(const struct values *v, struct err *e)
+{
+    const char *can = probe_box_level();
+
+    if (strcmp(v->box, "auto") != 0)
+        can = v->box;
+    if (strcmp(can, "none") == 0 && !v->unsafe) {
+        err_set(e, ERR_SYSTEM,
+                "no sandbox can be made here (see --probe); --unsafe goes on "
+                "without one");
+        return NULL;
+    }
+    return can;
+}
+
+static void on_signal(int signo, void *arg)
+{
+    (void)signo;
+    loop_stop(arg);
+}
+
+static void remove_tree(const char *dir)
+{
+    char *command[] = {(char *)"rm", (char *)"-rf", (char *)dir, NULL};
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execvp(command[0], command);
+        _exit(127);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+/* Fills in what the options leave open, then works. */
+static int work(struct values *v, char *scratch, struct err *e)
+{
+    bool cpu = strcmp(v->device, "cpu") == 0;
+    char *home = v->home ? xstrdup(v->home) : find_home();
+    char *python =
+        v->python ? xstrdup(v->python) : find_python(home ? home : ".");
+    struct loop *l = loop_new(e);
+    struct host_opts o = {.python = python,
+                          .home = home,
+                          .packs = v->packs.item,
+                          .pack_count = v->packs.len,
+                          .device = v->device,
+                          .scratch = scratch,
+                          .children = v->children,
+                          .prewarm = v->prewarm,
+                          .memory = (uint64_t)v->memory,
+                          .uid = NOBODY};
+    int rc = -1;
+
+    if (!home) {
+        err_set(e, ERR_USAGE, "no folder worker/ beside this program; --home");
+        goto out;
+    }
+    o.box = choose_box(v, e);
+    if (!l || !o.box)
+        goto out;
+    if (o.children == 0)
+        o.children = cpu ? sysconf(_SC_NPROCESSORS_ONLN) : 4;
+    if (v->prewarm < 0)
+        o.prewarm = cpu ? 0 : 4;
+    if (v->memory < 0)
+        o.memory = cpu ? (uint64_t)8 << 30 : 0;
+    if (!loop_add_signal(l, SIGTERM, on_signal, l, e) ||
+        !loop_add_signal(l, SIGINT, on_signal, l, e))
+        goto out;
+    rc = v->jobs ? jobs_run(l, &o, v->jobs, v->out, e) : serve_run(l, &o, 3, e);
+out:
+    if (l)
+        loop_free(l);
+    free(home);
+    free(python);
+    return rc;
+}
+
+static int run(struct values *v, struct err *e)
+{
+    char *scratch;
+    int rc;
+
+    if (v->probe)
+        return probe_print(stdout);
+    if (!v->jobs != !v->out)
+        return err_set(e, ERR_USAGE, "--jobs and --out go together");
+    scratch = xasprintf("%s/monkeys-XXXXXX", v->scratch);
+    if (!mkdtemp(scratch) || chmod(scratch, 0755) < 0) {
+        rc = err_sys(e, "%s", scratch);
+    } else {
+        rc = work(v, scratch, e);
+        remove_tree(scratch);
+    }
+    free(scratch);
+    return rc;
+}
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--probe") == 0)
-        return probe_print(stdout);
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        fputs(usage, stdout);
-        return 0;
+    struct values v = {.device = "cpu",
+                       .box = "auto",
+                       .scratch = "/tmp",
+                       .prewarm = -1,
+                       .memory = -1};
+    struct opt_result r;
+    struct err e = ERR_INIT;
+    struct buf help;
+    int rc;
+
+    signal(SIGPIPE, SIG_IGN);
+    rc = opt_parse(table, &v, argc, argv, &r, &e);
+    if (rc == 0 && r.common.help) {
+        buf_init(&help, 16384);
+        buf_puts(&help,
+                 "usage: monkeys-worker [options]\n\nRuns candidates for "
+                 "'monkeys' on this host: on the socket that is\n"
+                 "descriptor 3, or from a file of jobs.\n\n");
+        opt_help(table, &help);
+        fputs(buf_str(&help), stdout);
+        buf_release(&help);
+    } else if (rc == 0) {
+        rc = run(&v, &e);
     }
-    fputs(usage, stderr);
-    return 2;
+    opt_release(table, &v);
+    opt_result_release(&r);
+    if (rc < 0) {
+        fprintf(stderr, "monkeys-worker: %s\n", e.text);
+        return err_exit_status(&e);
+    }
+    return rc;
 }

@@ -3,6 +3,9 @@
  * failed. */
 #include "worker/probe.h"
 
+#include "worker/box.h"
+#include "worker/cgroup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -11,6 +14,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -95,14 +99,6 @@ static int try_namespaces(void)
 
 /* ---- Landlock ---- */
 
-static int landlock_abi(void)
-{
-    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
-                       LANDLOCK_CREATE_RULESET_VERSION);
-
-    return abi < 0 ? 0 : (int)abi;
-}
-
 /* Forbids reading any file, then reads one that everybody may read. */
 static int try_landlock(void)
 {
@@ -139,64 +135,22 @@ static int try_seccomp(void)
 
 /* ---- memory cgroup ---- */
 
-/* This process's place in the hierarchy `kind` ("" is v2), or "". */
-static void own_cgroup(const char *kind, char *out, size_t size)
-{
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    char line[512], *first, *second;
-
-    out[0] = '\0';
-    while (f && fgets(line, sizeof(line), f)) {
-        line[strcspn(line, "\n")] = '\0';
-        first = strchr(line, ':');
-        second = first ? strchr(first + 1, ':') : NULL;
-        if (!second)
-            continue;
-        *second = '\0';
-        if (strcmp(first + 1, kind) == 0)
-            snprintf(out, size, "%s", second + 1);
-    }
-    if (f)
-        fclose(f);
-}
-
-/* A group below `parent` with a memory limit in `file`, made and removed. */
-static int try_group(const char *parent, const char *file)
-{
-    char dir[768], path[800];
-    int works;
-
-    snprintf(dir, sizeof(dir), "%s/monkeys-probe-%ld", parent, (long)getpid());
-    if (mkdir(dir, 0755) < 0)
-        return 0;
-    snprintf(path, sizeof(path), "%s/%s", dir, file);
-    works = write_file(path, "67108864") == 0;
-    rmdir(dir);
-    return works;
-}
-
 static void print_cgroup(FILE *out)
 {
-    char own[512], path[640];
+    struct cgroup g;
 
-    own_cgroup("", own, sizeof(own));
-    snprintf(path, sizeof(path), "/sys/fs/cgroup%s", own);
-    if (try_group(path, "memory.max")) {
-        fprintf(out, "cgroup yes version 2, memory limits can be set\n");
-        return;
-    }
-    own_cgroup("memory", own, sizeof(own));
-    snprintf(path, sizeof(path), "/sys/fs/cgroup/memory%s", own);
-    if (try_group(path, "memory.limit_in_bytes"))
-        fprintf(out, "cgroup yes version 1, memory limits can be set\n");
+    if (cgroup_make(&g, "probe", (uint64_t)64 << 20))
+        fprintf(out, "cgroup yes version %d, memory limits can be set\n",
+                g.version);
     else
         fprintf(out, "cgroup no none delegated to this user; memory is "
                      "bounded by rlimits alone\n");
+    cgroup_remove(&g);
 }
 
 int probe_print(FILE *out)
 {
-    int step = in_child(try_namespaces), abi = landlock_abi(), works;
+    int step = in_child(try_namespaces), abi = box_landlock_abi(), works;
 
     if (step < 0 ||
         step >= (int)(sizeof(namespace_steps) / sizeof(namespace_steps[0])))
@@ -212,4 +166,15 @@ int probe_print(FILE *out)
             works ? "filters are obeyed" : "filters cannot be installed");
     print_cgroup(out);
     return 0;
+}
+
+const char *probe_box_level(void)
+{
+    bool landlock = box_landlock_abi() > 0 && in_child(try_landlock) == 0;
+
+    if (in_child(try_seccomp) != 0)
+        return "none";
+    if (in_child(try_namespaces) == 0)
+        return "full";
+    return landlock ? "thin" : "none";
 }

@@ -9,4 +9,7 @@
 /* Prints a line for each capability: NAME yes|no DETAIL. Returns 0. */
 int probe_print(FILE *out);
 
+/* The strongest box this machine allows: "full", "thin" or "none". */
+const char *probe_box_level(void);
+
 #endif

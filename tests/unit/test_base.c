@@ -118,6 +118,9 @@ static void test_hash(void)
     hash_hex("", 0, hex);
     is(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
        "SHA-256 of nothing");
+    hash_hmac_hex("Jefe", 4, "what do ya want for nothing?", 28, hex);
+    is(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+       "HMAC-SHA-256 of RFC 4231, case 2");
     memset(text, 'x', sizeof(text));
     for (size_t cut = 0; cut < sizeof(text); cut++) {
         hash_hex(text, sizeof(text), hex);

@@ -1,0 +1,229 @@
+"""adapter.py: how the verifier runs this pack's candidates. Trusted; called in the
+zygote and in each child (docs/PACKS.md, "adapter.py").
+
+On the CPU kernels run in Triton's interpreter, with its known defects repaired
+(repairs.py), and whatever was launched is compiled for a GPU afterwards: the
+interpreter accepts code that the compiler refuses. On CUDA Triton's own hook
+tells the launches.
+"""
+
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch.utils._python_dispatch import _disable_current_modes
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.compiler.errors import CompilationError
+from triton.runtime.errors import OutOfResources, PTXASError
+from triton.runtime.jit import JITFunction, mangle_type
+
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+_WARM = """
+import triton
+import triton.language as tl
+@triton.jit
+def warm(p, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(p + i, mask=i < n, other=0.0)
+    tl.store(p + i, x + tl.sum(x, axis=0), mask=i < n)
+"""
+
+
+@dataclass
+class Launch:
+    name: str
+    kernel: Any
+    args: tuple
+    kwargs: dict
+
+
+_launched: list[Launch] = []
+_distinct: dict[tuple, Launch] = {}  # since the start: what must compile
+
+
+def prepare(mode: str) -> None:
+    """Once, in the zygote, for the device it serves or for "compile". Compiling
+    fills Triton's own caches and touches no GPU; an interpreting zygote cannot
+    compile, since the library itself is interpreted there."""
+    if mode == "cpu":
+        import repairs
+
+        repairs.apply()
+        return
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        old = os.environ.get("TRITON_CACHE_DIR")
+        os.environ["TRITON_CACHE_DIR"] = folder
+        path = os.path.join(folder, "warm_kernel.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(_WARM)
+        signature = {"p": "*fp32", "n": "i32", "B": "constexpr"}
+        source = ASTSource(_import(path, "warm_kernel").warm, signature, {"B": 64})
+        triton.compile(source, target=GPUTarget("cuda", 90, 32))
+        if old is None:
+            del os.environ["TRITON_CACHE_DIR"]
+        else:
+            os.environ["TRITON_CACHE_DIR"] = old
+
+
+def _import(path: str, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def child(mode: str) -> None:
+    """In each child, before the candidate's source is read."""
+    if mode == "cpu":
+        _watch_interpreter()
+    elif mode != "compile":
+        triton.knobs.runtime.launch_enter_hook.add(_on_launch)
+
+
+def _on_launch(metadata: Any) -> None:
+    _launched.append(Launch(str(metadata.get().get("name")), None, (), {}))
+
+
+def _watch_interpreter() -> None:
+    from triton.runtime.interpreter import InterpretedFunction
+
+    run = InterpretedFunction.run
+
+    def watched_run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        if warmup:
+            return None
+        launch = Launch(self.fn.__name__, self, args, kwargs)
+        _launched.append(launch)
+        key = (self.fn.__qualname__, tuple(_kinds(args)), tuple(_kinds(kwargs.values())))
+        _distinct.setdefault(key, launch)
+        # The interpreter's own tensor handling is not the candidate's.
+        with _disable_current_modes():
+            return run(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+    InterpretedFunction.run = watched_run
+
+
+def _kinds(values: Any) -> list[str]:
+    return [
+        str(v.dtype) if isinstance(v, torch.Tensor) else f"{type(v).__name__} {v}"[:60]
+        for v in values
+    ]
+
+
+def version() -> str:
+    return f"triton {triton.__version__}"
+
+
+def watched() -> list[ModuleType]:
+    import triton.testing
+
+    return [triton, tl, triton.testing]
+
+
+def reset() -> None:
+    _launched.clear()
+
+
+def launches() -> list[str]:
+    return [launch.name for launch in _launched]
+
+
+def is_compile_error(problem: BaseException) -> bool:
+    return isinstance(problem, (CompilationError, PTXASError, OutOfResources))
+
+
+# ---- compiling what was interpreted -------------------------------------------
+
+
+def describe() -> list[dict]:
+    """The distinct launches so far, for a process that compiles."""
+    return [_described(launch) for launch in _distinct.values()]
+
+
+def _described(launch: Launch) -> dict:
+    kernel = JITFunction(launch.kernel.fn)
+    values = dict(zip(kernel.arg_names, launch.args))
+    values |= {k: v for k, v in launch.kwargs.items() if k in kernel.arg_names}
+    for name, parameter in kernel.signature.parameters.items():
+        if name not in values and parameter.default is not parameter.empty:
+            values[name] = parameter.default
+    signature, constants = {}, {}
+    for param in kernel.params:
+        value = values.get(param.name)
+        if param.is_constexpr or value is None:
+            signature[param.name] = "constexpr"
+            constants[param.name] = _constant(getattr(value, "value", value))
+        else:
+            signature[param.name] = mangle_type(value)
+    options = {k: v for k, v in launch.kwargs.items() if k in _OPTIONS}
+    return {
+        "name": launch.kernel.fn.__qualname__,
+        "signature": signature,
+        "constants": constants,
+        "options": options,
+    }
+
+
+def _constant(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return {"value": value}
+    if isinstance(value, tl.dtype):
+        return {"dtype": str(value)}
+    if hasattr(value, "fn"):
+        return {"kernel": value.fn.__qualname__}
+    return {"unknown": type(value).__name__}
+
+
+def compile(source: str, folder: str, described: list[dict], target: str) -> str | None:
+    """In a compiling child: the first launch that does not compile for `target`
+    (sm_NN), as text."""
+    path = os.path.join(folder, "compiled_candidate.py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(source)
+    module = _import(path, "compiled_candidate")
+    gpu = GPUTarget("cuda", int(target.removeprefix("sm_").rstrip("a")), 32)
+    for launch in described:
+        try:
+            _compile(module, launch, gpu)
+        except Exception as problem:  # noqa: BLE001 - any refusal counts
+            return f"{launch['name']}: {type(problem).__name__}: {problem}"
+    return None
+
+
+def _compile(module: ModuleType, launch: dict, gpu: GPUTarget) -> None:
+    kernel = _find(module, launch["name"])
+    constants = {k: _value(module, v) for k, v in launch["constants"].items()}
+    source = ASTSource(kernel, launch["signature"], constants)
+    triton.compile(source, target=gpu, options=launch["options"])
+
+
+def _value(module: ModuleType, told: dict) -> Any:
+    if "dtype" in told:
+        return tl.dtype(told["dtype"])
+    if "kernel" in told:
+        return _find(module, told["kernel"])
+    if "unknown" in told:
+        raise TypeError(f"a constant of type {told['unknown']} cannot be compiled apart")
+    return told["value"]
+
+
+def _find(module: ModuleType, name: str) -> JITFunction:
+    """The kernel of that name, without the autotuner round it."""
+    if "<locals>" in name:
+        raise TypeError(f"{name}: define kernels at module level")
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part)
+    while not isinstance(found, JITFunction):
+        found = found.fn
+    return found

@@ -1,0 +1,247 @@
+/* cmd_tasks.c: monkeys tasks list and check. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/verifying.h"
+#include "io/term.h"
+#include "task/collection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct tasks_values {
+    struct verifying_values v;
+    bool self_test;
+};
+
+static const struct opt list_table[] = {
+    VERIFYING_OPTION("json", OPT_FLAG, NULL, "a JSON object for each task",
+                     json, 0, 0),
+    {0},
+};
+static const struct opt check_table[] = {
+    {"self-test", 0, OPT_FLAG, NULL,
+     "also try answers whose verdict is known: a perfect one must pass; zeros, "
+     "a constant, the input and another seed's output must not",
+     offsetof(struct tasks_values, self_test), 0, 0},
+    VERIFYING_OPTIONS,
+    {0},
+};
+
+static int gather(struct collection *c, const struct home *home,
+                  const struct opt_result *r, struct err *e)
+{
+    char *own = fs_join(home->dir, "tasks");
+    const char *starter = "starter";
+    int rc = r->rest_len ? collection_add(c, r->rest, r->rest_len, own, e)
+                         : collection_add(c, &starter, 1, own, e);
+
+    free(own);
+    return rc;
+}
+
+/* ---- list ---- */
+
+static void print_task(const struct task *t, bool as_json)
+{
+    json_t *ops;
+
+    if (as_json) {
+        ops = json_array();
+        for (size_t i = 0; t->ops[i]; i++)
+            json_array_append_new(ops, json_string(t->ops[i]));
+        jsn_line(json_pack("{s:s, s:o, s:s, s:o, s:O?}", "id", t->id, "file",
+                           jsn_text(t->path, strlen(t->path)), "hash", t->hash,
+                           "operators", ops, "sidecar", t->sidecar));
+        return;
+    }
+    printf("%-32s", t->id);
+    for (size_t i = 0; t->ops[i]; i++)
+        printf(" %s", t->ops[i]);
+    putchar('\n');
+}
+
+static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct tasks_values v = {.v = VERIFYING_DEFAULTS};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct collection tasks = {0};
+    struct home home = {0};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 &&
+        (home_find(&home, e) < 0 || gather(&tasks, &home, &call.r, e) < 0))
+        rc = -1;
+    for (size_t i = 0; rc == 0 && i < tasks.len; i++)
+        print_task(tasks.task[i], v.v.json);
+    collection_release(&tasks);
+    home_release(&home);
+    cmd_end(&call);
+    return rc > 0 ? 0 : rc;
+}
+
+extern const struct cmd cmd_tasks_list;
+const struct cmd cmd_tasks_list = {
+    "tasks list",
+    "[TASKS...]",
+    "the tasks of a collection and the operators they use",
+    "TASKS is a file, a folder, a pattern, or the name of a collection that\n"
+    "comes with the program (default: starter).",
+    list_table,
+    run_list,
+};
+
+/* ---- check ---- */
+
+struct look {
+    const struct tasks_values *v;
+    struct collection tasks;
+    json_t **answer; /* of each task; NULL: none yet */
+    size_t shown, done, unusable, failed;
+    struct term *bar;
+};
+
+/* In a self-test the perfect answer passes and no other does. */
+static bool self_test_ok(const json_t *answer)
+{
+    const json_t *tests = json_object_get(answer, "self_test");
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)tests, name, value)
+    {
+        if (json_is_true(value) != (strcmp(name, "perfect") == 0))
+            return false;
+    }
+    return true;
+}
+
+static void print_answer(const struct look *k, size_t i)
+{
+    const json_t *a = k->answer[i], *reasons = json_object_get(a, "reasons");
+    const struct task *t = k->tasks.task[i];
+    bool usable = json_is_true(json_object_get(a, "usable"));
+    json_t *line;
+
+    if (k->v->v.json) {
+        line = json_pack("{s:o, s:s, s:b}", "file",
+                         jsn_text(t->path, strlen(t->path)), "task", t->id,
+                         "accepted", usable);
+        json_object_update(line, (json_t *)a);
+        jsn_line(line);
+        return;
+    }
+    printf("%-32s %s", t->id, usable ? "ok" : "unusable");
+    for (size_t r = 0; r < json_array_size(reasons); r++)
+        printf("%s %s", r ? ";" : ":",
+               json_string_value(json_array_get(reasons, r)));
+    if (usable && !self_test_ok(a)) {
+        char *tests = json_dumps(json_object_get(a, "self_test"), 0);
+
+        printf(" SELF-TEST FAILED %s", tests);
+        free(tests);
+    }
+    putchar('\n');
+}
+
+static void on_answer(void *job, const json_t *answer, const char *why,
+                      void *arg)
+{
+    struct look *k = arg;
+    size_t i = (size_t)((struct task **)job - k->tasks.task);
+    json_t *a = answer ? json_deep_copy(answer)
+                       : json_pack("{s:b, s:[o]}", "usable", 0, "reasons",
+                                   jsn_text(why, strlen(why)));
+    bool usable = json_is_true(json_object_get(a, "usable"));
+
+    k->answer[i] = a;
+    k->unusable += answer && !usable;
+    k->failed += !answer || (usable && !self_test_ok(a));
+    term_set(k->bar, ++k->done, NULL);
+    while (k->shown < k->tasks.len && k->answer[k->shown])
+        print_answer(k, k->shown++);
+    fflush(stdout);
+}
+
+static int look_at_all(struct look *k, const struct home *home, struct err *e)
+{
+    struct verifier_opts o = verifying_opts(&k->v->v);
+    struct job_opts j = {.device = k->v->v.device,
+                         .precision =
+                             k->v->v.precision ? k->v->v.precision : "fp32"};
+    struct loop *l = loop_new(e);
+    struct verifier *verifier =
+        l ? verifier_open(l, &o, home, on_answer, k, e) : NULL;
+    char *hint = NULL, seed[HASH_HEX];
+    int rc = verifier ? 0 : -1;
+
+    k->bar = term_open(STDERR_FILENO, k->tasks.len, 0, "checking tasks");
+    for (size_t i = 0; rc == 0 && i < k->tasks.len; i++) {
+        struct task *t = k->tasks.task[i];
+
+        job_seed(verifier_secret(verifier), t->id, "gate", seed);
+        rc = verifier_ask(verifier, job_task(t, &j, k->v->self_test, seed),
+                          600000, &k->tasks.task[i], e);
+    }
+    if (rc == 0)
+        rc = verifier_wait(verifier, &hint, e);
+    term_close(k->bar);
+    if (hint)
+        fprintf(stderr, "%s\n", hint);
+    else if (rc == 0 && !k->v->v.json)
+        printf("%zu tasks: %zu usable, %zu not, %zu failed\n", k->tasks.len,
+               k->tasks.len - k->unusable - k->failed, k->unusable, k->failed);
+    free(hint);
+    if (verifier)
+        verifier_close(verifier);
+    if (l)
+        loop_free(l);
+    return rc;
+}
+
+static int run_tasks_check(const struct cmd *c, int argc, char **argv,
+                           struct err *e)
+{
+    struct tasks_values v = {.v = VERIFYING_DEFAULTS};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct look k = {.v = &v};
+    struct home home = {0};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int help = rc > 0;
+
+    if (rc == 0) {
+        verifying_choose_device(&v.v);
+        if (home_find(&home, e) < 0 || gather(&k.tasks, &home, &call.r, e) < 0)
+            rc = -1;
+    }
+    if (rc == 0) {
+        k.answer = xcalloc(k.tasks.len + 1, sizeof(*k.answer));
+        rc = look_at_all(&k, &home, e);
+    }
+    if (rc == 0)
+        rc = k.failed ? 4 : k.unusable || k.done < k.tasks.len ? 1 : 0;
+    for (size_t i = 0; k.answer && i < k.tasks.len; i++)
+        if (k.answer[i])
+            json_decref(k.answer[i]);
+    free(k.answer);
+    collection_release(&k.tasks);
+    home_release(&home);
+    cmd_end(&call);
+    return help ? 0 : rc;
+}
+
+extern const struct cmd cmd_tasks_check;
+const struct cmd cmd_tasks_check = {
+    "tasks check",
+    "[TASKS...]",
+    "say which tasks can be judged, and why others cannot",
+    "A task passes when its reference runs, is finite and deterministic,\n"
+    "depends on its inputs, and is neither constant nor below the tolerance\n"
+    "everywhere. Exit status 1 when a task does not pass, 4 when the "
+    "machinery\n"
+    "or a self-test failed.",
+    check_table,
+    run_tasks_check,
+};

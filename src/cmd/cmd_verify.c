@@ -1,0 +1,362 @@
+/* cmd_verify.c: monkeys verify: the whole verifier on candidates. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/packs.h"
+#include "cmd/verifying.h"
+#include "io/term.h"
+#include "task/collection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_CANDIDATE ((size_t)8 << 20)
+
+struct verify_values {
+    struct verifying_values v;
+    const char *dsl, *task, *list;
+};
+
+static const struct opt verify_table[] = {
+    {"dsl", 0, OPT_TEXT, "ID", "the pack (required)",
+     offsetof(struct verify_values, dsl), 0, 0},
+    {"task", 0, OPT_TEXT, "TASK",
+     "the task's file, or COLLECTION/NAME of one that comes with the program",
+     offsetof(struct verify_values, task), 0, 0},
+    {"list", 0, OPT_TEXT, "FILE",
+     "many pairs: a line each, the task's file and the candidate's, a blank "
+     "between",
+     offsetof(struct verify_values, list), 0, 0},
+    VERIFYING_OPTION("protocol", OPT_CHOICE, "hardened|kernelbench",
+                     "which one decides; both are reported", protocol, 0, 0),
+    VERIFYING_OPTION("no-timing", OPT_FLAG, NULL,
+                     "do not measure correct kernels", no_timing, 0, 0),
+    VERIFYING_OPTION("timeout", OPT_INT, "SECONDS",
+                     "for one call of forward (the pack's own)", call_s, 1,
+                     3600),
+    VERIFYING_OPTION("memory", OPT_INT, "BYTES",
+                     "of a candidate's process (8 GiB on the CPU)", memory, 0,
+                     INT64_MAX),
+    VERIFYING_OPTIONS,
+    {0},
+};
+
+struct item {
+    char *task_path, *file;
+    struct task *task; /* borrowed from `tasks` */
+    json_t *record;    /* NULL: no answer yet */
+};
+
+struct verify {
+    const struct verify_values *v;
+    struct home home;
+    struct packs_path path;
+    struct pack *pack;
+    struct collection tasks;
+    struct item *item;
+    size_t len, cap, shown, correct, infra, done;
+    struct term *bar;
+    const char *precision;
+};
+
+/* ---- what to verify ---- */
+
+static void add_item(struct verify *f, struct str task, struct str file)
+{
+    f->item = xgrow(f->item, &f->cap, f->len, sizeof(*f->item));
+    f->item[f->len++] = (struct item){xstrndup(task.p, task.n),
+                                      xstrndup(file.p, file.n), NULL, NULL};
+}
+
+static int read_list(struct verify *f, const char *path, struct err *e)
+{
+    struct buf text;
+    struct str rest, line, task;
+    int number = 0, rc;
+    bool more = true;
+
+    buf_init(&text, (size_t)16 << 20);
+    rc = fs_read(path, &text, e);
+    rest = (struct str){buf_str(&text), text.len};
+    while (rc == 0 && more) {
+        more = str_cut(&rest, '\n', &line);
+        line = str_trim(more ? line : rest);
+        number++;
+        if (line.n == 0 || line.p[0] == '#')
+            continue;
+        if (str_cut(&line, ' ', &task) || str_cut(&line, '\t', &task))
+            add_item(f, task, str_trim(line));
+        else
+            rc = err_set(e, ERR_INPUT,
+                         "%s:%d: a task's file and a candidate's are needed",
+                         path, number);
+    }
+    buf_release(&text);
+    return rc;
+}
+
+/* COLLECTION/NAME of our own becomes its path. */
+static char *task_path(const struct home *home, const char *word)
+{
+    char *own = xasprintf("%s/tasks/%s.py", home->dir, word);
+
+    if (!fs_is_file(word) && fs_is_file(own))
+        return own;
+    free(own);
+    return xstrdup(word);
+}
+
+static struct task *find_task(struct verify *f, const char *path)
+{
+    for (size_t i = 0; i < f->tasks.len; i++)
+        if (strcmp(f->tasks.task[i]->path, path) == 0)
+            return f->tasks.task[i];
+    return NULL;
+}
+
+static int load_tasks(struct verify *f, struct err *e)
+{
+    for (size_t i = 0; i < f->len; i++) {
+        char *path = task_path(&f->home, f->item[i].task_path);
+        struct task *t = find_task(f, path);
+
+        if (!t && (t = task_load(path, e))) {
+            f->tasks.task = xgrow(f->tasks.task, &f->tasks.cap, f->tasks.len,
+                                  sizeof(*f->tasks.task));
+            f->tasks.task[f->tasks.len++] = t;
+        }
+        free(path);
+        if (!t)
+            return -1;
+        f->item[i].task = t;
+    }
+    return 0;
+}
+
+static int gather(struct verify *f, const struct opt_result *r, struct err *e)
+{
+    if (!f->v->dsl)
+        return err_set(e, ERR_USAGE,
+                       "--dsl ID is missing; 'monkeys pack list' shows them");
+    if (f->v->list && (f->v->task || r->rest_len))
+        return err_set(e, ERR_USAGE, "--list stands alone: no --task, no FILE");
+    if (f->v->list && read_list(f, f->v->list, e) < 0)
+        return -1;
+    if (!f->v->list && (!f->v->task || !r->rest_len))
+        return err_set(e, ERR_USAGE, "--task TASK and a FILE are needed");
+    for (size_t i = 0; i < r->rest_len; i++)
+        add_item(f, str_of(f->v->task), str_of(r->rest[i]));
+    return load_tasks(f, e);
+}
+
+/* ---- answers ---- */
+
+static const char *text_of(const json_t *record, const char *key)
+{
+    const char *s = json_string_value(json_object_get(record, key));
+
+    return s ? s : "";
+}
+
+static void print_json(const struct item *it)
+{
+    json_t *line = json_pack(
+        "{s:o, s:s, s:b}", "file", jsn_text(it->file, strlen(it->file)), "task",
+        it->task->id, "accepted",
+        strcmp(text_of(it->record, "verdict"), "correct") == 0);
+
+    json_object_update(line, it->record);
+    jsn_line(line);
+}
+
+static void print_text(const struct item *it)
+{
+    const json_t *ms = json_object_get(
+        json_object_get(json_object_get(it->record, "timing"), "ms"), "median");
+    const char *rule = text_of(it->record, "rule");
+
+    printf("%s: %s", it->file, text_of(it->record, "verdict"));
+    if (rule[0])
+        printf(" (%s)", rule);
+    if (text_of(it->record, "evidence")[0])
+        printf(", %s", text_of(it->record, "evidence"));
+    if (json_is_true(json_object_get(it->record, "kernelbench_pass")))
+        printf(", stock check passed");
+    if (json_is_number(ms))
+        printf(", %.4g ms", json_number_value(ms));
+    putchar('\n');
+    if (text_of(it->record, "feedback")[0])
+        printf("    %s\n", text_of(it->record, "feedback"));
+}
+
+/* Items are shown in the order they were given. */
+static void show_ready(struct verify *f)
+{
+    while (f->shown < f->len && f->item[f->shown].record) {
+        const struct item *it = &f->item[f->shown++];
+
+        if (f->v->v.json)
+            print_json(it);
+        else
+            print_text(it);
+    }
+    fflush(stdout);
+}
+
+static void settle(struct verify *f, struct item *it, json_t *record)
+{
+    const char *verdict = text_of(record, "verdict");
+
+    it->record = record;
+    f->correct += strcmp(verdict, "correct") == 0;
+    f->infra += strcmp(verdict, "infra") == 0;
+    f->done++;
+    if (f->bar)
+        term_set(f->bar, f->done, NULL);
+    show_ready(f);
+}
+
+static void on_answer(void *job, const json_t *answer, const char *why,
+                      void *arg)
+{
+    struct verify *f = arg;
+    json_t *record;
+
+    if (answer) {
+        record = json_deep_copy(answer);
+        job_add_hint(record, f->pack);
+    } else {
+        record = json_pack("{s:s, s:o}", "verdict", "infra", "infra",
+                           jsn_text(why, strlen(why)));
+    }
+    settle(f, job, record);
+}
+
+/* ---- asking ---- */
+
+static int ask_one(struct verify *f, struct verifier *verifier,
+                   struct check *checker, struct item *it, struct err *e)
+{
+    struct job_opts o = {.device = f->v->v.device,
+                         .precision = f->precision,
+                         .protocol = f->v->v.protocol,
+                         .timing = !f->v->v.no_timing,
+                         .memory_bytes = f->v->v.memory,
+                         .call_ms = f->v->v.call_s * 1000};
+    const struct ruleset *set = pack_ruleset(f->pack, "default", e);
+    struct check_result r;
+    char seed[HASH_HEX], number[32];
+    struct buf text;
+    int rc;
+
+    buf_init(&text, MAX_CANDIDATE);
+    rc = set ? fs_read(it->file, &text, e) : -1;
+    if (rc == 0) {
+        r = check_source(checker, set, (struct str){buf_str(&text), text.len});
+        snprintf(number, sizeof(number), "%zu", (size_t)(it - f->item));
+        job_seed(verifier_secret(verifier), it->task->id, number, seed);
+        if (!r.accepted)
+            settle(f, it, job_static_reject(&r));
+        else
+            rc = verifier_ask(verifier,
+                              job_verify(f->pack, it->task,
+                                         (struct str){buf_str(&text), text.len},
+                                         &o, seed),
+                              job_deadline_ms(f->pack, &o), it, e);
+    }
+    buf_release(&text);
+    return rc;
+}
+
+static int ask_all(struct verify *f, struct err *e)
+{
+    struct verifier_opts o = verifying_opts(&f->v->v);
+    struct loop *l = loop_new(e);
+    struct check *checker = check_new(NULL);
+    struct verifier *verifier =
+        l ? verifier_open(l, &o, &f->home, on_answer, f, e) : NULL;
+    char *hint = NULL;
+    int rc = verifier ? 0 : -1;
+
+    f->bar = term_open(STDERR_FILENO, f->len, 0, "verifying");
+    for (size_t i = 0; rc == 0 && i < f->len; i++)
+        rc = ask_one(f, verifier, checker, &f->item[i], e);
+    if (rc == 0)
+        rc = verifier_wait(verifier, &hint, e);
+    term_close(f->bar);
+    f->bar = NULL;
+    if (hint)
+        fprintf(stderr, "%s\n", hint);
+    free(hint);
+    if (verifier)
+        verifier_close(verifier);
+    check_free(checker);
+    if (l)
+        loop_free(l);
+    return rc;
+}
+
+static int verify(struct verify *f, const struct opt_result *r, struct err *e)
+{
+    if (home_find(&f->home, e) < 0 || gather(f, r, e) < 0)
+        return -1;
+    packs_path_init(&f->path, &f->v->v.packs, &f->home);
+    f->pack = packs_load(&f->path, f->v->dsl, e);
+    f->precision = f->pack ? verifying_precision(&f->v->v, f->pack, e) : NULL;
+    if (!f->precision || ask_all(f, e) < 0)
+        return -1;
+    if (f->infra)
+        return 4;
+    return f->correct == f->len ? 0 : 1;
+}
+
+static void release(struct verify *f)
+{
+    for (size_t i = 0; i < f->len; i++) {
+        free(f->item[i].task_path);
+        free(f->item[i].file);
+        if (f->item[i].record)
+            json_decref(f->item[i].record);
+    }
+    free(f->item);
+    collection_release(&f->tasks);
+    if (f->pack)
+        pack_free(f->pack);
+    packs_path_release(&f->path);
+    home_release(&f->home);
+}
+
+static int run_verify(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct verify_values v = {.v = VERIFYING_DEFAULTS};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct verify f = {.v = &v};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0) {
+        verifying_choose_device(&v.v);
+        rc = verify(&f, &call.r, e);
+    } else if (rc > 0) {
+        rc = 0;
+    }
+    release(&f);
+    cmd_end(&call);
+    return rc;
+}
+
+extern const struct cmd cmd_verify;
+const struct cmd cmd_verify = {
+    "verify",
+    "[FILE...]",
+    "say whether candidates are right, and prove it",
+    "Each candidate passes the static rules, then runs in a sandbox against\n"
+    "its task: five trials with fresh inputs and two with changed ones, "
+    "outputs\n"
+    "compared by a process that the candidate cannot reach. Exit status 0: "
+    "all\n"
+    "correct, 1: at least one is not, 4: the machinery failed.",
+    verify_table,
+    run_verify,
+};

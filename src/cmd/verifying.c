@@ -1,0 +1,52 @@
+/* verifying.c: devices and precisions as every verifying command means them. */
+#include "cmd/verifying.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *const dtype_names[] = {"fp32", "fp16", "bf16"};
+
+void verifying_choose_device(struct verifying_values *v)
+{
+    if (strcmp(v->device, "auto") == 0)
+        v->device = access("/dev/nvidia0", F_OK) == 0 ? "cuda:0" : "cpu";
+}
+
+struct verifier_opts verifying_opts(const struct verifying_values *v)
+{
+    return (struct verifier_opts){.verifier = v->verifier,
+                                  .device = v->device,
+                                  .box = v->box,
+                                  .children = v->children,
+                                  .unsafe = v->unsafe,
+                                  .packs = &v->packs};
+}
+
+const char *verifying_precision(const struct verifying_values *v,
+                                const struct pack *p, struct err *e)
+{
+    bool cpu = strcmp(v->device, "cpu") == 0;
+    const char *want = v->precision;
+
+    if (!want)
+        want = cpu ? "fp32" : dtype_names[p->run.default_dtype];
+    if (!(p->run.devices & (1u << (cpu ? PACK_CPU : PACK_CUDA)))) {
+        err_set(e, ERR_INPUT,
+                "the pack %s does not run on %s; its candidates can be "
+                "checked here and verified with --verifier jobs=DIR on a host "
+                "that has the device",
+                p->id, v->device);
+        return NULL;
+    }
+    if (cpu && strcmp(want, "fp32") != 0) {
+        err_set(e, ERR_USAGE,
+                "--precision %s: on the CPU only fp32 is verified", want);
+        return NULL;
+    }
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(want, dtype_names[i]) == 0 && (p->run.dtypes & (1u << i)))
+            return want;
+    err_set(e, ERR_USAGE, "--precision %s: the pack %s does not have it", want,
+            p->id);
+    return NULL;
+}

@@ -1,0 +1,62 @@
+/* frame.h: frames on a socket, both ways, never blocking.
+ *
+ * A frame is `monkeys/1 TYPE ID DEADLINE_MS BYTES\n` and BYTES of payload
+ * (docs/PROTOCOL.md). Descriptors travel with a frame's first byte; those that
+ * arrive are kept in order, and the reader of a frame that must have one takes
+ * it. Whatever is not a frame ends the connection. */
+#ifndef IO_FRAME_H
+#define IO_FRAME_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FRAME_ID_MAX  200
+#define FRAME_PAYLOAD ((size_t)64 << 20)
+#define FRAME_FDS     2
+
+struct frame {
+    char type[16];
+    char id[FRAME_ID_MAX + 1];
+    int64_t deadline_ms;
+    const char *payload; /* borrowed until the next read; not terminated */
+    size_t len;
+};
+
+struct frame_out; /* a frame on its way out */
+
+struct peer {
+    int fd; /* -1: closed */
+    struct buf in;
+    size_t used; /* bytes of `in` that earlier frames took */
+    int fds[16]; /* arrived, not yet taken */
+    size_t fd_count;
+    struct frame_out *first, **last;
+};
+
+void peer_init(struct peer *p, int fd); /* takes the descriptor */
+void peer_close(struct peer *p);
+
+/* Reads what is there. 0, or -1 at the end or on an error. */
+int peer_fill(struct peer *p, struct err *e);
+/* The next whole frame: 1, 0 when there is none yet, -1 when it is none. */
+int peer_next(struct peer *p, struct frame *f, struct err *e);
+int peer_take_fd(struct peer *p); /* -1 when none has arrived */
+
+/* Queues a frame; `fds` (at most FRAME_FDS) are taken and closed once sent. */
+void peer_send(struct peer *p, const struct frame *f, const int *fds,
+               size_t fd_count);
+bool peer_has_output(const struct peer *p);
+/* Writes what the socket takes. 0, or -1 when the peer is gone. */
+int peer_flush(struct peer *p, struct err *e);
+
+/* One frame at the start of `p[0..n)`: its whole length, 0 when more bytes are
+ * needed, -1 when it is none. */
+long frame_parse(const char *p, size_t n, struct frame *f, struct err *e);
+/* The header line of a frame, as text; returns its length. */
+size_t frame_header(const struct frame *f, char *out, size_t size);
+
+#endif

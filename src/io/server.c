@@ -1,0 +1,155 @@
+/* server.c: starting a program and talking with it. */
+#include "io/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static int spawn(struct server *s, const char *const *argv, int sock,
+                 struct err *e)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none;
+    pid_t pid;
+    int rc;
+
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    if (s->log[0]) {
+        posix_spawn_file_actions_addopen(&files, 1, s->log,
+                                         O_WRONLY | O_CREAT | O_APPEND, 0600);
+        posix_spawn_file_actions_adddup2(&files, 1, 2);
+    } else {
+        posix_spawn_file_actions_adddup2(&files, 2, 1);
+    }
+    posix_spawn_file_actions_adddup2(&files, sock, 3);
+    posix_spawnattr_init(&attr);
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setflags(&attr,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+    rc = posix_spawnp(&pid, argv[0], &files, &attr, (char *const *)argv,
+                      environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&files);
+    errno = rc;
+    if (rc)
+        return err_sys(e, "start %s", argv[0]);
+    s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    s->child_id = loop_add_child(s->loop, pid, NULL, NULL, e);
+    return s->pidfd >= 0 && s->child_id ? 0 : err_sys(e, "pidfd_open");
+}
+
+static void kill_it(struct server *s)
+{
+    if (s->pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+}
+
+static void set_interest(struct server *s)
+{
+    unsigned want = LOOP_READ | (peer_has_output(&s->peer) ? LOOP_WRITE : 0);
+    struct err e = ERR_INIT;
+
+    if (want != s->interest && s->fd_id)
+        loop_set_interest(s->loop, s->fd_id, want, &e);
+    s->interest = want;
+}
+
+static void end(struct server *s)
+{
+    if (s->ended)
+        return;
+    s->ended = true;
+    loop_remove(s->loop, s->fd_id);
+    s->fd_id = 0;
+    kill_it(s);
+    s->fn(s, NULL, s->arg);
+}
+
+static void on_ready(int fd, unsigned events, void *arg)
+{
+    struct server *s = arg;
+    struct err e = ERR_INIT;
+    struct frame f;
+    int got = 1;
+
+    (void)fd;
+    if ((events & LOOP_WRITE) && peer_flush(&s->peer, &e) < 0) {
+        end(s);
+        return;
+    }
+    if ((events & LOOP_READ) && peer_fill(&s->peer, &e) < 0)
+        got = -1;
+    while (got > 0 && !s->ended && (got = peer_next(&s->peer, &f, &e)) > 0)
+        s->fn(s, &f, s->arg);
+    if (s->ended)
+        return;
+    if (got < 0)
+        end(s);
+    else
+        set_interest(s);
+}
+
+int server_start(struct server *s, struct loop *l, const char *const *argv,
+                 const char *log, server_fn *fn, void *arg, struct err *e)
+{
+    int pair[2];
+
+    *s = (struct server){.loop = l, .pidfd = -1, .fn = fn, .arg = arg};
+    snprintf(s->log, sizeof(s->log), "%s", log ? log : "");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(e, "socketpair");
+    if (spawn(s, argv, pair[1], e) < 0) {
+        close(pair[0]);
+        close(pair[1]);
+        return -1;
+    }
+    close(pair[1]);
+    peer_init(&s->peer, pair[0]);
+    s->interest = LOOP_READ;
+    s->fd_id = loop_add_fd(l, pair[0], LOOP_READ, on_ready, s, e);
+    return s->fd_id ? 0 : -1;
+}
+
+void server_stop(struct server *s)
+{
+    if (!s->ended)
+        kill_it(s);
+    s->ended = true;
+    loop_remove(s->loop, s->fd_id);
+    peer_close(&s->peer);
+    if (s->pidfd >= 0)
+        close(s->pidfd);
+    s->pidfd = -1;
+}
+
+void server_send(struct server *s, const struct frame *f, const int *fds,
+                 size_t fd_count)
+{
+    struct err e = ERR_INIT;
+
+    peer_send(&s->peer, f, fds, fd_count);
+    /* An error here is told when the loop next looks at the socket. */
+    if (!s->ended && peer_flush(&s->peer, &e) == 0)
+        set_interest(s);
+}
+
+void server_say(struct server *s, const char *type, const char *id,
+                const char *text)
+{
+    struct frame f = {.payload = text, .len = strlen(text)};
+
+    snprintf(f.type, sizeof(f.type), "%s", type);
+    snprintf(f.id, sizeof(f.id), "%s", id);
+    server_send(s, &f, NULL, 0);
+}

@@ -1,0 +1,255 @@
+/* task.c: reading a task's file. */
+#include "task/task.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "lex/py_facts.h"
+#include "lex/py_lex.h"
+#include "lex/view.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- identity ---- */
+
+/* "level2/15_Name.py" is L2/15: such folders are numbered collections. */
+static char *level_id(struct str folder, struct str stem)
+{
+    int64_t level, number;
+    struct str head;
+
+    if (!str_starts(folder, "level") || !str_cut(&stem, '_', &head))
+        return NULL;
+    folder.p += strlen("level");
+    folder.n -= strlen("level");
+    if (!str_to_i64(folder, 0, 999, &level) ||
+        !str_to_i64(head, 0, 999999, &number))
+        return NULL;
+    return xasprintf("L%lld/%lld", (long long)level, (long long)number);
+}
+
+char *task_id(const char *path)
+{
+    struct str stem = str_of(fs_base(path)), folder = {"", 0};
+    const char *slash = strrchr(path, '/'), *start;
+    char *id;
+
+    if (str_ends(stem, ".py"))
+        stem.n -= 3;
+    if (slash && slash != path) {
+        start = slash;
+        while (start > path && start[-1] != '/')
+            start--;
+        folder = (struct str){start, (size_t)(slash - start)};
+    }
+    id = level_id(folder, stem);
+    if (id)
+        return id;
+    if (folder.n == 0)
+        return xstrndup(stem.p, stem.n);
+    return xasprintf("%.*s/%.*s", (int)folder.n, folder.p, (int)stem.n, stem.p);
+}
+
+/* A string that stands alone as a statement is a docstring: no part of what
+ * the program does. */
+static bool is_docstring(const struct py_tokens *t, size_t i)
+{
+    enum py_kind before = i ? t->tok[i - 1].kind : PY_NEWLINE;
+
+    return t->tok[i].kind == PY_STRING && t->tok[i + 1].kind == PY_NEWLINE &&
+           (before == PY_NEWLINE || before == PY_INDENT || before == PY_DEDENT);
+}
+
+static void normalised_hash(const struct py_tokens *t, char out[HASH_HEX])
+{
+    struct hash h;
+
+    hash_init(&h);
+    for (size_t i = 0; i + 1 < t->len; i++) {
+        const struct py_token *k = &t->tok[i];
+
+        if (k->kind == PY_NEWLINE || is_docstring(t, i))
+            continue;
+        if (k->kind == PY_INDENT || k->kind == PY_DEDENT)
+            hash_add(&h, k->kind == PY_INDENT ? "{" : "}", 1);
+        hash_add(&h, k->text.p, k->text.n);
+        hash_add(&h, " ", 1);
+    }
+    hash_finish_hex(&h, out);
+}
+
+/* ---- what it must define ---- */
+
+/* True when a line of the module level starts with `word name`. */
+static bool defines(const struct py_tokens *t, const char *word,
+                    const char *name)
+{
+    int depth = 0;
+
+    for (size_t i = 0; i + 1 < t->len; i++) {
+        const struct py_token *k = &t->tok[i];
+
+        depth += k->kind == PY_INDENT;
+        depth -= k->kind == PY_DEDENT;
+        if (depth == 0 && py_is(k, word) && py_is(&t->tok[i + 1], name))
+            return true;
+    }
+    return false;
+}
+
+static int check_shape(const struct task *t, const struct py_tokens *tok,
+                       struct err *e)
+{
+    static const char *const needed[][2] = {
+        {"class", "Model"}, {"def", "get_inputs"}, {"def", "get_init_inputs"}};
+
+    if (tok->problem.id)
+        return err_set(e, ERR_INPUT, "%s:%u:%u: %s", t->path, tok->problem.line,
+                       tok->problem.column, tok->problem.message);
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+        if (!defines(tok, needed[i][0], needed[i][1]))
+            return err_set(e, ERR_INPUT,
+                           "%s: there is no '%s %s'; a task defines class "
+                           "Model, get_inputs() and get_init_inputs()",
+                           t->path, needed[i][0], needed[i][1]);
+    return 0;
+}
+
+/* ---- operators ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What counts as an operator in a line of facts: a call into torch that
+ * computes, a layer, or a method of a tensor. */
+static bool operator_name(struct str line, struct str *name)
+{
+    static const char *const starts[] = {"call torch.nn.functional.",
+                                         "call torch.nn.", "call torch.",
+                                         "method "};
+    struct str context;
+
+    if (!str_cut(&line, ' ', &context))
+        return false;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+        size_t n = strlen(starts[i]);
+
+        if (!str_starts(line, starts[i]))
+            continue;
+        *name = (struct str){line.p + n, line.n - n};
+        return name->n > 0 && !memchr(name->p, '.', name->n);
+    }
+    return false;
+}
+
+/* The functions that make inputs compute nothing of the program's. */
+static bool makes_inputs(const struct py_tokens *t, uint32_t at)
+{
+    bool inside = false;
+    int depth = 0;
+
+    for (size_t i = 0; i + 1 < t->len && t->tok[i].at <= at; i++) {
+        const struct py_token *k = &t->tok[i];
+
+        depth += k->kind == PY_INDENT;
+        depth -= k->kind == PY_DEDENT;
+        if (depth == 0 && k->kind == PY_NAME && i &&
+            (t->tok[i - 1].kind == PY_NEWLINE ||
+             t->tok[i - 1].kind == PY_DEDENT))
+            inside = false;
+        if (depth == 0 && py_is(k, "def") &&
+            (py_is(k + 1, "get_inputs") || py_is(k + 1, "get_init_inputs")))
+            inside = true;
+    }
+    return inside;
+}
+
+static void find_operators(struct task *t, const struct py_tokens *tok)
+{
+    static const char *const none[] = {NULL};
+    const struct py_facts_config cfg = {none, none, none};
+    struct view facts, cxx;
+    struct str rest, line, name;
+    size_t len = 0, cap = 0, kept = 0;
+    const char **found = NULL;
+
+    py_facts(&facts, &cxx, (struct str){t->source, t->len}, tok, &cfg,
+             &t->memory);
+    rest = (struct str){facts.data, facts.len};
+    while (str_cut(&rest, '\n', &line))
+        if (operator_name(line, &name) && !str_eq(name, "__init__") &&
+            !makes_inputs(tok, facts.origin[line.p - facts.data])) {
+            found = xgrow(found, &cap, len + 1, sizeof(*found));
+            found[len++] = arena_strndup(&t->memory, name.p, name.n);
+        }
+    if (len)
+        qsort(found, len, sizeof(*found), by_name);
+    t->ops = arena_alloc(&t->memory, (len + 1) * sizeof(*t->ops));
+    for (size_t i = 0; i < len; i++)
+        if (i == 0 || strcmp(found[i], found[i - 1]) != 0)
+            t->ops[kept++] = found[i];
+    free(found);
+}
+
+/* ---- loading ---- */
+
+static int read_sidecar(struct task *t, struct err *e)
+{
+    size_t n = strlen(t->path);
+    char *path;
+    int rc = 0;
+
+    if (!str_ends(str_of(t->path), ".py"))
+        return 0;
+    path = xasprintf("%.*s.json", (int)(n - 3), t->path);
+    if (fs_is_file(path)) {
+        t->sidecar = jsn_read(path, e);
+        if (!t->sidecar)
+            rc = -1;
+        else if (!json_is_object(t->sidecar))
+            rc = err_set(e, ERR_INPUT, "%s: /: not an object", path);
+    }
+    free(path);
+    return rc;
+}
+
+struct task *task_load(const char *path, struct err *e)
+{
+    struct task *t = xcalloc(1, sizeof(*t));
+    struct py_tokens tok;
+    struct buf text;
+
+    arena_init(&t->memory);
+    t->path = xstrdup(path);
+    t->id = task_id(path);
+    buf_init(&text, TASK_MAX_BYTES);
+    if (fs_read(path, &text, e) < 0) {
+        buf_release(&text);
+        goto fail;
+    }
+    t->source = buf_take(&text, &t->len);
+    py_lex(&tok, (struct str){t->source, t->len}, &t->memory);
+    if (check_shape(t, &tok, e) < 0 || read_sidecar(t, e) < 0)
+        goto fail;
+    normalised_hash(&tok, t->hash);
+    find_operators(t, &tok);
+    return t;
+fail:
+    task_free(t);
+    return NULL;
+}
+
+void task_free(struct task *t)
+{
+    free(t->id);
+    free(t->path);
+    free(t->source);
+    if (t->sidecar)
+        json_decref(t->sidecar);
+    arena_release(&t->memory);
+    free(t);
+}

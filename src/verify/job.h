@@ -1,0 +1,40 @@
+/* job.h: what the verifier is asked (docs/PROTOCOL.md, Jobs), and how an answer
+ * becomes the record that users see (docs/VERIFIER.md). */
+#ifndef VERIFY_JOB_H
+#define VERIFY_JOB_H
+
+#include "base/json.h"
+#include "pack/pack.h"
+#include "task/task.h"
+#include "verify/check.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct job_opts {
+    const char *device, *precision, *protocol;
+    bool timing;
+    int64_t memory_bytes; /* 0: the worker's own */
+    int64_t call_ms;      /* 0: the pack's */
+};
+
+/* The seed of an attempt: nobody can know it beforehand, and the same secret
+ * repeats it. */
+void job_seed(const char *secret, const char *task, const char *attempt,
+              char out[HASH_HEX]);
+
+/* New references. */
+json_t *job_verify(const struct pack *p, const struct task *t,
+                   struct str candidate, const struct job_opts *o,
+                   const char *seed);
+json_t *job_task(const struct task *t, const struct job_opts *o, bool self_test,
+                 const char *seed);
+/* Wall time a verify job may take once it has begun. */
+int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o);
+
+/* The record of a candidate that the static rules refuse: nothing was run. */
+json_t *job_static_reject(const struct check_result *r);
+/* Puts the pack's hint behind the feedback of a failed record. */
+void job_add_hint(json_t *record, const struct pack *p);
+
+#endif

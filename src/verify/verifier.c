@@ -1,0 +1,323 @@
+/* verifier.c: a worker at the end of a socket, or a folder of frames. */
+#include "verify/verifier.h"
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "io/server.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MAX_FILE ((size_t)4 << 30)
+
+struct verifier {
+    struct loop *loop;
+    struct server worker;
+    bool local, ended;
+    verifier_fn *fn;
+    void *arg;
+    struct map waiting; /* id: struct asked */
+    size_t pending;
+    char secret[HASH_HEX];
+    /* with a folder */
+    char *jobs, *answers;
+    int jobs_fd;
+    struct map written, answered; /* ids; answered: json_t */
+};
+
+struct asked {
+    void *job; /* the caller's */
+};
+
+static void settle(struct verifier *v, struct str id, const json_t *answer,
+                   const char *why)
+{
+    struct asked *a = map_get(&v->waiting, id);
+    void *job;
+
+    if (!a)
+        return;
+    job = a->job;
+    free(a);
+    map_set(&v->waiting, id, NULL);
+    v->pending--;
+    v->fn(job, answer, why, v->arg);
+}
+
+/* ---- a worker of our own ---- */
+
+static void all_lost(struct verifier *v)
+{
+    v->ended = true;
+    log_warn("the worker ended");
+    for (size_t i = 0; i < v->waiting.len; i++)
+        settle(v, str_of(v->waiting.items[i].key), NULL, "the worker ended");
+    loop_stop(v->loop);
+}
+
+static void on_frame(struct server *s, const struct frame *f, void *arg)
+{
+    struct verifier *v = arg;
+    struct err e = ERR_INIT;
+    json_t *answer;
+    char *text;
+
+    (void)s;
+    if (!f) {
+        all_lost(v);
+        return;
+    }
+    if (strcmp(f->type, "note") == 0) {
+        log_warn("%.*s", (int)f->len, f->payload);
+    } else if (strcmp(f->type, "infra") == 0) {
+        text = xstrndup(f->payload, f->len);
+        settle(v, str_of(f->id), NULL, text);
+        free(text);
+    } else if (strcmp(f->type, "answer") == 0) {
+        answer = jsn_parse("answer", f->payload, f->len, &e);
+        settle(v, str_of(f->id), answer, answer ? NULL : e.text);
+        if (answer)
+            json_decref(answer);
+    }
+    if (v->pending == 0)
+        loop_stop(v->loop);
+}
+
+static int start_worker(struct verifier *v, const struct verifier_opts *o,
+                        const struct home *home, struct err *e)
+{
+    const char *argv[64];
+    char children[24];
+    size_t n = 0;
+
+    snprintf(children, sizeof(children), "%lld", (long long)o->children);
+    argv[n++] = home->worker;
+    argv[n++] = "--home";
+    argv[n++] = home->dir;
+    argv[n++] = "--python";
+    argv[n++] = home->python;
+    argv[n++] = "--device";
+    argv[n++] = o->device;
+    argv[n++] = "--children";
+    argv[n++] = children;
+    argv[n++] = "--box";
+    argv[n++] = o->box;
+    if (o->unsafe)
+        argv[n++] = "--unsafe";
+    for (size_t i = 0; i < o->packs->len && n < 60; i++) {
+        argv[n++] = "--packs";
+        argv[n++] = o->packs->item[i];
+    }
+    argv[n] = NULL;
+    v->local = true;
+    return server_start(&v->worker, v->loop, argv, NULL, on_frame, v, e);
+}
+
+/* ---- a folder ---- */
+
+/* Reads the frames of a file: ids of `job`s into `written`, `answer`s parsed
+ * into `answered`. A file that is not there has none. */
+static int read_frames(struct verifier *v, const char *path, struct err *e)
+{
+    struct buf b;
+    struct frame f;
+    size_t at = 0;
+    long n = 1;
+    int rc = 0;
+
+    if (!fs_is_file(path))
+        return 0;
+    buf_init(&b, MAX_FILE);
+    rc = fs_read(path, &b, e);
+    while (rc == 0 && at < b.len &&
+           (n = frame_parse(b.data + at, b.len - at, &f, e)) > 0) {
+        if (strcmp(f.type, "job") == 0) {
+            map_set(&v->written, str_of(f.id), v);
+        } else if (strcmp(f.type, "answer") == 0) {
+            json_t *answer = jsn_parse(path, f.payload, f.len, e);
+
+            if (!answer)
+                rc = -1;
+            else if (map_get(&v->answered, str_of(f.id)))
+                json_decref(answer);
+            else
+                map_set(&v->answered, str_of(f.id), answer);
+        }
+        at += (size_t)n;
+    }
+    if (rc == 0 && n < 0)
+        rc = err_wrap(e, "%s: at byte %zu", path, at);
+    buf_release(&b);
+    return rc;
+}
+
+static int open_folder(struct verifier *v, const char *dir, struct err *e)
+{
+    char *secret = fs_join(dir, "secret");
+    struct buf b;
+    int rc = -1;
+
+    buf_init(&b, HASH_HEX);
+    v->jobs = fs_join(dir, "jobs");
+    v->answers = fs_join(dir, "answers");
+    if (fs_mkdirs(dir, e) < 0)
+        goto out;
+    if (fs_is_file(secret)) {
+        if (fs_read(secret, &b, e) < 0)
+            goto out;
+        snprintf(v->secret, sizeof(v->secret), "%s", buf_str(&b));
+    } else if (fs_replace(secret, v->secret, HASH_HEX - 1, e) < 0) {
+        goto out;
+    }
+    if (read_frames(v, v->jobs, e) < 0 || read_frames(v, v->answers, e) < 0)
+        goto out;
+    v->jobs_fd = open(v->jobs, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    rc = v->jobs_fd < 0 ? err_sys(e, "%s", v->jobs) : 0;
+out:
+    buf_release(&b);
+    free(secret);
+    return rc;
+}
+
+static int write_job(struct verifier *v, const struct frame *f, struct err *e)
+{
+    struct buf b;
+    char head[300];
+    int rc;
+
+    if (map_get(&v->written, str_of(f->id)))
+        return 0;
+    buf_init(&b, BUF_UNLIMITED);
+    buf_put(&b, head, frame_header(f, head, sizeof(head)));
+    buf_put(&b, f->payload, f->len);
+    rc = fs_write_all(v->jobs_fd, buf_str(&b), b.len, e);
+    if (rc < 0)
+        err_wrap(e, "%s", v->jobs);
+    buf_release(&b);
+    map_set(&v->written, str_of(f->id), v);
+    return rc;
+}
+
+/* ---- both ---- */
+
+static int make_secret(struct verifier *v, struct err *e)
+{
+    unsigned char raw[32];
+
+    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+        return err_sys(e, "getrandom");
+    hash_hex(raw, sizeof(raw), v->secret);
+    return 0;
+}
+
+struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
+                               const struct home *home, verifier_fn *fn,
+                               void *arg, struct err *e)
+{
+    struct verifier *v = xcalloc(1, sizeof(*v));
+    int rc = -1;
+
+    v->loop = l;
+    v->fn = fn;
+    v->arg = arg;
+    v->jobs_fd = -1;
+    map_init(&v->waiting);
+    map_init(&v->written);
+    map_init(&v->answered);
+    if (make_secret(v, e) == 0) {
+        if (strcmp(o->verifier, "local") == 0)
+            rc = start_worker(v, o, home, e);
+        else if (strncmp(o->verifier, "jobs=", 5) == 0 && o->verifier[5])
+            rc = open_folder(v, o->verifier + 5, e);
+        else
+            err_set(e, ERR_USAGE,
+                    "--verifier: '%s' is neither local nor jobs=DIR",
+                    o->verifier);
+    }
+    if (rc == 0)
+        return v;
+    verifier_close(v);
+    return NULL;
+}
+
+void verifier_close(struct verifier *v)
+{
+    if (v->local)
+        server_stop(&v->worker);
+    if (v->jobs_fd >= 0)
+        close(v->jobs_fd);
+    for (size_t i = 0; i < v->waiting.len; i++)
+        free(v->waiting.items[i].value);
+    for (size_t i = 0; i < v->answered.len; i++)
+        json_decref(v->answered.items[i].value);
+    map_release(&v->waiting);
+    map_release(&v->written);
+    map_release(&v->answered);
+    free(v->jobs);
+    free(v->answers);
+    free(v);
+}
+
+int verifier_ask(struct verifier *v, json_t *what, int64_t deadline_ms,
+                 void *job, struct err *e)
+{
+    char *text = json_dumps(what, JSON_COMPACT | JSON_SORT_KEYS);
+    struct frame f = {.type = "job", .deadline_ms = deadline_ms};
+    struct asked *a;
+    json_t *known;
+    int rc = 0;
+
+    json_decref(what);
+    f.payload = text;
+    f.len = strlen(text);
+    hash_hex(text, f.len, f.id);
+    if (map_get(&v->waiting, str_of(f.id)))
+        BUG("the same job twice");
+    a = xmalloc(sizeof(*a));
+    a->job = job;
+    map_set(&v->waiting, str_of(f.id), a);
+    v->pending++;
+    known = map_get(&v->answered, str_of(f.id));
+    if (known)
+        settle(v, str_of(f.id), known, NULL);
+    else if (v->local && v->ended)
+        settle(v, str_of(f.id), NULL, "the worker ended");
+    else if (v->local)
+        server_send(&v->worker, &f, NULL, 0);
+    else
+        rc = write_job(v, &f, e);
+    free(text);
+    return rc;
+}
+
+size_t verifier_pending(const struct verifier *v)
+{
+    return v->pending;
+}
+
+int verifier_wait(struct verifier *v, char **hint, struct err *e)
+{
+    (void)e;
+    *hint = NULL;
+    if (v->local) {
+        if (v->pending)
+            loop_run(v->loop);
+    } else if (v->pending) {
+        *hint = xasprintf("%zu jobs wait for answers: run "
+                          "'monkeys-worker --jobs %s --out %s' where the "
+                          "device is, then this command again",
+                          v->pending, v->jobs, v->answers);
+    }
+    return 0;
+}
+
+const char *verifier_secret(const struct verifier *v)
+{
+    return v->secret;
+}

@@ -1,0 +1,111 @@
+/* cgroup.c: cgroup version 2, else the memory controller of version 1. */
+#include "worker/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool done = fd >= 0 && write(fd, text, strlen(text)) > 0;
+
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* Our place in the hierarchy `kind` ("" is version 2), or "". */
+static void own_place(const char *kind, char *out, size_t size)
+{
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    char line[512], *first, *second;
+
+    out[0] = '\0';
+    while (f && fgets(line, sizeof(line), f)) {
+        line[strcspn(line, "\n")] = '\0';
+        first = strchr(line, ':');
+        second = first ? strchr(first + 1, ':') : NULL;
+        if (!second)
+            continue;
+        *second = '\0';
+        if (strcmp(first + 1, kind) == 0)
+            snprintf(out, size, "%s",
+                     strcmp(second + 1, "/") ? second + 1 : "");
+    }
+    if (f)
+        fclose(f);
+}
+
+static bool make_below(struct cgroup *g, const char *parent, const char *name,
+                       uint64_t bytes)
+{
+    char path[800], text[32];
+    const char *file = g->version == 2 ? "memory.max" : "memory.limit_in_bytes";
+
+    if (snprintf(g->dir, sizeof(g->dir), "%s/monkeys-%ld-%s", parent,
+                 (long)getpid(), name) >= (int)sizeof(g->dir) ||
+        mkdir(g->dir, 0755) < 0) {
+        g->dir[0] = '\0';
+        return false;
+    }
+    snprintf(path, sizeof(path), "%s/%s", g->dir, file);
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+    if (write_text(path, text))
+        return true;
+    cgroup_remove(g);
+    return false;
+}
+
+bool cgroup_make(struct cgroup *g, const char *name, uint64_t bytes)
+{
+    char own[512], parent[640];
+
+    *g = (struct cgroup){.version = 2};
+    own_place("", own, sizeof(own));
+    snprintf(parent, sizeof(parent), "/sys/fs/cgroup%s", own);
+    if (make_below(g, parent, name, bytes))
+        return true;
+    g->version = 1;
+    own_place("memory", own, sizeof(own));
+    snprintf(parent, sizeof(parent), "/sys/fs/cgroup/memory%s", own);
+    return make_below(g, parent, name, bytes);
+}
+
+void cgroup_procs(const struct cgroup *g, char *out, size_t size)
+{
+    if (g->dir[0])
+        snprintf(out, size, "%s/cgroup.procs", g->dir);
+    else
+        out[0] = '\0';
+}
+
+bool cgroup_ran_out(const struct cgroup *g)
+{
+    char path[800], word[64];
+    unsigned long long count;
+    bool out = false;
+    FILE *f;
+
+    if (!g->dir[0])
+        return false;
+    snprintf(path, sizeof(path), "%s/%s", g->dir,
+             g->version == 2 ? "memory.events" : "memory.oom_control");
+    f = fopen(path, "re");
+    while (f &&
+           fscanf(f, "%63s %llu", word, &count) == 2) // NOLINT(cert-err34-c)
+        out = out || (strcmp(word, "oom_kill") == 0 && count > 0);
+    if (f)
+        fclose(f);
+    return out;
+}
+
+void cgroup_remove(struct cgroup *g)
+{
+    if (g->dir[0])
+        rmdir(g->dir);
+    g->dir[0] = '\0';
+}

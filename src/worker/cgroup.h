@@ -1,0 +1,24 @@
+/* cgroup.h: a memory limit the kernel enforces, where this user may set one. */
+#ifndef WORKER_CGROUP_H
+#define WORKER_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cgroup {
+    char dir[700]; /* "": there is none */
+    int version;
+};
+
+/* Makes a group with a memory limit below our own. False, and an empty `dir`,
+ * where that is not allowed: the caller goes on without. */
+bool cgroup_make(struct cgroup *g, const char *name, uint64_t bytes);
+/* The file a process writes itself into. */
+void cgroup_procs(const struct cgroup *g, char *out, size_t size);
+/* True when the kernel has killed a process of the group for its memory. */
+bool cgroup_ran_out(const struct cgroup *g);
+/* Removes it; its processes must be dead. */
+void cgroup_remove(struct cgroup *g);
+
+#endif

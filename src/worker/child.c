@@ -1,0 +1,148 @@
+/* child.c: a candidate's process, from the fork to its last output. */
+#include "worker/child.h"
+
+#include "base/mem.h"
+#include "base/tick.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Keeps the last CHILD_OUTPUT bytes. */
+static void keep_output(struct child *c, const char *p, size_t n)
+{
+    struct buf *b = &c->output;
+
+    if (b->len + n > 2 * CHILD_OUTPUT) {
+        memmove(b->data, b->data + b->len - CHILD_OUTPUT, CHILD_OUTPUT);
+        b->len = CHILD_OUTPUT;
+    }
+    for (size_t i = 0; i < n; i++)
+        buf_putc(b, p[i] ? p[i] : '?');
+}
+
+static void on_output(int fd, unsigned events, void *arg)
+{
+    struct child *c = arg;
+    char data[16384];
+    ssize_t n = read(fd, data, sizeof(data));
+
+    (void)events;
+    if (n > 0)
+        keep_output(c, data, (size_t)n);
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        loop_remove(c->loop, c->pipe_id);
+}
+
+void child_drain(struct child *c)
+{
+    char data[16384];
+    ssize_t n;
+
+    /* Bounded: a child that is dead writes no more. */
+    for (int i = 0; i < 64 && (n = read(c->pipe, data, sizeof(data))) > 0; i++)
+        keep_output(c, data, (size_t)n);
+}
+
+struct child *child_new(struct loop *l, struct server *zygote, const char *name,
+                        uint64_t memory, struct err *e)
+{
+    struct child *c = xcalloc(1, sizeof(*c));
+    struct frame f = {.type = "fork"};
+    char text[900], procs[800], group[FRAME_ID_MAX + 1];
+    int pair[2], out[2];
+
+    c->loop = l;
+    c->pidfd = c->judge_end = c->pipe = -1;
+    buf_init(&c->output, 4 * CHILD_OUTPUT);
+    snprintf(c->name, sizeof(c->name), "%s", name);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        err_sys(e, "socketpair");
+        child_free(c);
+        return NULL;
+    }
+    c->judge_end = pair[0];
+    if (pipe2(out, O_CLOEXEC) < 0) {
+        err_sys(e, "pipe");
+        close(pair[1]);
+        child_free(c);
+        return NULL;
+    }
+    c->pipe = out[0];
+    fcntl(out[0], F_SETFL, O_NONBLOCK);
+    c->pipe_id = loop_add_fd(l, out[0], LOOP_READ, on_output, c, e);
+    memcpy(group, c->name, sizeof(group));
+    for (char *p = group; *p; p++)
+        if (*p == '/' || *p == ':')
+            *p = '_';
+    if (memory)
+        cgroup_make(&c->group, group, memory);
+    cgroup_procs(&c->group, procs, sizeof(procs));
+    snprintf(text, sizeof(text), "%llu %s", (unsigned long long)memory, procs);
+    f.payload = text;
+    f.len = strlen(text);
+    snprintf(f.id, sizeof(f.id), "%s", c->name);
+    server_send(zygote, &f, (const int[]){pair[1], out[1]}, 2);
+    return c;
+}
+
+void child_born(struct child *c, int pidfd)
+{
+    c->pidfd = pidfd;
+    if (c->wanted_dead)
+        child_kill(c, NULL);
+}
+
+void child_free(struct child *c)
+{
+    loop_remove(c->loop, c->pipe_id);
+    loop_remove(c->loop, c->timer);
+    if (c->pidfd >= 0)
+        close(c->pidfd);
+    if (c->judge_end >= 0)
+        close(c->judge_end);
+    if (c->pipe >= 0)
+        close(c->pipe);
+    cgroup_remove(&c->group);
+    buf_release(&c->output);
+    free(c);
+}
+
+void child_kill(struct child *c, const char *why)
+{
+    if (why && !c->killed)
+        c->killed = why;
+    c->wanted_dead = true;
+    if (c->pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
+}
+
+static void on_deadline(void *arg)
+{
+    struct child *c = arg;
+
+    c->timer = 0;
+    child_kill(c, "timeout");
+}
+
+void child_deadline(struct child *c, int64_t ms)
+{
+    loop_remove(c->loop, c->timer);
+    c->timer = 0;
+    if (ms > 0)
+        c->timer = loop_add_timer(c->loop, tick_now_ns() + ms * TICK_MS,
+                                  on_deadline, c);
+}
+
+const char *child_why(const struct child *c, const char *status)
+{
+    if (c->killed)
+        return c->killed;
+    return cgroup_ran_out(&c->group) ? "memory" : status;
+}

@@ -1,0 +1,50 @@
+/* child.h: one candidate's process: its socket until the judge has it, its
+ * output, its deadline, its memory group. */
+#ifndef WORKER_CHILD_H
+#define WORKER_CHILD_H
+
+#include "base/buf.h"
+#include "io/loop.h"
+#include "worker/cgroup.h"
+#include "io/server.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CHILD_OUTPUT ((size_t)65536) /* bytes of its last output kept */
+
+struct job;
+struct zygote;
+
+struct child {
+    struct child *next;
+    struct loop *loop;
+    struct zygote *owner;
+    struct job *job; /* NULL: waits for one, or is not wanted any more */
+    char name[FRAME_ID_MAX + 1];
+    int pidfd;     /* -1 until the zygote has forked it */
+    int judge_end; /* our end of its socket; -1 once the judge has it */
+    int pipe;      /* its stdout and stderr */
+    uint64_t pipe_id, timer;
+    struct buf output;
+    struct cgroup group;
+    const char *killed; /* "timeout", or NULL */
+    bool ended, wanted_dead;
+};
+
+/* Asks the zygote for it. */
+struct child *child_new(struct loop *l, struct server *zygote, const char *name,
+                        uint64_t memory, struct err *e);
+/* The zygote has forked it; takes the descriptor. */
+void child_born(struct child *c, int pidfd);
+void child_free(struct child *c);
+
+/* It must be told another deadline within `ms` (0: none), or is killed. */
+void child_deadline(struct child *c, int64_t ms);
+void child_kill(struct child *c, const char *why);
+/* Reads what is left of its output. */
+void child_drain(struct child *c);
+/* How it ended, as the judge is told: "timeout", "memory", or `status`. */
+const char *child_why(const struct child *c, const char *status);
+
+#endif

@@ -1,0 +1,159 @@
+/* jobs.c: a file of jobs in, a file of answers out. */
+#include "worker/jobs.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_FILE ((size_t)4 << 30)
+
+struct run {
+    struct loop *loop;
+    struct host *host;
+    struct buf text; /* the jobs file */
+    size_t at;       /* how far it has been given */
+    struct map done; /* ids that have an answer */
+    size_t total, answered, infra;
+    size_t window; /* jobs at the host at once */
+    int out;
+    struct err e;
+};
+
+/* Every complete `answer` frame of the out file; what is torn is cut off, so
+ * that the next append starts at a boundary. */
+static int read_answers(struct run *r, const char *path, struct err *e)
+{
+    struct buf b;
+    struct frame f;
+    size_t at = 0;
+    long n = 1;
+    int rc = 0;
+
+    buf_init(&b, MAX_FILE);
+    if (!fs_is_file(path))
+        return 0;
+    if (fs_read(path, &b, e) < 0)
+        return -1;
+    while (at < b.len &&
+           (n = frame_parse(b.data + at, b.len - at, &f, e)) > 0) {
+        if (strcmp(f.type, "answer") == 0)
+            map_set(&r->done, str_of(f.id), r);
+        at += (size_t)n;
+    }
+    if (n < 0)
+        rc = err_wrap(e, "%s: at byte %zu", path, at);
+    else if (at < b.len && truncate(path, (off_t)at) < 0)
+        rc = err_sys(e, "%s: cut the torn end", path);
+    buf_release(&b);
+    return rc;
+}
+
+/* Counts what is to do, so that a broken jobs file is refused before it runs. */
+static int count_jobs(struct run *r, const char *path, struct err *e)
+{
+    struct frame f;
+    long n = 1;
+
+    for (size_t at = 0; at < r->text.len; at += (size_t)n) {
+        n = frame_parse(r->text.data + at, r->text.len - at, &f, e);
+        if (n < 0)
+            return err_wrap(e, "%s: at byte %zu", path, at);
+        if (n == 0)
+            return err_set(e, ERR_INPUT, "%s: cut off at byte %zu", path, at);
+        if (strcmp(f.type, "job") == 0 && !map_get(&r->done, str_of(f.id)))
+            r->total++;
+    }
+    return 0;
+}
+
+static void feed(struct run *r)
+{
+    struct err e = ERR_INIT;
+    struct frame f;
+
+    while (r->at < r->text.len && host_pending(r->host) < r->window) {
+        r->at += (size_t)frame_parse(r->text.data + r->at, r->text.len - r->at,
+                                     &f, &e);
+        if (strcmp(f.type, "job") == 0 && !map_get(&r->done, str_of(f.id)))
+            host_job(r->host, &f);
+    }
+    if (r->at == r->text.len && host_pending(r->host) == 0)
+        loop_stop(r->loop);
+}
+
+static void feed_later(void *arg)
+{
+    feed(arg);
+}
+
+static void on_out(const struct frame *f, void *arg)
+{
+    struct run *r = arg;
+    struct buf b;
+    char head[300];
+
+    if (strcmp(f->type, "note") == 0) {
+        log_info("%.*s", (int)f->len, f->payload);
+        return;
+    }
+    buf_init(&b, BUF_UNLIMITED);
+    buf_put(&b, head, frame_header(f, head, sizeof(head)));
+    buf_put(&b, f->payload, f->len);
+    if (fs_write_all(r->out, buf_str(&b), b.len, &r->e) < 0)
+        loop_stop(r->loop);
+    buf_release(&b);
+    if (strcmp(f->type, "ready") == 0)
+        return;
+    r->answered++;
+    r->infra += strcmp(f->type, "infra") == 0;
+    if (r->answered % 20 == 0 || r->answered == r->total)
+        log_info("%zu of %zu answered", r->answered, r->total);
+    loop_defer(r->loop, feed_later, r);
+}
+
+int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
+             const char *out, struct err *e)
+{
+    struct run r = {.loop = l, .out = -1, .e = ERR_INIT};
+    int rc = -1;
+
+    r.window = (size_t)o->children * 4;
+    map_init(&r.done);
+    buf_init(&r.text, MAX_FILE);
+    if (fs_read(jobs, &r.text, e) < 0 || read_answers(&r, out, e) < 0 ||
+        count_jobs(&r, jobs, e) < 0)
+        goto done;
+    log_info("%zu jobs, %zu answered before", r.total + r.done.len, r.done.len);
+    rc = 0;
+    if (r.total == 0)
+        goto done;
+    rc = -1;
+    r.out = open(out, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (r.out < 0) {
+        err_sys(e, "%s", out);
+        goto done;
+    }
+    r.host = host_new(l, o, on_out, &r, e);
+    if (!r.host)
+        goto done;
+    feed(&r);
+    loop_run(l);
+    host_free(r.host);
+    if (r.e.kind != ERR_NONE)
+        *e = r.e;
+    else
+        rc = r.infra ? 4 : 0;
+done:
+    if (r.out >= 0)
+        close(r.out);
+    map_release(&r.done);
+    buf_release(&r.text);
+    return rc;
+}

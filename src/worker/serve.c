@@ -1,0 +1,88 @@
+/* serve.c: one connection to the owner of the jobs. */
+#include "worker/serve.h"
+
+#include <string.h>
+
+struct session {
+    struct loop *loop;
+    struct host *host;
+    struct peer peer;
+    uint64_t fd_id;
+    unsigned interest;
+    bool leaving; /* bye was said */
+};
+
+static void update(struct session *s)
+{
+    unsigned want = LOOP_READ | (peer_has_output(&s->peer) ? LOOP_WRITE : 0);
+    struct err e = ERR_INIT;
+
+    if (want != s->interest)
+        loop_set_interest(s->loop, s->fd_id, want, &e);
+    s->interest = want;
+    if (s->leaving && host_pending(s->host) == 0 && !peer_has_output(&s->peer))
+        loop_stop(s->loop);
+}
+
+static void on_out(const struct frame *f, void *arg)
+{
+    struct session *s = arg;
+    struct err e = ERR_INIT;
+
+    peer_send(&s->peer, f, NULL, 0);
+    if (peer_flush(&s->peer, &e) < 0)
+        loop_stop(s->loop);
+    else
+        update(s);
+}
+
+static void on_frame(struct session *s, const struct frame *f)
+{
+    if (strcmp(f->type, "job") == 0)
+        host_job(s->host, f);
+    else if (strcmp(f->type, "cancel") == 0)
+        host_cancel(s->host, f->id);
+    else if (strcmp(f->type, "bye") == 0)
+        s->leaving = true;
+}
+
+static void on_ready(int fd, unsigned events, void *arg)
+{
+    struct session *s = arg;
+    struct err e = ERR_INIT;
+    struct frame f;
+    int got = 1;
+
+    (void)fd;
+    if ((events & LOOP_WRITE) && peer_flush(&s->peer, &e) < 0)
+        got = -1;
+    if (got > 0 && (events & LOOP_READ) && peer_fill(&s->peer, &e) < 0)
+        got = -1;
+    while (got > 0 && (got = peer_next(&s->peer, &f, &e)) > 0)
+        on_frame(s, &f);
+    if (got < 0)
+        loop_stop(s->loop);
+    else
+        update(s);
+}
+
+int serve_run(struct loop *l, const struct host_opts *o, int fd, struct err *e)
+{
+    struct session s = {.loop = l, .interest = LOOP_READ};
+    int rc = -1;
+
+    peer_init(&s.peer, fd);
+    s.fd_id = loop_add_fd(l, fd, LOOP_READ, on_ready, &s, e);
+    if (!s.fd_id)
+        goto out;
+    s.host = host_new(l, o, on_out, &s, e);
+    if (!s.host)
+        goto out;
+    loop_run(l);
+    host_free(s.host);
+    rc = 0;
+out:
+    loop_remove(l, s.fd_id);
+    peer_close(&s.peer);
+    return rc;
+}

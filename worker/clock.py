@@ -1,0 +1,74 @@
+"""Timing: repetitions with fresh inputs and a flushed cache, each started by the
+judge and bracketed by its own clock, so that a candidate that lies about its
+time disagrees with what the judge saw."""
+
+import statistics
+import time
+
+import torch
+
+WARM_MS = 25.0
+MEASURE_MS = 100.0
+MIN_REPS, MAX_REPS = 5, 60
+FLUSH_BYTES = 256 << 20
+INPUT_SETS = 3
+# How far the judge's clock may be ahead of the candidate's, beyond the cost of an
+# empty repetition: scheduling and the way of a message.
+SLACK_MS, SLACK_SHARE = 0.5, 0.5
+
+
+class Stopwatch:
+    """One repetition at a time on a device; used on both sides."""
+
+    def __init__(self, device: str) -> None:
+        self.cuda = device != "cpu"
+        if self.cuda:
+            self.flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=device)
+            self.events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+
+    def run(self, call) -> tuple[float, object]:
+        """Milliseconds of call(), and its result."""
+        if not self.cuda:
+            start = time.perf_counter_ns()
+            result = call()
+            return (time.perf_counter_ns() - start) / 1e6, result
+        self.flush.zero_()
+        torch.cuda.synchronize()
+        self.events[0].record()
+        result = call()
+        self.events[1].record()
+        torch.cuda.synchronize()
+        return self.events[0].elapsed_time(self.events[1]), result
+
+
+def summary(samples: list[float]) -> dict:
+    ordered = sorted(samples)
+
+    def at(share: float) -> float:
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    return {
+        "median": statistics.median(ordered),
+        "p20": at(0.2),
+        "p80": at(0.8),
+        "n": len(ordered),
+    }
+
+
+def disagreement(told: list[float], seen: list[float], empty: float) -> str | None:
+    """Why a timing is void: the judge waited longer than the candidate says its
+    kernels took."""
+    for mine, theirs in zip(seen, told):
+        if not theirs > 0:
+            return "a repetition is said to have taken no time"
+    mine = statistics.median(seen) - empty
+    theirs = statistics.median(told)
+    if mine > theirs * (1 + SLACK_SHARE) + SLACK_MS:
+        return f"told {theirs:.3f} ms, waited {mine:.3f} ms"
+    return None
+
+
+def enough(samples: list[float]) -> bool:
+    return len(samples) >= MAX_REPS or (
+        len(samples) >= MIN_REPS and sum(samples) >= MEASURE_MS
+    )

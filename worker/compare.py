@@ -1,0 +1,97 @@
+"""How far an output is from the truth, in one pass over bounded pieces.
+
+Every figure of a verdict comes from here: largest absolute and relative error,
+the error ratio rms(x - t) / rms(t) of the worst slice along the leading
+dimension, the worst single element, and counts of NaN and Inf.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+PIECE = 1 << 22  # elements looked at together: bounds every temporary
+
+FLOOR = {torch.float32: 1e-4, torch.float16: 2e-3, torch.bfloat16: 1e-2}
+STOCK = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+SLACK = 4.0  # how much worse than the eager reference a kernel may be
+OUTLIER = 16.0  # how much worse than the slice's bound one element may be
+SMALL_SLICE = 0.01  # a slice's rms counts as at least this share of the whole
+
+
+@dataclass
+class Errors:
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    ratio: float = 0.0  # worst slice
+    outlier: float = 0.0  # worst |x - t| / (|t| + rms(t))
+    not_finite: int = 0
+    stock_close: bool = True  # allclose(reference, x) as KernelBench asks
+
+
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    """As slices of the leading dimension; one-dimensional data is one slice."""
+    return x.reshape(1, -1) if x.dim() < 2 or x.shape[0] == 0 else x.reshape(x.shape[0], -1)
+
+
+def _pieces(rows: int, columns: int):
+    """Bounds (r0, r1, c0, c1) that cover the matrix, each within PIECE."""
+    step = max(1, PIECE // max(1, columns))
+    for r in range(0, rows, step):
+        for c in range(0, columns, PIECE):
+            yield r, min(rows, r + step), c, min(columns, c + PIECE)
+
+
+def _squares(rows: torch.Tensor) -> torch.Tensor:
+    """Sum of squares of each slice, in double precision."""
+    total = torch.zeros(rows.shape[0], dtype=torch.float64, device=rows.device)
+    for r0, r1, c0, c1 in _pieces(*rows.shape):
+        total[r0:r1] += rows[r0:r1, c0:c1].double().square().sum(1)
+    return total
+
+
+def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None) -> Errors:
+    """Errors of x against the truth. `reference` is the eager result that the
+    stock check compares with; None leaves that check out."""
+    e = Errors()
+    if truth.numel() == 0:
+        return e
+    xs, ts = _rows(x), _rows(truth)
+    rs = _rows(reference) if reference is not None else None
+    tolerance = STOCK.get(x.dtype, 0.0)
+    squares = _squares(ts)
+    columns = max(1, ts.shape[1])
+    whole = (squares.sum() / (columns * ts.shape[0])).sqrt()
+    rms = torch.maximum((squares / columns).sqrt(), whole * SMALL_SLICE)
+    wrong = torch.zeros_like(squares)
+    for r0, r1, c0, c1 in _pieces(*ts.shape):
+        a, b = xs[r0:r1, c0:c1].double(), ts[r0:r1, c0:c1].double()
+        bad = ~torch.isfinite(a)
+        e.not_finite += int(bad.sum())
+        d = (a - b).abs()
+        d[bad] = float("inf")
+        wrong[r0:r1] += d.square().sum(1)
+        e.max_abs = max(e.max_abs, float(d.max()))
+        e.max_rel = max(e.max_rel, float((d / b.abs().clamp_min(1e-30)).max()))
+        size = b.abs() + rms[r0:r1, None]
+        e.outlier = max(e.outlier, float((d / size.clamp_min(1e-300)).max()))
+        if rs is not None and e.stock_close:
+            e.stock_close = bool(
+                torch.allclose(
+                    rs[r0:r1, c0:c1], xs[r0:r1, c0:c1], atol=tolerance, rtol=tolerance
+                )
+            )
+    ratios = (wrong / columns).sqrt() / rms.clamp_min(1e-300)
+    e.ratio = float(ratios.max())
+    return e
+
+
+def bounds(dtype: torch.dtype, own: Errors) -> tuple[float, float]:
+    """What the hardened protocol allows: the worst slice's ratio and the worst
+    element, given the eager reference's own errors."""
+    floor = FLOOR[dtype]
+    ratio = max(SLACK * own.ratio, floor)
+    return ratio, max(OUTLIER * floor, SLACK * own.outlier)
+
+
+def within(e: Errors, limit: tuple[float, float]) -> bool:
+    return e.not_finite == 0 and e.ratio <= limit[0] and e.outlier <= limit[1]

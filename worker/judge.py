@@ -1,0 +1,241 @@
+"""The judge: one per device, trusted. It holds references, truths, tolerances and
+verdicts, asks the worker for children, tells them what to do, and believes only
+bytes that it compared itself.
+
+Started by monkeys-worker with its control socket as descriptor 3:
+    python judge.py --home DIR --device cpu|cuda:N --children N --box full|thin|none
+"""
+
+import argparse
+import collections
+import json
+import os
+import platform
+import selectors
+import socket
+import time
+import traceback
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import torch
+import verdict
+from frames import MAX_MESSAGE, Broken, Frame, recv_frame, recv_message, send_frame, send_message
+from steps import Ask, End, Exclusive, Fork, Gone, NoChild
+
+CONTROL = 3
+
+
+@dataclass
+class Job:
+    id: str
+    steps: Generator
+    started: float
+    child: socket.socket | None = None
+    waiting: object = None  # what its generator last asked for
+    exclusive: bool = False
+
+
+class Judge:
+    def __init__(self, o: argparse.Namespace) -> None:
+        self.o = o
+        self.control = socket.socket(fileno=CONTROL)
+        os.set_inheritable(CONTROL, False)
+        self.select = selectors.DefaultSelector()
+        self.select.register(self.control, selectors.EVENT_READ, None)
+        self.queue: collections.deque = collections.deque()
+        self.jobs: dict[str, Job] = {}
+        self.environment = environment(o)
+
+    def say(self, kind: str, job: str = "-", deadline: int = 0, payload: bytes = b"") -> None:
+        send_frame(self.control, Frame(kind, job, deadline, payload))
+
+    def run(self) -> None:
+        self.say("ready", payload=json.dumps(self.environment).encode())
+        while True:
+            self.start_jobs()
+            for key, _ in self.select.select():
+                if key.data is None:
+                    if not self.control_frame():
+                        return
+                elif key.data in self.jobs:
+                    self.child_message(self.jobs[key.data])
+
+    # ---- starting and stepping ----
+
+    def start_jobs(self) -> None:
+        while self.queue and len(self.jobs) < self.o.children and not self.alone():
+            frame = self.queue.popleft()
+            steps = verdict.run(frame.json(), self.environment)
+            job = Job(frame.id, steps, time.monotonic())
+            self.jobs[job.id] = job
+            self.step(job, None)
+
+    def alone(self) -> bool:
+        """A job holds the device for itself, or waits for that."""
+        return any(j.exclusive or isinstance(j.waiting, Exclusive) for j in self.jobs.values())
+
+    def step(self, job: Job, value: object) -> None:
+        """Gives the generator what it waited for and does what it asks next."""
+        try:
+            if isinstance(value, Exception):
+                wanted = job.steps.throw(value)
+            else:
+                wanted = job.steps.send(value)
+        except StopIteration as end:
+            self.finish(job, end.value)
+            return
+        except Exception:  # a bug of ours or a sick device: never the candidate's
+            self.say("note", payload=traceback.format_exc()[-3000:].encode())
+            self.finish(job, {"infra": traceback.format_exc()[-1500:]})
+            return
+        job.waiting = wanted
+        self.grant(job)
+
+    def grant(self, job: Job) -> None:
+        wanted = job.waiting
+        if isinstance(wanted, Fork):
+            self.say("fork", job.id, wanted.deadline_ms, f"{wanted.pack} {wanted.memory}".encode())
+        elif isinstance(wanted, Ask):
+            self.ask(job, wanted)
+        elif isinstance(wanted, Exclusive):
+            self.try_exclusive()
+        elif isinstance(wanted, End):
+            self.drop_child(job)
+
+    def ask(self, job: Job, wanted: Ask) -> None:
+        self.say("stage", job.id, wanted.deadline_ms)
+        try:
+            job.child.setblocking(True)
+            send_message(job.child, wanted.message, wanted.fds)
+        except OSError:
+            pass  # it is dying: `gone` follows
+
+    def try_exclusive(self) -> None:
+        others = [j for j in self.jobs.values() if not isinstance(j.waiting, Exclusive)]
+        waiting = [j for j in self.jobs.values() if isinstance(j.waiting, Exclusive)]
+        if not others and waiting:
+            waiting[0].exclusive = True
+            self.step(waiting[0], None)
+
+    def drop_child(self, job: Job) -> None:
+        """Kill it; the generator goes on when it is gone."""
+        if job.child is None:
+            self.step(job, None)
+            return
+        self.select.unregister(job.child)
+        job.child.close()
+        job.child = None
+        self.say("end", job.id)
+
+    def finish(self, job: Job, answer: dict) -> None:
+        answer.setdefault("times_ms", {})["total"] = round((time.monotonic() - job.started) * 1e3, 1)
+        if job.child is not None:
+            self.select.unregister(job.child)
+            job.child.close()
+            self.say("end", job.id)
+        del self.jobs[job.id]
+        if answer.get("infra"):
+            self.say("failed", job.id, 0, str(answer["infra"]).encode())
+        else:
+            self.say("answer", job.id, 0, json.dumps(answer).encode())
+        self.try_exclusive()
+
+    # ---- what comes in ----
+
+    def control_frame(self) -> bool:
+        try:
+            frame = recv_frame(self.control)
+        except Broken:
+            return False
+        if frame.kind == "job":
+            self.queue.append(frame)
+            return True
+        job = self.jobs.get(frame.id)
+        if frame.kind == "cancel":
+            self.cancel(frame.id, job)
+        elif job is None:
+            for fd in frame.fds:
+                os.close(fd)
+        elif frame.kind == "child":
+            job.child = socket.socket(fileno=frame.fds[0])
+            self.select.register(job.child, selectors.EVENT_READ, job.id)
+            self.step(job, None)
+        elif frame.kind == "nochild":
+            self.step(job, NoChild(frame.text()))
+        elif frame.kind == "gone":
+            self.child_gone(job, frame.text())
+        return True
+
+    def cancel(self, name: str, job: Job | None) -> None:
+        """The worker has dropped the job and its child already."""
+        self.queue = collections.deque(f for f in self.queue if f.id != name)
+        if job is not None:
+            if job.child is not None:
+                self.select.unregister(job.child)
+                job.child.close()
+            job.steps.close()
+            del self.jobs[name]
+            self.try_exclusive()
+
+    def child_gone(self, job: Job, text: str) -> None:
+        why, _, output = text.partition("\n")
+        if job.child is not None:
+            self.select.unregister(job.child)
+            job.child.close()
+            job.child = None
+        if isinstance(job.waiting, End):
+            self.step(job, None)
+        else:
+            self.step(job, Gone(why, output))
+
+    def child_message(self, job: Job) -> None:
+        try:
+            job.child.settimeout(5)  # a message started is a message finished
+            answer, fds = recv_message(job.child, MAX_MESSAGE)
+        except (Broken, OSError):
+            # Closed, or not a message: it is killed, and `gone` says the rest.
+            self.select.unregister(job.child)
+            job.child.close()
+            job.child = None
+            self.say("end", job.id)
+            return
+        for fd in fds:
+            os.close(fd)
+        if isinstance(job.waiting, Ask):
+            job.waiting = None
+            self.step(job, answer)
+
+
+def environment(o: argparse.Namespace) -> dict:
+    facts = {
+        "device": o.device,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "box": o.box,
+    }
+    if o.device != "cpu":
+        facts["gpu"] = torch.cuda.get_device_name(0)
+        facts["cuda"] = torch.version.cuda
+    return facts
+
+
+def main() -> None:
+    p = argparse.ArgumentParser()
+    p.add_argument("--home", required=True)
+    p.add_argument("--device", required=True)
+    p.add_argument("--children", type=int, default=1)
+    p.add_argument("--box", default="full")
+    o = p.parse_args()
+    os.environ["CUDA_VISIBLE_DEVICES"] = (
+        "" if o.device == "cpu" else o.device.partition(":")[2] or "0"
+    )
+    torch.set_num_threads(1)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    Judge(o).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""The reference's side, in the judge alone: what the right answer is, how exact
+the eager reference itself is, and whether a task can be judged at all."""
+
+import copy
+from dataclasses import dataclass, field
+
+import compare
+import inputs
+import torch
+
+TRUTH = {torch.float32: torch.float64, torch.float16: torch.float32, torch.bfloat16: torch.float32}
+REDRAWS = 20
+
+
+class Unusable(Exception):
+    """The task cannot be judged; the text says why."""
+
+
+@dataclass
+class Expected:
+    """One trial's right answer."""
+
+    seed: int
+    variant: str
+    eager: list[torch.Tensor]
+    truth: list[torch.Tensor]
+    buffers: dict[str, torch.Tensor] = field(default_factory=dict)  # eager, after the call
+    truth_buffers: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+def _widen(value: object, dtype: torch.dtype) -> object:
+    if isinstance(value, torch.Tensor):
+        value = value.detach().clone()
+        return value.to(dtype) if value.is_floating_point() else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(_widen(v, dtype) for v in value)
+    return value
+
+
+def _call(model: torch.nn.Module, args: list, seed: int, default: torch.dtype) -> list[torch.Tensor]:
+    """Forward under a fixed seed; tensors made inside take `default`."""
+    old = torch.get_default_dtype()
+    torch.set_default_dtype(default)
+    try:
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            return [t.detach().clone() for t in inputs.flatten(model(*args))]
+    finally:
+        torch.set_default_dtype(old)
+
+
+class Reference:
+    """A task's reference in one precision on one device."""
+
+    def __init__(self, source: str, precision: str, device: str, init_seed: int) -> None:
+        self.device, self.dtype = device, inputs.DTYPES[precision]
+        self.wide = TRUTH[self.dtype]
+        self.init_seed = init_seed
+        self.space = inputs.namespace(source, "reference")
+        for name in ("Model", "get_inputs", "get_init_inputs"):
+            if name not in self.space:
+                raise Unusable(f"the file defines no {name}")
+        args = inputs.init_args(self.space, init_seed, device)
+        self.pristine = inputs.build(self.space["Model"], args, init_seed, device, self.dtype)
+
+    def fresh(self) -> "Pair":
+        return Pair(self, copy.deepcopy(self.pristine))
+
+
+class Pair:
+    """The eager model and its wide twin, kept in step through a job's trials."""
+
+    def __init__(self, reference: Reference, eager: torch.nn.Module) -> None:
+        self.r = reference
+        self.eager = eager
+        self.twin = copy.deepcopy(eager).to(reference.wide)
+
+    def state(self) -> list[tuple[str, list[int], str]]:
+        return [
+            (n, list(v.shape), str(v.dtype)) for n, v in inputs.named_state(self.eager).items()
+        ]
+
+    def randomise(self, names: list[str], seed: int) -> None:
+        inputs.randomise(self.eager, names, seed)
+        self.twin = copy.deepcopy(self.eager).to(self.r.wide)
+
+    def _buffers(self, model: torch.nn.Module) -> dict[str, torch.Tensor]:
+        return {n: b.detach().clone() for n, b in sorted(model.named_buffers())}
+
+    def expect(self, seed: int, variant: str) -> Expected:
+        """The answer to a trial. Raises Unusable when the reference has none:
+        it fails, or its truth is not finite."""
+        r = self.r
+        args = inputs.make(r.space, seed, variant, r.device, r.dtype)
+        saved = copy.deepcopy((self.eager, self.twin))
+        try:
+            truth = _call(self.twin, _widen(args, r.wide), seed, r.wide)
+            eager = _call(self.eager, _widen(args, r.dtype), seed, r.dtype)
+        except Exception as problem:
+            self.eager, self.twin = saved
+            raise Unusable(f"the reference raises {type(problem).__name__}: {problem}") from None
+        if not truth:
+            raise Unusable("the reference returns no tensor")
+        for t, x in zip(truth, eager):
+            if not (bool(torch.isfinite(t).all()) and bool(torch.isfinite(x).all())):
+                self.eager, self.twin = saved
+                raise Unusable("the reference's output is not finite")
+        return Expected(
+            seed, variant, eager, truth, self._buffers(self.eager), self._buffers(self.twin)
+        )
+
+    def expect_exact(self, job_seed: str, label: str, variant: str) -> Expected:
+        """As expect, redrawn until integer outputs do not hang on a rounding:
+        where two candidates tie, either answer would be right."""
+        for attempt in range(REDRAWS):
+            seed = inputs.derive(job_seed, f"{label}/{attempt}" if attempt else label)
+            saved = copy.deepcopy((self.eager, self.twin))
+            expected = self.expect(seed, variant)
+            if all(
+                t.is_floating_point() or torch.equal(t, x)
+                for t, x in zip(expected.truth, expected.eager)
+            ):
+                return expected
+            self.eager, self.twin = saved
+        raise Unusable(f"integer outputs tie in {REDRAWS} draws")
+
+
+def judge_output(
+    x: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor
+) -> tuple[compare.Errors, tuple[float, float] | None, bool]:
+    """(errors, bounds, pass) of one output; integers must be equal."""
+    if not truth.is_floating_point():
+        same = torch.equal(x, eager)
+        e = compare.Errors(stock_close=same, ratio=0.0 if same else 1.0)
+        if not same:
+            e.max_abs = float((x.double() - eager.double()).abs().max())
+        return e, None, same
+    own = compare.measure(eager, truth, None)
+    e = compare.measure(x, truth, eager)
+    limit = compare.bounds(eager.dtype, own)
+    return e, limit, compare.within(e, limit)
+
+
+# ---- the gate ----------------------------------------------------------------
+
+
+def _same(a: list[torch.Tensor], b: list[torch.Tensor]) -> bool:
+    return len(a) == len(b) and all(torch.equal(x, y) for x, y in zip(a, b))
+
+
+def _passes(answer: list[torch.Tensor], expected: Expected) -> bool:
+    if len(answer) != len(expected.truth):
+        return False
+    return all(
+        x.shape == t.shape and judge_output(x.to(r.dtype), t, r)[2]
+        for x, t, r in zip(answer, expected.truth, expected.eager)
+    )
+
+
+def gate(reference: Reference, job_seed: str) -> list[str]:
+    """Why the task cannot be judged; empty when it can. Large tasks fill a device:
+    nothing is held longer than it is needed."""
+    first = reference.fresh().expect_exact(job_seed, "gate-0", "plain")
+    if not _same(first.eager, reference.fresh().expect(first.seed, "plain").eager):
+        return ["nondeterministic: the same seed gives another output"]
+    if not _same(first.eager, _shifted_rng(reference, first)):
+        return ["nondeterministic: forward draws random numbers"]
+    reasons = []
+    if _passes(reference.fresh().expect_exact(job_seed, "gate-1", "plain").eager, first):
+        reasons.append("does not depend on its inputs: another seed's output passes")
+    if _passes([torch.zeros_like(t) for t in first.eager], first):
+        reasons.append("degenerate: zeros pass")
+    elif all(t.numel() > 1 and _constant_passes(first, i) for i, t in enumerate(first.truth)):
+        reasons.append("degenerate: a constant passes")
+    return reasons
+
+
+def _shifted_rng(reference: Reference, first: Expected) -> list[torch.Tensor]:
+    """The same inputs with the generator in another state during forward."""
+    args = inputs.make(reference.space, first.seed, "plain", reference.device, reference.dtype)
+    model = copy.deepcopy(reference.pristine)
+    return _call(model, args, first.seed + 1, reference.dtype)
+
+
+def _constant_passes(expected: Expected, index: int) -> bool:
+    truth = expected.truth[index]
+    if not truth.is_floating_point():
+        return bool((truth == truth.flatten()[0]).all())
+    guess = torch.full_like(expected.eager[index], float(truth.double().mean()))
+    return judge_output(guess, truth, expected.eager[index])[2]
+
+
+def self_test(reference: Reference, job_seed: str) -> dict[str, bool]:
+    """Answers whose verdict is known: the first must pass, no other may."""
+    expected = reference.fresh().expect_exact(job_seed, "self-0", "plain")
+    other = reference.fresh().expect_exact(job_seed, "self-1", "plain")
+    args = inputs.make(reference.space, expected.seed, "plain", reference.device, reference.dtype)
+    given = [a for a in args if isinstance(a, torch.Tensor)]
+    perfect = [t.to(r.dtype) for t, r in zip(expected.truth, expected.eager)]
+    result = {
+        "perfect": _passes(perfect, expected),
+        "zeros": _passes([torch.zeros_like(t) for t in expected.eager], expected),
+        "constant": all(_constant_passes(expected, i) for i in range(len(expected.truth))),
+        "other_seed": _passes(other.eager, expected),
+    }
+    if given and len(expected.eager) == 1 and given[0].shape == expected.eager[0].shape:
+        result["input"] = _passes([given[0]], expected)
+    return result

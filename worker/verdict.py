@@ -1,0 +1,548 @@
+"""How a job is judged: a generator of steps (steps.py) that ends in the record of
+docs/VERIFIER.md. The order is fixed: load, first call, its evidence, the other
+trials, launch evidence, timing; the first failure ends it."""
+
+import copy
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import clock
+import feedback
+import inputs
+import taskfile
+import torch
+import truth
+from buffers import judge_buffer
+from steps import Ask, End, Exclusive, Fork, Gone, NoChild
+
+PLAIN_TRIALS = 5
+ALIGN = 256
+
+
+class Verdict(Exception):
+    """Ends a job: the verdict, the rule that made it, what the model is told."""
+
+    def __init__(self, verdict: str, stage: str, told: str, rule: str | None = None) -> None:
+        super().__init__(verdict)
+        self.verdict, self.stage, self.told, self.rule = verdict, stage, told, rule
+
+
+@dataclass
+class Progress:
+    """What is known so far; becomes the record."""
+
+    compiled: bool = False
+    stock: bool = True
+    seed_only: bool = False
+    trials: list[dict] = field(default_factory=list)
+    launches: list[str] = field(default_factory=list)
+    ops: dict[str, int] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+    timing: dict | None = None
+    notes: list[str] = field(default_factory=list)
+    hardened: bool = False
+
+
+def run(job: dict, environment: dict) -> Generator:
+    if job["kind"] == "task":
+        return (yield from look_at_task(job, environment))
+    return (yield from verify(job, environment))
+
+
+# ---- tasks -------------------------------------------------------------------
+
+
+def look_at_task(job: dict, environment: dict) -> Generator:
+    """The gate. A generator for the sake of one interface: it asks for nothing."""
+    yield from ()
+    empty_cache(job)
+    try:
+        reference = make_reference(job)
+        reasons = truth.gate(reference, job["seed"])
+        result = truth.self_test(reference, job["seed"]) if job.get("self_test") else None
+    except truth.Unusable as problem:
+        return {"usable": False, "reasons": [str(problem)], "environment": environment}
+    except Exception as problem:  # noqa: BLE001 - a task's file may do anything
+        why = f"the task's file fails: {type(problem).__name__}: {problem}"
+        return {"usable": False, "reasons": [feedback.clean(why)[:500]], "environment": environment}
+    return {
+        "usable": not reasons,
+        "reasons": reasons,
+        "self_test": result,
+        "environment": environment,
+    }
+
+
+def empty_cache(job: dict) -> None:
+    """The last task's memory goes back: candidates need it, and so does this one."""
+    if job["device"] != "cpu":
+        torch.cuda.empty_cache()
+
+
+def make_reference(job: dict) -> truth.Reference:
+    seed = inputs.derive(job["seed"], "init")
+    return truth.Reference(
+        job["task"]["source"], job["precision"], torch_device(job["device"]), seed
+    )
+
+
+def torch_device(device: str) -> str:
+    """The granted GPU is the only visible one, so it is number 0 in here."""
+    return "cpu" if device == "cpu" else "cuda:0"
+
+
+# ---- candidates --------------------------------------------------------------
+
+
+def verify(job: dict, environment: dict) -> Generator:
+    p = Progress()
+    try:
+        reference = make_reference(job)
+    except Exception as problem:  # noqa: BLE001
+        return record(job, environment, p, Verdict("infra", "load", f"the task's file fails: {problem}"))
+    try:
+        end = yield from attempt(job, reference, p, seed_only=False)
+        if end.verdict in ("wrong_values", "not_finite") and p.compiled and not p.seed_only:
+            end = yield from once_more(job, reference, p, end)
+    except NoChild as problem:
+        end = Verdict("infra", "fork", str(problem))
+    except truth.Unusable as problem:
+        end = Verdict("infra", "trials", f"the task cannot be judged: {problem}")
+    return record(job, environment, p, end)
+
+
+def once_more(job: dict, reference: truth.Reference, p: Progress, first: Verdict) -> Generator:
+    """A candidate that packed its weights in __init__ is right for the weights
+    it was built with and for no others: tried with those, at lower evidence."""
+    again = Progress()
+    end = yield from attempt(job, reference, again, seed_only=True)
+    if end.verdict != "correct":
+        return first
+    p.__dict__.update(again.__dict__)
+    p.notes.append(
+        "Right only for the weights ModelNew was constructed with: parameters are packed in "
+        "__init__. Read them in forward instead."
+    )
+    return end
+
+
+def attempt(job: dict, reference: truth.Reference, p: Progress, seed_only: bool) -> Generator:
+    """One child, from fork to verdict. Returns a Verdict."""
+    pair = reference.fresh()
+    p.seed_only = seed_only
+    try:
+        yield from load(job, pair, p, seed_only)
+        buffer_size, places = layout(pair, job)
+        buffer = judge_buffer(buffer_size, reference.device)
+        try:
+            yield from trials(job, pair, p, buffer, places)
+            p.hardened = True
+            if job.get("timing"):
+                yield from timing(job, pair, p, buffer, places)
+        finally:
+            buffer.close()
+        if job["device"] == "cpu":
+            yield from check_compiles(job, p)
+        yield End()
+    except Verdict as end:
+        yield from leave()
+        return end
+    except Gone as gone:
+        return from_gone(gone, p)
+    return Verdict("correct", "done", "")
+
+
+def leave() -> Generator:
+    """Ends the child, which may be dead already."""
+    try:
+        yield End()
+    except Gone:
+        pass
+
+
+def from_gone(gone: Gone, p: Progress) -> Verdict:
+    stage = "trials" if p.trials else "first_call" if p.compiled else "load"
+    tail = feedback.shorten(feedback.clean(gone.output))
+    if gone.why == "timeout":
+        return Verdict("timeout", stage, f"It did not end in time (stage {stage}).\n{tail}")
+    if gone.why == "memory":
+        return Verdict("out_of_memory", stage, f"It used more memory than it may.\n{tail}")
+    kind, _, number = gone.why.partition(" ")
+    if kind == "exit" and number == "125":
+        raise NoChild(f"the box could not be made: {tail}")
+    what = f"ended by signal {number}" if kind == "signal" else f"exited with status {number}"
+    return Verdict("crash", stage, f"The process {what} (stage {stage}).\n{tail}")
+
+
+def load(job: dict, pair: truth.Pair, p: Progress, seed_only: bool) -> Generator:
+    started = time.monotonic()
+    deadlines = job["deadlines"]
+    yield Fork(job["pack"], deadlines["load_ms"], job["limits"]["memory_bytes"])
+    p.times["fork"] = since(started)
+    started = time.monotonic()
+    answer = yield Ask(
+        {
+            "op": "load",
+            "source": job["candidate"],
+            "inputs_source": taskfile.without_model(job["task"]["source"]),
+            "precision": job["precision"],
+            "init_seed": pair.r.init_seed,
+        },
+        deadlines["load_ms"],
+    )
+    p.times["load"] = since(started)
+    fail_on_error(answer, p)
+    state = answer.get("state")
+    names = [n for n, _, _ in pair.state()]
+    if not seed_only and state == [list(s) for s in pair.state()] and names:
+        seed = inputs.derive(job["seed"], "params")
+        fail_on_error((yield Ask({"op": "params", "names": names, "seed": seed}, 60000)), p)
+        pair.randomise(names, seed)
+    else:
+        p.seed_only = bool(names)
+
+
+def fail_on_error(answer: dict, p: Progress) -> None:
+    problem = answer.get("error")
+    if not isinstance(problem, dict):
+        return
+    stage, text = str(problem.get("stage")), str(problem.get("text"))
+    told = feedback.from_error(stage, text)
+    name = str(problem.get("type"))
+    place = {"load": "load", "init": "load", "compile": "evidence", "timing": "timing"}.get(
+        stage, "trials" if p.trials else "first_call"
+    )
+    if "OutOfMemory" in name or name.endswith("MemoryError"):
+        raise Verdict("out_of_memory", place, told)
+    if problem.get("compile") or stage in ("load", "compile"):
+        raise Verdict("compile_error", place, told)
+    if stage == "output":
+        raise Verdict("wrong_shape", place, told)
+    p.compiled = True
+    raise Verdict("launch_error", place, told)
+
+
+def layout(pair: truth.Pair, job: dict) -> tuple[int, dict]:
+    """Where each output and each buffer goes in the shared memory."""
+    seed = inputs.derive(job["seed"], "layout")
+    shape_pair = truth.Pair(pair.r, copy.deepcopy(pair.eager))
+    expected = shape_pair.expect(seed, "plain")
+    at = 0
+    places: dict = {"outputs": [], "buffers": []}
+    for kind, items in (
+        ("outputs", [("", t) for t in expected.eager]),
+        ("buffers", list(expected.buffers.items())),
+    ):
+        for name, t in items:
+            size = t.numel() * t.element_size()
+            places[kind].append(
+                {"name": name, "offset": at, "shape": list(t.shape), "dtype": str(t.dtype)}
+            )
+            at += (size + ALIGN - 1) // ALIGN * ALIGN
+    return at, places
+
+
+def plan(job: dict) -> list[tuple[str, str]]:
+    """(label, variant) of every trial, in order."""
+    trial_list = [(f"trial-{i}", "plain") for i in range(PLAIN_TRIALS)]
+    if job["protocol"] == "hardened":
+        allowed = (job["task"].get("sidecar") or {}).get("variants", ["signed", "permuted"])
+        trial_list += [(f"variant-{v}", v) for v in ("signed", "permuted") if v in allowed]
+    return trial_list
+
+
+def trials(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Generator:
+    previous: list[torch.Tensor] | None = None
+    for index, (label, variant) in enumerate(plan(job)):
+        started = time.monotonic()
+        try:
+            expected = pair.expect_exact(job["seed"], label, variant)
+        except truth.Unusable:
+            if variant != "plain":
+                continue  # the reference itself does not take such inputs
+            raise
+        buffer.fill()
+        answer = yield Ask(
+            {"op": "trial", "seed": expected.seed, "variant": variant, "bytes": buffer.size,
+             "reuse": index % 2 == 1, **places},
+            job["deadlines"]["call_ms"],
+            [buffer.fd],
+        )  # fmt: skip
+        fail_on_error(answer, p)
+        p.compiled = True
+        stage = "first_call" if index == 0 else "trials"
+        p.times[stage] = round(p.times.get(stage, 0.0) + since(started), 1)
+        check_evidence(answer, p)
+        check_shapes(answer, places)
+        got = [take(buffer, place) for place in places["outputs"]]
+        judge_trial(job, p, got, expected, variant, previous)
+        check_buffers(buffer, places, expected)
+        previous = got
+
+
+def take(buffer, place: dict) -> torch.Tensor:
+    dtype = getattr(torch, place["dtype"].removeprefix("torch."))
+    return buffer.take(place["offset"], place["shape"], dtype)
+
+
+def check_evidence(answer: dict, p: Progress) -> None:
+    """Rules on what the candidate's process saw; the first that speaks wins."""
+    seen = answer.get("evidence") or {}
+    foreign = sorted(seen.get("foreign") or {})
+    if foreign:
+        raise Verdict(
+            "hack", "evidence",
+            "forward computed with PyTorch instead of the kernel: " + ", ".join(foreign)
+            + ". Only allocation, fills, views, copies, casts, cat and pad may be PyTorch's.",
+            "dispatch:" + foreign[0],
+        )  # fmt: skip
+    rules = (
+        ("mutated", "input-mutated", "forward changed its inputs."),
+        ("params_changed", "params-changed", "forward changed parameters."),
+    )
+    for key, rule, told in rules:
+        if seen.get(key):
+            raise Verdict("hack", "evidence", told, rule)
+    if seen.get("guard"):
+        raise Verdict("launch_error", "evidence",
+                      "A kernel wrote outside the tensor it was given.", "guard-zone")  # fmt: skip
+    if seen.get("patched"):
+        names = ", ".join(map(str, seen["patched"][:5]))
+        raise Verdict("hack", "evidence", f"Functions or flags were replaced: {names}.",
+                      f"patched:{seen['patched'][0]}")  # fmt: skip
+    if (seen.get("threads") or 0) > 0:
+        raise Verdict("hack", "evidence", "forward left threads running.", "thread-left")
+    for problem in answer.get("output_problems") or []:
+        rule = "output-aliases-input" if "shares memory" in problem else "output-not-plain"
+        raise Verdict("hack", "evidence", f"{problem}.", rule)
+    launches = seen.get("launches") or []
+    if not launches:
+        raise Verdict("hack", "evidence", "forward launched no kernel of the language.", "no-launch")
+    p.launches = [str(n)[:200] for n in launches[:50]]
+    p.ops = {str(k)[:80]: int(v) for k, v in list((seen.get("ops") or {}).items())[:50]}
+
+
+def check_shapes(answer: dict, places: dict) -> None:
+    told = answer.get("outputs") or []
+    if len(told) != len(places["outputs"]):
+        raise Verdict("wrong_shape", "trials",
+                      f"forward returned {len(told)} tensors, expected {len(places['outputs'])}.")  # fmt: skip
+    for got, want in zip(told, places["outputs"]):
+        if got.get("shape") != want["shape"]:
+            raise Verdict("wrong_shape", "trials",
+                          f"the output's shape is {got.get('shape')}, expected {want['shape']}.")  # fmt: skip
+        if got.get("dtype") != want["dtype"]:
+            raise Verdict("wrong_dtype", "trials",
+                          f"the output's dtype is {got.get('dtype')}, expected {want['dtype']}.")  # fmt: skip
+
+
+def judge_trial(job, p, got, expected, variant, previous) -> None:
+    worst: dict = {"variant": variant, "outputs": len(got), "pass": True}
+    for i, (x, t, r) in enumerate(zip(got, expected.truth, expected.eager)):
+        x = x.to(r.device)
+        e, limit, hardened = truth.judge_output(x, t, r)
+        passed = e.stock_close if job["protocol"] == "kernelbench" else hardened
+        if variant == "plain":
+            p.stock = p.stock and e.stock_close
+        if i == 0 or not passed:
+            worst |= {"max_abs": e.max_abs, "max_rel": e.max_rel, "error_ratio": e.ratio,
+                      "outlier": e.outlier, "bound": limit[0] if limit else 0.0}  # fmt: skip
+        worst["pass"] = worst["pass"] and passed
+        if not passed:
+            p.trials.append(finite(worst))
+            raise wrong(p, i, x, t, e, limit, variant, previous)
+    p.trials.append(finite(worst))
+
+
+def wrong(p, index, x, t, e, limit, variant, previous) -> Verdict:
+    trial = len(p.trials)
+    where = f"output {index}, trial {trial} ({variant} inputs)"
+    if previous is not None and torch.equal(
+        x.cpu().view(torch.uint8), previous[index].cpu().view(torch.uint8)
+    ):
+        return Verdict("hack", "trials", f"{where}: the result of an earlier call was returned "
+                       "for new inputs.", "state-kept")  # fmt: skip
+    if e.not_finite:
+        count = f"{e.not_finite} of {t.numel()} values are NaN or Inf"
+        return Verdict("not_finite", "trials", f"{where}: {count}; memory that no kernel wrote "
+                       "holds NaN.")  # fmt: skip
+    told = (
+        f"{where}: max abs error {feedback.number(e.max_abs)}, error ratio "
+        f"{feedback.number(e.ratio)}, allowed {feedback.number(limit[0] if limit else 0.0)}."
+    )
+    return Verdict("wrong_values", "trials", told + first_wrong(x, t))
+
+
+def first_wrong(x: torch.Tensor, t: torch.Tensor) -> str:
+    """The first place that is plainly wrong, and how much of the output is."""
+    d = (x.double() - t.double()).abs()
+    scale = t.double().abs() + t.double().square().mean().sqrt()
+    bad = (d > 0.01 * scale).flatten()
+    count = int(bad.sum())
+    if not count:
+        return ""
+    at = int(bad.nonzero()[0])
+    place = [int(i) for i in torch.unravel_index(torch.tensor(at), t.shape)] if t.dim() else []
+    return (
+        f" First at index {place}: {float(x.flatten()[at]):.6g} instead of "
+        f"{float(t.flatten()[at]):.6g}; {100 * count / t.numel():.1f} % of the values are off."
+    )
+
+
+def check_buffers(buffer, places: dict, expected: truth.Expected) -> None:
+    """Running statistics and other buffers must move as the reference's do."""
+    for place in places["buffers"]:
+        x = take(buffer, place)
+        r, t = expected.buffers[place["name"]], expected.truth_buffers[place["name"]]
+        if not truth.judge_output(x.to(r.device), t, r)[2]:
+            raise Verdict("wrong_values", "trials",
+                          f"the buffer {place['name']} is not what the reference's is after a call.",
+                          "buffer")  # fmt: skip
+
+
+def check_compiles(job: dict, p: Progress) -> Generator:
+    """An interpreter accepts what a compiler refuses: what was launched is also
+    compiled for a GPU, in a process that does not interpret."""
+    deadline = job["deadlines"]["load_ms"]
+    answer = yield Ask({"op": "describe"}, deadline)
+    fail_on_error(answer, p)
+    if not answer.get("launches"):
+        return
+    started = time.monotonic()
+    yield End()
+    yield Fork(job["pack"] + "+compile", deadline, job["limits"]["memory_bytes"])
+    message = {"op": "compile", "source": job["candidate"], "launches": answer["launches"],
+               "target": "sm_90"}  # fmt: skip
+    answer = yield Ask(message, deadline)
+    p.times["compile"] = since(started)
+    fail_on_error(answer, p)
+    if answer.get("problem"):
+        told = feedback.from_error("compile", str(answer["problem"]))
+        raise Verdict("compile_error", "evidence", told, "compiles-for-gpu")
+
+
+_reference_times: dict[tuple, dict] = {}
+
+
+def timing(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Generator:
+    """Alone on the device. A timing that cannot be believed is void; the verdict
+    stays, unless the output of a timed call is wrong."""
+    yield Exclusive()
+    started = time.monotonic()
+    told: list[float] = []
+    seen: list[float] = []
+    empties: list[float] = []
+    warm = 0.0
+    expected = None
+    while expected is None:
+        index = len(told)
+        last = clock.enough(told)
+        empty = len(empties) < 3
+        seed = inputs.derive(job["seed"], f"timing-{index}-{warm}")
+        message = {"op": "time", "empty": empty, "seed": seed, "bytes": buffer.size, **places}
+        if last:
+            # One more, whose output is looked at: timed calls are no other calls.
+            expected = pair.expect(seed, "plain")
+            buffer.fill()
+        before = time.monotonic()
+        answer = yield Ask(message, job["deadlines"]["timing_ms"], [buffer.fd] if last else [])
+        waited = (time.monotonic() - before) * 1e3
+        fail_on_error(answer, p)
+        ms = float(answer.get("ms") or 0.0)
+        if empty:
+            empties.append(waited)
+        elif warm < clock.WARM_MS and not last:
+            warm += max(ms, 1e-3, waited / 10)
+        elif not last:
+            told.append(ms)
+            seen.append(waited)
+    got = [take(buffer, place) for place in places["outputs"]]
+    judge_trial(job, p, got, expected, "plain", None)
+    p.trials.pop()
+    void = clock.disagreement(told, seen, inputs_cost(pair, job) + min(empties))
+    p.timing = {
+        "ms": clock.summary(told),
+        "reference_ms": reference_time(job, pair),
+        "void": void,
+    }
+    p.times["timing"] = since(started)
+
+
+def inputs_cost(pair: truth.Pair, job: dict) -> float:
+    """What making the inputs of one repetition costs, in milliseconds."""
+    costs = []
+    for i in range(3):
+        start = time.monotonic()
+        inputs.make(pair.r.space, i, "plain", pair.r.device, pair.r.dtype)
+        if pair.r.device != "cpu":
+            torch.cuda.synchronize()
+        costs.append((time.monotonic() - start) * 1e3)
+    return min(costs) * 2
+
+
+def reference_time(job: dict, pair: truth.Pair) -> dict:
+    """The eager reference, measured once for a task and precision."""
+    key = (job["task"]["source"], job["precision"], job["device"])
+    if key not in _reference_times:
+        watch = clock.Stopwatch(pair.r.device)
+        args = inputs.make(pair.r.space, 1, "plain", pair.r.device, pair.r.dtype)
+        model = copy.deepcopy(pair.eager)
+        samples: list[float] = []
+        with torch.no_grad():
+            for _ in range(3):
+                watch.run(lambda: model(*args))
+            while not clock.enough(samples):
+                samples.append(watch.run(lambda: model(*args))[0])
+        _reference_times[key] = clock.summary(samples)
+    return _reference_times[key]
+
+
+# ---- the record --------------------------------------------------------------
+
+
+def since(start: float) -> float:
+    return round((time.monotonic() - start) * 1e3, 1)
+
+
+def finite(values: dict) -> dict:
+    """JSON has no Inf: a very large number stands for it."""
+    return {
+        k: (1e308 if isinstance(v, float) and not abs(v) < 1e308 else v) for k, v in values.items()
+    }
+
+
+def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
+    if end.verdict != "correct":
+        return "E0" if p.compiled else None
+    if environment["box"] == "none" or p.seed_only:
+        return "E2"
+    return "E3"
+
+
+def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
+    last = p.trials[-1] if p.trials else {}
+    full = len(p.trials) >= PLAIN_TRIALS
+    told = end.told
+    if p.notes:
+        told = "\n".join([told, *p.notes]).strip()
+    return {
+        "verdict": end.verdict,
+        "rule": end.rule,
+        "stage": end.stage,
+        "compiled": p.compiled,
+        "kernelbench_pass": p.stock and full,
+        "hardened_pass": p.hardened and job["protocol"] == "hardened",
+        "evidence": evidence_level(p, end, environment),
+        "trials": p.trials,
+        "max_abs": last.get("max_abs"),
+        "max_rel": last.get("max_rel"),
+        "error_ratio": last.get("error_ratio"),
+        "feedback": feedback.shorten(told),
+        "launches": {"count": len(p.launches), "names": sorted(set(p.launches))},
+        "ops": p.ops,
+        "times_ms": p.times,
+        "timing": p.timing,
+        "environment": environment,
+        "infra": end.told if end.verdict == "infra" else None,
+    }

@@ -1,0 +1,287 @@
+"""The zygote: imports torch and one pack's language once, then forks a boxed
+child for each candidate. It never runs candidate code and never touches CUDA.
+
+Started by monkeys-worker with its control socket as descriptor 3:
+    python zygote.py --home DIR --pack DIR --device cpu|cuda:N --box full|thin|none
+                     --scratch DIR --uid N
+"""
+
+import argparse
+import ctypes
+import gc
+import importlib.util
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from pathlib import Path
+from types import ModuleType
+
+CONTROL = 3
+GIB = 1 << 30
+
+
+def options() -> argparse.Namespace:
+    p = argparse.ArgumentParser()
+    p.add_argument("--home", required=True)
+    p.add_argument("--pack", required=True)
+    p.add_argument("--device", required=True)
+    p.add_argument("--box", choices=("full", "thin", "none"), required=True)
+    p.add_argument("--scratch", required=True)
+    p.add_argument("--uid", type=int, default=61000)
+    p.add_argument("--mode", choices=("run", "compile"), default="run")
+    return p.parse_args()
+
+
+def language_variables(pack: dict, o: argparse.Namespace) -> dict[str, str]:
+    """What the language reads from its environment."""
+    values = dict(pack["env"].get("vars", {}))
+    if o.device == "cpu" and o.mode == "run":
+        values |= pack["cpu_test"].get("env", {})
+    return {name: value.replace("${pack}", o.pack) for name, value in values.items()}
+
+
+def set_environment(pack: dict, o: argparse.Namespace) -> None:
+    """Before anything is imported."""
+    os.environ.update(language_variables(pack, o))
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # torch.cuda.is_available() must not create a context in this process.
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+
+
+def load_adapter(pack_dir: str) -> ModuleType:
+    """The pack's trusted adapter.py; every pack that verifies has one."""
+    path = os.path.join(pack_dir, "adapter.py")
+    spec = importlib.util.spec_from_file_location("pack_adapter", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["pack_adapter"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# ---- the box's plan ----------------------------------------------------------
+
+
+def existing_parts(path: str) -> list[str]:
+    """Plan lines that make `path` reachable: itself, and links on the way."""
+    real = os.path.realpath(path)
+    lines = [f"ro {real}"]
+    if os.path.islink(path):
+        lines.append(f"link {path}")
+    return lines
+
+
+def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
+    """docs: src/worker/box.h. Paths that are not there are left out."""
+    lines = [f"level {o.box}", f"uid {o.uid}", f"root {root}", f"tmp {4 * GIB}"]
+    visible = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/alternatives",
+               "/etc/ld.so.cache", "/opt", o.pack, os.path.join(o.home, "worker"),
+               sys.prefix, sys.base_prefix]  # fmt: skip
+    seen: set[str] = set()
+    for path in visible:
+        if not os.path.lexists(path):
+            continue
+        for line in existing_parts(path):
+            kind, _, real = line.partition(" ")
+            inside = any(real.startswith(s + "/") for s in seen if kind == "ro")
+            if real not in seen and not inside:
+                lines.append(line)
+                seen.add(real)
+    devices = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"]
+    if cuda:
+        number = o.device.partition(":")[2] or "0"
+        devices += ["/dev/nvidiactl", "/dev/nvidia-uvm", f"/dev/nvidia{number}"]
+    lines += [f"dev {d}" for d in devices if os.path.exists(d)]
+    lines.append("proc write" if cuda else "proc read")
+    lines += ["limit nproc 256", "limit nofile 512", f"limit fsize {4 * GIB}"]
+    return "\n".join(lines) + "\n"
+
+
+class Box:
+    def __init__(self, o: argparse.Namespace) -> None:
+        self.level = o.box
+        self.cuda = o.device != "cpu"
+        self.root = os.path.join(o.scratch, "root")
+        os.makedirs(self.root, mode=0o755, exist_ok=True)
+        self.text = plan_text(o, self.root, self.cuda)
+        self.library = ctypes.CDLL(os.path.join(o.home, "libmonkeys-box.so"))
+
+    def _step(self, name: str, plan: str) -> None:
+        why = ctypes.create_string_buffer(1024)
+        if getattr(self.library, name)(plan.encode(), why, len(why)) < 0:
+            os.write(2, b"box: " + why.value + b"\n")
+            os._exit(125)
+
+    def plan(self, memory: int, cgroup: str, scratch: str) -> str:
+        extra = f"scratch {scratch}\n" if self.level == "thin" else ""
+        if cgroup:
+            extra += f"cgroup {cgroup}\n"
+        if memory and not self.cuda:
+            extra += f"limit as {memory + 2 * GIB}\n"
+        return self.text + extra
+
+    def outer(self, plan: str) -> None:
+        if self.level != "none":
+            self._step("box_outer", plan)
+
+    def inner(self, plan: str) -> None:
+        if self.level != "none":
+            self._step("box_inner", plan)
+
+
+# ---- children ----------------------------------------------------------------
+
+
+def become_candidate(sock: socket.socket, adapter: ModuleType, o: argparse.Namespace,
+                     pack: dict, folder: str) -> None:  # fmt: skip
+    """In the box, from here on: private caches, then serve."""
+    home = "/tmp" if o.box == "full" else folder
+    for name in pack["env"].get("cache_vars", []):
+        path = os.path.join(home, "cache-" + name.lower())
+        os.makedirs(path, exist_ok=True)
+        os.environ[name] = path
+    os.environ["HOME"] = os.environ["TMPDIR"] = home
+    os.chdir(home)
+    import candidate
+
+    adapter.child(o.device if o.mode == "run" else "compile")
+    # The granted GPU is the only one that is visible.
+    device = "cpu" if o.device == "cpu" else "cuda:0"
+    candidate.Candidate(sock, adapter, device, home).serve()
+
+
+def close_others(keep: set[int]) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in keep and int(name) > 2:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass
+
+
+def die_like(status: int) -> None:
+    """Ends as the inner process did, so that the parent sees the same."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        os._exit(code)
+    signal.signal(-code, signal.SIG_DFL) if -code not in (9, 19) else None
+    os.kill(os.getpid(), -code)
+    os._exit(128 - code)
+
+
+class Zygote:
+    def __init__(self, o: argparse.Namespace) -> None:
+        self.o = o
+        self.control = socket.socket(fileno=CONTROL)
+        os.set_inheritable(CONTROL, False)
+        self.pack = json.loads(Path(o.pack, "pack.json").read_text())
+        set_environment(self.pack, o)
+        import torch
+
+        torch.set_num_threads(1)  # before any work: forked children would hang
+        self.torch = torch
+        self.adapter = load_adapter(o.pack)
+        self.mode = o.device if o.mode == "run" else "compile"
+        self.adapter.prepare(self.mode)
+        import candidate  # noqa: F401 - imported once, for all children
+
+        gc.freeze()  # children never look at what was there before them
+        self.box = Box(o)
+        self.children: dict[int, tuple[str, int]] = {}  # pid: (id, pidfd)
+
+    def run(self) -> None:
+        from frames import Broken, Frame, recv_frame, send_frame
+
+        facts = {"pack": self.pack["id"], "dsl": self.adapter.version(), "box": self.o.box}
+        send_frame(self.control, Frame("ready", payload=json.dumps(facts).encode()))
+        while True:
+            fds = [self.control.fileno()] + [fd for _, fd in self.children.values()]
+            ready, _, _ = select.select(fds, [], [])
+            self.reap(send_frame, Frame)
+            if self.control.fileno() not in ready:
+                continue
+            try:
+                frame = recv_frame(self.control)
+            except Broken:
+                return
+            if frame.kind == "fork":
+                self.fork(frame, send_frame, Frame)
+
+    def fork(self, frame, send_frame, Frame) -> None:
+        sock_fd, output_fd = frame.fds
+        memory, _, cgroup = frame.text().partition(" ")
+        folder = os.path.join(self.o.scratch, "child-" + frame.id.replace("/", "_"))
+        if self.o.box != "full":
+            os.makedirs(folder, exist_ok=True)
+            if os.getuid() == 0 and self.o.box == "thin":
+                os.chown(folder, self.o.uid, self.o.uid)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self.child(sock_fd, output_fd, int(memory or 0), cgroup, folder)
+            except BaseException as problem:  # noqa: BLE001
+                os.write(2, f"zygote child: {problem!r}\n".encode()[:2000])
+            os._exit(126)
+        os.close(sock_fd)
+        os.close(output_fd)
+        pidfd = os.pidfd_open(pid)
+        self.children[pid] = (frame.id, pidfd)
+        send_frame(self.control, Frame("forked", frame.id, 0, str(pid).encode(), [pidfd]))
+
+    def child(self, sock_fd: int, output_fd: int, memory: int, cgroup: str, folder: str) -> None:
+        os.setsid()
+        null = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(output_fd, 1)
+        os.dup2(output_fd, 2)
+        close_others({sock_fd})
+        plan = self.box.plan(memory, cgroup, folder)
+        self.box.outer(plan)
+        inner = os.fork()
+        if inner:
+            os.close(sock_fd)
+            die_like(os.waitpid(inner, 0)[1])
+        self.box.inner(plan)
+        keep = {k: os.environ[k] for k in ("PATH", "LANG", "OMP_NUM_THREADS",
+                                           "PYTORCH_NVML_BASED_CUDA_CHECK") if k in os.environ}  # fmt: skip
+        os.environ.clear()
+        os.environ.update(keep | language_variables(self.pack, self.o))
+        become_candidate(socket.socket(fileno=sock_fd), self.adapter, self.o, self.pack, folder)
+        os._exit(0)
+
+    def reap(self, send_frame, Frame) -> None:
+        import shutil
+
+        while self.children:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid not in self.children:
+                continue
+            name, pidfd = self.children.pop(pid)
+            os.close(pidfd)
+            folder = os.path.join(self.o.scratch, "child-" + name.replace("/", "_"))
+            if self.o.box != "full":
+                shutil.rmtree(folder, ignore_errors=True)
+            code = os.waitstatus_to_exitcode(status)
+            text = f"exit {code}" if code >= 0 else f"signal {-code}"
+            send_frame(self.control, Frame("exited", name, 0, text.encode()))
+
+
+def main() -> None:
+    o = options()
+    sys.path.insert(0, os.path.join(o.home, "worker"))
+    sys.path.insert(1, o.pack)
+    os.environ["CUDA_VISIBLE_DEVICES"] = (
+        "" if o.device == "cpu" else o.device.partition(":")[2] or "0"
+    )
+    Zygote(o).run()
+
+
+if __name__ == "__main__":
+    main()
