@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "io/loop.h"
-#include "worker/cgroup.h"
 #include "io/server.h"
+#include "worker/cgroup.h"
 
 #include <stdbool.h>
 #include <stdint.h>

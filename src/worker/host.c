@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/tick.h"
-#include "worker/child.h"
 #include "io/server.h"
+#include "worker/child.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #define WORKER_HOST_H
 
 #include "base/err.h"
-#include "io/loop.h"
 #include "io/frame.h"
+#include "io/loop.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #include "fds.h"
 #include "io/http.h"
 #include "io/proc.h"
-#include "server.h"
+#include "peer.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 void suite_http(void);
 
-static struct server server;
+static struct testpeer server;
 
 /* Only one thread runs here. */
 static void set_env(const char *name, const char *value)
@@ -512,7 +512,7 @@ static struct got ask_tls(struct http_opts o, int port)
 static void test_http2(const char *cert, const char *key)
 {
     static struct got g[60];
-    struct server h2 = server_start((const char *const[]){
+    struct testpeer h2 = testpeer_start((const char *const[]){
         "tests/servers/http2_server.py", cert, key, "60", NULL});
     struct client c = client_open(
         (struct http_opts){.ca_file = cert, .max_host_connections = 2});
@@ -528,14 +528,14 @@ static void test_http2(const char *cert, const char *key)
                 (strcmp(g[i].body, "1") == 0 || strcmp(g[i].body, "2") == 0);
     ok(good == 60, "60 HTTP/2 requests share at most 2 connections");
     client_close(&c);
-    server_stop(&h2);
+    testpeer_stop(&h2);
 }
 
 static void test_tls(void)
 {
     char dir[] = "/tmp/monkeys-http-XXXXXX";
     char *cert = NULL, *key = NULL;
-    struct server tls;
+    struct testpeer tls;
     struct got g;
 
     if (!mkdtemp(dir))
@@ -544,7 +544,7 @@ static void test_tls(void)
         tap_skip("TLS", "openssl cannot make a certificate");
         goto out;
     }
-    tls = server_start(
+    tls = testpeer_start(
         (const char *const[]){"tests/servers/http_server.py", cert, key, NULL});
     g = ask_tls((struct http_opts){0}, tls.port);
     ok(g.outcome == HTTP_UNTRUSTED && g.status == 0 && g.error[0],
@@ -557,7 +557,7 @@ static void test_tls(void)
     ok(g.outcome == HTTP_BROKEN, "no TLS where TLS is asked for: %s", g.error);
     test_together("https", tls.port, 20);
     test_tls_hang_up(tls.port);
-    server_stop(&tls);
+    testpeer_stop(&tls);
     test_http2(cert, key);
 out:
     unlink(cert);
@@ -577,7 +577,7 @@ void suite_http(void)
     set_env("ALL_PROXY", NULL);
     set_env("https_proxy", NULL);
     set_env("HTTPS_PROXY", NULL);
-    server = server_start(
+    server = testpeer_start(
         (const char *const[]){"tests/servers/http_server.py", NULL});
     c = client_open((struct http_opts){0});
     test_get(&c);
@@ -596,6 +596,6 @@ void suite_http(void)
     test_cancel();
     test_proxy();
     test_tls();
-    server_stop(&server);
+    testpeer_stop(&server);
     ok(before > 0 && fds_open() == before, "no descriptor is left open");
 }

@@ -1,5 +1,5 @@
-/* server.c: starts and stops the servers that tests talk to. */
-#include "server.h"
+/* peer.c: starts and stops the servers that tests talk to. */
+#include "peer.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -35,9 +35,9 @@ static pid_t spawn_python(const char *const *argv, int out)
     return pid;
 }
 
-struct server server_start(const char *const *argv)
+struct testpeer testpeer_start(const char *const *argv)
 {
-    struct server s = {0};
+    struct testpeer s = {0};
     char line[32] = "";
     int64_t port;
     int fd[2];
@@ -56,7 +56,7 @@ struct server server_start(const char *const *argv)
     return s;
 }
 
-void server_stop(struct server *s)
+void testpeer_stop(struct testpeer *s)
 {
     kill(s->pid, SIGKILL);
     waitpid(s->pid, NULL, 0);

@@ -1,0 +1,151 @@
+"""Verdicts a minute on one device, against a fresh Python process per candidate
+that makes its inputs on the CPU, as KernelBench's evaluator does; one run.
+
+    python3 bench/verify.py [--device cuda:0] [--copies N] [--children N] [--prewarm N]
+
+Ten starter tasks with a correct Triton kernel each, five plain trials and the two
+variants. Needs monkeys-worker (make worker) and a Python with torch; not monkeys.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TASKS = ["01_swish", "02_gelu", "04_softmax", "05_logsumexp", "07_layer_norm", "08_rms_norm",
+         "10_matmul", "11_linear_relu", "14_cumsum", "22_mse_loss"]  # fmt: skip
+
+FRESH = r"""
+import importlib.util, sys, torch
+task, candidate, device = sys.argv[1:]
+space = {}
+exec(open(task).read(), space)
+spec = importlib.util.spec_from_file_location("candidate", candidate)
+module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)
+torch.manual_seed(42); init = space["get_init_inputs"]()
+torch.manual_seed(42); model = space["Model"](*init).to(device)
+torch.manual_seed(42); new = module.ModelNew(*init).to(device)
+with torch.no_grad():
+    for trial in range(5):
+        torch.manual_seed(trial)
+        inputs = [x.to(device) if isinstance(x, torch.Tensor) else x for x in space["get_inputs"]()]
+        a, b = model(*inputs), new(*inputs)
+        assert torch.allclose(a, b, atol=1e-4, rtol=1e-4), trial
+"""
+
+
+def job(name: str, copy: int, device: str, timing: bool) -> bytes:
+    what = {
+        "kind": "verify", "pack": "triton", "device": device, "precision": "fp32",
+        "protocol": "hardened", "timing": timing,
+        "task": {"id": f"starter/{name}", "sidecar": sidecar(name),
+                 "source": (ROOT / f"tasks/starter/{name}.py").read_text()},
+        # A comment of its own: no copy finds another's compiled kernel.
+        "candidate": (ROOT / f"tests/verify/triton/{name}.py").read_text() + f"\n# {copy}\n",
+        "seed": hashlib.sha256(f"{name} {copy}".encode()).hexdigest(),
+        "deadlines": {"load_ms": 60000, "call_ms": 60000, "timing_ms": 60000},
+        "limits": {"memory_bytes": 0},
+    }  # fmt: skip
+    payload = json.dumps(what).encode()
+    return f"monkeys/1 job {name}-{copy} 600000 {len(payload)}\n".encode() + payload
+
+
+def sidecar(name: str) -> dict:
+    path = ROOT / f"tasks/starter/{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def answers(path: Path) -> list[dict]:
+    data, found = path.read_bytes(), []
+    while data:
+        head, _, data = data.partition(b"\n")
+        _, kind, name, _, size = head.split()
+        body, data = data[: int(size)], data[int(size) :]
+        if kind == b"answer":
+            found.append(json.loads(body) | {"job": name.decode()})
+        elif kind == b"infra":
+            found.append({"verdict": "infra", "infra": body.decode(), "job": name.decode()})
+    return found
+
+
+def ours(o: argparse.Namespace, copies: int, timing: bool) -> tuple[float, list[dict]]:
+    """Verdicts a minute, from the first verdict to the last: what starts once
+    (imports of judge and zygote) is paid once in a run of thousands."""
+    with tempfile.TemporaryDirectory() as folder:
+        jobs, out = Path(folder, "jobs"), Path(folder, "out")
+        jobs.write_bytes(
+            b"".join(job(n, c, o.device, timing) for c in range(copies) for n in TASKS)
+        )
+        argv = [ROOT / "monkeys-worker", "--jobs", jobs, "--out", out, "--device", o.device,
+                "--children", str(o.children), "--prewarm", str(o.prewarm)]  # fmt: skip
+        worker = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+        first = last = None
+        seen = count = 0
+        while worker.poll() is None or count != seen:
+            count = out.read_bytes().count(b"monkeys/1 answer") if out.exists() else 0
+            if count and first is None:
+                first, start_count = time.monotonic(), count
+            if count != seen:
+                last, seen = time.monotonic(), count
+            time.sleep(0.02)
+        found = answers(out)
+    span = max(1e-9, last - first) if first is not None else float("inf")
+    return 60 * (seen - start_count) / span, found
+
+
+def fresh(o: argparse.Namespace, python: str) -> float:
+    """Candidates a minute, a process each."""
+    environment = dict(os.environ)
+    if o.device == "cpu":
+        environment["TRITON_INTERPRET"] = "1"
+    start = time.monotonic()
+    for name in TASKS:
+        argv = [python, "-c", FRESH, ROOT / f"tasks/starter/{name}.py",
+                ROOT / f"tests/verify/triton/{name}.py", o.device]  # fmt: skip
+        with tempfile.TemporaryDirectory() as cache:
+            subprocess.run(argv, check=True, env=environment | {"TRITON_CACHE_DIR": cache})
+    return 60 * len(TASKS) / (time.monotonic() - start)
+
+
+def stages(found: list[dict]) -> dict[str, float]:
+    """Median milliseconds of each stage."""
+    rows: dict[str, list[float]] = {}
+    for answer in found:
+        for stage, ms in answer.get("times_ms", {}).items():
+            rows.setdefault(stage, []).append(ms)
+    return {stage: sorted(ms)[len(ms) // 2] for stage, ms in rows.items()}
+
+
+def main() -> None:
+    p = argparse.ArgumentParser()
+    p.add_argument("build", nargs="?")
+    p.add_argument("--device", default="cpu")
+    p.add_argument("--copies", type=int, default=2)
+    p.add_argument("--children", type=int, default=0)
+    p.add_argument("--prewarm", type=int, default=0)
+    o = p.parse_args()
+    python = os.environ.get("MONKEYS_PYTHON") or str(ROOT / ".venv/bin/python")
+    if not os.path.exists(python):
+        python = sys.executable
+    print(f"bench/verify: {len(TASKS)} tasks x {o.copies}, {o.device}, {platform.machine()}")
+    base = fresh(o, python)
+    print(f"  a fresh process each:   {base:8.1f} a minute")
+    for timing in (False, True):
+        rate, found = ours(o, o.copies, timing)
+        wrong = [a for a in found if a["verdict"] != "correct"]
+        word = "with timing" if timing else "timing off"
+        print(f"  monkeys-worker, {word + ':':13s} {rate:6.1f} a minute, ratio {rate / base:5.1f}, "
+              f"{len(found) - len(wrong)} of {len(found)} correct")  # fmt: skip
+        print(f"    median ms: {stages(found)}")
+        for a in wrong[:3]:
+            print(f"    {a['job']}: {a['verdict']} {(a.get('feedback') or a.get('infra'))[:500]}")
+
+
+main()
