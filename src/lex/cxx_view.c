@@ -85,6 +85,20 @@ static void source_for(struct cxx_view *v, uint32_t node, uint32_t from,
     }
 }
 
+/* What a class body binds is an attribute, too. */
+static void binding_source(struct cxx_view *v, const struct py_binding *b,
+                           const struct py_flow *f)
+{
+    struct py_prog *p = v->p;
+    uint32_t cls = p->scopes.at[b->scope].cls, slot;
+
+    add_source(v, &p->slots.at[b->slot].texts, f->from, f->to);
+    if (!cls)
+        return;
+    slot = py_member(p, p->classes.at[cls].family, b->name, true);
+    add_source(v, &p->slots.at[slot].texts, f->from, f->to);
+}
+
 static void flow_sources(struct cxx_view *v, const struct py_flow *f)
 {
     struct py_prog *p = v->p;
@@ -95,8 +109,7 @@ static void flow_sources(struct cxx_view *v, const struct py_flow *f)
         const struct py_target *t = &p->targets.at[f->targets + i];
 
         if (t->binding)
-            add_source(v, &p->slots.at[p->bindings.at[t->binding].slot].texts,
-                       f->from, f->to);
+            binding_source(v, &p->bindings.at[t->binding], f);
         else
             source_for(v, t->node, f->from, f->to);
     }
@@ -130,7 +143,19 @@ static uint32_t bodies_of(const struct py_prog *p, const struct py_node *call,
     return len;
 }
 
-/* A call hands its arguments to functions, and a method's to its object. */
+/* Whether a call is a whole statement, so that it is made for its effect. */
+static bool is_statement(const struct py_prog *p, const struct py_node *call)
+{
+    const struct py_token *before = &p->tok[call->start ? call->start - 1 : 0];
+    enum py_kind after = p->tok[call->end + 1].kind;
+
+    return (!call->start || before->kind >= PY_NEWLINE || py_is(before, ";") ||
+            py_is(before, ":")) &&
+           (after == PY_NEWLINE || py_op(p, call->end + 1, ';'));
+}
+
+/* A call hands its arguments to functions, and to the object whose method is
+ * called: lines.append(…). */
 static void call_sources(struct cxx_view *v, const struct py_node *call)
 {
     struct py_prog *p = v->p;
@@ -141,7 +166,7 @@ static void call_sources(struct cxx_view *v, const struct py_node *call)
         return;
     for (uint32_t i = 0; i < n; i++)
         add_source(v, &v->passed[bodies[i]], call->tok + 1, call->end);
-    if (callee->kind == PY_N_ATTR)
+    if (callee->kind == PY_N_ATTR && is_statement(p, call))
         source_for(v, callee->base, call->tok + 1, call->end);
 }
 
@@ -158,11 +183,11 @@ static void prepare(struct cxx_view *v)
     v->body_round = arena_alloc(p->a, bodies * sizeof(*v->body_round));
     v->printed = arena_alloc(p->a, p->len * sizeof(*v->printed));
     (void)PY_PUSH(p->a, v->sources);
-    for (uint32_t i = 0; i < p->flows.len; i++)
-        flow_sources(v, &p->flows.at[i]);
-    for (uint32_t i = 1; i < p->nodes.len; i++)
+    for (uint32_t i = p->nodes.len - 1; i; i--) /* lists grow in front */
         if (p->nodes.at[i].kind == PY_N_CALL)
             call_sources(v, &p->nodes.at[i]);
+    for (uint32_t i = p->flows.len; i; i--)
+        flow_sources(v, &p->flows.at[i - 1]);
     v->slots = p->slots.len;
     v->slot_round = arena_alloc(p->a, v->slots * sizeof(*v->slot_round));
 }
@@ -525,16 +550,16 @@ bool cxx_view_add(struct cxx_view *v, uint32_t call, bool print)
     if (++v->round > MAX_BUILDS)
         return false;
     v->found = false;
+    v->todo.len = 0;
     *PY_PUSH(v->p->a, v->todo) = (struct source){n->tok + 1, n->end, 0};
-    while (v->todo.len && !v->over) {
-        struct source s = v->todo.at[--v->todo.len];
+    for (uint32_t i = 0; i < v->todo.len && !v->over; i++) {
+        struct source s = v->todo.at[i];
 
         v->mute = !print || v->printed[s.from];
         v->printed[s.from] = v->printed[s.from] || print;
         trace(v, s.from, s.to, 0);
         flush(v);
     }
-    v->todo.len = 0;
     return v->found && !v->over;
 }
 
