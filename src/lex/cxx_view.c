@@ -29,7 +29,7 @@ struct cxx_view {
     PY_VEC(struct source) todo;
     uint32_t *returned; /* of each body: sources it returns */
     uint32_t *passed;   /* of each body: arguments it is called with */
-    uint32_t *body_round, *slot_round;
+    uint32_t *body_round, *return_round, *slot_round, *field_round;
     uint32_t slots; /* how many there were */
     bool *printed;  /* of each token: as the start of a source */
     size_t budget;  /* bytes that may still be joined */
@@ -181,6 +181,8 @@ static void prepare(struct cxx_view *v)
     v->returned = arena_alloc(p->a, bodies * sizeof(*v->returned));
     v->passed = arena_alloc(p->a, bodies * sizeof(*v->passed));
     v->body_round = arena_alloc(p->a, bodies * sizeof(*v->body_round));
+    v->return_round = arena_alloc(p->a, bodies * sizeof(*v->return_round));
+    v->field_round = arena_alloc(p->a, p->len * sizeof(*v->field_round));
     v->printed = arena_alloc(p->a, p->len * sizeof(*v->printed));
     (void)PY_PUSH(p->a, v->sources);
     for (uint32_t i = p->nodes.len - 1; i; i--) /* lists grow in front */
@@ -278,6 +280,8 @@ static void flush(struct cxx_view *v)
 static void append(struct cxx_view *v, const char *p, const uint32_t *origin,
                    size_t n)
 {
+    if (!n)
+        return;
     if (v->len + n > v->cap) {
         size_t cap = 2 * (v->len + n) + 1024;
         char *text = arena_alloc(v->p->a, cap);
@@ -298,11 +302,9 @@ static void append(struct cxx_view *v, const char *p, const uint32_t *origin,
 
 /* ---- literals ------------------------------------------------------------- */
 
-/* Whether n more bytes are to be printed, and may be. */
+/* Takes n from what may still be joined; false when it is used up. */
 static bool spend(struct cxx_view *v, size_t n)
 {
-    if (v->mute)
-        return false;
     v->over = v->over || n > v->budget;
     v->budget -= n > v->budget ? v->budget : n;
     return !v->over;
@@ -313,7 +315,7 @@ static void string_literal(struct cxx_view *v, const struct py_token *t)
     struct py_text text;
 
     v->found = true;
-    if (!spend(v, t->len))
+    if (v->mute || !spend(v, t->len))
         return;
     py_string_decode(&text, v->p->src, t, v->p->a);
     if (!v->join)
@@ -331,7 +333,7 @@ static void fstring_text(struct cxx_view *v, const struct py_token *t,
     const char *src = v->p->src.p;
 
     v->found = true;
-    if (!spend(v, t->len))
+    if (v->mute || !spend(v, t->len))
         return;
     whole.kind = PY_STRING;
     whole.flags = flags;
@@ -374,17 +376,20 @@ static bool is_one_string(const struct py_prog *p, uint32_t from, uint32_t to)
     return from < to;
 }
 
-/* Puts the value of a variable where its name stands, if it has just one. */
+/* Puts the value of a variable where its name stands, if it has just one and is
+ * not part of it. */
 static bool inline_slot(struct cxx_view *v, uint32_t slot, int depth)
 {
-    const struct py_slot *s = &v->p->slots.at[slot];
+    struct py_slot *s = &v->p->slots.at[slot];
     const struct source *src = &v->sources.at[s->texts];
 
-    if (depth == MAX_INLINE || v->over || slot >= v->slots || !s->texts ||
-        src->next || s->param || !is_one_string(v->p, src->from, src->to))
+    if (depth == MAX_INLINE || slot >= v->slots || !s->texts || src->next ||
+        s->param || s->inlined || !spend(v, 16) ||
+        !is_one_string(v->p, src->from, src->to))
         return false;
-    (void)spend(v, 16);
+    s->inlined = true;
     trace(v, src->from, src->to, depth + 1);
+    v->p->slots.at[slot].inlined = false;
     return true;
 }
 
@@ -406,8 +411,10 @@ static void trace_field(struct cxx_view *v, uint32_t open, int depth)
             return;
         }
     }
-    if (close > open + 1)
+    if (close > open + 1 && v->field_round[open] != v->round) {
+        v->field_round[open] = v->round;
         *PY_PUSH(p->a, v->todo) = (struct source){open + 1, close, 0};
+    }
 }
 
 /* Returns the token behind the f-string that starts at t. */
@@ -445,8 +452,12 @@ static void trace_primary(struct cxx_view *v, uint32_t node)
         for (uint32_t i = 0; i < PY_SET_MAX; i++)
             queue_slot(v, slot_of(p, n, i));
         count = n->kind == PY_N_CALL ? bodies_of(p, n, bodies) : 0;
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
+            if (v->return_round[bodies[i]] == v->round)
+                continue;
+            v->return_round[bodies[i]] = v->round;
             queue_list(v, v->returned[bodies[i]]);
+        }
         if (n->kind == PY_N_NAME || n->kind == PY_N_LAMBDA ||
             n->kind == PY_N_GROUP)
             break;

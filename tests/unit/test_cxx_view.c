@@ -86,6 +86,10 @@ static const struct {
      HELPER "S = 'a;'\nhelper.build('/*' + S + '*/', S.strip())", "a;\n"},
     {"names that contain each other end",
      HELPER "A = B + 'a;'\nB = A + 'b;'\nhelper.build(A)", NULL},
+    {"so does an f-string that contains itself",
+     HELPER "A = f'{A}a{b + A};{A}'\nhelper.build(A)\nhelper.build(A)", NULL},
+    {"so does a function that returns itself",
+     HELPER "def f(s): return f(s + 'a;')\nhelper.build(f('b;'))", NULL},
 };
 
 static void test_facts(void)
