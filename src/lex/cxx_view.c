@@ -29,7 +29,7 @@ struct cxx_view {
     PY_VEC(struct source) todo;
     uint32_t *returned; /* of each body: sources it returns */
     uint32_t *passed;   /* of each body: arguments it is called with */
-    uint32_t *body_round, *slot_round;
+    uint32_t *body_round, *return_round, *slot_round, *field_round;
     uint32_t slots; /* how many there were */
     bool *printed;  /* of each token: as the start of a source */
     size_t budget;  /* bytes that may still be joined */
@@ -85,6 +85,20 @@ static void source_for(struct cxx_view *v, uint32_t node, uint32_t from,
     }
 }
 
+/* What a class body binds is an attribute, too. */
+static void binding_source(struct cxx_view *v, const struct py_binding *b,
+                           const struct py_flow *f)
+{
+    struct py_prog *p = v->p;
+    uint32_t cls = p->scopes.at[b->scope].cls, slot;
+
+    add_source(v, &p->slots.at[b->slot].texts, f->from, f->to);
+    if (!cls)
+        return;
+    slot = py_member(p, p->classes.at[cls].family, b->name, true);
+    add_source(v, &p->slots.at[slot].texts, f->from, f->to);
+}
+
 static void flow_sources(struct cxx_view *v, const struct py_flow *f)
 {
     struct py_prog *p = v->p;
@@ -95,8 +109,7 @@ static void flow_sources(struct cxx_view *v, const struct py_flow *f)
         const struct py_target *t = &p->targets.at[f->targets + i];
 
         if (t->binding)
-            add_source(v, &p->slots.at[p->bindings.at[t->binding].slot].texts,
-                       f->from, f->to);
+            binding_source(v, &p->bindings.at[t->binding], f);
         else
             source_for(v, t->node, f->from, f->to);
     }
@@ -130,7 +143,19 @@ static uint32_t bodies_of(const struct py_prog *p, const struct py_node *call,
     return len;
 }
 
-/* A call hands its arguments to functions, and a method's to its object. */
+/* Whether a call is a whole statement, so that it is made for its effect. */
+static bool is_statement(const struct py_prog *p, const struct py_node *call)
+{
+    const struct py_token *before = &p->tok[call->start ? call->start - 1 : 0];
+    enum py_kind after = p->tok[call->end + 1].kind;
+
+    return (!call->start || before->kind >= PY_NEWLINE || py_is(before, ";") ||
+            py_is(before, ":")) &&
+           (after == PY_NEWLINE || py_op(p, call->end + 1, ';'));
+}
+
+/* A call hands its arguments to functions, and to the object whose method is
+ * called: lines.append(…). */
 static void call_sources(struct cxx_view *v, const struct py_node *call)
 {
     struct py_prog *p = v->p;
@@ -141,7 +166,7 @@ static void call_sources(struct cxx_view *v, const struct py_node *call)
         return;
     for (uint32_t i = 0; i < n; i++)
         add_source(v, &v->passed[bodies[i]], call->tok + 1, call->end);
-    if (callee->kind == PY_N_ATTR)
+    if (callee->kind == PY_N_ATTR && is_statement(p, call))
         source_for(v, callee->base, call->tok + 1, call->end);
 }
 
@@ -156,13 +181,15 @@ static void prepare(struct cxx_view *v)
     v->returned = arena_alloc(p->a, bodies * sizeof(*v->returned));
     v->passed = arena_alloc(p->a, bodies * sizeof(*v->passed));
     v->body_round = arena_alloc(p->a, bodies * sizeof(*v->body_round));
+    v->return_round = arena_alloc(p->a, bodies * sizeof(*v->return_round));
+    v->field_round = arena_alloc(p->a, p->len * sizeof(*v->field_round));
     v->printed = arena_alloc(p->a, p->len * sizeof(*v->printed));
     (void)PY_PUSH(p->a, v->sources);
-    for (uint32_t i = 0; i < p->flows.len; i++)
-        flow_sources(v, &p->flows.at[i]);
-    for (uint32_t i = 1; i < p->nodes.len; i++)
+    for (uint32_t i = p->nodes.len - 1; i; i--) /* lists grow in front */
         if (p->nodes.at[i].kind == PY_N_CALL)
             call_sources(v, &p->nodes.at[i]);
+    for (uint32_t i = p->flows.len; i; i--)
+        flow_sources(v, &p->flows.at[i - 1]);
     v->slots = p->slots.len;
     v->slot_round = arena_alloc(p->a, v->slots * sizeof(*v->slot_round));
 }
@@ -253,6 +280,8 @@ static void flush(struct cxx_view *v)
 static void append(struct cxx_view *v, const char *p, const uint32_t *origin,
                    size_t n)
 {
+    if (!n)
+        return;
     if (v->len + n > v->cap) {
         size_t cap = 2 * (v->len + n) + 1024;
         char *text = arena_alloc(v->p->a, cap);
@@ -273,11 +302,9 @@ static void append(struct cxx_view *v, const char *p, const uint32_t *origin,
 
 /* ---- literals ------------------------------------------------------------- */
 
-/* Whether n more bytes are to be printed, and may be. */
+/* Takes n from what may still be joined; false when it is used up. */
 static bool spend(struct cxx_view *v, size_t n)
 {
-    if (v->mute)
-        return false;
     v->over = v->over || n > v->budget;
     v->budget -= n > v->budget ? v->budget : n;
     return !v->over;
@@ -288,7 +315,7 @@ static void string_literal(struct cxx_view *v, const struct py_token *t)
     struct py_text text;
 
     v->found = true;
-    if (!spend(v, t->len))
+    if (v->mute || !spend(v, t->len))
         return;
     py_string_decode(&text, v->p->src, t, v->p->a);
     if (!v->join)
@@ -306,7 +333,7 @@ static void fstring_text(struct cxx_view *v, const struct py_token *t,
     const char *src = v->p->src.p;
 
     v->found = true;
-    if (!spend(v, t->len))
+    if (v->mute || !spend(v, t->len))
         return;
     whole.kind = PY_STRING;
     whole.flags = flags;
@@ -349,17 +376,20 @@ static bool is_one_string(const struct py_prog *p, uint32_t from, uint32_t to)
     return from < to;
 }
 
-/* Puts the value of a variable where its name stands, if it has just one. */
+/* Puts the value of a variable where its name stands, if it has just one and is
+ * not part of it. */
 static bool inline_slot(struct cxx_view *v, uint32_t slot, int depth)
 {
-    const struct py_slot *s = &v->p->slots.at[slot];
+    struct py_slot *s = &v->p->slots.at[slot];
     const struct source *src = &v->sources.at[s->texts];
 
-    if (depth == MAX_INLINE || v->over || slot >= v->slots || !s->texts ||
-        src->next || s->param || !is_one_string(v->p, src->from, src->to))
+    if (depth == MAX_INLINE || slot >= v->slots || !s->texts || src->next ||
+        s->param || s->inlined || !spend(v, 16) ||
+        !is_one_string(v->p, src->from, src->to))
         return false;
-    (void)spend(v, 16);
+    s->inlined = true;
     trace(v, src->from, src->to, depth + 1);
+    v->p->slots.at[slot].inlined = false;
     return true;
 }
 
@@ -381,8 +411,10 @@ static void trace_field(struct cxx_view *v, uint32_t open, int depth)
             return;
         }
     }
-    if (close > open + 1)
+    if (close > open + 1 && v->field_round[open] != v->round) {
+        v->field_round[open] = v->round;
         *PY_PUSH(p->a, v->todo) = (struct source){open + 1, close, 0};
+    }
 }
 
 /* Returns the token behind the f-string that starts at t. */
@@ -420,8 +452,12 @@ static void trace_primary(struct cxx_view *v, uint32_t node)
         for (uint32_t i = 0; i < PY_SET_MAX; i++)
             queue_slot(v, slot_of(p, n, i));
         count = n->kind == PY_N_CALL ? bodies_of(p, n, bodies) : 0;
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
+            if (v->return_round[bodies[i]] == v->round)
+                continue;
+            v->return_round[bodies[i]] = v->round;
             queue_list(v, v->returned[bodies[i]]);
+        }
         if (n->kind == PY_N_NAME || n->kind == PY_N_LAMBDA ||
             n->kind == PY_N_GROUP)
             break;
@@ -525,16 +561,16 @@ bool cxx_view_add(struct cxx_view *v, uint32_t call, bool print)
     if (++v->round > MAX_BUILDS)
         return false;
     v->found = false;
+    v->todo.len = 0;
     *PY_PUSH(v->p->a, v->todo) = (struct source){n->tok + 1, n->end, 0};
-    while (v->todo.len && !v->over) {
-        struct source s = v->todo.at[--v->todo.len];
+    for (uint32_t i = 0; i < v->todo.len && !v->over; i++) {
+        struct source s = v->todo.at[i];
 
         v->mute = !print || v->printed[s.from];
         v->printed[s.from] = v->printed[s.from] || print;
         trace(v, s.from, s.to, 0);
         flush(v);
     }
-    v->todo.len = 0;
     return v->found && !v->over;
 }
 

@@ -243,7 +243,7 @@ struct py_slot { /* a variable, or an attribute of a family of classes */
     uint32_t param; /* the body it is a parameter of; the module has none */
     uint32_t texts; /* cxx_view.c */
     uint8_t seen;   /* py_reach.c */
-    uint8_t traced; /* cxx_view.c */
+    bool inlined;   /* cxx_view.c */
     uint32_t cls;   /* a class that is bound to it; 0: none is */
     bool related;   /* its classes are known to be one family */
     bool read;      /* py_names.c: somebody asked for its value */
