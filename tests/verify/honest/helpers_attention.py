@@ -57,8 +57,9 @@ class ModelNew(nn.Module):
 
     def launch(self, q, k, v, y):
         batch, length, dim = q.shape
-        run = attention_kernel[(triton.cdiv(length, self.BLOCK), batch)]
-        run(q, k, v, y, length, 1.0 / math.sqrt(dim), DIM=dim, BLOCK=self.BLOCK, num_warps=4)
+        attention_kernel[(triton.cdiv(length, self.BLOCK), batch)](
+            q, k, v, y, length, 1.0 / math.sqrt(dim), DIM=dim, BLOCK=self.BLOCK, num_warps=4
+        )
         return y
 
     def forward(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:

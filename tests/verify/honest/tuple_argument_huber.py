@@ -1,5 +1,5 @@
-"""The launch is prepared by functools, the arguments are a tuple, the grid a list
-comprehension's result."""
+"""The shape is passed to the kernel as a tuple, the grid is made by a generator, the
+block size is kept by functools."""
 import functools
 
 import torch
@@ -41,6 +41,6 @@ class ModelNew(nn.Module):
     def forward(self, predictions: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         x, t = (a.contiguous() for a in (predictions, targets))
         y = torch.empty(x.shape[:1], dtype=x.dtype, device=x.device)
-        launch = huber_kernel[tuple(n for n in x.shape[:1])]
-        launch(x, t, y, tuple(x.shape), self.delta, BLOCK=block_of(x.shape[1]))
+        grid = tuple(n for n in x.shape[:1])
+        huber_kernel[grid](x, t, y, tuple(x.shape), self.delta, BLOCK=block_of(x.shape[1]))
         return y
