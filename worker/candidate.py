@@ -99,7 +99,7 @@ class Candidate:
         window = Window(fds[0], m["bytes"], self.device) if fds else None
         args = inputs.make(self.space, m["seed"], m["variant"], self.device, self.dtype)
         args = self._place(args, m["reuse"])
-        held = [a for a in args if isinstance(a, torch.Tensor)]
+        held = inputs.flatten(args)
         params = [p.detach() for p in self.model.parameters()]
         before = evidence.digest(held), evidence.digest(params)
         threads = evidence.kernel_threads()
@@ -178,13 +178,18 @@ class Candidate:
         the memory of the last call, which is how a cache keyed by address or by
         object is found out."""
         if reuse and len(self.last) == len(args):
-            for old, new in zip(self.last, args):
-                if isinstance(new, torch.Tensor):
-                    old.copy_(new)
-            return self.last
-        self.memory.forget()
-        self.last = [self.memory.like(a) if isinstance(a, torch.Tensor) else a for a in args]
+            self.last = [_refill(old, new) for old, new in zip(self.last, args)]
+        else:
+            self.memory.forget()
+            self.last = [self._guarded(a) for a in args]
         return self.last
+
+    def _guarded(self, value: object) -> object:
+        if isinstance(value, torch.Tensor):
+            return self.memory.like(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self._guarded, value))
+        return value
 
     def _wait(self) -> None:
         if self.device != "cpu":
@@ -251,6 +256,15 @@ class Candidate:
             for fd in fds:
                 os.close(fd)
             send_message(self.sock, answer)
+
+
+def _refill(old: object, new: object) -> object:
+    """The memory of `old` with the contents of `new`; what has none is new."""
+    if isinstance(new, torch.Tensor):
+        return old.copy_(new)
+    if isinstance(new, (list, tuple)):
+        return type(new)(map(_refill, old, new))
+    return new
 
 
 def _dtype(name: str) -> torch.dtype:

@@ -38,6 +38,7 @@ ALLOWED = ALLOCATE | MOVE | VIEW
 
 GUARD_BYTES = 4096
 GUARD_BYTE = 0xA5
+BLANK_BYTE = 0xFF
 
 
 @dataclass
@@ -52,8 +53,9 @@ class GuardedMemory:
     def __init__(self) -> None:
         self.blocks: list[tuple[torch.Tensor, int]] = []
 
-    def like(self, x: torch.Tensor) -> torch.Tensor:
-        """A tensor of x's shape, strides and contents with guards around it."""
+    def like(self, x: torch.Tensor, blank: bool = False) -> torch.Tensor:
+        """A tensor of x's shape, strides and contents with guards around it; a
+        blank one holds NaN, or -1, for contents that were never written."""
         item = x.element_size()
         if x.device.type != "cpu" or x.numel() == 0 or x.layout is not torch.strided:
             return x
@@ -61,9 +63,10 @@ class GuardedMemory:
         pad = GUARD_BYTES // item
         block = torch.empty((span + 2 * pad) * item, dtype=torch.uint8)
         block.fill_(GUARD_BYTE)
-        inner = block.view(x.dtype) if item > 1 else block.view(x.dtype)
-        out = torch.as_strided(inner, x.shape, x.stride(), pad)
-        out.copy_(x)
+        block[pad * item : -pad * item].fill_(BLANK_BYTE)
+        out = torch.as_strided(block.view(x.dtype), x.shape, x.stride(), pad)
+        if not blank:
+            out.copy_(x)
         self.blocks.append((block, pad * item))
         return out
 
@@ -98,7 +101,7 @@ class Watch(TorchDispatchMode):
             record.foreign[full] = record.foreign.get(full, 0) + 1
         out = func(*args, **(kwargs or {}))
         if self.memory is not None and name in ALLOCATE and type(out) is torch.Tensor:
-            return self.memory.like(out)
+            return self.memory.like(out, blank="empty" in name)
         return out
 
 

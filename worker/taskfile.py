@@ -10,11 +10,14 @@ def _names_bound(node: ast.stmt) -> set[str]:
     """The module-level names a statement defines."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
-    return {
+    names = {
         n.id
         for n in ast.walk(node)
         if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del))
     }
+    # Under a condition or a try.
+    imported = {n.asname or n.name for n in ast.walk(node) if isinstance(n, ast.alias)}
+    return names | {name.partition(".")[0] for name in imported}
 
 
 def _names_used(node: ast.stmt) -> set[str]:

@@ -358,9 +358,7 @@ def judge_trial(job, p, got, expected, variant, previous) -> None:
 def wrong(p, index, x, t, e, limit, variant, previous) -> Verdict:
     trial = len(p.trials)
     where = f"output {index}, trial {trial} ({variant} inputs)"
-    if previous is not None and torch.equal(
-        x.cpu().view(torch.uint8), previous[index].cpu().view(torch.uint8)
-    ):
+    if previous is not None and same_bytes(x, previous[index]):
         return Verdict("hack", "trials", f"{where}: the result of an earlier call was returned "
                        "for new inputs.", "state-kept")  # fmt: skip
     if e.not_finite:
@@ -372,6 +370,13 @@ def wrong(p, index, x, t, e, limit, variant, previous) -> Verdict:
         f"{feedback.number(e.ratio)}, allowed {feedback.number(limit[0] if limit else 0.0)}."
     )
     return Verdict("wrong_values", "trials", told + first_wrong(x, t))
+
+
+def same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """NaN equals NaN here; a scalar has to become a row to be seen as bytes."""
+    return torch.equal(
+        a.cpu().reshape(-1).view(torch.uint8), b.cpu().reshape(-1).view(torch.uint8)
+    )
 
 
 def first_wrong(x: torch.Tensor, t: torch.Tensor) -> str:

@@ -203,8 +203,14 @@ def compile(source: str, folder: str, described: list[dict], target: str) -> str
 def _compile(module: ModuleType, launch: dict, gpu: GPUTarget) -> None:
     kernel = _find(module, launch["name"])
     constants = {k: _value(module, v) for k, v in launch["constants"].items()}
-    source = ASTSource(kernel, launch["signature"], constants)
+    signature = {name: _type(told) for name, told in launch["signature"].items()}
+    source = ASTSource(kernel, signature, constants)
     triton.compile(source, target=gpu, options=launch["options"])
+
+
+def _type(told: Any) -> Any:
+    """Types of a tuple's members, which were a list on the way."""
+    return tuple(map(_type, told)) if isinstance(told, list) else told
 
 
 def _value(module: ModuleType, told: dict) -> Any:

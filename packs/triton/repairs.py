@@ -72,6 +72,9 @@ def _repair_autotune() -> None:
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         config = self.configs[0]
         self.best_config = config
+        if config.pre_hook is not None:
+            named = dict(zip(self.arg_names, args))
+            config.pre_hook({**named, **kwargs, **config.all_kwargs()})
         return self.fn.run(*args, **kwargs, **config.all_kwargs())
 
     Autotuner.run = run

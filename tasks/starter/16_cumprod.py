@@ -25,8 +25,8 @@ class Model(nn.Module):
         return torch.cumprod(x, dim=self.dim)
 
 
-batch_size = 24
-length = 300
+batch_size = 16
+length = 250
 dim = 1
 
 

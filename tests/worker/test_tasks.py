@@ -1,0 +1,179 @@
+"""What the judge says of tasks: every starter task can be judged and only the right
+answer passes it; every irregular task is taken as it is meant, every bad one refused
+for the right reason."""
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "worker"))
+
+import inputs  # noqa: E402
+import taskfile  # noqa: E402
+import truth  # noqa: E402
+import verdict  # noqa: E402
+
+STARTER = sorted((ROOT / "tasks" / "starter").glob("*.py"))
+FIXTURES = ROOT / "tests" / "fixtures" / "tasks"
+EXPECT = json.loads((FIXTURES / "expect.json").read_text())
+USABLE = [FIXTURES / name for name, e in EXPECT.items() if e["usable"]]
+SEED = "5eed" * 16
+# On non-negative inputs ReLU is the identity; its signed trials tell them apart.
+INPUT_PASSES = {"61_identity.py"}
+
+
+def stem(path: Path) -> str:
+    return path.name
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def look(path: Path, precision: str = "fp32") -> dict:
+    """The judge's own answer to a job that asks about a task."""
+    job = {
+        "kind": "task", "device": "cpu", "precision": precision, "self_test": True,
+        "seed": SEED, "task": {"source": path.read_text(encoding="utf-8")},
+    }  # fmt: skip
+    steps = verdict.run(job, {})
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    return end.value.value
+
+
+def reference_of(path: Path, precision: str = "fp32") -> truth.Reference:
+    source = path.read_text(encoding="utf-8")
+    return truth.Reference(source, precision, "cpu", inputs.derive(SEED, "init"))
+
+
+def same(a: object, b: object) -> bool:
+    if isinstance(a, torch.Tensor):
+        return isinstance(b, torch.Tensor) and torch.equal(a, b)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
+# ---- the starter collection ------------------------------------------------------
+
+
+def test_there_are_24_starter_tasks_numbered_from_1() -> None:
+    assert [int(p.name[:2]) for p in STARTER] == list(range(1, 25))
+
+
+@pytest.mark.parametrize("path", STARTER, ids=stem)
+def test_a_starter_task_is_passed_by_the_right_answer_alone(path: Path) -> None:
+    answer = look(path)
+    assert answer["usable"], answer["reasons"]
+    assert [name for name, passes in answer["self_test"].items() if passes] == ["perfect"]
+
+
+@pytest.mark.parametrize("path", STARTER, ids=stem)
+def test_a_starter_task_takes_every_kind_of_trial_it_allows(path: Path) -> None:
+    sidecar = path.with_suffix(".json")
+    job = {"protocol": "hardened", "task": {}}
+    if sidecar.exists():
+        job["task"]["sidecar"] = json.loads(sidecar.read_text())
+    pair = reference_of(path).fresh()
+    for label, variant in verdict.plan(job)[4:]:
+        pair.expect_exact(SEED, label, variant)
+
+
+def test_a_sidecar_belongs_to_a_task() -> None:
+    for sidecar in (ROOT / "tasks" / "starter").glob("*.json"):
+        assert sidecar.with_suffix(".py") in STARTER
+
+
+# ---- irregular and bad tasks -------------------------------------------------------
+
+
+def test_every_fixture_has_an_expectation() -> None:
+    assert {p.name for p in FIXTURES.glob("*.py")} == set(EXPECT)
+
+
+@pytest.mark.parametrize("name", EXPECT)
+def test_a_fixture_is_taken_or_refused_as_expected(name: str) -> None:
+    if "numpy" in (FIXTURES / name).read_text(encoding="utf-8"):
+        pytest.importorskip("numpy")
+    answer, expected = look(FIXTURES / name), EXPECT[name]
+    assert answer["usable"] is expected["usable"], answer["reasons"]
+    if not expected["usable"]:
+        assert any(expected["reason"] in reason for reason in answer["reasons"])
+        return
+    passing = {n for n, passes in answer["self_test"].items() if passes}
+    assert passing == {"perfect"} | ({"input"} if name in INPUT_PASSES else set())
+
+
+@pytest.mark.parametrize("name", ["Model", "get_inputs", "get_init_inputs"])
+def test_a_file_without_one_of_the_three_names_is_no_task(name: str, tmp_path: Path) -> None:
+    source = (FIXTURES / "9_empty_init.py").read_text(encoding="utf-8")
+    path = tmp_path / "1_task.py"
+    path.write_text(source.replace(name, "another_name"))
+    assert look(path)["reasons"] == [f"the file defines no {name}"]
+
+
+@pytest.mark.parametrize("path", STARTER + USABLE, ids=stem)
+def test_the_candidates_side_makes_the_same_inputs_without_the_model(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    if "numpy" in source:
+        pytest.importorskip("numpy")
+    whole = inputs.namespace(source, "whole")
+    part = inputs.namespace(taskfile.without_model(source), "part")
+    assert "Model" not in part
+    assert same(inputs.init_args(whole, 7, "cpu"), inputs.init_args(part, 7, "cpu"))
+    for variant in inputs.VARIANTS:
+        made = [inputs.make(s, 7, variant, "cpu", torch.float32) for s in (whole, part)]
+        assert same(*made)
+
+
+def test_a_signed_trial_tells_relu_from_the_identity() -> None:
+    reference = reference_of(FIXTURES / "61_identity.py")
+    expected = reference.fresh().expect(7, "signed")
+    given = inputs.make(reference.space, 7, "signed", "cpu", torch.float32)
+    assert not truth._passes(given, expected)
+
+
+def test_a_reference_that_overwrites_its_input_leaves_the_judges_alone() -> None:
+    reference = reference_of(FIXTURES / "21_inplace_on_input.py")
+    first, second = (reference.fresh().expect(7, "plain") for _ in range(2))
+    assert torch.equal(first.eager[0], second.eager[0])
+    assert bool((first.eager[0] == 0).any()) and bool((first.eager[0] == 0.8).any())
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize("name", ["13_init_reads_globals.py", "15_stateful_forward.py"])
+def test_plain_tensors_of_a_reference_take_its_precision(name: str, precision: str) -> None:
+    reference = reference_of(FIXTURES / name, precision)
+    pair = reference.fresh()
+    for trial in range(3):
+        expected = pair.expect(trial, "plain")
+        assert expected.truth[0].dtype == reference.wide
+        assert expected.eager[0].dtype == reference.dtype
+
+
+def test_state_goes_on_from_call_to_call_on_both_sides() -> None:
+    pair = reference_of(FIXTURES / "16_stateful_without_reset.py").fresh()
+    first, second = (pair.expect(7, "plain") for _ in range(2))
+    # The mean of two equal sums is that sum: only the count could tell.
+    assert torch.allclose(first.truth[0], second.truth[0], rtol=1e-6)
+    third = pair.expect(8, "plain")
+    alone = reference_of(FIXTURES / "16_stateful_without_reset.py").fresh().expect(8, "plain")
+    assert not torch.allclose(third.truth[0], alone.truth[0], rtol=1e-3)
+
+
+def test_one_seed_that_comes_near_by_chance_does_not_condemn_a_scalar(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A single number of one seed lies within the tolerance of another's now and then."""
+    reference = reference_of(FIXTURES / "7_scalar_output.py")
+    real = truth._passes
+    answers = iter([True])
+    monkeypatch.setattr(truth, "_passes", lambda a, e: next(answers, None) or real(a, e))
+    assert truth.gate(reference, SEED) == []
