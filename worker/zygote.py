@@ -161,6 +161,31 @@ def close_others(keep: set[int]) -> None:
                 pass
 
 
+def stand_by(inner: int) -> None:
+    """The outer process's work: waits for the candidate and ends as it did. Told
+    to end (SIGTERM) it kills the candidate first; the signal is blocked until
+    here. So whoever reaps this process knows that all of the box is gone."""
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(inner, signal.SIGKILL))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+    status = os.waitpid(inner, 0)[1]
+    end_orphans()
+    die_like(status)
+
+
+def end_orphans() -> None:
+    """What a candidate left running. In a full box its pid namespace took all
+    with it; else orphans have come to this process, their subreaper."""
+    while True:
+        try:
+            ended = os.waitpid(-1, os.WNOHANG)[0]
+        except ChildProcessError:
+            return
+        if ended == 0:
+            for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+                os.kill(int(pid), signal.SIGKILL)
+            os.waitpid(-1, 0)
+
+
 def die_like(status: int) -> None:
     """Ends as the inner process did, so that the parent sees the same."""
     code = os.waitstatus_to_exitcode(status)
@@ -239,10 +264,12 @@ class Zygote:
         close_others({sock_fd})
         plan = self.box.plan(memory, cgroup, folder)
         self.box.outer(plan)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         inner = os.fork()
         if inner:
             os.close(sock_fd)
-            die_like(os.waitpid(inner, 0)[1])
+            stand_by(inner)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         self.box.inner(plan)
         keep = {k: os.environ[k] for k in ("PATH", "LANG", "OMP_NUM_THREADS",
                                            "PYTORCH_NVML_BASED_CUDA_CHECK") if k in os.environ}  # fmt: skip

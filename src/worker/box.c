@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -147,6 +148,12 @@ int box_outer(const char *plan, char *text, size_t size)
 
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return fail(&w, "box: death signal");
+    /* Without a pid namespace orphans come here, where they can be found. */
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        return fail(&w, "box: subreaper");
+    /* A host out of memory ends candidates before anything of ours. */
+    if (write_text("/proc/self/oom_score_adj", "1000") < 0)
+        return fail(&w, "box: oom_score_adj");
     if (first_value(plan, "cgroup", cgroup, sizeof(cgroup)) &&
         write_text(cgroup, "0") < 0)
         return fail(&w, "box: join %s", cgroup);
@@ -334,6 +341,18 @@ static int set_limits(const char *plan, const struct why *w)
     return 0;
 }
 
+/* The first process of a user namespace has all rights in it; a candidate
+ * needs none. */
+static int drop_rights(const struct why *w)
+{
+    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+    const struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+
+    if (syscall(SYS_capset, &head, none) < 0)
+        return fail(w, "box: drop capabilities");
+    return 0;
+}
+
 int box_inner(const char *plan, char *text, size_t size)
 {
     struct why w = {text, size};
@@ -342,7 +361,7 @@ int box_inner(const char *plan, char *text, size_t size)
         return fail(&w, "box: death signal");
     if (is_full(plan) && private_root(plan, &w) < 0)
         return -1;
-    if (set_limits(plan, &w) < 0)
+    if (set_limits(plan, &w) < 0 || drop_rights(&w) < 0)
         return -1;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return fail(&w, "box: no new privileges");

@@ -243,6 +243,12 @@ int box_filter_calls(void)
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NAMESPACE_FLAGS, 0, 1),
         ANSWER(SECCOMP_RET_ERRNO | EPERM),
         ANSWER(SECCOMP_RET_ALLOW),
+        /* the death signal is what ends a box whose keeper is killed */
+        IF_EQUAL(SYS_prctl, 0, 4),
+        LOAD(args[0]),
+        IF_EQUAL(PR_SET_PDEATHSIG, 0, 1),
+        ANSWER(SECCOMP_RET_ERRNO | EPERM),
+        ANSWER(SECCOMP_RET_ALLOW),
         IF_EQUAL(SYS_socket, 0, 3),
         LOAD(args[0]),
         IF_EQUAL(AF_UNIX, 1, 0),

@@ -92,13 +92,6 @@ struct child *child_new(struct loop *l, struct server *zygote, const char *name,
     return c;
 }
 
-void child_born(struct child *c, int pidfd)
-{
-    c->pidfd = pidfd;
-    if (c->wanted_dead)
-        child_kill(c, NULL);
-}
-
 void child_free(struct child *c)
 {
     loop_remove(c->loop, c->pipe_id);
@@ -114,13 +107,37 @@ void child_free(struct child *c)
     free(c);
 }
 
+static void on_stuck(void *arg)
+{
+    struct child *c = arg;
+
+    c->timer = 0;
+    syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
+}
+
+/* The keeper is asked, not killed: it kills the candidate and ends when every
+ * process of the box has. */
+static void ask_keeper(struct child *c)
+{
+    loop_remove(c->loop, c->timer);
+    c->timer = loop_add_timer(c->loop, tick_now_ns() + TICK_S, on_stuck, c);
+    syscall(SYS_pidfd_send_signal, c->pidfd, SIGTERM, NULL, 0);
+}
+
 void child_kill(struct child *c, const char *why)
 {
     if (why && !c->killed)
         c->killed = why;
+    if (!c->wanted_dead && c->pidfd >= 0)
+        ask_keeper(c);
     c->wanted_dead = true;
-    if (c->pidfd >= 0)
-        syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
+}
+
+void child_born(struct child *c, int pidfd)
+{
+    c->pidfd = pidfd;
+    if (c->wanted_dead)
+        ask_keeper(c);
 }
 
 static void on_deadline(void *arg)
@@ -133,6 +150,8 @@ static void on_deadline(void *arg)
 
 void child_deadline(struct child *c, int64_t ms)
 {
+    if (c->wanted_dead)
+        return;
     loop_remove(c->loop, c->timer);
     c->timer = 0;
     if (ms > 0)

@@ -17,6 +17,7 @@
 #define TRIES    2 /* a job whose machinery fails is tried once more */
 #define START_S  120
 #define RESTARTS 5 /* of a server in a row, without one finished job */
+#define LEAVE_S  3 /* what children have to end in when we do */
 
 struct job {
     struct job *next;
@@ -574,12 +575,29 @@ struct host *host_new(struct loop *l, const struct host_opts *o,
     return h;
 }
 
+/* Children end before their zygote does, so that they are reaped and their
+ * memory groups can be removed. */
+static void end_children(struct host *h)
+{
+    int64_t until = tick_now_ns() + LEAVE_S * TICK_S;
+
+    for (struct child *c = h->children; c; c = c->next) {
+        c->job = NULL;
+        child_kill(c, NULL);
+    }
+    while (h->children && tick_now_ns() < until)
+        loop_run_for(h->loop, 10 * TICK_MS);
+    while (h->children)
+        forget_child(h, h->children);
+}
+
 void host_free(struct host *h)
 {
-    while (h->children) {
-        child_kill(h->children, NULL);
-        forget_child(h, h->children);
-    }
+    loop_remove(h->loop, h->judge_timer);
+    server_stop(&h->judge);
+    for (struct job *j = h->jobs; j; j = j->next)
+        j->child = NULL;
+    end_children(h);
     while (h->zygotes) {
         struct zygote *z = h->zygotes;
 
@@ -589,8 +607,6 @@ void host_free(struct host *h)
         free(z->dir);
         free(z);
     }
-    loop_remove(h->loop, h->judge_timer);
-    server_stop(&h->judge);
     while (h->jobs)
         remove_job(h, h->jobs);
     free(h);

@@ -19,6 +19,8 @@
 
 #define NOBODY 61000
 
+extern char **environ;
+
 struct values {
     bool probe, unsafe;
     const char *python, *home, *device, *box, *scratch, *jobs, *out;
@@ -49,8 +51,8 @@ static const struct opt table[] = {
      AT(children), 0, 256},
     {"prewarm", 0, OPT_INT, "N", "children kept ready (GPU: 4)", AT(prewarm), 0,
      64},
-    {"memory", 0, OPT_INT, "BYTES", "memory of a child (8 GiB on the CPU)",
-     AT(memory), 0, INT64_MAX},
+    {"memory", 0, OPT_INT, "BYTES",
+     "memory of a child (the CPU: 8 GiB at most)", AT(memory), 0, INT64_MAX},
     {"box", 0, OPT_CHOICE, "auto|full|thin|none", "which sandbox (auto)",
      AT(box), 0, 0},
     {"unsafe", 0, OPT_FLAG, NULL, "go on where no sandbox can be made",
@@ -134,6 +136,39 @@ static void remove_tree(const char *dir)
     waitpid(pid, NULL, 0);
 }
 
+/* A forked process keeps the environment its program was started with, whatever
+ * it unsets later: only what judge and zygotes need goes to them, no key of a
+ * user's. */
+static void keep_environment(void)
+{
+    static const char *const kept[] = {
+        "PATH=",   "HOME=",       "LANG=",        "LC_",     "TZ=",
+        "TMPDIR=", "PYTHONPATH=", "VIRTUAL_ENV=", "CONDA_P", "LD_LIBRARY_PATH=",
+        "CUDA_",   "NVIDIA_"};
+    const size_t count = sizeof(kept) / sizeof(kept[0]);
+    char **to = environ;
+
+    for (char **at = environ; *at; at++) {
+        size_t i = 0;
+
+        while (i < count && strncmp(*at, kept[i], strlen(kept[i])) != 0)
+            i++;
+        if (i < count)
+            *to++ = *at;
+    }
+    *to = NULL;
+}
+
+/* What a child may use when nobody says: all together no more than there is. */
+static uint64_t default_memory(int64_t children)
+{
+    const uint64_t most = (uint64_t)8 << 30;
+    uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+                   (uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3;
+
+    return all / (uint64_t)children < most ? all / (uint64_t)children : most;
+}
+
 /* Fills in what the options leave open, then works. */
 static int work(struct values *v, char *scratch, struct err *e)
 {
@@ -166,7 +201,8 @@ static int work(struct values *v, char *scratch, struct err *e)
     if (v->prewarm < 0)
         o.prewarm = cpu ? 0 : 4;
     if (v->memory < 0)
-        o.memory = cpu ? (uint64_t)8 << 30 : 0;
+        o.memory = cpu ? default_memory(o.children) : 0;
+    keep_environment();
     if (!loop_add_signal(l, SIGTERM, on_signal, l, e) ||
         !loop_add_signal(l, SIGINT, on_signal, l, e))
         goto out;
