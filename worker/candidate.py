@@ -22,9 +22,13 @@ LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
 TEXT = 16000  # characters of an error that are passed on
 
 
-def error(stage: str, problem: BaseException, compile: bool) -> dict:
-    lines = traceback.format_exception(problem)
-    text = "".join(lines)
+def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
+    """An exception as the judge is told: its traceback from the candidate's own
+    file on, since the frames above are ours."""
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != path:
+        trace = trace.tb_next
+    text = "".join(traceback.format_exception(type(problem), problem, trace))
     if len(text) > TEXT:
         text = text[: TEXT // 2] + "\n…\n" + text[-TEXT // 2 :]
     name = type(problem).__module__ + "." + type(problem).__qualname__
@@ -32,11 +36,10 @@ def error(stage: str, problem: BaseException, compile: bool) -> dict:
     return {"error": {"stage": stage, "type": name, "text": text, "compile": compile}}
 
 
-def load_module(source: str, folder: str) -> ModuleType:
+def load_module(source: str, path: str) -> ModuleType:
     """The source as a real file under a fresh name in sys.modules: decorators
     that read their own source and string annotations both need that."""
-    name = f"candidate_{os.getpid()}"
-    path = os.path.join(folder, name + ".py")
+    name = os.path.basename(path).removesuffix(".py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(source)
     spec = importlib.util.spec_from_file_location(name, path)
@@ -52,6 +55,7 @@ class Candidate:
     ) -> None:
         self.sock = sock
         self.folder = folder
+        self.path = os.path.join(folder, f"candidate_{os.getpid()}.py")
         self.adapter = adapter
         self.device = device
         self.model: torch.nn.Module | None = None
@@ -73,7 +77,7 @@ class Candidate:
         self.space = inputs.namespace(m["inputs_source"], "task")
         self.snapshot = evidence.Snapshot(self.adapter.watched())
         try:
-            module = load_module(m["source"], self.folder)
+            module = load_module(m["source"], self.path)
         except BaseException as problem:  # noqa: BLE001 - SystemExit too
             return self._error("load", problem)
         cls = getattr(module, "ModelNew", None)
@@ -171,7 +175,7 @@ class Candidate:
     # ---- pieces ----
 
     def _error(self, stage: str, problem: BaseException) -> dict:
-        return error(stage, problem, self.adapter.is_compile_error(problem))
+        return error(stage, problem, self.adapter.is_compile_error(problem), self.path)
 
     def _place(self, args: list, reuse: bool) -> list:
         """Guarded copies of the inputs: in fresh memory, or with new contents in

@@ -32,7 +32,9 @@ class Verdict(Exception):
 class Progress:
     """What is known so far; becomes the record."""
 
+    stage: str = "load"
     compiled: bool = False
+    randomised: bool = False  # the reference's weights were drawn anew in both
     stock: bool = True
     seed_only: bool = False
     trials: list[dict] = field(default_factory=list)
@@ -103,7 +105,7 @@ def verify(job: dict, environment: dict) -> Generator:
         return record(job, environment, p, Verdict("infra", "load", f"the task's file fails: {problem}"))
     try:
         end = yield from attempt(job, reference, p, seed_only=False)
-        if end.verdict in ("wrong_values", "not_finite") and p.compiled and not p.seed_only:
+        if end.verdict in ("wrong_values", "not_finite") and p.randomised:
             end = yield from once_more(job, reference, p, end)
     except NoChild as problem:
         end = Verdict("infra", "fork", str(problem))
@@ -162,7 +164,7 @@ def leave() -> Generator:
 
 
 def from_gone(gone: Gone, p: Progress) -> Verdict:
-    stage = "trials" if p.trials else "first_call" if p.compiled else "load"
+    stage = p.stage
     tail = feedback.shorten(feedback.clean(gone.output))
     if gone.why == "timeout":
         return Verdict("timeout", stage, f"It did not end in time (stage {stage}).\n{tail}")
@@ -199,6 +201,7 @@ def load(job: dict, pair: truth.Pair, p: Progress, seed_only: bool) -> Generator
         seed = inputs.derive(job["seed"], "params")
         fail_on_error((yield Ask({"op": "params", "names": names, "seed": seed}, 60000)), p)
         pair.randomise(names, seed)
+        p.randomised = True
     else:
         p.seed_only = bool(names)
 
@@ -263,6 +266,7 @@ def trials(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Ge
                 continue  # the reference itself does not take such inputs
             raise
         buffer.fill()
+        p.stage = "trials" if index else "first_call"
         answer = yield Ask(
             {"op": "trial", "seed": expected.seed, "variant": variant, "bytes": buffer.size,
              "reuse": index % 2 == 1, **places},
@@ -339,9 +343,9 @@ def check_shapes(answer: dict, places: dict) -> None:
 
 def judge_trial(job, p, got, expected, variant, previous) -> None:
     worst: dict = {"variant": variant, "outputs": len(got), "pass": True}
-    for i, (x, t, r) in enumerate(zip(got, expected.truth, expected.eager)):
-        x = x.to(r.device)
-        e, limit, hardened = truth.judge_output(x, t, r)
+    for i, (x, t) in enumerate(zip(got, expected.truth)):
+        x = x.to(t.device)
+        e, limit, hardened = expected.judge(i, x)
         passed = e.stock_close if job["protocol"] == "kernelbench" else hardened
         if variant == "plain":
             p.stock = p.stock and e.stock_close
@@ -410,6 +414,7 @@ def check_compiles(job: dict, p: Progress) -> Generator:
     """An interpreter accepts what a compiler refuses: what was launched is also
     compiled for a GPU, in a process that does not interpret."""
     deadline = job["deadlines"]["load_ms"]
+    p.stage = "evidence"
     answer = yield Ask({"op": "describe"}, deadline)
     fail_on_error(answer, p)
     if not answer.get("launches"):
@@ -434,6 +439,7 @@ def timing(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Ge
     """Alone on the device. A timing that cannot be believed is void; the verdict
     stays, unless the output of a timed call is wrong."""
     yield Exclusive()
+    p.stage = "timing"
     started = time.monotonic()
     told: list[float] = []
     seen: list[float] = []
