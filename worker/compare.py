@@ -77,7 +77,7 @@ def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None
         bad_count += bad.sum()
         d = (a - b).abs_().masked_fill_(bad, float("inf"))
         wrong[r0:r1] += d.square().sum(1)
-        size = b.abs_()
+        size = b.abs()  # not in place: b may be the truth itself
         worst = torch.stack([
             d.max(), (d / size.clamp_min(1e-30)).max(),
             (d / (size + rms[r0:r1, None]).clamp_min(1e-300)).max(),

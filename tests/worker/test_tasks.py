@@ -23,8 +23,6 @@ FIXTURES = ROOT / "tests" / "fixtures" / "tasks"
 EXPECT = json.loads((FIXTURES / "expect.json").read_text())
 USABLE = [FIXTURES / name for name, e in EXPECT.items() if e["usable"]]
 SEED = "5eed" * 16
-# On non-negative inputs ReLU is the identity; its signed trials tell them apart.
-INPUT_PASSES = {"61_identity.py"}
 
 
 def stem(path: Path) -> str:
@@ -107,8 +105,7 @@ def test_a_fixture_is_taken_or_refused_as_expected(name: str) -> None:
     if not expected["usable"]:
         assert any(expected["reason"] in reason for reason in answer["reasons"])
         return
-    passing = {n for n, passes in answer["self_test"].items() if passes}
-    assert passing == {"perfect"} | ({"input"} if name in INPUT_PASSES else set())
+    assert [n for n, passes in answer["self_test"].items() if passes] == ["perfect"]
 
 
 @pytest.mark.parametrize("name", ["Model", "get_inputs", "get_init_inputs"])
@@ -133,11 +130,14 @@ def test_the_candidates_side_makes_the_same_inputs_without_the_model(path: Path)
         assert same(*made)
 
 
-def test_a_signed_trial_tells_relu_from_the_identity() -> None:
-    reference = reference_of(FIXTURES / "61_identity.py")
-    expected = reference.fresh().expect(7, "signed")
-    given = inputs.make(reference.space, 7, "signed", "cpu", torch.float32)
-    assert not truth._passes(given, expected)
+def test_the_input_passes_only_for_an_identity_in_every_trial(tmp_path: Path) -> None:
+    assert truth._input_passes(reference_of(FIXTURES / "37_identity_on_its_inputs.py"), 7, "plain")
+    source = (FIXTURES / "37_identity_on_its_inputs.py").read_text(encoding="utf-8")
+    path = tmp_path / "1_copy.py"
+    path.write_text(source.replace("torch.relu(x)", "x.clone()"))
+    assert look(path)["self_test"]["input"]
+    path.write_text(source.replace("torch.relu(x)", "torch.sqrt(x) ** 2"))  # no signed trial
+    assert look(path)["self_test"]["input"]
 
 
 def test_a_reference_that_overwrites_its_input_leaves_the_judges_alone() -> None:
