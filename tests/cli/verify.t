@@ -1,0 +1,68 @@
+#!/bin/sh
+# verify.t: monkeys verify and tasks on the CPU, with real candidates in real
+# boxes.
+. tests/cli/lib.sh
+cd "$root" || exit 1
+
+# all LIST PACK CLAIM: every line of the list comes out correct.
+all() {
+    sed "s#\(tasks\|tests\)/#$root/\1/#g" "$1" >"$work/pairs"
+    run verify --device cpu --dsl "$2" --list pairs --no-timing --json
+    is $status 0 "$3: exit status 0"
+    is "$(printf '%s\n' "$out" | grep -c '"accepted":true')" "$(grep -c . "$1")" "$3: all accepted"
+    is "$(printf '%s\n' "$out" | grep -c '"evidence":"E3"')" "$(grep -c . "$1")" "$3: all with evidence E3"
+}
+all tests/verify/starter-triton.list triton "a right kernel for each starter task"
+all tests/verify/starter-c-cpu.list c-cpu "C kernels for starter tasks"
+all tests/verify/honest.list triton "honest kernels in unusual styles"
+all tests/verify/honest-c-cpu.list c-cpu "honest C in unusual styles"
+
+run tasks check --device cpu --self-test
+is $status 0 "all starter tasks pass the gate, and the self-test of the judge"
+run tasks list --json
+is "$(printf '%s\n' "$out" | grep -c '"operators":')" 24 "tasks list has 24 tasks"
+like "$out" '*"id":"starter/04_softmax"*"operators":\["softmax"]*' "with their operators"
+
+good=$root/tests/verify/c-cpu/04_softmax.py
+run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --json
+like "$out" '*"verdict":"correct"*"timing":{*"median"*' "a correct kernel is timed"
+sed 's/expf(/1.001f * expf(/' "$good" >"$work/wrong.py"
+cmp -s "$good" "$work/wrong.py" && sed 's/max/min/' "$good" >"$work/wrong.py"
+run verify --device cpu --dsl c-cpu --task starter/05_logsumexp "$good" --no-timing
+is $status 1 "a kernel of another task is refused"
+like "$out" "*wrong_shape*" "… for its shape"
+sed 's/def forward(self.*:$/&\n        return torch.softmax(x, -1)/' "$good" >"$work/hack.py"
+run verify --device cpu --dsl c-cpu --task starter/04_softmax hack.py --no-timing --json
+like "$out" '*"verdict":"static_reject","rule":"torch-*' "the static rules come first"
+run verify --device cpu --dsl triton --task starter/04_softmax --precision bf16 x.py
+is $status 2 "bf16 is refused on the CPU"
+run verify --device cpu --dsl cuda --task starter/04_softmax x.py
+is $status 2 "a pack that needs a GPU says so"
+like "$err" "*--verifier jobs=DIR*" "… with the way out"
+run verify --device cpu --dsl c-cpu --task nothing.py "$good"
+is $status 2 "a task that is not there exits 2"
+printf 'class Model: pass\n' >"$work/half.py"
+run verify --device cpu --dsl c-cpu --task half.py "$good"
+like "$err" "*half.py: there is no 'def get_inputs'*" "a file that is no task says what is missing"
+
+# A worker elsewhere: jobs out, answers in, nothing twice.
+run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
+is $status 1 "without answers nothing is correct yet"
+like "$err" "*monkeys-worker --jobs far/jobs --out far/answers*" "and the way to get them is told"
+size=$(wc -c <"$work/far/jobs")
+run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
+is "$(wc -c <"$work/far/jobs")" "$size" "a job is written once"
+(cd "$work" && "$root/monkeys-worker" --jobs far/jobs --out far/answers 2>/dev/null)
+is $? 0 "the worker answers"
+run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
+is $status 0 "the same command takes the answer in"
+printf 'monkeys/1 answer x 0 100\nhalf' >>"$work/far/answers"
+(cd "$work" && "$root/monkeys-worker" --jobs far/jobs --out far/answers 2>"$work/.err")
+like "$(cat "$work/.err")" "*1 jobs, 1 answered before*" "started again it does nothing twice"
+case $(cat "$work/far/answers") in *half) false ;; *) true ;; esac
+ok "and cuts off what was torn"
+printf 'nonsense\n' >"$work/far/jobs"
+(cd "$work" && "$root/monkeys-worker" --jobs far/jobs --out far/answers 2>"$work/.err")
+is $? 2 "a jobs file that is none is refused"
+is "$(ls -d /tmp/monkeys-?????? 2>/dev/null | wc -l)" 0 "no scratch folder is left"
+finish
