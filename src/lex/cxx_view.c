@@ -352,7 +352,7 @@ static void fstring_text(struct cxx_view *v, const struct py_token *t,
 
 /* ---- tracing -------------------------------------------------------------- */
 
-static void trace(struct cxx_view *v, uint32_t from, uint32_t to, int depth);
+static void trace(struct cxx_view *v, uint32_t from, uint32_t to, int nested);
 
 /* Whether tokens [from, to) are surely one string, made of literals and names:
  * only then may it be put in the place of a name. */
@@ -477,9 +477,9 @@ static void trace_token(struct cxx_view *v, uint32_t t, struct level *level,
     const struct py_prog *p = v->p;
     const struct py_token *k = &p->tok[t];
     struct level *at = &level[*depth];
-    char c = k->kind == PY_OP && k->text.n == 1 ? k->text.p[0] : ' ';
+    bool op = k->kind == PY_OP && k->text.n == 1;
 
-    switch (c) {
+    switch (op ? k->text.p[0] : ' ') {
     case '+':
         v->join = v->join && !at->mixed;
         break;
@@ -488,7 +488,7 @@ static void trace_token(struct cxx_view *v, uint32_t t, struct level *level,
     case '{':
         *depth += *depth + 1 < MAX_LEVELS;
         at = &level[*depth];
-        at->group = c == '(' && p->prim[t] != 0;
+        at->group = k->text.p[0] == '(' && p->prim[t] != 0;
         at->mixed = false;
         v->join = v->join && at->group && *depth && !at[-1].mixed;
         break;

@@ -8,6 +8,9 @@
 
 /* A longer line is cut, for its name may be printed often. */
 #define MAX_LINE 200
+/* Many times what an honest source of any size gives. */
+#define MAX_BYTES   ((size_t)8 << 20)
+#define FIRST_BYTES ((size_t)1 << 16) /* room for most */
 
 enum fact_kind {
     FACT_IMPORT,
@@ -65,7 +68,7 @@ struct facts {
     struct names decorators, openers, builds;
     char line[MAX_LINE + sizeof("...\n")];
     size_t len;
-    bool cut;
+    bool cut, full;
 };
 
 /* ---- lines ---------------------------------------------------------------- */
@@ -116,7 +119,7 @@ static void begin(struct facts *f, uint32_t body, enum fact_kind kind)
     put(f, kinds[kind]);
 }
 
-static void end(struct facts *f, uint32_t tok)
+static void end_always(struct facts *f, uint32_t tok)
 {
     if (f->cut) {
         memcpy(f->line + f->len, "...", 3);
@@ -124,6 +127,14 @@ static void end(struct facts *f, uint32_t tok)
     }
     f->line[f->len++] = '\n';
     view_put(&f->out, f->line, f->len, f->p->tok[tok].at);
+}
+
+static void end(struct facts *f, uint32_t tok)
+{
+    if (f->out.len > MAX_BYTES)
+        f->full = true;
+    else
+        end_always(f, tok);
 }
 
 static void fact(struct facts *f, uint32_t body, uint32_t tok,
@@ -571,6 +582,14 @@ static void node_facts(struct facts *f, uint32_t i)
     }
 }
 
+/* Said even when nothing else has room. */
+static void limit_fact(struct facts *f, const char *what)
+{
+    begin(f, 0, FACT_LIMIT);
+    put_text(f, what);
+    end_always(f, 0);
+}
+
 static void all_facts(struct facts *f)
 {
     const struct py_prog *p = f->p;
@@ -585,7 +604,9 @@ static void all_facts(struct facts *f)
             node_facts(f, i);
     }
     if (p->limited)
-        fact(f, 0, 0, FACT_LIMIT, "aliases");
+        limit_fact(f, "aliases");
+    if (f->full)
+        limit_fact(f, "length");
 }
 
 /* ---- the whole ------------------------------------------------------------ */
@@ -625,7 +646,7 @@ void py_facts(struct view *facts, struct view *cxx, struct str src,
     py_names_resolve(&p);
     py_reach(&p, f.decorators.at, f.decorators.len);
     f.cxx = cxx_view_new(&p, a);
-    f.out.cap = src.n + 64; /* mostly enough */
+    f.out.cap = (src.n < FIRST_BYTES ? src.n : FIRST_BYTES) + 64;
     f.out.data = arena_alloc(a, f.out.cap);
     f.out.origin = arena_alloc(a, f.out.cap * sizeof(*f.out.origin));
     all_facts(&f);

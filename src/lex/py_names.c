@@ -1,237 +1,15 @@
-/* py_names.c: meanings flow through assignments, loops, returns and arguments
- * until nothing new arrives. */
+/* py_names.c: the meanings of nodes, and rounds of flows until nothing new
+ * arrives. */
 #include "lex/py_names.h"
 
-#include <string.h>
-
-/* An honest program needs two to four. */
+/* An honest program needs one to three. */
 #define MAX_ROUNDS 24
-/* Of the methods with one name in a family, this many get arguments. */
-#define MAX_METHODS 8
-#define MAX_PARAMS  255
-
-/* ---- sets of meanings ----------------------------------------------------- */
-
-const uint32_t *py_val_items(const struct py_prog *p, const uint32_t *val,
-                             uint32_t *len)
-{
-    if (py_val_kind(*val) == PY_V_SET) {
-        const struct py_set *s = &p->sets.at[py_val_ref(*val)];
-
-        *len = s->len;
-        return s->item;
-    }
-    *len = *val ? 1 : 0;
-    return val;
-}
-
-bool py_val_has(const struct py_prog *p, uint32_t val, enum py_val_kind kind)
-{
-    uint32_t n;
-    const uint32_t *item = py_val_items(p, &val, &n);
-
-    for (uint32_t i = 0; i < n; i++)
-        if (py_val_kind(item[i]) == kind)
-            return true;
-    return false;
-}
-
-/* Objects flow through anything that may hold them; names of things only
- * through what hands over the thing itself. */
-static bool is_object(uint32_t item)
-{
-    return py_val_kind(item) >= PY_V_SELF;
-}
-
-static bool set_add(struct py_set *s, uint32_t item)
-{
-    for (uint32_t i = 0; i < s->len; i++)
-        if (s->item[i] == item)
-            return true;
-    if (s->len == PY_SET_MAX)
-        return false;
-    s->item[s->len++] = item;
-    return true;
-}
-
-static void set_join(const struct py_prog *p, struct py_set *s, uint32_t val,
-                     bool objects_only)
-{
-    uint32_t n;
-    const uint32_t *item = py_val_items(p, &val, &n);
-
-    for (uint32_t i = 0; i < n; i++)
-        if (!objects_only || is_object(item[i]))
-            set_add(s, item[i]);
-}
-
-/* The set as a value; `old` is reused when it says the same. */
-static uint32_t set_val(struct py_prog *p, const struct py_set *s, uint32_t old)
-{
-    const struct py_set *was;
-
-    if (s->len < 2)
-        return s->len ? s->item[0] : 0;
-    was = &p->sets.at[py_val_kind(old) == PY_V_SET ? py_val_ref(old) : 0];
-    if (was->len == s->len &&
-        memcmp(was->item, s->item, s->len * sizeof(s->item[0])) == 0)
-        return old;
-    *PY_PUSH(p->a, p->sets) = *s;
-    return py_val(PY_V_SET, p->sets.len - 1);
-}
-
-/* x = x.next would add a longer name in every round: one that passes its own
- * last word on the way says nothing new. */
-static bool repeats(const struct py_prog *p, const struct py_set *s,
-                    uint32_t item)
-{
-    const struct py_dotted *d = &p->dotted.at[py_val_ref(item)];
-
-    if (py_val_kind(item) != PY_V_IMPORT)
-        return false;
-    for (uint32_t up = d->parent; up; up = p->dotted.at[up].parent) {
-        if (p->dotted.at[up].name != d->name)
-            continue;
-        for (uint32_t i = 0; i < s->len; i++)
-            if (s->item[i] == py_val(PY_V_IMPORT, up))
-                return true;
-    }
-    return false;
-}
-
-static void slot_add(struct py_prog *p, uint32_t slot, uint32_t item)
-{
-    struct py_slot *s = &p->slots.at[slot];
-    struct py_set one = {1, {s->val}}, *set = &one;
-
-    if (!slot || s->val == item)
-        return;
-    if (!s->val) {
-        s->val = item;
-        p->changed = p->changed || s->read;
-        return;
-    }
-    if (py_val_kind(s->val) == PY_V_SET)
-        set = &p->sets.at[py_val_ref(s->val)];
-    for (uint32_t i = 0; i < set->len; i++)
-        if (set->item[i] == item)
-            return;
-    if (repeats(p, set, item))
-        return;
-    if (set == &one) {
-        set = PY_PUSH(p->a, p->sets);
-        *set = one;
-        s->val = py_val(PY_V_SET, p->sets.len - 1);
-    }
-    if (set_add(set, item))
-        p->changed = p->changed || s->read;
-    else if (py_val_kind(item) == PY_V_IMPORT)
-        p->limited = true;
-}
-
-static void slot_join(struct py_prog *p, uint32_t slot, const struct py_set *s)
-{
-    for (uint32_t i = 0; i < s->len; i++)
-        slot_add(p, slot, s->item[i]);
-}
-
-/* ---- stretches of tokens -------------------------------------------------- */
-
-/* What stands between primaries without changing which thing comes out:
- * `a if c else b`, `a or b`, `x := a`. */
-static bool is_choice(const struct py_prog *p, uint32_t t)
-{
-    switch (p->id[t]) {
-    case PY_W_if:
-    case PY_W_else:
-    case PY_W_or:
-    case PY_W_and:
-    case PY_W_await:
-        return true;
-    default:
-        return py_is(&p->tok[t], ":=");
-    }
-}
-
-/* Adds the meanings of the expression in tokens [from, to). */
-static void region_join(const struct py_prog *p, struct py_set *out,
-                        uint32_t from, uint32_t to, bool objects_only)
-{
-    struct py_set all;
-    bool choice = !objects_only, condition = false;
-
-    all.len = 0;
-    if (from < to && p->prim[from] &&
-        p->nodes.at[p->prim[from]].end + 1 == to) {
-        set_join(p, out, p->nodes.at[p->prim[from]].val, objects_only);
-        return;
-    }
-    for (uint32_t t = from; t < to; t++) {
-        const struct py_node *n = &p->nodes.at[p->prim[t]];
-
-        if (p->prim[t]) {
-            if (n->val && !condition)
-                set_join(p, &all, n->val, false);
-            if (n->val)
-                set_join(p, out, n->val, true);
-            t = n->end;
-        } else if (p->id[t] == PY_W_for) {
-            break; /* of a comprehension only the element counts */
-        } else {
-            choice = choice && is_choice(p, t);
-            condition =
-                p->id[t] == PY_W_if || (condition && p->id[t] != PY_W_else);
-        }
-    }
-    for (uint32_t i = 0; choice && i < all.len; i++)
-        set_add(out, all.item[i]);
-}
-
-/* The end of the element that starts at `from`: its comma, or `to`. */
-static uint32_t element_end(const struct py_prog *p, uint32_t from, uint32_t to)
-{
-    uint32_t t = from;
-
-    while (t < to && (p->prim[t] || !py_op(p, t, ',')))
-        t = p->prim[t] ? p->nodes.at[p->prim[t]].end + 1 : t + 1;
-    return t < to ? t : to;
-}
 
 /* ---- nodes ---------------------------------------------------------------- */
 
-uint32_t py_bare(const struct py_prog *p, uint32_t node)
-{
-    while (p->nodes.at[node].kind == PY_N_GROUP && p->nodes.at[node].base)
-        node = p->nodes.at[node].base;
-    return node;
-}
-
-bool py_is_super(const struct py_prog *p, uint32_t node)
-{
-    const struct py_node *n = &p->nodes.at[py_bare(p, node)];
-
-    return n->kind == PY_N_CALL &&
-           p->nodes.at[n->base].val == py_val(PY_V_BUILTIN, PY_W_super);
-}
-
-uint32_t py_first_arg(const struct py_prog *p, uint32_t call)
-{
-    const struct py_node *n = &p->nodes.at[call];
-
-    return n->tok + 1 < n->end ? p->prim[n->tok + 1] : 0;
-}
-
-/* What a variable stands for so far. If more comes later, there is another
- * round. */
-static uint32_t slot_val(struct py_prog *p, uint32_t slot)
-{
-    p->slots.at[slot].read = true;
-    return p->slots.at[slot].val;
-}
-
 static uint32_t name_val(struct py_prog *p, const struct py_node *n)
 {
-    return n->slot ? slot_val(p, n->slot) : py_val(PY_V_BUILTIN, n->name);
+    return n->slot ? py_slot_val(p, n->slot) : py_val(PY_V_BUILTIN, n->name);
 }
 
 static void member_vals(struct py_prog *p, struct py_set *out, uint32_t cls,
@@ -240,13 +18,13 @@ static void member_vals(struct py_prog *p, struct py_set *out, uint32_t cls,
     uint32_t slot = py_member(p, p->classes.at[cls].family, name, true);
     const struct py_slot *s = &p->slots.at[slot];
 
-    set_join(p, out, slot_val(p, slot), false);
+    py_set_join(p, out, py_slot_val(p, slot), false);
     if (!s->defs)
         return;
     if (bound)
-        set_add(out, py_val(PY_V_METHODS, slot));
+        py_set_add(out, py_val(PY_V_METHODS, slot));
     else if (p->bindings.at[s->defs].kind == PY_B_DEF)
-        set_add(out, py_val(PY_V_FUNCTION, p->bindings.at[s->defs].ref));
+        py_set_add(out, py_val(PY_V_FUNCTION, p->bindings.at[s->defs].ref));
 }
 
 static uint32_t attr_of(struct py_prog *p, uint32_t dotted, uint32_t name)
@@ -274,7 +52,7 @@ static uint32_t attr_val(struct py_prog *p, const struct py_node *n)
 
         switch (py_val_kind(item[i])) {
         case PY_V_IMPORT:
-            set_add(&out, attr_of(p, ref, n->name));
+            py_set_add(&out, attr_of(p, ref, n->name));
             break;
         case PY_V_CLASS:
             member_vals(p, &out, ref, n->name, false);
@@ -285,270 +63,13 @@ static uint32_t attr_val(struct py_prog *p, const struct py_node *n)
             break;
         case PY_V_HOLDER:
             if (n->name == PY_W_forward || n->name == PY_W___call__)
-                set_add(&out, item[i]);
+                py_set_add(&out, item[i]);
             break;
         default:
             break;
         }
     }
-    return set_val(p, &out, n->val);
-}
-
-/* ---- calls ---------------------------------------------------------------- */
-
-static bool is_keeper(uint32_t name)
-{
-    return name > PY_W_end_words && name < PY_W_end_keepers;
-}
-
-static bool is_taker(uint32_t name)
-{
-    return name > PY_W_end_keepers && name < PY_W_end_takers;
-}
-
-static bool is_hander(uint32_t name)
-{
-    return name > PY_W_end_takers && name < PY_W_end_handers;
-}
-
-static bool is_nn_data(uint32_t name)
-{
-    return name > PY_W_end_handers && name < PY_W_end_nn_data;
-}
-
-/* Whether calling the imported `dotted` makes a torch.nn object. */
-static bool makes_holder(const struct py_prog *p, uint32_t dotted)
-{
-    const struct py_dotted *d = &p->dotted.at[dotted];
-    char first = p->names.at[d->name].p[0];
-
-    return d->in_nn && first >= 'A' && first <= 'Z' && !is_nn_data(d->name);
-}
-
-static bool is_container(const struct py_prog *p, uint32_t dotted)
-{
-    uint32_t name = p->dotted.at[dotted].name;
-
-    return name == PY_W_ModuleList || name == PY_W_ModuleDict ||
-           name == PY_W_Sequential;
-}
-
-static void pass_to_all(struct py_prog *p, uint32_t params,
-                        const struct py_set *objects)
-{
-    for (uint32_t i = 0; params && i < MAX_PARAMS; i++) {
-        slot_join(p, p->bindings.at[params].slot, objects);
-        params = p->bindings.at[params].next;
-    }
-}
-
-/* A function that is handed over together with objects may be called with
- * them: map(lambda layer: layer(x), self.layers). */
-static void pass_to_callbacks(struct py_prog *p, const struct py_node *call,
-                              const struct py_set *objects)
-{
-    for (uint32_t t = call->tok + 1; objects->len && t < call->end; t++) {
-        const struct py_node *n = &p->nodes.at[p->prim[t]];
-        uint32_t count;
-        const uint32_t *item;
-
-        if (!p->prim[t])
-            continue;
-        t = n->end;
-        item = py_val_items(p, &n->val, &count);
-        for (uint32_t i = 0; i < count; i++) {
-            if (py_val_kind(item[i]) == PY_V_FUNCTION)
-                pass_to_all(p, p->bodies.at[py_val_ref(item[i])].params,
-                            objects);
-        }
-    }
-}
-
-static bool set_has(const struct py_set *s, enum py_val_kind kind)
-{
-    for (uint32_t i = 0; i < s->len; i++)
-        if (py_val_kind(s->item[i]) == kind)
-            return true;
-    return false;
-}
-
-/* Calling something of another module: what goes in may come out, wrapped. A
- * container of objects of this file's own classes is as good as they are. */
-static void import_call(struct py_prog *p, struct py_set *out,
-                        const struct py_node *n, uint32_t dotted)
-{
-    struct py_set in;
-
-    in.len = 0;
-    region_join(p, &in, n->tok + 1, n->end, true);
-    pass_to_callbacks(p, n, &in);
-    for (uint32_t i = 0; i < in.len; i++)
-        if (py_val_kind(in.item[i]) != PY_V_SELF)
-            set_add(out, in.item[i]);
-    if (makes_holder(p, dotted) &&
-        !(is_container(p, dotted) && set_has(&in, PY_V_OBJECT)))
-        set_add(out, py_val(PY_V_HOLDER, 0));
-}
-
-static void builtin_call(struct py_prog *p, struct py_set *out,
-                         const struct py_node *n, uint32_t name)
-{
-    struct py_set in;
-
-    in.len = 0;
-    region_join(p, &in, n->tok + 1, n->end, true);
-    pass_to_callbacks(p, n, &in);
-    for (uint32_t i = 0; i < in.len && is_hander(name); i++)
-        set_add(out, in.item[i]);
-}
-
-/* The parameter `name`, or the `nth` after `first`; 0: none. */
-static uint32_t find_param(const struct py_prog *p, uint32_t first,
-                           uint32_t name, uint32_t nth)
-{
-    uint32_t b = first;
-
-    for (uint32_t i = 0; b && i < MAX_PARAMS; i++, b = p->bindings.at[b].next)
-        if (name ? p->bindings.at[b].name == name : i == nth)
-            return b;
-    return 0;
-}
-
-/* Hands the objects among a call's arguments to the parameters of `body`. */
-static void pass_args(struct py_prog *p, const struct py_node *call,
-                      uint32_t body, uint32_t skip)
-{
-    uint32_t params = p->bodies.at[body].params, end;
-
-    for (uint32_t from = call->tok + 1; from < call->end; from = end + 1) {
-        struct py_set in;
-        uint32_t name = 0, b = 0;
-
-        in.len = 0;
-        end = element_end(p, from, call->end);
-        if (p->id[from] && py_op(p, from + 1, '=')) {
-            name = p->id[from];
-            from += 2;
-        }
-        region_join(p, &in, from, end, true);
-        if (in.len && !py_op(p, from, '*') && !py_is(&p->tok[from], "**"))
-            b = find_param(p, params, name, skip);
-        skip++;
-        if (b)
-            slot_join(p, p->bindings.at[b].slot, &in);
-        else if (in.len)
-            pass_to_all(p, params, &in);
-    }
-}
-
-static void body_call(struct py_prog *p, struct py_set *out,
-                      const struct py_node *call, uint32_t body, uint32_t skip)
-{
-    uint32_t ret = p->bodies.at[body].ret;
-
-    pass_args(p, call, body, skip);
-    p->bodies.at[body].ret_read = true;
-    if (ret)
-        set_join(p, out, slot_val(p, ret), true);
-}
-
-/* Every method that the slot of a member may mean. */
-static void member_call(struct py_prog *p, struct py_set *out,
-                        const struct py_node *call, uint32_t slot)
-{
-    uint32_t b = slot ? p->slots.at[slot].defs : 0;
-
-    for (uint32_t i = 0; b && i < MAX_METHODS;
-         i++, b = p->bindings.at[b].next) {
-        uint32_t body = p->bindings.at[b].ref;
-
-        if (p->bindings.at[b].kind == PY_B_DEF)
-            body_call(p, out, call, body, p->bodies.at[body].is_static ? 0 : 1);
-    }
-}
-
-static void item_call(struct py_prog *p, struct py_set *out,
-                      const struct py_node *n, uint32_t item)
-{
-    uint32_t ref = py_val_ref(item);
-
-    switch (py_val_kind(item)) {
-    case PY_V_IMPORT:
-        import_call(p, out, n, ref);
-        break;
-    case PY_V_BUILTIN:
-        builtin_call(p, out, n, ref);
-        break;
-    case PY_V_FUNCTION:
-        body_call(p, out, n, ref, 0);
-        break;
-    case PY_V_CLASS: {
-        struct py_set none;
-
-        none.len = 0;
-        set_add(out, py_val(PY_V_OBJECT, ref));
-        member_call(
-            p, &none, n,
-            py_member(p, p->classes.at[ref].family, PY_W___init__, false));
-        break;
-    }
-    case PY_V_METHODS:
-        member_call(p, out, n, ref);
-        break;
-    default:
-        break;
-    }
-}
-
-/* Adds to the attribute that an attribute node stands for. */
-static void attr_join(struct py_prog *p, const struct py_node *n,
-                      const struct py_set *in)
-{
-    uint32_t base = p->nodes.at[n->base].val, count;
-    const uint32_t *item = py_val_items(p, &base, &count);
-
-    for (uint32_t i = 0; i < count; i++) {
-        enum py_val_kind kind = py_val_kind(item[i]);
-        uint32_t family;
-
-        if (kind != PY_V_CLASS && kind != PY_V_SELF && kind != PY_V_OBJECT)
-            continue;
-        family = p->classes.at[py_val_ref(item[i])].family;
-        slot_join(p, py_member(p, family, n->name, true), in);
-    }
-}
-
-/* Adds to the container that a node stands for. */
-static void put_into(struct py_prog *p, uint32_t node, const struct py_set *in)
-{
-    const struct py_node *n = &p->nodes.at[py_bare(p, node)];
-
-    while (n->kind == PY_N_SUB)
-        n = &p->nodes.at[py_bare(p, n->base)];
-    if (n->kind == PY_N_NAME)
-        slot_join(p, n->slot, in);
-    else if (n->kind == PY_N_ATTR)
-        attr_join(p, n, in);
-}
-
-static uint32_t call_val(struct py_prog *p, const struct py_node *n)
-{
-    uint32_t callee = p->nodes.at[n->base].val, count;
-    const uint32_t *item = py_val_items(p, &callee, &count);
-    const struct py_node *f = &p->nodes.at[py_bare(p, n->base)];
-    struct py_set out, in;
-
-    out.len = in.len = 0;
-    for (uint32_t i = 0; i < count; i++)
-        item_call(p, &out, n, item[i]);
-    if (f->kind == PY_N_ATTR && is_keeper(f->name))
-        set_join(p, &out, p->nodes.at[f->base].val, true);
-    if (f->kind == PY_N_ATTR && is_taker(f->name)) {
-        region_join(p, &in, n->tok + 1, n->end, true);
-        if (in.len)
-            put_into(p, f->base, &in);
-    }
-    return set_val(p, &out, n->val);
+    return py_set_val(p, &out, n->val);
 }
 
 static uint32_t sub_val(struct py_prog *p, const struct py_node *n)
@@ -556,8 +77,8 @@ static uint32_t sub_val(struct py_prog *p, const struct py_node *n)
     struct py_set out;
 
     out.len = 0;
-    set_join(p, &out, p->nodes.at[n->base].val, true);
-    return set_val(p, &out, n->val);
+    py_set_join(p, &out, p->nodes.at[n->base].val, true);
+    return py_set_val(p, &out, n->val);
 }
 
 static uint32_t region_val(struct py_prog *p, const struct py_node *n,
@@ -566,8 +87,8 @@ static uint32_t region_val(struct py_prog *p, const struct py_node *n,
     struct py_set out;
 
     out.len = 0;
-    region_join(p, &out, n->tok + 1, n->end, objects_only);
-    return set_val(p, &out, n->val);
+    py_region_join(p, &out, n->tok + 1, n->end, objects_only);
+    return py_set_val(p, &out, n->val);
 }
 
 static uint32_t node_val(struct py_prog *p, const struct py_node *n)
@@ -578,7 +99,7 @@ static uint32_t node_val(struct py_prog *p, const struct py_node *n)
     case PY_N_ATTR:
         return attr_val(p, n);
     case PY_N_CALL:
-        return call_val(p, n);
+        return py_call_val(p, n);
     case PY_N_SUB:
         return sub_val(p, n);
     case PY_N_GROUP:
@@ -600,11 +121,11 @@ static void into_target(struct py_prog *p, const struct py_target *t,
     const struct py_node *n = &p->nodes.at[t->node];
 
     if (t->binding)
-        slot_join(p, p->bindings.at[t->binding].slot, in);
+        py_slot_join(p, p->bindings.at[t->binding].slot, in);
     else if (n->kind == PY_N_SUB)
-        put_into(p, n->base, in);
+        py_put_into(p, n->base, in);
     else if (n->kind == PY_N_ATTR)
-        attr_join(p, n, in);
+        py_attr_join(p, n, in);
 }
 
 /* a, b = c, d: whether the value has as many elements as there are targets, and
@@ -621,7 +142,7 @@ static bool pair_elements(const struct py_prog *p, const struct py_flow *f,
         ++*from;
         --*to;
     }
-    for (uint32_t t = *from; t < *to; t = element_end(p, t, *to) + 1) {
+    for (uint32_t t = *from; t < *to; t = py_element_end(p, t, *to) + 1) {
         if (py_op(p, t, '*') || p->id[t] == PY_W_for)
             return false;
         count++;
@@ -640,13 +161,13 @@ static void flow_tuple(struct py_prog *p, const struct py_flow *f)
 
     in.len = 0;
     if (!paired)
-        region_join(p, &in, f->from, f->to, true);
+        py_region_join(p, &in, f->from, f->to, true);
     for (uint32_t i = 0; i < f->target_count; i++) {
         if (paired) {
-            uint32_t end = element_end(p, from, to);
+            uint32_t end = py_element_end(p, from, to);
 
             in.len = 0;
-            region_join(p, &in, from, end, false);
+            py_region_join(p, &in, from, end, false);
             from = end + 1;
         }
         into_target(p, &t[i], &in);
@@ -659,12 +180,12 @@ static void flow_return(struct py_prog *p, const struct py_flow *f)
     struct py_set in;
 
     in.len = 0;
-    region_join(p, &in, f->from, f->to, true);
+    py_region_join(p, &in, f->from, f->to, true);
     if (in.len && !b->ret) {
         b->ret = p->slots.len;
         PY_PUSH(p->a, p->slots)->read = b->ret_read;
     }
-    slot_join(p, b->ret, &in);
+    py_slot_join(p, b->ret, &in);
 }
 
 static void apply_flow(struct py_prog *p, const struct py_flow *f)
@@ -683,7 +204,7 @@ static void apply_flow(struct py_prog *p, const struct py_flow *f)
         flow_tuple(p, f);
         return;
     }
-    region_join(p, &in, f->from, f->to, f->kind != PY_FLOW_VALUE);
+    py_region_join(p, &in, f->from, f->to, f->kind != PY_FLOW_VALUE);
     for (uint32_t i = 0; in.len && i < f->target_count; i++)
         into_target(p, &p->targets.at[f->targets + i], &in);
 }
@@ -757,19 +278,20 @@ static void first_meaning(struct py_prog *p, const struct py_binding *b)
     switch (b->kind) {
     case PY_B_IMPORT:
         if (d->depth == 2 && p->dotted.at[d->parent].name == PY_W_builtins)
-            slot_add(p, b->slot, py_val(PY_V_BUILTIN, d->name));
+            py_slot_add(p, b->slot, py_val(PY_V_BUILTIN, d->name));
         else
-            slot_add(p, b->slot, py_val(PY_V_IMPORT, b->ref));
+            py_slot_add(p, b->slot, py_val(PY_V_IMPORT, b->ref));
         break;
     case PY_B_DEF:
-        slot_add(p, b->slot, py_val(PY_V_FUNCTION, b->ref));
+        py_slot_add(p, b->slot, py_val(PY_V_FUNCTION, b->ref));
         break;
     case PY_B_CLASS:
-        slot_add(p, b->slot, py_val(PY_V_CLASS, b->ref));
+        py_slot_add(p, b->slot, py_val(PY_V_CLASS, b->ref));
         break;
     case PY_B_PARAM:
         if (b->self)
-            slot_add(p, b->slot, py_val(PY_V_SELF, p->bodies.at[b->ref].cls));
+            py_slot_add(p, b->slot,
+                        py_val(PY_V_SELF, p->bodies.at[b->ref].cls));
         break;
     case PY_B_VALUE:
         break;
@@ -792,9 +314,9 @@ static void share_members(struct py_prog *p)
             continue;
         to = py_member(p, p->classes.at[cls].family, s.name, true);
         item = py_val_items(p, &s.val, &n);
-        for (uint32_t k = 0; k < n; k++) /* slot_add() leaves the items */
+        for (uint32_t k = 0; k < n; k++) /* py_slot_add() leaves the items */
             if (py_val_kind(item[k]) != PY_V_FUNCTION)
-                slot_add(p, to, item[k]);
+                py_slot_add(p, to, item[k]);
     }
 }
 

@@ -391,7 +391,7 @@ void stmt_end(struct walk *w, uint32_t i)
 {
     uint32_t node;
 
-    walk_unwind(w, i);
+    frame_unwind(w, i);
     if (w->fresh)
         return;
     switch (w->st.kind) {

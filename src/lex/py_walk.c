@@ -8,11 +8,6 @@
 /* Deeper than CPython compiles; keeps looking a name up cheap. */
 #define MAX_SCOPES 256
 
-static struct frame *top(struct walk *w)
-{
-    return w->frames.len ? &w->frames.at[w->frames.len - 1] : NULL;
-}
-
 /* ---- records -------------------------------------------------------------- */
 
 uint32_t walk_bind(struct walk *w, enum py_bind_kind kind, uint32_t scope,
@@ -80,8 +75,8 @@ uint32_t walk_body(struct walk *w, uint32_t name, uint32_t tok)
     return id;
 }
 
-static uint32_t add_node(struct walk *w, enum py_node_kind kind, uint32_t start,
-                         uint32_t tok, uint32_t end)
+uint32_t walk_node(struct walk *w, enum py_node_kind kind, uint32_t start,
+                   uint32_t tok, uint32_t end)
 {
     struct py_node *n = PY_PUSH(w->p->a, w->p->nodes);
     uint32_t id = w->p->nodes.len - 1;
@@ -98,12 +93,11 @@ static uint32_t add_node(struct walk *w, enum py_node_kind kind, uint32_t start,
     return id;
 }
 
-/* A node that takes in the node `base`, which began at its own start. */
-static void add_trailer(struct walk *w, enum py_node_kind kind, uint32_t base,
-                        uint32_t tok, uint32_t end)
+void walk_trailer(struct walk *w, enum py_node_kind kind, uint32_t base,
+                  uint32_t tok, uint32_t end)
 {
     uint32_t start = kind == PY_N_GROUP ? tok : w->p->nodes.at[base].start;
-    uint32_t id = add_node(w, kind, start, tok, end);
+    uint32_t id = walk_node(w, kind, start, tok, end);
 
     w->p->nodes.at[id].base = base;
     w->p->nodes.at[base].use = (uint8_t)kind;
@@ -114,8 +108,8 @@ static void add_trailer(struct walk *w, enum py_node_kind kind, uint32_t base,
 
 /* ---- targets and flows ---------------------------------------------------- */
 
-static void add_target(struct walk *w, uint32_t node, uint32_t binding,
-                       uint32_t elem, uint32_t of)
+void walk_target(struct walk *w, uint32_t node, uint32_t binding, uint32_t elem,
+                 uint32_t of)
 {
     *PY_PUSH(w->p->a, w->p->targets) =
         (struct py_target){node, binding, elem, of};
@@ -147,7 +141,7 @@ void walk_targets(struct walk *w, uint32_t from, uint32_t to, uint8_t flags,
             n->flags |= flags;
             if (n->kind == PY_N_NAME)
                 binding = walk_bind(w, PY_B_VALUE, scope, n->name, n->tok);
-            add_target(w, p->prim[t], binding, elem, 0);
+            walk_target(w, p->prim[t], binding, elem, 0);
             t = n->end;
         }
     }
@@ -171,258 +165,6 @@ void walk_flow(struct walk *w, enum py_flow_kind kind, uint32_t from,
     f->target_count = w->p->targets.len - targets;
     f->body = w->body;
     f->node_at = w->p->nodes.len;
-}
-
-/* ---- brackets, lambdas, := ------------------------------------------------ */
-
-static struct frame *push(struct walk *w, enum frame_kind kind, uint32_t open,
-                          uint32_t base)
-{
-    struct frame *f = PY_PUSH(w->p->a, w->frames);
-
-    *f = (struct frame){.kind = kind,
-                        .open = open,
-                        .base = base,
-                        .outer_scope = w->scope,
-                        .outer_body = w->body};
-    return f;
-}
-
-static void end_default(struct walk *w, struct frame *f, uint32_t i)
-{
-    if (f->param && f->mark) {
-        add_target(w, 0, f->param, 0, 0);
-        walk_flow(w, PY_FLOW_VALUE, f->mark, i, w->p->targets.len - 1);
-    }
-    f->param = f->mark = 0;
-}
-
-/* Ends the lambda or := on top of the stack with the token before i. */
-static void pop_light(struct walk *w, uint32_t i)
-{
-    struct frame f = *top(w);
-
-    if (f.kind == FRAME_LAMBDA && !f.inner)
-        end_default(w, &f, i);
-    w->frames.len--;
-    w->scope = f.outer_scope;
-    w->body = f.outer_body;
-    if (f.kind == FRAME_LAMBDA) {
-        uint32_t id = add_node(w, PY_N_LAMBDA, f.open, f.open, i - 1);
-
-        w->p->nodes.at[id].base = f.body;
-        w->cur = 0;
-    } else {
-        add_target(w, f.base, f.param, 0, 0);
-        walk_flow(w, PY_FLOW_VALUE, f.mark, i, w->p->targets.len - 1);
-    }
-}
-
-/* Ends the lambdas and := that token i cannot be part of. */
-static void close_light(struct walk *w, uint32_t i)
-{
-    while (w->frames.len && (top(w)->kind == FRAME_WALRUS ||
-                             (top(w)->kind == FRAME_LAMBDA && top(w)->inner)))
-        pop_light(w, i);
-}
-
-static void close_light_all(struct walk *w, uint32_t i)
-{
-    while (w->frames.len &&
-           (top(w)->kind == FRAME_WALRUS || top(w)->kind == FRAME_LAMBDA))
-        pop_light(w, i);
-}
-
-static void open_lambda(struct walk *w, uint32_t i)
-{
-    uint32_t body = walk_body(w, 0, i);
-    struct frame *f = push(w, FRAME_LAMBDA, i, 0);
-
-    f->body = body;
-    f->scope = w->p->bodies.at[body].scope;
-    f->expect = true;
-}
-
-static void open_walrus(struct walk *w, uint32_t i, uint32_t name)
-{
-    struct py_node *n = &w->p->nodes.at[name];
-    uint32_t scope = w->scope, binding;
-    struct frame *f;
-
-    if (!name || n->kind != PY_N_NAME)
-        return;
-    while (w->p->scopes.at[scope].kind == PY_S_COMPREHENSION)
-        scope = w->p->scopes.at[scope].parent;
-    n->flags |= PY_F_STORE;
-    binding = walk_bind(w, PY_B_VALUE, scope, n->name, n->tok);
-    f = push(w, FRAME_WALRUS, i, name);
-    f->param = binding;
-    f->mark = i + 1;
-}
-
-static enum frame_kind frame_for(struct walk *w, uint32_t i, uint32_t base)
-{
-    const struct frame *f = top(w);
-    bool header = !f && !w->st.signature &&
-                  (w->st.kind == STMT_DEF || w->st.kind == STMT_CLASS);
-
-    switch (w->p->tok[i].text.p[0]) {
-    case '(':
-        if (header)
-            return w->st.kind == STMT_DEF ? FRAME_PARAMS : FRAME_BASES;
-        return base ? FRAME_CALL : FRAME_GROUP;
-    case '[':
-        if (header)
-            return FRAME_PARAMS;
-        return base ? FRAME_SUB : FRAME_LIST;
-    default:
-        if (f &&
-            (f->kind == FRAME_FSTRING || (f->kind == FRAME_FIELD && f->inner)))
-            return FRAME_FIELD;
-        return FRAME_BRACE;
-    }
-}
-
-static void open_bracket(struct walk *w, uint32_t i, uint32_t base)
-{
-    enum frame_kind kind = frame_for(w, i, base);
-    bool loops = w->p->loops[i] && kind <= FRAME_SUB;
-    uint32_t inside = loops ? walk_scope(w, PY_S_COMPREHENSION) : 0;
-    struct frame *f = push(w, kind, i, base);
-
-    if (kind == FRAME_CALL)
-        w->p->nodes.at[base].use = PY_N_CALL;
-    if (kind == FRAME_SUB)
-        w->p->nodes.at[base].use = PY_N_SUB;
-    if (loops) {
-        f->comp = COMP_ELEMENT;
-        f->scope = inside;
-        w->scope = inside;
-    }
-    if (kind == FRAME_PARAMS && w->st.ref) {
-        bool types = py_op(w->p, i, '[');
-
-        f->expect = true;
-        f->body = types || w->st.kind == STMT_CLASS ? 0 : w->st.ref;
-        f->scope = w->st.kind == STMT_CLASS ? w->p->classes.at[w->st.ref].scope
-                                            : w->p->bodies.at[w->st.ref].scope;
-    }
-}
-
-static void end_iterable(struct walk *w, struct frame *f, uint32_t i)
-{
-    uint32_t first = w->p->targets.len;
-
-    walk_targets(w, f->targets, f->mark - 1, PY_F_STORE, f->scope);
-    walk_flow(w, PY_FLOW_ELEMENT, f->mark, i, first);
-    f->inner = true;
-    f->comp = COMP_REST;
-    w->scope = f->scope;
-}
-
-/* (…) round one primary stands for it; round more it is a tuple or a choice. */
-static void close_group(struct walk *w, const struct frame *f, uint32_t i)
-{
-    uint32_t inside = w->p->prim[f->open + 1];
-
-    if (f->open + 1 == i || f->comp || f->commas)
-        add_node(w, PY_N_DISPLAY, f->open, f->open, i);
-    else if (inside && w->p->nodes.at[inside].end == i - 1)
-        add_trailer(w, PY_N_GROUP, inside, f->open, i);
-    else
-        add_node(w, PY_N_GROUP, f->open, f->open, i);
-}
-
-static void close_bracket(struct walk *w, uint32_t i)
-{
-    struct frame f;
-
-    close_light_all(w, i);
-    if (!w->frames.len || top(w)->kind == FRAME_FSTRING)
-        return;
-    if (top(w)->comp == COMP_ITERABLE)
-        end_iterable(w, top(w), i);
-    f = *top(w);
-    w->frames.len--;
-    w->scope = f.outer_scope;
-    switch (f.kind) {
-    case FRAME_CALL:
-        add_trailer(w, PY_N_CALL, f.base, f.open, i);
-        break;
-    case FRAME_SUB:
-        add_trailer(w, PY_N_SUB, f.base, f.open, i);
-        break;
-    case FRAME_GROUP:
-        close_group(w, &f, i);
-        break;
-    case FRAME_LIST:
-    case FRAME_BRACE:
-        add_node(w, PY_N_DISPLAY, f.open, f.open, i);
-        break;
-    case FRAME_PARAMS:
-        end_default(w, &f, i);
-        w->note = false;
-        w->st.signature = f.body != 0;
-        break;
-    case FRAME_BASES:
-        stmt_bases(w, f.open, i);
-        w->st.signature = true;
-        break;
-    default:
-        break;
-    }
-}
-
-void walk_unwind(struct walk *w, uint32_t i)
-{
-    while (w->frames.len) {
-        const struct frame *f = top(w);
-
-        if (f->kind == FRAME_LAMBDA || f->kind == FRAME_WALRUS) {
-            pop_light(w, i);
-            continue;
-        }
-        w->scope = f->outer_scope;
-        w->body = f->outer_body;
-        w->frames.len--;
-    }
-    w->note = false;
-}
-
-/* ---- literals ------------------------------------------------------------- */
-
-static void literal(struct walk *w, uint32_t start, uint32_t i, uint32_t before,
-                    bool text)
-{
-    struct py_node *n = &w->p->nodes.at[before];
-
-    if (text && before && n->kind == PY_N_LITERAL && (n->flags & PY_F_STRING)) {
-        n->end = i;
-        w->cur = before;
-        return;
-    }
-    start = add_node(w, PY_N_LITERAL, start, start, i);
-    if (text)
-        w->p->nodes.at[start].flags |= PY_F_STRING;
-}
-
-static void end_fstring(struct walk *w, uint32_t i)
-{
-    struct frame f;
-
-    while (w->frames.len && top(w)->kind != FRAME_FSTRING) {
-        if (top(w)->kind == FRAME_LAMBDA || top(w)->kind == FRAME_WALRUS) {
-            pop_light(w, i);
-            continue;
-        }
-        w->scope = top(w)->outer_scope;
-        w->frames.len--;
-    }
-    if (!w->frames.len)
-        return;
-    f = *top(w);
-    w->frames.len--;
-    literal(w, f.open, i, f.base, true);
 }
 
 /* ---- words ---------------------------------------------------------------- */
@@ -467,42 +209,43 @@ static void parameter(struct walk *w, struct frame *f, uint32_t i)
 
 static void word_else(struct walk *w, uint32_t i)
 {
-    while (w->frames.len && top(w)->kind == FRAME_LAMBDA && top(w)->inner &&
-           !top(w)->ifs)
-        pop_light(w, i);
-    if (w->frames.len && top(w)->kind == FRAME_LAMBDA && top(w)->ifs)
-        top(w)->ifs--;
+    while (w->frames.len && frame_top(w)->kind == FRAME_LAMBDA &&
+           frame_top(w)->inner && !frame_top(w)->ifs)
+        frame_pop_light(w, i);
+    if (w->frames.len && frame_top(w)->kind == FRAME_LAMBDA &&
+        frame_top(w)->ifs)
+        frame_top(w)->ifs--;
 }
 
 static void word_if(struct walk *w, uint32_t i)
 {
-    struct frame *f = top(w);
+    struct frame *f = frame_top(w);
 
     if (!f && w->st.kind == STMT_CASE && !w->st.guard)
         w->st.guard = i;
     else if (f && f->kind == FRAME_LAMBDA)
         f->ifs++;
     else if (f && f->comp == COMP_ITERABLE)
-        end_iterable(w, f, i);
+        frame_end_iterable(w, f, i);
 }
 
 static void word_for(struct walk *w, uint32_t i)
 {
     struct frame *f;
 
-    close_light(w, i);
-    f = top(w);
+    frame_close_light(w, i);
+    f = frame_top(w);
     if (!f || !f->comp)
         return;
     if (f->comp == COMP_ITERABLE)
-        end_iterable(w, f, i);
+        frame_end_iterable(w, f, i);
     f->comp = COMP_TARGET;
     f->mark = i + 1;
 }
 
 static void word_in(struct walk *w, uint32_t i)
 {
-    struct frame *f = top(w);
+    struct frame *f = frame_top(w);
 
     if (!f) {
         if (w->st.kind == STMT_FOR && !w->st.in)
@@ -522,10 +265,10 @@ static void keyword(struct walk *w, uint32_t i)
     case PY_W_False:
     case PY_W_None:
     case PY_W_True:
-        literal(w, i, i, 0, false);
+        frame_literal(w, i, i, 0, false);
         break;
     case PY_W_lambda:
-        open_lambda(w, i);
+        frame_open_lambda(w, i);
         break;
     case PY_W_for:
         word_for(w, i);
@@ -546,10 +289,10 @@ static void keyword(struct walk *w, uint32_t i)
 
 static void name(struct walk *w, uint32_t i, uint32_t dot)
 {
-    struct frame *f = top(w);
+    struct frame *f = frame_top(w);
 
     if (dot) {
-        add_trailer(w, PY_N_ATTR, dot, i, i);
+        walk_trailer(w, PY_N_ATTR, dot, i, i);
         return;
     }
     if (py_is_keyword(w->p->id[i])) {
@@ -567,7 +310,7 @@ static void name(struct walk *w, uint32_t i, uint32_t dot)
         return; /* the name of a keyword argument */
     if (f && f->kind == FRAME_FIELD && py_op(w->p, i - 1, '!'))
         return; /* a conversion */
-    add_node(w, PY_N_NAME, i, i, i);
+    walk_node(w, PY_N_NAME, i, i, i);
     w->p->nodes.at[w->cur].name = w->p->id[i];
 }
 
@@ -577,13 +320,13 @@ static void comma(struct walk *w, uint32_t i)
 {
     struct frame *f;
 
-    close_light(w, i);
-    f = top(w);
+    frame_close_light(w, i);
+    f = frame_top(w);
     if (!f)
         return;
     f->commas++;
     if (f->kind == FRAME_PARAMS || f->kind == FRAME_LAMBDA) {
-        end_default(w, f, i);
+        frame_end_default(w, f, i);
         f->expect = true;
         if (f->kind == FRAME_PARAMS)
             w->note = false;
@@ -594,12 +337,12 @@ static void colon(struct walk *w, uint32_t i)
 {
     struct frame *f;
 
-    close_light(w, i);
-    f = top(w);
+    frame_close_light(w, i);
+    f = frame_top(w);
     if (!f) {
         stmt_colon(w, i);
     } else if (f->kind == FRAME_LAMBDA) {
-        end_default(w, f, i);
+        frame_end_default(w, f, i);
         f->inner = true;
         w->scope = f->scope;
         w->body = f->body;
@@ -614,7 +357,7 @@ static void colon(struct walk *w, uint32_t i)
 
 static void equal(struct walk *w, uint32_t i)
 {
-    struct frame *f = top(w);
+    struct frame *f = frame_top(w);
 
     if (!f) {
         if (w->st.kind == STMT_EXPR)
@@ -669,12 +412,12 @@ static void operator1(struct walk *w, uint32_t i, uint32_t before)
     case '(':
     case '[':
     case '{':
-        open_bracket(w, i, before);
+        frame_open(w, i, before);
         break;
     case ')':
     case ']':
     case '}':
-        close_bracket(w, i);
+        frame_close(w, i);
         break;
     case ',':
         comma(w, i);
@@ -714,13 +457,13 @@ static void operator2(struct walk *w, uint32_t i, uint32_t before)
     struct str s = w->p->tok[i].text;
 
     if (str_eq(s, ":="))
-        open_walrus(w, i, before);
+        frame_open_walrus(w, i, before);
     else if (str_eq(s, "->"))
         w->note = !w->frames.len;
     else if (str_eq(s, "**") || str_eq(s, "//"))
         arithmetic(w, i, before, false);
     else if (str_eq(s, "..."))
-        literal(w, i, i, 0, false);
+        frame_literal(w, i, i, 0, false);
     else if (s.p[s.n - 1] == '=' && !str_eq(s, "==") && !str_eq(s, "!=") &&
              !str_eq(s, "<=") && !str_eq(s, ">="))
         augmented(w, i, before);
@@ -739,16 +482,16 @@ static void token(struct walk *w, uint32_t i)
         name(w, i, dot);
         break;
     case PY_NUMBER:
-        literal(w, i, i, before, false);
+        frame_literal(w, i, i, before, false);
         break;
     case PY_STRING:
-        literal(w, i, i, before, true);
+        frame_literal(w, i, i, before, true);
         break;
     case PY_FSTART:
-        push(w, FRAME_FSTRING, i, before);
+        frame_push(w, FRAME_FSTRING, i, before);
         break;
     case PY_FEND:
-        end_fstring(w, i);
+        frame_end_fstring(w, i);
         break;
     case PY_OP:
         if (t->text.n == 1)

@@ -1,5 +1,5 @@
 /* py_walk.h: the state of the one pass over the tokens; private to py_walk.c
- * (expressions) and py_stmt.c (statements). */
+ * (expressions), py_frame.c (what is open) and py_stmt.c (statements). */
 #ifndef LEX_PY_WALK_H
 #define LEX_PY_WALK_H
 
@@ -95,20 +95,51 @@ struct walk {
     bool note;    /* inside an annotation */
 };
 
-/* py_walk.c */
+static inline struct frame *frame_top(struct walk *w)
+{
+    return w->frames.len ? &w->frames.at[w->frames.len - 1] : NULL;
+}
+
+/* py_walk.c: records */
+uint32_t walk_node(struct walk *w, enum py_node_kind kind, uint32_t start,
+                   uint32_t tok, uint32_t end);
+/* A node that takes in the node `base`, which began at its own start. */
+void walk_trailer(struct walk *w, enum py_node_kind kind, uint32_t base,
+                  uint32_t tok, uint32_t end);
 uint32_t walk_bind(struct walk *w, enum py_bind_kind kind, uint32_t scope,
                    uint32_t name, uint32_t tok);
 struct py_event *walk_event(struct walk *w, enum py_event_kind kind,
                             uint32_t tok);
 uint32_t walk_scope(struct walk *w, enum py_scope_kind kind);
 uint32_t walk_body(struct walk *w, uint32_t name, uint32_t tok);
+void walk_target(struct walk *w, uint32_t node, uint32_t binding, uint32_t elem,
+                 uint32_t of);
 /* Marks the tokens [from, to) as targets that are bound in `scope`. */
 void walk_targets(struct walk *w, uint32_t from, uint32_t to, uint8_t flags,
                   uint32_t scope);
 /* What flows from tokens [from, to) into the targets added since `targets`. */
 void walk_flow(struct walk *w, enum py_flow_kind kind, uint32_t from,
                uint32_t to, uint32_t targets);
-void walk_unwind(struct walk *w, uint32_t i); /* closes what a line left open */
+
+/* py_frame.c: what token i opens and closes; `base` is the node before it */
+struct frame *frame_push(struct walk *w, enum frame_kind kind, uint32_t open,
+                         uint32_t base);
+void frame_open(struct walk *w, uint32_t i, uint32_t base);
+void frame_close(struct walk *w, uint32_t i);
+void frame_open_lambda(struct walk *w, uint32_t i);
+void frame_open_walrus(struct walk *w, uint32_t i, uint32_t name);
+/* Ends the lambda or := on top of the stack with the token before i. */
+void frame_pop_light(struct walk *w, uint32_t i);
+/* Ends the lambdas and := that token i cannot be part of. */
+void frame_close_light(struct walk *w, uint32_t i);
+void frame_end_default(struct walk *w, struct frame *f, uint32_t i);
+void frame_end_iterable(struct walk *w, struct frame *f, uint32_t i);
+/* A literal from token `start` to i, or more of the string node before it. */
+void frame_literal(struct walk *w, uint32_t start, uint32_t i, uint32_t before,
+                   bool text);
+void frame_end_fstring(struct walk *w, uint32_t i);
+void frame_unwind(struct walk *w,
+                  uint32_t i); /* closes what a line left open */
 
 /* py_stmt.c */
 /* A statement starts at token i. Returns the token to go on with: i itself

@@ -753,6 +753,22 @@ static void test_many_functions(void)
     buf_release(&b);
 }
 
+static void test_long_view(void)
+{
+    char *calls = repeat("f.m();", 1000000, "\n");
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    for (int i = 0; i < 16; i++)
+        buf_printf(&b, "import a%d as f\n", i);
+    buf_puts(&b, calls);
+    free(calls);
+    calls = buf_take(&b, NULL);
+    ok(strstr(facts_of(calls), "module limit length\n") != NULL,
+       "more facts than any honest source has are said to be too many");
+    free(calls);
+}
+
 static void test_long_names(void)
 {
     char *name = repeat("\xc3\xa9", 1000, ".exp(1)"), *source;
@@ -780,4 +796,5 @@ void suite_py_facts(void)
     test_long();
     test_many_functions();
     test_long_names();
+    test_long_view();
 }
