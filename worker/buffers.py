@@ -2,6 +2,7 @@
 by the candidate for one call. On the CPU a memfd; on CUDA device memory with a
 descriptor (cuda_memory)."""
 
+import fcntl
 import mmap
 import os
 
@@ -15,8 +16,11 @@ class HostBuffer:
 
     def __init__(self, size: int) -> None:
         self.size = max(size, 1)
-        self.fd = os.memfd_create("outputs", os.MFD_CLOEXEC)
+        self.fd = os.memfd_create("outputs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.fd, self.size)
+        # A file that shrinks under a map kills who reads it.
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
         self.map = mmap.mmap(self.fd, self.size)
 
     def fill(self) -> None:
@@ -65,7 +69,8 @@ class Window:
             self.bytes = self.inner.bytes
 
     def put(self, offset: int, t: torch.Tensor) -> None:
-        raw = t.detach().contiguous().view(-1).view(torch.uint8)
+        """`t` is a candidate's: methods are the class's, never its own."""
+        raw = torch.Tensor.contiguous(torch.Tensor.detach(t)).view(-1).view(torch.uint8)
         self.bytes[offset : offset + raw.numel()].copy_(raw)
 
     def close(self) -> None:

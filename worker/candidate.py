@@ -1,11 +1,14 @@
 """The candidate's side: runs in the box, after the fork, one candidate a process.
 
 It makes the inputs from the seed, calls forward under watch, copies the outputs
-into the judge's buffer and tells what it saw. It decides nothing.
+into the judge's buffer and tells what it saw. It decides nothing. The candidate's
+code runs inside the watch and nowhere else: its objects' methods are not called
+outside, not even to ask a tensor for its size.
 """
 
 import importlib.util
 import os
+import resource
 import socket
 import sys
 import traceback
@@ -31,8 +34,7 @@ def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
     text = "".join(traceback.format_exception(type(problem), problem, trace))
     if len(text) > TEXT:
         text = text[: TEXT // 2] + "\n…\n" + text[-TEXT // 2 :]
-    name = type(problem).__module__ + "." + type(problem).__qualname__
-    name = name.removeprefix("builtins.")
+    name = f"{type(problem).__module__}.{type(problem).__qualname__}".removeprefix("builtins.")
     return {"error": {"stage": stage, "type": name, "text": text, "compile": compile}}
 
 
@@ -63,6 +65,8 @@ class Candidate:
         self.dtype = torch.float32
         self.memory = evidence.GuardedMemory()
         self.snapshot: evidence.Snapshot | None = None
+        self.threads = 0  # before there was a candidate
+        self.sealed = False
         self.last: list = []  # the inputs of the last call
         self.watch: clock.Stopwatch | None = None
         self.operations = {
@@ -75,7 +79,8 @@ class Candidate:
     def load(self, m: dict) -> dict:
         self.dtype = inputs.DTYPES[m["precision"]]
         self.space = inputs.namespace(m["inputs_source"], "task")
-        self.snapshot = evidence.Snapshot(self.adapter.watched())
+        self.snapshot = evidence.Snapshot(self.adapter.watched(), self.space)
+        self.threads = evidence.kernel_threads()
         try:
             module = load_module(m["source"], self.path)
         except BaseException as problem:  # noqa: BLE001 - SystemExit too
@@ -84,15 +89,18 @@ class Candidate:
         if not isinstance(cls, type) or not issubclass(cls, torch.nn.Module):
             return {"error": {"stage": "load", "type": "NoModel",
                               "text": "the file defines no class ModelNew(nn.Module)"}}  # fmt: skip
-        args = inputs.init_args(self.space, m["init_seed"], self.device)
         try:
-            self.model = inputs.build(cls, args, m["init_seed"], self.device, self.dtype)
+            args = inputs.init_args(self.space, m["init_seed"], self.device)
+            self.model = inputs.build(
+                cls, args, m["init_seed"], self.device, self.dtype, m["unsettled"]
+            )
+            state = inputs.named_state(self.model)
         except BaseException as problem:  # noqa: BLE001
             return self._error("init", problem)
-        state = inputs.named_state(self.model)
         return {
             "ok": True,
             "state": [[n, list(v.shape), str(v.dtype)] for n, v in state.items()],
+            "patched": self.snapshot.changes(),
         }
 
     def params(self, m: dict) -> dict:
@@ -100,41 +108,49 @@ class Candidate:
         return {"ok": True}
 
     def trial(self, m: dict, fds: list[int]) -> dict:
+        self._seal()
+        if self.device != "cpu":
+            self.threads = evidence.kernel_threads()  # a driver has its own
+        others = evidence.kernel_threads(), evidence.processes()
         window = Window(fds[0], m["bytes"], self.device) if fds else None
         args = inputs.make(self.space, m["seed"], m["variant"], self.device, self.dtype)
         args = self._place(args, m["reuse"])
         held = inputs.flatten(args)
-        params = [p.detach() for p in self.model.parameters()]
-        before = evidence.digest(held), evidence.digest(params)
-        threads = evidence.kernel_threads()
+        params = inputs.parameters(self.model)
+        owned = [*params.values(), *inputs.buffers(self.model).values()]
+        before = evidence.digest(held), evidence.digest(list(params.values()))
         self._poison(m["bytes"])
         self.adapter.reset()
         watch = evidence.Watch(self.memory if self.device == "cpu" else None)
         try:
             with torch.no_grad(), watch:
                 out = self.model(*args)
+                tensors = _taken(out, m["single"])
             self._wait()
+        except NotATensor as problem:
+            return {"error": {"stage": "output", "type": "NotATensor", "text": str(problem)}}
         except BaseException as problem:  # noqa: BLE001
             return self._error("call", problem)
-        outputs = self._collect(out, held + params)
-        if "error" in outputs:
-            return outputs
-        tensors = outputs.pop("tensors")
+        after = inputs.parameters(self.model)
+        outputs = self._collect(tensors, held + owned)
         told = {
             "ok": True,
             **outputs,
             "evidence": {
                 "ops": watch.record.ops,
                 "foreign": watch.record.foreign,
+                "readback": watch.record.readback,
                 "launches": self.adapter.launches(),
                 "mutated": evidence.digest(held) != before[0],
-                "params_changed": evidence.digest(params) != before[1],
+                "attributes": any(vars(t) for t in held),
+                "params_changed": evidence.digest(list(after.values())) != before[1],
                 "guard": self.memory.broken(),
-                "patched": self.snapshot.changes(),
-                "threads": evidence.kernel_threads() - threads,
+                "patched": ["profiler"] * watch.record.tampered + self.snapshot.changes(),
+                "threads": max(others[0], evidence.kernel_threads()) - self.threads,
+                "processes": others[1] if self.device == "cpu" else 0,
             },
         }
-        if window is not None:
+        if window is not None and not outputs["output_problems"]:
             self._hand_over(window, m, tensors)
         return told
 
@@ -147,30 +163,34 @@ class Candidate:
 
     def compile(self, m: dict) -> dict:
         """In a compiling child: does it compile for a device that is not here?"""
+        snapshot = evidence.Snapshot(self.adapter.watched(), {})
         try:
             problem = self.adapter.compile(m["source"], self.folder, m["launches"], m["target"])
         except BaseException as broken:  # noqa: BLE001
             return self._error("compile", broken)
-        return {"ok": True, "problem": problem}
+        return {"ok": True, "problem": problem, "patched": snapshot.changes()}
 
     def time(self, m: dict, fds: list[int]) -> dict:
-        """One repetition: `empty` costs everything but the call; with a buffer
-        the output is handed over afterwards."""
+        """One repetition: `empty` costs everything but the call; muted kernels do
+        nothing, where the adapter can do that."""
         if self.watch is None:
             self.watch = clock.Stopwatch(self.device)
-        args = None
-        if not m["empty"]:
-            args = inputs.make(self.space, m["seed"], "plain", self.device, self.dtype)
-            self._wait()
+        if m["empty"]:
+            return {"ok": True, "ms": self.watch.run(lambda: None)[0], "launched": 0}
+        muted = m["mute"] and self.adapter.mute()
+        args = inputs.make(self.space, m["seed"], "plain", self.device, self.dtype)
+        self.adapter.reset()
+        self._wait()
         try:
             with torch.no_grad():
-                ms, out = self.watch.run(lambda: None if args is None else self.model(*args))
+                ms, out = self.watch.run(lambda: self.model(*args))
+                tensors = _taken(out, m["single"])
         except BaseException as problem:  # noqa: BLE001
             return self._error("timing", problem)
-        if fds:
-            window = Window(fds[0], m["bytes"], self.device)
-            self._hand_over(window, m, inputs.flatten(out))
-        return {"ok": True, "ms": ms}
+        if not self._collect(tensors, [])["output_problems"]:
+            self._hand_over(Window(fds[0], m["bytes"], self.device), m, tensors)
+        launched = len(self.adapter.launches())
+        return {"ok": True, "ms": ms, "launched": launched, "muted": bool(muted)}
 
     # ---- pieces ----
 
@@ -200,29 +220,29 @@ class Candidate:
             torch.cuda.synchronize()
 
     def _poison(self, size: int) -> None:
-        """Freed memory that a lazy kernel might return holds NaN."""
-        block = torch.empty(max(size, 16) // 4, dtype=torch.float32, device=self.device)
-        block.fill_(float("nan"))
-        del block
+        """Freed memory that a lazy kernel might return holds NaN; on the CPU the
+        watch sees to it."""
+        if self.device != "cpu":
+            torch.empty(max(size, 16) // 4, device=self.device).fill_(float("nan"))
 
-    def _collect(self, out: object, owned: list[torch.Tensor]) -> dict:
-        tensors = inputs.flatten(out)
-        if not tensors:
-            return {"error": {"stage": "output", "type": "NoTensor",
-                              "text": f"forward returned {type(out).__name__}, not a tensor"}}  # fmt: skip
-        problems = []
+    def _seal(self) -> None:
+        """From the first call on no thread and no process can be started: neither
+        watch nor clock sees what they do. A GPU's driver and compiler need both."""
+        if self.device == "cpu" and not self.sealed:
+            resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        self.sealed = True
+
+    def _collect(self, tensors: list[torch.Tensor], owned: list[torch.Tensor]) -> dict:
+        """What the outputs are. Only of plain tensors anything is asked."""
+        problems = [_odd(i, t, self.device) for i, t in enumerate(tensors)]
+        problems = [p for p in problems if p]
+        if problems:
+            return {"outputs": [], "output_problems": problems}
         ranges = [_extent(t) for t in owned]
         for i, t in enumerate(tensors):
-            if type(t) not in (torch.Tensor, torch.nn.Parameter):
-                problems.append(f"output {i} is a {type(t).__name__}, not a plain tensor")
-            elif t.device.type != torch.device(self.device).type:
-                problems.append(f"output {i} is on {t.device}")
-            elif t.numel() and not _dense(t):
-                problems.append(f"output {i} repeats memory (strides {t.stride()})")
-            elif any(_overlaps(_extent(t), r) for r in ranges):
+            if any(_overlaps(_extent(t), r) for r in ranges):
                 problems.append(f"output {i} shares memory with an input or a parameter")
         return {
-            "tensors": tensors,
             "outputs": [{"shape": list(t.shape), "dtype": str(t.dtype)} for t in tensors],
             "output_problems": problems,
         }
@@ -232,11 +252,11 @@ class Candidate:
         for place, t in zip(m["outputs"], tensors):
             if list(t.shape) == place["shape"] and str(t.dtype) == place["dtype"]:
                 window.put(place["offset"], t)
-        state = inputs.named_state(self.model)
+        state = inputs.buffers(self.model)
         for place in m["buffers"]:
             value = state.get(place["name"])
             if value is not None and list(value.shape) == place["shape"]:
-                window.put(place["offset"], value.detach().to(_dtype(place["dtype"])))
+                window.put(place["offset"], torch.Tensor.to(value, _dtype(place["dtype"])))
         self._wait()
         window.close()
 
@@ -259,13 +279,13 @@ class Candidate:
                 answer = self.operations[op](message)
             for fd in fds:
                 os.close(fd)
-            send_message(self.sock, answer)
+            send_message(self.sock, answer | {"token": message["token"]})
 
 
 def _refill(old: object, new: object) -> object:
     """The memory of `old` with the contents of `new`; what has none is new."""
     if isinstance(new, torch.Tensor):
-        return old.copy_(new)
+        return torch.Tensor.copy_(old, new)
     if isinstance(new, (list, tuple)):
         return type(new)(map(_refill, old, new))
     return new
@@ -275,11 +295,46 @@ def _dtype(name: str) -> torch.dtype:
     return getattr(torch, name.removeprefix("torch."))
 
 
+class NotATensor(Exception):
+    """forward returned something else than the reference does."""
+
+
+def _taken(out: object, single: bool) -> list[torch.Tensor]:
+    """The tensors of a result. Runs inside the watch: what looks like a list may
+    be a candidate's own class."""
+    tensors = inputs.flatten(out)
+    if not tensors or single and not isinstance(out, torch.Tensor):
+        raise NotATensor(f"forward returned {type(out).__name__}, not a tensor")
+    return tensors
+
+
+def _odd(index: int, t: torch.Tensor, device: str) -> str | None:
+    """Why an output is no plain tensor. Asks nothing of what is none."""
+    if type(t) not in (torch.Tensor, torch.nn.Parameter):
+        return f"output {index} is a {type(t).__name__}, not a plain tensor"
+    if vars(t):
+        return f"output {index} carries attributes ({', '.join(map(str, vars(t)))[:80]})"
+    if t.layout is not torch.strided or t.is_nested or t.is_quantized:
+        return f"output {index} is not dense"
+    if t.device.type != torch.device(device).type:
+        return f"output {index} is on {t.device}"
+    if t.is_conj() or t.is_neg():
+        return f"output {index} is a lazy view"
+    if t.numel() and not _dense(t):
+        return f"output {index} repeats memory (strides {t.stride()})"
+    end = _extent(t)[1] - t.untyped_storage().data_ptr() if t.numel() else 0
+    if end > t.untyped_storage().nbytes():
+        return f"output {index} has less memory than elements"
+    return None
+
+
 def _extent(t: torch.Tensor) -> tuple[int, int]:
-    if t.numel() == 0:
+    plain = torch.Tensor
+    if plain.numel(t) == 0 or t.layout is not torch.strided or t.is_nested:
         return 0, 0
-    span = sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1
-    return t.data_ptr(), t.data_ptr() + span * t.element_size()
+    span = sum((n - 1) * s for n, s in zip(t.shape, plain.stride(t))) + 1
+    start = plain.data_ptr(t)
+    return start, start + span * plain.element_size(t)
 
 
 def _overlaps(a: tuple[int, int], b: tuple[int, int]) -> bool:

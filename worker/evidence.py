@@ -1,18 +1,24 @@
 """What a candidate's forward did, seen from inside its process.
 
 A dispatch mode lets through allocation, fills, views, copies, casts, cat and
-pad, and notes every other ATen operator as foreign. It also gives each tensor
-that forward allocates on the CPU guard zones, so that a kernel that writes past
-its end is caught. Everything here lives beside hostile code: it is
-tamper-evident, not proof. The judge compares bytes, whatever this says.
+pad, and notes every other ATen operator as foreign; a profiler below it notes
+what was hidden from modes; a function mode notes values taken out of PyTorch. The
+dispatch mode also gives each tensor that forward allocates on the CPU guard
+zones, so that a kernel that writes past its end is caught. Everything here lives
+beside hostile code: it is tamper-evident, not proof. The judge compares bytes,
+whatever this says.
 """
 
+import gc
 import hashlib
-import threading
+import os
+import signal
+import sys
 import types
 from dataclasses import dataclass, field
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 ALLOCATE = {
@@ -32,19 +38,33 @@ VIEW = {
     "unbind", "split", "split_with_sizes", "chunk", "narrow", "flatten", "unflatten",
     "diagonal", "unfold", "view_as_real", "view_as_complex", "movedim", "swapaxes",
     "expand_as", "view_as", "ravel", "real", "imag", "_conj", "detach_", "squeeze_",
-    "unsqueeze_", "transpose_", "t_", "sym_size", "sym_stride", "sym_numel", "size", "stride",
+    "resolve_conj", "resolve_neg", "unsqueeze_", "transpose_", "t_", "sym_size", "sym_stride", "sym_numel", "size", "stride",
 }  # fmt: skip
 ALLOWED = ALLOCATE | MOVE | VIEW
 
+# Ways to take values out of PyTorch, where anything may compute on them.
+READBACK = {
+    "numpy", "__array__", "tolist", "__dlpack__", "untyped_storage", "storage",
+    "_typed_storage", "__reduce_ex__",
+}  # fmt: skip
+FEW = 16  # values that may be taken: a scale, a probability
+SCALARS = 64  # values taken one at a time by a whole call
+
 GUARD_BYTES = 4096
-GUARD_BYTE = 0xA5
-BLANK_BYTE = 0xFF
+# A NaN in every floating type (little-endian words FFA5), but not the usual one.
+GUARD_PATTERN = bytes([0xA5, 0xFF])
+POISON = 0xFF  # what memory that forward allocates holds: NaN, and -1 in integers
 
 
 @dataclass
 class Record:
     ops: dict[str, int] = field(default_factory=dict)
     foreign: dict[str, int] = field(default_factory=dict)
+    readback: list[str] = field(default_factory=list)
+    tampered: bool = False
+
+    def note_foreign(self, name: str) -> None:
+        self.foreign[name] = self.foreign.get(name, 0) + 1
 
 
 class GuardedMemory:
@@ -52,44 +72,48 @@ class GuardedMemory:
 
     def __init__(self) -> None:
         self.blocks: list[tuple[torch.Tensor, int]] = []
+        self.guard = torch.frombuffer(
+            bytearray(GUARD_PATTERN * (GUARD_BYTES // 2)), dtype=torch.uint8
+        )
 
-    def like(self, x: torch.Tensor, blank: bool = False) -> torch.Tensor:
-        """A tensor of x's shape, strides and contents with guards around it; a
-        blank one holds NaN, or -1, for contents that were never written."""
+    def like(self, x: torch.Tensor, keep: bool = True) -> torch.Tensor:
+        """A tensor of x's shape, strides and (keep) contents with guards around
+        it."""
         item = x.element_size()
         if x.device.type != "cpu" or x.numel() == 0 or x.layout is not torch.strided:
             return x
         span = sum((n - 1) * s for n, s in zip(x.shape, x.stride())) + 1
-        pad = GUARD_BYTES // item
-        block = torch.empty((span + 2 * pad) * item, dtype=torch.uint8)
-        block.fill_(GUARD_BYTE)
-        block[pad * item : -pad * item].fill_(BLANK_BYTE)
-        out = torch.as_strided(block.view(x.dtype), x.shape, x.stride(), pad)
-        if not blank:
+        block = torch.empty(span * item + 2 * GUARD_BYTES, dtype=torch.uint8)
+        block.fill_(POISON)
+        block[:GUARD_BYTES] = self.guard
+        block[-GUARD_BYTES:] = self.guard
+        inner = block[: (span * item + 2 * GUARD_BYTES) // item * item].view(x.dtype)
+        out = torch.as_strided(inner, x.shape, x.stride(), GUARD_BYTES // item)
+        if keep:
             out.copy_(x)
-        self.blocks.append((block, pad * item))
+        self.blocks.append((block, GUARD_BYTES))
         return out
 
     def broken(self) -> bool:
-        for block, pad in self.blocks:
-            if bool((block[:pad] != GUARD_BYTE).any()) or bool((block[-pad:] != GUARD_BYTE).any()):
-                return True
-        return False
+        return any(
+            not torch.equal(block[:pad], self.guard) or not torch.equal(block[-pad:], self.guard)
+            for block, pad in self.blocks
+        )
 
     def forget(self) -> None:
         self.blocks.clear()
 
 
-class Watch(TorchDispatchMode):
+class _Operators(TorchDispatchMode):
     """Counts operators; foreign ones are those that compute."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # otherwise the first operator imports torch._dynamo: seconds
 
-    def __init__(self, memory: GuardedMemory | None) -> None:
+    def __init__(self, record: Record, memory: GuardedMemory | None) -> None:
         super().__init__()
-        self.record = Record()
+        self.record = record
         self.memory = memory
 
     def __torch_dispatch__(self, func, types_, args=(), kwargs=None):
@@ -97,23 +121,102 @@ class Watch(TorchDispatchMode):
         record = self.record
         record.ops[name] = record.ops.get(name, 0) + 1
         if func.namespace not in ("aten", "prim") or name not in ALLOWED:
-            full = f"{func.namespace}.{name}"
-            record.foreign[full] = record.foreign.get(full, 0) + 1
+            record.note_foreign(f"{func.namespace}.{name}")
         out = func(*args, **(kwargs or {}))
         if self.memory is not None and name in ALLOCATE and type(out) is torch.Tensor:
-            return self.memory.like(out, blank="empty" in name)
+            return self.memory.like(out, keep="empty" not in name)
         return out
+
+
+class _Functions(TorchFunctionMode):
+    """Sees values taken out of PyTorch."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__()
+        self.record = record
+
+    def __torch_function__(self, func, types_, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        if name in READBACK and args and isinstance(args[0], torch.Tensor):
+            x = args[0]
+            if x.is_floating_point() and x.numel() > FEW and name not in self.record.readback:
+                self.record.readback.append(name)
+        return func(*args, **(kwargs or {}))
+
+
+class Watch:
+    """Everything that looks while forward runs; `record` tells what was seen."""
+
+    def __init__(self, memory: GuardedMemory | None) -> None:
+        self.record = Record()
+        self.modes = [_Operators(self.record, memory), _Functions(self.record)]
+
+    def __enter__(self) -> "Watch":
+        _start_profiler()
+        for mode in self.modes:
+            mode.__enter__()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        record = self.record
+        for mode in reversed(self.modes):
+            mode.__exit__(*problem)
+        try:
+            leaves = _stop_profiler()
+        except RuntimeError:
+            record.tampered = True
+            return
+        hidden = [name for name in leaves if name.startswith("aten::") and name[6:] not in ALLOWED]
+        for name in hidden if not record.foreign else []:
+            record.note_foreign(f"aten.{name[6:]}")
+        if leaves.count("aten::_local_scalar_dense") > SCALARS:
+            record.readback.append("item")
+
+
+_MARK = "monkeys watch"
+
+
+def _start_profiler() -> None:
+    """The profiler's callbacks sit in the dispatcher: a mode that is switched off,
+    or a key that is excluded, hides nothing from them."""
+    kinds = torch._C._profiler
+    config = kinds.ProfilerConfig(
+        kinds.ProfilerState.CPU, False, False, False, False, False, kinds._ExperimentalConfig()
+    )
+    torch.autograd._enable_profiler_legacy(config)
+
+
+def _stop_profiler() -> list[str]:
+    """The operators that called no other operator. Raises RuntimeError when the
+    profiler does not run any more, or not all the time."""
+    with torch.autograd.profiler.record_function(_MARK):
+        pass
+    leaves: list[str] = []
+    marked = False
+    for thread in torch.autograd._disable_profiler_legacy():
+        last = None  # the operator entered last, while it has called no other
+        for event in thread:
+            if event.kind() == "push":
+                last = event.name()
+                marked = marked or last == _MARK
+            elif event.kind() == "pop" and last is not None:
+                leaves.append(last)
+                last = None
+    if not marked:
+        raise RuntimeError("the profiler was restarted")
+    return leaves
 
 
 def digest(tensors: list[torch.Tensor]) -> str:
     """The contents of tensors, as one hash; on CUDA of a sum that any change of
     a bit pattern moves."""
     h = hashlib.blake2b(digest_size=16)
+    plain = torch.Tensor  # methods of the class: a tensor may have its own
     for t in tensors:
         h.update(str((t.shape, t.dtype)).encode())
-        if t.numel() == 0:
+        if plain.numel(t) == 0:
             continue
-        flat = t.detach().contiguous().view(-1)
+        flat = plain.contiguous(plain.detach(t)).view(-1)
         if flat.device.type == "cpu":
             h.update(flat.view(torch.uint8).numpy().data)
         else:
@@ -138,9 +241,12 @@ def _device_sum(flat: torch.Tensor) -> bytes:
 
 _WATCHED = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.Module", "torch.nn.functional",
-    "torch.cuda", "torch.cuda.Event", "torch.random", "time", "os", "json", "socket",
-    "hashlib", "builtins",
+    "torch.autograd", "torch.cuda", "torch.cuda.Event", "torch.random", "time", "os", "json",
+    "socket", "socket.socket", "hashlib", "builtins", "numpy", "gc", "sys", "signal",
+    "candidate", "evidence", "inputs", "frames", "buffers", "clock",
 )  # fmt: skip
+# Those are written by Python itself, or by torch when it looks at something new.
+_RESTLESS = {"__builtins__", "__loader__", "__spec__", "__doc__", "__annotations__", "__class__"}
 
 
 def _resolve(name: str) -> object:
@@ -158,46 +264,90 @@ def _resolve(name: str) -> object:
     raise ImportError(name)
 
 
-class Snapshot:
-    """Identities of functions that a cheat would replace."""
+def _code(thing: object) -> object:
+    return thing.__code__ if type(thing) is types.FunctionType else None
 
-    def __init__(self, extra: list[types.ModuleType]) -> None:
-        self.places: list[tuple[str, object, dict[str, object]]] = []
+
+def _wrapped_by_torch(thing: object) -> bool:
+    """torch replaces a few functions of its own when its compiler is imported."""
+    return type(thing) is types.FunctionType and thing.__code__.co_filename.startswith(
+        (os.path.join(torch.__path__[0], "_compile.py"), os.path.join(torch.__path__[0], "_dynamo"))
+    )
+
+
+class Snapshot:
+    """Identities of functions that a cheat would replace, and of what makes code
+    run where nobody looks."""
+
+    def __init__(self, things: list[types.ModuleType | type], task: dict) -> None:
+        self.places: list[tuple[str, dict, list[tuple[str, object, object]]]] = []
+        self.classes: list[tuple[str, type, set[str]]] = []  # what they had themselves
         for name in _WATCHED:
             self._keep(name, _resolve(name))
-        for module in extra:
-            self._keep(module.__name__, module)
+        for thing in things:
+            self._keep(thing.__name__, thing)
+        for name in ("candidate", "evidence", "buffers", "clock", "frames"):
+            for part in list(vars(sys.modules[name]).values()):
+                if isinstance(part, type) and part.__module__ == name:
+                    self._keep(f"{name}.{part.__name__}", part)
+        self._note("task", task)
         self.flags = self._flags()
-        self.threads = threading.active_count()
 
     def _keep(self, name: str, thing: object) -> None:
-        members = {
-            k: v for k, v in vars(thing).items() if callable(v) and not k.startswith("__")
-        }
-        self.places.append((name, thing, members))
+        self._note(name, vars(thing))
+        if isinstance(thing, type):
+            self.classes.append((name, thing, set(vars(thing))))
+
+    def _note(self, name: str, members: dict) -> None:
+        kept = [
+            (k, v, _code(v))
+            for k, v in list(members.items())
+            if callable(v) and k not in _RESTLESS
+        ]
+        self.places.append((name, members, kept))
 
     @staticmethod
     def _flags() -> dict[str, object]:
         return {
-            "default_dtype": torch.get_default_dtype(),
-            "threads": torch.get_num_threads(),
-            "deterministic": torch.are_deterministic_algorithms_enabled(),
-            "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
-            "cudnn_tf32": torch.backends.cudnn.allow_tf32,
-            "cudnn_benchmark": torch.backends.cudnn.benchmark,
+            "flag default_dtype": torch.get_default_dtype(),
+            "flag threads": torch.get_num_threads(),
+            "flag deterministic": torch.are_deterministic_algorithms_enabled(),
+            "flag matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
+            "flag cudnn_tf32": torch.backends.cudnn.allow_tf32,
+            "flag cudnn_benchmark": torch.backends.cudnn.benchmark,
+            "gc.callbacks": list(gc.callbacks),
+            "signal": [signal.getsignal(n) for n in sorted(signal.valid_signals())],
+            "interval timer": [signal.getitimer(n) for n in (0, 1, 2)],
+            "trace function": sys.gettrace(),
+            "profile function": sys.getprofile(),
         }
 
     def changes(self) -> list[str]:
-        found = []
-        for name, thing, members in self.places:
-            now = vars(thing)
-            found += [f"{name}.{k}" for k, v in members.items() if now.get(k) is not v]
         now_flags = self._flags()
-        found += [f"flag {k}" for k, v in self.flags.items() if now_flags[k] != v]
+        found = [k for k, v in self.flags.items() if now_flags[k] != v]
+        for name, members, kept in self.places:
+            found += [
+                f"{name}.{k}"
+                for k, v, code in kept
+                if _code(v) is not code
+                or members.get(k) is not v and not _wrapped_by_torch(members.get(k))
+            ]
+        for name, cls, names in self.classes:
+            above = set().union(*map(vars, cls.__mro__[1:]))
+            found += [f"{name}.{k}" for k in sorted((vars(cls).keys() - names) & above)]
         return found[:20]
 
 
-def kernel_threads() -> int:
-    import os
+# ---- who else is there -------------------------------------------------------
 
+
+def kernel_threads() -> int:
     return len(os.listdir("/proc/self/task"))
+
+
+def processes() -> int:
+    """Other processes of the box; where it has no pid namespace, our children."""
+    if os.getpid() == 1:
+        return sum(name.isdigit() for name in os.listdir("/proc")) - 1
+    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        return len(file.read().split())

@@ -3,17 +3,35 @@
 import re
 
 HEAD, TAIL = 2500, 1500
+KEPT = 16000  # characters that are looked at
 
+# Each pattern passes over the text once: the text is a candidate's.
+_PATH = re.compile(r"(?:/[\w.+-]+)+")
+_FILE = re.compile(r"[\w.+-]+\.(?:py|c|cu|so|h)")
 _CLEAN = (
-    (re.compile(r"/[^\s'\"]*?/candidate_\d+\.py"), "candidate.py"),
     (re.compile(r"\bcandidate_\d+\b"), "candidate"),
-    (re.compile(r"/(?:[\w.+-]+/)+(?=[\w.+-]+\.(?:py|c|cu|so|h)\b)"), ""),
     (re.compile(r"0x[0-9a-fA-F]{4,}"), "0x…"),
-    (re.compile(r"/tmp/[\w./-]+"), "/tmp/…"),
 )
+# What no JSON reader, terminal or prompt should have to take.
+_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def _short_path(match: re.Match) -> str:
+    """The file's name alone; of a temporary file not even that."""
+    name = match[0].rpartition("/")[2]
+    if _FILE.fullmatch(name):
+        return name
+    return "/tmp/…" if match[0].startswith("/tmp/") else match[0]
+
+
+def plain(text: str) -> str:
+    return _ODD.sub("?", text)
 
 
 def clean(text: str) -> str:
+    if len(text) > KEPT:
+        text = text[: KEPT // 2] + "\n[…]\n" + text[-KEPT // 2 :]
+    text = _PATH.sub(_short_path, plain(text))
     for pattern, by in _CLEAN:
         text = pattern.sub(by, text)
     return text

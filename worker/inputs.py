@@ -1,12 +1,17 @@
 """Inputs, parameters and seeds, made alike on the judge's and on the candidate's
 side: neither has to trust what the other holds."""
 
+import contextlib
 import hashlib
+import itertools
+from collections.abc import Iterator
 
 import torch
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-VARIANTS = ("plain", "signed", "permuted")
+VARIANTS = ("plain", "nudged", "signed", "permuted", "scaled")
+SCALE = 100.0  # of the variant `scaled`: beyond what exp() takes
+MASK = 2**63 - 1
 
 
 def derive(seed: str, label: str) -> int:
@@ -40,12 +45,47 @@ def init_args(space: dict, seed: int, device: str) -> list:
     return list(args)
 
 
-def build(cls: type, args: list, seed: int, device: str, dtype: torch.dtype) -> torch.nn.Module:
-    """A model as KernelBench builds it: one seed, train mode, then the cast."""
+def build(cls: type, args: list, seed: int, device: str, dtype: torch.dtype,
+          unsettled: bool) -> torch.nn.Module:  # fmt: skip
+    """A model as KernelBench builds it: one seed, train mode, then the cast.
+    `unsettled`: what layers start at one or zero starts near it instead."""
     torch.manual_seed(seed)
-    with torch.device(device):
+    with torch.device(device), _unsettled(seed) if unsettled else contextlib.nullcontext():
         model = cls(*args)
-    return model.to(device=device, dtype=dtype)
+    return torch.nn.Module.to(model, device=device, dtype=dtype)
+
+
+@contextlib.contextmanager
+def _unsettled(seed: int) -> Iterator[None]:
+    """A weight of ones or a bias of zeros hides that nobody uses it. The noise has
+    its own generators: what else is drawn stays the same."""
+    init = torch.nn.init
+    kept = {name: getattr(init, name) for name in ("ones_", "zeros_", "constant_")}
+    count = itertools.count()
+
+    def noisy(fill):
+        def filled(tensor: torch.Tensor, *args: float, **kwargs: float) -> torch.Tensor:
+            with torch.no_grad():
+                fresh = _near(fill(tensor, *args, **kwargs), seed, next(count))
+                return tensor.copy_(fresh)
+
+        return filled
+
+    for name, fill in kept.items():
+        setattr(init, name, noisy(fill))
+    try:
+        yield
+    finally:
+        for name, fill in kept.items():
+            setattr(init, name, fill)
+
+
+def _near(value: torch.Tensor, seed: int, index: int) -> torch.Tensor:
+    """Random values near the given ones in size, never at an identity."""
+    maker = torch.Generator().manual_seed((seed + index * 7919) & MASK)
+    noise = torch.rand(value.shape, generator=maker, device="cpu") - 0.5
+    spread = value.float().abs().mean().item() if value.numel() else 0.0
+    return value.float().cpu() + noise * (0.5 * spread if spread > 0 else 0.1)
 
 
 def _structured(x: torch.Tensor) -> bool:
@@ -59,6 +99,8 @@ def _structured(x: torch.Tensor) -> bool:
 def _vary(x: torch.Tensor, variant: str) -> torch.Tensor:
     if not x.is_floating_point() or variant == "plain":
         return x
+    if variant == "scaled":
+        return x * SCALE
     if _structured(x):
         return -x if variant == "signed" else x
     if variant == "signed":
@@ -67,36 +109,85 @@ def _vary(x: torch.Tensor, variant: str) -> torch.Tensor:
     return x if order is None else x[order]
 
 
-def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype) -> list:
+def _nudge(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+    """`old` with one element of each row taken from `new`: a cache that knows its
+    inputs by a sample of them does not see the difference."""
+    width = old.shape[-1] if old.dim() else 0
+    if old.shape != new.shape or not old.is_floating_point() or width < 4 or _structured(old):
+        return new
+    rows = old.clone().view(-1, width)
+    place = torch.randint(1, width - 1, (rows.shape[0], 1), device=old.device)
+    return rows.scatter_(1, place, new.reshape(-1, width).gather(1, place)).view(old.shape)
+
+
+def _drawn(space: dict, seed: int, device: str) -> list:
     torch.manual_seed(seed)
     with torch.device(device):
-        values = list(space["get_inputs"]())
-    values = [_vary(v, variant) if isinstance(v, torch.Tensor) else v for v in values]
+        return list(space["get_inputs"]())
+
+
+def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype) -> list:
+    """The inputs of one call. `nudged` has those of the plain variant with the
+    same seed but for a few elements."""
+    values = _drawn(space, seed, device)
+    if variant == "nudged":
+        others = _drawn(space, (seed + 1) & MASK, device)
+        pairs = zip(values, others)
+        values = [_nudge(v, o) if isinstance(v, torch.Tensor) else o for v, o in pairs]
+    else:
+        values = [_vary(v, variant) if isinstance(v, torch.Tensor) else v for v in values]
     return [cast(v, device, dtype) for v in values]
 
 
+# ---- a model's own tensors ----------------------------------------------------
+# Read from the dictionaries that nn.Module keeps: a candidate's model may answer
+# for its own methods, and would compute or lie there.
+
+
+def _dictionary(model: torch.nn.Module, name: str) -> dict:
+    found = object.__getattribute__(model, "__dict__").get(name) or {}
+    return dict(dict.items(found))
+
+
+def _walk(model: torch.nn.Module, prefix: str, above: tuple) -> Iterator[tuple]:
+    """(kind, name, tensor) in order of registration."""
+    passing = object.__getattribute__(model, "__dict__").get("_non_persistent_buffers_set") or ()
+    for kind in ("_parameters", "_buffers"):
+        for name, value in _dictionary(model, kind).items():
+            if issubclass(type(value), torch.Tensor):
+                yield "passing" if name in passing else kind, f"{prefix}{name}", value
+    for name, part in _dictionary(model, "_modules").items():
+        if part is not None and not any(part is m for m in above):
+            yield from _walk(part, f"{prefix}{name}.", (*above, part))
+
+
+def parameters(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {n: t for kind, n, t in _walk(model, "", (model,)) if kind == "_parameters"}
+
+
+def buffers(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {n: t for kind, n, t in _walk(model, "", (model,)) if kind != "_parameters"}
+
+
 def named_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return dict(sorted(model.state_dict(keep_vars=True).items()))
+    """What a state dict has."""
+    return {n: t for kind, n, t in _walk(model, "", (model,)) if kind != "passing"}
 
 
-def randomise(model: torch.nn.Module, names: list[str], seed: int) -> None:
-    """Draws new values for the named parameters and floating buffers: near the
-    old ones in size, so that the task stays what it is, but never at an
-    identity such as a weight of ones or a bias of zeros."""
+def randomise(model: torch.nn.Module, names: list[tuple[str, str]], seed: int) -> None:
+    """Draws new values for parameters and floating buffers: near the old ones in
+    size, so that the task stays what it is, but never at an identity such as a
+    weight of ones or a bias of zeros. `names`: this model's and the reference's."""
     state = named_state(model)
     with torch.no_grad():
-        for index, name in enumerate(names):
+        for index, (name, meant) in enumerate(names):
             value = state[name]
             if not value.is_floating_point() or value.numel() == 0:
                 continue
-            maker = torch.Generator().manual_seed((seed + index * 7919) & (2**63 - 1))
-            noise = torch.rand(value.shape, generator=maker) - 0.5
-            spread = value.float().abs().mean().item()
-            scale = 0.5 * spread if spread > 0 else 0.1
-            fresh = value.float().cpu() + noise * scale
-            if name.endswith("running_var"):
+            fresh = _near(value, seed, index)
+            if meant.endswith("running_var"):
                 fresh = fresh.abs() + 0.1
-            value.copy_(fresh.to(value.dtype))
+            torch.Tensor.copy_(value, fresh.to(value.dtype))
 
 
 def flatten(output: object) -> list[torch.Tensor]:

@@ -11,6 +11,7 @@ import collections
 import json
 import os
 import platform
+import secrets
 import selectors
 import socket
 import time
@@ -20,8 +21,8 @@ from dataclasses import dataclass
 
 import torch
 import verdict
-from frames import MAX_MESSAGE, Broken, Frame, recv_frame, recv_message, send_frame, send_message
-from steps import Ask, End, Exclusive, Fork, Gone, NoChild
+from frames import MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
+from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
 
 CONTROL = 3
 
@@ -31,8 +32,10 @@ class Job:
     id: str
     steps: Generator
     started: float
-    child: socket.socket | None = None
+    child: Channel | None = None
+    leaving: bool = False  # the worker has been told to end the child
     waiting: object = None  # what its generator last asked for
+    token: str = ""  # what the answer to the last question must repeat
     exclusive: bool = False
 
 
@@ -54,12 +57,12 @@ class Judge:
         self.say("ready", payload=json.dumps(self.environment).encode())
         while True:
             self.start_jobs()
-            for key, _ in self.select.select():
+            for key, events in self.select.select():
                 if key.data is None:
                     if not self.control_frame():
                         return
-                elif key.data in self.jobs:
-                    self.child_message(self.jobs[key.data])
+                elif key.data in self.jobs and self.jobs[key.data].child is key.fileobj:
+                    self.child_ready(self.jobs[key.data], events)
 
     # ---- starting and stepping ----
 
@@ -86,8 +89,9 @@ class Judge:
             self.finish(job, end.value)
             return
         except Exception:  # a bug of ours or a sick device: never the candidate's
-            self.say("note", payload=traceback.format_exc()[-3000:].encode())
-            self.finish(job, {"infra": traceback.format_exc()[-1500:]})
+            told = traceback.format_exc()
+            self.say("note", payload=told[-3000:].encode(errors="replace"))
+            self.finish(job, {"infra": told[-1500:]})
             return
         job.waiting = wanted
         self.grant(job)
@@ -104,12 +108,21 @@ class Judge:
             self.drop_child(job)
 
     def ask(self, job: Job, wanted: Ask) -> None:
+        if job.child is None:
+            return  # it is dying: `gone` follows
         self.say("stage", job.id, wanted.deadline_ms)
+        job.token = secrets.token_hex(8)
+        job.child.put(wanted.message | {"token": job.token}, wanted.fds)
+        self.flush(job)
+
+    def flush(self, job: Job) -> None:
         try:
-            job.child.setblocking(True)
-            send_message(job.child, wanted.message, wanted.fds)
+            job.child.flush()
         except OSError:
-            pass  # it is dying: `gone` follows
+            self.lose_child(job)
+            return
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if job.child.outgoing else 0)
+        self.select.modify(job.child, wanted, job.id)
 
     def try_exclusive(self) -> None:
         others = [j for j in self.jobs.values() if not isinstance(j.waiting, Exclusive)]
@@ -120,25 +133,27 @@ class Judge:
 
     def drop_child(self, job: Job) -> None:
         """Kill it; the generator goes on when it is gone."""
-        if job.child is None:
+        self.lose_child(job)
+        if not job.leaving:
             self.step(job, None)
-            return
-        self.select.unregister(job.child)
-        job.child.close()
-        job.child = None
-        self.say("end", job.id)
 
-    def finish(self, job: Job, answer: dict) -> None:
-        answer.setdefault("times_ms", {})["total"] = round((time.monotonic() - job.started) * 1e3, 1)
+    def lose_child(self, job: Job) -> None:
+        """No more words with it; the worker ends it and says `gone`."""
         if job.child is not None:
             self.select.unregister(job.child)
             job.child.close()
+            job.child = None
+            job.leaving = True
             self.say("end", job.id)
+
+    def finish(self, job: Job, answer: dict) -> None:
+        answer.setdefault("times_ms", {})["total"] = round((time.monotonic() - job.started) * 1e3, 1)
+        self.lose_child(job)
         del self.jobs[job.id]
         if answer.get("infra"):
-            self.say("failed", job.id, 0, str(answer["infra"]).encode())
+            self.say("failed", job.id, 0, str(answer["infra"]).encode(errors="replace"))
         else:
-            self.say("answer", job.id, 0, json.dumps(answer).encode())
+            self.say("answer", job.id, 0, json.dumps(answer, allow_nan=False).encode())
         self.try_exclusive()
 
     # ---- what comes in ----
@@ -158,7 +173,7 @@ class Judge:
             for fd in frame.fds:
                 os.close(fd)
         elif frame.kind == "child":
-            job.child = socket.socket(fileno=frame.fds[0])
+            job.child = Channel(socket.socket(fileno=frame.fds[0]))
             self.select.register(job.child, selectors.EVENT_READ, job.id)
             self.step(job, None)
         elif frame.kind == "nochild":
@@ -171,9 +186,7 @@ class Judge:
         """The worker has dropped the job and its child already."""
         self.queue = collections.deque(f for f in self.queue if f.id != name)
         if job is not None:
-            if job.child is not None:
-                self.select.unregister(job.child)
-                job.child.close()
+            self.lose_child(job)
             job.steps.close()
             del self.jobs[name]
             self.try_exclusive()
@@ -184,26 +197,41 @@ class Judge:
             self.select.unregister(job.child)
             job.child.close()
             job.child = None
+        job.leaving = False
         if isinstance(job.waiting, End):
             self.step(job, None)
         else:
             self.step(job, Gone(why, output))
 
-    def child_message(self, job: Job) -> None:
-        try:
-            job.child.settimeout(5)  # a message started is a message finished
-            answer, fds = recv_message(job.child, MAX_MESSAGE)
-        except (Broken, OSError):
-            # Closed, or not a message: it is killed, and `gone` says the rest.
-            self.select.unregister(job.child)
-            job.child.close()
-            job.child = None
-            self.say("end", job.id)
+    def child_ready(self, job: Job, events: int) -> None:
+        if events & selectors.EVENT_WRITE:
+            self.flush(job)
+        if job.child is None or not events & selectors.EVENT_READ:
             return
-        for fd in fds:
-            os.close(fd)
-        if isinstance(job.waiting, Ask):
+        try:
+            job.child.fill()
+            answer = job.child.message(MAX_MESSAGE)
+        except Closed:
+            self.lose_child(job)  # and `gone` says the rest
+            return
+        except Broken as problem:
+            self.step(job, Forged(str(problem)))
+            return
+        self.check_answer(job, answer)
+
+    def check_answer(self, job: Job, answer: dict | None) -> None:
+        """One question, one answer, which repeats the question's token."""
+        if not isinstance(job.waiting, Ask):
+            self.step(job, Forged("it spoke without being asked"))
+        elif answer is None:
+            return
+        elif answer.pop("token", None) != job.token:
+            self.step(job, Forged("an answer to another question"))
+        elif job.child.incoming:
+            self.step(job, Forged("more than one answer to a question"))
+        else:
             job.waiting = None
+            self.say("stage", job.id, 0)  # it waits for us now
             self.step(job, answer)
 
 

@@ -75,8 +75,9 @@ class Launch:
     function: str
 
 
-# Called with each launch, after its arguments were accepted and before it runs.
-launch_hooks: list[Callable[[Launch], None]] = []
+# Called with each launch, after its arguments were accepted and before it runs; it
+# does not run where one says False.
+launch_hooks: list[Callable[[Launch], bool | None]] = []
 
 
 def build(source: str, toolchain: Toolchain) -> Library:
@@ -296,8 +297,8 @@ class Library:
         def call(*arguments: Any) -> Any:
             values = _convert(function, arguments)
             self.calls += 1
-            for hook in launch_hooks:
-                hook(Launch(self.key, function.name))
+            if any(hook(Launch(self.key, function.name)) is False for hook in launch_hooks):
+                return None
             return foreign(*values)
 
         call.__name__ = call.__qualname__ = function.name

@@ -12,6 +12,10 @@ class Gone(Exception):
         self.why, self.output = why, output
 
 
+class Forged(Exception):
+    """The child said what its harness never says: no answer to what was asked."""
+
+
 class NoChild(Exception):
     """The worker could not give a child: our fault, not the candidate's."""
 

@@ -24,6 +24,7 @@ class Expected:
     variant: str
     eager: list[torch.Tensor]
     truth: list[torch.Tensor]
+    single: bool = True  # a tensor, not a list or tuple of them
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)  # eager, after the call
     truth_buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     limits: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -35,6 +36,12 @@ class Expected:
             self.limits[i] = compare.bounds(self.eager[i].dtype, own)
         return judge_output(x, self.truth[i], self.eager[i], self.limits.get(i))
 
+    def exact(self) -> bool:
+        """Integer outputs do not hang on a rounding."""
+        return all(
+            t.is_floating_point() or torch.equal(t, x) for t, x in zip(self.truth, self.eager)
+        )
+
 
 def _widen(value: object, dtype: torch.dtype) -> object:
     if isinstance(value, torch.Tensor):
@@ -45,14 +52,18 @@ def _widen(value: object, dtype: torch.dtype) -> object:
     return value
 
 
-def _call(model: torch.nn.Module, args: list, seed: int, default: torch.dtype) -> list[torch.Tensor]:
-    """Forward under a fixed seed; tensors made inside take `default`."""
+def _call(
+    model: torch.nn.Module, args: list, seed: int, default: torch.dtype
+) -> tuple[list[torch.Tensor], bool]:
+    """Forward under a fixed seed; tensors made inside take `default`. Also whether
+    the result was a tensor by itself."""
     old = torch.get_default_dtype()
     torch.set_default_dtype(default)
     try:
         torch.manual_seed(seed)
         with torch.no_grad():
-            return [t.detach().clone() for t in inputs.flatten(model(*args))]
+            out = model(*args)
+            return [t.detach().clone() for t in inputs.flatten(out)], isinstance(out, torch.Tensor)
     finally:
         torch.set_default_dtype(old)
 
@@ -70,17 +81,23 @@ def _convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
 class Reference:
     """A task's reference in one precision on one device."""
 
-    def __init__(self, source: str, precision: str, device: str, init_seed: int) -> None:
+    def __init__(self, source: str, precision: str, device: str, init_seed: int,
+                 unsettled: bool = False) -> None:  # fmt: skip
         self.device, self.dtype = device, inputs.DTYPES[precision]
         self.wide = TRUTH[self.dtype]
-        self.init_seed = init_seed
+        self.init_seed, self.unsettled = init_seed, unsettled
         self.space = inputs.namespace(source, "reference")
         for name in ("Model", "get_inputs", "get_init_inputs"):
             if name not in self.space:
                 raise Unusable(f"the file defines no {name}")
         args = inputs.init_args(self.space, init_seed, device)
-        model = inputs.build(self.space["Model"], args, init_seed, device, self.dtype)
+        model = inputs.build(
+            self.space["Model"], args, init_seed, device, self.dtype, unsettled
+        )
         self.pristine = _convert(model, self.dtype)
+
+    def has_state(self) -> bool:
+        return bool(inputs.named_state(self.pristine))
 
     def fresh(self) -> "Pair":
         return Pair(self, copy.deepcopy(self.pristine))
@@ -100,14 +117,14 @@ class Pair:
         ]
 
     def randomise(self, names: list[str], seed: int) -> None:
-        inputs.randomise(self.eager, names, seed)
+        inputs.randomise(self.eager, [(n, n) for n in names], seed)
         self.twin = self._widened()
 
     def _widened(self) -> torch.nn.Module:
         return _convert(copy.deepcopy(self.eager), self.r.wide)
 
     def _buffers(self, model: torch.nn.Module) -> dict[str, torch.Tensor]:
-        return {n: b.detach().clone() for n, b in sorted(model.named_buffers())}
+        return {n: b.detach().clone() for n, b in sorted(inputs.buffers(model).items())}
 
     def expect(self, seed: int, variant: str) -> Expected:
         """The answer to a trial. Raises Unusable when the reference has none:
@@ -116,8 +133,8 @@ class Pair:
         args = inputs.make(r.space, seed, variant, r.device, r.dtype)
         saved = copy.deepcopy((self.eager, self.twin))
         try:
-            truth = _call(self.twin, _widen(args, r.wide), seed, r.wide)
-            eager = _call(self.eager, _widen(args, r.dtype), seed, r.dtype)
+            truth, single = _call(self.twin, _widen(args, r.wide), seed, r.wide)
+            eager, _ = _call(self.eager, _widen(args, r.dtype), seed, r.dtype)
         except Exception as problem:
             self.eager, self.twin = saved
             raise Unusable(f"the reference raises {type(problem).__name__}: {problem}") from None
@@ -128,8 +145,9 @@ class Pair:
                 self.eager, self.twin = saved
                 raise Unusable("the reference's output is not finite")
         return Expected(
-            seed, variant, eager, truth, self._buffers(self.eager), self._buffers(self.twin)
-        )
+            seed, variant, eager, truth, single,
+            self._buffers(self.eager), self._buffers(self.twin),
+        )  # fmt: skip
 
     def expect_exact(self, job_seed: str, label: str, variant: str) -> Expected:
         """As expect, redrawn until integer outputs do not hang on a rounding:
@@ -138,13 +156,19 @@ class Pair:
             seed = inputs.derive(job_seed, f"{label}/{attempt}" if attempt else label)
             saved = copy.deepcopy((self.eager, self.twin))
             expected = self.expect(seed, variant)
-            if all(
-                t.is_floating_point() or torch.equal(t, x)
-                for t, x in zip(expected.truth, expected.eager)
-            ):
+            if expected.exact():
                 return expected
             self.eager, self.twin = saved
         raise Unusable(f"integer outputs tie in {REDRAWS} draws")
+
+    def expect_nudged(self, seed: int) -> Expected:
+        """The answer to the inputs of `seed` with a few elements changed."""
+        saved = copy.deepcopy((self.eager, self.twin))
+        expected = self.expect(seed, "nudged")
+        if expected.exact():
+            return expected
+        self.eager, self.twin = saved
+        raise Unusable("integer outputs tie")
 
 
 Judged = tuple[compare.Errors, tuple[float, float] | None, bool]
@@ -212,7 +236,7 @@ def _shifted_rng(reference: Reference, first: Expected) -> list[torch.Tensor]:
     """The same inputs with the generator in another state during forward."""
     args = inputs.make(reference.space, first.seed, "plain", reference.device, reference.dtype)
     model = copy.deepcopy(reference.pristine)
-    return _call(model, args, first.seed + 1, reference.dtype)
+    return _call(model, args, first.seed + 1, reference.dtype)[0]
 
 
 def _others_pass(reference: Reference, job_seed: str, label: str, first: Expected) -> bool:

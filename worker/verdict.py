@@ -3,10 +3,12 @@ docs/VERIFIER.md. The order is fixed: load, first call, its evidence, the other
 trials, launch evidence, timing; the first failure ends it."""
 
 import copy
+import secrets
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
+import answers
 import clock
 import feedback
 import inputs
@@ -14,7 +16,7 @@ import taskfile
 import torch
 import truth
 from buffers import judge_buffer
-from steps import Ask, End, Exclusive, Fork, Gone, NoChild
+from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
 
 PLAIN_TRIALS = 5
 ALIGN = 256
@@ -34,7 +36,6 @@ class Progress:
 
     stage: str = "load"
     compiled: bool = False
-    randomised: bool = False  # the reference's weights were drawn anew in both
     stock: bool = True
     seed_only: bool = False
     trials: list[dict] = field(default_factory=list)
@@ -82,10 +83,10 @@ def empty_cache(job: dict) -> None:
         torch.cuda.empty_cache()
 
 
-def make_reference(job: dict) -> truth.Reference:
+def make_reference(job: dict, unsettled: bool = False) -> truth.Reference:
     seed = inputs.derive(job["seed"], "init")
     return truth.Reference(
-        job["task"]["source"], job["precision"], torch_device(job["device"]), seed
+        job["task"]["source"], job["precision"], torch_device(job["device"]), seed, unsettled
     )
 
 
@@ -104,9 +105,9 @@ def verify(job: dict, environment: dict) -> Generator:
     except Exception as problem:  # noqa: BLE001
         return record(job, environment, p, Verdict("infra", "load", f"the task's file fails: {problem}"))
     try:
-        end = yield from attempt(job, reference, p, seed_only=False)
-        if end.verdict in ("wrong_values", "not_finite") and p.randomised:
-            end = yield from once_more(job, reference, p, end)
+        end = yield from attempt(job, reference, p)
+        if end.verdict in ("wrong_values", "not_finite") and reference.has_state():
+            end = yield from once_more(job, p, end)
     except NoChild as problem:
         end = Verdict("infra", "fork", str(problem))
     except truth.Unusable as problem:
@@ -114,27 +115,28 @@ def verify(job: dict, environment: dict) -> Generator:
     return record(job, environment, p, end)
 
 
-def once_more(job: dict, reference: truth.Reference, p: Progress, first: Verdict) -> Generator:
-    """A candidate that packed its weights in __init__ is right for the weights
-    it was built with and for no others: tried with those, at lower evidence."""
-    again = Progress()
-    end = yield from attempt(job, reference, again, seed_only=True)
-    if end.verdict != "correct":
+def once_more(job: dict, p: Progress, first: Verdict) -> Generator:
+    """A candidate that packed its weights in __init__, or calls them otherwise, is
+    right for the weights it was built with and for no others: tried with those,
+    at lower evidence. Both sides start where no parameter is an identity."""
+    again = Progress(seed_only=True)
+    end = yield from attempt(job, make_reference(job, unsettled=True), again)
+    if end.verdict != "correct" and not p.seed_only:
         return first
     p.__dict__.update(again.__dict__)
-    p.notes.append(
-        "Right only for the weights ModelNew was constructed with: parameters are packed in "
-        "__init__. Read them in forward instead."
-    )
+    if end.verdict == "correct":
+        p.notes.append(
+            "Right only for the weights ModelNew was constructed with. Give its parameters the "
+            "reference's names and shapes, and read them in forward."
+        )
     return end
 
 
-def attempt(job: dict, reference: truth.Reference, p: Progress, seed_only: bool) -> Generator:
+def attempt(job: dict, reference: truth.Reference, p: Progress) -> Generator:
     """One child, from fork to verdict. Returns a Verdict."""
     pair = reference.fresh()
-    p.seed_only = seed_only
     try:
-        yield from load(job, pair, p, seed_only)
+        yield from load(job, pair, p)
         buffer_size, places = layout(pair, job)
         buffer = judge_buffer(buffer_size, reference.device)
         try:
@@ -142,14 +144,21 @@ def attempt(job: dict, reference: truth.Reference, p: Progress, seed_only: bool)
             p.hardened = True
             if job.get("timing"):
                 yield from timing(job, pair, p, buffer, places)
+            launches = yield from describe(job, p)
+            yield from without_kernels(job, pair, p, buffer, places)
         finally:
             buffer.close()
-        if job["device"] == "cpu":
-            yield from check_compiles(job, p)
         yield End()
+        if launches:
+            yield from check_compiles(job, p, launches)
+            yield End()
     except Verdict as end:
         yield from leave()
         return end
+    except Forged as problem:
+        yield from leave()
+        return Verdict("hack", p.stage, f"The process did not answer as it should: {problem}.",
+                       "forged-answer")  # fmt: skip
     except Gone as gone:
         return from_gone(gone, p)
     return Verdict("correct", "done", "")
@@ -171,16 +180,24 @@ def from_gone(gone: Gone, p: Progress) -> Verdict:
     if gone.why == "memory":
         return Verdict("out_of_memory", stage, f"It used more memory than it may.\n{tail}")
     kind, _, number = gone.why.partition(" ")
-    if kind == "exit" and number == "125":
-        raise NoChild(f"the box could not be made: {tail}")
     what = f"ended by signal {number}" if kind == "signal" else f"exited with status {number}"
     return Verdict("crash", stage, f"The process {what} (stage {stage}).\n{tail}")
 
 
-def load(job: dict, pair: truth.Pair, p: Progress, seed_only: bool) -> Generator:
+def start_child(job: dict, pack: str) -> Generator:
+    """A child that has spoken: what goes wrong before, in the box or the harness,
+    is ours, whatever goes wrong after is the candidate's."""
+    deadline = job["deadlines"]["load_ms"]
+    yield Fork(pack, deadline, job["limits"]["memory_bytes"])
+    try:
+        yield Ask({"op": "ping"}, deadline)
+    except Gone as gone:
+        raise NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}") from None
+
+
+def load(job: dict, pair: truth.Pair, p: Progress) -> Generator:
     started = time.monotonic()
-    deadlines = job["deadlines"]
-    yield Fork(job["pack"], deadlines["load_ms"], job["limits"]["memory_bytes"])
+    yield from start_child(job, job["pack"])
     p.times["fork"] = since(started)
     started = time.monotonic()
     answer = yield Ask(
@@ -190,53 +207,72 @@ def load(job: dict, pair: truth.Pair, p: Progress, seed_only: bool) -> Generator
             "inputs_source": taskfile.without_model(job["task"]["source"]),
             "precision": job["precision"],
             "init_seed": pair.r.init_seed,
+            "unsettled": pair.r.unsettled,
         },
-        deadlines["load_ms"],
+        job["deadlines"]["load_ms"],
     )
     p.times["load"] = since(started)
     fail_on_error(answer, p)
-    state = answer.get("state")
-    names = [n for n, _, _ in pair.state()]
-    if not seed_only and state == [list(s) for s in pair.state()] and names:
+    said = answers.loaded(answer)
+    fail_if_patched(said.patched, "load")
+    if p.seed_only:
+        return
+    names = matching(pair.state(), said.state)
+    if names is None:
+        p.seed_only = True
+        raise Verdict("wrong_values", "load", "ModelNew's parameters and buffers are not the "
+                      "reference's.", "parameters")  # fmt: skip
+    if names:
         seed = inputs.derive(job["seed"], "params")
         fail_on_error((yield Ask({"op": "params", "names": names, "seed": seed}, 60000)), p)
-        pair.randomise(names, seed)
-        p.randomised = True
-    else:
-        p.seed_only = bool(names)
+        pair.randomise([meant for _, meant in names], seed)
+
+
+def matching(reference: list, candidate: list) -> list[tuple[str, str]] | None:
+    """(candidate's name, reference's name) of all that the reference has: by name,
+    else by shape in the order of registration. None where neither fits."""
+    if all(entry in candidate for entry in reference):
+        return [(name, name) for name, _, _ in reference]
+    if [s[1:] for s in reference] == [s[1:] for s in candidate]:
+        return [(mine[0], meant[0]) for mine, meant in zip(candidate, reference)]
+    return None
+
+
+def fail_if_patched(names: list[str], stage: str) -> None:
+    if names:
+        raise Verdict("hack", stage, f"Functions or flags were replaced: {', '.join(names[:5])}.",
+                      f"patched:{names[0]}")  # fmt: skip
 
 
 def fail_on_error(answer: dict, p: Progress) -> None:
-    problem = answer.get("error")
-    if not isinstance(problem, dict):
+    problem = answers.problem(answer)
+    if problem is None:
         return
-    stage, text = str(problem.get("stage")), str(problem.get("text"))
-    told = feedback.from_error(stage, text)
-    name = str(problem.get("type"))
+    told = feedback.from_error(problem.stage, problem.text)
     place = {"load": "load", "init": "load", "compile": "evidence", "timing": "timing"}.get(
-        stage, "trials" if p.trials else "first_call"
+        problem.stage, "trials" if p.trials else "first_call"
     )
-    if "OutOfMemory" in name or name.endswith("MemoryError"):
+    if "OutOfMemory" in problem.kind or problem.kind.endswith("MemoryError"):
         raise Verdict("out_of_memory", place, told)
-    if problem.get("compile") or stage in ("load", "compile"):
+    if problem.compile or problem.stage in ("load", "compile"):
         raise Verdict("compile_error", place, told)
-    if stage == "output":
+    if problem.stage == "output":
         raise Verdict("wrong_shape", place, told)
     p.compiled = True
     raise Verdict("launch_error", place, told)
 
 
 def layout(pair: truth.Pair, job: dict) -> tuple[int, dict]:
-    """Where each output and each buffer goes in the shared memory."""
+    """Where each output, and each buffer that a call changes, goes in the shared
+    memory."""
     seed = inputs.derive(job["seed"], "layout")
     shape_pair = truth.Pair(pair.r, copy.deepcopy(pair.eager))
     expected = shape_pair.expect(seed, "plain")
+    before = inputs.buffers(pair.eager)
+    moving = [(n, b) for n, b in expected.buffers.items() if not torch.equal(b, before[n])]
     at = 0
-    places: dict = {"outputs": [], "buffers": []}
-    for kind, items in (
-        ("outputs", [("", t) for t in expected.eager]),
-        ("buffers", list(expected.buffers.items())),
-    ):
+    places: dict = {"outputs": [], "buffers": [], "single": expected.single}
+    for kind, items in (("outputs", [("", t) for t in expected.eager]), ("buffers", moving)):
         for name, t in items:
             size = t.numel() * t.element_size()
             places[kind].append(
@@ -247,24 +283,31 @@ def layout(pair: truth.Pair, job: dict) -> tuple[int, dict]:
 
 
 def plan(job: dict) -> list[tuple[str, str]]:
-    """(label, variant) of every trial, in order."""
+    """(label, variant) of every trial, in order. The nudged one follows the plain
+    one whose inputs it changes."""
     trial_list = [(f"trial-{i}", "plain") for i in range(PLAIN_TRIALS)]
     if job["protocol"] == "hardened":
         allowed = (job["task"].get("sidecar") or {}).get("variants", ["signed", "permuted"])
-        trial_list += [(f"variant-{v}", v) for v in ("signed", "permuted") if v in allowed]
+        others = [v for v in ("signed", "permuted", "scaled") if v in allowed]
+        trial_list += [(f"variant-{v}", v) for v in ["nudged", *others]]
     return trial_list
 
 
 def trials(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Generator:
     previous: list[torch.Tensor] | None = None
+    last_seed = 0
     for index, (label, variant) in enumerate(plan(job)):
         started = time.monotonic()
         try:
-            expected = pair.expect_exact(job["seed"], label, variant)
+            if variant == "nudged":
+                expected = pair.expect_nudged(last_seed)
+            else:
+                expected = pair.expect_exact(job["seed"], label, variant)
         except truth.Unusable:
             if variant != "plain":
                 continue  # the reference itself does not take such inputs
             raise
+        last_seed = expected.seed
         buffer.fill()
         p.stage = "trials" if index else "first_call"
         answer = yield Ask(
@@ -277,8 +320,9 @@ def trials(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Ge
         p.compiled = True
         stage = "first_call" if index == 0 else "trials"
         p.times[stage] = round(p.times.get(stage, 0.0) + since(started), 1)
-        check_evidence(answer, p)
-        check_shapes(answer, places)
+        seen = answers.seen(answer)
+        check_evidence(seen, p)
+        check_shapes(seen, places)
         got = [take(buffer, place) for place in places["outputs"]]
         judge_trial(job, p, got, expected, variant, previous)
         check_buffers(buffer, places, expected)
@@ -290,10 +334,18 @@ def take(buffer, place: dict) -> torch.Tensor:
     return buffer.take(place["offset"], place["shape"], dtype)
 
 
-def check_evidence(answer: dict, p: Progress) -> None:
+_RULES = (
+    ("mutated", "input-mutated", "forward changed its inputs."),
+    ("attributes", "tensor-attributes", "forward put attributes on its inputs."),
+    ("params_changed", "params-changed", "forward changed parameters."),
+    ("threads", "thread-left", "Threads are running besides the one that calls forward."),
+    ("processes", "process-left", "Processes are running besides the one that calls forward."),
+)
+
+
+def check_evidence(seen: answers.Seen, p: Progress) -> None:
     """Rules on what the candidate's process saw; the first that speaks wins."""
-    seen = answer.get("evidence") or {}
-    foreign = sorted(seen.get("foreign") or {})
+    foreign = sorted(seen.foreign)
     if foreign:
         raise Verdict(
             "hack", "evidence",
@@ -301,44 +353,38 @@ def check_evidence(answer: dict, p: Progress) -> None:
             + ". Only allocation, fills, views, copies, casts, cat and pad may be PyTorch's.",
             "dispatch:" + foreign[0],
         )  # fmt: skip
-    rules = (
-        ("mutated", "input-mutated", "forward changed its inputs."),
-        ("params_changed", "params-changed", "forward changed parameters."),
-    )
-    for key, rule, told in rules:
-        if seen.get(key):
+    if seen.readback:
+        raise Verdict("hack", "evidence", "forward took the values of a tensor out of PyTorch ("
+                      + ", ".join(seen.readback) + "): kernels compute, Python does not.",
+                      "readback:" + seen.readback[0])  # fmt: skip
+    for field_name, rule, told in _RULES:
+        if getattr(seen, field_name):
             raise Verdict("hack", "evidence", told, rule)
-    if seen.get("guard"):
+    if seen.guard:
         raise Verdict("launch_error", "evidence",
                       "A kernel wrote outside the tensor it was given.", "guard-zone")  # fmt: skip
-    if seen.get("patched"):
-        names = ", ".join(map(str, seen["patched"][:5]))
-        raise Verdict("hack", "evidence", f"Functions or flags were replaced: {names}.",
-                      f"patched:{seen['patched'][0]}")  # fmt: skip
-    if (seen.get("threads") or 0) > 0:
-        raise Verdict("hack", "evidence", "forward left threads running.", "thread-left")
-    for problem in answer.get("output_problems") or []:
+    fail_if_patched(seen.patched, "evidence")
+    for problem in seen.output_problems:
         rule = "output-aliases-input" if "shares memory" in problem else "output-not-plain"
         raise Verdict("hack", "evidence", f"{problem}.", rule)
-    launches = seen.get("launches") or []
-    if not launches:
+    if not seen.launches:
         raise Verdict("hack", "evidence", "forward launched no kernel of the language.", "no-launch")
-    p.launches = [str(n)[:200] for n in launches[:50]]
-    p.ops = {str(k)[:80]: int(v) for k, v in list((seen.get("ops") or {}).items())[:50]}
+    p.launches = seen.launches[:50]
+    p.ops = dict(list(seen.ops.items())[:50])
 
 
-def check_shapes(answer: dict, places: dict) -> None:
-    told = answer.get("outputs") or []
-    if len(told) != len(places["outputs"]):
+def check_shapes(seen: answers.Seen, places: dict) -> None:
+    wanted = places["outputs"]
+    if len(seen.outputs) != len(wanted):
         raise Verdict("wrong_shape", "trials",
-                      f"forward returned {len(told)} tensors, expected {len(places['outputs'])}.")  # fmt: skip
-    for got, want in zip(told, places["outputs"]):
-        if got.get("shape") != want["shape"]:
+                      f"forward returned {len(seen.outputs)} tensors, expected {len(wanted)}.")  # fmt: skip
+    for (shape, dtype), want in zip(seen.outputs, wanted):
+        if shape != want["shape"]:
             raise Verdict("wrong_shape", "trials",
-                          f"the output's shape is {got.get('shape')}, expected {want['shape']}.")  # fmt: skip
-        if got.get("dtype") != want["dtype"]:
+                          f"the output's shape is {shape}, expected {want['shape']}.")  # fmt: skip
+        if dtype != want["dtype"]:
             raise Verdict("wrong_dtype", "trials",
-                          f"the output's dtype is {got.get('dtype')}, expected {want['dtype']}.")  # fmt: skip
+                          f"the output's dtype is {dtype}, expected {want['dtype']}.")  # fmt: skip
 
 
 def judge_trial(job, p, got, expected, variant, previous) -> None:
@@ -410,26 +456,54 @@ def check_buffers(buffer, places: dict, expected: truth.Expected) -> None:
                           "buffer")  # fmt: skip
 
 
-def check_compiles(job: dict, p: Progress) -> Generator:
-    """An interpreter accepts what a compiler refuses: what was launched is also
-    compiled for a GPU, in a process that does not interpret."""
-    deadline = job["deadlines"]["load_ms"]
+def describe(job: dict, p: Progress) -> Generator:
+    """What was launched, where an interpreter ran it: an interpreter accepts what
+    a compiler refuses."""
+    if job["device"] != "cpu":
+        return []
     p.stage = "evidence"
-    answer = yield Ask({"op": "describe"}, deadline)
+    answer = yield Ask({"op": "describe"}, job["deadlines"]["load_ms"])
     fail_on_error(answer, p)
-    if not answer.get("launches"):
-        return
+    return answers.described(answer)
+
+
+def check_compiles(job: dict, p: Progress, launches: list[dict]) -> Generator:
+    """What was interpreted is also compiled for a GPU, in a process that does not
+    interpret."""
     started = time.monotonic()
-    yield End()
-    yield Fork(job["pack"] + "+compile", deadline, job["limits"]["memory_bytes"])
-    message = {"op": "compile", "source": job["candidate"], "launches": answer["launches"],
+    yield from start_child(job, job["pack"] + "+compile")
+    message = {"op": "compile", "source": job["candidate"], "launches": launches,
                "target": "sm_90"}  # fmt: skip
-    answer = yield Ask(message, deadline)
+    answer = yield Ask(message, job["deadlines"]["load_ms"])
     p.times["compile"] = since(started)
     fail_on_error(answer, p)
-    if answer.get("problem"):
-        told = feedback.from_error("compile", str(answer["problem"]))
+    problem, patched = answers.compiled(answer)
+    fail_if_patched(patched, "evidence")
+    if problem is not None:
+        told = feedback.from_error("compile", problem)
         raise Verdict("compile_error", "evidence", told, "compiles-for-gpu")
+
+
+def without_kernels(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Generator:
+    """The last call, like a timed one, but the kernels are muted: whoever is still
+    right did not need them. How it fails does not matter."""
+    expected = pair.expect_exact(job["seed"], "muted", "plain")
+    buffer.fill()
+    message = {"op": "time", "empty": False, "mute": True, "seed": expected.seed,
+               "bytes": buffer.size, **places}  # fmt: skip
+    try:
+        answer = yield Ask(message, job["deadlines"]["call_ms"], [buffer.fd])
+    except Gone:
+        return
+    if answers.problem(answer) is not None or not answers.muted(answer):
+        return
+    got = [take(buffer, place) for place in places["outputs"]]
+    if all(
+        truth.judge_output(x.to(r.device), t, r)[2]
+        for x, t, r in zip(got, expected.truth, expected.eager)
+    ):
+        raise Verdict("hack", "evidence", "The output is right also when no kernel runs: "
+                      "something else computes it.", "kernels-without-effect")  # fmt: skip
 
 
 _reference_times: dict[tuple, dict] = {}
@@ -437,47 +511,61 @@ _reference_times: dict[tuple, dict] = {}
 
 def timing(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Generator:
     """Alone on the device. A timing that cannot be believed is void; the verdict
-    stays, unless the output of a timed call is wrong."""
+    stays, unless the output of a timed call is wrong. Which outputs are looked at
+    nobody else knows."""
     yield Exclusive()
     p.stage = "timing"
     started = time.monotonic()
     told: list[float] = []
     seen: list[float] = []
     empties: list[float] = []
-    warm = 0.0
-    expected = None
-    while expected is None:
-        index = len(told)
-        last = clock.enough(told)
+    warm, done = 0.0, False
+    while not done:
         empty = len(empties) < 3
-        seed = inputs.derive(job["seed"], f"timing-{index}-{warm}")
-        message = {"op": "time", "empty": empty, "seed": seed, "bytes": buffer.size, **places}
-        if last:
-            # One more, whose output is looked at: timed calls are no other calls.
-            expected = pair.expect(seed, "plain")
-            buffer.fill()
+        done = clock.enough(told)
+        seed = inputs.derive(job["seed"], f"timing-{len(told)}-{warm}")
+        message = {"op": "time", "empty": empty, "mute": False, "seed": seed,
+                   "bytes": buffer.size, **places}  # fmt: skip
+        left = job["deadlines"]["timing_ms"] - int(since(started))
+        buffer.fill()
         before = time.monotonic()
-        answer = yield Ask(message, job["deadlines"]["timing_ms"], [buffer.fd] if last else [])
+        answer = yield Ask(message, max(left, 1), [buffer.fd])
         waited = (time.monotonic() - before) * 1e3
         fail_on_error(answer, p)
-        ms = float(answer.get("ms") or 0.0)
+        ms = answers.milliseconds(answer)
         if empty:
             empties.append(waited)
-        elif warm < clock.WARM_MS and not last:
+            continue
+        if not answers.launched(answer):
+            raise Verdict("hack", "timing", "A timed call launched no kernel.", "no-launch")
+        if done or secrets.randbelow(clock.CHECK_ONE_IN) == 0:
+            check_timed(job, pair, p, buffer, places, seed)
+        if warm < clock.WARM_MS:
             warm += max(ms, 1e-3, waited / 10)
-        elif not last:
+        elif not done:
             told.append(ms)
             seen.append(waited)
-    got = [take(buffer, place) for place in places["outputs"]]
-    judge_trial(job, p, got, expected, "plain", None)
-    p.trials.pop()
-    void = clock.disagreement(told, seen, inputs_cost(pair, job) + min(empties))
+    cost = inputs_cost(pair, job) + copy_cost(buffer) + min(*empties, clock.EMPTY_MS)
     p.timing = {
         "ms": clock.summary(told),
         "reference_ms": reference_time(job, pair),
-        "void": void,
+        "void": clock.disagreement(told, seen, cost),
     }
     p.times["timing"] = since(started)
+
+
+def check_timed(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict, seed: int) -> None:
+    """Timed calls are no other calls."""
+    got = [take(buffer, place) for place in places["outputs"]]
+    judge_trial(job, p, got, pair.expect(seed, "plain"), "plain", None)
+    p.trials.pop()
+
+
+def copy_cost(buffer) -> float:
+    """What handing over the outputs of one repetition costs, in milliseconds."""
+    start = time.monotonic()
+    buffer.fill()
+    return (time.monotonic() - start) * 3e3
 
 
 def inputs_cost(pair: truth.Pair, job: dict) -> float:
@@ -539,7 +627,7 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         told = "\n".join([told, *p.notes]).strip()
     return {
         "verdict": end.verdict,
-        "rule": end.rule,
+        "rule": feedback.plain(end.rule) if end.rule else None,
         "stage": end.stage,
         "compiled": p.compiled,
         "kernelbench_pass": p.stock and full,
@@ -549,9 +637,10 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "max_abs": last.get("max_abs"),
         "max_rel": last.get("max_rel"),
         "error_ratio": last.get("error_ratio"),
-        "feedback": feedback.shorten(told),
-        "launches": {"count": len(p.launches), "names": sorted(set(p.launches))},
-        "ops": p.ops,
+        "feedback": feedback.shorten(feedback.plain(told)),
+        "launches": {"count": len(p.launches),
+                     "names": sorted({feedback.plain(n) for n in p.launches})},
+        "ops": {feedback.plain(k): v for k, v in p.ops.items()},
         "times_ms": p.times,
         "timing": p.timing,
         "environment": environment,

@@ -46,6 +46,7 @@ class Launch:
 
 _launched: list[Launch] = []
 _distinct: dict[tuple, Launch] = {}  # since the start: what must compile
+_muted: list[bool] = []  # not empty: launches are counted and do nothing
 
 
 def prepare(mode: str) -> None:
@@ -116,8 +117,10 @@ def _watch_interpreter() -> None:
         _launched.append(launch)
         key = (self.fn.__qualname__, tuple(_kinds(args)), tuple(_kinds(kwargs.values())))
         _distinct.setdefault(key, launch)
+        if _muted:
+            return None
         # The interpreter's own tensor handling is not the candidate's.
-        with _disable_current_modes():
+        with _disable_current_modes(), torch._C.DisableTorchFunction():
             return run(self, *args, grid=grid, warmup=warmup, **kwargs)
 
     InterpretedFunction.run = watched_run
@@ -134,10 +137,14 @@ def version() -> str:
     return f"triton {triton.__version__}"
 
 
-def watched() -> list[ModuleType]:
+def watched() -> list[ModuleType | type]:
+    """What a candidate must leave as it is."""
     import triton.testing
+    from triton.runtime import interpreter
 
-    return [triton, tl, triton.testing]
+    return [triton, tl, triton.testing, triton.compiler, interpreter, JITFunction, ASTSource,
+            interpreter.InterpretedFunction, interpreter.GridExecutor,
+            interpreter.InterpreterBuilder, sys.modules[__name__]]  # fmt: skip
 
 
 def reset() -> None:
@@ -146,6 +153,14 @@ def reset() -> None:
 
 def launches() -> list[str]:
     return [launch.name for launch in _launched]
+
+
+def mute() -> bool:
+    """From now on kernels do nothing; False where that cannot be done."""
+    from triton.runtime.interpreter import InterpretedFunction
+
+    _muted.append(True)
+    return InterpretedFunction.run.__name__ == "watched_run"
 
 
 def is_compile_error(problem: BaseException) -> bool:
@@ -178,6 +193,7 @@ def _described(launch: Launch) -> dict:
     options = {k: v for k, v in launch.kwargs.items() if k in _OPTIONS}
     return {
         "name": launch.kernel.fn.__qualname__,
+        "line": launch.kernel.fn.__code__.co_firstlineno,
         "signature": signature,
         "constants": constants,
         "options": options,
@@ -212,6 +228,9 @@ def compile(source: str, folder: str, described: list[dict], target: str) -> str
 
 def _compile(module: ModuleType, launch: dict, gpu: GPUTarget) -> None:
     kernel = _find(module, launch["name"])
+    if kernel.fn.__code__.co_firstlineno != launch["line"]:
+        raise TypeError("another kernel of this name was launched: the file defines it differently "
+                        "where it is interpreted")  # fmt: skip
     constants = {k: _value(module, v) for k, v in launch["constants"].items()}
     signature = {name: _type(told) for name, told in launch["signature"].items()}
     source = ASTSource(kernel, signature, constants)

@@ -55,7 +55,7 @@ struct child *child_new(struct loop *l, struct server *zygote, const char *name,
 {
     struct child *c = xcalloc(1, sizeof(*c));
     struct frame f = {.type = "fork"};
-    char text[900], procs[800], group[FRAME_ID_MAX + 1];
+    char text[900], procs[800];
     int pair[2], out[2];
 
     c->loop = l;
@@ -77,12 +77,8 @@ struct child *child_new(struct loop *l, struct server *zygote, const char *name,
     c->pipe = out[0];
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     c->pipe_id = loop_add_fd(l, out[0], LOOP_READ, on_output, c, e);
-    memcpy(group, c->name, sizeof(group));
-    for (char *p = group; *p; p++)
-        if (*p == '/' || *p == ':')
-            *p = '_';
     if (memory)
-        cgroup_make(&c->group, group, memory);
+        cgroup_make(&c->group, c->name, memory);
     cgroup_procs(&c->group, procs, sizeof(procs));
     snprintf(text, sizeof(text), "%llu %s", (unsigned long long)memory, procs);
     f.payload = text;

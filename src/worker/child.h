@@ -21,7 +21,7 @@ struct child {
     struct loop *loop;
     struct zygote *owner;
     struct job *job; /* NULL: waits for one, or is not wanted any more */
-    char name[FRAME_ID_MAX + 1];
+    char name[32];
     int pidfd;     /* -1 until the zygote has forked it */
     int judge_end; /* our end of its socket; -1 once the judge has it */
     int pipe;      /* its stdout and stderr */

@@ -39,7 +39,6 @@ struct zygote {
     bool ready;
     uint64_t start_timer;
     int64_t warm; /* children that wait for a job */
-    unsigned long warm_names;
 };
 
 struct host {
@@ -50,7 +49,8 @@ struct host {
     struct server judge;
     bool judge_ready;
     uint64_t judge_timer;
-    int failures; /* ends of servers since the last answer */
+    int failures;        /* ends of servers since the last answer */
+    unsigned long names; /* children named so far */
     struct zygote *zygotes;
     struct child *children;
     struct job *jobs, **last;
@@ -213,13 +213,11 @@ static void fork_child(struct zygote *z, struct job *j, uint64_t memory,
 {
     struct host *h = z->host;
     struct err e = ERR_INIT;
-    char name[FRAME_ID_MAX + 1];
+    char name[32];
     struct child *c;
 
-    if (j)
-        snprintf(name, sizeof(name), "%s", j->id);
-    else
-        snprintf(name, sizeof(name), "warm-%lu", ++z->warm_names);
+    /* A job's next child may be asked for before its last one is reaped. */
+    snprintf(name, sizeof(name), "child-%lu", ++h->names);
     c = child_new(h->loop, &z->server, name, memory, &e);
     if (!c) {
         if (j)
