@@ -44,11 +44,13 @@ endif
 SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=all \
             -fno-omit-frame-pointer
 SAN_tsan := -fsanitize=thread
+SAN_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 SAN      := $(SAN_$(MODE))
 OPT_release := -O2 -g -D_FORTIFY_SOURCE=3
 OPT_debug   := -O0 -g3
 OPT_asan    := -O1 -g
 OPT_tsan    := -O1 -g
+OPT_fuzz    := -O1 -g
 
 CFLAGS   ?=
 LDFLAGS  ?=
@@ -167,7 +169,9 @@ check-man: programs ## the manual is well-formed and agrees with the option tabl
 
 .PHONY: fuzz tidy format
 FUZZ_SECONDS ?= 60
-fuzz: $(FUZZERS:%=build/fuzz/fuzz-%) ## run every fuzz target (FUZZ_SECONDS=60)
+fuzz: ## run every fuzz target (FUZZ_SECONDS=60)
+	@$(MAKE) --no-print-directory MODE=fuzz CC=$(CLANG) \
+	    $(FUZZERS:%=build/fuzz/fuzz-%)
 	@for f in $(FUZZERS); do \
 	    mkdir -p build/fuzz/corpus/$$f build/fuzz/found; \
 	    echo "fuzz: $$f for $(FUZZ_SECONDS) s"; \
@@ -177,12 +181,8 @@ fuzz: $(FUZZERS:%=build/fuzz/fuzz-%) ## run every fuzz target (FUZZ_SECONDS=60)
 	        build/fuzz/corpus/$$f tests/fuzz/corpus/$$f || exit 1; \
 	done
 
-FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -Isrc -include base/banned.h -O1 -g \
-             -fno-sanitize-recover=all
-build/fuzz/fuzz-%: tests/fuzz/fuzz_%.c $(LIB_SRC) $(HEADERS)
-	@mkdir -p $(@D)
-	$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined $(LIB_CFLAGS) \
-	    -o $@ $< $(LIB_SRC) $(LIBS)
+$(BUILD)/fuzz-%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIB_OBJ)
+	$(CC) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/replay-%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o \
                    $(LIB_OBJ)
