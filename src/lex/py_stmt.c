@@ -359,7 +359,9 @@ static void end_assignment(struct walk *w, uint32_t i)
     uint32_t from = w->st.start, first = w->p->targets.len;
 
     if (w->st.colon) {
-        walk_targets(w, from, w->st.colon, PY_F_STORE, w->scope);
+        /* (x): int alone binds nothing */
+        if (w->equals.len || !py_op(w->p, from, '('))
+            walk_targets(w, from, w->st.colon, PY_F_STORE, w->scope);
         from = w->equals.len ? w->equals.at[0] + 1 : i;
     }
     for (uint32_t k = w->st.colon ? 1 : 0; k < w->equals.len; k++) {
@@ -471,7 +473,8 @@ static void end_except(struct walk *w, uint32_t i)
         walk_targets(w, name, i, PY_F_STORE, w->scope);
 }
 
-/* Every name of a pattern that stands alone is a capture. */
+/* Every name of a pattern that stands alone is a capture; C(…) looks at the
+ * class C and calls nothing. */
 static void end_case(struct walk *w, uint32_t i)
 {
     struct py_prog *p = w->p;
@@ -480,10 +483,15 @@ static void end_case(struct walk *w, uint32_t i)
     for (uint32_t n = w->st.nodes; n < p->nodes.len; n++) {
         struct py_node *node = &p->nodes.at[n];
 
-        if (node->kind != PY_N_NAME || node->use || node->tok >= to)
+        if (node->tok >= to)
             continue;
-        node->flags |= PY_F_STORE;
-        walk_bind(w, PY_B_VALUE, w->scope, node->name, node->tok);
+        if (node->kind == PY_N_CALL) {
+            node->kind = PY_N_SUB;
+            p->nodes.at[node->base].use = PY_N_SUB;
+        } else if (node->kind == PY_N_NAME && !node->use) {
+            node->flags |= PY_F_STORE;
+            walk_bind(w, PY_B_VALUE, w->scope, node->name, node->tok);
+        }
     }
 }
 
