@@ -7,17 +7,12 @@ from types import ModuleType
 
 import c_cpu
 import native
-
-_launched: list[str] = []
+import native_adapter
+from native_adapter import child, describe, is_compile_error, launches, reset  # noqa: F401
 
 
 def prepare(mode: str) -> None:
     """Once, in the zygote."""
-
-
-def child(mode: str) -> None:
-    """In each child, before the candidate's source is read."""
-    native.launch_hooks.append(lambda launch: _launched.append(launch.function))
 
 
 def version() -> str:
@@ -27,21 +22,4 @@ def version() -> str:
 
 def watched() -> list[ModuleType]:
     """Modules whose functions a candidate must leave as they are."""
-    return [native, c_cpu]
-
-
-def reset() -> None:
-    _launched.clear()
-
-
-def launches() -> list[str]:
-    return list(_launched)
-
-
-def is_compile_error(problem: BaseException) -> bool:
-    return isinstance(problem, native.BuildError)
-
-
-def describe() -> list[dict]:
-    """What runs here is what was compiled: nothing more to try."""
-    return []
+    return [native, native_adapter, c_cpu]
