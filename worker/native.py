@@ -1,10 +1,11 @@
-"""native.py: C source in, callable functions out.
+"""native.py: C or C++ source in, callable functions out.
 
 A pack whose kernels are C-like text describes its compiler as a `Toolchain` and
 calls `build`. The result is a shared object that was checked before it is loaded:
 it wants no symbol and no library but those the toolchain lists, and runs no code
-by itself. Calls check each argument against the C parameter it is for, because a
-wrong pointer would not raise but crash, or worse, compute.
+by itself, but for what the compiler adds to every source. Calls check each argument
+against the C parameter it is for, because a wrong pointer would not raise but crash,
+or worse, compute. Where calls do not run on the CPU, a `Device` says what differs.
 
 These checks keep honest mistakes apart from kernels and make cheating visible in
 the source. They are no sandbox: C can reach any memory of its process.
@@ -33,6 +34,22 @@ import native_elf
 import native_source
 from native_source import CType, Function, Parameter
 
+# What sources in C and C++ commonly leave for the C library to define: the functions of
+# math.h for float and double, and what compilers add by themselves where a distribution
+# has them harden code.
+_MATH = (
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 "
+    "fabs fdim floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 "
+    "log1p log2 logb lrint lround modf nearbyint nextafter pow remainder rint round scalbn sin "
+    "sincos sinh sqrt tan tanh tgamma trunc"
+).split()
+MATH_SYMBOLS = frozenset([*_MATH, *(name + "f" for name in _MATH)])
+HARDENING_SYMBOLS = frozenset(
+    "__stack_chk_fail __stack_chk_guard __memcpy_chk __memmove_chk __memset_chk".split()
+)
+LOADER_LIBRARIES = frozenset(
+    ["libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"]
+)
 MAX_SOURCE_BYTES = 1 << 20
 OBJECT_NAME = "kernel.so"
 PREPROCESSED_NAME = "kernel.i"
@@ -50,9 +67,10 @@ class ToolchainError(RuntimeError):
 class Toolchain:
     """How one kind of source is compiled and what it may contain.
 
-    `symbols` are the names that may be left for the C library to define, and
-    `symbols_note` says so in words. `cache_variable` names the environment
-    variable that holds the cache folder.
+    `symbols` are the names that may be left for other libraries to define (`name*`
+    stands for all that begin so), and `symbols_note` says so in words. `startup` is what the compiler itself has the
+    loader call, for any source. `cache_variable` names the environment variable that
+    holds the cache folder; `identity` is whatever else the result depends on.
     """
 
     compiler: tuple[str, ...]
@@ -65,6 +83,10 @@ class Toolchain:
     cache_variable: str
     timeout_s: float
     source_name: str = "kernel.c"
+    language: native_source.Language = native_source.C
+    preprocess_flags: tuple[str, ...] = ()
+    startup: tuple[str, ...] = ()
+    identity: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,9 +102,43 @@ class Launch:
 launch_hooks: list[Callable[[Launch], bool | None]] = []
 
 
-def build(source: str, toolchain: Toolchain) -> Library:
+class Device:
+    """Where a library's tensors lie and what surrounds its calls: here, the CPU."""
+
+    type = "cpu"
+    name = "the CPU"
+    results = ("void", "int", "uint", "float", "bool")
+    results_note = "void or a number"
+
+    def load(self, path: Path) -> ctypes.CDLL:
+        return ctypes.CDLL(str(path))
+
+    def stream(self) -> int:
+        """The handle of the queue that work goes to."""
+        raise ToolchainError("the CPU has no streams")
+
+    def bind(self, library: ctypes.CDLL, name: str, foreign: Callable) -> Callable[..., Any]:
+        """What is called with the converted arguments, for the function `name`."""
+        return foreign
+
+
+CPU = Device()
+
+
+def build(source: str, toolchain: Toolchain, device: Device = CPU) -> Library:
     """Compiles `source`, or finds it compiled before, and loads it. Raises
     BuildError with the compiler's words, or with what the source may not do."""
+    return _build(source, toolchain, device, _cache_folder(toolchain))
+
+
+def try_out(source: str, toolchain: Toolchain, device: Device = CPU) -> None:
+    """Builds `source` and forgets it: whatever this machine lacks shows now, and later
+    builds find compiler and headers in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        _build(source, toolchain, device, Path(folder))
+
+
+def _build(source: str, toolchain: Toolchain, device: Device, folder: Path) -> Library:
     if not isinstance(source, str):
         raise TypeError(f"build() takes the source as a str, got {type(source).__name__}")
     try:
@@ -94,19 +150,21 @@ def build(source: str, toolchain: Toolchain) -> Library:
     if b"\0" in text:
         raise BuildError("the source holds a NUL byte")
     key = _key(text, toolchain)
-    folder = _cache_folder(toolchain)
     entry = folder / key
     if not entry.is_dir():
         _make_entry(text, toolchain, folder, entry)
-    functions = native_source.functions(_text(entry / PREPROCESSED_NAME))
-    return Library(key, entry / OBJECT_NAME, functions)
+    own = _text(entry / PREPROCESSED_NAME)
+    functions = native_source.functions(own, toolchain.language)
+    note = toolchain.language.callable_note
+    return Library(key, entry / OBJECT_NAME, functions, device, note)
 
 
 # ---- compiling -----------------------------------------------------------------
 
 
 def _key(text: bytes, toolchain: Toolchain) -> str:
-    facts = dataclasses.asdict(toolchain)
+    facts = {f.name: getattr(toolchain, f.name) for f in dataclasses.fields(toolchain)}
+    facts["language"] = toolchain.language.name
     facts["version"] = _compiler_version(toolchain.compiler[0], _path())
     identity = json.dumps(facts, sort_keys=True, default=sorted)  # sets have no order
     return hashlib.sha256(identity.encode() + b"\0" + text).hexdigest()
@@ -123,7 +181,7 @@ def _compiler_version(compiler: str, path: str) -> str:
         raise ToolchainError(
             f"the compiler {compiler!r} is not on PATH; install one, such as Debian's gcc"
         )
-    status, text = _run([program, "--version"], Path("/"), 60)
+    status, text = run([program, "--version"], Path("/"), 60)
     if status != 0:
         raise ToolchainError(f"{compiler} --version failed: {text.strip()}")
     return f"{text} {platform.machine()}"
@@ -159,16 +217,18 @@ def _make_entry(text: bytes, toolchain: Toolchain, folder: Path, entry: Path) ->
 
 def _compile(source: str, toolchain: Toolchain, work: Path) -> None:
     command = [*toolchain.compiler, *toolchain.compile_flags]
+    language = toolchain.language
     try:
-        native_source.check_directives(source, toolchain.headers)
+        native_source.check_directives(source, toolchain.headers, language)
         raw = work / "raw.i"
-        _compiler(toolchain, work, [*command, "-E", toolchain.source_name, "-o", raw.name])
+        flags = [*toolchain.preprocess_flags, "-E", toolchain.source_name, "-o", raw.name]
+        _compiler(toolchain, work, [*command, *flags])
         own = native_source.own_text(_text(raw), toolchain.source_name)
         raw.unlink()
-        native_source.check_constructs(own)
-        if not native_source.functions(own):
+        native_source.check_constructs(own, language)
+        if not native_source.functions(own, language):
             raise native_source.SourceError(
-                "no function that can be called is defined (static and inline ones cannot be)"
+                f"no function that can be called is defined ({language.callable_note})"
             )
     except native_source.SourceError as error:
         raise BuildError(f"{toolchain.source_name}: {error}") from None
@@ -186,12 +246,12 @@ def _text(path: Path) -> str:
 
 
 def _compiler(toolchain: Toolchain, work: Path, argv: list[str]) -> None:
-    status, text = _run(argv, work, toolchain.timeout_s)
+    status, text = run(argv, work, toolchain.timeout_s)
     if status != 0:
         raise BuildError(_clean(text, toolchain, work) or f"the compiler exited with {status}")
 
 
-def _run(argv: list[str], folder: Path, timeout_s: float) -> tuple[int, str]:
+def run(argv: list[str], folder: Path, timeout_s: float) -> tuple[int, str]:
     """Runs a compiler in an environment of its own: variables such as CPATH would
     change what is compiled. The whole process group goes when time is up."""
     environment = {"PATH": _path(), "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0"}
@@ -216,9 +276,23 @@ def _run(argv: list[str], folder: Path, timeout_s: float) -> tuple[int, str]:
 
 
 def _clean(text: str, toolchain: Toolchain, work: Path) -> str:
-    """The compiler's words without the names of temporary files."""
-    text = re.sub(re.escape(str(work)) + r"/cc\w+\.[os]\b", toolchain.source_name, text)
+    """The compiler's words without the names of temporary files and without the
+    folders of headers."""
+    name = toolchain.source_name
+    stem = re.escape(Path(name).stem)
+    text = re.sub(re.escape(str(work)) + r"/cc\w+\.[os]\b", name, text)
+    text = re.sub(rf"(?:\S*/)?tmpxft_[\w-]*_{stem}(?=\.ptx\b)", stem, text)
+    text = re.sub(rf"(?:[^\s`'\"]*/)?tmpxft_[\w-]*_{stem}(?:\.\w+)+", name, text)
+    for flag in toolchain.compile_flags:
+        if flag.startswith("-I"):
+            text = text.replace(flag[2:].rstrip("/") + "/", "")
     return text.replace(f"{work}/", "").strip()
+
+
+def _is_allowed(symbol: str, symbols: frozenset[str]) -> bool:
+    return symbol in symbols or any(
+        symbol.startswith(s[:-1]) for s in symbols if s.endswith("*")
+    )
 
 
 def _check_object(path: Path, toolchain: Toolchain) -> None:
@@ -227,15 +301,16 @@ def _check_object(path: Path, toolchain: Toolchain) -> None:
     except native_elf.ElfError as error:
         raise ToolchainError(f"the compiled object cannot be checked: {error}") from None
     for name in found.undefined:
-        if name not in toolchain.symbols:
+        if not _is_allowed(name, toolchain.symbols):
             raise BuildError(f"undefined symbol {name} is not allowed; {toolchain.symbols_note}")
     for name in found.needed:
         if name not in toolchain.libraries:
             raise BuildError(f"the library {name} is not allowed; {toolchain.symbols_note}")
-    if found.startup:
+    if found.startup != toolchain.startup:
+        extra = found.startup[len(toolchain.startup) :]
         raise BuildError(
-            f"code that runs when the library is loaded ({', '.join(found.startup)}) is not "
-            "allowed; a kernel runs only when it is called"
+            f"code that runs when the library is loaded ({', '.join(extra)}) is not allowed; a "
+            "kernel runs only when it is called"
         )
     if found.ifuncs or found.odd_relocations:
         raise BuildError(
@@ -257,13 +332,22 @@ class Library:
     it was built from.
     """
 
-    def __init__(self, key: str, path: Path, functions: dict[str, Function]) -> None:
+    def __init__(
+        self,
+        key: str,
+        path: Path,
+        functions: dict[str, Function],
+        device: Device = CPU,
+        note: str = native_source.C.callable_note,
+    ) -> None:
         for name in {"calls", "key"} & functions.keys():
             raise BuildError(f"a C function may not be called {name!r}; rename it")
         self.key = key
         self.calls = 0
         self._functions = functions
-        self._object = ctypes.CDLL(str(path))
+        self._device = device
+        self._note = note
+        self._object = device.load(path)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         functions = self.__dict__.get("_functions", {})
@@ -272,7 +356,7 @@ class Library:
             known = ", ".join(functions) or "none"
             raise AttributeError(
                 f"the source defines no callable function {name!r}; callable: {known} "
-                "(static and inline functions are not)"
+                f"({self._note})"
             )
         entry = self._entry(function)
         setattr(self, name, entry)
@@ -282,8 +366,9 @@ class Library:
         return ["calls", "key", *self._functions]
 
     def _entry(self, function: Function) -> Callable[..., Any]:
-        if function.result is None:
-            raise TypeError(f"{function.name}() must return void or a number")
+        device = self._device
+        if function.result is None or function.result.kind not in device.results:
+            raise TypeError(f"{function.name}() must return {device.results_note}")
         for p in function.parameters:
             if p.type is None:
                 raise TypeError(
@@ -293,13 +378,14 @@ class Library:
         foreign = self._object[function.name]
         foreign.restype = _ctype(function.result)
         foreign.argtypes = [_parameter_ctype(p) for p in function.parameters]
+        bound = device.bind(self._object, function.name, foreign)
 
         def call(*arguments: Any) -> Any:
-            values = _convert(function, arguments)
+            values = _convert(function, arguments, device)
             self.calls += 1
             if any(hook(Launch(self.key, function.name)) is False for hook in launch_hooks):
                 return None
-            return foreign(*values)
+            return bound(*values)
 
         call.__name__ = call.__qualname__ = function.name
         call.__doc__ = function.signature
@@ -314,21 +400,30 @@ def _ctype(kind: CType) -> Any:
 
 
 def _parameter_ctype(parameter: Parameter) -> Any:
-    return ctypes.c_void_p if parameter.pointer else _ctype(parameter.type or CType("void"))
+    if parameter.pointer or parameter.filled_in:
+        return ctypes.c_void_p
+    return _ctype(parameter.type or CType("void"))
 
 
-def _convert(function: Function, arguments: tuple[Any, ...]) -> list[Any]:
-    wanted = len(function.parameters)
+def _convert(function: Function, arguments: tuple[Any, ...], device: Device) -> list[Any]:
+    wanted = sum(not p.filled_in for p in function.parameters)
     if len(arguments) != wanted:
         raise TypeError(
             f"{function.name}() takes {wanted} arguments, got {len(arguments)}: "
             f"{function.signature}"
         )
-    values = []
-    for parameter, value in zip(function.parameters, arguments):
-        convert = _pointer if parameter.pointer else _number
+    values: list[Any] = []
+    rest = iter(arguments)
+    for parameter in function.parameters:
+        if parameter.filled_in:
+            values.append(device.stream())
+            continue
+        value = next(rest)
         try:
-            values.append(convert(parameter.type, value))
+            if parameter.pointer:
+                values.append(_pointer(parameter.type, value, device))
+            else:
+                values.append(_number(parameter.type, value))
         except _Mismatch as error:
             raise TypeError(
                 f"{function.name}() parameter {parameter.name!r} ({parameter.text}): {error}"
@@ -340,7 +435,7 @@ class _Mismatch(Exception):
     """What was expected and what came instead."""
 
 
-def _pointer(kind: CType, value: Any) -> int | None:
+def _pointer(kind: CType, value: Any, device: Device) -> int | None:
     """The address of a tensor's elements; None is passed as NULL."""
     if value is None:
         return None
@@ -350,8 +445,8 @@ def _pointer(kind: CType, value: Any) -> int | None:
     dtype = str(value.dtype).removeprefix("torch.")
     if kind.kind != "void" and dtype != kind.name:
         raise _Mismatch(f"expected a tensor of dtype torch.{kind.name}, got torch.{dtype}")
-    if value.device.type != "cpu":
-        raise _Mismatch(f"expected a tensor on the CPU, got one on {value.device}")
+    if value.device.type != device.type:
+        raise _Mismatch(f"expected a tensor on {device.name}, got one on {value.device}")
     if value.layout != torch.strided:
         raise _Mismatch(f"expected a dense tensor, got layout {value.layout}")
     if not value.is_contiguous():

@@ -13,12 +13,13 @@ PF_X, PF_W = 1, 2
 DT_NEEDED, DT_PLTRELSZ, DT_HASH, DT_STRTAB, DT_SYMTAB = 1, 2, 4, 5, 6
 DT_RELA, DT_RELASZ, DT_STRSZ, DT_JMPREL = 7, 8, 10, 23
 STT_GNU_IFUNC = 10
+# Tags that make the loader call code, and for those of a list the tag of its size.
 STARTUP_TAGS = {
-    12: "DT_INIT",
-    13: "DT_FINI",
-    25: "DT_INIT_ARRAY",
-    26: "DT_FINI_ARRAY",
-    32: "DT_PREINIT_ARRAY",
+    12: ("DT_INIT", None),
+    13: ("DT_FINI", None),
+    25: ("DT_INIT_ARRAY", 27),
+    26: ("DT_FINI_ARRAY", 28),
+    32: ("DT_PREINIT_ARRAY", 33),
 }
 # Relocations that only fill in addresses, by machine. The one that runs code
 # (IRELATIVE) and those of thread-local storage are left out.
@@ -37,7 +38,7 @@ class SharedObject:
     needed: tuple[str, ...]
     undefined: tuple[str, ...]
     ifuncs: tuple[str, ...]  # symbols whose address is what a function returns
-    startup: tuple[str, ...]  # dynamic tags that make the loader call code
+    startup: tuple[str, ...]  # the tag of each function that the loader would call
     odd_relocations: tuple[int, ...]
     writable_code: bool  # a segment or the stack that is writable and executable
 
@@ -83,10 +84,18 @@ def _read(data: bytes) -> SharedObject:
         needed=tuple(_string(strings, value) for tag, value in dynamic if tag == DT_NEEDED),
         undefined=tuple(sorted(s.name for s in symbols if s.section == 0)),
         ifuncs=tuple(sorted(s.name for s in symbols if s.kind == STT_GNU_IFUNC)),
-        startup=tuple(name for tag, name in STARTUP_TAGS.items() if tag in tags),
+        startup=tuple(_startup(tags)),
         odd_relocations=tuple(sorted(relocations - PLAIN_RELOCATIONS[machine])),
         writable_code=any(_writable_code(s) for s in segments),
     )
+
+
+def _startup(tags: dict[int, int]) -> list[str]:
+    found = []
+    for tag, (name, size) in STARTUP_TAGS.items():
+        if tag in tags:
+            found += [name] * max(1, tags.get(size, 0) // 8)
+    return found
 
 
 def _segments(data: bytes) -> list[_Segment]:

@@ -8,23 +8,19 @@ from types import ModuleType
 
 import c_cpu
 import native
-
-_launched: list[str] = []
-_muted: list[bool] = []  # not empty: launches are counted and do nothing
+import native_adapter
+from native_adapter import (  # noqa: F401 - of the interface
+    child,
+    describe,
+    is_compile_error,
+    launches,
+    mute,
+    reset,
+)
 
 
 def prepare(mode: str) -> None:
     """Once, in the zygote."""
-
-
-def child(mode: str) -> None:
-    """In each child, before the candidate's source is read."""
-    native.launch_hooks.append(_on_launch)
-
-
-def _on_launch(launch: native.Launch) -> bool:
-    _launched.append(launch.function)
-    return not _muted
 
 
 def version() -> str:
@@ -34,27 +30,4 @@ def version() -> str:
 
 def watched() -> list[ModuleType | type]:
     """What a candidate must leave as it is."""
-    return [native, native.Library, c_cpu, sys.modules[__name__]]
-
-
-def reset() -> None:
-    _launched.clear()
-
-
-def launches() -> list[str]:
-    return list(_launched)
-
-
-def mute() -> bool:
-    """From now on kernels do nothing; False where that cannot be done."""
-    _muted.append(True)
-    return True
-
-
-def is_compile_error(problem: BaseException) -> bool:
-    return isinstance(problem, native.BuildError)
-
-
-def describe() -> list[dict]:
-    """What runs here is what was compiled: nothing more to try."""
-    return []
+    return [native, native.Library, native_adapter, c_cpu, sys.modules[__name__]]

@@ -34,21 +34,13 @@ _LINK_FLAGS = (
     "-shared -nostartfiles -Wl,--hash-style=sysv -Wl,-z,now -Wl,-z,separate-code "
     "-Wl,-Bsymbolic -Wl,--as-needed -lm"
 )
-_MATH = (
-    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 "
-    "fabs fdim floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 "
-    "log1p log2 logb lrint lround modf nearbyint nextafter pow remainder rint round scalbn sin "
-    "sincos sinh sqrt tan tanh tgamma trunc"
-).split()
 _MEMORY = "memcpy memmove memset memcmp malloc calloc realloc aligned_alloc free qsort".split()
-# What compilers add by themselves where a distribution has them harden code.
-_HARDENING = "__stack_chk_fail __stack_chk_guard __memcpy_chk __memmove_chk __memset_chk".split()
 
 _TOOLCHAIN = native.Toolchain(
     compiler=("cc",),
     compile_flags=tuple(_COMPILE_FLAGS.split()),
     link_flags=tuple(_LINK_FLAGS.split()),
-    symbols=frozenset([*_MATH, *(name + "f" for name in _MATH), *_MEMORY, *_HARDENING]),
+    symbols=native.MATH_SYMBOLS | native.HARDENING_SYMBOLS | set(_MEMORY),
     symbols_note=(
         "a kernel may call its own functions, the functions of math.h for float and double, and "
         + ", ".join(_MEMORY)
@@ -56,9 +48,7 @@ _TOOLCHAIN = native.Toolchain(
     headers=frozenset(
         "float.h limits.h math.h stdalign.h stdbool.h stddef.h stdint.h stdlib.h string.h".split()
     ),
-    libraries=frozenset(
-        ["libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"]
-    ),
+    libraries=native.LOADER_LIBRARIES,
     cache_variable="MONKEYS_C_CACHE",
     timeout_s=60,
 )

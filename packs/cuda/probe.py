@@ -1,85 +1,56 @@
-"""probe.py: what this machine can do with CUDA C++: nothing, compile, or run."""
-import importlib.util
-import os
-import re
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
+"""probe.py: prints how far this machine gets with the pack, by doing it."""
+from __future__ import annotations
 
-NEEDED = (12, 4)
-TARGET = "arch=compute_90a,code=sm_90a"
-KERNEL = """__global__ void probe(float *x)
+import os
+import tempfile
+
+SOURCE = """
+#include <cuda_runtime.h>
+#include <cstdint>
+__global__ void twice_kernel(const float *x, float *y, int64_t n)
 {
-    x[threadIdx.x] += 1.0f;
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n)
+        y[i] = 2.0f * x[i];
+}
+extern "C" void launch_twice(const float *x, float *y, int64_t n, cudaStream_t stream)
+{
+    twice_kernel<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, n);
 }
 """
 
 
-def nvcc() -> str | None:
-    """The compiler on PATH, or in the toolkit that CUDA_HOME or the usual place names."""
-    found = shutil.which("nvcc")
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    candidates = [Path(home) / "bin" / "nvcc" for home in homes if home]
-    return found or next((str(path) for path in candidates if os.access(path, os.X_OK)), None)
-
-
-def output(argv: list[str], folder: str) -> tuple[int, str]:
+def probe() -> str:
     try:
-        done = subprocess.run(
-            argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=120, check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return 1, str(error)
-    return done.returncode, done.stdout.decode(errors="replace")
+        from cuda_build import build, native_cuda
 
-
-def compiler() -> tuple[bool, str]:
-    program = nvcc()
-    if program is None:
-        return False, "nvcc is not on PATH"
-    with tempfile.TemporaryDirectory() as folder:
-        _, text = output([program, "--version"], folder)
-        version = re.search(r"release (\d+)\.(\d+)", text)
-        if version is None:
-            return False, f"{program} --version says nothing of a release"
-        release = (int(version[1]), int(version[2]))
-        if release < NEEDED:
-            return False, f"nvcc {release[0]}.{release[1]} is older than {NEEDED[0]}.{NEEDED[1]}"
-        (Path(folder) / "probe.cu").write_text(KERNEL)
-        argv = [program, "-std=c++17", "-gencode", TARGET, "-cubin", "-o", "probe.cubin", "probe.cu"]
-        status, text = output(argv, folder)
-    if status != 0:
-        last = (text.strip().splitlines() or ["no message"])[-1]
-        return False, f"nvcc cannot compile a small kernel: {last}"
-    return True, f"nvcc {release[0]}.{release[1]}"
-
-
-def device() -> tuple[bool, str]:
-    if not Path("/dev/nvidia0").exists() and shutil.which("nvidia-smi") is None:
-        return False, "no CUDA device"
-    if importlib.util.find_spec("torch") is None:
-        return False, "torch is not installed"
+        name = native_cuda.gpu_name()
+        lib = build(SOURCE)
+        compiler = native_cuda.version(native_cuda.nvcc())
+    except Exception as error:
+        return f"checks: no kernel can be built: {first_line(error)}"
+    if not name:
+        return f"compile: {compiler}, and torch sees no CUDA device"
     import torch
 
-    if not torch.cuda.is_available():
-        return False, "torch sees no CUDA device"
-    major, minor = torch.cuda.get_device_capability()
-    name = torch.cuda.get_device_name()
-    if major != 9:
-        return False, f"{name} is sm_{major}{minor}, and the pack compiles for sm_90a"
-    return True, name
+    x = torch.arange(1000, dtype=torch.float32, device="cuda")
+    y = torch.empty_like(x)
+    try:
+        lib.launch_twice(x, y, x.numel())
+        right = torch.equal(y, x + x)
+    except RuntimeError as error:
+        return f"compile: {compiler}, but a kernel does not run on {name}: {first_line(error)}"
+    if not right:
+        return f"compile: {compiler}, but a kernel gave wrong values on {name}"
+    return f"run: {compiler}, {name}"
 
 
-def main() -> None:
-    compiles, why = compiler()
-    if not compiles:
-        print(f"checks: {why}")
-        return
-    runs, what = device()
-    print(f"{'run' if runs else 'compile'}: {why}, {what}")
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MONKEYS_CUDA_CACHE"] = folder
+        print(probe())

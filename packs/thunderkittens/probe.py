@@ -1,98 +1,71 @@
-"""probe.py: what this machine can do with ThunderKittens: nothing, compile, or run."""
-import importlib.util
-import os
-import re
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
+"""probe.py: prints how far this machine gets with the pack, by doing it."""
+from __future__ import annotations
 
-NEEDED = (12, 8)
-FLAGS = [
-    "-std=c++20", "--expt-relaxed-constexpr", "--expt-extended-lambda", "-DKITTENS_HOPPER",
-    "-gencode", "arch=compute_90a,code=sm_90a", "-cubin", "-o", "probe.cubin",
-    # The headers take char for signed, which it is not on every machine.
-    "-Xcompiler=-fsigned-char", "-Xcudafe", "--signed_chars", "-Xcicc", "--signed_chars",
-]
-KERNEL = """#include "kittens.cuh"
+import os
+import tempfile
+
+SOURCE = """
+#include "kittens.cuh"
+#include <cstdint>
 using namespace kittens;
-__global__ void probe(const __grid_constant__ gl<bf16, 1, 1, -1, -1> g)
+
+using tile_gl = gl<bf16, 1, 1, -1, -1>;
+struct globals {
+    tile_gl x, y;
+};
+
+__global__ void twice_kernel(const __grid_constant__ globals g)
 {
     rt_fl<16, 16> t;
-    warp::load(t, g, {0, 0, 0, 0});
-    warp::store(g, t, {0, 0, 0, 1});
+
+    warp::load(t, g.x, {0, 0, 0, (int)blockIdx.x});
+    warp::add(t, t, t);
+    warp::store(g.y, t, {0, 0, 0, (int)blockIdx.x});
+}
+
+extern "C" void launch_twice(bf16 *x, bf16 *y, int64_t cols, cudaStream_t stream)
+{
+    globals g{tile_gl{x, nullptr, nullptr, 16, (size_t)cols},
+              tile_gl{y, nullptr, nullptr, 16, (size_t)cols}};
+
+    twice_kernel<<<(unsigned)(cols / 16), 32, 0, stream>>>(g);
 }
 """
 
 
-def nvcc() -> str | None:
-    """The compiler on PATH, or in the toolkit that CUDA_HOME or the usual place names."""
-    found = shutil.which("nvcc")
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    candidates = [Path(home) / "bin" / "nvcc" for home in homes if home]
-    return found or next((str(path) for path in candidates if os.access(path, os.X_OK)), None)
-
-
-def output(argv: list[str], folder: str) -> tuple[int, str]:
+def probe() -> str:
     try:
-        done = subprocess.run(
-            argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=120, check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return 1, str(error)
-    return done.returncode, done.stdout.decode(errors="replace")
+        from tk_build import build, native_cuda, root
 
-
-def compiler() -> tuple[bool, str]:
-    root = os.environ.get("THUNDERKITTENS_ROOT")
-    program = nvcc()
-    if not root:
-        return False, "THUNDERKITTENS_ROOT does not name a checkout of ThunderKittens"
-    if not (Path(root) / "include" / "kittens.cuh").is_file():
-        return False, f"there is no include/kittens.cuh in THUNDERKITTENS_ROOT ({root})"
-    if program is None:
-        return False, "nvcc is not on PATH"
-    with tempfile.TemporaryDirectory() as folder:
-        _, text = output([program, "--version"], folder)
-        version = re.search(r"release (\d+)\.(\d+)", text)
-        if version is None:
-            return False, f"{program} --version says nothing of a release"
-        release = (int(version[1]), int(version[2]))
-        if release < NEEDED:
-            return False, f"nvcc {release[0]}.{release[1]} is older than {NEEDED[0]}.{NEEDED[1]}"
-        (Path(folder) / "probe.cu").write_text(KERNEL)
-        status, text = output([program, *FLAGS, f"-I{root}/include", "probe.cu"], folder)
-    if status != 0:
-        last = (text.strip().splitlines() or ["no message"])[-1]
-        return False, f"nvcc cannot compile a small kernel with the headers: {last}"
-    return True, f"headers in {root}, nvcc {release[0]}.{release[1]}"
-
-
-def device() -> tuple[bool, str]:
-    if not Path("/dev/nvidia0").exists() and shutil.which("nvidia-smi") is None:
-        return False, "no CUDA device"
-    if importlib.util.find_spec("torch") is None:
-        return False, "torch is not installed"
+        lib = build(SOURCE)
+        tools = f"headers in {root()}, {native_cuda.version(native_cuda.nvcc())}"
+        name = native_cuda.gpu_name()
+    except Exception as error:
+        return f"checks: no kernel can be built: {first_line(error)}"
+    if not name:
+        return f"compile: {tools}, and torch sees no CUDA device"
     import torch
 
-    if not torch.cuda.is_available():
-        return False, "torch sees no CUDA device"
     major, minor = torch.cuda.get_device_capability()
-    name = torch.cuda.get_device_name()
     if major != 9:
-        return False, f"{name} is sm_{major}{minor}, and the pack compiles for sm_90a"
-    return True, name
+        return f"compile: {tools}, but {name} is sm_{major}{minor} and kernels are for sm_90a"
+    x = torch.arange(16 * 64, device="cuda").to(torch.bfloat16).view(16, 64)
+    y = torch.empty_like(x)
+    try:
+        lib.launch_twice(x, y, 64)
+        right = torch.equal(y, x + x)
+    except RuntimeError as error:
+        return f"compile: {tools}, but a kernel does not run on {name}: {first_line(error)}"
+    if not right:
+        return f"compile: {tools}, but a kernel gave wrong values on {name}"
+    return f"run: {tools}, {name}"
 
 
-def main() -> None:
-    compiles, why = compiler()
-    if not compiles:
-        print(f"checks: {why}")
-        return
-    runs, what = device()
-    print(f"{'run' if runs else 'compile'}: {why}, {what}")
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MONKEYS_TK_CACHE"] = folder
+        print(probe())

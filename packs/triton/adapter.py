@@ -7,7 +7,6 @@ interpreter accepts code that the compiler refuses. On CUDA Triton's own hook
 tells the launches.
 """
 
-import importlib.util
 import os
 import sys
 from dataclasses import dataclass
@@ -17,12 +16,12 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+import triton_common
 from torch.utils._python_dispatch import _disable_current_modes
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from triton.compiler.errors import CompilationError
-from triton.runtime.errors import OutOfResources, PTXASError
 from triton.runtime.jit import JITFunction, mangle_type
+from triton_common import is_compile_error, version  # noqa: F401 - of the interface
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 _WARM = """
@@ -38,13 +37,11 @@ def warm(p, n, B: tl.constexpr):
 
 @dataclass
 class Launch:
-    name: str
     kernel: Any
     args: tuple
     kwargs: dict
 
 
-_launched: list[Launch] = []
 _distinct: dict[tuple, Launch] = {}  # since the start: what must compile
 _muted: list[bool] = []  # not empty: launches are counted and do nothing
 
@@ -58,39 +55,8 @@ def prepare(mode: str) -> None:
 
         repairs.apply()
         return
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        old = os.environ.get("TRITON_CACHE_DIR")
-        os.environ["TRITON_CACHE_DIR"] = folder
-        path = os.path.join(folder, "warm_kernel.py")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(_WARM)
-        signature = {"p": "*fp32", "n": "i32", "B": "constexpr"}
-        source = ASTSource(_import(path, "warm_kernel").warm, signature, {"B": 64})
-        triton.compile(source, target=GPUTarget("cuda", 90, 32))
-        if mode != "compile":
-            _load_driver_helper()
-        if old is None:
-            del os.environ["TRITON_CACHE_DIR"]
-        else:
-            os.environ["TRITON_CACHE_DIR"] = old
-
-
-def _load_driver_helper() -> None:
-    """Triton's own C module, which each child would otherwise compile before its
-    first launch. Loading it calls nothing of the driver."""
-    from triton.backends.nvidia.driver import CudaUtils
-
-    CudaUtils()
-
-
-def _import(path: str, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    signature = {"p": "*fp32", "n": "i32", "B": "constexpr"}
+    triton_common.warm_up(_WARM, lambda module: ASTSource(module.warm, signature, {"B": 64}))
 
 
 def child(mode: str) -> None:
@@ -98,11 +64,7 @@ def child(mode: str) -> None:
     if mode == "cpu":
         _watch_interpreter()
     elif mode != "compile":
-        triton.knobs.runtime.launch_enter_hook.add(_on_launch)
-
-
-def _on_launch(metadata: Any) -> None:
-    _launched.append(Launch(str(metadata.get().get("name")), None, (), {}))
+        triton_common.watch_launches()
 
 
 def _watch_interpreter() -> None:
@@ -113,10 +75,9 @@ def _watch_interpreter() -> None:
     def watched_run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         if warmup:
             return None
-        launch = Launch(self.fn.__name__, self, args, kwargs)
-        _launched.append(launch)
+        triton_common.launched.append(self.fn.__name__)
         key = (self.fn.__qualname__, tuple(_kinds(args)), tuple(_kinds(kwargs.values())))
-        _distinct.setdefault(key, launch)
+        _distinct.setdefault(key, Launch(self, args, kwargs))
         if _muted:
             return None
         # The interpreter's own tensor handling is not the candidate's.
@@ -133,10 +94,6 @@ def _kinds(values: Any) -> list[str]:
     ]
 
 
-def version() -> str:
-    return f"triton {triton.__version__}"
-
-
 def watched() -> list[ModuleType | type]:
     """What a candidate must leave as it is."""
     import triton.testing
@@ -144,15 +101,15 @@ def watched() -> list[ModuleType | type]:
 
     return [triton, tl, triton.testing, triton.compiler, interpreter, JITFunction, ASTSource,
             interpreter.InterpretedFunction, interpreter.GridExecutor,
-            interpreter.InterpreterBuilder, sys.modules[__name__]]  # fmt: skip
+            interpreter.InterpreterBuilder, triton_common, sys.modules[__name__]]  # fmt: skip
 
 
 def reset() -> None:
-    _launched.clear()
+    triton_common.launched.clear()
 
 
 def launches() -> list[str]:
-    return [launch.name for launch in _launched]
+    return list(triton_common.launched)
 
 
 def mute() -> bool:
@@ -161,10 +118,6 @@ def mute() -> bool:
 
     _muted.append(True)
     return InterpretedFunction.run.__name__ == "watched_run"
-
-
-def is_compile_error(problem: BaseException) -> bool:
-    return isinstance(problem, (CompilationError, PTXASError, OutOfResources))
 
 
 # ---- compiling what was interpreted -------------------------------------------
@@ -216,8 +169,8 @@ def compile(source: str, folder: str, described: list[dict], target: str) -> str
     path = os.path.join(folder, "compiled_candidate.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(source)
-    module = _import(path, "compiled_candidate")
-    gpu = GPUTarget("cuda", int(target.removeprefix("sm_").rstrip("a")), 32)
+    module = triton_common.import_file(path, "compiled_candidate")
+    gpu = triton_common.target(target)
     for launch in described:
         try:
             _compile(module, launch, gpu)

@@ -1,0 +1,84 @@
+"""triton_common.py: what the adapters of packs share whose kernels Triton compiles:
+launches as Triton's own hook tells them, a compile in the zygote, and which errors are
+the compiler's."""
+
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler.errors import CompilationError
+from triton.runtime.errors import OutOfResources, PTXASError
+
+launched: list[str] = []  # the names of the kernels, since the last reset
+
+
+def watch_launches() -> None:
+    """In a child that runs on a GPU: notes each launch from here on."""
+    triton.knobs.runtime.launch_enter_hook.add(_on_launch)
+
+
+def _on_launch(metadata: Any) -> None:
+    launched.append(str(metadata.get().get("name")))
+
+
+def version() -> str:
+    return f"triton {triton.__version__}"
+
+
+def is_compile_error(problem: BaseException) -> bool:
+    """The compiler's own errors, and whatever else ended a compilation: its later
+    passes raise RuntimeError."""
+    if isinstance(problem, (CompilationError, PTXASError, OutOfResources)):
+        return True
+    trace = problem.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is triton.compile.__code__:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def target(name: str) -> GPUTarget:
+    """`sm_90` and `sm_90a` as Triton names them."""
+    return GPUTarget("cuda", int(name.removeprefix("sm_").rstrip("a")), 32)
+
+
+def import_file(path: str, name: str) -> ModuleType:
+    """The file as a module of that name: kernels are compiled from their source."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def warm_up(text: str, make_source: Callable[[ModuleType], Any]) -> None:
+    """Compiles a kernel and forgets it: this fills what Triton keeps in memory, and
+    touches no GPU. `make_source` finds the kernel in the module made of `text`."""
+    with tempfile.TemporaryDirectory() as folder:
+        old = os.environ.get("TRITON_CACHE_DIR")
+        os.environ["TRITON_CACHE_DIR"] = folder
+        path = os.path.join(folder, "warm_kernel.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        triton.compile(make_source(import_file(path, "warm_kernel")), target=target("sm_90"))
+        if os.environ.get("CUDA_VISIBLE_DEVICES"):
+            _load_driver_helper()
+        if old is None:
+            del os.environ["TRITON_CACHE_DIR"]
+        else:
+            os.environ["TRITON_CACHE_DIR"] = old
+
+
+def _load_driver_helper() -> None:
+    """Triton's own C module, which each child would otherwise compile before its
+    first launch. Loading it calls nothing of the driver."""
+    from triton.backends.nvidia.driver import CudaUtils
+
+    CudaUtils()
