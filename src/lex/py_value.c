@@ -183,7 +183,7 @@ void py_region_join(struct py_prog *p, struct py_set *out, uint32_t from,
         const struct py_node *n = &p->nodes.at[p->prim[t]];
 
         if (p->prim[t]) {
-            if (n->val && !condition)
+            if (n->val && choice && !condition)
                 py_set_join(p, &all, n->val, false);
             if (n->val)
                 py_set_join(p, out, n->val, true);

@@ -753,6 +753,12 @@ static void test_many_functions(void)
     buf_puts(&b, "import torch\na0 = torch.exp\na60(1)\n");
     ok(strstr(facts_of(buf_str(&b)), "module limit aliases\n") != NULL,
        "so is a way to a meaning that is too long");
+    buf_reset(&b);
+    buf_puts(&b, "import torch\nfor t in (");
+    for (int i = 0; i < 40; i++)
+        buf_printf(&b, "torch.f%d, ", i);
+    buf_puts(&b, "): print(t)\n");
+    ok(!strstr(facts_of(buf_str(&b)), " limit "), "a long tuple is not");
     buf_release(&b);
 }
 
