@@ -101,6 +101,9 @@ $(BUILD)/libmonkeys-box.so: $(BOX_SRC) src/worker/box.h src/worker/box_filter.h
 $(BUILD)/unit: $(UNIT_OBJ) $(LIB_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
+	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 $(BUILD)/bench-%: $(BUILD)/bench/%.o $(LIB_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -130,6 +133,7 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@$(MAKE) --no-print-directory WERROR=1 CC=$(CLANG) BUILD=build/clang all
 	@$(MAKE) --no-print-directory check-headers check-layers check-format check-man
 	@$(MAKE) --no-print-directory WERROR=1 check
+	@$(MAKE) --no-print-directory WERROR=1 build/release/dump_tokens
 	tests/run
 
 test-long: ## the long families: 5 minutes of fuzzing a target, clang-tidy

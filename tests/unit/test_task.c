@@ -1,0 +1,142 @@
+/* test_task.c: ids, normalised hashes, operators, collections. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "tap.h"
+#include "task/collection.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void suite_task(void);
+
+#define BODY                      \
+    "class Model(nn.Module):\n"   \
+    "    def forward(self, x):\n" \
+    "        return torch.relu(x).sum(1)\n"
+#define INPUTS                                        \
+    "def get_inputs():\n    return [torch.rand(3)]\n" \
+    "def get_init_inputs():\n    return []\n"
+#define HEAD "import torch\nimport torch.nn as nn\n"
+
+static char dir[] = "/tmp/monkeys-task-XXXXXX";
+
+static char *put(const char *name, const char *text)
+{
+    struct err e = ERR_INIT;
+    char *path = fs_join(dir, name), *slash = strrchr(path, '/');
+
+    *slash = '\0';
+    fs_mkdirs(path, &e);
+    *slash = '/';
+    fs_replace(path, text, strlen(text), &e);
+    return path;
+}
+
+static void id_is(const char *path, const char *want)
+{
+    char *id = task_id(path);
+
+    is(id, want, path);
+    free(id);
+}
+
+static void refused(const char *name, const char *text, const char *why)
+{
+    struct err e = ERR_INIT;
+    char *path = put(name, text);
+    struct task *t = task_load(path, &e);
+
+    ok(!t && e.kind == ERR_INPUT && strstr(e.text, why) && strstr(e.text, name),
+       "%s is refused: %s", name, e.text);
+    if (t)
+        task_free(t);
+    unlink(path);
+    free(path);
+}
+
+static void test_hash_and_operators(void)
+{
+    struct err e = ERR_INIT;
+    char *a = put("s/a.py", HEAD BODY INPUTS);
+    char *b = put("s/b.py", "\"\"\"A copy.\"\"\"\n" HEAD
+                            "# with a comment\n\n" BODY INPUTS);
+    char *c =
+        put("s/c.py", HEAD "class Model(nn.Module):\n"
+                           "    def forward(self, x):\n"
+                           "        return torch.relu(x).sum(2)\n" INPUTS);
+    struct task *x = task_load(a, &e), *y = task_load(b, &e),
+                *z = task_load(c, &e);
+
+    ok(x && y && z, "three tasks load: %s", e.text);
+    is(x->id, "s/a", "the id is folder and stem");
+    is(y->hash, x->hash, "comments and docstrings are no difference");
+    ok(strcmp(z->hash, x->hash) != 0, "code is");
+    ok(x->ops[0] && strcmp(x->ops[0], "relu") == 0 &&
+           strcmp(x->ops[1], "sum") == 0 && !x->ops[2],
+       "the model's operators, and not those that make inputs");
+    task_free(x);
+    task_free(y);
+    task_free(z);
+    unlink(a);
+    unlink(b);
+    unlink(c);
+    free(a);
+    free(b);
+    free(c);
+}
+
+static void test_collection(void)
+{
+    struct err e = ERR_INIT;
+    struct collection c = {0};
+    char *a = put("level1/10_ten.py", HEAD BODY INPUTS);
+    char *b = put("level1/2_two.py", HEAD BODY INPUTS);
+    char *s = put("level1/2_two.json", "{\"variants\": []}");
+    char *folder = fs_join(dir, "level1");
+    const char *words[] = {folder};
+
+    ok(collection_add(&c, words, 1, dir, &e) == 0 && c.len == 2,
+       "a folder has its tasks");
+    is(c.task[0]->id, "L1/2", "in the order of their numbers");
+    ok(c.task[0]->sidecar && !c.task[1]->sidecar, "a sidecar is read");
+    ok(collection_add(&c, words, 1, dir, &e) == 0 && c.len == 2,
+       "no task is there twice");
+    collection_release(&c);
+    words[0] = "level1";
+    ok(collection_add(&c, words, 1, dir, &e) == 0 && c.len == 2,
+       "a collection is known by its name");
+    collection_release(&c);
+    words[0] = "nowhere*";
+    ok(collection_add(&c, words, 1, dir, &e) < 0 && e.kind == ERR_INPUT,
+       "nothing is an error");
+    collection_release(&c);
+    unlink(a);
+    unlink(b);
+    unlink(s);
+    rmdir(folder);
+    free(a);
+    free(b);
+    free(s);
+    free(folder);
+}
+
+void suite_task(void)
+{
+    char *sub;
+
+    ok(mkdtemp(dir) != NULL, "a folder of our own");
+    id_is("kb/level2/15_Conv__x_.py", "L2/15");
+    id_is("starter/04_softmax.py", "starter/04_softmax");
+    id_is("/a/levelx/3_y.py", "levelx/3_y");
+    id_is("alone.py", "alone");
+    test_hash_and_operators();
+    refused("s/m.py", HEAD INPUTS, "class Model");
+    refused("s/g.py", HEAD BODY, "get_inputs");
+    refused("s/u.py", HEAD BODY INPUTS "x = (", "/u.py:");
+    test_collection();
+    sub = fs_join(dir, "s");
+    rmdir(sub);
+    free(sub);
+    rmdir(dir);
+}
