@@ -263,7 +263,7 @@ struct py_prog {
     bool *loops;    /* of each token: a bracket that holds a comprehension */
 
     PY_VEC(struct str) names;
-    PY_VEC(uint32_t) name_hash;
+    PY_VEC(uint64_t) name_key; /* py_intern(): what tells names apart */
     uint32_t *name_index;
     uint32_t name_index_len;
     uint32_t *name_slot; /* of each name: its only slot, or PY_MANY */
@@ -282,6 +282,7 @@ struct py_prog {
     PY_VEC(struct py_dotted) dotted;
     PY_VEC(struct py_set) sets;
     PY_VEC(struct py_slot) slots;
+    PY_VEC(uint32_t) class_slots; /* variables of class bodies */
     struct py_table dotted_index, slot_index, member_index;
 
     bool changed; /* py_names.c: something was added that was read before */
