@@ -299,11 +299,8 @@ static void note_binding(struct py_prog *p, uint32_t i)
         break;
     case PY_B_PARAM:
         s->param = b->ref;
-        s->bound = true;
         break;
     case PY_B_VALUE:
-        s->bound = true;
-        break;
     case PY_B_IMPORT:
         break;
     }

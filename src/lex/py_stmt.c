@@ -155,7 +155,7 @@ static uint32_t begin_def(struct walk *w, uint32_t i)
     if (kind_at(w, i + 1) != PY_NAME)
         return i + 1;
     i++;
-    body = walk_body(w, w->p->id[i], i);
+    body = walk_body(w, w->p->id[i]);
     take_decorators(w, &w->p->bodies.at[body]);
     b = walk_bind(w, PY_B_DEF, w->scope, w->p->id[i], i);
     w->p->bindings.at[b].ref = body;
@@ -180,7 +180,6 @@ static uint32_t begin_class(struct walk *w, uint32_t i)
     walk_event(w, PY_E_CLASS, i)->ref = id;
     c = PY_PUSH(p->a, p->classes);
     c->name = p->id[i];
-    c->tok = i;
     c->body = w->body;
     c->family = id;
     c->bases = p->bases.len;
