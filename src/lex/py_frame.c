@@ -20,7 +20,7 @@ struct frame *frame_push(struct walk *w, enum frame_kind kind, uint32_t open,
 void frame_end_default(struct walk *w, struct frame *f, uint32_t i)
 {
     if (f->param && f->mark) {
-        walk_target(w, 0, f->param, 0, 0);
+        walk_target(w, 0, f->param);
         walk_flow(w, PY_FLOW_VALUE, f->mark, i, w->p->targets.len - 1);
     }
     f->param = f->mark = 0;
@@ -41,7 +41,7 @@ void frame_pop_light(struct walk *w, uint32_t i)
         w->p->nodes.at[id].base = f.body;
         w->cur = 0;
     } else {
-        walk_target(w, f.base, f.param, 0, 0);
+        walk_target(w, f.base, f.param);
         walk_flow(w, PY_FLOW_VALUE, f.mark, i, w->p->targets.len - 1);
     }
 }
@@ -63,7 +63,7 @@ static void close_light_all(struct walk *w, uint32_t i)
 
 void frame_open_lambda(struct walk *w, uint32_t i)
 {
-    uint32_t body = walk_body(w, 0, i);
+    uint32_t body = walk_body(w, 0);
     struct frame *f = frame_push(w, FRAME_LAMBDA, i, 0);
 
     f->body = body;

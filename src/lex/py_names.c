@@ -302,19 +302,13 @@ static void first_meaning(struct py_prog *p, const struct py_binding *b)
  * methods, which the chain of definitions tells. */
 static void share_members(struct py_prog *p)
 {
-    uint32_t count = p->slots.len;
+    for (uint32_t i = 0; i < p->class_slots.len; i++) {
+        struct py_slot s = p->slots.at[p->class_slots.at[i]];
+        uint32_t cls = p->scopes.at[s.scope].cls, n, to;
+        const uint32_t *item = py_val_items(p, &s.val, &n);
 
-    for (uint32_t i = 1; i < count; i++) {
-        struct py_slot s = p->slots.at[i];
-        uint32_t cls = s.member && s.scope ? p->scopes.at[s.scope].cls : 0;
-        uint32_t n, to;
-        const uint32_t *item;
-
-        if (!cls || !s.val)
-            continue;
         to = py_member(p, p->classes.at[cls].family, s.name, true);
-        item = py_val_items(p, &s.val, &n);
-        for (uint32_t k = 0; k < n; k++) /* py_slot_add() leaves the items */
+        for (uint32_t k = 0; k < n; k++)
             if (py_val_kind(item[k]) != PY_V_FUNCTION)
                 py_slot_add(p, to, item[k]);
     }

@@ -69,37 +69,37 @@ static uint64_t load(const char *p, size_t n)
     return word;
 }
 
-/* Names are short and looked up once for each token: eight bytes at a time, the
- * last ones perhaps twice. */
-static uint32_t name_hash(struct str s)
+/* A number that differs between any two names of one length up to 8, and mostly
+ * between longer ones: names are short and looked up once for each token. */
+static uint64_t name_key(struct str s)
 {
-    uint64_t h = s.n * 0x9e3779b97f4a7c15u;
+    uint64_t h = 0;
 
     for (; s.n > 8; s.p += 8, s.n -= 8) {
         h = (h ^ load(s.p, 8)) * 0x9e3779b97f4a7c15u;
         h ^= h >> 32;
     }
     if (s.n == 8)
-        h ^= load(s.p, 8);
-    else if (s.n >= 4)
-        h ^= load(s.p, 4) | load(s.p + s.n - 4, 4) << 32;
-    else if (s.n >= 2)
-        h ^= load(s.p, 2) | load(s.p + s.n - 2, 2) << 16;
-    else if (s.n)
-        h ^= load(s.p, 1);
-    h *= 0x9e3779b97f4a7c15u;
-    return (uint32_t)(h >> 32);
+        return h ^ load(s.p, 8);
+    if (s.n >= 4) /* the middle twice */
+        return h ^ (load(s.p, 4) | load(s.p + s.n - 4, 4) << 32);
+    if (s.n >= 2)
+        return h ^ (load(s.p, 2) | load(s.p + s.n - 2, 2) << 16);
+    return s.n ? h ^ load(s.p, 1) : h;
 }
 
 static uint32_t name_place(const struct py_prog *p, struct str text,
-                           uint32_t hash)
+                           uint64_t key)
 {
-    uint32_t mask = p->name_index_len - 1, i = hash & mask, id;
+    uint32_t mask = p->name_index_len - 1, id;
+    uint64_t hash = (key + text.n) * 0x9e3779b97f4a7c15u;
 
-    while ((id = p->name_index[i]) &&
-           (p->name_hash.at[id] != hash || !str_same(p->names.at[id], text)))
-        i = (i + 1) & mask;
-    return i;
+    for (uint32_t i = (uint32_t)(hash >> 32) & mask;; i = (i + 1) & mask) {
+        id = p->name_index[i];
+        if (!id || (p->name_key.at[id] == key && p->names.at[id].n == text.n &&
+                    (text.n <= 8 || str_same(p->names.at[id], text))))
+            return i;
+    }
 }
 
 static void grow_names(struct py_prog *p)
@@ -108,20 +108,21 @@ static void grow_names(struct py_prog *p)
     p->name_index =
         arena_alloc(p->a, p->name_index_len * sizeof(*p->name_index));
     for (uint32_t n = 1; n < p->names.len; n++)
-        p->name_index[name_place(p, p->names.at[n], p->name_hash.at[n])] = n;
+        p->name_index[name_place(p, p->names.at[n], p->name_key.at[n])] = n;
 }
 
 uint32_t py_intern(struct py_prog *p, struct str text)
 {
-    uint32_t hash = name_hash(text), i;
+    uint64_t key = name_key(text);
+    uint32_t i;
 
     if ((p->names.len + 1) * 2 > p->name_index_len)
         grow_names(p);
-    i = name_place(p, text, hash);
+    i = name_place(p, text, key);
     if (!p->name_index[i]) {
         p->name_index[i] = p->names.len;
         *PY_PUSH(p->a, p->names) = text;
-        *PY_PUSH(p->a, p->name_hash) = hash;
+        *PY_PUSH(p->a, p->name_key) = key;
     }
     return p->name_index[i];
 }
@@ -129,7 +130,7 @@ uint32_t py_intern(struct py_prog *p, struct str text)
 static void skip_name(struct py_prog *p)
 {
     (void)PY_PUSH(p->a, p->names);
-    (void)PY_PUSH(p->a, p->name_hash);
+    (void)PY_PUSH(p->a, p->name_key);
 }
 
 void py_prog_init(struct py_prog *p, struct str src, const struct py_tokens *t,
@@ -195,7 +196,10 @@ static uint32_t make_slot(struct py_prog *p, uint32_t scope, uint32_t name)
     s = PY_PUSH(p->a, p->slots);
     s->name = name;
     s->scope = scope;
-    s->member = p->scopes.at[scope].kind == PY_S_CLASS;
+    if (p->scopes.at[scope].kind == PY_S_CLASS) {
+        s->member = true;
+        *PY_PUSH(p->a, p->class_slots) = id;
+    }
     py_table_set(&p->slot_index, p->a, key, id);
     p->name_slot[name] = p->name_slot[name] ? PY_MANY : id;
     return id;
@@ -295,11 +299,8 @@ static void note_binding(struct py_prog *p, uint32_t i)
         break;
     case PY_B_PARAM:
         s->param = b->ref;
-        s->bound = true;
         break;
     case PY_B_VALUE:
-        s->bound = true;
-        break;
     case PY_B_IMPORT:
         break;
     }

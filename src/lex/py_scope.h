@@ -25,7 +25,7 @@
     X(not) X(or) X(pass) X(raise) X(return) X(try) X(while) X(with) X(yield)
 #define PY_WORDS(X) \
     X(match) X(case) X(type) X(super) X(staticmethod) X(classmethod) \
-    X(property) X(getattr) X(setattr) X(delattr) X(vars) X(builtins) \
+    X(getattr) X(setattr) X(delattr) X(vars) X(builtins) \
     X(torch) X(nn) X(forward) X(__call__) X(__init__) X(ModelNew) \
     X(ModuleList) X(ModuleDict) X(Sequential) X(int) X(bool) X(str)
 /* Methods of a torch.nn object that give it back, or the objects in it. */
@@ -142,8 +142,7 @@ struct py_scope {
 };
 
 struct py_body { /* a function, a lambda, or the module */
-    uint32_t name, tok;
-    uint32_t parent, scope;
+    uint32_t name, parent, scope;
     uint32_t cls;                /* the class it is a method of */
     uint32_t in_cls;             /* the class it stands in, at any depth */
     uint32_t params, last_param; /* bindings, chained by `next` */
@@ -159,7 +158,7 @@ struct py_body { /* a function, a lambda, or the module */
 };
 
 struct py_class {
-    uint32_t name, tok, scope, body;
+    uint32_t name, scope, body;
     uint32_t bases, base_count; /* in py_prog.bases */
     uint32_t methods;           /* bodies, chained by `method` */
     uint32_t family;            /* classes related by inheritance share one */
@@ -199,9 +198,10 @@ struct py_flow {
 };
 
 struct py_target {
-    uint32_t node;     /* 0: a parameter */
-    uint32_t binding;  /* of a name or parameter, else 0 */
-    uint32_t elem, of; /* place in a tuple of targets; of == 0: the whole */
+    uint32_t node;    /* 0: a parameter */
+    uint32_t binding; /* of a name or parameter, else 0 */
+    uint32_t of;      /* how many a tuple of targets has, PY_MANY: unknown;
+                         0: it stands alone */
 };
 
 enum py_event_kind {
@@ -249,7 +249,6 @@ struct py_slot { /* a variable, or an attribute of a family of classes */
     bool read;      /* py_names.c: somebody asked for its value */
     bool live;      /* py_reach.c */
     bool member;    /* bound in the body of a class */
-    bool bound;     /* by something other than def, class and import */
     bool tensor;    /* a parameter of ModelNew.forward */
 };
 
@@ -263,7 +262,7 @@ struct py_prog {
     bool *loops;    /* of each token: a bracket that holds a comprehension */
 
     PY_VEC(struct str) names;
-    PY_VEC(uint32_t) name_hash;
+    PY_VEC(uint64_t) name_key; /* py_intern(): what tells names apart */
     uint32_t *name_index;
     uint32_t name_index_len;
     uint32_t *name_slot; /* of each name: its only slot, or PY_MANY */
@@ -282,6 +281,7 @@ struct py_prog {
     PY_VEC(struct py_dotted) dotted;
     PY_VEC(struct py_set) sets;
     PY_VEC(struct py_slot) slots;
+    PY_VEC(uint32_t) class_slots; /* variables of class bodies */
     struct py_table dotted_index, slot_index, member_index;
 
     bool changed; /* py_names.c: something was added that was read before */

@@ -155,7 +155,7 @@ static uint32_t begin_def(struct walk *w, uint32_t i)
     if (kind_at(w, i + 1) != PY_NAME)
         return i + 1;
     i++;
-    body = walk_body(w, w->p->id[i], i);
+    body = walk_body(w, w->p->id[i]);
     take_decorators(w, &w->p->bodies.at[body]);
     b = walk_bind(w, PY_B_DEF, w->scope, w->p->id[i], i);
     w->p->bindings.at[b].ref = body;
@@ -180,7 +180,6 @@ static uint32_t begin_class(struct walk *w, uint32_t i)
     walk_event(w, PY_E_CLASS, i)->ref = id;
     c = PY_PUSH(p->a, p->classes);
     c->name = p->id[i];
-    c->tok = i;
     c->body = w->body;
     c->family = id;
     c->bases = p->bases.len;
@@ -249,29 +248,25 @@ static uint32_t begin_soft(struct walk *w, uint32_t i)
     return i;
 }
 
-static const struct {
-    uint32_t word;
-    enum stmt_kind kind;
-} starts[] = {
-    {PY_W_return, STMT_RETURN},  {PY_W_del, STMT_DEL},
-    {PY_W_pass, STMT_PASS},      {PY_W_for, STMT_FOR},
-    {PY_W_with, STMT_WITH},      {PY_W_except, STMT_EXCEPT},
-    {PY_W_if, STMT_BLOCK},       {PY_W_elif, STMT_BLOCK},
-    {PY_W_else, STMT_BLOCK},     {PY_W_while, STMT_BLOCK},
-    {PY_W_finally, STMT_BLOCK},  {PY_W_assert, STMT_OTHER},
-    {PY_W_raise, STMT_OTHER},    {PY_W_break, STMT_OTHER},
-    {PY_W_continue, STMT_OTHER},
+/* Statements that their first word tells; 0 for the others. */
+static const uint8_t starts[PY_W_end_keywords] = {
+    [PY_W_return] = STMT_RETURN,  [PY_W_del] = STMT_DEL,
+    [PY_W_pass] = STMT_PASS,      [PY_W_for] = STMT_FOR,
+    [PY_W_with] = STMT_WITH,      [PY_W_except] = STMT_EXCEPT,
+    [PY_W_if] = STMT_BLOCK,       [PY_W_elif] = STMT_BLOCK,
+    [PY_W_else] = STMT_BLOCK,     [PY_W_while] = STMT_BLOCK,
+    [PY_W_finally] = STMT_BLOCK,  [PY_W_assert] = STMT_OTHER,
+    [PY_W_raise] = STMT_OTHER,    [PY_W_break] = STMT_OTHER,
+    [PY_W_continue] = STMT_OTHER,
 };
 
 static uint32_t begin_keyword(struct walk *w, uint32_t i)
 {
     uint32_t word = w->p->id[i];
 
-    for (size_t k = 0; k < sizeof(starts) / sizeof(starts[0]); k++) {
-        if (starts[k].word == word) {
-            w->st.kind = starts[k].kind;
-            return i + 1;
-        }
+    if (py_is_keyword(word) && starts[word]) {
+        w->st.kind = (enum stmt_kind)starts[word];
+        return i + 1;
     }
     switch (word) {
     case PY_W_def:

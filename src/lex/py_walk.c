@@ -50,7 +50,7 @@ uint32_t walk_scope(struct walk *w, enum py_scope_kind kind)
     return w->p->scopes.len - 1;
 }
 
-uint32_t walk_body(struct walk *w, uint32_t name, uint32_t tok)
+uint32_t walk_body(struct walk *w, uint32_t name)
 {
     struct py_prog *p = w->p;
     uint32_t id = p->bodies.len;
@@ -59,7 +59,6 @@ uint32_t walk_body(struct walk *w, uint32_t name, uint32_t tok)
     struct py_body *up = &p->bodies.at[w->body];
 
     b->name = name;
-    b->tok = tok;
     b->parent = w->body;
     b->lambda = !name;
     b->in_cls = s->kind == PY_S_CLASS ? s->cls : up->in_cls;
@@ -108,20 +107,18 @@ void walk_trailer(struct walk *w, enum py_node_kind kind, uint32_t base,
 
 /* ---- targets and flows ---------------------------------------------------- */
 
-void walk_target(struct walk *w, uint32_t node, uint32_t binding, uint32_t elem,
-                 uint32_t of)
+void walk_target(struct walk *w, uint32_t node, uint32_t binding)
 {
-    *PY_PUSH(w->p->a, w->p->targets) =
-        (struct py_target){node, binding, elem, of};
+    *PY_PUSH(w->p->a, w->p->targets) = (struct py_target){node, binding, 0};
 }
 
 void walk_targets(struct walk *w, uint32_t from, uint32_t to, uint8_t flags,
                   uint32_t scope)
 {
     struct py_prog *p = w->p;
-    uint32_t first = p->targets.len, elem = 0, inner_end = 0;
+    uint32_t first = p->targets.len, inner_end = 0, of;
     uint32_t whole = from < to ? p->prim[from] : 0;
-    bool paired = true;
+    bool tuple = false, paired = true;
 
     if (whole && p->nodes.at[whole].kind == PY_N_DISPLAY &&
         p->nodes.at[whole].end + 1 == to)
@@ -131,7 +128,7 @@ void walk_targets(struct walk *w, uint32_t from, uint32_t to, uint8_t flags,
 
         if (!p->prim[t]) {
             paired = paired && !py_op(w->p, t, '*');
-            elem += t > inner_end && py_op(w->p, t, ',');
+            tuple = tuple || (t > inner_end && py_op(p, t, ','));
         } else if (n->kind == PY_N_DISPLAY || n->kind == PY_N_GROUP) {
             paired = paired && n->kind == PY_N_GROUP;
             inner_end = n->end > inner_end ? n->end : inner_end;
@@ -141,16 +138,13 @@ void walk_targets(struct walk *w, uint32_t from, uint32_t to, uint8_t flags,
             n->flags |= flags;
             if (n->kind == PY_N_NAME)
                 binding = walk_bind(w, PY_B_VALUE, scope, n->name, n->tok);
-            walk_target(w, p->prim[t], binding, elem, 0);
+            walk_target(w, p->prim[t], binding);
             t = n->end;
         }
     }
-    if (elem && paired)
-        for (uint32_t i = first; i < p->targets.len; i++)
-            p->targets.at[i].of = p->targets.len - first;
-    else if (elem)
-        for (uint32_t i = first; i < p->targets.len; i++)
-            p->targets.at[i].of = PY_MANY;
+    of = !tuple ? 0 : paired ? p->targets.len - first : PY_MANY;
+    for (uint32_t i = first; i < p->targets.len; i++)
+        p->targets.at[i].of = of;
 }
 
 void walk_flow(struct walk *w, enum py_flow_kind kind, uint32_t from,

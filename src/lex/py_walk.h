@@ -111,9 +111,8 @@ uint32_t walk_bind(struct walk *w, enum py_bind_kind kind, uint32_t scope,
 struct py_event *walk_event(struct walk *w, enum py_event_kind kind,
                             uint32_t tok);
 uint32_t walk_scope(struct walk *w, enum py_scope_kind kind);
-uint32_t walk_body(struct walk *w, uint32_t name, uint32_t tok);
-void walk_target(struct walk *w, uint32_t node, uint32_t binding, uint32_t elem,
-                 uint32_t of);
+uint32_t walk_body(struct walk *w, uint32_t name); /* 0: a lambda */
+void walk_target(struct walk *w, uint32_t node, uint32_t binding);
 /* Marks the tokens [from, to) as targets that are bound in `scope`. */
 void walk_targets(struct walk *w, uint32_t from, uint32_t to, uint8_t flags,
                   uint32_t scope);
