@@ -172,6 +172,7 @@ def test_a_box_shows_the_folders_an_adapter_names(tmp_path: Path) -> None:
         "cpu",
         "from argparse import Namespace\n"
         "o = Namespace(box='full', uid=61000, pack=sys.path[1], home='/', device='cpu')\n"
-        f"told = dict(plan=zygote.plan_text(o, '/root-of-box', False, [{str(headers)!r}]))\n",
+        f"o.folders = [{str(headers)!r}]\n"
+        "told = dict(plan=zygote.plan_text(o, '/root-of-box', False))\n",
     )
     assert f"ro {headers.resolve()}" in told["plan"].splitlines()
