@@ -70,13 +70,14 @@ HEADERS = frozenset(
     "array initializer_list limits numeric tuple type_traits utility".split()
 )
 
-# What nvcc's own code wants: registration, launches, and statics in functions.
+# What nvcc's own code wants: registration, launches, statics in functions, and the end of
+# the process where host code would call what exists on the device alone.
 _COMPILER_SYMBOLS = (
     "__cudaRegisterFatBinary __cudaRegisterFatBinaryEnd __cudaUnregisterFatBinary "
     "__cudaRegisterFunction __cudaRegisterVar __cudaRegisterManagedVar __cudaInitModule "
     "__cudaPushCallConfiguration __cudaPopCallConfiguration __cudaGetKernel __cudaLaunchKernel "
     "__cxa_atexit __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort "
-    "__gxx_personality_v0 __cxa_call_terminate _ZSt9terminatev _Unwind_Resume"
+    "__gxx_personality_v0 __cxa_call_terminate _ZSt9terminatev _Unwind_Resume exit"
 ).split()
 # Launching, asking and reporting; copies on a stream. Not here: memory, streams, graphs,
 # events, and cudaGetDriverEntryPoint, which would give all of them.

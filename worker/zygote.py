@@ -73,12 +73,12 @@ def existing_parts(path: str) -> list[str]:
     return lines
 
 
-def plan_text(o: argparse.Namespace, root: str, cuda: bool, folders: list[str]) -> str:
+def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
     """docs: src/worker/box.h. Paths that are not there are left out."""
     lines = [f"level {o.box}", f"uid {o.uid}", f"root {root}", f"tmp {4 * GIB}"]
     visible = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/alternatives",
                "/etc/ld.so.cache", "/opt", o.pack, os.path.join(o.home, "worker"),
-               sys.prefix, sys.base_prefix, *folders]  # fmt: skip
+               sys.prefix, sys.base_prefix, *o.folders]  # fmt: skip
     seen: set[str] = set()
     for path in visible:
         if not os.path.lexists(path):
@@ -100,12 +100,12 @@ def plan_text(o: argparse.Namespace, root: str, cuda: bool, folders: list[str]) 
 
 
 class Box:
-    def __init__(self, o: argparse.Namespace, folders: list[str]) -> None:
+    def __init__(self, o: argparse.Namespace) -> None:
         self.level = o.box
         self.cuda = o.device != "cpu"
         self.root = os.path.join(o.scratch, "root")
         os.makedirs(self.root, mode=0o755, exist_ok=True)
-        self.text = plan_text(o, self.root, self.cuda, folders)
+        self.text = plan_text(o, self.root, self.cuda)
         self.library = ctypes.CDLL(os.path.join(o.home, "libmonkeys-box.so"))
 
     def _step(self, name: str, plan: str) -> None:
@@ -210,10 +210,11 @@ class Zygote:
         self.adapter = load_adapter(o.pack)
         self.mode = o.device if o.mode == "run" else "compile"
         self.adapter.prepare(self.mode)
+        o.folders = getattr(self.adapter, "folders", list)()  # for the box, besides its own
         import candidate  # noqa: F401 - imported once, for all children
 
         gc.freeze()  # children never look at what was there before them
-        self.box = Box(o, getattr(self.adapter, "folders", list)())
+        self.box = Box(o)
         self.children: dict[int, tuple[str, int]] = {}  # pid: (id, pidfd)
 
     def run(self) -> None:

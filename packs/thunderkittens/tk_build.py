@@ -43,9 +43,9 @@ _HEADER_SYMBOLS = (
     "__cxa_end_catch __cxa_rethrow _ZNSt13runtime_error* _ZTISt13runtime_error "
     "_ZSt17__throw_bad_allocv _ZSt16__throw_bad_castv _ZSt19__throw_logic_errorPKc "
     "_ZSt20__throw_length_errorPKc _ZSt24__throw_out_of_range_fmtPKcz "
-    # std::cerr and exit
+    # std::cerr
     "_ZSt4cerr _ZNSo* _ZSt4endlIcSt11char_traits* _ZStlsISt11char_traits* "
-    "_ZSt16__ostream_insert* _ZNSt9basic_iosIcSt11char_traits* _ZNKSt5ctypeIcE* exit"
+    "_ZSt16__ostream_insert* _ZNSt9basic_iosIcSt11char_traits* _ZNKSt5ctypeIcE*"
 ).split()
 
 

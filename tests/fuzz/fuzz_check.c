@@ -35,8 +35,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct rule rule[RULES];
     static struct check *check;
-    struct ruleset set = {"fuzz", rule,    RULES,
-                          true,   imports, {decorators, none, builds}};
+    struct ruleset set = {.name = "fuzz",
+                          .rule = rule,
+                          .len = RULES,
+                          .limits_imports = true,
+                          .imports = imports,
+                          .facts = {decorators, none, builds}};
     struct str src = {(const char *)data, size};
     struct check_result got;
 
