@@ -67,10 +67,11 @@ class ToolchainError(RuntimeError):
 class Toolchain:
     """How one kind of source is compiled and what it may contain.
 
-    `symbols` are the names that may be left for other libraries to define (`name*`
-    stands for all that begin so), and `symbols_note` says so in words. `startup` is what the compiler itself has the
-    loader call, for any source. `cache_variable` names the environment variable that
-    holds the cache folder; `identity` is whatever else the result depends on.
+    `symbols` are the names that may be left for other `libraries` to define (`name*`
+    stands for all that begin so), and `symbols_note` says so in words. `startup` is
+    what the compiler itself has the loader call, for any source. `cache_variable`
+    names the environment variable that holds the cache folder; `identity` is whatever
+    else the result depends on.
     """
 
     compiler: tuple[str, ...]
@@ -289,10 +290,8 @@ def _clean(text: str, toolchain: Toolchain, work: Path) -> str:
     return text.replace(f"{work}/", "").strip()
 
 
-def _is_allowed(symbol: str, symbols: frozenset[str]) -> bool:
-    return symbol in symbols or any(
-        symbol.startswith(s[:-1]) for s in symbols if s.endswith("*")
-    )
+def _is_allowed(name: str, allowed: frozenset[str]) -> bool:
+    return name in allowed or any(name.startswith(a[:-1]) for a in allowed if a.endswith("*"))
 
 
 def _check_object(path: Path, toolchain: Toolchain) -> None:
@@ -304,7 +303,7 @@ def _check_object(path: Path, toolchain: Toolchain) -> None:
         if not _is_allowed(name, toolchain.symbols):
             raise BuildError(f"undefined symbol {name} is not allowed; {toolchain.symbols_note}")
     for name in found.needed:
-        if name not in toolchain.libraries:
+        if not _is_allowed(name, toolchain.libraries):
             raise BuildError(f"the library {name} is not allowed; {toolchain.symbols_note}")
     if found.startup != toolchain.startup:
         extra = found.startup[len(toolchain.startup) :]

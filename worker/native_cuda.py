@@ -109,12 +109,7 @@ SYMBOLS_NOTE = (
     "a kernel may call its own functions, those of the CUDA runtime that launch, ask, report and "
     "copy on a stream, cuTensorMapEncodeTiled, math.h, memcpy and printf"
 )
-_LIBRARIES = native.LOADER_LIBRARIES | {
-    "libcudart.so.12",
-    "libcudart.so.13",
-    "libgcc_s.so.1",
-    "libstdc++.so.6",
-}
+_LIBRARIES = native.LOADER_LIBRARIES | {"libcudart.so.*", "libgcc_s.so.1", "libstdc++.so.6"}
 
 
 # ---- the compiler --------------------------------------------------------------
@@ -169,7 +164,7 @@ def architecture() -> str:
 
 
 def toolchain(
-    cache_variable: str, timeout_s: float, arch: str, flags: str = "-std=c++17", **changes: Any
+    cache_variable: str, timeout_s: float, arch: str, flags: list[str], **changes: Any
 ) -> native.Toolchain:
     """nvcc for one architecture. `flags` and `changes` are what a pack adds or has
     otherwise."""
@@ -193,7 +188,7 @@ def toolchain(
     )
     settings: dict[str, Any] = {
         "compiler": (compiler,),
-        "compile_flags": (*flags.split(), *common.split()),
+        "compile_flags": (*flags, *common.split()),
         "preprocess_flags": ("-Xcompiler=" + ",".join(device_words.split()),),
         "link_flags": (
             *"-shared -cudart=shared -nodlink -Xcompiler=-nostartfiles".split(),
@@ -222,18 +217,19 @@ class Cuda(native.Device):
     results_note = "void, or an int or cudaError_t that is 0 when all went well"
 
     def load(self, path: Path) -> ctypes.CDLL:
-        # For cuTensorMapEncodeTiled: objects are not linked with the driver, which a
-        # machine that only compiles does not have.
-        lack = ""
+        """Objects are not linked with the driver, which a machine that only compiles does
+        not have; one that calls cuTensorMapEncodeTiled wants it now."""
         try:
+            try:
+                return ctypes.CDLL(str(path))
+            except OSError as error:
+                if "undefined symbol: cu" not in str(error):
+                    raise
             ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
-        except OSError:
-            lack = "; there is no NVIDIA driver here (libcuda.so.1)"
-        try:
             return ctypes.CDLL(str(path))
         except OSError as error:
             words = str(error).replace(f"{path}: ", "")
-            raise native.ToolchainError(f"a built library cannot be loaded: {words}{lack}") from None
+            raise native.ToolchainError(f"a built library cannot be loaded: {words}") from None
 
     def stream(self) -> int:
         import torch

@@ -24,7 +24,7 @@ __all__ = ["build"]
 
 def toolchain(arch: str) -> native.Toolchain:
     """Less time than the pack gives a build, so that slowness is told by its name."""
-    return native_cuda.toolchain("MONKEYS_CUDA_CACHE", 100, arch)
+    return native_cuda.toolchain("MONKEYS_CUDA_CACHE", 100, arch, ["-std=c++17"])
 
 
 def build(source: str) -> native.Library:

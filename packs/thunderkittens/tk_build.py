@@ -73,7 +73,7 @@ def toolchain() -> native.Toolchain:
     """Less time than the pack gives a build, so that slowness is told by its name."""
     own = Path(__file__).resolve().parent / "include"
     folders = [own, root() / "include", root() / "prototype", root()]
-    flags = " ".join([_FLAGS, *(f"-I{folder}" for folder in folders)])
+    flags = [*_FLAGS.split(), *(f"-I{folder}" for folder in folders)]
     language = native_cuda.LANGUAGE
     types = language.types | {"bf16": CType("bfloat", 16)}
     return native_cuda.toolchain(

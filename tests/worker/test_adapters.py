@@ -63,7 +63,8 @@ def test_an_adapter_offers_the_whole_interface(pack: str) -> None:
     told = run(
         pack,
         mode_of(pack),
-        f"told = dict(missing=[f for f in {FUNCTIONS} if not callable(getattr(adapter, f, None))])\n"
+        f"missing = [f for f in {FUNCTIONS} if not callable(getattr(adapter, f, None))]\n"
+        "told = dict(missing=missing)\n"
         "told['launches'] = adapter.launches()\n"
         "told['described'] = adapter.describe()\n"
         "told['mistake'] = adapter.is_compile_error(ValueError('no'))\n"

@@ -234,24 +234,24 @@ BODY = 'extern "C" void launch(int n, cudaStream_t s) '
         ("system", f'#include <cstdlib>\n{BODY} {{ system("true"); }}'),
         ("dlopen", f'extern "C" void *dlopen(const char *, int);\n{BODY} {{ dlopen("x", 1); }}'),
         ("cudaMalloc", f"{BODY} {{ void *p; cudaMalloc(&p, n); }}"),
-        ("cudaGetDriverEntryPoint", None),
+        (
+            "cudaGetDriverEntryPointByVersion",
+            BODY + "{ void *p; cudaGetDriverEntryPointByVersion("
+            '"cuMemAlloc", &p, 12000, cudaEnableDefault, 0); }',
+        ),
         ("_ZN2at6matmulEi", f"namespace at {{ int matmul(int); }}\n{BODY} {{ at::matmul(n); }}"),
     ],
 )
-def test_symbols_outside_the_list_are_refused(symbol: str, source: str | None) -> None:
-    if source is None:
-        source = (
-            BODY + "{ void *p; cudaGetDriverEntryPointByVersion("
-            '"cuMemAlloc", &p, 12000, cudaEnableDefault, 0); }'
-        )
-    assert refused(source).startswith(f"undefined symbol {symbol}")
+def test_symbols_outside_the_list_are_refused(symbol: str, source: str) -> None:
+    text = refused(source)
+    assert text.startswith(f"undefined symbol {symbol} is not allowed; a kernel may call")
 
 
 @pytest.mark.parametrize(
     "words, source",
     [
         ("#include <cublas_v2.h> is not allowed", "#include <cublas_v2.h>\n" + BODY + "{ }"),
-        ("__attribute__((constructor))", "__attribute__((constructor)) void f() { }" + BODY + "{ }"),
+        ("((constructor))", "__attribute__((constructor)) void f() { }\n" + BODY + "{ }"),
         (
             "code that runs when the library is loaded (DT_INIT_ARRAY)",
             "#include <cmath>\nextern float three; float two = sqrtf(three);\n"
@@ -355,7 +355,7 @@ def test_a_result_that_is_not_zero_is_raised_as_the_error_it_names(
     for function in (host.launch_code, host.launch_error):
         assert function(0) is None
         name = function.__name__
-        with pytest.raises(RuntimeError, match=f"^{name}: cudaErrorInvalidValue: invalid argument$"):
+        with pytest.raises(RuntimeError, match=f"^{name}: cudaErrorInvalidValue: invalid arg"):
             function(1)
         with pytest.raises(RuntimeError, match=f"^{name}: cudaErrorLaunchOutOfResources: too many"):
             function(701)

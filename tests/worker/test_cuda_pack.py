@@ -148,8 +148,9 @@ def test_missing_thunderkittens_headers_are_the_machines_fault(
         monkeypatch.delenv(tk_build.ROOT_VARIABLE, raising=False)
     else:
         monkeypatch.setenv(tk_build.ROOT_VARIABLE, str(tmp_path))
-    with pytest.raises(native.ToolchainError, match=f"{words}.*THUNDERKITTENS_ROOT|THUNDERK.*{words}"):
+    with pytest.raises(native.ToolchainError) as caught:
         tk_build.build("")
+    assert words in str(caught.value) and "THUNDERKITTENS_ROOT" in str(caught.value)
 
 
 def test_other_headers_give_another_library(
@@ -181,8 +182,9 @@ def test_other_headers_give_another_library(
             lib.launch(torch.ones(1), None)
     assert len(keys) == 2
     header.write_text("#error wrong headers\n")
-    with pytest.raises(native.BuildError, match=r"kittens\.cuh:1:\d+: error: #error wrong") as caught:
+    with pytest.raises(native.BuildError) as caught:
         tk_build.build(source)
+    assert re.search(r"kittens\.cuh:1:\d+: error: #error wrong", str(caught.value))
     assert str(tmp_path) not in str(caught.value)
 
 
@@ -196,7 +198,7 @@ def test_good_selftests_of_thunderkittens_build(name: str, compiler: None, heade
     try:
         lib = tk_build.build(source)
     except native.ToolchainError as error:
-        assert "undefined symbol: cuTensorMapEncodeTiled; there is no NVIDIA driver" in str(error)
+        assert "cannot be loaded: libcuda.so.1: cannot open" in str(error)
     else:
         assert getattr(lib, dir(lib)[2]).__doc__.endswith("cudaStream_t stream)")
 

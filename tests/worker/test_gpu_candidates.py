@@ -71,7 +71,9 @@ class OnCuda(torch.Tensor):
     device = torch.device("cuda:0")
 
     @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if function is torch.empty_like:
             return torch.empty(args[0].shape, dtype=args[0].dtype).as_subclass(cls)
         return super().__torch_function__(function, types, args, kwargs or {})
@@ -90,9 +92,7 @@ def test_a_cuda_candidate_builds_and_passes_what_its_functions_want(
     monkeypatch.setenv("MONKEYS_CUDA_CACHE", str(tmp_path))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(native, "launch_hooks", [lambda launch: launched.append(launch.function)])
-    monkeypatch.setattr(
-        cuda_build.native_cuda.Cuda, "bind", lambda *_: lambda *values: None
-    )
+    monkeypatch.setattr(cuda_build.native_cuda.Cuda, "bind", lambda *_: lambda *values: None)
     monkeypatch.setattr(cuda_build.native_cuda.Cuda, "stream", lambda _: 0)
     empty = torch.empty
     monkeypatch.setattr(
