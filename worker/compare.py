@@ -16,6 +16,7 @@ PIECE = {"cpu": 1 << 18, "cuda": 1 << 26}
 FLOOR = {torch.float32: 1e-4, torch.float16: 2e-3, torch.bfloat16: 1e-2}
 STOCK = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 SLACK = 4.0  # how much worse than the eager reference a kernel may be
+MOST = 0.25  # however bad the reference is: its sums may saturate, a kernel's need not
 OUTLIER = 16.0  # how much worse than the slice's bound one element may be
 SMALL_SLICE = 0.01  # a slice's rms counts as at least this share of the whole
 
@@ -97,7 +98,7 @@ def bounds(dtype: torch.dtype, own: Errors) -> tuple[float, float]:
     """What the hardened protocol allows: the worst slice's ratio and the worst
     element, given the eager reference's own errors."""
     floor = FLOOR[dtype]
-    ratio = max(SLACK * own.ratio, floor)
+    ratio = min(max(SLACK * own.ratio, floor), MOST)
     return ratio, max(OUTLIER * floor, SLACK * own.outlier)
 
 

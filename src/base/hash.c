@@ -26,7 +26,7 @@ static void compress(struct hash *h, const unsigned char *p)
 {
     uint32_t w[64], s[8];
 
-    for (int i = 0; i < 16; i++)
+    for (size_t i = 0; i < 16; i++)
         w[i] = (uint32_t)p[i * 4] << 24 | (uint32_t)p[i * 4 + 1] << 16 |
                (uint32_t)p[i * 4 + 2] << 8 | (uint32_t)p[i * 4 + 3];
     for (int i = 16; i < 64; i++)

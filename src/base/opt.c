@@ -178,7 +178,7 @@ static int one_option(struct parser *p, struct err *e)
         name.n = (size_t)(eq - name.p);
         value = eq + 1;
     }
-    o = lookup(p, name, is_long ? 0 : word[1], &into);
+    o = lookup(p, name, is_long ? '\0' : word[1], &into);
     if (!o && is_long)
         return unknown(p->table, word + 2, e);
     if (!o)
@@ -290,7 +290,10 @@ void opt_mdoc_text(const char *text, struct buf *out)
     for (const char *p = text; *p; p++) {
         bool ends = p > text && *p == ' ' && strchr(".:;?!", p[-1]);
 
-        buf_putc(out, ends ? '\n' : *p);
+        if (ends)
+            buf_putc(out, '\n');
+        else
+            buf_putc(out, *p);
     }
 }
 

@@ -47,6 +47,8 @@ struct doctor {
     bool has_torch, has_box, has_run;
 };
 
+/* Takes `name` and `detail`. */
+// NOLINTNEXTLINE(readability-non-const-parameter): they are freed in release()
 static void add(struct doctor *d, char *name, const char *state, char *detail)
 {
     d->row = xgrow(d->row, &d->cap, d->len, sizeof(*d->row));

@@ -24,7 +24,7 @@ struct frame_out {
 void peer_init(struct peer *p, int fd)
 {
     *p = (struct peer){.fd = fd};
-    buf_init(&p->in, FRAME_PAYLOAD + 2 * HEADER_MAX + ((size_t)1 << 20));
+    buf_init(&p->in, FRAME_PAYLOAD + ((size_t)1 << 21));
     p->last = &p->first;
     if (fd >= 0)
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);

@@ -101,11 +101,11 @@ static void on_ready(int fd, unsigned events, void *arg)
 }
 
 int server_start(struct server *s, struct loop *l, const char *const *argv,
-                 const char *log, server_fn *fn, void *arg, struct err *e)
+                 const char *log, struct err *e)
 {
     int pair[2];
 
-    *s = (struct server){.loop = l, .pidfd = -1, .fn = fn, .arg = arg};
+    *s = (struct server){.loop = l, .pidfd = -1, .fn = s->fn, .arg = s->arg};
     snprintf(s->log, sizeof(s->log), "%s", log ? log : "");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(e, "socketpair");

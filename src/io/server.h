@@ -25,10 +25,10 @@ struct server {
     void *arg;
 };
 
-/* Starts argv with its socket as descriptor 3; stdout and stderr go to the end
+/* Starts argv (`s` holds fn and arg, the rest is set here) with its socket as descriptor 3; stdout and stderr go to the end
  * of the file `log`, or both to our stderr when that is NULL. */
 int server_start(struct server *s, struct loop *l, const char *const *argv,
-                 const char *log, server_fn *fn, void *arg, struct err *e);
+                 const char *log, struct err *e);
 /* Kills it; the callback is not called any more. */
 void server_stop(struct server *s);
 void server_send(struct server *s, const struct frame *f, const int *fds,

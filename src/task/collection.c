@@ -60,15 +60,13 @@ static int add_folder(struct paths *p, const char *dir, struct err *e)
     for (size_t i = 0; rc == 0 && i < names.len; i++) {
         char *path = fs_join(dir, names.name[i]);
 
-        if (names.name[i][0] == '.' || names.name[i][0] == '_')
-            free(path);
-        else if (fs_is_dir(path)) {
+        bool hidden = names.name[i][0] == '.' || names.name[i][0] == '_';
+
+        if (!hidden && fs_is_dir(path))
             rc = add_folder(p, path, e);
-            free(path);
-        } else if (str_ends(str_of(path), ".py"))
-            add_path(p, path);
-        else
-            free(path);
+        else if (!hidden && str_ends(str_of(path), ".py"))
+            add_path(p, xstrdup(path));
+        free(path);
     }
     fs_names_release(&names);
     return rc;
@@ -77,6 +75,7 @@ static int add_folder(struct paths *p, const char *dir, struct err *e)
 static int add_pattern(struct paths *p, const char *word, struct err *e)
 {
     glob_t found;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the locale
     int rc = glob(word, 0, NULL, &found);
 
     if (rc != 0)

@@ -116,7 +116,9 @@ static int start_worker(struct verifier *v, const struct verifier_opts *o,
     }
     argv[n] = NULL;
     v->local = true;
-    return server_start(&v->worker, v->loop, argv, NULL, on_frame, v, e);
+    v->worker.fn = on_frame;
+    v->worker.arg = v;
+    return server_start(&v->worker, v->loop, argv, NULL, e);
 }
 
 /* ---- a folder ---- */

@@ -34,10 +34,10 @@
 
 #include <stddef.h>
 
-/* Each returns 0, or -1 with a line in `why` (`size` bytes) that names the step
+/* Each returns 0, or -1 with a line in `text` (`size` bytes) that names the step
  * and the reason. After a failure the process must end: it may be half boxed. */
-int box_outer(const char *plan, char *why, size_t size);
-int box_inner(const char *plan, char *why, size_t size);
+int box_outer(const char *plan, char *text, size_t size);
+int box_inner(const char *plan, char *text, size_t size);
 
 /* The kernel's Landlock version, 0 when there is none. */
 int box_landlock_abi(void);

@@ -394,6 +394,8 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
             return z;
     z = xcalloc(1, sizeof(*z));
     z->host = h;
+    z->server.fn = on_zygote;
+    z->server.arg = z;
     snprintf(z->pack, sizeof(z->pack), "%s", pack);
     z->dir = pack_dir(h, pack, &mode);
     snprintf(log, sizeof(log), "%s/zygote-%s.log", h->o.scratch, z->pack);
@@ -406,7 +408,7 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
         scratch,     "--uid",    uid,         "--mode", mode,      NULL};
 
     if (!z->dir || fs_mkdirs(scratch, e) < 0 ||
-        server_start(&z->server, h->loop, argv, log, on_zygote, z, e) < 0) {
+        server_start(&z->server, h->loop, argv, log, e) < 0) {
         if (!z->dir)
             err_set(e, ERR_INPUT, "there is no pack '%s' on this host", pack);
         free(z->dir);
@@ -547,7 +549,9 @@ static int start_judge(struct host *h, struct err *e)
 
     snprintf(children, sizeof(children), "%lld", (long long)h->o.children);
     h->judge_ready = false;
-    rc = server_start(&h->judge, h->loop, argv, log, on_judge, h, e);
+    h->judge.fn = on_judge;
+    h->judge.arg = h;
+    rc = server_start(&h->judge, h->loop, argv, log, e);
     if (rc == 0)
         h->judge_timer = loop_add_timer(
             h->loop, tick_now_ns() + START_S * TICK_S, too_slow, &h->judge);
