@@ -192,7 +192,11 @@ class Candidate:
     # ---- pieces ----
 
     def _error(self, stage: str, problem: BaseException) -> dict:
-        return error(stage, problem, self.adapter.is_compile_error(problem))
+        try:
+            return error(stage, problem, self.adapter.is_compile_error(problem))
+        except BaseException:  # noqa: BLE001 - an exception is a candidate's object too
+            text = "an exception that cannot be shown"
+            return {"error": {"stage": stage, "type": "Exception", "text": text}}
 
     def _place(self, args: list, reuse: bool) -> list:
         """Guarded copies of the inputs: in fresh memory, or with new contents in

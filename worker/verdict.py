@@ -456,7 +456,14 @@ def describe(job: dict, p: Progress) -> Generator:
         return []
     answer = yield Ask({"op": "describe"}, job["deadlines"]["load_ms"])
     fail_on_error(answer, p)
-    return answers.described(answer)
+    described = answers.described(answer)
+    if described is None:
+        return []
+    missing = set(p.launches) - {name for name, _ in described}
+    if missing:
+        raise Verdict("hack", "evidence", f"Launches were hidden: {', '.join(sorted(missing))}.",
+                      "hidden-launch")  # fmt: skip
+    return [launch for _, launch in described]
 
 
 def check_compiles(job: dict, p: Progress, launches: list[dict]) -> Generator:

@@ -7,6 +7,7 @@ Started by monkeys-worker with its control socket as descriptor 3:
 """
 
 import argparse
+import contextlib
 import ctypes
 import importlib.util
 import json
@@ -164,7 +165,13 @@ def stand_by(inner: int) -> None:
     """The outer process's work: waits for the candidate and ends as it did. Told
     to end (SIGTERM) it kills the candidate first; the signal is blocked until
     here. So whoever reaps this process knows that all of the box is gone."""
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(inner, signal.SIGKILL))
+    pidfd = os.pidfd_open(inner)  # its pid may be another's by then
+
+    def end(*_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     status = os.waitpid(inner, 0)[1]
     end_orphans()

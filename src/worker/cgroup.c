@@ -103,9 +103,10 @@ bool cgroup_ran_out(const struct cgroup *g)
     return out;
 }
 
-void cgroup_remove(struct cgroup *g)
+bool cgroup_remove(struct cgroup *g)
 {
-    if (g->dir[0])
-        rmdir(g->dir);
+    if (g->dir[0] && rmdir(g->dir) < 0 && errno == EBUSY)
+        return false;
     g->dir[0] = '\0';
+    return true;
 }

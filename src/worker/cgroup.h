@@ -18,7 +18,7 @@ bool cgroup_make(struct cgroup *g, const char *name, uint64_t bytes);
 void cgroup_procs(const struct cgroup *g, char *out, size_t size);
 /* True when the kernel has killed a process of the group for its memory. */
 bool cgroup_ran_out(const struct cgroup *g);
-/* Removes it; its processes must be dead. */
-void cgroup_remove(struct cgroup *g);
+/* Removes it. False while a process of it is still dying. */
+bool cgroup_remove(struct cgroup *g);
 
 #endif
