@@ -174,7 +174,7 @@ class Candidate:
             self.watch = clock.Stopwatch(self.device)
         if m["empty"]:
             return {"ok": True, "ms": self.watch.run(lambda: None)[0], "launched": 0}
-        muted = m["mute"] and self.adapter.mute()
+        muted = m["mute"] and hasattr(self.adapter, "mute") and self.adapter.mute()
         args = inputs.make(self.space, m["seed"], "plain", self.device, self.dtype)
         self.adapter.reset()
         self._wait()

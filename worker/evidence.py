@@ -9,6 +9,7 @@ beside hostile code: it is tamper-evident, not proof. The judge compares bytes,
 whatever this says.
 """
 
+import contextlib
 import gc
 import hashlib
 import os
@@ -16,6 +17,7 @@ import signal
 import sys
 import types
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -38,7 +40,8 @@ VIEW = {
     "unbind", "split", "split_with_sizes", "chunk", "narrow", "flatten", "unflatten",
     "diagonal", "unfold", "view_as_real", "view_as_complex", "movedim", "swapaxes",
     "expand_as", "view_as", "ravel", "real", "imag", "_conj", "detach_", "squeeze_",
-    "resolve_conj", "resolve_neg", "unsqueeze_", "transpose_", "t_", "sym_size", "sym_stride", "sym_numel", "size", "stride",
+    "resolve_conj", "resolve_neg",
+    "unsqueeze_", "transpose_", "t_", "sym_size", "sym_stride", "sym_numel", "size", "stride",
 }  # fmt: skip
 ALLOWED = ALLOCATE | MOVE | VIEW
 
@@ -346,8 +349,18 @@ def kernel_threads() -> int:
 
 
 def processes() -> int:
-    """Other processes of the box; where it has no pid namespace, our children."""
+    """Other processes of the box. Where it has no pid namespace they are, like this
+    one, descendants of the process that keeps it."""
     if os.getpid() == 1:
         return sum(name.isdigit() for name in os.listdir("/proc")) - 1
-    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
-        return len(file.read().split())
+    return len(descendants(os.getppid())) - 1
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, their children and so on."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, task.read_text().split()):
+                found += [child, *descendants(child)]
+    return found

@@ -117,7 +117,8 @@ static void on_stuck(void *arg)
 static void ask_keeper(struct child *c)
 {
     loop_remove(c->loop, c->timer);
-    c->timer = loop_add_timer(c->loop, tick_now_ns() + TICK_S, on_stuck, c);
+    c->timer =
+        loop_add_timer(c->loop, tick_now_ns() + 3 * TICK_S / 2, on_stuck, c);
     syscall(SYS_pidfd_send_signal, c->pidfd, SIGTERM, NULL, 0);
 }
 
