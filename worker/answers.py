@@ -136,7 +136,7 @@ def muted(answer: dict) -> bool:
 def described(answer: dict) -> list[tuple[str, dict]] | None:
     """Launches with their names, for a compiling process, which reads them as hostile again;
     None where what ran was compiled."""
-    if answer.get("launches", ()) is None:
+    if not _of(bool, answer.get("compiles"), "compiles"):
         return None
     launches = [_of(dict, d, "a launch") for d in _of(list, answer.get("launches"), "launches")]
     return [(str(_of(str, d.get("name"), "a name")).rpartition(".")[2], d) for d in launches]

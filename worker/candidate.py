@@ -154,7 +154,8 @@ class Candidate:
     def describe(self, m: dict) -> dict:
         """What was launched, for a process that compiles it."""
         try:
-            return {"ok": True, "launches": self.adapter.describe()}
+            compiles = hasattr(self.adapter, "compile")
+            return {"ok": True, "launches": self.adapter.describe(), "compiles": compiles}
         except BaseException as broken:  # noqa: BLE001
             return self._error("compile", broken)
 
