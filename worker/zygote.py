@@ -256,7 +256,8 @@ class Zygote:
         memory, _, cgroup = frame.text().partition(" ")
         folder = os.path.join(self.o.scratch, frame.id)
         # Limits that the kernel counts by user are no other candidate's business.
-        uid = self.o.uid + int(frame.id.rpartition("-")[2]) % USERS
+        number = frame.id.rpartition("-")[2]
+        uid = self.o.uid + (int(number) % USERS if number.isdigit() else 0)
         if self.o.box != "full":
             os.makedirs(folder, mode=0o700, exist_ok=True)
             if os.getuid() == 0 and self.o.box == "thin":
