@@ -118,11 +118,13 @@ class Candidate:
         before = evidence.digest(held), evidence.digest(list(params.values()))
         self._poison(m["bytes"])
         self.adapter.reset()
+        changes = self.snapshot.changes
         watch = evidence.Watch(self.memory if self.device == "cpu" else None)
         try:
             with torch.no_grad(), watch:
                 out = self.model(*args)
                 tensors = _taken(out, m["single"])
+            patched = changes()  # before anything else of ours is called
             self._wait()
         except NotATensor as problem:
             return {"error": {"stage": "output", "type": "NotATensor", "text": str(problem)}}
@@ -142,7 +144,7 @@ class Candidate:
                 "attributes": any(vars(t) for t in held),
                 "params_changed": evidence.digest(list(after.values())) != before[1],
                 "guard": self.memory.broken(),
-                "patched": ["profiler"] * watch.record.tampered + self.snapshot.changes(),
+                "patched": ["profiler"] * watch.record.tampered + patched,
                 "threads": max(others[0], evidence.kernel_threads()) - self.threads,
                 "processes": others[1] if self.device == "cpu" else 0,
             },
