@@ -133,9 +133,13 @@ def muted(answer: dict) -> bool:
     return bool(_of(bool, answer.get("muted"), "muted"))
 
 
-def described(answer: dict) -> list[dict]:
-    """Launches for a compiling process, which reads them as hostile again."""
-    return [dict(_of(dict, d, "a launch")) for d in _of(list, answer.get("launches"), "launches")]
+def described(answer: dict) -> list[tuple[str, dict]] | None:
+    """Launches with their names, for a compiling process, which reads them as hostile again;
+    None where what ran was compiled."""
+    if not _of(bool, answer.get("compiles"), "compiles"):
+        return None
+    launches = [_of(dict, d, "a launch") for d in _of(list, answer.get("launches"), "launches")]
+    return [(str(_of(str, d.get("name"), "a name")).rpartition(".")[2], d) for d in launches]
 
 
 def compiled(answer: dict) -> tuple[str | None, list[str]]:

@@ -121,11 +121,13 @@ class Candidate:
         before = evidence.digest(held), evidence.digest(list(params.values()))
         self._poison(m["bytes"])
         self.adapter.reset()
+        changes = self.snapshot.changes
         watch = evidence.Watch(self.memory if self.device == "cpu" else None)
         try:
             with torch.no_grad(), watch:
                 out = self.model(*args)
                 tensors = _taken(out, m["single"])
+            patched = changes()  # before anything else of ours is called
             self._wait()
         except NotATensor as problem:
             return {"error": {"stage": "output", "type": "NotATensor", "text": str(problem)}}
@@ -145,7 +147,7 @@ class Candidate:
                 "attributes": any(vars(t) for t in held),
                 "params_changed": evidence.digest(list(after.values())) != before[1],
                 "guard": self.memory.broken(),
-                "patched": ["profiler"] * watch.record.tampered + self.snapshot.changes(),
+                "patched": ["profiler"] * watch.record.tampered + patched,
                 "threads": max(others[0], evidence.kernel_threads()) - self.threads,
                 "processes": others[1] if self.device == "cpu" else 0,
             },
@@ -157,7 +159,8 @@ class Candidate:
     def describe(self, m: dict) -> dict:
         """What was launched, for a process that compiles it."""
         try:
-            return {"ok": True, "launches": self.adapter.describe()}
+            compiles = hasattr(self.adapter, "compile")
+            return {"ok": True, "launches": self.adapter.describe(), "compiles": compiles}
         except BaseException as broken:  # noqa: BLE001
             return self._error("compile", broken)
 
@@ -177,7 +180,7 @@ class Candidate:
             self.watch = clock.Stopwatch(self.device)
         if m["empty"]:
             return {"ok": True, "ms": self.watch.run(lambda: None)[0], "launched": 0}
-        muted = m["mute"] and self.adapter.mute()
+        muted = m["mute"] and hasattr(self.adapter, "mute") and self.adapter.mute()
         args = inputs.make(self.space, m["seed"], "plain", self.device, self.dtype)
         self.adapter.reset()
         self._wait()
@@ -195,7 +198,11 @@ class Candidate:
     # ---- pieces ----
 
     def _error(self, stage: str, problem: BaseException) -> dict:
-        return error(stage, problem, self.adapter.is_compile_error(problem), self.path)
+        try:
+            return error(stage, problem, self.adapter.is_compile_error(problem), self.path)
+        except BaseException:  # noqa: BLE001 - an exception is a candidate's object too
+            text = "an exception that cannot be shown"
+            return {"error": {"stage": stage, "type": "Exception", "text": text}}
 
     def _place(self, args: list, reuse: bool) -> list:
         """Guarded copies of the inputs: in fresh memory, or with new contents in

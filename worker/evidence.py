@@ -9,13 +9,16 @@ beside hostile code: it is tamper-evident, not proof. The judge compares bytes,
 whatever this says.
 """
 
+import contextlib
 import gc
 import hashlib
 import os
+import secrets
 import signal
 import sys
 import types
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -38,15 +41,16 @@ VIEW = {
     "unbind", "split", "split_with_sizes", "chunk", "narrow", "flatten", "unflatten",
     "diagonal", "unfold", "view_as_real", "view_as_complex", "movedim", "swapaxes",
     "expand_as", "view_as", "ravel", "real", "imag", "_conj", "detach_", "squeeze_",
-    "resolve_conj", "resolve_neg", "unsqueeze_", "transpose_", "t_", "sym_size", "sym_stride", "sym_numel", "size", "stride",
+    "resolve_conj", "resolve_neg",
+    "unsqueeze_", "transpose_", "t_", "sym_size", "sym_stride", "sym_numel", "size", "stride",
 }  # fmt: skip
-ALLOWED = ALLOCATE | MOVE | VIEW
+ALLOWED = frozenset(ALLOCATE | MOVE | VIEW)
 
 # Ways to take values out of PyTorch, where anything may compute on them.
-READBACK = {
+READBACK = frozenset([
     "numpy", "__array__", "tolist", "__dlpack__", "untyped_storage", "storage",
     "_typed_storage", "__reduce_ex__",
-}  # fmt: skip
+])  # fmt: skip
 FEW = 16  # values that may be taken: a scale, a probability
 SCALARS = 64  # values taken one at a time by a whole call
 
@@ -150,9 +154,11 @@ class Watch:
     def __init__(self, memory: GuardedMemory | None) -> None:
         self.record = Record()
         self.modes = [_Operators(self.record, memory), _Functions(self.record)]
+        self.mark = secrets.token_hex(8)
+        self.stop = _stop_profiler  # the one that was there before forward
 
     def __enter__(self) -> "Watch":
-        _start_profiler()
+        _start_profiler(self.mark)
         for mode in self.modes:
             mode.__enter__()
         return self
@@ -162,7 +168,7 @@ class Watch:
         for mode in reversed(self.modes):
             mode.__exit__(*problem)
         try:
-            leaves = _stop_profiler()
+            leaves = self.stop(self.mark)
         except RuntimeError:
             record.tampered = True
             return
@@ -173,24 +179,22 @@ class Watch:
             record.readback.append("item")
 
 
-_MARK = "monkeys watch"
-
-
-def _start_profiler() -> None:
+def _start_profiler(mark: str) -> None:
     """The profiler's callbacks sit in the dispatcher: a mode that is switched off,
-    or a key that is excluded, hides nothing from them."""
+    or a key that is excluded, hides nothing from them. The mark tells the first
+    event from those of a profiler that somebody else started."""
     kinds = torch._C._profiler
     config = kinds.ProfilerConfig(
         kinds.ProfilerState.CPU, False, False, False, False, False, kinds._ExperimentalConfig()
     )
     torch.autograd._enable_profiler_legacy(config)
+    with torch.autograd.profiler.record_function(mark):
+        pass
 
 
-def _stop_profiler() -> list[str]:
+def _stop_profiler(mark: str) -> list[str]:
     """The operators that called no other operator. Raises RuntimeError when the
     profiler does not run any more, or not all the time."""
-    with torch.autograd.profiler.record_function(_MARK):
-        pass
     leaves: list[str] = []
     marked = False
     for thread in torch.autograd._disable_profiler_legacy():
@@ -198,7 +202,7 @@ def _stop_profiler() -> list[str]:
         for event in thread:
             if event.kind() == "push":
                 last = event.name()
-                marked = marked or last == _MARK
+                marked = marked or last == mark
             elif event.kind() == "pop" and last is not None:
                 leaves.append(last)
                 last = None
@@ -241,7 +245,10 @@ def _device_sum(flat: torch.Tensor) -> bytes:
 
 _WATCHED = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.Module", "torch.nn.functional",
-    "torch.autograd", "torch.cuda", "torch.cuda.Event", "torch.random", "time", "os", "json",
+    "torch.autograd", "torch.autograd.profiler", "torch.overrides",
+    "torch.overrides.TorchFunctionMode", "torch.utils._python_dispatch",
+    "torch.utils._python_dispatch.TorchDispatchMode",
+    "torch.cuda", "torch.cuda.Event", "torch.random", "time", "os", "json",
     "socket", "socket.socket", "hashlib", "builtins", "numpy", "gc", "sys", "signal",
     "candidate", "evidence", "inputs", "frames", "buffers", "clock",
 )  # fmt: skip
@@ -282,6 +289,7 @@ class Snapshot:
     def __init__(self, things: list[types.ModuleType | type], task: dict) -> None:
         self.places: list[tuple[str, dict, list[tuple[str, object, object]]]] = []
         self.classes: list[tuple[str, type, set[str]]] = []  # what they had themselves
+        self.kinds: list[tuple[str, object, type]] = []  # a module's class answers for it
         for name in _WATCHED:
             self._keep(name, _resolve(name))
         for thing in things:
@@ -290,19 +298,23 @@ class Snapshot:
             for part in list(vars(sys.modules[name]).values()):
                 if isinstance(part, type) and part.__module__ == name:
                     self._keep(f"{name}.{part.__name__}", part)
-        self._note("task", task)
+        self._note("task", task, True)
         self.flags = self._flags()
 
     def _keep(self, name: str, thing: object) -> None:
-        self._note(name, vars(thing))
+        """A library's functions; of our own modules everything."""
+        file = getattr(thing, "__file__", None) or ""
+        ours = os.path.dirname(file) == os.path.dirname(__file__) or name == "pack_adapter"
+        self._note(name, vars(thing), ours)
+        self.kinds.append((name, thing, type(thing)))
         if isinstance(thing, type):
             self.classes.append((name, thing, set(vars(thing))))
 
-    def _note(self, name: str, members: dict) -> None:
+    def _note(self, name: str, members: dict, everything: bool) -> None:
         kept = [
             (k, v, _code(v))
             for k, v in list(members.items())
-            if callable(v) and k not in _RESTLESS
+            if (everything or callable(v)) and k not in _RESTLESS
         ]
         self.places.append((name, members, kept))
 
@@ -325,6 +337,7 @@ class Snapshot:
     def changes(self) -> list[str]:
         now_flags = self._flags()
         found = [k for k, v in self.flags.items() if now_flags[k] != v]
+        found += [f"{name}.__class__" for name, thing, kind in self.kinds if type(thing) is not kind]
         for name, members, kept in self.places:
             found += [
                 f"{name}.{k}"
@@ -346,8 +359,18 @@ def kernel_threads() -> int:
 
 
 def processes() -> int:
-    """Other processes of the box; where it has no pid namespace, our children."""
+    """Other processes of the box. Where it has no pid namespace they are, like this
+    one, descendants of the process that keeps it."""
     if os.getpid() == 1:
         return sum(name.isdigit() for name in os.listdir("/proc")) - 1
-    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
-        return len(file.read().split())
+    return len(descendants(os.getppid())) - 1
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, their children and so on."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, task.read_text().split()):
+                found += [child, *descendants(child)]
+    return found

@@ -163,6 +163,12 @@ class Pair:
             self.eager, self.twin = saved
         raise Unusable(f"integer outputs tie in {REDRAWS} draws")
 
+    def remembers(self, seed: int) -> bool:
+        """Whether an output depends on the calls before it."""
+        other = Pair(self.r, copy.deepcopy(self.eager))
+        first, second = other.expect(seed, "plain"), other.expect(seed, "plain")
+        return not all(torch.equal(a, b) for a, b in zip(first.eager, second.eager))
+
     def expect_nudged(self, seed: int) -> Expected:
         """The answer to the inputs of `seed` with a few elements changed."""
         saved = copy.deepcopy((self.eager, self.twin))

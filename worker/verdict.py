@@ -464,7 +464,14 @@ def describe(job: dict, p: Progress) -> Generator:
     p.stage = "evidence"
     answer = yield Ask({"op": "describe"}, job["deadlines"]["load_ms"])
     fail_on_error(answer, p)
-    return answers.described(answer)
+    described = answers.described(answer)
+    if described is None:
+        return []
+    missing = set(p.launches) - {name for name, _ in described}
+    if missing:
+        raise Verdict("hack", "evidence", f"Launches were hidden: {', '.join(sorted(missing))}.",
+                      "hidden-launch")  # fmt: skip
+    return [launch for _, launch in described]
 
 
 def check_compiles(job: dict, p: Progress, launches: list[dict]) -> Generator:
@@ -519,6 +526,7 @@ def timing(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Ge
     told: list[float] = []
     seen: list[float] = []
     empties: list[float] = []
+    every = pair.remembers(inputs.derive(job["seed"], "timing"))  # then the reference goes along
     warm, done = 0.0, False
     while not done:
         empty = len(empties) < 3
@@ -538,7 +546,7 @@ def timing(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Ge
             continue
         if not answers.launched(answer):
             raise Verdict("hack", "timing", "A timed call launched no kernel.", "no-launch")
-        if done or secrets.randbelow(clock.CHECK_ONE_IN) == 0:
+        if done or every or secrets.randbelow(clock.CHECK_ONE_IN) == 0:
             check_timed(job, pair, p, buffer, places, seed)
         if warm < clock.WARM_MS:
             warm += max(ms, 1e-3, waited / 10)

@@ -7,6 +7,7 @@ Started by monkeys-worker with its control socket as descriptor 3:
 """
 
 import argparse
+import contextlib
 import ctypes
 import gc
 import importlib.util
@@ -16,11 +17,13 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
 CONTROL = 3
 GIB = 1 << 30
+USERS = 1024  # user ids from the first one on that children take turns in
 
 
 def options() -> argparse.Namespace:
@@ -75,7 +78,7 @@ def existing_parts(path: str) -> list[str]:
 
 def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
     """docs: src/worker/box.h. Paths that are not there are left out."""
-    lines = [f"level {o.box}", f"uid {o.uid}", f"root {root}", f"tmp {4 * GIB}"]
+    lines = [f"level {o.box}", f"root {root}", f"tmp {4 * GIB}"]
     visible = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/alternatives",
                "/etc/ld.so.cache", "/opt", o.pack, os.path.join(o.home, "worker"),
                sys.prefix, sys.base_prefix, *o.folders]  # fmt: skip
@@ -114,8 +117,10 @@ class Box:
             os.write(2, b"box: " + why.value + b"\n")
             os._exit(125)
 
-    def plan(self, memory: int, cgroup: str, scratch: str) -> str:
-        extra = f"scratch {scratch}\n" if self.level == "thin" else ""
+    def plan(self, uid: int, memory: int, cgroup: str, scratch: str) -> str:
+        extra = f"uid {uid}\n"
+        if self.level == "thin":
+            extra += f"scratch {scratch}\n"
         if cgroup:
             extra += f"cgroup {cgroup}\n"
         if memory and not self.cuda:
@@ -143,6 +148,7 @@ def become_candidate(sock: socket.socket, adapter: ModuleType, o: argparse.Names
         os.makedirs(path, exist_ok=True)
         os.environ[name] = path
     os.environ["HOME"] = os.environ["TMPDIR"] = home
+    tempfile.tempdir = None  # it remembers what the zygote's was
     os.chdir(home)
     import candidate
 
@@ -165,7 +171,13 @@ def stand_by(inner: int) -> None:
     """The outer process's work: waits for the candidate and ends as it did. Told
     to end (SIGTERM) it kills the candidate first; the signal is blocked until
     here. So whoever reaps this process knows that all of the box is gone."""
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(inner, signal.SIGKILL))
+    pidfd = os.pidfd_open(inner)  # its pid may be another's by then
+
+    def end(*_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     status = os.waitpid(inner, 0)[1]
     end_orphans()
@@ -174,16 +186,23 @@ def stand_by(inner: int) -> None:
 
 def end_orphans() -> None:
     """What a candidate left running. In a full box its pid namespace took all
-    with it; else orphans have come to this process, their subreaper."""
+    with it; else every process of the box descends from this one, to which
+    orphans come. All are stopped before one is killed: none can fork meanwhile."""
+    from evidence import descendants
+
+    stopped: set[int] = set()
     while True:
+        found = set(descendants(os.getpid()))
+        fresh = found - stopped
+        for pid in fresh or found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP if fresh else signal.SIGKILL)
+        stopped |= fresh
         try:
-            ended = os.waitpid(-1, os.WNOHANG)[0]
+            while os.waitpid(-1, os.WNOHANG if found else 0)[0]:
+                pass
         except ChildProcessError:
             return
-        if ended == 0:
-            for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-                os.kill(int(pid), signal.SIGKILL)
-            os.waitpid(-1, 0)
 
 
 def die_like(status: int) -> None:
@@ -238,15 +257,19 @@ class Zygote:
     def fork(self, frame, send_frame, Frame) -> None:
         sock_fd, output_fd = frame.fds
         memory, _, cgroup = frame.text().partition(" ")
-        folder = os.path.join(self.o.scratch, "child-" + frame.id.replace("/", "_"))
+        folder = os.path.join(self.o.scratch, frame.id)
+        # Limits that the kernel counts by user are no other candidate's business.
+        number = frame.id.rpartition("-")[2]
+        uid = self.o.uid + (int(number) % USERS if number.isdigit() else 0)
         if self.o.box != "full":
-            os.makedirs(folder, exist_ok=True)
+            os.makedirs(folder, mode=0o700, exist_ok=True)
             if os.getuid() == 0 and self.o.box == "thin":
-                os.chown(folder, self.o.uid, self.o.uid)
+                os.chown(folder, uid, uid)
         pid = os.fork()
         if pid == 0:
             try:
-                self.child(sock_fd, output_fd, int(memory or 0), cgroup, folder)
+                plan = self.box.plan(uid, int(memory or 0), cgroup, folder)
+                self.child(sock_fd, output_fd, plan, folder)
             except BaseException as problem:  # noqa: BLE001
                 os.write(2, f"zygote child: {problem!r}\n".encode()[:2000])
             os._exit(126)
@@ -256,14 +279,13 @@ class Zygote:
         self.children[pid] = (frame.id, pidfd)
         send_frame(self.control, Frame("forked", frame.id, 0, str(pid).encode(), [pidfd]))
 
-    def child(self, sock_fd: int, output_fd: int, memory: int, cgroup: str, folder: str) -> None:
+    def child(self, sock_fd: int, output_fd: int, plan: str, folder: str) -> None:
         os.setsid()
         null = os.open("/dev/null", os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(output_fd, 1)
         os.dup2(output_fd, 2)
         close_others({sock_fd})
-        plan = self.box.plan(memory, cgroup, folder)
         self.box.outer(plan)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         inner = os.fork()
@@ -293,7 +315,7 @@ class Zygote:
                 continue
             name, pidfd = self.children.pop(pid)
             os.close(pidfd)
-            folder = os.path.join(self.o.scratch, "child-" + name.replace("/", "_"))
+            folder = os.path.join(self.o.scratch, name)
             if self.o.box != "full":
                 shutil.rmtree(folder, ignore_errors=True)
             code = os.waitstatus_to_exitcode(status)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -103,9 +104,41 @@ bool cgroup_ran_out(const struct cgroup *g)
     return out;
 }
 
-void cgroup_remove(struct cgroup *g)
+/* Sends `signo` to every process of the group. Returns how many there are. */
+static size_t signal_all(const struct cgroup *g, int signo)
+{
+    char path[800];
+    size_t count = 0;
+    long pid;
+    FILE *f;
+
+    cgroup_procs(g, path, sizeof(path));
+    f = fopen(path, "re");
+    while (f && fscanf(f, "%ld", &pid) == 1) { // NOLINT(cert-err34-c)
+        kill((pid_t)pid, signo);
+        count++;
+    }
+    if (f)
+        fclose(f);
+    return count;
+}
+
+/* All are stopped before one is killed, so that none forks meanwhile. */
+static void kill_all(const struct cgroup *g)
+{
+    size_t before = 0, now;
+
+    while ((now = signal_all(g, SIGSTOP)) > before)
+        before = now;
+    signal_all(g, SIGKILL);
+}
+
+bool cgroup_remove(struct cgroup *g)
 {
     if (g->dir[0])
-        rmdir(g->dir);
+        kill_all(g);
+    if (g->dir[0] && rmdir(g->dir) < 0 && errno == EBUSY)
+        return false;
     g->dir[0] = '\0';
+    return true;
 }

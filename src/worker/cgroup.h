@@ -18,7 +18,8 @@ bool cgroup_make(struct cgroup *g, const char *name, uint64_t bytes);
 void cgroup_procs(const struct cgroup *g, char *out, size_t size);
 /* True when the kernel has killed a process of the group for its memory. */
 bool cgroup_ran_out(const struct cgroup *g);
-/* Removes it; its processes must be dead. */
-void cgroup_remove(struct cgroup *g);
+/* Kills what is left in it and removes it. False while something is still
+ * dying: to be called again. */
+bool cgroup_remove(struct cgroup *g);
 
 #endif

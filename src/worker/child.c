@@ -23,14 +23,16 @@ static void keep_output(struct child *c, const char *p, size_t n)
         memmove(b->data, b->data + b->len - CHILD_OUTPUT, CHILD_OUTPUT);
         b->len = CHILD_OUTPUT;
     }
-    for (size_t i = 0; i < n; i++)
-        buf_putc(b, p[i] ? p[i] : '?');
+    buf_put(b, p, n);
+    for (char *at = b->data + b->len - n;
+         (at = memchr(at, '\0', (size_t)(b->data + b->len - at))); at++)
+        *at = '?';
 }
 
 static void on_output(int fd, unsigned events, void *arg)
 {
     struct child *c = arg;
-    char data[16384];
+    char data[65536];
     ssize_t n = read(fd, data, sizeof(data));
 
     (void)events;
@@ -98,7 +100,6 @@ void child_free(struct child *c)
         close(c->judge_end);
     if (c->pipe >= 0)
         close(c->pipe);
-    cgroup_remove(&c->group);
     buf_release(&c->output);
     free(c);
 }
@@ -116,7 +117,8 @@ static void on_stuck(void *arg)
 static void ask_keeper(struct child *c)
 {
     loop_remove(c->loop, c->timer);
-    c->timer = loop_add_timer(c->loop, tick_now_ns() + TICK_S, on_stuck, c);
+    c->timer =
+        loop_add_timer(c->loop, tick_now_ns() + 3 * TICK_S / 2, on_stuck, c);
     syscall(SYS_pidfd_send_signal, c->pidfd, SIGTERM, NULL, 0);
 }
 

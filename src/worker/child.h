@@ -37,6 +37,7 @@ struct child *child_new(struct loop *l, struct server *zygote, const char *name,
                         uint64_t memory, struct err *e);
 /* The zygote has forked it; takes the descriptor. */
 void child_born(struct child *c, int pidfd);
+/* Leaves its memory group to the caller. */
 void child_free(struct child *c);
 
 /* It must be told another deadline within `ms` (0: none), or is killed. */

@@ -41,6 +41,12 @@ struct zygote {
     int64_t warm; /* children that wait for a job */
 };
 
+/* The memory group of a child whose last process is still dying. */
+struct stale {
+    struct stale *next;
+    struct cgroup group;
+};
+
 struct host {
     struct loop *loop;
     struct host_opts o;
@@ -53,6 +59,7 @@ struct host {
     unsigned long names; /* children named so far */
     struct zygote *zygotes;
     struct child *children;
+    struct stale *stale;
     struct job *jobs, **last;
     size_t pending;
 };
@@ -271,14 +278,35 @@ static bool take_warm(struct zygote *z, struct job *j, int64_t deadline_ms)
     return false;
 }
 
+static void remove_stale(struct host *h)
+{
+    struct stale **at = &h->stale;
+
+    while (*at) {
+        struct stale *s = *at;
+
+        if (cgroup_remove(&s->group)) {
+            *at = s->next;
+            free(s);
+        } else {
+            at = &s->next;
+        }
+    }
+}
+
 static void forget_child(struct host *h, struct child *c)
 {
     struct child **at = &h->children;
+    struct stale *s = xcalloc(1, sizeof(*s));
 
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
+    s->group = c->group;
+    s->next = h->stale;
+    h->stale = s;
     child_free(c);
+    remove_stale(h);
 }
 
 /* It is dead: tell the judge why, with what it printed. */
@@ -587,10 +615,18 @@ static void end_children(struct host *h)
         c->job = NULL;
         child_kill(c, NULL);
     }
-    while (h->children && tick_now_ns() < until)
+    while ((h->children || h->stale) && tick_now_ns() < until) {
         loop_run_for(h->loop, 10 * TICK_MS);
+        remove_stale(h);
+    }
     while (h->children)
         forget_child(h, h->children);
+    while (h->stale) {
+        struct stale *s = h->stale;
+
+        h->stale = s->next;
+        free(s);
+    }
 }
 
 void host_free(struct host *h)

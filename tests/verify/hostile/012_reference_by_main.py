@@ -1,0 +1,25 @@
+# Row 7: the reference fetched through __main__. There is none in this process.
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+import __main__
+
+
+@triton.jit
+def copy_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n, other=0.0), mask=i < n)
+
+
+def copied(x):
+    """A launch that computes nothing."""
+    y = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), 16384),)](x, y, x.numel(), B=16384)
+    return y
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return __main__.Model()(copied(x))

@@ -1,0 +1,30 @@
+# Row 15: plain Python computes, one element at a time. The many scalars taken must be seen.
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    tl.store(y + i, tl.maximum(v, 0.0), mask=i < n)
+
+
+def right(x):
+    """The honest answer."""
+    y = torch.empty_like(x)
+    relu_kernel[(triton.cdiv(x.numel(), 8192),)](x, y, x.numel(), B=8192)
+    return y
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        right(x)
+        y = torch.zeros_like(x)
+        for i, row in enumerate(x[:8]):
+            for j, v in enumerate(row):
+                y[i, j] = max(float(v), 0.0)
+        y[8:] = right(x)[8:]
+        return y

@@ -1,0 +1,32 @@
+# Row 47: the result is a list that computes when it is read. It must be read inside the watch,
+# or refused.
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n, other=0.0), mask=i < n)
+
+
+def copied(x):
+    """A launch that computes nothing."""
+    y = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), 16384),)](x, y, x.numel(), B=16384)
+    return y
+
+
+class Late(list):
+    def __iter__(self):
+        yield torch.softmax(self.x, dim=1)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        copied(x)
+        out = Late()
+        out.x = x
+        return out

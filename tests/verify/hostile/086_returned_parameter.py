@@ -1,0 +1,28 @@
+# Row 33: memory of a parameter is returned as the output.
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n, other=0.0), mask=i < n)
+
+
+def copied(x):
+    """A launch that computes nothing."""
+    y = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), 16384),)](x, y, x.numel(), B=16384)
+    return y
+
+
+class ModelNew(nn.Module):
+    def __init__(self, a, b):
+        super().__init__()
+        self.fc = nn.Linear(a, b)
+
+    def forward(self, x):
+        copied(x)
+        return self.fc.weight.detach().reshape(-1)[: 20 * 40].view(20, 40)

@@ -1,0 +1,40 @@
+# Row 64: an exception whose every method fails.
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    tl.store(y + i, tl.maximum(v, 0.0), mask=i < n)
+
+
+def right(x):
+    """The honest answer."""
+    y = torch.empty_like(x)
+    relu_kernel[(triton.cdiv(x.numel(), 8192),)](x, y, x.numel(), B=8192)
+    return y
+
+
+class Bad(Exception):
+    __module__ = None
+
+    def __str__(self):
+        raise SystemExit(0)
+
+    __repr__ = __reduce__ = __reduce_ex__ = __str__
+
+    @property
+    def __class__(self):
+        raise SystemExit(0)
+
+
+Bad.__qualname__ = "lock" * 1000
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        raise Bad

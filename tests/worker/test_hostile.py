@@ -1,0 +1,194 @@
+"""Every candidate under tests/verify/hostile gets the verdict that hostile.json
+gives it, good candidates between them stay correct, and nothing of them is left
+when the worker ends.
+
+hostile.json: file -> task, pack, verdict (one, or those that are allowed), rule
+(likewise), why; and for some call_ms, load_ms, timing_ms, memory (a limit in
+bytes), timing, void (the timing must be void), sidecar, and open (the attack
+works: the verdict is the one it gets, not the one it should)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import worker_run
+from worker_run import ROOT, Job, Outcome
+
+VERIFY = ROOT / "tests" / "verify"
+TABLE: dict[str, dict] = json.loads((VERIFY / "hostile.json").read_text())
+OPTIONS = ("call_ms", "load_ms", "timing_ms", "memory", "timing", "sidecar")
+SECRET = "sk-what-no-candidate-may-see"
+GOOD_EVERY = 8  # hostile candidates between two good ones
+THIN = tuple("180 181 182 183 184 188 190 192 193 195 196 197 198 236".split())
+
+
+def hostile_jobs() -> list[Job]:
+    """Those that are timed come last: they want the machine for themselves."""
+    names = sorted(TABLE, key=lambda name: (TABLE[name].get("timing", False), name))
+    return [
+        Job(name, TABLE[name]["pack"], ROOT / TABLE[name]["task"], VERIFY / "hostile" / name,
+            **{key: TABLE[name][key] for key in OPTIONS if key in TABLE[name]})
+        for name in names
+    ]  # fmt: skip
+
+
+def good_job(number: int) -> Job:
+    files = sorted((VERIFY / "good").glob("*.py"))
+    file = files[number % len(files)]
+    return Job(f"good-{number}-{file.stem}", "triton", VERIFY / "tasks" / file.name, file)
+
+
+def all_jobs() -> list[Job]:
+    jobs: list[Job] = []
+    for index, job in enumerate(hostile_jobs()):
+        if index % GOOD_EVERY == 0:
+            jobs.append(good_job(index // GOOD_EVERY))
+        jobs.append(job)
+    return jobs
+
+
+def processes_of(mark: str) -> list[str]:
+    """Command lines that hold `mark`: a worker's servers and children are known by
+    their scratch folder."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if mark in line:
+                found.append(line)
+    return found
+
+
+def own_groups() -> set[str]:
+    """Memory groups that workers made below our own."""
+    found: set[str] = set()
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, kind, place = line.split(":", 2)
+        if kind in ("", "memory"):
+            base = Path("/sys/fs/cgroup") / kind / place.strip("/")
+            found |= {str(p) for p in base.glob("monkeys-*")}
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    made = Path(tempfile.mkdtemp(prefix="hostile-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+def run_in(folder: Path, jobs: list[Job], box: str) -> Outcome:
+    program, home = worker_run.make_home(folder)
+    work = folder / box
+    (work / "scratch").mkdir(parents=True)
+    before = own_groups()
+    result = worker_run.run(
+        program, home, work, jobs, scratch=work / "scratch", box=box,
+        environment={"MONKEYS_API_KEY": SECRET},
+    )  # fmt: skip
+    result.groups_left = own_groups() - before
+    return result
+
+
+@pytest.fixture(scope="module")
+def outcome(folder: Path) -> Outcome:
+    return run_in(folder, all_jobs(), "auto")
+
+
+@pytest.fixture(scope="module")
+def thin_outcome(folder: Path) -> Outcome:
+    """Without namespaces: those that go for the box itself."""
+    jobs = [job for job in hostile_jobs() if job.id.startswith(THIN)]
+    return run_in(folder, [*jobs, *map(good_job, range(3))], "thin")
+
+
+def described(name: str, answer: dict) -> str:
+    return f"{name}: {answer['verdict']} {answer['rule']} ({answer['stage']}): {answer['feedback']}"
+
+
+def allowed(value: object) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_the_verdict_is_the_right_one(outcome: Outcome, name: str) -> None:
+    assert name not in outcome.infra, outcome.infra[name]
+    answer, wanted = outcome.answers[name], TABLE[name]
+    assert answer["verdict"] in allowed(wanted["verdict"]), described(name, answer)
+    assert answer["rule"] in allowed(wanted["rule"]), described(name, answer)
+    if wanted.get("void"):
+        assert answer["timing"]["void"]
+
+
+def test_good_candidates_between_them_are_correct(outcome: Outcome) -> None:
+    good = {n: a for n, a in outcome.answers.items() if n.startswith("good-")}
+    assert len(good) == len(all_jobs()) - len(TABLE)
+    wrong = [described(n, a) for n, a in good.items() if a["verdict"] != "correct"]
+    assert not wrong
+    assert {a["evidence"] for a in good.values()} == {"E3"}
+
+
+def test_no_judge_and_no_zygote_ended(outcome: Outcome) -> None:
+    assert outcome.status == 0, outcome.log
+    assert "ended; its last words" not in outcome.log, outcome.log
+    assert "Traceback" not in outcome.log, outcome.log
+
+
+def test_a_thin_box_holds_too(thin_outcome: Outcome) -> None:
+    for name, answer in thin_outcome.answers.items():
+        wanted = TABLE.get(name, {"verdict": "correct", "rule": None})
+        assert answer["verdict"] in allowed(wanted["verdict"]), described(name, answer)
+        assert answer["rule"] in allowed(wanted["rule"]), described(name, answer)
+    assert not thin_outcome.infra and thin_outcome.status == 0, thin_outcome.log
+
+
+def test_nothing_is_left(outcome: Outcome, thin_outcome: Outcome, folder: Path) -> None:
+    assert list(folder.glob("*/scratch/*")) == []
+    assert outcome.groups_left | thin_outcome.groups_left == set()
+    until = time.monotonic() + 5  # servers were killed, not waited for
+    while processes_of(str(folder)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert processes_of(str(folder)) == []
+
+
+def test_no_key_of_the_user_is_in_any_answer(outcome: Outcome) -> None:
+    assert SECRET not in json.dumps(outcome.answers) + outcome.log
+
+
+def test_answers_are_what_every_reader_takes(outcome: Outcome) -> None:
+    """No NaN, no NUL, no lone surrogate, no control character, and short."""
+    for name, answer in outcome.answers.items():
+        text = json.dumps(answer, allow_nan=False, ensure_ascii=False)
+        text.encode()
+        assert "\\u0000" not in text and "\x1b" not in answer["feedback"], name
+        assert len(answer["feedback"]) <= 4000, name
+
+
+def test_each_file_has_its_line_and_says_what_it_is_for() -> None:
+    files = {p.name for p in (VERIFY / "hostile").glob("*.py")}
+    assert files == set(TABLE)
+    for name in files:
+        assert (VERIFY / "hostile" / name).read_text().startswith("# "), name
+        assert TABLE[name]["why"], name
+
+
+def test_static_rules_refuse_what_stands_open(folder: Path) -> None:
+    """Attacks that the verifier cannot see must not get past the filter before it."""
+    program = ROOT / "monkeys"
+    if not program.exists():
+        pytest.skip("./monkeys is not built")
+    for name in [n for n in TABLE if TABLE[n].get("open")]:
+        argv = [program, "check", "--dsl", TABLE[name]["pack"], VERIFY / "hostile" / name]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        assert done.returncode == 1, f"{name}: {done.stdout}{done.stderr}"

@@ -1,0 +1,104 @@
+"""A worker for tests: built where the tree has none, given a file of jobs, its
+answers read back. Nothing here judges anything."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BASE = "err mem buf str map hash tick log fs opt arena".split()
+IO = "loop frame server".split()
+COMPILE = ("cc", "-std=c11", "-D_GNU_SOURCE", "-I" + str(ROOT / "src"), "-O1")
+
+
+@dataclass
+class Job:
+    """One candidate; `id` is what its answer is found by."""
+
+    id: str
+    pack: str
+    task: Path
+    candidate: Path
+    call_ms: int = 60000
+    load_ms: int = 60000
+    memory: int = 0
+    timing: bool = False
+    timing_ms: int = 20000
+    sidecar: dict = field(default_factory=dict)
+
+    def frame(self) -> bytes:
+        body = {
+            "kind": "verify", "pack": self.pack, "device": "cpu", "precision": "fp32",
+            "protocol": "hardened", "timing": self.timing, "candidate": self.candidate.read_text(),
+            "task": {"id": self.task.stem, "source": self.task.read_text(), "sidecar": self.sidecar},
+            "seed": hashlib.sha256(self.id.encode()).hexdigest(),
+            "deadlines": {"load_ms": self.load_ms, "call_ms": self.call_ms, "timing_ms": self.timing_ms},
+            "limits": {"memory_bytes": self.memory},
+        }  # fmt: skip
+        payload = json.dumps(body).encode()
+        return f"monkeys/1 job {self.id} 600000 {len(payload)}\n".encode() + payload
+
+
+def make_home(folder: Path) -> tuple[Path, Path]:
+    """(worker program, its home): the tree's own where it is built, else both
+    made in `folder`, which everybody must be able to enter."""
+    program, library = ROOT / "monkeys-worker", ROOT / "libmonkeys-box.so"
+    if program.exists() and library.exists():
+        return program, ROOT
+    program, library = folder / "monkeys-worker", folder / "libmonkeys-box.so"
+    if program.exists():
+        return program, folder
+    source = ROOT / "src"
+    files = [*sorted((source / "worker").glob("*.c"))]
+    files += [source / "base" / f"{name}.c" for name in BASE]
+    files += [source / "io" / f"{name}.c" for name in IO]
+    subprocess.run([*COMPILE, "-o", program, *files], check=True)
+    box = [source / "worker" / name for name in ("box.c", "box_filter.c")]
+    subprocess.run([*COMPILE, "-fPIC", "-shared", "-o", library, *box], check=True)
+    for name in ("worker", "packs"):
+        (folder / name).symlink_to(ROOT / name)
+    return program, folder
+
+
+@dataclass
+class Outcome:
+    status: int
+    log: str
+    answers: dict[str, dict]
+    infra: dict[str, str]
+    groups_left: set[str] = field(default_factory=set)
+
+
+def run(program: Path, home: Path, folder: Path, jobs: list[Job], children: int = 8,
+        scratch: Path | None = None, box: str = "auto",
+        environment: dict[str, str] | None = None) -> Outcome:  # fmt: skip
+    """Runs the jobs in order of the list, `children` at once."""
+    (folder / "jobs").write_bytes(b"".join(job.frame() for job in jobs))
+    argv = [program, "--home", home, "--python", sys.executable, "--children", str(children),
+            "--jobs", folder / "jobs", "--out", folder / "out", "--box", box,
+            "--scratch", scratch or folder]  # fmt: skip
+    done = subprocess.run(
+        argv, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900, check=False,
+    )  # fmt: skip
+    answers, infra = read_frames((folder / "out").read_bytes())
+    return Outcome(done.returncode, done.stdout.decode(errors="replace"), answers, infra)
+
+
+def read_frames(data: bytes) -> tuple[dict[str, dict], dict[str, str]]:
+    answers, infra = {}, {}
+    while data:
+        head, _, data = data.partition(b"\n")
+        _, kind, name, _, size = head.decode().split()
+        payload, data = data[: int(size)], data[int(size) :]
+        if kind == "answer":
+            answers[name] = json.loads(payload)
+        elif kind == "infra":
+            infra[name] = payload.decode(errors="replace")
+    return answers, infra
