@@ -32,9 +32,10 @@ struct reach {
     uint32_t kernel_count;
     PY_VEC(struct edge) edges;
     PY_VEC(struct work) work;
-    uint32_t *methods; /* of each name: methods, chained by `namesake` */
-    uint8_t *named;    /* of each name: contexts that mention it */
-    bool *assigned;    /* of each name: is assigned as an attribute */
+    PY_VEC(uint32_t) others; /* plain methods of the model */
+    uint32_t *methods;       /* of each name: methods, chained by `namesake` */
+    uint8_t *named;          /* of each name: contexts that mention it */
+    bool *assigned;          /* of each name: is assigned as an attribute */
 };
 
 static bool is_kernel_name(const struct reach *r, uint32_t node)
@@ -231,8 +232,7 @@ static void follow(struct reach *r, const struct edge *e, enum py_context c)
 }
 
 /* Lambdas are values, so they are reached with the code that makes them;
- * functions defined inside must be mentioned, except in code that builds the
- * model and in kernels. */
+ * functions defined inside must be mentioned, except in kernels. */
 static void spread(struct reach *r, uint32_t body, enum py_context c)
 {
     struct py_prog *p = r->p;
@@ -241,7 +241,7 @@ static void spread(struct reach *r, uint32_t body, enum py_context c)
         follow(r, &r->edges.at[e], c);
     for (uint32_t i = p->bodies.at[body].child; i;
          i = p->bodies.at[i].sibling) {
-        if (p->bodies.at[i].lambda || c == PY_C_INIT)
+        if (p->bodies.at[i].lambda)
             add(r, i, kept(c, false));
         else if (c == PY_C_KERNEL)
             add(r, i, c);
@@ -489,7 +489,12 @@ static void root_class(struct reach *r, uint32_t cls)
         for (uint32_t m = k->methods; m; m = p->bodies.at[m].method) {
             uint32_t name = p->bodies.at[m].name;
 
-            add(r, m, name == PY_W___init__ ? PY_C_INIT : PY_C_FORWARD);
+            if (name == PY_W___init__)
+                add(r, m, PY_C_INIT);
+            else if (name == PY_W_forward || is_dunder(p, name))
+                add(r, m, PY_C_FORWARD);
+            else
+                *PY_PUSH(p->a, r->others) = m;
             if (name == PY_W_forward)
                 mark_tensors(p, m);
         }
@@ -522,6 +527,15 @@ static bool add_roots(struct reach *r)
     return found;
 }
 
+static void finish_work(struct reach *r)
+{
+    while (r->work.len) {
+        struct work w = r->work.at[--r->work.len];
+
+        spread(r, w.body, w.from);
+    }
+}
+
 void py_reach(struct py_prog *p, const uint32_t *kernel_decorators,
               uint32_t count)
 {
@@ -546,11 +560,12 @@ void py_reach(struct py_prog *p, const uint32_t *kernel_decorators,
     if (!add_roots(&r))
         for (uint32_t i = 1; i < p->bodies.len; i++)
             add(&r, i, PY_C_FORWARD);
-    while (r.work.len) {
-        struct work w = r.work.at[--r.work.len];
-
-        spread(&r, w.body, w.from);
-    }
+    finish_work(&r);
+    /* Methods that nothing mentions may be called from outside. */
+    for (uint32_t i = 0; i < r.others.len; i++)
+        if (!p->bodies.at[r.others.at[i]].reached)
+            add(&r, r.others.at[i], PY_C_FORWARD);
+    finish_work(&r);
 }
 
 enum py_context py_context(const struct py_prog *p, uint32_t body)
