@@ -306,7 +306,7 @@ static void method_call(struct facts *f, const struct py_node *callee)
         if (py_val_kind(item[i]) == PY_V_SELF)
             slot = py_member(p, p->classes.at[py_val_ref(item[i])].family,
                              callee->name, false);
-        if (slot)
+        if (p->slots.at[slot].member)
             kind = FACT_SELF;
     }
     fact_name(f, callee->body, callee->tok, kind, callee->name);

@@ -401,10 +401,24 @@ static const struct facts_row contexts[] = {
      NEW "def make(n):\n  @lang.jit\n  def k(): lang.a()\n  return k\n"
          "class ModelNew:\n  def __init__(self): self.k = make(1)",
      "kernel def k @lang.jit\nkernel call lang.a\ninit def make", NULL},
-    {"forward: lambdas and functions defined in init code",
-     NEW "class ModelNew:\n  def __init__(self):\n"
-         "    self.f = lambda x: torch.a()\n    def g(): torch.b()",
-     "forward call torch.a\nforward call torch.b", NULL},
+    {"forward: a lambda made in init code",
+     NEW "class ModelNew:\n  def __init__(self): self.f = lambda: lang.a()",
+     "forward call lang.a", NULL},
+    {"forward: a function of init code that is kept",
+     NEW "class ModelNew:\n  def __init__(self):\n    def g(): lang.a()\n"
+         "    self.f = g",
+     "forward call lang.a", NULL},
+    {"init: a function of init code that only it calls",
+     NEW "class ModelNew:\n  def __init__(self):\n    def g(): lang.a()\n"
+         "    g()",
+     "init call lang.a", "forward call lang.a"},
+    {"init: a method that only the constructor calls",
+     NEW "class ModelNew:\n  def __init__(self): self.make()\n"
+         "  def make(self): lang.a()\n  def forward(self, x): pass",
+     "init call lang.a", "forward call lang.a"},
+    {"forward: a method that nothing calls",
+     NEW "class ModelNew:\n  def other(self): lang.a()", "forward call lang.a",
+     NULL},
     {"forward: a function that __init__ keeps",
      NEW "def a(): torch.a()\nclass ModelNew:\n"
          "  def __init__(self): self.f = a",
