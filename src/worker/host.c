@@ -27,6 +27,8 @@ struct job {
     size_t len;
     int tries;
     bool begun; /* the judge has asked for a child */
+    bool late;  /* its whole time is over */
+    uint64_t timer;
     struct child *child;
 };
 
@@ -113,6 +115,7 @@ static void remove_job(struct host *h, struct job *gone)
     *at = gone->next;
     if (h->last == &gone->next)
         h->last = at;
+    loop_remove(h->loop, gone->timer);
     if (gone->child) {
         gone->child->job = NULL;
         child_kill(gone->child, NULL);
@@ -130,7 +133,9 @@ static void give_job(struct host *h, struct job *j)
                       .len = j->len};
 
     snprintf(f.id, sizeof(f.id), "%s", j->id);
-    j->begun = false;
+    j->begun = j->late = false;
+    loop_remove(h->loop, j->timer);
+    j->timer = 0;
     server_send(&h->judge, &f, NULL, 0);
 }
 
@@ -259,6 +264,8 @@ static void hand_over(struct host *h, struct child *c)
     snprintf(f.id, sizeof(f.id), "%s", j->id);
     server_send(&h->judge, &f, &c->judge_end, 1);
     c->judge_end = -1;
+    if (j->late)
+        child_kill(c, "timeout");
 }
 
 static bool take_warm(struct zygote *z, struct job *j, int64_t deadline_ms)
@@ -454,6 +461,18 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
 
 /* ---- the judge ---- */
 
+/* The job has had its time: whatever child it has, now or later, is killed, and
+ * the judge says timeout. */
+static void job_late(void *arg)
+{
+    struct job *j = arg;
+
+    j->timer = 0;
+    j->late = true;
+    if (j->child)
+        child_kill(j->child, "timeout");
+}
+
 /* "PACK MEMORY": a child for the job. */
 static void judge_forks(struct host *h, struct job *j, const struct frame *f)
 {
@@ -468,6 +487,9 @@ static void judge_forks(struct host *h, struct job *j, const struct frame *f)
     else
         str_to_i64(rest, 0, INT64_MAX, &memory);
     snprintf(pack, sizeof(pack), "%.*s", (int)word.n, word.p);
+    if (!j->begun && j->deadline_ms > 0)
+        j->timer = loop_add_timer(
+            h->loop, tick_now_ns() + j->deadline_ms * TICK_MS, job_late, j);
     j->begun = true;
     z = h->failures < RESTARTS ? get_zygote(h, pack, &e) : NULL;
     if (!z) {

@@ -3,6 +3,7 @@
 # boxes.
 . tests/cli/lib.sh
 cd "$root" || exit 1
+before=$(ls -d /tmp/monkeys-?????? 2>/dev/null | wc -l)
 
 # all LIST PACK CLAIM: every line of the list comes out correct.
 all() {
@@ -61,8 +62,11 @@ printf 'monkeys/1 answer x 0 100\nhalf' >>"$work/far/answers"
 like "$(cat "$work/.err")" "*1 jobs, 1 answered before*" "started again it does nothing twice"
 case $(cat "$work/far/answers") in *half) false ;; *) true ;; esac
 ok "and cuts off what was torn"
+sed 's#^\(monkeys/1 job [^ ]*\) [0-9]* #\1 100 #' "$work/far/jobs" >"$work/far/short"
+(cd "$work" && "$root/monkeys-worker" --jobs far/short --out far/late 2>/dev/null)
+like "$(cat "$work/far/late")" '*"verdict": "timeout"*' "a whole job has its deadline, too"
 printf 'nonsense\n' >"$work/far/jobs"
 (cd "$work" && "$root/monkeys-worker" --jobs far/jobs --out far/answers 2>"$work/.err")
 is $? 2 "a jobs file that is none is refused"
-is "$(ls -d /tmp/monkeys-?????? 2>/dev/null | wc -l)" 0 "no scratch folder is left"
+is "$(ls -d /tmp/monkeys-?????? 2>/dev/null | wc -l)" "$before" "no scratch folder is left"
 finish
