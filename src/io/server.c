@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -131,6 +132,17 @@ void server_stop(struct server *s)
     if (s->pidfd >= 0)
         close(s->pidfd);
     s->pidfd = -1;
+}
+
+void server_end(struct server *s, int wait_ms)
+{
+    struct pollfd gone = {s->pidfd, POLLIN, 0};
+
+    loop_remove(s->loop, s->fd_id);
+    peer_close(&s->peer);
+    if (!s->ended && s->pidfd >= 0)
+        s->ended = poll(&gone, 1, wait_ms) > 0;
+    server_stop(s);
 }
 
 void server_send(struct server *s, const struct frame *f, const int *fds,

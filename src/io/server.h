@@ -31,6 +31,9 @@ int server_start(struct server *s, struct loop *l, const char *const *argv,
                  const char *log, struct err *e);
 /* Kills it; the callback is not called any more. */
 void server_stop(struct server *s);
+/* Ends the connection, gives it `wait_ms` to put things in order and leave, and
+ * kills it only then. Blocks meanwhile. */
+void server_end(struct server *s, int wait_ms);
 void server_send(struct server *s, const struct frame *f, const int *fds,
                  size_t fd_count);
 /* Short form: a frame with text, without descriptors. */

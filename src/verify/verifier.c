@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define MAX_FILE ((size_t)4 << 30)
+#define LEAVE_MS 5000 /* for the worker to clear up */
 
 struct verifier {
     struct loop *loop;
@@ -251,7 +252,7 @@ struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
 void verifier_close(struct verifier *v)
 {
     if (v->local)
-        server_stop(&v->worker);
+        server_end(&v->worker, LEAVE_MS);
     if (v->jobs_fd >= 0)
         close(v->jobs_fd);
     for (size_t i = 0; i < v->waiting.len; i++)
