@@ -172,13 +172,16 @@ static int one_option(struct parser *p, struct err *e)
     struct str name = str_of(word + (is_long ? 2 : 1));
     const char *eq = is_long ? memchr(name.p, '=', name.n) : NULL;
     const struct opt *o;
+    char letter = '\0';
     void *into;
 
     if (eq) {
         name.n = (size_t)(eq - name.p);
         value = eq + 1;
     }
-    o = lookup(p, name, is_long ? '\0' : word[1], &into);
+    if (!is_long)
+        letter = word[1];
+    o = lookup(p, name, letter, &into);
     if (!o && is_long)
         return unknown(p->table, word + 2, e);
     if (!o)

@@ -141,6 +141,7 @@ static int enter_namespaces(const struct why *w)
     return 0;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): fail() writes to it
 int box_outer(const char *plan, char *text, size_t size)
 {
     struct why w = {text, size};
@@ -353,6 +354,7 @@ static int drop_rights(const struct why *w)
     return 0;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): fail() writes to it
 int box_inner(const char *plan, char *text, size_t size)
 {
     struct why w = {text, size};

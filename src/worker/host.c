@@ -501,7 +501,8 @@ static void judge_forks(struct host *h, struct job *j, const struct frame *f)
         return;
     /* A zygote that is still importing answers when it can. */
     fork_child(z, j, memory ? (uint64_t)memory : h->o.memory,
-               z->ready ? f->deadline_ms : f->deadline_ms + START_S * 1000);
+               z->ready ? f->deadline_ms
+                        : f->deadline_ms + START_S * INT64_C(1000));
 }
 
 static void judge_gone(struct host *h)

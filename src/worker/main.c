@@ -170,7 +170,7 @@ static uint64_t default_memory(int64_t children)
 }
 
 /* Fills in what the options leave open, then works. */
-static int work(struct values *v, char *scratch, struct err *e)
+static int work(struct values *v, const char *scratch, struct err *e)
 {
     bool cpu = strcmp(v->device, "cpu") == 0;
     char *home = v->home ? xstrdup(v->home) : find_home();
