@@ -51,7 +51,7 @@ static char *find_dir(const char *bin)
     return NULL;
 }
 
-static char *find_python(const char *dir)
+char *home_python(const char *dir)
 {
     const char *given =
         getenv("MONKEYS_PYTHON"); // NOLINT(concurrency-mt-unsafe)
@@ -85,7 +85,7 @@ int home_find(struct home *h, struct err *e)
                 exe);
     else {
         h->worker = fs_join(bin, "monkeys-worker");
-        h->python = find_python(h->dir);
+        h->python = home_python(h->dir);
     }
     free(bin);
     return h->dir ? 0 : -1;

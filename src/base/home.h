@@ -14,5 +14,7 @@ struct home {
 
 int home_find(struct home *h, struct err *e);
 void home_release(struct home *h);
+/* The Python to use with a home folder; the caller frees it. */
+char *home_python(const char *dir);
 
 #endif

@@ -1,6 +1,6 @@
 /* main.c: monkeys-worker, the program that owns the processes of one host. It
  * needs libc alone, so that it can be built where nothing else is installed. */
-#include "base/fs.h"
+#include "base/home.h"
 #include "base/mem.h"
 #include "base/opt.h"
 #include "io/loop.h"
@@ -62,45 +62,19 @@ static const struct opt table[] = {
     {0},
 };
 
-/* The folder above our own that has worker/, or NULL. */
-static char *find_home(void)
+/* What --home says, or the folder that this program belongs to; NULL: neither. */
+static char *find_home(const char *given, struct err *e)
 {
-    char exe[PATH_MAX], *slash, *dir;
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    struct home own;
+    char *dir;
 
-    exe[n > 0 ? n : 0] = '\0';
-    while ((slash = strrchr(exe, '/')) && slash != exe) {
-        *slash = '\0';
-        dir = fs_join(exe, "worker/judge.py");
-        if (fs_is_file(dir)) {
-            free(dir);
-            return xstrdup(exe);
-        }
-        free(dir);
-        dir = fs_join(exe, "share/monkeys/worker/judge.py");
-        if (fs_is_file(dir)) {
-            free(dir);
-            return fs_join(exe, "share/monkeys");
-        }
-        free(dir);
-    }
-    return NULL;
-}
-
-static char *find_python(const char *home)
-{
-    const char *given =
-        getenv("MONKEYS_PYTHON"); // NOLINT(concurrency-mt-unsafe)
-    char *path = fs_join(home, ".venv/bin/python");
-
-    if (given && *given) {
-        free(path);
+    if (given)
         return xstrdup(given);
-    }
-    if (access(path, X_OK) == 0)
-        return path;
-    free(path);
-    return xstrdup("python3");
+    if (home_find(&own, e) < 0)
+        return NULL;
+    dir = xstrdup(own.dir);
+    home_release(&own);
+    return dir;
 }
 
 static const char *choose_box(const struct values *v, struct err *e)
@@ -173,9 +147,9 @@ static uint64_t default_memory(int64_t children)
 static int work(struct values *v, const char *scratch, struct err *e)
 {
     bool cpu = strcmp(v->device, "cpu") == 0;
-    char *home = v->home ? xstrdup(v->home) : find_home();
+    char *home = find_home(v->home, e);
     char *python =
-        v->python ? xstrdup(v->python) : find_python(home ? home : ".");
+        v->python ? xstrdup(v->python) : home_python(home ? home : ".");
     struct loop *l = loop_new(e);
     struct host_opts o = {.python = python,
                           .home = home,
@@ -189,10 +163,8 @@ static int work(struct values *v, const char *scratch, struct err *e)
                           .uid = NOBODY};
     int rc = -1;
 
-    if (!home) {
-        err_set(e, ERR_USAGE, "no folder worker/ beside this program; --home");
+    if (!home)
         goto out;
-    }
     o.box = choose_box(v, e);
     if (!l || !o.box)
         goto out;
