@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -111,6 +112,33 @@ static int allow_plan(int ruleset, const char *plan, uint64_t all)
     return 0;
 }
 
+/* Without a pid namespace /proc is the host's, command lines of other users'
+ * processes included: a candidate may list it, and read its own part, which
+ * children its keeper has, and what says something about the machine only. */
+static int allow_host_proc(int ruleset, uint64_t rights)
+{
+    static const char *const facts[] = {
+        "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",    "/proc/version",
+        "/proc/uptime",  "/proc/loadavg", "/proc/devices", "/proc/filesystems",
+        "/proc/sys",     "/proc/driver",
+    };
+    char keeper[48];
+
+    snprintf(keeper, sizeof(keeper), "/proc/%d/task", (int)getppid());
+    if (allow(ruleset, "/proc", LL_READ_DIR) < 0 ||
+        allow(ruleset, keeper, LL_READ_FILE) < 0 ||
+        allow(ruleset, "/proc/self", rights) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+        if (allow(ruleset, facts[i], LL_READ_FILE) < 0)
+            return -1;
+    /* The rules hold for these nodes: held open, they stay what they are. */
+    return open("/proc/self", O_PATH | O_CLOEXEC) < 0 ||
+                   open(keeper, O_PATH | O_CLOEXEC) < 0
+               ? -1
+               : 0;
+}
+
 int box_restrict_files(const char *plan)
 {
     int abi = box_landlock_abi(), full = strstr(plan, "level full\n") != NULL;
@@ -133,7 +161,8 @@ int box_restrict_files(const char *plan)
     /* A GPU driver opens /proc/self/task/N/comm to write and truncate it. */
     if (strstr(plan, "proc write\n"))
         proc |= LL_WRITE_FILE | (all & LL_TRUNCATE);
-    if (allow_plan(fd, plan, all) < 0 || allow(fd, "/proc", proc) < 0)
+    if (allow_plan(fd, plan, all) < 0 ||
+        (full ? allow(fd, "/proc", proc) : allow_host_proc(fd, proc)) < 0)
         goto out;
     if (full && (allow(fd, "/tmp", all) < 0 || allow(fd, "/dev/shm", all) < 0))
         goto out;

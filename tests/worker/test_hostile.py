@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,16 @@ def folder() -> Path:
     made.chmod(0o755)
     yield made
     shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def neighbour() -> Iterator[None]:
+    """A process of the host that has a key where every user of it can read one."""
+    line = ["sh", "-c", "read wait", "neighbour", f"--token=TOKEN-{SECRET}"]
+    other = subprocess.Popen(line, stdin=subprocess.PIPE)
+    yield
+    other.stdin.close()
+    other.wait()
 
 
 def run_in(folder: Path, jobs: list[Job], box: str) -> Outcome:
