@@ -1,0 +1,112 @@
+/* llm.h: questions to a language model, any number at once, whoever answers.
+ *
+ * One front (llm.c) over several providers (provider.h): it reserves money
+ * before anything is sent, keeps to the provider's rates, sends again what may
+ * succeed, pauses while the provider is down, and prices every reply. A call
+ * that ends without an answer is the provider's fault and says so; it is never
+ * blamed on a task.
+ *
+ * Money: `reserved` is called when a call's reservation has been made or has
+ * grown (a request whose fate is unknown may have been billed, so another one
+ * needs its own reservation). Nothing goes out until the caller, having stored
+ * that figure, says llm_go(). */
+#ifndef LLM_LLM_H
+#define LLM_LLM_H
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "io/loop.h"
+#include "llm/budget.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct llm_message {
+    const char *role; /* "system", "user", "assistant" */
+    struct str text;
+    size_t shared; /* bytes at the start that many requests have in common: a
+                      provider with cache markers puts one there; 0: none */
+};
+
+/* Who asks: unique in a run, and the key of a cassette. */
+struct llm_key {
+    const char *task, *method, *stage; /* stage: "plan", "code", "evolve", … */
+    int attempt;                       /* from 1 */
+};
+
+/* All borrowed until the call is done. */
+struct llm_request {
+    struct llm_key key;
+    const struct llm_message *message;
+    size_t count;
+    uint64_t seed;
+    int64_t max_tokens; /* 0: the provider's setting */
+};
+
+enum llm_outcome {
+    LLM_ANSWERED,
+    LLM_FAILED,    /* after all retries; asking again later may succeed */
+    LLM_REFUSED,   /* it will never succeed: wrong key, unknown model, … */
+    LLM_NO_BUDGET, /* the next request does not fit under the cap */
+};
+enum llm_finish {
+    LLM_STOP,
+    LLM_LENGTH,   /* cut at the token limit */
+    LLM_FILTERED, /* the provider withheld the rest */
+};
+extern const char *const llm_outcomes[], *const llm_finishes[];
+
+struct llm_usage {
+    int64_t input, cached, output, reasoning; /* cached is a part of input,
+                                                 reasoning one of output */
+    bool estimated; /* the provider did not say */
+};
+
+/* Borrowed; gone when the callback returns. */
+struct llm_reply {
+    enum llm_outcome outcome;
+    enum llm_finish finish;
+    struct str text;    /* the answer, without what the model thought */
+    struct str thought; /* its reasoning, where the provider hands it out */
+    struct str model;   /* the name the provider gave itself */
+    struct llm_usage usage;
+    struct llm_cost cost; /* what it took from the budget, lost requests too */
+    int requests;         /* HTTP requests, commands, files: all that went out */
+    int64_t wall_ns;
+    const char *error; /* "" when answered; holds no key, no URL */
+};
+
+struct llm;
+struct llm_call;
+
+struct llm_handlers {
+    /* May be NULL: then calls go at once. */
+    void (*reserved)(struct llm_call *c, struct llm_cost total, void *arg);
+    void (*done)(struct llm_call *c, const struct llm_reply *r, void *arg);
+};
+
+/* Starts a call. `arg` comes back in the handlers, never from inside this
+ * function. An error is a request that makes no sense. */
+struct llm_call *llm_ask(struct llm *l, const struct llm_request *r,
+                         const struct llm_handlers *h, void *arg,
+                         struct err *e);
+void llm_go(struct llm_call *c);
+/* Forgets the call; its handlers are not called any more. What it had reserved
+ * stays reserved, since the provider may bill it. */
+void llm_cancel(struct llm_call *c);
+
+/* What a request could cost at most, and about how many tokens go in. */
+struct llm_cost llm_worst_case(const struct llm *l,
+                               const struct llm_request *r);
+int64_t llm_estimate_tokens(struct str text);
+
+/* Calls that are under way, and of these the ones that wait for somebody else
+ * (answers of a folder that are not there yet). */
+size_t llm_pending(const struct llm *l);
+size_t llm_waiting(const struct llm *l);
+/* What a person should know now: "paused for 30 s: 429 …", or "". */
+const char *llm_state(const struct llm *l);
+
+#endif

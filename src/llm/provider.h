@@ -1,0 +1,50 @@
+/* provider.h: what a provider is to the front. A provider sends one request
+ * once and tells how it ended; it never retries, waits or counts money. */
+#ifndef LLM_PROVIDER_H
+#define LLM_PROVIDER_H
+
+#include "llm/llm.h"
+
+/* How one request ended. Strings are borrowed until the callback returns. */
+enum send_outcome {
+    SEND_ANSWERED,
+    SEND_RETRY,   /* not done, not billed: 408, 409, 429, 5xx, no connection */
+    SEND_LOST,    /* cut or timed out after it was sent: may have been billed */
+    SEND_REFUSED, /* will never succeed */
+};
+struct send_result {
+    enum send_outcome outcome;
+    int status;             /* HTTP's, or 0 */
+    int64_t retry_after_ns; /* 0: not said */
+    struct str text, thought, model;
+    enum llm_finish finish;
+    struct llm_usage usage; /* all 0 and estimated: not said */
+    const char *error;
+};
+
+struct llm_opts; /* options.h */
+
+struct send; /* one request under way, the provider's own */
+typedef void send_fn(void *arg, const struct send_result *r);
+
+struct provider;
+struct provider_type {
+    const char *name;
+    bool priced;  /* its answers cost money unless the price says otherwise */
+    bool patient; /* answers may take days: no deadline, counted as waiting */
+    struct provider *(*open)(struct loop *l, const struct llm_opts *o,
+                             struct err *e);
+    void (*close)(struct provider *p); /* drops what is under way */
+    /* Calls `fn` once, from the loop, never from inside. */
+    struct send *(*send)(struct provider *p, const struct llm_request *r,
+                         send_fn *fn, void *arg, struct err *e);
+    void (*cancel)(struct send *s);
+};
+struct provider {
+    const struct provider_type *type;
+};
+
+extern const struct provider_type provider_openai, provider_anthropic,
+    provider_exec, provider_spool, provider_replay;
+
+#endif
