@@ -61,7 +61,7 @@ extern const char *const llm_outcomes[], *const llm_finishes[];
 struct llm_usage {
     int64_t input, cached, output, reasoning; /* cached is a part of input,
                                                  reasoning one of output */
-    bool estimated; /* the provider did not say */
+    bool estimated;                           /* the provider did not say */
 };
 
 /* Borrowed; gone when the callback returns. */
@@ -73,7 +73,7 @@ struct llm_reply {
     struct str model;   /* the name the provider gave itself */
     struct llm_usage usage;
     struct llm_cost cost; /* what it took from the budget, lost requests too */
-    int requests;         /* HTTP requests, commands, files: all that went out */
+    int requests; /* HTTP requests, commands, files: all that went out */
     int64_t wall_ns;
     const char *error; /* "" when answered; holds no key, no URL */
 };

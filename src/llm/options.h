@@ -14,15 +14,15 @@ struct llm_opts {
     const char *provider; /* a provider_type's name */
     const char *base_url; /* NULL: the provider's own */
     const char *model;
-    const char *command;   /* exec: run by sh -c */
-    const char *folder;    /* spool */
-    const char *cassette;  /* replay */
-    bool replay_strict;    /* a different prompt is an error */
-    bool stream;           /* ask for server-sent events */
-    double temperature;    /* < 0: not sent */
-    int64_t max_tokens;    /* of an answer */
-    const char *effort;    /* reasoning_effort; NULL: not sent */
-    const char *extra;     /* a JSON object of more body fields, or NULL */
+    const char *command;  /* exec: run by sh -c */
+    const char *folder;   /* spool */
+    const char *cassette; /* replay */
+    bool replay_strict;   /* a different prompt is an error */
+    bool stream;          /* ask for server-sent events */
+    double temperature;   /* < 0: not sent */
+    int64_t max_tokens;   /* of an answer */
+    const char *effort;   /* reasoning_effort; NULL: not sent */
+    const char *extra;    /* a JSON object of more body fields, or NULL */
     const char *organisation, *project;
     const char *ca_file;
     bool insecure;

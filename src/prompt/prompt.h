@@ -1,0 +1,76 @@
+/* prompt.h: what a model is sent. Templates are the files in prompts/: text with
+ * slots {{name}} and sections {{#name}} … {{/name}} that are left out when the
+ * name has no value. All of them are read and checked at the start: a slot
+ * nobody fills, or a value no template takes, is an error then.
+ *
+ * What is shared by many prompts comes first, so that prefix caches hit: role,
+ * dsl_overview, context (examples), then task_to_be_optimized,
+ * previous_attempts, implementation_plan, precision. */
+#ifndef PROMPT_PROMPT_H
+#define PROMPT_PROMPT_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "llm/llm.h"
+#include "pack/pack.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum prompt_stage { PROMPT_PLAN, PROMPT_CODE, PROMPT_EVOLVE };
+extern const char *const prompt_stages[3]; /* "plan", "code", "evolve" */
+
+/* A member of the archive. */
+struct prompt_example {
+    const char *name;
+    struct str problem, plan /* p NULL: none */, solution;
+};
+
+/* An earlier attempt on the same task. */
+struct prompt_attempt {
+    int number; /* 0: the initial program */
+    struct str code;
+    const char *verdict;
+    struct str feedback;
+    double fitness;
+};
+
+struct prompt_input {
+    enum prompt_stage stage;
+    const struct pack *pack;
+    bool no_card; /* the guide alone, as in the paper */
+    const char *task_id;
+    struct str task;       /* its source */
+    const char *precision; /* "fp32", "fp16", "bf16" */
+    const char *device;    /* "cpu", "cuda:0" */
+    const struct prompt_example *example;
+    size_t example_count;
+    struct str plan;                       /* PROMPT_CODE */
+    const struct prompt_attempt *previous; /* refine: the last one; evolve:
+                                               up to 3 others than the parent */
+    size_t previous_count;
+    const struct prompt_attempt *parent; /* PROMPT_EVOLVE */
+    bool diff;                           /* answer with SEARCH/REPLACE blocks */
+};
+
+/* A finished prompt, in the arena it was built in. */
+struct prompt {
+    struct llm_message message[2]; /* system, user */
+    size_t count;
+    char hash[HASH_HEX]; /* of roles and texts */
+    int64_t tokens;      /* an estimate */
+};
+
+struct prompts;
+/* Reads the templates in `dir`. */
+struct prompts *prompts_load(const char *dir, struct err *e);
+void prompts_free(struct prompts *p);
+
+/* Reads guide and card of the pack at its first use. */
+int prompts_build(struct prompts *p, const struct prompt_input *in,
+                  struct arena *a, struct prompt *out, struct err *e);
+
+#endif
