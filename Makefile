@@ -29,11 +29,10 @@ C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c)
 SUITES     := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 
 # ---- how it is compiled ------------------------------------------------------
-PKGS := libcurl jansson libpcre2-8 inih libutf8proc sqlite3 libzstd
+PKGS := libcurl jansson libpcre2-8 libutf8proc sqlite3 libzstd
 DEB_libcurl     := libcurl4-openssl-dev
 DEB_jansson     := libjansson-dev
 DEB_libpcre2-8  := libpcre2-dev
-DEB_inih        := libinih-dev
 DEB_libutf8proc := libutf8proc-dev
 DEB_sqlite3     := libsqlite3-dev
 DEB_libzstd     := libzstd-dev

@@ -1,9 +1,8 @@
-/* conf.c: libinih's lines into an option table. */
+/* conf.c: lines of an INI file into an option table. */
 #include "base/conf.h"
 
-#include "base/fs.h"
+#include "base/ini.h"
 
-#include <ini.h>
 #include <string.h>
 
 struct reading {
@@ -11,44 +10,46 @@ struct reading {
     const struct opt *table;
     void *into;
     struct arena *a;
-    struct err *e;
 };
 
-/* libinih stops counting at the first line for which this returns 0. */
-static int on_line(void *arg, const char *section, const char *name,
-                   const char *value)
+static int on_line(const char *section, const char *name, const char *value,
+                   void *arg, struct err *e)
 {
     struct reading *r = arg;
 
-    if (r->e->kind != ERR_NONE)
-        return 1;
     if (strcmp(section, r->section) != 0)
-        return 1;
-    return opt_set(r->table, r->into, name,
-                   arena_strdup(r->a, value ? value : ""), r->e) == 0;
+        return 0;
+    if (opt_set(r->table, r->into, name, arena_strdup(r->a, value), e) == 0)
+        return 0;
+    e->kind = ERR_INPUT;
+    return err_wrap(e, "[%s]", section);
 }
 
 int conf_apply(const char *path, const char *section, const struct opt *table,
                void *into, struct arena *a, struct err *e)
 {
-    struct err inner = ERR_INIT;
-    struct reading r = {section, table, into, a, &inner};
-    struct buf text;
-    int line;
+    struct reading r = {section, table, into, a};
 
-    buf_init(&text, (size_t)1 << 20);
-    if (fs_read(path, &text, e) < 0) {
-        buf_release(&text);
-        return -1;
+    return ini_read(path, on_line, &r, e);
+}
+
+void conf_write(const char *section, const struct opt *table,
+                const void *values, struct buf *out)
+{
+    buf_printf(out, "[%s]\n", section);
+    for (; table->name; table++) {
+        const void *at = (const char *)values + table->at;
+        const struct opt_list *list = at;
+
+        if (table->type == OPT_FLAG && *(const bool *)at)
+            buf_printf(out, "%s = true\n", table->name);
+        else if (table->type == OPT_INT)
+            buf_printf(out, "%s = %lld\n", table->name,
+                       (long long)*(const int64_t *)at);
+        else if (table->type == OPT_LIST)
+            for (size_t i = 0; i < list->len; i++)
+                buf_printf(out, "%s = %s\n", table->name, list->item[i]);
+        else if (table->type != OPT_FLAG && *(const char *const *)at)
+            buf_printf(out, "%s = %s\n", table->name, *(const char *const *)at);
     }
-    line = ini_parse_string(buf_str(&text), on_line, &r);
-    buf_release(&text);
-    if (inner.kind != ERR_NONE)
-        return err_set(e, ERR_INPUT, "%s:%d: [%s] %s", path, line, section,
-                       inner.text);
-    if (line > 0)
-        return err_set(e, ERR_INPUT,
-                       "%s:%d: neither a [section] nor a 'name = value' line",
-                       path, line);
-    return 0;
 }

@@ -4,6 +4,7 @@
 #define BASE_CONF_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/opt.h"
 
@@ -11,5 +12,9 @@
  * commands are passed over. Values live in `a`. An error names file and line. */
 int conf_apply(const char *path, const char *section, const struct opt *table,
                void *into, struct arena *a, struct err *e);
+/* The values as such a section, one that conf_apply() reads back; no value may
+ * hold a line end. */
+void conf_write(const char *section, const struct opt *table,
+                const void *values, struct buf *out);
 
 #endif

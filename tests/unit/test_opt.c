@@ -86,6 +86,40 @@ static void refused(const char *line, const char *text)
     opt_result_release(&r);
 }
 
+/* A value of a configuration file is its whole line, however long. */
+static void test_values_come_back(void)
+{
+    static const char *const items[] = {"a ; b", "c = d # e"};
+    char path[] = "/tmp/monkeys-conf-XXXXXX", name[3000];
+    struct values v = {.json = true, .count = 7, .name = name}, got = {0};
+    struct err e = ERR_INIT;
+    struct arena a;
+    struct buf b;
+    int fd = mkstemp(path);
+
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    opt_set(table, &v, "packs", items[0], &e);
+    opt_set(table, &v, "packs", items[1], &e);
+    arena_init(&a);
+    buf_init(&b, BUF_UNLIMITED);
+    conf_write("mine", table, &v, &b);
+    ok(fd >= 0 && fs_write_all(fd, buf_str(&b), b.len, &e) == 0 &&
+           conf_apply(path, "mine", table, &got, &a, &e) == 0,
+       "values are written and read back");
+    ok(got.json && got.count == 7 && !got.rules, "flags, numbers and gaps");
+    is(got.name, name, "a value of 3,000 characters");
+    ok(got.packs.len == 2, "a list");
+    is(got.packs.item[0], items[0], "a semicolon does not end a value");
+    is(got.packs.item[1], items[1], "nor does # or =");
+    opt_release(table, &v);
+    opt_release(table, &got);
+    unlink(path);
+    close(fd);
+    buf_release(&b);
+    arena_release(&a);
+}
+
 static void test_configuration(void)
 {
     static const char text[] = "[other]\nwhat = ever\n"
@@ -101,7 +135,7 @@ static void test_configuration(void)
     ok(conf_apply(path, "mine", table, &v, &a, &e) == 0 && v.json, "is read");
     is(v.rules, "paper", "its values arrive");
     ok(conf_apply(path, "other", table, &v, &a, &e) < 0 &&
-           strstr(e.text, ":2: [other] there is no option 'what'"),
+           strstr(e.text, ":2: [other]: there is no option 'what'"),
        "an unknown option names file and line");
     ok(fs_replace(path, "rubbish\n", 8, &e) == 0 &&
            conf_apply(path, "mine", table, &v, &a, &e) < 0 &&
@@ -139,5 +173,6 @@ void suite_opt(void)
     refused("x --count", "--count needs a value: N");
     refused("x --json=1", "--json takes no value");
     test_configuration();
+    test_values_come_back();
     test_help();
 }
