@@ -56,7 +56,7 @@ OPT_fuzz    := -O1 -g
 CFLAGS   ?=
 LDFLAGS  ?=
 C_FLAGS  := -std=c11 -D_GNU_SOURCE -Isrc -include base/banned.h $(WARN) \
-            -fstack-protector-strong -fPIE $(OPT_$(MODE)) $(SAN)
+            -fstack-protector-strong -fPIE -ffp-contract=off $(OPT_$(MODE)) $(SAN)
 L_FLAGS  := -pie -Wl,-z,relro,-z,now $(SAN)
 
 # Only targets that compile the main program ask for its libraries.
@@ -68,7 +68,7 @@ ifneq ($(filter-out $(NO_LIBS),$(or $(MAKECMDGOALS),all)),)
     $(error missing libraries; run ./setup run, or: apt-get install $(missing))
   endif
   LIB_CFLAGS := $(shell pkg-config --cflags $(PKGS))
-  LIBS       := $(shell pkg-config --libs $(PKGS))
+  LIBS       := $(shell pkg-config --libs $(PKGS)) -lm
 endif
 
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))

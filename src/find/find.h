@@ -22,14 +22,18 @@ struct find_member {
     const char *task;       /* the id of the task it solves, or a seed's name */
     const char *task_hash;  /* normalised */
     const float *vector;    /* of its problem: `dim` floats */
-    const char *const *ops; /* operators its solution shows; NULL-ended */
+    const char *const *ops; /* operators its solution shows; NULL-ended; case
+                               and underscores are no difference */
 };
 
 struct find *find_new(size_t dim);
 void find_free(struct find *f);
-/* Copies everything. A vector of length zero is never near. */
+/* Copies everything. A vector of length zero, or one that is not finite, is
+ * never near: it comes after all others. */
 void find_add(struct find *f, const struct find_member *m);
+/* It is shown no more, not even under an older snapshot. */
 void find_remove(struct find *f, int64_t entry);
+/* How many have joined, removed ones too: the size of a snapshot taken now. */
 size_t find_count(const struct find *f);
 
 enum find_mode { FIND_SIMILAR, FIND_RANDOM, FIND_COVERAGE };

@@ -1,0 +1,276 @@
+/* embed.c: words of a program to a vector. Weights are integers of a fixed
+ * point and only sums, products, quotients and square roots of doubles follow,
+ * all of them exact to the last bit by IEEE 754: no machine differs. */
+#include "find/embed.h"
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "find/fold.h"
+#include "lex/py_lex.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_MAX 63 /* what is longer is cut: no name says more */
+#define TERM_MAX (8 * WORD_MAX)
+#define FIXED    16 /* bits behind the point */
+
+struct embed {
+    struct map texts_with; /* term -> in how many taught texts it is */
+    uint64_t texts;
+};
+
+/* What a term is; the letter keeps the kinds apart in the tables. */
+enum kind { WHOLE, PART, PAIR, CALL, DOTTED, KINDS };
+static const char kind_letter[KINDS] = {'w', 'p', 'n', 'c', 'd'};
+/* What a program calls says most of what it does. */
+static const int kind_weight[KINDS] = {1, 2, 1, 4, 1};
+
+struct term {
+    char text[TERM_MAX];
+    size_t len;
+};
+
+/* ---- counting ---- */
+
+static uint64_t count_of(const struct map *m, struct str key)
+{
+    return (uint64_t)(uintptr_t)map_get(m, key);
+}
+
+static void count_up(struct map *m, struct str key)
+{
+    map_set(m, key, (void *)(uintptr_t)(count_of(m, key) + 1));
+}
+
+static void term_start(struct term *t, enum kind kind)
+{
+    t->text[0] = kind_letter[kind];
+    t->len = 1;
+}
+
+/* Behind the others, after `between`. */
+static void term_add(struct term *t, char between, struct str word)
+{
+    size_t left = TERM_MAX - t->len;
+
+    if (left == 0)
+        return;
+    t->text[t->len++] = between;
+    left--;
+    t->len +=
+        fold_name(t->text + t->len, left < WORD_MAX ? left : WORD_MAX, word);
+}
+
+static void count_term(struct map *m, const struct term *t)
+{
+    count_up(m, (struct str){t->text, t->len});
+}
+
+static void count_word(struct map *m, enum kind kind, struct str word)
+{
+    struct term t;
+
+    term_start(&t, kind);
+    term_add(&t, ' ', word);
+    count_term(m, &t);
+}
+
+/* ---- from tokens to terms ---- */
+
+/* What a byte of a name is to its neighbours; letters that are not ASCII count
+ * as small ones. */
+enum letter { SMALL, CAPITAL, DIGIT };
+static enum letter letter_of(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return CAPITAL;
+    return c >= '0' && c <= '9' ? DIGIT : SMALL;
+}
+
+/* Where the part that starts at `from` ends: before an underscore, before a
+ * capital behind a small letter, before a digit behind a letter. */
+static size_t part_end(struct str w, size_t from)
+{
+    size_t i = from + 1;
+
+    for (; i < w.n && w.p[i] != '_'; i++) {
+        enum letter before = letter_of(w.p[i - 1]), now = letter_of(w.p[i]);
+
+        if ((now == CAPITAL && before == SMALL) ||
+            (now == DIGIT && before != DIGIT))
+            break;
+    }
+    return i;
+}
+
+static void count_parts(struct map *m, struct str w)
+{
+    for (size_t from = 0; from < w.n;) {
+        size_t end;
+
+        if (w.p[from] == '_') {
+            from++;
+            continue;
+        }
+        end = part_end(w, from);
+        count_word(m, PART, (struct str){w.p + from, end - from});
+        from = end;
+    }
+}
+
+static bool joined(const struct py_tokens *t, size_t i)
+{
+    return py_is(&t->tok[i], ".") && t->tok[i + 1].kind == PY_NAME;
+}
+
+/* A dotted name that begins at token `i`, or what is called behind a value. */
+static void count_chain(struct map *m, const struct py_tokens *t, size_t i)
+{
+    bool behind_value = i && py_is(&t->tok[i - 1], ".");
+    size_t last = i;
+    struct term dotted;
+
+    term_start(&dotted, DOTTED);
+    term_add(&dotted, ' ', t->tok[i].text);
+    while (joined(t, last + 1)) {
+        last += 2;
+        term_add(&dotted, '.', t->tok[last].text);
+    }
+    if (!py_is(&t->tok[last + 1], "("))
+        return;
+    if (last > i || behind_value)
+        count_word(m, CALL, t->tok[last].text);
+    if (last > i)
+        count_term(m, &dotted);
+}
+
+static void count_pair(struct map *m, struct str a, struct str b)
+{
+    struct term t;
+
+    term_start(&t, PAIR);
+    term_add(&t, ' ', a);
+    term_add(&t, ' ', b);
+    count_term(m, &t);
+}
+
+/* How often each term is in a text. */
+static void count_text(struct map *m, struct str python)
+{
+    const struct py_token *before = NULL;
+    struct py_tokens t;
+    struct arena a;
+
+    arena_init(&a);
+    py_lex(&t, python, &a);
+    for (size_t i = 0; i + 1 < t.len; i++) {
+        const struct py_token *k = &t.tok[i];
+
+        if (k->kind == PY_NEWLINE)
+            before = NULL;
+        if (k->kind != PY_NAME)
+            continue;
+        count_word(m, WHOLE, k->text);
+        count_parts(m, k->text);
+        if (before)
+            count_pair(m, before->text, k->text);
+        if (i < 2 || !joined(&t, i - 1) || t.tok[i - 2].kind != PY_NAME)
+            count_chain(m, &t, i);
+        before = k;
+    }
+    arena_release(&a);
+}
+
+/* ---- weights ---- */
+
+/* log2 of n >= 1: the bits of the fraction come from squaring the mantissa. */
+static int64_t log2_fixed(uint64_t n)
+{
+    int64_t whole = 63 - __builtin_clzll(n);
+    int64_t result = whole << FIXED;
+    uint64_t x = whole > 31 ? n >> (whole - 31) : n << (31 - whole);
+
+    for (int bit = FIXED - 1; bit >= 0; bit--) {
+        x = (x * x) >> 31;
+        if (x >> 32) {
+            x >>= 1;
+            result |= (int64_t)1 << bit;
+        }
+    }
+    return result;
+}
+
+/* 1 + ln(times in the text), times the rarity log2((N + 1) / (df + 1/2)), which
+ * is never quite nothing: a text of common words alone has a direction too. */
+static int64_t weight_of(const struct embed *m, struct str term, uint64_t times)
+{
+    const int64_t one = (int64_t)1 << FIXED, ln2 = 45426;
+    uint64_t df = count_of(&m->texts_with, term);
+    int64_t often = one + ((log2_fixed(times) * ln2) >> FIXED);
+    int64_t rare = log2_fixed(2 * m->texts + 2) - log2_fixed(2 * df + 1);
+
+    return often * (rare > 0 ? rare : 1);
+}
+
+static int weight_of_kind(char letter)
+{
+    const char *at = memchr(kind_letter, letter, KINDS);
+
+    if (!at)
+        BUG("a term of kind '%c'", letter);
+    return kind_weight[at - kind_letter];
+}
+
+/* ---- the interface ---- */
+
+struct embed *embed_new(void)
+{
+    return xcalloc(1, sizeof(struct embed));
+}
+
+void embed_free(struct embed *m)
+{
+    map_release(&m->texts_with);
+    free(m);
+}
+
+void embed_learn(struct embed *m, struct str python)
+{
+    struct map terms;
+
+    map_init(&terms);
+    count_text(&terms, python);
+    for (size_t i = 0; i < terms.len; i++)
+        count_up(&m->texts_with,
+                 (struct str){terms.items[i].key, terms.items[i].key_len});
+    m->texts++;
+    map_release(&terms);
+}
+
+void embed_vector(const struct embed *m, struct str python,
+                  float out[EMBED_DIM])
+{
+    double place[EMBED_DIM] = {0}, squares = 0, length;
+    struct map terms;
+
+    map_init(&terms);
+    count_text(&terms, python);
+    for (size_t i = 0; i < terms.len; i++) {
+        const struct map_item *it = &terms.items[i];
+        struct str term = {it->key, it->key_len};
+        uint64_t h = hash_fnv1a(term.p, term.n);
+        double w = (double)weight_of(m, term, count_of(&terms, term)) *
+                   weight_of_kind(term.p[0]);
+
+        place[h % EMBED_DIM] += h >> 63 ? -w : w;
+    }
+    map_release(&terms);
+    for (size_t i = 0; i < EMBED_DIM; i++)
+        squares += place[i] * place[i];
+    length = sqrt(squares);
+    for (size_t i = 0; i < EMBED_DIM; i++)
+        out[i] = length > 0 ? (float)(place[i] / length) : 0;
+}

@@ -1,0 +1,27 @@
+/* outcome.h: what became of attempts that were shown an example: how often each
+ * member of the archive was shown, and how often the attempt then succeeded,
+ * apart for each stage of asking. In memory only: whoever owns it fills it from
+ * the rows of a store. */
+#ifndef FIND_OUTCOME_H
+#define FIND_OUTCOME_H
+
+#include "prompt/prompt.h"
+
+#include <stdint.h>
+
+struct outcome_count {
+    int64_t shown, solved;
+};
+
+struct outcome;
+struct outcome *outcome_new(void);
+void outcome_free(struct outcome *o);
+/* An attempt saw the entry at this stage. */
+void outcome_shown(struct outcome *o, int64_t entry, enum prompt_stage stage);
+/* An attempt that saw it there succeeded; it was counted as shown before. */
+void outcome_solved(struct outcome *o, int64_t entry, enum prompt_stage stage);
+/* Zeros for an entry that was never shown. */
+struct outcome_count outcome_get(const struct outcome *o, int64_t entry,
+                                 enum prompt_stage stage);
+
+#endif
