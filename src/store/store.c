@@ -202,18 +202,15 @@ static sqlite3 *connect(const char *path, enum store_mode mode, struct err *e)
 {
     bool read = mode == STORE_READ;
     char *uri = uri_of(path, read && is_still(path) ? "?immutable=1" : "");
-    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, rc = -1;
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
     sqlite3 *db = NULL;
 
     flags |= read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     if (mode == STORE_NEW)
         flags |= SQLITE_OPEN_CREATE;
     if (sqlite3_open_v2(uri, &db, flags, NULL) != SQLITE_OK ||
-        sqlite3_busy_timeout(db, 10000) != SQLITE_OK)
+        sqlite3_busy_timeout(db, 10000) != SQLITE_OK) {
         store_sql_err(e, db, path, "open");
-    else
-        rc = read ? 0 : set_up(db, path, e);
-    if (rc < 0) {
         sqlite3_close(db);
         db = NULL;
     }
@@ -230,7 +227,8 @@ static int create(const char *path, struct err *e)
 
     unlink(part);
     db = connect(part, STORE_NEW, e);
-    if (db && store_migrate(db, path, store_migrations, store_version, e) == 0)
+    if (db && set_up(db, path, e) == 0 &&
+        store_migrate(db, path, store_migrations, store_version, e) == 0)
         rc = 0;
     if (sqlite3_close(db) != SQLITE_OK) /* also empties the log into it */
         rc = err_set(e, ERR_SYSTEM, "%s: cannot be closed", part);
@@ -254,6 +252,8 @@ static int connect_both(struct store *s, struct err *e)
         return -1;
     if (s->mode == STORE_READ)
         return 0;
+    if (set_up(s->writer, s->path, e) < 0) /* not before it is known as ours */
+        return -1;
     s->reader = connect(s->path, STORE_READ, e);
     if (!s->reader)
         return -1;
