@@ -217,6 +217,7 @@ static void test_rows(void)
     char *dir = db_dir();
     struct store *s = db_open(dir, STORE_NEW, NULL);
     struct err e = ERR_INIT;
+    int64_t mode = 0;
     int n = 0;
 
     store_call(s, &call);
@@ -225,6 +226,9 @@ static void test_rows(void)
     check_all(s, "while it is open");
     put_all(s);
     ok(store_sync(s, &e) == 0, "the same rows again are passed over");
+    ok(store_number(s->writer, "", "PRAGMA synchronous", &mode, &e) == 0 &&
+           mode == 2,
+       "a commit waits for the disk");
     store_event(s, "infra", 3, 1, "why");
     store_event(s, "infra", 3, 2, "why");
     db_close(s);
