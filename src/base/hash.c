@@ -22,28 +22,48 @@ static uint32_t ror(uint32_t x, int n)
     return (x >> n) | (x << (32 - n));
 }
 
+/* One round; the caller renames the eight words instead of moving them. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                \
+    do {                                                                \
+        uint32_t t1 = (h) + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) +     \
+                      ((g) ^ ((e) & ((f) ^ (g)))) + round_constant[i] + \
+                      w[(i) % 16];                                      \
+        uint32_t t2 = (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) +           \
+                      (((a) & (b)) | ((c) & ((a) | (b))));              \
+        (d) += t1;                                                      \
+        (h) = t1 + t2;                                                  \
+    } while (0)
+
+/* The schedule's word i + 16 takes the place of word i, used by then. */
+static void next_words(uint32_t w[16])
+{
+    for (size_t i = 0; i < 16; i++) {
+        uint32_t a = w[(i + 1) % 16], b = w[(i + 14) % 16];
+
+        w[i] += w[(i + 9) % 16] + (ror(a, 7) ^ ror(a, 18) ^ (a >> 3)) +
+                (ror(b, 17) ^ ror(b, 19) ^ (b >> 10));
+    }
+}
+
 static void compress(struct hash *h, const unsigned char *p)
 {
-    uint32_t w[64], s[8];
+    uint32_t w[16], s[8];
 
     for (size_t i = 0; i < 16; i++)
         w[i] = (uint32_t)p[i * 4] << 24 | (uint32_t)p[i * 4 + 1] << 16 |
                (uint32_t)p[i * 4 + 2] << 8 | (uint32_t)p[i * 4 + 3];
-    for (int i = 16; i < 64; i++)
-        w[i] = w[i - 16] + w[i - 7] +
-               (ror(w[i - 15], 7) ^ ror(w[i - 15], 18) ^ (w[i - 15] >> 3)) +
-               (ror(w[i - 2], 17) ^ ror(w[i - 2], 19) ^ (w[i - 2] >> 10));
     memcpy(s, h->state, sizeof(s));
-    for (int i = 0; i < 64; i++) {
-        uint32_t t1 = s[7] + (ror(s[4], 6) ^ ror(s[4], 11) ^ ror(s[4], 25)) +
-                      ((s[4] & s[5]) ^ (~s[4] & s[6])) + round_constant[i] +
-                      w[i];
-        uint32_t t2 = (ror(s[0], 2) ^ ror(s[0], 13) ^ ror(s[0], 22)) +
-                      ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-
-        memmove(s + 1, s, 7 * sizeof(s[0]));
-        s[4] += t1;
-        s[0] = t1 + t2;
+    for (size_t i = 0; i < 64; i += 8) {
+        if (i && i % 16 == 0)
+            next_words(w);
+        ROUND(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], i);
+        ROUND(s[7], s[0], s[1], s[2], s[3], s[4], s[5], s[6], i + 1);
+        ROUND(s[6], s[7], s[0], s[1], s[2], s[3], s[4], s[5], i + 2);
+        ROUND(s[5], s[6], s[7], s[0], s[1], s[2], s[3], s[4], i + 3);
+        ROUND(s[4], s[5], s[6], s[7], s[0], s[1], s[2], s[3], i + 4);
+        ROUND(s[3], s[4], s[5], s[6], s[7], s[0], s[1], s[2], i + 5);
+        ROUND(s[2], s[3], s[4], s[5], s[6], s[7], s[0], s[1], i + 6);
+        ROUND(s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[0], i + 7);
     }
     for (int i = 0; i < 8; i++)
         h->state[i] += s[i];
@@ -66,6 +86,13 @@ void hash_add(struct hash *h, const void *p, size_t n)
     while (n) {
         size_t fill = h->bytes % 64, take = 64 - fill < n ? 64 - fill : n;
 
+        if (take == 64) { /* whole blocks are read where they are */
+            compress(h, u);
+            h->bytes += 64;
+            u += 64;
+            n -= 64;
+            continue;
+        }
         memcpy(h->block + fill, u, take);
         h->bytes += take;
         u += take;

@@ -1,10 +1,15 @@
 /* store.h: one run's memory: a SQLite database that only grows.
  *
- * Writing never waits: each function below copies its row, and a thread of the
- * store writes them in that order, many to a transaction. What must be durable
- * before something else happens waits with store_after(). A write that fails
- * (a full disk) is told there, and once it has, nothing more is written: the
- * file holds the rows up to some point and none after it.
+ * Writing does not wait for the disk, unless 64 MiB wait already: each function
+ * below copies its row, and a thread of the store writes them in that order,
+ * many to a transaction, at the latest 0.2 s after it became free. What must be
+ * durable before something else happens waits with store_after(). A write that
+ * fails (a full disk) is told there, and once it has, nothing more is written:
+ * the file holds the rows up to some point and none after it.
+ *
+ * A row whose key is stored already must say the same, times aside, and is then
+ * passed over. One that says something else is a mistake of the caller's; it is
+ * told as a write that failed.
  *
  * Reading is done by the caller's thread and sees what is durable; who needs
  * to read what was just written waits for it first.
@@ -37,11 +42,12 @@ enum store_mode {
  * of file, a folder that cannot be written: ERR_INPUT with the remedy. */
 struct store *store_open(const char *path, enum store_mode mode, struct loop *l,
                          struct err *e);
-/* Writes what is waiting; the error is the first that happened. */
+/* Writes what is waiting; the error is the first that happened. Callbacks of
+ * store_after() that have not come by then do not come. Not from one of them. */
 int store_close(struct store *s, struct err *e);
 
 /* Calls back from the loop when every row given so far is on disk, or `e` says
- * why not (NULL: all is well). */
+ * why not (NULL: all is well). In the order of asking. */
 typedef void store_fn(const struct err *e, void *arg);
 void store_after(struct store *s, store_fn *fn, void *arg);
 /* The same, waiting here. */
@@ -66,7 +72,8 @@ struct row_task {
 void store_task(struct store *s, const struct row_task *r);
 
 /* A model call. Written when its reservation is made (`state` "open"), again
- * when that grows, and with its end; key: task, attempt, stage, try. */
+ * when that grows, and with its end; key: task, attempt, stage, try. The last
+ * one counts, but an answered call never changes again. */
 struct row_call {
     int64_t task, attempt;
     const char *stage;

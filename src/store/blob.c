@@ -1,0 +1,100 @@
+/* blob.c: texts by their SHA-256, compressed, each stored once. */
+#include "store/store_int.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Prompts and replies: level 1 halves them, and higher ones take far longer
+ * for little. */
+enum { LEVEL = 1 };
+
+void store_blob(struct store *s, struct str text, char hash[HASH_HEX])
+{
+    struct row_blob row = {hash, (int64_t)text.n, text.p, text.n};
+    struct str key = {hash, HASH_HEX - 1};
+
+    hash_hex(text.p, text.n, hash);
+    if (map_get(&s->known, key))
+        return;
+    map_set(&s->known, key, s);
+    store_put(s, &store_tables[TABLE_BLOB], &row);
+}
+
+int store_pack(struct store *s, struct row_blob *row, struct err *e)
+{
+    size_t most = ZSTD_compressBound(row->len), n;
+
+    if (!s->pack && !(s->pack = ZSTD_createCCtx()))
+        return err_set(e, ERR_SYSTEM, "zstd: out of memory");
+    if (s->packed_cap < most) {
+        s->packed = xrealloc(s->packed, most);
+        s->packed_cap = most;
+    }
+    n = ZSTD_compressCCtx(s->pack, s->packed, s->packed_cap, row->data,
+                          row->len, LEVEL);
+    if (ZSTD_isError(n))
+        return err_set(e, ERR_SYSTEM, "zstd: %s", ZSTD_getErrorName(n));
+    row->data = s->packed;
+    row->len = n;
+    return 0;
+}
+
+static int damaged(const struct store *s, const char *hash, struct err *e)
+{
+    return err_set(e, ERR_INPUT, "%s: text %.12s… is damaged", s->path, hash);
+}
+
+/* The text of the row that `q` stands on, checked against its name. */
+static int unpack(struct store *s, sqlite3_stmt *q, const char *hash,
+                  struct buf *out, struct err *e)
+{
+    size_t size = (size_t)sqlite3_column_int64(q, 0), n;
+    size_t packed = (size_t)sqlite3_column_bytes(q, 1);
+    const void *data = sqlite3_column_blob(q, 1);
+    char found[HASH_HEX], *text;
+    int rc = -1;
+
+    if (ZSTD_getFrameContentSize(data, packed) != size)
+        return damaged(s, hash, e);
+    if (size > out->limit - out->len)
+        return err_set(e, ERR_LIMIT,
+                       "%s: text %.12s… has %zu bytes, more "
+                       "than %zu",
+                       s->path, hash, size, out->limit - out->len);
+    if (!s->unpack && !(s->unpack = ZSTD_createDCtx()))
+        return err_set(e, ERR_SYSTEM, "zstd: out of memory");
+    text = xmalloc(size);
+    n = ZSTD_decompressDCtx(s->unpack, text, size, data, packed);
+    if (n == size)
+        hash_hex(text, size, found);
+    if (n != size || strcmp(found, hash) != 0)
+        damaged(s, hash, e);
+    else
+        rc = buf_add(out, text, size, e);
+    free(text);
+    return rc;
+}
+
+int store_read_blob(struct store *s, const char *hash, struct buf *out,
+                    struct err *e)
+{
+    static const char sql[] = "SELECT size, data FROM blob WHERE hash = ?1";
+    sqlite3_stmt **q = &s->read_blob;
+    int rc = -1, got;
+
+    if (!*q && sqlite3_prepare_v3(s->reader, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                  q, NULL) != SQLITE_OK)
+        return store_sql_err(e, s->reader, s->path, "read a text");
+    sqlite3_bind_text(*q, 1, hash, -1, SQLITE_STATIC);
+    got = sqlite3_step(*q);
+    if (got == SQLITE_ROW)
+        rc = unpack(s, *q, hash, out, e);
+    else if (got == SQLITE_DONE)
+        err_set(e, ERR_INPUT, "%s: text %.12s… is not there", s->path, hash);
+    else
+        store_sql_err(e, s->reader, s->path, "read a text");
+    sqlite3_reset(*q);
+    return rc;
+}

@@ -1,0 +1,67 @@
+/* lock.c: flock() on DIR/lock, which holds the owner's process number for the
+ * message to others. The file stays: removing it would let two in. */
+#include "store/lock.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static int in_use(const char *dir, int fd, struct err *e)
+{
+    char owner[24] = "";
+    ssize_t n = pread(fd, owner, sizeof(owner) - 1, 0);
+    size_t digits = n > 0 ? strspn(owner, "0123456789") : 0;
+
+    if (!digits) /* it has not yet said who it is */
+        return err_set(e, ERR_INPUT, "%s: in use by another process", dir);
+    return err_set(e, ERR_INPUT, "%s: in use by process %.*s", dir, (int)digits,
+                   owner);
+}
+
+static int sign(const char *path, int fd, struct err *e)
+{
+    char text[24];
+    int n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+
+    if (ftruncate(fd, 0) < 0)
+        return err_sys(e, "%s: cannot write", path);
+    if (fs_write_all(fd, text, (size_t)n, e) < 0)
+        return err_wrap(e, "%s", path);
+    return 0;
+}
+
+int lock_take(const char *dir, struct lock *l, struct err *e)
+{
+    char *path = fs_join(dir, "lock");
+    int rc = -1;
+
+    l->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (l->fd < 0) {
+        err_sys(e, "%s: cannot open", path);
+        e->kind = ERR_INPUT;
+    } else if (flock(l->fd, LOCK_EX | LOCK_NB) == 0) {
+        rc = sign(path, l->fd, e);
+    } else if (errno == EWOULDBLOCK) {
+        in_use(dir, l->fd, e);
+    } else {
+        err_sys(e, "%s: cannot lock", path);
+    }
+    if (rc < 0)
+        lock_drop(l);
+    free(path);
+    return rc;
+}
+
+void lock_drop(struct lock *l)
+{
+    if (l->fd >= 0)
+        close(l->fd);
+    l->fd = -1;
+}

@@ -1,0 +1,188 @@
+/* schema.c: the tables as numbered steps, and how a file comes to the last.
+ *
+ * A step that was released never changes: files made by it are out there. What
+ * is new goes into a step of its own, and into the tables of rows.c. */
+#include "store/store_int.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Small rows with a natural key need no row number; a blob is large, and a
+ * search among its neighbours should not read it. */
+static const char version_1[] =
+    "CREATE TABLE fact ("
+    " name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE task ("
+    " ord INTEGER NOT NULL PRIMARY KEY, id TEXT NOT NULL, hash TEXT NOT NULL,"
+    " source TEXT NOT NULL, path TEXT, ops TEXT, skipped TEXT"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE blob ("
+    " hash TEXT NOT NULL PRIMARY KEY, size INTEGER NOT NULL,"
+    " data BLOB NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE call ("
+    " task INTEGER NOT NULL, attempt INTEGER NOT NULL, stage TEXT NOT NULL,"
+    " try INTEGER NOT NULL, state TEXT NOT NULL, prompt TEXT,"
+    " prompt_hash TEXT, reply TEXT, thought TEXT, finish TEXT, model TEXT,"
+    " error TEXT, input INTEGER NOT NULL, cached INTEGER NOT NULL,"
+    " output INTEGER NOT NULL, reasoning INTEGER NOT NULL,"
+    " estimated INTEGER NOT NULL, reserved_usd_micro INTEGER NOT NULL,"
+    " reserved_tokens INTEGER NOT NULL, cost_usd_micro INTEGER NOT NULL,"
+    " cost_tokens INTEGER NOT NULL, requests INTEGER NOT NULL,"
+    " wall_us INTEGER NOT NULL, asked_at INTEGER NOT NULL,"
+    " answered_at INTEGER NOT NULL,"
+    " PRIMARY KEY (task, attempt, stage, try)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE attempt ("
+    " task INTEGER NOT NULL, attempt INTEGER NOT NULL, method TEXT NOT NULL,"
+    " iteration INTEGER NOT NULL, batch INTEGER NOT NULL,"
+    " archive_version INTEGER NOT NULL, retrieval TEXT,"
+    " parent INTEGER NOT NULL, island INTEGER NOT NULL, plan TEXT, code TEXT,"
+    " code_hash TEXT, stage TEXT, verdict TEXT NOT NULL, rule TEXT,"
+    " fitness REAL, same_as INTEGER NOT NULL, solved INTEGER NOT NULL,"
+    " PRIMARY KEY (task, attempt)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE shown ("
+    " task INTEGER NOT NULL, attempt INTEGER NOT NULL, rank INTEGER NOT NULL,"
+    " entry INTEGER NOT NULL, cosine REAL, PRIMARY KEY (task, attempt, rank)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE verdict ("
+    " task INTEGER NOT NULL, attempt INTEGER NOT NULL, verdict TEXT NOT NULL,"
+    " stage TEXT, evidence TEXT, compiled INTEGER NOT NULL,"
+    " kernelbench_pass INTEGER NOT NULL, max_abs REAL, max_rel REAL,"
+    " error_ratio REAL, feedback TEXT, record TEXT,"
+    " PRIMARY KEY (task, attempt)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE verdict_time ("
+    " task INTEGER NOT NULL, attempt INTEGER NOT NULL, times TEXT,"
+    " wall_us INTEGER NOT NULL, judged_at INTEGER NOT NULL,"
+    " PRIMARY KEY (task, attempt)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE entry ("
+    " entry INTEGER NOT NULL PRIMARY KEY, version INTEGER NOT NULL,"
+    " origin TEXT NOT NULL, task INTEGER NOT NULL, attempt INTEGER NOT NULL,"
+    " name TEXT NOT NULL, task_hash TEXT, problem TEXT, plan TEXT,"
+    " solution TEXT NOT NULL, evidence TEXT"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE entry_left ("
+    " entry INTEGER NOT NULL PRIMARY KEY, left_version INTEGER NOT NULL,"
+    " why TEXT"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE review ("
+    " hash TEXT NOT NULL PRIMARY KEY, score REAL, reply TEXT"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE vector ("
+    " source TEXT NOT NULL, hash TEXT NOT NULL, v BLOB NOT NULL,"
+    " PRIMARY KEY (source, hash)"
+    ") STRICT;"
+    "CREATE TABLE event ("
+    " seq INTEGER NOT NULL PRIMARY KEY, kind TEXT NOT NULL,"
+    " task INTEGER NOT NULL, attempt INTEGER NOT NULL, text TEXT,"
+    " told_at INTEGER NOT NULL"
+    ") STRICT;";
+
+const char *const store_migrations[] = {version_1};
+const size_t store_version =
+    sizeof(store_migrations) / sizeof(store_migrations[0]);
+
+static int run_steps(sqlite3 *db, const char *path,
+                     const char *const *migrations, size_t version,
+                     struct err *e)
+{
+    int64_t from;
+    char *last;
+    int rc;
+
+    if (store_number(db, path, "PRAGMA user_version", &from, e) < 0)
+        return -1;
+    for (size_t v = (size_t)from; v < version; v++)
+        if (store_exec(db, path, migrations[v], e) < 0)
+            return err_wrap(e, "schema %zu", v + 1);
+    last = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %zu",
+                     STORE_APPLICATION, version);
+    rc = store_exec(db, path, last, e);
+    free(last);
+    return rc;
+}
+
+int store_migrate(sqlite3 *db, const char *path, const char *const *migrations,
+                  size_t version, struct err *e)
+{
+    struct err ignored;
+
+    if (store_exec(db, path, "BEGIN IMMEDIATE", e) < 0)
+        return -1;
+    if (run_steps(db, path, migrations, version, e) == 0 &&
+        store_exec(db, path, "COMMIT", e) == 0)
+        return 0;
+    store_exec(db, path, "ROLLBACK", &ignored);
+    return -1;
+}
+
+static int sync_file(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+
+    if (fd < 0 || fsync(fd) < 0)
+        rc = err_sys(e, "%s: cannot be made durable", path);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* A whole copy as PATH.vN.bak. One that is there already is from a migration
+ * that did not come to its end, and the file is still as it was. */
+static int keep_copy(sqlite3 *db, const char *path, int64_t version,
+                     struct err *e)
+{
+    char *copy = xasprintf("%s.v%lld.bak", path, (long long)version);
+    char *part = xasprintf("%s.part", copy);
+    char *sql = sqlite3_mprintf("VACUUM INTO %Q", part);
+    int rc = -1;
+
+    if (unlink(part) < 0 && errno != ENOENT)
+        err_sys(e, "%s: cannot be replaced", part);
+    else if (store_exec(db, path, sql, e) < 0)
+        err_wrap(e, "copy to %s", copy);
+    else if (sync_file(part, e) == 0)
+        rc = rename(part, copy) == 0 ? 0
+                                     : err_sys(e, "%s: cannot be made", copy);
+    sqlite3_free(sql);
+    free(part);
+    free(copy);
+    return rc;
+}
+
+int store_check_schema(sqlite3 *db, const char *path, enum store_mode mode,
+                       const char *const *migrations, size_t version,
+                       struct err *e)
+{
+    int64_t app, there;
+
+    if (store_number(db, path, "PRAGMA application_id", &app, e) < 0 ||
+        store_number(db, path, "PRAGMA user_version", &there, e) < 0)
+        return -1;
+    if (app != STORE_APPLICATION || there < 1)
+        return err_set(e, ERR_INPUT,
+                       "%s: a database, but not of a run of monkeys", path);
+    if (there > (int64_t)version)
+        return err_set(e, ERR_INPUT,
+                       "%s: has schema %lld, and this program knows up to %zu; "
+                       "use the newer monkeys that wrote it",
+                       path, (long long)there, version);
+    if (there == (int64_t)version)
+        return 0;
+    if (mode == STORE_READ)
+        return err_set(e, ERR_INPUT,
+                       "%s: has schema %lld, and this program reads %zu; "
+                       "'monkeys resume' on its folder brings it up to date",
+                       path, (long long)there, version);
+    if (keep_copy(db, path, there, e) < 0)
+        return -1;
+    return store_migrate(db, path, migrations, version, e);
+}

@@ -1,0 +1,192 @@
+/* store_int.h: what the files of the store share, and what its tests reach. */
+#ifndef STORE_STORE_INT_H
+#define STORE_STORE_INT_H
+
+#include "base/map.h"
+#include "store/store.h"
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <zstd.h>
+
+/* ---- tables: how a struct and the columns of a table belong together ---- */
+
+enum col_type {
+    COL_INT,   /* int64_t */
+    COL_BOOL,  /* bool */
+    COL_REAL,  /* double; NaN is NULL */
+    COL_TEXT,  /* const char *; NULL is NULL */
+    COL_BYTES, /* a pointer, and how many `unit`s it points to */
+};
+
+enum {
+    COL_KEY = 1,
+    /* Times, and how a text was packed: rows that differ only there say the
+     * same. */
+    COL_LOOSE = 2,
+};
+
+struct col {
+    const char *name;
+    enum col_type type;
+    size_t at; /* offset in the struct */
+    unsigned flags;
+    size_t count_at, unit; /* COL_BYTES */
+};
+
+struct table {
+    const char *name;
+    const struct col *col;
+    size_t cols;
+    size_t size; /* of the struct */
+    /* NULL: a row never changes. Else the same key replaces it unless this
+     * condition holds for the row that is there. */
+    const char *frozen;
+};
+
+enum {
+    TABLE_FACT,
+    TABLE_TASK,
+    TABLE_BLOB,
+    TABLE_CALL,
+    TABLE_ATTEMPT,
+    TABLE_SHOWN,
+    TABLE_VERDICT,
+    TABLE_VERDICT_TIME,
+    TABLE_ENTRY,
+    TABLE_ENTRY_LEFT,
+    TABLE_REVIEW,
+    TABLE_VECTOR,
+    TABLE_EVENT,
+    TABLES
+};
+extern const struct table store_tables[TABLES];
+/* Joins, for reading only. */
+extern const struct table store_verdict_read, store_entry_read;
+
+void store_put_names(struct buf *sql, const struct table *t); /* a, b, c */
+void store_put_keys(struct buf *sql, const struct table *t);
+
+/* Rows whose structs are nobody else's. */
+struct row_fact {
+    const char *name, *value;
+};
+
+struct row_entry_left {
+    int64_t entry, version;
+    const char *why;
+};
+
+struct row_event {
+    int64_t seq;
+    const char *kind;
+    int64_t task, attempt;
+    const char *text;
+    int64_t at;
+};
+
+/* An entry, and since when it is out. */
+struct row_entry_read {
+    struct row_entry entry;
+    int64_t left;
+};
+
+struct row_blob {
+    const char *hash;
+    int64_t size;     /* of the text */
+    const void *data; /* the text until the writer packs it */
+    size_t len;
+};
+
+/* ---- the store ---- */
+
+struct item; /* a row or a mark on its way to the disk */
+
+/* The N-th operation of the writer (a row, a commit, telling who waited) ends
+ * the process instead of happening. */
+struct store_fault {
+    int64_t at, count; /* at 0: never */
+};
+
+struct store {
+    char *path;
+    enum store_mode mode;
+    struct loop *loop;
+
+    /* The caller's thread. */
+    sqlite3 *reader;
+    sqlite3_stmt *read_blob;
+    ZSTD_DCtx *unpack;
+    struct map known; /* hashes of blobs given so far */
+    int64_t events;
+    int64_t marks;  /* given so far */
+    size_t waiting; /* callbacks that are to come */
+    uint64_t watch; /* the loop's source, while some are */
+    bool telling;
+
+    /* The writer's thread. */
+    sqlite3 *writer;
+    sqlite3_stmt *insert[TABLES], *same[TABLES], *begin, *commit;
+    ZSTD_CCtx *pack;
+    char *packed; /* what it made last */
+    size_t packed_cap;
+    struct store_fault fault;
+
+    /* Both, under `lock`. */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;     /* the writer: there is something to do */
+    pthread_cond_t progress; /* the caller: something was done */
+    pthread_t thread;
+    struct item *first, **last;
+    size_t bytes; /* of rows that are not yet written */
+    bool hurry;   /* somebody waits, or a lot does */
+    bool closing;
+    int64_t marks_done;
+    struct item *told, **told_last; /* marks whose callback is to come */
+    struct err failed;              /* the first failure; kept for ever */
+    int wake_fd;
+};
+
+/* From the next operation on; for tests, before the first row. */
+void store_fault_set(struct store *s, int64_t n);
+
+/* ---- store.c ---- */
+/* What SQLite says about `path`, as one line with the remedy. */
+int store_sql_err(struct err *e, sqlite3 *db, const char *path,
+                  const char *doing);
+int store_exec(sqlite3 *db, const char *path, const char *sql, struct err *e);
+/* The one number that `sql` gives. */
+int store_number(sqlite3 *db, const char *path, const char *sql, int64_t *out,
+                 struct err *e);
+
+/* ---- schema.c ---- */
+#define STORE_APPLICATION 0x4d6f6e6b /* "Monk", in SQLite's header */
+
+/* migrations[v] makes version v + 1 of version v. */
+extern const char *const store_migrations[];
+extern const size_t store_version;
+
+int store_migrate(sqlite3 *db, const char *path, const char *const *migrations,
+                  size_t version, struct err *e);
+/* Brings a file to `version`, or says why it is not ours or cannot be. */
+int store_check_schema(sqlite3 *db, const char *path, enum store_mode mode,
+                       const char *const *migrations, size_t version,
+                       struct err *e);
+
+/* ---- writer.c ---- */
+int store_writer_start(struct store *s, struct err *e);
+void store_writer_end(struct store *s); /* writes what waits, then returns */
+void store_put(struct store *s, const struct table *t, const void *row);
+
+/* ---- rows.c ---- */
+int store_insert(struct store *s, const struct table *t, const void *row,
+                 struct err *e);
+/* Copies a row behind `into`, which has room for store_row_bytes(). */
+size_t store_row_bytes(const struct table *t, const void *row);
+void store_row_copy(const struct table *t, const void *row, void *into);
+
+/* ---- blob.c ---- */
+/* Compresses the row's text; it points into the store then. */
+int store_pack(struct store *s, struct row_blob *row, struct err *e);
+
+#endif

@@ -1,0 +1,357 @@
+/* writer.c: the thread that writes, and the queue to it.
+ *
+ * The caller's thread copies rows into the queue; the writer takes all that is
+ * there and makes one transaction of it. Marks stand in the same queue: when
+ * the writer comes to one, every row before it is in the transaction that is
+ * then committed, so marks are told in order and never too early. */
+#include "store/store_int.h"
+
+#include "base/mem.h"
+#include "base/tick.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Past this much the caller waits: a disk that is slower than what is written
+ * must not take all memory. */
+#define QUEUE_BYTES ((size_t)64 << 20)
+/* Rows nobody waits for are held back so that many share a commit: until there
+ * are this many bytes, or for so long. */
+#define IDLE_BYTES ((size_t)1 << 20)
+#define IDLE_NS    (200 * TICK_MS)
+
+struct item {
+    struct item *next;
+    const struct table *table; /* NULL: a mark */
+    size_t bytes;
+    store_fn *fn; /* of a mark; NULL: store_sync() waits for it */
+    void *arg;
+    bool failed;                      /* it was not written */
+    _Alignas(max_align_t) char row[]; /* the struct, then what it points to */
+};
+
+void store_fault_set(struct store *s, int64_t n)
+{
+    pthread_mutex_lock(&s->lock);
+    s->fault = (struct store_fault){n, 0};
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void operation(struct store *s)
+{
+    if (s->fault.at && ++s->fault.count == s->fault.at)
+        _exit(9);
+}
+
+/* ---- the writer's thread ---- */
+
+static int write_row(struct store *s, struct item *it, struct err *e)
+{
+    operation(s);
+    if (it->table == &store_tables[TABLE_BLOB] &&
+        store_pack(s, (struct row_blob *)it->row, e) < 0)
+        return -1;
+    return store_insert(s, it->table, it->row, e);
+}
+
+static int step(struct store *s, const char *sql, sqlite3_stmt **kept,
+                struct err *e)
+{
+    int rc;
+
+    if (!*kept)
+        sqlite3_prepare_v3(s->writer, sql, -1, SQLITE_PREPARE_PERSISTENT, kept,
+                           NULL);
+    rc = sqlite3_step(*kept);
+    sqlite3_reset(*kept);
+    return rc == SQLITE_DONE ? 0 : store_sql_err(e, s->writer, s->path, sql);
+}
+
+static int write_rows(struct store *s, struct item *batch, struct err *e)
+{
+    bool open = false;
+
+    for (struct item *it = batch; it; it = it->next) {
+        if (!it->table)
+            continue;
+        if (!open && step(s, "BEGIN IMMEDIATE", &s->begin, e) < 0)
+            return -1;
+        open = true;
+        if (write_row(s, it, e) < 0)
+            return -1;
+    }
+    if (!open)
+        return 0;
+    operation(s);
+    return step(s, "COMMIT", &s->commit, e);
+}
+
+/* Hands marks over to the caller's thread and gives the rows' memory back. */
+static void settle(struct store *s, struct item *batch, const struct err *bad)
+{
+    bool tell = false;
+    size_t bytes = 0, marks = 0;
+    struct item *next, *told = NULL, **last = &told;
+
+    operation(s);
+    for (struct item *it = batch; it; it = next) {
+        next = it->next;
+        bytes += it->bytes;
+        marks += !it->table;
+        if (it->table || !it->fn) {
+            free(it);
+            continue;
+        }
+        it->failed = bad->kind != ERR_NONE;
+        it->next = NULL;
+        *last = it;
+        last = &it->next;
+        tell = true;
+    }
+    pthread_mutex_lock(&s->lock);
+    s->failed = *bad;
+    s->bytes -= bytes;
+    s->marks_done += (int64_t)marks;
+    if (tell) {
+        *s->told_last = told;
+        s->told_last = last;
+    }
+    pthread_cond_broadcast(&s->progress);
+    pthread_mutex_unlock(&s->lock);
+    if (tell && eventfd_write(s->wake_fd, 1) < 0)
+        BUG("eventfd: errno %d", errno);
+}
+
+/* Waits for something that should be written now; NULL when all is done. */
+static struct item *take_batch(struct store *s)
+{
+    struct item *batch;
+    struct timespec until;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->first && !s->closing)
+        pthread_cond_wait(&s->wake, &s->lock);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += IDLE_NS;
+    until.tv_sec += until.tv_nsec / TICK_S;
+    until.tv_nsec %= TICK_S;
+    while (!s->hurry && !s->closing &&
+           pthread_cond_timedwait(&s->wake, &s->lock, &until) == 0)
+        ;
+    batch = s->first;
+    s->first = NULL;
+    s->last = &s->first;
+    s->hurry = false;
+    pthread_mutex_unlock(&s->lock);
+    return batch;
+}
+
+static void *write_all(void *arg)
+{
+    struct store *s = arg;
+    struct err bad = ERR_INIT; /* after a failure nothing more is written */
+    struct item *batch;
+
+    while ((batch = take_batch(s))) {
+        if (bad.kind == ERR_NONE && write_rows(s, batch, &bad) < 0)
+            sqlite3_exec(s->writer, "ROLLBACK", NULL, NULL, NULL);
+        settle(s, batch, &bad);
+    }
+    return NULL;
+}
+
+/* ---- the caller's thread ---- */
+
+static void push(struct store *s, struct item *it)
+{
+    bool wake;
+
+    pthread_mutex_lock(&s->lock);
+    while (s->bytes && s->bytes + it->bytes > QUEUE_BYTES) {
+        s->hurry = true;
+        pthread_cond_signal(&s->wake);
+        pthread_cond_wait(&s->progress, &s->lock);
+    }
+    wake = !s->first; /* the writer may be asleep for good */
+    *s->last = it;
+    s->last = &it->next;
+    s->bytes += it->bytes;
+    if (!s->hurry && (!it->table || s->bytes > IDLE_BYTES))
+        s->hurry = wake = true;
+    if (wake)
+        pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void store_put(struct store *s, const struct table *t, const void *row)
+{
+    size_t bytes = sizeof(struct item) + store_row_bytes(t, row);
+    struct item *it;
+
+    if (s->mode == STORE_READ)
+        BUG("%s: opened for reading only", s->path);
+    it = xmalloc(bytes);
+    *it = (struct item){.table = t, .bytes = bytes};
+    store_row_copy(t, row, it->row);
+    push(s, it);
+}
+
+static void mark(struct store *s, store_fn *fn, void *arg)
+{
+    struct item *it = xmalloc(sizeof(*it));
+
+    *it = (struct item){.bytes = sizeof(*it), .fn = fn, .arg = arg};
+    s->marks++;
+    push(s, it);
+}
+
+/* Waits for the last mark. */
+static void wait_done(struct store *s, struct err *e)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->marks_done < s->marks)
+        pthread_cond_wait(&s->progress, &s->lock);
+    *e = s->failed;
+    pthread_mutex_unlock(&s->lock);
+}
+
+int store_sync(struct store *s, struct err *e)
+{
+    struct err now;
+
+    if (s->mode == STORE_READ)
+        return 0;
+    mark(s, NULL, NULL);
+    wait_done(s, &now);
+    if (now.kind == ERR_NONE)
+        return 0;
+    *e = now;
+    return -1;
+}
+
+static struct item *take_told(struct store *s, struct err *bad)
+{
+    struct item *told;
+
+    pthread_mutex_lock(&s->lock);
+    told = s->told;
+    s->told = NULL;
+    s->told_last = &s->told;
+    if (s->failed.kind != ERR_NONE)
+        *bad = s->failed;
+    pthread_mutex_unlock(&s->lock);
+    return told;
+}
+
+static void tell(struct store *s)
+{
+    struct err bad = ERR_INIT;
+    struct item *it = take_told(s, &bad), *next;
+
+    s->telling = true;
+    for (; it; it = next) {
+        next = it->next;
+        s->waiting--;
+        it->fn(it->failed ? &bad : NULL, it->arg);
+        free(it);
+    }
+    s->telling = false;
+    if (!s->waiting && s->watch) {
+        loop_remove(s->loop, s->watch);
+        s->watch = 0;
+    }
+}
+
+static void on_wake(int fd, unsigned events, void *arg)
+{
+    eventfd_t n;
+
+    (void)events;
+    eventfd_read(fd, &n);
+    tell(arg);
+}
+
+/* Stands in for on_wake() when epoll had no room. */
+static void on_deferred(void *arg)
+{
+    struct store *s = arg;
+    struct err ignored;
+
+    s->watch = 0;
+    wait_done(s, &ignored);
+    tell(s);
+}
+
+/* The loop hears of the eventfd only while somebody waits, since a source keeps
+ * loop_run() going. */
+void store_after(struct store *s, store_fn *fn, void *arg)
+{
+    struct err ignored;
+
+    if (!s->loop)
+        BUG("%s: store_after() without a loop", s->path);
+    s->waiting++;
+    mark(s, fn, arg);
+    if (!s->watch)
+        s->watch =
+            loop_add_fd(s->loop, s->wake_fd, LOOP_READ, on_wake, s, &ignored);
+    if (!s->watch)
+        s->watch = loop_defer(s->loop, on_deferred, s);
+}
+
+/* ---- start and end ---- */
+
+int store_writer_start(struct store *s, struct err *e)
+{
+    pthread_condattr_t attr;
+    sigset_t all, before;
+    int rc;
+
+    s->last = &s->first;
+    s->told_last = &s->told;
+    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->wake_fd < 0)
+        return err_sys(e, "eventfd");
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &attr);
+    pthread_cond_init(&s->progress, NULL);
+    pthread_condattr_destroy(&attr);
+    sigfillset(&all); /* signals are the loop's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&s->thread, NULL, write_all, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc == 0)
+        return 0;
+    close(s->wake_fd);
+    s->wake_fd = -1;
+    errno = rc;
+    return err_sys(e, "start a thread");
+}
+
+void store_writer_end(struct store *s)
+{
+    struct item *next;
+
+    if (s->telling)
+        BUG("%s: store_close() from a callback of store_after()", s->path);
+    pthread_mutex_lock(&s->lock);
+    s->closing = true;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    if (s->watch)
+        loop_remove(s->loop, s->watch);
+    for (struct item *it = s->told; it; it = next) {
+        next = it->next;
+        free(it);
+    }
+    close(s->wake_fd);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->wake);
+    pthread_cond_destroy(&s->progress);
+}

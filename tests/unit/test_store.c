@@ -1,0 +1,555 @@
+/* test_store.c: what goes in comes out, in order, once, or the file says why. */
+#include "store/store_int.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "fds.h"
+#include "store_fixture.h"
+#include "tap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void suite_store(void);
+
+/* ---- rows, there and back ---- */
+
+static const struct row_task task = {3,    "level1/19_ReLU", "abc", "def",
+                                     NULL, "relu\nsum",      NULL};
+static const struct row_call call = {.task = 3,
+                                     .attempt = 1,
+                                     .stage = "plan",
+                                     .try = 1,
+                                     .state = "open",
+                                     .prompt = "p",
+                                     .prompt_hash = "ph",
+                                     .reserved_usd_micro = 900,
+                                     .reserved_tokens = 4000,
+                                     .asked_at = 17};
+static const struct row_call answered = {.task = 3,
+                                         .attempt = 1,
+                                         .stage = "plan",
+                                         .try = 1,
+                                         .state = "answered",
+                                         .prompt = "p",
+                                         .prompt_hash = "ph",
+                                         .reply = "r",
+                                         .thought = "t",
+                                         .finish = "stop",
+                                         .model = "m",
+                                         .input = 1,
+                                         .cached = 2,
+                                         .output = 3,
+                                         .reasoning = 4,
+                                         .estimated = true,
+                                         .cost_usd_micro = 5,
+                                         .cost_tokens = 6,
+                                         .requests = 7,
+                                         .wall_us = 8,
+                                         .asked_at = 17,
+                                         .answered_at = 25};
+static const struct row_attempt attempt = {
+    3,    1,     "monkeys",      2,    1,   9, "similar", 0, -1, "pl", "co",
+    "ch", "ran", "wrong_values", NULL, 0.1, 0, false};
+static const struct row_shown shown = {3, 1, 1, 7, 0.123457};
+static const struct row_verdict verdict = {
+    3,    1,     "wrong_values", "ran",       "E0",
+    true, false, 1e-300,         (double)NAN, (double)INFINITY,
+    "f",  "rec", "{\"run\":1}",  77,          99};
+static const struct row_entry entry = {
+    7, 4, "run", 3, 1, "level1/19_ReLU", "abc", "p", NULL, "s", "E3"};
+static const struct row_review review = {"h", 0.75, "rep"};
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static int check_task(const struct row_task *r, void *arg)
+{
+    *(int *)arg += r->ord == task.ord && same(r->id, task.id) &&
+                   same(r->hash, task.hash) && same(r->source, task.source) &&
+                   same(r->path, NULL) && same(r->ops, task.ops) &&
+                   same(r->skipped, NULL);
+    return 0;
+}
+
+static int check_call(const struct row_call *r, void *arg)
+{
+    const struct row_call *a = &answered;
+
+    *(int *)arg +=
+        r->task == 3 && r->attempt == 1 && same(r->stage, a->stage) &&
+        r->try == 1 && same(r->state, a->state) && same(r->prompt, a->prompt) &&
+        same(r->prompt_hash, a->prompt_hash) && same(r->reply, a->reply) &&
+        same(r->thought, a->thought) && same(r->finish, a->finish) &&
+        same(r->model, a->model) && same(r->error, NULL) && r->input == 1 &&
+        r->cached == 2 && r->output == 3 && r->reasoning == 4 && r->estimated &&
+        r->reserved_usd_micro == 0 && r->reserved_tokens == 0 &&
+        r->cost_usd_micro == 5 && r->cost_tokens == 6 && r->requests == 7 &&
+        r->wall_us == 8 && r->asked_at == 17 && r->answered_at == 25;
+    return 0;
+}
+
+static int check_attempt(const struct row_attempt *r, void *arg)
+{
+    const struct row_attempt *a = &attempt;
+
+    *(int *)arg +=
+        r->task == 3 && r->attempt == 1 && same(r->method, a->method) &&
+        r->iteration == 2 && r->batch == 1 && r->archive_version == 9 &&
+        same(r->retrieval, a->retrieval) && r->parent == 0 && r->island == -1 &&
+        same(r->plan, a->plan) && same(r->code, a->code) &&
+        same(r->code_hash, a->code_hash) && same(r->stage, a->stage) &&
+        same(r->verdict, a->verdict) && same(r->rule, NULL) &&
+        r->fitness == a->fitness && r->same_as == 0 && !r->solved;
+    return 0;
+}
+
+static int check_shown(const struct row_shown *r, void *arg)
+{
+    *(int *)arg += r->task == 3 && r->attempt == 1 && r->rank == 1 &&
+                   r->entry == 7 && r->cosine == shown.cosine;
+    return 0;
+}
+
+static int check_verdict(const struct row_verdict *r, void *arg)
+{
+    const struct row_verdict *v = &verdict;
+
+    *(int *)arg +=
+        r->task == 3 && r->attempt == 1 && same(r->verdict, v->verdict) &&
+        same(r->stage, v->stage) && same(r->evidence, v->evidence) &&
+        r->compiled && !r->kernelbench_pass && r->max_abs == v->max_abs &&
+        isnan(r->max_rel) && isinf(r->error_ratio) &&
+        same(r->feedback, v->feedback) && same(r->record, v->record) &&
+        same(r->times, v->times) && r->wall_us == 77 && r->judged_at == 99;
+    return 0;
+}
+
+static int check_entry(const struct row_entry *r, int64_t left, void *arg)
+{
+    const struct row_entry *x = &entry;
+
+    if (r->entry == 8) {
+        *(int *)arg += 10 * (left == 6);
+        return 0;
+    }
+    *(int *)arg +=
+        r->entry == 7 && r->version == 4 && left == 0 &&
+        same(r->origin, x->origin) && r->task == 3 && r->attempt == 1 &&
+        same(r->name, x->name) && same(r->task_hash, x->task_hash) &&
+        same(r->problem, x->problem) && same(r->plan, NULL) &&
+        same(r->solution, x->solution) && same(r->evidence, x->evidence);
+    return 0;
+}
+
+static int check_review(const struct row_review *r, void *arg)
+{
+    *(int *)arg +=
+        same(r->hash, "h") && r->score == 0.75 && same(r->reply, "rep");
+    return 0;
+}
+
+static int check_vector(const struct row_vector *r, void *arg)
+{
+    *(int *)arg += same(r->source, "hash/1") && same(r->hash, "t1") &&
+                   r->dim == 3 && r->v[0] == 0.5F && r->v[2] == -2.0F;
+    return 0;
+}
+
+static int check_event(const char *kind, int64_t of, int64_t try,
+                       const char *text, int64_t at, void *arg)
+{
+    *(int *)arg = *(int *)arg * 10 + (int)try;
+    return !(same(kind, "infra") && of == 3 && same(text, "why") &&
+             at > (int64_t)1600000000 * 1000000);
+}
+
+static void put_all(struct store *s)
+{
+    static const float v[] = {0.5F, 1, -2};
+    struct row_entry second = entry;
+
+    second.entry = 8;
+    store_set(s, "seed", "42");
+    store_task(s, &task);
+    store_call(s, &answered);
+    store_attempt(s, &attempt);
+    store_shown(s, &shown);
+    store_verdict(s, &verdict);
+    store_entry(s, &entry);
+    store_entry(s, &second);
+    store_entry_leaves(s, 8, 6, "refused");
+    store_review(s, &review);
+    store_vector(s, &(struct row_vector){"hash/1", "t1", v, 3});
+    store_vector(s, &(struct row_vector){"other", "t1", v, 2});
+}
+
+static void check_all(struct store *s, const char *when)
+{
+    struct err e = ERR_INIT;
+    struct buf text;
+    int n = 0, entries = 0;
+
+    buf_init(&text, 100);
+    ok(store_get(s, "seed", &text, &e) == 1 && same(buf_str(&text), "42") &&
+           store_get(s, "sede", &text, &e) == 0,
+       "facts, %s", when);
+    store_each_task(s, check_task, &n, &e);
+    store_each_call(s, check_call, &n, &e);
+    store_each_attempt(s, check_attempt, &n, &e);
+    store_each_shown(s, check_shown, &n, &e);
+    store_each_verdict(s, check_verdict, &n, &e);
+    store_each_review(s, check_review, &n, &e);
+    store_each_vector(s, "hash/1", check_vector, &n, &e);
+    ok(n == 7 && e.kind == ERR_NONE, "every row as it was given, %s (%d)", when,
+       n);
+    store_each_entry(s, check_entry, &entries, &e);
+    ok(entries == 11, "an entry, and one that left, %s", when);
+    buf_release(&text);
+}
+
+static void test_rows(void)
+{
+    char *dir = db_dir();
+    struct store *s = db_open(dir, STORE_NEW, NULL);
+    struct err e = ERR_INIT;
+    int64_t mode = 0;
+    int n = 0;
+
+    store_call(s, &call);
+    put_all(s);
+    ok(store_sync(s, &e) == 0, "rows are written");
+    check_all(s, "while it is open");
+    put_all(s);
+    ok(store_sync(s, &e) == 0, "the same rows again are passed over");
+    ok(store_number(s->writer, "", "PRAGMA synchronous", &mode, &e) == 0 &&
+           mode == 2,
+       "a commit waits for the disk");
+    store_event(s, "infra", 3, 1, "why");
+    store_event(s, "infra", 3, 2, "why");
+    db_close(s);
+    s = db_open(dir, STORE_OPEN, NULL);
+    store_event(s, "infra", 3, 3, "why");
+    store_sync(s, &e);
+    check_all(s, "after opening it again");
+    ok(store_each_event(s, check_event, &n, &e) == 0 && n == 123,
+       "events in their order, across runs");
+    db_close(s);
+    s = db_open(dir, STORE_READ, NULL);
+    check_all(s, "opened for reading");
+    ok(store_sync(s, &e) == 0, "nothing waits there");
+    db_close(s);
+    db_rmdir(dir);
+}
+
+/* ---- readings ---- */
+
+static int count_up_to_two(const struct row_shown *r, void *arg)
+{
+    (void)r;
+    return ++*(int *)arg == 2 ? 7 : 0;
+}
+
+struct nested {
+    struct store *s;
+    int64_t last;
+    int inner;
+};
+
+static int read_inside(const struct row_shown *r, void *arg)
+{
+    struct nested *x = arg;
+    struct err e = ERR_INIT;
+    int n = 0;
+
+    if (r->rank <= x->last)
+        return 1;
+    x->last = r->rank;
+    x->inner += store_each_shown(x->s, count_up_to_two, &n, &e) == 7;
+    store_shown(x->s, &(struct row_shown){9, 9, r->rank, 1, -2});
+    return store_sync(x->s, &e);
+}
+
+static void test_reading(void)
+{
+    char *dir = db_dir();
+    struct store *s = db_open(dir, STORE_NEW, NULL);
+    struct nested x = {.s = s};
+    struct err e = ERR_INIT;
+    int n = 0;
+
+    for (int64_t i = 5; i >= 1; i--)
+        store_shown(s, &(struct row_shown){1, 1, i, i, -2});
+    store_sync(s, &e);
+    ok(store_each_shown(s, count_up_to_two, &n, &e) == 7 && n == 2,
+       "a callback ends the reading with its own number");
+    ok(store_each_shown(s, read_inside, &x, &e) == 0 && x.last == 5 &&
+           x.inner == 5,
+       "rows come by key; a reading inside a reading, and writing, go well");
+    db_close(s);
+    db_rmdir(dir);
+}
+
+/* ---- waiting ---- */
+
+struct waiter {
+    struct store *s;
+    struct loop *loop;
+    char order[16];
+    int errors;
+    int64_t seen; /* rows readable in the first callback */
+};
+
+static int count_shown(const struct row_shown *r, void *arg)
+{
+    (void)r;
+    ++*(int64_t *)arg;
+    return 0;
+}
+
+static void note(struct waiter *w, const struct err *e, char c)
+{
+    w->order[strlen(w->order)] = c;
+    w->errors += e != NULL;
+}
+
+static void told_b(const struct err *e, void *arg)
+{
+    note(arg, e, 'b');
+}
+
+static void told_c(const struct err *e, void *arg)
+{
+    note(arg, e, 'c');
+}
+
+static void told_a(const struct err *e, void *arg)
+{
+    struct waiter *w = arg;
+    struct err ignored;
+
+    note(w, e, 'a');
+    store_each_shown(w->s, count_shown, &w->seen, &ignored);
+    store_shown(w->s, &(struct row_shown){1, 3, 1, 1, 0});
+    store_after(w->s, told_c, w);
+}
+
+static void test_waiting(void)
+{
+    char *dir = db_dir();
+    struct err e = ERR_INIT;
+    struct waiter w = {.loop = loop_new(&e)};
+
+    w.s = db_open(dir, STORE_NEW, w.loop);
+    store_after(w.s, told_b, &w);
+    loop_run(w.loop);
+    is(w.order, "b", "who waits for nothing is told");
+    memset(w.order, 0, sizeof(w.order));
+    for (int i = 1; i <= 100; i++)
+        store_shown(w.s, &(struct row_shown){1, 1, i, i, -2});
+    store_after(w.s, told_a, &w);
+    store_shown(w.s, &(struct row_shown){1, 2, 1, 1, 0});
+    store_after(w.s, told_b, &w);
+    loop_run(w.loop);
+    is(w.order, "abc", "in the order of asking, from inside a callback, too");
+    ok(w.errors == 0, "all is well");
+    ok(w.seen >= 100, "what was waited for can be read then");
+    store_after(w.s, told_a, &w);
+    db_close(w.s);
+    loop_run(w.loop);
+    is(w.order, "abc", "after the end nobody is told");
+    loop_free(w.loop);
+    db_rmdir(dir);
+}
+
+/* ---- what fails ---- */
+
+static void test_conflict(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *want = xasprintf("%s: BUG: shown with task 1 attempt 1 rank 1 is "
+                           "stored already and says something else",
+                           path);
+    struct err e = ERR_INIT;
+    struct waiter w = {.loop = loop_new(&e)};
+
+    w.s = db_open(dir, STORE_NEW, w.loop);
+    store_shown(w.s, &(struct row_shown){1, 1, 1, 1, -2});
+    store_after(w.s, told_b, &w);
+    store_sync(w.s, &e);
+    store_shown(w.s, &(struct row_shown){1, 1, 1, 2, -2});
+    store_after(w.s, told_c, &w);
+    loop_run(w.loop);
+    ok(strcmp(w.order, "bc") == 0 && w.errors == 1,
+       "a key that says something else fails, and only who waited for it "
+       "hears");
+    store_shown(w.s, &(struct row_shown){1, 2, 1, 1, -2});
+    ok(store_sync(w.s, &e) < 0, "after a failure nothing is written");
+    is(e.text, want, "and the first failure is told");
+    ok(store_close(w.s, &e) < 0, "by the end as well");
+    is(e.text, want, "the same one");
+    ok(db_number(path, "SELECT count(*) FROM shown") == 1,
+       "what was durable before stays, nothing comes after it");
+    loop_free(w.loop);
+    free(want);
+    free(path);
+    db_rmdir(dir);
+}
+
+static bool fails(void (*put)(struct store *), const char *what)
+{
+    char *dir = db_dir();
+    struct store *s = db_open(dir, STORE_NEW, NULL);
+    struct err e = ERR_INIT;
+    bool bad;
+
+    put(s);
+    bad = store_close(s, &e) < 0 && strstr(e.text, what);
+    if (!bad)
+        printf("# %s\n", e.text);
+    db_rmdir(dir);
+    return bad;
+}
+
+static void reopen_answered(struct store *s)
+{
+    store_call(s, &answered);
+    store_call(s, &call);
+}
+
+static void change_fact(struct store *s)
+{
+    store_set(s, "seed", "1");
+    store_set(s, "seed", "2");
+}
+
+static void no_id(struct store *s)
+{
+    store_task(s, &(struct row_task){.ord = 1, .hash = "x", .source = "y"});
+}
+
+static void other_vector(struct store *s)
+{
+    store_vector(s, &(struct row_vector){"m", "h", (float[]){1, 2}, 2});
+    store_vector(s, &(struct row_vector){"m", "h", (float[]){1, 3}, 2});
+}
+
+static void test_mistakes(void)
+{
+    ok(fails(reopen_answered, "call with task 3 attempt 1 stage plan try 1"),
+       "an answered call never changes");
+    ok(fails(change_fact, "fact with name seed"), "a fact is set once");
+    ok(fails(no_id, "task.id"), "what must be there is missed by name");
+    ok(fails(other_vector, "vector with source m hash h"),
+       "bytes are compared");
+}
+
+static void later_times(struct store *s)
+{
+    struct row_verdict later = verdict;
+
+    later.times = "{\"run\":2}";
+    later.judged_at = 100;
+    store_verdict(s, &verdict);
+    store_verdict(s, &later);
+}
+
+static void test_times_may_differ(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    struct store *s = db_open(dir, STORE_NEW, NULL);
+
+    later_times(s);
+    db_close(s);
+    ok(db_number(path, "SELECT judged_at FROM verdict_time") == 99,
+       "a row that differs in times alone is passed over");
+    free(path);
+    db_rmdir(dir);
+}
+
+/* ---- blobs ---- */
+
+static void test_blobs(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    struct store *s = db_open(dir, STORE_NEW, NULL);
+    char a[HASH_HEX], b[HASH_HEX], none[HASH_HEX], want[HASH_HEX];
+    struct err e = ERR_INIT;
+    struct buf out, small;
+
+    buf_init(&out, BUF_UNLIMITED);
+    buf_init(&small, 3);
+    hash_hex("te\0xt", 5, want);
+    store_blob(s, (struct str){"te\0xt", 5}, a);
+    store_blob(s, (struct str){"te\0xt", 5}, b);
+    store_blob(s, STR_LIT(""), none);
+    ok(strcmp(a, want) == 0 && strcmp(a, b) == 0, "a text's name is its hash");
+    store_sync(s, &e);
+    ok(store_read_blob(s, a, &out, &e) == 0 && out.len == 5 &&
+           memcmp(out.data, "te\0xt", 5) == 0,
+       "a text comes back");
+    ok(store_read_blob(s, none, &out, &e) == 0 && out.len == 5,
+       "and an empty one");
+    ok(store_read_blob(s, a, &small, &e) < 0 && e.kind == ERR_LIMIT,
+       "not past the reader's limit");
+    a[0] = a[0] == 'f' ? 'e' : 'f';
+    ok(store_read_blob(s, a, &out, &e) < 0 && strstr(e.text, "is not there"),
+       "one that is not there is an error");
+    db_close(s);
+    s = db_open(dir, STORE_OPEN, NULL);
+    store_blob(s, (struct str){"te\0xt", 5}, a);
+    db_close(s);
+    ok(db_number(path, "SELECT count(*) FROM blob") == 2,
+       "each is stored once, in a later run, too");
+    db_exec(path, "UPDATE blob SET data = (SELECT data FROM blob WHERE "
+                  "size = 0) WHERE size = 5");
+    s = db_open(dir, STORE_READ, NULL);
+    ok(store_read_blob(s, b, &out, &e) < 0 && strstr(e.text, "is damaged"),
+       "a text that is not what its name says is refused");
+    db_close(s);
+    buf_release(&out);
+    buf_release(&small);
+    free(path);
+    db_rmdir(dir);
+}
+
+static void test_queue_is_bounded(void)
+{
+    char *dir = db_dir();
+    struct store *s = db_open(dir, STORE_NEW, NULL);
+    size_t n = (size_t)8 << 20, most = 0;
+    char *text = xcalloc(1, n), hash[HASH_HEX];
+    struct err e = ERR_INIT;
+
+    for (char i = 0; i < 12; i++) {
+        text[0] = i;
+        store_blob(s, (struct str){text, n}, hash);
+        pthread_mutex_lock(&s->lock);
+        most = s->bytes > most ? s->bytes : most;
+        pthread_mutex_unlock(&s->lock);
+    }
+    ok(store_sync(s, &e) == 0 && most <= (size_t)64 << 20,
+       "at most 64 MiB wait (%zu)", most >> 20);
+    free(text);
+    db_close(s);
+    db_rmdir(dir);
+}
+
+void suite_store(void)
+{
+    size_t before = fds_open();
+
+    test_rows();
+    test_reading();
+    test_waiting();
+    test_conflict();
+    test_mistakes();
+    test_times_may_differ();
+    test_blobs();
+    test_queue_is_bounded();
+    ok(fds_open() == before, "no descriptor is left open");
+}

@@ -1,0 +1,357 @@
+/* test_store_file.c: the database as a file: its schema, and what is refused. */
+#include "store/store_int.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "store_fixture.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void suite_store_file(void);
+
+/* ---- the schema ---- */
+
+static void test_columns(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    struct buf doc, got, want;
+    struct err e = ERR_INIT;
+
+    db_close(db_open(dir, STORE_NEW, NULL));
+    buf_init(&doc, BUF_UNLIMITED);
+    buf_init(&got, BUF_UNLIMITED);
+    buf_init(&want, BUF_UNLIMITED);
+    if (fs_read("docs/STORAGE.md", &doc, &e) < 0)
+        printf("# %s\n", e.text);
+    for (size_t i = 0; i < TABLES; i++) {
+        const struct table *t = &store_tables[i];
+        bool all = true;
+        char *sql =
+            sqlite3_mprintf("SELECT name FROM pragma_table_info(%Q)", t->name);
+
+        buf_reset(&got);
+        buf_reset(&want);
+        db_query(path, sql, &got);
+        for (size_t c = 0; c < t->cols; c++) {
+            char *quoted = xasprintf("`%s`", t->col[c].name);
+
+            buf_printf(&want, "%s\n", t->col[c].name);
+            all = all && strstr(buf_str(&doc), quoted);
+            free(quoted);
+        }
+        is(buf_str(&got), buf_str(&want), t->name);
+        ok(all, "docs/STORAGE.md names every column of %s", t->name);
+        sqlite3_free(sql);
+    }
+    buf_release(&doc);
+    buf_release(&got);
+    buf_release(&want);
+    free(path);
+    db_rmdir(dir);
+}
+
+static const char *const later_schema[] = {
+    "CREATE TABLE old (a INTEGER NOT NULL PRIMARY KEY)",
+    "ALTER TABLE old ADD COLUMN b INTEGER; UPDATE old SET b = a * 2",
+    "ALTER TABLE old ADD COLUMN c INTEGER; UPDATE old SET c = a * 3",
+};
+static const char *const broken_schema[] = {
+    "CREATE TABLE old (a INTEGER NOT NULL PRIMARY KEY)",
+    "ALTER TABLE old ADD COLUMN b INTEGER",
+    "UPDATE old SET b = nonsense",
+};
+
+static int bring_to(const char *path, const char *const *schema, size_t version,
+                    enum store_mode mode, struct err *e)
+{
+    sqlite3 *db = NULL;
+    int rc;
+
+    if (sqlite3_open(path, &db) != SQLITE_OK)
+        BUG("%s", path);
+    rc = store_check_schema(db, path, mode, schema, version, e);
+    sqlite3_close(db);
+    return rc;
+}
+
+static void test_migration(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *copy = fs_join(dir, "run.db.v1.bak");
+    struct err e = ERR_INIT;
+    sqlite3 *db = NULL;
+    struct buf out;
+
+    buf_init(&out, BUF_UNLIMITED);
+    if (sqlite3_open(path, &db) != SQLITE_OK ||
+        store_migrate(db, path, later_schema, 1, &e) < 0)
+        BUG("%s", e.text);
+    sqlite3_close(db);
+    db_exec(path, "INSERT INTO old VALUES (5)");
+    ok(bring_to(path, later_schema, 3, STORE_READ, &e) < 0 &&
+           strstr(e.text, "has schema 1, and this program reads 3; 'monkeys "
+                          "resume'"),
+       "a reader does not migrate, and says who does");
+    ok(bring_to(path, broken_schema, 3, STORE_OPEN, &e) < 0 &&
+           db_number(path, "PRAGMA user_version") == 1 &&
+           db_number(path, "SELECT count(*) FROM "
+                           "pragma_table_info('old')") == 1,
+       "a step that fails leaves the file as it was");
+    ok(bring_to(path, later_schema, 3, STORE_OPEN, &e) == 0,
+       "an older file is brought up to date");
+    db_query(path, "SELECT * FROM old; PRAGMA user_version", &out);
+    is(buf_str(&out), "5|10|15\n3\n", "through every step");
+    buf_reset(&out);
+    db_query(copy, "SELECT * FROM old; PRAGMA user_version", &out);
+    is(buf_str(&out), "5\n1\n", "and a copy of it as it was is kept");
+    ok(bring_to(path, later_schema, 2, STORE_OPEN, &e) < 0 &&
+           strstr(e.text, "has schema 3, and this program knows up to 2; use "
+                          "the newer monkeys"),
+       "a newer file is refused with both numbers and the remedy");
+    buf_release(&out);
+    free(copy);
+    free(path);
+    db_rmdir(dir);
+}
+
+/* ---- refusals ---- */
+
+/* One line: PATH, and what to do. */
+static void refuses(const char *path, enum store_mode mode, const char *want,
+                    const char *claim)
+{
+    struct err e = ERR_INIT;
+    char *line = xasprintf("%s: %s", path, want);
+
+    is(db_refusal(path, mode, &e), line, claim);
+    ok(e.kind == ERR_INPUT, "… as bad input");
+    free(line);
+}
+
+static void test_wrong_files(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    struct err e = ERR_INIT;
+    struct buf out;
+
+    refuses(path, STORE_OPEN,
+            "not there; is this the folder of a run?: No such file or "
+            "directory",
+            "a missing file");
+    fs_replace(path, "", 0, &e);
+    refuses(path, STORE_OPEN, "a database, but not of a run of monkeys",
+            "an empty file");
+    fs_replace(path, "not a database, whatever its name may say", 41, &e);
+    refuses(path, STORE_OPEN, "not a database", "another kind of file");
+    refuses(path, STORE_READ, "not a database", "… for reading");
+    refuses(path, STORE_NEW,
+            "exists already; go on with 'monkeys resume', or choose another "
+            "folder",
+            "a file where a new one should be");
+    unlink(path);
+    db_exec(path, "CREATE TABLE mine (a)");
+    refuses(path, STORE_OPEN, "a database, but not of a run of monkeys",
+            "a database of somebody else's");
+    buf_init(&out, BUF_UNLIMITED);
+    db_query(path, "PRAGMA journal_mode", &out);
+    is(buf_str(&out), "delete\n", "it is untouched");
+    buf_release(&out);
+    refuses(dir, STORE_OPEN, "not a file", "a folder");
+    free(path);
+    path = fs_join(dir, "none/run.db");
+    ok(strstr(db_refusal(path, STORE_NEW, &e),
+              "/none: no such folder: No such file or directory"),
+       "no folder");
+    free(path);
+    db_rmdir(dir);
+}
+
+static void test_newer(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+
+    db_close(db_open(dir, STORE_NEW, NULL));
+    db_exec(path, "PRAGMA user_version = 999");
+    refuses(path, STORE_OPEN,
+            "has schema 999, and this program knows up to 1; use the newer "
+            "monkeys that wrote it",
+            "a newer schema");
+    free(path);
+    db_rmdir(dir);
+}
+
+static void test_damaged(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    struct store *s = db_open(dir, STORE_NEW, NULL);
+    FILE *f;
+
+    store_set(s, "seed", "1");
+    db_close(s);
+    f = fopen(path, "r+e");
+    if (!f || fseek(f, 4096, SEEK_SET) < 0)
+        BUG("%s", path);
+    for (int i = 0; i < 60000; i++)
+        fputc('x', f);
+    fclose(f);
+    refuses(path, STORE_OPEN,
+            "the database is damaged; 'sqlite3 FILE .recover' saves what is "
+            "left",
+            "a damaged file");
+    free(path);
+    db_rmdir(dir);
+}
+
+static void test_crash_while_made(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *part = fs_join(dir, "run.db.part");
+    struct err e = ERR_INIT;
+
+    fs_replace(part, "half", 4, &e);
+    db_close(db_open(dir, STORE_NEW, NULL));
+    ok(fs_is_file(path) && !fs_is_file(part),
+       "what a crash left of a new file is not in the way");
+    free(part);
+    free(path);
+    db_rmdir(dir);
+}
+
+static void test_permissions(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    bool root = geteuid() == 0;
+    struct err e = ERR_INIT;
+
+    db_close(db_open(dir, STORE_NEW, NULL));
+    if (chmod(dir, 0755) < 0 || chmod(path, 0444) < 0 ||
+        (root && setresuid(65534, 65534, 0) < 0))
+        BUG("permissions");
+    if (!root)
+        refuses(path, STORE_OPEN, "cannot be written: Permission denied",
+                "a file that may not be written");
+    if (!root && chmod(dir, 0555) < 0)
+        BUG("chmod");
+    ok(strstr(db_refusal(path, STORE_OPEN, &e),
+              ": the folder cannot be written: Permission denied"),
+       "a folder that may not be written");
+    is(db_refusal(path, STORE_READ, &e), "", "it can be read all the same");
+    if (root && setresuid(0, 0, 0) < 0)
+        BUG("setresuid");
+    chmod(dir, 0777);
+    if (root && setresuid(65534, 65534, 0) == 0) {
+        refuses(path, STORE_OPEN, "cannot be written: Permission denied",
+                "a file that may not be written");
+        if (setresuid(0, 0, 0) < 0)
+            BUG("setresuid");
+    }
+    free(path);
+    db_rmdir(dir);
+}
+
+/* ---- disks: a thread with mounts of its own, gone when it ends ---- */
+
+static void fill(struct store *s)
+{
+    char text[3000], hash[HASH_HEX];
+    struct rng *r = xcalloc(1, sizeof(*r));
+
+    rng_init(r, "noise");
+    for (int i = 1; i <= 400; i++) {
+        for (size_t k = 0; k < sizeof(text); k++)
+            text[k] = (char)rng_next(r);
+        store_blob(s, (struct str){text, sizeof(text)}, hash);
+        store_shown(s, &(struct row_shown){1, 1, i, i, -2});
+        if (i % 10 == 0)
+            store_sync(s, &(struct err){0});
+    }
+    free(r);
+}
+
+static void test_full_disk(const char *dir)
+{
+    char *path = fs_join(dir, "run.db");
+    struct store *s = db_open(dir, STORE_NEW, NULL);
+    struct err e = ERR_INIT;
+    int64_t rows;
+
+    fill(s);
+    ok(store_close(s, &e) < 0 && e.sys == ENOSPC &&
+           strstr(e.text, "the disk is full; make room and go on with"),
+       "a full disk is told: %s", e.text);
+    if (mount("none", dir, "tmpfs", MS_REMOUNT, "size=16m") < 0)
+        BUG("remount");
+    rows = db_number(path, "SELECT count(*) FROM shown");
+    ok(rows >= 10 && rows % 10 == 0 && rows < 400 &&
+           db_number(path, "SELECT max(rank) FROM shown") == rows &&
+           db_number(path, "SELECT count(*) FROM blob") == rows,
+       "the rows before it are there, whole, and none after (%lld)",
+       (long long)rows);
+    s = db_open(dir, STORE_OPEN, NULL);
+    fill(s);
+    db_close(s);
+    ok(db_number(path, "SELECT count(*) FROM shown") == 400,
+       "with room it goes on");
+    free(path);
+}
+
+static void test_read_only_disk(const char *dir)
+{
+    char *path = fs_join(dir, "run.db");
+    struct err e = ERR_INIT;
+
+    if (mount("none", dir, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL) < 0)
+        BUG("remount");
+    ok(strstr(db_refusal(path, STORE_OPEN, &e),
+              ": the folder cannot be written: Read-only file system"),
+       "a disk that cannot be written");
+    is(db_refusal(path, STORE_READ, &e), "", "a run there can be read");
+    free(path);
+}
+
+static void *with_own_disk(void *arg)
+{
+    char *dir = arg;
+
+    if (unshare(CLONE_NEWNS) < 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("none", dir, "tmpfs", 0, "size=1m") < 0) {
+        tap_skip("a full disk", "mounting is not allowed here");
+        return NULL;
+    }
+    test_full_disk(dir);
+    test_read_only_disk(dir);
+    return NULL;
+}
+
+static void test_disks(void)
+{
+    char *dir = db_dir();
+    pthread_t t;
+
+    if (pthread_create(&t, NULL, with_own_disk, dir) != 0)
+        BUG("pthread_create");
+    pthread_join(t, NULL);
+    db_rmdir(dir);
+}
+
+void suite_store_file(void)
+{
+    test_columns();
+    test_migration();
+    test_wrong_files();
+    test_newer();
+    test_damaged();
+    test_crash_while_made();
+    test_permissions();
+    test_disks();
+}
