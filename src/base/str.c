@@ -88,6 +88,37 @@ bool str_to_i64(struct str s, int64_t lo, int64_t hi, int64_t *out)
     return true;
 }
 
+bool str_to_fixed(struct str s, int places, int64_t *out)
+{
+    int64_t v = 0;
+    size_t digits = 0;
+    int after = -1; /* digits behind the point; -1 before it */
+
+    for (size_t i = 0; i < s.n; i++) {
+        int digit = s.p[i] - '0';
+
+        if (s.p[i] == '.' && after < 0) {
+            after = 0;
+            continue;
+        }
+        if (digit < 0 || digit > 9)
+            return false;
+        digits++;
+        if (after >= places && digit == 0)
+            continue;
+        if (after >= places || __builtin_mul_overflow(v, (int64_t)10, &v) ||
+            __builtin_add_overflow(v, (int64_t)digit, &v))
+            return false;
+        if (after >= 0)
+            after++;
+    }
+    for (int i = after < 0 ? 0 : after; i < places; i++)
+        if (__builtin_mul_overflow(v, (int64_t)10, &v))
+            return false;
+    *out = v;
+    return digits > 0;
+}
+
 /* Length of the well-formed sequence at p, or 0. */
 static size_t utf8_length(const unsigned char *p, size_t n)
 {

@@ -27,6 +27,10 @@ struct str str_trim(struct str s); /* without white space at either end */
 bool str_cut(struct str *s, char c, struct str *head);
 /* A whole decimal number within [lo, hi], or false. */
 bool str_to_i64(struct str s, int64_t lo, int64_t hi, int64_t *out);
+/* A decimal number that is not negative, exactly, in units of 10^-places: with 6
+ * places "2.5" is 2500000. False when it is none, has more places than these
+ * (zeros aside), or does not fit. */
+bool str_to_fixed(struct str s, int places, int64_t *out);
 
 /* Offset of the first byte that is not UTF-8, or `n` when all of it is. */
 size_t str_utf8_check(const char *p, size_t n);

@@ -17,12 +17,21 @@ struct llm_cost {
 struct budget {
     struct llm_cost cap; /* BUDGET_NO_CAP: none */
     struct llm_cost spent, reserved;
-    int announced; /* 0, 50 or 80: what budget_news() has told */
+    struct llm_cost live; /* of `reserved`, what calls under way will settle;
+                             kept by who makes them */
+    int announced;        /* 0, 50 or 80: what budget_news() has told */
 };
+
+/* Sum and difference; they stop at the ends of the range. */
+struct llm_cost cost_add(struct llm_cost a, struct llm_cost b);
+struct llm_cost cost_sub(struct llm_cost a, struct llm_cost b);
 
 void budget_init(struct budget *b, struct llm_cost cap);
 /* False when it does not fit; nothing is changed then. */
 bool budget_reserve(struct budget *b, struct llm_cost worst);
+/* Whether it would fit if all that is live settled for nothing: who gets false
+ * need not wait. */
+bool budget_may_fit(const struct budget *b, struct llm_cost worst);
 /* Gives `reserved` back and takes `real`, which is at most that: more is a BUG
  * of the estimate, and counted in full. */
 void budget_settle(struct budget *b, struct llm_cost reserved,

@@ -62,6 +62,8 @@ struct llm_usage {
     int64_t input, cached, output, reasoning; /* cached is a part of input,
                                                  reasoning one of output */
     bool estimated;                           /* the provider did not say */
+    int64_t written; /* a part of input that the provider charges for putting
+                        into its cache; disjoint from cached */
 };
 
 /* Borrowed; gone when the callback returns. */

@@ -34,11 +34,11 @@ struct llm_opts {
     const char *price;  /* "IN,OUT[,CACHED]": dollars per million tokens */
 };
 
-/* `budget` is the caller's and outlives the result. `home` is the folder with
- * prices.ini. */
+/* `budget` is the caller's; it and the strings in `o` outlive the result. `home`
+ * is the folder with prices.ini. */
 struct llm *llm_open(struct loop *l, const struct llm_opts *o,
                      struct budget *budget, const char *home, struct err *e);
-void llm_close(struct llm *l);
+void llm_close(struct llm *l); /* not from a handler */
 
 /* Every answered call is also written to this cassette from now on. */
 int llm_record(struct llm *l, const char *cassette, struct err *e);

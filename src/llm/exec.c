@@ -1,0 +1,195 @@
+/* exec.c: the provider `exec`: a command of the user's answers. It gets the
+ * request as JSON on its standard input and writes the answer to its standard
+ * output. Our API keys are not in its environment. */
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/tick.h"
+#include "io/proc.h"
+#include "llm/answer.h"
+#include "llm/options.h"
+#include "llm/provider.h"
+#include "llm/request.h"
+#include "llm/secret.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#define OUT_LIMIT       ((size_t)16 << 20)
+#define ERR_LIMIT_BYTES ((size_t)2000)
+#define SAID_LIMIT      300 /* bytes of stderr in an error */
+
+struct exec {
+    struct provider base;
+    struct loop *loop;
+    const struct llm_opts *opts;
+    const char **env;
+    struct send *first; /* under way */
+};
+
+struct send {
+    struct exec *exec;
+    struct send *next, *prev;
+    struct proc *proc;
+    char *in;
+    send_fn *fn;
+    void *arg;
+};
+
+static struct provider *exec_open(struct loop *l, const struct llm_opts *o,
+                                  struct err *e)
+{
+    struct exec *x;
+
+    if (!o->command || !*o->command) {
+        err_set(e, ERR_USAGE, "the provider exec needs --command COMMAND");
+        return NULL;
+    }
+    x = xcalloc(1, sizeof(*x));
+    x->base.type = &provider_exec;
+    x->loop = l;
+    x->opts = o;
+    x->env = secret_free_env();
+    return &x->base;
+}
+
+static void exec_cancel(struct send *s)
+{
+    *(s->prev ? &s->prev->next : &s->exec->first) = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+    proc_free(s->proc);
+    free(s->in);
+    free(s);
+}
+
+static void exec_close(struct provider *p)
+{
+    struct exec *x = (struct exec *)p;
+
+    while (x->first)
+        exec_cancel(x->first);
+    free(x->env);
+    free(x);
+}
+
+/* ---- how it ended ---- */
+
+/* The first bytes of what it said on stderr, as one line. */
+static void said(const struct buf *err, struct buf *out)
+{
+    struct str text = str_trim((struct str){buf_str(err), err->len});
+
+    if (text.n)
+        buf_puts(out, ": ");
+    for (size_t i = 0; i < text.n && i < SAID_LIMIT; i++)
+        buf_putc(out, (unsigned char)text.p[i] < ' ' ? ' ' : text.p[i]);
+}
+
+/* What went wrong, or SEND_ANSWERED. Only a command that says so itself, by its
+ * exit status, is known not to have been billed. */
+static enum send_outcome judge(const struct proc_result *r, struct buf *why)
+{
+    enum send_outcome outcome = SEND_LOST;
+
+    if (r->timed_out) {
+        buf_puts(why, "the command ran past its deadline");
+    } else if (r->out_truncated) {
+        buf_printf(why, "the command wrote more than %zu bytes", OUT_LIMIT);
+    } else if (r->signal) {
+        buf_printf(why, "the command was ended by signal %d", r->signal);
+    } else if (r->exit_code) {
+        buf_printf(why, "the command ended with status %d", r->exit_code);
+        if (r->exit_code == EX_TEMPFAIL)
+            outcome = SEND_RETRY;
+        if (r->exit_code == 126 || r->exit_code == 127)
+            outcome = SEND_REFUSED; /* sh: it cannot be run, it is not there */
+    } else if (str_trim((struct str){buf_str(&r->out), r->out.len}).n == 0) {
+        buf_puts(why, "the command wrote nothing");
+    } else {
+        return SEND_ANSWERED;
+    }
+    said(&r->err, why);
+    return outcome;
+}
+
+/* An object with "text" or "error" is an answer's JSON; all else is the text. */
+static void read_answer(const struct proc_result *r, struct answer *a,
+                        struct buf *why)
+{
+    struct str all = {buf_str(&r->out), r->out.len}, text = str_trim(all);
+    struct err e = ERR_INIT;
+    json_t *v = NULL;
+
+    if (text.p[0] == '{')
+        v = jsn_parse("", text.p, text.n, &e);
+    if (!json_object_get(v, "text") && !json_object_get(v, "error")) {
+        json_decref(v);
+        answer_from_text(a, all.p, all.n);
+    } else if (answer_from_json(a, v, &e) < 0) {
+        buf_printf(why, "the command's JSON: %s", e.text);
+        a->result =
+            (struct send_result){.outcome = SEND_LOST, .error = buf_str(why)};
+    }
+}
+
+static void on_end(struct proc *p, struct proc_result *r, void *arg)
+{
+    struct send *s = arg;
+    send_fn *fn = s->fn;
+    void *fn_arg = s->arg;
+    struct answer a = {0};
+    struct buf why;
+
+    (void)p;
+    buf_init(&why, BUF_UNLIMITED);
+    a.result.outcome = judge(r, &why);
+    a.result.error = buf_str(&why);
+    if (a.result.outcome == SEND_ANSWERED)
+        read_answer(r, &a, &why);
+    exec_cancel(s);
+    fn(fn_arg, &a.result);
+    answer_release(&a);
+    buf_release(&why);
+}
+
+static struct send *exec_send(struct provider *p, const struct llm_request *q,
+                              send_fn *fn, void *arg, struct err *e)
+{
+    struct exec *x = (struct exec *)p;
+    const char *const argv[] = {"sh", "-c", x->opts->command, NULL};
+    struct send *s = xcalloc(1, sizeof(*s));
+    json_t *v = request_json(q, x->opts);
+    struct proc_opts o = {.argv = argv,
+                          .env = x->env,
+                          .out_limit = OUT_LIMIT,
+                          .err_limit = ERR_LIMIT_BYTES,
+                          .timeout_ns = x->opts->timeout_ms * TICK_MS,
+                          .grace_ns = TICK_S};
+
+    *s = (struct send){.exec = x, .fn = fn, .arg = arg};
+    s->in = json_dumps(v, JSON_COMPACT);
+    json_decref(v);
+    o.in = s->in;
+    o.in_len = strlen(s->in);
+    s->proc = proc_start(x->loop, &o, on_end, s, e);
+    if (!s->proc) {
+        free(s->in);
+        free(s);
+        return NULL;
+    }
+    s->next = x->first;
+    if (x->first)
+        x->first->prev = s;
+    x->first = s;
+    return s;
+}
+
+const struct provider_type provider_exec = {
+    .name = "exec",
+    .open = exec_open,
+    .close = exec_close,
+    .send = exec_send,
+    .cancel = exec_cancel,
+};

@@ -1,0 +1,221 @@
+/* price.c: decimal texts to pico-dollars, and these to costs. */
+#include "llm/price.h"
+
+#include "base/fs.h"
+#include "base/str.h"
+
+#include <ini.h>
+#include <string.h>
+
+#define PLACES         6
+#define PICO_PER_MICRO ((int64_t)1000000)
+#define DEAREST        ((int64_t)100000 * 1000000) /* $100,000 a million */
+
+/* libinih cuts longer names of sections without a word. */
+#define LONGEST_SECTION 48
+
+static bool to_price(struct str text, int64_t *out)
+{
+    return str_to_fixed(str_trim(text), PLACES, out) && *out <= DEAREST;
+}
+
+int price_parse(const char *text, struct price *out, struct err *e)
+{
+    struct str rest = str_of(text), part[3];
+    size_t n = 0;
+
+    while (n < 2 && str_cut(&rest, ',', &part[n]))
+        n++;
+    part[n++] = rest;
+    *out = (struct price){.known = true};
+    if (n < 2 || !to_price(part[0], &out->input) ||
+        !to_price(part[1], &out->output) ||
+        (n == 3 && !to_price(part[2], &out->cached)))
+        return err_set(e, ERR_USAGE,
+                       "'%s' is no price: IN,OUT[,CACHED] in dollars for a "
+                       "million tokens, such as 2.50,10 (at most %d decimal "
+                       "places)",
+                       text, PLACES);
+    if (n == 2)
+        out->cached = out->input;
+    out->written = out->input;
+    return 0;
+}
+
+/* ---- files ---- */
+
+struct reading {
+    const char *model;
+    char section[64]; /* being read */
+    int64_t line[4];  /* input, cached, cache_write, output; -1: not given */
+    size_t matched;   /* how well the best section so far fits, 0: none did */
+    size_t match;     /* the same of the one being read */
+    struct price best;
+    char why[160];
+};
+
+static const char *const names[] = {"input", "cached", "cache_write", "output"};
+
+/* 0: not ours; an exact name beats every beginning. */
+static size_t match(const char *section, const char *model)
+{
+    size_t n = strlen(section);
+
+    if (strcmp(section, model) == 0)
+        return SIZE_MAX;
+    if (n && section[n - 1] == '*' && strncmp(section, model, n - 1) == 0)
+        return n;
+    return 0;
+}
+
+/* The section that has just ended. */
+static bool finish(struct reading *r)
+{
+    if (!r->section[0])
+        return true;
+    if (r->line[0] < 0 || r->line[3] < 0) {
+        snprintf(r->why, sizeof(r->why), "[%s] needs input and output",
+                 r->section);
+        return false;
+    }
+    if (r->match > r->matched) {
+        r->matched = r->match;
+        r->best = (struct price){.known = true,
+                                 .input = r->line[0],
+                                 .cached = r->line[1],
+                                 .written = r->line[2],
+                                 .output = r->line[3]};
+        if (r->line[1] < 0)
+            r->best.cached = r->best.input;
+        if (r->line[2] < 0)
+            r->best.written = r->best.input;
+    }
+    return true;
+}
+
+static bool begin(struct reading *r, const char *section)
+{
+    if (!finish(r))
+        return false;
+    if (!section[0]) {
+        snprintf(r->why, sizeof(r->why), "a line before the first [model]");
+        return false;
+    }
+    if (strlen(section) > LONGEST_SECTION) {
+        snprintf(r->why, sizeof(r->why),
+                 "[%s…]: longer than %d bytes; write the beginning and a *",
+                 section, LONGEST_SECTION);
+        return false;
+    }
+    snprintf(r->section, sizeof(r->section), "%s", section);
+    for (size_t i = 0; i < 4; i++)
+        r->line[i] = -1;
+    r->match = match(section, r->model);
+    return true;
+}
+
+static int on_line(void *arg, const char *section, const char *name,
+                   const char *value)
+{
+    struct reading *r = arg;
+
+    if (r->why[0])
+        return 1;
+    if ((!section[0] || strcmp(section, r->section) != 0) && !begin(r, section))
+        return 0;
+    for (size_t i = 0; i < 4; i++) {
+        if (strcmp(name, names[i]) != 0)
+            continue;
+        if (r->line[i] < 0 && value && to_price(str_of(value), &r->line[i]))
+            return 1;
+        snprintf(r->why, sizeof(r->why),
+                 "[%s] %s = %.40s: not one number of dollars for a million "
+                 "tokens",
+                 section, name, value ? value : "");
+        return 0;
+    }
+    snprintf(r->why, sizeof(r->why),
+             "[%s] has no line '%.40s': input, output, cached, cache_write",
+             section, name);
+    return 0;
+}
+
+int price_read(const char *path, const char *model, struct price *out,
+               struct err *e)
+{
+    struct reading r = {.model = model ? model : ""};
+    struct buf text;
+    int line;
+
+    *out = (struct price){0};
+    buf_init(&text, (size_t)1 << 20);
+    if (fs_read(path, &text, e) < 0) {
+        buf_release(&text);
+        return -1;
+    }
+    line = ini_parse_string(buf_str(&text), on_line, &r);
+    buf_release(&text);
+    if (!r.why[0])
+        finish(&r);
+    if (r.why[0])
+        return line > 0 ? err_set(e, ERR_INPUT, "%s:%d: %s", path, line, r.why)
+                        : err_set(e, ERR_INPUT, "%s: %s", path, r.why);
+    if (line > 0)
+        return err_set(e, ERR_INPUT,
+                       "%s:%d: neither a [model] nor a 'name = price' line",
+                       path, line);
+    *out = r.best;
+    return 0;
+}
+
+/* ---- costs ---- */
+
+bool price_is_free(const struct price *p)
+{
+    return p->known && !p->input && !p->cached && !p->written && !p->output;
+}
+
+static int64_t times(int64_t tokens, int64_t pico)
+{
+    int64_t product;
+
+    return __builtin_mul_overflow(tokens, pico, &product) ? INT64_MAX : product;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static int64_t to_micro(int64_t pico)
+{
+    return pico / PICO_PER_MICRO + (pico % PICO_PER_MICRO != 0);
+}
+
+struct llm_cost price_of(const struct price *p, const struct llm_usage *u)
+{
+    int64_t plain = u->input - u->cached - u->written, pico;
+
+    pico = plus(times(plain, p->input), times(u->cached, p->cached));
+    pico = plus(pico, times(u->written, p->written));
+    pico = plus(pico, times(u->output, p->output));
+    return (struct llm_cost){p->known ? to_micro(pico) : 0,
+                             plus(u->input, u->output)};
+}
+
+struct llm_cost price_worst(const struct price *p, int64_t input,
+                            int64_t output)
+{
+    int64_t dearest = p->input;
+
+    if (p->cached > dearest)
+        dearest = p->cached;
+    if (p->written > dearest)
+        dearest = p->written;
+    return (struct llm_cost){p->known ? to_micro(plus(times(input, dearest),
+                                                      times(output, p->output)))
+                                      : 0,
+                             plus(input, output)};
+}

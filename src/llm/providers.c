@@ -1,0 +1,91 @@
+/* providers.c: the list of providers, and a front made of options. */
+#include "llm/providers.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "llm/front.h"
+#include "llm/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct provider_type *const types[] = {
+    &provider_exec,
+    &provider_spool,
+    &provider_replay,
+};
+#define TYPES (sizeof(types) / sizeof(types[0]))
+
+const struct provider_type *provider_find(const char *name, struct err *e)
+{
+    struct buf names;
+
+    for (size_t i = 0; i < TYPES; i++)
+        if (strcmp(types[i]->name, name) == 0)
+            return types[i];
+    buf_init(&names, BUF_UNLIMITED);
+    for (size_t i = 0; i < TYPES; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", types[i]->name);
+    err_set(e, ERR_USAGE, "there is no provider '%s'; there are %s", name,
+            buf_str(&names));
+    buf_release(&names);
+    return NULL;
+}
+
+/* --price, else the user's file, else ours. The files are for providers whose
+ * answers cost money: a command or a folder costs what --price says. */
+static int find_price(const struct llm_opts *o, const struct provider_type *t,
+                      const char *home, struct price *out, struct err *e)
+{
+    char *own;
+    int rc = 0;
+
+    *out = (struct price){0};
+    if (o->price)
+        return price_parse(o->price, out, e);
+    if (o->prices && price_read(o->prices, o->model, out, e) < 0)
+        return -1;
+    if (!t->priced) {
+        *out = (struct price){0};
+        return 0;
+    }
+    if (!out->known) {
+        own = fs_join(home, "prices.ini");
+        rc = price_read(own, o->model, out, e);
+        free(own);
+    }
+    if (rc == 0 && !out->known)
+        log_warn("no price is known for %s: its tokens are counted, not its "
+                 "dollars (--price IN,OUT or --prices FILE tells it)",
+                 o->model ? o->model : "a model without a name");
+    return rc;
+}
+
+struct llm *llm_open(struct loop *l, const struct llm_opts *o,
+                     struct budget *budget, const char *home, struct err *e)
+{
+    const struct provider_type *t = provider_find(o->provider, e);
+    struct llm_rules rules = llm_default_rules;
+    struct provider *p;
+    struct price price;
+
+    if (!t)
+        return NULL;
+    if (o->max_tokens <= 0) {
+        err_set(e, ERR_USAGE, "an answer needs a limit of tokens");
+        return NULL;
+    }
+    if (find_price(o, t, home, &price, e) < 0)
+        return NULL;
+    p = t->open(l, o, e);
+    if (!p)
+        return NULL;
+    rules.max_tokens = o->max_tokens;
+    rules.in_flight = o->in_flight;
+    rules.retries = o->retries;
+    rules.requests_per_minute = o->requests_per_minute;
+    rules.tokens_per_minute = o->tokens_per_minute;
+    rules.model = o->model;
+    return llm_new(l, p, &rules, &price, budget);
+}

@@ -1,0 +1,74 @@
+/* secret.c: the variables that hold keys. */
+#include "llm/secret.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const secret_names[] = {"MONKEYS_API_KEY", "OPENAI_API_KEY",
+                                    "ANTHROPIC_API_KEY", NULL};
+
+/* A shorter value is no key, and would tear words apart. */
+#define SHORTEST 6
+
+static bool is_secret(const char *entry)
+{
+    for (size_t i = 0; secret_names[i]; i++) {
+        size_t n = strlen(secret_names[i]);
+
+        if (strncmp(entry, secret_names[i], n) == 0 && entry[n] == '=')
+            return true;
+    }
+    return false;
+}
+
+const char **secret_free_env(void)
+{
+    size_t n = 0, kept = 0;
+    const char **env;
+
+    while (environ[n])
+        n++;
+    env = xcalloc(n + 1, sizeof(*env));
+    for (size_t i = 0; i < n; i++)
+        if (!is_secret(environ[i]))
+            env[kept++] = environ[i];
+    return env;
+}
+
+static char *without(char *text, const char *key)
+{
+    size_t n = strlen(key);
+    const char *from = text, *at;
+    struct buf out;
+
+    if (n < SHORTEST || !strstr(text, key))
+        return text;
+    buf_init(&out, BUF_UNLIMITED);
+    while ((at = strstr(from, key))) {
+        buf_put(&out, from, (size_t)(at - from));
+        buf_puts(&out, "[key]");
+        from = at + n;
+    }
+    buf_puts(&out, from);
+    free(text);
+    return buf_take(&out, NULL);
+}
+
+char *secret_mask(const char *text)
+{
+    char *out = xstrdup(text);
+
+    for (size_t i = 0; secret_names[i]; i++) {
+        const char *key =
+            getenv(secret_names[i]); // NOLINT(concurrency-mt-unsafe)
+
+        if (key)
+            out = without(out, key);
+    }
+    return out;
+}
