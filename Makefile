@@ -214,7 +214,7 @@ install: all ## install under PREFIX (default /usr/local)
 	install $(BUILD)/monkeys $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
 	install $(BUILD)/libmonkeys-box.so $(DESTDIR)$(PREFIX)/share/monkeys
 	install -m 644 man/monkeys.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	cp -R packs tasks worker $(DESTDIR)$(PREFIX)/share/monkeys
+	cp -R packs prompts tasks worker $(DESTDIR)$(PREFIX)/share/monkeys
 	if [ -x .venv/bin/python ]; then ln -sfn "$(CURDIR)/.venv" \
 	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi
 

@@ -10,14 +10,14 @@
 #include <string.h>
 
 extern const struct cmd cmd_check, cmd_doctor, cmd_help, cmd_pack_check,
-    cmd_pack_list, cmd_pack_new, cmd_tasks_check, cmd_tasks_list, cmd_verify;
+    cmd_pack_list, cmd_pack_new, cmd_prompt, cmd_tasks_check, cmd_tasks_list,
+    cmd_verify;
 
 const struct cmd *const cmd_list[] = {
-    &cmd_check,      &cmd_verify,
-    &cmd_tasks_list, &cmd_tasks_check,
-    &cmd_pack_list,  &cmd_pack_check,
-    &cmd_pack_new,   &cmd_doctor,
-    &cmd_help,       NULL,
+    &cmd_check,       &cmd_verify,    &cmd_tasks_list,
+    &cmd_tasks_check, &cmd_pack_list, &cmd_pack_check,
+    &cmd_pack_new,    &cmd_prompt,    &cmd_doctor,
+    &cmd_help,        NULL,
 };
 
 #define MAX_COMMANDS 64

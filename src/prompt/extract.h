@@ -19,7 +19,8 @@ enum extract_outcome {
 /* The last complete block that is Python and binds `must_define` as a class
  * (the pack's prompt.must_define); `cut` when the provider stopped at its
  * token limit. `code` gets the program with LF line ends; otherwise `feedback`
- * gets what to tell the model. Both are appended to. */
+ * gets what to tell the model, a few lines. Both are appended to: a program is
+ * at most PY_MAX_BYTES (py_lex.h) long, and `code` must have room for that. */
 enum extract_outcome extract_code(struct str reply, const char *must_define,
                                   bool cut, struct buf *code,
                                   struct buf *feedback);

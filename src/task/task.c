@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "lex/py_facts.h"
 #include "lex/py_lex.h"
+#include "lex/py_normal.h"
 #include "lex/view.h"
 
 #include <ctype.h>
@@ -50,34 +51,6 @@ char *task_id(const char *path)
     if (folder.n == 0)
         return xstrndup(stem.p, stem.n);
     return xasprintf("%.*s/%.*s", (int)folder.n, folder.p, (int)stem.n, stem.p);
-}
-
-/* A string that stands alone as a statement is a docstring: no part of what
- * the program does. */
-static bool is_docstring(const struct py_tokens *t, size_t i)
-{
-    enum py_kind before = i ? t->tok[i - 1].kind : PY_NEWLINE;
-
-    return t->tok[i].kind == PY_STRING && t->tok[i + 1].kind == PY_NEWLINE &&
-           (before == PY_NEWLINE || before == PY_INDENT || before == PY_DEDENT);
-}
-
-static void normalised_hash(const struct py_tokens *t, char out[HASH_HEX])
-{
-    struct hash h;
-
-    hash_init(&h);
-    for (size_t i = 0; i + 1 < t->len; i++) {
-        const struct py_token *k = &t->tok[i];
-
-        if (k->kind == PY_NEWLINE || is_docstring(t, i))
-            continue;
-        if (k->kind == PY_INDENT || k->kind == PY_DEDENT)
-            hash_add(&h, k->kind == PY_INDENT ? "{" : "}", 1);
-        hash_add(&h, k->text.p, k->text.n);
-        hash_add(&h, " ", 1);
-    }
-    hash_finish_hex(&h, out);
 }
 
 /* ---- what it must define ---- */
@@ -235,7 +208,7 @@ struct task *task_load(const char *path, struct err *e)
     py_lex(&tok, (struct str){t->source, t->len}, &t->memory);
     if (check_shape(t, &tok, e) < 0 || read_sidecar(t, e) < 0)
         goto fail;
-    normalised_hash(&tok, t->hash);
+    py_normal_hash((struct str){t->source, t->len}, t->hash);
     find_operators(t, &tok);
     return t;
 fail:

@@ -1,0 +1,420 @@
+/* cmd_prompt.c: monkeys prompt: what a model would be sent. */
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/packs.h"
+#include "prompt/ask.h"
+#include "prompt/prompt.h"
+#include "prompt/review.h"
+#include "task/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_FILE ((size_t)8 << 20)
+#define LOW      3 /* pieces of a task, as the paper has them */
+#define HIGH     9
+
+struct prompt_values {
+    const char *task, *dsl, *stage, *plan, *previous, *verdict, *feedback;
+    const char *solution, *precision, *device, *prompts;
+    int64_t examples;
+    bool no_card, diff, json;
+    struct opt_list packs;
+};
+
+#define OPTION(name, type, value, help, field, lo, hi)                         \
+    {                                                                          \
+        name, 0, type, value, help, offsetof(struct prompt_values, field), lo, \
+            hi                                                                 \
+    }
+static const struct opt prompt_table[] = {
+    OPTION("task", OPT_TEXT, "TASK",
+           "the task's file, or COLLECTION/NAME of one that comes with the "
+           "program (required)",
+           task, 0, 0),
+    OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl, 0, 0),
+    OPTION("stage", OPT_CHOICE, "plan|code|evolve|review|borrowing|decompose",
+           "which prompt (default: code)", stage, 0, 0),
+    OPTION("examples", OPT_INT, "N",
+           "show the first N of the pack's seeds (default: 3, or as many as "
+           "there are)",
+           examples, 0, 100),
+    OPTION("plan", OPT_TEXT, "FILE", "code: the implementation plan", plan, 0,
+           0),
+    OPTION("previous", OPT_TEXT, "FILE",
+           "plan, code: the attempt before this one; evolve: the parent (the "
+           "task's own program)",
+           previous, 0, 0),
+    OPTION("verdict", OPT_TEXT, "WORD", "how that attempt ended", verdict, 0,
+           0),
+    OPTION("feedback", OPT_TEXT, "FILE", "what the verifier said about it",
+           feedback, 0, 0),
+    OPTION("diff", OPT_FLAG, NULL,
+           "evolve: ask for edits instead of a whole program", diff, 0, 0),
+    OPTION("solution", OPT_TEXT, "FILE",
+           "review, borrowing: the program that is looked at", solution, 0, 0),
+    OPTION("precision", OPT_CHOICE, "fp32|fp16|bf16",
+           "of inputs and weights (the pack's own; fp32 on the CPU)", precision,
+           0, 0),
+    OPTION("device", OPT_TEXT, "cpu|cuda:N|auto",
+           "where it will run (auto: a GPU if there is one or the pack needs "
+           "one)",
+           device, 0, 0),
+    OPTION("no-card", OPT_FLAG, NULL, "leave out the pack's card", no_card, 0,
+           0),
+    OPTION("prompts", OPT_TEXT, "DIR",
+           "templates to use instead of the program's own", prompts, 0, 0),
+    OPTION("packs", OPT_LIST, "DIR",
+           "also look for packs in DIR (may be given several times)", packs, 0,
+           0),
+    OPTION("json", OPT_FLAG, NULL, "one JSON object", json, 0, 0),
+    {0},
+};
+
+struct showing {
+    const struct prompt_values *v;
+    struct arena *a;
+    struct pack *pack;
+    struct task *task;
+    struct prompts *prompts;
+    struct prompt_example *example;
+    size_t example_count;
+    const char *device, *precision;
+    struct prompt prompt;
+};
+
+/* ---- what goes into it ---- */
+
+static int read_text(const char *path, struct arena *a, struct str *out,
+                     struct err *e)
+{
+    struct buf text;
+    int rc;
+
+    buf_init(&text, MAX_FILE);
+    rc = fs_read(path, &text, e);
+    if (rc == 0)
+        *out =
+            (struct str){arena_strndup(a, buf_str(&text), text.len), text.len};
+    else
+        e->kind = ERR_INPUT;
+    buf_release(&text);
+    return rc;
+}
+
+static int read_in(const char *dir, const char *name, struct arena *a,
+                   struct str *out, struct err *e)
+{
+    char *path = fs_join(dir, name);
+    int rc = read_text(path, a, out, e);
+
+    free(path);
+    return rc;
+}
+
+static int read_examples(struct showing *s, struct err *e)
+{
+    size_t have = s->pack->seed_count;
+    size_t want = s->v->examples < 0 ? 3 : (size_t)s->v->examples;
+
+    if (s->v->examples > 0 && want > have)
+        return err_set(e, ERR_USAGE, "--examples %zu: the pack %s has %zu",
+                       want, s->pack->id, have);
+    want = want < have ? want : have;
+    s->example = arena_alloc(s->a, (want + 1) * sizeof(*s->example));
+    for (size_t i = 0; i < want; i++) {
+        const struct pack_seed *seed = &s->pack->seed[i];
+        struct prompt_example *x = &s->example[i];
+
+        x->name = seed->name;
+        if (read_in(seed->dir, "task.py", s->a, &x->problem, e) < 0 ||
+            read_in(seed->dir, "plan.md", s->a, &x->plan, e) < 0 ||
+            read_in(seed->dir, "solution.py", s->a, &x->solution, e) < 0)
+            return -1;
+    }
+    s->example_count = want;
+    return 0;
+}
+
+static void choose_device(struct showing *s)
+{
+    static const char *const dtypes[] = {"fp32", "fp16", "bf16"};
+    bool gpu = access("/dev/nvidia0", F_OK) == 0 ||
+               !(s->pack->run.devices & 1u << PACK_CPU);
+
+    s->device = s->v->device;
+    if (strcmp(s->device, "auto") == 0)
+        s->device =
+            gpu && s->pack->run.devices & 1u << PACK_CUDA ? "cuda:0" : "cpu";
+    s->precision = s->v->precision;
+    if (!s->precision)
+        s->precision = strcmp(s->device, "cpu") == 0
+                           ? "fp32"
+                           : dtypes[s->pack->run.default_dtype];
+}
+
+static struct str source(const struct showing *s)
+{
+    return (struct str){s->task->source, s->task->len};
+}
+
+/* ---- the stages ---- */
+
+static int read_attempt(const struct showing *s, struct prompt_attempt *t,
+                        struct err *e)
+{
+    *t = (struct prompt_attempt){
+        .number = 1, .verdict = s->v->verdict, .feedback = {"", 0}};
+    if (!t->verdict)
+        return err_set(e, ERR_USAGE,
+                       "--previous FILE goes with --verdict WORD: "
+                       "compile_error, wrong_values, …");
+    if (s->v->feedback && read_text(s->v->feedback, s->a, &t->feedback, e) < 0)
+        return -1;
+    return read_text(s->v->previous, s->a, &t->code, e);
+}
+
+static int build_attempt(struct showing *s, enum prompt_stage stage,
+                         struct err *e)
+{
+    struct prompt_attempt previous = {
+        .code = source(s), .verdict = "static_reject", .feedback = {"", 0}};
+    struct prompt_input in = {.stage = stage,
+                              .pack = s->pack,
+                              .no_card = s->v->no_card,
+                              .task_id = s->task->id,
+                              .task = source(s),
+                              .precision = s->precision,
+                              .device = s->device,
+                              .example = s->example,
+                              .example_count = s->example_count,
+                              .diff = s->v->diff};
+
+    if (s->v->previous && read_attempt(s, &previous, e) < 0)
+        return -1;
+    if (stage == PROMPT_EVOLVE)
+        in.parent = &previous;
+    else if (s->v->previous)
+        in.previous = &previous;
+    in.previous_count = in.previous ? 1 : 0;
+    if (s->v->plan && read_text(s->v->plan, s->a, &in.plan, e) < 0)
+        return -1;
+    return prompts_build(s->prompts, &in, s->a, &s->prompt, e);
+}
+
+static int build_review(struct showing *s, struct str solution, struct err *e)
+{
+    const struct review_input in = {s->pack, source(s), solution, s->precision};
+
+    return review_build(s->prompts, &in, s->a, &s->prompt, e);
+}
+
+static int build_borrowing(struct showing *s, struct str solution,
+                           struct err *e)
+{
+    const struct prompt_part target = {s->task->id, solution};
+    struct prompt_part *parent =
+        arena_alloc(s->a, (s->example_count + 1) * sizeof(*parent));
+
+    if (!s->example_count)
+        return err_set(e, ERR_USAGE,
+                       "--stage borrowing needs examples, and "
+                       "there are none");
+    for (size_t i = 0; i < s->example_count; i++)
+        parent[i] =
+            (struct prompt_part){s->example[i].name, s->example[i].solution};
+    prompts_borrowing(s->prompts, &target, parent, s->example_count, s->a,
+                      &s->prompt);
+    return 0;
+}
+
+static int build(struct showing *s, struct err *e)
+{
+    const struct prompt_part task = {s->task->id, source(s)};
+    const char *stage = s->v->stage;
+    struct str solution;
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(stage, prompt_stages[i]) == 0)
+            return build_attempt(s, (enum prompt_stage)i, e);
+    if (strcmp(stage, "decompose") == 0) {
+        prompts_decompose(s->prompts, &task, LOW, HIGH, s->a, &s->prompt);
+        return 0;
+    }
+    if (!s->v->solution)
+        return err_set(e, ERR_USAGE, "--stage %s needs --solution FILE", stage);
+    if (read_text(s->v->solution, s->a, &solution, e) < 0)
+        return -1;
+    return strcmp(stage, "review") == 0 ? build_review(s, solution, e)
+                                        : build_borrowing(s, solution, e);
+}
+
+/* ---- showing it ---- */
+
+static void print_text(const struct showing *s)
+{
+    for (size_t i = 0; i < s->prompt.count; i++) {
+        const struct llm_message *m = &s->prompt.message[i];
+
+        printf("==== %s: about %lld tokens, %zu bytes", m->role,
+               (long long)llm_estimate_tokens(m->text), m->text.n);
+        if (m->shared)
+            printf(", the first %zu shared by many prompts", m->shared);
+        printf(" ====\n");
+        fwrite(m->text.p, 1, m->text.n, stdout);
+        putchar('\n');
+    }
+    printf("==== about %lld tokens, hash %.16s ====\n",
+           (long long)s->prompt.tokens, s->prompt.hash);
+}
+
+static void print_json(const struct showing *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->prompt.count; i++) {
+        const struct llm_message *m = &s->prompt.message[i];
+
+        json_array_append_new(
+            list, json_pack("{s:s, s:o, s:I, s:I}", "role", m->role, "text",
+                            jsn_text(m->text.p, m->text.n), "shared",
+                            (json_int_t)m->shared, "tokens",
+                            (json_int_t)llm_estimate_tokens(m->text)));
+    }
+    jsn_line(json_pack("{s:s, s:s, s:s, s:s, s:I, s:o}", "task", s->task->id,
+                       "dsl", s->pack->id, "stage", s->v->stage, "hash",
+                       s->prompt.hash, "tokens", (json_int_t)s->prompt.tokens,
+                       "messages", list));
+}
+
+/* COLLECTION/NAME of our own becomes its path. */
+static struct task *load_task(const struct home *home, const char *word,
+                              struct err *e)
+{
+    char *own = xasprintf("%s/tasks/%s.py", home->dir, word);
+    struct task *t =
+        task_load(!fs_is_file(word) && fs_is_file(own) ? own : word, e);
+
+    free(own);
+    return t;
+}
+
+static struct prompts *load_prompts(const struct home *home, const char *given,
+                                    struct err *e)
+{
+    char *own = fs_join(home->dir, "prompts");
+    struct prompts *p = prompts_load(given ? given : own, e);
+
+    free(own);
+    return p;
+}
+
+static int show(struct showing *s, const struct home *home, struct err *e)
+{
+    struct packs_path path;
+
+    packs_path_init(&path, &s->v->packs, home);
+    s->pack = packs_load(&path, s->v->dsl, e);
+    packs_path_release(&path);
+    s->task = s->pack ? load_task(home, s->v->task, e) : NULL;
+    s->prompts = s->task ? load_prompts(home, s->v->prompts, e) : NULL;
+    if (!s->prompts || read_examples(s, e) < 0)
+        return -1;
+    choose_device(s);
+    if (build(s, e) < 0)
+        return -1;
+    if (s->v->json)
+        print_json(s);
+    else
+        print_text(s);
+    return 0;
+}
+
+static int show_and_release(const struct prompt_values *v, struct err *e)
+{
+    struct arena a;
+    struct showing s = {.v = v, .a = &a};
+    struct home home;
+    int rc = home_find(&home, e);
+
+    arena_init(&a);
+    if (rc == 0)
+        rc = show(&s, &home, e);
+    if (s.prompts)
+        prompts_free(s.prompts);
+    if (s.task)
+        task_free(s.task);
+    if (s.pack)
+        pack_free(s.pack);
+    arena_release(&a);
+    home_release(&home);
+    return rc;
+}
+
+/* An option that would change nothing is a mistake. */
+static int check_options(const struct prompt_values *v, struct err *e)
+{
+    const struct {
+        bool given;
+        const char *option, *stages;
+    } rules[] = {
+        {v->plan != NULL, "--plan", "code"},
+        {v->previous != NULL, "--previous", "plan code evolve"},
+        {v->diff, "--diff", "evolve"},
+        {v->solution != NULL, "--solution", "review borrowing"},
+        {v->no_card, "--no-card", "plan code evolve"},
+    };
+
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        if (rules[i].given && !strstr(rules[i].stages, v->stage))
+            return err_set(e, ERR_USAGE,
+                           "%s has no meaning for --stage %s (only for: %s)",
+                           rules[i].option, v->stage, rules[i].stages);
+    if ((v->verdict || v->feedback) && !v->previous)
+        return err_set(e, ERR_USAGE,
+                       "--verdict and --feedback go with --previous FILE");
+    return 0;
+}
+
+static int run_prompt(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct prompt_values v = {
+        .stage = "code", .device = "auto", .examples = -1};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 && !v.dsl)
+        rc = err_set(e, ERR_USAGE,
+                     "--dsl ID is missing; 'monkeys pack list' shows them");
+    if (rc == 0 && !v.task)
+        rc = err_set(e, ERR_USAGE,
+                     "--task TASK is missing: a file, or a name such as "
+                     "starter/04_softmax; 'monkeys tasks list' shows them");
+    if (rc == 0 && call.r.rest_len)
+        rc = err_set(e, ERR_USAGE, "'%s': there are options only",
+                     call.r.rest[0]);
+    if (rc == 0)
+        rc = check_options(&v, e);
+    if (rc == 0)
+        rc = show_and_release(&v, e);
+    else if (rc > 0)
+        rc = 0;
+    cmd_end(&call);
+    return rc;
+}
+
+extern const struct cmd cmd_prompt;
+const struct cmd cmd_prompt = {
+    "prompt",
+    "",
+    "show what a model would be sent",
+    "Nothing is sent. The messages are printed as they are built in a run,\n"
+    "each with an estimate of its tokens and how much of its start is the\n"
+    "same for all tasks. docs/PROMPTS.md says which template holds what.",
+    prompt_table,
+    run_prompt,
+};

@@ -1,0 +1,19 @@
+/* py_normal.h: what of a Python source is no part of what it does: comments,
+ * docstrings, white space. Two copies of one program have one hash. */
+#ifndef LEX_PY_NORMAL_H
+#define LEX_PY_NORMAL_H
+
+#include "base/hash.h"
+#include "base/str.h"
+#include "lex/py_lex.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A string that stands alone as a statement. */
+bool py_is_docstring(const struct py_tokens *t, size_t i);
+
+/* Of the tokens alone; text that cannot be tokenized is hashed as it is. */
+void py_normal_hash(struct str code, char hash[HASH_HEX]);
+
+#endif

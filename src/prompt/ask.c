@@ -1,0 +1,136 @@
+/* ask.c: the questions that are no attempts. */
+#include "prompt/ask.h"
+
+#include "prompt/files.h"
+
+#include <string.h>
+
+static const struct str nothing = {"", 0};
+
+const char prompt_borrowing_shape[] =
+    "{\"borrowed\": [{\"parent_id\": \"1\", \"concept\": \"short name\", "
+    "\"parent_lines\": [[3, 9]], \"target_lines\": [[12, 18]], "
+    "\"rationale\": \"one sentence\"}]}";
+const char prompt_decompose_shape[] =
+    "{\"pieces\": [{\"name\": \"short_name\", \"why\": \"one sentence\", "
+    "\"difficulty\": 1, \"source\": \"Python file\"}], "
+    "\"compose\": \"Python file\"}";
+
+void prompts_repair(const struct prompts *p, struct str reply,
+                    const char *shape, const char *why, struct arena *a,
+                    struct prompt *out)
+{
+    struct str v[PROMPT_SLOTS] = {0};
+
+    v[SLOT_WHY] = str_of(why);
+    v[SLOT_SHAPE] = str_of(shape);
+    v[SLOT_REPLY] = str_trim(reply);
+    prompt_make(out, nothing, prompt_render(p, FILE_REPAIR, nothing, v, a));
+}
+
+/* ---- borrowing ---- */
+
+/* "0001: " before each line. */
+static struct str numbered(struct str code, struct arena *a)
+{
+    struct str line, rest = code = prompt_tidy(code);
+    size_t lines = 1, n = 0;
+    bool more = true;
+    char *p;
+
+    while (str_cut(&rest, '\n', &line))
+        lines++;
+    p = arena_alloc(a, code.n + lines * 24 + 1);
+    rest = code;
+    for (size_t i = 1; more; i++) {
+        more = str_cut(&rest, '\n', &line);
+        line = more ? line : rest;
+        n += (size_t)snprintf(p + n, 24, "%04zu: ", i);
+        memcpy(p + n, line.p, line.n);
+        n += line.n;
+        if (more)
+            p[n++] = '\n';
+    }
+    return (struct str){p, n};
+}
+
+void prompts_borrowing(const struct prompts *p,
+                       const struct prompt_part *target,
+                       const struct prompt_part *parent, size_t parent_count,
+                       struct arena *a, struct prompt *out)
+{
+    struct str v[PROMPT_SLOTS] = {0};
+    struct str *piece = arena_alloc(a, (parent_count + 1) * sizeof(*piece));
+
+    for (size_t i = 0; i < parent_count; i++) {
+        struct str w[PROMPT_SLOTS] = {0};
+
+        w[SLOT_NUMBER] = prompt_number((int64_t)i + 1, a);
+        w[SLOT_NAME] = str_of(parent[i].name);
+        w[SLOT_CODE] = numbered(parent[i].text, a);
+        piece[i] = prompt_render(p, FILE_BORROWING_PARENT, nothing, w, a);
+    }
+    v[SLOT_NAME] = str_of(target->name);
+    v[SLOT_CODE] = numbered(target->text, a);
+    v[SLOT_EXAMPLES] = prompt_join(piece, parent_count, a);
+    prompt_make(out, prompt_render(p, FILE_BORROWING_SYSTEM, nothing, v, a),
+                prompt_render(p, FILE_BORROWING, nothing, v, a));
+}
+
+void prompts_decompose(const struct prompts *p, const struct prompt_part *task,
+                       int low, int high, struct arena *a, struct prompt *out)
+{
+    struct str v[PROMPT_SLOTS] = {0};
+
+    v[SLOT_NAME] = str_of(task->name);
+    v[SLOT_TASK] = prompt_tidy(task->text);
+    v[SLOT_FENCE] = prompt_fence(&v[SLOT_TASK], 1, a);
+    v[SLOT_LOW] = prompt_number(low, a);
+    v[SLOT_HIGH] = prompt_number(high, a);
+    prompt_make(out, prompt_render(p, FILE_DECOMPOSE_SYSTEM, nothing, v, a),
+                prompt_render(p, FILE_DECOMPOSE, nothing, v, a));
+}
+
+/* ---- a guide ---- */
+
+static void guide(const struct prompts *p, const struct prompt_guide *g,
+                  enum prompt_file file, struct str *v, struct arena *a,
+                  struct prompt *out)
+{
+    v[SLOT_DSL] = str_of(g->dsl);
+    v[SLOT_LIMIT] = prompt_number(g->limit, a);
+    prompt_make(out, nothing, prompt_render(p, file, nothing, v, a));
+}
+
+void prompts_guide_read(const struct prompts *p, const struct prompt_guide *g,
+                        const struct prompt_part *document, struct arena *a,
+                        struct prompt *out)
+{
+    struct str v[PROMPT_SLOTS] = {0};
+
+    v[SLOT_NAME] = str_of(document->name);
+    v[SLOT_DOCUMENT] = prompt_tidy(document->text);
+    guide(p, g, FILE_GUIDE_READ, v, a, out);
+}
+
+void prompts_guide_merge(const struct prompts *p, const struct prompt_guide *g,
+                         const struct str *notes, size_t count, struct arena *a,
+                         struct prompt *out)
+{
+    struct str v[PROMPT_SLOTS] = {0};
+    struct str *piece = arena_alloc(a, (count + 1) * sizeof(*piece));
+
+    for (size_t i = 0; i < count; i++)
+        piece[i] = str_trim(notes[i]);
+    v[SLOT_NOTES] = prompt_join(piece, count, a);
+    guide(p, g, FILE_GUIDE_MERGE, v, a, out);
+}
+
+void prompts_guide_write(const struct prompts *p, const struct prompt_guide *g,
+                         struct str notes, struct arena *a, struct prompt *out)
+{
+    struct str v[PROMPT_SLOTS] = {0};
+
+    v[SLOT_NOTES] = str_trim(notes);
+    guide(p, g, FILE_GUIDE_WRITE, v, a, out);
+}

@@ -1,0 +1,52 @@
+/* ask.h: the questions that are no attempts: borrowing, decomposition, making
+ * a guide, and asking again for JSON that could not be read. Answers to those
+ * that want JSON are read with extract_json(). */
+#ifndef PROMPT_ASK_H
+#define PROMPT_ASK_H
+
+#include "prompt/prompt.h"
+
+/* `reply` was to be JSON of the form `shape` (an example), and `why` says what
+ * is wrong with it. */
+void prompts_repair(const struct prompts *p, struct str reply,
+                    const char *shape, const char *why, struct arena *a,
+                    struct prompt *out);
+
+/* A text and what it is called. */
+struct prompt_part {
+    const char *name;
+    struct str text;
+};
+
+/* What `target` took over from the programs it was written with; all are shown
+ * with line numbers, the parents have the ids "1", "2", …. Answer: {"borrowed":
+ * [{"parent_id", "concept", "parent_lines", "target_lines", "rationale"}]}. */
+void prompts_borrowing(const struct prompts *p,
+                       const struct prompt_part *target,
+                       const struct prompt_part *parent, size_t parent_count,
+                       struct arena *a, struct prompt *out);
+extern const char prompt_borrowing_shape[];
+
+/* A task cut into `low` to `high` tasks. Answer: {"pieces": [{"name", "why",
+ * "difficulty", "source"}], "compose"}. */
+void prompts_decompose(const struct prompts *p, const struct prompt_part *task,
+                       int low, int high, struct arena *a, struct prompt *out);
+extern const char prompt_decompose_shape[];
+
+/* A guide from documents of any length: notes on each part of a document,
+ * notes merged as often as it takes, the guide written from what is left. Each
+ * answer is text; the single word NOTHING means no notes. */
+struct prompt_guide {
+    const char *dsl; /* as prompts call it */
+    int64_t limit;   /* tokens of the answer */
+};
+void prompts_guide_read(const struct prompts *p, const struct prompt_guide *g,
+                        const struct prompt_part *document, struct arena *a,
+                        struct prompt *out);
+void prompts_guide_merge(const struct prompts *p, const struct prompt_guide *g,
+                         const struct str *notes, size_t count, struct arena *a,
+                         struct prompt *out);
+void prompts_guide_write(const struct prompts *p, const struct prompt_guide *g,
+                         struct str notes, struct arena *a, struct prompt *out);
+
+#endif

@@ -1,0 +1,103 @@
+/* files.h: the templates there are and what fills them: one table. Private to
+ * src/prompt. */
+#ifndef PROMPT_FILES_H
+#define PROMPT_FILES_H
+
+#include "prompt/prompt.h"
+#include "prompt/template.h"
+
+/* What a slot can be called; values are arrays of PROMPT_SLOTS slices. */
+enum prompt_slot {
+    SLOT_ATTEMPTS,
+    SLOT_CARD,
+    SLOT_CODE,
+    SLOT_CODE_HINT,
+    SLOT_DEVICE,
+    SLOT_DIFF, /* sections only: how to answer */
+    SLOT_DOCUMENT,
+    SLOT_DSL,
+    SLOT_DTYPE, /* "torch.float32" */
+    SLOT_EXAMPLES,
+    SLOT_FEEDBACK,
+    SLOT_FENCE, /* enough backticks for what the template puts inside */
+    SLOT_FITNESS,
+    SLOT_GUIDE,
+    SLOT_HIGH,
+    SLOT_IMPORTS,
+    SLOT_INITIAL, /* a section only */
+    SLOT_LIMIT,
+    SLOT_LOW,
+    SLOT_MUST_DEFINE,
+    SLOT_NAME,
+    SLOT_NOTES,
+    SLOT_NUMBER,
+    SLOT_PARENT,
+    SLOT_PLAN,
+    SLOT_PLAN_HINT,
+    SLOT_PRECISION,
+    SLOT_PROBLEM,
+    SLOT_REPLY,
+    SLOT_REWRITE,
+    SLOT_SHAPE,
+    SLOT_SOLUTION,
+    SLOT_TAG, /* the language of the answer's fence */
+    SLOT_TASK,
+    SLOT_VERDICT,
+    SLOT_WHY,
+    PROMPT_SLOTS,
+};
+
+enum prompt_file {
+    FILE_SYSTEM, /* what all attempts with a pack start with */
+    FILE_PLAN,
+    FILE_CODE,
+    FILE_EVOLVE_SYSTEM,
+    FILE_EVOLVE,
+    FILE_EXAMPLE,
+    FILE_ATTEMPT,
+    FILE_REVIEW_SYSTEM,
+    FILE_REVIEW,
+    FILE_REPAIR,
+    FILE_BORROWING_SYSTEM,
+    FILE_BORROWING,
+    FILE_BORROWING_PARENT,
+    FILE_DECOMPOSE_SYSTEM,
+    FILE_DECOMPOSE,
+    FILE_GUIDE_READ,
+    FILE_GUIDE_MERGE,
+    FILE_GUIDE_WRITE,
+    PROMPT_FILES,
+};
+
+struct prompt_start; /* guide and card of a pack, rendered: prompt.c */
+
+struct prompts {
+    struct template *file[PROMPT_FILES];
+    struct prompt_start *starts; /* a chain */
+};
+
+/* Reads and checks every file; release in any case. */
+int prompt_files_load(struct prompts *p, const char *dir, struct err *e);
+void prompt_files_release(struct prompts *p);
+
+/* A file with its values, behind `before`. */
+struct str prompt_render(const struct prompts *p, enum prompt_file file,
+                         struct str before, const struct str *values,
+                         struct arena *a);
+/* A prompt of one or two messages: hash and estimate are filled in. `system`
+ * may be empty; all of it is shared by many prompts. */
+void prompt_make(struct prompt *out, struct str system, struct str user);
+
+/* ---- values ---- */
+
+/* Without blank lines at the start and white space at the end. */
+struct str prompt_tidy(struct str s);
+/* Backticks for a fence round these texts: more than any run in them. */
+struct str prompt_fence(const struct str *text, size_t count, struct arena *a);
+/* The pieces with blank lines between; no value when there are none. */
+struct str prompt_join(const struct str *piece, size_t count, struct arena *a);
+struct str prompt_number(int64_t n, struct arena *a);
+/* SLOT_PRECISION and SLOT_DTYPE; false: no such precision. */
+bool prompt_precision(const char *precision, struct str *values);
+
+#endif
