@@ -167,12 +167,6 @@ void llm_cancel(struct llm_call *c)
 
 /* ---- figures ---- */
 
-int64_t llm_estimate_tokens(struct str text)
-{
-    /* Code and English are near 3.5 bytes a token. */
-    return (int64_t)(text.n / 7 * 2 + (text.n % 7 * 2 + 6) / 7);
-}
-
 int64_t call_input_bound(const struct llm_request *r)
 {
     int64_t n = TOKENS_AROUND_ALL;

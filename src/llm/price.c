@@ -1,18 +1,14 @@
 /* price.c: decimal texts to pico-dollars, and these to costs. */
 #include "llm/price.h"
 
-#include "base/fs.h"
+#include "base/ini.h"
 #include "base/str.h"
 
-#include <ini.h>
 #include <string.h>
 
 #define PLACES         6
 #define PICO_PER_MICRO ((int64_t)1000000)
 #define DEAREST        ((int64_t)100000 * 1000000) /* $100,000 a million */
-
-/* libinih cuts longer names of sections without a word. */
-#define LONGEST_SECTION 48
 
 static bool to_price(struct str text, int64_t *out)
 {
@@ -46,12 +42,11 @@ int price_parse(const char *text, struct price *out, struct err *e)
 
 struct reading {
     const char *model;
-    char section[64]; /* being read */
-    int64_t line[4];  /* input, cached, cache_write, output; -1: not given */
-    size_t matched;   /* how well the best section so far fits, 0: none did */
-    size_t match;     /* the same of the one being read */
+    char section[128]; /* being read */
+    int64_t line[4];   /* input, cached, cache_write, output; -1: not given */
+    size_t matched;    /* how well the best section so far fits, 0: none did */
+    size_t match;      /* the same of the one being read */
     struct price best;
-    char why[160];
 };
 
 static const char *const names[] = {"input", "cached", "cache_write", "output"};
@@ -69,15 +64,12 @@ static size_t match(const char *section, const char *model)
 }
 
 /* The section that has just ended. */
-static bool finish(struct reading *r)
+static int finish(struct reading *r, struct err *e)
 {
     if (!r->section[0])
-        return true;
-    if (r->line[0] < 0 || r->line[3] < 0) {
-        snprintf(r->why, sizeof(r->why), "[%s] needs input and output",
-                 r->section);
-        return false;
-    }
+        return 0;
+    if (r->line[0] < 0 || r->line[3] < 0)
+        return err_set(e, ERR_INPUT, "[%s] needs input and output", r->section);
     if (r->match > r->matched) {
         r->matched = r->match;
         r->best = (struct price){.known = true,
@@ -90,80 +82,61 @@ static bool finish(struct reading *r)
         if (r->line[2] < 0)
             r->best.written = r->best.input;
     }
-    return true;
+    return 0;
 }
 
-static bool begin(struct reading *r, const char *section)
+static int begin(struct reading *r, const char *section, struct err *e)
 {
-    if (!finish(r))
-        return false;
-    if (!section[0]) {
-        snprintf(r->why, sizeof(r->why), "a line before the first [model]");
-        return false;
-    }
-    if (strlen(section) > LONGEST_SECTION) {
-        snprintf(r->why, sizeof(r->why),
-                 "[%s…]: longer than %d bytes; write the beginning and a *",
-                 section, LONGEST_SECTION);
-        return false;
-    }
+    if (finish(r, e) < 0)
+        return -1;
+    if (!section[0])
+        return err_set(e, ERR_INPUT, "a line before the first [model]");
+    if (strlen(section) >= sizeof(r->section))
+        return err_set(e, ERR_INPUT,
+                       "[%.40s…]: longer than %zu bytes; write the beginning "
+                       "and a *",
+                       section, sizeof(r->section) - 1);
     snprintf(r->section, sizeof(r->section), "%s", section);
     for (size_t i = 0; i < 4; i++)
         r->line[i] = -1;
     r->match = match(section, r->model);
-    return true;
+    return 0;
 }
 
-static int on_line(void *arg, const char *section, const char *name,
-                   const char *value)
+static int on_line(const char *section, const char *name, const char *value,
+                   void *arg, struct err *e)
 {
     struct reading *r = arg;
 
-    if (r->why[0])
-        return 1;
-    if ((!section[0] || strcmp(section, r->section) != 0) && !begin(r, section))
-        return 0;
+    if ((!section[0] || strcmp(section, r->section) != 0) &&
+        begin(r, section, e) < 0)
+        return -1;
     for (size_t i = 0; i < 4; i++) {
         if (strcmp(name, names[i]) != 0)
             continue;
-        if (r->line[i] < 0 && value && to_price(str_of(value), &r->line[i]))
-            return 1;
-        snprintf(r->why, sizeof(r->why),
-                 "[%s] %s = %.40s: not one number of dollars for a million "
-                 "tokens",
-                 section, name, value ? value : "");
-        return 0;
+        if (r->line[i] < 0 && to_price(str_of(value), &r->line[i]))
+            return 0;
+        return err_set(e, ERR_INPUT,
+                       "[%s] %s = %.40s: not one number of dollars for a "
+                       "million tokens",
+                       section, name, value);
     }
-    snprintf(r->why, sizeof(r->why),
-             "[%s] has no line '%.40s': input, output, cached, cache_write",
-             section, name);
-    return 0;
+    return err_set(e, ERR_INPUT,
+                   "[%s] has no line '%.40s': input, output, cached, "
+                   "cache_write",
+                   section, name);
 }
 
 int price_read(const char *path, const char *model, struct price *out,
                struct err *e)
 {
     struct reading r = {.model = model ? model : ""};
-    struct buf text;
-    int line;
 
     *out = (struct price){0};
-    buf_init(&text, (size_t)1 << 20);
-    if (fs_read(path, &text, e) < 0) {
-        buf_release(&text);
+    if (ini_read(path, on_line, &r, e) < 0)
         return -1;
-    }
-    line = ini_parse_string(buf_str(&text), on_line, &r);
-    buf_release(&text);
-    if (!r.why[0])
-        finish(&r);
-    if (r.why[0])
-        return line > 0 ? err_set(e, ERR_INPUT, "%s:%d: %s", path, line, r.why)
-                        : err_set(e, ERR_INPUT, "%s: %s", path, r.why);
-    if (line > 0)
-        return err_set(e, ERR_INPUT,
-                       "%s:%d: neither a [model] nor a 'name = price' line",
-                       path, line);
+    if (finish(&r, e) < 0)
+        return err_wrap(e, "%s", path);
     *out = r.best;
     return 0;
 }

@@ -1,0 +1,106 @@
+/* archive.c: members and the index over them. */
+#include "search/archive.h"
+
+#include "base/arena.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct member {
+    struct prompt_example text;
+    const char *task_hash;
+    bool seed;
+};
+
+struct archive {
+    struct arena memory;
+    struct find *index;
+    struct member *member; /* entry n is member[n - 1] */
+    size_t len, cap;
+    int64_t version;
+};
+
+struct archive *archive_new(size_t dim)
+{
+    struct archive *a = xcalloc(1, sizeof(*a));
+
+    arena_init(&a->memory);
+    a->index = find_new(dim);
+    return a;
+}
+
+void archive_free(struct archive *a)
+{
+    find_free(a->index);
+    free(a->member);
+    arena_release(&a->memory);
+    free(a);
+}
+
+static struct str keep(struct archive *a, struct str s)
+{
+    return s.p ? (struct str){arena_strndup(&a->memory, s.p, s.n), s.n} : s;
+}
+
+int64_t archive_join(struct archive *a, const struct search_example *x,
+                     int64_t version)
+{
+    struct find_member f = {.entry = (int64_t)a->len + 1,
+                            .task = x->name,
+                            .task_hash = x->task_hash,
+                            .vector = x->vector,
+                            .ops = x->ops};
+    struct member *m;
+
+    a->member = xgrow(a->member, &a->cap, a->len, sizeof(*a->member));
+    m = &a->member[a->len++];
+    m->text = (struct prompt_example){.name = arena_strdup(&a->memory, x->name),
+                                      .problem = keep(a, x->problem),
+                                      .plan = keep(a, x->plan),
+                                      .solution = keep(a, x->solution)};
+    m->task_hash = arena_strdup(&a->memory, x->task_hash);
+    m->seed = strcmp(x->origin, "seed") == 0;
+    find_add(a->index, &f);
+    a->version = version;
+    return f.entry;
+}
+
+void archive_leave(struct archive *a, int64_t entry, int64_t version)
+{
+    find_remove(a->index, entry);
+    a->version = version;
+}
+
+int64_t archive_version(const struct archive *a)
+{
+    return a->version;
+}
+
+size_t archive_size(const struct archive *a)
+{
+    return find_count(a->index);
+}
+
+const struct find *archive_index(const struct archive *a)
+{
+    return a->index;
+}
+
+struct prompt_example archive_example(const struct archive *a, int64_t entry)
+{
+    if (entry < 1 || (size_t)entry > a->len)
+        BUG("the archive has no entry %lld", (long long)entry);
+    return a->member[entry - 1].text;
+}
+
+size_t archive_seeds(const struct archive *a, const struct task *t,
+                     struct find_hit *hit, size_t k)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->len && n < k; i++)
+        if (a->member[i].seed && strcmp(a->member[i].task_hash, t->hash) != 0)
+            hit[n++] = (struct find_hit){(int64_t)i + 1, FIND_NO_COSINE};
+    return n;
+}

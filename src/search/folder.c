@@ -1,0 +1,173 @@
+/* folder.c: kernels to folders and back. */
+#include "search/folder.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_TEXT ((size_t)8 << 20)
+
+static int read_text(const char *dir, const char *name, struct str *out,
+                     struct err *e)
+{
+    char *path = fs_join(dir, name);
+    struct buf b;
+    int rc;
+
+    buf_init(&b, MAX_TEXT);
+    rc = fs_read(path, &b, e);
+    if (rc == 0) {
+        out->p = buf_take(&b, &out->n);
+        if (!out->p)
+            out->p = xstrdup("");
+    }
+    buf_release(&b);
+    free(path);
+    return rc;
+}
+
+static char *text_of(const json_t *meta, const char *key)
+{
+    const char *s = json_string_value(json_object_get(meta, key));
+
+    return xstrdup(s ? s : "");
+}
+
+static int read_meta(const char *dir, struct folder_kernel *out, struct err *e)
+{
+    char *path = fs_join(dir, "meta.json");
+    json_t *meta = jsn_read(path, e);
+
+    free(path);
+    if (!meta)
+        return -1;
+    out->origin = text_of(meta, "origin");
+    out->licence = text_of(meta, "licence");
+    out->dtype = text_of(meta, "dtype");
+    out->verified = json_is_true(json_object_get(meta, "verified"));
+    out->verified_on = text_of(meta, out->verified ? "verified_on" : "why_not");
+    json_decref(meta);
+    return 0;
+}
+
+int folder_read_one(const char *dir, struct folder_kernel *out, struct err *e)
+{
+    char *task = fs_join(dir, "task.py"), *plan = fs_join(dir, "plan.md");
+    int rc = -1;
+
+    *out = (struct folder_kernel){.name = xstrdup(fs_base(dir))};
+    out->task = task_load(task, e);
+    if (out->task && read_meta(dir, out, e) == 0 &&
+        read_text(dir, "solution.py", &out->solution, e) == 0 &&
+        (!fs_is_file(plan) || read_text(dir, "plan.md", &out->plan, e) == 0))
+        rc = 0;
+    free(task);
+    free(plan);
+    if (rc < 0)
+        folder_release(out);
+    return rc;
+}
+
+void folder_release(struct folder_kernel *k)
+{
+    if (k->task)
+        task_free(k->task);
+    free((char *)k->name);
+    free((char *)k->plan.p);
+    free((char *)k->solution.p);
+    free((char *)k->origin);
+    free((char *)k->licence);
+    free((char *)k->dtype);
+    free((char *)k->verified_on);
+    *k = (struct folder_kernel){0};
+}
+
+int folder_read(const char *dir,
+                int (*fn)(const struct folder_kernel *k, void *arg,
+                          struct err *e),
+                void *arg, struct err *e)
+{
+    struct fs_names names;
+    struct folder_kernel k;
+    int rc = fs_list(dir, false, &names, e);
+
+    for (size_t i = 0; rc == 0 && i < names.len; i++) {
+        char *sub = fs_join(dir, names.name[i]);
+
+        if (names.name[i][0] != '.' && fs_is_dir(sub)) {
+            rc = folder_read_one(sub, &k, e);
+            if (rc == 0) {
+                rc = fn(&k, arg, e);
+                folder_release(&k);
+            }
+        }
+        free(sub);
+    }
+    fs_names_release(&names);
+    return rc;
+}
+
+static int write_text(const char *dir, const char *name, struct str text,
+                      struct err *e)
+{
+    char *path = fs_join(dir, name);
+    int rc = fs_replace(path, text.p, text.n, e);
+
+    free(path);
+    return rc;
+}
+
+static int write_meta(const char *dir, const struct folder_kernel *k,
+                      struct err *e)
+{
+    json_t *meta = json_pack(
+        "{s:s, s:s, s:s, s:[], s:b, s:s}", "origin", k->origin, "licence",
+        k->licence, "dtype", k->dtype, "shapes", "verified", k->verified,
+        k->verified ? "verified_on" : "why_not", k->verified_on);
+    char *text = json_dumps(meta, JSON_INDENT(2)), *line;
+    int rc;
+
+    line = xasprintf("%s\n", text);
+    rc = write_text(dir, "meta.json", str_of(line), e);
+    free(line);
+    free(text);
+    json_decref(meta);
+    return rc;
+}
+
+/* A folder that was being written when the program ended has no meta.json: it
+ * is written anew. */
+int folder_write(const char *dir, const struct folder_kernel *k,
+                 struct str source, struct err *e)
+{
+    char *own = fs_join(dir, k->name), *meta = fs_join(own, "meta.json");
+    int rc = -1;
+
+    if (fs_is_file(meta))
+        err_set(e, ERR_INPUT, "%s is there already; choose another folder",
+                own);
+    else if (fs_mkdirs(own, e) == 0 &&
+             write_text(own, "task.py", source, e) == 0 &&
+             (!k->plan.p || write_text(own, "plan.md", k->plan, e) == 0) &&
+             write_text(own, "solution.py", k->solution, e) == 0)
+        rc = write_meta(own, k, e);
+    free(own);
+    free(meta);
+    return rc;
+}
+
+char *folder_name(const char *task_id)
+{
+    char *name = xstrdup(task_id);
+
+    for (char *p = name; *p; p++)
+        if (*p == '/')
+            *p = '-';
+    return name;
+}

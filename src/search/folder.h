@@ -1,0 +1,38 @@
+/* folder.h: solved kernels as files: a folder for each, with task.py, plan.md
+ * (where there is one), solution.py and meta.json. Seeds of packs and exported
+ * archives have this shape, so that one can become the other. */
+#ifndef SEARCH_FOLDER_H
+#define SEARCH_FOLDER_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "task/task.h"
+
+#include <stdbool.h>
+
+/* All borrowed, but for what folder_read_one() gives: folder_release(). */
+struct folder_kernel {
+    const char *name; /* the folder's */
+    struct task *task;
+    struct str plan; /* p NULL: none */
+    struct str solution;
+    const char *origin, *licence, *dtype;
+    bool verified;
+    const char *verified_on; /* or why it was not */
+};
+
+int folder_read_one(const char *dir, struct folder_kernel *out, struct err *e);
+void folder_release(struct folder_kernel *k);
+/* Every folder in `dir`, by name. Other than 0 from `fn` ends it. */
+int folder_read(const char *dir,
+                int (*fn)(const struct folder_kernel *k, void *arg,
+                          struct err *e),
+                void *arg, struct err *e);
+/* Writes `dir`/k->name; `source` is the task's file. What is there already is
+ * an error. */
+int folder_write(const char *dir, const struct folder_kernel *k,
+                 struct str source, struct err *e);
+/* A task's id as a folder's name. The caller frees it. */
+char *folder_name(const char *task_id);
+
+#endif

@@ -1,0 +1,233 @@
+/* result.c: what a verdict means to the search, and what is kept of it. */
+#include "base/mem.h"
+#include "search/search_int.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+const char *const verdict_names[] = {
+    "correct",       "no_code",      "truncated",   "static_reject",
+    "compile_error", "launch_error", "timeout",     "out_of_memory",
+    "crash",         "wrong_shape",  "wrong_dtype", "not_finite",
+    "wrong_values",  "hack",         NULL};
+
+size_t verdict_index(const char *name)
+{
+    size_t i = 0;
+
+    while (verdict_names[i] && strcmp(verdict_names[i], name) != 0)
+        i++;
+    return i;
+}
+
+static const char *text_of(const json_t *record, const char *key)
+{
+    return json_string_value(json_object_get(record, key));
+}
+
+static double number_of(const json_t *record, const char *key)
+{
+    const json_t *v = json_object_get(record, key);
+
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+json_t *result_without_code(const char *verdict, struct str feedback)
+{
+    return json_pack("{s:s, s:n, s:s, s:b, s:b, s:b, s:n, s:[], s:o}",
+                     "verdict", verdict, "rule", "stage", "extract", "compiled",
+                     0, "kernelbench_pass", 0, "hardened_pass", 0, "evidence",
+                     "trials", "feedback", jsn_text(feedback.p, feedback.n));
+}
+
+/* ---- how good it was ---- */
+
+static double median(const json_t *record, const char *which)
+{
+    return number_of(json_object_get(json_object_get(record, "timing"), which),
+                     "median");
+}
+
+/* With --no-stop a faster kernel is a better one; otherwise the first correct
+ * one ends the task, and a figure that does not repeat would be of no use. */
+static double fitness_of(const struct search *s, const json_t *record)
+{
+    double speedup = NAN, ms = median(record, "ms"),
+           reference = median(record, "reference_ms"),
+           within = number_of(record, "within");
+
+    if (s->opt.no_stop && ms > 0 && reference > 0)
+        speedup = reference / ms;
+    return evolve_fitness(text_of(record, "verdict"), within, speedup);
+}
+
+/* ---- rows ---- */
+
+/* The record's times differ from run to run, so they are kept apart. */
+static char *take_times(json_t *record)
+{
+    json_t *times = json_object();
+    static const char *const names[] = {"times_ms", "timing"};
+    char *text;
+
+    for (size_t i = 0; i < 2; i++) {
+        json_t *v = json_object_get(record, names[i]);
+
+        if (v)
+            json_object_set(times, names[i], v);
+        json_object_del(record, names[i]);
+    }
+    text = json_dumps(times, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(times);
+    return text;
+}
+
+static void write_verdict(struct attempt *a, struct past *p)
+{
+    json_t *record = json_deep_copy(a->record);
+    const char *feedback = text_of(record, "feedback");
+    char *times = take_times(record),
+         *text = json_dumps(record, JSON_COMPACT | JSON_SORT_KEYS);
+    struct timespec now;
+    struct row_verdict row = {
+        .task = a->subject->ord,
+        .attempt = a->number,
+        .verdict = text_of(record, "verdict"),
+        .stage = text_of(record, "stage"),
+        .evidence = text_of(record, "evidence"),
+        .compiled = json_is_true(json_object_get(record, "compiled")),
+        .kernelbench_pass =
+            json_is_true(json_object_get(record, "kernelbench_pass")),
+        .max_abs = number_of(record, "max_abs"),
+        .max_rel = number_of(record, "max_rel"),
+        .error_ratio = number_of(record, "error_ratio"),
+        .feedback = p->feedback,
+        .record = p->record,
+        .times = times};
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    row.judged_at = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    store_blob(a->s->part.store, str_of(feedback ? feedback : ""), p->feedback);
+    store_blob(a->s->part.store, str_of(text), p->record);
+    store_verdict(a->s->part.store, &row);
+    free(times);
+    free(text);
+    json_decref(record);
+}
+
+static void write_attempt(struct attempt *a, const struct past *p)
+{
+    struct row_attempt row = {.task = a->subject->ord,
+                              .attempt = a->number,
+                              .method = a->s->method->name,
+                              .iteration = a->iteration,
+                              .batch = a->batch,
+                              .archive_version = a->version,
+                              .retrieval = a->retrieval,
+                              .parent = a->parent,
+                              .island = a->island,
+                              .plan = p->plan[0] ? p->plan : NULL,
+                              .code = p->code[0] ? p->code : NULL,
+                              .code_hash = p->normal[0] ? p->normal : NULL,
+                              .stage = text_of(a->record, "stage"),
+                              .verdict = verdict_names[p->verdict],
+                              .rule = text_of(a->record, "rule"),
+                              .fitness = p->fitness,
+                              .same_as = a->same_as,
+                              .solved = p->solved};
+
+    for (size_t i = 0; i < a->hit_count; i++) {
+        struct row_shown shown = {.task = row.task,
+                                  .attempt = row.attempt,
+                                  .rank = (int64_t)i + 1,
+                                  .entry = a->hit[i].entry,
+                                  .cosine = a->hit[i].cosine};
+
+        store_shown(a->s->part.store, &shown);
+    }
+    store_attempt(a->s->part.store, &row);
+}
+
+/* ---- the end of an attempt ---- */
+
+static void on_stored(const struct err *e, void *arg)
+{
+    struct attempt *a = arg;
+    struct search *s = a->s;
+    struct subject *t = a->subject;
+    struct past p = a->result;
+
+    if (e) {
+        schedule_fail(s, e);
+        return;
+    }
+    attempt_free(a);
+    result_apply(s, t, &p);
+    schedule_attempt_over(s, t);
+}
+
+void result_store(struct attempt *a)
+{
+    struct past p = {.verdict = 0};
+    const char *verdict = text_of(a->record, "verdict"),
+               *evidence = text_of(a->record, "evidence");
+    struct err e = ERR_INIT;
+
+    a->state = STORING;
+    p.verdict = verdict ? verdict_index(verdict) : SIZE_MAX;
+    if (!verdict || !verdict_names[p.verdict]) {
+        err_set(&e, ERR_INPUT, "a verdict that nobody knows: %s",
+                verdict ? verdict : "none");
+        schedule_fail(a->s, &e);
+        return;
+    }
+    p.solved = p.verdict == 0;
+    p.sealed = p.solved && evidence && strcmp(evidence, "E3") == 0;
+    p.fitness = fitness_of(a->s, a->record);
+    memcpy(p.code, a->code_blob, HASH_HEX);
+    memcpy(p.normal, a->normal, HASH_HEX);
+    memcpy(p.plan, a->plan_blob, HASH_HEX);
+    write_verdict(a, &p);
+    write_attempt(a, &p);
+    a->result = p;
+    store_after(a->s->part.store, on_stored, a);
+}
+
+static void grow_program(struct search *s, struct subject *t,
+                         const struct past *p)
+{
+    int64_t number = (int64_t)t->past_len;
+    struct err e = ERR_INIT;
+    struct rng rng;
+    struct buf code;
+
+    if (!p->code[0])
+        return;
+    buf_init(&code, BUF_UNLIMITED);
+    rng_init(&rng, "%lld/%s/%lld/grow", (long long)s->opt.seed, t->task->id,
+             (long long)number);
+    if (store_read_blob(s->part.store, p->code, &code, &e) < 0)
+        schedule_fail(s, &e);
+    else
+        evolve_db_add(t->db, evolve_db_island(t->db, number), number,
+                      buf_str(&code), p->fitness, &rng);
+    buf_release(&code);
+}
+
+void result_apply(struct search *s, struct subject *t, const struct past *p)
+{
+    t->past = xgrow(t->past, &t->past_cap, t->past_len, sizeof(*t->past));
+    t->past[t->past_len++] = *p;
+    s->count.attempts++;
+    s->count.verdict[p->verdict]++;
+    if (p->solved && !t->solved) {
+        t->solved = true;
+        t->solved_at = (int)t->past_len;
+        s->count.solved++;
+    }
+    if (p->sealed && !t->join_at)
+        t->join_at = (int)t->past_len;
+    if (t->db)
+        grow_program(s, t, p);
+}

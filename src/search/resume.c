@@ -1,0 +1,282 @@
+/* resume.c: what the store of a run holds, brought back: tasks that must be the
+ * same, the ledger, replies and verdicts that are paid for. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "search/search_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct loading {
+    struct search *s;
+    struct err *e;
+    size_t tasks;
+    struct row_call *lost; /* calls that were under way when it ended */
+    size_t lost_len, lost_cap;
+};
+
+static struct subject *subject_of(struct loading *l, int64_t ord)
+{
+    if (ord < 0 || (size_t)ord >= l->s->subject_len) {
+        err_set(l->e, ERR_INPUT, "a row names task %lld of %zu", (long long)ord,
+                l->s->subject_len);
+        return NULL;
+    }
+    return &l->s->subject[ord];
+}
+
+/* ---- tasks ---- */
+
+static int on_task(const struct row_task *r, void *arg)
+{
+    struct loading *l = arg;
+    struct subject *t = subject_of(l, r->ord);
+    char source[HASH_HEX];
+
+    l->tasks++;
+    if (!t)
+        return -1;
+    hash_hex(t->task->source, t->task->len, source);
+    if (strcmp(t->task->id, r->id) != 0 || strcmp(source, r->source) != 0)
+        return err_set(l->e, ERR_INPUT,
+                       "%s is not the task %s that the run began with; put it "
+                       "back, or start a new run",
+                       t->task->path, r->id);
+    free(t->skipped);
+    t->skipped = r->skipped ? xstrdup(r->skipped) : NULL;
+    return 0;
+}
+
+static void write_tasks(struct search *s)
+{
+    char source[HASH_HEX];
+    struct buf ops;
+
+    buf_init(&ops, BUF_UNLIMITED);
+    for (size_t i = 0; i < s->subject_len; i++) {
+        const struct subject *t = &s->subject[i];
+        struct row_task row = {.ord = t->ord,
+                               .id = t->task->id,
+                               .hash = t->task->hash,
+                               .source = source,
+                               .path = t->task->path,
+                               .skipped = t->skipped};
+
+        buf_reset(&ops);
+        for (const char **op = t->task->ops; *op; op++)
+            buf_printf(&ops, "%s\n", *op);
+        row.ops = buf_str(&ops);
+        store_blob(s->part.store, (struct str){t->task->source, t->task->len},
+                   source);
+        store_task(s->part.store, &row);
+    }
+    buf_release(&ops);
+}
+
+/* ---- attempts and verdicts ---- */
+
+static void copy_hash(char *to, const char *from)
+{
+    snprintf(to, HASH_HEX, "%s", from ? from : "");
+}
+
+static int on_attempt(const struct row_attempt *r, void *arg)
+{
+    struct loading *l = arg;
+    struct subject *t = subject_of(l, r->task);
+    struct past *p;
+
+    if (!t)
+        return -1;
+    if ((size_t)r->attempt != t->kept_len + 1)
+        return err_set(l->e, ERR_INPUT, "%s: attempt %lld follows attempt %zu",
+                       t->task->id, (long long)r->attempt, t->kept_len);
+    t->kept = xgrow(t->kept, &t->kept_cap, t->kept_len, sizeof(*t->kept));
+    p = &t->kept[t->kept_len++];
+    *p = (struct past){.verdict = verdict_index(r->verdict),
+                       .fitness = r->fitness,
+                       .solved = r->solved};
+    if (!verdict_names[p->verdict])
+        return err_set(l->e, ERR_INPUT, "%s: unknown verdict %s", t->task->id,
+                       r->verdict);
+    copy_hash(p->plan, r->plan);
+    copy_hash(p->code, r->code);
+    copy_hash(p->normal, r->code_hash);
+    return 0;
+}
+
+static int on_verdict(const struct row_verdict *r, void *arg)
+{
+    struct loading *l = arg;
+    struct subject *t = subject_of(l, r->task);
+    struct past *p;
+    char key[64];
+
+    if (!t)
+        return -1;
+    if ((size_t)r->attempt > t->kept_len) {
+        snprintf(key, sizeof(key), "%lld/%lld", (long long)r->task,
+                 (long long)r->attempt);
+        map_set(&l->s->verdicts, str_of(key), xstrdup(r->record));
+        return 0;
+    }
+    p = &t->kept[r->attempt - 1];
+    p->sealed = p->solved && r->evidence && strcmp(r->evidence, "E3") == 0;
+    copy_hash(p->feedback, r->feedback);
+    copy_hash(p->record, r->record);
+    return 0;
+}
+
+/* ---- calls ---- */
+
+static void keep_reply(struct loading *l, const struct row_call *r,
+                       const char *key)
+{
+    const struct subject *t = subject_of(l, r->task);
+    struct kept_reply *k;
+
+    if (!t || (size_t)r->attempt <= t->kept_len || !r->reply)
+        return;
+    k = xcalloc(1, sizeof(*k));
+    copy_hash(k->reply, r->reply);
+    k->cut = r->finish && strcmp(r->finish, llm_finishes[LLM_LENGTH]) == 0;
+    map_set(&l->s->kept, str_of(key), k);
+}
+
+/* The provider may have billed a call that was under way: it counts as spent
+ * at its worst. Where asking again is free, it is the same call. */
+static int on_call(const struct row_call *r, void *arg)
+{
+    struct loading *l = arg;
+    struct search *s = l->s;
+    bool open = strcmp(r->state, "open") == 0;
+    char key[128];
+
+    snprintf(key, sizeof(key), "%lld/%lld/%s", (long long)r->task,
+             (long long)r->attempt, r->stage);
+    map_set(&s->tries, str_of(key),
+            (void *)(intptr_t)(open && s->part.patient ? r->try - 1 : r->try));
+    if (!open) {
+        s->part.budget->spent.usd_micro += r->cost_usd_micro;
+        s->part.budget->spent.tokens += r->cost_tokens;
+        if (strcmp(r->state, "answered") == 0)
+            keep_reply(l, r, key);
+    } else if (!s->part.patient) {
+        struct row_call *lost;
+
+        l->lost = xgrow(l->lost, &l->lost_cap, l->lost_len, sizeof(*l->lost));
+        lost = &l->lost[l->lost_len++];
+        *lost = *r;
+        lost->stage = xstrdup(r->stage);
+        lost->prompt = r->prompt ? xstrdup(r->prompt) : NULL;
+        lost->prompt_hash = r->prompt_hash ? xstrdup(r->prompt_hash) : NULL;
+    }
+    return 0;
+}
+
+static void settle_lost(struct loading *l)
+{
+    struct search *s = l->s;
+
+    for (size_t i = 0; i < l->lost_len; i++) {
+        struct row_call *r = &l->lost[i];
+
+        r->state = "lost";
+        r->cost_usd_micro = r->reserved_usd_micro;
+        r->cost_tokens = r->reserved_tokens;
+        r->estimated = true;
+        s->part.budget->spent.usd_micro += r->cost_usd_micro;
+        s->part.budget->spent.tokens += r->cost_tokens;
+        r->reply = r->thought = r->finish = r->model = r->error = NULL;
+        store_call(s->part.store, r);
+        free((char *)r->stage);
+        free((char *)r->prompt);
+        free((char *)r->prompt_hash);
+    }
+    if (l->lost_len)
+        log_info("%zu calls were under way when the run ended; they count as "
+                 "spent and are asked again",
+                 l->lost_len);
+    free(l->lost);
+}
+
+/* ---- the rest ---- */
+
+static int on_review(const struct row_review *r, void *arg)
+{
+    struct loading *l = arg;
+
+    map_set(&l->s->reviews, str_of(r->hash), xstrdup(r->reply));
+    return 0;
+}
+
+static int read_blob(struct search *s, const char *blob, struct buf *b,
+                     struct str *out, struct err *e)
+{
+    if (!blob)
+        return 0;
+    if (store_read_blob(s->part.store, blob, b, e) < 0)
+        return -1;
+    *out = (struct str){buf_str(b), b->len};
+    return 0;
+}
+
+/* In eager order members joined as it came, so the store's order is the one. */
+static int on_eager_entry(const struct row_entry *r, int64_t left, void *arg)
+{
+    struct loading *l = arg;
+    struct subject *t;
+    struct search_example x = {.origin = "run", .evidence = "E3"};
+    struct buf plan, code;
+    int rc = -1;
+
+    (void)left;
+    if (strcmp(r->origin, "run") != 0)
+        return 0;
+    t = subject_of(l, r->task);
+    if (!t)
+        return -1;
+    buf_init(&plan, BUF_UNLIMITED);
+    buf_init(&code, BUF_UNLIMITED);
+    if (read_blob(l->s, r->plan, &plan, &x.plan, l->e) == 0 &&
+        read_blob(l->s, r->solution, &code, &x.solution, l->e) == 0) {
+        x.name = t->task->id;
+        x.task_hash = t->task->hash;
+        x.problem = (struct str){t->task->source, t->task->len};
+        x.vector = t->vector;
+        x.ops = t->task->ops;
+        t->entry = archive_join(l->s->archive, &x, r->version);
+        t->joined = true;
+        rc = 0;
+    }
+    buf_release(&plan);
+    buf_release(&code);
+    return rc;
+}
+
+int resume_load(struct search *s, struct err *e)
+{
+    struct loading l = {.s = s, .e = e};
+    struct store *st = s->part.store;
+
+    if (store_each_task(st, on_task, &l, e) != 0)
+        return -1;
+    if (l.tasks == 0) {
+        write_tasks(s);
+        return store_sync(st, e);
+    }
+    if (l.tasks != s->subject_len)
+        return err_set(e, ERR_INPUT,
+                       "the run began with %zu tasks, now there are %zu",
+                       l.tasks, s->subject_len);
+    if (store_each_attempt(st, on_attempt, &l, e) != 0 ||
+        store_each_verdict(st, on_verdict, &l, e) != 0 ||
+        store_each_call(st, on_call, &l, e) != 0 ||
+        store_each_review(st, on_review, &l, e) != 0)
+        return -1;
+    if (strcmp(s->opt.order, "eager") == 0 &&
+        store_each_entry(st, on_eager_entry, &l, e) != 0)
+        return -1;
+    settle_lost(&l);
+    return store_sync(st, e);
+}

@@ -1,0 +1,176 @@
+/* search_int.h: what the files of the search share. */
+#ifndef SEARCH_SEARCH_INT_H
+#define SEARCH_SEARCH_INT_H
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "search/archive.h"
+#include "search/evolve_db.h"
+#include "search/search.h"
+
+#define MAX_EXAMPLES 16
+#define MAX_HISTORY  8
+
+/* A finished attempt, as later ones need it; texts are in the store. */
+struct past {
+    size_t verdict; /* index into verdict_names */
+    double fitness;
+    bool solved, sealed;                   /* sealed: at evidence E3 */
+    char code[HASH_HEX], normal[HASH_HEX]; /* "" without code */
+    char plan[HASH_HEX], feedback[HASH_HEX], record[HASH_HEX];
+};
+
+/* A task of the run. */
+struct subject {
+    const struct task *task;
+    int64_t ord;
+    char *skipped; /* NULL: it takes part */
+    float *vector;
+    struct past *past;
+    size_t past_len, past_cap; /* attempt n is past[n - 1] */
+    struct past *kept;         /* attempts in the store when the run began */
+    size_t kept_len, kept_cap;
+    int left; /* attempts it may still make in this round */
+    bool solved;
+    bool aside;    /* the machinery failed it */
+    int solved_at; /* the first attempt that was right; 0: none */
+    int join_at;   /* the first that may join the archive; 0: none */
+    bool joined;
+    int64_t entry; /* in the archive, once joined */
+    struct evolve_db *db;
+};
+
+enum attempt_state { ASKING, JUDGING, STORING };
+
+/* An attempt under way. */
+struct attempt {
+    struct search *s;
+    struct subject *subject;
+    int number, iteration, batch;
+    enum attempt_state state;
+    struct arena memory;
+    /* what was decided */
+    const char *retrieval;
+    int64_t version;
+    struct find_hit hit[MAX_EXAMPLES];
+    size_t hit_count;
+    int parent, island; /* 0, -1: none */
+    int other[MAX_HISTORY];
+    size_t other_count;
+    /* the call under way */
+    const char *stage;
+    int64_t try;
+    int failures;
+    struct prompt prompt;
+    char prompt_blob[HASH_HEX];
+    struct llm_call *call;
+    struct row_call row;
+    int64_t asked_ns;
+    struct buf reply;
+    bool cut;
+    /* what came of it */
+    struct str plan, code;
+    char plan_blob[HASH_HEX], code_blob[HASH_HEX], normal[HASH_HEX];
+    json_t *record;
+    struct past result;
+    int same_as;
+    int infra; /* how often the verifier had no verdict */
+    struct attempt *next_parked;
+    struct attempt *prev, *next; /* all that are under way */
+};
+
+/* Tasks that work on their own, `each` attempts at most, until a barrier. */
+struct round {
+    size_t *subject; /* indices */
+    size_t count, cap;
+    size_t next;   /* the first that has not begun */
+    size_t active; /* under way */
+    int each, iteration, batch;
+};
+
+struct method {
+    const char *name;
+    bool two_stage; /* a plan, then code */
+    bool evolves;   /* keeps a database of programs for each task */
+    bool (*next_round)(struct search *s, struct round *r);
+    /* Chooses examples for an attempt. */
+    void (*choose)(struct search *s, struct attempt *a);
+};
+extern const struct method methods[];
+
+/* A reply in the store that no finished attempt has used yet. */
+struct kept_reply {
+    char reply[HASH_HEX];
+    bool cut;
+};
+
+struct search {
+    struct search_parts part;
+    struct search_opts opt;
+    const struct method *method;
+    struct subject *subject;
+    size_t subject_len, subject_cap;
+    struct archive *archive;
+    struct round round;
+    size_t round_number;
+    struct map kept;      /* "task/attempt/stage": struct kept_reply */
+    struct map tries;     /* the same: how often it was asked, as intptr_t */
+    struct map verdicts;  /* "task/attempt": blob of a record without attempt */
+    struct map reviews;   /* what was asked: blob of the answer */
+    struct attempt *open; /* list */
+    size_t open_count, in_flight, reviewing;
+    struct attempt *parked; /* wait for room under the cap */
+    int stopping;           /* 1: asks no more, 2: ends now */
+    bool no_budget, started, finished, storing_barrier;
+    struct err failed;
+    enum search_end end;
+    struct search_counts count;
+    uint64_t timer;
+    void (*watch)(void *arg);
+    void *watch_arg;
+    struct {
+        struct str text; /* copy of the prompts' common start */
+        char blob[HASH_HEX];
+    } prefix[3];
+};
+
+/* schedule.c */
+void schedule_pump(struct search *s);
+void schedule_attempt_over(struct search *s, struct subject *t);
+/* The end may have come. */
+void schedule_check_end(struct search *s);
+void schedule_fail(struct search *s, const struct err *e);
+
+/* attempt.c */
+void attempt_start(struct search *s, struct subject *t);
+void attempt_free(struct attempt *a);
+void attempt_replied(struct attempt *a); /* a->reply holds a stored reply */
+void attempt_aside(struct attempt *a, const char *why);
+
+/* ask.c: a->stage is asked: from the store, or of the model. */
+void ask_stage(struct attempt *a, const char *stage);
+void ask_unpark(struct search *s);
+int64_t call_now_us(void);
+/* How often the store says that it was asked. */
+int64_t call_tries(const struct search *s, const struct subject *t, int attempt,
+                   const char *stage);
+void call_fill(struct row_call *row, const struct llm_reply *r);
+
+/* result.c: what a record means, and its rows. */
+void result_store(struct attempt *a);
+/* A finished attempt becomes the past of its subject. */
+void result_apply(struct search *s, struct subject *t, const struct past *p);
+json_t *result_without_code(const char *verdict, struct str feedback);
+
+/* resume.c */
+int resume_load(struct search *s, struct err *e);
+
+/* review.c: the reviewer reads a correct kernel; true when it has begun and
+ * will go on by itself. */
+bool review_begin(struct attempt *a);
+/* Reads every solved kernel; for --reviewer end. */
+int review_all(struct search *s, enum search_end *end, struct err *e);
+
+#endif
