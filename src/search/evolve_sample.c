@@ -156,7 +156,7 @@ static size_t near(size_t at, size_t bins, struct rng *rng)
     return up - 2 < bins ? up - 2 : bins - 1;
 }
 
-/* Who of the island is in a cell about two steps from the parent's. */
+/* Who of the island is in a cell at most two steps from the parent's. */
 static size_t neighbour(const struct evolve_db *db, size_t parent,
                         size_t island, struct rng *rng)
 {
@@ -175,18 +175,21 @@ static size_t neighbour(const struct evolve_db *db, size_t parent,
     return found;
 }
 
-/* The island's best, its elite, neighbours in the grid, then anyone of it. */
+/* The island's elite, its best at least; on an island that has more than are
+ * wanted then neighbours in the grid, and then anyone. */
 static void inspire(const struct evolve_db *db, struct list *l, size_t island,
                     struct rng *rng)
 {
     size_t *ranked, n = evolve_ranked(db, island, &ranked);
-    size_t top = (size_t)((double)db->o.inspirations * db->o.elite_ratio);
-    size_t wanted = l->max - l->len;
+    size_t wanted = db->o.inspirations;
+    size_t top = (size_t)((double)wanted * db->o.elite_ratio);
 
     for (size_t i = 0; i < n && i < (top ? top : 1); i++)
         offer(db, l, ranked[i]);
     if (n > wanted) {
-        for (size_t tries = 3 * (l->max - l->len); tries > 0; tries--) {
+        size_t tries = 3 * (l->max - l->len);
+
+        for (; tries > 0 && l->len < l->max; tries--) {
             size_t i = neighbour(db, l->at[0], island, rng);
 
             if (i != NOBODY)
