@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,10 +81,9 @@ int store_number(sqlite3 *db, const char *path, const char *sql, int64_t *out,
 
 static char *folder_of(const char *path)
 {
-    char *copy = xstrdup(path), *dir = xstrdup(dirname(copy));
+    size_t n = (size_t)(fs_base(path) - path);
 
-    free(copy);
-    return dir;
+    return n ? xstrndup(path, n > 1 ? n - 1 : 1) : xstrdup(".");
 }
 
 static int input_err(struct err *e, const char *path, const char *what)
@@ -286,7 +284,7 @@ static void release(struct store *s)
 /* A testing aid, described in docs/STORAGE.md. */
 static void fault_from_environment(struct store *s)
 {
-    const char *text = getenv("MONKEYS_FAULT_STORE");
+    const char *text = secure_getenv("MONKEYS_FAULT_STORE");
     int64_t n;
 
     if (text && str_to_i64(str_of(text), 1, INT64_MAX, &n))

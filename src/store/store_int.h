@@ -29,8 +29,8 @@ enum {
 struct col {
     const char *name;
     enum col_type type;
-    size_t at; /* offset in the struct */
     unsigned flags;
+    size_t at;             /* offset in the struct */
     size_t count_at, unit; /* COL_BYTES */
 };
 

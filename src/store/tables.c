@@ -4,38 +4,17 @@
 /* ---- the columns ---- */
 
 #define AT(field) offsetof(struct ROW, field)
-#define INT(f)                      \
-    {                               \
-#f, COL_INT, AT(f), 0, 0, 0 \
+#define COL(name, type, flags, at)      \
+    {                                   \
+        name, type, flags, AT(at), 0, 0 \
     }
-#define BOOL(f)                      \
-    {                                \
-#f, COL_BOOL, AT(f), 0, 0, 0 \
-    }
-#define REAL(f)                      \
-    {                                \
-#f, COL_REAL, AT(f), 0, 0, 0 \
-    }
-#define TEXT(f)                      \
-    {                                \
-#f, COL_TEXT, AT(f), 0, 0, 0 \
-    }
-#define KEY_INT(f)                        \
-    {                                     \
-#f, COL_INT, AT(f), COL_KEY, 0, 0 \
-    }
-#define KEY_TEXT(f)                        \
-    {                                      \
-#f, COL_TEXT, AT(f), COL_KEY, 0, 0 \
-    }
-#define CLOCK(f)                            \
-    {                                       \
-#f, COL_INT, AT(f), COL_LOOSE, 0, 0 \
-    }
-#define BYTES(f, n, unit)                      \
-    {                                          \
-#f, COL_BYTES, AT(f), 0, AT(n), (unit) \
-    }
+#define INT(f)      COL(#f, COL_INT, 0, f)
+#define BOOL(f)     COL(#f, COL_BOOL, 0, f)
+#define REAL(f)     COL(#f, COL_REAL, 0, f)
+#define TEXT(f)     COL(#f, COL_TEXT, 0, f)
+#define KEY_INT(f)  COL(#f, COL_INT, COL_KEY, f)
+#define KEY_TEXT(f) COL(#f, COL_TEXT, COL_KEY, f)
+#define CLOCK(f)    COL(#f, COL_INT, COL_LOOSE, f)
 
 #define ROW row_fact
 static const struct col fact_cols[] = {KEY_TEXT(name), TEXT(value)};
@@ -53,7 +32,7 @@ static const struct col task_cols[] = {
 static const struct col blob_cols[] = {
     KEY_TEXT(hash),
     INT(size),
-    {"data", COL_BYTES, AT(data), COL_LOOSE, AT(len), 1},
+    {"data", COL_BYTES, COL_LOOSE, AT(data), AT(len), 1},
 };
 #undef ROW
 
@@ -93,9 +72,8 @@ static const struct col shown_cols[] = {
     KEY_INT(task), KEY_INT(attempt), TEXT(verdict), TEXT(stage),               \
         TEXT(evidence), BOOL(compiled), BOOL(kernelbench_pass), REAL(max_abs), \
         REAL(max_rel), REAL(error_ratio), TEXT(feedback), TEXT(record)
-#define VERDICT_TIME_COLS                                            \
-    {"times", COL_TEXT, AT(times), COL_LOOSE, 0, 0}, CLOCK(wall_us), \
-        CLOCK(judged_at)
+#define VERDICT_TIME_COLS \
+    COL("times", COL_TEXT, COL_LOOSE, times), CLOCK(wall_us), CLOCK(judged_at)
 static const struct col verdict_cols[] = {VERDICT_COLS};
 static const struct col verdict_time_cols[] = {KEY_INT(task), KEY_INT(attempt),
                                                VERDICT_TIME_COLS};
@@ -111,15 +89,15 @@ static const struct col entry_cols[] = {ENTRY_COLS};
 /* The struct's first member is the row. */
 static const struct col entry_read_cols[] = {
     ENTRY_COLS,
-    {"coalesce(left_version, 0)", COL_INT,
-     offsetof(struct row_entry_read, left), 0, 0, 0},
+    {"coalesce(left_version, 0)", COL_INT, 0,
+     offsetof(struct row_entry_read, left), 0, 0},
 };
 #undef ROW
 
 #define ROW row_entry_left
 static const struct col entry_left_cols[] = {
     KEY_INT(entry),
-    {"left_version", COL_INT, AT(version), 0, 0, 0},
+    COL("left_version", COL_INT, 0, version),
     TEXT(why),
 };
 #undef ROW
@@ -130,14 +108,16 @@ static const struct col review_cols[] = {KEY_TEXT(hash), REAL(score),
 #undef ROW
 
 #define ROW row_vector
-static const struct col vector_cols[] = {KEY_TEXT(source), KEY_TEXT(hash),
-                                         BYTES(v, dim, sizeof(float))};
+static const struct col vector_cols[] = {
+    KEY_TEXT(source),
+    KEY_TEXT(hash),
+    {"v", COL_BYTES, 0, AT(v), AT(dim), sizeof(float)}};
 #undef ROW
 
 #define ROW row_event
 static const struct col event_cols[] = {
     KEY_INT(seq), TEXT(kind), INT(task),
-    INT(attempt), TEXT(text), {"told_at", COL_INT, AT(at), COL_LOOSE, 0, 0},
+    INT(attempt), TEXT(text), COL("told_at", COL_INT, COL_LOOSE, at),
 };
 #undef ROW
 

@@ -59,6 +59,32 @@ static void test_columns(void)
     db_rmdir(dir);
 }
 
+static void test_documented_queries(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    const char *at, *end;
+    struct buf doc;
+    struct err e = ERR_INIT;
+    int n = 0;
+
+    db_close(db_open(dir, STORE_NEW, NULL));
+    buf_init(&doc, BUF_UNLIMITED);
+    fs_read("docs/STORAGE.md", &doc, &e);
+    at = buf_str(&doc);
+    while ((at = strstr(at, "```sql\n")) && (end = strstr(at + 7, "```"))) {
+        char *sql = xstrndup(at + 7, (size_t)(end - at) - 7);
+
+        db_exec(path, sql); /* a query that does not fit is a BUG there */
+        free(sql);
+        at = end;
+        n++;
+    }
+    ok(n >= 3, "the queries of docs/STORAGE.md fit the tables (%d)", n);
+    buf_release(&doc);
+    free(path);
+    db_rmdir(dir);
+}
+
 static const char *const later_schema[] = {
     "CREATE TABLE old (a INTEGER NOT NULL PRIMARY KEY)",
     "ALTER TABLE old ADD COLUMN b INTEGER; UPDATE old SET b = a * 2",
@@ -347,6 +373,7 @@ static void test_disks(void)
 void suite_store_file(void)
 {
     test_columns();
+    test_documented_queries();
     test_migration();
     test_wrong_files();
     test_newer();
