@@ -167,8 +167,10 @@ static struct str source(const struct showing *s)
 static int read_attempt(const struct showing *s, struct prompt_attempt *t,
                         struct err *e)
 {
-    *t = (struct prompt_attempt){
-        .number = 1, .verdict = s->v->verdict, .feedback = {"", 0}};
+    *t = (struct prompt_attempt){.number = 1,
+                                 .verdict = s->v->verdict,
+                                 .feedback = {"", 0},
+                                 .fitness = -1};
     if (!t->verdict)
         return err_set(e, ERR_USAGE,
                        "--previous FILE goes with --verdict WORD: "
@@ -181,8 +183,10 @@ static int read_attempt(const struct showing *s, struct prompt_attempt *t,
 static int build_attempt(struct showing *s, enum prompt_stage stage,
                          struct err *e)
 {
-    struct prompt_attempt previous = {
-        .code = source(s), .verdict = "static_reject", .feedback = {"", 0}};
+    struct prompt_attempt previous = {.code = source(s),
+                                      .verdict = "static_reject",
+                                      .feedback = {"", 0},
+                                      .fitness = -1};
     struct prompt_input in = {.stage = stage,
                               .pack = s->pack,
                               .no_card = s->v->no_card,

@@ -235,6 +235,9 @@ static void copy(struct output *o, struct str code, const struct marking *m,
     for (size_t i = 0; i < m->t->len; i++) {
         const struct py_token *k = &m->t->tok[i];
 
+        if (i && m->fate[i - 1] == DROP) /* the blanks behind it go along */
+            while (at < k->at && (code.p[at] == ' ' || code.p[at] == '\t'))
+                at++;
         put_gap(o, code.p + at, k->at - at);
         at = k->at + k->len;
         if (m->fate[i] == PASS)

@@ -215,6 +215,15 @@ static void tell_missing(struct buf *out, size_t number, struct lines text,
     advise(out);
 }
 
+static void tell_undivided(struct buf *out, size_t number)
+{
+    buf_printf(out,
+               "SEARCH block %zu has no line '=======' between the lines to "
+               "find and those to put in their place.\n",
+               number);
+    advise(out);
+}
+
 static void tell_twice(struct buf *out, size_t number, struct lines search,
                        const struct place *at)
 {
@@ -293,7 +302,9 @@ static bool apply_block(const struct edit *d, size_t n, struct lines *text,
         if (made < 0)
             tell_twice(feedback, n + 1, above, &at);
     }
-    if (!made)
+    if (!made && !tries)
+        tell_undivided(feedback, n + 1);
+    else if (!made)
         tell_missing(feedback, n + 1, *text, first);
     return made > 0;
 }

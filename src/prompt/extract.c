@@ -223,6 +223,21 @@ static void look_through(struct search *s, struct str text)
     }
 }
 
+static bool has_class_line(const struct search *s, struct str text)
+{
+    bool more = true;
+    struct str line;
+
+    while (more) {
+        more = str_cut(&text, '\n', &line);
+        line = more ? line : text;
+        if (str_starts(line, "class ") &&
+            str_starts((struct str){line.p + 6, line.n - 6}, s->must_define))
+            return true;
+    }
+    return false;
+}
+
 /* A reply that is code and nothing else; a sentence before it is dropped when
  * it cannot be code that the program needs. */
 static void look_at_all(struct search *s, struct str text)
@@ -236,9 +251,9 @@ static void look_at_all(struct search *s, struct str text)
     before = (struct str){text.p, (size_t)(at - text.p)};
     if (before.n && !memchr(before.p, '=', before.n) &&
         !memchr(before.p, '(', before.n) && !memchr(before.p, '"', before.n))
-        look_at(s, (struct str){at, (size_t)(end - at)}, true);
+        look_at(s, (struct str){at, (size_t)(end - at)}, false);
     if (!s->found.n)
-        look_at(s, text, true);
+        look_at(s, text, !s->blocks && !s->broken.n && has_class_line(s, text));
 }
 
 /* ---- the program ---- */

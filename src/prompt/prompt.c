@@ -236,7 +236,7 @@ static struct str one_attempt(const struct building *b,
     else
         v[SLOT_INITIAL] = STR_LIT("");
     v[SLOT_VERDICT] = str_of(t->verdict);
-    if (b->in->stage == PROMPT_EVOLVE)
+    if (b->in->stage == PROMPT_EVOLVE && t->fitness >= 0)
         v[SLOT_FITNESS] = str_of(arena_printf(b->a, "%.2f", t->fitness));
     v[SLOT_CODE] = prompt_tidy(t->code);
     if (!v[SLOT_CODE].n)

@@ -35,7 +35,7 @@ struct prompt_attempt {
     struct str code;
     const char *verdict;
     struct str feedback;
-    double fitness;
+    double fitness; /* shown to evolution; < 0: not known */
 };
 
 struct prompt_input {

@@ -286,5 +286,8 @@ struct str template_render(const struct template *t, struct str before,
         memcpy(p + before.n, "\n\n", 2);
     }
     walk(t, values, p + before.n + gap);
+    while (n && p[before.n + gap + n - 1] == '\n')
+        n--;
+    p[before.n + gap + n] = '\0';
     return (struct str){p, before.n + gap + n};
 }

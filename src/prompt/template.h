@@ -33,7 +33,8 @@ struct template *template_parse(const char *file, struct str text,
 void template_free(struct template *t);
 
 /* The text with `values` (by number of the name; p NULL: no value) filled in,
- * behind `before` and a blank line where that is not empty. */
+ * behind `before` and a blank line where that is not empty; line ends at the
+ * end are dropped, a NUL stands behind it. */
 struct str template_render(const struct template *t, struct str before,
                            const struct str *values, struct arena *a);
 

@@ -1,0 +1,368 @@
+/* test_prompt.c: what is sent: sections in their order, what is shared first,
+ * identity, and nothing that a template should not have. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "pack/pack.h"
+#include "prompt/ask.h"
+#include "prompt/prompt.h"
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void suite_prompt(void);
+
+#define TEXT(s)          \
+    {                    \
+        s, sizeof(s) - 1 \
+    } /* in a static initialiser */
+static const struct prompt_example examples[] = {
+    {"one", TEXT("problem-one\n"), TEXT("plan-one\n"), TEXT("solution-one\n")},
+    {"two", TEXT("problem-two"), {NULL, 0}, TEXT("solution-two")},
+};
+static const struct prompt_attempt attempts[] = {
+    {3, TEXT("code-three"), "wrong_values", TEXT("feedback-three\nsecond line"),
+     0.4},
+    {4, TEXT("code-four"), "compile_error", TEXT("feedback-four"), 0.1},
+};
+
+static struct pack *load_pack(void)
+{
+    const char *dirs[] = {"packs"};
+    const struct pack_path path = {dirs, 1};
+    struct problems problems;
+    struct pack *p;
+
+    problems_init(&problems);
+    p = pack_load(&path, "packs/c-cpu", &problems);
+    problems_release(&problems);
+    return p;
+}
+
+static struct prompt_input input(const struct pack *pack,
+                                 enum prompt_stage stage)
+{
+    return (struct prompt_input){.stage = stage,
+                                 .pack = pack,
+                                 .task_id = "L1/1",
+                                 .task = STR_LIT("the-task"),
+                                 .precision = "bf16",
+                                 .device = "cuda:0",
+                                 .example = examples,
+                                 .example_count = 2};
+}
+
+static bool has(struct str text, const char *part)
+{
+    return memmem(text.p, text.n, part, strlen(part)) != NULL;
+}
+
+/* The parts stand in the text in this order. */
+static void in_order(const char *what, struct str text, const char *const *part)
+{
+    for (int i = 1; *part; part++, i++) {
+        const char *at = memmem(text.p, text.n, *part, strlen(*part));
+
+        if (!ok(at != NULL, "%s: part %d stands behind the others", what, i))
+            return;
+        text.n -= (size_t)(at - text.p);
+        text.p = at;
+    }
+}
+
+static void build(struct prompts *p, const struct prompt_input *in,
+                  struct arena *a, struct prompt *out)
+{
+    struct err e = ERR_INIT;
+
+    if (prompts_build(p, in, a, out, &e) < 0)
+        ok(false, "%s", e.text);
+}
+
+static void test_plan(struct prompts *p, const struct pack *pack,
+                      struct arena *a)
+{
+    static const char *const order[] = {
+        "<context>",   "problem-one", "plan-one",
+        "problem-two", "</context>",  "<task_to_be_optimized>",
+        "the-task",    "<precision>", "bf16 (torch.bfloat16) on cuda:0",
+        NULL};
+    struct prompt_input in = input(pack, PROMPT_PLAN);
+    struct prompt out;
+
+    build(p, &in, a, &out);
+    ok(out.count == 2 && strcmp(out.message[0].role, "system") == 0 &&
+           strcmp(out.message[1].role, "user") == 0,
+       "a system and a user message");
+    ok(has(out.message[0].text, "<dsl_overview>") &&
+           has(out.message[0].text, "# C on the CPU: card") &&
+           has(out.message[0].text, "`c_cpu`"),
+       "the system message has guide, card and imports");
+    ok(out.message[0].shared == out.message[0].text.n, "all of it is shared");
+    in_order("plan", out.message[1].text, order);
+    ok(!has(out.message[1].text, "solution-one"), "no solutions");
+    ok(!has(out.message[1].text, "previous"), "no attempts, no section");
+    ok(has(out.message[1].text, pack->prompt.plan_hint), "the pack's hint");
+    ok(out.tokens > 1000, "an estimate of its size");
+}
+
+static void test_code(struct prompts *p, const struct pack *pack,
+                      struct arena *a)
+{
+    static const char *const order[] = {
+        "<context>",
+        "problem-one",
+        "plan-one",
+        "```python\nsolution-one\n```",
+        "problem-two",
+        "Solution Code:",
+        "solution-two",
+        "</context>",
+        "<task_to_be_optimized>",
+        "<previous_attempts>",
+        "Attempt 3 ended as wrong_values.\n",
+        "```python\ncode-three\n```\nFeedback:\nfeedback-three\nsecond line\n",
+        "<implementation_plan>\nthe-plan\n</implementation_plan>",
+        "<precision>",
+        "```python\n(the complete file",
+        "class ModelNew",
+        NULL};
+    struct prompt_input in = input(pack, PROMPT_CODE);
+    struct prompt out;
+
+    in.plan = STR_LIT("\nthe-plan\n");
+    in.previous = attempts;
+    in.previous_count = 1;
+    build(p, &in, a, &out);
+    in_order("code", out.message[1].text, order);
+    ok(!has(out.message[1].text, "{{"), "no slot is left");
+    in.example_count = in.previous_count = 0;
+    in.plan.n = 0;
+    build(p, &in, a, &out);
+    ok(!has(out.message[1].text, "<context>") &&
+           !has(out.message[1].text, "<implementation_plan>") &&
+           !has(out.message[1].text, "Follow the plan") &&
+           !has(out.message[1].text, "previous"),
+       "what there is not leaves no trace");
+}
+
+static void test_evolve(struct prompts *p, const struct pack *pack,
+                        struct arena *a)
+{
+    static const char *const system[] = {
+        "<dsl_overview>",         "<context>",   "solution-one",
+        "<task_to_be_optimized>", "<precision>", NULL};
+    static const char *const user[] = {
+        "<previous_attempts>",
+        "Attempt 4 ended as compile_error (fitness 0.10)",
+        "code-four",
+        "<current_program>",
+        "Attempt 3 ended as wrong_values (fitness 0.40)",
+        "code-three",
+        "feedback-three\nsecond line",
+        "one fenced block",
+        NULL};
+    struct prompt_input in = input(pack, PROMPT_EVOLVE), plan;
+    struct prompt out, other;
+
+    in.parent = &attempts[0];
+    in.previous = &attempts[1];
+    in.previous_count = 1;
+    build(p, &in, a, &out);
+    in_order("evolve, system", out.message[0].text, system);
+    in_order("evolve, user", out.message[1].text, user);
+    ok(!has(out.message[1].text, "<<<<<<<"), "a whole program is asked for");
+    plan = input(pack, PROMPT_PLAN);
+    build(p, &plan, a, &other);
+    ok(out.message[0].shared == other.message[0].text.n &&
+           memcmp(out.message[0].text.p, other.message[0].text.p,
+                  out.message[0].shared) == 0,
+       "it starts as the prompts of the other stages do");
+    in.previous = &attempts[0];
+    in.parent = &attempts[1];
+    in.diff = true;
+    build(p, &in, a, &out);
+    ok(has(out.message[1].text, "feedback-three") &&
+           !has(out.message[1].text, "second line"),
+       "others have one line of feedback");
+    ok(has(out.message[1].text, "<<<<<<< SEARCH") &&
+           !has(out.message[1].text, "(the complete file"),
+       "edits are asked for");
+}
+
+static void test_fences(struct prompts *p, const struct pack *pack,
+                        struct arena *a)
+{
+    struct prompt_input in = input(pack, PROMPT_CODE);
+    struct prompt out;
+
+    in.task = STR_LIT("\n\n  x = '''\n````\n'''\n\n");
+    build(p, &in, a, &out);
+    ok(has(out.message[1].text, "`````python\n  x = '''\n````\n'''\n`````\n"),
+       "a fence is longer than those inside");
+}
+
+static void test_identity(struct prompts *p, const struct pack *pack,
+                          struct arena *a)
+{
+    struct prompt_input in = input(pack, PROMPT_CODE);
+    struct prompt one, two, whole;
+    struct hash h;
+
+    build(p, &in, a, &one);
+    build(p, &in, a, &two);
+    is(two.hash, one.hash, "the same input is the same prompt");
+    hash_init(&h);
+    for (size_t i = 0; i < 2; i++) {
+        const struct llm_message *m = &one.message[i];
+        uint64_t n = m->text.n;
+        unsigned char length[8];
+
+        for (int b = 0; b < 8; b++)
+            length[b] = (unsigned char)(n >> (8 * b));
+        hash_add(&h, m->role, strlen(m->role) + 1);
+        hash_add(&h, m->text.p, m->text.n);
+        hash_add(&h, length, 8);
+    }
+    hash_finish_hex(&h, whole.hash);
+    is(whole.hash, one.hash, "the hash is that of roles and texts");
+    in.task = STR_LIT("another-task");
+    build(p, &in, a, &two);
+    ok(strcmp(two.hash, one.hash) != 0, "another task is another prompt");
+    in.task = STR_LIT("the-task");
+    in.no_card = true;
+    build(p, &in, a, &two);
+    ok(strcmp(two.hash, one.hash) != 0 && two.tokens < one.tokens &&
+           !has(two.message[0].text, ": card"),
+       "the card can be left out");
+}
+
+static void test_questions(const struct prompts *p, struct arena *a)
+{
+    const struct prompt_part task = {"L3/5", STR_LIT("the-task")};
+    const struct prompt_part parents[] = {{"gemm", STR_LIT("a\nb\n")},
+                                          {"norm", STR_LIT("c")}};
+    const struct prompt_guide g = {"Lang", 500};
+    const struct str notes[] = {STR_LIT("note one\n"), STR_LIT("note two")};
+    struct prompt out;
+
+    prompts_borrowing(p, &task, parents, 2, a, &out);
+    ok(out.count == 2 && has(out.message[1].text, "0001: the-task") &&
+           has(out.message[1].text, "<parent id=\"1\" name=\"gemm\">\n0001: a\n"
+                                    "0002: b\n</parent>") &&
+           has(out.message[1].text, "<parent id=\"2\" name=\"norm\">"),
+       "borrowing: lines are numbered");
+    prompts_decompose(p, &task, 3, 9, a, &out);
+    ok(has(out.message[1].text, "the-task") &&
+           has(out.message[1].text, "into 3 to 9 pieces") &&
+           out.message[0].shared == out.message[0].text.n,
+       "decomposition: how many pieces");
+    prompts_guide_read(p, &g, &task, a, &out);
+    ok(out.count == 1 && has(out.message[0].text, "name=\"L3/5\">\nthe-task") &&
+           has(out.message[0].text, "At most 500 tokens"),
+       "guide: notes on a document");
+    prompts_guide_merge(p, &g, notes, 2, a, &out);
+    ok(has(out.message[0].text, "note one\n\nnote two"), "guide: notes merged");
+    prompts_guide_write(p, &g, notes[0], a, &out);
+    ok(has(out.message[0].text, "# Lang: Abstraction"), "guide: written");
+    prompts_repair(p, STR_LIT("{\"a\": 1,}"), "{\"a\": 1}", "a comma", a, &out);
+    ok(has(out.message[0].text, "could not be used: a comma") &&
+           has(out.message[0].text, "{\"a\": 1,}"),
+       "repair: what was wrong with which answer");
+}
+
+static void test_errors(struct prompts *p, struct pack *pack, struct arena *a)
+{
+    struct prompt_input in = input(pack, PROMPT_CODE);
+    struct err e = ERR_INIT;
+    char *dir = pack->dir, first = pack->hash[0];
+    struct prompt out;
+
+    in.precision = "fp8";
+    ok(prompts_build(p, &in, a, &out, &e) < 0 && strstr(e.text, "fp8"),
+       "an unknown precision: %s", e.text);
+    in.precision = "fp32";
+    pack->dir = xstrdup("packs/nowhere");
+    pack->hash[0] = first == '0' ? '1' : '0';
+    ok(prompts_build(p, &in, a, &out, &e) < 0 && e.kind == ERR_INPUT &&
+           strstr(e.text, "guide.md"),
+       "a pack without a guide: %s", e.text);
+    free(pack->dir);
+    pack->dir = dir;
+    pack->hash[0] = first;
+}
+
+/* A folder of templates where one is wrong. */
+static void test_folder(void)
+{
+    char dir[] = "/tmp/monkeys-prompts-XXXXXX";
+    struct err e = ERR_INIT;
+    struct fs_names names = {0};
+    char *path = NULL;
+
+    ok(mkdtemp(dir) != NULL, "a folder of our own");
+    ok(fs_list("prompts", false, &names, &e) == 0 && names.len > 10,
+       "the program's own templates");
+    for (size_t i = 0; i < names.len; i++) {
+        struct buf text;
+        char *from = fs_join("prompts", names.name[i]);
+        char *to = fs_join(dir, names.name[i]);
+
+        buf_init(&text, 1 << 20);
+        fs_read(from, &text, &e);
+        fs_replace(to, buf_str(&text), text.len, &e);
+        buf_release(&text);
+        free(from);
+        free(to);
+    }
+    path = fs_join(dir, "plan.md");
+    fs_replace(path, "{{task}}\n{{tusk}}\n", 18, &e);
+    ok(!prompts_load(dir, &e) && strstr(e.text, "plan.md:2: 'tusk'"),
+       "an unknown slot: %s", e.text);
+    unlink(path);
+    ok(!prompts_load(dir, &e) && strstr(e.text, "plan.md"),
+       "a missing file: %s", e.text);
+    free(path);
+    for (size_t i = 0; i < names.len; i++) {
+        path = fs_join(dir, names.name[i]);
+        unlink(path);
+        free(path);
+    }
+    rmdir(dir);
+    fs_names_release(&names);
+}
+
+static void test_tokens(void)
+{
+    ok(llm_estimate_tokens(STR_LIT("")) == 0, "nothing is no token");
+    ok(llm_estimate_tokens(STR_LIT("x")) == 1, "something is one");
+    ok(llm_estimate_tokens(STR_LIT("return x + y * 2;\n    ")) == 7,
+       "3.5 bytes of ASCII are one");
+    ok(llm_estimate_tokens(STR_LIT("\xc3\xa4\xc3\xb6")) == 2,
+       "two other bytes are one");
+}
+
+void suite_prompt(void)
+{
+    struct err e = ERR_INIT;
+    struct prompts *p = prompts_load("prompts", &e);
+    struct pack *pack = load_pack();
+    struct arena a;
+
+    if (!ok(p && pack, "templates and a pack: %s", e.text))
+        return;
+    arena_init(&a);
+    test_plan(p, pack, &a);
+    test_code(p, pack, &a);
+    test_evolve(p, pack, &a);
+    test_fences(p, pack, &a);
+    test_identity(p, pack, &a);
+    test_questions(p, &a);
+    test_errors(p, pack, &a);
+    test_folder();
+    test_tokens();
+    arena_release(&a);
+    pack_free(pack);
+    prompts_free(p);
+}
