@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_DEPTH 64
 #define MAX_BYTES ((size_t)16 << 20)
@@ -36,20 +37,106 @@ static int too_deep(const char *text, size_t n)
     return 0;
 }
 
-json_t *jsn_parse(const char *name, const char *text, size_t n, struct err *e)
+static json_t *parse(const char *name, struct str text, size_t flags,
+                     struct err *e)
 {
     json_error_t at;
     json_t *v;
 
-    if (too_deep(text, n)) {
+    if (too_deep(text.p, text.n)) {
         err_set(e, ERR_INPUT, "%s: nested deeper than %d levels", name,
                 MAX_DEPTH);
         return NULL;
     }
-    v = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &at);
+    v = json_loadb(text.p, text.n, flags | JSON_DECODE_ANY, &at);
     if (!v)
         err_set(e, ERR_INPUT, "%s:%d:%d: %s", name, at.line, at.column,
                 at.text);
+    return v;
+}
+
+json_t *jsn_parse(const char *name, const char *text, size_t n, struct err *e)
+{
+    return parse(name, (struct str){text, n}, JSON_REJECT_DUPLICATES, e);
+}
+
+/* The code unit of an escape "\uXXXX" at the start of p[0..n), or -1. */
+static long unit_at(const char *p, size_t n)
+{
+    long v = 0;
+
+    if (n < 6 || p[0] != '\\' || p[1] != 'u')
+        return -1;
+    for (int i = 2; i < 6; i++) {
+        const char *digits = "0123456789abcdef0123456789ABCDEF";
+        const char *at = p[i] ? strchr(digits, p[i]) : NULL;
+
+        if (!at)
+            return -1;
+        v = v * 16 + (at - digits) % 16;
+    }
+    return v;
+}
+
+/* Copies the escape at p[0..n), or what may stand for it; returns its length. */
+static size_t mend_escape(const char *p, size_t n, struct buf *out)
+{
+    long unit = unit_at(p, n), low;
+    size_t len = unit < 0 ? (n < 2 ? n : 2) : 6;
+
+    if (unit >= 0xd800 && unit < 0xdc00) {
+        low = unit_at(p + 6, n - 6);
+        if (low >= 0xdc00 && low < 0xe000)
+            len = 12;
+    }
+    if (unit == 0 || (unit >= 0xd800 && unit < 0xe000 && len == 6))
+        buf_puts(out, "\\ufffd");
+    else
+        buf_put(out, p, len);
+    return len;
+}
+
+/* Copies p[0..n), which has no escapes. */
+static void mend_plain(const char *p, size_t n, struct buf *out)
+{
+    for (;;) {
+        size_t good = str_utf8_check(p, n);
+
+        buf_put(out, p, good);
+        if (good == n)
+            return;
+        buf_puts(out, "\xef\xbf\xbd");
+        p += good + 1;
+        n -= good + 1;
+    }
+}
+
+static void mend(const char *p, size_t n, struct buf *out)
+{
+    while (n) {
+        const char *slash = memchr(p, '\\', n);
+        size_t taken = slash ? (size_t)(slash - p) : n;
+
+        mend_plain(p, taken, out);
+        if (slash)
+            taken += mend_escape(slash, n - taken, out);
+        p += taken;
+        n -= taken;
+    }
+}
+
+json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
+                          struct err *e)
+{
+    json_t *v = parse(name, (struct str){text, n}, 0, e);
+    struct buf mended;
+
+    if (v)
+        return v;
+    buf_init(&mended, BUF_UNLIMITED);
+    mend(text, n, &mended);
+    v = parse(name, (struct str){buf_str(&mended), mended.len}, 0, e);
+    buf_release(&mended);
     return v;
 }
 
@@ -76,20 +163,11 @@ json_t *jsn_text(const char *p, size_t n)
 {
     struct buf b;
     json_t *v;
-    size_t good = str_utf8_check(p, n);
 
-    if (good == n)
+    if (str_utf8_check(p, n) == n)
         return json_stringn(p, n);
     buf_init(&b, BUF_UNLIMITED);
-    while (n) {
-        good = str_utf8_check(p, n);
-        buf_put(&b, p, good);
-        if (good == n)
-            break;
-        buf_puts(&b, "\xef\xbf\xbd");
-        p += good + 1;
-        n -= good + 1;
-    }
+    mend_plain(p, n, &b);
     v = json_stringn(buf_str(&b), b.len);
     buf_release(&b);
     return v;

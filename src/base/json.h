@@ -12,6 +12,11 @@
 /* A new reference, or NULL with "FILE:LINE:COLUMN: what". `name` is only for
  * the error. Duplicate keys and nesting past 64 levels are errors. */
 json_t *jsn_parse(const char *name, const char *text, size_t n, struct err *e);
+/* The same from a server that is paid for: what can be made sense of is let
+ * through. The last of duplicate keys counts; bytes that are not UTF-8, NULs
+ * and halves of surrogate pairs become U+FFFD. */
+json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
+                          struct err *e);
 json_t *jsn_read(const char *path, struct err *e); /* at most 16 MiB */
 
 /* Writes `v` and a newline to stdout; takes the reference. */

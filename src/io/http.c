@@ -13,10 +13,11 @@
 #include <strings.h>
 
 #define CONNECT_TIMEOUT_NS (30 * TICK_S)
+#define DAY_S              86400
 
 enum {
     POOL = 64,         /* handles kept for the next request */
-    KEPT = 256,        /* connections kept open for the next request */
+    KEPT = 4096,       /* connections; past it libcurl uses none again */
     BUFFER_KB = 16,    /* for each request in flight */
     MAX_STREAMS = 100, /* libcurl's own default */
 };
@@ -33,6 +34,9 @@ struct http_call {
     int64_t start_ns, timeout_ns;
     size_t body_limit, body_seen;
     bool too_large;
+    bool sent;  /* libcurl had a connection and began to send */
+    bool twice; /* and wanted to begin again */
+    bool tls;
     struct buf fresh; /* for on_chunk */
     struct http_call *next_fresh;
     bool is_fresh; /* in h->fresh */
@@ -45,6 +49,7 @@ struct http {
     CURLM *multi;
     struct http_opts opts;
     char *ca_file;
+    bool version_known; /* which HTTP the server speaks */
     uint64_t timer;
     uint64_t *source; /* by socket: what the loop knows it as, or 0 */
     size_t source_cap;
@@ -155,6 +160,7 @@ static void finish(struct http_call *c, enum http_outcome outcome,
     c->reply.outcome = outcome;
     c->reply.error = error;
     c->reply.status = status_of(c);
+    c->reply.sent = c->sent;
     c->reply.wall_ns = tick_now_ns() - c->start_ns;
     h->calling = c;
     c->on_done(c, &c->reply, c->arg);
@@ -182,6 +188,45 @@ const char *http_header(struct http_call *c, const char *name)
         CURLHE_OK)
         return NULL;
     return found->value;
+}
+
+int64_t http_retry_after_ns(struct http_call *c)
+{
+    const char *ms = http_header(c, "retry-after-ms");
+    const char *text = ms ? ms : http_header(c, "retry-after");
+    double wait_s;
+    char *end;
+
+    if (!text)
+        return 0;
+    wait_s = strtod(text, &end) / (ms ? 1000 : 1);
+    if (end == text || *end) {
+        time_t at = curl_getdate(text, NULL);
+
+        wait_s = at < 0 ? 0 : difftime(at, time(NULL));
+    }
+    if (!(wait_s > 0))
+        return 0;
+    return (int64_t)((wait_s < DAY_S ? wait_s : DAY_S) * (double)TICK_S);
+}
+
+/* ---- what goes out ----------------------------------------------------------------- */
+
+/* libcurl has a connection and is about to send. A second time means that a
+ * connection used again was lost before an answer: it takes for granted that
+ * the server has seen nothing, which nobody can know. */
+static int on_sending(void *arg, char *peer_ip, char *own_ip, int peer_port,
+                      int own_port)
+{
+    struct http_call *c = arg;
+
+    (void)peer_ip;
+    (void)own_ip;
+    (void)peer_port;
+    (void)own_port;
+    c->twice = c->sent;
+    c->sent = true;
+    return c->twice ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 /* ---- what arrives ------------------------------------------------------------------ */
@@ -246,9 +291,41 @@ static void over(struct http_call *c, CURLcode code)
     else if (outcome == HTTP_TOO_LARGE)
         snprintf(c->error, sizeof(c->error),
                  "the answer is larger than %zu bytes", c->body_limit);
+    else if (c->twice)
+        snprintf(c->error, sizeof(c->error),
+                 "the connection was lost before an answer");
     else if (!c->error[0])
         snprintf(c->error, sizeof(c->error), "%s", curl_easy_strerror(code));
     finish(c, outcome, c->error);
+}
+
+/* Requests that wait for a connection look for one again. */
+static void wake_waiting(struct http *h)
+{
+    for (struct http_call *c = h->calls; c; c = c->next) {
+        if (c->sent)
+            continue;
+        curl_multi_remove_handle(h->multi, c->easy);
+        if (curl_multi_add_handle(h->multi, c->easy) != CURLM_OK)
+            BUG("libcurl refuses a handle that it had");
+    }
+}
+
+/* The first answer tells which HTTP the server speaks. */
+static void see_version(struct http *h, struct http_call *c)
+{
+    long version = 0;
+
+    if (h->version_known)
+        return;
+    curl_easy_getinfo(c->easy, CURLINFO_HTTP_VERSION, &version);
+    h->version_known = version != 0;
+    if (!c->tls || version == 0 || version >= CURL_HTTP_VERSION_2_0 ||
+        !h->opts.max_http1_connections)
+        return;
+    curl_multi_setopt(h->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
+                      (long)h->opts.max_http1_connections);
+    wake_waiting(h);
 }
 
 /* Hands out what libcurl left: pieces first, then ends. */
@@ -262,6 +339,7 @@ static void settle(struct http *h)
 
         c = fresh_pop(h);
         if (c) {
+            see_version(h, c);
             deliver(c);
             continue;
         }
@@ -270,6 +348,7 @@ static void settle(struct http *h)
             return;
         code = m->data.result; /* the message goes with its handle */
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&c);
+        see_version(h, c);
         over(c, code);
     }
 }
@@ -411,7 +490,7 @@ void http_free(struct http *h)
 
 /* ---- requests ------------------------------------------------------------------------ */
 
-static int check_url(const char *url, bool *tls, struct err *e)
+int http_check_url(const char *url, bool *tls, struct err *e)
 {
     CURLU *u = curl_url();
     CURLUcode code = curl_url_set(u, CURLUPART_URL, url, 0);
@@ -506,6 +585,7 @@ static struct http_call *call_new(struct http *h, const struct http_request *r,
     struct http_call *c = xcalloc(1, sizeof(*c));
 
     c->h = h;
+    c->tls = tls;
     c->easy = pool_take(h);
     c->on_chunk = r->on_chunk;
     c->on_done = r->on_done;
@@ -525,6 +605,8 @@ static struct http_call *call_new(struct http *h, const struct http_request *r,
     curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, c);
     curl_easy_setopt(c->easy, CURLOPT_ERRORBUFFER, c->error);
     curl_easy_setopt(c->easy, CURLOPT_PRIVATE, c);
+    curl_easy_setopt(c->easy, CURLOPT_PREREQFUNCTION, on_sending);
+    curl_easy_setopt(c->easy, CURLOPT_PREREQDATA, c);
     set_connection(c->easy, h, tls);
     set_method(c->easy, r);
     return c;
@@ -537,7 +619,7 @@ struct http_call *http_send(struct http *h, const struct http_request *r,
     CURLMcode code;
     bool tls;
 
-    if (check_url(r->url, &tls, e) < 0)
+    if (http_check_url(r->url, &tls, e) < 0)
         return NULL;
     for (size_t i = 0; r->headers && r->headers[i]; i++)
         if (check_header(r->headers[i], e) < 0)

@@ -28,6 +28,9 @@ struct http_opts {
      * wait, and their deadline runs. HTTP/2 needs a bound (8 to 20 is good), as
      * libcurl opens a connection for nearly every request without one. */
     int max_host_connections;
+    /* The bound once a TLS server has turned out to speak HTTP/1 only, where a
+     * connection carries one request; 0: no other. */
+    int max_http1_connections;
     int max_streams;            /* requests on one HTTP/2 connection; 0: 100 */
     int64_t connect_timeout_ns; /* 0: 30 s */
     const char *ca_file;        /* PEM of who to trust; NULL: the system's */
@@ -46,6 +49,7 @@ enum http_outcome {
 struct http_reply {
     enum http_outcome outcome;
     int status;        /* 0: none has arrived */
+    bool sent;         /* the server may have seen some of the request */
     struct buf body;   /* as far as it came; may be taken with buf_take() */
     const char *error; /* what went wrong, "" when answered */
     int64_t wall_ns;
@@ -72,6 +76,9 @@ struct http_request {
     void *arg;
 };
 
+/* An error unless it is a URL of http or https; *tls: of https. */
+int http_check_url(const char *url, bool *tls, struct err *e);
+
 /* `o` is not needed afterwards. The loop must outlive the result. */
 struct http *http_new(struct loop *l, const struct http_opts *o, struct err *e);
 /* Cancels what is in flight. */
@@ -87,5 +94,8 @@ void http_cancel(struct http_call *c);
 
 /* The first header of this name in the answer, or NULL. For callbacks. */
 const char *http_header(struct http_call *c, const char *name);
+/* How long the answer asks to wait before the next request: Retry-After in
+ * seconds or as a date, or retry-after-ms; at most a day. 0: it does not. */
+int64_t http_retry_after_ns(struct http_call *c);
 
 #endif

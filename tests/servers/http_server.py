@@ -9,6 +9,9 @@ import http.server
 import ssl
 import sys
 import threading
+import time
+from email.utils import formatdate
+from urllib.parse import unquote
 
 
 class State:
@@ -18,9 +21,11 @@ class State:
         self.changed = threading.Condition()
         self.connections = 0
         self.waiting = 0  # requests at a barrier
+        self.gathered = 0  # requests at another
         self.released = False
         self.held = 0  # requests that wait for their client to hang up
         self.gone = 0  # those whose client did
+        self.dropped = 0  # requests read whole and not answered
 
     def wait_for(self, done) -> None:
         with self.changed:
@@ -91,6 +96,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def get_status(self, rest: str) -> None:
         self.answer(b"status " + rest.encode(), int(rest), Retry_After="7")
 
+    def get_retry(self, rest: str) -> None:
+        """503 that asks to wait: NAME/VALUE, or seconds from now as a date."""
+        name, _, value = rest.partition("/")
+        if name == "date":
+            name, value = "Retry-After", formatdate(time.time() + int(value), usegmt=True)
+        self.answer(b"", 503, **{name: unquote(value)})
+
+    def get_drop(self, rest: str) -> None:
+        """Reads the request whole, and hangs up."""
+        STATE.add("dropped")
+        self.close_connection = True
+
+    def get_dropped(self, rest: str) -> None:
+        self.answer(str(STATE.dropped).encode())
+
     def get_redirect(self, rest: str) -> None:
         self.answer(b"over there", 302, Location="/echo")
 
@@ -119,6 +139,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Answers when this many requests wait here."""
         STATE.add("waiting")
         STATE.wait_for(lambda: STATE.waiting >= int(rest))
+        self.answer(b"together")
+
+    def get_gather(self, rest: str) -> None:
+        """A barrier of its own."""
+        STATE.add("gathered")
+        STATE.wait_for(lambda: STATE.gathered >= int(rest))
         self.answer(b"together")
 
     def get_cut(self, rest: str) -> None:

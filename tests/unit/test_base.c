@@ -211,6 +211,39 @@ static void test_json(void)
     json_decref(v);
 }
 
+static void test_foreign_json(void)
+{
+#define BAD "\xef\xbf\xbd"
+    static const struct {
+        const char *text, *want, *claim;
+    } cases[] = {
+        {"\"a\\u00e4\\ud83d\\udc12\\n\\\\u0000\"",
+         "a\xc3\xa4\xf0\x9f\x90\x92\n\\u0000", "what is right stays"},
+        {"\"a\\u0000b\"", "a" BAD "b", "a NUL"},
+        {"\"\\ud83d\\u0041\\ud83d\"", BAD "A" BAD, "half a surrogate pair"},
+        {"\"\\udc12\\ud83d\\udc12\"", BAD "\xf0\x9f\x90\x92", "the other half"},
+        {"\"\xc3\xa4\xc3\\n\xff\"", "\xc3\xa4" BAD "\n" BAD, "not UTF-8"},
+    };
+#undef BAD
+    struct err e = ERR_INIT;
+    json_t *v;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        v = jsn_parse_foreign("reply", cases[i].text, strlen(cases[i].text),
+                              &e);
+        is(json_string_value(v), cases[i].want, cases[i].claim);
+        json_decref(v);
+    }
+    v = jsn_parse_foreign("reply", "{\"a\":1,\"a\":2}", 13, &e);
+    ok(json_integer_value(json_object_get(v, "a")) == 2,
+       "the last of two values counts");
+    json_decref(v);
+    ok(!jsn_parse_foreign("reply", "\"\\ud8", 6, &e) &&
+           !jsn_parse_foreign("reply", "\"\\", 2, &e) &&
+           !jsn_parse_foreign("reply", "", 0, &e),
+       "what is cut off is no JSON");
+}
+
 void suite_base(void)
 {
     test_err();
@@ -221,4 +254,5 @@ void suite_base(void)
     test_arena();
     test_fs();
     test_json();
+    test_foreign_json();
 }

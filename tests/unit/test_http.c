@@ -33,6 +33,8 @@ struct got {
     int done; /* calls of on_done */
     enum http_outcome outcome;
     int status;
+    bool sent;
+    int64_t retry_after_ns;
     char body[4096], error[256], retry_after[32];
     size_t body_len;
     int64_t wall_ns;
@@ -47,6 +49,8 @@ static void note_done(struct http_call *c, struct http_reply *r, void *arg)
     g->outcome = r->outcome;
     g->status = r->status;
     g->body_len = r->body.len;
+    g->sent = r->sent;
+    g->retry_after_ns = http_retry_after_ns(c);
     g->wall_ns = r->wall_ns;
     snprintf(g->body, sizeof(g->body), "%s", buf_str(&r->body));
     snprintf(g->error, sizeof(g->error), "%s", r->error);
@@ -182,6 +186,52 @@ static void test_reuse(void)
     client_close(&c);
 }
 
+static void test_retry_after(struct client *c)
+{
+    static const struct {
+        const char *path, *claim;
+        int64_t least_ns, most_ns;
+    } cases[] = {
+        {"/echo", "an answer that asks for nothing", 0, 0},
+        {"/status/429", "seconds", 7 * TICK_S, 7 * TICK_S},
+        {"/retry/Retry-After/0.5", "a part of a second", TICK_S / 2,
+         TICK_S / 2},
+        {"/retry/date/100", "a date", 40 * TICK_S, 100 * TICK_S},
+        {"/retry/date/-100", "a date that is over", 0, 0},
+        {"/retry/Retry-After/-5", "less than nothing", 0, 0},
+        {"/retry/Retry-After/soon", "a word", 0, 0},
+        {"/retry/Retry-After/1e300", "for ever is a day", 86400 * TICK_S,
+         86400 * TICK_S},
+        {"/retry/Retry-After/nan", "no number", 0, 0},
+        {"/retry/retry-after-ms/20", "milliseconds", 20 * TICK_MS,
+         20 * TICK_MS},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct got g = ask(c, cases[i].path, (struct http_request){0});
+
+        ok(g.retry_after_ns >= cases[i].least_ns &&
+               g.retry_after_ns <= cases[i].most_ns,
+           "Retry-After: %s", cases[i].claim);
+    }
+}
+
+/* A connection that carried an answer before is lost with the next request on
+ * it: libcurl by itself would send that once more. */
+static void test_never_twice(void)
+{
+    struct client c = client_open((struct http_opts){0});
+    struct got g = ask(&c, "/echo", (struct http_request){0});
+
+    g = ask(&c, "/drop", (struct http_request){.body = "x", .body_len = 1});
+    ok(g.done == 1 && g.outcome == HTTP_BROKEN && g.sent,
+       "a connection lost before the answer");
+    is(g.error, "the connection was lost before an answer", "says so");
+    g = ask(&c, "/dropped", (struct http_request){0});
+    is(g.body, "1", "the request was sent once");
+    client_close(&c);
+}
+
 /* All of them are answered when the server has `n` at once, else none. */
 static void test_together(const char *scheme, int port, int n)
 {
@@ -242,7 +292,7 @@ static void test_failures(struct client *c)
     g = ask(c, "/nonsense", (struct http_request){0});
     ok(g.outcome == HTTP_BROKEN && g.error[0], "not HTTP: %s", g.error);
     g = ask(c, "", (struct http_request){.url = "http://127.0.0.1:1/"});
-    ok(g.outcome == HTTP_BROKEN && g.status == 0 && g.error[0],
+    ok(g.outcome == HTTP_BROKEN && g.status == 0 && !g.sent && g.error[0],
        "nobody listens: %s", g.error);
     g = ask(c, "",
             (struct http_request){.url = "http://no-such-host.invalid/"});
@@ -268,7 +318,7 @@ static void test_deadline(struct client *c)
     struct got g =
         ask(c, "/never", (struct http_request){.timeout_ns = 100 * TICK_MS});
 
-    ok(g.done == 1 && g.outcome == HTTP_TIMED_OUT && g.status == 0 &&
+    ok(g.done == 1 && g.outcome == HTTP_TIMED_OUT && g.status == 0 && g.sent &&
            g.wall_ns >= 100 * TICK_MS,
        "a server that never answers");
     is(g.error, "no answer within 0.1 s", "says so");
@@ -289,7 +339,7 @@ static void test_deadline_in_queue(void)
     loop_run_for(c.loop, 0);
     while (!b.done)
         loop_run_for(c.loop, 10 * TICK_MS);
-    ok(b.outcome == HTTP_TIMED_OUT && !a.done,
+    ok(b.outcome == HTTP_TIMED_OUT && !b.sent && !a.done,
        "a request that waits for a connection has its deadline, too");
     http_cancel(first);
     client_close(&c);
@@ -486,6 +536,30 @@ static bool make_certificate(const char *dir, char **cert, char **key)
     return made;
 }
 
+/* A bound that is meant for HTTP/2 does not hold a server back that speaks
+ * HTTP/1: after the first answer the others go out, too. */
+static void test_tls_http1(int port)
+{
+    static struct got g[20];
+    struct client c =
+        client_open((struct http_opts){.insecure = true,
+                                       .max_host_connections = 1,
+                                       .max_http1_connections = 50});
+    char url[64];
+    int good = 0;
+
+    for (int i = 0; i < 20; i++) {
+        snprintf(url, sizeof(url), "https://127.0.0.1:%d/%s", port,
+                 i ? "gather/19" : "echo");
+        send_to(&c, "", (struct http_request){.url = url}, &g[i]);
+    }
+    loop_run(c.loop);
+    for (int i = 1; i < 20; i++)
+        good += g[i].done == 1 && strcmp(g[i].body, "together") == 0;
+    ok(good == 19, "19 requests wait for the first answer, then go together");
+    client_close(&c);
+}
+
 static void test_tls_hang_up(int port)
 {
     struct client c = client_open((struct http_opts){.insecure = true});
@@ -556,6 +630,7 @@ static void test_tls(void)
     g = ask_tls((struct http_opts){0}, server.port);
     ok(g.outcome == HTTP_BROKEN, "no TLS where TLS is asked for: %s", g.error);
     test_together("https", tls.port, 20);
+    test_tls_http1(tls.port);
     test_tls_hang_up(tls.port);
     testpeer_stop(&tls);
     test_http2(cert, key);
@@ -585,11 +660,13 @@ void suite_http(void)
     test_failures(&c);
     test_hang_up(&c, NULL);
     test_deadline(&c);
+    test_retry_after(&c);
     test_refusals(&c);
     test_stream(&c);
     test_cancel_from_done(&c);
     client_close(&c);
     test_reuse();
+    test_never_twice();
     test_together("http", server.port, 100);
     test_connection_bound();
     test_deadline_in_queue();

@@ -1,0 +1,233 @@
+/* anthropic.c: the messages API: https://docs.claude.com/en/api/messages */
+#include "llm/http_provider.h"
+
+#include <string.h>
+
+enum { MOST_MARKS = 4 }; /* cache markers in a request; more are refused */
+
+/* ---- questions --------------------------------------------------------------- */
+
+static void add_block(json_t *blocks, const char *p, size_t n, bool mark)
+{
+    json_t *block;
+
+    if (!n) /* empty blocks are refused */
+        return;
+    block = json_pack("{s:s, s:o}", "type", "text", "text", jsn_text(p, n));
+    if (mark)
+        json_object_set_new(block, "cache_control",
+                            json_pack("{s:s}", "type", "ephemeral"));
+    json_array_append_new(blocks, block);
+}
+
+/* Where the text that many requests share ends, not inside a character. */
+static size_t shared_end(const struct llm_message *m)
+{
+    size_t n = m->shared < m->text.n ? m->shared : m->text.n;
+
+    while (n && n < m->text.n && ((unsigned char)m->text.p[n] & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
+static void add_blocks(json_t *blocks, const struct llm_message *m, bool mark)
+{
+    size_t n = shared_end(m);
+
+    if (!m->text.n)
+        return;
+    add_block(blocks, m->text.p, n, mark);
+    add_block(blocks, m->text.p + n, m->text.n - n, false);
+}
+
+/* The last markers are the ones that cover most. */
+static size_t first_marked(const struct llm_request *r)
+{
+    size_t i = r->count, marks = 0;
+
+    while (i && marks < MOST_MARKS)
+        marks += r->message[--i].shared > 0;
+    return i;
+}
+
+static void add_messages(json_t *q, const struct llm_request *r)
+{
+    json_t *system = json_array(), *all = json_array();
+    size_t from = first_marked(r);
+
+    for (size_t i = 0; i < r->count; i++) {
+        const struct llm_message *m = &r->message[i];
+        json_t *blocks = system;
+
+        if (strcmp(m->role, "system") != 0) {
+            blocks = json_array();
+            json_array_append_new(all, json_pack("{s:s, s:o}", "role", m->role,
+                                                 "content", blocks));
+        }
+        add_blocks(blocks, m, i >= from);
+    }
+    if (json_array_size(system))
+        json_object_set(q, "system", system);
+    json_decref(system);
+    json_object_set_new(q, "messages", all);
+}
+
+static json_t *question(const struct http_provider *p,
+                        const struct llm_request *r)
+{
+    json_t *q =
+        json_pack("{s:o, s:I}", "model", jsn_text(p->model, strlen(p->model)),
+                  "max_tokens", (json_int_t)http_provider_limit(p, r));
+
+    add_messages(q, r);
+    if (p->temperature >= 0)
+        json_object_set_new(q, "temperature", json_real(p->temperature));
+    if (p->stream)
+        json_object_set_new(q, "stream", json_true());
+    return q;
+}
+
+static int check(const struct llm_opts *o, struct err *e)
+{
+    if (o->max_tokens <= 0)
+        return err_set(e, ERR_INPUT,
+                       "anthropic: answers need a limit of tokens");
+    if (o->effort)
+        return err_set(e, ERR_INPUT,
+                       "anthropic: there is no effort; the extra field "
+                       "\"thinking\" makes a model think");
+    return 0;
+}
+
+/* ---- answers ----------------------------------------------------------------- */
+
+/* Later counts of a stream stand for all so far; it may leave some out. */
+static void take_usage(struct answer *a, const json_t *holder)
+{
+    const json_t *u = json_object_get(holder, "usage");
+    int64_t read = answer_count(u, "cache_read_input_tokens");
+
+    if (!json_is_object(u))
+        return;
+    if (json_object_get(u, "input_tokens")) {
+        a->usage.cached = read;
+        a->usage.input = answer_count(u, "input_tokens") + read +
+                         answer_count(u, "cache_creation_input_tokens");
+    }
+    if (json_object_get(u, "output_tokens"))
+        a->usage.output = answer_count(u, "output_tokens");
+    a->usage.estimated = false;
+}
+
+static void take_stop(struct answer *a, const json_t *holder)
+{
+    const char *why = json_string_value(json_object_get(holder, "stop_reason"));
+
+    if (!why)
+        return;
+    a->complete = true;
+    if (strcmp(why, "max_tokens") == 0 ||
+        strcmp(why, "model_context_window_exceeded") == 0)
+        a->finish = LLM_LENGTH;
+    else if (strcmp(why, "refusal") == 0)
+        a->finish = LLM_FILTERED;
+}
+
+/* A block, or what comes on to one: each has the fields of its kind. */
+static int take_block(struct answer *a, const json_t *block, struct err *e)
+{
+    if (answer_add(&a->text, json_object_get(block, "text"), e) < 0)
+        return -1;
+    return answer_add(&a->thought, json_object_get(block, "thinking"), e);
+}
+
+static int take_message(struct answer *a, const json_t *m, struct err *e)
+{
+    const json_t *content = json_object_get(m, "content"), *block;
+    size_t i;
+
+    if (answer_add(&a->model, json_object_get(m, "model"), e) < 0)
+        return -1;
+    json_array_foreach(content, i, block)
+    {
+        if (take_block(a, block, e) < 0)
+            return -1;
+    }
+    take_usage(a, m);
+    take_stop(a, m);
+    a->begun = json_is_array(content);
+    return 0;
+}
+
+static int read_answer(struct answer *a, const json_t *whole, struct err *e)
+{
+    if (answer_is_complaint(whole, e) || take_message(a, whole, e) < 0)
+        return -1;
+    return a->begun ? 0 : err_set(e, ERR_INPUT, "answer: it has no content");
+}
+
+static int take_event(struct answer *a, const json_t *v, struct err *e)
+{
+    const char *type = json_string_value(json_object_get(v, "type"));
+
+    if (answer_is_complaint(v, e))
+        return -1;
+    if (!type)
+        return 0;
+    if (strcmp(type, "message_start") == 0)
+        return take_message(a, json_object_get(v, "message"), e);
+    if (strcmp(type, "content_block_start") == 0)
+        return take_block(a, json_object_get(v, "content_block"), e);
+    if (strcmp(type, "content_block_delta") == 0)
+        return take_block(a, json_object_get(v, "delta"), e);
+    if (strcmp(type, "message_delta") == 0) {
+        take_usage(a, v);
+        take_stop(a, json_object_get(v, "delta"));
+    } else if (strcmp(type, "message_stop") == 0) {
+        a->complete = a->begun;
+    }
+    return 0;
+}
+
+static int hear_event(struct answer *a, struct str event, struct err *e)
+{
+    json_t *v = jsn_parse_foreign("event", event.p, event.n, e);
+    int rc = v ? take_event(a, v, e) : -1;
+
+    json_decref(v);
+    return rc;
+}
+
+/* ---- the provider ------------------------------------------------------------ */
+
+static const struct http_api api = {
+    .endpoint =
+        {
+            .base_url = "https://api.anthropic.com",
+            .path = "/v1/messages",
+            .key_name = "ANTHROPIC_API_KEY",
+            .key_header = "x-api-key: ",
+            .header = "anthropic-version: 2023-06-01",
+        },
+    .reserved = (const char *const[]){"model", "messages", "system", "stream",
+                                      "max_completion_tokens", NULL},
+    .check = check,
+    .question = question,
+    .read = read_answer,
+    .hear = hear_event,
+};
+
+static struct provider *open_anthropic(struct loop *l, const struct llm_opts *o,
+                                       struct err *e)
+{
+    return http_provider_open(&provider_anthropic, &api, l, o, e);
+}
+
+const struct provider_type provider_anthropic = {
+    .name = "anthropic",
+    .priced = true,
+    .open = open_anthropic,
+    .close = http_provider_close,
+    .send = http_provider_send,
+    .cancel = http_provider_cancel,
+};
