@@ -1,0 +1,66 @@
+"""The seeds of the packs that run on the CPU: the verifier itself finds each correct,
+with all its evidence, and none is a starter task."""
+from __future__ import annotations
+
+import ast
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import worker_run
+from worker_run import ROOT, Job, Outcome
+
+PACKS = ("c-cpu", "triton")
+SEEDS = [(pack, p.name) for pack in PACKS for p in sorted((ROOT / "packs" / pack / "seeds").iterdir())]
+
+
+def folder_of(pack: str, seed: str) -> Path:
+    return ROOT / "packs" / pack / "seeds" / seed
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Iterator[Outcome]:
+    made = Path(tempfile.mkdtemp(prefix="seeds-"))
+    made.chmod(0o755)
+    program, home = worker_run.make_home(made)
+    jobs = [
+        Job(f"{pack}-{seed}", pack, folder_of(pack, seed) / "task.py", folder_of(pack, seed) / "solution.py")
+        for pack, seed in SEEDS
+    ]
+    yield worker_run.run(program, home, made, jobs, children=2)
+    shutil.rmtree(made)
+
+
+@pytest.mark.parametrize("pack, seed", SEEDS)
+def test_the_verifier_finds_a_seed_correct(outcome: Outcome, pack: str, seed: str) -> None:
+    name = f"{pack}-{seed}"
+    assert name in outcome.answers, outcome.infra.get(name, outcome.log)
+    answer = outcome.answers[name]
+    assert (answer["verdict"], answer["evidence"]) == ("correct", "E3"), answer["feedback"]
+
+
+def normalised(path: Path) -> str:
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            del body[0]
+    return ast.dump(tree)
+
+
+@pytest.mark.parametrize("pack, seed", SEEDS)
+def test_no_seed_is_a_starter_task(pack: str, seed: str) -> None:
+    starter = {normalised(p): p.name for p in (ROOT / "tasks" / "starter").glob("*.py")}
+    assert starter.get(normalised(folder_of(pack, seed) / "task.py")) is None
+
+
+def test_the_list_for_a_gpu_has_all_seeds_of_its_packs() -> None:
+    lines = (ROOT / "tests" / "verify" / "seeds.list").read_text().splitlines()
+    listed = [line.split() for line in lines if not line.startswith("#")]
+    assert "triton" in {line[0] for line in listed}
+    for pack in {line[0] for line in listed}:
+        places = [f"packs/{pack}/seeds/{p.name}" for p in (ROOT / "packs" / pack / "seeds").iterdir()]
+        wanted = sorted([pack, f"{place}/task.py", f"{place}/solution.py"] for place in places)
+        assert sorted(line for line in listed if line[0] == pack) == wanted
