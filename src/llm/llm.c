@@ -207,6 +207,11 @@ bool llm_is_priced(const struct llm *l)
                           : l->provider->type->priced;
 }
 
+bool llm_is_patient(const struct llm *l)
+{
+    return l->provider->type->patient;
+}
+
 bool llm_has_price(const struct llm *l)
 {
     return l->price.known;

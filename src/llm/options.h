@@ -46,5 +46,7 @@ int llm_record(struct llm *l, const char *cassette, struct err *e);
 /* Whether the provider's answers cost money, and whether a price is known. */
 bool llm_is_priced(const struct llm *l);
 bool llm_has_price(const struct llm *l);
+/* Asking again is free: answers come by a request's name. */
+bool llm_is_patient(const struct llm *l);
 
 #endif

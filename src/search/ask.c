@@ -316,20 +316,20 @@ static void send(struct attempt *a)
 {
     static const struct llm_handlers handlers = {on_reserved, on_done};
     struct search *s = a->s;
-    struct llm_request r = {
-        .key = {a->subject->task->id, s->method->name, a->stage, a->number},
-        .message = a->prompt.message,
-        .count = a->prompt.count,
-        .max_tokens = s->opt.max_tokens};
     struct err e = ERR_INIT;
     struct rng rng;
 
     rng_init(&rng, "%lld/%s/%d/%s", (long long)s->opt.seed,
              a->subject->task->id, a->number, a->stage);
-    r.seed = rng_next(&rng) >> 33; /* what every endpoint takes */
+    a->request = (struct llm_request){
+        .key = {a->subject->task->id, s->method->name, a->stage, a->number},
+        .message = a->prompt.message,
+        .count = a->prompt.count,
+        .seed = rng_next(&rng) >> 33, /* what every endpoint takes */
+        .max_tokens = s->opt.max_tokens};
     a->try++;
     a->row = (struct row_call){.asked_at = call_now_us()};
-    a->call = llm_ask(s->part.llm, &r, &handlers, a, &e);
+    a->call = llm_ask(s->part.llm, &a->request, &handlers, a, &e);
     if (!a->call) {
         schedule_fail(s, &e);
         return;

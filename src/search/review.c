@@ -21,6 +21,7 @@ struct reading {
     struct prompt prompt;
     char key[HASH_HEX];
     const char *stage; /* "review", "review-repair" */
+    struct llm_request request;
     struct row_call row;
     struct llm_call *call;
     struct str reply;
@@ -186,13 +187,13 @@ static void ask(struct reading *g, const char *stage)
 {
     static const struct llm_handlers handlers = {on_reserved, on_done};
     struct search *s = g->s;
-    struct llm_request r = {
-        .key = {g->subject->task->id, s->method->name, stage, g->attempt},
-        .message = g->prompt.message,
-        .count = g->prompt.count};
     struct err e = ERR_INIT;
 
     g->stage = stage;
+    g->request = (struct llm_request){
+        .key = {g->subject->task->id, s->method->name, stage, g->attempt},
+        .message = g->prompt.message,
+        .count = g->prompt.count};
     g->row = (struct row_call){
         .task = g->subject->ord,
         .attempt = g->attempt,
@@ -200,7 +201,7 @@ static void ask(struct reading *g, const char *stage)
         .try = call_tries(s, g->subject, g->attempt, stage) + 1,
         .prompt_hash = g->prompt.hash,
         .asked_at = call_now_us()};
-    if (!llm_ask(s->part.llm, &r, &handlers, g, &e))
+    if (!llm_ask(s->part.llm, &g->request, &handlers, g, &e))
         schedule_fail(s, &e);
     else
         s->in_flight++;

@@ -65,9 +65,9 @@ struct attempt {
     int failures;
     struct prompt prompt;
     char prompt_blob[HASH_HEX];
+    struct llm_request request;
     struct llm_call *call;
     struct row_call row;
-    int64_t asked_ns;
     struct buf reply;
     bool cut;
     /* what came of it */
