@@ -139,6 +139,7 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 
 test-long: ## the long families: 5 minutes of fuzzing a target, clang-tidy
 	./setup test
+	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
 	@$(MAKE) --no-print-directory tidy
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
 
@@ -214,7 +215,8 @@ install: all ## install under PREFIX (default /usr/local)
 	install $(BUILD)/monkeys $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
 	install $(BUILD)/libmonkeys-box.so $(DESTDIR)$(PREFIX)/share/monkeys
 	install -m 644 man/monkeys.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	cp -R packs prompts tasks worker $(DESTDIR)$(PREFIX)/share/monkeys
+	cp -R packs prompts tasks worker prices.ini \
+	    $(DESTDIR)$(PREFIX)/share/monkeys
 	if [ -x .venv/bin/python ]; then ln -sfn "$(CURDIR)/.venv" \
 	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi
 

@@ -9,15 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cmd cmd_check, cmd_doctor, cmd_help, cmd_pack_check,
-    cmd_pack_list, cmd_pack_new, cmd_prompt, cmd_tasks_check, cmd_tasks_list,
-    cmd_verify;
+extern const struct cmd cmd_check, cmd_doctor, cmd_help, cmd_llm_batch_export,
+    cmd_llm_batch_import, cmd_llm_ping, cmd_pack_check, cmd_pack_list,
+    cmd_pack_new, cmd_prompt, cmd_tasks_check, cmd_tasks_list, cmd_verify;
 
+/* In the order that help shows them. */
 const struct cmd *const cmd_list[] = {
-    &cmd_check,       &cmd_verify,    &cmd_tasks_list,
-    &cmd_tasks_check, &cmd_pack_list, &cmd_pack_check,
-    &cmd_pack_new,    &cmd_prompt,    &cmd_doctor,
-    &cmd_help,        NULL,
+    &cmd_check,
+    &cmd_verify,
+    &cmd_tasks_list,
+    &cmd_tasks_check,
+    &cmd_pack_list,
+    &cmd_pack_check,
+    &cmd_pack_new,
+    &cmd_prompt,
+    &cmd_llm_ping,
+    &cmd_llm_batch_export,
+    &cmd_llm_batch_import,
+    &cmd_doctor,
+    &cmd_help,
+    NULL,
 };
 
 #define MAX_COMMANDS 64
@@ -136,7 +147,7 @@ void cmd_help_all(struct buf *out)
                   "Ports PyTorch programs to GPU languages with a language "
                   "model, and verifies every answer.\n\n");
     for (size_t i = 0; cmd_list[i]; i++)
-        buf_printf(out, "  %-12s  %s\n", cmd_list[i]->name,
+        buf_printf(out, "  %-16s  %s\n", cmd_list[i]->name,
                    cmd_list[i]->summary);
     buf_puts(out, "\n'monkeys help COMMAND' tells more. Exit status: 0 done or "
                   "yes, 1 no,\n2 usage or bad input, 3 budget used up, 4 the "

@@ -124,13 +124,19 @@ static void record(struct llm_call *c, const struct send_result *r,
     c->llm->record = NULL;
 }
 
+/* What is missing is empty, not NULL. */
+static struct str present(struct str s)
+{
+    return s.p ? s : STR_LIT("");
+}
+
 static void answered(struct llm_call *c, const struct send_result *r)
 {
     struct llm_reply reply = {.outcome = LLM_ANSWERED,
                               .finish = r->finish,
-                              .text = r->text,
-                              .thought = r->thought,
-                              .model = r->model,
+                              .text = present(r->text),
+                              .thought = present(r->thought),
+                              .model = present(r->model),
                               .error = ""};
     struct llm_cost real = charge(c, r, &reply.usage);
 

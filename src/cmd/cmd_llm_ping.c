@@ -1,0 +1,163 @@
+/* cmd_llm_ping.c: monkeys llm ping: one tiny question to a model. */
+#include "base/home.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/tick.h"
+#include "cmd/cmd.h"
+#include "cmd/modeling.h"
+#include "io/term.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN 60 /* columns of an answer */
+
+struct ping_values {
+    struct modeling_values m;
+    bool json;
+};
+
+static const struct opt ping_table[] = {
+    MODELING_OPTIONS,
+    {"json", 0, OPT_FLAG, NULL, "the result as a JSON object",
+     offsetof(struct ping_values, json), 0, 0},
+    {0},
+};
+
+struct ping {
+    const struct ping_values *v;
+    const struct modeling *m;
+    struct err *e;
+    int rc;
+};
+
+static void print_text(const struct ping *p, const struct llm_reply *r)
+{
+    const struct llm_usage *u = &r->usage;
+    struct str text = str_trim(r->text);
+    char *copy = xstrndup(text.p, text.n);
+    struct buf line;
+
+    /* A model's text may hold anything. */
+    buf_init(&line, BUF_UNLIMITED);
+    buf_printf(&line, "%s%s%.*s answered in %.3f s (%d request%s): ",
+               p->m->opts.provider, r->model.n ? " " : "", (int)r->model.n,
+               r->model.p, (double)r->wall_ns / (double)TICK_S, r->requests,
+               r->requests == 1 ? "" : "s");
+    term_cut(copy, SHOWN, &line);
+    puts(buf_str(&line));
+    buf_release(&line);
+    free(copy);
+    printf("tokens: %lld in (%lld cached), %lld out (%lld thought)%s\n",
+           (long long)u->input, (long long)u->cached, (long long)u->output,
+           (long long)u->reasoning, u->estimated ? ", estimated" : "");
+    if (llm_has_price(p->m->llm))
+        printf("cost: $%lld.%06lld\n", (long long)(r->cost.usd_micro / 1000000),
+               (long long)(r->cost.usd_micro % 1000000));
+    else
+        printf("cost: %s\n", llm_is_priced(p->m->llm)
+                                 ? "not known: there is no price"
+                                 : "nothing that is counted");
+}
+
+static void print_json(const struct ping *p, const struct llm_reply *r)
+{
+    json_t *v = json_object(), *u = json_object();
+
+    json_object_set_new(v, "provider", json_string(p->m->opts.provider));
+    json_object_set_new(v, "outcome", json_string(llm_outcomes[r->outcome]));
+    json_object_set_new(v, "model", jsn_text(r->model.p, r->model.n));
+    json_object_set_new(v, "text", jsn_text(r->text.p, r->text.n));
+    json_object_set_new(v, "finish", json_string(llm_finishes[r->finish]));
+    json_object_set_new(u, "input", json_integer(r->usage.input));
+    json_object_set_new(u, "cached", json_integer(r->usage.cached));
+    json_object_set_new(u, "output", json_integer(r->usage.output));
+    json_object_set_new(u, "reasoning", json_integer(r->usage.reasoning));
+    json_object_set_new(u, "estimated", json_boolean(r->usage.estimated));
+    json_object_set_new(v, "usage", u);
+    json_object_set_new(v, "usd_micro",
+                        llm_has_price(p->m->llm)
+                            ? json_integer(r->cost.usd_micro)
+                            : json_null());
+    json_object_set_new(v, "requests", json_integer(r->requests));
+    json_object_set_new(v, "wall_ms", json_integer(r->wall_ns / TICK_MS));
+    json_object_set_new(v, "error", jsn_text(r->error, strlen(r->error)));
+    jsn_line(v);
+}
+
+static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
+{
+    static const enum err_kind kinds[] = {ERR_NONE, ERR_SYSTEM, ERR_INPUT,
+                                          ERR_BUDGET};
+    struct ping *p = arg;
+
+    (void)c;
+    if (p->v->json)
+        print_json(p, r);
+    else if (r->outcome == LLM_ANSWERED)
+        print_text(p, r);
+    p->rc = 0;
+    if (r->outcome != LLM_ANSWERED)
+        p->rc = err_set(p->e, kinds[r->outcome], "%s", r->error);
+}
+
+static int ask(struct ping *p, struct loop *l)
+{
+    const struct llm_message message = {
+        "user", STR_LIT("Answer with the one word: pong"), 0};
+    const struct llm_request r = {
+        .key = {"ping", "ping", "ping", 1}, .message = &message, .count = 1};
+    const struct llm_handlers h = {NULL, on_done};
+
+    if (!llm_ask(p->m->llm, &r, &h, p, p->e))
+        return -1;
+    loop_run(l);
+    return p->rc;
+}
+
+static int ping_run(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct ping_values v = {.m = MODELING_DEFAULTS};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct modeling m = {0};
+    struct home home = {0};
+    struct loop *l = NULL;
+    int rc;
+
+    v.m.max_tokens = 256;
+    rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    if (rc != 0)
+        goto out;
+    rc = -1;
+    if (call.r.rest_len) {
+        err_set(e, ERR_USAGE, "'%s' is not an option", call.r.rest[0]);
+        goto out;
+    }
+    if (!v.m.budget_usd && !v.m.no_cap)
+        v.m.budget_usd = "0.05";
+    if (home_find(&home, e) < 0 || modeling_read(&v.m, &m, e) < 0 ||
+        !(l = loop_new(e)) || modeling_open(&v.m, &m, l, home.dir, e) < 0)
+        goto out;
+    rc = ask(&(struct ping){.v = &v, .m = &m, .e = e, .rc = -1}, l);
+    modeling_news(&m);
+out:
+    modeling_close(&m);
+    if (l)
+        loop_free(l);
+    home_release(&home);
+    cmd_end(&call);
+    return rc == 1 ? 0 : rc;
+}
+
+const struct cmd cmd_llm_ping = {
+    .name = "llm ping",
+    .args = "",
+    .summary = "ask a model one tiny question; show time, tokens and cost",
+    .text = "An answer may have 256 tokens and cost 5 cents unless other "
+            "limits are given. Exit status: 0 answered, 2 refused, 3 over the "
+            "budget, 4 no answer. The API key comes from MONKEYS_API_KEY, else "
+            "from OPENAI_API_KEY or ANTHROPIC_API_KEY.",
+    .table = ping_table,
+    .run = ping_run,
+};

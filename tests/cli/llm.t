@@ -1,0 +1,99 @@
+#!/bin/sh
+# llm.t: asking a model, its price and its budget; recording; batch files.
+. tests/cli/lib.sh
+answer='{"text": "pong", "model": "m-1", "usage": {"input": 100, "cached": 40, "output": 10}}'
+
+run llm ping --command "printf %s '$answer'"
+is $status 0 "a command answers"
+like "$out" "exec m-1 answered in * s (1 request): pong*" "… with its model and text"
+like "$out" "*tokens: 100 in (40 cached), 10 out (0 thought)*" "… and its usage"
+run llm ping --json --price 2.50,10,0.25 --command "printf %s '$answer'"
+like "$out" '{"provider":"exec","outcome":"answered","model":"m-1","text":"pong","finish":"stop","usage":{"input":100,"cached":40,"output":10,"reasoning":0,"estimated":false},"usd_micro":260,*' \
+    "JSON: usage and cost, exactly"
+run llm ping --price 2.50,10,0.25 --command "printf %s '$answer'"
+like "$out" '*cost: $0.000260*' "the cost in words"
+run llm ping --command "printf '\\033]0;title\\007pong\\nmore'"
+case $out in *"$(printf '\033')"*) false ;; *pong*) ;; esac
+ok "an answer cannot move the cursor"
+
+run llm ping --command "echo pong" --price 1,2 --budget-usd 0.0001
+is $status 3 "what could pass the budget exits 3"
+run llm ping --command "echo pong" --budget-tokens 10
+is $status 3 "in tokens, too"
+run llm ping --command "echo pong" --budget-usd 1e3
+is $status 2 "a budget is an amount of dollars"
+run llm ping --command "echo pong" --budget-usd 1 --no-cap
+is $status 2 "a cap and none do not go together"
+run llm ping --command "echo pong" --price 1
+is $status 2 "half a price is none"
+run llm ping --command "exit 7" --retries 0
+is $status 4 "a command that fails exits 4"
+like "$err" "*status 7 (after 1 request)*" "… and says how"
+run llm ping --command no-such-command-here
+is $status 2 "one that is not there exits 2"
+run llm ping --command "sleep 100" --timeout 1 --retries 0
+is $status 4 "one that hangs ends by its deadline"
+run llm ping --command cat --spool x
+is $status 2 "two providers at once exit 2"
+run llm ping --command cat --provider replay
+like "$err" "*--command is for the provider exec, not replay*" "… as does the wrong one"
+run llm ping --provider nobody
+like "$err" "*there is no provider 'nobody'*exec*" "an unknown one is named"
+run llm ping --command cat --extra-body '[1]'
+is $status 2 "--extra-body is an object"
+run llm ping --command cat --temperature hot
+is $status 2 "--temperature is a number"
+run llm ping --command cat extra
+is $status 2 "words that are no options are refused"
+
+for name in c.jsonl c.jsonl.zst; do
+    run llm ping --command "printf %s '$answer'" --record $name
+    is $status 0 "$name: an answer is recorded"
+    run llm ping --cassette $name --replay-strict
+    like "$out" "replay m-1 answered *: pong*" "… and comes back"
+done
+run llm ping --cassette missing.jsonl
+is $status 2 "a cassette that is not there exits 2"
+printf '{"cassette":1}\n' >"$work/empty.jsonl"
+run llm ping --cassette empty.jsonl
+is $status 2 "one without the answer, too"
+like "$err" "*empty.jsonl has no answer for ping (ping, ping, attempt 1)*" "… and says which"
+
+# A folder: the question waits, goes out as a batch, comes back, is answered.
+(cd "$work" && exec timeout 60 "$monkeys" llm ping --spool folder --model m >spool.out 2>&1) &
+pid=$!
+until ls "$work"/folder/requests/*.json >/dev/null 2>&1; do
+    kill -0 $pid 2>/dev/null || break
+done
+id=$(basename "$work"/folder/requests/*.json .json)
+run llm batch-export folder -o batch.jsonl
+is $status 0 "open requests go out"
+like "$out" "batch.jsonl: 1 requests (0 are answered, 0 are claimed)" "… counted"
+like "$(cat "$work/batch.jsonl")" "{\"custom_id\":\"$id\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"model\":\"m\",\"messages\":*" "… as a batch's line"
+run llm batch-export folder -o batch.jsonl --json
+is "$out" '{"file":"batch.jsonl","written":0,"answered":0,"claimed":1}' "… once"
+printf '{"custom_id":"%s","response":{"status_code":200,"body":{"model":"m-2","choices":[{"message":{"content":"from afar"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}}}\n' "$id" >"$work/result.jsonl"
+run llm batch-import folder result.jsonl --json
+is "$out" '{"file":"result.jsonl","answered":1,"refused":0,"again":0,"known":0,"unknown":0}' "results come in"
+wait $pid
+is $? 0 "the question is answered"
+like "$(cat "$work/spool.out")" "spool m-2 answered *: from afar*" "… by the batch"
+run llm batch-import folder
+is $status 2 "a batch's file is asked for"
+run llm batch-import nowhere result.jsonl
+is $status 2 "so is the folder"
+run llm batch-export nowhere -o x.jsonl
+is $status 2 "a folder that is not there exits 2"
+
+# Keys in the environment stay there.
+key=sk-do-not-tell-anybody
+for name in MONKEYS_API_KEY OPENAI_API_KEY ANTHROPIC_API_KEY; do
+    export $name=$key
+done
+(cd "$work" && "$monkeys" llm ping --command "env; echo $key >&2; exit 5" --retries 0 \
+    --record keys.jsonl >keys.out 2>keys.err)
+like "$(cat "$work/keys.err")" "*status 5: \[key\]*" "a key is not in a message"
+(cd "$work" && "$monkeys" llm ping --command "env" --record keys.jsonl >keys.out 2>&1)
+grep -rq PATH= "$work/keys.jsonl" && ! grep -rqF "$key" "$work"/keys.* "$work/folder"
+ok "nor in an answer, a cassette or a folder"
+finish
