@@ -13,7 +13,11 @@ import worker_run
 from worker_run import ROOT, Job, Outcome
 
 PACKS = ("c-cpu", "triton")
-SEEDS = [(pack, p.name) for pack in PACKS for p in sorted((ROOT / "packs" / pack / "seeds").iterdir())]
+SEEDS = [
+    (pack, p.name)
+    for pack in PACKS
+    for p in sorted((ROOT / "packs" / pack / "seeds").iterdir())
+]
 
 
 def folder_of(pack: str, seed: str) -> Path:
@@ -26,8 +30,9 @@ def outcome() -> Iterator[Outcome]:
     made.chmod(0o755)
     program, home = worker_run.make_home(made)
     jobs = [
-        Job(f"{pack}-{seed}", pack, folder_of(pack, seed) / "task.py", folder_of(pack, seed) / "solution.py")
+        Job(f"{pack}-{seed}", pack, folder / "task.py", folder / "solution.py")
         for pack, seed in SEEDS
+        for folder in [folder_of(pack, seed)]
     ]
     yield worker_run.run(program, home, made, jobs, children=2)
     shutil.rmtree(made)
@@ -61,6 +66,7 @@ def test_the_list_for_a_gpu_has_all_seeds_of_its_packs() -> None:
     listed = [line.split() for line in lines if not line.startswith("#")]
     assert "triton" in {line[0] for line in listed}
     for pack in {line[0] for line in listed}:
-        places = [f"packs/{pack}/seeds/{p.name}" for p in (ROOT / "packs" / pack / "seeds").iterdir()]
+        folders = (ROOT / "packs" / pack / "seeds").iterdir()
+        places = [f"packs/{pack}/seeds/{p.name}" for p in folders]
         wanted = sorted([pack, f"{place}/task.py", f"{place}/solution.py"] for place in places)
         assert sorted(line for line in listed if line[0] == pack) == wanted

@@ -13,7 +13,9 @@ def mish(x):
 
 
 @triton.jit
-def scale_add_mish_kernel(x_ptr, skip_ptr, scale_ptr, y_ptr, n, channels, plane, BLOCK: tl.constexpr):
+def scale_add_mish_kernel(
+    x_ptr, skip_ptr, scale_ptr, y_ptr, n, channels, plane, BLOCK: tl.constexpr
+):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
     channel = (i // plane) % channels

@@ -18,8 +18,10 @@ def linear_kernel(
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for start in range(0, K, BK):
         kk = start + k
-        x = tl.load(x_row + kk[None, :] * stride_xk, mask=(m[:, None] < M) & (kk[None, :] < K), other=0.0)
-        w = tl.load(w_col + kk[:, None] * stride_wk, mask=(kk[:, None] < K) & (n[None, :] < N), other=0.0)
+        x_mask = (m[:, None] < M) & (kk[None, :] < K)
+        w_mask = (kk[:, None] < K) & (n[None, :] < N)
+        x = tl.load(x_row + kk[None, :] * stride_xk, mask=x_mask, other=0.0)
+        w = tl.load(w_col + kk[:, None] * stride_wk, mask=w_mask, other=0.0)
         acc = tl.dot(x, w, acc, input_precision="ieee")
     bias = tl.load(bias_ptr + n, mask=n < N, other=0.0).to(tl.float32)
     scale = tl.load(scale_ptr + n, mask=n < N, other=0.0).to(tl.float32)

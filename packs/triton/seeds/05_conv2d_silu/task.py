@@ -19,7 +19,7 @@ class Model(nn.Module):
         self, in_channels: int, out_channels: int, kernel_size: int, stride: int, padding: int
     ):
         super().__init__()
-        self.conv = nn.Conv2d(in_channels, out_channels, kernel_size, stride=stride, padding=padding)
+        self.conv = nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """
