@@ -22,9 +22,22 @@ static uint32_t ror(uint32_t x, int n)
     return (x >> n) | (x << (32 - n));
 }
 
-static void compress(struct hash *h, const unsigned char *p)
+/* One round. The eight values stay where they are: the next round takes the
+ * names one place on. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                       \
+    do {                                                                       \
+        h += (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) + (g ^ (e & (f ^ g))) +     \
+             round_constant[i] + w[i];                                         \
+        d += h;                                                                \
+        h +=                                                                   \
+            (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) + ((a & b) | (c & (a | b))); \
+    } while (0)
+
+static void compress(struct hash *out, const unsigned char *p)
 {
-    uint32_t w[64], s[8];
+    uint32_t *s = out->state, w[64];
+    uint32_t a = s[0], b = s[1], c = s[2], d = s[3];
+    uint32_t e = s[4], f = s[5], g = s[6], h = s[7];
 
     for (size_t i = 0; i < 16; i++)
         w[i] = (uint32_t)p[i * 4] << 24 | (uint32_t)p[i * 4 + 1] << 16 |
@@ -33,20 +46,24 @@ static void compress(struct hash *h, const unsigned char *p)
         w[i] = w[i - 16] + w[i - 7] +
                (ror(w[i - 15], 7) ^ ror(w[i - 15], 18) ^ (w[i - 15] >> 3)) +
                (ror(w[i - 2], 17) ^ ror(w[i - 2], 19) ^ (w[i - 2] >> 10));
-    memcpy(s, h->state, sizeof(s));
-    for (int i = 0; i < 64; i++) {
-        uint32_t t1 = s[7] + (ror(s[4], 6) ^ ror(s[4], 11) ^ ror(s[4], 25)) +
-                      ((s[4] & s[5]) ^ (~s[4] & s[6])) + round_constant[i] +
-                      w[i];
-        uint32_t t2 = (ror(s[0], 2) ^ ror(s[0], 13) ^ ror(s[0], 22)) +
-                      ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-
-        memmove(s + 1, s, 7 * sizeof(s[0]));
-        s[4] += t1;
-        s[0] = t1 + t2;
+    for (int i = 0; i < 64; i += 8) {
+        ROUND(a, b, c, d, e, f, g, h, i);
+        ROUND(h, a, b, c, d, e, f, g, i + 1);
+        ROUND(g, h, a, b, c, d, e, f, i + 2);
+        ROUND(f, g, h, a, b, c, d, e, i + 3);
+        ROUND(e, f, g, h, a, b, c, d, i + 4);
+        ROUND(d, e, f, g, h, a, b, c, i + 5);
+        ROUND(c, d, e, f, g, h, a, b, i + 6);
+        ROUND(b, c, d, e, f, g, h, a, i + 7);
     }
-    for (int i = 0; i < 8; i++)
-        h->state[i] += s[i];
+    s[0] += a;
+    s[1] += b;
+    s[2] += c;
+    s[3] += d;
+    s[4] += e;
+    s[5] += f;
+    s[6] += g;
+    s[7] += h;
 }
 
 void hash_init(struct hash *h)
@@ -66,12 +83,16 @@ void hash_add(struct hash *h, const void *p, size_t n)
     while (n) {
         size_t fill = h->bytes % 64, take = 64 - fill < n ? 64 - fill : n;
 
-        memcpy(h->block + fill, u, take);
+        if (take == 64) { /* a whole block needs no copy */
+            compress(h, u);
+        } else {
+            memcpy(h->block + fill, u, take);
+            if (fill + take == 64)
+                compress(h, h->block);
+        }
         h->bytes += take;
         u += take;
         n -= take;
-        if (fill + take == 64)
-            compress(h, h->block);
     }
 }
 
