@@ -35,33 +35,34 @@ static bool has_suite(const struct py_token *k)
     return false;
 }
 
-/* The end of a statement that is only strings at i, or i. */
+/* The end of a statement that is only strings at i, its semicolon included, or
+ * i. Where the next line is indented deeper without reason, nothing may go. */
 static size_t strings_end(const struct py_tokens *t, size_t i)
 {
     size_t j = i;
 
     while (t->tok[j].kind == PY_STRING)
         j++;
-    return t->tok[j].kind == PY_NEWLINE || py_is(&t->tok[j], ";") ? j : i;
+    if (j > i && py_is(&t->tok[j], ";"))
+        j++;
+    else if (t->tok[j].kind != PY_NEWLINE)
+        return i;
+    return t->tok[j].kind == PY_NEWLINE && t->tok[j + 1].kind == PY_INDENT ? i
+                                                                           : j;
 }
 
-/* Strings [i, j) go; the last statement of a suite may have to stand. */
-static size_t drop_strings(struct marking *m, size_t i, size_t j)
+/* Tokens [i, j) go; the last statement of a suite may have to stand. */
+static void drop_strings(struct marking *m, size_t i, size_t j)
 {
-    bool line_ends = m->t->tok[j].kind == PY_NEWLINE;
-    bool last = m->on_line || m->t->tok[j + 1].kind == PY_DEDENT;
+    bool last = m->t->tok[j].kind == PY_NEWLINE &&
+                (m->on_line || m->t->tok[j + 1].kind == PY_DEDENT);
     bool *kept = m->on_line ? &m->line_kept : &m->kept[m->level];
 
     memset(m->fate + i, DROP, j - i);
-    if (!line_ends) {
-        m->fate[j] = DROP; /* its semicolon */
-        return j + 1;
-    }
     if (last && !*kept && (m->on_line || m->level)) {
         m->fate[i] = PASS;
         *kept = true;
     }
-    return j;
 }
 
 static void begin_statement(struct marking *m, size_t i)
@@ -110,7 +111,8 @@ static void mark_strings(struct marking *m)
         size_t j = m->start ? strings_end(t, i) : i;
 
         if (j > i) {
-            i = drop_strings(m, i, j) - 1;
+            drop_strings(m, i, j);
+            i = j - 1;
             continue;
         }
         if (k->match)
