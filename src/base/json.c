@@ -1,7 +1,6 @@
 /* json.c: jansson with places in errors and a depth limit. */
 #include "base/json.h"
 
-#include "base/buf.h"
 #include "base/fs.h"
 #include "base/str.h"
 
@@ -171,4 +170,46 @@ json_t *jsn_text(const char *p, size_t n)
     v = json_stringn(buf_str(&b), b.len);
     buf_release(&b);
     return v;
+}
+
+static void put_escape(struct buf *out, char c)
+{
+    static const char from[] = "\"\\\n\t\r\b\f", to[] = "\"\\ntrbf";
+    const char *at = c ? strchr(from, c) : NULL;
+
+    if (at)
+        buf_printf(out, "\\%c", to[at - from]);
+    else
+        buf_printf(out, "\\u%04x", (unsigned)(unsigned char)c);
+}
+
+/* p[0..n) is UTF-8. */
+static void put_valid(struct buf *out, const char *p, size_t n)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)p[i] >= ' ' && p[i] != '"' && p[i] != '\\')
+            continue;
+        buf_put(out, p + from, i - from);
+        put_escape(out, p[i]);
+        from = i + 1;
+    }
+    buf_put(out, p + from, n - from);
+}
+
+void jsn_put_text(struct buf *out, const char *p, size_t n)
+{
+    struct buf mended;
+
+    buf_init(&mended, BUF_UNLIMITED);
+    if (str_utf8_check(p, n) < n) {
+        mend_plain(p, n, &mended);
+        p = buf_str(&mended);
+        n = mended.len;
+    }
+    buf_putc(out, '"');
+    put_valid(out, p, n);
+    buf_putc(out, '"');
+    buf_release(&mended);
 }

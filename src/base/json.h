@@ -4,6 +4,7 @@
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
+#include "base/buf.h"
 #include "base/err.h"
 
 #include <jansson.h>
@@ -21,6 +22,9 @@ json_t *jsn_read(const char *path, struct err *e); /* at most 16 MiB */
 
 /* Writes `v` and a newline to stdout; takes the reference. */
 void jsn_line(json_t *v);
+/* Writes bytes as a JSON string, as jsn_text() would; for long texts, with
+ * which jansson takes its time. */
+void jsn_put_text(struct buf *out, const char *p, size_t n);
 /* A JSON string of bytes that may not be UTF-8: bad ones become U+FFFD. */
 json_t *jsn_text(const char *p, size_t n);
 

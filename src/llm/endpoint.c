@@ -115,7 +115,8 @@ int endpoint_open(struct endpoint *p, const struct endpoint_kind *k,
     struct http_opts http;
     bool tls;
 
-    *p = (struct endpoint){.timeout_ns = o->timeout_ms * TICK_MS};
+    *p = (struct endpoint){.timeout_ns = o->timeout_ms * TICK_MS,
+                           .reply_limit = ENDPOINT_REPLY};
     p->url = join_url(o->base_url ? o->base_url : k->base_url, k->path);
     if (http_check_url(p->url, &tls, e) < 0)
         return err_wrap(e, "base URL");
@@ -155,7 +156,7 @@ struct http_call *endpoint_post(struct endpoint *p, struct str body,
         .body = body.p,
         .body_len = body.n,
         .timeout_ns = p->timeout_ns,
-        .body_limit = on_chunk ? ENDPOINT_STREAM : ENDPOINT_REPLY,
+        .body_limit = on_chunk ? ENDPOINT_STREAM : p->reply_limit,
         .on_chunk = on_chunk,
         .on_done = on_done,
         .arg = arg,

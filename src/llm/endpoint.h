@@ -32,6 +32,7 @@ struct endpoint {
     char *url, *key;  /* key: NULL when there is none */
     char *headers[6]; /* ends with NULL */
     int64_t timeout_ns;
+    size_t reply_limit; /* ENDPOINT_REPLY, unless changed */
 };
 
 int endpoint_open(struct endpoint *p, const struct endpoint_kind *k,

@@ -23,28 +23,29 @@ static bool is_reasoning(const char *model)
     return false;
 }
 
-static json_t *messages_of(const struct llm_request *r)
+static void put_messages(struct buf *out, const struct llm_request *r)
 {
-    json_t *all = json_array();
-
+    buf_puts(out, "\"messages\":[");
     for (size_t i = 0; i < r->count; i++) {
         const struct llm_message *m = &r->message[i];
 
-        json_array_append_new(all, json_pack("{s:s, s:o}", "role", m->role,
-                                             "content",
-                                             jsn_text(m->text.p, m->text.n)));
+        buf_puts(out, i ? ",{\"role\":" : "{\"role\":");
+        jsn_put_text(out, m->role, strlen(m->role));
+        buf_puts(out, ",\"content\":");
+        jsn_put_text(out, m->text.p, m->text.n);
+        buf_putc(out, '}');
     }
-    return all;
+    buf_putc(out, ']');
 }
 
-static json_t *question(const struct http_provider *p,
+static json_t *settings(const struct http_provider *p,
                         const struct llm_request *r)
 {
     bool reasoning = is_reasoning(p->model);
     int64_t limit = http_provider_limit(p, r);
-    json_t *q = json_pack(
-        "{s:o, s:o, s:I}", "model", jsn_text(p->model, strlen(p->model)),
-        "messages", messages_of(r), "seed", (json_int_t)(r->seed & SEED_MASK));
+    json_t *q =
+        json_pack("{s:o, s:I}", "model", jsn_text(p->model, strlen(p->model)),
+                  "seed", (json_int_t)(r->seed & SEED_MASK));
 
     if (limit > 0)
         json_object_set_new(q,
@@ -205,7 +206,8 @@ static const struct http_api api = {
     /* More than one answer would cost more than was put aside. */
     .reserved = (const char *const[]){"model", "messages", "stream", "n",
                                       "best_of", NULL},
-    .question = question,
+    .messages = put_messages,
+    .settings = settings,
     .read = read_answer,
     .hear = hear_event,
 };

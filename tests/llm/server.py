@@ -196,6 +196,8 @@ def embeddings(r: Request) -> dict:
     """Each text's vector is its length, its first and its last character."""
     given = r.body["input"]
     vectors = [[len(t), ord(t[0]) / 1000, ord(t[-1]) / 1000] for t in given]
+    if "value" in r.words:
+        vectors[0][0] = "VALUE"
     if "uneven" in r.words:
         vectors[-1].append(1.0)
     rows = [{"index": i, "embedding": v} for i, v in enumerate(vectors)]
@@ -227,11 +229,7 @@ def whole_body(r: Request) -> bytes:
         return b"x" * int(r.words["large"])
     if r.path.endswith("/embeddings"):
         text = json.dumps(embeddings(r))
-        if "value" in r.words:
-            text = text.replace("[", "[" + r.words["value"] + ",", 2).replace(
-                "[" + r.words["value"] + ",", "[", 1
-            )
-        return text.encode()
+        return text.replace('"VALUE"', r.words.get("value", "")).encode()
     whole = anthropic_whole if r.path.endswith("/messages") else openai_whole
     return json.dumps(whole(r), ensure_ascii=False).encode()
 

@@ -1,8 +1,11 @@
 /* peer.c: starts and stops the servers that tests talk to. */
 #include "peer.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/tick.h"
+#include "io/proc.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -60,4 +63,26 @@ void testpeer_stop(struct testpeer *s)
 {
     kill(s->pid, SIGKILL);
     waitpid(s->pid, NULL, 0);
+}
+
+bool testpeer_certificate(const char *dir, char **cert, char **key)
+{
+    struct proc_opts o = {.timeout_ns = 60 * TICK_S, .err_limit = 1000};
+    struct proc_result r;
+    struct err e = ERR_INIT;
+    bool made;
+
+    *cert = fs_join(dir, "cert.pem");
+    *key = fs_join(dir, "key.pem");
+    o.argv = (const char *const[]){
+        "openssl",  "req",    "-x509",   "-newkey",
+        "rsa:2048", "-nodes", "-days",   "1",
+        "-subj",    "/CN=t",  "-addext", "subjectAltName=IP:127.0.0.1",
+        "-keyout",  *key,     "-out",    *cert,
+        NULL};
+    if (proc_run(&o, &r, &e) < 0)
+        return false;
+    made = r.exit_code == 0;
+    proc_result_release(&r);
+    return made;
 }

@@ -3,6 +3,7 @@
 #ifndef TESTS_PEER_H
 #define TESTS_PEER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct testpeer {
@@ -13,5 +14,9 @@ struct testpeer {
 /* Runs `python3 argv…`; a server that does not start ends the test program. */
 struct testpeer testpeer_start(const char *const *argv);
 void testpeer_stop(struct testpeer *s);
+
+/* A self-signed certificate for 127.0.0.1 and its key, as files in `dir`; the
+ * caller frees the names. False when openssl cannot make one. */
+bool testpeer_certificate(const char *dir, char **cert, char **key);
 
 #endif

@@ -1,12 +1,10 @@
 /* test_http.c: requests to a real server on the loopback, which answers well,
  * slowly, half, wrongly, or not at all. */
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/tick.h"
 #include "fds.h"
 #include "io/http.h"
-#include "io/proc.h"
 #include "peer.h"
 #include "tap.h"
 
@@ -514,28 +512,6 @@ static void test_proxy(void)
     client_close(&c);
 }
 
-static bool make_certificate(const char *dir, char **cert, char **key)
-{
-    struct proc_opts o = {.timeout_ns = 60 * TICK_S, .err_limit = 1000};
-    struct proc_result r;
-    struct err e = ERR_INIT;
-    bool made;
-
-    *cert = fs_join(dir, "cert.pem");
-    *key = fs_join(dir, "key.pem");
-    o.argv = (const char *const[]){
-        "openssl",  "req",    "-x509",   "-newkey",
-        "rsa:2048", "-nodes", "-days",   "1",
-        "-subj",    "/CN=t",  "-addext", "subjectAltName=IP:127.0.0.1",
-        "-keyout",  *key,     "-out",    *cert,
-        NULL};
-    if (proc_run(&o, &r, &e) < 0)
-        return false;
-    made = r.exit_code == 0;
-    proc_result_release(&r);
-    return made;
-}
-
 /* A bound that is meant for HTTP/2 does not hold a server back that speaks
  * HTTP/1: after the first answer the others go out, too. */
 static void test_tls_http1(int port)
@@ -614,7 +590,7 @@ static void test_tls(void)
 
     if (!mkdtemp(dir))
         BUG("mkdtemp");
-    if (!make_certificate(dir, &cert, &key)) {
+    if (!testpeer_certificate(dir, &cert, &key)) {
         tap_skip("TLS", "openssl cannot make a certificate");
         goto out;
     }

@@ -1,0 +1,44 @@
+/* embeddings.h: texts to vectors, by an endpoint /embeddings as OpenAI defined
+ * it. One request, sent once, as a provider does it (provider.h): who calls
+ * decides about sending again. */
+#ifndef LLM_EMBEDDINGS_H
+#define LLM_EMBEDDINGS_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "llm/options.h"
+#include "llm/provider.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Gone when the callback returns. */
+struct embeddings_result {
+    enum send_outcome outcome; /* SEND_ANSWERED: all that follows is checked */
+    int status;                /* HTTP's, or 0 */
+    int64_t retry_after_ns;    /* 0: not said */
+    const char *error;
+    size_t count, dim;
+    const float *vector; /* of text i from [i * dim], all of them finite */
+    int64_t tokens;      /* 0: not said */
+};
+typedef void embeddings_fn(void *arg, const struct embeddings_result *r);
+
+struct embeddings; /* an endpoint and a model */
+struct embeddings_call;
+
+/* Of the options it reads base_url, model, organisation, project, ca_file,
+ * insecure, in_flight, timeout_ms. Keys as for the provider openai. */
+struct embeddings *embeddings_open(struct loop *l, const struct llm_opts *o,
+                                   struct err *e);
+void embeddings_close(struct embeddings *m); /* drops what is under way */
+
+/* Calls `fn` once, from the loop, never from inside. At least one text; none of
+ * them is needed afterwards. */
+struct embeddings_call *embeddings_send(struct embeddings *m,
+                                        const struct str *text, size_t count,
+                                        embeddings_fn *fn, void *arg,
+                                        struct err *e);
+void embeddings_cancel(struct embeddings_call *c);
+
+#endif
