@@ -1,6 +1,7 @@
-/* topk.c: dot products. Vector types of the compilers instead of a machine's own
- * instructions, and no licence to reorder sums: whatever the machine and however
- * many rows at once, lane i of a row adds elements i, i + 8, i + 16, … */
+/* topk.c: dot products. Vector types of the compilers instead of a machine's
+ * own instructions, and no licence to reorder sums: whatever the machine and
+ * however many rows at once, lane i of a row adds elements i, i + 8, i + 16 …;
+ * a product and a sum are rounded apart (-ffp-contract=off). */
 #include "find/topk.h"
 
 #include <math.h>

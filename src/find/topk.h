@@ -9,7 +9,7 @@
 
 #define TOPK_NEVER INT32_MIN /* the cosine of a vector without a direction */
 
-/* Floats in the row of a vector of `dim`: whole blocks, filled up with zeros. */
+/* Floats in the row of a vector of `dim`: whole blocks, the rest is zeros. */
 size_t topk_width(size_t dim);
 /* The row of a vector: unit length, or all zeros for one without a direction
  * (zero, or not finite); false for that. */
