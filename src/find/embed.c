@@ -3,6 +3,7 @@
  * all of them exact to the last bit by IEEE 754: no machine differs. */
 #include "find/embed.h"
 
+#include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -14,11 +15,17 @@
 #include <string.h>
 
 #define WORD_MAX 63 /* what is longer is cut: no name says more */
-#define TERM_MAX (8 * WORD_MAX)
+#define TERM_MAX 500
 #define FIXED    16 /* bits behind the point */
 
+/* How often each term was seen. */
+struct tally {
+    struct map terms;    /* -> uint64_t */
+    struct arena memory; /* the counts */
+};
+
 struct embed {
-    struct map texts_with; /* term -> in how many taught texts it is */
+    struct tally texts_with; /* in how many taught texts a term is */
     uint64_t texts;
 };
 
@@ -35,14 +42,34 @@ struct term {
 
 /* ---- counting ---- */
 
-static uint64_t count_of(const struct map *m, struct str key)
+static void tally_init(struct tally *t)
 {
-    return (uint64_t)(uintptr_t)map_get(m, key);
+    map_init(&t->terms);
+    arena_init(&t->memory);
 }
 
-static void count_up(struct map *m, struct str key)
+static void tally_release(struct tally *t)
 {
-    map_set(m, key, (void *)(uintptr_t)(count_of(m, key) + 1));
+    map_release(&t->terms);
+    arena_release(&t->memory);
+}
+
+static void tally_add(struct tally *t, struct str term)
+{
+    uint64_t *count = map_get(&t->terms, term);
+
+    if (!count) {
+        count = arena_alloc(&t->memory, sizeof(*count));
+        map_set(&t->terms, term, count);
+    }
+    ++*count;
+}
+
+static uint64_t tally_of(const struct tally *t, struct str term)
+{
+    const uint64_t *count = map_get(&t->terms, term);
+
+    return count ? *count : 0;
 }
 
 static void term_start(struct term *t, enum kind kind)
@@ -64,18 +91,18 @@ static void term_add(struct term *t, char between, struct str word)
         fold_name(t->text + t->len, left < WORD_MAX ? left : WORD_MAX, word);
 }
 
-static void count_term(struct map *m, const struct term *t)
+static void count_term(struct tally *to, const struct term *t)
 {
-    count_up(m, (struct str){t->text, t->len});
+    tally_add(to, (struct str){t->text, t->len});
 }
 
-static void count_word(struct map *m, enum kind kind, struct str word)
+static void count_word(struct tally *to, enum kind kind, struct str word)
 {
     struct term t;
 
     term_start(&t, kind);
     term_add(&t, ' ', word);
-    count_term(m, &t);
+    count_term(to, &t);
 }
 
 /* ---- from tokens to terms ---- */
@@ -106,7 +133,7 @@ static size_t part_end(struct str w, size_t from)
     return i;
 }
 
-static void count_parts(struct map *m, struct str w)
+static void count_parts(struct tally *to, struct str w)
 {
     for (size_t from = 0; from < w.n;) {
         size_t end;
@@ -116,7 +143,7 @@ static void count_parts(struct map *m, struct str w)
             continue;
         }
         end = part_end(w, from);
-        count_word(m, PART, (struct str){w.p + from, end - from});
+        count_word(to, PART, (struct str){w.p + from, end - from});
         from = end;
     }
 }
@@ -127,7 +154,7 @@ static bool joined(const struct py_tokens *t, size_t i)
 }
 
 /* A dotted name that begins at token `i`, or what is called behind a value. */
-static void count_chain(struct map *m, const struct py_tokens *t, size_t i)
+static void count_chain(struct tally *to, const struct py_tokens *t, size_t i)
 {
     bool behind_value = i && py_is(&t->tok[i - 1], ".");
     size_t last = i;
@@ -142,23 +169,23 @@ static void count_chain(struct map *m, const struct py_tokens *t, size_t i)
     if (!py_is(&t->tok[last + 1], "("))
         return;
     if (last > i || behind_value)
-        count_word(m, CALL, t->tok[last].text);
+        count_word(to, CALL, t->tok[last].text);
     if (last > i)
-        count_term(m, &dotted);
+        count_term(to, &dotted);
 }
 
-static void count_pair(struct map *m, struct str a, struct str b)
+static void count_pair(struct tally *to, struct str a, struct str b)
 {
     struct term t;
 
     term_start(&t, PAIR);
     term_add(&t, ' ', a);
     term_add(&t, ' ', b);
-    count_term(m, &t);
+    count_term(to, &t);
 }
 
 /* How often each term is in a text. */
-static void count_text(struct map *m, struct str python)
+static void count_text(struct tally *to, struct str python)
 {
     const struct py_token *before = NULL;
     struct py_tokens t;
@@ -173,12 +200,12 @@ static void count_text(struct map *m, struct str python)
             before = NULL;
         if (k->kind != PY_NAME)
             continue;
-        count_word(m, WHOLE, k->text);
-        count_parts(m, k->text);
+        count_word(to, WHOLE, k->text);
+        count_parts(to, k->text);
         if (before)
-            count_pair(m, before->text, k->text);
+            count_pair(to, before->text, k->text);
         if (i < 2 || !joined(&t, i - 1) || t.tok[i - 2].kind != PY_NAME)
-            count_chain(m, &t, i);
+            count_chain(to, &t, i);
         before = k;
     }
     arena_release(&a);
@@ -208,7 +235,7 @@ static int64_t log2_fixed(uint64_t n)
 static int64_t weight_of(const struct embed *m, struct str term, uint64_t times)
 {
     const int64_t one = (int64_t)1 << FIXED, ln2 = 45426;
-    uint64_t df = count_of(&m->texts_with, term);
+    uint64_t df = tally_of(&m->texts_with, term);
     int64_t often = one + ((log2_fixed(times) * ln2) >> FIXED);
     int64_t rare = log2_fixed(2 * m->texts + 2) - log2_fixed(2 * df + 1);
 
@@ -228,46 +255,52 @@ static int weight_of_kind(char letter)
 
 struct embed *embed_new(void)
 {
-    return xcalloc(1, sizeof(struct embed));
+    struct embed *m = xcalloc(1, sizeof(*m));
+
+    tally_init(&m->texts_with);
+    return m;
 }
 
 void embed_free(struct embed *m)
 {
-    map_release(&m->texts_with);
+    tally_release(&m->texts_with);
     free(m);
+}
+
+static struct str term_at(const struct tally *t, size_t i)
+{
+    return (struct str){t->terms.items[i].key, t->terms.items[i].key_len};
 }
 
 void embed_learn(struct embed *m, struct str python)
 {
-    struct map terms;
+    struct tally text;
 
-    map_init(&terms);
-    count_text(&terms, python);
-    for (size_t i = 0; i < terms.len; i++)
-        count_up(&m->texts_with,
-                 (struct str){terms.items[i].key, terms.items[i].key_len});
+    tally_init(&text);
+    count_text(&text, python);
+    for (size_t i = 0; i < text.terms.len; i++)
+        tally_add(&m->texts_with, term_at(&text, i));
     m->texts++;
-    map_release(&terms);
+    tally_release(&text);
 }
 
 void embed_vector(const struct embed *m, struct str python,
                   float out[EMBED_DIM])
 {
     double place[EMBED_DIM] = {0}, squares = 0, length;
-    struct map terms;
+    struct tally text;
 
-    map_init(&terms);
-    count_text(&terms, python);
-    for (size_t i = 0; i < terms.len; i++) {
-        const struct map_item *it = &terms.items[i];
-        struct str term = {it->key, it->key_len};
+    tally_init(&text);
+    count_text(&text, python);
+    for (size_t i = 0; i < text.terms.len; i++) {
+        struct str term = term_at(&text, i);
         uint64_t h = hash_fnv1a(term.p, term.n);
-        double w = (double)weight_of(m, term, count_of(&terms, term)) *
+        double w = (double)weight_of(m, term, tally_of(&text, term)) *
                    weight_of_kind(term.p[0]);
 
         place[h % EMBED_DIM] += h >> 63 ? -w : w;
     }
-    map_release(&terms);
+    tally_release(&text);
     for (size_t i = 0; i < EMBED_DIM; i++)
         squares += place[i] * place[i];
     length = sqrt(squares);

@@ -123,7 +123,7 @@ static void choices_init(struct choices *c, const struct find *f,
 {
     size_t n = q->visible < f->len ? q->visible : f->len;
 
-    *c = (struct choices){xcalloc(n + 1, sizeof(*c->of)), 0, 0};
+    *c = (struct choices){xcalloc(n, sizeof(*c->of)), 0, 0};
     for (size_t i = 0; i < n; i++) {
         const struct member *m = &f->member[i];
 
@@ -137,17 +137,18 @@ static void choices_init(struct choices *c, const struct find *f,
 static void compare(struct choices *c, const struct find *f,
                     const float *vector)
 {
+    size_t n = c->len ? c->of[c->len - 1].member + 1 : 0;
+    int32_t *cosine = xcalloc(n, sizeof(*cosine));
     float *row = xcalloc(f->width, sizeof(*row));
 
-    if (vector && topk_unit(row, vector, f->dim))
-        for (size_t i = 0; i < c->len; i++) {
-            size_t m = c->of[i].member;
-
-            if (f->member[m].near)
-                c->of[i].cosine =
-                    topk_cosine(row, f->rows + m * f->width, f->width);
-        }
+    if (vector && topk_unit(row, vector, f->dim)) {
+        topk_cosines(row, f->rows, n, f->width, cosine);
+        for (size_t i = 0; i < c->len; i++)
+            if (f->member[c->of[i].member].near)
+                c->of[i].cosine = cosine[c->of[i].member];
+    }
     free(row);
+    free(cosine);
 }
 
 static struct find_hit take(const struct find *f, struct choices *c,

@@ -1,16 +1,19 @@
-/* topk.c: the dot product, four vectors of four sums each. Vector types of the
- * compilers instead of a machine's own instructions, and no licence to reorder
- * sums: whatever the machine, lane i adds elements i, i + 16, i + 32, … */
+/* topk.c: dot products. Vector types of the compilers instead of a machine's
+ * own instructions, and no licence to reorder sums: whatever the machine and
+ * however many rows at once, lane i of a row adds elements i, i + 8, i + 16 …;
+ * a product and a sum are rounded apart (-ffp-contract=off). */
 #include "find/topk.h"
 
 #include <math.h>
 #include <string.h>
 
+#define BLOCK 8 /* floats a step: two vectors of four */
+
 typedef float lanes __attribute__((vector_size(16)));
 
 size_t topk_width(size_t dim)
 {
-    return (dim + TOPK_FLOATS - 1) / TOPK_FLOATS * TOPK_FLOATS;
+    return (dim + BLOCK - 1) / BLOCK * BLOCK;
 }
 
 bool topk_unit(float *row, const float *v, size_t dim)
@@ -36,23 +39,56 @@ static lanes load(const float *p)
     return v;
 }
 
-float topk_dot(const float *a, const float *b, size_t width)
+static int32_t millionths(lanes low, lanes high)
 {
-    lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    lanes s = low + high;
+    double x = (double)((s[0] + s[1]) + (s[2] + s[3])) * 1e6;
 
-    for (size_t i = 0; i < width; i += TOPK_FLOATS) {
-        s0 += load(a + i) * load(b + i);
-        s1 += load(a + i + 4) * load(b + i + 4);
-        s2 += load(a + i + 8) * load(b + i + 8);
-        s3 += load(a + i + 12) * load(b + i + 12);
-    }
-    s0 = (s0 + s1) + (s2 + s3);
-    return (s0[0] + s0[1]) + (s0[2] + s0[3]);
+    return (int32_t)(x < 0 ? x - 0.5 : x + 0.5);
 }
 
-int32_t topk_cosine(const float *a, const float *b, size_t width)
+static int32_t one_cosine(const float *a, const float *b, size_t width)
 {
-    double millionths = (double)topk_dot(a, b, width) * 1e6;
+    lanes low = {0}, high = {0};
 
-    return (int32_t)(millionths < 0 ? millionths - 0.5 : millionths + 0.5);
+    for (size_t i = 0; i < width; i += BLOCK) {
+        low += load(a + i) * load(b + i);
+        high += load(a + i + 4) * load(b + i + 4);
+    }
+    return millionths(low, high);
+}
+
+/* Four rows at once: the query is loaded once, and no sum waits for another. */
+static void four_cosines(const float *q, const float *r, size_t w, int32_t *out)
+{
+    lanes a0 = {0}, a1 = {0}, b0 = {0}, b1 = {0};
+    lanes c0 = {0}, c1 = {0}, d0 = {0}, d1 = {0};
+
+    for (size_t i = 0; i < w; i += BLOCK) {
+        lanes low = load(q + i), high = load(q + i + 4);
+
+        a0 += low * load(r + i);
+        a1 += high * load(r + i + 4);
+        b0 += low * load(r + w + i);
+        b1 += high * load(r + w + i + 4);
+        c0 += low * load(r + 2 * w + i);
+        c1 += high * load(r + 2 * w + i + 4);
+        d0 += low * load(r + 3 * w + i);
+        d1 += high * load(r + 3 * w + i + 4);
+    }
+    out[0] = millionths(a0, a1);
+    out[1] = millionths(b0, b1);
+    out[2] = millionths(c0, c1);
+    out[3] = millionths(d0, d1);
+}
+
+void topk_cosines(const float *row, const float *rows, size_t n, size_t width,
+                  int32_t *out)
+{
+    size_t i = 0;
+
+    for (; i + 4 <= n; i += 4)
+        four_cosines(row, rows + i * width, width, out + i);
+    for (; i < n; i++)
+        out[i] = one_cosine(row, rows + i * width, width);
 }

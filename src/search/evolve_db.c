@@ -90,7 +90,7 @@ static void contend(struct evolve_db *db, struct program *p)
     leave(db, old);
 }
 
-/* While the archive has room everyone is in it; then only who beats the worst. */
+/* While the archive has room it takes anyone; then who beats its worst. */
 static void consider_for_archive(struct evolve_db *db, struct program *p)
 {
     struct program *worst = NULL;

@@ -3,10 +3,10 @@
  * Pure: no clock, no files; all chance comes from streams the caller names per
  * attempt, so the same attempts give the same lineage.
  *
- * A program is known by its attempt's number, 0 being the initial program; texts
- * other than code (feedback, verdicts) stay with the caller. An attempt that
- * gave no code is not added. Of equal fitness, the first to come keeps its seat
- * as best, in the grid and in the archive; a list by fitness has the later
+ * A program is known by its attempt's number, 0 being the initial program;
+ * texts other than code (feedback, verdicts) stay with the caller. An attempt
+ * that gave no code is not added. Of equal fitness, the first to come keeps its
+ * seat as best, in the grid and in the archive; a list by fitness has the later
  * program first, so that what is shown moves on. */
 #ifndef SEARCH_EVOLVE_DB_H
 #define SEARCH_EVOLVE_DB_H
@@ -16,13 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Counts are above 0 but for what is shown, ratios within [0, 1]; whoever lets
+ * a user choose them checks that. */
 struct evolve_opts {
     size_t islands; /* 1, as the version of the paper had in effect, or 5 */
     double initial_fitness; /* of the initial program, which is not counted */
     /* Besides the parent, at most history_k programs are shown: the num_top
      * best of its island, then num_diverse drawn from as many next best ones,
-     * then `inspirations` of the island: its best, its elite, neighbours in the
-     * grid, any. None of them twice, none with the parent's code. */
+     * then `inspirations` of the island: its elite, neighbours in the grid,
+     * any. None of them twice, none with the parent's code. */
     size_t history_k, num_top, num_diverse, inspirations;
     double elite_ratio; /* this part of the inspirations comes from the top */
     /* How a parent is drawn: uniformly from the island, uniformly from the
@@ -72,9 +74,9 @@ struct evolve_island {
 };
 struct evolve_island evolve_db_look(const struct evolve_db *db, size_t island);
 
-/* How far a verdict got, from 0; above 1 only when correct. `within` is the part
- * of elements within tolerance, `speedup` the reference's time over its own;
- * NaN where not measured. A name that is no attempt's verdict is a BUG. */
+/* How far a verdict got, from 0; above 1 only when correct. `within` is the
+ * part of elements within tolerance, `speedup` the reference's time over its
+ * own; NaN where not measured. A name that is no attempt's verdict is a BUG. */
 double evolve_fitness(const char *verdict, double within, double speedup);
 
 #endif

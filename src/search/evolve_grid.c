@@ -1,4 +1,4 @@
-/* evolve_grid.c: complexity and diversity of a program, and the cell they give. */
+/* evolve_grid.c: complexity and diversity of a program, the cell they give. */
 #include "search/evolve_int.h"
 
 #include "base/mem.h"

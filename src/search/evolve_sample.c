@@ -1,4 +1,4 @@
-/* evolve_sample.c: the parent of the next attempt, and what is shown beside it. */
+/* evolve_sample.c: the parent of the next attempt, what is shown beside it. */
 #include "search/evolve_int.h"
 
 #include "base/mem.h"

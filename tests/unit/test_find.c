@@ -206,34 +206,68 @@ static void test_coverage(void)
     find_free(f);
 }
 
-/* Against a plain sum in doubles, for widths with and without a rest. */
-static void test_dot(void)
+#define ROWS 7 /* four at once, and three */
+
+/* Against plain sums in doubles, for widths with and without a rest. */
+static void test_cosines(void)
 {
-    static const size_t dims[] = {1, 15, 16, 17, 384, 1000, 1024};
-    float a[1024], b[1024], x[1024], y[1024];
+    static const size_t dims[] = {1, 7, 8, 9, 384, 1000, 1024};
+    static float v[ROWS][1024], rows[ROWS * 1024];
     struct rng rng;
 
     rng_init(&rng, "vectors");
     for (size_t d = 0; d < sizeof(dims) / sizeof(dims[0]); d++) {
         size_t dim = dims[d], width = topk_width(dim);
-        double plain = 0, aa = 0, bb = 0, got;
+        int32_t cosine[ROWS];
+        bool right = true;
 
-        for (size_t i = 0; i < dim; i++) {
-            a[i] = (float)(rng_unit(&rng) - 0.3);
-            b[i] = (float)(rng_unit(&rng) - 0.3);
-            plain += (double)a[i] * (double)b[i];
-            aa += (double)a[i] * (double)a[i];
-            bb += (double)b[i] * (double)b[i];
+        for (size_t r = 0; r < ROWS; r++) {
+            for (size_t i = 0; i < dim; i++)
+                v[r][i] = (float)(rng_unit(&rng) - 0.3);
+            right &= topk_unit(rows + r * width, v[r], dim);
         }
-        ok(topk_unit(x, a, dim) && topk_unit(y, b, dim) &&
-               fabs((double)topk_dot(x, x, width) - 1) < 1e-6,
-           "%zu places: unit length", dim);
-        got = topk_cosine(x, y, width) / 1e6;
-        ok(fabs(got - plain / sqrt(aa * bb)) < 2e-6, "%zu places: cosine", dim);
+        topk_cosines(rows, rows, ROWS, width, cosine);
+        for (size_t r = 0; r < ROWS; r++) {
+            double ab = 0, aa = 0, bb = 0;
+
+            for (size_t i = 0; i < dim; i++) {
+                ab += (double)v[0][i] * (double)v[r][i];
+                aa += (double)v[0][i] * (double)v[0][i];
+                bb += (double)v[r][i] * (double)v[r][i];
+            }
+            right &= fabs(cosine[r] / 1e6 - ab / sqrt(aa * bb)) < 2e-6;
+        }
+        ok(right, "%zu places: the cosines of %d rows", dim, ROWS);
     }
-    a[3] = NAN;
-    ok(!topk_unit(x, a, 16) && topk_dot(x, x, 16) == 0,
-       "a vector with NaN has no direction");
+}
+
+/* A row gives the same figure wherever it lies. */
+static void test_order_of_rows(void)
+{
+    static float v[1024], rows[ROWS * 1024];
+    int32_t cosine[ROWS];
+    bool same = true;
+    struct rng rng;
+
+    rng_init(&rng, "rows");
+    for (size_t i = 0; i < 1024; i++)
+        v[i] = (float)(rng_unit(&rng) - 0.5);
+    for (size_t r = 0; r < ROWS; r++)
+        topk_unit(rows + r * 1024, v, 1024);
+    topk_cosines(rows, rows, ROWS, 1024, cosine);
+    for (size_t r = 1; r < ROWS; r++)
+        same &= cosine[r] == cosine[0];
+    ok(same && cosine[0] == 1000000, "one of four or alone: the same cosine");
+}
+
+static void test_no_direction(void)
+{
+    static const float bad[][DIM] = {{0}, {1, NAN, 0}, {INFINITY, 0, 0}};
+    float row[8];
+
+    for (size_t i = 0; i < 3; i++)
+        ok(!topk_unit(row, bad[i], DIM) && row[0] == 0 && row[1] == 0,
+           "zero, NaN and infinity have no direction");
 }
 
 void suite_find(void)
@@ -244,5 +278,7 @@ void suite_find(void)
     test_snapshot();
     test_random();
     test_coverage();
-    test_dot();
+    test_cosines();
+    test_order_of_rows();
+    test_no_direction();
 }
