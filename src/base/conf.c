@@ -43,13 +43,15 @@ void conf_write(const char *section, const struct opt *table,
 
         if (table->type == OPT_FLAG && *(const bool *)at)
             buf_printf(out, "%s = true\n", table->name);
-        else if (table->type == OPT_INT)
+        else if (table->type == OPT_INT && *(const int64_t *)at >= table->lo &&
+                 *(const int64_t *)at <= table->hi)
             buf_printf(out, "%s = %lld\n", table->name,
                        (long long)*(const int64_t *)at);
         else if (table->type == OPT_LIST)
             for (size_t i = 0; i < list->len; i++)
                 buf_printf(out, "%s = %s\n", table->name, list->item[i]);
-        else if (table->type != OPT_FLAG && *(const char *const *)at)
+        else if ((table->type == OPT_TEXT || table->type == OPT_CHOICE) &&
+                 *(const char *const *)at)
             buf_printf(out, "%s = %s\n", table->name, *(const char *const *)at);
     }
 }

@@ -13,7 +13,7 @@
 int conf_apply(const char *path, const char *section, const struct opt *table,
                void *into, struct arena *a, struct err *e);
 /* The values as such a section, one that conf_apply() reads back; no value may
- * hold a line end. */
+ * hold a line end. Numbers out of range mean "not given" and are left out. */
 void conf_write(const char *section, const struct opt *table,
                 const void *values, struct buf *out);
 

@@ -9,12 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cmd cmd_check, cmd_doctor, cmd_help, cmd_llm_batch_export,
-    cmd_llm_batch_import, cmd_llm_ping, cmd_pack_check, cmd_pack_list,
-    cmd_pack_new, cmd_prompt, cmd_tasks_check, cmd_tasks_list, cmd_verify;
+extern const struct cmd cmd_archive_export, cmd_archive_import,
+    cmd_archive_list, cmd_archive_show, cmd_check, cmd_doctor, cmd_help,
+    cmd_llm_batch_export, cmd_llm_batch_import, cmd_llm_ping, cmd_pack_check,
+    cmd_pack_list, cmd_pack_new, cmd_prompt, cmd_resume, cmd_run, cmd_status,
+    cmd_tasks_check, cmd_tasks_list, cmd_verify;
 
 /* In the order that help shows them. */
 const struct cmd *const cmd_list[] = {
+    &cmd_run,
+    &cmd_resume,
+    &cmd_status,
+    &cmd_archive_list,
+    &cmd_archive_show,
+    &cmd_archive_export,
+    &cmd_archive_import,
     &cmd_check,
     &cmd_verify,
     &cmd_tasks_list,

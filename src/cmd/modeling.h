@@ -6,7 +6,6 @@
 #include "base/opt.h"
 #include "llm/options.h"
 
-/* Embed it as the first member of a command's values. */
 struct modeling_values {
     const char *provider, *base_url, *model, *command, *spool, *cassette;
     const char *record, *temperature, *effort, *extra, *ca_file;
@@ -21,10 +20,12 @@ struct modeling_values {
         .budget_tokens = -1                                                   \
     }
 
-#define MODELING_OPTION(name, type, value, help, field, lo, hi)              \
-    {                                                                        \
-        name, 0, type, value, help, offsetof(struct modeling_values, field), \
-            lo, hi                                                           \
+/* A command whose values do not begin with them says where they are. */
+#define MODELING_AT 0
+#define MODELING_OPTION(name, type, value, help, field, lo, hi)           \
+    {                                                                     \
+        name, 0, type, value, help,                                       \
+            MODELING_AT + offsetof(struct modeling_values, field), lo, hi \
     }
 #define MODELING_OPTIONS                                                       \
     MODELING_OPTION("provider", OPT_TEXT, "NAME",                              \

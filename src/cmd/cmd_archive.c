@@ -1,0 +1,189 @@
+/* cmd_archive.c: monkeys archive list|show|export|import: solved kernels of
+ * runs and folders. */
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cmd/archives.h"
+#include "cmd/cmd.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct archive_values {
+    bool json;
+    const char *out;
+};
+
+static const struct opt list_table[] = {
+    {"json", 0, OPT_FLAG, NULL, "a JSON object for each kernel",
+     offsetof(struct archive_values, json), 0, 0},
+    {0},
+};
+static const struct opt out_table[] = {
+    {"output", 'o', OPT_TEXT, "DIR", "the archive's folder (required)",
+     offsetof(struct archive_values, out), 0, 0},
+    {0},
+};
+
+/* ---- list and show ---- */
+
+static int print_one(const struct folder_kernel *k, void *arg, struct err *e)
+{
+    const struct archive_values *v = arg;
+
+    (void)e;
+    if (v->json)
+        jsn_line(json_pack("{s:s, s:s, s:s, s:b, s:s, s:b, s:s}", "name",
+                           k->name, "task", k->task->id, "dtype", k->dtype,
+                           "verified", k->verified, "origin", k->origin, "plan",
+                           k->plan.p != NULL, "hash", k->task->hash));
+    else
+        printf("%-32s %-5s %-8s %s\n", k->name, k->dtype,
+               k->verified ? "verified" : "not", k->origin);
+    return 0;
+}
+
+static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct archive_values v = {0};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 && call.r.rest_len == 0)
+        rc = err_set(e, ERR_USAGE, "a run's folder or an archive is needed");
+    for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++)
+        rc = archives_each(call.r.rest[i], print_one, &v, e);
+    cmd_end(&call);
+    return rc > 0 ? 0 : rc;
+}
+
+struct wanted {
+    const char *name;
+    bool found;
+};
+
+static int show_one(const struct folder_kernel *k, void *arg, struct err *e)
+{
+    struct wanted *w = arg;
+
+    (void)e;
+    if (strcmp(k->name, w->name) != 0 && strcmp(k->task->id, w->name) != 0)
+        return 0;
+    w->found = true;
+    printf("# %s\n# %s\n\n## Task\n%s\n", k->name, k->origin, k->task->source);
+    if (k->plan.p)
+        printf("## Plan\n%.*s\n\n", (int)k->plan.n, k->plan.p);
+    printf("## Solution\n%.*s", (int)k->solution.n, k->solution.p);
+    return 0;
+}
+
+static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct archive_values v = {0};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct wanted w = {0};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 && call.r.rest_len != 2)
+        rc = err_set(e, ERR_USAGE, "a folder and a kernel's name are needed");
+    if (rc == 0) {
+        w.name = call.r.rest[1];
+        rc = archives_each(call.r.rest[0], show_one, &w, e);
+    }
+    if (rc == 0 && w.name && !w.found)
+        rc = err_set(e, ERR_INPUT,
+                     "%s has no kernel %s; 'monkeys archive list %s' shows "
+                     "them",
+                     call.r.rest[0], w.name, call.r.rest[0]);
+    cmd_end(&call);
+    return rc > 0 ? 0 : rc;
+}
+
+/* ---- export and import ---- */
+
+struct copying {
+    const char *to;
+    struct archives_known known; /* what is there already */
+    size_t written, twins;
+};
+
+static int copy_one(const struct folder_kernel *k, void *arg, struct err *e)
+{
+    struct copying *c = arg;
+
+    if (archives_knows(&c->known, k->task->hash)) {
+        c->twins++;
+        return 0;
+    }
+    if (folder_write(c->to, k, (struct str){k->task->source, k->task->len}, e) <
+        0)
+        return -1;
+    archives_add(&c->known, k->task->hash);
+    c->written++;
+    return 0;
+}
+
+static int run_copy(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct archive_values v = {0};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct copying g = {0};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 && (!v.out || call.r.rest_len == 0))
+        rc = err_set(e, ERR_USAGE,
+                     "-o DIR and the folder of a run or an archive are needed");
+    if (rc == 0) {
+        g.to = v.out;
+        rc = archives_read_known(v.out, &g.known, e);
+    }
+    for (size_t i = 0; rc == 0 && v.out && i < call.r.rest_len; i++)
+        rc = archives_each(call.r.rest[i], copy_one, &g, e);
+    if (rc == 0 && v.out)
+        printf("%zu kernels written to %s, %zu were there already\n", g.written,
+               v.out, g.twins);
+    archives_release_known(&g.known);
+    cmd_end(&call);
+    return rc > 0 ? 0 : rc;
+}
+
+extern const struct cmd cmd_archive_list, cmd_archive_show, cmd_archive_export,
+    cmd_archive_import;
+const struct cmd cmd_archive_list = {
+    "archive list",
+    "DIR...",
+    "list solved kernels",
+    "DIR is a run's folder or an archive: a folder with task.py, solution.py\n"
+    "and meta.json for each kernel, as the seeds of packs have.",
+    list_table,
+    run_list,
+};
+const struct cmd cmd_archive_show = {
+    "archive show",
+    "DIR NAME",
+    "show a solved kernel: task, plan and solution",
+    "NAME is the kernel's name or its task's id.",
+    list_table,
+    run_show,
+};
+const struct cmd cmd_archive_export = {
+    "archive export",
+    "RUN...",
+    "write the solved kernels of runs into an archive",
+    "Kernels at evidence E3 that no reviewer refused. An archive starts other\n"
+    "runs (run --archive DIR); its folders can become a pack's seeds.",
+    out_table,
+    run_copy,
+};
+const struct cmd cmd_archive_import = {
+    "archive import",
+    "DIR...",
+    "add other archives to an archive",
+    "A kernel whose task is there already (the same source but for comments)\n"
+    "is left out. What the other archive says about verification is taken\n"
+    "over, not repeated.",
+    out_table,
+    run_copy,
+};

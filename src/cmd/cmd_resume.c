@@ -1,0 +1,83 @@
+/* cmd_resume.c: monkeys resume: go on with a run. */
+#include "base/conf.h"
+#include "base/fs.h"
+#include "cmd/cmd.h"
+#include "cmd/running.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#undef MODELING_AT
+#define MODELING_AT offsetof(struct run_values, m)
+
+/* Options that change nothing about what a run decides may be given anew. */
+static const struct opt resume_table[] = {
+    {"no-wait", 0, OPT_FLAG, NULL,
+     "end when all that is left waits for answers from elsewhere",
+     offsetof(struct run_values, no_wait), 0, 0},
+    VERIFYING_OPTION("verifier", OPT_TEXT, "local|jobs=DIR",
+                     "as in 'monkeys run'", verifier, 0, 0),
+    VERIFYING_OPTION("children", OPT_INT, "N", "candidates at once", children,
+                     0, 256),
+    MODELING_OPTIONS,
+    {0},
+};
+
+/* run.ini first, then what the command line says again. */
+static int read_run(struct cmd_call *call, int argc, char **argv,
+                    struct run_values *v, struct err *e)
+{
+    struct run_values again = {0};
+    struct cmd_call quiet = {.cmd = call->cmd, .values = &again};
+    char *ini;
+    int rc = cmd_begin(&quiet, argc, argv, sizeof(again), e);
+
+    if (rc == 0 && quiet.r.rest_len != 1)
+        rc = err_set(e, ERR_USAGE, "the folder of one run is needed");
+    if (rc == 0) {
+        ini = fs_join(quiet.r.rest[0], "run.ini");
+        rc =
+            fs_is_file(ini)
+                ? conf_apply(ini, "run", run_table, v, &call->arena, e)
+                : err_set(e, ERR_INPUT, "%s: no run there (run.ini is missing)",
+                          quiet.r.rest[0]);
+        free(ini);
+    }
+    cmd_end(&quiet);
+    return rc;
+}
+
+static int run_resume(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct run_values v = run_defaults;
+    struct cmd_call call = {.cmd = c, .values = &v};
+    int rc;
+
+    arena_init(&call.arena);
+    rc = read_run(&call, argc, argv, &v, e);
+    if (rc == 0)
+        rc = opt_parse(resume_table, &v, argc, argv, &call.r, e);
+    if (rc == 0) {
+        v.out = call.r.rest[0];
+        rc = running(&v, true, e);
+    } else if (rc > 0) {
+        rc = 0;
+    }
+    opt_release(run_table, &v);
+    opt_result_release(&call.r);
+    arena_release(&call.arena);
+    return rc;
+}
+
+extern const struct cmd cmd_resume;
+const struct cmd cmd_resume = {
+    "resume",
+    "DIR",
+    "go on with a run after a stop, a crash or a kill",
+    "The result is that of a run that was never interrupted: replies and\n"
+    "verdicts in the store are not asked for again. A higher --budget-usd, "
+    "another\n"
+    "endpoint or more calls at once may be given; what decides may not change.",
+    resume_table,
+    run_resume,
+};

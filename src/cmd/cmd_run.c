@@ -1,0 +1,35 @@
+/* cmd_run.c: monkeys run: port a collection. */
+#include "cmd/cmd.h"
+#include "cmd/running.h"
+
+static int run_run(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct run_values v = run_defaults;
+    struct cmd_call call = {.cmd = c, .values = &v};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 && call.r.rest_len)
+        rc = err_set(e, ERR_USAGE, "'%s': tasks are given with --tasks",
+                     call.r.rest[0]);
+    else if (rc == 0)
+        rc = running(&v, false, e);
+    else if (rc > 0)
+        rc = 0;
+    cmd_end(&call);
+    return rc;
+}
+
+extern const struct cmd cmd_run;
+const struct cmd cmd_run = {
+    "run",
+    "",
+    "port a collection of PyTorch programs to a DSL with a language model",
+    "Every unsolved task is tried again and again; each answer is verified,\n"
+    "and each solved kernel becomes an example for the others. The run lives\n"
+    "in a folder and survives whatever ends it: 'monkeys resume DIR' goes on.\n"
+    "Exit status 0: every task is solved or has used its attempts (or the\n"
+    "rest waits for answers from elsewhere), 3: the budget is used up, 4: the\n"
+    "machinery failed, 130: stopped.",
+    run_table,
+    run_run,
+};

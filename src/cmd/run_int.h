@@ -1,0 +1,61 @@
+/* run_int.h: a run put together; shared by the files behind running.h. */
+#ifndef CMD_RUN_INT_H
+#define CMD_RUN_INT_H
+
+#include "base/arena.h"
+#include "cmd/packs.h"
+#include "cmd/running.h"
+#include "find/embed.h"
+#include "io/term.h"
+#include "prompt/prompt.h"
+#include "search/folder.h"
+#include "search/search.h"
+#include "search/verify_port.h"
+#include "store/lock.h"
+#include "task/collection.h"
+
+struct running {
+    struct run_values *v;
+    bool resume;
+    struct home home;
+    struct packs_path path;
+    struct pack *pack;
+    struct collection tasks; /* in the run's order */
+    struct search_opts opt;
+    struct prompts *prompts;
+    /* examples that are there from the start */
+    struct folder_kernel *kernel;
+    const char **origin;
+    size_t kernel_len, kernel_cap, origin_cap;
+    /* vectors: of each task, then of each kernel */
+    float *vectors;
+    size_t dim;
+    /* what is open */
+    struct lock lock;
+    bool locked;
+    struct loop *loop;
+    struct store *store;
+    struct modeling model;
+    struct verify_port *port;
+    struct search *search;
+    struct term *bar;
+    struct job_opts job;
+    struct verifier_opts verifier;
+    char secret[HASH_HEX];
+    struct arena memory;
+};
+
+/* run_prepare.c: everything that can be wrong before anything is written. */
+int run_prepare(struct running *r, struct err *e);
+void run_unprepare(struct running *r);
+
+/* run_vectors.c: embeddings of tasks and kernels. */
+int run_vectors(struct running *r, struct err *e);
+
+/* run_folder.c: the run's folder: made, or opened. */
+int run_folder_open(struct running *r, struct err *e);
+
+/* run_dry.c: what it would cost. */
+int run_dry(struct running *r, struct err *e);
+
+#endif

@@ -1,0 +1,257 @@
+/* running.c: a run from its options to its table. */
+#include "cmd/running.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/tick.h"
+#include "cmd/run_int.h"
+#include "search/summary.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the gate ---- */
+
+static void on_gate_step(void *arg)
+{
+    struct running *r = arg;
+
+    term_step(r->bar, NULL);
+}
+
+static int count_task(const struct row_task *t, void *arg)
+{
+    (void)t;
+    ++*(size_t *)arg;
+    return 0;
+}
+
+/* Fills `why` for tasks that must not cost a token. 1: answers are missing. */
+static int gate(struct running *r, char **why, struct err *e)
+{
+    size_t known = 0, refused = 0;
+    int rc;
+
+    if (store_each_task(r->store, count_task, &known, e) != 0)
+        return -1;
+    if (known || r->v->force) /* the store knows, or nobody asks */
+        return 0;
+    r->bar = term_open(STDERR_FILENO, r->tasks.len, 0, "checking tasks");
+    rc = verify_port_gate(r->port, &r->tasks, why, on_gate_step, r, e);
+    term_close(r->bar);
+    r->bar = NULL;
+    for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
+        if (!why[i])
+            continue;
+        refused++;
+        log_warn("%s is skipped: %s", r->tasks.task[i]->id, why[i]);
+    }
+    if (rc == 0 && refused == r->tasks.len)
+        return err_set(e, ERR_INPUT,
+                       "the gate refuses all %zu tasks (above); --force ports "
+                       "them all the same",
+                       refused);
+    return rc;
+}
+
+/* ---- the search ---- */
+
+static void fill_search(struct running *r, char **why)
+{
+    for (size_t i = 0; i < r->kernel_len; i++) {
+        const struct folder_kernel *k = &r->kernel[i];
+        struct search_example x = {.origin = r->origin[i],
+                                   .name = k->name,
+                                   .task_hash = k->task->hash,
+                                   .evidence = k->verified ? "E3" : NULL,
+                                   .problem = {k->task->source, k->task->len},
+                                   .plan = k->plan,
+                                   .solution = k->solution,
+                                   .vector =
+                                       r->vectors + (r->tasks.len + i) * r->dim,
+                                   .ops = k->task->ops};
+
+        search_add_example(r->search, &x);
+    }
+    for (size_t i = 0; i < r->tasks.len; i++)
+        search_add_task(r->search, r->tasks.task[i], why[i],
+                        r->vectors + i * r->dim);
+}
+
+static void on_change(void *arg)
+{
+    struct running *r = arg;
+    struct search_counts c = search_count(r->search);
+    struct buf b;
+
+    modeling_news(&r->model);
+    buf_init(&b, BUF_UNLIMITED);
+    search_describe(r->search, &b);
+    term_set(r->bar, c.work_done, buf_str(&b));
+    buf_release(&b);
+}
+
+static void on_signal(int signo, void *arg)
+{
+    struct running *r = arg;
+
+    (void)signo;
+    log_warn("stopping: what is paid for is finished; once more to stop now");
+    search_stop(r->search);
+}
+
+static int search(struct running *r, enum search_end *end, struct err *e)
+{
+    struct search_counts c;
+    uint64_t id[2];
+    int rc;
+
+    id[0] = loop_add_signal(r->loop, SIGINT, on_signal, r, e);
+    id[1] = loop_add_signal(r->loop, SIGTERM, on_signal, r, e);
+    if (!id[0] || !id[1])
+        return -1;
+    c = search_count(r->search);
+    r->bar = term_open(STDERR_FILENO, c.work, 0, "porting");
+    search_watch(r->search, on_change, r);
+    rc = search_run(r->search, end, e);
+    term_close(r->bar);
+    r->bar = NULL;
+    loop_remove(r->loop, id[0]);
+    loop_remove(r->loop, id[1]);
+    return rc;
+}
+
+/* ---- the end ---- */
+
+static int show(struct running *r, struct err *e)
+{
+    struct summary m;
+    struct buf b;
+
+    if (store_sync(r->store, e) < 0 || summary_read(r->store, &m, e) < 0)
+        return -1;
+    buf_init(&b, BUF_UNLIMITED);
+    summary_table(&m, &b);
+    buf_putc(&b, '\n');
+    summary_line(&m, &b);
+    printf("%s\n", buf_str(&b));
+    buf_release(&b);
+    summary_release(&m);
+    return 0;
+}
+
+static int say_end(struct running *r, enum search_end end)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } ends[] = {
+        [SEARCH_DONE] = {0, NULL},
+        [SEARCH_WAITING] = {0, "it waits for answers from elsewhere"},
+        [SEARCH_NO_BUDGET] = {3, "the budget is used up; go on with a higher "
+                                 "one"},
+        [SEARCH_INTERRUPTED] = {130, "it was stopped"},
+        [SEARCH_STUCK] = {4, "some tasks were set aside (above)"},
+    };
+    char *hint = r->port ? verify_port_hint(r->port) : NULL;
+
+    if (hint)
+        fprintf(stderr, "%s\n", hint);
+    free(hint);
+    if (ends[end].text)
+        fprintf(stderr, "%s: 'monkeys resume %s' goes on\n", ends[end].text,
+                r->v->out);
+    return ends[end].status;
+}
+
+/* ---- together ---- */
+
+static int go(struct running *r, char **why, struct err *e)
+{
+    struct search_parts part = {.loop = r->loop,
+                                .store = r->store,
+                                .llm = r->model.llm,
+                                .budget = &r->model.budget,
+                                .prompts = r->prompts,
+                                .pack = r->pack,
+                                .patient = llm_is_patient(r->model.llm),
+                                .model = r->v->m.model,
+                                .dim = r->dim};
+    enum search_end end = SEARCH_WAITING;
+    int rc = gate(r, why, e);
+
+    if (rc == 1)
+        return say_end(r, SEARCH_WAITING);
+    if (rc < 0 || run_vectors(r, e) < 0)
+        return -1;
+    part.port = verify_port_search(r->port);
+    part.dim = r->dim;
+    r->search = search_new(&part, &r->opt);
+    fill_search(r, why);
+    if (search(r, &end, e) < 0 || show(r, e) < 0)
+        return -1;
+    return say_end(r, end);
+}
+
+static int open_parts(struct running *r, struct err *e)
+{
+    struct verify_port_opts o = {.verifier = &r->verifier,
+                                 .home = &r->home,
+                                 .pack = r->pack,
+                                 .job = &r->job,
+                                 .secret = r->secret};
+
+    if (run_folder_open(r, e) < 0)
+        return -1;
+    r->port = verify_port_open(r->loop, &o, e);
+    return r->port ? 0 : -1;
+}
+
+static void close_parts(struct running *r, int *rc, struct err *e)
+{
+    struct err late = ERR_INIT;
+
+    if (r->search)
+        search_free(r->search);
+    if (r->model.llm)
+        modeling_close(&r->model);
+    if (r->port)
+        verify_port_close(r->port);
+    if (r->store && store_close(r->store, &late) < 0 && *rc >= 0) {
+        *e = late;
+        *rc = -1;
+    }
+    if (r->loop)
+        loop_free(r->loop);
+    if (r->locked)
+        lock_drop(&r->lock);
+}
+
+int running(struct run_values *v, bool resume, struct err *e)
+{
+    struct running r = {.v = v, .resume = resume};
+    char **why = NULL;
+    int rc = -1;
+
+    arena_init(&r.memory);
+    verifying_choose_device(&v->v);
+    if (!v->m.temperature) /* every method samples at 1 */
+        v->m.temperature = "1";
+    if (run_prepare(&r, e) == 0 && (r.loop = loop_new(e)) &&
+        modeling_read(&v->m, &r.model, e) == 0 &&
+        modeling_open(&v->m, &r.model, r.loop, r.home.dir, e) == 0) {
+        why = xcalloc(r.tasks.len + 1, sizeof(*why));
+        if (v->dry_run)
+            rc = run_dry(&r, e);
+        else if (open_parts(&r, e) == 0)
+            rc = go(&r, why, e);
+    }
+    close_parts(&r, &rc, e);
+    for (size_t i = 0; why && i < r.tasks.len; i++)
+        free(why[i]);
+    free(why);
+    run_unprepare(&r);
+    return rc;
+}
