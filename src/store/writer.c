@@ -300,8 +300,8 @@ void store_after(struct store *s, store_fn *fn, void *arg)
 {
     struct err ignored;
 
-    if (!s->loop)
-        BUG("%s: store_after() without a loop", s->path);
+    if (!s->loop || s->mode == STORE_READ)
+        BUG("%s: store_after() without a loop or a writer", s->path);
     s->waiting++;
     mark(s, fn, arg);
     if (!s->watch)
