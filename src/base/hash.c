@@ -22,22 +22,24 @@ static uint32_t ror(uint32_t x, int n)
     return (x >> n) | (x << (32 - n));
 }
 
-/* One round. The eight values stay where they are: the next round takes the
- * names one place on. */
-#define ROUND(a, b, c, d, e, f, g, h, i)                                       \
-    do {                                                                       \
-        h += (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) + (g ^ (e & (f ^ g))) +     \
-             round_constant[i] + w[i];                                         \
-        d += h;                                                                \
-        h +=                                                                   \
-            (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) + ((a & b) | (c & (a | b))); \
-    } while (0)
-
-static void compress(struct hash *out, const unsigned char *p)
+/* One round with round constant and word `kw`. The eight values stay where they
+ * are: round n takes their names n places on, which costs nothing when n is
+ * known to the compiler. */
+static inline void round_n(uint32_t v[8], unsigned n, uint32_t kw)
 {
-    uint32_t *s = out->state, w[64];
-    uint32_t a = s[0], b = s[1], c = s[2], d = s[3];
-    uint32_t e = s[4], f = s[5], g = s[6], h = s[7];
+    uint32_t a = v[(8 - n) & 7], b = v[(9 - n) & 7], c = v[(10 - n) & 7];
+    uint32_t e = v[(12 - n) & 7], f = v[(13 - n) & 7], g = v[(14 - n) & 7];
+    uint32_t t = v[(15 - n) & 7] + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) +
+                 (g ^ (e & (f ^ g))) + kw;
+
+    v[(11 - n) & 7] += t;
+    v[(15 - n) & 7] =
+        t + (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) + ((a & b) | (c & (a | b)));
+}
+
+static void compress(struct hash *h, const unsigned char *p)
+{
+    uint32_t w[64], v[8];
 
     for (size_t i = 0; i < 16; i++)
         w[i] = (uint32_t)p[i * 4] << 24 | (uint32_t)p[i * 4 + 1] << 16 |
@@ -46,24 +48,21 @@ static void compress(struct hash *out, const unsigned char *p)
         w[i] = w[i - 16] + w[i - 7] +
                (ror(w[i - 15], 7) ^ ror(w[i - 15], 18) ^ (w[i - 15] >> 3)) +
                (ror(w[i - 2], 17) ^ ror(w[i - 2], 19) ^ (w[i - 2] >> 10));
+    memcpy(v, h->state, sizeof(v));
     for (int i = 0; i < 64; i += 8) {
-        ROUND(a, b, c, d, e, f, g, h, i);
-        ROUND(h, a, b, c, d, e, f, g, i + 1);
-        ROUND(g, h, a, b, c, d, e, f, i + 2);
-        ROUND(f, g, h, a, b, c, d, e, i + 3);
-        ROUND(e, f, g, h, a, b, c, d, i + 4);
-        ROUND(d, e, f, g, h, a, b, c, i + 5);
-        ROUND(c, d, e, f, g, h, a, b, i + 6);
-        ROUND(b, c, d, e, f, g, h, a, i + 7);
+        const uint32_t *k = round_constant + i, *x = w + i;
+
+        round_n(v, 0, k[0] + x[0]);
+        round_n(v, 1, k[1] + x[1]);
+        round_n(v, 2, k[2] + x[2]);
+        round_n(v, 3, k[3] + x[3]);
+        round_n(v, 4, k[4] + x[4]);
+        round_n(v, 5, k[5] + x[5]);
+        round_n(v, 6, k[6] + x[6]);
+        round_n(v, 7, k[7] + x[7]);
     }
-    s[0] += a;
-    s[1] += b;
-    s[2] += c;
-    s[3] += d;
-    s[4] += e;
-    s[5] += f;
-    s[6] += g;
-    s[7] += h;
+    for (int i = 0; i < 8; i++)
+        h->state[i] += v[i];
 }
 
 void hash_init(struct hash *h)
