@@ -201,8 +201,11 @@ static size_t take_block(struct search *s, const struct fence *f, size_t i,
         }
     }
     s->blocks += first > 0;
-    if (inner && (!first || inner < first))
+    if (inner && (!first || inner < first)) {
+        text.n = (size_t)(f[inner].line.p - text.p);
+        look_at(s, text, true); /* it may have been left open */
         return inner;
+    }
     return first ? first + 1 : count;
 }
 
