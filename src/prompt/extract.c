@@ -147,6 +147,7 @@ struct search {
 static enum program look_at(struct search *s, struct str text, bool note)
 {
     struct py_problem problem = {0};
+    struct arena scratch;
     enum program is;
     struct str code;
 
@@ -154,14 +155,19 @@ static enum program look_at(struct search *s, struct str text, bool note)
     if (s->work > MAX_WORK ||
         !memmem(text.p, text.n, s->must_define, strlen(s->must_define)))
         return PROGRAM_OTHER;
-    code = block_text(text, s->a);
-    is = program_check(code, s->must_define, s->a, &problem);
+    arena_init(&scratch); /* tokens of many blocks would add up */
+    code = block_text(text, &scratch);
+    is = program_check(code, s->must_define, &scratch, &problem);
+    code.p = is == PROGRAM_WHOLE || (is == PROGRAM_BROKEN && note)
+                 ? arena_strndup(s->a, code.p, code.n)
+                 : NULL;
     if (is == PROGRAM_WHOLE) {
         s->found = code;
-    } else if (is == PROGRAM_BROKEN && note) {
+    } else if (code.p) {
         s->broken = code;
         s->problem = problem;
     }
+    arena_release(&scratch);
     return is;
 }
 
