@@ -105,6 +105,11 @@ $(BUILD)/unit: $(UNIT_OBJ) $(LIB_OBJ)
 $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# Benchmarks of the search have the mock model of the tests.
+$(BUILD)/bench-search $(BUILD)/bench-sim: $(BUILD)/bench-%: \
+    $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
+	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 $(BUILD)/bench-%: $(BUILD)/bench/%.o $(LIB_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 

@@ -1,7 +1,6 @@
 /* hash.c: SHA-256 as FIPS 180-4 describes it. */
 #include "base/hash.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const uint32_t round_constant[64] = {
@@ -118,11 +117,15 @@ void hash_finish(struct hash *h, unsigned char digest[32])
 
 void hash_finish_hex(struct hash *h, char out[HASH_HEX])
 {
+    static const char digits[] = "0123456789abcdef";
     unsigned char digest[32];
 
     hash_finish(h, digest);
-    for (size_t i = 0; i < 32; i++)
-        snprintf(out + 2 * i, 3, "%02x", digest[i]);
+    for (size_t i = 0; i < 32; i++) {
+        out[2 * i] = digits[digest[i] >> 4];
+        out[2 * i + 1] = digits[digest[i] & 15];
+    }
+    out[64] = '\0';
 }
 
 void hash_hex(const void *p, size_t n, char out[HASH_HEX])

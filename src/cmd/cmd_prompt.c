@@ -1,9 +1,9 @@
 /* cmd_prompt.c: monkeys prompt: what a model would be sent. */
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/packs.h"
+#include "cmd/task_word.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
@@ -295,15 +295,13 @@ static void print_json(const struct showing *s)
                        "messages", list));
 }
 
-/* COLLECTION/NAME of our own becomes its path. */
 static struct task *load_task(const struct home *home, const char *word,
                               struct err *e)
 {
-    char *own = xasprintf("%s/tasks/%s.py", home->dir, word);
-    struct task *t =
-        task_load(!fs_is_file(word) && fs_is_file(own) ? own : word, e);
+    char *path = task_word_path(home, word);
+    struct task *t = task_load(path, e);
 
-    free(own);
+    free(path);
     return t;
 }
 

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/packs.h"
+#include "cmd/task_word.h"
 #include "cmd/verifying.h"
 #include "io/term.h"
 #include "task/collection.h"
@@ -97,17 +98,6 @@ static int read_list(struct verify *f, const char *path, struct err *e)
     return rc;
 }
 
-/* COLLECTION/NAME of our own becomes its path. */
-static char *task_path(const struct home *home, const char *word)
-{
-    char *own = xasprintf("%s/tasks/%s.py", home->dir, word);
-
-    if (!fs_is_file(word) && fs_is_file(own))
-        return own;
-    free(own);
-    return xstrdup(word);
-}
-
 static struct task *find_task(struct verify *f, const char *path)
 {
     for (size_t i = 0; i < f->tasks.len; i++)
@@ -119,7 +109,7 @@ static struct task *find_task(struct verify *f, const char *path)
 static int load_tasks(struct verify *f, struct err *e)
 {
     for (size_t i = 0; i < f->len; i++) {
-        char *path = task_path(&f->home, f->item[i].task_path);
+        char *path = task_word_path(&f->home, f->item[i].task_path);
         struct task *t = find_task(f, path);
 
         if (!t && (t = task_load(path, e))) {

@@ -20,7 +20,8 @@ struct lines {
     size_t len;
 };
 
-static struct lines split(struct str text, struct arena *a)
+/* With room for `more` lines. */
+static struct lines split(struct str text, size_t more, struct arena *a)
 {
     struct lines l = {NULL, 0};
     struct str rest = text, line;
@@ -28,7 +29,7 @@ static struct lines split(struct str text, struct arena *a)
 
     while (str_cut(&rest, '\n', &line))
         count++;
-    l.at = arena_alloc(a, count * sizeof(*l.at));
+    l.at = arena_alloc(a, (count + more) * sizeof(*l.at));
     rest = text;
     while (str_cut(&rest, '\n', &line))
         l.at[l.len++] = line;
@@ -237,20 +238,18 @@ static void tell_twice(struct buf *out, size_t number, struct lines search,
 
 /* ---- applying ---- */
 
-static struct lines replaced(struct lines text, size_t at, size_t count,
-                             struct lines by, struct arena *a)
+/* In place: the array of `text` has room for every line of the reply. */
+static void put_lines(struct lines *text, size_t at, size_t count,
+                      struct lines by)
 {
-    struct lines l = {NULL, text.len - count + by.len};
-    size_t rest = text.len - at - count;
+    struct str *end = text->at + at + count;
+    size_t rest = text->len - at - count;
 
-    l.at = arena_alloc(a, (l.len + 1) * sizeof(*l.at));
-    if (at)
-        memcpy(l.at, text.at, at * sizeof(*l.at));
-    if (by.len)
-        memcpy(l.at + at, by.at, by.len * sizeof(*l.at));
     if (rest)
-        memcpy(l.at + at + by.len, text.at + at + count, rest * sizeof(*l.at));
-    return l;
+        memmove(text->at + at + by.len, end, rest * sizeof(*end));
+    if (by.len)
+        memcpy(text->at + at, by.at, by.len * sizeof(*end));
+    text->len += by.len - count;
 }
 
 /* Without blank lines at either end. */
@@ -267,7 +266,7 @@ static struct lines trimmed(struct lines l)
 
 /* One way to read a block: 1 made, 0 not found, -1 found more than once. */
 static int replace(struct lines *text, struct lines search, struct lines by,
-                   struct place *at, struct arena *a)
+                   struct place *at)
 {
     int found = find(*text, search, at);
 
@@ -277,14 +276,14 @@ static int replace(struct lines *text, struct lines search, struct lines by,
         found = find(*text, search, at);
     }
     if (found == 1)
-        *text = replaced(*text, at->first, search.len, by, a);
+        put_lines(text, at->first, search.len, by);
     return found > 1 ? -1 : found;
 }
 
 /* A line of "=" may belong to the code, so each is tried as the divider until
  * the lines above it are found. */
 static bool apply_block(const struct edit *d, size_t n, struct lines *text,
-                        struct arena *a, struct buf *feedback)
+                        struct buf *feedback)
 {
     const struct block *b = &d->block[n];
     struct lines first = part(d->reply, b->search, b->end);
@@ -298,7 +297,7 @@ static bool apply_block(const struct edit *d, size_t n, struct lines *text,
             continue;
         if (tries++ == 0)
             first = above;
-        made = replace(text, above, part(d->reply, i + 1, b->end), &at, a);
+        made = replace(text, above, part(d->reply, i + 1, b->end), &at);
         if (made < 0)
             tell_twice(feedback, n + 1, above, &at);
     }
@@ -355,7 +354,7 @@ static enum extract_outcome apply(struct edit *d, struct str parent,
                                   const char *must_define, struct arena *a,
                                   struct buf *code, struct buf *feedback)
 {
-    struct lines text = split(parent, a);
+    struct lines text = split(parent, d->reply.len, a);
 
     if (d->full) {
         buf_printf(feedback, "The reply has more than %d edits. ", MAX_BLOCKS);
@@ -363,7 +362,7 @@ static enum extract_outcome apply(struct edit *d, struct str parent,
         return EXTRACT_UNMATCHED;
     }
     for (size_t i = 0; i < d->count; i++)
-        if (!apply_block(d, i, &text, a, feedback))
+        if (!apply_block(d, i, &text, feedback))
             return EXTRACT_UNMATCHED;
     return finish(text, must_define, a, code, feedback);
 }
@@ -391,7 +390,7 @@ enum extract_outcome extract_diff(struct str reply, struct str parent,
     struct arena a;
 
     arena_init(&a);
-    d.reply = split(reply_answer(reply_plain(reply, &a)), &a);
+    d.reply = split(reply_answer(reply_plain(reply, &a)), 0, &a);
     read_blocks(&d, &a);
     if (d.open && !d.full)
         outcome = left_open(cut, feedback);

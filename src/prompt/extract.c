@@ -147,6 +147,7 @@ struct search {
 static enum program look_at(struct search *s, struct str text, bool note)
 {
     struct py_problem problem = {0};
+    struct arena scratch;
     enum program is;
     struct str code;
 
@@ -154,14 +155,19 @@ static enum program look_at(struct search *s, struct str text, bool note)
     if (s->work > MAX_WORK ||
         !memmem(text.p, text.n, s->must_define, strlen(s->must_define)))
         return PROGRAM_OTHER;
-    code = block_text(text, s->a);
-    is = program_check(code, s->must_define, s->a, &problem);
+    arena_init(&scratch); /* tokens of many blocks would add up */
+    code = block_text(text, &scratch);
+    is = program_check(code, s->must_define, &scratch, &problem);
+    code.p = is == PROGRAM_WHOLE || (is == PROGRAM_BROKEN && note)
+                 ? arena_strndup(s->a, code.p, code.n)
+                 : NULL;
     if (is == PROGRAM_WHOLE) {
         s->found = code;
-    } else if (is == PROGRAM_BROKEN && note) {
+    } else if (code.p) {
         s->broken = code;
         s->problem = problem;
     }
+    arena_release(&scratch);
     return is;
 }
 
@@ -201,8 +207,11 @@ static size_t take_block(struct search *s, const struct fence *f, size_t i,
         }
     }
     s->blocks += first > 0;
-    if (inner && (!first || inner < first))
+    if (inner && (!first || inner < first)) {
+        text.n = (size_t)(f[inner].line.p - text.p);
+        look_at(s, text, true); /* it may have been left open */
         return inner;
+    }
     return first ? first + 1 : count;
 }
 

@@ -168,7 +168,7 @@ struct str prompt_join(const struct str *piece, size_t count, struct arena *a)
     out.p = p;
     for (size_t i = 0; i < count; i++) {
         if (i) {
-            memcpy(p + out.n, "\n\n", 2);
+            memset(p + out.n, '\n', 2);
             out.n += 2;
         }
         memcpy(p + out.n, piece[i].p, piece[i].n);

@@ -6,6 +6,7 @@
 #include "prompt/prompt.h"
 
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "prompt/files.h"
 
@@ -121,6 +122,17 @@ static int read_part(const struct pack *pack, const char *name, struct arena *a,
     return rc;
 }
 
+static void warn_of_size(const struct pack *pack, struct str guide)
+{
+    int64_t tokens = llm_estimate_tokens(guide);
+
+    if (tokens > pack->prompt.max_guide_tokens)
+        log_warn("%s/guide.md: about %lld tokens; the pack means to have at "
+                 "most %lld (/prompt/max_guide_tokens)",
+                 pack->dir, (long long)tokens,
+                 (long long)pack->prompt.max_guide_tokens);
+}
+
 static struct prompt_start *make_start(struct prompts *p,
                                        const struct pack *pack, bool no_card,
                                        struct err *e)
@@ -136,6 +148,7 @@ static struct prompt_start *make_start(struct prompts *p,
         free(s);
         return NULL;
     }
+    warn_of_size(pack, values[SLOT_GUIDE]);
     memcpy(s->pack, pack->hash, sizeof(s->pack));
     s->no_card = no_card;
     values[SLOT_DSL] = str_of(pack->prompt_name);

@@ -5,7 +5,9 @@
  *
  * What is shared by many prompts comes first, so that prefix caches hit: role,
  * dsl_overview, context (examples), then task_to_be_optimized,
- * previous_attempts, implementation_plan, precision. */
+ * previous_attempts, implementation_plan, precision. Role and dsl_overview are the
+ * system message, the rest is the user's; evolution has context, task and
+ * precision in the system message, too. docs/PROMPTS.md tells the files. */
 #ifndef PROMPT_PROMPT_H
 #define PROMPT_PROMPT_H
 

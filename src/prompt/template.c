@@ -146,7 +146,7 @@ static int parse_mark(struct parser *p, const char *mark, struct err *e)
     int line = line_of(p, mark), rc = 0;
     struct str word;
     unsigned name;
-    char sign;
+    char sign = '\0';
 
     while (to < end && *to != '}' && *to != '\n')
         to++;
@@ -154,7 +154,8 @@ static int parse_mark(struct parser *p, const char *mark, struct err *e)
         return err_set(e, ERR_INPUT, "%s:%d: {{ without its }}", p->file, line);
     word = str_trim((struct str){mark + 2, (size_t)(to - mark - 2)});
     to += 2;
-    sign = word.n ? word.p[0] : '\0';
+    if (word.n)
+        sign = word.p[0];
     if (sign == '#' || sign == '/') {
         word = str_trim((struct str){word.p + 1, word.n - 1});
         take_line(p, &from, &to);
@@ -283,7 +284,7 @@ struct str template_render(const struct template *t, struct str before,
 
     if (before.n) {
         memcpy(p, before.p, before.n);
-        memcpy(p + before.n, "\n\n", 2);
+        memset(p + before.n, '\n', 2);
     }
     walk(t, values, p + before.n + gap);
     while (n && p[before.n + gap + n - 1] == '\n')

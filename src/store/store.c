@@ -192,7 +192,8 @@ static int set_up(sqlite3 *db, const char *path, struct err *e)
         return -1;
     return store_exec(db, path,
                       "PRAGMA synchronous = FULL;"
-                      "PRAGMA wal_autocheckpoint = 4000",
+                      "PRAGMA wal_autocheckpoint = 4000;"
+                      "PRAGMA cache_size = -16384",
                       e);
 }
 

@@ -138,8 +138,8 @@ struct store {
     pthread_cond_t progress; /* the caller: something was done */
     pthread_t thread;
     struct item *first, **last;
-    size_t bytes; /* of rows that are not yet written */
-    bool hurry;   /* somebody waits, or a lot does */
+    size_t bytes;   /* of rows that are not yet written */
+    int64_t due_ns; /* when they are to be written, of tick_now_ns() */
     bool closing;
     int64_t marks_done;
     struct item *told, **told_last; /* marks whose callback is to come */

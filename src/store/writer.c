@@ -18,10 +18,12 @@
 /* Past this much the caller waits: a disk that is slower than what is written
  * must not take all memory. */
 #define QUEUE_BYTES ((size_t)64 << 20)
-/* Rows nobody waits for are held back so that many share a commit: until there
- * are this many bytes, or for so long. */
-#define IDLE_BYTES ((size_t)1 << 20)
-#define IDLE_NS    (200 * TICK_MS)
+/* Rows are held back a little so that many share a commit: for so long when
+ * nobody waits for them, when a callback does (it waited for a model before,
+ * and others who did come at the same time), or until there are many. */
+#define IDLE_NS     (200 * TICK_MS)
+#define LINGER_NS   (2 * TICK_MS)
+#define BATCH_BYTES ((size_t)4 << 20)
 
 struct item {
     struct item *next;
@@ -125,26 +127,23 @@ static void settle(struct store *s, struct item *batch, const struct err *bad)
         BUG("eventfd: errno %d", errno);
 }
 
-/* Waits for something that should be written now; NULL when all is done. */
+/* Waits until something is due; NULL when all is done. */
 static struct item *take_batch(struct store *s)
 {
     struct item *batch;
-    struct timespec until;
 
     pthread_mutex_lock(&s->lock);
-    while (!s->first && !s->closing)
-        pthread_cond_wait(&s->wake, &s->lock);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += IDLE_NS;
-    until.tv_sec += until.tv_nsec / TICK_S;
-    until.tv_nsec %= TICK_S;
-    while (!s->hurry && !s->closing &&
-           pthread_cond_timedwait(&s->wake, &s->lock, &until) == 0)
-        ;
+    while (!s->closing && (!s->first || tick_now_ns() < s->due_ns)) {
+        struct timespec until = {s->due_ns / TICK_S, s->due_ns % TICK_S};
+
+        if (s->first)
+            pthread_cond_timedwait(&s->wake, &s->lock, &until);
+        else
+            pthread_cond_wait(&s->wake, &s->lock);
+    }
     batch = s->first;
     s->first = NULL;
     s->last = &s->first;
-    s->hurry = false;
     pthread_mutex_unlock(&s->lock);
     return batch;
 }
@@ -165,24 +164,34 @@ static void *write_all(void *arg)
 
 /* ---- the caller's thread ---- */
 
+/* How long an item may be held back. */
+static int64_t patience_ns(const struct store *s, const struct item *it)
+{
+    if (s->bytes > BATCH_BYTES)
+        return 0;
+    if (it->table)
+        return IDLE_NS;
+    return it->fn ? LINGER_NS : 0;
+}
+
 static void push(struct store *s, struct item *it)
 {
-    bool wake;
+    int64_t due_ns;
 
     pthread_mutex_lock(&s->lock);
     while (s->bytes && s->bytes + it->bytes > QUEUE_BYTES) {
-        s->hurry = true;
+        s->due_ns = 0;
         pthread_cond_signal(&s->wake);
         pthread_cond_wait(&s->progress, &s->lock);
     }
-    wake = !s->first; /* the writer may be asleep for good */
+    s->bytes += it->bytes;
+    due_ns = tick_now_ns() + patience_ns(s, it);
+    if (!s->first || due_ns < s->due_ns) {
+        s->due_ns = due_ns;
+        pthread_cond_signal(&s->wake);
+    }
     *s->last = it;
     s->last = &it->next;
-    s->bytes += it->bytes;
-    if (!s->hurry && (!it->table || s->bytes > IDLE_BYTES))
-        s->hurry = wake = true;
-    if (wake)
-        pthread_cond_signal(&s->wake);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -291,8 +300,8 @@ void store_after(struct store *s, store_fn *fn, void *arg)
 {
     struct err ignored;
 
-    if (!s->loop)
-        BUG("%s: store_after() without a loop", s->path);
+    if (!s->loop || s->mode == STORE_READ)
+        BUG("%s: store_after() without a loop or a writer", s->path);
     s->waiting++;
     mark(s, fn, arg);
     if (!s->watch)

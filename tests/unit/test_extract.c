@@ -106,6 +106,8 @@ static void test_nested(void)
           "Use ```x``` here.\n```python\n" PROGRAM "```", PROGRAM);
     gives("a block that is never closed", "Sure:\n```python\n" PROGRAM,
           PROGRAM);
+    gives("a block that is left open before the next",
+          "```python\n" PROGRAM "```text\nrun it\n```\n", PROGRAM);
     gives("a block that is closed behind code",
           "```python\nclass ModelNew:\n    x = 1```",
           "class ModelNew:\n    x = 1\n");
