@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "base/tick.h"
 #include "io/proc.h"
-#include "llm/answer.h"
+#include "llm/doc.h"
 #include "llm/options.h"
 #include "llm/provider.h"
 #include "llm/request.h"
@@ -115,7 +115,7 @@ static enum send_outcome judge(const struct proc_result *r, struct buf *why)
 }
 
 /* An object with "text" or "error" is an answer's JSON; all else is the text. */
-static void read_answer(const struct proc_result *r, struct answer *a,
+static void read_answer(const struct proc_result *r, struct doc *a,
                         struct buf *why)
 {
     struct str all = {buf_str(&r->out), r->out.len}, text = str_trim(all);
@@ -126,8 +126,8 @@ static void read_answer(const struct proc_result *r, struct answer *a,
         v = jsn_parse("", text.p, text.n, &e);
     if (!json_object_get(v, "text") && !json_object_get(v, "error")) {
         json_decref(v);
-        answer_from_text(a, all.p, all.n);
-    } else if (answer_from_json(a, v, &e) < 0) {
+        doc_from_text(a, all.p, all.n);
+    } else if (doc_from_json(a, v, &e) < 0) {
         buf_printf(why, "the command's JSON: %s", e.text);
         a->result =
             (struct send_result){.outcome = SEND_LOST, .error = buf_str(why)};
@@ -139,7 +139,7 @@ static void on_end(struct proc *p, struct proc_result *r, void *arg)
     struct send *s = arg;
     send_fn *fn = s->fn;
     void *fn_arg = s->arg;
-    struct answer a = {0};
+    struct doc a = {0};
     struct buf why;
 
     (void)p;
@@ -150,7 +150,7 @@ static void on_end(struct proc *p, struct proc_result *r, void *arg)
         read_answer(r, &a, &why);
     exec_cancel(s);
     fn(fn_arg, &a.result);
-    answer_release(&a);
+    doc_release(&a);
     buf_release(&why);
 }
 

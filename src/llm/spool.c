@@ -99,7 +99,7 @@ static bool is_named(const struct fs_names *names, const char *id)
 static void take(struct send *s)
 {
     struct err e = ERR_INIT;
-    struct answer a;
+    struct doc a;
     send_fn *fn = s->fn;
     void *arg = s->arg;
     int rc = folder_answer(s->spool->opts->folder, s->id, &a, &e);
@@ -112,7 +112,7 @@ static void take(struct send *s)
         return;
     spool_cancel(s);
     fn(arg, &a.result);
-    answer_release(&a);
+    doc_release(&a);
 }
 
 static void look_in(struct spool *p, int64_t ns);

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct send_result *r = item.result;
 
         /* What is read can be written. */
-        v = answer_json(r);
+        v = doc_json(r);
         if (!v || json_object_size(v) == 0 || strlen(item.prompt) != 64 ||
             r->usage.cached + r->usage.written > r->usage.input)
             abort();
