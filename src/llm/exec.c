@@ -68,8 +68,10 @@ static void exec_close(struct provider *p)
 {
     struct exec *x = (struct exec *)p;
 
-    while (x->first)
-        exec_cancel(x->first);
+    for (struct send *s = x->first, *next; s; s = next) {
+        next = s->next;
+        exec_cancel(s);
+    }
     free(x->env);
     free(x);
 }
@@ -83,8 +85,13 @@ static void said(const struct buf *err, struct buf *out)
 
     if (text.n)
         buf_puts(out, ": ");
-    for (size_t i = 0; i < text.n && i < SAID_LIMIT; i++)
-        buf_putc(out, (unsigned char)text.p[i] < ' ' ? ' ' : text.p[i]);
+    for (size_t i = 0; i < text.n && i < SAID_LIMIT; i++) {
+        char c = text.p[i];
+
+        if ((unsigned char)c < ' ')
+            c = ' ';
+        buf_putc(out, c);
+    }
 }
 
 /* What went wrong, or SEND_ANSWERED. Only a command that says so itself, by its

@@ -73,8 +73,10 @@ static void spool_close(struct provider *p)
 {
     struct spool *s = (struct spool *)p;
 
-    while (s->first)
-        spool_cancel(s->first);
+    for (struct send *q = s->first, *next; q; q = next) {
+        next = q->next;
+        spool_cancel(q);
+    }
     loop_remove(s->loop, s->timer);
     free(s);
 }
