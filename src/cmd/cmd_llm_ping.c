@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN 60 /* columns of an answer */
+#define SHOWN             60 /* columns of an answer */
+#define OWN_CAP_USD_MICRO 50000
 
 struct ping_values {
     struct modeling_values m;
@@ -123,6 +124,7 @@ static int ping_run(const struct cmd *c, int argc, char **argv, struct err *e)
     struct modeling m = {0};
     struct home home = {0};
     struct loop *l = NULL;
+    bool own_cap;
     int rc;
 
     v.m.max_tokens = 256;
@@ -134,10 +136,13 @@ static int ping_run(const struct cmd *c, int argc, char **argv, struct err *e)
         err_set(e, ERR_USAGE, "'%s' is not an option", call.r.rest[0]);
         goto out;
     }
-    if (!v.m.budget_usd && !v.m.no_cap)
-        v.m.budget_usd = "0.05";
-    if (home_find(&home, e) < 0 || modeling_read(&v.m, &m, e) < 0 ||
-        !(l = loop_new(e)) || modeling_open(&v.m, &m, l, home.dir, e) < 0)
+    own_cap = !v.m.budget_usd && !v.m.no_cap;
+    v.m.no_cap |= own_cap;
+    if (home_find(&home, e) < 0 || modeling_read(&v.m, &m, e) < 0)
+        goto out;
+    if (own_cap)
+        m.budget.cap.usd_micro = OWN_CAP_USD_MICRO;
+    if (!(l = loop_new(e)) || modeling_open(&v.m, &m, l, home.dir, e) < 0)
         goto out;
     rc = ask(&(struct ping){.v = &v, .m = &m, .e = e, .rc = -1}, l);
     modeling_news(&m);
@@ -154,10 +159,10 @@ const struct cmd cmd_llm_ping = {
     .name = "llm ping",
     .args = "",
     .summary = "ask a model one tiny question; show time, tokens and cost",
-    .text = "An answer may have 256 tokens and cost 5 cents unless other "
-            "limits are given. Exit status: 0 answered, 2 refused, 3 over the "
-            "budget, 4 no answer. The API key comes from MONKEYS_API_KEY, else "
-            "from OPENAI_API_KEY or ANTHROPIC_API_KEY.",
+    .text = "An answer may have 256 tokens and, where its price is known, cost "
+            "5 cents unless other limits are given. Exit status: 0 answered, 2 "
+            "refused, 3 over the budget, 4 no answer. The API key comes from "
+            "MONKEYS_API_KEY, else from OPENAI_API_KEY or ANTHROPIC_API_KEY.",
     .table = ping_table,
     .run = ping_run,
 };

@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct entry {
-    struct answer answer;
+    struct doc answer;
     char prompt[HASH_HEX];
 };
 
@@ -28,7 +28,7 @@ void cassette_close(struct cassette *c)
     if (!c)
         return;
     for (size_t i = 0; i < c->len; i++) {
-        answer_release(&c->entry[i]->answer);
+        doc_release(&c->entry[i]->answer);
         free(c->entry[i]);
     }
     free(c->entry);
@@ -114,7 +114,7 @@ static int read_entry(struct cassette *c, json_t *v, struct err *e)
     if (read_key(v, &k, e) < 0)
         goto bad;
     memcpy(n->prompt, prompt, HASH_HEX);
-    if (answer_from_json(&n->answer, json_incref(v), e) < 0)
+    if (doc_from_json(&n->answer, json_incref(v), e) < 0)
         goto bad;
     c->entry = xgrow(c->entry, &c->cap, c->len, sizeof(*c->entry));
     c->entry[c->len++] = n;

@@ -7,7 +7,7 @@
 #define LLM_CASSETTE_H
 
 #include "base/err.h"
-#include "llm/answer.h"
+#include "llm/doc.h"
 #include "llm/llm.h"
 
 #include <stddef.h>

@@ -183,7 +183,7 @@ struct cassette_writer *cassette_writer_open(const char *path,
 int cassette_write(struct cassette_writer *w, const struct llm_request *r,
                    const struct send_result *s, struct err *e)
 {
-    json_t *v = json_object(), *answer = answer_json(s);
+    json_t *v = json_object(), *answer = doc_json(s);
     char hash[HASH_HEX];
 
     request_prompt_hash(r, hash);

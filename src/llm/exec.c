@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "base/tick.h"
 #include "io/proc.h"
-#include "llm/answer.h"
+#include "llm/doc.h"
 #include "llm/options.h"
 #include "llm/provider.h"
 #include "llm/request.h"
@@ -68,8 +68,10 @@ static void exec_close(struct provider *p)
 {
     struct exec *x = (struct exec *)p;
 
-    while (x->first)
-        exec_cancel(x->first);
+    for (struct send *s = x->first, *next; s; s = next) {
+        next = s->next;
+        exec_cancel(s);
+    }
     free(x->env);
     free(x);
 }
@@ -83,8 +85,13 @@ static void said(const struct buf *err, struct buf *out)
 
     if (text.n)
         buf_puts(out, ": ");
-    for (size_t i = 0; i < text.n && i < SAID_LIMIT; i++)
-        buf_putc(out, (unsigned char)text.p[i] < ' ' ? ' ' : text.p[i]);
+    for (size_t i = 0; i < text.n && i < SAID_LIMIT; i++) {
+        char c = text.p[i];
+
+        if ((unsigned char)c < ' ')
+            c = ' ';
+        buf_putc(out, c);
+    }
 }
 
 /* What went wrong, or SEND_ANSWERED. Only a command that says so itself, by its
@@ -115,7 +122,7 @@ static enum send_outcome judge(const struct proc_result *r, struct buf *why)
 }
 
 /* An object with "text" or "error" is an answer's JSON; all else is the text. */
-static void read_answer(const struct proc_result *r, struct answer *a,
+static void read_answer(const struct proc_result *r, struct doc *a,
                         struct buf *why)
 {
     struct str all = {buf_str(&r->out), r->out.len}, text = str_trim(all);
@@ -126,8 +133,8 @@ static void read_answer(const struct proc_result *r, struct answer *a,
         v = jsn_parse("", text.p, text.n, &e);
     if (!json_object_get(v, "text") && !json_object_get(v, "error")) {
         json_decref(v);
-        answer_from_text(a, all.p, all.n);
-    } else if (answer_from_json(a, v, &e) < 0) {
+        doc_from_text(a, all.p, all.n);
+    } else if (doc_from_json(a, v, &e) < 0) {
         buf_printf(why, "the command's JSON: %s", e.text);
         a->result =
             (struct send_result){.outcome = SEND_LOST, .error = buf_str(why)};
@@ -139,7 +146,7 @@ static void on_end(struct proc *p, struct proc_result *r, void *arg)
     struct send *s = arg;
     send_fn *fn = s->fn;
     void *fn_arg = s->arg;
-    struct answer a = {0};
+    struct doc a = {0};
     struct buf why;
 
     (void)p;
@@ -150,7 +157,7 @@ static void on_end(struct proc *p, struct proc_result *r, void *arg)
         read_answer(r, &a, &why);
     exec_cancel(s);
     fn(fn_arg, &a.result);
-    answer_release(&a);
+    doc_release(&a);
     buf_release(&why);
 }
 

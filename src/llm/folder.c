@@ -66,18 +66,18 @@ static bool is_being_written(const char *path)
     return busy;
 }
 
-static int read_json(const char *path, struct answer *out, struct err *e)
+static int read_json(const char *path, struct doc *out, struct err *e)
 {
     json_t *v = jsn_read(path, e);
 
     if (!v)
         return -1;
-    if (answer_from_json(out, v, e) < 0)
+    if (doc_from_json(out, v, e) < 0)
         return err_wrap(e, "%s", path);
     return 1;
 }
 
-static int read_text(const char *path, struct answer *out, struct err *e)
+static int read_text(const char *path, struct doc *out, struct err *e)
 {
     struct buf text;
     int rc;
@@ -85,12 +85,12 @@ static int read_text(const char *path, struct answer *out, struct err *e)
     buf_init(&text, ANSWER_LIMIT);
     rc = fs_read(path, &text, e);
     if (rc == 0)
-        answer_from_text(out, buf_str(&text), text.len);
+        doc_from_text(out, buf_str(&text), text.len);
     buf_release(&text);
     return rc < 0 ? -1 : 1;
 }
 
-int folder_answer(const char *dir, const char *id, struct answer *out,
+int folder_answer(const char *dir, const char *id, struct doc *out,
                   struct err *e)
 {
     char *json = folder_path(dir, "answers", id, ".json"),
@@ -110,7 +110,7 @@ int folder_put_answer(const char *dir, const char *id,
                       const struct send_result *r, struct err *e)
 {
     char *path = folder_path(dir, "answers", id, ".json");
-    json_t *v = answer_json(r);
+    json_t *v = doc_json(r);
     char *text = json_dumps(v, JSON_INDENT(1));
     int rc = fs_replace(path, text, strlen(text), e);
 

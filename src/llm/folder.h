@@ -9,7 +9,7 @@
 #define LLM_FOLDER_H
 
 #include "base/err.h"
-#include "llm/answer.h"
+#include "llm/doc.h"
 #include "llm/request.h"
 
 #include <jansson.h>
@@ -24,7 +24,7 @@ bool folder_has_answer(const char *dir, const char *id);
 /* 1 with an answer (the caller releases it), 0 when there is none yet, -1 when
  * there is one that is not valid, with what is wrong with it. A file that
  * somebody still writes to is none yet. */
-int folder_answer(const char *dir, const char *id, struct answer *out,
+int folder_answer(const char *dir, const char *id, struct doc *out,
                   struct err *e);
 int folder_put_answer(const char *dir, const char *id,
                       const struct send_result *r, struct err *e);

@@ -52,8 +52,10 @@ struct llm *llm_new(struct loop *l, struct provider *p,
 
 static void cancel_all(struct call_list *list)
 {
-    while (list->first)
-        llm_cancel(list->first);
+    for (struct llm_call *c = list->first, *next; c; c = next) {
+        next = c->next;
+        llm_cancel(c);
+    }
 }
 
 void llm_close(struct llm *l)

@@ -67,8 +67,10 @@ static void replay_close(struct provider *p)
 {
     struct replay *r = (struct replay *)p;
 
-    while (r->first)
-        replay_cancel(r->first);
+    for (struct send *s = r->first, *next; s; s = next) {
+        next = s->next;
+        replay_cancel(s);
+    }
     cassette_close(r->cassette);
     free(r->name);
     free(r);

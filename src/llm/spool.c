@@ -73,8 +73,10 @@ static void spool_close(struct provider *p)
 {
     struct spool *s = (struct spool *)p;
 
-    while (s->first)
-        spool_cancel(s->first);
+    for (struct send *q = s->first, *next; q; q = next) {
+        next = q->next;
+        spool_cancel(q);
+    }
     loop_remove(s->loop, s->timer);
     free(s);
 }
@@ -99,7 +101,7 @@ static bool is_named(const struct fs_names *names, const char *id)
 static void take(struct send *s)
 {
     struct err e = ERR_INIT;
-    struct answer a;
+    struct doc a;
     send_fn *fn = s->fn;
     void *arg = s->arg;
     int rc = folder_answer(s->spool->opts->folder, s->id, &a, &e);
@@ -112,7 +114,7 @@ static void take(struct send *s)
         return;
     spool_cancel(s);
     fn(arg, &a.result);
-    answer_release(&a);
+    doc_release(&a);
 }
 
 static void look_in(struct spool *p, int64_t ns);

@@ -144,7 +144,7 @@ static void test_import(void)
     struct asking a;
     struct batch_exported x;
     struct batch_imported n;
-    struct answer got;
+    struct doc got;
     struct err e = ERR_INIT;
     json_t *v[QUESTIONS] = {0};
 
@@ -163,12 +163,12 @@ static void test_import(void)
            got.result.usage.cached == 4 && got.result.usage.output == 7 &&
            got.result.usage.reasoning == 3,
        "an answer has its text, finish and usage");
-    answer_release(&got);
+    doc_release(&got);
     ok(folder_answer(a.dir, id_in(v[1]), &got, &e) == 1 &&
            got.result.outcome == SEND_REFUSED &&
            strcmp(got.result.error, "too long") == 0,
        "a refusal its reason");
-    answer_release(&got);
+    doc_release(&got);
     while (a.done < 2)
         loop_run_for(a.loop, TICK_MS);
     ok(llm_waiting(a.llm) == QUESTIONS - 2, "both reach the calls that wait");

@@ -1,5 +1,5 @@
-/* answer.c: answers in and out of JSON. */
-#include "llm/answer.h"
+/* doc.c: answers in and out of JSON. */
+#include "llm/doc.h"
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -9,13 +9,13 @@
 
 #define MOST_TOKENS ((json_int_t)1000000000)
 
-void answer_release(struct answer *a)
+void doc_release(struct doc *a)
 {
     json_decref(a->json);
-    *a = (struct answer){0};
+    *a = (struct doc){0};
 }
 
-json_t *answer_text(struct str s)
+json_t *doc_text(struct str s)
 {
     struct buf b;
     json_t *v;
@@ -41,9 +41,9 @@ static struct str string_of(const json_t *v)
     return (struct str){json_string_value(v), json_string_length(v)};
 }
 
-void answer_from_text(struct answer *a, const char *p, size_t n)
+void doc_from_text(struct doc *a, const char *p, size_t n)
 {
-    *a = (struct answer){.json = answer_text((struct str){p, n})};
+    *a = (struct doc){.json = doc_text((struct str){p, n})};
     a->result = (struct send_result){.outcome = SEND_ANSWERED,
                                      .text = string_of(a->json),
                                      .usage.estimated = true,
@@ -120,7 +120,7 @@ static int get_finish(const json_t *v, enum llm_finish *out, struct err *e)
     return 0;
 }
 
-static int read_object(struct answer *a, struct err *e)
+static int read_object(struct doc *a, struct err *e)
 {
     struct send_result *r = &a->result;
     const json_t *v = a->json;
@@ -145,12 +145,12 @@ static int read_object(struct answer *a, struct err *e)
     return get_usage(v, &r->usage, e);
 }
 
-int answer_from_json(struct answer *a, json_t *v, struct err *e)
+int doc_from_json(struct doc *a, json_t *v, struct err *e)
 {
-    *a = (struct answer){.json = v};
+    *a = (struct doc){.json = v};
     if (read_object(a, e) == 0)
         return 0;
-    answer_release(a);
+    doc_release(a);
     return -1;
 }
 
@@ -171,20 +171,20 @@ static json_t *usage_json(const struct llm_usage *u)
     return v;
 }
 
-json_t *answer_json(const struct send_result *r)
+json_t *doc_json(const struct send_result *r)
 {
     json_t *v = json_object();
 
     if (r->outcome != SEND_ANSWERED) {
-        json_object_set_new(v, "error", answer_text(str_of(r->error)));
+        json_object_set_new(v, "error", doc_text(str_of(r->error)));
         return v;
     }
-    json_object_set_new(v, "text", answer_text(r->text));
+    json_object_set_new(v, "text", doc_text(r->text));
     if (r->thought.n)
-        json_object_set_new(v, "thought", answer_text(r->thought));
+        json_object_set_new(v, "thought", doc_text(r->thought));
     json_object_set_new(v, "finish", json_string(llm_finishes[r->finish]));
     json_object_set_new(v, "usage", usage_json(&r->usage));
     if (r->model.n)
-        json_object_set_new(v, "model", answer_text(r->model));
+        json_object_set_new(v, "model", doc_text(r->model));
     return v;
 }
