@@ -89,8 +89,9 @@ static int connections_for(int64_t wanted)
     setrlimit(RLIMIT_NOFILE, &files);
     if (files.rlim_cur >= need)
         return 0;
-    return files.rlim_cur > 2 * OTHER_FILES ? (int)files.rlim_cur - OTHER_FILES
-                                            : (int)(files.rlim_cur / 2) + 1;
+    if (files.rlim_cur / 2 > OTHER_FILES)
+        return (int)files.rlim_cur - OTHER_FILES;
+    return (int)(files.rlim_cur / 2) + 1;
 }
 
 static struct http_opts http_opts_for(const struct llm_opts *o, bool tls)

@@ -19,6 +19,7 @@ of the path: "any+status=429+retry-after=7" or /fault/status=429/v1/….
   html             a page for browsers              echo        the complaint repeats the key
   late-error       a complaint within the stream    times=N     only the first N requests, then none
   finish=WORD      why it ended                     thought=N   some thoughts of N bytes
+  nul              NULs for exclamation marks (stream)
   no-usage no-done no-finish plain (a whole answer though a stream was asked for)
   reverse short double uneven (embeddings), value=TEXT (a number of them)
 """
@@ -138,6 +139,8 @@ def openai_events(r: Request) -> list[bytes]:
     if "late-error" in r.words:
         events[3:] = [{"error": complaint(r)}]
     lines = [json.dumps(e, ensure_ascii=False) for e in events]
+    if "nul" in r.words:
+        lines = [t.replace("!", "\\u0000") for t in lines]
     if "no-done" not in r.words:
         lines.append("[DONE]")
     return [b": keep-alive\n\n"] + [f"data: {t}\n\n".encode() for t in lines]

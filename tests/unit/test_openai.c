@@ -301,6 +301,11 @@ static void test_streams(void)
                SEND_ANSWERED, "a whole answer though a stream was asked for");
     is(g.text, LLM_TEXT, "is read as one");
     llm_got_release(&g);
+    g = expect((struct llm_opts){.model = "m+nul", .stream = true},
+               SEND_ANSWERED, "NULs in a stream");
+    ok(strncmp(g.text, "Grüße, 猴子 🐒\xef\xbf\xbd Gr", 26) == 0,
+       "are replaced, and nothing is lost");
+    llm_got_release(&g);
     g = expect((struct llm_opts){.model = "m+no-usage", .stream = true},
                SEND_ANSWERED, "a stream without usage");
     ok(g.usage.estimated, "is not made up, either");
