@@ -363,6 +363,7 @@ static void test_texts(void)
          "a key that comes back, control characters"},
         {"m+status=500+body=sk-marked-0123 and 89-SECRET.",
          "HTTP 500: [key] and [key].", "parts of the key"},
+        {"m+status=500+raw=%c3%a4%ff%c3", "HTTP 500: ä??", "not UTF-8"},
         {"m+status=502+html", "HTTP 502", "a page for browsers"},
         {"m+status=500+body=", "HTTP 500", "nothing"},
         {"m+status=500+body={\"error\":\"so\"}", "HTTP 500: so", "a string"},
