@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PROMPT = 8192
 ANSWER = 2048
-ROUNDS = 6
+ROUNDS = 10
 
 
 def measure(program: Path, url: str, in_flight: int, how: str) -> None:

@@ -127,7 +127,8 @@ static void mend(const char *p, size_t n, struct buf *out)
 json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
                           struct err *e)
 {
-    json_t *v = parse(name, (struct str){text, n}, 0, e);
+    struct err first = ERR_INIT;
+    json_t *v = parse(name, (struct str){text, n}, 0, &first);
     struct buf mended;
 
     if (v)

@@ -215,8 +215,8 @@ int64_t http_retry_after_ns(struct http_call *c)
 /* libcurl has a connection and is about to send. A second time means that a
  * connection used again was lost before an answer: it takes for granted that
  * the server has seen nothing, which nobody can know. */
-static int on_sending(void *arg, char *peer_ip, char *own_ip, int peer_port,
-                      int own_port)
+static int on_sending(void *arg, char *peer_ip, /* NOLINT: libcurl's type */
+                      char *own_ip, int peer_port, int own_port) /* NOLINT */
 {
     struct http_call *c = arg;
 

@@ -221,7 +221,7 @@ static int hear_event(struct answer *a, struct str event, struct err *e)
 
 /* ---- the provider ------------------------------------------------------------ */
 
-static const struct http_api api = {
+const struct http_api api_anthropic = {
     .endpoint =
         {
             .base_url = "https://api.anthropic.com",
@@ -242,7 +242,7 @@ static const struct http_api api = {
 static struct provider *open_anthropic(struct loop *l, const struct llm_opts *o,
                                        struct err *e)
 {
-    return http_provider_open(&provider_anthropic, &api, l, o, e);
+    return http_provider_open(&provider_anthropic, &api_anthropic, l, o, e);
 }
 
 const struct provider_type provider_anthropic = {

@@ -190,8 +190,10 @@ struct embeddings *embeddings_open(struct loop *l, const struct llm_opts *o,
 
 void embeddings_close(struct embeddings *m)
 {
-    while (m->calls)
-        embeddings_cancel(m->calls);
+    for (struct embeddings_call *c = m->calls, *next; c; c = next) {
+        next = c->next;
+        embeddings_cancel(c);
+    }
     endpoint_release(&m->endpoint);
     free(m->model);
     free(m);

@@ -89,8 +89,9 @@ static int connections_for(int64_t wanted)
     setrlimit(RLIMIT_NOFILE, &files);
     if (files.rlim_cur >= need)
         return 0;
-    return files.rlim_cur > 2 * OTHER_FILES ? (int)files.rlim_cur - OTHER_FILES
-                                            : (int)(files.rlim_cur / 2) + 1;
+    if (files.rlim_cur / 2 > OTHER_FILES)
+        return (int)files.rlim_cur - OTHER_FILES;
+    return (int)(files.rlim_cur / 2) + 1;
 }
 
 static struct http_opts http_opts_for(const struct llm_opts *o, bool tls)
@@ -198,6 +199,21 @@ static size_t url_at(struct str text)
     return n;
 }
 
+/* Adds the character at the start of `text`, or what may stand for it on a
+ * line; returns how many bytes it took. */
+static size_t add_char(struct str text, struct buf *out)
+{
+    unsigned char first = (unsigned char)*text.p;
+    size_t n = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+
+    if (n > text.n || str_utf8_check(text.p, n) < n) {
+        buf_putc(out, '?');
+        return 1;
+    }
+    buf_put(out, first < ' ' || first == 0x7f ? " " : text.p, n);
+    return n;
+}
+
 /* Adds `text` on one line, cut to a readable length, without keys and URLs. */
 static void add_clean(const struct endpoint *p, struct str text,
                       struct buf *out)
@@ -206,25 +222,18 @@ static void add_clean(const struct endpoint *p, struct str text,
 
     text = str_trim(text);
     while (text.n && out->len < end) {
-        size_t key = key_at(p->key, text), url = url_at(text), taken = 1;
+        size_t key = key_at(p->key, text), url = url_at(text);
+        size_t taken = key > url ? key : url;
 
-        if (key || url) {
-            taken = key > url ? key : url;
+        if (taken)
             buf_puts(out, key ? "[key]" : "[URL]");
-        } else if ((unsigned char)*text.p < ' ' || *text.p == '\x7f') {
-            buf_putc(out, ' ');
-        } else {
-            buf_putc(out, *text.p);
-        }
+        else
+            taken = add_char(text, out);
         text.p += taken;
         text.n -= taken;
     }
-    if (!text.n)
-        return;
-    end = str_utf8_check(out->data, out->len); /* no half character */
-    if (end < out->len && out->len - end < 4)
-        out->len = end;
-    buf_puts(out, "…");
+    if (text.n)
+        buf_puts(out, "…");
 }
 
 static struct str text_member(const json_t *v, const char *name)

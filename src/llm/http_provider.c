@@ -127,7 +127,7 @@ bool answer_is_complaint(const json_t *answer, struct err *e)
     return true;
 }
 
-static void answer_init(struct answer *a)
+void answer_init(struct answer *a)
 {
     *a = (struct answer){.usage = {.estimated = true}};
     buf_init(&a->text, ENDPOINT_REPLY);
@@ -135,7 +135,7 @@ static void answer_init(struct answer *a)
     buf_init(&a->model, ENDPOINT_REPLY);
 }
 
-static void answer_release(struct answer *a)
+void answer_release(struct answer *a)
 {
     buf_release(&a->text);
     buf_release(&a->thought);
@@ -288,8 +288,10 @@ void http_provider_close(struct provider *base)
 {
     struct http_provider *p = (struct http_provider *)base;
 
-    while (p->sends)
-        http_provider_cancel(p->sends);
+    for (struct send *s = p->sends, *next; s; s = next) {
+        next = s->next;
+        http_provider_cancel(s);
+    }
     endpoint_release(&p->endpoint);
     json_decref(p->extra);
     buf_release(&p->scratch);

@@ -36,6 +36,8 @@ struct http_api {
     int (*hear)(struct answer *a, struct str event, struct err *e);
 };
 
+extern const struct http_api api_openai, api_anthropic;
+
 struct http_provider {
     struct provider base; /* first */
     const struct http_api *api;
@@ -52,9 +54,10 @@ struct http_provider {
 struct provider *http_provider_open(const struct provider_type *type,
                                     const struct http_api *api, struct loop *l,
                                     const struct llm_opts *o, struct err *e);
-void http_provider_close(struct provider *p);
-struct send *http_provider_send(struct provider *p, const struct llm_request *r,
-                                send_fn *fn, void *arg, struct err *e);
+void http_provider_close(struct provider *base);
+struct send *http_provider_send(struct provider *base,
+                                const struct llm_request *r, send_fn *fn,
+                                void *arg, struct err *e);
 void http_provider_cancel(struct send *s);
 
 /* How long an answer may be; 0: not said. */
@@ -63,6 +66,8 @@ int64_t http_provider_limit(const struct http_provider *p,
 
 /* ---- for those who read answers ---- */
 
+void answer_init(struct answer *a);
+void answer_release(struct answer *a);
 /* Adds a JSON string; anything else is passed over. -1 past the limit. */
 int answer_add(struct buf *b, const json_t *text, struct err *e);
 /* A count of tokens, 0 when it is none. */

@@ -193,7 +193,7 @@ static int hear_event(struct answer *a, struct str event, struct err *e)
 
 /* ---- the provider ------------------------------------------------------------ */
 
-static const struct http_api api = {
+const struct http_api api_openai = {
     .endpoint =
         {
             .base_url = "https://api.openai.com/v1",
@@ -215,7 +215,7 @@ static const struct http_api api = {
 static struct provider *open_openai(struct loop *l, const struct llm_opts *o,
                                     struct err *e)
 {
-    return http_provider_open(&provider_openai, &api, l, o, e);
+    return http_provider_open(&provider_openai, &api_openai, l, o, e);
 }
 
 const struct provider_type provider_openai = {

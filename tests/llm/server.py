@@ -16,9 +16,11 @@ of the path: "any+status=429+retry-after=7" or /fault/status=429/v1/….
   cut=N            close after N events (stream) or bytes
   split=N          writes of N bytes                drip=S      S seconds between them
   large=N          a body of N bytes                body=TEXT   this body
-  html             a page for browsers              echo        the complaint repeats the key
+  raw=%XX…         these bytes                      echo        the complaint repeats the key
+  html             a page for browsers
   late-error       a complaint within the stream    times=N     only the first N requests, then none
   finish=WORD      why it ended                     thought=N   some thoughts of N bytes
+  nul              NULs for exclamation marks (stream)
   no-usage no-done no-finish plain (a whole answer though a stream was asked for)
   reverse short double uneven (embeddings), value=TEXT (a number of them)
 """
@@ -28,7 +30,7 @@ import json
 import ssl
 import sys
 from collections import Counter
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 TEXT = "Grüße, 猴子 🐒! "  # characters of two, three and four bytes
 REASON = {200: "OK", 429: "Too Many Requests", 529: "Overloaded"}
@@ -46,7 +48,7 @@ def filled(text: str, size: int) -> str:
 
 def parse_words(text: str, separator: str) -> dict[str, str]:
     pairs = (word.partition("=") for word in text.split(separator) if word)
-    return {name: unquote(value) for name, _, value in pairs}
+    return {name: value if name == "raw" else unquote(value) for name, _, value in pairs}
 
 
 class Request:
@@ -138,6 +140,8 @@ def openai_events(r: Request) -> list[bytes]:
     if "late-error" in r.words:
         events[3:] = [{"error": complaint(r)}]
     lines = [json.dumps(e, ensure_ascii=False) for e in events]
+    if "nul" in r.words:
+        lines = [t.replace("!", "\\u0000") for t in lines]
     if "no-done" not in r.words:
         lines.append("[DONE]")
     return [b": keep-alive\n\n"] + [f"data: {t}\n\n".encode() for t in lines]
@@ -221,6 +225,8 @@ def complaint(r: Request) -> dict:
 def whole_body(r: Request) -> bytes:
     if "body" in r.words:
         return r.words["body"].encode()
+    if "raw" in r.words:
+        return unquote_to_bytes(r.words["raw"])
     if "html" in r.words:
         return b"<html><body>Bad gateway</body></html>"
     if "status" in r.words:
@@ -243,7 +249,7 @@ class Answer:
 
     def __init__(self, r: Request) -> None:
         status = int(r.number("status", 200))
-        streamed = r.stream and status == 200 and not {"body", "large", "html"} & r.words.keys()
+        streamed = r.stream and status == 200 and not {"body", "raw", "large", "html"} & r.words.keys()
         kind = "text/event-stream" if streamed else "application/json"
         head = [f"HTTP/1.1 {status} {REASON.get(status, 'Status')}", f"Content-Type: {kind}"]
         head += [f"{n}: {r.words[n]}" for n in ("retry-after", "retry-after-ms") if n in r.words]

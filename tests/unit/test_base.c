@@ -232,6 +232,7 @@ static void test_foreign_json(void)
         v = jsn_parse_foreign("reply", cases[i].text, strlen(cases[i].text),
                               &e);
         is(json_string_value(v), cases[i].want, cases[i].claim);
+        ok(e.kind == ERR_NONE, "… is no error");
         json_decref(v);
     }
     v = jsn_parse_foreign("reply", "{\"a\":1,\"a\":2}", 13, &e);

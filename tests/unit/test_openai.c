@@ -301,6 +301,11 @@ static void test_streams(void)
                SEND_ANSWERED, "a whole answer though a stream was asked for");
     is(g.text, LLM_TEXT, "is read as one");
     llm_got_release(&g);
+    g = expect((struct llm_opts){.model = "m+nul", .stream = true},
+               SEND_ANSWERED, "NULs in a stream");
+    ok(strncmp(g.text, "Grüße, 猴子 🐒\xef\xbf\xbd Gr", 26) == 0,
+       "are replaced, and nothing is lost");
+    llm_got_release(&g);
     g = expect((struct llm_opts){.model = "m+no-usage", .stream = true},
                SEND_ANSWERED, "a stream without usage");
     ok(g.usage.estimated, "is not made up, either");
@@ -358,6 +363,7 @@ static void test_texts(void)
          "a key that comes back, control characters"},
         {"m+status=500+body=sk-marked-0123 and 89-SECRET.",
          "HTTP 500: [key] and [key].", "parts of the key"},
+        {"m+status=500+raw=%c3%a4%ff%c3", "HTTP 500: ä??", "not UTF-8"},
         {"m+status=502+html", "HTTP 502", "a page for browsers"},
         {"m+status=500+body=", "HTTP 500", "nothing"},
         {"m+status=500+body={\"error\":\"so\"}", "HTTP 500: so", "a string"},
