@@ -90,13 +90,21 @@ static int fill_options(struct running *r, struct err *e)
 
 /* ---- tasks, pack, examples ---- */
 
-/* The order of the run is fixed by the seed, not by names. */
+static int by_id(const void *a, const void *b)
+{
+    return strcmp((*(struct task *const *)a)->id,
+                  (*(struct task *const *)b)->id);
+}
+
+/* The order of the run is fixed by the ids and the seed, not by how the tasks
+ * were named. */
 static void shuffle_tasks(struct running *r)
 {
     size_t n = r->tasks.len, *index = xmalloc((n + 1) * sizeof(*index));
     struct task **task = xmalloc((n + 1) * sizeof(struct task *));
     struct rng rng;
 
+    qsort(r->tasks.task, n, sizeof(struct task *), by_id);
     for (size_t i = 0; i < n; i++)
         index[i] = i;
     rng_init(&rng, "%lld/order", (long long)r->v->seed);

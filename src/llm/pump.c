@@ -78,7 +78,7 @@ static bool dispatch(struct llm *l)
 
     if (!c || !in_time(l, now))
         return false;
-    c->rated = about(l, &c->request);
+    c->rated = l->tokens.per_minute > 0 ? about(l, &c->request) : 0;
     rate_take(&l->requests, 1, now);
     rate_take(&l->tokens, c->rated, now);
     c->probe = breaker_sent(&l->breaker);

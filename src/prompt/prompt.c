@@ -26,49 +26,43 @@ static const struct str nothing = {"", 0};
 
 /* ---- identity and size ---- */
 
-static void hash_role(struct hash *h, const char *role)
-{
-    hash_add(h, role, strlen(role) + 1);
-}
-
-/* The length stands behind the text, so that a text can be hashed from a
- * state that has its beginning in it. */
-static void hash_end(struct hash *h, size_t n)
-{
-    unsigned char length[8];
-
-    for (int i = 0; i < 8; i++)
-        length[i] = (unsigned char)((uint64_t)n >> (8 * i));
-    hash_add(h, length, sizeof(length));
-}
-
 static struct str behind(struct str s, size_t n)
 {
     return (struct str){s.p + n, s.n - n};
 }
 
-static void hash_message(struct hash *h, const struct llm_message *m)
+/* Every text is hashed once: the prompt's own hash is made from those of its
+ * parts, which a store wants, too. out->shared is known. */
+static void identify(struct prompt *out)
 {
-    hash_role(h, m->role);
-    hash_add(h, m->text.p, m->text.n);
-    hash_end(h, m->text.n);
+    struct hash h;
+
+    hash_init(&h);
+    for (size_t i = 0; i < out->count; i++) {
+        const struct llm_message *m = &out->message[i];
+        struct str rest = behind(m->text, m->shared);
+
+        hash_hex(rest.p, rest.n, out->part[i]);
+        hash_add(&h, m->role, strlen(m->role) + 1);
+        if (m->shared)
+            hash_add(&h, out->shared, HASH_HEX);
+        hash_add(&h, out->part[i], HASH_HEX);
+    }
+    hash_finish_hex(&h, out->hash);
 }
 
 void prompt_make(struct prompt *out, struct str system, struct str user)
 {
-    struct hash h;
-
     *out = (struct prompt){0};
-    if (system.n)
+    if (system.n) {
         out->message[out->count++] =
             (struct llm_message){"system", system, system.n};
-    out->message[out->count++] = (struct llm_message){"user", user, 0};
-    hash_init(&h);
-    for (size_t i = 0; i < out->count; i++) {
-        hash_message(&h, &out->message[i]);
-        out->tokens += llm_estimate_tokens(out->message[i].text);
+        hash_hex(system.p, system.n, out->shared);
     }
-    hash_finish_hex(&h, out->hash);
+    out->message[out->count++] = (struct llm_message){"user", user, 0};
+    for (size_t i = 0; i < out->count; i++)
+        out->tokens += llm_estimate_tokens(out->message[i].text);
+    identify(out);
 }
 
 /* ---- what all prompts with a pack start with ---- */
@@ -79,7 +73,7 @@ struct prompt_start {
     bool no_card;
     struct arena memory;
     struct str text;
-    struct hash hash; /* of the role and the text */
+    char hash[HASH_HEX]; /* of the text */
     int64_t tokens;
 };
 
@@ -156,9 +150,7 @@ static struct prompt_start *make_start(struct prompts *p,
     values[SLOT_IMPORTS] = list_imports(pack, &s->memory);
     s->text = prompt_render(p, FILE_SYSTEM, nothing, values, &s->memory);
     s->tokens = llm_estimate_tokens(s->text);
-    hash_init(&s->hash);
-    hash_role(&s->hash, "system");
-    hash_add(&s->hash, s->text.p, s->text.n);
+    hash_hex(s->text.p, s->text.n, s->hash);
     s->next = p->starts;
     p->starts = s;
     return s;
@@ -312,18 +304,15 @@ static int fill(const struct building *b, struct str *v, struct err *e)
     return 0;
 }
 
-/* Hash and size from where the pack's start ends. */
+/* Hash and size; those of the pack's start are known. */
 static void finish(struct prompt *out, const struct prompt_start *start)
 {
-    struct hash h = start->hash;
-    struct str own = behind(out->message[0].text, start->text.n);
-
-    hash_add(&h, own.p, own.n);
-    hash_end(&h, out->message[0].text.n);
-    hash_message(&h, &out->message[1]);
-    hash_finish_hex(&h, out->hash);
-    out->tokens = start->tokens + llm_estimate_tokens(own) +
-                  llm_estimate_tokens(out->message[1].text);
+    memcpy(out->shared, start->hash, HASH_HEX);
+    identify(out);
+    out->tokens =
+        start->tokens +
+        llm_estimate_tokens(behind(out->message[0].text, start->text.n)) +
+        llm_estimate_tokens(out->message[1].text);
 }
 
 int prompts_build(struct prompts *p, const struct prompt_input *in,

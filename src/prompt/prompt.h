@@ -62,8 +62,10 @@ struct prompt_input {
 struct prompt {
     struct llm_message message[2]; /* system, user */
     size_t count;
-    char hash[HASH_HEX]; /* of roles and texts */
-    int64_t tokens;      /* an estimate */
+    char hash[HASH_HEX];    /* of roles and texts, by their parts */
+    char part[2][HASH_HEX]; /* of each message behind what it shares */
+    char shared[HASH_HEX];  /* of what the first one shares; "": nothing */
+    int64_t tokens;         /* an estimate */
 };
 
 struct prompts;

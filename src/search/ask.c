@@ -119,51 +119,31 @@ static int build_prompt(struct attempt *a, struct err *e)
     return prompts_build(s->part.prompts, &in, &a->memory, &a->prompt, e);
 }
 
-/* The start that many prompts share is stored once. */
-static const char *prefix_blob(struct search *s, struct str prefix)
-{
-    size_t i = 0, n = sizeof(s->prefix) / sizeof(s->prefix[0]);
-
-    while (i < n && s->prefix[i].text.p &&
-           (s->prefix[i].text.n != prefix.n ||
-            memcmp(s->prefix[i].text.p, prefix.p, prefix.n) != 0))
-        i++;
-    if (i == n)
-        i = n - 1;
-    if (!s->prefix[i].text.p || s->prefix[i].text.n != prefix.n ||
-        memcmp(s->prefix[i].text.p, prefix.p, prefix.n) != 0) {
-        free((char *)s->prefix[i].text.p);
-        s->prefix[i].text.p = xstrndup(prefix.p, prefix.n);
-        s->prefix[i].text.n = prefix.n;
-        store_blob(s->part.store, prefix, s->prefix[i].blob);
-    }
-    return s->prefix[i].blob;
-}
-
-/* The prompt as a list of messages: [{"role": …, "parts": [blob, …]}]. */
+/* The prompt as a list of messages: [{"role": …, "parts": [blob, …]}]; what
+ * many prompts share is a blob of its own. */
 static void store_prompt(struct attempt *a)
 {
-    json_t *list = json_array();
-    char *text, blob[HASH_HEX];
+    struct store *st = a->s->part.store;
+    struct buf b;
 
+    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i < a->prompt.count; i++) {
         const struct llm_message *m = &a->prompt.message[i];
         struct str rest = {m->text.p + m->shared, m->text.n - m->shared};
-        json_t *parts = json_array();
 
-        if (m->shared)
-            json_array_append_new(
-                parts, json_string(prefix_blob(
-                           a->s, (struct str){m->text.p, m->shared})));
-        store_blob(a->s->part.store, rest, blob);
-        json_array_append_new(parts, json_string(blob));
-        json_array_append_new(
-            list, json_pack("{s:s, s:o}", "role", m->role, "parts", parts));
+        buf_printf(&b, "%s{\"role\":\"%s\",\"parts\":[", i ? "," : "[",
+                   m->role);
+        if (m->shared) {
+            store_blob_as(st, (struct str){m->text.p, m->shared},
+                          a->prompt.shared);
+            buf_printf(&b, "\"%s\",", a->prompt.shared);
+        }
+        store_blob_as(st, rest, a->prompt.part[i]);
+        buf_printf(&b, "\"%s\"]}", a->prompt.part[i]);
     }
-    text = json_dumps(list, JSON_COMPACT);
-    store_blob(a->s->part.store, str_of(text), a->prompt_blob);
-    free(text);
-    json_decref(list);
+    buf_putc(&b, ']');
+    store_blob(st, (struct str){buf_str(&b), b.len}, a->prompt_blob);
+    buf_release(&b);
 }
 
 /* ---- the call ---- */

@@ -53,8 +53,6 @@ void search_free(struct search *s)
         if (t->db)
             evolve_db_free(t->db);
     }
-    for (size_t i = 0; i < sizeof(s->prefix) / sizeof(s->prefix[0]); i++)
-        free((char *)s->prefix[i].text.p);
     free(s->subject);
     free(s->round.subject);
     archive_free(s->archive);

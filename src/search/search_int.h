@@ -130,10 +130,6 @@ struct search {
     uint64_t timer;
     void (*watch)(void *arg);
     void *watch_arg;
-    struct {
-        struct str text; /* copy of the prompts' common start */
-        char blob[HASH_HEX];
-    } prefix[3];
 };
 
 /* schedule.c */

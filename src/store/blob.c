@@ -10,16 +10,21 @@
  * for little. */
 enum { LEVEL = 1 };
 
-void store_blob(struct store *s, struct str text, char hash[HASH_HEX])
+void store_blob_as(struct store *s, struct str text, const char *hash)
 {
     struct row_blob row = {hash, (int64_t)text.n, text.p, text.n};
     struct str key = {hash, HASH_HEX - 1};
 
-    hash_hex(text.p, text.n, hash);
     if (map_get(&s->known, key))
         return;
     map_set(&s->known, key, s);
     store_put(s, &store_tables[TABLE_BLOB], &row);
+}
+
+void store_blob(struct store *s, struct str text, char hash[HASH_HEX])
+{
+    hash_hex(text.p, text.n, hash);
+    store_blob_as(s, text, hash);
 }
 
 int store_pack(struct store *s, struct row_blob *row, struct err *e)

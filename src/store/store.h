@@ -55,6 +55,8 @@ int store_sync(struct store *s, struct err *e);
 
 /* ---- blobs: texts by their SHA-256, compressed, each stored once ---- */
 void store_blob(struct store *s, struct str text, char hash[HASH_HEX]);
+/* The same for a text whose hash the caller has. */
+void store_blob_as(struct store *s, struct str text, const char *hash);
 int store_read_blob(struct store *s, const char *hash, struct buf *out,
                     struct err *e);
 

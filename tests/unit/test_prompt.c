@@ -216,17 +216,18 @@ static void test_identity(struct prompts *p, const struct pack *pack,
     hash_init(&h);
     for (size_t i = 0; i < 2; i++) {
         const struct llm_message *m = &one.message[i];
-        uint64_t n = m->text.n;
-        unsigned char length[8];
+        char shared[HASH_HEX], part[HASH_HEX];
 
-        for (int b = 0; b < 8; b++)
-            length[b] = (unsigned char)(n >> (8 * b));
+        hash_hex(m->text.p, m->shared, shared);
+        hash_hex(m->text.p + m->shared, m->text.n - m->shared, part);
         hash_add(&h, m->role, strlen(m->role) + 1);
-        hash_add(&h, m->text.p, m->text.n);
-        hash_add(&h, length, 8);
+        if (m->shared)
+            hash_add(&h, shared, HASH_HEX);
+        hash_add(&h, part, HASH_HEX);
     }
     hash_finish_hex(&h, whole.hash);
-    is(whole.hash, one.hash, "the hash is that of roles and texts");
+    is(whole.hash, one.hash,
+       "the hash is that of roles and of the hashes of texts");
     in.task = STR_LIT("another-task");
     build(p, &in, a, &two);
     ok(strcmp(two.hash, one.hash) != 0, "another task is another prompt");
