@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -64,11 +65,13 @@ char *secret_mask(const char *text)
     char *out = xstrdup(text);
 
     for (size_t i = 0; secret_names[i]; i++) {
-        const char *key =
+        const char *raw =
             getenv(secret_names[i]); // NOLINT(concurrency-mt-unsafe)
+        struct str trimmed = str_trim(str_of(raw ? raw : ""));
+        char *key = xstrndup(trimmed.p, trimmed.n);
 
-        if (key)
-            out = without(out, key);
+        out = without(out, key);
+        free(key);
     }
     return out;
 }

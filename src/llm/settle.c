@@ -21,14 +21,10 @@ static void settle(struct llm_call *c, struct llm_cost real)
 static void end(struct llm_call *c, struct llm_reply *r)
 {
     struct llm *l = c->llm;
-    char *error = secret_mask(r->error);
-
-    r->error = error;
     r->requests = c->requests;
     r->wall_ns = c->requests ? tick_now_ns() - c->began_ns : 0;
     call_move(c, NULL);
     c->handlers.done(c, r, c->arg);
-    free(error);
     free(c);
     pump_soon(l);
 }
@@ -186,7 +182,6 @@ static void note(struct llm_call *c, const struct send_result *r)
     struct llm *l = c->llm;
     int64_t now = tick_now_ns();
     bool failed = r->outcome == SEND_RETRY || r->outcome == SEND_LOST;
-    char *error;
 
     if (!failed) {
         if (breaker_good(&l->breaker))
@@ -196,30 +191,15 @@ static void note(struct llm_call *c, const struct send_result *r)
     }
     if (!breaker_bad(&l->breaker, c->probe, now, r->retry_after_ns))
         return;
-    error = secret_mask(r->error);
     snprintf(l->state, sizeof(l->state), "paused for %lld s: %s",
              (long long)((l->breaker.until_ns - now + TICK_S - 1) / TICK_S),
-             error);
+             r->error);
     log_warn("%s (%d failures in a row)", l->state, l->breaker.failures);
-    free(error);
 }
 
-void call_ended(void *arg, const struct send_result *r)
+static void not_answered(struct llm_call *c, const struct send_result *r)
 {
-    struct llm_call *c = arg;
-
-    c->send = NULL;
-    c->llm->sent--;
-    note(c, r);
-    c->probe = false;
     switch (r->outcome) {
-    case SEND_ANSWERED:
-        answered(c, r);
-        return;
-    case SEND_REFUSED:
-        rate_take(&c->llm->tokens, -c->rated, tick_now_ns());
-        call_finish(c, LLM_REFUSED, r->error);
-        return;
     case SEND_LOST: /* the provider may bill it */
         c->lost = cost_add(c->lost, c->held);
         settle(c, c->held);
@@ -229,6 +209,31 @@ void call_ended(void *arg, const struct send_result *r)
         rate_take(&c->llm->tokens, -c->rated, tick_now_ns());
         again(c, r);
         return;
+    case SEND_REFUSED:
+        rate_take(&c->llm->tokens, -c->rated, tick_now_ns());
+        call_finish(c, LLM_REFUSED, r->error);
+        return;
+    case SEND_ANSWERED:
+        break;
     }
     BUG("outcome %d", r->outcome);
+}
+
+void call_ended(void *arg, const struct send_result *r)
+{
+    struct llm_call *c = arg;
+    struct send_result masked = *r;
+    /* From here on every text can be shown and stored. */
+    char *error = secret_mask(r->error ? r->error : "");
+
+    masked.error = error;
+    c->send = NULL;
+    c->llm->sent--;
+    note(c, &masked);
+    c->probe = false;
+    if (r->outcome == SEND_ANSWERED)
+        answered(c, r);
+    else
+        not_answered(c, &masked);
+    free(error);
 }

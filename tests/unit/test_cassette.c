@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/cassette.h"
+#include "llm/request.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -208,8 +209,30 @@ static void test_bad(void)
     asking_end(&a);
 }
 
+/* Cassettes and folders outlive versions of the program. */
+static void test_identity(void)
+{
+    const struct llm_message m[] = {{"system", STR_LIT("be brief"), 0},
+                                    {"user", STR_LIT("caf\xc3\xa9"), 2}};
+    struct llm_request r = {
+        .key = {"L1/7", "refine", "code", 3}, .message = m, .count = 2};
+    char hash[HASH_HEX], id[REQUEST_ID];
+
+    request_prompt_hash(&r, hash);
+    is(hash, "d74a60b7a56cd28342e006749fb549ffe4758ae8250579ef379dad54ec4efc7e",
+       "a prompt's hash is the SHA-256 of lengths and texts");
+    request_id(&r, id);
+    is(id, "47733eb58337cc8fe5c3762e68b3b946",
+       "and an id that of the key before it");
+    r.seed = 7;
+    r.max_tokens = 5;
+    request_id(&r, id);
+    is(id, "47733eb58337cc8fe5c3762e68b3b946", "settings are no part of it");
+}
+
 void suite_cassette(void)
 {
+    test_identity();
     test_round("c.jsonl");
     test_round("c.jsonl.zst");
     test_prompt();

@@ -521,7 +521,7 @@ static void test_keys_in_errors(void)
         scripted_failure(SEND_REFUSED, "wrong key sk-tell-nobody-1, really")};
     struct world w;
 
-    setenv("OPENAI_API_KEY", "sk-tell-nobody-1", 1);
+    setenv("OPENAI_API_KEY", "sk-tell-nobody-1\n", 1);
     begin(&w, &quick, true, list, 1);
     ask(&w, "t");
     loop_run(w.loop);
