@@ -19,7 +19,7 @@ LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c err.c fs.c hash.c home.c log.c \
-                map.c mem.c opt.c str.c tick.c) \
+                map.c mem.c opt.c secret.c str.c tick.c) \
               $(addprefix src/io/,frame.c loop.c server.c)
 BOX_SRC    := src/worker/box.c src/worker/box_filter.c
 UNIT_SRC   := $(wildcard tests/unit/*.c)

@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/tick.h"
 
 #include <errno.h>
@@ -312,7 +313,8 @@ static pid_t spawn(const struct proc_opts *o, int theirs[3], struct err *e)
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     pid_t pid = -1;
-    char *const *env = o->env ? (char *const *)o->env : environ;
+    const char **own = o->env ? NULL : secret_free_env();
+    char *const *env = (char *const *)(o->env ? o->env : own);
 
     stop_ignoring_children();
     posix_spawn_file_actions_init(&actions);
@@ -331,6 +333,7 @@ static pid_t spawn(const struct proc_opts *o, int theirs[3], struct err *e)
     }
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
+    free(own);
     return pid;
 }
 

@@ -21,7 +21,9 @@ struct proc;
 
 struct proc_opts {
     const char *const *argv; /* ends with NULL; argv[0] without '/': on PATH */
-    const char *const *env;  /* "NAME=value", ends with NULL; NULL: as ours */
+    const char *const
+        *env;        /* "NAME=value", ends with NULL; NULL: ours without API
+                                keys */
     const char *cwd; /* NULL: ours; a relative argv[0] is seen from it */
     const void *in;  /* bytes for stdin, borrowed until the end */
     size_t in_len;   /* 0: stdin is empty */

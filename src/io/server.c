@@ -1,18 +1,19 @@
 /* server.c: starting a program and talking with it. */
 #include "io/server.h"
 
+#include "base/secret.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-extern char **environ;
 
 static int spawn(struct server *s, const char *const *argv, int sock,
                  struct err *e)
@@ -22,6 +23,7 @@ static int spawn(struct server *s, const char *const *argv, int sock,
     sigset_t none;
     pid_t pid;
     int rc;
+    const char **env;
 
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
@@ -38,8 +40,10 @@ static int spawn(struct server *s, const char *const *argv, int sock,
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setflags(&attr,
                              POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+    env = secret_free_env();
     rc = posix_spawnp(&pid, argv[0], &files, &attr, (char *const *)argv,
-                      environ);
+                      (char *const *)env);
+    free(env);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&files);
     errno = rc;

@@ -26,7 +26,8 @@ struct server {
 };
 
 /* Starts argv (`s` holds fn and arg, the rest is set here) with its socket as descriptor 3; stdout and stderr go to the end
- * of the file `log`, or both to our stderr when that is NULL. */
+ * of the file `log`, or both to our stderr when that is NULL. API keys do not
+ * reach its environment. */
 int server_start(struct server *s, struct loop *l, const char *const *argv,
                  const char *log, struct err *e);
 /* Kills it; the callback is not called any more. */

@@ -10,7 +10,7 @@
 #include "llm/options.h"
 #include "llm/provider.h"
 #include "llm/request.h"
-#include "llm/secret.h"
+#include "base/secret.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/tick.h"
 #include "llm/front_int.h"
 #include "llm/options.h"
-#include "llm/secret.h"
+#include "base/secret.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* secret.c: the variables that hold keys. */
-#include "llm/secret.h"
+#include "base/secret.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* secret.h: the API keys of the environment, and where they must not go: no
  * child's environment, no text that is shown or stored. */
-#ifndef LLM_SECRET_H
-#define LLM_SECRET_H
+#ifndef BASE_SECRET_H
+#define BASE_SECRET_H
 
 extern const char *const secret_names[]; /* ends with NULL */
 
