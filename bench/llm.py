@@ -3,7 +3,7 @@ how near the rate comes to the ideal one, and what a call costs.
 
     python3 bench/llm.py BUILD_FOLDER [--python]
 
-The ideal is IN_FLIGHT calls a second. The server is bench/llm_server.c, a process of
+The ideal is IN_FLIGHT calls a second; the first round opens the connections. The server is bench/llm_server.c, a process of
 its own on the same machine: one in Python takes as long for an answer as the program
 takes for a call, and would be measured instead. With --python it is tests/llm/server.py.
 Memory is our own resident memory a call in flight: the 8 KB question is a part of it.
@@ -29,8 +29,10 @@ def measure(program: Path, url: str, in_flight: int, how: str) -> None:
     told = json.loads(done.stdout)
     assert told["failed"] == 0 and told["answered"] == calls, told
     rate = calls / told["wall_s"]
+    warm = (calls - in_flight) / told["warm_s"]
     print(f"  {in_flight:5} in flight, {how:6}: {rate:7.1f} calls/s of {in_flight}, "
-          f"ratio {rate / in_flight:.3f}; {told['cpu_ms']:.3f} ms CPU a call; "
+          f"ratio {rate / in_flight:.3f}, after the first round {warm / in_flight:.3f}; "
+          f"{told['cpu_ms']:.3f} ms CPU a call; "
           f"{told['kb']:.1f} KB a call in flight")  # fmt: skip
 
 

@@ -54,7 +54,7 @@ struct http_provider {
 struct provider *http_provider_open(const struct provider_type *type,
                                     const struct http_api *api, struct loop *l,
                                     const struct llm_opts *o, struct err *e);
-void http_provider_close(struct provider *base);
+void http_provider_close(struct provider *base); /* not from a callback */
 struct send *http_provider_send(struct provider *base,
                                 const struct llm_request *r, send_fn *fn,
                                 void *arg, struct err *e);

@@ -18,7 +18,7 @@ of the path: "any+status=429+retry-after=7" or /fault/status=429/v1/….
   large=N          a body of N bytes                body=TEXT   this body
   raw=%XX…         these bytes                      echo        the complaint repeats the key
   html             a page for browsers
-  late-error       a complaint within the stream    times=N     only the first N requests, then none
+  late-error       a complaint within the stream    times=N     only the first N requests of this kind
   finish=WORD      why it ended                     thought=N   some thoughts of N bytes
   nul              NULs for exclamation marks (stream)
   no-usage no-done no-finish plain (a whole answer though a stream was asked for)

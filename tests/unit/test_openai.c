@@ -443,6 +443,21 @@ static void test_lost(void)
         check(cases[i].o, SEND_LOST, cases[i].claim);
 }
 
+/* Words in the path, and faults that pass. */
+static void test_passing_fault(void)
+{
+    struct llm_opts o = {.model = "passing"};
+    char url[100];
+
+    snprintf(url, sizeof(url),
+             "http://127.0.0.1:%d/fault/status=503/times=2/v1",
+             server.peer.port);
+    o.base_url = url;
+    check(o, SEND_RETRY, "the server is down");
+    check(o, SEND_RETRY, "still");
+    check(o, SEND_ANSWERED, "and up again");
+}
+
 static void test_nobody(void)
 {
     static const struct llm_message m = {"user", {"?", 1}, 0};
@@ -606,6 +621,7 @@ void suite_openai(void)
     test_texts();
     test_long_text();
     test_lost();
+    test_passing_fault();
     test_nobody();
     test_many(false);
     test_many(true);
