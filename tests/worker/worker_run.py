@@ -1,5 +1,5 @@
 """A worker for tests: built where the tree has none, given a file of jobs, its
-answers read back. Nothing here judges anything."""
+answers read back, and what it leaves found. Nothing here judges anything."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+VERIFY = ROOT / "tests" / "verify"
+TABLE: dict[str, dict] = json.loads((VERIFY / "hostile.json").read_text())  # test_hostile.py
+OPTIONS = ("call_ms", "load_ms", "timing_ms", "memory", "timing", "sidecar")
 BASE = "err mem buf str map hash tick log fs opt arena".split()
 IO = "loop frame server".split()
 COMPILE = ("cc", "-std=c11", "-D_GNU_SOURCE", "-I" + str(ROOT / "src"), "-O1")
@@ -43,6 +46,13 @@ class Job:
         }  # fmt: skip
         payload = json.dumps(body).encode()
         return f"monkeys/1 job {self.id} 600000 {len(payload)}\n".encode() + payload
+
+
+def hostile_job(name: str) -> Job:
+    """As hostile.json says."""
+    line = TABLE[name]
+    options = {key: line[key] for key in OPTIONS if key in line}
+    return Job(name, line["pack"], ROOT / line["task"], VERIFY / "hostile" / name, **options)
 
 
 def make_home(folder: Path) -> tuple[Path, Path]:
@@ -102,3 +112,40 @@ def read_frames(data: bytes) -> tuple[dict[str, dict], dict[str, str]]:
         elif kind == "infra":
             infra[name] = payload.decode(errors="replace")
     return answers, infra
+
+
+def described(name: str, answer: dict) -> str:
+    return f"{name}: {answer['verdict']} {answer['rule']} ({answer['stage']}): {answer['feedback']}"
+
+
+def allowed(value: object) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+# ---- what is left -------------------------------------------------------------
+
+
+def processes_of(mark: str) -> list[str]:
+    """Command lines that hold `mark`: a worker's servers and children are known by
+    their scratch folder."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if mark in line:
+                found.append(line)
+    return found
+
+
+def own_groups() -> set[str]:
+    """Memory groups that workers made below our own."""
+    found: set[str] = set()
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, kind, place = line.split(":", 2)
+        if kind in ("", "memory"):
+            base = Path("/sys/fs/cgroup") / kind / place.strip("/")
+            found |= {str(p) for p in base.glob("monkeys-*")}
+    return found
