@@ -92,6 +92,7 @@ class Judge:
             told = traceback.format_exc()
             self.say("note", payload=told[-3000:].encode(errors="replace"))
             self.finish(job, {"infra": told[-1500:]})
+            self.check_device()
             return
         job.waiting = wanted
         self.grant(job)
@@ -156,6 +157,19 @@ class Judge:
             self.say("answer", job.id, 0, json.dumps(answer, allow_nan=False).encode())
         self.try_exclusive()
 
+    def check_device(self) -> None:
+        """A kernel whose result is known. A device that has failed this process stays
+        lost to it: it ends, and the worker starts another one."""
+        if self.o.device == "cpu":
+            return
+        try:
+            well = int((torch.arange(256, device="cuda:0") + 1).sum()) == 32896
+        except RuntimeError as problem:
+            self.say("note", payload=f"the device fails: {problem}"[:2000].encode(errors="replace"))
+            well = False
+        if not well:
+            raise SystemExit("the device does not compute any more")
+
     # ---- what comes in ----
 
     def control_frame(self) -> bool:
@@ -165,6 +179,10 @@ class Judge:
             return False
         if frame.kind == "job":
             self.queue.append(frame)
+            return True
+        if frame.kind == "ping":
+            self.check_device()
+            self.say("pong")
             return True
         job = self.jobs.get(frame.id)
         if frame.kind == "cancel":

@@ -25,7 +25,7 @@ struct values {
     bool probe, unsafe;
     const char *python, *home, *device, *box, *scratch, *jobs, *out;
     struct opt_list packs;
-    int64_t children, prewarm, memory;
+    int64_t children, prewarm, memory, patience;
 };
 
 #define AT(field) offsetof(struct values, field)
@@ -53,6 +53,10 @@ static const struct opt table[] = {
      64},
     {"memory", 0, OPT_INT, "BYTES",
      "memory of a child (the CPU: 8 GiB at most)", AT(memory), 0, INT64_MAX},
+    {"patience", 0, OPT_INT, "S",
+     "replace a judge or zygote that neither answers nor computes for S "
+     "seconds (10)",
+     AT(patience), 1, 3600},
     {"box", 0, OPT_CHOICE, "auto|full|thin|none", "which sandbox (auto)",
      AT(box), 0, 0},
     {"unsafe", 0, OPT_FLAG, NULL, "go on where no sandbox can be made",
@@ -159,6 +163,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
                           .scratch = scratch,
                           .children = v->children,
                           .prewarm = v->prewarm,
+                          .patience_s = v->patience,
                           .memory = (uint64_t)v->memory,
                           .uid = NOBODY};
     int rc = -1;
@@ -213,6 +218,7 @@ int main(int argc, char **argv)
                        .box = "auto",
                        .scratch = "/tmp",
                        .prewarm = -1,
+                       .patience = 10,
                        .memory = -1};
     struct opt_result r;
     struct err e = ERR_INIT;

@@ -109,7 +109,7 @@ def run(folder: Path, jobs: list[Job], children: int) -> Soak:
     program, home = worker_run.make_home(folder)
     work = folder / f"children-{children}"
     work.mkdir()
-    soak, before, started = Soak(jobs), own_groups(), time.monotonic()
+    soak, started = Soak(jobs), time.monotonic()
     with Session(program, home, work, children) as worker:
         done = 0
         for share, label in ((0.1, "tenth"), (0.2, "fifth"), (1.0, "end")):
@@ -121,7 +121,7 @@ def run(folder: Path, jobs: list[Job], children: int) -> Soak:
         soak.status = worker.leave()
         soak.answers, soak.infra, soak.notes = worker.answers, worker.infra, worker.notes
     soak.seconds = time.monotonic() - started
-    soak.left = [*map(str, worker.scratch.rglob("*")), *(own_groups() - before)]
+    soak.left = [*map(str, worker.scratch.rglob("*")), *own_groups(worker.pid)]
     until = time.monotonic() + 5  # servers were killed, not waited for
     while processes_of(str(work)) and time.monotonic() < until:
         time.sleep(0.05)

@@ -140,12 +140,12 @@ def processes_of(mark: str) -> list[str]:
     return found
 
 
-def own_groups() -> set[str]:
-    """Memory groups that workers made below our own."""
+def own_groups(worker: int | str = "*") -> set[str]:
+    """Memory groups that workers, or the one with that pid, made below our own."""
     found: set[str] = set()
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, kind, place = line.split(":", 2)
         if kind in ("", "memory"):
             base = Path("/sys/fs/cgroup") / kind / place.strip("/")
-            found |= {str(p) for p in base.glob("monkeys-*")}
+            found |= {str(p) for p in base.glob(f"monkeys-{worker}-*")}
     return found

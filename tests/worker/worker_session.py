@@ -31,6 +31,7 @@ class Process:
     name: str  # worker, judge, or the zygote's scratch folder: its pack
     descriptors: int
     resident: int  # bytes
+    used_s: float  # of the processor
 
 
 class Session:
@@ -150,16 +151,17 @@ def _look(pid: int, worker: int) -> Process | None:
     folder = Path(f"/proc/{pid}")
     try:
         words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        fields = (folder / "stat").read_text().rpartition(")")[2].split()
         resident = int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
         count = len(os.listdir(folder / "fd"))
     except OSError:
         return None
+    name = next((Path(w).stem for w in words if w.endswith(".py")), words[0])
     if pid == worker:
-        return Process(pid, "worker", count, resident)
-    if parent != worker:
-        return Process(pid, "child", count, resident)
-    script = next((Path(w).stem for w in words if w.endswith(".py")), words[0])
-    if script == "zygote":
-        script = Path(words[words.index("--scratch") + 1]).name
-    return Process(pid, script, count, resident)
+        name = "worker"
+    elif int(fields[1]) != worker:
+        name = "child"
+    elif name == "zygote":
+        name = Path(words[words.index("--scratch") + 1]).name
+    used = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    return Process(pid, name, count, resident, used)
