@@ -143,7 +143,7 @@ test-long: ## the long families: 5 minutes of fuzzing a target, 2,000 candidates
 	@$(MAKE) --no-print-directory tidy
 	@$(MAKE) --no-print-directory all
 	MONKEYS_SOAK=2000 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
-	    -p no:cacheprovider tests/worker/test_soak.py
+	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
 
 # ---- checks ------------------------------------------------------------------
