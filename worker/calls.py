@@ -31,6 +31,7 @@ class Progress:
     ops: dict[str, int] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
     timing: dict | None = None
+    build: str | None = None
     notes: list[str] = field(default_factory=list)
     hardened: bool = False
 

@@ -2,9 +2,10 @@
 docs/VERIFIER.md. The order is fixed: load, first call, its evidence, the other
 trials, launch evidence, timing; the first failure ends it."""
 
+import contextlib
 import copy
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import answers
 import feedback
@@ -13,7 +14,8 @@ import taskfile
 import timing
 import torch
 import truth
-from buffers import judge_buffer
+from buffers import HostBuffer, judge_buffer
+from builds import Builds
 from calls import (
     Progress,
     Verdict,
@@ -32,10 +34,10 @@ PLAIN_TRIALS = 5
 ALIGN = 256
 
 
-def run(job: dict, environment: dict) -> Generator:
+def run(job: dict, environment: dict, builds: Builds) -> Generator:
     if job["kind"] == "task":
         return (yield from look_at_task(job, environment))
-    return (yield from verify(job, environment))
+    return (yield from verify(job, environment, builds))
 
 
 # ---- tasks -------------------------------------------------------------------
@@ -83,16 +85,16 @@ def torch_device(device: str) -> str:
 # ---- candidates --------------------------------------------------------------
 
 
-def verify(job: dict, environment: dict) -> Generator:
+def verify(job: dict, environment: dict, builds: Builds) -> Generator:
     p = Progress()
     try:
         reference = make_reference(job)
     except Exception as problem:  # noqa: BLE001
         return record(job, environment, p, Verdict("infra", "load", f"the task's file fails: {problem}"))
     try:
-        end = yield from attempt(job, reference, p)
+        end = yield from attempt(job, reference, p, builds)
         if end.verdict in ("wrong_values", "not_finite") and reference.has_state():
-            end = yield from once_more(job, p, end)
+            end = yield from once_more(job, p, end, builds)
     except NoChild as problem:
         end = Verdict("infra", "fork", str(problem))
     except truth.Unusable as problem:
@@ -100,12 +102,12 @@ def verify(job: dict, environment: dict) -> Generator:
     return record(job, environment, p, end)
 
 
-def once_more(job: dict, p: Progress, first: Verdict) -> Generator:
+def once_more(job: dict, p: Progress, first: Verdict, builds: Builds) -> Generator:
     """A candidate that packed its weights in __init__, or calls them otherwise, is
     right for the weights it was built with and for no others: tried with those,
     at lower evidence. Both sides start where no parameter is an identity."""
     again = Progress(seed_only=True)
-    end = yield from attempt(job, make_reference(job, unsettled=True), again)
+    end = yield from attempt(job, make_reference(job, unsettled=True), again, builds)
     if end.verdict != "correct" and not p.seed_only:
         return first
     p.__dict__.update(again.__dict__)
@@ -117,11 +119,11 @@ def once_more(job: dict, p: Progress, first: Verdict) -> Generator:
     return end
 
 
-def attempt(job: dict, reference: truth.Reference, p: Progress) -> Generator:
+def attempt(job: dict, reference: truth.Reference, p: Progress, builds: Builds) -> Generator:
     """One child, from fork to verdict. Returns a Verdict."""
     pair = reference.fresh()
     try:
-        yield from load(job, pair, p)
+        yield from load(job, pair, p, builds)
         buffer_size, places = layout(pair, job)
         buffer = judge_buffer(buffer_size, reference.device)
         try:
@@ -177,27 +179,36 @@ def start_child(job: dict, pack: str) -> Generator:
     deadline = job["deadlines"]["load_ms"]
     yield Fork(pack, deadline, job["limits"]["memory_bytes"])
     try:
-        yield Ask({"op": "ping"}, deadline)
+        return (yield Ask({"op": "ping"}, deadline))
     except Gone as gone:
         raise NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}") from None
 
 
-def load(job: dict, pair: truth.Pair, p: Progress) -> Generator:
+def built(job: dict, p: Progress, builds: Builds) -> Generator:
+    """What the candidate's file builds, from before or from a child that only
+    compiles; empty where that is nothing."""
+    key = builds.key(job)
+    if key is None:
+        return b""
+    found = builds.cache.get(key)
+    p.build = "cached" if found is not None else "compiled"
+    if found is None:
+        started = time.monotonic()
+        yield from start_child(job, job["pack"] + ("" if job["device"] == "cpu" else "+compile"))
+        found = yield from builds.build(job)
+        builds.cache.put(key, found)
+        p.times["build"] = since(started)
+    return found
+
+
+def load(job: dict, pair: truth.Pair, p: Progress, builds: Builds) -> Generator:
+    data = yield from built(job, p, builds)
     started = time.monotonic()
-    yield from start_child(job, job["pack"])
+    builds.learn(job["pack"], (yield from start_child(job, job["pack"])))
     p.times["fork"] = since(started)
     started = time.monotonic()
-    answer = yield Ask(
-        {
-            "op": "load",
-            "source": job["candidate"],
-            "inputs_source": taskfile.without_model(job["task"]["source"]),
-            "precision": job["precision"],
-            "init_seed": pair.r.init_seed,
-            "unsettled": pair.r.unsettled,
-        },
-        job["deadlines"]["load_ms"],
-    )
+    with sent(data) as fds:
+        answer = yield from ask_to_load(job, pair, len(data), fds)
     p.times["load"] = since(started)
     fail_on_error(answer, p)
     said = answers.loaded(answer)
@@ -213,6 +224,36 @@ def load(job: dict, pair: truth.Pair, p: Progress) -> Generator:
         seed = inputs.derive(job["seed"], "params")
         fail_on_error((yield Ask({"op": "params", "names": names, "seed": seed}, 60000)), p)
         pair.randomise([meant for _, meant in names], seed)
+
+
+@contextlib.contextmanager
+def sent(data: bytes) -> Iterator[list[int]]:
+    """A descriptor from which these bytes can be read, or none where there are none."""
+    if not data:
+        yield []
+        return
+    buffer = HostBuffer(len(data))
+    buffer.map[:] = data
+    try:
+        yield [buffer.fd]
+    finally:
+        buffer.close()
+
+
+def ask_to_load(job: dict, pair: truth.Pair, built: int, fds: list[int]) -> Generator:
+    return (yield Ask(
+        {
+            "op": "load",
+            "source": job["candidate"],
+            "inputs_source": taskfile.without_model(job["task"]["source"]),
+            "precision": job["precision"],
+            "init_seed": pair.r.init_seed,
+            "unsettled": pair.r.unsettled,
+            "built": built,
+        },
+        job["deadlines"]["load_ms"],
+        fds,
+    ))  # fmt: skip
 
 
 def matching(reference: list, candidate: list) -> list[tuple[str, str]] | None:
@@ -379,6 +420,7 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "feedback": feedback.shorten(feedback.plain(told)),
         "launches": {"count": len(p.launches),
                      "names": sorted({feedback.plain(n) for n in p.launches})},
+        "build": p.build,
         "ops": {feedback.plain(k): v for k, v in p.ops.items()},
         "times_ms": p.times,
         "timing": p.timing,

@@ -300,7 +300,8 @@ static int start_judge(struct host *h, struct err *e)
     char children[24];
     const char *argv[] = {h->o.python, "-B",       script,      "--home",
                           h->o.home,   "--device", h->o.device, "--children",
-                          children,    "--box",    h->o.box,    NULL};
+                          children,    "--box",    h->o.box,    "--cache",
+                          h->o.cache,  NULL};
     int rc;
 
     snprintf(children, sizeof(children), "%lld", (long long)h->o.children);

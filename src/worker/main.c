@@ -23,7 +23,7 @@ extern char **environ;
 
 struct values {
     bool probe, unsafe;
-    const char *python, *home, *device, *box, *scratch, *jobs, *out;
+    const char *python, *home, *device, *box, *scratch, *cache, *jobs, *out;
     struct opt_list packs;
     int64_t children, prewarm, memory, patience;
 };
@@ -61,6 +61,9 @@ static const struct opt table[] = {
      AT(box), 0, 0},
     {"unsafe", 0, OPT_FLAG, NULL, "go on where no sandbox can be made",
      AT(unsafe), 0, 0},
+    {"cache", 0, OPT_TEXT, "DIR|none",
+     "where to keep compiled candidates (XDG_CACHE_HOME/monkeys/builds)",
+     AT(cache), 0, 0},
     {"scratch", 0, OPT_TEXT, "DIR", "where to keep temporary files (/tmp)",
      AT(scratch), 0, 0},
     {0},
@@ -147,6 +150,19 @@ static uint64_t default_memory(int64_t children)
     return all / (uint64_t)children < most ? all / (uint64_t)children : most;
 }
 
+/* What --cache says, or a folder among the user's caches; "": none. */
+static char *find_cache(const char *given)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (given)
+        return xstrdup(strcmp(given, "none") == 0 ? "" : given);
+    if (base && *base)
+        return xasprintf("%s/monkeys/builds", base);
+    return home && *home ? xasprintf("%s/.cache/monkeys/builds", home)
+                         : xstrdup("");
+}
+
 /* Fills in what the options leave open, then works. */
 static int work(struct values *v, const char *scratch, struct err *e)
 {
@@ -154,6 +170,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
     char *home = find_home(v->home, e);
     char *python =
         v->python ? xstrdup(v->python) : home_python(home ? home : ".");
+    char *cache = find_cache(v->cache);
     struct loop *l = loop_new(e);
     struct host_opts o = {.python = python,
                           .home = home,
@@ -161,6 +178,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
                           .pack_count = v->packs.len,
                           .device = v->device,
                           .scratch = scratch,
+                          .cache = cache,
                           .children = v->children,
                           .prewarm = v->prewarm,
                           .patience_s = v->patience,
@@ -189,6 +207,7 @@ out:
         loop_free(l);
     free(home);
     free(python);
+    free(cache);
     return rc;
 }
 

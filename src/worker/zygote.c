@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEAVE_S  3     /* what children have to end in when we do */
+#define LEAVE_S  20    /* what children have to end in; fork bombs need some */
 #define PROBE_MS 30000 /* what a probe has to end in */
 #define LOST_S   60    /* a child that cannot be killed is given up */
 
@@ -451,7 +451,7 @@ static void end_children(struct host *h)
         child_kill(c, NULL);
     }
     while ((h->children || h->stale) && tick_now_ns() < until) {
-        loop_run_for(h->loop, 10 * TICK_MS);
+        loop_run_for(h->loop, 20 * TICK_MS);
         remove_stale(h);
     }
     while (h->children)
@@ -466,6 +466,11 @@ static void end_children(struct host *h)
 
 void zygotes_end(struct host *h)
 {
+    /* No probe any more, and none that is under way is looked at. */
+    for (struct zygote *z = h->zygotes; z; z = z->next) {
+        z->ready = false;
+        z->probe = NULL;
+    }
     end_children(h);
     while (h->zygotes) {
         struct zygote *z = h->zygotes;

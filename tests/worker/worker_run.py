@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -76,6 +77,15 @@ def make_home(folder: Path) -> tuple[Path, Path]:
     return program, folder
 
 
+def pack_that_builds_before(folder: Path) -> Path:
+    """A folder with the pack c-kept: c-cpu, but compiled before candidates run."""
+    packs = folder / "packs-here"
+    shutil.copytree(ROOT / "packs" / "c-cpu", packs / "c-kept")
+    with (packs / "c-kept" / "adapter.py").open("a") as file:
+        file.write("\n\ndef toolchain() -> native.Toolchain:\n    return c_cpu.TOOLCHAIN\n")
+    return packs
+
+
 @dataclass
 class Outcome:
     status: int
@@ -93,12 +103,16 @@ def run(program: Path, home: Path, folder: Path, jobs: list[Job], children: int 
     argv = [program, "--home", home, "--python", sys.executable, "--children", str(children),
             "--jobs", folder / "jobs", "--out", folder / "out", "--box", box,
             "--scratch", scratch or folder]  # fmt: skip
-    done = subprocess.run(
+    worker = subprocess.Popen(
         argv, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
+    try:
+        log = worker.communicate(timeout=900)[0].decode(errors="replace")
+    finally:
+        worker.kill()
     answers, infra = read_frames((folder / "out").read_bytes())
-    return Outcome(done.returncode, done.stdout.decode(errors="replace"), answers, infra)
+    return Outcome(worker.returncode, log, answers, infra, own_groups(worker.pid))
 
 
 def read_frames(data: bytes) -> tuple[dict[str, dict], dict[str, str]]:
