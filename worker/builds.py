@@ -26,7 +26,6 @@ class Cache:
     """Files named by keys; the one that was not used for longest goes first."""
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder, self.limit = folder, limit
 
     def get(self, key: str) -> bytes | None:
@@ -39,8 +38,10 @@ class Cache:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Whole or not at all: several judges may share a folder."""
-        with contextlib.suppress(OSError):  # a full disk is no candidate's fault
+        """Whole or not at all: several judges may share a folder. One that cannot be
+        written, or is full, keeps nothing."""
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             fd, name = tempfile.mkstemp(dir=self.folder, prefix=".making-")
             with open(fd, "wb") as file:
                 file.write(data)

@@ -101,6 +101,13 @@ def test_the_key_is_of_all_that_a_build_depends_on(tmp_path: Path) -> None:
     assert len(keys) == 5 and None not in keys
 
 
+def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = builds.Cache(tmp_path / "file" / "below")
+    cache.put("a", b"x")
+    assert cache.get("a") is None
+
+
 def test_nothing_is_kept_where_no_folder_is_given() -> None:
     b = builds.Builds(None)
     b.learn("p", {"ok": True, "builds": "one compiler"})

@@ -101,7 +101,7 @@ def run(program: Path, home: Path, folder: Path, jobs: list[Job], children: int 
     """Runs the jobs in order of the list, `children` at once."""
     (folder / "jobs").write_bytes(b"".join(job.frame() for job in jobs))
     argv = [program, "--home", home, "--python", sys.executable, "--children", str(children),
-            "--jobs", folder / "jobs", "--out", folder / "out", "--box", box,
+            "--jobs", folder / "jobs", "--out", folder / "out", "--box", box, "--cache", "none",
             "--scratch", scratch or folder]  # fmt: skip
     worker = subprocess.Popen(
         argv, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,

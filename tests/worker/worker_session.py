@@ -42,7 +42,7 @@ class Session:
         self.log = folder / "log"
         self.socket, theirs = socket.socketpair()
         argv = [str(program), "--home", str(home), "--python", sys.executable, "--children",
-                str(children), "--scratch", str(self.scratch), *options]  # fmt: skip
+                str(children), "--scratch", str(self.scratch), "--cache", "none", *options]  # fmt: skip
         self.pid = os.posix_spawn(
             program, argv, os.environ,
             file_actions=[
