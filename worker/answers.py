@@ -125,6 +125,19 @@ def milliseconds(answer: dict) -> float:
     return value
 
 
+def builds(answer: dict) -> str | None:
+    """What a pack's builds depend on, as a hash; None where it builds nothing."""
+    value = answer.get("builds")
+    return None if value is None else str(_of(str, value, "builds"))[:TEXT]
+
+
+def size(answer: dict, most: int) -> int:
+    value = int(_of(int, answer.get("size"), "a size"))
+    if not 0 <= value <= most:
+        raise Forged("a size is out of range")
+    return value
+
+
 def launched(answer: dict) -> int:
     return int(_of(int, answer.get("launched"), "launched"))
 

@@ -17,6 +17,8 @@ from types import ModuleType
 import clock
 import evidence
 import inputs
+import native
+import native_adapter
 import torch
 from buffers import Window
 from frames import Broken, recv_message, send_message
@@ -69,14 +71,40 @@ class Candidate:
         self.sealed = False
         self.last: list = []  # the inputs of the last call
         self.watch: clock.Stopwatch | None = None
+        self.kept: list[torch.Tensor] = []  # the outputs of the last timed call
         self.operations = {
-            "load": self.load, "params": self.params, "describe": self.describe,
-            "compile": self.compile,
+            "ping": self.ping, "params": self.params, "describe": self.describe,
+            "compile": self.compile, "time": self.time,
+        }  # fmt: skip
+        self.with_memory = {
+            "build": self.build, "load": self.load, "trial": self.trial, "output": self.output,
         }  # fmt: skip
 
     # ---- operations ----
 
-    def load(self, m: dict) -> dict:
+    def ping(self, m: dict) -> dict:
+        """Before there is a candidate: what its builds will depend on."""
+        if not hasattr(self.adapter, "toolchain"):
+            return {"ok": True, "builds": None}
+        return {"ok": True, "builds": native.identity(self.adapter.toolchain())}
+
+    def build(self, m: dict, fds: list[int]) -> dict:
+        """In a child of its own, where no candidate runs: what its file would build."""
+        try:
+            data = native_adapter.prebuild(m["source"], self.adapter.toolchain())
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            data = b""
+        if not 0 < len(data) <= m["bytes"]:
+            return {"ok": True, "size": 0}
+        window = Window(fds[0], m["bytes"], "cpu")
+        window.put(0, torch.frombuffer(bytearray(data), dtype=torch.uint8))
+        window.close()
+        return {"ok": True, "size": len(data)}
+
+    def load(self, m: dict, fds: list[int]) -> dict:
+        if m["built"]:
+            data = os.pread(fds[0], m["built"], 0)
+            native_adapter.take_built(data, self.adapter.toolchain())
         self.dtype = inputs.DTYPES[m["precision"]]
         self.space = inputs.namespace(m["inputs_source"], "task")
         self.snapshot = evidence.Snapshot(self.adapter.watched(), self.space)
@@ -173,9 +201,11 @@ class Candidate:
             return self._error("compile", broken)
         return {"ok": True, "problem": problem, "patched": snapshot.changes()}
 
-    def time(self, m: dict, fds: list[int]) -> dict:
+    def time(self, m: dict) -> dict:
         """One repetition: `empty` costs everything but the call; muted kernels do
-        nothing, where the adapter can do that."""
+        nothing, where the adapter can do that. What it returned is kept as it is
+        now: whether it is asked for shows later."""
+        self.kept = []
         if self.watch is None:
             self.watch = clock.Stopwatch(self.device)
         if m["empty"]:
@@ -191,9 +221,16 @@ class Candidate:
         except BaseException as problem:  # noqa: BLE001
             return self._error("timing", problem)
         if not self._collect(tensors, [])["output_problems"]:
-            self._hand_over(Window(fds[0], m["bytes"], self.device), m, tensors)
+            plain = torch.Tensor
+            with torch.no_grad():
+                self.kept = [plain.clone(plain.detach(t)) for t in tensors]
         launched = len(self.adapter.launches())
         return {"ok": True, "ms": ms, "launched": launched, "muted": bool(muted)}
+
+    def output(self, m: dict, fds: list[int]) -> dict:
+        """Hands over what the last repetition returned."""
+        self._hand_over(Window(fds[0], m["bytes"], self.device), m, self.kept)
+        return {"ok": True}
 
     # ---- pieces ----
 
@@ -276,12 +313,8 @@ class Candidate:
             except Broken:
                 return
             op = message["op"]
-            if op == "ping":
-                answer = {"ok": True}
-            elif op == "trial":
-                answer = self.trial(message, fds)
-            elif op == "time":
-                answer = self.time(message, fds)
+            if op in self.with_memory:
+                answer = self.with_memory[op](message, fds)
             else:
                 answer = self.operations[op](message)
             for fd in fds:

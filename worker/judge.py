@@ -4,6 +4,7 @@ bytes that it compared itself.
 
 Started by monkeys-worker with its control socket as descriptor 3:
     python judge.py --home DIR --device cpu|cuda:N --children N --box full|thin|none
+                    --cache DIR
 """
 
 import argparse
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 
 import torch
 import verdict
+from builds import Builds
 from frames import MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
 from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
 
@@ -49,6 +51,7 @@ class Judge:
         self.queue: collections.deque = collections.deque()
         self.jobs: dict[str, Job] = {}
         self.environment = environment(o)
+        self.builds = Builds(o.cache or None)
 
     def say(self, kind: str, job: str = "-", deadline: int = 0, payload: bytes = b"") -> None:
         send_frame(self.control, Frame(kind, job, deadline, payload))
@@ -69,7 +72,7 @@ class Judge:
     def start_jobs(self) -> None:
         while self.queue and len(self.jobs) < self.o.children and not self.alone():
             frame = self.queue.popleft()
-            steps = verdict.run(frame.json(), self.environment)
+            steps = verdict.run(frame.json(), self.environment, self.builds)
             job = Job(frame.id, steps, time.monotonic())
             self.jobs[job.id] = job
             self.step(job, None)
@@ -92,6 +95,7 @@ class Judge:
             told = traceback.format_exc()
             self.say("note", payload=told[-3000:].encode(errors="replace"))
             self.finish(job, {"infra": told[-1500:]})
+            self.check_device()
             return
         job.waiting = wanted
         self.grant(job)
@@ -156,6 +160,19 @@ class Judge:
             self.say("answer", job.id, 0, json.dumps(answer, allow_nan=False).encode())
         self.try_exclusive()
 
+    def check_device(self) -> None:
+        """A kernel whose result is known. A device that has failed this process stays
+        lost to it: it ends, and the worker starts another one."""
+        if self.o.device == "cpu":
+            return
+        try:
+            well = int((torch.arange(256, device="cuda:0") + 1).sum()) == 32896
+        except RuntimeError as problem:
+            self.say("note", payload=f"the device fails: {problem}"[:2000].encode(errors="replace"))
+            well = False
+        if not well:
+            raise SystemExit("the device does not compute any more")
+
     # ---- what comes in ----
 
     def control_frame(self) -> bool:
@@ -165,6 +182,10 @@ class Judge:
             return False
         if frame.kind == "job":
             self.queue.append(frame)
+            return True
+        if frame.kind == "ping":
+            self.check_device()
+            self.say("pong")
             return True
         job = self.jobs.get(frame.id)
         if frame.kind == "cancel":
@@ -255,6 +276,7 @@ def main() -> None:
     p.add_argument("--device", required=True)
     p.add_argument("--children", type=int, default=1)
     p.add_argument("--box", default="full")
+    p.add_argument("--cache", default="")
     o = p.parse_args()
     os.environ["CUDA_VISIBLE_DEVICES"] = (
         "" if o.device == "cpu" else o.device.partition(":")[2] or "0"

@@ -53,6 +53,7 @@ LOADER_LIBRARIES = frozenset(
 MAX_SOURCE_BYTES = 1 << 20
 OBJECT_NAME = "kernel.so"
 PREPROCESSED_NAME = "kernel.i"
+ENTRY_NAMES = (OBJECT_NAME, PREPROCESSED_NAME)
 
 
 class BuildError(Exception):
@@ -139,7 +140,38 @@ def try_out(source: str, toolchain: Toolchain, device: Device = CPU) -> None:
         _build(source, toolchain, device, Path(folder))
 
 
+def identity(toolchain: Toolchain) -> str:
+    """Of all that a build depends on besides its source."""
+    return _key(b"", toolchain)
+
+
+def compiled(source: str, toolchain: Toolchain, folder: Path) -> dict[str, bytes]:
+    """The files of a build by their names, `KEY/FILE`, for `put_compiled` in another
+    process. Nothing is loaded."""
+    entry = _entry(source, toolchain, folder)
+    return {f"{entry.name}/{name}": (entry / name).read_bytes() for name in ENTRY_NAMES}
+
+
+def put_compiled(files: dict[str, bytes], toolchain: Toolchain) -> None:
+    """So that `build` finds them."""
+    folder = _cache_folder(toolchain)
+    for name, data in files.items():
+        key, _, file = name.partition("/")
+        if not re.fullmatch("[0-9a-f]{64}", key) or file not in ENTRY_NAMES:
+            raise ValueError(f"not a file of a build: {name!r}")
+        (folder / key).mkdir(exist_ok=True)
+        (folder / key / file).write_bytes(data)
+
+
 def _build(source: str, toolchain: Toolchain, device: Device, folder: Path) -> Library:
+    entry = _entry(source, toolchain, folder)
+    own = _text(entry / PREPROCESSED_NAME)
+    functions = native_source.functions(own, toolchain.language)
+    note = toolchain.language.callable_note
+    return Library(entry.name, entry / OBJECT_NAME, functions, device, note)
+
+
+def _entry(source: str, toolchain: Toolchain, folder: Path) -> Path:
     if not isinstance(source, str):
         raise TypeError(f"build() takes the source as a str, got {type(source).__name__}")
     try:
@@ -150,14 +182,10 @@ def _build(source: str, toolchain: Toolchain, device: Device, folder: Path) -> L
         raise BuildError(f"the source is longer than {MAX_SOURCE_BYTES} bytes")
     if b"\0" in text:
         raise BuildError("the source holds a NUL byte")
-    key = _key(text, toolchain)
-    entry = folder / key
+    entry = folder / _key(text, toolchain)
     if not entry.is_dir():
         _make_entry(text, toolchain, folder, entry)
-    own = _text(entry / PREPROCESSED_NAME)
-    functions = native_source.functions(own, toolchain.language)
-    note = toolchain.language.callable_note
-    return Library(key, entry / OBJECT_NAME, functions, device, note)
+    return entry
 
 
 # ---- compiling -----------------------------------------------------------------

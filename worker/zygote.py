@@ -153,8 +153,8 @@ def become_candidate(sock: socket.socket, adapter: ModuleType, o: argparse.Names
     import candidate
 
     adapter.child(o.device if o.mode == "run" else "compile")
-    # The granted GPU is the only one that is visible.
-    device = "cpu" if o.device == "cpu" else "cuda:0"
+    # The granted GPU is the only one that is visible; who only compiles needs none.
+    device = "cpu" if o.device == "cpu" or o.mode == "compile" else "cuda:0"
     candidate.Candidate(sock, adapter, device, home).serve()
 
 

@@ -20,7 +20,9 @@ from native_adapter import (  # noqa: F401 - of the interface
 
 
 def prepare(mode: str) -> None:
-    """Once, in the zygote."""
+    """Once, in the zygote: children then know which compiler they have. There is no
+    `toolchain` here: C compiles in less time than another process takes to start."""
+    native.identity(c_cpu.TOOLCHAIN)
 
 
 def version() -> str:

@@ -36,7 +36,7 @@ _LINK_FLAGS = (
 )
 _MEMORY = "memcpy memmove memset memcmp malloc calloc realloc aligned_alloc free qsort".split()
 
-_TOOLCHAIN = native.Toolchain(
+TOOLCHAIN = native.Toolchain(
     compiler=("cc",),
     compile_flags=tuple(_COMPILE_FLAGS.split()),
     link_flags=tuple(_LINK_FLAGS.split()),
@@ -56,4 +56,4 @@ _TOOLCHAIN = native.Toolchain(
 
 def build(source: str) -> native.Library:
     """Compiles C source and loads it; its functions are the result's attributes."""
-    return native.build(source, _TOOLCHAIN)
+    return native.build(source, TOOLCHAIN)

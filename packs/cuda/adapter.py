@@ -40,6 +40,10 @@ def prepare(mode: str) -> None:
     native.try_out(_WARM, toolchain, native_cuda.CUDA)
 
 
+def toolchain() -> native.Toolchain:
+    return cuda_build.toolchain(native_cuda.architecture())
+
+
 def version() -> str:
     return native_cuda.version(native_cuda.nvcc())
 

@@ -44,6 +44,10 @@ def child(mode: str) -> None:
     native_adapter.child(mode)
 
 
+def toolchain() -> native.Toolchain:
+    return tk_build.toolchain()
+
+
 def version() -> str:
     compiler = native_cuda.version(native_cuda.nvcc())
     return f"ThunderKittens headers {tk_build.headers_digest()[:12]}, {compiler}"

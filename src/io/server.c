@@ -49,6 +49,7 @@ static int spawn(struct server *s, const char *const *argv, int sock,
     errno = rc;
     if (rc)
         return err_sys(e, "start %s", argv[0]);
+    s->pid = pid;
     s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     s->child_id = loop_add_child(s->loop, pid, NULL, NULL, e);
     return s->pidfd >= 0 && s->child_id ? 0 : err_sys(e, "pidfd_open");

@@ -8,6 +8,7 @@
 #include "io/loop.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct server;
 /* A frame from it, or (f NULL) its end. */
@@ -17,6 +18,7 @@ struct server {
     struct loop *loop;
     struct peer peer;
     int pidfd; /* signals go here: a pid may be another's by then */
+    pid_t pid;
     uint64_t fd_id, child_id;
     unsigned interest;
     bool ended;

@@ -62,6 +62,7 @@ struct child *child_new(struct loop *l, struct server *zygote, const char *name,
 
     c->loop = l;
     c->pidfd = c->judge_end = c->pipe = -1;
+    c->asked_ns = tick_now_ns();
     buf_init(&c->output, 4 * CHILD_OUTPUT);
     snprintf(c->name, sizeof(c->name), "%s", name);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -116,9 +117,10 @@ static void on_stuck(void *arg)
  * process of the box has. */
 static void ask_keeper(struct child *c)
 {
+    c->asked_ns = tick_now_ns();
     loop_remove(c->loop, c->timer);
     c->timer =
-        loop_add_timer(c->loop, tick_now_ns() + 3 * TICK_S / 2, on_stuck, c);
+        loop_add_timer(c->loop, c->asked_ns + 3 * TICK_S / 2, on_stuck, c);
     syscall(SYS_pidfd_send_signal, c->pidfd, SIGTERM, NULL, 0);
 }
 

@@ -26,6 +26,7 @@ struct child {
     int judge_end; /* our end of its socket; -1 once the judge has it */
     int pipe;      /* its stdout and stderr */
     uint64_t pipe_id, timer;
+    int64_t asked_ns; /* when it was last asked for: to be made, or to end */
     struct buf output;
     struct cgroup group;
     const char *killed; /* "timeout", or NULL */

@@ -22,8 +22,10 @@ struct host_opts {
     size_t pack_count;
     const char *device, *box; /* box: "full", "thin" or "none" */
     const char *scratch;      /* a folder of ours, readable by everybody */
+    const char *cache;        /* where compiled objects are kept; "": nowhere */
     int64_t children, prewarm;
-    uint64_t memory; /* of a child, when a job says nothing; 0: no limit */
+    int64_t patience_s; /* with a judge or zygote that makes no progress */
+    uint64_t memory;    /* of a child, when a job says nothing; 0: no limit */
     unsigned uid;
 };
 

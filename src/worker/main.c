@@ -23,9 +23,9 @@ extern char **environ;
 
 struct values {
     bool probe, unsafe;
-    const char *python, *home, *device, *box, *scratch, *jobs, *out;
+    const char *python, *home, *device, *box, *scratch, *cache, *jobs, *out;
     struct opt_list packs;
-    int64_t children, prewarm, memory;
+    int64_t children, prewarm, memory, patience;
 };
 
 #define AT(field) offsetof(struct values, field)
@@ -53,10 +53,17 @@ static const struct opt table[] = {
      64},
     {"memory", 0, OPT_INT, "BYTES",
      "memory of a child (the CPU: 8 GiB at most)", AT(memory), 0, INT64_MAX},
+    {"patience", 0, OPT_INT, "S",
+     "replace a judge or zygote that neither answers nor computes for S "
+     "seconds (10)",
+     AT(patience), 1, 3600},
     {"box", 0, OPT_CHOICE, "auto|full|thin|none", "which sandbox (auto)",
      AT(box), 0, 0},
     {"unsafe", 0, OPT_FLAG, NULL, "go on where no sandbox can be made",
      AT(unsafe), 0, 0},
+    {"cache", 0, OPT_TEXT, "DIR|none",
+     "where to keep compiled candidates (XDG_CACHE_HOME/monkeys/builds)",
+     AT(cache), 0, 0},
     {"scratch", 0, OPT_TEXT, "DIR", "where to keep temporary files (/tmp)",
      AT(scratch), 0, 0},
     {0},
@@ -143,6 +150,19 @@ static uint64_t default_memory(int64_t children)
     return all / (uint64_t)children < most ? all / (uint64_t)children : most;
 }
 
+/* What --cache says, or a folder among the user's caches; "": none. */
+static char *find_cache(const char *given)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (given)
+        return xstrdup(strcmp(given, "none") == 0 ? "" : given);
+    if (base && *base)
+        return xasprintf("%s/monkeys/builds", base);
+    return home && *home ? xasprintf("%s/.cache/monkeys/builds", home)
+                         : xstrdup("");
+}
+
 /* Fills in what the options leave open, then works. */
 static int work(struct values *v, const char *scratch, struct err *e)
 {
@@ -150,6 +170,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
     char *home = find_home(v->home, e);
     char *python =
         v->python ? xstrdup(v->python) : home_python(home ? home : ".");
+    char *cache = find_cache(v->cache);
     struct loop *l = loop_new(e);
     struct host_opts o = {.python = python,
                           .home = home,
@@ -157,8 +178,10 @@ static int work(struct values *v, const char *scratch, struct err *e)
                           .pack_count = v->packs.len,
                           .device = v->device,
                           .scratch = scratch,
+                          .cache = cache,
                           .children = v->children,
                           .prewarm = v->prewarm,
+                          .patience_s = v->patience,
                           .memory = (uint64_t)v->memory,
                           .uid = NOBODY};
     int rc = -1;
@@ -184,6 +207,7 @@ out:
         loop_free(l);
     free(home);
     free(python);
+    free(cache);
     return rc;
 }
 
@@ -213,6 +237,7 @@ int main(int argc, char **argv)
                        .box = "auto",
                        .scratch = "/tmp",
                        .prewarm = -1,
+                       .patience = 10,
                        .memory = -1};
     struct opt_result r;
     struct err e = ERR_INIT;

@@ -10,7 +10,6 @@ works: the verdict is the one it gets, not the one it should)."""
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -20,11 +19,18 @@ from pathlib import Path
 
 import pytest
 import worker_run
-from worker_run import ROOT, Job, Outcome
+from worker_run import (
+    ROOT,
+    TABLE,
+    VERIFY,
+    Job,
+    Outcome,
+    allowed,
+    described,
+    hostile_job,
+    processes_of,
+)
 
-VERIFY = ROOT / "tests" / "verify"
-TABLE: dict[str, dict] = json.loads((VERIFY / "hostile.json").read_text())
-OPTIONS = ("call_ms", "load_ms", "timing_ms", "memory", "timing", "sidecar")
 SECRET = "sk-what-no-candidate-may-see"
 GOOD_EVERY = 8  # hostile candidates between two good ones
 THIN = tuple("180 181 182 183 184 188 190 192 193 195 196 197 198 236".split())
@@ -33,11 +39,7 @@ THIN = tuple("180 181 182 183 184 188 190 192 193 195 196 197 198 236".split())
 def hostile_jobs() -> list[Job]:
     """Those that are timed come last: they want the machine for themselves."""
     names = sorted(TABLE, key=lambda name: (TABLE[name].get("timing", False), name))
-    return [
-        Job(name, TABLE[name]["pack"], ROOT / TABLE[name]["task"], VERIFY / "hostile" / name,
-            **{key: TABLE[name][key] for key in OPTIONS if key in TABLE[name]})
-        for name in names
-    ]  # fmt: skip
+    return list(map(hostile_job, names))
 
 
 def good_job(number: int) -> Job:
@@ -53,32 +55,6 @@ def all_jobs() -> list[Job]:
             jobs.append(good_job(index // GOOD_EVERY))
         jobs.append(job)
     return jobs
-
-
-def processes_of(mark: str) -> list[str]:
-    """Command lines that hold `mark`: a worker's servers and children are known by
-    their scratch folder."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and int(folder.name) != os.getpid():
-            try:
-                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if mark in line:
-                found.append(line)
-    return found
-
-
-def own_groups() -> set[str]:
-    """Memory groups that workers made below our own."""
-    found: set[str] = set()
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, kind, place = line.split(":", 2)
-        if kind in ("", "memory"):
-            base = Path("/sys/fs/cgroup") / kind / place.strip("/")
-            found |= {str(p) for p in base.glob("monkeys-*")}
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -103,13 +79,10 @@ def run_in(folder: Path, jobs: list[Job], box: str) -> Outcome:
     program, home = worker_run.make_home(folder)
     work = folder / box
     (work / "scratch").mkdir(parents=True)
-    before = own_groups()
-    result = worker_run.run(
+    return worker_run.run(
         program, home, work, jobs, scratch=work / "scratch", box=box,
         environment={"MONKEYS_API_KEY": SECRET},
     )  # fmt: skip
-    result.groups_left = own_groups() - before
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -122,14 +95,6 @@ def thin_outcome(folder: Path) -> Outcome:
     """Without namespaces: those that go for the box itself."""
     jobs = [job for job in hostile_jobs() if job.id.startswith(THIN)]
     return run_in(folder, [*jobs, *map(good_job, range(3))], "thin")
-
-
-def described(name: str, answer: dict) -> str:
-    return f"{name}: {answer['verdict']} {answer['rule']} ({answer['stage']}): {answer['feedback']}"
-
-
-def allowed(value: object) -> list:
-    return value if isinstance(value, list) else [value]
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))

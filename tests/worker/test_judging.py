@@ -10,10 +10,10 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
+import calls  # noqa: E402
 import candidate  # noqa: E402
 import compare  # noqa: E402
 import evidence  # noqa: E402
-import verdict  # noqa: E402
 
 VERIFY = ROOT / "tests" / "verify"
 
@@ -21,9 +21,9 @@ VERIFY = ROOT / "tests" / "verify"
 # ---- wrong answers ---------------------------------------------------------------
 
 
-def verdict_of(got: torch.Tensor, truth: torch.Tensor, previous: torch.Tensor) -> verdict.Verdict:
+def verdict_of(got: torch.Tensor, truth: torch.Tensor, previous: torch.Tensor) -> calls.Verdict:
     e = compare.measure(got, truth, None)
-    return verdict.wrong(verdict.Progress(), 0, got, truth, e, (1e-4, 1e-3), "plain", [previous])
+    return calls.wrong(calls.Progress(), 0, got, truth, e, (1e-4, 1e-3), "plain", [previous])
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3, 4)])

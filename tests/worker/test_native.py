@@ -41,7 +41,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def toolchain(request: pytest.FixtureRequest) -> native.Toolchain:
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
-    return dataclasses.replace(c_cpu._TOOLCHAIN, compiler=(request.param,))
+    return dataclasses.replace(c_cpu.TOOLCHAIN, compiler=(request.param,))
 
 
 def refused(source: str) -> str:
@@ -153,7 +153,7 @@ def test_the_same_source_is_compiled_once(cache: Path, monkeypatch: pytest.Monke
 
 
 def test_another_source_or_another_flag_is_another_entry() -> None:
-    toolchain = c_cpu._TOOLCHAIN
+    toolchain = c_cpu.TOOLCHAIN
     plain = dataclasses.replace(toolchain, compile_flags=(*toolchain.compile_flags, "-O1"))
     keys = {
         native.build(ADD_ONE, toolchain).key,
@@ -223,7 +223,7 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(tmp_path: Path) -> Non
         f"sleep 1000 & echo $! > {tmp_path}/child; wait\n"
     )
     slow.chmod(0o755)
-    toolchain = dataclasses.replace(c_cpu._TOOLCHAIN, compiler=(str(slow),), timeout_s=1)
+    toolchain = dataclasses.replace(c_cpu.TOOLCHAIN, compiler=(str(slow),), timeout_s=1)
     with pytest.raises(native.BuildError, match="longer than 1 s"):
         native.build(ADD_ONE, toolchain)
     child = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
@@ -244,7 +244,7 @@ def test_compiler_errors_name_kernel_c_and_no_other_path(
 
 
 def test_linker_errors_name_kernel_c_and_no_other_path(cache: Path) -> None:
-    toolchain = c_cpu._TOOLCHAIN
+    toolchain = c_cpu.TOOLCHAIN
     strict = dataclasses.replace(toolchain, link_flags=(*toolchain.link_flags, "-Wl,-z,defs"))
     with pytest.raises(native.BuildError, match="undefined reference to `absent'") as caught:
         native.build("int absent(void); int f(void) { return absent(); }", strict)
@@ -386,7 +386,7 @@ def test_the_object_check_stands_without_the_source_check(
 
 
 def test_an_object_without_a_symbol_count_is_the_machines_fault() -> None:
-    toolchain = c_cpu._TOOLCHAIN
+    toolchain = c_cpu.TOOLCHAIN
     gnu = dataclasses.replace(
         toolchain, link_flags=(*toolchain.link_flags, "-Wl,--hash-style=gnu")
     )
@@ -395,7 +395,7 @@ def test_an_object_without_a_symbol_count_is_the_machines_fault() -> None:
 
 
 def test_other_libraries_are_refused() -> None:
-    toolchain = dataclasses.replace(c_cpu._TOOLCHAIN, libraries=frozenset(["libc.so.6"]))
+    toolchain = dataclasses.replace(c_cpu.TOOLCHAIN, libraries=frozenset(["libc.so.6"]))
     with pytest.raises(native.BuildError, match="the library libm.so.6 is not allowed"):
         native.build("#include <math.h>\nfloat f(float x) { return expf(x); }", toolchain)
 

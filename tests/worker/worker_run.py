@@ -1,17 +1,21 @@
 """A worker for tests: built where the tree has none, given a file of jobs, its
-answers read back. Nothing here judges anything."""
+answers read back, and what it leaves found. Nothing here judges anything."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+VERIFY = ROOT / "tests" / "verify"
+TABLE: dict[str, dict] = json.loads((VERIFY / "hostile.json").read_text())  # test_hostile.py
+OPTIONS = ("call_ms", "load_ms", "timing_ms", "memory", "timing", "sidecar")
 BASE = "err mem buf str map hash tick log fs opt arena".split()
 IO = "loop frame server".split()
 COMPILE = ("cc", "-std=c11", "-D_GNU_SOURCE", "-I" + str(ROOT / "src"), "-O1")
@@ -45,6 +49,13 @@ class Job:
         return f"monkeys/1 job {self.id} 600000 {len(payload)}\n".encode() + payload
 
 
+def hostile_job(name: str) -> Job:
+    """As hostile.json says."""
+    line = TABLE[name]
+    options = {key: line[key] for key in OPTIONS if key in line}
+    return Job(name, line["pack"], ROOT / line["task"], VERIFY / "hostile" / name, **options)
+
+
 def make_home(folder: Path) -> tuple[Path, Path]:
     """(worker program, its home): the tree's own where it is built, else both
     made in `folder`, which everybody must be able to enter."""
@@ -66,6 +77,15 @@ def make_home(folder: Path) -> tuple[Path, Path]:
     return program, folder
 
 
+def pack_that_builds_before(folder: Path) -> Path:
+    """A folder with the pack c-kept: c-cpu, but compiled before candidates run."""
+    packs = folder / "packs-here"
+    shutil.copytree(ROOT / "packs" / "c-cpu", packs / "c-kept")
+    with (packs / "c-kept" / "adapter.py").open("a") as file:
+        file.write("\n\ndef toolchain() -> native.Toolchain:\n    return c_cpu.TOOLCHAIN\n")
+    return packs
+
+
 @dataclass
 class Outcome:
     status: int
@@ -81,14 +101,18 @@ def run(program: Path, home: Path, folder: Path, jobs: list[Job], children: int 
     """Runs the jobs in order of the list, `children` at once."""
     (folder / "jobs").write_bytes(b"".join(job.frame() for job in jobs))
     argv = [program, "--home", home, "--python", sys.executable, "--children", str(children),
-            "--jobs", folder / "jobs", "--out", folder / "out", "--box", box,
+            "--jobs", folder / "jobs", "--out", folder / "out", "--box", box, "--cache", "none",
             "--scratch", scratch or folder]  # fmt: skip
-    done = subprocess.run(
+    worker = subprocess.Popen(
         argv, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
+    try:
+        log = worker.communicate(timeout=900)[0].decode(errors="replace")
+    finally:
+        worker.kill()
     answers, infra = read_frames((folder / "out").read_bytes())
-    return Outcome(done.returncode, done.stdout.decode(errors="replace"), answers, infra)
+    return Outcome(worker.returncode, log, answers, infra, own_groups(worker.pid))
 
 
 def read_frames(data: bytes) -> tuple[dict[str, dict], dict[str, str]]:
@@ -102,3 +126,40 @@ def read_frames(data: bytes) -> tuple[dict[str, dict], dict[str, str]]:
         elif kind == "infra":
             infra[name] = payload.decode(errors="replace")
     return answers, infra
+
+
+def described(name: str, answer: dict) -> str:
+    return f"{name}: {answer['verdict']} {answer['rule']} ({answer['stage']}): {answer['feedback']}"
+
+
+def allowed(value: object) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+# ---- what is left -------------------------------------------------------------
+
+
+def processes_of(mark: str) -> list[str]:
+    """Command lines that hold `mark`: a worker's servers and children are known by
+    their scratch folder."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if mark in line:
+                found.append(line)
+    return found
+
+
+def own_groups(worker: int | str = "*") -> set[str]:
+    """Memory groups that workers, or the one with that pid, made below our own."""
+    found: set[str] = set()
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, kind, place = line.split(":", 2)
+        if kind in ("", "memory"):
+            base = Path("/sys/fs/cgroup") / kind / place.strip("/")
+            found |= {str(p) for p in base.glob(f"monkeys-{worker}-*")}
+    return found

@@ -1,0 +1,27 @@
+/* health.h: whether a program that owes us an answer is still working on it.
+ *
+ * One that computes may take long; one that neither answers nor uses the
+ * processor is stuck. So patience is counted in time without progress, and
+ * only a far longer time ends a busy one. */
+#ifndef WORKER_HEALTH_H
+#define WORKER_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct health {
+    int64_t asked_ns; /* 0: it owes nothing */
+    int64_t idle_ns;  /* seen without progress for so long */
+    int64_t looked_ns;
+    uint64_t used; /* processor time at the last look, in clock ticks */
+};
+
+/* It was asked something now. Asking again changes nothing. */
+void health_asked(struct health *h, pid_t pid);
+void health_answered(struct health *h);
+bool health_owes(const struct health *h);
+/* To be called again and again while it owes an answer. */
+bool health_stuck(struct health *h, pid_t pid, int64_t patience_ns);
+
+#endif

@@ -1,0 +1,86 @@
+/* host_int.h: what host.c (jobs, the judge) and zygote.c (zygotes and their
+ * children) share. Nobody else includes it. */
+#ifndef WORKER_HOST_INT_H
+#define WORKER_HOST_INT_H
+
+#include "io/server.h"
+#include "worker/child.h"
+#include "worker/health.h"
+#include "worker/host.h"
+
+#define START_S  120
+#define RESTARTS 5 /* of a server in a row, without one finished job */
+
+struct job {
+    struct job *next;
+    char id[FRAME_ID_MAX + 1];
+    int64_t deadline_ms;
+    char *payload;
+    size_t len;
+    int tries;
+    bool begun; /* the judge has asked for a child */
+    bool late;  /* its whole time is over */
+    uint64_t timer;
+    struct child *child;
+    /* The child that the judge asked for. */
+    char pack[128];
+    uint64_t memory;
+    int64_t stage_ms;
+    struct zygote *held_by; /* it waits until this one's probe is back */
+};
+
+struct zygote {
+    struct zygote *next;
+    struct host *host;
+    struct server server;
+    char pack[128];
+    char *dir;
+    bool ready;
+    uint64_t start_timer;
+    int64_t warm; /* children that wait for a job */
+    struct health health;
+    struct child *probe; /* under way; no other child is made meanwhile */
+    uint64_t end_id;     /* it is sick and about to be replaced */
+};
+
+/* The memory group of a child whose last process is still dying. */
+struct stale {
+    struct stale *next;
+    struct cgroup group;
+};
+
+struct host {
+    struct loop *loop;
+    struct host_opts o;
+    host_out_fn *out;
+    void *arg;
+    struct server judge;
+    bool judge_ready;
+    uint64_t judge_timer;
+    struct health judge_health;
+    int64_t judge_spoke_ns;
+    uint64_t watch_timer;
+    int failures;        /* ends of servers since the last answer */
+    unsigned long names; /* children named so far */
+    struct zygote *zygotes;
+    struct child *children;
+    struct stale *stale;
+    struct job *jobs, **last;
+    size_t pending;
+};
+
+/* host.c */
+void host_note_end(struct host *h, const struct server *s, const char *who);
+/* Its start took too long, or it is stuck: `arg` is the server, which ends. */
+void host_end_server(void *arg);
+/* A candidate ended as no healthy one does: the judge is asked how it is. */
+void host_ask_judge(struct host *h);
+
+/* zygote.c */
+/* Gives `j` the child that the judge asked for, now or when there is one. */
+void zygote_want_child(struct host *h, struct job *j);
+/* Asks those that are silent too long, replaces those that are stuck. */
+void zygotes_watch(struct host *h);
+void zygotes_end(struct host *h);
+
+#endif

@@ -1,0 +1,154 @@
+"""A judge or zygote that is sick is found, replaced, and its candidates are judged by
+the new one; a candidate is never blamed for it. They are made sick for real."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import worker_run
+from worker_run import ROOT, VERIFY, Job, hostile_job
+from worker_session import Session
+
+PATIENCE = ("--patience", "2")
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="health-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def session(folder: Path) -> Iterator[Session]:
+    program, home = worker_run.make_home(folder)
+    with Session(program, home, folder, 2, PATIENCE) as worker:
+        yield worker
+        assert worker.leave() == 0
+
+
+@pytest.fixture
+def worker(session: Session, request: pytest.FixtureRequest) -> Session:
+    """In order: its judge and the zygote of c-cpu run, and nothing else does."""
+    session.run([good(f"{request.node.name}/before")], 1)
+    session.quiet()
+    session.answers, session.infra, session.notes, session.readies = {}, {}, [], 0
+    return session
+
+
+def good(name: str) -> Job:
+    stem = "01_swish"
+    task = ROOT / "tasks" / "starter" / f"{stem}.py"
+    return Job(name, "c-cpu", task, VERIFY / "c-cpu" / f"{stem}.py")
+
+
+def hanging(name: str) -> Job:
+    return Job(**vars(hostile_job("155_c_endless.py")) | {"id": name})
+
+
+def crashing(name: str) -> Job:
+    return Job(**vars(hostile_job("154_c_null.py")) | {"id": name})
+
+
+def wait_for_forward(worker: Session) -> None:
+    """Until the endless candidate computes: no other child uses so much time."""
+    until = time.monotonic() + 60
+    while not any(p.name == "child" and p.used_s > 0.5 for p in worker.processes()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def verdicts(worker: Session) -> dict[str, str]:
+    assert worker.infra == {}
+    return {name: answer["verdict"] for name, answer in worker.answers.items()}
+
+
+def box_root(worker: Session) -> Path:
+    """What each child of the zygote builds its private root on."""
+    return next(worker.scratch.glob("*/c-cpu/root"))
+
+
+def test_a_stopped_zygote_is_replaced_and_its_candidate_judged(worker: Session) -> None:
+    old = worker.named("c-cpu").pid
+    os.kill(old, signal.SIGSTOP)
+    worker.run([good("second")], 1)
+    assert verdicts(worker) == {"second": "correct"}
+    assert worker.named("c-cpu").pid != old
+    assert worker.readies == 0  # the judge was not touched
+
+
+def test_a_zygote_that_stops_below_a_candidate_is_replaced(worker: Session) -> None:
+    """The candidate is killed at its deadline, but nobody reaps it."""
+    worker.give([hanging("hangs")])
+    wait_for_forward(worker)
+    os.kill(worker.named("c-cpu").pid, signal.SIGSTOP)
+    worker.run([good("second")], 1)
+    while "hangs" not in worker.answers:
+        assert worker.take(60)
+    assert verdicts(worker) == {"second": "correct", "hangs": "timeout"}
+
+
+def test_a_stopped_judge_is_replaced_and_its_candidates_judged(worker: Session) -> None:
+    worker.give([hanging("hangs")])
+    wait_for_forward(worker)
+    old = worker.named("judge").pid
+    os.kill(old, signal.SIGSTOP)
+    worker.give([good("second")])
+    while len(worker.answers) < 2:
+        assert worker.take(60)
+    assert verdicts(worker) == {"second": "correct", "hangs": "timeout"}
+    assert worker.named("judge").pid != old
+    assert worker.readies == 1
+
+
+def test_a_judge_that_keeps_stopping_is_no_candidates_fault(worker: Session) -> None:
+    worker.give([hanging("hangs")])
+    for _ in range(2):
+        wait_for_forward(worker)
+        old = worker.named("judge").pid
+        os.kill(old, signal.SIGSTOP)
+        while worker.infra == {} and old in [p.pid for p in worker.processes()]:
+            worker.take(0.05)
+    while worker.infra == {}:
+        assert worker.take(60)
+    assert "hangs" in worker.infra and "hangs" not in worker.answers
+    worker.run([good("second")], 1)
+    assert worker.answers["second"]["verdict"] == "correct"
+
+
+def test_the_probe_after_a_fault_finds_that_no_box_can_be_made(worker: Session) -> None:
+    """The zygote is replaced before the next candidate meets it."""
+    worker.give([hanging("hangs")])
+    wait_for_forward(worker)
+    box_root(worker).rename(box_root(worker).with_name("gone-below"))
+    while "hangs" not in worker.answers:
+        assert worker.take(60)
+    while worker.notes == []:
+        assert worker.take(60)
+    assert worker.notes[0].startswith("c-cpu ended")
+    worker.run([good("next")], 1)
+    assert verdicts(worker) == {"hangs": "timeout", "next": "correct"}
+    assert len(worker.notes) == 1
+
+
+def test_a_candidate_that_meets_a_sick_zygote_is_judged_by_the_next(worker: Session) -> None:
+    box_root(worker).rename(box_root(worker).with_name("gone"))
+    worker.run([good("second")], 1)
+    assert verdicts(worker) == {"second": "correct"}
+
+
+def test_a_fault_of_a_candidate_ends_no_server(worker: Session) -> None:
+    before = {p.name: p.pid for p in worker.quiet()}
+    worker.run([crashing("a"), hanging("b"), crashing("c"), good("d")], 2)
+    wanted = {"a": "crash", "b": "timeout", "c": "crash", "d": "correct"}
+    assert verdicts(worker) == wanted
+    assert {p.name: p.pid for p in worker.quiet()} == before
+    assert worker.notes == []

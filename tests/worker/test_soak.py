@@ -1,0 +1,209 @@
+"""Candidates in a row, in a seeded random order: right, wrong, crashing, hanging, too
+large, not compiling, over many tasks and two packs. Each gets its verdict, whatever
+came before it and however many run at once, and the worker's processes hold at the
+end what they held near the start.
+
+MONKEYS_SOAK says how many (100; `make test-long`: 2000)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import worker_run
+from worker_run import (
+    ROOT,
+    TABLE,
+    VERIFY,
+    Job,
+    allowed,
+    described,
+    hostile_job,
+    own_groups,
+    processes_of,
+)
+from worker_session import Process, Session
+
+SIZE = int(os.environ.get("MONKEYS_SOAK", "100"))
+ALONE = 4  # one in so many is also judged with nothing beside it
+WIDE = 8  # children at once
+# Which files stand for a kind, by their numbers, and how many in a hundred are of it.
+HOSTILE = {
+    "wrong": (20, "073 074 090 096 110 112 113 114 127 143 144 162"),
+    "crash": (14, "133 142 153 154 156 158 170 172 176 235"),
+    "raising": (8, "012 131 140 175 199 201"),
+    "hang": (2, "136 155 188 198 223"),
+    "compile": (12, "031 146 147 149 151 206 245"),
+    "memory": (3, "160 184"),
+}
+# What a process may grow by from a fifth of the way to the end, in bytes. An allocator
+# keeps what it once had, and which tasks meet at once is chance.
+GROWTH = {"worker": 4 << 20, "judge": 96 << 20}
+ZYGOTE_GROWTH = 8 << 20
+
+
+def good() -> list[Job]:
+    triton = [
+        Job(f"triton-{file.stem}", "triton", VERIFY / "tasks" / file.name, file)
+        for file in sorted((VERIFY / "good").glob("*.py"))
+    ]
+    lines = (VERIFY / "starter-c-cpu.list").read_text().split("\n")
+    pairs = [line.split() for line in lines if line]
+    return triton + [Job(f"c-{Path(c).stem}", "c-cpu", ROOT / t, ROOT / c) for t, c in pairs]
+
+
+def hostile(numbers: str) -> list[Job]:
+    names = [name for name in TABLE if name[:3] in numbers.split()]
+    assert len(names) == len(numbers.split())
+    return list(map(hostile_job, names))
+
+
+def all_jobs() -> list[Job]:
+    """SIZE jobs; each kind has its share, and its files take turns. The first are one
+    of each zygote, so that all servers are there from then on."""
+    kinds = {kind: (share, hostile(numbers)) for kind, (share, numbers) in HOSTILE.items()}
+    kinds["good"] = (100 - sum(share for share, _ in kinds.values()), good())
+    drawn = random.Random(20261115)
+    chosen: list[Job] = []
+    for share, files in kinds.values():
+        order = drawn.sample(files, len(files))
+        count = round(SIZE * share / 100)
+        chosen += [order[i % len(order)] for i in range(count)]
+    drawn.shuffle(chosen)
+    for pack in ("triton", "c-cpu"):
+        first = next(job for job in chosen if job.pack == pack and expected(job.id) == "correct")
+        chosen.remove(first)
+        chosen.insert(0, first)
+    return [Job(**vars(job) | {"id": f"{i}:{job.id}"}) for i, job in enumerate(chosen)]
+
+
+def expected(name: str) -> str | list[str]:
+    return TABLE[name]["verdict"] if name in TABLE else "correct"
+
+
+@dataclass
+class Soak:
+    jobs: list[Job]
+    answers: dict[str, dict] = field(default_factory=dict)
+    infra: dict[str, str] = field(default_factory=dict)
+    status: int = -1
+    notes: list[str] = field(default_factory=list)
+    samples: dict[str, list[Process]] = field(default_factory=dict)
+    files: dict[str, set[str]] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)  # whatever was there afterwards
+    seconds: float = 0.0
+
+
+def run(folder: Path, jobs: list[Job], children: int) -> Soak:
+    """The jobs in their order; processes and files are looked at after a tenth and a
+    fifth of them and at the end, when nothing runs."""
+    program, home = worker_run.make_home(folder)
+    work = folder / f"children-{children}"
+    work.mkdir()
+    soak, started = Soak(jobs), time.monotonic()
+    with Session(program, home, work, children) as worker:
+        done = 0
+        for share, label in ((0.1, "tenth"), (0.2, "fifth"), (1.0, "end")):
+            count = round(len(jobs) * share)
+            worker.run(jobs[done:count], window=children * 2)
+            done = count
+            soak.samples[label] = worker.quiet()
+            soak.files[label] = {str(p) for p in worker.scratch.rglob("*")}
+        soak.status = worker.leave()
+        soak.answers, soak.infra, soak.notes = worker.answers, worker.infra, worker.notes
+    soak.seconds = time.monotonic() - started
+    soak.left = [*map(str, worker.scratch.rglob("*")), *own_groups(worker.pid)]
+    until = time.monotonic() + 5  # servers were killed, not waited for
+    while processes_of(str(work)) and time.monotonic() < until:
+        time.sleep(0.05)
+    soak.left += processes_of(str(work))
+    return soak
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="soak-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def wide(folder: Path) -> Soak:
+    soak = run(folder, all_jobs(), WIDE)
+    tell(soak, WIDE)
+    return soak
+
+
+@pytest.fixture(scope="module")
+def alone(folder: Path) -> Soak:
+    soak = run(folder, all_jobs()[: SIZE // ALONE], 1)
+    tell(soak, 1)
+    return soak
+
+
+def tell(soak: Soak, children: int) -> None:
+    """Figures for whoever runs it with -s."""
+    print(f"\n{len(soak.jobs)} candidates, {children} at once: {soak.seconds:.0f} s")
+    print(dict(Counter(a["verdict"] for a in soak.answers.values())))
+    for label, processes in soak.samples.items():
+        held = {p.name: (p.descriptors, f"{p.resident / 2**20:.1f} MiB") for p in processes}
+        print(f"  {label}: (descriptors, resident) {json.dumps(held)}")
+
+
+def problems(soak: Soak) -> list[str]:
+    found = [f"{name}: {why}" for name, why in soak.infra.items()]
+    for name, answer in soak.answers.items():
+        kind = name.partition(":")[2]
+        rules = allowed(TABLE[kind]["rule"] if kind in TABLE else None)
+        if answer["verdict"] not in allowed(expected(kind)) or answer["rule"] not in rules:
+            found.append(described(name, answer))
+    return found
+
+
+def test_each_verdict_is_the_expected_one(wide: Soak) -> None:
+    assert problems(wide) == []
+    assert len(wide.answers) == len(wide.jobs)
+
+
+def test_one_at_a_time_gives_the_same_verdicts(wide: Soak, alone: Soak) -> None:
+    assert problems(alone) == []
+    for name, answer in alone.answers.items():
+        beside = wide.answers[name]
+        assert (answer["verdict"], answer["rule"]) == (beside["verdict"], beside["rule"]), name
+
+
+def test_no_server_ended(wide: Soak, alone: Soak) -> None:
+    for soak in (wide, alone):
+        assert soak.status == 0 and soak.notes == []
+        pids = [{p.name: p.pid for p in sample} for sample in soak.samples.values()]
+        assert pids[0] == pids[-1]
+
+
+def test_descriptors_are_closed(wide: Soak) -> None:
+    held = [{p.name: p.descriptors for p in wide.samples[label]} for label in ("tenth", "end")]
+    assert held[0] == held[1]
+
+
+def test_memory_is_given_back(wide: Soak) -> None:
+    before = {p.name: p.resident for p in wide.samples["fifth"]}
+    for p in wide.samples["end"]:
+        bound = GROWTH.get(p.name, ZYGOTE_GROWTH)
+        assert p.resident - before[p.name] <= bound, f"{p.name}: {before[p.name]} to {p.resident}"
+
+
+def test_no_file_is_left_by_a_candidate(wide: Soak) -> None:
+    assert wide.files["tenth"] == wide.files["end"]
+
+
+def test_nothing_is_left_by_the_worker(wide: Soak, alone: Soak) -> None:
+    assert wide.left == [] and alone.left == []
