@@ -128,10 +128,12 @@ $(BUILD)/%.o: %.c Makefile
 
 # ---- the two commands --------------------------------------------------------
 .PHONY: run test test-long
-run: ## install what is missing, build, and show what this machine can do
+run: ## install what is missing, build, and port the starter tasks with recorded answers
 	./setup run
 	@$(MAKE) --no-print-directory all
-	./monkeys doctor
+	@rm -rf build/starter-run
+	./monkeys run --tasks starter --dsl triton --device cpu --attempts 3 --batch 8 \
+	    --cassette recordings/starter-triton.jsonl --out build/starter-run
 
 test: ## install what is missing, build, and run the tests (under 20 minutes)
 	./setup test
@@ -223,7 +225,7 @@ install: all ## install under PREFIX (default /usr/local)
 	install $(BUILD)/monkeys $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
 	install $(BUILD)/libmonkeys-box.so $(DESTDIR)$(PREFIX)/share/monkeys
 	install -m 644 man/monkeys.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	cp -R packs prompts tasks worker prices.ini \
+	cp -R packs prompts recordings tasks worker prices.ini \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	if [ -x .venv/bin/python ]; then ln -sfn "$(CURDIR)/.venv" \
 	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi

@@ -132,8 +132,9 @@ static void take_usage(struct answer *a, const json_t *holder)
         return;
     if (json_object_get(u, "input_tokens")) {
         a->usage.cached = read;
-        a->usage.input = answer_count(u, "input_tokens") + read +
-                         answer_count(u, "cache_creation_input_tokens");
+        a->usage.written = answer_count(u, "cache_creation_input_tokens");
+        a->usage.input =
+            answer_count(u, "input_tokens") + read + a->usage.written;
     }
     if (json_object_get(u, "output_tokens"))
         a->usage.output = answer_count(u, "output_tokens");
