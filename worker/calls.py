@@ -128,7 +128,8 @@ def judge_trial(job, p, got, expected, variant, previous) -> None:
             p.stock = p.stock and e.stock_close
         if i == 0 or not passed:
             worst |= {"max_abs": e.max_abs, "max_rel": e.max_rel, "error_ratio": e.ratio,
-                      "outlier": e.outlier, "bound": limit[0] if limit else 0.0}  # fmt: skip
+                      "outlier": e.outlier, "near": round(e.near, 2),
+                      "bound": limit[0] if limit else 0.0}  # fmt: skip
         worst["pass"] = worst["pass"] and passed
         if not passed:
             p.trials.append(finite(worst))

@@ -417,6 +417,7 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "max_abs": last.get("max_abs"),
         "max_rel": last.get("max_rel"),
         "error_ratio": last.get("error_ratio"),
+        "within": last.get("near"),
         "feedback": feedback.shorten(feedback.plain(told)),
         "launches": {"count": len(p.launches),
                      "names": sorted({feedback.plain(n) for n in p.launches})},
