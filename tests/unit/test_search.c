@@ -213,6 +213,73 @@ static void test_set_aside(void)
     buf_release(&r.dump);
 }
 
+/* ---- the reviewer ---- */
+
+struct review_rule {
+    size_t asked, repaired;
+    bool rubbish; /* the first answer is no JSON */
+};
+
+/* Kernels of odd tasks are refused. */
+static void reply_reviews(const struct llm_request *r, struct buf *out,
+                          void *arg)
+{
+    struct review_rule *rule = arg;
+    bool odd = (r->key.task[strlen(r->key.task) - 1] - '0') % 2;
+
+    if (strcmp(r->key.stage, "review-repair") == 0)
+        rule->repaired++;
+    if (strncmp(r->key.stage, "review", 6) == 0) {
+        rule->asked++;
+        if (rule->rubbish && strcmp(r->key.stage, "review") == 0)
+            buf_puts(out, "It looks fine to me.");
+        else
+            buf_printf(out,
+                       "{\"score\": %s, \"summary\": \"s\", \"reasons\": "
+                       "[\"it calls torch\"]}",
+                       odd ? "0.2" : "0.9");
+    } else if (strcmp(r->key.stage, "plan") == 0) {
+        buf_puts(out, "A plan.");
+    } else {
+        buf_printf(out, "```python\nclass ModelNew:\n    n = %d\n```\n",
+                   r->key.attempt);
+    }
+}
+
+static const char *judge_right(const struct task *t, struct str code,
+                               int attempt, void *arg)
+{
+    (void)t, (void)code, (void)attempt, (void)arg;
+    return "correct";
+}
+
+static void test_reviewer(void)
+{
+    struct review_rule rule = {0};
+    struct mock_rule mock = {
+        .reply = reply_reviews, .judge = judge_right, .arg = &rule};
+    struct search_opts o = mock_opts;
+    struct outcome r;
+
+    o.reviewer = "loop";
+    o.attempts = 2;
+    r = run_new(&o, &mock, 8);
+    ok(!r.failed && r.count.solved == 6 &&
+           r.count.verdict[verdict_index("hack")] == 10,
+       "in the loop a refused kernel is an attempt that failed (%zu solved)",
+       r.count.solved);
+    ok(rule.asked == 16, "each kernel is read once (%zu)", rule.asked);
+    buf_release(&r.dump);
+    rule = (struct review_rule){.rubbish = true};
+    o.reviewer = "end";
+    r = run_new(&o, &mock, 8);
+    ok(!r.failed && r.count.solved == 11 && r.count.doubted == 5,
+       "at the end both counts are told: %zu solved, %zu of them refused",
+       r.count.solved, r.count.doubted);
+    ok(rule.repaired == 11, "an answer that is no JSON is asked for once more");
+    buf_release(&r.dump);
+}
+
 /* ---- the cap ---- */
 
 static void test_budget(void)
@@ -254,5 +321,6 @@ void suite_search(void)
     test_no_code();
     test_duplicates();
     test_set_aside();
+    test_reviewer();
     test_budget();
 }
