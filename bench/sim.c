@@ -9,9 +9,9 @@
  * WORLD `deaf`: each task has a probability of its own; examples do nothing.
  * WORLD `learns`: a third of the tasks are easy (one attempt in two); for the
  * others the probability grows with the number of shown examples that solve a
- * task of the same family and were not shown to this task before: 2.0, 3.4, 5.3
- * and 20.8 % for 0, 1, 2 and 3 of them, as the paper's Table 10 measured. In
- * both, feedback on the attempt before makes success 1.3 times as likely. */
+ * task of the same family and were not shown in the attempt before: 2.0, 3.4,
+ * 5.3 and 20.8 % for 0, 1, 2 and 3 of them, the rates of the paper's Table 10
+ * by examples changed since the attempt before. In both, feedback on the attempt before makes success 1.3 times as likely. */
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -29,7 +29,7 @@
 struct world {
     bool learns;
     long seed;
-    bool seen[TASKS][TASKS]; /* example b was shown to task a before */
+    bool last[TASKS][TASKS]; /* example b was shown to task a last time */
 };
 
 static const char *const ops[] = {
@@ -73,10 +73,11 @@ static int task_of(const char *id)
     return (int)strtol(strstr(id, "/t") + 2, NULL, 10);
 }
 
-/* Examples of the task's own family that it has not been shown before. */
+/* Examples of the task's own family that its last attempt did not have. */
 static int new_neighbours(struct world *w, const struct llm_request *r, int me)
 {
     static const char mark[] = "# member ";
+    bool now[TASKS] = {false};
     int count = 0;
 
     for (size_t i = 0; i < r->count; i++) {
@@ -87,12 +88,12 @@ static int new_neighbours(struct world *w, const struct llm_request *r, int me)
             int other = (int)strtol(at + strlen(mark), NULL, 10);
 
             at += strlen(mark);
-            if (other == me || other % FAMILIES != me % FAMILIES)
-                continue;
-            count += !w->seen[me][other];
-            w->seen[me][other] = true;
+            now[other] = other != me && other % FAMILIES == me % FAMILIES;
         }
     }
+    for (int i = 0; i < TASKS; i++)
+        count += now[i] && !w->last[me][i];
+    memcpy(w->last[me], now, sizeof(now));
     return count;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cmd cmd_archive_export, cmd_archive_import,
+extern const struct cmd cmd_archive_add, cmd_archive_export, cmd_archive_import,
     cmd_archive_list, cmd_archive_show, cmd_check, cmd_doctor, cmd_help,
     cmd_llm_batch_export, cmd_llm_batch_import, cmd_llm_ping, cmd_pack_check,
     cmd_pack_list, cmd_pack_new, cmd_prompt, cmd_resume, cmd_run, cmd_status,
@@ -22,6 +22,7 @@ const struct cmd *const cmd_list[] = {
     &cmd_status,
     &cmd_archive_list,
     &cmd_archive_show,
+    &cmd_archive_add,
     &cmd_archive_export,
     &cmd_archive_import,
     &cmd_check,

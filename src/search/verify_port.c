@@ -206,6 +206,8 @@ struct verify_port *verify_port_open(struct loop *l,
         free(p);
         return NULL;
     }
+    if (!p->o.secret)
+        p->o.secret = verifier_secret(p->verifier);
     p->check = check_new(NULL);
     return p;
 }

@@ -13,7 +13,7 @@
 struct verify_port;
 
 /* Everything is borrowed. Seeds of inputs are made from `secret`, so that a run
- * that goes on asks what it asked before. */
+ * that goes on asks what it asked before; NULL: the verifier's own. */
 struct verify_port_opts {
     const struct verifier_opts *verifier;
     const struct home *home;

@@ -1,0 +1,218 @@
+/* cmd_archive_add.c: monkeys archive add: a kernel of one's own joins an
+ * archive once the verifier has said so. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/archives.h"
+#include "cmd/cmd.h"
+#include "cmd/packs.h"
+#include "cmd/task_word.h"
+#include "cmd/verifying.h"
+#include "search/verify_port.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TEXT ((size_t)8 << 20)
+
+struct add_values {
+    struct verifying_values v; /* first */
+    const char *dsl, *task, *plan, *out, *origin, *licence;
+};
+
+static const struct opt add_table[] = {
+    {"dsl", 0, OPT_TEXT, "ID", "the pack (required)",
+     offsetof(struct add_values, dsl), 0, 0},
+    {"task", 0, OPT_TEXT, "TASK",
+     "the task's file, or COLLECTION/NAME of one that comes with the program "
+     "(required)",
+     offsetof(struct add_values, task), 0, 0},
+    {"plan", 0, OPT_TEXT, "FILE", "the plan it was written from",
+     offsetof(struct add_values, plan), 0, 0},
+    {"output", 'o', OPT_TEXT, "DIR", "the archive's folder (required)",
+     offsetof(struct add_values, out), 0, 0},
+    {"origin", 0, OPT_TEXT, "TEXT", "where it comes from (added by hand)",
+     offsetof(struct add_values, origin), 0, 0},
+    {"licence", 0, OPT_TEXT, "NAME", "of the kernel (not said)",
+     offsetof(struct add_values, licence), 0, 0},
+    VERIFYING_OPTIONS,
+    {0},
+};
+
+struct adding {
+    const struct add_values *v;
+    struct home home;
+    struct packs_path path;
+    struct pack *pack;
+    struct task *task;
+    struct buf solution, plan;
+    const char *precision;
+    json_t *record;
+    char why[512];
+};
+
+static void on_record(const json_t *record, const char *why, void *arg)
+{
+    struct adding *a = arg;
+
+    if (record)
+        a->record = json_deep_copy(record);
+    else
+        snprintf(a->why, sizeof(a->why), "%s", why);
+}
+
+static const char *text_of(const json_t *record, const char *key)
+{
+    const char *s = json_string_value(json_object_get(record, key));
+
+    return s ? s : "";
+}
+
+static int judge(struct adding *a, struct err *e)
+{
+    struct verifier_opts vo = verifying_opts(&a->v->v);
+    struct job_opts job = {.device = a->v->v.device,
+                           .precision = a->precision,
+                           .protocol = "hardened"};
+    struct verify_port_opts o = {.verifier = &vo,
+                                 .home = &a->home,
+                                 .pack = a->pack,
+                                 .job = &job};
+    struct loop *l = loop_new(e);
+    struct verify_port *p = l ? verify_port_open(l, &o, e) : NULL;
+    struct search_port *port = p ? verify_port_search(p) : NULL;
+    struct str code = {buf_str(&a->solution), a->solution.len};
+    char *hint = NULL;
+    int rc = -1;
+
+    if (p && port->judge(port, a->task, code, 1, on_record, a, e) == 0) {
+        while (!a->record && !a->why[0] && port->waiting(port) == 0)
+            loop_run(l);
+        rc = 0;
+    }
+    if (rc == 0 && !a->record) {
+        hint = verify_port_hint(p);
+        rc = err_set(e, ERR_SYSTEM, "%s",
+                     a->why[0] ? a->why
+                     : hint    ? hint
+                               : "no verdict");
+    }
+    free(hint);
+    if (p)
+        verify_port_close(p);
+    if (l)
+        loop_free(l);
+    return rc;
+}
+
+static int read_files(struct adding *a, const char *file, struct err *e)
+{
+    char *task;
+
+    if (!a->v->dsl || !a->v->task || !a->v->out)
+        return err_set(e, ERR_USAGE,
+                       "--dsl ID, --task TASK and -o DIR are needed");
+    if (home_find(&a->home, e) < 0)
+        return -1;
+    packs_path_init(&a->path, &a->v->v.packs, &a->home);
+    a->pack = packs_load(&a->path, a->v->dsl, e);
+    a->precision = a->pack ? verifying_precision(&a->v->v, a->pack, e) : NULL;
+    if (!a->precision)
+        return -1;
+    task = task_word_path(&a->home, a->v->task);
+    a->task = task_load(task, e);
+    free(task);
+    if (!a->task || fs_read(file, &a->solution, e) < 0 ||
+        (a->v->plan && fs_read(a->v->plan, &a->plan, e) < 0))
+        return -1;
+    return 0;
+}
+
+/* 0: it joined, 1: it is not right. */
+static int join(struct adding *a, const char *file, struct err *e)
+{
+    struct archives_known known;
+    struct folder_kernel k = {
+        .task = a->task,
+        .solution = {buf_str(&a->solution), a->solution.len},
+        .origin = a->v->origin ? a->v->origin : "added by hand",
+        .licence = a->v->licence ? a->v->licence : "not said",
+        .dtype = a->precision,
+        .verified = true};
+    char *name = folder_name(a->task->id),
+         *on = xasprintf("%s, %s, evidence E3", a->v->v.device, a->precision);
+    int rc = -1;
+
+    k.name = name;
+    k.verified_on = on;
+    if (a->v->plan)
+        k.plan = (struct str){buf_str(&a->plan), a->plan.len};
+    if (archives_read_known(a->v->out, &known, e) == 0) {
+        if (archives_knows(&known, a->task->hash))
+            err_set(e, ERR_INPUT, "%s has a kernel for %s already", a->v->out,
+                    a->task->id);
+        else
+            rc = folder_write(a->v->out, &k,
+                              (struct str){a->task->source, a->task->len}, e);
+    }
+    if (rc == 0)
+        printf("%s: joined %s/%s\n", file, a->v->out, name);
+    archives_release_known(&known);
+    free(name);
+    free(on);
+    return rc;
+}
+
+static int add(struct adding *a, const char *file, struct err *e)
+{
+    if (read_files(a, file, e) < 0 || judge(a, e) < 0)
+        return -1;
+    if (strcmp(text_of(a->record, "verdict"), "correct") == 0 &&
+        strcmp(text_of(a->record, "evidence"), "E3") == 0)
+        return join(a, file, e);
+    printf("%s: %s %s: not added\n    %s\n", file,
+           text_of(a->record, "verdict"), text_of(a->record, "evidence"),
+           text_of(a->record, "feedback"));
+    return 1;
+}
+
+static int run_add(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct add_values v = {.v = VERIFYING_DEFAULTS};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct adding a = {.v = &v};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e), help = rc > 0;
+
+    buf_init(&a.solution, MAX_TEXT);
+    buf_init(&a.plan, MAX_TEXT);
+    if (rc == 0 && call.r.rest_len != 1)
+        rc = err_set(e, ERR_USAGE, "the file of one kernel is needed");
+    if (rc == 0) {
+        verifying_choose_device(&v.v);
+        rc = add(&a, call.r.rest[0], e);
+    }
+    if (a.record)
+        json_decref(a.record);
+    if (a.task)
+        task_free(a.task);
+    if (a.pack)
+        pack_free(a.pack);
+    packs_path_release(&a.path);
+    home_release(&a.home);
+    buf_release(&a.solution);
+    buf_release(&a.plan);
+    cmd_end(&call);
+    return help ? 0 : rc;
+}
+
+extern const struct cmd cmd_archive_add;
+const struct cmd cmd_archive_add = {
+    "archive add",
+    "FILE",
+    "verify a kernel and add it to an archive",
+    "Only a kernel that the verifier finds correct at evidence E3 joins. Exit\n"
+    "status 1: it did not.",
+    add_table,
+    run_add,
+};
