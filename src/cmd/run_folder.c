@@ -113,13 +113,11 @@ static void set_number(struct store *s, const char *name, int64_t value)
     store_set(s, name, text);
 }
 
-static int begin_store(struct running *r, const char *file, struct err *e)
+/* "attempts" is the last: where it is, all are. */
+static int put_facts(struct running *r, struct err *e)
 {
     const struct run_values *v = r->v;
 
-    r->store = store_open(file, STORE_NEW, r->loop, e);
-    if (!r->store || new_secret(r, e) < 0)
-        return -1;
     store_set(r->store, "secret", r->secret);
     store_set(r->store, "method", v->method);
     store_set(r->store, "dsl", r->pack->id);
@@ -133,29 +131,92 @@ static int begin_store(struct running *r, const char *file, struct err *e)
     return store_sync(r->store, e);
 }
 
+static int begin_store(struct running *r, const char *file, struct err *e)
+{
+    r->store = store_open(file, STORE_NEW, r->loop, e);
+    if (!r->store || new_secret(r, e) < 0)
+        return -1;
+    return put_facts(r, e);
+}
+
+/* A run that was ended while it wrote its facts begins now. */
+static int take_facts(struct running *r, struct buf *b, struct err *e)
+{
+    int rc = store_get(r->store, "secret", b, e);
+
+    if (rc == 1)
+        snprintf(r->secret, sizeof(r->secret), "%s", buf_str(b));
+    if (rc < 0 || (rc == 0 && new_secret(r, e) < 0))
+        return -1;
+    buf_reset(b);
+    rc = store_get(r->store, "attempts", b, e);
+    if (rc < 0 || (rc == 0 && put_facts(r, e) < 0))
+        return -1;
+    buf_reset(b);
+    return store_get(r->store, "pack_hash", b, e) == 1 ? 0 : -1;
+}
+
 static int open_store(struct running *r, const char *file, struct err *e)
 {
     struct buf b;
-    int rc = -1;
+    int rc;
 
-    buf_init(&b, BUF_UNLIMITED);
     r->store = store_open(file, STORE_OPEN, r->loop, e);
-    if (r->store && store_get(r->store, "secret", &b, e) == 1) {
-        snprintf(r->secret, sizeof(r->secret), "%s", buf_str(&b));
-        buf_reset(&b);
-        rc = store_get(r->store, "pack_hash", &b, e) == 1 ? 0 : -1;
-    }
-    if (r->store && rc < 0 && e->kind == ERR_NONE)
-        err_set(e, ERR_INPUT,
-                "%s: the run was ended before it began; start it "
-                "again in another folder",
-                file);
+    if (!r->store)
+        return -1;
+    buf_init(&b, BUF_UNLIMITED);
+    rc = take_facts(r, &b, e);
     if (rc == 0 && strcmp(buf_str(&b), r->pack->hash) != 0)
         log_warn("the pack %s has changed since the run began: what follows "
                  "is not what an uninterrupted run would have done",
                  r->pack->id);
     buf_release(&b);
     return rc;
+}
+
+/* ---- the folder ---- */
+
+static int make_dir(struct running *r, struct err *e)
+{
+    r->made_dir = !fs_is_dir(r->v->out);
+    if (fs_mkdirs(r->v->out, e) == 0)
+        return 0;
+    if (e->sys != ENOSPC)
+        e->kind = ERR_INPUT;
+    return err_wrap(e, "--out");
+}
+
+static int holds_a_run(const struct running *r, struct err *e)
+{
+    return err_set(e, ERR_INPUT,
+                   "%s holds a run already: 'monkeys resume %s' goes on with "
+                   "it, --out DIR starts another",
+                   r->v->out, r->v->out);
+}
+
+/* Under the lock. */
+static int begin_run(struct running *r, const char *file, struct err *e)
+{
+    if (fs_is_file(file)) /* somebody was quicker */
+        return holds_a_run(r, e);
+    r->made = true;
+    make_absolute(r);
+    return write_ini(r, e) < 0 ? -1 : begin_store(r, file, e);
+}
+
+void run_folder_undo(const struct running *r)
+{
+    static const char *const names[] = {"run.ini", "run.db-wal", "run.db-shm",
+                                        "run.db", "lock"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *path = fs_join(r->v->out, names[i]);
+
+        unlink(path);
+        free(path);
+    }
+    if (r->made_dir)
+        rmdir(r->v->out);
 }
 
 int run_folder_open(struct running *r, struct err *e)
@@ -171,18 +232,11 @@ int run_folder_open(struct running *r, struct err *e)
         err_set(e, ERR_INPUT, "%s: no run there (run.db is missing)",
                 r->v->out);
     else if (!r->resume && fs_is_file(file))
-        err_set(e, ERR_INPUT,
-                "%s holds a run already: 'monkeys resume %s' goes on with it, "
-                "--out DIR starts another",
-                r->v->out, r->v->out);
-    else if (check_one_line(r->v, e) == 0 && fs_mkdirs(r->v->out, e) == 0 &&
+        holds_a_run(r, e);
+    else if (check_one_line(r->v, e) == 0 && make_dir(r, e) == 0 &&
              lock_take(r->v->out, &r->lock, e) == 0) {
         r->locked = true;
-        if (!r->resume)
-            make_absolute(r);
-        rc = r->resume             ? open_store(r, file, e)
-             : write_ini(r, e) < 0 ? -1
-                                   : begin_store(r, file, e);
+        rc = r->resume ? open_store(r, file, e) : begin_run(r, file, e);
     }
     free(file);
     return rc;

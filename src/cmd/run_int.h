@@ -32,7 +32,8 @@ struct running {
     size_t dim;
     /* what is open */
     struct lock lock;
-    bool locked;
+    bool locked, made_dir, made; /* the folder, a run in it */
+    bool begun;                  /* there is something to go on with */
     struct loop *loop;
     struct store *store;
     struct modeling model;
@@ -54,6 +55,8 @@ int run_vectors(struct running *r, struct err *e);
 
 /* run_folder.c: the run's folder: made, or opened. */
 int run_folder_open(struct running *r, struct err *e);
+/* Takes away a run that came to nothing before it began. */
+void run_folder_undo(const struct running *r);
 
 /* run_dry.c: what it would cost. */
 int run_dry(struct running *r, struct err *e);

@@ -36,8 +36,8 @@ static int gate(struct running *r, char **why, struct err *e)
 
     if (store_each_task(r->store, count_task, &known, e) != 0)
         return -1;
-    if (known || r->v->force) /* the store knows, or nobody asks */
-        return 0;
+    if (known == r->tasks.len || r->v->force)
+        return 0; /* the store knows, or nobody asks */
     r->bar = term_open(STDERR_FILENO, r->tasks.len, 0, "checking tasks");
     rc = verify_port_gate(r->port, &r->tasks, why, on_gate_step, r, e);
     term_close(r->bar);
@@ -187,6 +187,7 @@ static int go(struct running *r, char **why, struct err *e)
     enum search_end end = SEARCH_WAITING;
     int rc = gate(r, why, e);
 
+    r->begun = rc >= 0;
     if (rc == 1)
         return say_end(r, SEARCH_WAITING);
     if (rc < 0 || run_vectors(r, e) < 0)
@@ -230,6 +231,8 @@ static void close_parts(struct running *r, int *rc, struct err *e)
     }
     if (r->loop)
         loop_free(r->loop);
+    if (*rc < 0 && r->made && !r->begun)
+        run_folder_undo(r);
     if (r->locked)
         lock_drop(&r->lock);
 }

@@ -34,6 +34,16 @@ int64_t call_tries(const struct search *s, const struct subject *t, int attempt,
     return (intptr_t)map_get(&s->tries, str_of(key));
 }
 
+const struct kept_reply *call_kept(const struct search *s,
+                                   const struct subject *t, int attempt,
+                                   const char *stage)
+{
+    char key[128];
+
+    key_of(t, attempt, stage, key);
+    return map_get(&s->kept, str_of(key));
+}
+
 /* ---- the prompt ---- */
 
 static int read_text(struct attempt *a, const char *blob, struct str *out,
@@ -216,6 +226,21 @@ void ask_unpark(struct search *s)
     }
 }
 
+/* Calls that nothing was set aside for yet have cost nothing. */
+void ask_withdraw(struct search *s)
+{
+    struct attempt *next;
+
+    for (struct attempt *a = s->open; a; a = next) {
+        next = a->next;
+        if (!a->call || a->row.state)
+            continue;
+        s->in_flight--;
+        s->round.active--;
+        attempt_free(a);
+    }
+}
+
 static void call_failed(struct attempt *a, const struct llm_reply *r)
 {
     struct search *s = a->s;
@@ -321,12 +346,9 @@ static void send(struct attempt *a)
 static bool take_stored_reply(struct attempt *a)
 {
     struct search *s = a->s;
-    struct kept_reply *k;
+    const struct kept_reply *k = call_kept(s, a->subject, a->number, a->stage);
     struct err e = ERR_INIT;
-    char key[128];
 
-    key_of(a->subject, a->number, a->stage, key);
-    k = map_get(&s->kept, str_of(key));
     if (!k)
         return false;
     buf_reset(&a->reply);

@@ -137,25 +137,35 @@ static bool take_stored_record(struct attempt *a)
 {
     struct search *s = a->s;
     char key[64];
-    const char *blob;
+    const struct kept_verdict *k;
     struct err e = ERR_INIT;
     struct buf text;
 
     snprintf(key, sizeof(key), "%lld/%d", (long long)a->subject->ord,
              a->number);
-    blob = map_get(&s->verdicts, str_of(key));
-    if (!blob)
+    k = map_get(&s->verdicts, str_of(key));
+    if (!k)
         return false;
     buf_init(&text, BUF_UNLIMITED);
-    if (store_read_blob(s->part.store, blob, &text, &e) == 0)
+    if (store_read_blob(s->part.store, k->record, &text, &e) == 0)
         a->record = jsn_parse("record", buf_str(&text), text.len, &e);
     buf_release(&text);
     if (!a->record) {
         schedule_fail(s, &e);
         return true;
     }
+    result_give_times(a->record, k->times);
     result_store(a);
     return true;
+}
+
+static void find_same_code(struct attempt *a)
+{
+    const struct subject *t = a->subject;
+
+    for (size_t i = 0; i < t->past_len && !a->same_as; i++)
+        if (strcmp(t->past[i].normal, a->normal) == 0)
+            a->same_as = (int)i + 1;
 }
 
 /* Code that was judged before in this task has its verdict already. */
@@ -166,9 +176,6 @@ static bool take_earlier_verdict(struct attempt *a)
     struct err e = ERR_INIT;
     struct buf text;
 
-    for (size_t i = 0; i < t->past_len && !a->same_as; i++)
-        if (strcmp(t->past[i].normal, a->normal) == 0)
-            a->same_as = (int)i + 1;
     if (!a->same_as)
         return false;
     buf_init(&text, BUF_UNLIMITED);
@@ -188,6 +195,7 @@ static void have_candidate(struct attempt *a)
 {
     py_normal_hash(a->code, a->normal);
     store_blob(a->s->part.store, a->code, a->code_blob);
+    find_same_code(a);
     if (!take_stored_record(a) && !take_earlier_verdict(a))
         judge(a);
 }

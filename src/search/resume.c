@@ -73,6 +73,30 @@ static void write_tasks(struct search *s)
     buf_release(&ops);
 }
 
+static int count_call(const struct row_call *r, void *arg)
+{
+    (void)r;
+    ++*(size_t *)arg;
+    return 0;
+}
+
+/* Tasks are stored before anything is asked; a program that ended while it did
+ * that left some of them. */
+static int begin_tasks(struct loading *l)
+{
+    struct search *s = l->s;
+    size_t calls = 0;
+
+    if (store_each_call(s->part.store, count_call, &calls, l->e) != 0)
+        return -1;
+    if (calls || l->tasks > s->subject_len)
+        return err_set(l->e, ERR_INPUT,
+                       "the run began with %zu tasks, now there are %zu",
+                       l->tasks, s->subject_len);
+    write_tasks(s);
+    return store_sync(s->part.store, l->e);
+}
+
 /* ---- attempts and verdicts ---- */
 
 static void copy_hash(char *to, const char *from)
@@ -105,19 +129,29 @@ static int on_attempt(const struct row_attempt *r, void *arg)
     return 0;
 }
 
+static void keep_verdict(struct search *s, const struct row_verdict *r)
+{
+    const char *times = r->times ? r->times : "";
+    struct kept_verdict *k = xmalloc(sizeof(*k) + strlen(times) + 1);
+    char key[64];
+
+    copy_hash(k->record, r->record);
+    memcpy(k->times, times, strlen(times) + 1);
+    snprintf(key, sizeof(key), "%lld/%lld", (long long)r->task,
+             (long long)r->attempt);
+    map_set(&s->verdicts, str_of(key), k);
+}
+
 static int on_verdict(const struct row_verdict *r, void *arg)
 {
     struct loading *l = arg;
     struct subject *t = subject_of(l, r->task);
     struct past *p;
-    char key[64];
 
     if (!t)
         return -1;
     if ((size_t)r->attempt > t->kept_len) {
-        snprintf(key, sizeof(key), "%lld/%lld", (long long)r->task,
-                 (long long)r->attempt);
-        map_set(&l->s->verdicts, str_of(key), xstrdup(r->record));
+        keep_verdict(l->s, r);
         return 0;
     }
     p = &t->kept[r->attempt - 1];
@@ -135,7 +169,9 @@ static void keep_reply(struct loading *l, const struct row_call *r,
     const struct subject *t = subject_of(l, r->task);
     struct kept_reply *k;
 
-    if (!t || (size_t)r->attempt <= t->kept_len || !r->reply)
+    if (!t || !r->reply ||
+        ((size_t)r->attempt <= t->kept_len &&
+         strncmp(r->stage, "review", strlen("review")) != 0))
         return;
     k = xcalloc(1, sizeof(*k));
     copy_hash(k->reply, r->reply);
@@ -206,7 +242,7 @@ static int on_review(const struct row_review *r, void *arg)
 {
     struct loading *l = arg;
 
-    map_set(&l->s->reviews, str_of(r->hash), xstrdup(r->reply));
+    map_set(&l->s->reviews, str_of(r->hash), l->s);
     return 0;
 }
 
@@ -261,14 +297,8 @@ int resume_load(struct search *s, struct err *e)
 
     if (store_each_task(st, on_task, &l, e) != 0)
         return -1;
-    if (l.tasks == 0) {
-        write_tasks(s);
-        return store_sync(st, e);
-    }
     if (l.tasks != s->subject_len)
-        return err_set(e, ERR_INPUT,
-                       "the run began with %zu tasks, now there are %zu",
-                       l.tasks, s->subject_len);
+        return begin_tasks(&l);
     if (store_each_attempt(st, on_attempt, &l, e) != 0 ||
         store_each_verdict(st, on_verdict, &l, e) != 0 ||
         store_each_call(st, on_call, &l, e) != 0 ||

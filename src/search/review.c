@@ -1,6 +1,6 @@
 /* review.c: the reviewer: a model reads a correct kernel and says whether it
- * earned that. What it said is kept by what it was asked, so that the same
- * kernel is never paid for twice. */
+ * earned that. What it said is in the store before it counts, so that it is
+ * never paid for twice. */
 #include "prompt/review.h"
 
 #include "base/log.h"
@@ -68,13 +68,10 @@ static void refuse(struct reading *g, const struct review *v)
              text);
     store_event(s->part.store, "review", t->ord, g->attempt, text);
     s->count.doubted++;
-    if (g->a) {
+    if (g->a)
         refuse_attempt(g->a, v);
-    } else if (t->joined) {
-        archive_leave(s->archive, t->entry, archive_version(s->archive) + 1);
-        store_entry_leaves(s->part.store, t->entry, archive_version(s->archive),
-                           text);
-    }
+    else
+        t->refused = xstrdup(text);
 }
 
 /* The reading is over: its attempt goes on. */
@@ -99,14 +96,26 @@ static void conclude(struct reading *g, const struct review *v)
 
 /* ---- asking ---- */
 
+/* Of kernels that are the same, with the same task, the first is kept. */
+static void keep(struct reading *g, double score)
+{
+    struct search *s = g->s;
+    char blob[HASH_HEX];
+    struct row_review row = {.hash = g->key, .score = score, .reply = blob};
+
+    if (map_get(&s->reviews, str_of(g->key)))
+        return;
+    store_blob(s->part.store, g->reply, blob);
+    store_review(s->part.store, &row);
+    map_set(&s->reviews, str_of(g->key), s);
+}
+
 static void on_kept(const struct err *e, void *arg)
 {
     struct reading *g = arg;
     struct search *s = g->s;
     struct review v;
     struct err why = ERR_INIT;
-    char blob[HASH_HEX];
-    struct row_review row = {.hash = g->key, .reply = blob};
 
     if (e) {
         schedule_fail(s, e);
@@ -127,9 +136,7 @@ static void on_kept(const struct err *e, void *arg)
         finish(g);
         return;
     }
-    store_blob(s->part.store, g->reply, blob);
-    row.score = v.score;
-    store_review(s->part.store, &row);
+    keep(g, v.score);
     conclude(g, &v);
 }
 
@@ -183,6 +190,28 @@ static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
     finish(g);
 }
 
+/* A reply that was stored before the program ended. */
+static bool take_stored_reply(struct reading *g)
+{
+    struct search *s = g->s;
+    const struct kept_reply *k = call_kept(s, g->subject, g->attempt, g->stage);
+    struct err e = ERR_INIT;
+    struct buf b;
+
+    if (!k)
+        return false;
+    buf_init(&b, BUF_UNLIMITED);
+    if (store_read_blob(s->part.store, k->reply, &b, &e) < 0) {
+        schedule_fail(s, &e);
+    } else {
+        g->reply =
+            (struct str){arena_strndup(&g->memory, buf_str(&b), b.len), b.len};
+        on_kept(NULL, g);
+    }
+    buf_release(&b);
+    return true;
+}
+
 static void ask(struct reading *g, const char *stage)
 {
     static const struct llm_handlers handlers = {on_reserved, on_done};
@@ -190,6 +219,8 @@ static void ask(struct reading *g, const char *stage)
     struct err e = ERR_INIT;
 
     g->stage = stage;
+    if (take_stored_reply(g))
+        return;
     g->request = (struct llm_request){
         .key = {g->subject->task->id, s->method->name, stage, g->attempt},
         .message = g->prompt.message,
@@ -229,27 +260,6 @@ static struct reading *begin(struct search *s, struct subject *t, int attempt,
     return g;
 }
 
-/* Asks, or takes what was said before. */
-static void look(struct reading *g)
-{
-    const char *known = map_get(&g->s->reviews, str_of(g->key));
-    struct err e = ERR_INIT;
-    struct review v;
-    struct buf b;
-
-    if (!known) {
-        ask(g, "review");
-        return;
-    }
-    buf_init(&b, BUF_UNLIMITED);
-    if (store_read_blob(g->s->part.store, known, &b, &e) < 0 ||
-        review_parse((struct str){buf_str(&b), b.len}, &g->memory, &v, &e) < 0)
-        schedule_fail(g->s, &e);
-    else
-        conclude(g, &v);
-    buf_release(&b);
-}
-
 /* ---- in the loop, and at the end ---- */
 
 bool review_begin(struct attempt *a)
@@ -268,8 +278,23 @@ bool review_begin(struct attempt *a)
         return true;
     }
     g->a = a;
-    look(g);
+    ask(g, "review");
     return true;
+}
+
+/* All at once, so that nothing depends on who was read first. */
+static void leave_refused(struct search *s)
+{
+    int64_t version = archive_version(s->archive) + 1;
+
+    for (size_t i = 0; i < s->subject_len; i++) {
+        const struct subject *t = &s->subject[i];
+
+        if (!t->refused || !t->joined)
+            continue;
+        archive_leave(s->archive, t->entry, version);
+        store_entry_leaves(s->part.store, t->entry, version, t->refused);
+    }
 }
 
 int review_all(struct search *s, enum search_end *end, struct err *e)
@@ -292,13 +317,15 @@ int review_all(struct search *s, enum search_end *end, struct err *e)
         g = begin(s, t, t->join_at, text, e);
         if (!g)
             break;
-        look(g);
+        ask(g, "review");
     }
     buf_release(&code);
     while (s->reviewing && s->failed.kind == ERR_NONE && s->stopping < 2)
         loop_run(s->part.loop);
     if (s->stopping)
         *end = SEARCH_INTERRUPTED;
+    else if (s->failed.kind == ERR_NONE && e->kind == ERR_NONE)
+        leave_refused(s);
     if (s->failed.kind != ERR_NONE)
         *e = s->failed;
     return e->kind == ERR_NONE ? 0 : -1;

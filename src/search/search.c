@@ -50,6 +50,7 @@ void search_free(struct search *s)
         free(t->vector);
         free(t->past);
         free(t->kept);
+        free(t->refused);
         if (t->db)
             evolve_db_free(t->db);
     }
@@ -58,7 +59,7 @@ void search_free(struct search *s)
     archive_free(s->archive);
     free_values(&s->kept);
     free_values(&s->verdicts);
-    free_values(&s->reviews);
+    map_release(&s->reviews);
     map_release(&s->tries);
     loop_remove(s->part.loop, s->timer);
     free(s);
@@ -149,6 +150,7 @@ void search_stop(struct search *s)
     s->stopping++;
     if (s->parked)
         ask_unpark(s);
+    ask_withdraw(s);
     schedule_check_end(s);
 }
 

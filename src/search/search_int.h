@@ -39,6 +39,7 @@ struct subject {
     int join_at;   /* the first that may join the archive; 0: none */
     bool joined;
     int64_t entry; /* in the archive, once joined */
+    char *refused; /* why a reviewer at the end wants it out; NULL: not */
     struct evolve_db *db;
 };
 
@@ -100,10 +101,17 @@ struct method {
 };
 extern const struct method methods[];
 
-/* A reply in the store that no finished attempt has used yet. */
+/* A reply in the store that may still be needed: no finished attempt has used
+ * it, or it is a reviewer's. */
 struct kept_reply {
     char reply[HASH_HEX];
     bool cut;
+};
+
+/* A verdict in the store whose attempt is not. */
+struct kept_verdict {
+    char record[HASH_HEX];
+    char times[]; /* JSON, or "" */
 };
 
 struct search {
@@ -117,8 +125,8 @@ struct search {
     size_t round_number;
     struct map kept;      /* "task/attempt/stage": struct kept_reply */
     struct map tries;     /* the same: how often it was asked, as intptr_t */
-    struct map verdicts;  /* "task/attempt": blob of a record without attempt */
-    struct map reviews;   /* what was asked: blob of the answer */
+    struct map verdicts;  /* "task/attempt": struct kept_verdict */
+    struct map reviews;   /* what the store knows of, by what was asked */
     struct attempt *open; /* list */
     size_t open_count, in_flight, reviewing;
     struct attempt *parked; /* wait for room under the cap */
@@ -148,16 +156,23 @@ void attempt_aside(struct attempt *a, const char *why);
 /* ask.c: a->stage is asked: from the store, or of the model. */
 void ask_stage(struct attempt *a, const char *stage);
 void ask_unpark(struct search *s);
+void ask_withdraw(struct search *s); /* what has not gone out */
 int64_t call_now_us(void);
 /* How often the store says that it was asked. */
 int64_t call_tries(const struct search *s, const struct subject *t, int attempt,
                    const char *stage);
+/* The reply that the store holds to it, or NULL. */
+const struct kept_reply *call_kept(const struct search *s,
+                                   const struct subject *t, int attempt,
+                                   const char *stage);
 void call_fill(struct row_call *row, const struct llm_reply *r);
 
 /* result.c: what a record means, and its rows. */
 void result_store(struct attempt *a);
 /* A finished attempt becomes the past of its subject. */
 void result_apply(struct search *s, struct subject *t, const struct past *p);
+/* Puts times that were kept apart back into a record. */
+void result_give_times(json_t *record, const char *times);
 json_t *result_without_code(const char *verdict, struct str feedback);
 
 /* resume.c */

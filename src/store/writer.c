@@ -127,7 +127,9 @@ static void settle(struct store *s, struct item *batch, const struct err *bad)
         BUG("eventfd: errno %d", errno);
 }
 
-/* Waits until something is due; NULL when all is done. */
+/* Waits until something is due; NULL when all is done. All that waits is one
+ * batch; with a fault to come each row is one, so that the file can end behind
+ * every row, and not only where a batch happened to. */
 static struct item *take_batch(struct store *s)
 {
     struct item *batch;
@@ -142,8 +144,11 @@ static struct item *take_batch(struct store *s)
             pthread_cond_wait(&s->wake, &s->lock);
     }
     batch = s->first;
-    s->first = NULL;
-    s->last = &s->first;
+    s->first = s->fault.at && batch ? batch->next : NULL;
+    if (!s->first)
+        s->last = &s->first;
+    else
+        batch->next = NULL;
     pthread_mutex_unlock(&s->lock);
     return batch;
 }

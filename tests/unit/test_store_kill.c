@@ -10,12 +10,11 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "respawn.h"
 #include "store_fixture.h"
 #include "tap.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,46 +134,14 @@ static _Noreturn void be_child(const char *spec)
 
 /* ---- the process that kills ---- */
 
-struct spawned {
-    pid_t pid;
-    int out;
-};
-
-/* This program again, with two more lines in its environment. */
-static struct spawned start(const char *spec, const char *fault)
+static struct respawned start(const char *spec, const char *fault)
 {
-    char exe[500] = "", *argv[] = {exe, (char[]){"store_kill"}, NULL};
-    size_t n = 0;
-    char **env;
-    int fd[2];
-    struct spawned c;
-    posix_spawn_file_actions_t acts;
-
-    while (environ[n])
-        n++;
-    env = xcalloc(n + 3, sizeof(*env));
-    memcpy(env, environ, n * sizeof(*env));
-    env[n] = xasprintf("STORE_CHILD=%s", spec);
-    env[n + 1] = xasprintf("MONKEYS_FAULT_STORE=%s", fault);
-    if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0 ||
-        pipe2(fd, O_CLOEXEC) < 0)
-        BUG("spawn");
-    posix_spawn_file_actions_init(&acts);
-    posix_spawn_file_actions_adddup2(&acts, fd[1], STDOUT_FILENO);
-    if (posix_spawn(&c.pid, exe, &acts, NULL, argv, env) != 0)
-        BUG("spawn");
-    posix_spawn_file_actions_destroy(&acts);
-    close(fd[1]);
-    c.out = fd[0];
-    free(env[n]);
-    free(env[n + 1]);
-    free(env);
-    return c;
+    return respawn("store_kill", "STORE_CHILD", spec, fault);
 }
 
 /* The status and the last group it spoke of; kills it `us` after it said
  * `lines` lines, unless that is 0. */
-static int64_t finish(struct spawned c, int lines, unsigned us, int *status)
+static int64_t finish(struct respawned c, int lines, unsigned us, int *status)
 {
     FILE *f = fdopen(c.out, "r");
     char line[64];

@@ -1,0 +1,328 @@
+/* test_search_kill.c: a whole search is ended at the operations of its store,
+ * one after the other, and gone on with: the tables are those of a run that
+ * nobody stopped, no stored reply is asked for again, the ledger is the sum of
+ * the calls and within the cap.
+ *
+ * The search is this program with SEARCH_CHILD="DIR METHOD REVIEWER CAP" in its
+ * environment; it writes what it asks to DIR/asked. SEARCH_KILL_STRIDE=1 tries
+ * every operation, otherwise some are left out. */
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "mock.h"
+#include "respawn.h"
+#include "store_fixture.h"
+#include "tap.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void suite_search_kill(void);
+
+#define TASKS 4
+#define TIGHT 80000 /* a run, but not many lost calls */
+
+/* ---- the search ---- */
+
+struct child {
+    int log;
+    bool lost; /* a request was lost on its way */
+};
+
+/* Once in a process a request comes to nothing and may have been billed. */
+static enum send_outcome on_asked(const struct llm_request *r, void *arg)
+{
+    struct child *c = arg;
+    char line[200];
+    int n = snprintf(line, sizeof(line), "%s|%d|%s\n", r->key.task,
+                     r->key.attempt, r->key.stage);
+
+    if (write(c->log, line, (size_t)n) != n)
+        BUG("log");
+    if (c->lost || strcmp(r->key.stage, "plan") != 0)
+        return SEND_ANSWERED;
+    c->lost = true;
+    return SEND_LOST;
+}
+
+/* The second attempt repeats the first; one review must be asked for twice;
+ * some are bad. */
+static void on_reply(const struct llm_request *r, struct buf *out, void *arg)
+{
+    int number = r->key.attempt == 2 ? 1 : r->key.attempt;
+    bool second = strcmp(r->key.task, "tasks/t00001") == 0;
+
+    (void)arg;
+    if (strcmp(r->key.stage, "plan") == 0)
+        buf_printf(out, "Plan %d of %s.\n", number, r->key.task);
+    else if (strcmp(r->key.stage, "review") == 0 && second)
+        buf_puts(out, "I cannot say.");
+    else if (strncmp(r->key.stage, "review", 6) == 0)
+        buf_printf(out,
+                   "{\"score\": %s, \"summary\": \"%s %d\", \"reasons\": "
+                   "[\"it is so\"]}",
+                   r->key.attempt % 2 ? "0.2" : "0.9", r->key.task,
+                   r->key.attempt);
+    else
+        buf_printf(out,
+                   "```python\nclass ModelNew:\n    task = \"%s\"\n"
+                   "    attempt = %d\n```\n",
+                   r->key.task, number);
+}
+
+static _Noreturn void be_child(const char *spec)
+{
+    struct child c = {0};
+    struct mock m = {
+        .rule = {.reply = on_reply, .outcome = on_asked, .arg = &c},
+        .price = {.known = true, .input = 1000000, .output = 1000000}};
+    struct search_opts o = mock_opts;
+    struct err e = ERR_INIT;
+    enum search_end end;
+    char dir[200], method[32], reviewer[32], path[220];
+    long long cap;
+
+    if (sscanf(spec, "%199s %31s %31s %lld", dir, method, reviewer, &cap) != 4)
+        BUG("%s", spec);
+    log_set_level(LOG_QUIET);
+    snprintf(path, sizeof(path), "%s/asked", dir);
+    c.log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    o.method = method;
+    o.reviewer = reviewer;
+    o.attempts = 4;
+    o.batch = 2;
+    o.no_stop = strcmp(method, "evolve") == 0; /* times count there */
+    o.phase[0] = 1, o.phase[1] = 1, o.phase[2] = 2;
+    budget_init(&m.budget, (struct llm_cost){cap, BUDGET_NO_CAP});
+    if (mock_open(&m, dir, &o, 2, &e) < 0 || mock_run(&m, &end, &e) < 0)
+        BUG("%s", e.text);
+    printf("spent %lld\n", (long long)m.budget.spent.usd_micro);
+    fflush(stdout);
+    if (mock_close(&m, &e) < 0)
+        BUG("%s", e.text);
+    _exit(end == SEARCH_DONE ? 0 : 20 + (int)end);
+}
+
+/* ---- what is expected of it ---- */
+
+struct trial {
+    const char *dir, *method, *reviewer;
+    int64_t cap;
+    bool tight; /* calls that were lost may leave too little */
+    char *spec, *db, *asked;
+    struct buf want; /* the tables of a run that nobody stopped */
+    int tried, same, paid_twice, ledger;
+    int poor; /* ended when the budget did */
+};
+
+/* Returns how it ended; `spent` is what it says, or -1. */
+static int run_child(const struct trial *t, const char *fault, int64_t *spent)
+{
+    struct respawned c = respawn("search_kill", "SEARCH_CHILD", t->spec, fault);
+    FILE *f = fdopen(c.out, "r");
+    char line[200];
+    long long n = -1;
+    int status;
+
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "spent %lld", &n) != 1 && line[0] != '#')
+            printf("# %s", line);
+    fclose(f);
+    if (waitpid(c.pid, &status, 0) != c.pid)
+        BUG("waitpid");
+    *spent = n;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void dump(const struct trial *t, struct buf *out)
+{
+    static const char *const sql[] = {
+        "SELECT * FROM task ORDER BY ord",
+        "SELECT * FROM attempt ORDER BY task, attempt",
+        "SELECT * FROM shown ORDER BY task, attempt, rank",
+        "SELECT * FROM entry LEFT JOIN entry_left USING (entry) ORDER BY entry",
+        "SELECT * FROM verdict ORDER BY task, attempt",
+        "SELECT * FROM review ORDER BY hash",
+    };
+
+    for (size_t i = 0; i < sizeof(sql) / sizeof(sql[0]); i++)
+        db_query(t->db, sql[i], out);
+}
+
+/* How many of the stored replies were asked for all the same. */
+static int asked_again(const struct trial *t, const struct buf *stored)
+{
+    struct str rest = {buf_str(stored), stored->len}, line;
+    struct err e = ERR_INIT;
+    struct buf asked;
+    int n = 0;
+
+    buf_init(&asked, BUF_UNLIMITED);
+    buf_putc(&asked, '\n');
+    if (fs_is_file(t->asked) && fs_read(t->asked, &asked, &e) < 0)
+        BUG("%s", e.text);
+    while (str_cut(&rest, '\n', &line)) {
+        char *key = xasprintf("\n%.*s\n", (int)line.n, line.p);
+
+        n += strstr(buf_str(&asked), key) != NULL;
+        free(key);
+    }
+    buf_release(&asked);
+    return n;
+}
+
+/* What was spent is what the calls cost, nothing is left open, and it is
+ * within the cap. */
+static bool ledger_is_right(const struct trial *t, int64_t spent)
+{
+    int64_t sum =
+        db_number(t->db, "SELECT coalesce(sum(cost_usd_micro), 0) FROM call");
+    int64_t open =
+        db_number(t->db, "SELECT count(*) FROM call WHERE state = 'open'");
+    bool good = spent == sum && open == 0 && spent <= t->cap;
+
+    if (!good)
+        printf("# spent %lld, calls %lld, cap %lld, %lld open\n",
+               (long long)spent, (long long)sum, (long long)t->cap,
+               (long long)open);
+    return good;
+}
+
+static void remove_run(const struct trial *t)
+{
+    static const char *const names[] = {"run.db", "run.db-wal", "run.db-shm",
+                                        "run.db.part", "asked"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *path = fs_join(t->dir, names[i]);
+
+        unlink(path);
+        free(path);
+    }
+}
+
+/* Ends a run at its operation `n`, then goes on; false when there was no such
+ * operation. */
+static bool stop_at(struct trial *t, int n)
+{
+    struct buf stored, got;
+    char fault[16];
+    int64_t spent;
+    int first, last = 0;
+
+    remove_run(t);
+    snprintf(fault, sizeof(fault), "%d", n);
+    first = run_child(t, fault, &spent);
+    buf_init(&stored, BUF_UNLIMITED);
+    buf_init(&got, BUF_UNLIMITED);
+    if (first == 9) {
+        db_query(t->db,
+                 "SELECT id, attempt, stage FROM call JOIN task ON ord = task "
+                 "WHERE state = 'answered'",
+                 &stored);
+        unlink(t->asked);
+        last = run_child(t, "", &spent);
+        t->paid_twice += asked_again(t, &stored);
+    }
+    dump(t, &got);
+    t->tried++;
+    t->ledger += ledger_is_right(t, spent);
+    if (last == 0 && strcmp(buf_str(&got), buf_str(&t->want)) == 0)
+        t->same++;
+    else if (last == 20 + SEARCH_NO_BUDGET)
+        t->poor++;
+    else
+        printf("# operation %d: ended with %d, then %d\n", n, first, last);
+    buf_release(&stored);
+    buf_release(&got);
+    return first == 9;
+}
+
+static int stride(void)
+{
+    const char *text = getenv("SEARCH_KILL_STRIDE");
+    int64_t n;
+
+    return text && str_to_i64(str_of(text), 1, 1000, &n) ? (int)n : 41;
+}
+
+/* `began` spreads the operations that are tried over the trials. */
+static void try_all(struct trial *t, int began)
+{
+    int64_t spent;
+    int n = stride() == 1 ? 1 : began;
+
+    t->spec = xasprintf("%s %s %s %lld", t->dir, t->method, t->reviewer,
+                        (long long)t->cap);
+    t->db = fs_join(t->dir, "run.db");
+    t->asked = fs_join(t->dir, "asked");
+    buf_init(&t->want, BUF_UNLIMITED);
+    remove_run(t);
+    ok(run_child(t, "", &spent) == 0, "%s, reviewer %s: comes to its end",
+       t->method, t->reviewer);
+    dump(t, &t->want);
+    while (n < 20000 && stop_at(t, n))
+        n += stride();
+    ok(t->tried > 5 && n < 20000, "… and is ended %d times before it",
+       t->tried - 1);
+    ok(t->paid_twice == 0, "… no reply in the store is asked for again (%d)",
+       t->paid_twice);
+    ok(t->ledger == t->tried, "… the ledger is right (%d of %d)", t->ledger,
+       t->tried);
+    ok(t->same + t->poor == t->tried && (t->poor > 0) == t->tight,
+       "… the tables are those of a run that nobody stopped (%d of %d), or "
+       "the budget is used up (%d)",
+       t->same, t->tried, t->poor);
+    buf_release(&t->want);
+    free(t->spec);
+    free(t->db);
+    free(t->asked);
+}
+
+/* Where flushing to disk costs nothing. */
+static char *make_dir(void)
+{
+    char *dir =
+        xstrdup(access("/dev/shm", W_OK) == 0 ? "/dev/shm/monkeys-kill-XXXXXX"
+                                              : "/tmp/monkeys-kill-XXXXXX");
+    struct err e = ERR_INIT;
+
+    if (!mkdtemp(dir) || mock_tasks(dir, TASKS, &e) < 0)
+        BUG("no folder: %s", e.text);
+    return dir;
+}
+
+void suite_search_kill(void)
+{
+    static const struct {
+        const char *method, *reviewer;
+        int64_t cap;
+    } trials[] = {
+        {"monkeys", "loop", 1000000000}, {"refine", "end", 1000000000},
+        {"evolve", "off", 1000000000},   {"combined", "loop", 1000000000},
+        {"monkeys", "off", TIGHT},
+    };
+    const char *spec = getenv("SEARCH_CHILD");
+    char *dir, command[100];
+
+    if (spec)
+        be_child(spec);
+    dir = make_dir();
+    for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
+        struct trial t = {.dir = dir,
+                          .method = trials[i].method,
+                          .reviewer = trials[i].reviewer,
+                          .cap = trials[i].cap,
+                          .tight = trials[i].cap == TIGHT};
+
+        try_all(&t, 3 + 8 * (int)i);
+    }
+    snprintf(command, sizeof(command), "rm -r '%s'", dir);
+    if (system(command) != 0)
+        BUG("cannot remove %s", dir);
+    free(dir);
+}
