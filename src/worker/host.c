@@ -122,6 +122,10 @@ void host_job(struct host *h, const struct frame *job)
     h->pending++;
     if (h->judge_ready)
         give_job(h, j);
+    if (h->judge_lost) {
+        j->tries = TRIES;
+        job_failed(h, j, "there is no judge any more");
+    }
 }
 
 void host_cancel(struct host *h, const char *id)
@@ -222,6 +226,7 @@ static void judge_gone(struct host *h)
         }
     }
     if (h->failures >= RESTARTS || start_judge(h, &e) < 0) {
+        h->judge_lost = true;
         while (h->jobs) {
             h->jobs->tries = TRIES;
             job_failed(h, h->jobs,

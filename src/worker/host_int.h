@@ -56,6 +56,7 @@ struct host {
     void *arg;
     struct server judge;
     bool judge_ready;
+    bool judge_lost; /* it keeps ending: no more is started */
     uint64_t judge_timer;
     struct health judge_health;
     int64_t judge_spoke_ns;

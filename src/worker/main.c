@@ -153,7 +153,8 @@ static uint64_t default_memory(int64_t children)
 /* What --cache says, or a folder among the user's caches; "": none. */
 static char *find_cache(const char *given)
 {
-    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *base = secure_getenv("XDG_CACHE_HOME");
+    const char *home = secure_getenv("HOME");
 
     if (given)
         return xstrdup(strcmp(given, "none") == 0 ? "" : given);

@@ -145,6 +145,18 @@ def test_a_candidate_that_meets_a_sick_zygote_is_judged_by_the_next(worker: Sess
     assert verdicts(worker) == {"second": "correct"}
 
 
+def test_without_a_judge_every_job_is_answered(folder: Path) -> None:
+    """Also those that come when the last try to start one has failed."""
+    program, home = worker_run.make_home(folder)
+    work = folder / "no-judge"
+    work.mkdir()
+    with Session(program, home, work, 1, ("--python", "/bin/false")) as worker:
+        worker.run([good("early")], 1, timeout_s=60)
+        worker.run([good("late"), good("later")], 1, timeout_s=60)
+        assert set(worker.infra) == {"early", "late", "later"} and worker.answers == {}
+        assert worker.leave() == 0
+
+
 def test_a_fault_of_a_candidate_ends_no_server(worker: Session) -> None:
     before = {p.name: p.pid for p in worker.quiet()}
     worker.run([crashing("a"), hanging("b"), crashing("c"), good("d")], 2)
