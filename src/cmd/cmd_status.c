@@ -10,16 +10,39 @@
 #include <stdlib.h>
 
 struct status_values {
-    bool tasks, json;
+    bool tasks, examples, json;
 };
 
 static const struct opt status_table[] = {
     {"tasks", 0, OPT_FLAG, NULL, "a line for each task",
      offsetof(struct status_values, tasks), 0, 0},
-    {"json", 0, OPT_FLAG, NULL, "JSON Lines: a line for the run, or each task",
+    {"examples", 0, OPT_FLAG, NULL,
+     "a line for each member of the archive: how often it was shown, and how "
+     "often the attempt then succeeded",
+     offsetof(struct status_values, examples), 0, 0},
+    {"json", 0, OPT_FLAG, NULL,
+     "JSON Lines: a line for the run, or each task, or each example",
      offsetof(struct status_values, json), 0, 0},
     {0},
 };
+
+static void print_examples_json(const struct summary *m)
+{
+    for (int64_t i = 0; i < m->entries; i++) {
+        const struct summary_entry *x = &m->entry[i];
+        json_t *stages = json_object();
+
+        for (int k = 0; k < 3; k++)
+            json_object_set_new(
+                stages, prompt_stages[k],
+                json_pack("{s:I, s:I}", "shown", (json_int_t)x->count[k].shown,
+                          "solved", (json_int_t)x->count[k].solved));
+        jsn_line(json_pack("{s:I, s:s, s:s, s:I, s:I, s:o}", "entry",
+                           (json_int_t)i + 1, "name", x->name, "origin",
+                           x->origin, "version", (json_int_t)x->version, "left",
+                           (json_int_t)x->left, "stages", stages));
+    }
+}
 
 static void print_json(const struct summary *m, const char *dir, bool tasks)
 {
@@ -72,6 +95,16 @@ static void print_text(const struct summary *m, const char *dir, bool tasks)
     buf_release(&b);
 }
 
+static void print_examples(const struct summary *m)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    summary_examples(m, &b);
+    printf("%s", buf_str(&b));
+    buf_release(&b);
+}
+
 static int one(const struct status_values *v, const char *dir, struct err *e)
 {
     char *file = fs_join(dir, "run.db");
@@ -81,8 +114,12 @@ static int one(const struct status_values *v, const char *dir, struct err *e)
 
     free(file);
     if (rc == 0) {
-        if (v->json)
+        if (v->json && v->examples)
+            print_examples_json(&m);
+        else if (v->json)
             print_json(&m, dir, v->tasks);
+        else if (v->examples)
+            print_examples(&m);
         else
             print_text(&m, dir, v->tasks);
         summary_release(&m);

@@ -2,6 +2,7 @@
 #include "search/summary.h"
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "search/search.h"
 
@@ -11,9 +12,9 @@
 struct reading {
     struct summary *m;
     struct err *e;
-    const char **entry; /* names, by number - 1 */
-    size_t entry_len, entry_cap;
-    size_t cap;
+    size_t cap, entry_cap;
+    struct map fate; /* "task/attempt": how it ended, 1 + 2 * two stages */
+    struct outcome *outcome;
 };
 
 static const char *keep(struct summary *m, const char *s)
@@ -42,6 +43,26 @@ static struct summary_task *task_of(struct reading *g, int64_t ord)
     return NULL;
 }
 
+enum { SOLVED = 2, TWO_STAGES = 4 };
+
+static void fate_key(int64_t task, int64_t attempt, char out[64])
+{
+    snprintf(out, 64, "%lld/%lld", (long long)task, (long long)attempt);
+}
+
+/* What is known of an attempt when its examples are counted. */
+static void note_fate(struct reading *g, const struct row_attempt *r)
+{
+    intptr_t fate = 1;
+    char key[64];
+
+    fate |= r->solved ? SOLVED : 0;
+    if (strcmp(r->method, "evolve") != 0 && strcmp(r->method, "combined") != 0)
+        fate |= TWO_STAGES;
+    fate_key(r->task, r->attempt, key);
+    map_set(&g->fate, str_of(key), (void *)fate);
+}
+
 static int on_attempt(const struct row_attempt *r, void *arg)
 {
     struct reading *g = arg;
@@ -50,6 +71,7 @@ static int on_attempt(const struct row_attempt *r, void *arg)
 
     if (!t)
         return -1;
+    note_fate(g, r);
     m->attempts++;
     m->duplicates += r->same_as != 0;
     if (verdict_names[verdict_index(r->verdict)])
@@ -87,17 +109,38 @@ static int on_verdict(const struct row_verdict *r, void *arg)
 static int on_entry(const struct row_entry *r, int64_t left, void *arg)
 {
     struct reading *g = arg;
+    struct summary *m = g->m;
     bool run = strcmp(r->origin, "run") == 0;
 
-    g->entry = xgrow(g->entry, &g->entry_cap, g->entry_len, sizeof(*g->entry));
-    g->entry[g->entry_len++] = keep(g->m, r->name);
-    g->m->entries++;
-    g->m->seeds += !run;
+    m->entry =
+        xgrow(m->entry, &g->entry_cap, (size_t)m->entries, sizeof(*m->entry));
+    m->entry[m->entries++] =
+        (struct summary_entry){.name = keep(m, r->name),
+                               .origin = keep(m, r->origin),
+                               .version = r->version,
+                               .left = left};
+    m->seeds += !run;
     if (run && left && task_of(g, r->task)) {
         task_of(g, r->task)->doubted = true;
-        g->m->doubted++;
+        m->doubted++;
     }
     return 0;
+}
+
+static void count_outcome(struct reading *g, const struct row_shown *r)
+{
+    char key[64];
+    intptr_t fate;
+
+    fate_key(r->task, r->attempt, key);
+    fate = (intptr_t)map_get(&g->fate, str_of(key));
+    for (enum prompt_stage s = PROMPT_PLAN; fate && s <= PROMPT_EVOLVE; s++) {
+        if ((s == PROMPT_EVOLVE) == ((fate & TWO_STAGES) != 0))
+            continue;
+        outcome_shown(g->outcome, r->entry, s);
+        if (fate & SOLVED)
+            outcome_solved(g->outcome, r->entry, s);
+    }
 }
 
 static int on_shown(const struct row_shown *r, void *arg)
@@ -108,10 +151,11 @@ static int on_shown(const struct row_shown *r, void *arg)
 
     if (!t)
         return -1;
+    count_outcome(g, r);
     if (!is_told(t, r->attempt))
         return 0;
-    name = r->entry >= 1 && (size_t)r->entry <= g->entry_len
-               ? g->entry[r->entry - 1]
+    name = r->entry >= 1 && r->entry <= g->m->entries
+               ? g->m->entry[r->entry - 1].name
                : "?";
     t->shown = arena_printf(&g->m->memory, "%s%s%s", t->shown,
                             t->shown[0] ? ", " : "", name);
@@ -158,6 +202,7 @@ int summary_read(struct store *s, struct summary *out, struct err *e)
 
     *out = (struct summary){0};
     arena_init(&out->memory);
+    g.outcome = outcome_new();
     while (verdict_names[verdicts])
         verdicts++;
     out->verdict = arena_alloc(&out->memory, verdicts * sizeof(*out->verdict));
@@ -169,7 +214,11 @@ int summary_read(struct store *s, struct summary *out, struct err *e)
         store_each_call(s, on_call, &g, e) == 0 &&
         store_each_event(s, on_event, &g, e) == 0)
         rc = 0;
-    free(g.entry);
+    for (int64_t i = 0; rc == 0 && i < out->entries; i++)
+        for (enum prompt_stage k = PROMPT_PLAN; k <= PROMPT_EVOLVE; k++)
+            out->entry[i].count[k] = outcome_get(g.outcome, i + 1, k);
+    outcome_free(g.outcome);
+    map_release(&g.fate);
     if (rc < 0)
         summary_release(out);
     return rc;
@@ -178,6 +227,7 @@ int summary_read(struct store *s, struct summary *out, struct err *e)
 void summary_release(struct summary *m)
 {
     free(m->task);
+    free(m->entry);
     arena_release(&m->memory);
     *m = (struct summary){0};
 }
@@ -233,5 +283,27 @@ void summary_table(const struct summary *m, struct buf *out)
                                 : "-",
                    (long long)t->attempts, t->evidence ? t->evidence : "-",
                    t->skipped ? t->skipped : t->shown);
+    }
+}
+
+void summary_examples(const struct summary *m, struct buf *out)
+{
+    buf_printf(out, "%5s  %-32s %-8s %7s  %s\n", "entry", "name", "origin",
+               "version", "shown, and solved then");
+    for (int64_t i = 0; i < m->entries; i++) {
+        const struct summary_entry *x = &m->entry[i];
+        const char *between = "";
+
+        buf_printf(out, "%5lld  %-32s %-8s %7lld  ", (long long)i + 1, x->name,
+                   x->origin, (long long)x->version);
+        for (int k = 0; k < 3; k++) {
+            if (!x->count[k].shown)
+                continue;
+            buf_printf(out, "%s%s %lld, %lld", between, prompt_stages[k],
+                       (long long)x->count[k].shown,
+                       (long long)x->count[k].solved);
+            between = "; ";
+        }
+        buf_puts(out, x->left ? " (out)\n" : "\n");
     }
 }

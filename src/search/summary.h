@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "find/outcome.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -21,8 +22,16 @@ struct summary_task {
     bool doubted;         /* a reviewer refused the kernel */
 };
 
+/* A member of the archive, and what became of attempts that it was shown to. */
+struct summary_entry {
+    const char *name, *origin;
+    int64_t version, left;         /* left: from which it is out; 0: it is in */
+    struct outcome_count count[3]; /* by enum prompt_stage */
+};
+
 struct summary {
     struct summary_task *task;
+    struct summary_entry *entry;
     size_t tasks, skipped, solved, doubted;
     int64_t attempts, calls, answered, lost, failed, duplicates, infra;
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
@@ -39,5 +48,8 @@ void summary_release(struct summary *m);
 /* One line; a table with a line for each task. */
 void summary_line(const struct summary *m, struct buf *out);
 void summary_table(const struct summary *m, struct buf *out);
+/* A line for each member of the archive: how often it was shown, and how often
+ * the attempt then succeeded. */
+void summary_examples(const struct summary *m, struct buf *out);
 
 #endif
