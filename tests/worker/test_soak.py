@@ -34,7 +34,7 @@ from worker_run import (
 from worker_session import Process, Session
 
 SIZE = int(os.environ.get("MONKEYS_SOAK", "100"))
-ALONE = 4  # one in so many is also judged with nothing beside it
+ALONE = 4 if SIZE > 500 else 10  # one in so many is also judged with nothing beside it
 WIDE = 8  # children at once
 # Which files stand for a kind, by their numbers, and how many in a hundred are of it.
 HOSTILE = {
@@ -113,7 +113,7 @@ def run(folder: Path, jobs: list[Job], children: int) -> Soak:
     with Session(program, home, work, children) as worker:
         done = 0
         for share, label in ((0.1, "tenth"), (0.2, "fifth"), (1.0, "end")):
-            count = round(len(jobs) * share)
+            count = max(2, round(len(jobs) * share))  # the first two start all servers
             worker.run(jobs[done:count], window=children * 2)
             done = count
             soak.samples[label] = worker.quiet()
@@ -190,8 +190,9 @@ def test_no_server_ended(wide: Soak, alone: Soak) -> None:
 
 
 def test_descriptors_are_closed(wide: Soak) -> None:
-    held = [{p.name: p.descriptors for p in wide.samples[label]} for label in ("tenth", "end")]
-    assert held[0] == held[1]
+    before = {p.name: p.descriptors for p in wide.samples["tenth"]}
+    for p in wide.samples["end"]:
+        assert p.descriptors <= before[p.name], f"{p.name}: {before[p.name]} to {p.descriptors}"
 
 
 def test_memory_is_given_back(wide: Soak) -> None:

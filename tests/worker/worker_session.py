@@ -107,14 +107,18 @@ class Session:
 
     def quiet(self) -> list[Process]:
         """The processes once every child is gone: judge, zygotes and the worker. An
-        answer may come before its child is reaped."""
+        answer may come before its child is reaped, and the worker hears of that last:
+        two looks must be alike."""
         until = time.monotonic() + QUIET_S
+        last: list[tuple[int, int]] = []
         while True:
             now = self.processes()
-            if not any(p.name == "child" for p in now):
+            held = [(p.pid, p.descriptors) for p in now]
+            if held == last and not any(p.name == "child" for p in now):
                 return now
             assert time.monotonic() < until, f"left running: {now}"
-            time.sleep(0.02)
+            last = held
+            time.sleep(0.05)
 
     def leave(self) -> int:
         """Says bye; the exit status."""
@@ -142,8 +146,7 @@ def _parents() -> list[tuple[int, int]]:
         if folder.name.isdigit():
             with contextlib.suppress(OSError):
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                if fields[0] != "Z":
-                    found.append((int(folder.name), int(fields[1])))
+                found.append((int(folder.name), int(fields[1])))
     return found
 
 
