@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_BYTES ((size_t)2048) /* most arenas hold little */
 #define BLOCK_BYTES ((size_t)65536)
 #define KEEP_BYTES  ((size_t)8 << 20) /* over a reset */
 
@@ -66,7 +67,7 @@ void arena_reset(struct arena *a)
 /* A block with room for n bytes: a spare one, or a new one. */
 static struct arena_block *new_block(struct arena *a, size_t n)
 {
-    size_t size = n > BLOCK_BYTES ? n : BLOCK_BYTES;
+    size_t size = a->head ? a->head->size * 2 : FIRST_BYTES;
     struct arena_block *b;
 
     for (struct arena_block **at = &a->spare; *at; at = &(*at)->next)
@@ -75,13 +76,18 @@ static struct arena_block *new_block(struct arena *a, size_t n)
             *at = b->next;
             return b;
         }
+    if (size > BLOCK_BYTES)
+        size = BLOCK_BYTES;
+    if (size < n)
+        size = n;
     b = xmalloc(sizeof(*b) + size);
     b->used = 0;
     b->size = size;
     return b;
 }
 
-void *arena_alloc(struct arena *a, size_t n)
+/* Not zeroed. */
+static void *take(struct arena *a, size_t n)
 {
     const size_t align = alignof(max_align_t);
     struct arena_block *b = a->head;
@@ -97,14 +103,20 @@ void *arena_alloc(struct arena *a, size_t n)
     }
     p = b->data + b->used;
     b->used += n;
-    return memset(p, 0, n);
+    return p;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    return memset(take(a, n), 0, n);
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-    char *p = arena_alloc(a, n + 1);
+    char *p = take(a, n + 1);
 
     memcpy(p, s, n);
+    p[n] = '\0';
     return p;
 }
 
@@ -125,7 +137,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     va_end(ap);
     if (n < 0)
         BUG("arena_printf: bad format");
-    p = arena_alloc(a, (size_t)n + 1);
+    p = take(a, (size_t)n + 1);
     vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     return p;

@@ -141,7 +141,9 @@ static bool makes_inputs(const struct py_tokens *t, uint32_t at)
     return inside;
 }
 
-static void find_operators(struct task *t, const struct py_tokens *tok)
+/* `work` holds what is needed meanwhile. */
+static void find_operators(struct task *t, const struct py_tokens *tok,
+                           struct arena *work)
 {
     static const char *const none[] = {NULL};
     const struct py_facts_config cfg = {none, none, none};
@@ -150,8 +152,7 @@ static void find_operators(struct task *t, const struct py_tokens *tok)
     size_t len = 0, cap = 0, kept = 0;
     const char **found = NULL;
 
-    py_facts(&facts, &cxx, (struct str){t->source, t->len}, tok, &cfg,
-             &t->memory);
+    py_facts(&facts, &cxx, (struct str){t->source, t->len}, tok, &cfg, work);
     rest = (struct str){facts.data, facts.len};
     while (str_cut(&rest, '\n', &line))
         if (operator_name(line, &name) && !str_eq(name, "__init__") &&
@@ -190,28 +191,39 @@ static int read_sidecar(struct task *t, struct err *e)
     return rc;
 }
 
-struct task *task_load(const char *path, struct err *e)
+static int fill(struct task *t, struct arena *work, struct err *e)
 {
-    struct task *t = xcalloc(1, sizeof(*t));
     struct py_tokens tok;
     struct buf text;
 
-    arena_init(&t->memory);
-    t->path = xstrdup(path);
-    t->id = task_id(path);
     buf_init(&text, TASK_MAX_BYTES);
-    if (fs_read(path, &text, e) < 0) {
+    if (fs_read(t->path, &text, e) < 0) {
         buf_release(&text);
-        goto fail;
+        return -1;
     }
     t->source = buf_take(&text, &t->len);
-    py_lex(&tok, (struct str){t->source, t->len}, &t->memory);
+    py_lex(&tok, (struct str){t->source, t->len}, work);
     if (check_shape(t, &tok, e) < 0 || read_sidecar(t, e) < 0)
-        goto fail;
+        return -1;
     py_normal_hash((struct str){t->source, t->len}, t->hash);
-    find_operators(t, &tok);
-    return t;
-fail:
+    find_operators(t, &tok, work);
+    return 0;
+}
+
+struct task *task_load(const char *path, struct err *e)
+{
+    struct task *t = xcalloc(1, sizeof(*t));
+    struct arena work;
+    int rc;
+
+    arena_init(&t->memory);
+    arena_init(&work);
+    t->path = xstrdup(path);
+    t->id = task_id(path);
+    rc = fill(t, &work, e);
+    arena_release(&work);
+    if (rc == 0)
+        return t;
     task_free(t);
     return NULL;
 }
