@@ -75,10 +75,8 @@ static int judge(struct adding *a, struct err *e)
     struct job_opts job = {.device = a->v->v.device,
                            .precision = a->precision,
                            .protocol = "hardened"};
-    struct verify_port_opts o = {.verifier = &vo,
-                                 .home = &a->home,
-                                 .pack = a->pack,
-                                 .job = &job};
+    struct verify_port_opts o = {
+        .verifier = &vo, .home = &a->home, .pack = a->pack, .job = &job};
     struct loop *l = loop_new(e);
     struct verify_port *p = l ? verify_port_open(l, &o, e) : NULL;
     struct search_port *port = p ? verify_port_search(p) : NULL;

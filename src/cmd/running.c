@@ -161,10 +161,11 @@ static int say_end(struct running *r, enum search_end end)
         fprintf(stderr, "%s\n", hint);
     free(hint);
     if (end == SEARCH_DONE && strcmp(r->model.opts.provider, "replay") == 0)
-        printf("\nThe answers were replayed from %s. With a model of your own:\n"
-               "  monkeys run --tasks starter --dsl %s --provider openai "
-               "--model NAME --budget-usd 5\n",
-               r->model.opts.cassette, r->pack->id);
+        printf(
+            "\nThe answers were replayed from %s. With a model of your own:\n"
+            "  monkeys run --tasks starter --dsl %s --provider openai "
+            "--model NAME --budget-usd 5\n",
+            r->model.opts.cassette, r->pack->id);
     if (ends[end].text)
         fprintf(stderr, "%s: 'monkeys resume %s' goes on\n", ends[end].text,
                 r->v->out);

@@ -18,11 +18,11 @@ struct member {
 };
 
 struct find {
-    size_t dim, width;
+    size_t dim;
     struct member *member;
     size_t len, cap;
-    float *rows; /* len rows of `width` */
-    size_t row_cap;
+    float *panels; /* topk.h: the members' vectors */
+    size_t panel_cap;
     struct arena memory; /* the members' texts */
 };
 
@@ -33,7 +33,6 @@ struct find *find_new(size_t dim)
     if (dim == 0)
         BUG("an index of vectors without places");
     f->dim = dim;
-    f->width = topk_width(dim);
     arena_init(&f->memory);
     return f;
 }
@@ -41,7 +40,7 @@ struct find *find_new(size_t dim)
 void find_free(struct find *f)
 {
     free(f->member);
-    free(f->rows);
+    free(f->panels);
     arena_release(&f->memory);
     free(f);
 }
@@ -70,12 +69,24 @@ static const char *copy_text(struct arena *a, const char *s)
     return arena_strdup(a, s ? s : "");
 }
 
+/* A new panel is all zeros: those who are to come are near to nobody. */
+static void add_panel(struct find *f)
+{
+    size_t bytes = f->dim * TOPK_PANEL * sizeof(float), n = f->len / TOPK_PANEL;
+
+    if (f->len % TOPK_PANEL)
+        return;
+    f->panels = xgrow(f->panels, &f->panel_cap, n, bytes);
+    memset(f->panels + n * f->dim * TOPK_PANEL, 0, bytes);
+}
+
 void find_add(struct find *f, const struct find_member *m)
 {
+    float *unit = xmalloc(f->dim * sizeof(*unit));
     struct member *to;
 
     f->member = xgrow(f->member, &f->cap, f->len, sizeof(*f->member));
-    f->rows = xgrow(f->rows, &f->row_cap, f->len, f->width * sizeof(float));
+    add_panel(f);
     to = &f->member[f->len];
     *to = (struct member){
         .entry = m->entry,
@@ -83,8 +94,9 @@ void find_add(struct find *f, const struct find_member *m)
         .task_hash = copy_text(&f->memory, m->task_hash),
         .ops = fold_ops(&f->memory, m->ops),
     };
-    to->near = topk_unit(f->rows + f->len * f->width, m->vector, f->dim);
-    f->len++;
+    to->near = topk_unit(unit, m->vector, f->dim);
+    topk_put(f->panels, f->len++, unit, f->dim);
+    free(unit);
 }
 
 void find_remove(struct find *f, int64_t entry)
@@ -139,15 +151,17 @@ static void compare(struct choices *c, const struct find *f,
 {
     size_t n = c->len ? c->of[c->len - 1].member + 1 : 0;
     int32_t *cosine = xcalloc(n, sizeof(*cosine));
-    float *row = xcalloc(f->width, sizeof(*row));
+    float *unit = xmalloc(f->dim * sizeof(*unit));
+    uint32_t *place = xmalloc(f->dim * sizeof(*place));
 
-    if (vector && topk_unit(row, vector, f->dim)) {
-        topk_cosines(row, f->rows, n, f->width, cosine);
+    if (vector && topk_unit(unit, vector, f->dim)) {
+        topk_cosines(unit, f->panels, n, f->dim, place, cosine);
         for (size_t i = 0; i < c->len; i++)
             if (f->member[c->of[i].member].near)
                 c->of[i].cosine = cosine[c->of[i].member];
     }
-    free(row);
+    free(unit);
+    free(place);
     free(cosine);
 }
 

@@ -1,34 +1,39 @@
 /* topk.c: dot products. Vector types of the compilers instead of a machine's
- * own instructions, and no licence to reorder sums: whatever the machine and
- * however many rows at once, lane i of a row adds elements i, i + 8, i + 16 …;
- * a product and a sum are rounded apart (-ffp-contract=off). */
+ * own instructions, and no licence to reorder sums: whatever the machine, the
+ * products of a pair are added place by place, CHUNK of them to a sum, and the
+ * sums one by one to the whole; a product and a sum are rounded apart
+ * (-ffp-contract=off). */
 #include "find/topk.h"
 
 #include <math.h>
 #include <string.h>
 
-#define BLOCK 8 /* floats a step: two vectors of four */
+#define LANES 4
+#define CHUNK 32 /* keeps the error of long sums small */
 
 typedef float lanes __attribute__((vector_size(16)));
 
-size_t topk_width(size_t dim)
-{
-    return (dim + BLOCK - 1) / BLOCK * BLOCK;
-}
-
-bool topk_unit(float *row, const float *v, size_t dim)
+bool topk_unit(float *out, const float *v, size_t dim)
 {
     double squares = 0, length;
 
-    memset(row, 0, topk_width(dim) * sizeof(*row));
+    memset(out, 0, dim * sizeof(*out));
     for (size_t i = 0; i < dim; i++)
         squares += (double)v[i] * (double)v[i];
     length = sqrt(squares);
     if (!(length > 0) || !isfinite(length))
         return false;
     for (size_t i = 0; i < dim; i++)
-        row[i] = (float)((double)v[i] / length);
+        out[i] = (float)((double)v[i] / length);
     return true;
+}
+
+void topk_put(float *panels, size_t n, const float *unit, size_t dim)
+{
+    float *at = panels + n / TOPK_PANEL * dim * TOPK_PANEL + n % TOPK_PANEL;
+
+    for (size_t i = 0; i < dim; i++)
+        at[i * TOPK_PANEL] = unit[i];
 }
 
 static lanes load(const float *p)
@@ -39,56 +44,60 @@ static lanes load(const float *p)
     return v;
 }
 
-static int32_t millionths(lanes low, lanes high)
+static int32_t millionths(float cosine)
 {
-    lanes s = low + high;
-    double x = (double)((s[0] + s[1]) + (s[2] + s[3])) * 1e6;
+    double x = (double)cosine * 1e6;
 
     return (int32_t)(x < 0 ? x - 0.5 : x + 0.5);
 }
 
-static int32_t one_cosine(const float *a, const float *b, size_t width)
+/* Adds the products of at most CHUNK places. */
+static void one_chunk(const float *unit, const float *panel,
+                      const uint32_t *place, size_t places, lanes sum[4])
 {
-    lanes low = {0}, high = {0};
+    lanes a = {0}, b = {0}, c = {0}, d = {0};
 
-    for (size_t i = 0; i < width; i += BLOCK) {
-        low += load(a + i) * load(b + i);
-        high += load(a + i + 4) * load(b + i + 4);
+    for (size_t i = 0; i < places; i++) {
+        const float *p = panel + (size_t)place[i] * TOPK_PANEL;
+        float x = unit[place[i]];
+        lanes q = {x, x, x, x};
+
+        a += q * load(p);
+        b += q * load(p + LANES);
+        c += q * load(p + 2 * LANES);
+        d += q * load(p + 3 * LANES);
     }
-    return millionths(low, high);
+    sum[0] += a;
+    sum[1] += b;
+    sum[2] += c;
+    sum[3] += d;
 }
 
-/* Four rows at once: the query is loaded once, and no sum waits for another. */
-static void four_cosines(const float *q, const float *r, size_t w, int32_t *out)
+static void one_panel(const float *unit, const float *panel,
+                      const uint32_t *place, size_t places,
+                      float out[TOPK_PANEL])
 {
-    lanes a0 = {0}, a1 = {0}, b0 = {0}, b1 = {0};
-    lanes c0 = {0}, c1 = {0}, d0 = {0}, d1 = {0};
+    lanes sum[TOPK_PANEL / LANES] = {{0}};
 
-    for (size_t i = 0; i < w; i += BLOCK) {
-        lanes low = load(q + i), high = load(q + i + 4);
-
-        a0 += low * load(r + i);
-        a1 += high * load(r + i + 4);
-        b0 += low * load(r + w + i);
-        b1 += high * load(r + w + i + 4);
-        c0 += low * load(r + 2 * w + i);
-        c1 += high * load(r + 2 * w + i + 4);
-        d0 += low * load(r + 3 * w + i);
-        d1 += high * load(r + 3 * w + i + 4);
-    }
-    out[0] = millionths(a0, a1);
-    out[1] = millionths(b0, b1);
-    out[2] = millionths(c0, c1);
-    out[3] = millionths(d0, d1);
+    for (size_t i = 0; i < places; i += CHUNK)
+        one_chunk(unit, panel, place + i,
+                  places - i < CHUNK ? places - i : CHUNK, sum);
+    memcpy(out, sum, sizeof(sum));
 }
 
-void topk_cosines(const float *row, const float *rows, size_t n, size_t width,
-                  int32_t *out)
+void topk_cosines(const float *unit, const float *panels, size_t n, size_t dim,
+                  uint32_t *place, int32_t *out)
 {
-    size_t i = 0;
+    size_t places = 0;
+    float cosine[TOPK_PANEL];
 
-    for (; i + 4 <= n; i += 4)
-        four_cosines(row, rows + i * width, width, out + i);
-    for (; i < n; i++)
-        out[i] = one_cosine(row, rows + i * width, width);
+    for (size_t i = 0; i < dim; i++) {
+        place[places] = (uint32_t)i;
+        places += unit[i] != 0;
+    }
+    for (size_t i = 0; i < n; i += TOPK_PANEL) {
+        one_panel(unit, panels + i * dim, place, places, cosine);
+        for (size_t j = i; j < n && j < i + TOPK_PANEL; j++)
+            out[j] = millionths(cosine[j - i]);
+    }
 }

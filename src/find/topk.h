@@ -1,5 +1,9 @@
 /* topk.h: vectors compared: unit length, cosines as whole millionths, so that
- * equal is equal on every machine. */
+ * equal is equal on every machine.
+ *
+ * Vectors lie in panels of TOPK_PANEL, place by place: a query looks only at
+ * the places where it is not zero itself, and of these at all vectors of a
+ * panel at once. */
 #ifndef FIND_TOPK_H
 #define FIND_TOPK_H
 
@@ -7,16 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define TOPK_PANEL 16
 #define TOPK_NEVER INT32_MIN /* the cosine of a vector without a direction */
 
-/* Floats in the row of a vector of `dim`: whole blocks, the rest is zeros. */
-size_t topk_width(size_t dim);
-/* The row of a vector: unit length, or all zeros for one without a direction
- * (zero, or not finite); false for that. */
-bool topk_unit(float *row, const float *v, size_t dim);
-/* The cosines in millionths of a row with `n` rows that lie one behind the
- * other. The order of adding is the same everywhere. */
-void topk_cosines(const float *row, const float *rows, size_t n, size_t width,
-                  int32_t *out);
+/* A vector at unit length; false, and all zeros, for one without a direction
+ * (zero, or not finite). */
+bool topk_unit(float *out, const float *v, size_t dim);
+/* Puts a unit vector into panel memory as number `n`; `panels` has whole panels
+ * of dim * TOPK_PANEL floats each, for n + 1 vectors at least. */
+void topk_put(float *panels, size_t n, const float *unit, size_t dim);
+/* The cosines in millionths of a unit vector with the first `n` of the panels.
+ * `place` has room for `dim` indices. The order of adding is the same
+ * everywhere. */
+void topk_cosines(const float *unit, const float *panels, size_t n, size_t dim,
+                  uint32_t *place, int32_t *out);
 
 #endif

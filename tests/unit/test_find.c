@@ -206,27 +206,31 @@ static void test_coverage(void)
     find_free(f);
 }
 
-#define ROWS 7 /* four at once, and three */
+#define ROWS (TOPK_PANEL + 3) /* a panel, and a part of one */
 
-/* Against plain sums in doubles, for widths with and without a rest. */
+/* Against plain sums in doubles. */
 static void test_cosines(void)
 {
-    static const size_t dims[] = {1, 7, 8, 9, 384, 1000, 1024};
-    static float v[ROWS][1024], rows[ROWS * 1024];
+    static const size_t dims[] = {1, 7, 8, 33, 384, 1000, 1024};
+    static float v[ROWS][1024], unit[1024], panels[2 * TOPK_PANEL * 1024];
+    static uint32_t place[1024];
     struct rng rng;
 
     rng_init(&rng, "vectors");
     for (size_t d = 0; d < sizeof(dims) / sizeof(dims[0]); d++) {
-        size_t dim = dims[d], width = topk_width(dim);
+        size_t dim = dims[d];
         int32_t cosine[ROWS];
         bool right = true;
 
         for (size_t r = 0; r < ROWS; r++) {
             for (size_t i = 0; i < dim; i++)
-                v[r][i] = (float)(rng_unit(&rng) - 0.3);
-            right &= topk_unit(rows + r * width, v[r], dim);
+                v[r][i] = i % 3 ? (float)(rng_unit(&rng) - 0.3) : 0;
+            v[r][0] = 0.5f;
+            right &= topk_unit(unit, v[r], dim);
+            topk_put(panels, r, unit, dim);
         }
-        topk_cosines(rows, rows, ROWS, width, cosine);
+        topk_unit(unit, v[0], dim);
+        topk_cosines(unit, panels, ROWS, dim, place, cosine);
         for (size_t r = 0; r < ROWS; r++) {
             double ab = 0, aa = 0, bb = 0;
 
@@ -237,14 +241,15 @@ static void test_cosines(void)
             }
             right &= fabs(cosine[r] / 1e6 - ab / sqrt(aa * bb)) < 2e-6;
         }
-        ok(right, "%zu places: the cosines of %d rows", dim, ROWS);
+        ok(right, "%zu places: the cosines of %d vectors", dim, ROWS);
     }
 }
 
-/* A row gives the same figure wherever it lies. */
-static void test_order_of_rows(void)
+/* A vector gives the same figure wherever it lies. */
+static void test_order_of_vectors(void)
 {
-    static float v[1024], rows[ROWS * 1024];
+    static float v[1024], unit[1024], panels[2 * TOPK_PANEL * 1024];
+    static uint32_t place[1024];
     int32_t cosine[ROWS];
     bool same = true;
     struct rng rng;
@@ -252,12 +257,14 @@ static void test_order_of_rows(void)
     rng_init(&rng, "rows");
     for (size_t i = 0; i < 1024; i++)
         v[i] = (float)(rng_unit(&rng) - 0.5);
+    topk_unit(unit, v, 1024);
     for (size_t r = 0; r < ROWS; r++)
-        topk_unit(rows + r * 1024, v, 1024);
-    topk_cosines(rows, rows, ROWS, 1024, cosine);
+        topk_put(panels, r, unit, 1024);
+    topk_cosines(unit, panels, ROWS, 1024, place, cosine);
     for (size_t r = 1; r < ROWS; r++)
         same &= cosine[r] == cosine[0];
-    ok(same && cosine[0] == 1000000, "one of four or alone: the same cosine");
+    ok(same && cosine[0] == 1000000,
+       "in any place of a panel: the same cosine");
 }
 
 static void test_no_direction(void)
@@ -279,6 +286,6 @@ void suite_find(void)
     test_random();
     test_coverage();
     test_cosines();
-    test_order_of_rows();
+    test_order_of_vectors();
     test_no_direction();
 }
