@@ -40,7 +40,7 @@ static void make_absolute(struct running *r)
         void *at = (char *)v + o->at;
         struct opt_list *list = at;
 
-        if (!is_path(o))
+        if (!is_path(o) || at == &v->out) /* messages name it as given */
             continue;
         if (o->type == OPT_LIST)
             for (size_t i = 0; i < list->len; i++)
@@ -69,6 +69,7 @@ static int write_ini(struct running *r, struct err *e)
     v.tasks = (struct opt_list){.item = path, .len = r->tasks.len};
     v.set = (struct opt_list){0};
     v.out = NULL;
+    v.v.json = false; /* how it is told is each call's own affair */
     buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "# Every option of this run. 'monkeys resume' reads it.\n");
     conf_write("run", run_table, &v, &b);

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "cmd/run_int.h"
-#include "search/summary.h"
+#include "cmd/summaries.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -132,12 +132,17 @@ static int show(struct running *r, struct err *e)
 
     if (store_sync(r->store, e) < 0 || summary_read(r->store, &m, e) < 0)
         return -1;
-    buf_init(&b, BUF_UNLIMITED);
-    summary_table(&m, &b);
-    buf_putc(&b, '\n');
-    summary_line(&m, &b);
-    printf("%s\n", buf_str(&b));
-    buf_release(&b);
+    if (r->v->v.json) {
+        summaries_tasks(&m);
+    } else {
+        buf_init(&b, BUF_UNLIMITED);
+        summary_table(&m, &b);
+        buf_putc(&b, '\n');
+        summary_line(&m, &b);
+        printf("%s\n", buf_str(&b));
+        buf_release(&b);
+    }
+    fflush(stdout); /* what follows on stderr stands below it */
     summary_release(&m);
     return 0;
 }
@@ -160,11 +165,14 @@ static int say_end(struct running *r, enum search_end end)
     if (hint)
         fprintf(stderr, "%s\n", hint);
     free(hint);
-    if (end == SEARCH_DONE && strcmp(r->model.opts.provider, "replay") == 0)
-        printf("\nThe answers were replayed from %s. With a model of your own:\n"
-               "  monkeys run --tasks starter --dsl %s --provider openai "
-               "--model NAME --budget-usd 5\n",
-               r->model.opts.cassette, r->pack->id);
+    if (end == SEARCH_DONE && strcmp(r->model.opts.provider, "replay") == 0 &&
+        !r->v->v.json)
+        printf(
+            "\nThe answers were replayed from %s. With a model of your own:\n"
+            "  monkeys run --tasks %s --dsl %s --provider openai "
+            "--model NAME --budget-usd 5\n",
+            r->model.opts.cassette,
+            r->v->tasks.len == 1 ? r->v->tasks.item[0] : "PATH", r->pack->id);
     if (ends[end].text)
         fprintf(stderr, "%s: 'monkeys resume %s' goes on\n", ends[end].text,
                 r->v->out);
