@@ -108,8 +108,6 @@ static int judge(struct adding *a, struct err *e)
 
 static int read_files(struct adding *a, const char *file, struct err *e)
 {
-    char *task;
-
     if (!a->v->dsl || !a->v->task || !a->v->out)
         return err_set(e, ERR_USAGE,
                        "--dsl ID, --task TASK and -o DIR are needed");
@@ -120,9 +118,7 @@ static int read_files(struct adding *a, const char *file, struct err *e)
     a->precision = a->pack ? verifying_precision(&a->v->v, a->pack, e) : NULL;
     if (!a->precision)
         return -1;
-    task = task_word_path(&a->home, a->v->task);
-    a->task = task_load(task, e);
-    free(task);
+    a->task = task_word_load(&a->home, a->v->task, e);
     if (!a->task || fs_read(file, &a->solution, e) < 0 ||
         (a->v->plan && fs_read(a->v->plan, &a->plan, e) < 0))
         return -1;
@@ -220,10 +216,10 @@ static int run_add(const struct cmd *c, int argc, char **argv, struct err *e)
     buf_init(&a.plan, MAX_TEXT);
     if (rc == 0 && call.r.rest_len != 1)
         rc = err_set(e, ERR_USAGE, "the file of one kernel is needed");
-    if (rc == 0) {
-        verifying_choose_device(&v.v);
+    if (rc == 0)
+        rc = verifying_choose_device(&v.v, e);
+    if (rc == 0)
         rc = add(&a, call.r.rest[0], e);
-    }
     if (a.record)
         json_decref(a.record);
     if (a.task)

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "cmd/run_int.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,8 +181,6 @@ static int make_dir(struct running *r, struct err *e)
     r->made_dir = !fs_is_dir(r->v->out);
     if (fs_mkdirs(r->v->out, e) == 0)
         return 0;
-    if (e->sys != ENOSPC)
-        e->kind = ERR_INPUT;
     return err_wrap(e, "--out");
 }
 

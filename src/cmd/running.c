@@ -116,6 +116,7 @@ static int search(struct running *r, enum search_end *end, struct err *e)
     r->bar = term_open(STDERR_FILENO, c.work, 0, "porting");
     search_watch(r->search, on_change, r);
     rc = search_run(r->search, end, e);
+    on_change(r);
     term_close(r->bar);
     r->bar = NULL;
     loop_remove(r->loop, id[0]);
@@ -245,6 +246,22 @@ static void close_parts(struct running *r, int *rc, struct err *e)
         lock_drop(&r->lock);
 }
 
+/* An estimate sends nothing, so it needs neither cap nor key. */
+static int open_model(struct running *r, struct err *e)
+{
+    struct modeling_values m = r->v->m;
+
+    if (r->v->dry_run) {
+        m.no_cap = true;
+        m.budget_usd = NULL;
+        m.record = NULL;
+    }
+    if (modeling_read(&m, &r->model, e) < 0)
+        return -1;
+    r->model.opts.no_key = r->v->dry_run;
+    return modeling_open(&m, &r->model, r->loop, r->home.dir, e);
+}
+
 int running(struct run_values *v, bool resume, struct err *e)
 {
     struct running r = {.v = v, .resume = resume};
@@ -252,12 +269,10 @@ int running(struct run_values *v, bool resume, struct err *e)
     int rc = -1;
 
     arena_init(&r.memory);
-    verifying_choose_device(&v->v);
     if (!v->m.temperature) /* every method samples at 1 */
         v->m.temperature = "1";
     if (run_prepare(&r, e) == 0 && (r.loop = loop_new(e)) &&
-        modeling_read(&v->m, &r.model, e) == 0 &&
-        modeling_open(&v->m, &r.model, r.loop, r.home.dir, e) == 0) {
+        open_model(&r, e) == 0 && run_vectors_check(&r, e) == 0) {
         why = xcalloc(r.tasks.len + 1, sizeof(*why));
         if (v->dry_run)
             rc = run_dry(&r, e);
