@@ -34,6 +34,7 @@ struct running {
     struct lock lock;
     bool locked, made_dir, made; /* the folder, a run in it */
     bool begun;                  /* there is something to go on with */
+    bool stopping;               /* the user has asked once */
     struct loop *loop;
     struct store *store;
     struct modeling model;

@@ -98,7 +98,10 @@ static void on_signal(int signo, void *arg)
     struct running *r = arg;
 
     (void)signo;
-    log_warn("stopping: what is paid for is finished; once more to stop now");
+    log_warn(r->stopping ? "stopping now: answers under way are lost"
+                         : "stopping: what is paid for is finished; once more "
+                           "to stop now");
+    r->stopping = true;
     search_stop(r->search);
 }
 
@@ -156,13 +159,17 @@ static int say_end(struct running *r, enum search_end end)
     } ends[] = {
         [SEARCH_DONE] = {0, NULL},
         [SEARCH_WAITING] = {0, "it waits for answers from elsewhere"},
-        [SEARCH_NO_BUDGET] = {3, "the budget is used up; go on with a higher "
-                                 "one"},
+        [SEARCH_NO_BUDGET] = {3, "the budget is used up: it has no room for "
+                                 "another call"},
         [SEARCH_INTERRUPTED] = {130, "it was stopped"},
         [SEARCH_STUCK] = {4, "some tasks were set aside (above)"},
     };
+    const char *higher = "";
     char *hint = r->port ? verify_port_hint(r->port) : NULL;
 
+    if (end == SEARCH_NO_BUDGET)
+        higher =
+            r->v->m.budget_usd ? " --budget-usd DOLLARS" : " --budget-tokens N";
     if (hint)
         fprintf(stderr, "%s\n", hint);
     free(hint);
@@ -175,8 +182,8 @@ static int say_end(struct running *r, enum search_end end)
             r->model.opts.cassette,
             r->v->tasks.len == 1 ? r->v->tasks.item[0] : "PATH", r->pack->id);
     if (ends[end].text)
-        fprintf(stderr, "%s: 'monkeys resume %s' goes on\n", ends[end].text,
-                r->v->out);
+        fprintf(stderr, "%s: 'monkeys resume %s%s' goes on\n", ends[end].text,
+                r->v->out, higher);
     return ends[end].status;
 }
 

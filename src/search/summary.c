@@ -256,6 +256,10 @@ void summary_line(const struct summary *m, struct buf *out)
 {
     int told = 0;
 
+    if (m->tasks == 0) { /* they are stored when the gate is done */
+        buf_puts(out, "its tasks are not checked yet");
+        return;
+    }
     buf_printf(out, "solved %zu of %zu tasks in %lld attempts",
                m->solved - m->doubted, m->tasks - m->skipped,
                (long long)m->attempts);
