@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "cmd/cmd.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,8 @@ int main(int argc, char **argv)
     }
     c = cmd_find(argc - 1, argv + 1, &words, &e);
     rc = c ? c->run(c, argc - words, argv + words, &e) : -1;
-    if (fflush(stdout) != 0 && rc >= 0)
+    /* One that has read enough is no failure. */
+    if (fflush(stdout) != 0 && rc >= 0 && errno != EPIPE)
         rc = err_sys(&e, "standard output");
     if (rc < 0) {
         fprintf(stderr, "monkeys%s%s: %s\n", c ? " " : "", c ? c->name : "",

@@ -70,6 +70,25 @@ int fs_write_all(int fd, const void *p, size_t n, struct err *e)
     return 0;
 }
 
+/* A place that cannot be was named wrongly; a full disk is the machine's. */
+static int bad_place(struct err *e)
+{
+    switch (e->sys) {
+    case EACCES:
+    case EEXIST:
+    case EISDIR:
+    case ENAMETOOLONG:
+    case ENOENT:
+    case ENOTDIR:
+    case EROFS:
+        e->kind = ERR_INPUT;
+        break;
+    default:
+        break;
+    }
+    return -1;
+}
+
 int fs_replace(const char *path, const void *data, size_t n, struct err *e)
 {
     int rc = -1;
@@ -78,6 +97,7 @@ int fs_replace(const char *path, const void *data, size_t n, struct err *e)
 
     if (fd < 0) {
         err_sys(e, "%s: cannot create", path);
+        bad_place(e);
         goto out;
     }
     if (fs_write_all(fd, data, n, e) < 0) {
@@ -114,7 +134,7 @@ int fs_mkdirs(const char *path, struct err *e)
     if (rc == 0 && mkdir(p, 0777) < 0 && errno != EEXIST)
         rc = err_sys(e, "%s: cannot make the folder", p);
     free(p);
-    return rc;
+    return rc < 0 ? bad_place(e) : 0;
 }
 
 bool fs_is_dir(const char *path)

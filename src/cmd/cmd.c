@@ -2,6 +2,7 @@
 #include "cmd/cmd.h"
 
 #include "base/conf.h"
+#include "base/ini.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -111,6 +112,24 @@ const struct cmd *cmd_find(int argc, char **argv, int *words, struct err *e)
     return NULL;
 }
 
+/* A section that is no command's would be passed over in silence. */
+static int on_line(const char *section, const char *name, const char *value,
+                   void *arg, struct err *e)
+{
+    (void)name;
+    (void)value;
+    (void)arg;
+    for (size_t i = 0; cmd_list[i]; i++)
+        if (strcmp(cmd_list[i]->name, section) == 0)
+            return 0;
+    if (!section[0])
+        return err_set(e, ERR_INPUT,
+                       "a line before the first section; a section is a "
+                       "command, such as [run]");
+    return err_set(e, ERR_INPUT,
+                   "[%s] is no command; 'monkeys help' shows them", section);
+}
+
 int cmd_begin(struct cmd_call *call, int argc, char **argv, size_t size,
               struct err *e)
 {
@@ -135,8 +154,10 @@ int cmd_begin(struct cmd_call *call, int argc, char **argv, size_t size,
         opt_release(table, call->values);
         opt_result_release(&call->r);
         memcpy(call->values, defaults, size);
-        rc = conf_apply(config, call->cmd->name, table, call->values,
-                        &call->arena, e);
+        rc = ini_read(config, on_line, NULL, e);
+        if (rc == 0)
+            rc = conf_apply(config, call->cmd->name, table, call->values,
+                            &call->arena, e);
         if (rc == 0)
             rc = opt_parse(table, call->values, argc, argv, &call->r, e);
     }

@@ -24,10 +24,20 @@ static const struct opt list_table[] = {
 static const struct opt out_table[] = {
     {"output", 'o', OPT_TEXT, "DIR", "the archive's folder (required)",
      offsetof(struct archive_values, out), 0, 0},
+    {"json", 0, OPT_FLAG, NULL, "the counts as a JSON object",
+     offsetof(struct archive_values, json), 0, 0},
     {0},
 };
 
 /* ---- list and show ---- */
+
+static json_t *as_json(const struct folder_kernel *k)
+{
+    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:b, s:s}", "name", k->name,
+                     "task", k->task->id, "dtype", k->dtype, "verified",
+                     k->verified, "origin", k->origin, "plan",
+                     k->plan.p != NULL, "hash", k->task->hash);
+}
 
 static int print_one(const struct folder_kernel *k, void *arg, struct err *e)
 {
@@ -35,10 +45,7 @@ static int print_one(const struct folder_kernel *k, void *arg, struct err *e)
 
     (void)e;
     if (v->json)
-        jsn_line(json_pack("{s:s, s:s, s:s, s:b, s:s, s:b, s:s}", "name",
-                           k->name, "task", k->task->id, "dtype", k->dtype,
-                           "verified", k->verified, "origin", k->origin, "plan",
-                           k->plan.p != NULL, "hash", k->task->hash));
+        jsn_line(as_json(k));
     else
         printf("%-32s %-5s %-8s %s\n", k->name, k->dtype,
                k->verified ? "verified" : "not", k->origin);
@@ -61,8 +68,19 @@ static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
 
 struct wanted {
     const char *name;
-    bool found;
+    bool json, found;
 };
+
+static void show_json(const struct folder_kernel *k)
+{
+    json_t *v = as_json(k);
+
+    json_object_set_new(v, "problem", jsn_text(k->task->source, k->task->len));
+    json_object_set_new(
+        v, "plan", k->plan.p ? jsn_text(k->plan.p, k->plan.n) : json_null());
+    json_object_set_new(v, "solution", jsn_text(k->solution.p, k->solution.n));
+    jsn_line(v);
+}
 
 static int show_one(const struct folder_kernel *k, void *arg, struct err *e)
 {
@@ -72,6 +90,10 @@ static int show_one(const struct folder_kernel *k, void *arg, struct err *e)
     if (strcmp(k->name, w->name) != 0 && strcmp(k->task->id, w->name) != 0)
         return 0;
     w->found = true;
+    if (w->json) {
+        show_json(k);
+        return 0;
+    }
     printf("# %s\n# %s\n\n## Task\n%s\n", k->name, k->origin, k->task->source);
     if (k->plan.p)
         printf("## Plan\n%.*s\n\n", (int)k->plan.n, k->plan.p);
@@ -90,6 +112,7 @@ static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
         rc = err_set(e, ERR_USAGE, "a folder and a kernel's name are needed");
     if (rc == 0) {
         w.name = call.r.rest[1];
+        w.json = v.json;
         rc = archives_each(call.r.rest[0], show_one, &w, e);
     }
     if (rc == 0 && w.name && !w.found)
@@ -125,6 +148,17 @@ static int copy_one(const struct folder_kernel *k, void *arg, struct err *e)
     return 0;
 }
 
+static void tell_copied(const struct copying *g, bool json)
+{
+    if (json)
+        jsn_line(json_pack("{s:s, s:I, s:I}", "archive", g->to, "written",
+                           (json_int_t)g->written, "known",
+                           (json_int_t)g->twins));
+    else
+        printf("%zu kernels written to %s, %zu were there already\n",
+               g->written, g->to, g->twins);
+}
+
 static int run_copy(const struct cmd *c, int argc, char **argv, struct err *e)
 {
     struct archive_values v = {0};
@@ -142,8 +176,7 @@ static int run_copy(const struct cmd *c, int argc, char **argv, struct err *e)
     for (size_t i = 0; rc == 0 && v.out && i < call.r.rest_len; i++)
         rc = archives_each(call.r.rest[i], copy_one, &g, e);
     if (rc == 0 && v.out)
-        printf("%zu kernels written to %s, %zu were there already\n", g.written,
-               v.out, g.twins);
+        tell_copied(&g, v.json);
     archives_release_known(&g.known);
     cmd_end(&call);
     return rc > 0 ? 0 : rc;

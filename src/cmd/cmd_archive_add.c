@@ -1,6 +1,7 @@
 /* cmd_archive_add.c: monkeys archive add: a kernel of one's own joins an
  * archive once the verifier has said so. */
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "cmd/archives.h"
 #include "cmd/cmd.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_TEXT ((size_t)8 << 20)
 
@@ -106,8 +108,6 @@ static int judge(struct adding *a, struct err *e)
 
 static int read_files(struct adding *a, const char *file, struct err *e)
 {
-    char *task;
-
     if (!a->v->dsl || !a->v->task || !a->v->out)
         return err_set(e, ERR_USAGE,
                        "--dsl ID, --task TASK and -o DIR are needed");
@@ -118,61 +118,91 @@ static int read_files(struct adding *a, const char *file, struct err *e)
     a->precision = a->pack ? verifying_precision(&a->v->v, a->pack, e) : NULL;
     if (!a->precision)
         return -1;
-    task = task_word_path(&a->home, a->v->task);
-    a->task = task_load(task, e);
-    free(task);
+    a->task = task_word_load(&a->home, a->v->task, e);
     if (!a->task || fs_read(file, &a->solution, e) < 0 ||
         (a->v->plan && fs_read(a->v->plan, &a->plan, e) < 0))
         return -1;
     return 0;
 }
 
-/* 0: it joined, 1: it is not right. */
-static int join(struct adding *a, const char *file, struct err *e)
+/* Before the verifier is asked. */
+static int check_place(const struct adding *a, struct err *e)
 {
     struct archives_known known;
+    int rc = -1;
+
+    if (!fs_is_dir(a->v->out) && access(a->v->out, F_OK) == 0)
+        return err_set(e, ERR_INPUT, "%s: not a folder", a->v->out);
+    if (archives_read_known(a->v->out, &known, e) == 0) {
+        if (archives_knows(&known, a->task->hash))
+            err_set(e, ERR_INPUT, "%s has a kernel for %s already", a->v->out,
+                    a->task->id);
+        else
+            rc = 0;
+    }
+    archives_release_known(&known);
+    return rc;
+}
+
+static int join(struct adding *a, const char *name, struct err *e)
+{
     struct folder_kernel k = {
+        .name = name,
         .task = a->task,
         .solution = {buf_str(&a->solution), a->solution.len},
         .origin = a->v->origin ? a->v->origin : "added by hand",
         .licence = a->v->licence ? a->v->licence : "not said",
         .dtype = a->precision,
         .verified = true};
-    char *name = folder_name(a->task->id),
-         *on = xasprintf("%s, %s, evidence E3", a->v->v.device, a->precision);
-    int rc = -1;
+    char *on = xasprintf("%s, %s, evidence E3", a->v->v.device, a->precision);
+    int rc;
 
-    k.name = name;
     k.verified_on = on;
     if (a->v->plan)
         k.plan = (struct str){buf_str(&a->plan), a->plan.len};
-    if (archives_read_known(a->v->out, &known, e) == 0) {
-        if (archives_knows(&known, a->task->hash))
-            err_set(e, ERR_INPUT, "%s has a kernel for %s already", a->v->out,
-                    a->task->id);
-        else
-            rc = folder_write(a->v->out, &k,
-                              (struct str){a->task->source, a->task->len}, e);
-    }
-    if (rc == 0)
-        printf("%s: joined %s/%s\n", file, a->v->out, name);
-    archives_release_known(&known);
-    free(name);
+    rc = folder_write(a->v->out, &k,
+                      (struct str){a->task->source, a->task->len}, e);
     free(on);
     return rc;
 }
 
+static void tell(const struct adding *a, const char *file, const char *name)
+{
+    const char *verdict = text_of(a->record, "verdict"),
+               *evidence = text_of(a->record, "evidence"),
+               *feedback = text_of(a->record, "feedback");
+
+    if (a->v->v.json)
+        jsn_line(json_pack("{s:s, s:b, s:s, s:s, s:s, s:s?}", "file", file,
+                           "added", name != NULL, "verdict", verdict,
+                           "evidence", evidence, "feedback", feedback, "name",
+                           name));
+    else if (name)
+        printf("%s: joined %s/%s\n", file, a->v->out, name);
+    else
+        printf("%s: %s %s: not added\n    %s\n", file, verdict, evidence,
+               feedback);
+}
+
+/* 0: it joined, 1: it is not right. */
 static int add(struct adding *a, const char *file, struct err *e)
 {
-    if (read_files(a, file, e) < 0 || judge(a, e) < 0)
+    char *name;
+    int rc;
+
+    if (read_files(a, file, e) < 0 || check_place(a, e) < 0 || judge(a, e) < 0)
         return -1;
-    if (strcmp(text_of(a->record, "verdict"), "correct") == 0 &&
-        strcmp(text_of(a->record, "evidence"), "E3") == 0)
-        return join(a, file, e);
-    printf("%s: %s %s: not added\n    %s\n", file,
-           text_of(a->record, "verdict"), text_of(a->record, "evidence"),
-           text_of(a->record, "feedback"));
-    return 1;
+    if (strcmp(text_of(a->record, "verdict"), "correct") != 0 ||
+        strcmp(text_of(a->record, "evidence"), "E3") != 0) {
+        tell(a, file, NULL);
+        return 1;
+    }
+    name = folder_name(a->task->id);
+    rc = join(a, name, e);
+    if (rc == 0)
+        tell(a, file, name);
+    free(name);
+    return rc;
 }
 
 static int run_add(const struct cmd *c, int argc, char **argv, struct err *e)
@@ -186,10 +216,10 @@ static int run_add(const struct cmd *c, int argc, char **argv, struct err *e)
     buf_init(&a.plan, MAX_TEXT);
     if (rc == 0 && call.r.rest_len != 1)
         rc = err_set(e, ERR_USAGE, "the file of one kernel is needed");
-    if (rc == 0) {
-        verifying_choose_device(&v.v);
+    if (rc == 0)
+        rc = verifying_choose_device(&v.v, e);
+    if (rc == 0)
         rc = add(&a, call.r.rest[0], e);
-    }
     if (a.record)
         json_decref(a.record);
     if (a.task)

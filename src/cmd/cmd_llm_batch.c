@@ -114,9 +114,10 @@ const struct cmd cmd_llm_batch_export = {
     .name = "llm batch-export",
     .args = "FOLDER",
     .summary = "write a spool folder's open requests as a batch file",
-    .text = "Requests that have an answer or that somebody has claimed are "
-            "left out; those that are written are claimed. The file is JSON "
-            "Lines as OpenAI's batch interface takes them.",
+    .text =
+        "Requests that have an answer or that somebody has claimed are left\n"
+        "out; those that are written are claimed. The file is JSON Lines as\n"
+        "OpenAI's batch interface takes them.",
     .table = export_table,
     .run = export_run,
 };
@@ -126,8 +127,9 @@ const struct cmd cmd_llm_batch_import = {
     .args = "FOLDER FILE",
     .summary = "store a batch's results as the folder's answers",
     .text = "Reads both the output file and the error file of a batch. What "
-            "failed for now can be exported again; answers that are there are "
-            "not touched.",
+            "failed\n"
+            "for now can be exported again; answers that are there are not\n"
+            "touched.",
     .table = import_table,
     .run = import_run,
 };

@@ -108,7 +108,8 @@ static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
         print_text(p, r);
     p->rc = 0;
     if (r->outcome != LLM_ANSWERED)
-        p->rc = err_set(p->e, kinds[r->outcome], "%s", r->error);
+        p->rc = err_set(p->e, kinds[r->outcome], "%s%s",
+                        r->outcome == LLM_REFUSED ? "refused: " : "", r->error);
 }
 
 static int ask(struct ping *p, struct loop *l)
@@ -258,12 +259,13 @@ const struct cmd cmd_llm_ping = {
     .name = "llm ping",
     .args = "",
     .summary = "ask a model one tiny question; show time, tokens and cost",
-    .text = "An answer may have 256 tokens and, where its price is known, cost "
-            "5 cents unless other limits are given. Exit status: 0 answered, 2 "
-            "refused, 3 over the budget, 4 no answer. The API key comes from "
-            "MONKEYS_API_KEY, else from OPENAI_API_KEY or ANTHROPIC_API_KEY. "
-            "With --embeddings one request is sent once; its time, tokens and "
-            "the vector's length are shown, and its cost is not counted.",
+    .text =
+        "An answer may have 256 tokens and, where its price is known, cost 5\n"
+        "cents unless other limits are given. The API key comes from\n"
+        "MONKEYS_API_KEY, else from OPENAI_API_KEY or ANTHROPIC_API_KEY. With\n"
+        "--embeddings one request is sent once; its time, tokens and the\n"
+        "vector's length are shown, and its cost is not counted. Exit status:\n"
+        "0 answered, 2 refused, 3 over the budget, 4 no answer.",
     .table = ping_table,
     .run = ping_run,
 };

@@ -4,9 +4,11 @@
 #include "cmd/cmd.h"
 #include "cmd/packs.h"
 #include "cmd/task_word.h"
+#include "cmd/verifying.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
+#include "search/search.h"
 #include "task/task.h"
 
 #include <stdio.h>
@@ -175,6 +177,11 @@ static int read_attempt(const struct showing *s, struct prompt_attempt *t,
         return err_set(e, ERR_USAGE,
                        "--previous FILE goes with --verdict WORD: "
                        "compile_error, wrong_values, …");
+    if (!verdict_names[verdict_index(t->verdict)])
+        return err_set(e, ERR_USAGE,
+                       "--verdict: there is no '%s'; docs/VERIFIER.md lists "
+                       "them: compile_error, wrong_values, …",
+                       t->verdict);
     if (s->v->feedback && read_text(s->v->feedback, s->a, &t->feedback, e) < 0)
         return -1;
     return read_text(s->v->previous, s->a, &t->code, e);
@@ -295,16 +302,6 @@ static void print_json(const struct showing *s)
                        "messages", list));
 }
 
-static struct task *load_task(const struct home *home, const char *word,
-                              struct err *e)
-{
-    char *path = task_word_path(home, word);
-    struct task *t = task_load(path, e);
-
-    free(path);
-    return t;
-}
-
 static struct prompts *load_prompts(const struct home *home, const char *given,
                                     struct err *e)
 {
@@ -322,12 +319,12 @@ static int show(struct showing *s, const struct home *home, struct err *e)
     packs_path_init(&path, &s->v->packs, home);
     s->pack = packs_load(&path, s->v->dsl, e);
     packs_path_release(&path);
-    s->task = s->pack ? load_task(home, s->v->task, e) : NULL;
+    s->task = s->pack ? task_word_load(home, s->v->task, e) : NULL;
     s->prompts = s->task ? load_prompts(home, s->v->prompts, e) : NULL;
     if (!s->prompts || read_examples(s, e) < 0)
         return -1;
     choose_device(s);
-    if (build(s, e) < 0)
+    if (verifying_check_device(s->device, e) < 0 || build(s, e) < 0)
         return -1;
     if (s->v->json)
         print_json(s);

@@ -19,6 +19,8 @@ static const struct opt resume_table[] = {
                      "as in 'monkeys run'", verifier, 0, 0),
     VERIFYING_OPTION("children", OPT_INT, "N", "candidates at once", children,
                      0, 256),
+    VERIFYING_OPTION("json", OPT_FLAG, NULL, "a JSON object for each task",
+                     json, 0, 0),
     MODELING_OPTIONS,
     {0},
 };
@@ -42,6 +44,9 @@ static int read_run(struct cmd_call *call, int argc, char **argv,
                 : err_set(e, ERR_INPUT, "%s: no run there (run.ini is missing)",
                           quiet.r.rest[0]);
         free(ini);
+        if (rc == 0 && quiet.r.common.config)
+            rc = conf_apply(quiet.r.common.config, "resume", resume_table, v,
+                            &call->arena, e);
     }
     cmd_end(&quiet);
     return rc;

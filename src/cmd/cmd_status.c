@@ -1,9 +1,7 @@
 /* cmd_status.c: monkeys status: where a run stands. */
 #include "base/fs.h"
-#include "base/json.h"
 #include "cmd/cmd.h"
-#include "search/search.h"
-#include "search/summary.h"
+#include "cmd/summaries.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -25,59 +23,6 @@ static const struct opt status_table[] = {
      offsetof(struct status_values, json), 0, 0},
     {0},
 };
-
-static void print_examples_json(const struct summary *m)
-{
-    for (int64_t i = 0; i < m->entries; i++) {
-        const struct summary_entry *x = &m->entry[i];
-        json_t *stages = json_object();
-
-        for (int k = 0; k < 3; k++)
-            json_object_set_new(
-                stages, prompt_stages[k],
-                json_pack("{s:I, s:I}", "shown", (json_int_t)x->count[k].shown,
-                          "solved", (json_int_t)x->count[k].solved));
-        jsn_line(json_pack("{s:I, s:s, s:s, s:I, s:I, s:o}", "entry",
-                           (json_int_t)i + 1, "name", x->name, "origin",
-                           x->origin, "version", (json_int_t)x->version, "left",
-                           (json_int_t)x->left, "stages", stages));
-    }
-}
-
-static void print_json(const struct summary *m, const char *dir, bool tasks)
-{
-    json_t *verdicts;
-
-    for (size_t i = 0; tasks && i < m->tasks; i++) {
-        const struct summary_task *t = &m->task[i];
-
-        jsn_line(json_pack("{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:s, s:s?}",
-                           "task", t->id, "verdict", t->verdict, "rule",
-                           t->rule, "evidence", t->evidence, "attempts",
-                           (json_int_t)t->attempts, "solved_at",
-                           (json_int_t)t->solved_at, "doubted", t->doubted,
-                           "shown", t->shown, "skipped", t->skipped));
-    }
-    if (tasks)
-        return;
-    verdicts = json_object();
-    for (size_t i = 0; verdict_names[i]; i++)
-        json_object_set_new(verdicts, verdict_names[i],
-                            json_integer(m->verdict[i]));
-    jsn_line(json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:b, s:I, s:o}",
-        "run", dir, "tasks", (json_int_t)m->tasks, "skipped",
-        (json_int_t)m->skipped, "solved", (json_int_t)m->solved, "doubted",
-        (json_int_t)m->doubted, "attempts", (json_int_t)m->attempts,
-        "duplicates", (json_int_t)m->duplicates, "infra", (json_int_t)m->infra,
-        "calls", (json_int_t)m->calls, "answered", (json_int_t)m->answered,
-        "failed", (json_int_t)m->failed, "lost", (json_int_t)m->lost,
-        "tokens_in", (json_int_t)m->tokens_in, "tokens_out",
-        (json_int_t)m->tokens_out, "usd_micro", (json_int_t)m->usd_micro,
-        "estimated", m->estimated, "entries", (json_int_t)m->entries,
-        "verdicts", verdicts));
-}
 
 static void print_text(const struct summary *m, const char *dir, bool tasks)
 {
@@ -115,9 +60,11 @@ static int one(const struct status_values *v, const char *dir, struct err *e)
     free(file);
     if (rc == 0) {
         if (v->json && v->examples)
-            print_examples_json(&m);
+            summaries_examples(&m);
+        else if (v->json && v->tasks)
+            summaries_tasks(&m);
         else if (v->json)
-            print_json(&m, dir, v->tasks);
+            summaries_run(&m, dir);
         else if (v->examples)
             print_examples(&m);
         else
@@ -137,6 +84,8 @@ static int run_status(const struct cmd *c, int argc, char **argv, struct err *e)
 
     if (rc == 0 && call.r.rest_len == 0)
         rc = err_set(e, ERR_USAGE, "the folder of a run is needed");
+    if (rc == 0 && v.tasks && v.examples)
+        rc = err_set(e, ERR_USAGE, "--tasks or --examples, not both");
     for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++)
         rc = one(&v, call.r.rest[i], e);
     cmd_end(&call);

@@ -212,8 +212,8 @@ static int run_tasks_check(const struct cmd *c, int argc, char **argv,
     int help = rc > 0;
 
     if (rc == 0) {
-        verifying_choose_device(&v.v);
-        if (home_find(&home, e) < 0 || gather(&k.tasks, &home, &call.r, e) < 0)
+        if (verifying_choose_device(&v.v, e) < 0 || home_find(&home, e) < 0 ||
+            gather(&k.tasks, &home, &call.r, e) < 0)
             rc = -1;
     }
     if (rc == 0) {

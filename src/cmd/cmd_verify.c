@@ -109,10 +109,10 @@ static struct task *find_task(struct verify *f, const char *path)
 static int load_tasks(struct verify *f, struct err *e)
 {
     for (size_t i = 0; i < f->len; i++) {
-        char *path = task_word_path(&f->home, f->item[i].task_path);
-        struct task *t = find_task(f, path);
+        char *path = task_word_path(&f->home, f->item[i].task_path, e);
+        struct task *t = path ? find_task(f, path) : NULL;
 
-        if (!t && (t = task_load(path, e))) {
+        if (path && !t && (t = task_load(path, e))) {
             f->tasks.task = xgrow(f->tasks.task, &f->tasks.cap, f->tasks.len,
                                   sizeof(*f->tasks.task));
             f->tasks.task[f->tasks.len++] = t;
@@ -326,8 +326,7 @@ static int run_verify(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0) {
-        verifying_choose_device(&v.v);
-        rc = verify(&f, &call.r, e);
+        rc = verifying_choose_device(&v.v, e) < 0 ? -1 : verify(&f, &call.r, e);
     } else if (rc > 0) {
         rc = 0;
     }

@@ -1,5 +1,5 @@
 /* run_dry.c: what a run would cost, from the prompts it would send first. */
-#include "base/mem.h"
+#include "base/json.h"
 #include "cmd/run_int.h"
 
 #include <string.h>
@@ -54,6 +54,38 @@ static int add_stage(struct running *r, const struct task *t,
     return rc;
 }
 
+static void tell(const struct running *r, const struct totals *sum, int calls)
+{
+    printf("%zu tasks, %lld attempts each, %d calls an attempt\n", r->tasks.len,
+           (long long)r->opt.attempts, calls);
+    printf("one attempt of every task: %lld prompts, about %lld tokens in\n",
+           (long long)sum->prompts, (long long)sum->tokens);
+    printf("all attempts, if nothing is solved: about %lld tokens in\n",
+           (long long)(sum->tokens * r->opt.attempts));
+    if (llm_has_price(r->model.llm))
+        printf("at most $%.2f for one attempt of every task, $%.2f for all "
+               "(every answer as long as it may be)\n",
+               (double)sum->worst_usd_micro / 1e6,
+               (double)sum->worst_usd_micro / 1e6 * (double)r->opt.attempts);
+    else
+        printf("no price is known for this model: --price IN,OUT gives one\n");
+}
+
+static void tell_json(const struct running *r, const struct totals *sum)
+{
+    bool priced = llm_has_price(r->model.llm);
+
+    jsn_line(json_pack(
+        "{s:I, s:I, s:I, s:I, s:o, s:o}", "tasks", (json_int_t)r->tasks.len,
+        "attempts", (json_int_t)r->opt.attempts, "prompts",
+        (json_int_t)sum->prompts, "tokens_in", (json_int_t)sum->tokens,
+        "worst_usd_micro",
+        priced ? json_integer(sum->worst_usd_micro) : json_null(),
+        "worst_usd_micro_all",
+        priced ? json_integer(sum->worst_usd_micro * r->opt.attempts)
+               : json_null()));
+}
+
 int run_dry(struct running *r, struct err *e)
 {
     bool one = strcmp(r->opt.method, "evolve") == 0 ||
@@ -68,18 +100,9 @@ int run_dry(struct running *r, struct err *e)
                       add_stage(r, t, PROMPT_CODE, &sum, e) < 0)
             return -1;
     }
-    printf("%zu tasks, %lld attempts each, %d calls an attempt\n", r->tasks.len,
-           (long long)r->opt.attempts, one ? 1 : 2);
-    printf("one attempt of every task: %lld prompts, about %lld tokens in\n",
-           (long long)sum.prompts, (long long)sum.tokens);
-    printf("all attempts, if nothing is solved: about %lld tokens in\n",
-           (long long)(sum.tokens * r->opt.attempts));
-    if (llm_has_price(r->model.llm))
-        printf("at most $%.2f for one attempt of every task, $%.2f for all "
-               "(every answer as long as it may be)\n",
-               (double)sum.worst_usd_micro / 1e6,
-               (double)sum.worst_usd_micro / 1e6 * (double)r->opt.attempts);
+    if (r->v->v.json)
+        tell_json(r, &sum);
     else
-        printf("no price is known for this model: --price IN,OUT gives one\n");
+        tell(r, &sum, one ? 1 : 2);
     return 0;
 }

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "cmd/run_int.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ static void make_absolute(struct running *r)
         void *at = (char *)v + o->at;
         struct opt_list *list = at;
 
-        if (!is_path(o))
+        if (!is_path(o) || at == &v->out) /* messages name it as given */
             continue;
         if (o->type == OPT_LIST)
             for (size_t i = 0; i < list->len; i++)
@@ -69,6 +68,7 @@ static int write_ini(struct running *r, struct err *e)
     v.tasks = (struct opt_list){.item = path, .len = r->tasks.len};
     v.set = (struct opt_list){0};
     v.out = NULL;
+    v.v.json = false; /* how it is told is each call's own affair */
     buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "# Every option of this run. 'monkeys resume' reads it.\n");
     conf_write("run", run_table, &v, &b);
@@ -181,8 +181,6 @@ static int make_dir(struct running *r, struct err *e)
     r->made_dir = !fs_is_dir(r->v->out);
     if (fs_mkdirs(r->v->out, e) == 0)
         return 0;
-    if (e->sys != ENOSPC)
-        e->kind = ERR_INPUT;
     return err_wrap(e, "--out");
 }
 

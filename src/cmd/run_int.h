@@ -34,6 +34,7 @@ struct running {
     struct lock lock;
     bool locked, made_dir, made; /* the folder, a run in it */
     bool begun;                  /* there is something to go on with */
+    bool stopping;               /* the user has asked once */
     struct loop *loop;
     struct store *store;
     struct modeling model;
@@ -52,6 +53,8 @@ void run_unprepare(struct running *r);
 
 /* run_vectors.c: embeddings of tasks and kernels. */
 int run_vectors(struct running *r, struct err *e);
+/* Whether there can be any, before anything is written. */
+int run_vectors_check(struct running *r, struct err *e);
 
 /* run_folder.c: the run's folder: made, or opened. */
 int run_folder_open(struct running *r, struct err *e);

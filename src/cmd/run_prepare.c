@@ -157,6 +157,7 @@ static int load_kernels(struct running *r, struct err *e)
     }
     for (size_t i = 0; i < r->v->archive.len; i++) {
         const char *dir = r->v->archive.item[i];
+        size_t before = r->kernel_len;
         int rc = fs_list(dir, false, &names, e);
 
         for (size_t j = 0; rc == 0 && j < names.len; j++) {
@@ -170,6 +171,10 @@ static int load_kernels(struct running *r, struct err *e)
             free(sub);
         }
         fs_names_release(&names);
+        if (rc == 0 && r->kernel_len == before)
+            rc = err_set(e, ERR_INPUT,
+                         "no kernel in it; 'monkeys archive export' makes "
+                         "such a folder of a run");
         if (rc < 0)
             return err_wrap(e, "--archive %s", dir);
     }
@@ -202,7 +207,7 @@ int run_prepare(struct running *r, struct err *e)
     struct run_values *v = r->v;
     char *dir;
 
-    if (apply_sets(v, e) < 0)
+    if (apply_sets(v, e) < 0 || verifying_choose_device(&v->v, e) < 0)
         return -1;
     if (!v->dsl)
         return err_set(e, ERR_USAGE,

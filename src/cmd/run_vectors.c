@@ -156,18 +156,21 @@ static int fetch(struct fetching *f)
     return rc;
 }
 
-static int from_endpoint(struct running *r, struct err *e)
+static struct embeddings *open_endpoint(struct running *r, struct err *e)
 {
     struct llm_opts o = r->model.opts;
+
+    o.base_url = r->v->embeddings;
+    o.model = r->v->embedding_model;
+    return embeddings_open(r->loop, &o, e);
+}
+
+static int from_endpoint(struct running *r, struct err *e)
+{
     struct fetching f = {.r = r, .e = e, .source = r->v->embedding_model};
     int rc = -1;
 
-    if (!f.source)
-        return err_set(e, ERR_USAGE,
-                       "--embeddings URL needs --embedding-model NAME");
-    o.base_url = r->v->embeddings;
-    o.model = f.source;
-    f.endpoint = embeddings_open(r->loop, &o, e);
+    f.endpoint = open_endpoint(r, e);
     if (!f.endpoint)
         return -1;
     f.have = xcalloc(count_of(r) + 1, sizeof(*f.have));
@@ -176,6 +179,22 @@ static int from_endpoint(struct running *r, struct err *e)
     embeddings_close(f.endpoint);
     free(f.have);
     return rc == 0 ? store_sync(r->store, e) : rc;
+}
+
+int run_vectors_check(struct running *r, struct err *e)
+{
+    struct embeddings *m;
+
+    if (strcmp(r->v->embeddings, "hash") == 0)
+        return 0;
+    if (!r->v->embedding_model)
+        return err_set(e, ERR_USAGE,
+                       "--embeddings URL needs --embedding-model NAME");
+    m = open_endpoint(r, e);
+    if (!m)
+        return err_wrap(e, "--embeddings");
+    embeddings_close(m);
+    return 0;
 }
 
 int run_vectors(struct running *r, struct err *e)

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "cmd/run_int.h"
-#include "search/summary.h"
+#include "cmd/summaries.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -98,7 +98,10 @@ static void on_signal(int signo, void *arg)
     struct running *r = arg;
 
     (void)signo;
-    log_warn("stopping: what is paid for is finished; once more to stop now");
+    log_warn(r->stopping ? "stopping now: answers under way are lost"
+                         : "stopping: what is paid for is finished; once more "
+                           "to stop now");
+    r->stopping = true;
     search_stop(r->search);
 }
 
@@ -116,6 +119,7 @@ static int search(struct running *r, enum search_end *end, struct err *e)
     r->bar = term_open(STDERR_FILENO, c.work, 0, "porting");
     search_watch(r->search, on_change, r);
     rc = search_run(r->search, end, e);
+    on_change(r);
     term_close(r->bar);
     r->bar = NULL;
     loop_remove(r->loop, id[0]);
@@ -132,12 +136,17 @@ static int show(struct running *r, struct err *e)
 
     if (store_sync(r->store, e) < 0 || summary_read(r->store, &m, e) < 0)
         return -1;
-    buf_init(&b, BUF_UNLIMITED);
-    summary_table(&m, &b);
-    buf_putc(&b, '\n');
-    summary_line(&m, &b);
-    printf("%s\n", buf_str(&b));
-    buf_release(&b);
+    if (r->v->v.json) {
+        summaries_tasks(&m);
+    } else {
+        buf_init(&b, BUF_UNLIMITED);
+        summary_table(&m, &b);
+        buf_putc(&b, '\n');
+        summary_line(&m, &b);
+        printf("%s\n", buf_str(&b));
+        buf_release(&b);
+    }
+    fflush(stdout); /* what follows on stderr stands below it */
     summary_release(&m);
     return 0;
 }
@@ -150,25 +159,31 @@ static int say_end(struct running *r, enum search_end end)
     } ends[] = {
         [SEARCH_DONE] = {0, NULL},
         [SEARCH_WAITING] = {0, "it waits for answers from elsewhere"},
-        [SEARCH_NO_BUDGET] = {3, "the budget is used up; go on with a higher "
-                                 "one"},
+        [SEARCH_NO_BUDGET] = {3, "the budget is used up: it has no room for "
+                                 "another call"},
         [SEARCH_INTERRUPTED] = {130, "it was stopped"},
         [SEARCH_STUCK] = {4, "some tasks were set aside (above)"},
     };
+    const char *higher = "";
     char *hint = r->port ? verify_port_hint(r->port) : NULL;
 
+    if (end == SEARCH_NO_BUDGET)
+        higher =
+            r->v->m.budget_usd ? " --budget-usd DOLLARS" : " --budget-tokens N";
     if (hint)
         fprintf(stderr, "%s\n", hint);
     free(hint);
-    if (end == SEARCH_DONE && strcmp(r->model.opts.provider, "replay") == 0)
+    if (end == SEARCH_DONE && strcmp(r->model.opts.provider, "replay") == 0 &&
+        !r->v->v.json)
         printf(
             "\nThe answers were replayed from %s. With a model of your own:\n"
-            "  monkeys run --tasks starter --dsl %s --provider openai "
+            "  monkeys run --tasks %s --dsl %s --provider openai "
             "--model NAME --budget-usd 5\n",
-            r->model.opts.cassette, r->pack->id);
+            r->model.opts.cassette,
+            r->v->tasks.len == 1 ? r->v->tasks.item[0] : "PATH", r->pack->id);
     if (ends[end].text)
-        fprintf(stderr, "%s: 'monkeys resume %s' goes on\n", ends[end].text,
-                r->v->out);
+        fprintf(stderr, "%s: 'monkeys resume %s%s' goes on\n", ends[end].text,
+                r->v->out, higher);
     return ends[end].status;
 }
 
@@ -238,6 +253,22 @@ static void close_parts(struct running *r, int *rc, struct err *e)
         lock_drop(&r->lock);
 }
 
+/* An estimate sends nothing, so it needs neither cap nor key. */
+static int open_model(struct running *r, struct err *e)
+{
+    struct modeling_values m = r->v->m;
+
+    if (r->v->dry_run) {
+        m.no_cap = true;
+        m.budget_usd = NULL;
+        m.record = NULL;
+    }
+    if (modeling_read(&m, &r->model, e) < 0)
+        return -1;
+    r->model.opts.no_key = r->v->dry_run;
+    return modeling_open(&m, &r->model, r->loop, r->home.dir, e);
+}
+
 int running(struct run_values *v, bool resume, struct err *e)
 {
     struct running r = {.v = v, .resume = resume};
@@ -245,12 +276,10 @@ int running(struct run_values *v, bool resume, struct err *e)
     int rc = -1;
 
     arena_init(&r.memory);
-    verifying_choose_device(&v->v);
     if (!v->m.temperature) /* every method samples at 1 */
         v->m.temperature = "1";
     if (run_prepare(&r, e) == 0 && (r.loop = loop_new(e)) &&
-        modeling_read(&v->m, &r.model, e) == 0 &&
-        modeling_open(&v->m, &r.model, r.loop, r.home.dir, e) == 0) {
+        open_model(&r, e) == 0 && run_vectors_check(&r, e) == 0) {
         why = xcalloc(r.tasks.len + 1, sizeof(*why));
         if (v->dry_run)
             rc = run_dry(&r, e);

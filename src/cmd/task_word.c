@@ -5,13 +5,30 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
-char *task_word_path(const struct home *home, const char *word)
+char *task_word_path(const struct home *home, const char *word, struct err *e)
 {
     char *own = xasprintf("%s/tasks/%s.py", home->dir, word);
 
     if (!fs_is_file(word) && fs_is_file(own))
         return own;
     free(own);
-    return xstrdup(word);
+    if (access(word, F_OK) == 0)
+        return xstrdup(word);
+    err_set(e, ERR_INPUT,
+            "%s: no such file, and no such task of the program; 'monkeys tasks "
+            "list' shows those",
+            word);
+    return NULL;
+}
+
+struct task *task_word_load(const struct home *home, const char *word,
+                            struct err *e)
+{
+    char *path = task_word_path(home, word, e);
+    struct task *t = path ? task_load(path, e) : NULL;
+
+    free(path);
+    return t;
 }

@@ -1,15 +1,38 @@
 /* verifying.c: devices and precisions as every verifying command means them. */
 #include "cmd/verifying.h"
 
+#include "base/str.h"
+
 #include <string.h>
 #include <unistd.h>
 
+#define MAX_DEVICE 1023
+
 static const char *const dtype_names[] = {"fp32", "fp16", "bf16"};
 
-void verifying_choose_device(struct verifying_values *v)
+int verifying_check_device(const char *device, struct err *e)
+{
+    static const char cuda[] = "cuda:";
+    struct str number = str_of(device);
+    int64_t n;
+
+    if (strcmp(device, "cpu") == 0 || strcmp(device, "auto") == 0)
+        return 0;
+    if (str_starts(number, cuda)) {
+        number.p += strlen(cuda);
+        number.n -= strlen(cuda);
+        if (str_to_i64(number, 0, MAX_DEVICE, &n))
+            return 0;
+    }
+    return err_set(e, ERR_USAGE, "--device: '%s' is not cpu, cuda:N or auto",
+                   device);
+}
+
+int verifying_choose_device(struct verifying_values *v, struct err *e)
 {
     if (strcmp(v->device, "auto") == 0)
         v->device = access("/dev/nvidia0", F_OK) == 0 ? "cuda:0" : "cpu";
+    return verifying_check_device(v->device, e);
 }
 
 struct verifier_opts verifying_opts(const struct verifying_values *v)

@@ -54,8 +54,10 @@ struct verifying_values {
         VERIFYING_OPTION("json", OPT_FLAG, NULL,                               \
                          "a JSON object for each item", json, 0, 0)
 
-/* "auto" becomes a GPU if there is one; the result lives as long as `v`. */
-void verifying_choose_device(struct verifying_values *v);
+/* "auto" becomes a GPU if there is one; the result lives as long as `v`. What
+ * is not a device is refused. */
+int verifying_choose_device(struct verifying_values *v, struct err *e);
+int verifying_check_device(const char *device, struct err *e);
 /* What the verifier is started with. */
 struct verifier_opts verifying_opts(const struct verifying_values *v);
 /* The precision to use with a pack, or NULL with why it cannot be. */

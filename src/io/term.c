@@ -179,6 +179,22 @@ static void flush(struct term *t)
     buf_reset(&t->out);
 }
 
+/* A note that does not fit loses whole parts, as ", " divides them. */
+static void put_note(struct term *t, size_t columns)
+{
+    size_t from = t->out.len;
+
+    term_cut(t->note, columns, &t->out);
+    buf_reset(&t->words);
+    if (term_cut(t->note, SIZE_MAX, &t->words) <= columns)
+        return;
+    for (size_t i = t->out.len; i-- > from + 1;)
+        if (t->out.data[i] == ',') {
+            t->out.len = i;
+            return;
+        }
+}
+
 static void put_words(struct term *t, int64_t now, size_t columns)
 {
     size_t used;
@@ -192,7 +208,7 @@ static void put_words(struct term *t, int64_t now, size_t columns)
     if (t->colour)
         buf_puts(&t->out, FAINT);
     buf_putc(&t->out, ' ');
-    term_cut(t->note, columns - used - 1, &t->out);
+    put_note(t, columns - used - 1);
     if (t->colour)
         buf_puts(&t->out, NORMAL);
 }

@@ -179,7 +179,7 @@ struct embeddings *embeddings_open(struct loop *l, const struct llm_opts *o,
 
     m->model = xstrdup(o->model ? o->model : "");
     if (!m->model[0])
-        err_set(e, ERR_INPUT, "a model must be named");
+        err_set(e, ERR_INPUT, "a model must be named: --model NAME");
     if (!m->model[0] || endpoint_open(&m->endpoint, &kind, l, o, e) < 0) {
         embeddings_close(m);
         return NULL;

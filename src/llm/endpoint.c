@@ -52,7 +52,7 @@ static int read_key(struct endpoint *p, const struct endpoint_kind *k,
     if (!p->key && needed)
         return err_set(e, ERR_INPUT,
                        "no key: set MONKEYS_API_KEY or %s, or name another "
-                       "base URL",
+                       "server with --base-url URL",
                        k->key_name);
     for (const char *c = p->key; c && *c; c++)
         if ((unsigned char)*c < ' ')
@@ -120,8 +120,8 @@ int endpoint_open(struct endpoint *p, const struct endpoint_kind *k,
                            .reply_limit = ENDPOINT_REPLY};
     p->url = join_url(o->base_url ? o->base_url : k->base_url, k->path);
     if (http_check_url(p->url, &tls, e) < 0)
-        return err_wrap(e, "base URL");
-    if (read_key(p, k, !o->base_url, e) < 0)
+        return err_wrap(e, "base URL %s", o->base_url ? o->base_url : p->url);
+    if (read_key(p, k, !o->base_url && !o->no_key, e) < 0)
         return -1;
     add_header(p, "Content-Type: ", "application/json");
     add_header(p, k->key_header, p->key);

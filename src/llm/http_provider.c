@@ -263,7 +263,7 @@ struct provider *http_provider_open(const struct provider_type *type,
     struct http_provider *p;
 
     if (!o->model || !o->model[0]) {
-        err_set(e, ERR_INPUT, "a model must be named");
+        err_set(e, ERR_INPUT, "a model must be named: --model NAME");
         return NULL;
     }
     p = xcalloc(1, sizeof(*p));

@@ -54,10 +54,6 @@ static int find_price(const struct llm_opts *o, const struct provider_type *t,
         rc = price_read(own, o->model, out, e);
         free(own);
     }
-    if (rc == 0 && !out->known)
-        log_warn("no price is known for %s: its tokens are counted, not its "
-                 "dollars (--price IN,OUT or --prices FILE tells it)",
-                 o->model ? o->model : "a model without a name");
     return rc;
 }
 
@@ -80,6 +76,10 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
     p = t->open(l, o, e);
     if (!p)
         return NULL;
+    if (t->priced && !price.known)
+        log_warn("no price is known for %s: its tokens are counted, not its "
+                 "dollars (--price IN,OUT or --prices FILE tells it)",
+                 o->model ? o->model : "a model without a name");
     rules.max_tokens = o->max_tokens;
     rules.in_flight = o->in_flight;
     rules.retries = o->retries;

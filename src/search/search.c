@@ -183,8 +183,9 @@ void search_describe(const struct search *s, struct buf *out)
     buf_printf(out, "solved %zu/%zu", c.solved, c.tasks - c.skipped);
     if (c.iteration)
         buf_printf(out, ", iteration %d/%d", c.iteration, c.iterations);
-    buf_printf(out, ", %zu attempts, %zu calls in flight", c.attempts,
-               c.calls_in_flight);
+    buf_printf(out, ", %zu attempt%s, %zu call%s in flight", c.attempts,
+               c.attempts == 1 ? "" : "s", c.calls_in_flight,
+               c.calls_in_flight == 1 ? "" : "s");
     for (size_t i = 1; verdict_names[i]; i++)
         if (c.verdict[i])
             buf_printf(out, ", %zu %s", c.verdict[i], verdict_names[i]);

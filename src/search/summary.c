@@ -232,10 +232,34 @@ void summary_release(struct summary *m)
     *m = (struct summary){0};
 }
 
+static void put_unanswered(const struct summary *m, struct buf *out)
+{
+    const struct {
+        const char *word;
+        int64_t n;
+    } kinds[] = {
+        {"open", m->calls - m->answered - m->failed - m->lost},
+        {"failed", m->failed},
+        {"lost", m->lost},
+    };
+    int told = 0;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (kinds[i].n > 0)
+            buf_printf(out, "%s%lld %s", told++ ? ", " : " (and ",
+                       (long long)kinds[i].n, kinds[i].word);
+    if (told)
+        buf_putc(out, ')');
+}
+
 void summary_line(const struct summary *m, struct buf *out)
 {
     int told = 0;
 
+    if (m->tasks == 0) { /* they are stored when the gate is done */
+        buf_puts(out, "its tasks are not checked yet");
+        return;
+    }
     buf_printf(out, "solved %zu of %zu tasks in %lld attempts",
                m->solved - m->doubted, m->tasks - m->skipped,
                (long long)m->attempts);
@@ -243,8 +267,9 @@ void summary_line(const struct summary *m, struct buf *out)
         buf_printf(out, " (%zu more were refused by the reviewer)", m->doubted);
     if (m->skipped)
         buf_printf(out, ", %zu skipped by the gate", m->skipped);
-    buf_printf(out, "; %lld calls, %lld tokens in, %lld out",
-               (long long)m->answered, (long long)m->tokens_in,
+    buf_printf(out, "; %lld calls", (long long)m->answered);
+    put_unanswered(m, out);
+    buf_printf(out, ", %lld tokens in, %lld out", (long long)m->tokens_in,
                (long long)m->tokens_out);
     if (m->usd_micro)
         buf_printf(out, ", $%lld.%06lld", (long long)(m->usd_micro / 1000000),

@@ -114,7 +114,7 @@ static int check_file(const char *path, enum store_mode mode, struct err *e)
     int rc = -1;
 
     if (stat(dir, &st) < 0)
-        input_err(e, dir, "no such folder");
+        err_set(e, ERR_INPUT, "%s: no such folder", dir);
     else if (mode != STORE_READ && access(dir, W_OK) < 0)
         input_err(e, dir, "the folder cannot be written");
     else if (mode == STORE_NEW)
@@ -125,7 +125,8 @@ static int check_file(const char *path, enum store_mode mode, struct err *e)
                            "or choose another folder",
                            path);
     else if (stat(path, &st) < 0)
-        input_err(e, path, "not there; is this the folder of a run?");
+        err_set(e, ERR_INPUT, "%s: not there; is this the folder of a run?",
+                path);
     else if (!S_ISREG(st.st_mode))
         err_set(e, ERR_INPUT, "%s: not a file", path);
     else if (access(path, mode == STORE_READ ? R_OK : R_OK | W_OK) < 0)

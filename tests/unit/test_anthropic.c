@@ -127,7 +127,7 @@ static void test_refused_settings(void)
     llm_set_env("MONKEYS_API_KEY", NULL);
     refused((struct llm_opts){.model = "m", .max_tokens = 9},
             "no key: set MONKEYS_API_KEY or ANTHROPIC_API_KEY, or name another "
-            "base URL");
+            "server with --base-url URL");
     llm_set_env("MONKEYS_API_KEY", LLM_KEY);
 }
 

@@ -143,9 +143,10 @@ static void refused(struct llm_opts o, const char *want)
 static void test_refused_settings(void)
 {
     refused((struct llm_opts){.base_url = "http://127.0.0.1"},
-            "a model must be named");
+            "a model must be named: --model NAME");
     refused((struct llm_opts){.model = "m", .base_url = "ftp://127.0.0.1"},
-            "base URL: a URL of scheme ftp: http or https is needed");
+            "base URL ftp://127.0.0.1: a URL of scheme ftp: http or https is "
+            "needed");
     refused((struct llm_opts){.model = "m", .extra = "[]"},
             "extra fields: not a JSON object");
     refused((struct llm_opts){.model = "m", .extra = "{\"n\":4}"},
@@ -155,7 +156,7 @@ static void test_refused_settings(void)
     llm_set_env("MONKEYS_API_KEY", NULL);
     refused((struct llm_opts){.model = "m"},
             "no key: set MONKEYS_API_KEY or OPENAI_API_KEY, or name another "
-            "base URL");
+            "server with --base-url URL");
     llm_set_env("OPENAI_API_KEY", "a\nb");
     refused((struct llm_opts){.model = "m"},
             "the key in MONKEYS_API_KEY or OPENAI_API_KEY holds a control "

@@ -202,9 +202,15 @@ static void test_terminal(void)
               "first message\nsecond\n"
               "port 1/4 25% L1/3 an explanation that i",
               "and the note is cut at the last column but one");
+    term_set(t, 1, "solved 1/4, 12 attempts, 3 calls");
+    log_warn("third");
+    screen_is(tty.master, &bytes,
+              "first message\nsecond\nthird\n"
+              "port 1/4 25% solved 1/4, 12 attempts",
+              "… or behind its last part that fits");
     ok(!strstr(buf_str(&bytes), "\x1b[2m"), "NO_COLOR: no colour");
     term_close(t);
-    screen_is(tty.master, &bytes, "first message\nsecond\n",
+    screen_is(tty.master, &bytes, "first message\nsecond\nthird\n",
               "at the end only the log lines are left");
     buf_release(&bytes);
     tty_close(&tty);
