@@ -9,8 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#define CALL_FAILURES 5 /* a call that fails so often sets its task aside */
-
 int64_t call_now_us(void)
 {
     struct timespec t;
@@ -203,7 +201,7 @@ static void on_reply_stored(const struct err *e, void *arg)
         attempt_replied(a);
 }
 
-static void park(struct attempt *a)
+void ask_park(struct attempt *a)
 {
     a->next_parked = a->s->parked;
     a->s->parked = a;
@@ -217,12 +215,12 @@ void ask_unpark(struct search *s)
     s->parked = NULL;
     for (; list; list = next) {
         next = list->next_parked;
-        if (s->stopping) {
-            s->round.active--;
-            attempt_free(list);
-        } else {
+        if (s->stopping)
+            attempt_abandon(list);
+        else if (list->reading)
+            review_again(list);
+        else
             send(list);
-        }
     }
 }
 
@@ -236,8 +234,7 @@ void ask_withdraw(struct search *s)
         if (!a->call || a->row.state)
             continue;
         s->in_flight--;
-        s->round.active--;
-        attempt_free(a);
+        attempt_abandon(a);
     }
 }
 
@@ -247,8 +244,7 @@ static void call_failed(struct attempt *a, const struct llm_reply *r)
 
     store_event(s->part.store, "call", a->subject->ord, a->number, r->error);
     if (s->stopping) {
-        s->round.active--;
-        attempt_free(a);
+        attempt_abandon(a);
         schedule_check_end(s);
     } else if (r->outcome == LLM_REFUSED || ++a->failures >= CALL_FAILURES) {
         attempt_aside(a, r->error);
@@ -285,7 +281,7 @@ static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
     a->call = NULL;
     s->in_flight--;
     if (r->outcome == LLM_NO_BUDGET && r->requests == 0) {
-        park(a);
+        ask_park(a);
         schedule_check_end(s);
         return;
     }
@@ -309,7 +305,7 @@ static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
     if (r->outcome == LLM_ANSWERED)
         store_after(s->part.store, on_reply_stored, a);
     else if (r->outcome == LLM_NO_BUDGET)
-        park(a);
+        ask_park(a);
     else
         call_failed(a, r);
     if (s->parked && !s->stopping)
@@ -372,8 +368,7 @@ void ask_stage(struct attempt *a, const char *stage)
     if (take_stored_reply(a))
         return;
     if (s->stopping) {
-        s->round.active--;
-        attempt_free(a);
+        attempt_abandon(a);
         schedule_check_end(s);
         return;
     }

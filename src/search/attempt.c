@@ -30,6 +30,8 @@ void attempt_free(struct attempt *a)
     if (a->next)
         a->next->prev = a->prev;
     s->open_count--;
+    if (a->reading)
+        review_drop(a->reading);
     if (a->call)
         llm_cancel(a->call);
     if (a->record)
@@ -37,6 +39,12 @@ void attempt_free(struct attempt *a)
     buf_release(&a->reply);
     arena_release(&a->memory);
     free(a);
+}
+
+void attempt_abandon(struct attempt *a)
+{
+    a->s->round.active--;
+    attempt_free(a);
 }
 
 /* ---- the beginning ---- */

@@ -115,6 +115,8 @@ static int on_attempt(const struct row_attempt *r, void *arg)
     if ((size_t)r->attempt != t->kept_len + 1)
         return err_set(l->e, ERR_INPUT, "%s: attempt %lld follows attempt %zu",
                        t->task->id, (long long)r->attempt, t->kept_len);
+    if (r->archive_version > l->s->seen_version)
+        l->s->seen_version = r->archive_version;
     t->kept = xgrow(t->kept, &t->kept_cap, t->kept_len, sizeof(*t->kept));
     p = &t->kept[t->kept_len++];
     *p = (struct past){.verdict = verdict_index(r->verdict),
@@ -257,6 +259,22 @@ static int read_blob(struct search *s, const char *blob, struct buf *b,
     return 0;
 }
 
+/* In strict order members join again where they did. */
+static int on_entry(const struct row_entry *r, int64_t left, void *arg)
+{
+    struct loading *l = arg;
+    struct search *s = l->s;
+
+    (void)left;
+    if (strcmp(r->origin, "run") != 0)
+        return 0;
+    if (!subject_of(l, r->task))
+        return -1;
+    s->entry = xgrow(s->entry, &s->entry_cap, s->entry_len, sizeof(*s->entry));
+    s->entry[s->entry_len++] = (struct kept_entry){(size_t)r->task, r->version};
+    return 0;
+}
+
 /* In eager order members joined as it came, so the store's order is the one. */
 static int on_eager_entry(const struct row_entry *r, int64_t left, void *arg)
 {
@@ -304,8 +322,8 @@ int resume_load(struct search *s, struct err *e)
         store_each_call(st, on_call, &l, e) != 0 ||
         store_each_review(st, on_review, &l, e) != 0)
         return -1;
-    if (strcmp(s->opt.order, "eager") == 0 &&
-        store_each_entry(st, on_eager_entry, &l, e) != 0)
+    if (store_each_entry(st, schedule_eager(s) ? on_eager_entry : on_entry, &l,
+                         e) != 0)
         return -1;
     settle_lost(&l);
     return store_sync(st, e);

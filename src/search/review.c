@@ -21,20 +21,45 @@ struct reading {
     struct prompt prompt;
     char key[HASH_HEX];
     const char *stage; /* "review", "review-repair" */
+    int64_t try;
+    int failures;
     struct llm_request request;
     struct row_call row;
     struct llm_call *call;
     struct str reply;
+    struct reading *prev, *next; /* all that are under way */
 };
 
 static void refuse(struct reading *g, const struct review *v);
 static void ask(struct reading *g, const char *stage);
 
-static void free_reading(struct reading *g)
+void review_drop(struct reading *g)
 {
-    g->s->reviewing--;
+    struct search *s = g->s;
+
+    if (g->prev)
+        g->prev->next = g->next;
+    else
+        s->readings = g->next;
+    if (g->next)
+        g->next->prev = g->prev;
+    s->reviewing--;
+    if (g->a)
+        g->a->reading = NULL;
+    if (g->call)
+        llm_cancel(g->call);
     arena_release(&g->memory);
     free(g);
+}
+
+/* One less to wait for when the run is over. */
+static void drop_at_end(struct reading *g)
+{
+    struct search *s = g->s;
+
+    review_drop(g);
+    if (s->reviewing == 0)
+        loop_stop(s->part.loop);
 }
 
 /* ---- what it means ---- */
@@ -77,14 +102,34 @@ static void refuse(struct reading *g, const struct review *v)
 /* The reading is over: its attempt goes on. */
 static void finish(struct reading *g)
 {
-    struct search *s = g->s;
     struct attempt *a = g->a;
 
-    free_reading(g);
-    if (a)
-        result_store(a);
-    else if (s->reviewing == 0)
-        loop_stop(s->part.loop);
+    if (!a) {
+        drop_at_end(g);
+        return;
+    }
+    review_drop(g);
+    result_store(a);
+}
+
+/* Nobody may ask any more: the kernel is read when the run goes on. */
+static void give_up(struct reading *g)
+{
+    if (g->a)
+        attempt_abandon(g->a);
+    else
+        drop_at_end(g);
+}
+
+/* A kernel that cannot be paid for is not one that passed. */
+static void no_room(struct reading *g)
+{
+    if (g->a) {
+        ask_park(g->a);
+        return;
+    }
+    g->s->no_budget = true;
+    drop_at_end(g);
 }
 
 static void conclude(struct reading *g, const struct review *v)
@@ -154,12 +199,31 @@ static void on_reserved(struct llm_call *c, struct llm_cost total, void *arg)
 {
     struct reading *g = arg;
 
-    g->call = c;
+    (void)c;
     g->row.state = "open";
     g->row.reserved_usd_micro = total.usd_micro;
     g->row.reserved_tokens = total.tokens;
     store_call(g->s->part.store, &g->row);
     store_after(g->s->part.store, on_reservation_stored, g);
+}
+
+static void on_failure(struct reading *g, const struct llm_reply *r)
+{
+    struct search *s = g->s;
+
+    if (r->outcome == LLM_NO_BUDGET) {
+        no_room(g);
+        return;
+    }
+    if (r->outcome == LLM_FAILED && ++g->failures < CALL_FAILURES) {
+        ask(g, g->stage);
+        return;
+    }
+    /* nobody says that the kernel is bad */
+    log_warn("%s: the reviewer did not answer (%s); the kernel stays",
+             g->subject->task->id, r->error);
+    store_event(s->part.store, "review", g->subject->ord, g->attempt, r->error);
+    finish(g);
 }
 
 static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
@@ -171,6 +235,11 @@ static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
     (void)c;
     g->call = NULL;
     s->in_flight--;
+    if (r->outcome == LLM_NO_BUDGET && r->requests == 0) {
+        no_room(g);
+        schedule_check_end(s);
+        return;
+    }
     call_fill(&g->row, r);
     if (r->outcome == LLM_ANSWERED) {
         store_blob(s->part.store, r->text, blob);
@@ -181,13 +250,12 @@ static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
         g->reply = (struct str){arena_strndup(&g->memory, r->text.p, r->text.n),
                                 r->text.n};
         store_after(s->part.store, on_kept, g);
-        return;
+    } else {
+        on_failure(g, r);
     }
-    /* nobody says that the kernel is bad */
-    log_warn("%s: the reviewer did not answer (%s); the kernel stays",
-             g->subject->task->id, r->error);
-    store_event(s->part.store, "review", g->subject->ord, g->attempt, r->error);
-    finish(g);
+    if (s->parked && !s->stopping)
+        ask_unpark(s);
+    schedule_check_end(s);
 }
 
 /* A reply that was stored before the program ended. */
@@ -218,21 +286,28 @@ static void ask(struct reading *g, const char *stage)
     struct search *s = g->s;
     struct err e = ERR_INIT;
 
+    if (g->stage != stage)
+        g->try = call_tries(s, g->subject, g->attempt, stage);
     g->stage = stage;
     if (take_stored_reply(g))
         return;
+    if (s->stopping) {
+        give_up(g);
+        schedule_check_end(s);
+        return;
+    }
     g->request = (struct llm_request){
         .key = {g->subject->task->id, s->method->name, stage, g->attempt},
         .message = g->prompt.message,
         .count = g->prompt.count};
-    g->row = (struct row_call){
-        .task = g->subject->ord,
-        .attempt = g->attempt,
-        .stage = stage,
-        .try = call_tries(s, g->subject, g->attempt, stage) + 1,
-        .prompt_hash = g->prompt.hash,
-        .asked_at = call_now_us()};
-    if (!llm_ask(s->part.llm, &g->request, &handlers, g, &e))
+    g->row = (struct row_call){.task = g->subject->ord,
+                               .attempt = g->attempt,
+                               .stage = stage,
+                               .try = ++g->try,
+                               .prompt_hash = g->prompt.hash,
+                               .asked_at = call_now_us()};
+    g->call = llm_ask(s->part.llm, &g->request, &handlers, g, &e);
+    if (!g->call)
         schedule_fail(s, &e);
     else
         s->in_flight++;
@@ -252,8 +327,12 @@ static struct reading *begin(struct search *s, struct subject *t, int attempt,
     g->attempt = attempt;
     arena_init(&g->memory);
     s->reviewing++;
+    g->next = s->readings;
+    if (g->next)
+        g->next->prev = g;
+    s->readings = g;
     if (review_build(s->part.prompts, &in, &g->memory, &g->prompt, e) < 0) {
-        free_reading(g);
+        review_drop(g);
         return NULL;
     }
     review_key(s->part.model ? s->part.model : "", &g->prompt, g->key);
@@ -266,11 +345,12 @@ bool review_begin(struct attempt *a)
 {
     struct search *s = a->s;
     struct err e = ERR_INIT;
+    const char *verdict =
+        json_string_value(json_object_get(a->record, "verdict"));
     struct reading *g;
 
-    if (strcmp(s->opt.reviewer, "loop") != 0 ||
-        strcmp(json_string_value(json_object_get(a->record, "verdict")),
-               "correct") != 0)
+    if (strcmp(s->opt.reviewer, "loop") != 0 || !verdict ||
+        strcmp(verdict, "correct") != 0)
         return false;
     g = begin(s, a->subject, a->number, a->code, &e);
     if (!g) {
@@ -278,8 +358,36 @@ bool review_begin(struct attempt *a)
         return true;
     }
     g->a = a;
+    a->reading = g;
     ask(g, "review");
     return true;
+}
+
+void review_again(struct attempt *a)
+{
+    ask(a->reading, a->reading->stage);
+}
+
+void review_withdraw(struct search *s)
+{
+    struct reading *next;
+
+    for (struct reading *g = s->readings; g; g = next) {
+        next = g->next;
+        if (!g->call || g->row.state)
+            continue;
+        s->in_flight--;
+        give_up(g);
+    }
+}
+
+void review_check_end(struct search *s)
+{
+    if (!s->finished || !s->reviewing || (!s->opt.no_wait && !s->stopping) ||
+        llm_waiting(s->part.llm) < s->reviewing)
+        return;
+    s->reviews_wait = true;
+    loop_stop(s->part.loop);
 }
 
 /* All at once, so that nothing depends on who was read first. */
@@ -297,36 +405,49 @@ static void leave_refused(struct search *s)
     }
 }
 
-int review_all(struct search *s, enum search_end *end, struct err *e)
+static int ask_all(struct search *s, struct err *e)
 {
     struct buf code;
+    int rc = 0;
 
     buf_init(&code, BUF_UNLIMITED);
-    for (size_t i = 0; i < s->subject_len; i++) {
+    for (size_t i = 0; rc == 0 && i < s->subject_len; i++) {
         struct subject *t = &s->subject[i];
-        struct reading *g;
-        struct str text;
+        struct reading *g = NULL;
 
         if (!t->join_at)
             continue;
         buf_reset(&code);
         if (store_read_blob(s->part.store, t->past[t->join_at - 1].code, &code,
-                            e) < 0)
-            break;
-        text = (struct str){buf_str(&code), code.len};
-        g = begin(s, t, t->join_at, text, e);
-        if (!g)
-            break;
-        ask(g, "review");
+                            e) == 0)
+            g = begin(s, t, t->join_at, (struct str){buf_str(&code), code.len},
+                      e);
+        if (g)
+            ask(g, "review");
+        rc = g ? 0 : -1;
     }
     buf_release(&code);
-    while (s->reviewing && s->failed.kind == ERR_NONE && s->stopping < 2)
+    return rc;
+}
+
+int review_all(struct search *s, enum search_end *end, struct err *e)
+{
+    if (ask_all(s, e) < 0)
+        return -1;
+    while (s->reviewing && s->failed.kind == ERR_NONE && s->stopping < 2 &&
+           !s->reviews_wait)
         loop_run(s->part.loop);
+    if (s->failed.kind != ERR_NONE) {
+        *e = s->failed;
+        return -1;
+    }
     if (s->stopping)
         *end = SEARCH_INTERRUPTED;
-    else if (s->failed.kind == ERR_NONE && e->kind == ERR_NONE)
+    else if (s->reviewing)
+        *end = SEARCH_WAITING;
+    else if (s->no_budget)
+        *end = SEARCH_NO_BUDGET;
+    else
         leave_refused(s);
-    if (s->failed.kind != ERR_NONE)
-        *e = s->failed;
-    return e->kind == ERR_NONE ? 0 : -1;
+    return 0;
 }

@@ -26,7 +26,7 @@ static void finish(struct search *s, enum search_end end)
 
 /* ---- rounds ---- */
 
-static bool eager(const struct search *s)
+bool schedule_eager(const struct search *s)
 {
     return s->method->choose == methods[0].choose &&
            strcmp(s->opt.order, "eager") == 0;
@@ -35,8 +35,8 @@ static bool eager(const struct search *s)
 /* Tasks at once. A mini-batch is all of it. */
 static size_t slots(const struct search *s)
 {
-    return s->round.each == 1 || eager(s) ? (size_t)s->opt.batch
-                                          : (size_t)s->opt.slots;
+    return s->round.each == 1 || schedule_eager(s) ? (size_t)s->opt.batch
+                                                   : (size_t)s->opt.slots;
 }
 
 static int attempts_left(const struct search *s, const struct subject *t)
@@ -96,17 +96,49 @@ static void join(struct search *s, struct subject *t, int64_t version)
     buf_release(&code);
 }
 
-/* What was solved in the round joins the archive, in the round's order. */
+/* Members that the store knows join as they did before: a task that was set
+ * aside then, and is solved now, cannot take their place. */
+static void join_known(struct search *s)
+{
+    while (s->entry_next < s->entry_len && !s->finished) {
+        const struct kept_entry *k = &s->entry[s->entry_next];
+
+        if (!s->subject[k->subject].join_at)
+            return;
+        join(s, &s->subject[k->subject], k->version);
+        s->entry_next++;
+    }
+}
+
+static void join_if_due(struct search *s, size_t subject, int64_t version)
+{
+    struct subject *t = &s->subject[subject];
+
+    if (t->join_at && !t->joined && !s->finished)
+        join(s, t, version);
+}
+
+/* What was solved in the round joins the archive, in the round's order; with
+ * it what had to let the known ones pass. The store may hold the first members
+ * of a barrier only: they share its version with the others, unless an attempt
+ * has seen it without those. */
 static void join_solved(struct search *s)
 {
-    int64_t version = archive_version(s->archive) + 1;
+    bool held_back = s->entry_next < s->entry_len;
+    int64_t before = archive_version(s->archive), version;
 
-    for (size_t i = 0; i < s->round.count && !s->finished; i++) {
-        struct subject *t = &s->subject[s->round.subject[i]];
-
-        if (t->join_at && !t->joined)
-            join(s, t, version);
-    }
+    join_known(s);
+    if (s->entry_next < s->entry_len)
+        return;
+    version = archive_version(s->archive);
+    if (version == before || version <= s->seen_version)
+        version++;
+    if (held_back)
+        for (size_t i = 0; i < s->subject_len; i++)
+            join_if_due(s, i, version);
+    else
+        for (size_t i = 0; i < s->round.count; i++)
+            join_if_due(s, s->round.subject[i], version);
 }
 
 static void after_barrier(const struct err *e, void *arg)
@@ -154,7 +186,7 @@ static bool goes_on(const struct search *s, struct subject *t)
 static void leave_slot(struct search *s, struct subject *t)
 {
     s->round.active--;
-    if (!eager(s) || !goes_on(s, t))
+    if (!schedule_eager(s) || !goes_on(s, t))
         return;
     s->round.subject = xgrow(s->round.subject, &s->round.cap, s->round.count,
                              sizeof(*s->round.subject));
@@ -165,7 +197,7 @@ static void leave_slot(struct search *s, struct subject *t)
 static void count_down(struct search *s, struct subject *t)
 {
     t->left--;
-    if (eager(s) && t->join_at && !t->joined)
+    if (schedule_eager(s) && t->join_at && !t->joined)
         join(s, t, archive_version(s->archive) + 1);
 }
 
@@ -176,7 +208,7 @@ static void begin(struct search *s, struct subject *t)
     while (t->past_len < t->kept_len) {
         result_apply(s, t, &t->kept[t->past_len]);
         count_down(s, t);
-        if (eager(s) || !goes_on(s, t)) {
+        if (schedule_eager(s) || !goes_on(s, t)) {
             leave_slot(s, t);
             return;
         }
@@ -209,7 +241,7 @@ void schedule_attempt_over(struct search *s, struct subject *t)
 {
     if (!t->aside)
         count_down(s, t);
-    if (goes_on(s, t) && !eager(s))
+    if (goes_on(s, t) && !schedule_eager(s))
         begin(s, t);
     else
         leave_slot(s, t);

@@ -43,6 +43,8 @@ void search_free(struct search *s)
 {
     while (s->open)
         attempt_free(s->open);
+    while (s->readings)
+        review_drop(s->readings);
     for (size_t i = 0; i < s->subject_len; i++) {
         struct subject *t = &s->subject[i];
 
@@ -56,6 +58,7 @@ void search_free(struct search *s)
     }
     free(s->subject);
     free(s->round.subject);
+    free(s->entry);
     archive_free(s->archive);
     free_values(&s->kept);
     free_values(&s->verdicts);
@@ -121,6 +124,7 @@ static void on_timer(void *arg)
     if (s->watch)
         s->watch(s->watch_arg);
     schedule_check_end(s);
+    review_check_end(s);
 }
 
 int search_run(struct search *s, enum search_end *end, struct err *e)
@@ -151,7 +155,10 @@ void search_stop(struct search *s)
     if (s->parked)
         ask_unpark(s);
     ask_withdraw(s);
+    review_withdraw(s);
     schedule_check_end(s);
+    if (s->stopping >= 2)
+        loop_stop(s->part.loop);
 }
 
 void search_watch(struct search *s, void (*fn)(void *arg), void *arg)

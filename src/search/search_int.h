@@ -12,6 +12,9 @@
 
 #define MAX_EXAMPLES 16
 #define MAX_HISTORY  8
+/* A call that fails so often sets its task aside, or a reviewer's is given
+ * up. */
+#define CALL_FAILURES 5
 
 /* A finished attempt, as later ones need it; texts are in the store. */
 struct past {
@@ -77,7 +80,8 @@ struct attempt {
     json_t *record;
     struct past result;
     int same_as;
-    int infra; /* how often the verifier had no verdict */
+    int infra;               /* how often the verifier had no verdict */
+    struct reading *reading; /* by the reviewer, or NULL */
     struct attempt *next_parked;
     struct attempt *prev, *next; /* all that are under way */
 };
@@ -114,6 +118,12 @@ struct kept_verdict {
     char times[]; /* JSON, or "" */
 };
 
+/* A member of the archive that joined before the run went on. */
+struct kept_entry {
+    size_t subject;
+    int64_t version;
+};
+
 struct search {
     struct search_parts part;
     struct search_opts opt;
@@ -123,15 +133,19 @@ struct search {
     struct archive *archive;
     struct round round;
     size_t round_number;
-    struct map kept;      /* "task/attempt/stage": struct kept_reply */
-    struct map tries;     /* the same: how often it was asked, as intptr_t */
-    struct map verdicts;  /* "task/attempt": struct kept_verdict */
-    struct map reviews;   /* what the store knows of, by what was asked */
-    struct attempt *open; /* list */
+    struct map kept;     /* "task/attempt/stage": struct kept_reply */
+    struct map tries;    /* the same: how often it was asked, as intptr_t */
+    struct map verdicts; /* "task/attempt": struct kept_verdict */
+    struct map reviews;  /* what the store knows of, by what was asked */
+    struct kept_entry *entry; /* in their order */
+    size_t entry_len, entry_cap, entry_next;
+    int64_t seen_version;     /* the last that a stored attempt saw */
+    struct attempt *open;     /* list */
+    struct reading *readings; /* list */
     size_t open_count, in_flight, reviewing;
     struct attempt *parked; /* wait for room under the cap */
     int stopping;           /* 1: asks no more, 2: ends now */
-    bool no_budget, started, finished, storing_barrier;
+    bool no_budget, started, finished, storing_barrier, reviews_wait;
     struct err failed;
     enum search_end end;
     struct search_counts count;
@@ -146,15 +160,20 @@ void schedule_attempt_over(struct search *s, struct subject *t);
 /* The end may have come. */
 void schedule_check_end(struct search *s);
 void schedule_fail(struct search *s, const struct err *e);
+/* Whether members join the archive as they come. */
+bool schedule_eager(const struct search *s);
 
 /* attempt.c */
 void attempt_start(struct search *s, struct subject *t);
 void attempt_free(struct attempt *a);
+/* It is made when the run goes on; what it has is in the store. */
+void attempt_abandon(struct attempt *a);
 void attempt_replied(struct attempt *a); /* a->reply holds a stored reply */
 void attempt_aside(struct attempt *a, const char *why);
 
 /* ask.c: a->stage is asked: from the store, or of the model. */
 void ask_stage(struct attempt *a, const char *stage);
+void ask_park(struct attempt *a); /* it waits for room under the cap */
 void ask_unpark(struct search *s);
 void ask_withdraw(struct search *s); /* what has not gone out */
 int64_t call_now_us(void);
@@ -181,6 +200,11 @@ int resume_load(struct search *s, struct err *e);
 /* review.c: the reviewer reads a correct kernel; true when it has begun and
  * will go on by itself. */
 bool review_begin(struct attempt *a);
+void review_again(struct attempt *a); /* it was parked */
+void review_drop(struct reading *g);
+void review_withdraw(struct search *s); /* what has not gone out */
+/* All that is left to read may wait for others. */
+void review_check_end(struct search *s);
 /* Reads every solved kernel; for --reviewer end. */
 int review_all(struct search *s, enum search_end *end, struct err *e);
 

@@ -1,0 +1,202 @@
+/* test_search_odd.c: searches that the machinery fails, that run out of money
+ * or are stopped in the middle, and are gone on with: they end where one that
+ * nobody disturbed does. */
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "mock.h"
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void suite_search_odd(void);
+
+#define TASKS 6
+
+struct odd {
+    struct mock m;
+    struct search_opts o;
+    const char *refused; /* calls of this task are refused */
+    int64_t cap;         /* micro-dollars; 0: none */
+    size_t stop_at[2];   /* search_stop() after so many requests */
+    size_t asked;
+    struct buf dump;
+    enum search_end end;
+    struct search_counts count;
+    struct err e;
+};
+
+static char *make_dir(void)
+{
+    char *dir =
+        xstrdup(access("/dev/shm", W_OK) == 0 ? "/dev/shm/monkeys-odd-XXXXXX"
+                                              : "/tmp/monkeys-odd-XXXXXX");
+    struct err e = ERR_INIT;
+
+    if (!mkdtemp(dir) || mock_tasks(dir, TASKS, &e) < 0)
+        BUG("no folder: %s", e.text);
+    return dir;
+}
+
+static void remove_dir(char *dir)
+{
+    char command[300];
+
+    snprintf(command, sizeof(command), "rm -r '%s'", dir);
+    if (system(command) != 0)
+        BUG("cannot remove %s", dir);
+    free(dir);
+}
+
+/* ---- the model ---- */
+
+static void on_reply(const struct llm_request *r, struct buf *out, void *arg)
+{
+    (void)arg;
+    if (strcmp(r->key.stage, "plan") == 0)
+        buf_puts(out, "A plan.");
+    else if (strncmp(r->key.stage, "review", 6) == 0)
+        buf_printf(out, "{\"score\": %s, \"summary\": \"s\", \"reasons\": []}",
+                   r->key.attempt % 2 ? "0.2" : "0.9");
+    else
+        buf_printf(out,
+                   "```python\nclass ModelNew:\n    task = \"%s\"\n"
+                   "    attempt = %d\n```\n",
+                   r->key.task, r->key.attempt);
+}
+
+static void stop_now(void *arg)
+{
+    struct odd *t = arg;
+
+    search_stop(t->m.search);
+}
+
+static enum send_outcome on_asked(const struct llm_request *r, void *arg)
+{
+    struct odd *t = arg;
+
+    t->asked++;
+    for (size_t i = 0; i < 2; i++)
+        if (t->asked == t->stop_at[i])
+            loop_defer(t->m.loop, stop_now, t);
+    return t->refused && strcmp(r->key.task, t->refused) == 0 ? SEND_REFUSED
+                                                              : SEND_ANSWERED;
+}
+
+static const char *judge_right(const struct task *t, struct str code,
+                               int attempt, void *arg)
+{
+    (void)t, (void)code, (void)attempt, (void)arg;
+    return "correct";
+}
+
+/* ---- one life of a run ---- */
+
+static struct odd odd_of(const char *method)
+{
+    struct odd t = {.o = mock_opts};
+
+    t.o.method = method;
+    return t;
+}
+
+/* True when it came to an end; the caller releases the dump. */
+static bool live(struct odd *t, const char *dir)
+{
+    bool ended;
+    struct err late = ERR_INIT;
+
+    t->m.rule.reply = on_reply;
+    t->m.rule.outcome = on_asked;
+    t->m.rule.arg = t;
+    if (t->cap) {
+        t->m.price =
+            (struct price){.known = true, .input = 1000000, .output = 1000000};
+        budget_init(&t->m.budget, (struct llm_cost){t->cap, BUDGET_NO_CAP});
+    }
+    buf_init(&t->dump, BUF_UNLIMITED);
+    ended = mock_open(&t->m, dir, &t->o, 3, &t->e) == 0 &&
+            mock_run(&t->m, &t->end, &t->e) == 0 &&
+            mock_dump(t->m.store, &t->dump, &t->e) == 0;
+    t->count = search_count(t->m.search);
+    if (mock_close(&t->m, &late) < 0 && ended)
+        ended = false;
+    if (!ended)
+        printf("# %s %s\n", t->e.text, late.text);
+    return ended;
+}
+
+/* ---- set aside ---- */
+
+static void test_aside(const char *method)
+{
+    char *dir = make_dir();
+    struct odd first = odd_of(method), second = odd_of(method);
+
+    first.refused = "tasks/t00000"; /* the first of the run's order */
+    first.o.batch = second.o.batch = 2;
+    first.m.rule.judge = second.m.rule.judge = judge_right;
+    ok(live(&first, dir) && first.end == SEARCH_STUCK,
+       "%s: a task is set aside, others join the archive", method);
+    ok(live(&second, dir) && second.end == SEARCH_DONE &&
+           second.count.solved == TASKS,
+       "… and when the run goes on it is solved");
+    ok(strstr(buf_str(&second.dump), "run 0 1 tasks/t00000"),
+       "… and joins the archive behind those that are in it");
+    buf_release(&first.dump);
+    buf_release(&second.dump);
+    remove_dir(dir);
+}
+
+/* ---- the reviewer ---- */
+
+/* Money comes in small amounts, and the run is stopped again and again. */
+static void test_reviewer(const char *method, const char *reviewer)
+{
+    char *whole = make_dir(), *dir = make_dir();
+    struct odd calm = odd_of(method), t;
+    size_t lives = 0, poor = 0, stopped = 0;
+    bool good = true;
+
+    calm.o.reviewer = reviewer;
+    calm.m.rule.judge = judge_right;
+    ok(live(&calm, whole) && calm.end == SEARCH_DONE,
+       "%s, reviewer %s: comes to its end", method, reviewer);
+    do {
+        t = odd_of(method);
+        t.o.reviewer = reviewer;
+        t.m.rule.judge = judge_right;
+        t.cap = 8000 + 7000 * (int64_t)lives;
+        if (lives % 3 == 1)
+            t.stop_at[0] = t.stop_at[1] = 3 + lives % 4;
+        if (lives % 3 == 2)
+            t.stop_at[0] = 2;
+        good = live(&t, dir);
+        poor += t.end == SEARCH_NO_BUDGET;
+        stopped += t.end == SEARCH_INTERRUPTED;
+        if (good && t.end == SEARCH_DONE)
+            is(buf_str(&t.dump), buf_str(&calm.dump),
+               "… and where money is short and it is stopped");
+        buf_release(&t.dump);
+    } while (good && t.end != SEARCH_DONE && lives++ < 200);
+    ok(good && t.end == SEARCH_DONE && poor > 0 && stopped > 0,
+       "… after %zu lives, %zu of them poor, %zu stopped", lives, poor,
+       stopped);
+    buf_release(&calm.dump);
+    remove_dir(whole);
+    remove_dir(dir);
+}
+
+void suite_search_odd(void)
+{
+    log_set_level(LOG_QUIET);
+    test_aside("monkeys");
+    test_aside("combined");
+    test_aside("sampling");
+    test_reviewer("monkeys", "loop");
+    test_reviewer("evolve", "loop");
+    test_reviewer("sampling", "end");
+}
