@@ -290,13 +290,15 @@ void opt_mdoc_synopsis(const struct opt *table, struct buf *out)
 
 void opt_mdoc_text(const char *text, struct buf *out)
 {
+    bool starts = true; /* a line */
+
     for (const char *p = text; *p; p++) {
         bool ends = p > text && *p == ' ' && strchr(".:;?!", p[-1]);
 
-        if (ends)
-            buf_putc(out, '\n');
-        else
-            buf_putc(out, *p);
+        if (starts && (*p == '\'' || *p == '.'))
+            buf_puts(out, "\\&"); /* it would be a request */
+        buf_putc(out, ends ? '\n' : *p);
+        starts = ends || *p == '\n';
     }
 }
 

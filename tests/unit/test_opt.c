@@ -159,6 +159,10 @@ static void test_help(void)
     opt_mdoc_synopsis(table, &b);
     ok(strstr(buf_str(&b), ".Op Fl n | Fl -name Ar NAME\n") != NULL,
        "the manual is made from the same table");
+    buf_reset(&b);
+    opt_mdoc_text("'a'\n.b: 'c' d. .e", &b);
+    ok(strcmp(buf_str(&b), "\\&'a'\n\\&.b:\n\\&'c' d.\n\\&.e") == 0,
+       "a quote or a dot at the start of a line is text there");
     buf_release(&b);
 }
 
