@@ -1,4 +1,5 @@
-/* cmd_llm_ping.c: monkeys llm ping: one tiny question to a model. */
+/* cmd_llm_ping.c: monkeys llm ping: one tiny question to a model, or one tiny
+ * text to make a vector of. */
 #include "base/home.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -6,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/modeling.h"
 #include "io/term.h"
+#include "llm/embeddings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +18,14 @@
 
 struct ping_values {
     struct modeling_values m;
-    bool json;
+    bool embeddings, json;
 };
 
 static const struct opt ping_table[] = {
     MODELING_OPTIONS,
+    {"embeddings", 0, OPT_FLAG, NULL,
+     "ask an endpoint's /embeddings for the vector of a word instead",
+     offsetof(struct ping_values, embeddings), 0, 0},
     {"json", 0, OPT_FLAG, NULL, "the result as a JSON object",
      offsetof(struct ping_values, json), 0, 0},
     {0},
@@ -30,8 +35,11 @@ struct ping {
     const struct ping_values *v;
     const struct modeling *m;
     struct err *e;
+    int64_t begun_ns; /* of a vector: a reply knows its own time */
     int rc;
 };
+
+/* ---- an answer ---- */
 
 static void print_text(const struct ping *p, const struct llm_reply *r)
 {
@@ -117,11 +125,98 @@ static int ask(struct ping *p, struct loop *l)
     return p->rc;
 }
 
+/* ---- a vector ---- */
+
+static void print_vector_json(const struct ping *p,
+                              const struct embeddings_result *r,
+                              enum llm_outcome outcome, int64_t wall_ns)
+{
+    const char *error = r->error ? r->error : "", *model = p->m->opts.model;
+    json_t *v = json_object();
+
+    json_object_set_new(v, "provider", json_string(p->m->opts.provider));
+    json_object_set_new(v, "outcome", json_string(llm_outcomes[outcome]));
+    json_object_set_new(v, "model", jsn_text(model, strlen(model)));
+    json_object_set_new(
+        v, "dim",
+        json_integer(outcome == LLM_ANSWERED ? (json_int_t)r->dim : 0));
+    json_object_set_new(v, "tokens", json_integer(r->tokens));
+    json_object_set_new(v, "wall_ms", json_integer(wall_ns / TICK_MS));
+    json_object_set_new(v, "error", jsn_text(error, strlen(error)));
+    jsn_line(v);
+}
+
+static void on_vector(void *arg, const struct embeddings_result *r)
+{
+    static const struct {
+        enum llm_outcome outcome;
+        enum err_kind kind;
+    } ends[] = {
+        [SEND_ANSWERED] = {LLM_ANSWERED, ERR_NONE},
+        [SEND_RETRY] = {LLM_FAILED, ERR_SYSTEM},
+        [SEND_LOST] = {LLM_FAILED, ERR_SYSTEM},
+        [SEND_REFUSED] = {LLM_REFUSED, ERR_INPUT},
+    };
+    struct ping *p = arg;
+    int64_t wall_ns = tick_now_ns() - p->begun_ns;
+
+    if (p->v->json)
+        print_vector_json(p, r, ends[r->outcome].outcome, wall_ns);
+    else if (r->outcome == SEND_ANSWERED)
+        printf("%s %s answered in %.3f s: a vector of %zu dimensions\n"
+               "tokens: %lld in%s\n",
+               p->m->opts.provider, p->m->opts.model,
+               (double)wall_ns / (double)TICK_S, r->dim, (long long)r->tokens,
+               r->tokens ? "" : ", not told");
+    p->rc = 0;
+    if (r->outcome != SEND_ANSWERED)
+        p->rc = err_set(p->e, ends[r->outcome].kind, "%s", r->error);
+}
+
+static int embed(struct ping *p, struct loop *l)
+{
+    const struct str text = STR_LIT("pong");
+    struct embeddings *m = embeddings_open(l, &p->m->opts, p->e);
+
+    if (!m)
+        return -1;
+    p->begun_ns = tick_now_ns();
+    if (embeddings_send(m, &text, 1, on_vector, p, p->e))
+        loop_run(l);
+    embeddings_close(m);
+    return p->rc;
+}
+
+/* ---- the command ---- */
+
+static int check_words(const struct ping_values *v, const struct cmd_call *call,
+                       struct err *e)
+{
+    const char *other = v->m.command    ? "--command"
+                        : v->m.spool    ? "--spool"
+                        : v->m.cassette ? "--cassette"
+                        : v->m.record   ? "--record"
+                        : v->m.stream   ? "--stream"
+                                        : NULL;
+
+    if (call->r.rest_len)
+        return err_set(e, ERR_USAGE, "'%s' is not an option", call->r.rest[0]);
+    if (v->embeddings && other)
+        return err_set(e, ERR_USAGE, "--embeddings and %s do not go together",
+                       other);
+    if (v->embeddings && v->m.provider && strcmp(v->m.provider, "openai") != 0)
+        return err_set(e, ERR_USAGE,
+                       "--embeddings is for the provider openai, not %s",
+                       v->m.provider);
+    return 0;
+}
+
 static int ping_run(const struct cmd *c, int argc, char **argv, struct err *e)
 {
     struct ping_values v = {.m = MODELING_DEFAULTS};
     struct cmd_call call = {.cmd = c, .values = &v};
     struct modeling m = {0};
+    struct ping p = {.v = &v, .m = &m, .e = e, .rc = -1};
     struct home home = {0};
     struct loop *l = NULL;
     bool own_cap;
@@ -132,19 +227,23 @@ static int ping_run(const struct cmd *c, int argc, char **argv, struct err *e)
     if (rc != 0)
         goto out;
     rc = -1;
-    if (call.r.rest_len) {
-        err_set(e, ERR_USAGE, "'%s' is not an option", call.r.rest[0]);
+    if (check_words(&v, &call, e) < 0)
         goto out;
-    }
     own_cap = !v.m.budget_usd && !v.m.no_cap;
     v.m.no_cap |= own_cap;
     if (home_find(&home, e) < 0 || modeling_read(&v.m, &m, e) < 0)
         goto out;
     if (own_cap)
         m.budget.cap.usd_micro = OWN_CAP_USD_MICRO;
-    if (!(l = loop_new(e)) || modeling_open(&v.m, &m, l, home.dir, e) < 0)
+    if (!(l = loop_new(e)))
         goto out;
-    rc = ask(&(struct ping){.v = &v, .m = &m, .e = e, .rc = -1}, l);
+    if (v.embeddings) {
+        rc = embed(&p, l);
+        goto out;
+    }
+    if (modeling_open(&v.m, &m, l, home.dir, e) < 0)
+        goto out;
+    rc = ask(&p, l);
     modeling_news(&m);
 out:
     modeling_close(&m);
@@ -162,7 +261,9 @@ const struct cmd cmd_llm_ping = {
     .text = "An answer may have 256 tokens and, where its price is known, cost "
             "5 cents unless other limits are given. Exit status: 0 answered, 2 "
             "refused, 3 over the budget, 4 no answer. The API key comes from "
-            "MONKEYS_API_KEY, else from OPENAI_API_KEY or ANTHROPIC_API_KEY.",
+            "MONKEYS_API_KEY, else from OPENAI_API_KEY or ANTHROPIC_API_KEY. "
+            "With --embeddings one request is sent once; its time, tokens and "
+            "the vector's length are shown, and its cost is not counted.",
     .table = ping_table,
     .run = ping_run,
 };
