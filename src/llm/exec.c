@@ -3,6 +3,7 @@
  * output. Our API keys are not in its environment. */
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/str.h"
 #include "base/tick.h"
 #include "io/proc.h"
@@ -10,7 +11,6 @@
 #include "llm/options.h"
 #include "llm/provider.h"
 #include "llm/request.h"
-#include "base/secret.h"
 
 #include <stdlib.h>
 #include <string.h>

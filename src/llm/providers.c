@@ -11,11 +11,8 @@
 #include <string.h>
 
 static const struct provider_type *const types[] = {
-    &provider_openai,
-    &provider_anthropic,
-    &provider_exec,
-    &provider_spool,
-    &provider_replay,
+    &provider_openai, &provider_anthropic, &provider_exec,
+    &provider_spool,  &provider_replay,
 };
 #define TYPES (sizeof(types) / sizeof(types[0]))
 

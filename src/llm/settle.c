@@ -1,10 +1,10 @@
 /* settle.c: how a request ended, what it cost, and whether another follows. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/tick.h"
 #include "llm/front_int.h"
 #include "llm/options.h"
-#include "base/secret.h"
 
 #include <stdlib.h>
 
