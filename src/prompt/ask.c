@@ -25,7 +25,7 @@ void prompts_repair(const struct prompts *p, struct str reply,
     v[SLOT_WHY] = str_of(why);
     v[SLOT_SHAPE] = str_of(shape);
     v[SLOT_REPLY] = str_trim(reply);
-    prompt_make(out, nothing, prompt_render(p, FILE_REPAIR, nothing, v, a));
+    prompt_make(out, nothing, prompt_render(p, FILE_REPAIR, nothing, v, a), a);
 }
 
 /* ---- borrowing ---- */
@@ -74,7 +74,7 @@ void prompts_borrowing(const struct prompts *p,
     v[SLOT_CODE] = numbered(target->text, a);
     v[SLOT_EXAMPLES] = prompt_join(piece, parent_count, a);
     prompt_make(out, prompt_render(p, FILE_BORROWING_SYSTEM, nothing, v, a),
-                prompt_render(p, FILE_BORROWING, nothing, v, a));
+                prompt_render(p, FILE_BORROWING, nothing, v, a), a);
 }
 
 void prompts_decompose(const struct prompts *p, const struct prompt_part *task,
@@ -88,7 +88,7 @@ void prompts_decompose(const struct prompts *p, const struct prompt_part *task,
     v[SLOT_LOW] = prompt_number(low, a);
     v[SLOT_HIGH] = prompt_number(high, a);
     prompt_make(out, prompt_render(p, FILE_DECOMPOSE_SYSTEM, nothing, v, a),
-                prompt_render(p, FILE_DECOMPOSE, nothing, v, a));
+                prompt_render(p, FILE_DECOMPOSE, nothing, v, a), a);
 }
 
 /* ---- a guide ---- */
@@ -99,7 +99,7 @@ static void guide(const struct prompts *p, const struct prompt_guide *g,
 {
     v[SLOT_DSL] = str_of(g->dsl);
     v[SLOT_LIMIT] = prompt_number(g->limit, a);
-    prompt_make(out, nothing, prompt_render(p, file, nothing, v, a));
+    prompt_make(out, nothing, prompt_render(p, file, nothing, v, a), a);
 }
 
 void prompts_guide_read(const struct prompts *p, const struct prompt_guide *g,

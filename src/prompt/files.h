@@ -74,6 +74,7 @@ struct prompt_start; /* guide and card of a pack, rendered: prompt.c */
 struct prompts {
     struct template *file[PROMPT_FILES];
     struct prompt_start *starts; /* a chain */
+    struct prompt_known *known;  /* hashes of examples: prompt.c */
 };
 
 /* Reads and checks every file; release in any case. */
@@ -86,7 +87,8 @@ struct str prompt_render(const struct prompts *p, enum prompt_file file,
                          struct arena *a);
 /* A prompt of one or two messages: hash and estimate are filled in. `system`
  * may be empty; all of it is shared by many prompts. */
-void prompt_make(struct prompt *out, struct str system, struct str user);
+void prompt_make(struct prompt *out, struct str system, struct str user,
+                 struct arena *a);
 
 /* ---- values ---- */
 

@@ -26,42 +26,87 @@ static const struct str nothing = {"", 0};
 
 /* ---- identity and size ---- */
 
-static struct str behind(struct str s, size_t n)
+#define KNOWN 512 /* examples whose hashes are kept */
+
+struct prompt_known {
+    char *text;
+    size_t n;
+    char hash[HASH_HEX];
+};
+
+/* Where a text's hash is kept; a few of its bytes decide. */
+static size_t slot_of(struct str s)
 {
-    return (struct str){s.p + n, s.n - n};
+    size_t h = s.n;
+
+    for (size_t i = 0; i < s.n; i += 37)
+        h = (h ^ (unsigned char)s.p[i]) * 1099511628211u;
+    return (h >> 8) % KNOWN;
+}
+
+/* The hash of a text that is likely to come again. */
+static const char *known_hash(struct prompts *p, struct str s)
+{
+    struct prompt_known *k;
+
+    if (!p->known)
+        p->known = xcalloc(KNOWN, sizeof(*p->known));
+    k = &p->known[slot_of(s)];
+    if (k->n != s.n || !k->text || memcmp(k->text, s.p, s.n) != 0) {
+        free(k->text);
+        k->text = xstrndup(s.p, s.n);
+        k->n = s.n;
+        hash_hex(s.p, s.n, k->hash);
+    }
+    return k->hash;
+}
+
+static void add_piece(struct prompt *out, size_t message, struct str text,
+                      const char *hash)
+{
+    struct prompt_piece *x = &out->piece[out->pieces];
+
+    if (text.n == 0)
+        return;
+    *x = (struct prompt_piece){.message = message, .text = text};
+    if (hash)
+        memcpy(x->hash, hash, HASH_HEX);
+    else
+        hash_hex(text.p, text.n, x->hash);
+    out->pieces++;
 }
 
 /* Every text is hashed once: the prompt's own hash is made from those of its
- * parts, which a store wants, too. out->shared is known. */
+ * pieces. */
 static void identify(struct prompt *out)
 {
     struct hash h;
+    size_t at = 0;
 
     hash_init(&h);
     for (size_t i = 0; i < out->count; i++) {
-        const struct llm_message *m = &out->message[i];
-        struct str rest = behind(m->text, m->shared);
+        const char *role = out->message[i].role;
 
-        hash_hex(rest.p, rest.n, out->part[i]);
-        hash_add(&h, m->role, strlen(m->role) + 1);
-        if (m->shared)
-            hash_add(&h, out->shared, HASH_HEX);
-        hash_add(&h, out->part[i], HASH_HEX);
+        hash_add(&h, role, strlen(role) + 1);
+        for (; at < out->pieces && out->piece[at].message == i; at++)
+            hash_add(&h, out->piece[at].hash, HASH_HEX);
     }
     hash_finish_hex(&h, out->hash);
 }
 
-void prompt_make(struct prompt *out, struct str system, struct str user)
+void prompt_make(struct prompt *out, struct str system, struct str user,
+                 struct arena *a)
 {
     *out = (struct prompt){0};
-    if (system.n) {
+    out->piece = arena_alloc(a, 2 * sizeof(*out->piece));
+    if (system.n)
         out->message[out->count++] =
             (struct llm_message){"system", system, system.n};
-        hash_hex(system.p, system.n, out->shared);
-    }
     out->message[out->count++] = (struct llm_message){"user", user, 0};
-    for (size_t i = 0; i < out->count; i++)
+    for (size_t i = 0; i < out->count; i++) {
+        add_piece(out, i, out->message[i].text, NULL);
         out->tokens += llm_estimate_tokens(out->message[i].text);
+    }
     identify(out);
 }
 
@@ -186,6 +231,9 @@ void prompts_free(struct prompts *p)
         free(p->starts);
         p->starts = next;
     }
+    for (size_t i = 0; p->known && i < KNOWN; i++)
+        free(p->known[i].text);
+    free(p->known);
     prompt_files_release(p);
     free(p);
 }
@@ -196,6 +244,7 @@ struct building {
     const struct prompts *p;
     const struct prompt_input *in;
     struct arena *a;
+    struct str *example; /* as they are shown */
 };
 
 static struct str one_example(const struct building *b, size_t i)
@@ -255,12 +304,9 @@ static struct str one_attempt(const struct building *b,
 
 static struct str all_examples(const struct building *b)
 {
-    size_t n = b->in->example_count;
-    struct str *piece = arena_alloc(b->a, (n + 1) * sizeof(*piece));
-
-    for (size_t i = 0; i < n; i++)
-        piece[i] = one_example(b, i);
-    return prompt_join(piece, n, b->a);
+    for (size_t i = 0; i < b->in->example_count; i++)
+        b->example[i] = one_example(b, i);
+    return prompt_join(b->example, b->in->example_count, b->a);
 }
 
 static struct str all_attempts(const struct building *b)
@@ -304,15 +350,40 @@ static int fill(const struct building *b, struct str *v, struct err *e)
     return 0;
 }
 
-/* Hash and size; those of the pack's start are known. */
-static void finish(struct prompt *out, const struct prompt_start *start)
+/* A message cut at its examples. */
+static void cut(struct prompts *p, const struct building *b, struct prompt *out,
+                size_t message, struct str rest)
 {
-    memcpy(out->shared, start->hash, HASH_HEX);
+    for (size_t i = 0; i < b->in->example_count; i++) {
+        struct str x = b->example[i];
+        const char *at = x.n ? memmem(rest.p, rest.n, x.p, x.n) : NULL;
+
+        if (!at)
+            continue;
+        add_piece(out, message, (struct str){rest.p, (size_t)(at - rest.p)},
+                  NULL);
+        add_piece(out, message, (struct str){at, x.n}, known_hash(p, x));
+        rest.n -= (size_t)(at - rest.p) + x.n;
+        rest.p = at + x.n;
+    }
+    add_piece(out, message, rest, NULL);
+}
+
+/* Hash and size; those of the pack's start are known. */
+static void finish(struct prompts *p, const struct building *b,
+                   struct prompt *out, const struct prompt_start *start)
+{
+    struct str system = out->message[0].text,
+               own = {system.p + start->text.n, system.n - start->text.n};
+
+    out->piece =
+        arena_alloc(b->a, (3 + 4 * b->in->example_count) * sizeof(*out->piece));
+    add_piece(out, 0, (struct str){system.p, start->text.n}, start->hash);
+    cut(p, b, out, 0, own);
+    cut(p, b, out, 1, out->message[1].text);
     identify(out);
-    out->tokens =
-        start->tokens +
-        llm_estimate_tokens(behind(out->message[0].text, start->text.n)) +
-        llm_estimate_tokens(out->message[1].text);
+    out->tokens = start->tokens + llm_estimate_tokens(own) +
+                  llm_estimate_tokens(out->message[1].text);
 }
 
 int prompts_build(struct prompts *p, const struct prompt_input *in,
@@ -321,7 +392,8 @@ int prompts_build(struct prompts *p, const struct prompt_input *in,
     static const enum prompt_file files[] = {[PROMPT_PLAN] = FILE_PLAN,
                                              [PROMPT_CODE] = FILE_CODE,
                                              [PROMPT_EVOLVE] = FILE_EVOLVE};
-    const struct building b = {p, in, a};
+    const struct building b = {
+        p, in, a, arena_alloc(a, (in->example_count + 1) * sizeof(struct str))};
     struct str v[PROMPT_SLOTS] = {0}, system, user;
     const struct prompt_start *start = find_start(p, in->pack, in->no_card, e);
 
@@ -336,6 +408,6 @@ int prompts_build(struct prompts *p, const struct prompt_input *in,
     *out = (struct prompt){
         .message = {{"system", system, start->text.n}, {"user", user, 0}},
         .count = 2};
-    finish(out, start);
+    finish(p, &b, out, start);
     return 0;
 }

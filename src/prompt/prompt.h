@@ -58,14 +58,22 @@ struct prompt_input {
     bool diff;                           /* answer with SEARCH/REPLACE blocks */
 };
 
+/* A part of a message that other prompts have, too, or what lies between two
+ * such: the pack's start, an example. Who keeps prompts keeps each once. */
+struct prompt_piece {
+    size_t message;
+    struct str text;
+    char hash[HASH_HEX];
+};
+
 /* A finished prompt, in the arena it was built in. */
 struct prompt {
     struct llm_message message[2]; /* system, user */
     size_t count;
-    char hash[HASH_HEX];    /* of roles and texts, by their parts */
-    char part[2][HASH_HEX]; /* of each message behind what it shares */
-    char shared[HASH_HEX];  /* of what the first one shares; "": nothing */
-    int64_t tokens;         /* an estimate */
+    char hash[HASH_HEX];        /* of roles and texts, by their pieces */
+    struct prompt_piece *piece; /* all of the texts, in order */
+    size_t pieces;
+    int64_t tokens; /* an estimate */
 };
 
 struct prompts;

@@ -28,7 +28,7 @@ int review_build(const struct prompts *p, const struct review_input *in,
     v[SLOT_DSL] = str_of(in->pack->prompt_name);
     v[SLOT_TAG] = str_of(in->pack->prompt.answer_fence);
     prompt_make(out, prompt_render(p, FILE_REVIEW_SYSTEM, nothing, v, a),
-                prompt_render(p, FILE_REVIEW, nothing, v, a));
+                prompt_render(p, FILE_REVIEW, nothing, v, a), a);
     return 0;
 }
 

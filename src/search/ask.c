@@ -132,22 +132,20 @@ static int build_prompt(struct attempt *a, struct err *e)
 static void store_prompt(struct attempt *a)
 {
     struct store *st = a->s->part.store;
+    const struct prompt *p = &a->prompt;
     struct buf b;
+    size_t at = 0;
 
     buf_init(&b, BUF_UNLIMITED);
-    for (size_t i = 0; i < a->prompt.count; i++) {
-        const struct llm_message *m = &a->prompt.message[i];
-        struct str rest = {m->text.p + m->shared, m->text.n - m->shared};
-
+    for (size_t i = 0; i < p->count; i++) {
         buf_printf(&b, "%s{\"role\":\"%s\",\"parts\":[", i ? "," : "[",
-                   m->role);
-        if (m->shared) {
-            store_blob_as(st, (struct str){m->text.p, m->shared},
-                          a->prompt.shared);
-            buf_printf(&b, "\"%s\",", a->prompt.shared);
+                   p->message[i].role);
+        for (size_t n = 0; at < p->pieces && p->piece[at].message == i;
+             at++, n++) {
+            store_blob_as(st, p->piece[at].text, p->piece[at].hash);
+            buf_printf(&b, "%s\"%s\"", n ? "," : "", p->piece[at].hash);
         }
-        store_blob_as(st, rest, a->prompt.part[i]);
-        buf_printf(&b, "\"%s\"]}", a->prompt.part[i]);
+        buf_puts(&b, "]}");
     }
     buf_putc(&b, ']');
     store_blob(st, (struct str){buf_str(&b), b.len}, a->prompt_blob);

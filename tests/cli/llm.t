@@ -1,5 +1,6 @@
 #!/bin/sh
-# llm.t: asking a model, its price and its budget; recording; batch files.
+# llm.t: asking a model, its price and its budget; recording; batch files;
+# vectors.
 . tests/cli/lib.sh
 answer='{"text": "pong", "model": "m-1", "usage": {"input": 100, "cached": 40, "output": 10}}'
 
@@ -84,6 +85,38 @@ run llm batch-import nowhere result.jsonl
 is $status 2 "so is the folder"
 run llm batch-export nowhere -o x.jsonl
 is $status 2 "a folder that is not there exits 2"
+
+# Vectors, from a server on this machine.
+mkfifo "$work/port"
+python3 tests/llm/server.py >"$work/port" &
+server=$!
+trap 'kill $server; rm -rf "$work"' EXIT
+read -r port <"$work/port"
+v1=http://127.0.0.1:$port/v1
+run llm ping --embeddings --base-url $v1 --model m
+is $status 0 "an endpoint gives a vector"
+like "$out" "openai m answered in * s: a vector of 3 dimensions*tokens: 4 in" "… with its time, length and tokens"
+run llm ping --embeddings --json --base-url $v1 --model m
+like "$out" '{"provider":"openai","outcome":"answered","model":"m","dim":3,"tokens":4,"wall_ms":*,"error":""}' "… as JSON"
+run llm ping --embeddings --json --base-url $v1 --model m+status=429
+is $status 4 "one that is busy exits 4"
+like "$out" '{"provider":"openai","outcome":"failed","model":"m+status=429","dim":0,"tokens":0,*"error":"*busy*"}' "… with the complaint"
+run llm ping --embeddings --base-url $v1 --model m+status=404
+is $status 2 "one that refuses exits 2"
+is "$out" "" "… and no vector is shown"
+run llm ping --embeddings --json --base-url $v1 --model m+value=1e999
+is $status 4 "a vector that is not finite is none"
+like "$out" '{"provider":"openai","outcome":"failed",*"dim":0,*}' "… also as JSON"
+run llm ping --embeddings --base-url $v1 --model m+never --timeout 1
+is $status 4 "an endpoint that says nothing ends by its deadline"
+run llm ping --embeddings --base-url $v1
+is $status 2 "a model must be named"
+run llm ping --embeddings --provider anthropic --model m
+is $status 2 "who has no embeddings is not asked for them"
+for other in "--command cat" "--spool x" "--cassette x" "--record x" --stream; do
+    run llm ping --embeddings --model m $other
+    like "$err" "*--embeddings and ${other%% *} do not go together*" "--embeddings does not go with ${other%% *}"
+done
 
 # Keys in the environment stay there.
 key=sk-do-not-tell-anybody

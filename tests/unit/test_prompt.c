@@ -209,6 +209,7 @@ static void test_identity(struct prompts *p, const struct pack *pack,
     struct prompt_input in = input(pack, PROMPT_CODE);
     struct prompt one, two, whole;
     struct hash h;
+    bool covered = true;
 
     build(p, &in, a, &one);
     build(p, &in, a, &two);
@@ -216,16 +217,24 @@ static void test_identity(struct prompts *p, const struct pack *pack,
     hash_init(&h);
     for (size_t i = 0; i < 2; i++) {
         const struct llm_message *m = &one.message[i];
-        char shared[HASH_HEX], part[HASH_HEX];
+        size_t n = 0;
 
-        hash_hex(m->text.p, m->shared, shared);
-        hash_hex(m->text.p + m->shared, m->text.n - m->shared, part);
         hash_add(&h, m->role, strlen(m->role) + 1);
-        if (m->shared)
-            hash_add(&h, shared, HASH_HEX);
-        hash_add(&h, part, HASH_HEX);
+        for (size_t k = 0; k < one.pieces; k++) {
+            const struct prompt_piece *x = &one.piece[k];
+            char own[HASH_HEX];
+
+            if (x->message != i)
+                continue;
+            hash_hex(x->text.p, x->text.n, own);
+            hash_add(&h, own, HASH_HEX);
+            covered &= x->text.p == m->text.p + n;
+            n += x->text.n;
+        }
+        covered &= n == m->text.n;
     }
     hash_finish_hex(&h, whole.hash);
+    ok(covered && one.pieces > 4, "the pieces are the whole of the texts");
     is(whole.hash, one.hash,
        "the hash is that of roles and of the hashes of texts");
     in.task = STR_LIT("another-task");
