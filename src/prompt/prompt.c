@@ -350,13 +350,28 @@ static int fill(const struct building *b, struct str *v, struct err *e)
     return 0;
 }
 
+/* Where `x` stands in `s`, or NULL. Its start is rare: that alone is searched. */
+static const char *find_text(struct str s, struct str x)
+{
+    size_t start = x.n < 24 ? x.n : 24;
+    const char *at = s.p, *end = s.p + s.n;
+
+    while (x.n && (at = memmem(at, (size_t)(end - at), x.p, start)) &&
+           (size_t)(end - at) >= x.n) {
+        if (memcmp(at, x.p, x.n) == 0)
+            return at;
+        at++;
+    }
+    return NULL;
+}
+
 /* A message cut at its examples. */
 static void cut(struct prompts *p, const struct building *b, struct prompt *out,
                 size_t message, struct str rest)
 {
     for (size_t i = 0; i < b->in->example_count; i++) {
         struct str x = b->example[i];
-        const char *at = x.n ? memmem(rest.p, rest.n, x.p, x.n) : NULL;
+        const char *at = find_text(rest, x);
 
         if (!at)
             continue;
