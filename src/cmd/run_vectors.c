@@ -162,9 +162,6 @@ static int from_endpoint(struct running *r, struct err *e)
     struct fetching f = {.r = r, .e = e, .source = r->v->embedding_model};
     int rc = -1;
 
-    if (!f.source)
-        return err_set(e, ERR_USAGE,
-                       "--embeddings URL needs --embedding-model NAME");
     o.base_url = r->v->embeddings;
     o.model = f.source;
     f.endpoint = embeddings_open(r->loop, &o, e);

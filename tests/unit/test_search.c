@@ -213,6 +213,50 @@ static void test_set_aside(void)
     buf_release(&r.dump);
 }
 
+/* ---- the reviewer ---- */
+
+static void reply_as_twins(const struct llm_request *r, struct buf *out,
+                           void *arg)
+{
+    (void)arg;
+    if (strcmp(r->key.stage, "review") == 0)
+        buf_printf(out,
+                   "{\"score\": 0.9, \"summary\": \"%s\", \"reasons\": []}",
+                   r->key.task);
+    else
+        buf_puts(out, "```python\nclass ModelNew:\n    pass\n```\n");
+}
+
+static const char *judge_right(const struct task *t, struct str code,
+                               int attempt, void *arg)
+{
+    (void)t, (void)code, (void)attempt, (void)arg;
+    return "correct";
+}
+
+/* Both are asked about before either is answered; the answers differ. */
+static void test_twins_reviewed(void)
+{
+    char dir[] = "/tmp/monkeys-search-XXXXXX", command[200];
+    struct mock_rule rule = {.reply = reply_as_twins, .judge = judge_right};
+    struct search_opts o = mock_opts;
+    struct err e = ERR_INIT;
+    struct outcome r;
+
+    if (!mkdtemp(dir) || mock_tasks(dir, 1, &e) < 0)
+        BUG("no folder: %s", e.text);
+    snprintf(command, sizeof(command),
+             "cp '%s/tasks/t00000.py' '%s/tasks/twin.py'", dir, dir);
+    if (system(command) != 0)
+        BUG("no twin");
+    o.reviewer = "loop";
+    r = run_in(dir, &o, &rule, 8);
+    ok(!r.failed && r.end == SEARCH_DONE && r.count.solved == 2,
+       "a kernel that two tasks have in common may be reviewed twice");
+    buf_release(&r.dump);
+    remove_tree(dir);
+}
+
 /* ---- the cap ---- */
 
 static void test_budget(void)
@@ -254,5 +298,6 @@ void suite_search(void)
     test_no_code();
     test_duplicates();
     test_set_aside();
+    test_twins_reviewed();
     test_budget();
 }
