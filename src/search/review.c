@@ -212,6 +212,21 @@ static bool take_stored_reply(struct reading *g)
     return true;
 }
 
+/* Nobody is asked any more: the kernel is judged and read when the run goes
+ * on. */
+static void drop(struct reading *g)
+{
+    struct search *s = g->s;
+    struct attempt *a = g->a;
+
+    free_reading(g);
+    if (!a)
+        return;
+    s->round.active--;
+    attempt_free(a);
+    schedule_check_end(s);
+}
+
 static void ask(struct reading *g, const char *stage)
 {
     static const struct llm_handlers handlers = {on_reserved, on_done};
@@ -221,6 +236,10 @@ static void ask(struct reading *g, const char *stage)
     g->stage = stage;
     if (take_stored_reply(g))
         return;
+    if (s->stopping) {
+        drop(g);
+        return;
+    }
     g->request = (struct llm_request){
         .key = {g->subject->task->id, s->method->name, stage, g->attempt},
         .message = g->prompt.message,

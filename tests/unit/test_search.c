@@ -257,6 +257,42 @@ static void test_twins_reviewed(void)
     remove_tree(dir);
 }
 
+static const char *judge_and_stop(const struct task *t, struct str code,
+                                  int attempt, void *arg)
+{
+    struct mock *m = arg;
+
+    (void)t, (void)code, (void)attempt;
+    if (m->judged == 0)
+        search_stop(m->search);
+    return "correct";
+}
+
+static void test_stopped_before_review(void)
+{
+    char dir[] = "/tmp/monkeys-search-XXXXXX";
+    struct mock m = {
+        .rule = {.reply = reply_as_twins, .judge = judge_and_stop, .arg = &m}};
+    struct mock_rule rule = {.reply = reply_as_twins, .judge = judge_right};
+    struct search_opts o = mock_opts;
+    enum search_end end;
+    struct err e = ERR_INIT;
+    struct outcome r;
+
+    if (!mkdtemp(dir) || mock_tasks(dir, 1, &e) < 0)
+        BUG("no folder: %s", e.text);
+    o.reviewer = "loop";
+    ok(mock_open(&m, dir, &o, 8, &e) == 0 && mock_run(&m, &end, &e) == 0 &&
+           end == SEARCH_INTERRUPTED && m.asked == 2,
+       "a run that is stopped asks no reviewer either (%zu)", m.asked);
+    mock_close(&m, &e);
+    r = run_in(dir, &o, &rule, 8);
+    ok(!r.failed && r.end == SEARCH_DONE && r.asked == 1 && r.count.solved == 1,
+       "it is asked when the run goes on, and nobody else is");
+    buf_release(&r.dump);
+    remove_tree(dir);
+}
+
 /* ---- the cap ---- */
 
 static void test_budget(void)
@@ -299,5 +335,6 @@ void suite_search(void)
     test_duplicates();
     test_set_aside();
     test_twins_reviewed();
+    test_stopped_before_review();
     test_budget();
 }
