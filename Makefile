@@ -144,11 +144,13 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@$(MAKE) --no-print-directory WERROR=1 build/release/dump_tokens
 	tests/run
 
-test-long: ## the long families: 5 minutes of fuzzing a target, 2,000 candidates, clang-tidy
+test-long: ## the long families: kills, 2,000 candidates, 5 minutes of fuzzing a target, clang-tidy
 	./setup test
-	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
-	@$(MAKE) --no-print-directory tidy
 	@$(MAKE) --no-print-directory all
+	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
+	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
+	RUN_KILLS=100 prove tests/cli/run.t
+	@$(MAKE) --no-print-directory tidy
 	MONKEYS_SOAK=2000 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300

@@ -216,6 +216,9 @@ int run_prepare(struct running *r, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--tasks PATH is missing; 'starter' is the collection "
                        "that comes with the program");
+    if (strcmp(v->embeddings, "hash") != 0 && !v->embedding_model)
+        return err_set(e, ERR_USAGE,
+                       "--embeddings URL needs --embedding-model NAME");
     if (home_find(&r->home, e) < 0)
         return -1;
     packs_path_init(&r->path, &v->v.packs, &r->home);

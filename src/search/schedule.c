@@ -256,7 +256,7 @@ static bool only_waiting(struct search *s)
 {
     size_t judged = s->part.port->waiting(s->part.port), asked = 0;
 
-    if (s->opt.no_wait)
+    if (s->opt.no_wait || s->stopping)
         asked = llm_waiting(s->part.llm);
     return judged + asked > 0 && judged + asked >= s->open_count;
 }
@@ -278,6 +278,6 @@ void schedule_check_end(struct search *s)
         if (s->open_count == 0)
             finish(s, SEARCH_NO_BUDGET);
     } else if (s->open_count && only_waiting(s)) {
-        finish(s, SEARCH_WAITING);
+        finish(s, s->stopping ? SEARCH_INTERRUPTED : SEARCH_WAITING);
     }
 }

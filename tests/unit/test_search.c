@@ -246,6 +246,18 @@ static void reply_reviews(const struct llm_request *r, struct buf *out,
     }
 }
 
+static void reply_as_twins(const struct llm_request *r, struct buf *out,
+                           void *arg)
+{
+    (void)arg;
+    if (strcmp(r->key.stage, "review") == 0)
+        buf_printf(out,
+                   "{\"score\": 0.9, \"summary\": \"%s\", \"reasons\": []}",
+                   r->key.task);
+    else
+        buf_puts(out, "```python\nclass ModelNew:\n    pass\n```\n");
+}
+
 static const char *judge_right(const struct task *t, struct str code,
                                int attempt, void *arg)
 {
@@ -278,6 +290,65 @@ static void test_reviewer(void)
        r.count.solved, r.count.doubted);
     ok(rule.repaired == 11, "an answer that is no JSON is asked for once more");
     buf_release(&r.dump);
+}
+
+/* Both are asked about before either is answered; the answers differ. */
+static void test_twins_reviewed(void)
+{
+    char dir[] = "/tmp/monkeys-search-XXXXXX", command[200];
+    struct mock_rule rule = {.reply = reply_as_twins, .judge = judge_right};
+    struct search_opts o = mock_opts;
+    struct err e = ERR_INIT;
+    struct outcome r;
+
+    if (!mkdtemp(dir) || mock_tasks(dir, 1, &e) < 0)
+        BUG("no folder: %s", e.text);
+    snprintf(command, sizeof(command),
+             "cp '%s/tasks/t00000.py' '%s/tasks/twin.py'", dir, dir);
+    if (system(command) != 0)
+        BUG("no twin");
+    o.reviewer = "loop";
+    r = run_in(dir, &o, &rule, 8);
+    ok(!r.failed && r.end == SEARCH_DONE && r.count.solved == 2,
+       "a kernel that two tasks have in common may be reviewed twice");
+    buf_release(&r.dump);
+    remove_tree(dir);
+}
+
+static const char *judge_and_stop(const struct task *t, struct str code,
+                                  int attempt, void *arg)
+{
+    struct mock *m = arg;
+
+    (void)t, (void)code, (void)attempt;
+    if (m->judged == 0)
+        search_stop(m->search);
+    return "correct";
+}
+
+static void test_stopped_before_review(void)
+{
+    char dir[] = "/tmp/monkeys-search-XXXXXX";
+    struct mock m = {
+        .rule = {.reply = reply_as_twins, .judge = judge_and_stop, .arg = &m}};
+    struct mock_rule rule = {.reply = reply_as_twins, .judge = judge_right};
+    struct search_opts o = mock_opts;
+    enum search_end end;
+    struct err e = ERR_INIT;
+    struct outcome r;
+
+    if (!mkdtemp(dir) || mock_tasks(dir, 1, &e) < 0)
+        BUG("no folder: %s", e.text);
+    o.reviewer = "loop";
+    ok(mock_open(&m, dir, &o, 8, &e) == 0 && mock_run(&m, &end, &e) == 0 &&
+           end == SEARCH_INTERRUPTED && m.asked == 2,
+       "a run that is stopped asks no reviewer either (%zu)", m.asked);
+    mock_close(&m, &e);
+    r = run_in(dir, &o, &rule, 8);
+    ok(!r.failed && r.end == SEARCH_DONE && r.asked == 1 && r.count.solved == 1,
+       "it is asked when the run goes on, and nobody else is");
+    buf_release(&r.dump);
+    remove_tree(dir);
 }
 
 /* ---- the cap ---- */
@@ -322,5 +393,7 @@ void suite_search(void)
     test_duplicates();
     test_set_aside();
     test_reviewer();
+    test_twins_reviewed();
+    test_stopped_before_review();
     test_budget();
 }

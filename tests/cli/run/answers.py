@@ -1,0 +1,170 @@
+"""Who answers in the tests of `monkeys run`, and what they look at afterwards.
+
+    answers.py cassette METHOD TASK=LETTERS…    a cassette on standard output
+    answers.py command CASSETTE [LOG] [WORD…]   one request: standard input to output
+    answers.py spool DIR CASSETTE               every open request of a folder
+    answers.py tables RUN                       what must be the same in the same run
+    answers.py search TEXT PATH…                files that hold the text, packed texts too
+
+A task's LETTERS say how its attempts are answered: r right, w with wrong
+values, s such that the static rules refuse it, n without code. The words of
+`command`: `stop` interrupts the program at the first request, `look` writes the
+environment of the command and of all processes of the program to LOG.env.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+# ---- answers -----------------------------------------------------------------
+
+
+def program(task: str, letter: str, attempt: int) -> str:
+    right = (ROOT / "tests/verify/c-cpu" / f"{Path(task).name}.py").read_text()
+    if letter == "w":  # a factor in front of the last value that the kernel stores
+        at = right.rindex("=", 0, right.index(";\n}"))
+        return f"{right[: at + 1]} {attempt}.5f *{right[at + 1 :]}"
+    if letter == "s":
+        return f"{right}\nimport os\n\nos.system('true {attempt}')\n"
+    return right
+
+
+def answer(task: str, stage: str, letter: str, attempt: int) -> str:
+    if stage == "plan":
+        return f"Plan {attempt} for {task}."
+    if letter == "n":
+        return f"I would rather not ({attempt})."
+    return f"Here it is.\n\n```python\n{program(task, letter, attempt)}```\n"
+
+
+def cassette(method: str, *tasks: str) -> None:
+    print(json.dumps({"cassette": 1, "model": "told", "date": "", "note": ""}))
+    for word in tasks:
+        task, _, letters = word.partition("=")
+        for attempt, letter in enumerate(letters, 1):
+            for stage in ("evolve",) if method in ("evolve", "combined") else ("plan", "code"):
+                key = {"task": task, "method": method, "stage": stage, "attempt": attempt}
+                text = answer(task, stage, letter, attempt)
+                usage = {"input": 100, "cached": 0, "output": 50, "reasoning": 0}
+                print(json.dumps({"key": key, "prompt": "0" * 64, "text": text, "usage": usage}))
+
+
+def read_cassette(path: str) -> dict[str, dict]:
+    lines = [json.loads(line) for line in Path(path).read_text().splitlines()[1:]]
+    return {json.dumps(v["key"], sort_keys=True): v for v in lines}
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def asker() -> int:
+    """The program that asks: we may be a child of its shell."""
+    pid = os.getppid()
+    while Path(f"/proc/{pid}/comm").read_text().strip() != "monkeys":
+        pid = parent(pid)
+    return pid
+
+
+def family(top: int) -> Iterator[int]:
+    for entry in Path("/proc").glob("[0-9]*"):
+        pid = int(entry.name)
+        try:
+            above = pid
+            while above not in (0, 1, top):
+                above = parent(above)
+        except OSError:  # it has ended meanwhile
+            continue
+        if above == top and pid != top:
+            yield pid
+
+
+def look(path: str) -> None:
+    with open(path, "ab") as f:
+        for pid in family(asker()):
+            try:
+                name = Path(f"/proc/{pid}/comm").read_bytes()
+                f.write(b"process " + name + Path(f"/proc/{pid}/environ").read_bytes() + b"\n")
+            except OSError:
+                continue
+
+
+def command(path: str, log: str = "", *words: str) -> None:
+    request = json.load(sys.stdin)
+    key = json.dumps(request["key"], sort_keys=True)
+    first = bool(log) and not Path(log).exists()
+    if log:
+        with open(log, "a", encoding="utf-8") as f:
+            f.write(key + "\n")
+    if "look" in words:
+        look(log + ".env")
+    if "stop" in words and first:
+        os.kill(asker(), signal.SIGINT)
+    found = read_cassette(path).get(key)
+    print(json.dumps(found if found else {"error": "nothing is said about this"}))
+
+
+def spool(folder: str, path: str) -> None:
+    told = read_cassette(path)
+    for request in sorted(Path(folder, "requests").glob("*.json")):
+        to = Path(folder, "answers", request.name)
+        key = json.dumps(json.loads(request.read_text())["key"], sort_keys=True)
+        if not to.exists():
+            part = to.with_suffix(".part")
+            part.write_text(json.dumps({k: told[key][k] for k in ("text", "usage")}))
+            part.rename(to)
+
+
+# ---- looking at a run --------------------------------------------------------
+
+
+def tables(run: str) -> None:
+    db = sqlite3.connect(f"file:{run}/run.db?mode=ro", uri=True)
+    for table in ("attempt", "shown", "entry"):
+        names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        names = [n for n in names if not n.endswith("_at")]
+        for row in db.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY 1, 2, 3"):
+            print(table, *row, sep="|")
+
+
+def unpack(data: bytes) -> bytes:
+    lib = ctypes.CDLL("libzstd.so.1")
+    lib.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
+    lib.ZSTD_decompress.restype = ctypes.c_size_t
+    size = lib.ZSTD_getFrameContentSize(data, ctypes.c_size_t(len(data)))
+    out = ctypes.create_string_buffer(size + 1)
+    n = lib.ZSTD_decompress(out, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
+    return out.raw[:n]
+
+
+def contents(path: Path) -> Iterator[bytes]:
+    data = path.read_bytes()
+    yield data
+    if data.startswith(b"SQLite format 3"):
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        for (packed,) in db.execute("SELECT data FROM blob"):
+            yield unpack(packed)
+    elif data.startswith(ZSTD):
+        yield unpack(data)
+
+
+def search(text: str, *paths: str) -> None:
+    for top in map(Path, paths):
+        for path in [p for p in top.rglob("*") if p.is_file()] if top.is_dir() else [top]:
+            if any(text.encode() in data for data in contents(path)):
+                print("found in", path)
+
+
+if __name__ == "__main__":
+    {"cassette": cassette, "command": command, "spool": spool, "tables": tables, "search": search}[
+        sys.argv[1]
+    ](*sys.argv[2:])
