@@ -104,8 +104,9 @@ struct llm_cost llm_worst_case(const struct llm *l,
                                const struct llm_request *r);
 int64_t llm_estimate_tokens(struct str text);
 
-/* Calls that are under way, and of these the ones that wait for somebody else
- * (answers of a folder that are not there yet). */
+/* Calls that are under way, and of these the ones that wait for somebody else:
+ * answers of a folder that are not there yet, and what cannot go out before
+ * they are. */
 size_t llm_pending(const struct llm *l);
 size_t llm_waiting(const struct llm *l);
 /* What a person should know now: "paused for 30 s: 429 …", or "". */
