@@ -153,6 +153,46 @@ static void test_aside(const char *method)
     remove_dir(dir);
 }
 
+/* ---- duplicates ---- */
+
+static void reply_the_same(const struct llm_request *r, struct buf *out,
+                           void *arg)
+{
+    (void)arg;
+    buf_printf(out, "```python\n# %d\nclass ModelNew:\n    pass\n```\n",
+               r->key.attempt);
+}
+
+static int same_fitness(const struct row_attempt *r, void *arg)
+{
+    double *first = arg;
+
+    if (r->attempt == 1)
+        *first = r->fitness;
+    return r->fitness != *first;
+}
+
+/* Speed counts without stop; the mock's kernels have a measured one. */
+static void test_same_fitness(void)
+{
+    char *dir = make_dir();
+    struct mock m = {.rule = {.reply = reply_the_same, .judge = judge_right}};
+    struct search_opts o = mock_opts;
+    struct err e = ERR_INIT;
+    enum search_end end;
+    double first = 0;
+
+    o.method = "evolve";
+    o.no_stop = true;
+    ok(mock_open(&m, dir, &o, 3, &e) == 0 && mock_run(&m, &end, &e) == 0 &&
+           m.judged == TASKS,
+       "a kernel that comes again is judged once");
+    ok(store_each_attempt(m.store, same_fitness, &first, &e) == 0 && first > 1,
+       "and is as fit as it was");
+    mock_close(&m, &e);
+    remove_dir(dir);
+}
+
 /* ---- the reviewer ---- */
 
 /* Money comes in small amounts, and the run is stopped again and again. */
@@ -280,6 +320,7 @@ void suite_search_odd(void)
     test_aside("monkeys");
     test_aside("combined");
     test_aside("sampling");
+    test_same_fitness();
     test_reviewer("monkeys", "loop");
     test_reviewer("evolve", "loop");
     test_reviewer("sampling", "end");
