@@ -43,6 +43,9 @@ struct llm_request {
     size_t count;
     uint64_t seed;
     int64_t max_tokens; /* 0: the provider's setting */
+    /* What the budget holds for it from an earlier life of the program; its
+     * own reservation takes the place of that. */
+    struct llm_cost held;
 };
 
 enum llm_outcome {

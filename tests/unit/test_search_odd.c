@@ -27,6 +27,7 @@ struct odd {
     struct buf dump;
     enum search_end end;
     struct search_counts count;
+    int64_t owed; /* spent, and reserved by calls that are open */
     struct err e;
 };
 
@@ -105,6 +106,13 @@ static struct odd odd_of(const char *method)
     return t;
 }
 
+static int add_call(const struct row_call *r, void *arg)
+{
+    *(int64_t *)arg += strcmp(r->state, "open") == 0 ? r->reserved_usd_micro
+                                                     : r->cost_usd_micro;
+    return 0;
+}
+
 /* True when it came to an end; the caller releases the dump. */
 static bool live(struct odd *t, const char *dir)
 {
@@ -122,7 +130,8 @@ static bool live(struct odd *t, const char *dir)
     buf_init(&t->dump, BUF_UNLIMITED);
     ended = mock_open(&t->m, dir, &t->o, t->in_flight, &t->e) == 0 &&
             mock_run(&t->m, &t->end, &t->e) == 0 &&
-            mock_dump(t->m.store, &t->dump, &t->e) == 0;
+            mock_dump(t->m.store, &t->dump, &t->e) == 0 &&
+            store_each_call(t->m.store, add_call, &t->owed, &t->e) == 0;
     t->count = search_count(t->m.search);
     if (mock_close(&t->m, &late) < 0 && ended)
         ended = false;
@@ -279,6 +288,34 @@ static size_t answer_all(const char *spool)
     return n;
 }
 
+/* Codes of the first tasks are asked before the plans of others that wait
+ * since the life before: those count all the same. */
+static void test_held(void)
+{
+    char *dir = make_dir(), *spool = fs_join(dir, "spool");
+
+    for (int i = 0; i < 3; i++) {
+        struct odd t = odd_of("sampling");
+        bool ended;
+
+        t.o.no_wait = true;
+        t.o.slots = TASKS;
+        t.m.spool = spool;
+        t.in_flight = 0;
+        t.cap = 50000;
+        ended = live(&t, dir);
+        ok(ended && t.end == SEARCH_WAITING && t.owed > t.cap / 2 &&
+               t.owed <= t.cap,
+           "what the folder may cost stays within the cap: %lld of %lld",
+           (long long)t.owed, (long long)t.cap);
+        buf_release(&t.dump);
+        if (i == 0)
+            answer_all(spool);
+    }
+    free(spool);
+    remove_dir(dir);
+}
+
 /* `in_flight` questions at a time, within `cap`: each life takes what was
  * answered and ends when the rest is asked. */
 static void test_no_wait(const char *reviewer, int64_t in_flight, int64_t cap)
@@ -324,6 +361,7 @@ void suite_search_odd(void)
     test_reviewer("monkeys", "loop");
     test_reviewer("evolve", "loop");
     test_reviewer("sampling", "end");
+    test_held();
     test_no_wait("off", 0, 0);
     test_no_wait("loop", 2, 0);
     test_no_wait("end", 0, 0);
