@@ -363,7 +363,7 @@ void suite_search_odd(void)
     test_reviewer("sampling", "end");
     test_held();
     test_no_wait("off", 0, 0);
-    test_no_wait("loop", 2, 0);
+    test_no_wait("loop", 3, 0);
     test_no_wait("end", 0, 0);
     test_no_wait("off", 0, 50000);
 }
