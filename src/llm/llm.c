@@ -193,9 +193,18 @@ size_t llm_pending(const struct llm *l)
     return l->queued.n + l->funding.n + l->ready.n + l->away.n;
 }
 
+/* With all requests in others' hands, calls without a slot or money can only
+ * wait for those, too. */
 size_t llm_waiting(const struct llm *l)
 {
-    return l->provider->type->patient ? l->sent : 0;
+    const struct provider_type *t = l->provider->type;
+    size_t n = t->waiting ? t->waiting(l->provider) : l->sent;
+
+    if (!t->patient)
+        return 0;
+    if (n == 0 || n < l->away.n || l->ready.n || l->pump_id)
+        return n;
+    return llm_pending(l);
 }
 
 const char *llm_state(const struct llm *l)

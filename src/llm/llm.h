@@ -43,6 +43,9 @@ struct llm_request {
     size_t count;
     uint64_t seed;
     int64_t max_tokens; /* 0: the provider's setting */
+    /* What the budget holds for it from an earlier life of the program; its
+     * own reservation takes the place of that. */
+    struct llm_cost held;
 };
 
 enum llm_outcome {
@@ -104,8 +107,9 @@ struct llm_cost llm_worst_case(const struct llm *l,
                                const struct llm_request *r);
 int64_t llm_estimate_tokens(struct str text);
 
-/* Calls that are under way, and of these the ones that wait for somebody else
- * (answers of a folder that are not there yet). */
+/* Calls that are under way, and of these the ones that wait for somebody else:
+ * answers of a folder that are not there yet, and what cannot go out before
+ * they are. */
 size_t llm_pending(const struct llm *l);
 size_t llm_waiting(const struct llm *l);
 /* What a person should know now: "paused for 30 s: 429 …", or "". */

@@ -39,6 +39,8 @@ struct provider_type {
     struct send *(*send)(struct provider *p, const struct llm_request *r,
                          send_fn *fn, void *arg, struct err *e);
     void (*cancel)(struct send *s);
+    /* Of those under way, the ones that were looked for in vain. NULL: all. */
+    size_t (*waiting)(const struct provider *p);
 };
 struct provider {
     const struct provider_type *type;

@@ -18,14 +18,29 @@ static bool admit(struct llm *l)
     return true;
 }
 
+/* What was held for it before comes back in the same step, so that nobody else
+ * can take it. */
+static bool reserve(struct llm *l, struct llm_call *c)
+{
+    struct llm_cost *held = &c->request.held;
+
+    budget_settle(l->budget, *held, (struct llm_cost){0});
+    if (!budget_reserve(l->budget, c->worst)) {
+        l->budget->reserved = cost_add(l->budget->reserved, *held);
+        return false;
+    }
+    *held = (struct llm_cost){0};
+    return true;
+}
+
 static bool fund(struct llm *l)
 {
     struct llm_call *c = l->funding.first;
 
     if (!c)
         return false;
-    if (!budget_reserve(l->budget, c->worst)) {
-        if (budget_may_fit(l->budget, c->worst)) {
+    if (!reserve(l, c)) {
+        if (budget_may_fit(l->budget, cost_sub(c->worst, c->request.held))) {
             pump_in(l, LOOK_AGAIN);
             return false;
         }

@@ -23,6 +23,7 @@ struct spool {
     const struct llm_opts *opts;
     struct send *first;  /* waiting */
     struct send *cursor; /* the next to look at, while we look */
+    size_t looked;       /* of these, looked for in vain */
     uint64_t timer;
 };
 
@@ -31,6 +32,7 @@ struct send {
     struct send *next, *prev;
     char id[REQUEST_ID];
     bool warned; /* of an answer that is not valid */
+    bool looked; /* it was not there yet */
     send_fn *fn;
     void *arg;
 };
@@ -57,6 +59,7 @@ static void spool_cancel(struct send *s)
 {
     struct spool *p = s->spool;
 
+    p->looked -= s->looked;
     if (p->cursor == s)
         p->cursor = s->next;
     *(s->prev ? &s->prev->next : &p->first) = s->next;
@@ -83,6 +86,11 @@ static void spool_close(struct provider *p)
 
 /* ---- waiting ---- */
 
+static size_t spool_waiting(const struct provider *p)
+{
+    return ((const struct spool *)p)->looked;
+}
+
 static bool is_named(const struct fs_names *names, const char *id)
 {
     size_t lo = 0, hi = names->len, n = strlen(id);
@@ -98,6 +106,12 @@ static bool is_named(const struct fs_names *names, const char *id)
     return lo < names->len && strncmp(names->name[lo], id, n) == 0;
 }
 
+static void not_there(struct send *s)
+{
+    s->spool->looked += !s->looked;
+    s->looked = true;
+}
+
 static void take(struct send *s)
 {
     struct err e = ERR_INIT;
@@ -110,8 +124,10 @@ static void take(struct send *s)
         log_warn("%s; left there until it is valid", e.text);
         s->warned = true;
     }
-    if (rc <= 0)
+    if (rc <= 0) {
+        not_there(s);
         return;
+    }
     spool_cancel(s);
     fn(arg, &a.result);
     doc_release(&a);
@@ -136,6 +152,8 @@ static void on_look(void *arg)
         p->cursor = s->next;
         if (is_named(&names, s->id))
             take(s);
+        else
+            not_there(s);
     }
     fs_names_release(&names);
     free(dir);
@@ -197,4 +215,5 @@ const struct provider_type provider_spool = {
     .close = spool_close,
     .send = spool_send,
     .cancel = spool_cancel,
+    .waiting = spool_waiting,
 };

@@ -42,6 +42,19 @@ const struct kept_reply *call_kept(const struct search *s,
     return map_get(&s->kept, str_of(key));
 }
 
+struct llm_cost call_held(struct search *s, const struct subject *t,
+                          int attempt, const char *stage, bool forget)
+{
+    char key[128];
+    struct kept_open *k;
+
+    key_of(t, attempt, stage, key);
+    k = map_get(&s->waiting, str_of(key));
+    if (k && forget)
+        k->held = (struct llm_cost){0};
+    return k ? k->held : (struct llm_cost){0};
+}
+
 /* ---- the prompt ---- */
 
 static int read_text(struct attempt *a, const char *blob, struct str *out,
@@ -182,6 +195,7 @@ static void on_reserved(struct llm_call *c, struct llm_cost total, void *arg)
     struct attempt *a = arg;
 
     (void)c;
+    call_held(a->s, a->subject, a->number, a->stage, true);
     a->row.state = "open";
     a->row.reserved_usd_micro = total.usd_micro;
     a->row.reserved_tokens = total.tokens;
@@ -325,7 +339,8 @@ static void send(struct attempt *a)
         .message = a->prompt.message,
         .count = a->prompt.count,
         .seed = rng_next(&rng) >> 33, /* what every endpoint takes */
-        .max_tokens = s->opt.max_tokens};
+        .max_tokens = s->opt.max_tokens,
+        .held = call_held(s, a->subject, a->number, a->stage, false)};
     a->try++;
     a->row = (struct row_call){.asked_at = call_now_us()};
     a->call = llm_ask(s->part.llm, &a->request, &handlers, a, &e);

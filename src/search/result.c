@@ -193,7 +193,8 @@ void result_store(struct attempt *a)
     }
     p.solved = p.verdict == 0;
     p.sealed = p.solved && evidence && strcmp(evidence, "E3") == 0;
-    p.fitness = fitness_of(a->s, a->record);
+    p.fitness = a->same_as ? a->subject->past[a->same_as - 1].fitness
+                           : fitness_of(a->s, a->record);
     memcpy(p.code, a->code_blob, HASH_HEX);
     memcpy(p.normal, a->normal, HASH_HEX);
     memcpy(p.plan, a->plan_blob, HASH_HEX);

@@ -181,6 +181,18 @@ static void keep_reply(struct loading *l, const struct row_call *r,
     map_set(&l->s->kept, str_of(key), k);
 }
 
+/* Its reservation stays until it is asked again. */
+static void keep_waiting(struct search *s, const struct row_call *r,
+                         const char *key)
+{
+    struct kept_open *k = xcalloc(1, sizeof(*k));
+    struct budget *b = s->part.budget;
+
+    k->held = (struct llm_cost){r->reserved_usd_micro, r->reserved_tokens};
+    b->reserved = cost_add(b->reserved, k->held);
+    map_set(&s->waiting, str_of(key), k);
+}
+
 /* The provider may have billed a call that was under way: it counts as spent
  * at its worst. Where asking again is free, it is the same call. */
 static int on_call(const struct row_call *r, void *arg)
@@ -199,7 +211,9 @@ static int on_call(const struct row_call *r, void *arg)
         s->part.budget->spent.tokens += r->cost_tokens;
         if (strcmp(r->state, "answered") == 0)
             keep_reply(l, r, key);
-    } else if (!s->part.patient) {
+    } else if (s->part.patient) {
+        keep_waiting(s, r, key);
+    } else {
         struct row_call *lost;
 
         l->lost = xgrow(l->lost, &l->lost_cap, l->lost_len, sizeof(*l->lost));

@@ -200,6 +200,7 @@ static void on_reserved(struct llm_call *c, struct llm_cost total, void *arg)
     struct reading *g = arg;
 
     (void)c;
+    call_held(g->s, g->subject, g->attempt, g->stage, true);
     g->row.state = "open";
     g->row.reserved_usd_micro = total.usd_micro;
     g->row.reserved_tokens = total.tokens;
@@ -299,7 +300,8 @@ static void ask(struct reading *g, const char *stage)
     g->request = (struct llm_request){
         .key = {g->subject->task->id, s->method->name, stage, g->attempt},
         .message = g->prompt.message,
-        .count = g->prompt.count};
+        .count = g->prompt.count,
+        .held = call_held(s, g->subject, g->attempt, stage, false)};
     g->row = (struct row_call){.task = g->subject->ord,
                                .attempt = g->attempt,
                                .stage = stage,

@@ -254,11 +254,15 @@ void schedule_attempt_over(struct search *s, struct subject *t)
 
 static bool only_waiting(struct search *s)
 {
-    size_t judged = s->part.port->waiting(s->part.port), asked = 0;
+    size_t n = s->part.port->waiting(s->part.port);
 
-    if (s->opt.no_wait || s->stopping)
-        asked = llm_waiting(s->part.llm);
-    return judged + asked > 0 && judged + asked >= s->open_count;
+    if (s->opt.no_wait || s->stopping) /* answers come by a request's name */
+        n += llm_waiting(s->part.llm);
+    if (n == 0)
+        return false;
+    for (const struct attempt *a = s->parked; a; a = a->next_parked)
+        n++; /* for room, which only those can make */
+    return n >= s->open_count;
 }
 
 void schedule_check_end(struct search *s)
@@ -278,6 +282,7 @@ void schedule_check_end(struct search *s)
         if (s->open_count == 0)
             finish(s, SEARCH_NO_BUDGET);
     } else if (s->open_count && only_waiting(s)) {
-        finish(s, s->stopping ? SEARCH_INTERRUPTED : SEARCH_WAITING);
+        finish(s, s->stopping && !s->no_budget ? SEARCH_INTERRUPTED
+                                               : SEARCH_WAITING);
     }
 }

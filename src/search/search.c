@@ -27,6 +27,7 @@ struct search *search_new(const struct search_parts *p,
     s->archive = archive_new(p->dim);
     map_init(&s->kept);
     map_init(&s->tries);
+    map_init(&s->waiting);
     map_init(&s->verdicts);
     map_init(&s->reviews);
     return s;
@@ -61,6 +62,7 @@ void search_free(struct search *s)
     free(s->entry);
     archive_free(s->archive);
     free_values(&s->kept);
+    free_values(&s->waiting);
     free_values(&s->verdicts);
     map_release(&s->reviews);
     map_release(&s->tries);

@@ -118,6 +118,11 @@ struct kept_verdict {
     char times[]; /* JSON, or "" */
 };
 
+/* A call that waits for others since before the run went on. */
+struct kept_open {
+    struct llm_cost held;
+};
+
 /* A member of the archive that joined before the run went on. */
 struct kept_entry {
     size_t subject;
@@ -135,6 +140,7 @@ struct search {
     size_t round_number;
     struct map kept;     /* "task/attempt/stage": struct kept_reply */
     struct map tries;    /* the same: how often it was asked, as intptr_t */
+    struct map waiting;  /* the same: struct kept_open */
     struct map verdicts; /* "task/attempt": struct kept_verdict */
     struct map reviews;  /* what the store knows of, by what was asked */
     struct kept_entry *entry; /* in their order */
@@ -184,6 +190,9 @@ int64_t call_tries(const struct search *s, const struct subject *t, int attempt,
 const struct kept_reply *call_kept(const struct search *s,
                                    const struct subject *t, int attempt,
                                    const char *stage);
+/* What the budget holds for it since before; `forget`: no more. */
+struct llm_cost call_held(struct search *s, const struct subject *t,
+                          int attempt, const char *stage, bool forget);
 void call_fill(struct row_call *row, const struct llm_reply *r);
 
 /* result.c: what a record means, and its rows. */

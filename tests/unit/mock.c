@@ -268,10 +268,26 @@ static int open_files(struct mock *m, const char *dir, struct err *e)
     return rc;
 }
 
+static struct provider *open_provider(struct mock *m, struct err *e)
+{
+    struct mock_provider *p;
+    struct provider *spool;
+
+    if (!m->spool) {
+        p = xcalloc(1, sizeof(*p));
+        *p = (struct mock_provider){{&mock_type}, m};
+        return &p->p;
+    }
+    m->opts = (struct llm_opts){.folder = m->spool, .temperature = -1};
+    spool = provider_spool.open(m->loop, &m->opts, e);
+    if (!spool)
+        BUG("%s", e->text);
+    return spool;
+}
+
 int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
               int64_t in_flight, struct err *e)
 {
-    struct mock_provider *p = xcalloc(1, sizeof(*p));
     struct llm_rules rules = llm_default_rules;
     struct search_parts part;
 
@@ -279,12 +295,12 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
     rules.max_tokens = 1000;
     rules.backoff_base_ns = rules.backoff_cap_ns = TICK_MS;
     rules.pause_after = 0;
-    *p = (struct mock_provider){{&mock_type}, m};
     m->loop = loop_new(e);
     if (!m->budget.cap.tokens)
         budget_init(&m->budget,
                     (struct llm_cost){BUDGET_NO_CAP, BUDGET_NO_CAP});
-    m->llm = llm_new(m->loop, &p->p, &rules, &m->price, &m->budget);
+    m->llm =
+        llm_new(m->loop, open_provider(m, e), &rules, &m->price, &m->budget);
     m->port = (struct search_port){mock_judge, mock_waiting};
     if (open_files(m, dir, e) < 0)
         return -1;
@@ -296,6 +312,7 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
                                  .prompts = m->prompts,
                                  .pack = m->pack,
                                  .port = &m->port,
+                                 .patient = llm_is_patient(m->llm),
                                  .dim = EMBED_DIM};
     m->search = search_new(&part, o);
     return fill(m, e);

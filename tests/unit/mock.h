@@ -43,6 +43,8 @@ struct mock {
     struct search_port port;
     struct search *search;
     struct price price;
+    const char *spool; /* a folder that answers in place of the rule, or NULL */
+    struct llm_opts opts;
     size_t asked;  /* requests that went out */
     size_t judged; /* programs that were verified */
     size_t peak;   /* requests under way at once */

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "llm/folder.h"
 #include "mock.h"
 #include "tap.h"
 
@@ -20,11 +21,13 @@ struct odd {
     struct search_opts o;
     const char *refused; /* calls of this task are refused */
     int64_t cap;         /* micro-dollars; 0: none */
-    size_t stop_at[2];   /* search_stop() after so many requests */
+    int64_t in_flight;
+    size_t stop_at[2]; /* search_stop() after so many requests */
     size_t asked;
     struct buf dump;
     enum search_end end;
     struct search_counts count;
+    int64_t owed; /* spent, and reserved by calls that are open */
     struct err e;
 };
 
@@ -97,10 +100,17 @@ static const char *judge_right(const struct task *t, struct str code,
 
 static struct odd odd_of(const char *method)
 {
-    struct odd t = {.o = mock_opts};
+    struct odd t = {.o = mock_opts, .in_flight = 3};
 
     t.o.method = method;
     return t;
+}
+
+static int add_call(const struct row_call *r, void *arg)
+{
+    *(int64_t *)arg += strcmp(r->state, "open") == 0 ? r->reserved_usd_micro
+                                                     : r->cost_usd_micro;
+    return 0;
 }
 
 /* True when it came to an end; the caller releases the dump. */
@@ -118,9 +128,10 @@ static bool live(struct odd *t, const char *dir)
         budget_init(&t->m.budget, (struct llm_cost){t->cap, BUDGET_NO_CAP});
     }
     buf_init(&t->dump, BUF_UNLIMITED);
-    ended = mock_open(&t->m, dir, &t->o, 3, &t->e) == 0 &&
+    ended = mock_open(&t->m, dir, &t->o, t->in_flight, &t->e) == 0 &&
             mock_run(&t->m, &t->end, &t->e) == 0 &&
-            mock_dump(t->m.store, &t->dump, &t->e) == 0;
+            mock_dump(t->m.store, &t->dump, &t->e) == 0 &&
+            store_each_call(t->m.store, add_call, &t->owed, &t->e) == 0;
     t->count = search_count(t->m.search);
     if (mock_close(&t->m, &late) < 0 && ended)
         ended = false;
@@ -148,6 +159,46 @@ static void test_aside(const char *method)
        "… and joins the archive behind those that are in it");
     buf_release(&first.dump);
     buf_release(&second.dump);
+    remove_dir(dir);
+}
+
+/* ---- duplicates ---- */
+
+static void reply_the_same(const struct llm_request *r, struct buf *out,
+                           void *arg)
+{
+    (void)arg;
+    buf_printf(out, "```python\n# %d\nclass ModelNew:\n    pass\n```\n",
+               r->key.attempt);
+}
+
+static int same_fitness(const struct row_attempt *r, void *arg)
+{
+    double *first = arg;
+
+    if (r->attempt == 1)
+        *first = r->fitness;
+    return r->fitness != *first;
+}
+
+/* Speed counts without stop; the mock's kernels have a measured one. */
+static void test_same_fitness(void)
+{
+    char *dir = make_dir();
+    struct mock m = {.rule = {.reply = reply_the_same, .judge = judge_right}};
+    struct search_opts o = mock_opts;
+    struct err e = ERR_INIT;
+    enum search_end end;
+    double first = 0;
+
+    o.method = "evolve";
+    o.no_stop = true;
+    ok(mock_open(&m, dir, &o, 3, &e) == 0 && mock_run(&m, &end, &e) == 0 &&
+           m.judged == TASKS,
+       "a kernel that comes again is judged once");
+    ok(store_each_attempt(m.store, same_fitness, &first, &e) == 0 && first > 1,
+       "and is as fit as it was");
+    mock_close(&m, &e);
     remove_dir(dir);
 }
 
@@ -190,13 +241,129 @@ static void test_reviewer(const char *method, const char *reviewer)
     remove_dir(dir);
 }
 
+/* ---- answers from elsewhere ---- */
+
+static void answer(const char *spool, const char *question, struct err *e)
+{
+    json_t *v = jsn_read(question, e), *key = json_object_get(v, "key");
+    struct llm_request r = {
+        .key = {json_string_value(json_object_get(key, "task")), NULL,
+                json_string_value(json_object_get(key, "stage")),
+                (int)json_integer_value(json_object_get(key, "attempt"))}};
+    struct buf b;
+    struct send_result result = {.usage = {.input = 100, .output = 50}};
+
+    buf_init(&b, BUF_UNLIMITED);
+    on_reply(&r, &b, NULL);
+    result.text = (struct str){buf_str(&b), b.len};
+    if (folder_put_answer(spool, json_string_value(json_object_get(v, "id")),
+                          &result, e) < 0)
+        BUG("%s", e->text);
+    buf_release(&b);
+    json_decref(v);
+}
+
+/* Answers what is asked in the folder; returns how many were new. */
+static size_t answer_all(const char *spool)
+{
+    char *dir = fs_join(spool, "requests"), id[33];
+    struct fs_names names;
+    struct err e = ERR_INIT;
+    size_t n = 0;
+
+    if (fs_list(dir, true, &names, &e) < 0)
+        BUG("%s", e.text);
+    for (size_t i = 0; i < names.len; i++) {
+        char *question = fs_join(dir, names.name[i]);
+
+        snprintf(id, sizeof(id), "%.32s", names.name[i]);
+        if (!folder_has_answer(spool, id)) {
+            answer(spool, question, &e);
+            n++;
+        }
+        free(question);
+    }
+    fs_names_release(&names);
+    free(dir);
+    return n;
+}
+
+/* Codes of the first tasks are asked before the plans of others that wait
+ * since the life before: those count all the same. */
+static void test_held(void)
+{
+    char *dir = make_dir(), *spool = fs_join(dir, "spool");
+
+    for (int i = 0; i < 3; i++) {
+        struct odd t = odd_of("sampling");
+        bool ended;
+
+        t.o.no_wait = true;
+        t.o.slots = TASKS;
+        t.m.spool = spool;
+        t.in_flight = 0;
+        t.cap = 50000;
+        ended = live(&t, dir);
+        ok(ended && t.end == SEARCH_WAITING && t.owed > t.cap / 2 &&
+               t.owed <= t.cap,
+           "what the folder may cost stays within the cap: %lld of %lld",
+           (long long)t.owed, (long long)t.cap);
+        buf_release(&t.dump);
+        if (i == 0)
+            answer_all(spool);
+    }
+    free(spool);
+    remove_dir(dir);
+}
+
+/* `in_flight` questions at a time, within `cap`: each life takes what was
+ * answered and ends when the rest is asked. */
+static void test_no_wait(const char *reviewer, int64_t in_flight, int64_t cap)
+{
+    char *whole = make_dir(), *dir = make_dir(), *spool = fs_join(dir, "spool");
+    struct odd calm = odd_of("sampling"), t = calm;
+    size_t lives = 0;
+    bool good = true;
+
+    calm.o.reviewer = reviewer;
+    calm.m.rule.judge = judge_right;
+    ok(live(&calm, whole) && calm.end == SEARCH_DONE,
+       "reviewer %s: comes to its end", reviewer);
+    do {
+        buf_release(&t.dump);
+        t = odd_of("sampling");
+        t.o.reviewer = reviewer;
+        t.o.no_wait = true;
+        t.m.rule.judge = judge_right;
+        t.m.spool = spool;
+        t.in_flight = in_flight;
+        t.cap = cap;
+        good = live(&t, dir);
+    } while (good && t.end == SEARCH_WAITING && answer_all(spool) > 0 &&
+             lives++ < 100);
+    ok(good && t.end == SEARCH_DONE && lives > 1,
+       "… and through a folder, in %zu lives, without a wait", lives);
+    is(buf_str(&t.dump), buf_str(&calm.dump), "… with the same tables");
+    buf_release(&t.dump);
+    buf_release(&calm.dump);
+    free(spool);
+    remove_dir(whole);
+    remove_dir(dir);
+}
+
 void suite_search_odd(void)
 {
     log_set_level(LOG_QUIET);
     test_aside("monkeys");
     test_aside("combined");
     test_aside("sampling");
+    test_same_fitness();
     test_reviewer("monkeys", "loop");
     test_reviewer("evolve", "loop");
     test_reviewer("sampling", "end");
+    test_held();
+    test_no_wait("off", 0, 0);
+    test_no_wait("loop", 3, 0);
+    test_no_wait("end", 0, 0);
+    test_no_wait("off", 0, 50000);
 }

@@ -84,6 +84,8 @@ static void test_request(void)
        "the file is the request, with the id in it");
     json_decref(v);
     free(path);
+    while (!llm_waiting(a.llm)) /* until it was looked for */
+        loop_run_for(a.loop, TICK_MS);
     ok(llm_waiting(a.llm) == 1 && a.done == 0, "the call waits");
     put(&a, id, ".txt", "the answer");
     until_done(&a, 1);
