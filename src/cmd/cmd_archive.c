@@ -151,9 +151,9 @@ static int copy_one(const struct folder_kernel *k, void *arg, struct err *e)
 static void tell_copied(const struct copying *g, bool json)
 {
     if (json)
-        jsn_line(json_pack("{s:s, s:I, s:I}", "archive", g->to, "written",
-                           (json_int_t)g->written, "known",
-                           (json_int_t)g->twins));
+        jsn_line(json_pack(
+            "{s:o, s:I, s:I}", "archive", jsn_text(g->to, strlen(g->to)),
+            "written", (json_int_t)g->written, "known", (json_int_t)g->twins));
     else
         printf("%zu kernels written to %s, %zu were there already\n",
                g->written, g->to, g->twins);

@@ -93,10 +93,11 @@ static int judge(struct adding *a, struct err *e)
     }
     if (rc == 0 && !a->record) {
         hint = verify_port_hint(p);
-        rc = err_set(e, ERR_SYSTEM, "%s",
+        rc = err_set(e, ERR_SYSTEM, "%s%s",
                      a->why[0] ? a->why
                      : hint    ? hint
-                               : "no verdict");
+                               : "no verdict",
+                     hint && !a->why[0] ? ", then this command again" : "");
     }
     free(hint);
     if (p)
@@ -173,10 +174,10 @@ static void tell(const struct adding *a, const char *file, const char *name)
                *feedback = text_of(a->record, "feedback");
 
     if (a->v->v.json)
-        jsn_line(json_pack("{s:s, s:b, s:s, s:s, s:s, s:s?}", "file", file,
-                           "added", name != NULL, "verdict", verdict,
-                           "evidence", evidence, "feedback", feedback, "name",
-                           name));
+        jsn_line(json_pack("{s:o, s:b, s:s, s:s, s:s, s:s?}", "file",
+                           jsn_text(file, strlen(file)), "added", name != NULL,
+                           "verdict", verdict, "evidence", evidence, "feedback",
+                           feedback, "name", name));
     else if (name)
         printf("%s: joined %s/%s\n", file, a->v->out, name);
     else

@@ -80,9 +80,11 @@ const struct cmd cmd_resume = {
     "DIR",
     "go on with a run after a stop, a crash or a kill",
     "The result is that of a run that was never interrupted: replies and\n"
-    "verdicts in the store are not asked for again. A higher --budget-usd, "
-    "another\n"
-    "endpoint or more calls at once may be given; what decides may not change.",
+    "verdicts in the store are not asked for again. All other options are "
+    "those\n"
+    "of the run (run.ini); a higher --budget-usd, another endpoint or more "
+    "calls\n"
+    "at once may be given. The budget is the whole run's, not what is added.",
     resume_table,
     run_resume,
 };

@@ -189,7 +189,7 @@ static int look_at_all(struct look *k, const struct home *home, struct err *e)
         rc = verifier_wait(verifier, &hint, e);
     term_close(k->bar);
     if (hint)
-        fprintf(stderr, "%s\n", hint);
+        fprintf(stderr, "%s, then this command again\n", hint);
     else if (rc == 0 && !k->v->v.json)
         printf("%zu tasks: %zu usable, %zu not, %zu failed\n", k->tasks.len,
                k->tasks.len - k->unusable - k->failed, k->unusable, k->failed);

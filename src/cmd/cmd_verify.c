@@ -278,7 +278,7 @@ static int ask_all(struct verify *f, struct err *e)
     term_close(f->bar);
     f->bar = NULL;
     if (hint)
-        fprintf(stderr, "%s\n", hint);
+        fprintf(stderr, "%s, then this command again\n", hint);
     free(hint);
     if (verifier)
         verifier_close(verifier);

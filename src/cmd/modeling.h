@@ -55,10 +55,12 @@ struct modeling_values {
                         "let the endpoint send an answer in pieces", stream,   \
                         0, 0),                                                 \
         MODELING_OPTION("temperature", OPT_TEXT, "T",                          \
-                        "of the sampling (not sent)", temperature, 0, 0),      \
+                        "of the sampling (1 in a run, else not sent)",         \
+                        temperature, 0, 0),                                    \
         MODELING_OPTION("max-tokens", OPT_INT, "N",                            \
-                        "of an answer, thought included (16384)", max_tokens,  \
-                        1, 10000000),                                          \
+                        "of an answer, thought included (16384; ping: "        \
+                        "256)",                                                \
+                        max_tokens, 1, 10000000),                              \
         MODELING_OPTION("effort", OPT_TEXT, "WORD",                            \
                         "how hard a reasoning model thinks (not sent)",        \
                         effort, 0, 0),                                         \

@@ -156,6 +156,23 @@ static int take_facts(struct running *r, struct buf *b, struct err *e)
     return store_get(r->store, "pack_hash", b, e) == 1 ? 0 : -1;
 }
 
+static int warn_of_model(struct running *r, struct err *e)
+{
+    const char *now = r->v->m.model ? r->v->m.model : "";
+    struct buf b;
+    int rc;
+
+    buf_init(&b, BUF_UNLIMITED);
+    rc = store_get(r->store, "model", &b, e);
+    if (rc == 1 && strcmp(buf_str(&b), now) != 0)
+        log_warn("the run began with %s: with %s, what follows is not what an "
+                 "uninterrupted run would have done",
+                 b.len ? buf_str(&b) : "a model without a name",
+                 now[0] ? now : "a model without a name");
+    buf_release(&b);
+    return rc < 0 ? -1 : 0;
+}
+
 static int open_store(struct running *r, const char *file, struct err *e)
 {
     struct buf b;
@@ -171,7 +188,7 @@ static int open_store(struct running *r, const char *file, struct err *e)
                  "is not what an uninterrupted run would have done",
                  r->pack->id);
     buf_release(&b);
-    return rc;
+    return rc < 0 ? -1 : warn_of_model(r, e);
 }
 
 /* ---- the folder ---- */

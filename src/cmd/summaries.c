@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "search/search.h"
 
+#include <string.h>
+
 void summaries_run(const struct summary *m, const char *dir)
 {
     json_t *verdicts = json_object();
@@ -12,11 +14,11 @@ void summaries_run(const struct summary *m, const char *dir)
         json_object_set_new(verdicts, verdict_names[i],
                             json_integer(m->verdict[i]));
     jsn_line(json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
         "s:I, s:I, s:b, s:I, s:o}",
-        "run", dir, "tasks", (json_int_t)m->tasks, "skipped",
-        (json_int_t)m->skipped, "solved", (json_int_t)m->solved, "doubted",
-        (json_int_t)m->doubted, "attempts", (json_int_t)m->attempts,
+        "run", jsn_text(dir, strlen(dir)), "tasks", (json_int_t)m->tasks,
+        "skipped", (json_int_t)m->skipped, "solved", (json_int_t)m->solved,
+        "doubted", (json_int_t)m->doubted, "attempts", (json_int_t)m->attempts,
         "duplicates", (json_int_t)m->duplicates, "infra", (json_int_t)m->infra,
         "calls", (json_int_t)m->calls, "answered", (json_int_t)m->answered,
         "failed", (json_int_t)m->failed, "lost", (json_int_t)m->lost,

@@ -62,7 +62,7 @@ int store_read_blob(struct store *s, const char *hash, struct buf *out,
 
 /* ---- rows; strings may be NULL where a column may be empty ---- */
 
-/* Facts of the run: "secret", "seed", "version", … A name is set once. */
+/* Facts of the run: "secret", "seed", "method", … A name is set once. */
 void store_set(struct store *s, const char *name, const char *value);
 
 struct row_task {

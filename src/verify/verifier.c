@@ -312,10 +312,11 @@ int verifier_wait(struct verifier *v, char **hint, struct err *e)
         if (v->pending)
             loop_run(v->loop);
     } else if (v->pending) {
-        *hint = xasprintf("%zu jobs wait for answers: run "
+        *hint = xasprintf("%zu job%s for answers: run "
                           "'monkeys-worker --jobs %s --out %s' where the "
-                          "device is, then this command again",
-                          v->pending, v->jobs, v->answers);
+                          "device is",
+                          v->pending, v->pending == 1 ? " waits" : "s wait",
+                          v->jobs, v->answers);
     }
     return 0;
 }

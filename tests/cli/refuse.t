@@ -57,6 +57,15 @@ like "$err" "*--verdict: there is no 'bad'*" "a verdict is one of the verifier's
 run llm ping --command 'printf %s "{\"error\": \"not today\"}"'
 is $status 2 "a refusal exits 2"
 like "$err" "*refused: not today" "… and says that it is one"
+run archive add --dsl c-cpu --task starter/04_softmax -o made --verifier jobs=far \
+    "$root/tests/verify/c-cpu/04_softmax.py"
+like "$err" "*1 job waits for answers: run 'monkeys-worker *' where the device is, then this command again" \
+    "jobs for elsewhere name the worker's command"
+run run --dsl c-cpu --tasks tasks --out made --verifier jobs=far --command "echo hi"
+like "$err" "*1 job waits *where the device is*'monkeys resume made' goes on" \
+    "… and for a run, what goes on"
+run resume made --model another --command "echo hi"
+like "$err" "*the run began with a model without a name: with another,*" "another model is warned of"
 (cd "$work" && "$monkeys" prompt --dsl c-cpu --task starter/04_softmax 2>.err; echo $? >.status) | true
 is "$(cat "$work/.status")$(cat "$work/.err")" 0 "a reader that has read enough is no failure"
 finish
