@@ -596,11 +596,13 @@ static void all_facts(struct facts *f)
     uint32_t e = 0, b = 1;
 
     for (uint32_t i = 1; i <= p->nodes.len; i++) {
-        while (e < p->events.len && p->events.at[e].node_at <= i)
-            event_facts(f, &p->events.at[e++]);
-        while (b < p->bindings.len && p->bindings.at[b].node_at <= i)
-            bind_fact(f, &p->bindings.at[b++]);
-        if (i < p->nodes.len)
+        for (; e < p->events.len && p->events.at[e].node_at <= i; e++)
+            if (!py_is_script(p, p->events.at[e].body))
+                event_facts(f, &p->events.at[e]);
+        for (; b < p->bindings.len && p->bindings.at[b].node_at <= i; b++)
+            if (!py_is_script(p, p->bindings.at[b].body))
+                bind_fact(f, &p->bindings.at[b]);
+        if (i < p->nodes.len && !py_is_script(p, p->nodes.at[i].body))
             node_facts(f, i);
     }
     if (p->limited)

@@ -260,7 +260,7 @@ static void make_members(struct py_prog *p)
         const struct py_scope *s = &p->scopes.at[b->scope];
         uint32_t slot;
 
-        if (s->kind != PY_S_CLASS || !s->cls)
+        if (s->kind != PY_S_CLASS || !s->cls || py_is_script(p, b->body))
             continue;
         slot = py_member(p, p->classes.at[s->cls].family, b->name, true);
         p->slots.at[slot].member = true;
@@ -275,6 +275,8 @@ static void first_meaning(struct py_prog *p, const struct py_binding *b)
 {
     const struct py_dotted *d = &p->dotted.at[b->ref];
 
+    if (py_is_script(p, b->body))
+        return;
     switch (b->kind) {
     case PY_B_IMPORT:
         if (d->depth == 2 && p->dotted.at[d->parent].name == PY_W_builtins)
@@ -319,9 +321,10 @@ static void run_round(struct py_prog *p)
     uint32_t f = 0;
 
     for (uint32_t i = 1; i <= p->nodes.len; i++) {
-        while (f < p->flows.len && p->flows.at[f].node_at <= i)
-            apply_flow(p, &p->flows.at[f++]);
-        if (i < p->nodes.len) {
+        for (; f < p->flows.len && p->flows.at[f].node_at <= i; f++)
+            if (!py_is_script(p, p->flows.at[f].body))
+                apply_flow(p, &p->flows.at[f]);
+        if (i < p->nodes.len && !py_is_script(p, p->nodes.at[i].body)) {
             uint32_t val = node_val(p, &p->nodes.at[i]);
 
             p->nodes.at[i].val = val;

@@ -59,6 +59,8 @@ static void add(struct reach *r, uint32_t body, enum py_context c)
 
     if (b->kernel)
         c = PY_C_KERNEL;
+    if (py_is_script(r->p, body))
+        return;
     if (b->reached & (1u << c))
         return;
     b->reached |= (uint8_t)(1u << c);
@@ -556,10 +558,13 @@ void py_reach(struct py_prog *p, const uint32_t *kernel_decorators,
         }
     }
     make_edges(&r);
-    add(&r, 0, PY_C_MODULE);
+    for (uint32_t i = 0; i < p->bodies.len; i++)
+        if (!p->bodies.at[i].name && !p->bodies.at[i].lambda)
+            add(&r, i, PY_C_MODULE); /* the module and its main program */
     if (!add_roots(&r))
         for (uint32_t i = 1; i < p->bodies.len; i++)
-            add(&r, i, PY_C_FORWARD);
+            if (!p->bodies.at[i].reached)
+                add(&r, i, PY_C_FORWARD);
     finish_work(&r);
     /* Methods that nothing mentions may be called from outside. */
     for (uint32_t i = 0; i < r.others.len; i++)

@@ -27,7 +27,8 @@
     X(match) X(case) X(type) X(super) X(staticmethod) X(classmethod) \
     X(getattr) X(setattr) X(delattr) X(vars) X(builtins) \
     X(torch) X(nn) X(forward) X(__call__) X(__init__) X(ModelNew) \
-    X(ModuleList) X(ModuleDict) X(Sequential) X(int) X(bool) X(str)
+    X(ModuleList) X(ModuleDict) X(Sequential) X(int) X(bool) X(str) \
+    X(__name__)
 /* Methods of a torch.nn object that give it back, or the objects in it. */
 #define PY_KEEPERS(X) \
     X(to) X(cuda) X(cpu) X(eval) X(train) X(half) X(float) X(double) \
@@ -141,7 +142,9 @@ struct py_scope {
     uint32_t parent, depth, cls;
 };
 
-struct py_body { /* a function, a lambda, or the module */
+/* A function, a lambda, the module, or what stands under the module's
+ * `if __name__ == "__main__":`. */
+struct py_body {
     uint32_t name, parent, scope;
     uint32_t cls;                /* the class it is a method of */
     uint32_t in_cls;             /* the class it stands in, at any depth */
@@ -154,6 +157,7 @@ struct py_body { /* a function, a lambda, or the module */
     uint32_t edges;              /* py_reach.c */
     uint8_t reached, pending;    /* contexts, as bits */
     bool lambda, kernel, is_static, is_classmethod;
+    bool script;   /* runs only in a file that is the main program */
     bool ret_read; /* py_names.c: somebody asked what it returns */
 };
 
@@ -284,6 +288,7 @@ struct py_prog {
     PY_VEC(uint32_t) class_slots; /* variables of class bodies */
     struct py_table dotted_index, slot_index, member_index;
 
+    bool renamed; /* the file binds __name__, so it may be the main program */
     bool changed; /* py_names.c: something was added that was read before */
     bool limited; /* more meanings, or longer ways to them, than are followed */
 };
@@ -296,6 +301,12 @@ static inline bool py_op(const struct py_prog *p, uint32_t i, char op)
     const struct py_token *t = &p->tok[i];
 
     return t->kind == PY_OP && t->text.n == 1 && t->text.p[0] == op;
+}
+
+/* Whether code never runs: a candidate is imported, under another name. */
+static inline bool py_is_script(const struct py_prog *p, uint32_t body)
+{
+    return p->bodies.at[body].script && !p->renamed;
 }
 
 /* Sets up an empty program with the words interned. */
