@@ -293,6 +293,7 @@ static void note_binding(struct py_prog *p, uint32_t i)
     if (!b->slot)
         b->slot = py_table_get(&p->slot_index, py_pair(b->scope, b->name));
     s = &p->slots.at[b->slot];
+    s->binds++;
     switch (b->kind) {
     case PY_B_DEF:
     case PY_B_CLASS:
@@ -303,6 +304,7 @@ static void note_binding(struct py_prog *p, uint32_t i)
         break;
     case PY_B_PARAM:
         s->param = b->ref;
+        s->self = b->self;
         break;
     case PY_B_VALUE:
     case PY_B_IMPORT:

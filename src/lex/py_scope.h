@@ -28,7 +28,8 @@
     X(getattr) X(setattr) X(delattr) X(vars) X(builtins) \
     X(torch) X(nn) X(forward) X(__call__) X(__init__) X(ModelNew) \
     X(ModuleList) X(ModuleDict) X(Sequential) X(int) X(bool) X(str) \
-    X(__name__)
+    X(__name__) X(_modules) X(add_module) X(register_module) X(reduce) \
+    X(starmap)
 /* Methods of a torch.nn object that give it back, or the objects in it. */
 #define PY_KEEPERS(X) \
     X(to) X(cuda) X(cpu) X(eval) X(train) X(half) X(float) X(double) \
@@ -63,6 +64,16 @@ enum py_word {
 static inline bool py_is_keyword(uint32_t name)
 {
     return name && name < PY_W_end_keywords;
+}
+
+static inline bool py_is_keeper(uint32_t name)
+{
+    return name > PY_W_end_words && name < PY_W_end_keepers;
+}
+
+static inline bool py_is_hander(uint32_t name)
+{
+    return name > PY_W_end_takers && name < PY_W_end_handers;
 }
 
 /* ---- small containers in an arena ---------------------------------------- */
@@ -245,10 +256,10 @@ struct py_slot { /* a variable, or an attribute of a family of classes */
     uint32_t val;
     uint32_t defs;  /* bindings that define functions and classes, chained */
     uint32_t param; /* the body it is a parameter of; the module has none */
-    uint32_t texts; /* cxx_view.c */
     uint8_t seen;   /* py_reach.c */
-    bool inlined;   /* cxx_view.c */
     uint32_t cls;   /* a class that is bound to it; 0: none is */
+    uint32_t binds; /* how many bindings it has */
+    bool self;      /* the first parameter of a method */
     bool related;   /* its classes are known to be one family */
     bool read;      /* py_names.c: somebody asked for its value */
     bool live;      /* py_reach.c */
@@ -270,6 +281,7 @@ struct py_prog {
     uint32_t *name_index;
     uint32_t name_index_len;
     uint32_t *name_slot; /* of each name: its only slot, or PY_MANY */
+    bool *assigned;      /* of each name: it is assigned as an attribute */
 
     PY_VEC(struct py_node) nodes;
     PY_VEC(struct py_scope) scopes;

@@ -435,7 +435,7 @@ static void end_for(struct walk *w, uint32_t i)
 static void end_with(struct walk *w, uint32_t i)
 {
     struct py_prog *p = w->p;
-    uint32_t t = w->st.start + 1, node = t < i ? p->prim[t] : 0;
+    uint32_t t = w->st.start + 1, node = t < i ? p->prim[t] : 0, item = 0;
     bool as = false;
 
     if (node && p->nodes.at[node].end + 1 == i && !p->nodes.at[node].base &&
@@ -451,10 +451,18 @@ static void end_with(struct walk *w, uint32_t i)
             continue;
         }
         end = n->end;
-        if (as)
+        if (as) {
+            uint32_t first = p->targets.len;
+
             walk_targets(w, t, end + 1, PY_F_STORE, w->scope);
-        else if (n->kind == PY_N_CALL)
-            walk_event(w, PY_E_WITH, n->start)->ref = p->prim[t];
+            if (item)
+                walk_flow(w, PY_FLOW_ELEMENT, p->nodes.at[item].start,
+                          p->nodes.at[item].end + 1, first);
+        } else {
+            item = p->prim[t];
+            if (n->kind == PY_N_CALL)
+                walk_event(w, PY_E_WITH, n->start)->ref = item;
+        }
         as = false;
         t = end;
     }

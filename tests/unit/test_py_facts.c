@@ -449,8 +449,8 @@ static const struct facts_row contexts[] = {
          "  def forward(self, x): torch.b()\n"
          "class ModelNew:\n  def __init__(self): self.b = Block()\n"
          "  def forward(self, x): return self.b(x)",
-     "init call torch.a\nforward call torch.b\nforward method b",
-     "forward holder-call b"},
+     "init call torch.a\nforward call torch.b\nforward self b",
+     "forward holder-call b\nforward method b"},
     {"init: its forward, if it is never called",
      NEW "class Block(nn.Module):\n  def forward(self, x): torch.b()\n"
          "class ModelNew:\n  def __init__(self): self.b = Block()\n"
@@ -783,6 +783,8 @@ static void test_long(void)
         {"walruses", "(a:=(", ""},
         {"literals in a row", "'a' ", ""},
         {"match in a row", "match x;", ""},
+        {"things kept in each other", "a=[a,a.b,c[a]];a[0](a);c=a.d;", ""},
+        {"calls of what calls return", "a=f(a);def f(b): return a;a()\n", ""},
     };
 
     for (size_t i = 0; i < sizeof(long_ones) / sizeof(long_ones[0]); i++) {
