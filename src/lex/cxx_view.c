@@ -15,17 +15,20 @@
 #define MAX_INLINE 16  /* names within names */
 #define MAX_LEVELS 256 /* brackets; the lexer allows fewer */
 
+enum known { KNOWN_NOT, KNOWN_NO, KNOWN_YES };
+
 struct cxx_view {
     struct py_prog *p;
     const struct py_origins *o;
     struct view_out out;
-    bool ready, found, over;
+    bool ready, over;
     uint32_t round; /* which build call is being traced */
     PY_VEC(struct py_origin) todo;
     uint32_t *body_round, *return_round, *slot_round, *field_round;
-    bool *inlined; /* of each variable: its value is being written out */
-    bool *printed; /* of each token: as the start of an origin */
-    size_t budget; /* bytes that may still be joined */
+    uint8_t *literal; /* of each variable: enum known */
+    bool *inlined;    /* of each variable: its value is being written out */
+    bool *printed;    /* of each token: as the start of an origin */
+    size_t budget;    /* bytes that may still be joined */
 
     char *text; /* the piece at hand */
     uint32_t *origin;
@@ -49,6 +52,7 @@ static void prepare(struct cxx_view *v)
     v->printed = arena_alloc(p->a, p->len * sizeof(*v->printed));
     v->slot_round = arena_alloc(p->a, v->o->slots * sizeof(*v->slot_round));
     v->inlined = arena_alloc(p->a, v->o->slots * sizeof(*v->inlined));
+    v->literal = arena_alloc(p->a, v->o->slots * sizeof(*v->literal));
 }
 
 static void queue_list(struct cxx_view *v, uint32_t list)
@@ -171,7 +175,6 @@ static void string_literal(struct cxx_view *v, const struct py_token *t)
 {
     struct py_text text;
 
-    v->found = true;
     if (v->mute || !spend(v, t->len))
         return;
     py_string_decode(&text, v->p->src, t, v->p->a);
@@ -189,7 +192,6 @@ static void fstring_text(struct cxx_view *v, const struct py_token *t,
     struct py_text text;
     const char *src = v->p->src.p;
 
-    v->found = true;
     if (v->mute || !spend(v, t->len))
         return;
     whole.kind = PY_STRING;
@@ -401,6 +403,75 @@ static void trace(struct cxx_view *v, uint32_t from, uint32_t to, int nested)
     }
 }
 
+/* ---- what is sure ---------------------------------------------------------- */
+
+static bool is_literal(struct cxx_view *v, uint32_t from, uint32_t to,
+                       int depth);
+
+/* A variable that is bound once, to a literal; not one that contains itself. */
+static bool literal_slot(struct cxx_view *v, uint32_t slot, int depth)
+{
+    uint32_t list = slot < v->o->slots ? v->o->slot[slot] : 0;
+    const struct py_origin *o = &v->o->list.at[list];
+
+    if (!list || depth == MAX_INLINE)
+        return false;
+    if (v->literal[slot] == KNOWN_NOT) {
+        v->literal[slot] = KNOWN_NO;
+        if (v->p->slots.at[slot].binds == 1 && !v->p->slots.at[slot].param &&
+            !o->next && o->kind == PY_O_VALUE &&
+            is_literal(v, o->from, o->to, depth + 1))
+            v->literal[slot] = KNOWN_YES;
+    }
+    return v->literal[slot] == KNOWN_YES;
+}
+
+/* Whether tokens [from, to) are one string that stands in this file. */
+static bool is_literal(struct cxx_view *v, uint32_t from, uint32_t to,
+                       int depth)
+{
+    const struct py_prog *p = v->p;
+
+    for (uint32_t t = from; t < to; t++) {
+        const struct py_node *n = &p->nodes.at[p->prim[t]];
+        uint32_t end = p->tok[t].match;
+
+        switch (p->tok[t].kind) {
+        case PY_STRING:
+            break;
+        case PY_FSTART: /* without a field it is plain text */
+            for (t++; t < end; t++)
+                if (p->tok[t].kind != PY_FTEXT)
+                    return false;
+            break;
+        case PY_NAME:
+            if (n->kind != PY_N_NAME || !literal_slot(v, n->slot, depth))
+                return false;
+            break;
+        default:
+            if (!py_op(p, t, '+') && !py_op(p, t, '(') && !py_op(p, t, ')'))
+                return false;
+            break;
+        }
+    }
+    return from < to;
+}
+
+static bool literal_args(struct cxx_view *v, const struct py_node *call)
+{
+    const struct py_prog *p = v->p;
+    uint32_t end;
+
+    for (uint32_t from = call->tok + 1; from < call->end; from = end + 1) {
+        end = py_element_end(p, from, call->end);
+        if (p->id[from] && py_op(p, from + 1, '='))
+            from += 2;
+        if (!is_literal(v, from, end, 0))
+            return false;
+    }
+    return call->tok + 1 < call->end;
+}
+
 /* ---- the whole ------------------------------------------------------------ */
 
 struct cxx_view *cxx_view_new(const struct py_origins *o, struct arena *a)
@@ -421,7 +492,6 @@ bool cxx_view_add(struct cxx_view *v, uint32_t call, bool print)
         prepare(v);
     if (++v->round > MAX_BUILDS)
         return false;
-    v->found = false;
     v->todo.len = 0;
     *PY_PUSH(v->p->a, v->todo) =
         (struct py_origin){PY_O_PART, n->tok + 1, n->end, 0, 0};
@@ -433,7 +503,7 @@ bool cxx_view_add(struct cxx_view *v, uint32_t call, bool print)
         trace(v, s.from, s.to, 0);
         flush(v);
     }
-    return v->found && !v->over;
+    return !v->over && literal_args(v, n);
 }
 
 void cxx_view_done(struct cxx_view *v, struct view *out)

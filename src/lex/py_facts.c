@@ -205,6 +205,24 @@ static uint8_t use_of(const struct facts *f, const struct py_node *n)
     return n->use;
 }
 
+/* A build call that is handed on, not just given another name, may be called
+ * with anything. */
+static void build_use(struct facts *f, const struct py_node *n)
+{
+    const struct py_prog *p = f->p;
+    enum py_kind after = p->tok[n->end + 1].kind;
+    uint32_t count;
+    const uint32_t *item = py_val_items(p, &n->val, &count);
+
+    if (n->start && py_op(p, n->start - 1, '=') &&
+        (after == PY_NEWLINE || py_op(p, n->end + 1, ';')))
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        if (py_val_kind(item[i]) == PY_V_IMPORT &&
+            in_names(&f->builds, py_val_ref(item[i])))
+            fact(f, n->body, n->start, FACT_BUILD, "computed");
+}
+
 static void name_facts(struct facts *f, const struct py_node *n)
 {
     uint8_t use = use_of(f, n);
@@ -216,6 +234,7 @@ static void name_facts(struct facts *f, const struct py_node *n)
     if (!n->slot && n->flags & (PY_F_NOTE | PY_F_QUIET))
         return;
     fact_each(f, n, FACT_USE, n->val);
+    build_use(f, n);
 }
 
 static void attr_facts(struct facts *f, const struct py_node *n)
@@ -225,15 +244,19 @@ static void attr_facts(struct facts *f, const struct py_node *n)
     if (has(f, f->p->nodes.at[n->base].val, PY_V_IMPORT)) {
         if (n->flags & PY_F_STORE)
             fact_each(f, n, FACT_SET, n->val);
-        else if (use != PY_N_CALL && use != PY_N_ATTR)
+        else if (use != PY_N_CALL && use != PY_N_ATTR) {
             fact_each(f, n, FACT_USE, n->val);
+            build_use(f, n);
+        }
         return;
     }
     if (n->flags & PY_F_STORE || use == PY_N_CALL)
         return;
     fact_name(f, n->body, n->tok, FACT_ATTR, n->name);
-    if (use != PY_N_ATTR)
+    if (use != PY_N_ATTR) {
         fact_each(f, n, FACT_USE, n->val);
+        build_use(f, n);
+    }
 }
 
 /* ---- calls ---------------------------------------------------------------- */
@@ -292,7 +315,7 @@ static void imported_call(struct facts *f, uint32_t call, uint32_t dotted)
     if (!in_names(&f->builds, dotted))
         return;
     known = cxx_view_add(f->cxx, call, runs);
-    fact(f, n->body, n->start, FACT_BUILD, known ? "literal" : "unknown");
+    fact(f, n->body, n->start, FACT_BUILD, known ? "literal" : "computed");
 }
 
 /* self.NAME is no method of a tensor where the class, or a relative, defines

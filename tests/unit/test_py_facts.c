@@ -166,7 +166,7 @@ static const struct facts_row kinds_in_file[] = {
     {"build: of literals", "import helper\nhelper.build('int x;')",
      "module build literal\nmodule call helper.build", NULL},
     {"build: of something else", "import helper\nhelper.build(read())",
-     "module build unknown", "module build literal"},
+     "module build computed", "module build literal"},
 };
 
 /* ---- aliases --------------------------------------------------------------- */
