@@ -13,26 +13,22 @@
 
 #define MAX_BUILDS 32  /* build calls that are traced */
 #define MAX_INLINE 16  /* names within names */
-#define MAX_BODIES 8   /* functions that one call may mean */
 #define MAX_LEVELS 256 /* brackets; the lexer allows fewer */
 
-struct source { /* tokens whose literals may end up in a variable */
-    uint32_t from, to, next;
-};
+enum known { KNOWN_NOT, KNOWN_NO, KNOWN_YES };
 
 struct cxx_view {
     struct py_prog *p;
+    const struct py_origins *o;
     struct view_out out;
-    bool ready, found, over;
+    bool ready, over;
     uint32_t round; /* which build call is being traced */
-    PY_VEC(struct source) sources;
-    PY_VEC(struct source) todo;
-    uint32_t *returned; /* of each body: sources it returns */
-    uint32_t *passed;   /* of each body: arguments it is called with */
+    PY_VEC(struct py_origin) todo;
     uint32_t *body_round, *return_round, *slot_round, *field_round;
-    uint32_t slots; /* how many there were */
-    bool *printed;  /* of each token: as the start of a source */
-    size_t budget;  /* bytes that may still be joined */
+    uint8_t *literal; /* of each variable: enum known */
+    bool *inlined;    /* of each variable: its value is being written out */
+    bool *printed;    /* of each token: as the start of an origin */
+    size_t budget;    /* bytes that may still be joined */
 
     char *text; /* the piece at hand */
     uint32_t *origin;
@@ -40,177 +36,42 @@ struct cxx_view {
     bool join, mute;
 };
 
-/* ---- sources -------------------------------------------------------------- */
-
-static void add_source(struct cxx_view *v, uint32_t *list, uint32_t from,
-                       uint32_t to)
-{
-    *PY_PUSH(v->p->a, v->sources) = (struct source){from, to, *list};
-    *list = v->sources.len - 1;
-}
-
-/* The variable that a name or attribute stands for; `nth` counts meanings. */
-static uint32_t slot_of(struct py_prog *p, const struct py_node *n,
-                        uint32_t nth)
-{
-    uint32_t count;
-    const uint32_t *item;
-
-    if (n->kind == PY_N_NAME)
-        return nth == 0 ? n->slot : 0;
-    if (n->kind != PY_N_ATTR)
-        return 0;
-    item = py_val_items(p, &p->nodes.at[n->base].val, &count);
-    if (nth >= count || (py_val_kind(item[nth]) != PY_V_SELF &&
-                         py_val_kind(item[nth]) != PY_V_OBJECT &&
-                         py_val_kind(item[nth]) != PY_V_CLASS))
-        return 0;
-    return py_member(p, p->classes.at[py_val_ref(item[nth])].family, n->name,
-                     true);
-}
-
-static void source_for(struct cxx_view *v, uint32_t node, uint32_t from,
-                       uint32_t to)
-{
-    struct py_prog *p = v->p;
-    const struct py_node *n = &p->nodes.at[py_bare(p, node)];
-
-    while (n->kind == PY_N_SUB && n->base)
-        n = &p->nodes.at[py_bare(p, n->base)];
-    for (uint32_t i = 0; i < PY_SET_MAX; i++) {
-        uint32_t slot = slot_of(p, n, i);
-
-        if (slot)
-            add_source(v, &p->slots.at[slot].texts, from, to);
-    }
-}
-
-/* What a class body binds is an attribute, too. */
-static void binding_source(struct cxx_view *v, const struct py_binding *b,
-                           const struct py_flow *f)
-{
-    struct py_prog *p = v->p;
-    uint32_t cls = p->scopes.at[b->scope].cls, slot;
-
-    add_source(v, &p->slots.at[b->slot].texts, f->from, f->to);
-    if (!cls)
-        return;
-    slot = py_member(p, p->classes.at[cls].family, b->name, true);
-    add_source(v, &p->slots.at[slot].texts, f->from, f->to);
-}
-
-static void flow_sources(struct cxx_view *v, const struct py_flow *f)
-{
-    struct py_prog *p = v->p;
-
-    if (f->kind == PY_FLOW_RETURN)
-        add_source(v, &v->returned[f->body], f->from, f->to);
-    for (uint32_t i = 0; i < f->target_count; i++) {
-        const struct py_target *t = &p->targets.at[f->targets + i];
-
-        if (t->binding)
-            binding_source(v, &p->bindings.at[t->binding], f);
-        else
-            source_for(v, t->node, f->from, f->to);
-    }
-}
-
-/* The functions that a call may run: out[0..return value). */
-static uint32_t bodies_of(const struct py_prog *p, const struct py_node *call,
-                          uint32_t out[MAX_BODIES])
-{
-    uint32_t count, len = 0;
-    const uint32_t *item =
-        py_val_items(p, &p->nodes.at[call->base].val, &count);
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t ref = py_val_ref(item[i]), b = 0;
-
-        if (py_val_kind(item[i]) == PY_V_FUNCTION && len < MAX_BODIES)
-            out[len++] = ref;
-        if (py_val_kind(item[i]) == PY_V_METHODS)
-            b = p->slots.at[ref].defs;
-        if (py_val_kind(item[i]) == PY_V_CLASS) {
-            uint32_t family = p->classes.at[ref].family;
-            uint64_t key = py_pair(family, PY_W___init__);
-
-            b = p->slots.at[py_table_get(&p->member_index, key)].defs;
-        }
-        for (; b && len < MAX_BODIES; b = p->bindings.at[b].next)
-            if (p->bindings.at[b].kind == PY_B_DEF)
-                out[len++] = p->bindings.at[b].ref;
-    }
-    return len;
-}
-
-/* Whether a call is a whole statement, so that it is made for its effect. */
-static bool is_statement(const struct py_prog *p, const struct py_node *call)
-{
-    const struct py_token *before = &p->tok[call->start ? call->start - 1 : 0];
-    enum py_kind after = p->tok[call->end + 1].kind;
-
-    return (!call->start || before->kind >= PY_NEWLINE || py_is(before, ";") ||
-            py_is(before, ":")) &&
-           (after == PY_NEWLINE || py_op(p, call->end + 1, ';'));
-}
-
-/* A call hands its arguments to functions, and to the object whose method is
- * called: lines.append(…). */
-static void call_sources(struct cxx_view *v, const struct py_node *call)
-{
-    struct py_prog *p = v->p;
-    const struct py_node *callee = &p->nodes.at[py_bare(p, call->base)];
-    uint32_t bodies[MAX_BODIES], n = bodies_of(p, call, bodies);
-
-    if (call->tok + 1 == call->end)
-        return;
-    for (uint32_t i = 0; i < n; i++)
-        add_source(v, &v->passed[bodies[i]], call->tok + 1, call->end);
-    if (callee->kind == PY_N_ATTR && is_statement(p, call))
-        source_for(v, callee->base, call->tok + 1, call->end);
-}
+/* ---- where literals may come from ----------------------------------------- */
 
 /* Only a program with a build call pays for this. */
 static void prepare(struct cxx_view *v)
 {
-    struct py_prog *p = v->p;
+    const struct py_prog *p = v->p;
     size_t bodies = p->bodies.len;
 
     v->ready = true;
     v->budget = 8 * p->src.n + 65536;
-    v->returned = arena_alloc(p->a, bodies * sizeof(*v->returned));
-    v->passed = arena_alloc(p->a, bodies * sizeof(*v->passed));
     v->body_round = arena_alloc(p->a, bodies * sizeof(*v->body_round));
     v->return_round = arena_alloc(p->a, bodies * sizeof(*v->return_round));
     v->field_round = arena_alloc(p->a, p->len * sizeof(*v->field_round));
     v->printed = arena_alloc(p->a, p->len * sizeof(*v->printed));
-    (void)PY_PUSH(p->a, v->sources);
-    for (uint32_t i = p->nodes.len - 1; i; i--) /* lists grow in front */
-        if (p->nodes.at[i].kind == PY_N_CALL)
-            call_sources(v, &p->nodes.at[i]);
-    for (uint32_t i = p->flows.len; i; i--)
-        flow_sources(v, &p->flows.at[i - 1]);
-    v->slots = p->slots.len;
-    v->slot_round = arena_alloc(p->a, v->slots * sizeof(*v->slot_round));
+    v->slot_round = arena_alloc(p->a, v->o->slots * sizeof(*v->slot_round));
+    v->inlined = arena_alloc(p->a, v->o->slots * sizeof(*v->inlined));
+    v->literal = arena_alloc(p->a, v->o->slots * sizeof(*v->literal));
 }
 
 static void queue_list(struct cxx_view *v, uint32_t list)
 {
-    for (; list; list = v->sources.at[list].next)
-        *PY_PUSH(v->p->a, v->todo) = v->sources.at[list];
+    for (; list; list = v->o->list.at[list].next)
+        *PY_PUSH(v->p->a, v->todo) = v->o->list.at[list];
 }
 
 static void queue_slot(struct cxx_view *v, uint32_t slot)
 {
     const struct py_slot *s = &v->p->slots.at[slot];
 
-    if (!slot || slot >= v->slots || v->slot_round[slot] == v->round)
+    if (!slot || slot >= v->o->slots || v->slot_round[slot] == v->round)
         return;
     v->slot_round[slot] = v->round;
-    queue_list(v, s->texts);
+    queue_list(v, v->o->slot[slot]);
     if (s->param && v->body_round[s->param] != v->round) {
         v->body_round[s->param] = v->round;
-        queue_list(v, v->passed[s->param]);
+        queue_list(v, v->o->passed[s->param]);
     }
 }
 
@@ -314,7 +175,6 @@ static void string_literal(struct cxx_view *v, const struct py_token *t)
 {
     struct py_text text;
 
-    v->found = true;
     if (v->mute || !spend(v, t->len))
         return;
     py_string_decode(&text, v->p->src, t, v->p->a);
@@ -332,7 +192,6 @@ static void fstring_text(struct cxx_view *v, const struct py_token *t,
     struct py_text text;
     const char *src = v->p->src.p;
 
-    v->found = true;
     if (v->mute || !spend(v, t->len))
         return;
     whole.kind = PY_STRING;
@@ -380,16 +239,17 @@ static bool is_one_string(const struct py_prog *p, uint32_t from, uint32_t to)
  * not part of it. */
 static bool inline_slot(struct cxx_view *v, uint32_t slot, int depth)
 {
-    struct py_slot *s = &v->p->slots.at[slot];
-    const struct source *src = &v->sources.at[s->texts];
+    const struct py_slot *s = &v->p->slots.at[slot];
+    uint32_t list = slot < v->o->slots ? v->o->slot[slot] : 0;
+    const struct py_origin *src = &v->o->list.at[list];
 
-    if (depth == MAX_INLINE || slot >= v->slots || !s->texts || src->next ||
-        s->param || s->inlined || !spend(v, 16) ||
+    if (depth == MAX_INLINE || !list || src->next || s->param ||
+        v->inlined[slot] || !spend(v, 16) ||
         !is_one_string(v->p, src->from, src->to))
         return false;
-    s->inlined = true;
+    v->inlined[slot] = true;
     trace(v, src->from, src->to, depth + 1);
-    v->p->slots.at[slot].inlined = false;
+    v->inlined[slot] = false;
     return true;
 }
 
@@ -413,7 +273,8 @@ static void trace_field(struct cxx_view *v, uint32_t open, int depth)
     }
     if (close > open + 1 && v->field_round[open] != v->round) {
         v->field_round[open] = v->round;
-        *PY_PUSH(p->a, v->todo) = (struct source){open + 1, close, 0};
+        *PY_PUSH(p->a, v->todo) =
+            (struct py_origin){PY_O_PART, open + 1, close, 0, 0};
     }
 }
 
@@ -447,16 +308,17 @@ static void trace_primary(struct cxx_view *v, uint32_t node)
 
     while (node) {
         const struct py_node *n = &p->nodes.at[node];
-        uint32_t bodies[MAX_BODIES], count;
+        struct py_callee run[PY_MAX_CALLEES];
+        uint32_t count;
 
         for (uint32_t i = 0; i < PY_SET_MAX; i++)
-            queue_slot(v, slot_of(p, n, i));
-        count = n->kind == PY_N_CALL ? bodies_of(p, n, bodies) : 0;
+            queue_slot(v, py_slot_of(p, n, i));
+        count = n->kind == PY_N_CALL ? py_callees(p, n, run) : 0;
         for (uint32_t i = 0; i < count; i++) {
-            if (v->return_round[bodies[i]] == v->round)
+            if (v->return_round[run[i].body] == v->round)
                 continue;
-            v->return_round[bodies[i]] = v->round;
-            queue_list(v, v->returned[bodies[i]]);
+            v->return_round[run[i].body] = v->round;
+            queue_list(v, v->o->returned[run[i].body]);
         }
         if (n->kind == PY_N_NAME || n->kind == PY_N_LAMBDA ||
             n->kind == PY_N_GROUP)
@@ -541,13 +403,83 @@ static void trace(struct cxx_view *v, uint32_t from, uint32_t to, int nested)
     }
 }
 
+/* ---- what is sure ---------------------------------------------------------- */
+
+static bool is_literal(struct cxx_view *v, uint32_t from, uint32_t to,
+                       int depth);
+
+/* A variable that is bound once, to a literal; not one that contains itself. */
+static bool literal_slot(struct cxx_view *v, uint32_t slot, int depth)
+{
+    uint32_t list = slot < v->o->slots ? v->o->slot[slot] : 0;
+    const struct py_origin *o = &v->o->list.at[list];
+
+    if (!list || depth == MAX_INLINE)
+        return false;
+    if (v->literal[slot] == KNOWN_NOT) {
+        v->literal[slot] = KNOWN_NO;
+        if (v->p->slots.at[slot].binds == 1 && !v->p->slots.at[slot].param &&
+            !o->next && o->kind == PY_O_VALUE &&
+            is_literal(v, o->from, o->to, depth + 1))
+            v->literal[slot] = KNOWN_YES;
+    }
+    return v->literal[slot] == KNOWN_YES;
+}
+
+/* Whether tokens [from, to) are one string that stands in this file. */
+static bool is_literal(struct cxx_view *v, uint32_t from, uint32_t to,
+                       int depth)
+{
+    const struct py_prog *p = v->p;
+
+    for (uint32_t t = from; t < to; t++) {
+        const struct py_node *n = &p->nodes.at[p->prim[t]];
+        uint32_t end = p->tok[t].match;
+
+        switch (p->tok[t].kind) {
+        case PY_STRING:
+            break;
+        case PY_FSTART: /* without a field it is plain text */
+            for (t++; t < end; t++)
+                if (p->tok[t].kind != PY_FTEXT)
+                    return false;
+            break;
+        case PY_NAME:
+            if (n->kind != PY_N_NAME || !literal_slot(v, n->slot, depth))
+                return false;
+            break;
+        default:
+            if (!py_op(p, t, '+') && !py_op(p, t, '(') && !py_op(p, t, ')'))
+                return false;
+            break;
+        }
+    }
+    return from < to;
+}
+
+static bool literal_args(struct cxx_view *v, const struct py_node *call)
+{
+    const struct py_prog *p = v->p;
+    uint32_t end;
+
+    for (uint32_t from = call->tok + 1; from < call->end; from = end + 1) {
+        end = py_element_end(p, from, call->end);
+        if (p->id[from] && py_op(p, from + 1, '='))
+            from += 2;
+        if (!is_literal(v, from, end, 0))
+            return false;
+    }
+    return call->tok + 1 < call->end;
+}
+
 /* ---- the whole ------------------------------------------------------------ */
 
-struct cxx_view *cxx_view_new(struct py_prog *p, struct arena *a)
+struct cxx_view *cxx_view_new(const struct py_origins *o, struct arena *a)
 {
     struct cxx_view *v = arena_alloc(a, sizeof(*v));
 
-    v->p = p;
+    v->p = o->p;
+    v->o = o;
     v->out.a = a;
     return v;
 }
@@ -560,18 +492,18 @@ bool cxx_view_add(struct cxx_view *v, uint32_t call, bool print)
         prepare(v);
     if (++v->round > MAX_BUILDS)
         return false;
-    v->found = false;
     v->todo.len = 0;
-    *PY_PUSH(v->p->a, v->todo) = (struct source){n->tok + 1, n->end, 0};
+    *PY_PUSH(v->p->a, v->todo) =
+        (struct py_origin){PY_O_PART, n->tok + 1, n->end, 0, 0};
     for (uint32_t i = 0; i < v->todo.len && !v->over; i++) {
-        struct source s = v->todo.at[i];
+        struct py_origin s = v->todo.at[i];
 
         v->mute = !print || v->printed[s.from];
         v->printed[s.from] = v->printed[s.from] || print;
         trace(v, s.from, s.to, 0);
         flush(v);
     }
-    return v->found && !v->over;
+    return !v->over && literal_args(v, n);
 }
 
 void cxx_view_done(struct cxx_view *v, struct view *out)

@@ -2,23 +2,15 @@
  * back. */
 #include "lex/py_names.h"
 
+#include <string.h>
+
 /* Of the methods with one name in a family, this many get arguments. */
 #define MAX_METHODS 8
 #define MAX_PARAMS  255
 
-static bool is_keeper(uint32_t name)
-{
-    return name > PY_W_end_words && name < PY_W_end_keepers;
-}
-
 static bool is_taker(uint32_t name)
 {
     return name > PY_W_end_keepers && name < PY_W_end_takers;
-}
-
-static bool is_hander(uint32_t name)
-{
-    return name > PY_W_end_takers && name < PY_W_end_handers;
 }
 
 static bool is_nn_data(uint32_t name)
@@ -100,7 +92,7 @@ static void builtin_call(struct py_prog *p, struct py_set *out,
     in.len = 0;
     py_region_join(p, &in, n->tok + 1, n->end, true);
     pass_to_callbacks(p, n, &in);
-    for (uint32_t i = 0; i < in.len && is_hander(name); i++)
+    for (uint32_t i = 0; i < in.len && py_is_hander(name); i++)
         py_set_add(out, in.item[i]);
 }
 
@@ -208,15 +200,72 @@ void py_attr_join(struct py_prog *p, const struct py_node *n,
     uint32_t base = p->nodes.at[n->base].val, count;
     const uint32_t *item = py_val_items(p, &base, &count);
 
+    if (!count || py_val_has(p, base, PY_V_HOLDER))
+        py_slot_join(p, py_member(p, 0, n->name, true), in);
     for (uint32_t i = 0; i < count; i++) {
-        enum py_val_kind kind = py_val_kind(item[i]);
         uint32_t family;
 
-        if (kind != PY_V_CLASS && kind != PY_V_SELF && kind != PY_V_OBJECT)
+        if (!py_has_members(item[i]))
             continue;
         family = p->classes.at[py_val_ref(item[i])].family;
         py_slot_join(p, py_member(p, family, n->name, true), in);
+        if (n->name == PY_W__modules) /* any attribute may be one of them */
+            py_slot_join(p, py_member(p, family, 0, true), in);
     }
+}
+
+/* The name that a string literal spells; 0 when it must be computed. */
+static uint32_t spelled_name(struct py_prog *p, uint32_t t)
+{
+    struct str text = {p->src.p + p->tok[t].body_at, p->tok[t].body_len};
+
+    return memchr(text.p, '\\', text.n) ? 0 : py_intern(p, text);
+}
+
+bool py_named_store(struct py_prog *p, const struct py_node *call,
+                    struct py_named_store *out)
+{
+    const struct py_node *f = &p->nodes.at[py_bare(p, call->base)];
+    uint32_t from = call->tok + 1, end;
+
+    *out = (struct py_named_store){.body = call->body};
+    if (f->kind == PY_N_ATTR &&
+        (f->name == PY_W_add_module || f->name == PY_W_register_module)) {
+        out->base = f->base;
+    } else if (f->val == py_val(PY_V_BUILTIN, PY_W_setattr)) {
+        end = py_element_end(p, from, call->end);
+        out->base = p->prim[from];
+        from = end + 1;
+    }
+    for (; out->base && from < call->end; from = end + 1) {
+        bool named = false;
+
+        end = py_element_end(p, from, call->end);
+        if (p->id[from] && py_op(p, from + 1, '=')) {
+            named = py_is(&p->tok[from], "name");
+            from += 2;
+        }
+        if (from + 1 == end && p->tok[from].kind == PY_STRING) {
+            out->name = spelled_name(p, from);
+        } else if (!named) {
+            out->from = from;
+            out->to = end;
+        }
+    }
+    return out->from < out->to;
+}
+
+uint32_t py_stored_slot(struct py_prog *p, const struct py_named_store *s,
+                        uint32_t nth, bool make)
+{
+    uint32_t count, cls = 0;
+    const uint32_t *item = py_val_items(p, &p->nodes.at[s->base].val, &count);
+
+    if (nth == 0 && py_is_super(p, s->base))
+        cls = p->bodies.at[s->body].in_cls;
+    else if (nth < count && py_has_members(item[nth]))
+        cls = py_val_ref(item[nth]);
+    return cls ? py_member(p, p->classes.at[cls].family, s->name, make) : 0;
 }
 
 void py_put_into(struct py_prog *p, uint32_t node, const struct py_set *in)
@@ -236,12 +285,19 @@ uint32_t py_call_val(struct py_prog *p, const struct py_node *n)
     uint32_t callee = p->nodes.at[n->base].val, count;
     const uint32_t *item = py_val_items(p, &callee, &count);
     const struct py_node *f = &p->nodes.at[py_bare(p, n->base)];
+    struct py_named_store store;
     struct py_set out, in;
 
     out.len = in.len = 0;
     for (uint32_t i = 0; i < count; i++)
         item_call(p, &out, n, item[i]);
-    if (f->kind == PY_N_ATTR && is_keeper(f->name))
+    if (py_named_store(p, n, &store)) {
+        py_region_join(p, &in, store.from, store.to, false);
+        for (uint32_t i = 0; i < PY_SET_MAX; i++)
+            py_slot_join(p, py_stored_slot(p, &store, i, true), &in);
+        in.len = 0;
+    }
+    if (f->kind == PY_N_ATTR && py_is_keeper(f->name))
         py_set_join(p, &out, p->nodes.at[f->base].val, true);
     if (f->kind == PY_N_ATTR && is_taker(f->name)) {
         py_region_join(p, &in, n->tok + 1, n->end, true);

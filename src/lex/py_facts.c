@@ -2,6 +2,7 @@
 #include "lex/py_facts.h"
 
 #include "lex/cxx_view.h"
+#include "lex/py_kept.h"
 #include "lex/py_reach.h"
 
 #include <string.h>
@@ -64,7 +65,9 @@ struct names { /* dotted names from the configuration */
 struct facts {
     struct py_prog *p;
     struct view_out out;
+    struct py_origins origins;
     struct cxx_view *cxx;
+    struct py_kept *kept;
     struct names decorators, openers, builds;
     char line[MAX_LINE + sizeof("...\n")];
     size_t len;
@@ -202,6 +205,24 @@ static uint8_t use_of(const struct facts *f, const struct py_node *n)
     return n->use;
 }
 
+/* A build call that is handed on, not just given another name, may be called
+ * with anything. */
+static void build_use(struct facts *f, const struct py_node *n)
+{
+    const struct py_prog *p = f->p;
+    enum py_kind after = p->tok[n->end + 1].kind;
+    uint32_t count;
+    const uint32_t *item = py_val_items(p, &n->val, &count);
+
+    if (n->start && py_op(p, n->start - 1, '=') &&
+        (after == PY_NEWLINE || py_op(p, n->end + 1, ';')))
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        if (py_val_kind(item[i]) == PY_V_IMPORT &&
+            in_names(&f->builds, py_val_ref(item[i])))
+            fact(f, n->body, n->start, FACT_BUILD, "computed");
+}
+
 static void name_facts(struct facts *f, const struct py_node *n)
 {
     uint8_t use = use_of(f, n);
@@ -213,6 +234,7 @@ static void name_facts(struct facts *f, const struct py_node *n)
     if (!n->slot && n->flags & (PY_F_NOTE | PY_F_QUIET))
         return;
     fact_each(f, n, FACT_USE, n->val);
+    build_use(f, n);
 }
 
 static void attr_facts(struct facts *f, const struct py_node *n)
@@ -222,15 +244,19 @@ static void attr_facts(struct facts *f, const struct py_node *n)
     if (has(f, f->p->nodes.at[n->base].val, PY_V_IMPORT)) {
         if (n->flags & PY_F_STORE)
             fact_each(f, n, FACT_SET, n->val);
-        else if (use != PY_N_CALL && use != PY_N_ATTR)
+        else if (use != PY_N_CALL && use != PY_N_ATTR) {
             fact_each(f, n, FACT_USE, n->val);
+            build_use(f, n);
+        }
         return;
     }
     if (n->flags & PY_F_STORE || use == PY_N_CALL)
         return;
     fact_name(f, n->body, n->tok, FACT_ATTR, n->name);
-    if (use != PY_N_ATTR)
+    if (use != PY_N_ATTR) {
         fact_each(f, n, FACT_USE, n->val);
+        build_use(f, n);
+    }
 }
 
 /* ---- calls ---------------------------------------------------------------- */
@@ -289,27 +315,29 @@ static void imported_call(struct facts *f, uint32_t call, uint32_t dotted)
     if (!in_names(&f->builds, dotted))
         return;
     known = cxx_view_add(f->cxx, call, runs);
-    fact(f, n->body, n->start, FACT_BUILD, known ? "literal" : "unknown");
+    fact(f, n->body, n->start, FACT_BUILD, known ? "literal" : "computed");
 }
 
-static void method_call(struct facts *f, const struct py_node *callee)
+/* self.NAME is no method of a tensor where the class, or a relative, defines
+ * NAME or keeps nothing but things of this file there. A `self` that is also
+ * assigned to may be anything. */
+static enum fact_kind method_kind(const struct facts *f,
+                                  const struct py_node *attr)
 {
-    struct py_prog *p = f->p;
-    uint32_t count;
-    const uint32_t *item =
-        py_val_items(p, &p->nodes.at[callee->base].val, &count);
-    enum fact_kind kind = FACT_METHOD;
+    const struct py_prog *p = f->p;
+    const struct py_node *base = &p->nodes.at[py_bare(p, attr->base)];
+    const struct py_slot *of = &p->slots.at[base->slot];
+    uint32_t slot;
 
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t slot = 0;
-
-        if (py_val_kind(item[i]) == PY_V_SELF)
-            slot = py_member(p, p->classes.at[py_val_ref(item[i])].family,
-                             callee->name, false);
-        if (p->slots.at[slot].member)
-            kind = FACT_SELF;
-    }
-    fact_name(f, callee->body, callee->tok, kind, callee->name);
+    if (base->kind != PY_N_NAME || of->binds != 1 ||
+        !(of->self ? py_val_kind(base->val) == PY_V_SELF
+                   : of->cls && py_val_kind(base->val) == PY_V_CLASS))
+        return FACT_METHOD;
+    slot = py_slot_of(p, attr, 0);
+    return p->slots.at[slot].member ||
+                   (of->self && py_holds_own(&f->origins, slot))
+               ? FACT_SELF
+               : FACT_METHOD;
 }
 
 /* What a called holder goes by: lin in self.lin(x), layers in
@@ -343,7 +371,8 @@ static void holder_fact(struct facts *f, const struct py_node *call,
 }
 
 /* name[…](…) starts a kernel, under the name it was defined by. */
-static void launch_fact(struct facts *f, const struct py_node *sub)
+static void launch_fact(struct facts *f, const struct py_node *call,
+                        const struct py_node *sub)
 {
     const struct py_prog *p = f->p;
     const struct py_node *n = &p->nodes.at[py_bare(p, sub->base)];
@@ -352,8 +381,9 @@ static void launch_fact(struct facts *f, const struct py_node *sub)
     bool said = false;
 
     if ((n->kind != PY_N_NAME && n->kind != PY_N_ATTR) ||
-        py_context(p, n->body) == PY_C_KERNEL || has(f, n->val, PY_V_HOLDER) ||
-        has(f, n->val, PY_V_BUILTIN) || has(f, n->val, PY_V_CLASS))
+        py_context(p, call->body) == PY_C_KERNEL ||
+        has(f, n->val, PY_V_HOLDER) || has(f, n->val, PY_V_BUILTIN) ||
+        has(f, n->val, PY_V_CLASS))
         return;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t name = py_val_kind(item[i]) == PY_V_FUNCTION
@@ -361,11 +391,43 @@ static void launch_fact(struct facts *f, const struct py_node *sub)
                             : 0;
 
         if (name)
-            fact_name(f, n->body, n->start, FACT_LAUNCH, name);
+            fact_name(f, call->body, call->start, FACT_LAUNCH, name);
         said = said || name == n->name || (name && n->kind == PY_N_NAME);
     }
     if (!said)
-        fact_name(f, n->body, n->start, FACT_LAUNCH, n->name);
+        fact_name(f, call->body, call->start, FACT_LAUNCH, n->name);
+}
+
+/* What was kept somewhere and is called here. */
+static void kept_facts(struct facts *f, const struct py_node *call,
+                       uint32_t node, bool called)
+{
+    const struct py_prog *p = f->p;
+    uint32_t count;
+    const uint32_t *found = py_kept_find(f->kept, node, called, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct py_node *n = &p->nodes.at[found[i]];
+
+        if (n->kind == PY_N_SUB)
+            launch_fact(f, call, n);
+        else if (!has(f, n->val, PY_V_METHODS) &&
+                 !has(f, n->val, PY_V_FUNCTION))
+            fact_name(f, call->body, call->start, method_kind(f, n), n->name);
+    }
+}
+
+/* Whether a call calls its first argument. */
+static bool calls_first(const struct py_prog *p, uint32_t item)
+{
+    uint32_t name = py_val_ref(item);
+
+    if (py_val_kind(item) == PY_V_BUILTIN)
+        return name == PY_W_map || name == PY_W_filter;
+    if (py_val_kind(item) != PY_V_IMPORT)
+        return false;
+    name = p->dotted.at[name].name;
+    return name == PY_W_reduce || name == PY_W_starmap;
 }
 
 /* Calls of a thing that has neither an imported nor a local meaning. */
@@ -376,9 +438,10 @@ static void plain_call(struct facts *f, const struct py_node *n,
     const struct py_node *inner = &p->nodes.at[callee->base];
 
     if (callee->kind == PY_N_ATTR && !has(f, inner->val, PY_V_IMPORT))
-        method_call(f, callee);
+        fact_name(f, callee->body, callee->tok, method_kind(f, callee),
+                  callee->name);
     if (callee->kind == PY_N_SUB)
-        launch_fact(f, callee);
+        launch_fact(f, n, callee);
     if (callee->kind == PY_N_CALL &&
         inner->val == py_val(PY_V_BUILTIN, PY_W_getattr))
         fact(f, n->body, n->start, FACT_CALLRESULT, "getattr");
@@ -397,8 +460,12 @@ static void call_facts(struct facts *f, uint32_t call)
     const uint32_t *item = py_val_items(p, &val, &count);
 
     plain_call(f, n, &p->nodes.at[bare]);
+    kept_facts(f, n, bare, true);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t ref = py_val_ref(item[i]);
+
+        if (calls_first(p, item[i]) && py_first_arg(p, call))
+            kept_facts(f, n, py_first_arg(p, call), false);
 
         if (py_val_kind(item[i]) == PY_V_IMPORT)
             imported_call(f, call, ref);
@@ -596,11 +663,13 @@ static void all_facts(struct facts *f)
     uint32_t e = 0, b = 1;
 
     for (uint32_t i = 1; i <= p->nodes.len; i++) {
-        while (e < p->events.len && p->events.at[e].node_at <= i)
-            event_facts(f, &p->events.at[e++]);
-        while (b < p->bindings.len && p->bindings.at[b].node_at <= i)
-            bind_fact(f, &p->bindings.at[b++]);
-        if (i < p->nodes.len)
+        for (; e < p->events.len && p->events.at[e].node_at <= i; e++)
+            if (!py_is_script(p, p->events.at[e].body))
+                event_facts(f, &p->events.at[e]);
+        for (; b < p->bindings.len && p->bindings.at[b].node_at <= i; b++)
+            if (!py_is_script(p, p->bindings.at[b].body))
+                bind_fact(f, &p->bindings.at[b]);
+        if (i < p->nodes.len && !py_is_script(p, p->nodes.at[i].body))
             node_facts(f, i);
     }
     if (p->limited)
@@ -645,7 +714,9 @@ void py_facts(struct view *facts, struct view *cxx, struct str src,
     py_scope_resolve(&p);
     py_names_resolve(&p);
     py_reach(&p, f.decorators.at, f.decorators.len);
-    f.cxx = cxx_view_new(&p, a);
+    py_origins_find(&f.origins, &p);
+    f.cxx = cxx_view_new(&f.origins, a);
+    f.kept = py_kept_new(&f.origins);
     f.out.cap = (src.n < FIRST_BYTES ? src.n : FIRST_BYTES) + 64;
     f.out.data = arena_alloc(a, f.out.cap);
     f.out.origin = arena_alloc(a, f.out.cap * sizeof(*f.out.origin));

@@ -19,6 +19,11 @@ static void member_vals(struct py_prog *p, struct py_set *out, uint32_t cls,
     const struct py_slot *s = &p->slots.at[slot];
 
     py_set_join(p, out, py_slot_val(p, slot), false);
+    if (bound && !s->val && !s->member && !p->assigned[name]) {
+        slot = py_member(p, p->classes.at[cls].family, 0, true);
+        py_set_join(p, out, py_slot_val(p, slot), false);
+        return; /* set under a computed name, if at all */
+    }
     if (!s->defs)
         return;
     if (bound)
@@ -36,6 +41,14 @@ static uint32_t attr_of(struct py_prog *p, uint32_t dotted, uint32_t name)
     return py_val(PY_V_IMPORT, py_dotted(p, dotted, name));
 }
 
+/* What is assigned to that attribute of any object that is not known. */
+static uint32_t unknown_attr(struct py_prog *p, uint32_t name)
+{
+    if (!p->assigned[name])
+        return 0;
+    return py_slot_val(p, py_member(p, 0, name, true));
+}
+
 static uint32_t attr_val(struct py_prog *p, const struct py_node *n)
 {
     uint32_t base = p->nodes.at[n->base].val, count;
@@ -43,7 +56,7 @@ static uint32_t attr_val(struct py_prog *p, const struct py_node *n)
     struct py_set out;
 
     if (!base)
-        return 0;
+        return unknown_attr(p, n->name);
     if (py_val_kind(base) == PY_V_IMPORT)
         return attr_of(p, py_val_ref(base), n->name);
     out.len = 0;
@@ -60,10 +73,13 @@ static uint32_t attr_val(struct py_prog *p, const struct py_node *n)
         case PY_V_SELF:
         case PY_V_OBJECT:
             member_vals(p, &out, ref, n->name, true);
+            if (n->name == PY_W__modules)
+                py_set_add(&out, py_val(PY_V_HOLDER, 0));
             break;
         case PY_V_HOLDER:
             if (n->name == PY_W_forward || n->name == PY_W___call__)
                 py_set_add(&out, item[i]);
+            py_set_join(p, &out, unknown_attr(p, n->name), false);
             break;
         default:
             break;
@@ -128,35 +144,12 @@ static void into_target(struct py_prog *p, const struct py_target *t,
         py_attr_join(p, n, in);
 }
 
-/* a, b = c, d: whether the value has as many elements as there are targets, and
- * where they start and end. */
-static bool pair_elements(const struct py_prog *p, const struct py_flow *f,
-                          uint32_t *from, uint32_t *to)
-{
-    uint32_t first = f->from < f->to ? p->prim[f->from] : 0, count = 0;
-    const struct py_node *n = &p->nodes.at[first];
-
-    *from = f->from;
-    *to = f->to;
-    if (first && n->kind == PY_N_DISPLAY && n->end + 1 == f->to) {
-        ++*from;
-        --*to;
-    }
-    for (uint32_t t = *from; t < *to; t = py_element_end(p, t, *to) + 1) {
-        if (py_op(p, t, '*') || p->id[t] == PY_W_for)
-            return false;
-        count++;
-    }
-    return count > 1 && count == f->target_count;
-}
-
 /* Targets in a tuple get their own element, or any object in the value. */
 static void flow_tuple(struct py_prog *p, const struct py_flow *f)
 {
     const struct py_target *t = &p->targets.at[f->targets];
     uint32_t from = 0, to = 0;
-    bool paired = f->kind == PY_FLOW_VALUE && f->target_count == t->of &&
-                  pair_elements(p, f, &from, &to);
+    bool paired = py_pair_elements(p, f, &from, &to);
     struct py_set in;
 
     in.len = 0;
@@ -260,7 +253,7 @@ static void make_members(struct py_prog *p)
         const struct py_scope *s = &p->scopes.at[b->scope];
         uint32_t slot;
 
-        if (s->kind != PY_S_CLASS || !s->cls)
+        if (s->kind != PY_S_CLASS || !s->cls || py_is_script(p, b->body))
             continue;
         slot = py_member(p, p->classes.at[s->cls].family, b->name, true);
         p->slots.at[slot].member = true;
@@ -275,6 +268,8 @@ static void first_meaning(struct py_prog *p, const struct py_binding *b)
 {
     const struct py_dotted *d = &p->dotted.at[b->ref];
 
+    if (py_is_script(p, b->body))
+        return;
     switch (b->kind) {
     case PY_B_IMPORT:
         if (d->depth == 2 && p->dotted.at[d->parent].name == PY_W_builtins)
@@ -319,9 +314,10 @@ static void run_round(struct py_prog *p)
     uint32_t f = 0;
 
     for (uint32_t i = 1; i <= p->nodes.len; i++) {
-        while (f < p->flows.len && p->flows.at[f].node_at <= i)
-            apply_flow(p, &p->flows.at[f++]);
-        if (i < p->nodes.len) {
+        for (; f < p->flows.len && p->flows.at[f].node_at <= i; f++)
+            if (!py_is_script(p, p->flows.at[f].body))
+                apply_flow(p, &p->flows.at[f]);
+        if (i < p->nodes.len && !py_is_script(p, p->nodes.at[i].body)) {
             uint32_t val = node_val(p, &p->nodes.at[i]);
 
             p->nodes.at[i].val = val;
@@ -335,6 +331,13 @@ void py_names_resolve(struct py_prog *p)
     int round = 0;
 
     (void)PY_PUSH(p->a, p->sets);
+    p->assigned = arena_alloc(p->a, p->names.len * sizeof(*p->assigned));
+    for (uint32_t i = 1; i < p->nodes.len; i++) {
+        const struct py_node *n = &p->nodes.at[i];
+
+        if (n->kind == PY_N_ATTR && n->flags & PY_F_STORE)
+            p->assigned[n->name] = true;
+    }
     make_families(p);
     for (uint32_t i = 1; i < p->bindings.len; i++)
         first_meaning(p, &p->bindings.at[i]);

@@ -35,7 +35,6 @@ struct reach {
     PY_VEC(uint32_t) others; /* plain methods of the model */
     uint32_t *methods;       /* of each name: methods, chained by `namesake` */
     uint8_t *named;          /* of each name: contexts that mention it */
-    bool *assigned;          /* of each name: is assigned as an attribute */
 };
 
 static bool is_kernel_name(const struct reach *r, uint32_t node)
@@ -59,6 +58,8 @@ static void add(struct reach *r, uint32_t body, enum py_context c)
 
     if (b->kernel)
         c = PY_C_KERNEL;
+    if (py_is_script(r->p, body))
+        return;
     if (b->reached & (1u << c))
         return;
     b->reached |= (uint8_t)(1u << c);
@@ -364,7 +365,7 @@ static bool is_opaque(const struct reach *r, const struct py_node *callee)
     }
     if (callee->kind == PY_N_ATTR) {
         base = p->nodes.at[callee->base].val;
-        return py_val_has(p, base, PY_V_SELF) || r->assigned[callee->name];
+        return py_val_has(p, base, PY_V_SELF) || p->assigned[callee->name];
     }
     return true;
 }
@@ -446,8 +447,6 @@ static void make_edges(struct reach *r)
 
         if (n->kind == PY_N_CALL)
             flag_arguments(r, n);
-        else if (n->kind == PY_N_ATTR && n->flags & PY_F_STORE)
-            r->assigned[n->name] = true;
     }
     for (uint32_t i = 1; i < p->nodes.len; i++) {
         const struct py_node *n = &p->nodes.at[i];
@@ -545,7 +544,6 @@ void py_reach(struct py_prog *p, const uint32_t *kernel_decorators,
 
     r.methods = arena_alloc(p->a, names * sizeof(*r.methods));
     r.named = arena_alloc(p->a, names * sizeof(*r.named));
-    r.assigned = arena_alloc(p->a, names * sizeof(*r.assigned));
     (void)PY_PUSH(p->a, r.edges);
     for (uint32_t i = 1; i < p->bodies.len; i++) {
         struct py_body *b = &p->bodies.at[i];
@@ -556,10 +554,13 @@ void py_reach(struct py_prog *p, const uint32_t *kernel_decorators,
         }
     }
     make_edges(&r);
-    add(&r, 0, PY_C_MODULE);
+    for (uint32_t i = 0; i < p->bodies.len; i++)
+        if (!p->bodies.at[i].name && !p->bodies.at[i].lambda)
+            add(&r, i, PY_C_MODULE); /* the module and its main program */
     if (!add_roots(&r))
         for (uint32_t i = 1; i < p->bodies.len; i++)
-            add(&r, i, PY_C_FORWARD);
+            if (!p->bodies.at[i].reached)
+                add(&r, i, PY_C_FORWARD);
     finish_work(&r);
     /* Methods that nothing mentions may be called from outside. */
     for (uint32_t i = 0; i < r.others.len; i++)

@@ -268,6 +268,8 @@ static void bind_slots(struct py_prog *p, const struct py_table *decls)
     for (uint32_t i = 1; i < p->bindings.len; i++) {
         struct py_binding *b = &p->bindings.at[i];
 
+        if (py_is_script(p, b->body))
+            continue; /* nothing of it hides a built-in name */
         switch (py_table_get(decls, py_pair(b->scope, b->name))) {
         case 0:
             b->slot = make_slot(p, b->scope, b->name);
@@ -286,9 +288,12 @@ static void note_binding(struct py_prog *p, uint32_t i)
     struct py_binding *b = &p->bindings.at[i];
     struct py_slot *s;
 
+    if (py_is_script(p, b->body))
+        return;
     if (!b->slot)
         b->slot = py_table_get(&p->slot_index, py_pair(b->scope, b->name));
     s = &p->slots.at[b->slot];
+    s->binds++;
     switch (b->kind) {
     case PY_B_DEF:
     case PY_B_CLASS:
@@ -299,6 +304,7 @@ static void note_binding(struct py_prog *p, uint32_t i)
         break;
     case PY_B_PARAM:
         s->param = b->ref;
+        s->self = b->self;
         break;
     case PY_B_VALUE:
     case PY_B_IMPORT:

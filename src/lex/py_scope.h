@@ -27,7 +27,9 @@
     X(match) X(case) X(type) X(super) X(staticmethod) X(classmethod) \
     X(getattr) X(setattr) X(delattr) X(vars) X(builtins) \
     X(torch) X(nn) X(forward) X(__call__) X(__init__) X(ModelNew) \
-    X(ModuleList) X(ModuleDict) X(Sequential) X(int) X(bool) X(str)
+    X(ModuleList) X(ModuleDict) X(Sequential) X(int) X(bool) X(str) \
+    X(__name__) X(_modules) X(add_module) X(register_module) X(reduce) \
+    X(starmap)
 /* Methods of a torch.nn object that give it back, or the objects in it. */
 #define PY_KEEPERS(X) \
     X(to) X(cuda) X(cpu) X(eval) X(train) X(half) X(float) X(double) \
@@ -62,6 +64,16 @@ enum py_word {
 static inline bool py_is_keyword(uint32_t name)
 {
     return name && name < PY_W_end_keywords;
+}
+
+static inline bool py_is_keeper(uint32_t name)
+{
+    return name > PY_W_end_words && name < PY_W_end_keepers;
+}
+
+static inline bool py_is_hander(uint32_t name)
+{
+    return name > PY_W_end_takers && name < PY_W_end_handers;
 }
 
 /* ---- small containers in an arena ---------------------------------------- */
@@ -141,7 +153,9 @@ struct py_scope {
     uint32_t parent, depth, cls;
 };
 
-struct py_body { /* a function, a lambda, or the module */
+/* A function, a lambda, the module, or what stands under the module's
+ * `if __name__ == "__main__":`. */
+struct py_body {
     uint32_t name, parent, scope;
     uint32_t cls;                /* the class it is a method of */
     uint32_t in_cls;             /* the class it stands in, at any depth */
@@ -154,6 +168,7 @@ struct py_body { /* a function, a lambda, or the module */
     uint32_t edges;              /* py_reach.c */
     uint8_t reached, pending;    /* contexts, as bits */
     bool lambda, kernel, is_static, is_classmethod;
+    bool script;   /* runs only in a file that is the main program */
     bool ret_read; /* py_names.c: somebody asked what it returns */
 };
 
@@ -241,10 +256,10 @@ struct py_slot { /* a variable, or an attribute of a family of classes */
     uint32_t val;
     uint32_t defs;  /* bindings that define functions and classes, chained */
     uint32_t param; /* the body it is a parameter of; the module has none */
-    uint32_t texts; /* cxx_view.c */
     uint8_t seen;   /* py_reach.c */
-    bool inlined;   /* cxx_view.c */
     uint32_t cls;   /* a class that is bound to it; 0: none is */
+    uint32_t binds; /* how many bindings it has */
+    bool self;      /* the first parameter of a method */
     bool related;   /* its classes are known to be one family */
     bool read;      /* py_names.c: somebody asked for its value */
     bool live;      /* py_reach.c */
@@ -266,6 +281,7 @@ struct py_prog {
     uint32_t *name_index;
     uint32_t name_index_len;
     uint32_t *name_slot; /* of each name: its only slot, or PY_MANY */
+    bool *assigned;      /* of each name: it is assigned as an attribute */
 
     PY_VEC(struct py_node) nodes;
     PY_VEC(struct py_scope) scopes;
@@ -284,6 +300,7 @@ struct py_prog {
     PY_VEC(uint32_t) class_slots; /* variables of class bodies */
     struct py_table dotted_index, slot_index, member_index;
 
+    bool renamed; /* the file binds __name__, so it may be the main program */
     bool changed; /* py_names.c: something was added that was read before */
     bool limited; /* more meanings, or longer ways to them, than are followed */
 };
@@ -296,6 +313,12 @@ static inline bool py_op(const struct py_prog *p, uint32_t i, char op)
     const struct py_token *t = &p->tok[i];
 
     return t->kind == PY_OP && t->text.n == 1 && t->text.p[0] == op;
+}
+
+/* Whether code never runs: a candidate is imported, under another name. */
+static inline bool py_is_script(const struct py_prog *p, uint32_t body)
+{
+    return p->bodies.at[body].script && !p->renamed;
 }
 
 /* Sets up an empty program with the words interned. */

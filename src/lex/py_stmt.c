@@ -435,7 +435,7 @@ static void end_for(struct walk *w, uint32_t i)
 static void end_with(struct walk *w, uint32_t i)
 {
     struct py_prog *p = w->p;
-    uint32_t t = w->st.start + 1, node = t < i ? p->prim[t] : 0;
+    uint32_t t = w->st.start + 1, node = t < i ? p->prim[t] : 0, item = 0;
     bool as = false;
 
     if (node && p->nodes.at[node].end + 1 == i && !p->nodes.at[node].base &&
@@ -451,10 +451,18 @@ static void end_with(struct walk *w, uint32_t i)
             continue;
         }
         end = n->end;
-        if (as)
+        if (as) {
+            uint32_t first = p->targets.len;
+
             walk_targets(w, t, end + 1, PY_F_STORE, w->scope);
-        else if (n->kind == PY_N_CALL)
-            walk_event(w, PY_E_WITH, n->start)->ref = p->prim[t];
+            if (item)
+                walk_flow(w, PY_FLOW_ELEMENT, p->nodes.at[item].start,
+                          p->nodes.at[item].end + 1, first);
+        } else {
+            item = p->prim[t];
+            if (n->kind == PY_N_CALL)
+                walk_event(w, PY_E_WITH, n->start)->ref = item;
+        }
         as = false;
         t = end;
     }
@@ -490,6 +498,36 @@ static void end_case(struct walk *w, uint32_t i)
     }
 }
 
+static bool is_main_text(const struct walk *w, uint32_t i)
+{
+    const struct py_token *t = &w->p->tok[i];
+    struct str text = {w->p->src.p + t->body_at, t->body_len};
+
+    return t->kind == PY_STRING && !(t->flags & PY_BYTES) &&
+           str_eq(text, "__main__");
+}
+
+/* Whether the colon i ends `if __name__ == "__main__"`, at module level. */
+static bool is_main_test(const struct walk *w, uint32_t i)
+{
+    uint32_t at = w->st.start;
+
+    if (w->scope || w->body || w->p->id[at] != PY_W_if || at + 4 != i ||
+        !py_is(&w->p->tok[at + 2], "=="))
+        return false;
+    return (w->p->id[at + 1] == PY_W___name__ && is_main_text(w, at + 3)) ||
+           (w->p->id[at + 3] == PY_W___name__ && is_main_text(w, at + 1));
+}
+
+/* The block under it is a body of its own that binds in the module. */
+static uint32_t script_body(struct walk *w)
+{
+    struct py_body *b = PY_PUSH(w->p->a, w->p->bodies);
+
+    b->script = true;
+    return w->p->bodies.len - 1;
+}
+
 static void open_block(struct walk *w, uint32_t i)
 {
     struct block *b = PY_PUSH(w->p->a, w->blocks);
@@ -506,6 +544,8 @@ static void open_block(struct walk *w, uint32_t i)
     }
     if (b->kind == STMT_CLASS)
         w->scope = w->p->classes.at[w->st.ref].scope;
+    if (is_main_test(w, i))
+        w->body = script_body(w);
 }
 
 void stmt_colon(struct walk *w, uint32_t i)

@@ -209,6 +209,29 @@ uint32_t py_element_end(const struct py_prog *p, uint32_t from, uint32_t to)
     return t < to ? t : to;
 }
 
+bool py_pair_elements(const struct py_prog *p, const struct py_flow *f,
+                      uint32_t *from, uint32_t *to)
+{
+    uint32_t first = f->from < f->to ? p->prim[f->from] : 0, count = 0;
+    const struct py_node *n = &p->nodes.at[first];
+
+    *from = f->from;
+    *to = f->to;
+    if (f->kind != PY_FLOW_VALUE || !f->target_count ||
+        p->targets.at[f->targets].of != f->target_count)
+        return false;
+    if (first && n->kind == PY_N_DISPLAY && n->end + 1 == f->to) {
+        ++*from;
+        --*to;
+    }
+    for (uint32_t t = *from; t < *to; t = py_element_end(p, t, *to) + 1) {
+        if (py_op(p, t, '*') || p->id[t] == PY_W_for)
+            return false;
+        count++;
+    }
+    return count > 1 && count == f->target_count;
+}
+
 /* ---- nodes ---------------------------------------------------------------- */
 
 uint32_t py_bare(const struct py_prog *p, uint32_t node)

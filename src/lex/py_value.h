@@ -34,6 +34,14 @@ static inline uint32_t py_val_ref(uint32_t val)
     return val & (((uint32_t)1 << PY_V_SHIFT) - 1);
 }
 
+/* Whether a meaning is a class of this file or an object of one. */
+static inline bool py_has_members(uint32_t item)
+{
+    enum py_val_kind kind = py_val_kind(item);
+
+    return kind == PY_V_CLASS || kind == PY_V_SELF || kind == PY_V_OBJECT;
+}
+
 /* The meanings of a value: items[0..*len). */
 const uint32_t *py_val_items(const struct py_prog *p, const uint32_t *val,
                              uint32_t *len);
@@ -61,6 +69,11 @@ void py_region_join(struct py_prog *p, struct py_set *out, uint32_t from,
                     uint32_t to, bool objects_only);
 /* The end of the element that starts at `from`: its comma, or `to`. */
 uint32_t py_element_end(const struct py_prog *p, uint32_t from, uint32_t to);
+
+/* a, b = c, d: whether the value has as many elements as there are targets, and
+ * where they start and end. */
+bool py_pair_elements(const struct py_prog *p, const struct py_flow *f,
+                      uint32_t *from, uint32_t *to);
 
 /* The node without the parentheses round it. */
 uint32_t py_bare(const struct py_prog *p, uint32_t node);

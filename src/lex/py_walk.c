@@ -21,6 +21,7 @@ uint32_t walk_bind(struct walk *w, enum py_bind_kind kind, uint32_t scope,
     b->tok = tok;
     b->body = w->body;
     b->node_at = w->p->nodes.len;
+    w->p->renamed = w->p->renamed || name == PY_W___name__;
     return w->p->bindings.len - 1;
 }
 
@@ -61,6 +62,7 @@ uint32_t walk_body(struct walk *w, uint32_t name)
     b->name = name;
     b->parent = w->body;
     b->lambda = !name;
+    b->script = up->script;
     b->in_cls = s->kind == PY_S_CLASS ? s->cls : up->in_cls;
     if (s->kind == PY_S_CLASS && name) {
         b->cls = s->cls;

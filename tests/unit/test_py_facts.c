@@ -166,7 +166,7 @@ static const struct facts_row kinds_in_file[] = {
     {"build: of literals", "import helper\nhelper.build('int x;')",
      "module build literal\nmodule call helper.build", NULL},
     {"build: of something else", "import helper\nhelper.build(read())",
-     "module build unknown", "module build literal"},
+     "module build computed", "module build literal"},
 };
 
 /* ---- aliases --------------------------------------------------------------- */
@@ -449,8 +449,8 @@ static const struct facts_row contexts[] = {
          "  def forward(self, x): torch.b()\n"
          "class ModelNew:\n  def __init__(self): self.b = Block()\n"
          "  def forward(self, x): return self.b(x)",
-     "init call torch.a\nforward call torch.b\nforward method b",
-     "forward holder-call b"},
+     "init call torch.a\nforward call torch.b\nforward self b",
+     "forward holder-call b\nforward method b"},
     {"init: its forward, if it is never called",
      NEW "class Block(nn.Module):\n  def forward(self, x): torch.b()\n"
          "class ModelNew:\n  def __init__(self): self.b = Block()\n"
@@ -500,6 +500,65 @@ static const struct facts_row contexts[] = {
      "init call torch.a", NULL},
     {"op @ is host code's", NEW "@lang.jit\ndef k(a, b): return a @ b\nk[1]()",
      NULL, "kernel op @"},
+};
+
+/* A file that is imported is not the main program. */
+static const struct facts_row scripts[] = {
+    {"what only the main program does gives no facts",
+     NEW "def a(): torch.a()\nif __name__ == '__main__':\n"
+         "  import sys\n  a(); torch.b(); exec('1')\n"
+         "  def c(): torch.c()\n  c()\n  try: pass\n  finally: x = y @ z\n"
+         "class ModelNew: pass",
+     "dead call torch.a\nmodule class ModelNew()",
+     "module call torch.b\ndead call torch.b\nmodule import sys\n"
+     "dead import sys\nmodule call exec\ndead call exec\n"
+     "forward call torch.c\nmodule call torch.c\nmodule try other\n"
+     "dead try other\nmodule op @"},
+    {"in either order, in any quotes, on one line",
+     NEW "if \"\"\"__main__\"\"\" == __name__: torch.a(); torch.b()\n"
+         "torch.c()",
+     "module call torch.c", "module call torch.a\nmodule call torch.b"},
+    {"the other branches run",
+     NEW "if __name__ == '__main__':\n  torch.a()\n"
+         "elif torch.q():\n  torch.b()\nelse:\n  torch.c()",
+     "module call torch.q\nmodule call torch.b\nmodule call torch.c",
+     "module call torch.a"},
+    {"a file that binds __name__ may be anything",
+     NEW "__name__ = '__main__'\nif __name__ == '__main__': torch.a()",
+     "module call torch.a", NULL},
+    {"wherever it does so",
+     NEW "if __name__ == '__main__':\n  torch.a()\n  def b(): torch.b()\n"
+         "  b()\ndef f():\n  global __name__\n  for __name__ in x: pass\n"
+         "class ModelNew: pass",
+     "module call torch.a\nmodule call torch.b", NULL},
+    {"any other test counts",
+     NEW "if __name__ != '__main__': torch.a()\n"
+         "if __name__ == '__main__' or torch: torch.b()\n"
+         "if (__name__ == '__main__'): torch.c()\n"
+         "if __name__ == b'__main__': torch.d()\n"
+         "if __name__ == '__main__2': torch.e()\n"
+         "if not __name__ == '__main__': torch.f()\n"
+         "while __name__ == '__main__': torch.g()\n"
+         "if __name__ == f'__main__': torch.h()",
+     "module call torch.a\nmodule call torch.b\nmodule call torch.c\n"
+     "module call torch.d\nmodule call torch.e\nmodule call torch.f\n"
+     "module call torch.g\nmodule call torch.h",
+     NULL},
+    {"inside a function or class it is code like any other",
+     NEW "def f():\n  if __name__ == '__main__': torch.a()\n"
+         "class A:\n  if __name__ == '__main__': torch.b()",
+     "forward call torch.a\nmodule call torch.b", NULL},
+    {"it gives no meaning to a name",
+     NEW "if __name__ == '__main__':\n  eval = m = torch.exp\n"
+         "  def g(l): l(1)\n  g(nn.Linear(1, 2))\n  h(nn.Linear(1, 2))\n"
+         "def h(l): l(1)\n"
+         "class ModelNew:\n"
+         "  def forward(self, x): return map(eval, h(m(x)))",
+     "forward use eval\nforward call m",
+     "forward call torch.exp\nforward holder-call l"},
+    {"ModelNew must be there when the file is imported",
+     NEW "if __name__ == '__main__':\n  class ModelNew: pass", NULL,
+     "module class ModelNew()\ndead class ModelNew()"},
 };
 
 /* ---- holders --------------------------------------------------------------- */
@@ -724,6 +783,8 @@ static void test_long(void)
         {"walruses", "(a:=(", ""},
         {"literals in a row", "'a' ", ""},
         {"match in a row", "match x;", ""},
+        {"things kept in each other", "a=[a,a.b,c[a]];a[0](a);c=a.d;", ""},
+        {"calls of what calls return", "a=f(a);def f(b): return a;a()\n", ""},
     };
 
     for (size_t i = 0; i < sizeof(long_ones) / sizeof(long_ones[0]); i++) {
@@ -809,6 +870,7 @@ void suite_py_facts(void)
     ROWS(aliases, PLACE_FILE);
     ROWS(scopes, PLACE_FILE);
     ROWS(contexts, PLACE_FILE);
+    ROWS(scripts, PLACE_FILE);
     ROWS(holders, PLACE_FORWARD);
     ROWS(holders_in_file, PLACE_FILE);
     test_soup();
