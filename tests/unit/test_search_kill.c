@@ -247,7 +247,7 @@ static int stride(void)
     const char *text = getenv("SEARCH_KILL_STRIDE");
     int64_t n;
 
-    return text && str_to_i64(str_of(text), 1, 1000, &n) ? (int)n : 41;
+    return text && str_to_i64(str_of(text), 1, 1000, &n) ? (int)n : 67;
 }
 
 /* `began` spreads the operations that are tried over the trials. */
