@@ -18,7 +18,7 @@ struct reading {
     kernel_fn *fn;
     void *arg;
     struct err *e;
-    char *method, *precision, *device, *model;
+    char *method, *precision, *device, *model, *dsl;
     struct map done;   /* tasks that have told theirs */
     struct map sealed; /* "task/attempt" */
     struct map refused;
@@ -109,8 +109,10 @@ static struct task *task_of(struct reading *g, const struct row_task *r)
 static int tell(struct reading *g, const struct row_attempt *r,
                 const struct row_task *row)
 {
-    struct folder_kernel k = {
-        .licence = "as its task", .dtype = g->precision, .verified = true};
+    struct folder_kernel k = {.licence = "as its task",
+                              .dtype = g->precision,
+                              .dsl = g->dsl,
+                              .verified = true};
     char *name = folder_name(row->id),
          *origin =
              xasprintf("%s, attempt %lld, %s", g->method, (long long)r->attempt,
@@ -171,6 +173,7 @@ static int each_of_run(const char *file, kernel_fn *fn, void *arg,
     g.precision = fact(g.store, "precision");
     g.device = fact(g.store, "device");
     g.model = fact(g.store, "model");
+    g.dsl = fact(g.store, "dsl");
     if (store_each_task(g.store, on_task, &g, e) == 0 &&
         store_each_verdict(g.store, on_verdict, &g, e) == 0 &&
         store_each_entry(g.store, on_entry, &g, e) == 0 &&
@@ -185,6 +188,7 @@ static int each_of_run(const char *file, kernel_fn *fn, void *arg,
     free(g.precision);
     free(g.device);
     free(g.model);
+    free(g.dsl);
     map_release(&g.done);
     map_release(&g.sealed);
     map_release(&g.refused);

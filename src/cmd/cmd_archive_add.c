@@ -154,6 +154,7 @@ static int join(struct adding *a, const char *name, struct err *e)
         .origin = a->v->origin ? a->v->origin : "added by hand",
         .licence = a->v->licence ? a->v->licence : "not said",
         .dtype = a->precision,
+        .dsl = a->pack->id,
         .verified = true};
     char *on = xasprintf("%s, %s, evidence E3", a->v->v.device, a->precision);
     int rc;

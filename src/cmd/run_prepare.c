@@ -167,6 +167,10 @@ static int load_kernels(struct running *r, struct err *e)
                 rc = folder_read_one(sub, &k, e);
                 if (rc == 0)
                     add_kernel(r, &k, "archive");
+                if (rc == 0 && k.dsl[0] && strcmp(k.dsl, r->pack->id) != 0)
+                    rc = err_set(e, ERR_INPUT,
+                                 "%s was written for the pack %s, not %s",
+                                 names.name[j], k.dsl, r->pack->id);
             }
             free(sub);
         }

@@ -247,6 +247,7 @@ static const struct schema_field meta_fields[] = {
     {"dtype", NEEDED, {ONE_OF(pack_dtypes)}},
     {"shapes", NEEDED, {LIST_OF(shape, 1, 64)}},
     {"verified", NEEDED, {YES_NO}},
+    {"dsl", OPTIONAL, {TEXT}},
     {"verified_on", OPTIONAL, {TEXT}},
     {"why_not", OPTIONAL, {TEXT}},
     {0},

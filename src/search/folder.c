@@ -50,6 +50,7 @@ static int read_meta(const char *dir, struct folder_kernel *out, struct err *e)
     out->origin = text_of(meta, "origin");
     out->licence = text_of(meta, "licence");
     out->dtype = text_of(meta, "dtype");
+    out->dsl = text_of(meta, "dsl");
     out->verified = json_is_true(json_object_get(meta, "verified"));
     out->verified_on = text_of(meta, out->verified ? "verified_on" : "why_not");
     json_decref(meta);
@@ -84,6 +85,7 @@ void folder_release(struct folder_kernel *k)
     free((char *)k->origin);
     free((char *)k->licence);
     free((char *)k->dtype);
+    free((char *)k->dsl);
     free((char *)k->verified_on);
     *k = (struct folder_kernel){0};
 }
@@ -130,9 +132,12 @@ static int write_meta(const char *dir, const struct folder_kernel *k,
         "{s:s, s:s, s:s, s:[], s:b, s:s}", "origin", k->origin, "licence",
         k->licence, "dtype", k->dtype, "shapes", "verified", k->verified,
         k->verified ? "verified_on" : "why_not", k->verified_on);
-    char *text = json_dumps(meta, JSON_INDENT(2)), *line;
+    char *text, *line;
     int rc;
 
+    if (k->dsl && k->dsl[0])
+        json_object_set_new(meta, "dsl", json_string(k->dsl));
+    text = json_dumps(meta, JSON_INDENT(2));
     line = xasprintf("%s\n", text);
     rc = write_text(dir, "meta.json", str_of(line), e);
     free(line);

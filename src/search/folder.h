@@ -17,6 +17,7 @@ struct folder_kernel {
     struct str plan; /* p NULL: none */
     struct str solution;
     const char *origin, *licence, *dtype;
+    const char *dsl; /* the pack it was written for; "": not said */
     bool verified;
     const char *verified_on; /* or why it was not */
 };

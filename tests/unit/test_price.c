@@ -129,7 +129,9 @@ static void test_file(void)
         {"[m]\ninput = 1\noutput = 1\nimput = 2\n", ":4: [m] has no line"},
         {"input = 1\n", ":1: a line before the first"},
         {"[m]\nnonsense\n", ":2: "},
-        {"[a-name-of-a-model-that-is-longer-than-libinih-can-take*]\n"
+        {"[a-name-of-a-model-that-is-longer-than-any-model-would-ever-have-"
+         "unless-somebody-had-pasted-a-whole-paragraph-of-text-into-the-"
+         "section-by-mistake*]\n"
          "input = 1\noutput = 1\n",
          "longer than"},
     };
