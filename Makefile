@@ -133,7 +133,8 @@ run: ## install what is missing, build, and port the starter tasks with recorded
 	@$(MAKE) --no-print-directory all
 	@rm -rf build/starter-run
 	./monkeys run --tasks starter --dsl triton --device cpu --attempts 3 --batch 8 \
-	    --cassette recordings/starter-triton.jsonl --out build/starter-run
+	    --cassette recordings/starter-triton.jsonl --model claude \
+	    --out build/starter-run
 
 test: ## install what is missing, build, and run the tests (under 20 minutes)
 	./setup test

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_FILE ((size_t)4 << 30)
@@ -125,8 +126,10 @@ static int start_worker(struct verifier *v, const struct verifier_opts *o,
 /* ---- a folder ---- */
 
 /* Reads the frames of a file: ids of `job`s into `written`, `answer`s parsed
- * into `answered`. A file that is not there has none. */
-static int read_frames(struct verifier *v, const char *path, struct err *e)
+ * into `answered`; `whole` is where the last whole one ends. A file that is not
+ * there has none. */
+static int read_frames(struct verifier *v, const char *path, size_t *whole,
+                       struct err *e)
 {
     struct buf b;
     struct frame f;
@@ -134,6 +137,7 @@ static int read_frames(struct verifier *v, const char *path, struct err *e)
     long n = 1;
     int rc = 0;
 
+    *whole = 0;
     if (!fs_is_file(path))
         return 0;
     buf_init(&b, MAX_FILE);
@@ -154,15 +158,30 @@ static int read_frames(struct verifier *v, const char *path, struct err *e)
         }
         at += (size_t)n;
     }
+    *whole = at;
     if (rc == 0 && n < 0)
         rc = err_wrap(e, "%s: at byte %zu", path, at);
     buf_release(&b);
     return rc;
 }
 
+/* A frame that was cut (a full disk, a crash) would spoil those behind it. */
+static int open_jobs(struct verifier *v, size_t whole, struct err *e)
+{
+    struct stat st;
+
+    v->jobs_fd = open(v->jobs, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (v->jobs_fd < 0 || fstat(v->jobs_fd, &st) < 0)
+        return err_sys(e, "%s", v->jobs);
+    if ((size_t)st.st_size > whole && ftruncate(v->jobs_fd, (off_t)whole) < 0)
+        return err_sys(e, "%s", v->jobs);
+    return 0;
+}
+
 static int open_folder(struct verifier *v, const char *dir, struct err *e)
 {
     char *secret = fs_join(dir, "secret");
+    size_t jobs, answers;
     struct buf b;
     int rc = -1;
 
@@ -178,10 +197,10 @@ static int open_folder(struct verifier *v, const char *dir, struct err *e)
     } else if (fs_replace(secret, v->secret, HASH_HEX - 1, e) < 0) {
         goto out;
     }
-    if (read_frames(v, v->jobs, e) < 0 || read_frames(v, v->answers, e) < 0)
+    if (read_frames(v, v->jobs, &jobs, e) < 0 ||
+        read_frames(v, v->answers, &answers, e) < 0)
         goto out;
-    v->jobs_fd = open(v->jobs, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    rc = v->jobs_fd < 0 ? err_sys(e, "%s", v->jobs) : 0;
+    rc = open_jobs(v, jobs, e);
 out:
     buf_release(&b);
     free(secret);

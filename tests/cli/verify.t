@@ -53,6 +53,9 @@ like "$err" "*monkeys-worker --jobs far/jobs --out far/answers*" "and the way to
 size=$(wc -c <"$work/far/jobs")
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
 is "$(wc -c <"$work/far/jobs")" "$size" "a job is written once"
+printf 'monkeys/1 job x 0 100\nhalf' >>"$work/far/jobs"
+run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
+is "$(wc -c <"$work/far/jobs")" "$size" "a job that was torn is cut off"
 (cd "$work" && "$root/monkeys-worker" --jobs far/jobs --out far/answers 2>/dev/null)
 is $? 0 "the worker answers"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
