@@ -3,7 +3,6 @@
 # boxes.
 . tests/cli/lib.sh
 cd "$root" || exit 1
-before=$(ls -d /tmp/monkeys-?????? 2>/dev/null | wc -l)
 
 # all LIST PACK CLAIM: every line of the list comes out correct.
 all() {
@@ -65,11 +64,15 @@ printf 'monkeys/1 answer x 0 100\nhalf' >>"$work/far/answers"
 like "$(cat "$work/.err")" "*1 jobs, 1 answered before*" "started again it does nothing twice"
 case $(cat "$work/far/answers") in *half) false ;; *) true ;; esac
 ok "and cuts off what was torn"
-sed 's#^\(monkeys/1 job [^ ]*\) [0-9]* #\1 100 #' "$work/far/jobs" >"$work/far/short"
-(cd "$work" && "$root/monkeys-worker" --jobs far/short --out far/late 2>/dev/null)
-like "$(cat "$work/far/late")" '*"verdict": "timeout"*' "a whole job has its deadline, too"
+run verify --device cpu --dsl c-cpu --task "$root/tests/verify/tasks/relu.py" \
+    "$root/tests/verify/hostile/155_c_endless.py" --no-timing --verifier jobs=slow
+sed 's#^\(monkeys/1 job [^ ]*\) [0-9]* #\1 5000 #' "$work/slow/jobs" >"$work/slow/short"
+mkdir "$work/scratch"
+chmod 755 "$work" "$work/scratch"
+(cd "$work" && "$root/monkeys-worker" --jobs slow/short --out slow/late --scratch "$work/scratch" 2>/dev/null)
+like "$(cat "$work/slow/late")" '*"verdict": "timeout"*' "a whole job has its deadline, too"
 printf 'nonsense\n' >"$work/far/jobs"
 (cd "$work" && "$root/monkeys-worker" --jobs far/jobs --out far/answers 2>"$work/.err")
 is $? 2 "a jobs file that is none is refused"
-is "$(ls -d /tmp/monkeys-?????? 2>/dev/null | wc -l)" "$before" "no scratch folder is left"
+is "$(ls "$work/scratch" | wc -l)" 0 "no scratch folder is left"
 finish
