@@ -302,5 +302,5 @@ const uint32_t *py_kept_find(struct py_kept *k, uint32_t node, bool called,
         a = &k->answers.at[known];
     }
     *count = a->count;
-    return k->found.at + a->from;
+    return a->count ? &k->found.at[a->from] : NULL;
 }

@@ -70,7 +70,6 @@ static void add_binding(struct py_origins *o, const struct py_binding *b,
 static void flow_origins(struct py_origins *o, const struct py_flow *f)
 {
     struct py_prog *p = o->p;
-    const struct py_target *t = &p->targets.at[f->targets];
     uint32_t from = 0, to = 0, end = f->to;
     bool paired = py_pair_elements(p, f, &from, &to);
 
@@ -78,7 +77,8 @@ static void flow_origins(struct py_origins *o, const struct py_flow *f)
         from = f->from;
     if (f->kind == PY_FLOW_RETURN)
         add(o, &o->returned[f->body], PY_O_VALUE, f->from, f->to);
-    for (uint32_t i = 0; i < f->target_count; i++, t++) {
+    for (uint32_t i = 0; i < f->target_count; i++) {
+        const struct py_target *t = &p->targets.at[f->targets + i];
         enum py_origin_kind kind =
             f->kind == PY_FLOW_VALUE && (paired || !t->of) ? PY_O_VALUE
                                                            : PY_O_PART;
