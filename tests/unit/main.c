@@ -1,5 +1,6 @@
 /* main.c: runs every suite, or those whose name contains an argument. The
  * suites are found by the Makefile: tests/unit/test_NAME.c has suite_NAME(). */
+#include "base/log.h"
 #include "tap.h"
 
 #include <stdarg.h>
@@ -65,6 +66,9 @@ int main(int argc, char **argv)
         if (!wanted)
             continue;
         printf("# %s\n", suites[i].name);
+        /* whatever the one before has left */
+        log_set_level(LOG_INFO);
+        log_set_writer(NULL, NULL);
         suites[i].run();
     }
     printf("1..%d\n", count);
