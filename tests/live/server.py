@@ -37,7 +37,8 @@ def settings(model: Path, port: int) -> xllamacpp.CommonParams:
     p.hostnames = ["127.0.0.1"]
     p.port = port
     p.n_ctx = CONTEXT
-    p.n_parallel = 1  # one request at a time; the others wait
+    # With more than one at a time, texts that share a batch got other vectors.
+    p.n_parallel = 1
     p.n_batch = p.n_ubatch = TEXT
     # Threads spin while they wait for each other, which they do at each token of
     # an answer: where other programs run, two are many times slower than one.
