@@ -60,7 +60,7 @@ C_FLAGS  := -std=c11 -D_GNU_SOURCE -Isrc -include base/banned.h $(WARN) \
 L_FLAGS  := -pie -Wl,-z,relro,-z,now $(SAN)
 
 # Only targets that compile the main program ask for its libraries.
-NO_LIBS := help run test test-long worker clean format check-layers
+NO_LIBS := help run test test-long test-live worker clean format check-layers
 ifneq ($(filter-out $(NO_LIBS),$(or $(MAKECMDGOALS),all)),)
   missing := $(strip $(foreach p,$(PKGS),\
       $(shell pkg-config --exists $(p) 2>/dev/null || echo $(DEB_$(p)))))
@@ -127,7 +127,7 @@ $(BUILD)/%.o: %.c Makefile
 -include $(wildcard $(BUILD)/src/*.d $(BUILD)/*/*/*.d $(BUILD)/bench/*.d)
 
 # ---- the two commands --------------------------------------------------------
-.PHONY: run test test-long
+.PHONY: run test test-long test-live
 run: ## install what is missing, build, and port the starter tasks with recorded answers
 	./setup run
 	@$(MAKE) --no-print-directory all
@@ -155,6 +155,11 @@ test-long: ## the long families: kills, 2,000 candidates, 5 minutes of fuzzing a
 	MONKEYS_SOAK=2000 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
+
+test-live: ## install a small language model (130 MB), and ask it for real (7 to 30 minutes)
+	./setup live
+	@$(MAKE) --no-print-directory WERROR=1 all
+	prove -v tests/live/live.t
 
 # ---- checks ------------------------------------------------------------------
 .PHONY: unit check check-tsan check-headers check-layers check-format check-man

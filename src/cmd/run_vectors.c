@@ -47,6 +47,7 @@ struct fetching {
     bool *have;
     size_t index[TEXTS_A_REQUEST], count; /* the request under way */
     int64_t wait_ns;
+    bool over;  /* what was waited for is there */
     bool again; /* worth another try */
     struct err *e;
 };
@@ -90,6 +91,7 @@ static void on_vectors(void *arg, const struct embeddings_result *v)
     struct fetching *f = arg;
     char hash[HASH_HEX];
 
+    f->over = true;
     f->again = v->outcome == SEND_RETRY || v->outcome == SEND_LOST;
     f->wait_ns = v->retry_after_ns;
     if (v->outcome != SEND_ANSWERED)
@@ -112,7 +114,18 @@ static void on_vectors(void *arg, const struct embeddings_result *v)
 
 static void on_waited(void *arg)
 {
-    loop_stop(arg);
+    struct fetching *f = arg;
+
+    f->over = true;
+    loop_stop(f->r->loop);
+}
+
+/* Others stop the loop, too: a worker that has nothing to do, for one. */
+static void wait_for(struct fetching *f)
+{
+    f->over = false;
+    while (!f->over)
+        loop_run(f->r->loop);
 }
 
 static int send_once(struct fetching *f, int try)
@@ -123,8 +136,8 @@ static int send_once(struct fetching *f, int try)
         int64_t wait = f->wait_ns ? f->wait_ns : TICK_S << try;
 
         log_warn("%s; again in %lld s", f->e->text, (long long)(wait / TICK_S));
-        loop_add_timer(f->r->loop, tick_now_ns() + wait, on_waited, f->r->loop);
-        loop_run(f->r->loop);
+        loop_add_timer(f->r->loop, tick_now_ns() + wait, on_waited, f);
+        wait_for(f);
         *f->e = (struct err)ERR_INIT;
     }
     for (size_t i = 0; i < f->count; i++)
@@ -132,7 +145,7 @@ static int send_once(struct fetching *f, int try)
     f->again = false;
     if (!embeddings_send(f->endpoint, text, f->count, on_vectors, f, f->e))
         return -1;
-    loop_run(f->r->loop);
+    wait_for(f);
     return f->e->kind == ERR_NONE ? 0 : -1;
 }
 

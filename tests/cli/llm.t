@@ -117,6 +117,13 @@ for other in "--command cat" "--spool x" "--cassette x" "--record x" --stream; d
     run llm ping --embeddings --model m $other
     like "$err" "*--embeddings and ${other%% *} do not go together*" "--embeddings does not go with ${other%% *}"
 done
+# A worker that speaks up meanwhile (its Python ends at once) ends no waiting.
+MONKEYS_PYTHON=/bin/false
+run run --tasks "$root/tasks/starter/01_swish.py" --dsl c-cpu --device cpu --out vectors --attempts 1 --force \
+    --command "echo nothing" --embeddings $v1 --embedding-model m+delay=1
+is $status 0 "a run waits for its vectors, whatever its worker says"
+run status --json vectors
+like "$out" '*"attempts":1,*"no_code":1,*' "… and then makes its attempts"
 
 # Keys in the environment stay there.
 key=sk-do-not-tell-anybody
