@@ -13,6 +13,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
+import builds  # noqa: E402
 import inputs  # noqa: E402
 import taskfile  # noqa: E402
 import truth  # noqa: E402
@@ -40,7 +41,7 @@ def look(path: Path, precision: str = "fp32") -> dict:
         "kind": "task", "device": "cpu", "precision": precision, "self_test": True,
         "seed": SEED, "task": {"source": path.read_text(encoding="utf-8")},
     }  # fmt: skip
-    steps = verdict.run(job, {})
+    steps = verdict.run(job, {}, builds.Builds(None))
     with pytest.raises(StopIteration) as end:
         next(steps)
     return end.value.value
