@@ -141,8 +141,8 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@$(MAKE) --no-print-directory WERROR=1 all
 	@$(MAKE) --no-print-directory WERROR=1 CC=$(CLANG) BUILD=build/clang all
 	@$(MAKE) --no-print-directory check-headers check-layers check-format check-man
-	@$(MAKE) --no-print-directory WERROR=1 check
 	@$(MAKE) --no-print-directory WERROR=1 build/release/dump_tokens
+	@$(MAKE) --no-print-directory WERROR=1 -j2 --output-sync check check-commands
 	tests/run
 
 test-long: ## the long families: kills, 2,000 candidates, 5 minutes of fuzzing a target, clang-tidy
@@ -162,7 +162,7 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 	prove -v tests/live/live.t
 
 # ---- checks ------------------------------------------------------------------
-.PHONY: unit check check-tsan check-headers check-layers check-format check-man
+.PHONY: unit check check-commands check-tsan check-headers check-layers check-format check-man
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
 
@@ -171,6 +171,9 @@ check: ## unit tests and stored fuzz inputs under ASan and UBSan
 	    build/asan/monkeys-worker $(FUZZERS:%=build/asan/replay-%)
 	prove -e '' build/asan/unit
 	tests/fuzz/replay build/asan
+
+check-commands: programs ## the commands as a user meets them (both wait more than they compute)
+	prove -j2 tests/cli/*.t
 
 check-tsan: ## what has threads, under ThreadSanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit
