@@ -123,7 +123,9 @@ static void on_record(const json_t *record, const char *why, void *arg)
     if (!why)
         why = "the verifier gave no reason";
     store_event(s->part.store, "infra", a->subject->ord, a->number, why);
-    if (++a->infra < INFRA_TRIES)
+    if (s->part.port->dead(s->part.port))
+        schedule_break(s);
+    if (++a->infra < INFRA_TRIES && !s->broken)
         judge(a);
     else
         attempt_aside(a, why);

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "task/task.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The record as `verify --json` has it (borrowed), or NULL and why there is
@@ -17,6 +18,8 @@ struct search_port {
     /* Judges a candidate; `fn` is called once, from here or from the loop. */
     int (*judge)(struct search_port *p, const struct task *t, struct str code,
                  int attempt, port_fn *fn, void *arg, struct err *e);
+    /* Nobody judges any more. */
+    bool (*dead)(struct search_port *p);
     /* Questions that only somebody else can answer. */
     size_t (*waiting)(struct search_port *p);
 };

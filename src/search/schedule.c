@@ -15,6 +15,13 @@ void schedule_fail(struct search *s, const struct err *e)
     loop_stop(s->part.loop);
 }
 
+void schedule_break(struct search *s)
+{
+    s->broken = true;
+    if (!s->stopping)
+        search_stop(s);
+}
+
 static void finish(struct search *s, enum search_end end)
 {
     if (s->finished)
@@ -272,7 +279,9 @@ void schedule_check_end(struct search *s)
     if (s->stopping >= 2) {
         finish(s, SEARCH_INTERRUPTED);
     } else if (s->open_count == 0 && s->stopping) {
-        finish(s, s->no_budget ? SEARCH_NO_BUDGET : SEARCH_INTERRUPTED);
+        finish(s, s->broken      ? SEARCH_STUCK
+                  : s->no_budget ? SEARCH_NO_BUDGET
+                                 : SEARCH_INTERRUPTED);
     } else if (s->open_count == 0 && s->round_number == SIZE_MAX) {
         finish(s, s->count.aside ? SEARCH_STUCK : SEARCH_DONE);
     } else if (s->parked && s->in_flight == 0) {

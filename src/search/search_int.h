@@ -151,7 +151,8 @@ struct search {
     size_t open_count, in_flight, reviewing;
     struct attempt *parked; /* wait for room under the cap */
     int stopping;           /* 1: asks no more, 2: ends now */
-    bool no_budget, started, finished, storing_barrier, reviews_wait;
+    bool no_budget, finished, storing_barrier, reviews_wait;
+    bool broken; /* nobody judges any more */
     struct err failed;
     enum search_end end;
     struct search_counts count;
@@ -166,6 +167,8 @@ void schedule_attempt_over(struct search *s, struct subject *t);
 /* The end may have come. */
 void schedule_check_end(struct search *s);
 void schedule_fail(struct search *s, const struct err *e);
+/* What could not be judged is not asked for. */
+void schedule_break(struct search *s);
 /* Whether members join the archive as they come. */
 bool schedule_eager(const struct search *s);
 

@@ -108,6 +108,11 @@ static int judge(struct search_port *port, const struct task *t,
                         job_deadline_ms(p->o.pack, p->o.job), q, e);
 }
 
+static bool dead(struct search_port *port)
+{
+    return verifier_is_dead(((struct verify_port *)port)->verifier);
+}
+
 static size_t waiting(struct search_port *port)
 {
     struct verify_port *p = (struct verify_port *)port;
@@ -194,6 +199,7 @@ struct verify_port *verify_port_open(struct loop *l,
     struct verify_port *p = xcalloc(1, sizeof(*p));
 
     p->port.judge = judge;
+    p->port.dead = dead;
     p->port.waiting = waiting;
     p->o = *o;
     p->loop = l;

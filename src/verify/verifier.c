@@ -17,11 +17,18 @@
 
 #define MAX_FILE ((size_t)4 << 30)
 #define LEAVE_MS 5000 /* for the worker to clear up */
+#define DEATHS   2    /* of the worker that a job may be there for */
+#define BARREN   3    /* deaths of it in a row without an answer between */
 
 struct verifier {
     struct loop *loop;
+    /* a worker of our own */
+    struct verifier_opts o;
+    const struct home *home;
     struct server worker;
-    bool local, ended;
+    uint64_t restart; /* deferred; 0: none */
+    int barren;
+    bool local, greeted, ended;
     verifier_fn *fn;
     void *arg;
     struct map waiting; /* id: struct asked */
@@ -35,7 +42,16 @@ struct verifier {
 
 struct asked {
     void *job; /* the caller's */
+    char *text;
+    int64_t deadline_ms;
+    int deaths;
 };
+
+static void asked_free(struct asked *a)
+{
+    free(a->text);
+    free(a);
+}
 
 static void settle(struct verifier *v, struct str id, const json_t *answer,
                    const char *why)
@@ -46,7 +62,7 @@ static void settle(struct verifier *v, struct str id, const json_t *answer,
     if (!a)
         return;
     job = a->job;
-    free(a);
+    asked_free(a);
     map_set(&v->waiting, id, NULL);
     v->pending--;
     v->fn(job, answer, why, v->arg);
@@ -54,13 +70,62 @@ static void settle(struct verifier *v, struct str id, const json_t *answer,
 
 /* ---- a worker of our own ---- */
 
-static void all_lost(struct verifier *v)
+static int start_worker(struct verifier *v, struct err *e);
+
+static void give_up(struct verifier *v)
 {
     v->ended = true;
-    log_warn("the worker ended");
     for (size_t i = 0; i < v->waiting.len; i++)
         settle(v, str_of(v->waiting.items[i].key), NULL, "the worker ended");
     loop_stop(v->loop);
+}
+
+static void send_job(struct verifier *v, const char *id, const struct asked *a)
+{
+    struct frame f = {.type = "job", .deadline_ms = a->deadline_ms};
+
+    snprintf(f.id, sizeof(f.id), "%s", id);
+    f.payload = a->text;
+    f.len = strlen(a->text);
+    server_send(&v->worker, &f, NULL, 0);
+}
+
+/* A job that was there each time may be what ends the worker. */
+static void start_again(void *arg)
+{
+    struct verifier *v = arg;
+    struct err e = ERR_INIT;
+
+    v->restart = 0;
+    server_stop(&v->worker);
+    if (start_worker(v, &e) < 0) {
+        log_warn("%s", e.text);
+        give_up(v);
+        return;
+    }
+    for (size_t i = 0; i < v->waiting.len; i++) {
+        const char *id = v->waiting.items[i].key;
+        struct asked *a = v->waiting.items[i].value;
+
+        if (a && ++a->deaths < DEATHS)
+            send_job(v, id, a);
+        else if (a)
+            settle(v, str_of(id), NULL, "the worker ended twice meanwhile");
+    }
+    if (v->pending == 0)
+        loop_stop(v->loop);
+}
+
+/* One that has never greeted cannot work here, and has said why. */
+static void on_end(struct verifier *v)
+{
+    if (!v->greeted || ++v->barren >= BARREN) {
+        log_warn("the worker ended");
+        give_up(v);
+        return;
+    }
+    log_warn("the worker ended; it is started again");
+    v->restart = loop_defer(v->loop, start_again, v);
 }
 
 static void on_frame(struct server *s, const struct frame *f, void *arg)
@@ -72,9 +137,10 @@ static void on_frame(struct server *s, const struct frame *f, void *arg)
 
     (void)s;
     if (!f) {
-        all_lost(v);
+        on_end(v);
         return;
     }
+    v->greeted = true;
     if (strcmp(f->type, "note") == 0) {
         log_warn("%.*s", (int)f->len, f->payload);
     } else if (strcmp(f->type, "infra") == 0) {
@@ -83,6 +149,7 @@ static void on_frame(struct server *s, const struct frame *f, void *arg)
         free(text);
     } else if (strcmp(f->type, "answer") == 0) {
         answer = jsn_parse("answer", f->payload, f->len, &e);
+        v->barren = 0;
         settle(v, str_of(f->id), answer, answer ? NULL : e.text);
         if (answer)
             json_decref(answer);
@@ -91,9 +158,10 @@ static void on_frame(struct server *s, const struct frame *f, void *arg)
         loop_stop(v->loop);
 }
 
-static int start_worker(struct verifier *v, const struct verifier_opts *o,
-                        const struct home *home, struct err *e)
+static int start_worker(struct verifier *v, struct err *e)
 {
+    const struct verifier_opts *o = &v->o;
+    const struct home *home = v->home;
     const char *argv[64];
     char children[24];
     size_t n = 0;
@@ -207,22 +275,26 @@ out:
     return rc;
 }
 
-static int write_job(struct verifier *v, const struct frame *f, struct err *e)
+static int write_job(struct verifier *v, const char *id, const struct asked *a,
+                     struct err *e)
 {
+    struct frame f = {.type = "job", .deadline_ms = a->deadline_ms};
     struct buf b;
     char head[300];
     int rc;
 
-    if (map_get(&v->written, str_of(f->id)))
+    if (map_get(&v->written, str_of(id)))
         return 0;
+    snprintf(f.id, sizeof(f.id), "%s", id);
+    f.len = strlen(a->text);
     buf_init(&b, BUF_UNLIMITED);
-    buf_put(&b, head, frame_header(f, head, sizeof(head)));
-    buf_put(&b, f->payload, f->len);
+    buf_put(&b, head, frame_header(&f, head, sizeof(head)));
+    buf_put(&b, a->text, f.len);
     rc = fs_write_all(v->jobs_fd, buf_str(&b), b.len, e);
     if (rc < 0)
         err_wrap(e, "%s", v->jobs);
     buf_release(&b);
-    map_set(&v->written, str_of(f->id), v);
+    map_set(&v->written, str_of(id), v);
     return rc;
 }
 
@@ -246,6 +318,8 @@ struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
     int rc = -1;
 
     v->loop = l;
+    v->o = *o;
+    v->home = home;
     v->fn = fn;
     v->arg = arg;
     v->jobs_fd = -1;
@@ -254,7 +328,7 @@ struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
     map_init(&v->answered);
     if (make_secret(v, e) == 0) {
         if (strcmp(o->verifier, "local") == 0)
-            rc = start_worker(v, o, home, e);
+            rc = start_worker(v, e);
         else if (strncmp(o->verifier, "jobs=", 5) == 0 && o->verifier[5])
             rc = open_folder(v, o->verifier + 5, e);
         else
@@ -270,12 +344,14 @@ struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
 
 void verifier_close(struct verifier *v)
 {
+    loop_remove(v->loop, v->restart);
     if (v->local)
         server_end(&v->worker, LEAVE_MS);
     if (v->jobs_fd >= 0)
         close(v->jobs_fd);
     for (size_t i = 0; i < v->waiting.len; i++)
-        free(v->waiting.items[i].value);
+        if (v->waiting.items[i].value)
+            asked_free(v->waiting.items[i].value);
     for (size_t i = 0; i < v->answered.len; i++)
         json_decref(v->answered.items[i].value);
     map_release(&v->waiting);
@@ -286,41 +362,62 @@ void verifier_close(struct verifier *v)
     free(v);
 }
 
+/* The job as text, with its id; `known` is the answer that the folder has. One
+ * that says that the machinery failed is none: the job is asked anew, as
+ * another. */
+static char *write_out(struct verifier *v, json_t *what, char id[HASH_HEX],
+                       json_t **known)
+{
+    char *text;
+
+    for (json_int_t again = 1;; again++) {
+        const char *verdict;
+
+        text = json_dumps(what, JSON_COMPACT | JSON_SORT_KEYS);
+        hash_hex(text, strlen(text), id);
+        *known = map_get(&v->answered, str_of(id));
+        verdict = json_string_value(json_object_get(*known, "verdict"));
+        if (!verdict || strcmp(verdict, "infra") != 0)
+            return text;
+        free(text);
+        json_object_set_new(what, "again", json_integer(again));
+    }
+}
+
 int verifier_ask(struct verifier *v, json_t *what, int64_t deadline_ms,
                  void *job, struct err *e)
 {
-    char *text = json_dumps(what, JSON_COMPACT | JSON_SORT_KEYS);
-    struct frame f = {.type = "job", .deadline_ms = deadline_ms};
-    struct asked *a;
+    struct asked *a = xmalloc(sizeof(*a));
+    char id[HASH_HEX];
     json_t *known;
     int rc = 0;
 
+    *a = (struct asked){.job = job, .deadline_ms = deadline_ms};
+    a->text = write_out(v, what, id, &known);
     json_decref(what);
-    f.payload = text;
-    f.len = strlen(text);
-    hash_hex(text, f.len, f.id);
-    if (map_get(&v->waiting, str_of(f.id)))
+    if (map_get(&v->waiting, str_of(id)))
         BUG("the same job twice");
-    a = xmalloc(sizeof(*a));
-    a->job = job;
-    map_set(&v->waiting, str_of(f.id), a);
+    map_set(&v->waiting, str_of(id), a);
     v->pending++;
-    known = map_get(&v->answered, str_of(f.id));
     if (known)
-        settle(v, str_of(f.id), known, NULL);
+        settle(v, str_of(id), known, NULL);
     else if (v->local && v->ended)
-        settle(v, str_of(f.id), NULL, "the worker ended");
-    else if (v->local)
-        server_send(&v->worker, &f, NULL, 0);
-    else
-        rc = write_job(v, &f, e);
-    free(text);
+        settle(v, str_of(id), NULL, "the worker ended");
+    else if (!v->local)
+        rc = write_job(v, id, a, e);
+    else if (!v->restart) /* else it goes with the others */
+        send_job(v, id, a);
     return rc;
 }
 
 size_t verifier_pending(const struct verifier *v)
 {
     return v->pending;
+}
+
+bool verifier_is_dead(const struct verifier *v)
+{
+    return v->ended;
 }
 
 int verifier_wait(struct verifier *v, char **hint, struct err *e)

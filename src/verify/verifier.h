@@ -3,7 +3,8 @@
  *
  * A job's id is the hash of what it says, so the same question is never asked
  * twice: with a folder, a job that has an answer there is answered at once, and
- * one that is in the jobs file already is not written again. */
+ * one that is in the jobs file already is not written again. A worker of our own
+ * that ends is started again, and its jobs with it. */
 #ifndef VERIFY_VERIFIER_H
 #define VERIFY_VERIFIER_H
 
@@ -34,6 +35,7 @@ struct verifier;
 typedef void verifier_fn(void *job, const json_t *answer, const char *why,
                          void *arg);
 
+/* `o` and `home` are borrowed until the end. */
 struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
                                const struct home *home, verifier_fn *fn,
                                void *arg, struct err *e);
@@ -43,6 +45,9 @@ void verifier_close(struct verifier *v);
  * returns. `job` is the caller's and only handed back. */
 int verifier_ask(struct verifier *v, json_t *what, int64_t deadline_ms,
                  void *job, struct err *e);
+/* The worker has ended for good: it cannot be started, or ends again and again
+ * without an answer. A job that is asked has none at once. */
+bool verifier_is_dead(const struct verifier *v);
 /* Jobs that were asked and have no answer. */
 size_t verifier_pending(const struct verifier *v);
 /* Waits for the answers that can come. With a folder, those are in already;

@@ -45,6 +45,15 @@ printf 'class Model: pass\n' >"$work/half.py"
 run verify --device cpu --dsl c-cpu --task half.py "$good"
 like "$err" "*half.py: there is no 'def get_inputs'*" "a file that is no task says what is missing"
 
+# One that failed there is asked again.
+run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=sick
+id=$(head -1 "$work/sick/jobs" | cut -d' ' -f3)
+sick='{"verdict":"infra","infra":"the disk is full"}'
+printf 'monkeys/1 answer %s 0 %s\n%s' "$id" ${#sick} "$sick" >"$work/sick/answers"
+run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=sick
+is "$status $(grep -o 'monkeys/1 job' "$work/sick/jobs" | wc -l)" "1 2" "a job that the machinery failed is written anew"
+like "$err" "*1 job waits for answers*" "… and waited for"
+
 # A worker elsewhere: jobs out, answers in, nothing twice.
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
 is $status 1 "without answers nothing is correct yet"

@@ -122,6 +122,14 @@ static const struct provider_type mock_type = {.name = "mock",
 
 /* ---- the verifier ---- */
 
+static bool mock_dead(struct search_port *port)
+{
+    struct mock *m =
+        (struct mock *)((char *)port - offsetof(struct mock, port));
+
+    return m->rule.dead_after && m->judged > m->rule.dead_after;
+}
+
 static int mock_judge(struct search_port *port, const struct task *t,
                       struct str code, int attempt, port_fn *fn, void *arg,
                       struct err *e)
@@ -143,7 +151,10 @@ static int mock_judge(struct search_port *port, const struct task *t,
 
     (void)e;
     m->judged++;
-    fn(record, NULL, arg);
+    if (mock_dead(port))
+        fn(NULL, "the worker ended", arg);
+    else
+        fn(record, NULL, arg);
     json_decref(record);
     return 0;
 }
@@ -301,7 +312,7 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
                     (struct llm_cost){BUDGET_NO_CAP, BUDGET_NO_CAP});
     m->llm =
         llm_new(m->loop, open_provider(m, e), &rules, &m->price, &m->budget);
-    m->port = (struct search_port){mock_judge, mock_waiting};
+    m->port = (struct search_port){mock_judge, mock_dead, mock_waiting};
     if (open_files(m, dir, e) < 0)
         return -1;
     part = (struct search_parts){.loop = m->loop,

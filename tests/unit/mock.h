@@ -24,6 +24,8 @@ struct mock_rule {
     /* The verdict on a program; NULL: mock_solves() decides. */
     const char *(*judge)(const struct task *t, struct str code, int attempt,
                          void *arg);
+    size_t dead_after;  /* programs that are judged before nobody is there to;
+                           0: somebody always is */
     int64_t latency_ns; /* of both; 0: the next turn of the loop */
     void *arg;
 };

@@ -162,6 +162,34 @@ static void test_aside(const char *method)
     remove_dir(dir);
 }
 
+/* ---- nobody judges ---- */
+
+static void test_dead(const char *method)
+{
+    char *dir = make_dir();
+    struct odd first = odd_of(method), second = odd_of(method);
+    size_t stages = strcmp(method, "evolve") == 0 ? 1 : 2;
+
+    first.in_flight = second.in_flight = 1;
+    first.o.batch = second.o.batch = 1;
+    first.o.slots = second.o.slots = 1;
+    first.m.rule.dead_after = 2;
+    first.m.rule.judge = second.m.rule.judge = judge_right;
+    ok(live(&first, dir) && first.end == SEARCH_STUCK &&
+           first.count.aside == 1 && first.count.attempts == 2,
+       "%s: when nobody judges any more, the run ends at the next candidate",
+       method);
+    ok(live(&second, dir) && second.end == SEARCH_DONE &&
+           second.count.solved == TASKS,
+       "… and goes on when somebody does");
+    ok(first.asked == 3 * stages &&
+           first.asked + second.asked == TASKS * stages,
+       "… and what was answered is not asked again");
+    buf_release(&first.dump);
+    buf_release(&second.dump);
+    remove_dir(dir);
+}
+
 /* ---- duplicates ---- */
 
 static void reply_the_same(const struct llm_request *r, struct buf *out,
@@ -357,6 +385,8 @@ void suite_search_odd(void)
     test_aside("monkeys");
     test_aside("combined");
     test_aside("sampling");
+    test_dead("monkeys");
+    test_dead("evolve");
     test_same_fitness();
     test_reviewer("monkeys", "loop");
     test_reviewer("evolve", "loop");
