@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef int kernel_fn(const struct folder_kernel *k, void *arg, struct err *e);
+typedef int kernel_fn(struct folder_kernel *k, void *arg, struct err *e);
 
 /* ---- a run ---- */
 
@@ -208,7 +208,7 @@ int archives_each(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 
 /* ---- what is there ---- */
 
-static int note_one(const struct folder_kernel *k, void *arg, struct err *e)
+static int note_one(struct folder_kernel *k, void *arg, struct err *e)
 {
     (void)e;
     archives_add(arg, k->task->hash);

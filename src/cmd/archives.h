@@ -11,8 +11,7 @@
 
 /* Each kernel of `dir`: of a run, those at E3 that no reviewer refused. */
 int archives_each(const char *dir,
-                  int (*fn)(const struct folder_kernel *k, void *arg,
-                            struct err *e),
+                  int (*fn)(struct folder_kernel *k, void *arg, struct err *e),
                   void *arg, struct err *e);
 
 /* Which tasks an archive has kernels for. */

@@ -39,7 +39,7 @@ static json_t *as_json(const struct folder_kernel *k)
                      k->plan.p != NULL, "hash", k->task->hash);
 }
 
-static int print_one(const struct folder_kernel *k, void *arg, struct err *e)
+static int print_one(struct folder_kernel *k, void *arg, struct err *e)
 {
     const struct archive_values *v = arg;
 
@@ -82,7 +82,7 @@ static void show_json(const struct folder_kernel *k)
     jsn_line(v);
 }
 
-static int show_one(const struct folder_kernel *k, void *arg, struct err *e)
+static int show_one(struct folder_kernel *k, void *arg, struct err *e)
 {
     struct wanted *w = arg;
 
@@ -132,7 +132,7 @@ struct copying {
     size_t written, twins;
 };
 
-static int copy_one(const struct folder_kernel *k, void *arg, struct err *e)
+static int copy_one(struct folder_kernel *k, void *arg, struct err *e)
 {
     struct copying *c = arg;
 

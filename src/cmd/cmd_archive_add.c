@@ -91,14 +91,10 @@ static int judge(struct adding *a, struct err *e)
             loop_run(l);
         rc = 0;
     }
-    if (rc == 0 && !a->record) {
-        hint = verify_port_hint(p);
-        rc = err_set(e, ERR_SYSTEM, "%s%s",
-                     a->why[0] ? a->why
-                     : hint    ? hint
-                               : "no verdict",
-                     hint && !a->why[0] ? ", then this command again" : "");
-    }
+    if (rc == 0 && a->why[0])
+        rc = err_set(e, ERR_SYSTEM, "%s", a->why);
+    else if (rc == 0 && !a->record && (hint = verify_port_hint(p)))
+        fprintf(stderr, "%s, then this command again\n", hint);
     free(hint);
     if (p)
         verify_port_close(p);
@@ -186,7 +182,7 @@ static void tell(const struct adding *a, const char *file, const char *name)
                feedback);
 }
 
-/* 0: it joined, 1: it is not right. */
+/* 0: it joined, 1: it is not right, or its verdict is not there yet. */
 static int add(struct adding *a, const char *file, struct err *e)
 {
     char *name;
@@ -194,6 +190,8 @@ static int add(struct adding *a, const char *file, struct err *e)
 
     if (read_files(a, file, e) < 0 || check_place(a, e) < 0 || judge(a, e) < 0)
         return -1;
+    if (!a->record)
+        return 1;
     if (strcmp(text_of(a->record, "verdict"), "correct") != 0 ||
         strcmp(text_of(a->record, "evidence"), "E3") != 0) {
         tell(a, file, NULL);

@@ -68,7 +68,7 @@ static int write_ini(struct running *r, struct err *e)
     v.tasks = (struct opt_list){.item = path, .len = r->tasks.len};
     v.set = (struct opt_list){0};
     v.out = NULL;
-    v.v.json = false; /* how it is told is each call's own affair */
+    v.v.json = v.no_wait = false; /* each call's own affair */
     buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "# Every option of this run. 'monkeys resume' reads it.\n");
     conf_write("run", run_table, &v, &b);
@@ -95,6 +95,44 @@ static int check_one_line(const struct run_values *v, struct err *e)
 
 /* ---- run.db ---- */
 
+static void say_model(const struct modeling_values *m, struct buf *out)
+{
+    buf_puts(out, m->model ? m->model : "");
+}
+
+static void say_temperature(const struct modeling_values *m, struct buf *out)
+{
+    buf_puts(out, m->temperature);
+}
+
+static void say_max_tokens(const struct modeling_values *m, struct buf *out)
+{
+    buf_printf(out, "%lld", (long long)m->max_tokens);
+}
+
+static void say_effort(const struct modeling_values *m, struct buf *out)
+{
+    buf_puts(out, m->effort ? m->effort : "");
+}
+
+static void say_extra(const struct modeling_values *m, struct buf *out)
+{
+    buf_puts(out, m->extra ? m->extra : "");
+}
+
+/* What the answers depend on. */
+static const struct {
+    const char *name, *title;
+    void (*say)(const struct modeling_values *m, struct buf *out);
+} answer_facts[] = {
+    {"model", "the model", say_model},
+    {"temperature", "--temperature", say_temperature},
+    {"max_tokens", "--max-tokens", say_max_tokens},
+    {"effort", "--effort", say_effort},
+    {"extra_body", "--extra-body", say_extra},
+    {0},
+};
+
 static int new_secret(struct running *r, struct err *e)
 {
     unsigned char raw[32];
@@ -117,7 +155,9 @@ static void set_number(struct store *s, const char *name, int64_t value)
 static int put_facts(struct running *r, struct err *e)
 {
     const struct run_values *v = r->v;
+    struct buf b;
 
+    buf_init(&b, BUF_UNLIMITED);
     store_set(r->store, "secret", r->secret);
     store_set(r->store, "method", v->method);
     store_set(r->store, "dsl", r->pack->id);
@@ -125,7 +165,12 @@ static int put_facts(struct running *r, struct err *e)
     store_set(r->store, "precision", r->opt.precision);
     store_set(r->store, "device", v->v.device);
     store_set(r->store, "provider", r->model.opts.provider);
-    store_set(r->store, "model", v->m.model ? v->m.model : "");
+    for (size_t i = 0; answer_facts[i].name; i++) {
+        buf_reset(&b);
+        answer_facts[i].say(&v->m, &b);
+        store_set(r->store, answer_facts[i].name, buf_str(&b));
+    }
+    buf_release(&b);
     set_number(r->store, "seed", v->seed);
     set_number(r->store, "attempts", v->attempts);
     return store_sync(r->store, e);
@@ -158,18 +203,23 @@ static int take_facts(struct running *r, struct buf *b, struct err *e)
 
 static int warn_of_model(struct running *r, struct err *e)
 {
-    const char *now = r->v->m.model ? r->v->m.model : "";
-    struct buf b;
-    int rc;
+    struct buf was, now;
+    int rc = 0;
 
-    buf_init(&b, BUF_UNLIMITED);
-    rc = store_get(r->store, "model", &b, e);
-    if (rc == 1 && strcmp(buf_str(&b), now) != 0)
-        log_warn("the run began with %s: with %s, what follows is not what an "
-                 "uninterrupted run would have done",
-                 b.len ? buf_str(&b) : "a model without a name",
-                 now[0] ? now : "a model without a name");
-    buf_release(&b);
+    buf_init(&was, BUF_UNLIMITED);
+    buf_init(&now, BUF_UNLIMITED);
+    for (size_t i = 0; rc >= 0 && answer_facts[i].name; i++) {
+        buf_reset(&was);
+        buf_reset(&now);
+        answer_facts[i].say(&r->v->m, &now);
+        rc = store_get(r->store, answer_facts[i].name, &was, e);
+        if (rc == 1 && strcmp(buf_str(&was), buf_str(&now)) != 0)
+            log_warn("the run began with %s '%s': with '%s', what follows is "
+                     "not what an uninterrupted run would have done",
+                     answer_facts[i].title, buf_str(&was), buf_str(&now));
+    }
+    buf_release(&was);
+    buf_release(&now);
     return rc < 0 ? -1 : 0;
 }
 
@@ -188,7 +238,10 @@ static int open_store(struct running *r, const char *file, struct err *e)
                  "is not what an uninterrupted run would have done",
                  r->pack->id);
     buf_release(&b);
-    return rc < 0 ? -1 : warn_of_model(r, e);
+    if (rc < 0 || warn_of_model(r, e) < 0 || run_kernels_recall(r, e) < 0)
+        return -1;
+    make_absolute(r);
+    return write_ini(r, e); /* what was given anew stays */
 }
 
 /* ---- the folder ---- */

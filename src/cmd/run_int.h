@@ -35,6 +35,7 @@ struct running {
     bool locked, made_dir, made; /* the folder, a run in it */
     bool begun;                  /* there is something to go on with */
     bool stopping;               /* the user has asked once */
+    size_t known;                /* tasks in the store */
     struct loop *loop;
     struct store *store;
     struct modeling model;
@@ -50,6 +51,12 @@ struct running {
 /* run_prepare.c: everything that can be wrong before anything is written. */
 int run_prepare(struct running *r, struct err *e);
 void run_unprepare(struct running *r);
+
+/* run_kernels.c: the examples of the start, from the pack and --archive. */
+int run_kernels_load(struct running *r, struct err *e);
+/* The same for a run that goes on: those that it began with, whatever has
+ * become of their folders. */
+int run_kernels_recall(struct running *r, struct err *e);
 
 /* run_vectors.c: embeddings of tasks and kernels. */
 int run_vectors(struct running *r, struct err *e);

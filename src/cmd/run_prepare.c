@@ -133,58 +133,6 @@ static int load_tasks(struct running *r, struct err *e)
     return 0;
 }
 
-static void add_kernel(struct running *r, const struct folder_kernel *k,
-                       const char *origin)
-{
-    size_t n = r->kernel_len++;
-
-    r->kernel = xgrow(r->kernel, &r->kernel_cap, n, sizeof(*r->kernel));
-    r->origin = xgrow(r->origin, &r->origin_cap, n, sizeof(*r->origin));
-    r->kernel[n] = *k;
-    r->origin[n] = origin;
-}
-
-static int load_kernels(struct running *r, struct err *e)
-{
-    struct folder_kernel k;
-    struct fs_names names;
-
-    for (size_t i = 0; i < r->pack->seed_count && i < (size_t)r->v->pack_seeds;
-         i++) {
-        if (folder_read_one(r->pack->seed[i].dir, &k, e) < 0)
-            return -1;
-        add_kernel(r, &k, "seed");
-    }
-    for (size_t i = 0; i < r->v->archive.len; i++) {
-        const char *dir = r->v->archive.item[i];
-        size_t before = r->kernel_len;
-        int rc = fs_list(dir, false, &names, e);
-
-        for (size_t j = 0; rc == 0 && j < names.len; j++) {
-            char *sub = fs_join(dir, names.name[j]);
-
-            if (names.name[j][0] != '.' && fs_is_dir(sub)) {
-                rc = folder_read_one(sub, &k, e);
-                if (rc == 0)
-                    add_kernel(r, &k, "archive");
-                if (rc == 0 && k.dsl[0] && strcmp(k.dsl, r->pack->id) != 0)
-                    rc = err_set(e, ERR_INPUT,
-                                 "%s was written for the pack %s, not %s",
-                                 names.name[j], k.dsl, r->pack->id);
-            }
-            free(sub);
-        }
-        fs_names_release(&names);
-        if (rc == 0 && r->kernel_len == before)
-            rc = err_set(e, ERR_INPUT,
-                         "no kernel in it; 'monkeys archive export' makes "
-                         "such a folder of a run");
-        if (rc < 0)
-            return err_wrap(e, "--archive %s", dir);
-    }
-    return 0;
-}
-
 static int apply_sets(struct run_values *v, struct err *e)
 {
     struct str rest, name;
@@ -228,7 +176,7 @@ int run_prepare(struct running *r, struct err *e)
     packs_path_init(&r->path, &v->v.packs, &r->home);
     r->pack = packs_load(&r->path, v->dsl, e);
     if (!r->pack || pack_can_search(r->pack, e) < 0 || fill_options(r, e) < 0 ||
-        load_tasks(r, e) < 0 || load_kernels(r, e) < 0)
+        load_tasks(r, e) < 0 || (!r->resume && run_kernels_load(r, e) < 0))
         return -1;
     dir = fs_join(r->home.dir, "prompts");
     r->prompts = prompts_load(dir, e);

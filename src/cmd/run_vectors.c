@@ -121,11 +121,12 @@ static void on_waited(void *arg)
 }
 
 /* Others stop the loop, too: a worker that has nothing to do, for one. */
-static void wait_for(struct fetching *f)
+static int wait_for(struct fetching *f)
 {
     f->over = false;
-    while (!f->over)
+    while (!f->over && !f->r->stopping)
         loop_run(f->r->loop);
+    return f->over ? 0 : err_set(f->e, ERR_SYSTEM, "stopped");
 }
 
 static int send_once(struct fetching *f, int try)
@@ -137,7 +138,8 @@ static int send_once(struct fetching *f, int try)
 
         log_warn("%s; again in %lld s", f->e->text, (long long)(wait / TICK_S));
         loop_add_timer(f->r->loop, tick_now_ns() + wait, on_waited, f);
-        wait_for(f);
+        if (wait_for(f) < 0)
+            return -1;
         *f->e = (struct err)ERR_INIT;
     }
     for (size_t i = 0; i < f->count; i++)
@@ -145,7 +147,8 @@ static int send_once(struct fetching *f, int try)
     f->again = false;
     if (!embeddings_send(f->endpoint, text, f->count, on_vectors, f, f->e))
         return -1;
-    wait_for(f);
+    if (wait_for(f) < 0)
+        return -1;
     return f->e->kind == ERR_NONE ? 0 : -1;
 }
 

@@ -21,22 +21,13 @@ static void on_gate_step(void *arg)
     term_step(r->bar, NULL);
 }
 
-static int count_task(const struct row_task *t, void *arg)
-{
-    (void)t;
-    ++*(size_t *)arg;
-    return 0;
-}
-
 /* Fills `why` for tasks that must not cost a token. 1: answers are missing. */
 static int gate(struct running *r, char **why, struct err *e)
 {
-    size_t known = 0, refused = 0;
+    size_t refused = 0;
     int rc;
 
-    if (store_each_task(r->store, count_task, &known, e) != 0)
-        return -1;
-    if (known == r->tasks.len || r->v->force)
+    if (r->known == r->tasks.len || r->v->force)
         return 0; /* the store knows, or nobody asks */
     r->bar = term_open(STDERR_FILENO, r->tasks.len, 0, "checking tasks");
     rc = verify_port_gate(r->port, &r->tasks, why, on_gate_step, r, e);
@@ -48,7 +39,7 @@ static int gate(struct running *r, char **why, struct err *e)
         refused++;
         log_warn("%s is skipped: %s", r->tasks.task[i]->id, why[i]);
     }
-    if (rc == 0 && refused == r->tasks.len)
+    if (rc == 0 && !r->stopping && refused == r->tasks.len)
         return err_set(e, ERR_INPUT,
                        "the gate refuses all %zu tasks (above); --force ports "
                        "them all the same",
@@ -98,6 +89,11 @@ static void on_signal(int signo, void *arg)
     struct running *r = arg;
 
     (void)signo;
+    if (!r->search) {
+        r->stopping = true;
+        loop_stop(r->loop);
+        return;
+    }
     log_warn(r->stopping ? "stopping now: answers under way are lost"
                          : "stopping: what is paid for is finished; once more "
                            "to stop now");
@@ -107,23 +103,15 @@ static void on_signal(int signo, void *arg)
 
 static int search(struct running *r, enum search_end *end, struct err *e)
 {
-    struct search_counts c;
-    uint64_t id[2];
+    struct search_counts c = search_count(r->search);
     int rc;
 
-    id[0] = loop_add_signal(r->loop, SIGINT, on_signal, r, e);
-    id[1] = loop_add_signal(r->loop, SIGTERM, on_signal, r, e);
-    if (!id[0] || !id[1])
-        return -1;
-    c = search_count(r->search);
     r->bar = term_open(STDERR_FILENO, c.work, 0, "porting");
     search_watch(r->search, on_change, r);
     rc = search_run(r->search, end, e);
     on_change(r);
     term_close(r->bar);
     r->bar = NULL;
-    loop_remove(r->loop, id[0]);
-    loop_remove(r->loop, id[1]);
     return rc;
 }
 
@@ -204,9 +192,13 @@ static int go(struct running *r, char **why, struct err *e)
     int rc = gate(r, why, e);
 
     r->begun = rc >= 0;
-    if (rc == 1)
+    if (rc == 1 && !r->stopping)
         return say_end(r, SEARCH_WAITING);
-    if (rc < 0 || run_vectors(r, e) < 0)
+    if (rc >= 0 && !r->stopping)
+        rc = run_vectors(r, e);
+    if (r->stopping)
+        return say_end(r, SEARCH_INTERRUPTED);
+    if (rc < 0)
         return -1;
     part.port = verify_port_search(r->port);
     part.dim = r->dim;
@@ -225,7 +217,9 @@ static int open_parts(struct running *r, struct err *e)
                                  .job = &r->job,
                                  .secret = r->secret};
 
-    if (run_folder_open(r, e) < 0)
+    if (!loop_add_signal(r->loop, SIGINT, on_signal, r, e) ||
+        !loop_add_signal(r->loop, SIGTERM, on_signal, r, e) ||
+        run_folder_open(r, e) < 0)
         return -1;
     r->port = verify_port_open(r->loop, &o, e);
     return r->port ? 0 : -1;
@@ -265,7 +259,7 @@ static int open_model(struct running *r, struct err *e)
     }
     if (modeling_read(&m, &r->model, e) < 0)
         return -1;
-    r->model.opts.no_key = r->v->dry_run;
+    r->model.opts.dry = r->v->dry_run;
     return modeling_open(&m, &r->model, r->loop, r->home.dir, e);
 }
 

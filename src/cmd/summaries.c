@@ -32,13 +32,16 @@ void summaries_tasks(const struct summary *m)
 {
     for (size_t i = 0; i < m->tasks; i++) {
         const struct summary_task *t = &m->task[i];
+        json_t *shown = json_array();
 
-        jsn_line(json_pack("{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:s, s:s?}",
+        for (size_t k = 0; k < t->shown_len; k++)
+            json_array_append_new(shown, json_string(t->shown[k]));
+        jsn_line(json_pack("{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:o, s:s?}",
                            "task", t->id, "verdict", t->verdict, "rule",
                            t->rule, "evidence", t->evidence, "attempts",
                            (json_int_t)t->attempts, "solved_at",
                            (json_int_t)t->solved_at, "doubted", t->doubted,
-                           "shown", t->shown, "skipped", t->skipped));
+                           "shown", shown, "skipped", t->skipped));
     }
 }
 

@@ -121,7 +121,7 @@ int endpoint_open(struct endpoint *p, const struct endpoint_kind *k,
     p->url = join_url(o->base_url ? o->base_url : k->base_url, k->path);
     if (http_check_url(p->url, &tls, e) < 0)
         return err_wrap(e, "base URL %s", o->base_url ? o->base_url : p->url);
-    if (read_key(p, k, !o->base_url && !o->no_key, e) < 0)
+    if (read_key(p, k, !o->base_url && !o->dry, e) < 0)
         return -1;
     add_header(p, "Content-Type: ", "application/json");
     add_header(p, k->key_header, p->key);

@@ -26,7 +26,7 @@ struct llm_opts {
     const char *organisation, *project;
     const char *ca_file;
     bool insecure;
-    bool no_key;       /* nothing will be sent: a key need not be there */
+    bool dry; /* nothing will be sent: no key is needed, no folder made */
     int64_t in_flight; /* calls at once */
     int64_t timeout_ms;
     int retries;

@@ -46,7 +46,7 @@ static struct provider *spool_open(struct loop *l, const struct llm_opts *o,
         err_set(e, ERR_USAGE, "the provider spool needs --spool DIR");
         return NULL;
     }
-    if (folder_make(o->folder, e) < 0)
+    if (!o->dry && folder_make(o->folder, e) < 0)
         return NULL;
     s = xcalloc(1, sizeof(*s));
     s->base.type = &provider_spool;

@@ -91,8 +91,7 @@ void folder_release(struct folder_kernel *k)
 }
 
 int folder_read(const char *dir,
-                int (*fn)(const struct folder_kernel *k, void *arg,
-                          struct err *e),
+                int (*fn)(struct folder_kernel *k, void *arg, struct err *e),
                 void *arg, struct err *e)
 {
     struct fs_names names;

@@ -24,10 +24,10 @@ struct folder_kernel {
 
 int folder_read_one(const char *dir, struct folder_kernel *out, struct err *e);
 void folder_release(struct folder_kernel *k);
-/* Every folder in `dir`, by name. Other than 0 from `fn` ends it. */
+/* Every folder in `dir`, by name. Other than 0 from `fn` ends it; what `fn`
+ * empties it has taken. */
 int folder_read(const char *dir,
-                int (*fn)(const struct folder_kernel *k, void *arg,
-                          struct err *e),
+                int (*fn)(struct folder_kernel *k, void *arg, struct err *e),
                 void *arg, struct err *e);
 /* Writes `dir`/k->name; `source` is the task's file. What is there already is
  * an error. */

@@ -28,8 +28,8 @@ static int on_task(const struct row_task *r, void *arg)
     struct summary *m = g->m;
 
     m->task = xgrow(m->task, &g->cap, m->tasks, sizeof(*m->task));
-    m->task[m->tasks++] = (struct summary_task){
-        .id = keep(m, r->id), .skipped = keep(m, r->skipped), .shown = ""};
+    m->task[m->tasks++] = (struct summary_task){.id = keep(m, r->id),
+                                                .skipped = keep(m, r->skipped)};
     m->skipped += r->skipped != NULL;
     return 0;
 }
@@ -157,8 +157,8 @@ static int on_shown(const struct row_shown *r, void *arg)
     name = r->entry >= 1 && r->entry <= g->m->entries
                ? g->m->entry[r->entry - 1].name
                : "?";
-    t->shown = arena_printf(&g->m->memory, "%s%s%s", t->shown,
-                            t->shown[0] ? ", " : "", name);
+    t->shown = xgrow(t->shown, &t->shown_cap, t->shown_len, sizeof(*t->shown));
+    t->shown[t->shown_len++] = name;
     return 0;
 }
 
@@ -226,6 +226,8 @@ int summary_read(struct store *s, struct summary *out, struct err *e)
 
 void summary_release(struct summary *m)
 {
+    for (size_t i = 0; i < m->tasks; i++)
+        free(m->task[i].shown);
     free(m->task);
     free(m->entry);
     arena_release(&m->memory);
@@ -301,13 +303,16 @@ void summary_table(const struct summary *m, struct buf *out)
     for (size_t i = 0; i < m->tasks; i++) {
         const struct summary_task *t = &m->task[i];
 
-        buf_printf(out, "%-*s  %-14s %8lld  %-8s  %s\n", width, t->id,
+        buf_printf(out, "%-*s  %-14s %8lld  %-8s  %s", width, t->id,
                    t->skipped   ? "skipped"
                    : t->doubted ? "doubted"
                    : t->verdict ? t->verdict
                                 : "-",
                    (long long)t->attempts, t->evidence ? t->evidence : "-",
-                   t->skipped ? t->skipped : t->shown);
+                   t->skipped ? t->skipped : "");
+        for (size_t k = 0; !t->skipped && k < t->shown_len; k++)
+            buf_printf(out, "%s%s", k ? ", " : "", t->shown[k]);
+        buf_putc(out, '\n');
     }
 }
 

@@ -18,7 +18,8 @@ struct summary_task {
     const char *verdict;  /* of the attempt that solved it, else the last */
     const char *rule;     /* of that attempt, or NULL */
     const char *evidence; /* likewise */
-    const char *shown;    /* names of its examples, ", " between; "" */
+    const char **shown;   /* names of its examples */
+    size_t shown_len, shown_cap;
     bool doubted;         /* a reviewer refused the kernel */
 };
 

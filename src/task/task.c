@@ -191,41 +191,52 @@ static int read_sidecar(struct task *t, struct err *e)
     return rc;
 }
 
-static int fill(struct task *t, struct arena *work, struct err *e)
+static int fill(struct task *t, struct str text, struct err *e)
 {
+    struct arena work;
     struct py_tokens tok;
-    struct buf text;
+    int rc;
 
-    buf_init(&text, TASK_MAX_BYTES);
-    if (fs_read(t->path, &text, e) < 0) {
-        buf_release(&text);
-        return -1;
+    t->source = xstrndup(text.p, text.n);
+    t->len = text.n;
+    arena_init(&work);
+    py_lex(&tok, text, &work);
+    rc = check_shape(t, &tok, e);
+    if (rc == 0) {
+        py_normal_hash(text, t->hash);
+        find_operators(t, &tok, &work);
     }
-    t->source = buf_take(&text, &t->len);
-    py_lex(&tok, (struct str){t->source, t->len}, work);
-    if (check_shape(t, &tok, e) < 0 || read_sidecar(t, e) < 0)
-        return -1;
-    py_normal_hash((struct str){t->source, t->len}, t->hash);
-    find_operators(t, &tok, work);
-    return 0;
+    arena_release(&work);
+    return rc;
+}
+
+struct task *task_from(const char *name, struct str text, struct err *e)
+{
+    struct task *t = xcalloc(1, sizeof(*t));
+
+    arena_init(&t->memory);
+    t->path = xstrdup(name);
+    t->id = task_id(name);
+    if (fill(t, text, e) == 0)
+        return t;
+    task_free(t);
+    return NULL;
 }
 
 struct task *task_load(const char *path, struct err *e)
 {
-    struct task *t = xcalloc(1, sizeof(*t));
-    struct arena work;
-    int rc;
+    struct task *t = NULL;
+    struct buf text;
 
-    arena_init(&t->memory);
-    arena_init(&work);
-    t->path = xstrdup(path);
-    t->id = task_id(path);
-    rc = fill(t, &work, e);
-    arena_release(&work);
-    if (rc == 0)
-        return t;
-    task_free(t);
-    return NULL;
+    buf_init(&text, TASK_MAX_BYTES);
+    if (fs_read(path, &text, e) == 0)
+        t = task_from(path, (struct str){buf_str(&text), text.len}, e);
+    buf_release(&text);
+    if (t && read_sidecar(t, e) < 0) {
+        task_free(t);
+        t = NULL;
+    }
+    return t;
 }
 
 void task_free(struct task *t)

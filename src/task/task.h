@@ -29,6 +29,9 @@ struct task {
 /* Reads a file: it must be Python that defines Model, get_inputs and
  * get_init_inputs. An error names the file, the line and the remedy. */
 struct task *task_load(const char *path, struct err *e);
+/* The same from a text that has no file any more; `name` is its path for
+ * messages. It has no sidecar. */
+struct task *task_from(const char *name, struct str text, struct err *e);
 void task_free(struct task *t);
 
 /* The id a path gives; the caller frees it. */

@@ -40,7 +40,7 @@ is "$(printf '%s\n' "$out" | grep -c '^starter/')" 4 "status --tasks has the tab
 run status whole --json
 like "$out" '{"run":"whole","tasks":4,"skipped":0,"solved":3,"doubted":0,"attempts":7,*"calls":14,"answered":14,"failed":0,"lost":0,*"verdicts":{"correct":3,"no_code":1,*' "status --json has the figures"
 run status whole --tasks --json
-like "$out" '*{"task":"starter/04_softmax","verdict":"correct","rule":null,"evidence":"E3","attempts":2,"solved_at":2,*' "… also of each task"
+like "$out" '*{"task":"starter/04_softmax","verdict":"correct","rule":null,"evidence":"E3","attempts":2,"solved_at":2,*"shown":\["*","*"\],*' "… also of each task"
 before=$(tables whole)
 run resume whole
 is $status 0 "a run that is over can be gone on with"
@@ -73,6 +73,13 @@ run run "$@" --tasks $starter/02_gelu.py --force --attempts 1 --cassette gelu.js
 is $status 0 "another run begins with it"
 like "$(tables second)" "*entry|1|1|archive|-1|0|starter-01_swish|*" "… its members are there"
 like "$out" "*starter-01_swish*" "… and are shown"
+run run "$@" --tasks $starter/02_gelu.py --force --attempts 1 --cassette quick.jsonl --archive more --pack-seeds 1 --out third
+is $status 4 "a run that could not ask"
+first=$(tables third | grep ^entry)
+rm -r "$work/more"
+run resume third --cassette gelu.jsonl
+is $status 0 "goes on with the examples that it began with, when their folder is gone"
+is "$(tables third | grep ^entry)" "$first" "… all of them"
 
 # ---- the same run, however it goes ----
 began=$(date +%s%N)
@@ -129,6 +136,7 @@ like "$err" "*the budget is used up*'monkeys resume *poor --budget-usd DOLLARS' 
 ok "… and nothing was asked"
 run resume poor --budget-usd 10
 is $status 0 "with a higher one it goes on"
+is "$(grep '^budget-usd' "$work/poor/run.ini")" "budget-usd = 10" "… which stays the run's"
 run status poor --json
 is "$(value usd_micro)" 1600 "… and tells what it cost"
 run run "$@" $quick --cassette gelu.jsonl --out refused
@@ -138,6 +146,23 @@ run status refused --json
 is "$(value attempts)" 0 "… which is nobody's attempt"
 run resume refused --cassette quick.jsonl
 is $status 0 "it goes on when answers are there"
+run resume refused --temperature 0.5 --max-tokens 99
+like "$err" "*the run began with --temperature '1': with '0.5', what follows is not what an uninterrupted run would have done*--max-tokens '16384': with '99'*" "what changes the answers is warned of"
+run run "$@" --tasks $starter/01_swish.py --attempts 1 --out ended --command \
+    "test -e once || pkill -9 -P \$PPID monkeys-worker; touch once; $answers command real.jsonl asked"
+is $status 0 "a worker that ends does not end the run"
+like "$err" "*the worker ended; it is started again*" "… and is started again"
+like "$out" "*starter/01_swish *correct *1 *E3 *" "… and judges what it had not"
+(cd "$work" && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" $real --cassette real.jsonl --out checked >checked.out 2>&1) &
+pid=$!
+until [ -e "$work/checked/run.db" ]; do kill -0 $pid 2>/dev/null || break; done
+kill -INT $pid
+wait $pid
+is $? 130 "stopped while tasks are checked it exits 130"
+like "$(cat "$work/checked.out")" "*it was stopped: 'monkeys resume checked' goes on*" "… and says how to go on"
+run resume checked
+is "$status" 0 "… which works"
+is "$(tables checked)" "$before" "… and comes to the same"
 rm -f "$work/asked"
 run run "$@" $quick --command "$answers command quick.jsonl asked stop" --in-flight 1 --out stopped
 is $status 130 "an interrupted run exits 130"
@@ -176,6 +201,9 @@ refused() {
     rm -rf "$work/bad"
 }
 swish="--tasks $starter/01_swish.py"
+run run "$@" $quick --spool nospool --dry-run
+[ ! -e "$work/nospool" ]
+ok "an estimate makes no folder"
 mkdir "$work/empty" "$work/twice" "$work/twice/a" "$work/twice/b" "$work/twice/b/a"
 cp $starter/01_swish.py "$work/twice/a"
 cp $starter/01_swish.py "$work/twice/b/a"

@@ -1,0 +1,123 @@
+/* run_kernels.c: the examples that a run begins with. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/run_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add_kernel(struct running *r, const struct folder_kernel *k,
+                       const char *origin)
+{
+    size_t n = r->kernel_len++;
+
+    r->kernel = xgrow(r->kernel, &r->kernel_cap, n, sizeof(*r->kernel));
+    r->origin = xgrow(r->origin, &r->origin_cap, n, sizeof(*r->origin));
+    r->kernel[n] = *k;
+    r->origin[n] = origin;
+}
+
+/* ---- from folders ---- */
+
+static int take_member(struct folder_kernel *k, void *arg, struct err *e)
+{
+    struct running *r = arg;
+
+    if (k->dsl[0] && strcmp(k->dsl, r->pack->id) != 0)
+        return err_set(e, ERR_INPUT, "%s was written for the pack %s, not %s",
+                       k->name, k->dsl, r->pack->id);
+    add_kernel(r, k, "archive");
+    *k = (struct folder_kernel){0};
+    return 0;
+}
+
+static int load_archive(struct running *r, const char *dir, struct err *e)
+{
+    size_t before = r->kernel_len;
+
+    if (folder_read(dir, take_member, r, e) != 0)
+        return -1;
+    if (r->kernel_len == before)
+        return err_set(e, ERR_INPUT,
+                       "no kernel in it; 'monkeys archive export' makes such a "
+                       "folder of a run");
+    return 0;
+}
+
+int run_kernels_load(struct running *r, struct err *e)
+{
+    struct folder_kernel k;
+
+    for (size_t i = 0; i < r->pack->seed_count && i < (size_t)r->v->pack_seeds;
+         i++) {
+        if (folder_read_one(r->pack->seed[i].dir, &k, e) < 0)
+            return -1;
+        add_kernel(r, &k, "seed");
+    }
+    for (size_t i = 0; i < r->v->archive.len; i++)
+        if (load_archive(r, r->v->archive.item[i], e) < 0)
+            return err_wrap(e, "--archive %s", r->v->archive.item[i]);
+    return 0;
+}
+
+/* ---- from the store ---- */
+
+struct recalling {
+    struct running *r;
+    struct err *e;
+};
+
+static int read_text(struct recalling *c, const char *blob, struct str *out)
+{
+    struct buf b;
+    int rc;
+
+    buf_init(&b, BUF_UNLIMITED);
+    rc = store_read_blob(c->r->store, blob, &b, c->e);
+    if (rc == 0)
+        *out = (struct str){xstrndup(buf_str(&b), b.len), b.len};
+    buf_release(&b);
+    return rc;
+}
+
+static int on_entry(const struct row_entry *row, int64_t left, void *arg)
+{
+    struct recalling *c = arg;
+    struct folder_kernel k = {.name = xstrdup(row->name)};
+    struct str problem = {0};
+
+    (void)left;
+    if (strcmp(row->origin, "run") != 0 &&
+        read_text(c, row->problem, &problem) == 0 &&
+        read_text(c, row->solution, &k.solution) == 0 &&
+        (!row->plan || read_text(c, row->plan, &k.plan) == 0))
+        k.task = task_from(row->name, problem, c->e);
+    free((char *)problem.p);
+    if (k.task) {
+        k.verified = row->evidence != NULL;
+        add_kernel(c->r, &k, arena_strdup(&c->r->memory, row->origin));
+        return 0;
+    }
+    folder_release(&k);
+    return c->e->kind == ERR_NONE ? 0 : -1;
+}
+
+static int on_task(const struct row_task *row, void *arg)
+{
+    struct running *r = arg;
+
+    (void)row;
+    r->known++;
+    return 0;
+}
+
+int run_kernels_recall(struct running *r, struct err *e)
+{
+    struct recalling c = {.r = r, .e = e};
+
+    if (store_each_task(r->store, on_task, r, e) != 0)
+        return -1;
+    if (r->known < r->tasks.len) /* ended before it began */
+        return run_kernels_load(r, e);
+    return store_each_entry(r->store, on_entry, &c, e);
+}
