@@ -2,6 +2,7 @@
 #include "base/hash.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 static const uint32_t round_constant[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
@@ -162,6 +163,16 @@ void hash_hmac_hex(const void *key, size_t key_len, const void *text, size_t n,
     hash_add(&h, block, sizeof(block));
     hash_add(&h, inner, sizeof(inner));
     hash_finish_hex(&h, out);
+}
+
+int hash_secret_hex(char out[HASH_HEX], struct err *e)
+{
+    unsigned char raw[32];
+
+    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+        return err_sys(e, "getrandom");
+    hash_hex(raw, sizeof(raw), out);
+    return 0;
 }
 
 size_t hash_fnv1a(const void *p, size_t n)

@@ -2,6 +2,8 @@
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
+#include "base/err.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +24,9 @@ void hash_hex(const void *p, size_t n, char out[HASH_HEX]);
 /* HMAC-SHA-256 of `text` under `key`, in hexadecimal. */
 void hash_hmac_hex(const void *key, size_t key_len, const void *text, size_t n,
                    char out[HASH_HEX]);
+
+/* Something that nobody can guess. */
+int hash_secret_hex(char out[HASH_HEX], struct err *e);
 
 size_t hash_fnv1a(const void *p, size_t n);
 

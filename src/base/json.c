@@ -152,6 +152,13 @@ json_t *jsn_read(const char *path, struct err *e)
     return v;
 }
 
+const char *jsn_str(const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+
+    return s ? s : "";
+}
+
 void jsn_line(json_t *v)
 {
     json_dumpf(v, stdout, JSON_COMPACT);

@@ -20,6 +20,9 @@ json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
                           struct err *e);
 json_t *jsn_read(const char *path, struct err *e); /* at most 16 MiB */
 
+/* The text of a member, borrowed; "" when it has none. */
+const char *jsn_str(const json_t *object, const char *key);
+
 /* Writes `v` and a newline to stdout; takes the reference. */
 void jsn_line(json_t *v);
 /* Writes bytes as a JSON string, as jsn_text() would; for long texts, with

@@ -64,13 +64,6 @@ static void on_record(const json_t *record, const char *why, void *arg)
         snprintf(a->why, sizeof(a->why), "%s", why);
 }
 
-static const char *text_of(const json_t *record, const char *key)
-{
-    const char *s = json_string_value(json_object_get(record, key));
-
-    return s ? s : "";
-}
-
 static int judge(struct adding *a, struct err *e)
 {
     struct verifier_opts vo = verifying_opts(&a->v->v);
@@ -166,9 +159,9 @@ static int join(struct adding *a, const char *name, struct err *e)
 
 static void tell(const struct adding *a, const char *file, const char *name)
 {
-    const char *verdict = text_of(a->record, "verdict"),
-               *evidence = text_of(a->record, "evidence"),
-               *feedback = text_of(a->record, "feedback");
+    const char *verdict = jsn_str(a->record, "verdict"),
+               *evidence = jsn_str(a->record, "evidence"),
+               *feedback = jsn_str(a->record, "feedback");
 
     if (a->v->v.json)
         jsn_line(json_pack("{s:o, s:b, s:s, s:s, s:s, s:s?}", "file",
@@ -192,8 +185,8 @@ static int add(struct adding *a, const char *file, struct err *e)
         return -1;
     if (!a->record)
         return 1;
-    if (strcmp(text_of(a->record, "verdict"), "correct") != 0 ||
-        strcmp(text_of(a->record, "evidence"), "E3") != 0) {
+    if (strcmp(jsn_str(a->record, "verdict"), "correct") != 0 ||
+        strcmp(jsn_str(a->record, "evidence"), "E3") != 0) {
         tell(a, file, NULL);
         return 1;
     }

@@ -143,19 +143,12 @@ static int gather(struct verify *f, const struct opt_result *r, struct err *e)
 
 /* ---- answers ---- */
 
-static const char *text_of(const json_t *record, const char *key)
-{
-    const char *s = json_string_value(json_object_get(record, key));
-
-    return s ? s : "";
-}
-
 static void print_json(const struct item *it)
 {
     json_t *line = json_pack(
         "{s:o, s:s, s:b}", "file", jsn_text(it->file, strlen(it->file)), "task",
         it->task->id, "accepted",
-        strcmp(text_of(it->record, "verdict"), "correct") == 0);
+        strcmp(jsn_str(it->record, "verdict"), "correct") == 0);
 
     json_object_update(line, it->record);
     jsn_line(line);
@@ -165,20 +158,20 @@ static void print_text(const struct item *it)
 {
     const json_t *ms = json_object_get(
         json_object_get(json_object_get(it->record, "timing"), "ms"), "median");
-    const char *rule = text_of(it->record, "rule");
+    const char *rule = jsn_str(it->record, "rule");
 
-    printf("%s: %s", it->file, text_of(it->record, "verdict"));
+    printf("%s: %s", it->file, jsn_str(it->record, "verdict"));
     if (rule[0])
         printf(" (%s)", rule);
-    if (text_of(it->record, "evidence")[0])
-        printf(", %s", text_of(it->record, "evidence"));
+    if (jsn_str(it->record, "evidence")[0])
+        printf(", %s", jsn_str(it->record, "evidence"));
     if (json_is_true(json_object_get(it->record, "kernelbench_pass")))
         printf(", stock check passed");
     if (json_is_number(ms))
         printf(", %.4g ms", json_number_value(ms));
     putchar('\n');
-    if (text_of(it->record, "feedback")[0])
-        printf("    %s\n", text_of(it->record, "feedback"));
+    if (jsn_str(it->record, "feedback")[0])
+        printf("    %s\n", jsn_str(it->record, "feedback"));
 }
 
 /* Items are shown in the order they were given. */
@@ -197,7 +190,7 @@ static void show_ready(struct verify *f)
 
 static void settle(struct verify *f, struct item *it, json_t *record)
 {
-    const char *verdict = text_of(record, "verdict");
+    const char *verdict = jsn_str(record, "verdict");
 
     it->record = record;
     f->correct += strcmp(verdict, "correct") == 0;

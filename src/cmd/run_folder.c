@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* ---- run.ini ---- */
@@ -133,16 +132,6 @@ static const struct {
     {0},
 };
 
-static int new_secret(struct running *r, struct err *e)
-{
-    unsigned char raw[32];
-
-    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
-        return err_sys(e, "getrandom");
-    hash_hex(raw, sizeof(raw), r->secret);
-    return 0;
-}
-
 static void set_number(struct store *s, const char *name, int64_t value)
 {
     char text[32];
@@ -179,7 +168,7 @@ static int put_facts(struct running *r, struct err *e)
 static int begin_store(struct running *r, const char *file, struct err *e)
 {
     r->store = store_open(file, STORE_NEW, r->loop, e);
-    if (!r->store || new_secret(r, e) < 0)
+    if (!r->store || hash_secret_hex(r->secret, e) < 0)
         return -1;
     return put_facts(r, e);
 }
@@ -191,7 +180,7 @@ static int take_facts(struct running *r, struct buf *b, struct err *e)
 
     if (rc == 1)
         snprintf(r->secret, sizeof(r->secret), "%s", buf_str(b));
-    if (rc < 0 || (rc == 0 && new_secret(r, e) < 0))
+    if (rc < 0 || (rc == 0 && hash_secret_hex(r->secret, e) < 0))
         return -1;
     buf_reset(b);
     rc = store_get(r->store, "attempts", b, e);

@@ -108,9 +108,8 @@ static void on_record(const json_t *record, const char *why, void *arg)
 {
     struct attempt *a = arg;
     struct search *s = a->s;
-    const char *verdict = json_string_value(json_object_get(record, "verdict"));
 
-    if (record && verdict && strcmp(verdict, "infra") == 0) {
+    if (record && strcmp(jsn_str(record, "verdict"), "infra") == 0) {
         why = json_string_value(json_object_get(record, "infra"));
         record = NULL;
     }

@@ -32,13 +32,6 @@ static int read_text(const char *dir, const char *name, struct str *out,
     return rc;
 }
 
-static char *text_of(const json_t *meta, const char *key)
-{
-    const char *s = json_string_value(json_object_get(meta, key));
-
-    return xstrdup(s ? s : "");
-}
-
 static int read_meta(const char *dir, struct folder_kernel *out, struct err *e)
 {
     char *path = fs_join(dir, "meta.json");
@@ -47,12 +40,13 @@ static int read_meta(const char *dir, struct folder_kernel *out, struct err *e)
     free(path);
     if (!meta)
         return -1;
-    out->origin = text_of(meta, "origin");
-    out->licence = text_of(meta, "licence");
-    out->dtype = text_of(meta, "dtype");
-    out->dsl = text_of(meta, "dsl");
+    out->origin = xstrdup(jsn_str(meta, "origin"));
+    out->licence = xstrdup(jsn_str(meta, "licence"));
+    out->dtype = xstrdup(jsn_str(meta, "dtype"));
+    out->dsl = xstrdup(jsn_str(meta, "dsl"));
     out->verified = json_is_true(json_object_get(meta, "verified"));
-    out->verified_on = text_of(meta, out->verified ? "verified_on" : "why_not");
+    out->verified_on =
+        xstrdup(jsn_str(meta, out->verified ? "verified_on" : "why_not"));
     json_decref(meta);
     return 0;
 }

@@ -347,12 +347,10 @@ bool review_begin(struct attempt *a)
 {
     struct search *s = a->s;
     struct err e = ERR_INIT;
-    const char *verdict =
-        json_string_value(json_object_get(a->record, "verdict"));
     struct reading *g;
 
-    if (strcmp(s->opt.reviewer, "loop") != 0 || !verdict ||
-        strcmp(verdict, "correct") != 0)
+    if (strcmp(s->opt.reviewer, "loop") != 0 ||
+        strcmp(jsn_str(a->record, "verdict"), "correct") != 0)
         return false;
     g = begin(s, a->subject, a->number, a->code, &e);
     if (!g) {

@@ -20,7 +20,7 @@ struct summary_task {
     const char *evidence; /* likewise */
     const char **shown;   /* names of its examples */
     size_t shown_len, shown_cap;
-    bool doubted;         /* a reviewer refused the kernel */
+    bool doubted; /* a reviewer refused the kernel */
 };
 
 /* A member of the archive, and what became of attempts that it was shown to. */

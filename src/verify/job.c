@@ -115,12 +115,12 @@ static enum hint_stage hint_stage_of(const char *verdict)
 
 void job_add_hint(json_t *record, const struct pack *p)
 {
-    const char *verdict = json_string_value(json_object_get(record, "verdict"));
+    const char *verdict = jsn_str(record, "verdict");
     json_t *told = json_object_get(record, "feedback");
     struct rx_ctx *c;
     struct buf b;
 
-    if (!verdict || !json_is_string(told) || strcmp(verdict, "correct") == 0)
+    if (!json_is_string(told) || strcmp(verdict, "correct") == 0)
         return;
     c = rx_ctx_new(&rx_limits_default);
     buf_init(&b, BUF_UNLIMITED);

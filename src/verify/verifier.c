@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -300,16 +299,6 @@ static int write_job(struct verifier *v, const char *id, const struct asked *a,
 
 /* ---- both ---- */
 
-static int make_secret(struct verifier *v, struct err *e)
-{
-    unsigned char raw[32];
-
-    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
-        return err_sys(e, "getrandom");
-    hash_hex(raw, sizeof(raw), v->secret);
-    return 0;
-}
-
 struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
                                const struct home *home, verifier_fn *fn,
                                void *arg, struct err *e)
@@ -326,7 +315,7 @@ struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
     map_init(&v->waiting);
     map_init(&v->written);
     map_init(&v->answered);
-    if (make_secret(v, e) == 0) {
+    if (hash_secret_hex(v->secret, e) == 0) {
         if (strcmp(o->verifier, "local") == 0)
             rc = start_worker(v, e);
         else if (strncmp(o->verifier, "jobs=", 5) == 0 && o->verifier[5])
@@ -371,13 +360,10 @@ static char *write_out(struct verifier *v, json_t *what, char id[HASH_HEX],
     char *text;
 
     for (json_int_t again = 1;; again++) {
-        const char *verdict;
-
         text = json_dumps(what, JSON_COMPACT | JSON_SORT_KEYS);
         hash_hex(text, strlen(text), id);
         *known = map_get(&v->answered, str_of(id));
-        verdict = json_string_value(json_object_get(*known, "verdict"));
-        if (!verdict || strcmp(verdict, "infra") != 0)
+        if (strcmp(jsn_str(*known, "verdict"), "infra") != 0)
             return text;
         free(text);
         json_object_set_new(what, "again", json_integer(again));
