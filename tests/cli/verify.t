@@ -55,8 +55,8 @@ is "$(wc -c <"$work/far/jobs")" "$size" "a job is written once"
 printf 'monkeys/1 job x 0 100\nhalf' >>"$work/far/jobs"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
 is "$(wc -c <"$work/far/jobs")" "$size" "a job that was torn is cut off"
-(cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs far/jobs --out far/answers 2>/dev/null)
-is $? 0 "the worker answers"
+(cd "$work" && umask 077 && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs far/jobs --out far/answers 2>/dev/null)
+is $? 0 "the worker answers, whoever may read its user's files"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
 is $status 0 "the same command takes the answer in"
 printf 'monkeys/1 answer x 0 100\nhalf' >>"$work/far/answers"
