@@ -3,12 +3,14 @@
 #   MODE=release|debug|asan|tsan   how to compile; objects go to build/<mode>/
 #   CC=gcc|clang                   both compile without warnings
 #   WERROR=1                       warnings are errors (the tests say so)
+#   JOBS=N                         compilers at once in `make test`
 
 MODE    ?= release
 BUILD   ?= build/$(MODE)
 PREFIX  ?= /usr/local
 DESTDIR ?=
 CLANG   ?= clang-14
+JOBS    ?= $(shell nproc)
 
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
@@ -138,12 +140,12 @@ run: ## install what is missing, build, and port the starter tasks with recorded
 
 test: ## install what is missing, build, and run the tests (under 20 minutes)
 	./setup test
-	@$(MAKE) --no-print-directory WERROR=1 all
-	@$(MAKE) --no-print-directory WERROR=1 CC=$(CLANG) BUILD=build/clang all
+	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) all build/release/dump_tokens
+	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) CC=$(CLANG) BUILD=build/clang all
+	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) MODE=asan check-programs
 	@$(MAKE) --no-print-directory check-headers check-layers check-format check-man
-	@$(MAKE) --no-print-directory WERROR=1 build/release/dump_tokens
-	@$(MAKE) --no-print-directory WERROR=1 -j2 --output-sync check check-commands
-	tests/run
+	@$(MAKE) --no-print-directory WERROR=1 -j2 -k --output-sync check-worker \
+	    check-commands check-python check
 
 test-long: ## the long families: kills, 2,000 candidates, 5 minutes of fuzzing a target, clang-tidy
 	./setup test
@@ -162,18 +164,28 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 	prove -v tests/live/live.t
 
 # ---- checks ------------------------------------------------------------------
-.PHONY: unit check check-commands check-tsan check-headers check-layers check-format check-man
+.PHONY: unit check check-programs check-commands check-worker check-python
+.PHONY: check-tsan check-headers check-layers check-format check-man
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
 
+check-programs: $(BUILD)/unit $(BUILD)/monkeys $(BUILD)/monkeys-worker \
+                $(FUZZERS:%=$(BUILD)/replay-%)
+
 check: ## unit tests and stored fuzz inputs under ASan and UBSan
-	@$(MAKE) --no-print-directory MODE=asan build/asan/unit build/asan/monkeys \
-	    build/asan/monkeys-worker $(FUZZERS:%=build/asan/replay-%)
+	@$(MAKE) --no-print-directory MODE=asan check-programs
 	prove -e '' build/asan/unit
 	tests/fuzz/replay build/asan
 
-check-commands: programs ## the commands as a user meets them (both wait more than they compute)
+# These three wait more than they compute.
+check-commands: programs ## the commands as a user meets them
 	prove -j2 tests/cli/*.t
+
+check-worker: programs ## pytest: whole workers with their judges, zygotes and candidates
+	tests/run worker
+
+check-python: programs $(BUILD)/dump_tokens ## pytest: the rest; the lexer against Python's own
+	tests/run parts
 
 check-tsan: ## what has threads, under ThreadSanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit

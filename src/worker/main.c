@@ -246,6 +246,7 @@ int main(int argc, char **argv)
     int rc;
 
     signal(SIGPIPE, SIG_IGN);
+    umask(022); /* candidates are other users, and enter our folders */
     rc = opt_parse(table, &v, argc, argv, &r, &e);
     if (rc == 0 && r.common.help) {
         buf_init(&help, 16384);

@@ -64,12 +64,12 @@ is "$(wc -c <"$work/far/jobs")" "$size" "a job is written once"
 printf 'monkeys/1 job x 0 100\nhalf' >>"$work/far/jobs"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
 is "$(wc -c <"$work/far/jobs")" "$size" "a job that was torn is cut off"
-(cd "$work" && "$root/monkeys-worker" --jobs far/jobs --out far/answers 2>/dev/null)
-is $? 0 "the worker answers"
+(cd "$work" && umask 077 && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs far/jobs --out far/answers 2>/dev/null)
+is $? 0 "the worker answers, whoever may read its user's files"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
 is $status 0 "the same command takes the answer in"
 printf 'monkeys/1 answer x 0 100\nhalf' >>"$work/far/answers"
-(cd "$work" && "$root/monkeys-worker" --jobs far/jobs --out far/answers 2>"$work/.err")
+(cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs far/jobs --out far/answers 2>"$work/.err")
 like "$(cat "$work/.err")" "*1 jobs, 1 answered before*" "started again it does nothing twice"
 case $(cat "$work/far/answers") in *half) false ;; *) true ;; esac
 ok "and cuts off what was torn"
@@ -78,10 +78,10 @@ run verify --device cpu --dsl c-cpu --task "$root/tests/verify/tasks/relu.py" \
 sed 's#^\(monkeys/1 job [^ ]*\) [0-9]* #\1 5000 #' "$work/slow/jobs" >"$work/slow/short"
 mkdir "$work/scratch"
 chmod 755 "$work" "$work/scratch"
-(cd "$work" && "$root/monkeys-worker" --jobs slow/short --out slow/late --scratch "$work/scratch" 2>/dev/null)
+(cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs slow/short --out slow/late --scratch "$work/scratch" 2>/dev/null)
 like "$(cat "$work/slow/late")" '*"verdict": "timeout"*' "a whole job has its deadline, too"
 printf 'nonsense\n' >"$work/far/jobs"
-(cd "$work" && "$root/monkeys-worker" --jobs far/jobs --out far/answers 2>"$work/.err")
+(cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs far/jobs --out far/answers 2>"$work/.err")
 is $? 2 "a jobs file that is none is refused"
 is "$(ls "$work/scratch" | wc -l)" 0 "no scratch folder is left"
 finish

@@ -53,6 +53,12 @@ static struct send *scripted_send(struct provider *p,
     return q;
 }
 
+void scripted_end(struct scripted *s)
+{
+    loop_remove(s->loop, s->first->timer);
+    on_time(s->first);
+}
+
 static void scripted_cancel(struct send *q)
 {
     q->s->cancelled++;

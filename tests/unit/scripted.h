@@ -31,4 +31,7 @@ struct send_result scripted_failure(enum send_outcome o, const char *error);
 struct scripted *scripted_new(struct loop *l, scripted_fn *next, void *arg,
                               bool priced);
 
+/* Ends the last request that was sent, before its time. */
+void scripted_end(struct scripted *s);
+
 #endif

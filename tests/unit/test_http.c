@@ -314,12 +314,12 @@ static void test_hang_up(struct client *c, const char *url)
 static void test_deadline(struct client *c)
 {
     struct got g =
-        ask(c, "/never", (struct http_request){.timeout_ns = 100 * TICK_MS});
+        ask(c, "/never", (struct http_request){.timeout_ns = TICK_S});
 
     ok(g.done == 1 && g.outcome == HTTP_TIMED_OUT && g.status == 0 && g.sent &&
-           g.wall_ns >= 100 * TICK_MS,
+           g.wall_ns >= TICK_S,
        "a server that never answers");
-    is(g.error, "no answer within 0.1 s", "says so");
+    is(g.error, "no answer within 1.0 s", "says so");
     g = ask(c, "/half", (struct http_request){.timeout_ns = 500 * TICK_MS});
     ok(g.outcome == HTTP_TIMED_OUT && strstr(g.error, "within 0.5 s"),
        "nor finishes");

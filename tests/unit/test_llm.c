@@ -482,11 +482,12 @@ static void test_waiting(void)
     struct world w;
 
     begin(&w, &quick, false, list, 1);
-    w.after_ns = 5 * TICK_MS;
+    w.after_ns = 3600 * TICK_S;
     ask(&w, "a");
     while (!w.provider->sent)
-        loop_run_for(w.loop, TICK_MS / 10);
+        loop_run_for(w.loop, TICK_MS);
     ok(llm_waiting(w.llm) == 1, "a patient provider's calls wait");
+    scripted_end(w.provider);
     loop_run(w.loop);
     ok(llm_waiting(w.llm) == 0, "until they are answered");
     end(&w);

@@ -5,40 +5,25 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = sorted(p.parent.name for p in (ROOT / "packs").glob("*/adapter.py"))
 FUNCTIONS = "prepare child version watched reset launches mute is_compile_error describe".split()
 
-# As zygote.py does it, up to the first launch.
-PRELUDE = """
-import json, sys
-sys.path[:0] = [{worker!r}, {pack!r}]
-import torch
-import zygote
-adapter = zygote.load_adapter({pack!r})
-mode = {mode!r}
-"""
-
 
 def run(pack: str, mode: str, code: str, **environment: str) -> dict:
-    """What `code` leaves in `told`, in a process of its own."""
-    words = {"worker": str(ROOT / "worker"), "pack": str(ROOT / "packs" / pack), "mode": mode}
-    script = PRELUDE.format(**words) + code + "\nprint(json.dumps(told))\n"
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", script],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
+    """What `code` leaves in `told`, in a process of its own: as zygote.py does it, up to
+    the first launch."""
+    folder = ROOT / "packs" / pack
+    begin = (
+        "import sys, torch, zygote\n"
+        f"adapter, mode = zygote.load_adapter({str(folder)!r}), {mode!r}\n"
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return forked.run(folder, begin + code, **environment)
 
 
 def needs(pack: str) -> None:
@@ -172,7 +157,7 @@ def test_a_box_shows_the_folders_an_adapter_names(tmp_path: Path) -> None:
         "c-cpu",
         "cpu",
         "from argparse import Namespace\n"
-        "o = Namespace(box='full', uid=61000, pack=sys.path[1], home='/', device='cpu')\n"
+        "o = Namespace(box='full', uid=61000, pack=sys.path[0], home='/', device='cpu')\n"
         f"o.folders = [{str(headers)!r}]\n"
         "told = dict(plan=zygote.plan_text(o, '/root-of-box', False))\n",
     )

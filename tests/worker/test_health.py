@@ -51,7 +51,8 @@ def good(name: str) -> Job:
 
 
 def hanging(name: str) -> Job:
-    return Job(**vars(hostile_job("155_c_endless.py")) | {"id": name})
+    """Its deadline is long enough to be seen at work also on a machine that is busy."""
+    return Job(**vars(hostile_job("155_c_endless.py")) | {"id": name, "call_ms": 5000})
 
 
 def crashing(name: str) -> Job:

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,8 +19,7 @@ pytest.importorskip("triton")
 
 # As zygote.py does it: the adapter's own repairs, launches and compilation.
 PRELUDE = f"""
-import importlib.util, json, sys
-sys.path[:0] = [{str(ROOT / "worker")!r}, {str(PACK)!r}]
+import importlib.util, json
 import torch
 import zygote
 torch.set_num_threads(1)
@@ -43,15 +40,7 @@ INTERPRET = "adapter.prepare('cpu')\nadapter.child('cpu')\n"
 
 def run(code: str, cache: Path, **environment: str) -> object:
     """What `code` leaves in `told`, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", PRELUDE + code + "\nprint(json.dumps(told))"],
-        env={**os.environ, "TRITON_CACHE_DIR": str(cache), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return forked.run(PACK, PRELUDE + code, TRITON_CACHE_DIR=str(cache), **environment)
 
 
 IN_LOW_PRECISION = """
