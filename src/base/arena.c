@@ -86,8 +86,7 @@ static struct arena_block *new_block(struct arena *a, size_t n)
     return b;
 }
 
-/* Not zeroed. */
-static void *take(struct arena *a, size_t n)
+void *arena_alloc_raw(struct arena *a, size_t n)
 {
     const size_t align = alignof(max_align_t);
     struct arena_block *b = a->head;
@@ -108,12 +107,12 @@ static void *take(struct arena *a, size_t n)
 
 void *arena_alloc(struct arena *a, size_t n)
 {
-    return memset(take(a, n), 0, n);
+    return memset(arena_alloc_raw(a, n), 0, n);
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-    char *p = take(a, n + 1);
+    char *p = arena_alloc_raw(a, n + 1);
 
     memcpy(p, s, n);
     p[n] = '\0';
@@ -137,7 +136,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     va_end(ap);
     if (n < 0)
         BUG("arena_printf: bad format");
-    p = take(a, (size_t)n + 1);
+    p = arena_alloc_raw(a, (size_t)n + 1);
     vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     return p;

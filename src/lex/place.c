@@ -23,14 +23,21 @@ void place_init(struct place *p, struct str src)
 void place_to(struct place *p, struct str src, size_t at)
 {
     while (p->at < at && p->at < src.n) {
-        size_t end = place_line_end(src, p->at);
+        unsigned char c = (unsigned char)src.p[p->at];
+        size_t end;
 
+        if (c > '\r' && c < 0x80) { /* as most are */
+            p->column++;
+            p->at++;
+            continue;
+        }
+        end = place_line_end(src, p->at);
         if (end > at - p->at) /* between \r and \n: still on this line */
             return;
         if (end) {
             p->line++;
             p->column = 1;
-        } else if (((unsigned char)src.p[p->at] & 0xc0) != 0x80) {
+        } else if ((c & 0xc0) != 0x80) {
             p->column++;
         }
         p->at += end ? end : 1;
