@@ -22,67 +22,57 @@ struct arena_block {
 
 void arena_init(struct arena *a)
 {
-    a->head = a->spare = NULL;
+    a->head = NULL;
 }
 
-static void free_chain(struct arena_block *b)
+static struct arena_block *new_block(size_t size)
 {
-    while (b) {
-        struct arena_block *next = b->next;
+    struct arena_block *b = xmalloc(sizeof(*b) + size);
 
-        free(b);
-        b = next;
-    }
+    b->next = NULL;
+    b->used = 0;
+    b->size = size;
+    return b;
 }
 
 void arena_release(struct arena *a)
 {
-    free_chain(a->head);
-    free_chain(a->spare);
-    arena_init(a);
+    while (a->head) {
+        struct arena_block *next = a->head->next;
+
+        free(a->head);
+        a->head = next;
+    }
 }
 
+/* What took several blocks has one for itself in the next round, so that its
+ * memory is no larger, and no more scattered, than the work. */
 void arena_reset(struct arena *a)
 {
-    struct arena_block *kept = a->spare, *next;
     size_t total = 0;
 
-    for (struct arena_block *b = a->spare; b; b = b->next)
+    for (struct arena_block *b = a->head; b; b = b->next)
         total += b->size;
-    for (struct arena_block *b = a->head; b; b = next) {
-        next = b->next;
-        total += b->size;
-        if (total > KEEP_BYTES) {
-            free(b);
-            continue;
-        }
-        b->used = 0;
-        b->next = kept;
-        kept = b;
+    if (a->head && !a->head->next && total <= KEEP_BYTES) {
+        a->head->used = 0;
+        return;
     }
-    a->head = NULL;
-    a->spare = kept;
+    arena_release(a);
+    if (total)
+        a->head = new_block(total < KEEP_BYTES ? total : KEEP_BYTES);
 }
 
-/* A block with room for n bytes: a spare one, or a new one. */
-static struct arena_block *new_block(struct arena *a, size_t n)
+/* A block with room for n bytes becomes the newest. */
+static struct arena_block *add_block(struct arena *a, size_t n)
 {
     size_t size = a->head ? a->head->size * 2 : FIRST_BYTES;
     struct arena_block *b;
 
-    for (struct arena_block **at = &a->spare; *at; at = &(*at)->next)
-        if ((*at)->size >= n) {
-            b = *at;
-            *at = b->next;
-            return b;
-        }
     if (size > BLOCK_BYTES)
         size = BLOCK_BYTES;
-    if (size < n)
-        size = n;
-    b = xmalloc(sizeof(*b) + size);
-    b->used = 0;
-    b->size = size;
+    b = new_block(size < n ? n : size);
+    b->next = a->head;
+    a->head = b;
     return b;
 }
 
@@ -95,11 +85,8 @@ void *arena_alloc_raw(struct arena *a, size_t n)
     if (n > SIZE_MAX / 2)
         BUG("arena_alloc of %zu bytes", n);
     n = (n + align - 1) & ~(align - 1);
-    if (!b || b->size - b->used < n) {
-        b = new_block(a, n);
-        b->next = a->head;
-        a->head = b;
-    }
+    if (!b || b->size - b->used < n)
+        b = add_block(a, n);
     p = b->data + b->used;
     b->used += n;
     return p;

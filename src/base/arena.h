@@ -7,7 +7,7 @@
 
 struct arena_block;
 struct arena {
-    struct arena_block *head, *spare;
+    struct arena_block *head;
 };
 
 void arena_init(struct arena *a); /* allocates nothing */

@@ -424,8 +424,12 @@ void py_lex(struct py_tokens *out, struct str src, struct arena *a)
 
     lx.src = src.n ? src : (struct str){"", 0};
     place_init(&lx.place, lx.src);
-    if (py_source_admit(&lx))
+    if (py_source_admit(&lx)) {
+        /* Room for what most sources have, so that nothing is moved. */
+        lx.cap = lx.src.n / 3 + 16;
+        lx.tok = xreallocarray(NULL, lx.cap, sizeof(*lx.tok));
         lex_all(&lx);
+    }
     finish(&lx, out);
 }
 
