@@ -40,10 +40,10 @@ void view_put(struct view_out *o, const char *p, size_t n, uint32_t origin)
         grow(o, o->len + n + 1);
     data = o->data + o->len;
     from = o->origin + o->len;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         data[i] = p[i];
-    for (size_t i = 0; i < n; i++)
         from[i] = origin;
+    }
     o->len += n;
 }
 
