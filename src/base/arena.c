@@ -22,72 +22,61 @@ struct arena_block {
 
 void arena_init(struct arena *a)
 {
-    a->head = a->spare = NULL;
-}
-
-static void free_chain(struct arena_block *b)
-{
-    while (b) {
-        struct arena_block *next = b->next;
-
-        free(b);
-        b = next;
-    }
-}
-
-void arena_release(struct arena *a)
-{
-    free_chain(a->head);
-    free_chain(a->spare);
-    arena_init(a);
-}
-
-void arena_reset(struct arena *a)
-{
-    struct arena_block *kept = a->spare, *next;
-    size_t total = 0;
-
-    for (struct arena_block *b = a->spare; b; b = b->next)
-        total += b->size;
-    for (struct arena_block *b = a->head; b; b = next) {
-        next = b->next;
-        total += b->size;
-        if (total > KEEP_BYTES) {
-            free(b);
-            continue;
-        }
-        b->used = 0;
-        b->next = kept;
-        kept = b;
-    }
     a->head = NULL;
-    a->spare = kept;
 }
 
-/* A block with room for n bytes: a spare one, or a new one. */
-static struct arena_block *new_block(struct arena *a, size_t n)
+static struct arena_block *new_block(size_t size)
 {
-    size_t size = a->head ? a->head->size * 2 : FIRST_BYTES;
-    struct arena_block *b;
+    struct arena_block *b = xmalloc(sizeof(*b) + size);
 
-    for (struct arena_block **at = &a->spare; *at; at = &(*at)->next)
-        if ((*at)->size >= n) {
-            b = *at;
-            *at = b->next;
-            return b;
-        }
-    if (size > BLOCK_BYTES)
-        size = BLOCK_BYTES;
-    if (size < n)
-        size = n;
-    b = xmalloc(sizeof(*b) + size);
+    b->next = NULL;
     b->used = 0;
     b->size = size;
     return b;
 }
 
-/* Not zeroed. */
-static void *take(struct arena *a, size_t n)
+void arena_release(struct arena *a)
+{
+    while (a->head) {
+        struct arena_block *next = a->head->next;
+
+        free(a->head);
+        a->head = next;
+    }
+}
+
+/* What took several blocks has one for itself in the next round, so that its
+ * memory is no larger, and no more scattered, than the work. */
+void arena_reset(struct arena *a)
+{
+    size_t total = 0;
+
+    for (struct arena_block *b = a->head; b; b = b->next)
+        total += b->size;
+    if (a->head && !a->head->next && total <= KEEP_BYTES) {
+        a->head->used = 0;
+        return;
+    }
+    arena_release(a);
+    if (total)
+        a->head = new_block(total < KEEP_BYTES ? total : KEEP_BYTES);
+}
+
+/* A block with room for n bytes becomes the newest. */
+static struct arena_block *add_block(struct arena *a, size_t n)
+{
+    size_t size = a->head ? a->head->size * 2 : FIRST_BYTES;
+    struct arena_block *b;
+
+    if (size > BLOCK_BYTES)
+        size = BLOCK_BYTES;
+    b = new_block(size < n ? n : size);
+    b->next = a->head;
+    a->head = b;
+    return b;
+}
+
+void *arena_alloc_raw(struct arena *a, size_t n)
 {
     const size_t align = alignof(max_align_t);
     struct arena_block *b = a->head;
@@ -96,11 +85,8 @@ static void *take(struct arena *a, size_t n)
     if (n > SIZE_MAX / 2)
         BUG("arena_alloc of %zu bytes", n);
     n = (n + align - 1) & ~(align - 1);
-    if (!b || b->size - b->used < n) {
-        b = new_block(a, n);
-        b->next = a->head;
-        a->head = b;
-    }
+    if (!b || b->size - b->used < n)
+        b = add_block(a, n);
     p = b->data + b->used;
     b->used += n;
     return p;
@@ -108,12 +94,12 @@ static void *take(struct arena *a, size_t n)
 
 void *arena_alloc(struct arena *a, size_t n)
 {
-    return memset(take(a, n), 0, n);
+    return memset(arena_alloc_raw(a, n), 0, n);
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-    char *p = take(a, n + 1);
+    char *p = arena_alloc_raw(a, n + 1);
 
     memcpy(p, s, n);
     p[n] = '\0';
@@ -137,7 +123,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     va_end(ap);
     if (n < 0)
         BUG("arena_printf: bad format");
-    p = take(a, (size_t)n + 1);
+    p = arena_alloc_raw(a, (size_t)n + 1);
     vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     return p;

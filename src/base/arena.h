@@ -7,13 +7,14 @@
 
 struct arena_block;
 struct arena {
-    struct arena_block *head, *spare;
+    struct arena_block *head;
 };
 
 void arena_init(struct arena *a); /* allocates nothing */
 void arena_release(struct arena *a);
 void arena_reset(struct arena *a); /* keeps the memory for the next round */
 void *arena_alloc(struct arena *a, size_t n); /* zeroed, aligned for anything */
+void *arena_alloc_raw(struct arena *a, size_t n); /* the same, not zeroed */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...)

@@ -191,19 +191,50 @@ static void put_escape(struct buf *out, char c)
         buf_printf(out, "\\u%04x", (unsigned)(unsigned char)c);
 }
 
+static bool is_plain(char c)
+{
+    return (unsigned char)c >= ' ' && c != '"' && c != '\\';
+}
+
+/* Not 0 when a byte of the word is below `c`, which is 128 at most. */
+static uint64_t has_below(uint64_t word, unsigned char c)
+{
+    return (word - 0x0101010101010101u * c) & ~word & 0x8080808080808080u;
+}
+
+/* How many bytes stand in JSON as they are: prompts are long, and most is. */
+static size_t plain_length(const char *p, size_t n)
+{
+    const uint64_t quotes = 0x0101010101010101u * '"';
+    const uint64_t slashes = 0x0101010101010101u * '\\';
+    size_t i = 0;
+
+    for (; n - i >= 8; i += 8) {
+        uint64_t word;
+
+        memcpy(&word, p + i, 8);
+        if (has_below(word, ' ') | has_below(word ^ quotes, 1) |
+            has_below(word ^ slashes, 1))
+            break;
+    }
+    while (i < n && is_plain(p[i]))
+        i++;
+    return i;
+}
+
 /* p[0..n) is UTF-8. */
 static void put_valid(struct buf *out, const char *p, size_t n)
 {
-    size_t from = 0;
+    for (;;) {
+        size_t plain = plain_length(p, n);
 
-    for (size_t i = 0; i < n; i++) {
-        if ((unsigned char)p[i] >= ' ' && p[i] != '"' && p[i] != '\\')
-            continue;
-        buf_put(out, p + from, i - from);
-        put_escape(out, p[i]);
-        from = i + 1;
+        buf_put(out, p, plain);
+        if (plain == n)
+            return;
+        put_escape(out, p[plain]);
+        p += plain + 1;
+        n -= plain + 1;
     }
-    buf_put(out, p + from, n - from);
 }
 
 void jsn_put_text(struct buf *out, const char *p, size_t n)

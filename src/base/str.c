@@ -142,6 +142,23 @@ static size_t utf8_length(const unsigned char *p, size_t n)
     return len;
 }
 
+/* Length of the ASCII that `p` starts with: most text is nothing else. */
+static size_t ascii_length(const char *p, size_t n)
+{
+    size_t i = 0;
+
+    for (; n - i >= 8; i += 8) {
+        uint64_t word;
+
+        memcpy(&word, p + i, 8);
+        if (word & 0x8080808080808080u)
+            break;
+    }
+    while (i < n && (unsigned char)p[i] < 0x80)
+        i++;
+    return i;
+}
+
 size_t str_utf8_check(const char *p, size_t n)
 {
     size_t i = 0;
@@ -149,10 +166,9 @@ size_t str_utf8_check(const char *p, size_t n)
     while (i < n) {
         size_t len;
 
-        if ((unsigned char)p[i] < 0x80) {
-            i++;
-            continue;
-        }
+        i += ascii_length(p + i, n - i);
+        if (i == n)
+            break;
         len = utf8_length((const unsigned char *)p + i, n - i);
         if (len == 0)
             return i;

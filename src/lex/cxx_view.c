@@ -311,7 +311,7 @@ static void trace_primary(struct cxx_view *v, uint32_t node)
         struct py_callee run[PY_MAX_CALLEES];
         uint32_t count;
 
-        for (uint32_t i = 0; i < PY_SET_MAX; i++)
+        for (uint32_t i = 0; i < py_slot_count(p, n); i++)
             queue_slot(v, py_slot_of(p, n, i));
         count = n->kind == PY_N_CALL ? py_callees(p, n, run) : 0;
         for (uint32_t i = 0; i < count; i++) {

@@ -146,7 +146,7 @@ static void queue_slot(struct py_kept *k, uint32_t slot, bool owes)
 
 static void queue_slots(struct py_kept *k, const struct py_node *n, bool owes)
 {
-    for (uint32_t i = 0; i < PY_SET_MAX; i++)
+    for (uint32_t i = 0; i < py_slot_count(k->p, n); i++)
         queue_slot(k, py_slot_of(k->p, n, i), owes);
 }
 
@@ -258,7 +258,7 @@ static uint64_t key_of(const struct py_prog *p, uint32_t node, bool *simple)
         n = &p->nodes.at[py_bare(p, n->base)];
     }
     *simple = n->kind == PY_N_NAME || n->kind == PY_N_ATTR;
-    for (uint32_t i = 0; *simple && i < PY_SET_MAX; i++) {
+    for (uint32_t i = 0; *simple && i < py_slot_count(p, n); i++) {
         uint32_t one = py_slot_of(p, n, i);
 
         count += one != 0;

@@ -37,7 +37,8 @@ struct py_token *py_emit(struct py_lexer *lx, enum py_kind kind, size_t at,
 {
     struct py_token *t;
 
-    lx->tok = xgrow(lx->tok, &lx->cap, lx->len, sizeof(*lx->tok));
+    if (lx->len == lx->cap)
+        lx->tok = xgrow(lx->tok, &lx->cap, lx->len, sizeof(*lx->tok));
     place_to(&lx->place, lx->src, at);
     t = &lx->tok[lx->len++];
     *t = (struct py_token){.kind = kind,
@@ -214,24 +215,41 @@ static bool end_line(struct py_lexer *lx, size_t len)
 
 /* ---- operators ------------------------------------------------------------- */
 
-static bool starts_with_any(struct str s, const char *list, size_t n)
-{
-    for (; *list && s.n >= n; list += n)
-        if (memcmp(s.p, list, n) == 0)
-            return true;
-    return false;
-}
-
 /* Length of the longest operator here; 0: none. */
 static size_t operator_length(const struct py_lexer *lx)
 {
-    struct str s = {lx->src.p + lx->pos, lx->src.n - lx->pos};
+    char c = py_peek(lx, 0), next = py_peek(lx, 1);
 
-    if (starts_with_any(s, "**=//=>>=<<=...", 3))
-        return 3;
-    if (starts_with_any(s, "!=%=&=***=+=-=->///=:=<<<=<>==>=>>@=^=|=", 2))
-        return 2;
-    return starts_with_any(s, "()[]{}:,;.+-*/|&<>=%~^@", 1);
+    switch (c) {
+    case ',':
+    case ';':
+    case '~':
+        return 1;
+    case '.':
+        return next == '.' && py_peek(lx, 2) == '.' ? 3 : 1;
+    case '!':
+        return next == '=' ? 2 : 0;
+    case '*':
+    case '/':
+    case '<':
+    case '>':
+        if (next == c)
+            return py_peek(lx, 2) == '=' ? 3 : 2;
+        return next == '=' || (c == '<' && next == '>') ? 2 : 1;
+    case '-':
+        return next == '=' || next == '>' ? 2 : 1;
+    case '=':
+    case ':':
+    case '+':
+    case '%':
+    case '&':
+    case '|':
+    case '^':
+    case '@':
+        return next == '=' ? 2 : 1;
+    default:
+        return 0;
+    }
 }
 
 static bool close_bracket(struct py_lexer *lx)
@@ -303,25 +321,46 @@ static bool lex_operator(struct py_lexer *lx)
 
 /* ---- the loop -------------------------------------------------------------- */
 
+/* Whether a string can begin with this byte: a quote, or a prefix letter. */
+static bool may_start_string(char c)
+{
+    switch (c) {
+    case '"':
+    case '\'':
+    case 'b':
+    case 'B':
+    case 'f':
+    case 'F':
+    case 'r':
+    case 'R':
+    case 'u':
+    case 'U':
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool lex_code(struct py_lexer *lx)
 {
     char c = py_peek(lx, 0);
-    size_t prefix, end;
+    size_t prefix;
 
-    if (c == ' ' || c == '\t' || c == '\f') {
+    while (c == ' ' || c == '\t' || c == '\f') {
         lx->pos++;
-        return true;
+        c = py_peek(lx, 0);
     }
+    if (lx->pos == lx->src.n)
+        return true;
     if (c == '#') {
         skip_comment(lx);
         return true;
     }
     if (c == '\\')
         return join_lines(lx);
-    end = place_line_end(lx->src, lx->pos);
-    if (end)
-        return end_line(lx, end);
-    if (py_string_here(lx, &prefix))
+    if (c == '\n' || c == '\r')
+        return end_line(lx, place_line_end(lx->src, lx->pos));
+    if (may_start_string(c) && py_string_here(lx, &prefix))
         return py_lex_string(lx, prefix);
     if (py_is_digit(c) || (c == '.' && py_is_digit(py_peek(lx, 1))))
         return py_lex_number(lx);
@@ -372,7 +411,7 @@ static void finish(struct py_lexer *lx, struct py_tokens *out)
     while (lx->opens)
         lx->tok[lx->open[--lx->opens].tok].match = (uint32_t)(lx->len - 1);
     bytes = lx->len * sizeof(*lx->tok);
-    *out = (struct py_tokens){.tok = arena_alloc(lx->a, bytes),
+    *out = (struct py_tokens){.tok = arena_alloc_raw(lx->a, bytes),
                               .len = lx->len,
                               .problem = lx->problem};
     memcpy(out->tok, lx->tok, bytes);
@@ -385,8 +424,12 @@ void py_lex(struct py_tokens *out, struct str src, struct arena *a)
 
     lx.src = src.n ? src : (struct str){"", 0};
     place_init(&lx.place, lx.src);
-    if (py_source_admit(&lx))
+    if (py_source_admit(&lx)) {
+        /* Room for what most sources have, so that nothing is moved. */
+        lx.cap = lx.src.n / 3 + 16;
+        lx.tok = xreallocarray(NULL, lx.cap, sizeof(*lx.tok));
         lex_all(&lx);
+    }
     finish(&lx, out);
 }
 

@@ -17,6 +17,15 @@ static struct py_origin *add(struct py_origins *o, uint32_t *list,
     return new;
 }
 
+uint32_t py_slot_count(const struct py_prog *p, const struct py_node *n)
+{
+    uint32_t count = n->kind == PY_N_NAME;
+
+    if (n->kind == PY_N_ATTR)
+        py_val_items(p, &p->nodes.at[n->base].val, &count);
+    return count;
+}
+
 uint32_t py_slot_of(const struct py_prog *p, const struct py_node *n,
                     uint32_t nth)
 {
@@ -45,7 +54,7 @@ static void add_for(struct py_origins *o, uint32_t node,
         n = &p->nodes.at[py_bare(p, n->base)];
         kind = PY_O_PUT;
     }
-    for (uint32_t i = 0; i < PY_SET_MAX; i++) {
+    for (uint32_t i = 0; i < py_slot_count(p, n); i++) {
         uint32_t slot = py_slot_of(p, n, i);
 
         if (slot)

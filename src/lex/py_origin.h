@@ -36,6 +36,8 @@ void py_origins_find(struct py_origins *o, struct py_prog *p);
  * of what it is an attribute of. 0: none. */
 uint32_t py_slot_of(const struct py_prog *p, const struct py_node *n,
                     uint32_t nth);
+/* How many meanings there are to ask for. */
+uint32_t py_slot_count(const struct py_prog *p, const struct py_node *n);
 
 #define PY_MAX_CALLEES 8
 struct py_callee {

@@ -104,13 +104,14 @@ static bool normalise(struct py_lexer *lx, size_t at, struct str *out)
 
 bool py_lex_name(struct py_lexer *lx)
 {
-    size_t at = lx->pos;
-    bool ascii = true;
+    size_t at = lx->pos, end = at;
+    unsigned char all = 0; /* the bits of all bytes */
     struct str text;
 
-    for (; py_is_word(py_peek(lx, 0)); lx->pos++)
-        ascii = ascii && (unsigned char)py_peek(lx, 0) < 0x80;
-    if (ascii) {
+    for (; end < lx->src.n && py_is_word(lx->src.p[end]); end++)
+        all |= (unsigned char)lx->src.p[end];
+    lx->pos = end;
+    if (all < 0x80) {
         py_emit(lx, PY_NAME, at, lx->pos);
         return true;
     }

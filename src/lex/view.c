@@ -20,8 +20,8 @@ static void grow(struct view_out *o, size_t need)
 
     while (cap < need)
         cap *= 2;
-    data = arena_alloc(o->a, cap);
-    origin = arena_alloc(o->a, cap * sizeof(*origin));
+    data = arena_alloc_raw(o->a, cap);
+    origin = arena_alloc_raw(o->a, cap * sizeof(*origin));
     if (o->len) {
         memcpy(data, o->data, o->len);
         memcpy(origin, o->origin, o->len * sizeof(*origin));
@@ -33,11 +33,16 @@ static void grow(struct view_out *o, size_t need)
 
 void view_put(struct view_out *o, const char *p, size_t n, uint32_t origin)
 {
+    char *data;
+    uint32_t *from;
+
     if (n >= o->cap - o->len) /* one byte stays for the NUL */
         grow(o, o->len + n + 1);
+    data = o->data + o->len;
+    from = o->origin + o->len;
     for (size_t i = 0; i < n; i++) {
-        o->data[o->len + i] = p[i];
-        o->origin[o->len + i] = origin;
+        data[i] = p[i];
+        from[i] = origin;
     }
     o->len += n;
 }

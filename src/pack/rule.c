@@ -207,7 +207,7 @@ void rule_apply(const struct rule *r, struct rx_ctx *c, struct str text,
     buf_init(&message, BUF_UNLIMITED);
     while ((out->end = rx_find(c, r->rx, text, from)) == RX_MATCH) {
         buf_reset(&message);
-        if (out->len < RULE_HITS_MAX)
+        if (out->len < RULE_HITS_MAX && r->kind != RULE_REQUIRE)
             rx_expand(c, text, r->message, &message);
         keep_hit(out, rx_at(c), &message, a);
         from = rx_next(c, text);

@@ -90,7 +90,8 @@ struct rule_hits {
     enum rx_result end; /* RX_LIMIT, RX_TIME: not searched to the end */
 };
 
-/* All matches in valid UTF-8; of a `require` rule only the first. */
+/* All matches in valid UTF-8; of a `require` rule only the first, which has
+ * nothing to say. */
 void rule_apply(const struct rule *r, struct rx_ctx *c, struct str text,
                 struct arena *a, struct rule_hits *out);
 /* The imports among the lines of a facts view that `s` does not allow. */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "pack/quote.h"
+#include "pack/rx_join.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -140,32 +141,6 @@ struct rx *rx_new(const char *pattern, struct err *e)
     return take_code(code);
 }
 
-/* Its first character is `^`, which holds for all of it: there is no choice
- * outside of parentheses. */
-bool rx_starts_line(const char *pattern)
-{
-    int depth = 0;
-    bool set = false;
-
-    if (pattern[0] != '^')
-        return false;
-    for (const char *p = pattern + 1; *p; p++) {
-        if (*p == '\\' && p[1])
-            p++;
-        else if (set)
-            set = *p != ']';
-        else if (*p == '[')
-            set = true;
-        else if (*p == '(')
-            depth++;
-        else if (*p == ')')
-            depth--;
-        else if (*p == '|' && depth == 0)
-            return false;
-    }
-    return true;
-}
-
 struct rx *rx_new_lines(const char *const *patterns, size_t n)
 {
     struct err e = ERR_INIT;
@@ -173,10 +148,7 @@ struct rx *rx_new_lines(const char *const *patterns, size_t n)
     struct buf joined;
 
     buf_init(&joined, BUF_UNLIMITED);
-    buf_puts(&joined, "^(?:");
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&joined, "%s(?:%s)", i ? "|" : "", patterns[i] + 1);
-    buf_putc(&joined, ')');
+    rx_join(&joined, patterns, n);
     /* Without groups a reference to one is an error, not another meaning. */
     code = compile(buf_str(&joined), PCRE2_NO_AUTO_CAPTURE, joined.len + 1, &e);
     buf_release(&joined);

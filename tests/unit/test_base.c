@@ -253,9 +253,12 @@ static void test_put_text(void)
 
     buf_init(&out, 10000);
     for (int i = 0; i < 256; i++) {
-        char text[] = {'a', (char)i, 'b', '\xc3', '\xa4'};
-        json_t *v = jsn_text(text, sizeof(text)), *back;
+        json_t *v, *back;
+        char text[] = "eight at a time, then the rest: \xc3\xa4 ";
 
+        text[i % 19] = (char)i;
+        text[sizeof(text) - 1] = (char)i;
+        v = jsn_text(text, sizeof(text));
         buf_reset(&out);
         jsn_put_text(&out, text, sizeof(text));
         back = json_loadb(buf_str(&out), out.len,
