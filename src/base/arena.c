@@ -111,6 +111,11 @@ void *arena_alloc(struct arena *a, size_t n)
     return memset(take(a, n), 0, n);
 }
 
+void *arena_copy(struct arena *a, const void *p, size_t n)
+{
+    return memcpy(take(a, n), p, n);
+}
+
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
     char *p = take(a, n + 1);

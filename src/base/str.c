@@ -145,10 +145,18 @@ static size_t utf8_length(const unsigned char *p, size_t n)
 size_t str_utf8_check(const char *p, size_t n)
 {
     size_t i = 0;
+    uint64_t eight;
 
     while (i < n) {
         size_t len;
 
+        if (n - i >= sizeof(eight)) {
+            memcpy(&eight, p + i, sizeof(eight));
+            if (!(eight & 0x8080808080808080)) {
+                i += sizeof(eight);
+                continue;
+            }
+        }
         if ((unsigned char)p[i] < 0x80) {
             i++;
             continue;

@@ -22,17 +22,24 @@ void place_init(struct place *p, struct str src)
 
 void place_to(struct place *p, struct str src, size_t at)
 {
-    while (p->at < at && p->at < src.n) {
-        size_t end = place_line_end(src, p->at);
+    size_t to = at < src.n ? at : src.n, here = p->at, end;
+    uint32_t column = p->column;
 
-        if (end > at - p->at) /* between \r and \n: still on this line */
-            return;
-        if (end) {
-            p->line++;
-            p->column = 1;
-        } else if (((unsigned char)src.p[p->at] & 0xc0) != 0x80) {
-            p->column++;
+    while (here < to) {
+        unsigned char c = (unsigned char)src.p[here];
+
+        if (c != '\n' && c != '\r') {
+            column += (c & 0xc0) != 0x80;
+            here++;
+            continue;
         }
-        p->at += end ? end : 1;
+        end = place_line_end(src, here);
+        if (end > at - here) /* between \r and \n: still on this line */
+            break;
+        p->line++;
+        column = 1;
+        here += end;
     }
+    p->at = here;
+    p->column = column;
 }

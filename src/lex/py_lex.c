@@ -114,7 +114,8 @@ static void skip_comment(struct py_lexer *lx)
 {
     if (py_peek(lx, 0) != '#')
         return;
-    while (lx->pos < lx->src.n && !place_line_end(lx->src, lx->pos))
+    while (lx->pos < lx->src.n && lx->src.p[lx->pos] != '\n' &&
+           lx->src.p[lx->pos] != '\r')
         lx->pos++;
 }
 
@@ -227,6 +228,8 @@ static size_t operator_length(const struct py_lexer *lx)
 {
     struct str s = {lx->src.p + lx->pos, lx->src.n - lx->pos};
 
+    if (s.n > 1 && !memchr("=*/<>.", s.p[1], 6)) /* most are alone */
+        return starts_with_any(s, "()[]{}:,;.+-*/|&<>=%~^@", 1);
     if (starts_with_any(s, "**=//=>>=<<=...", 3))
         return 3;
     if (starts_with_any(s, "!=%=&=***=+=-=->///=:=<<<=<>==>=>>@=^=|=", 2))
@@ -372,10 +375,9 @@ static void finish(struct py_lexer *lx, struct py_tokens *out)
     while (lx->opens)
         lx->tok[lx->open[--lx->opens].tok].match = (uint32_t)(lx->len - 1);
     bytes = lx->len * sizeof(*lx->tok);
-    *out = (struct py_tokens){.tok = arena_alloc(lx->a, bytes),
+    *out = (struct py_tokens){.tok = arena_copy(lx->a, lx->tok, bytes),
                               .len = lx->len,
                               .problem = lx->problem};
-    memcpy(out->tok, lx->tok, bytes);
     free(lx->tok);
 }
 
