@@ -91,9 +91,12 @@ int main(int argc, char **argv)
     arena_init(&a);
     for (size_t i = 0; i < 3; i++)
         examples[i] = (struct prompt_example){
-            pack->seed[i].name, read_in(pack->seed[i].dir, "task.py", &files),
-            read_in(pack->seed[i].dir, "plan.md", &files),
-            read_in(pack->seed[i].dir, "solution.py", &files)};
+            .name = pack->seed[i].name,
+            .problem = read_in(pack->seed[i].dir, "task.py", &files),
+            .plan = read_in(pack->seed[i].dir, "plan.md", &files),
+            .solution = read_in(pack->seed[i].dir, "solution.py", &files),
+            .seen = arena_alloc(&files,
+                                2 * PROMPT_PLACES * sizeof(*examples[i].seen))};
     us = build_us(p,
                   &(struct prompt_input){.stage = PROMPT_CODE,
                                          .pack = pack,

@@ -42,23 +42,28 @@ static int reserve(struct buf *b, size_t n)
     return 1;
 }
 
-int buf_add(struct buf *b, const void *p, size_t n, struct err *e)
+/* There is room. */
+static void append(struct buf *b, const void *p, size_t n)
 {
-    if (!reserve(b, n))
-        return err_set(e, ERR_LIMIT, "more than %zu bytes", b->limit);
     if (n)
         memcpy(b->data + b->len, p, n);
     b->len += n;
     b->data[b->len] = '\0';
+}
+
+int buf_add(struct buf *b, const void *p, size_t n, struct err *e)
+{
+    if (!reserve(b, n))
+        return err_set(e, ERR_LIMIT, "more than %zu bytes", b->limit);
+    append(b, p, n);
     return 0;
 }
 
 void buf_put(struct buf *b, const void *p, size_t n)
 {
-    struct err e = ERR_INIT;
-
-    if (buf_add(b, p, n, &e) < 0)
-        BUG("buf_put: %s", e.text);
+    if (!reserve(b, n))
+        BUG("buf_put: more than %zu bytes", b->limit);
+    append(b, p, n);
 }
 
 void buf_puts(struct buf *b, const char *s)
@@ -73,16 +78,18 @@ void buf_putc(struct buf *b, char c)
 
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
+    size_t room = b->cap - b->len;
     va_list ap, again;
     int n;
 
     va_start(ap, fmt);
     va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    n = vsnprintf(room ? b->data + b->len : NULL, room, fmt, ap);
     va_end(ap);
     if (n < 0 || !reserve(b, (size_t)n))
         BUG("buf_printf past the limit of %zu bytes", b->limit);
-    vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+    if ((size_t)n >= room) /* it had not all the room it needs */
+        vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
     va_end(again);
     b->len += (size_t)n;
 }

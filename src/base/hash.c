@@ -22,51 +22,68 @@ static uint32_t ror(uint32_t x, int n)
     return (x >> n) | (x << (32 - n));
 }
 
-/* One round; the caller renames the eight words instead of moving them. */
-#define ROUND(a, b, c, d, e, f, g, h, i)                                \
-    do {                                                                \
-        uint32_t t1 = (h) + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) +     \
-                      ((g) ^ ((e) & ((f) ^ (g)))) + round_constant[i] + \
-                      w[(i) % 16];                                      \
-        uint32_t t2 = (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) +           \
-                      (((a) & (b)) | ((c) & ((a) | (b))));              \
-        (d) += t1;                                                      \
-        (h) = t1 + t2;                                                  \
-    } while (0)
-
 /* The schedule's word i + 16 takes the place of word i, used by then. */
-static void next_words(uint32_t w[16])
+static inline uint32_t next_word(uint32_t w[16], size_t i)
 {
-    for (size_t i = 0; i < 16; i++) {
-        uint32_t a = w[(i + 1) % 16], b = w[(i + 14) % 16];
+    uint32_t a = w[(i + 1) % 16], b = w[(i + 14) % 16];
 
-        w[i] += w[(i + 9) % 16] + (ror(a, 7) ^ ror(a, 18) ^ (a >> 3)) +
-                (ror(b, 17) ^ ror(b, 19) ^ (b >> 10));
-    }
+    return w[i] += w[(i + 9) % 16] + (ror(a, 7) ^ ror(a, 18) ^ (a >> 3)) +
+                   (ror(b, 17) ^ ror(b, 19) ^ (b >> 10));
 }
 
-static void compress(struct hash *h, const unsigned char *p)
-{
-    uint32_t w[16], s[8];
+/* One round; the caller renames the eight words instead of moving them. The
+ * sums of rotations are nested, and the majority of three shares a ^ b with the
+ * round before: fewer instructions than as the standard writes them. */
+#define ROUND(a, b, c, d, e, f, g, h, word, i)              \
+    do {                                                    \
+        (h) += ror((e) ^ ror((e) ^ ror(e, 14), 5), 6) +     \
+               ((g) ^ ((e) & ((f) ^ (g)))) + (word) + k[i]; \
+        (d) += (h);                                         \
+        (h) += ror((a) ^ ror((a) ^ ror(a, 9), 11), 2) +     \
+               ((b) ^ (((a) ^ (b)) & ((b) ^ (c))));         \
+    } while (0)
 
-    for (size_t i = 0; i < 16; i++)
-        w[i] = (uint32_t)p[i * 4] << 24 | (uint32_t)p[i * 4 + 1] << 16 |
-               (uint32_t)p[i * 4 + 2] << 8 | (uint32_t)p[i * 4 + 3];
-    memcpy(s, h->state, sizeof(s));
-    for (size_t i = 0; i < 64; i += 8) {
-        if (i && i % 16 == 0)
-            next_words(w);
-        ROUND(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], i);
-        ROUND(s[7], s[0], s[1], s[2], s[3], s[4], s[5], s[6], i + 1);
-        ROUND(s[6], s[7], s[0], s[1], s[2], s[3], s[4], s[5], i + 2);
-        ROUND(s[5], s[6], s[7], s[0], s[1], s[2], s[3], s[4], i + 3);
-        ROUND(s[4], s[5], s[6], s[7], s[0], s[1], s[2], s[3], i + 4);
-        ROUND(s[3], s[4], s[5], s[6], s[7], s[0], s[1], s[2], i + 5);
-        ROUND(s[2], s[3], s[4], s[5], s[6], s[7], s[0], s[1], i + 6);
-        ROUND(s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[0], i + 7);
+/* Rounds with every index of `w` a constant. */
+#define EIGHT(word, i)                                     \
+    do {                                                   \
+        ROUND(a, b, c, d, e, f, g, h, word(i), i);         \
+        ROUND(h, a, b, c, d, e, f, g, word(i + 1), i + 1); \
+        ROUND(g, h, a, b, c, d, e, f, word(i + 2), i + 2); \
+        ROUND(f, g, h, a, b, c, d, e, word(i + 3), i + 3); \
+        ROUND(e, f, g, h, a, b, c, d, word(i + 4), i + 4); \
+        ROUND(d, e, f, g, h, a, b, c, word(i + 5), i + 5); \
+        ROUND(c, d, e, f, g, h, a, b, word(i + 6), i + 6); \
+        ROUND(b, c, d, e, f, g, h, a, word(i + 7), i + 7); \
+    } while (0)
+#define FIRST(i) (w[i] = big_endian(p + (i)*4))
+#define LATER(i) next_word(w, i)
+
+static inline uint32_t big_endian(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+           (uint32_t)p[3];
+}
+
+static void compress(uint32_t s[8], const unsigned char *p)
+{
+    uint32_t a = s[0], b = s[1], c = s[2], d = s[3], e = s[4], f = s[5],
+             g = s[6], h = s[7], w[16];
+    const uint32_t *k = round_constant;
+
+    EIGHT(FIRST, 0);
+    EIGHT(FIRST, 8);
+    for (k += 16; k < round_constant + 64; k += 16) {
+        EIGHT(LATER, 0);
+        EIGHT(LATER, 8);
     }
-    for (int i = 0; i < 8; i++)
-        h->state[i] += s[i];
+    s[0] += a;
+    s[1] += b;
+    s[2] += c;
+    s[3] += d;
+    s[4] += e;
+    s[5] += f;
+    s[6] += g;
+    s[7] += h;
 }
 
 void hash_init(struct hash *h)
@@ -87,7 +104,7 @@ void hash_add(struct hash *h, const void *p, size_t n)
         size_t fill = h->bytes % 64, take = 64 - fill < n ? 64 - fill : n;
 
         if (take == 64) { /* whole blocks are read where they are */
-            compress(h, u);
+            compress(h->state, u);
             h->bytes += 64;
             u += 64;
             n -= 64;
@@ -98,7 +115,7 @@ void hash_add(struct hash *h, const void *p, size_t n)
         u += take;
         n -= take;
         if (fill + take == 64)
-            compress(h, h->block);
+            compress(h->state, h->block);
     }
 }
 

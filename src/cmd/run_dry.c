@@ -36,8 +36,11 @@ static int add_stage(struct running *r, const struct task *t,
          i < r->kernel_len && in.example_count < (size_t)r->opt.examples; i++) {
         const struct folder_kernel *k = &r->kernel[i];
 
-        example[in.example_count++] = (struct prompt_example){
-            k->name, {k->task->source, k->task->len}, k->plan, k->solution};
+        example[in.example_count++] =
+            (struct prompt_example){.name = k->name,
+                                    .problem = {k->task->source, k->task->len},
+                                    .plan = k->plan,
+                                    .solution = k->solution};
     }
     arena_init(&a);
     rc = prompts_build(r->prompts, &in, &a, &p, e);

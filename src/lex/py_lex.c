@@ -115,7 +115,8 @@ static void skip_comment(struct py_lexer *lx)
 {
     if (py_peek(lx, 0) != '#')
         return;
-    while (lx->pos < lx->src.n && !place_line_end(lx->src, lx->pos))
+    while (lx->pos < lx->src.n && lx->src.p[lx->pos] != '\n' &&
+           lx->src.p[lx->pos] != '\r')
         lx->pos++;
 }
 
@@ -411,10 +412,9 @@ static void finish(struct py_lexer *lx, struct py_tokens *out)
     while (lx->opens)
         lx->tok[lx->open[--lx->opens].tok].match = (uint32_t)(lx->len - 1);
     bytes = lx->len * sizeof(*lx->tok);
-    *out = (struct py_tokens){.tok = arena_alloc_raw(lx->a, bytes),
+    *out = (struct py_tokens){.tok = arena_copy(lx->a, lx->tok, bytes),
                               .len = lx->len,
                               .problem = lx->problem};
-    memcpy(out->tok, lx->tok, bytes);
     free(lx->tok);
 }
 

@@ -13,7 +13,9 @@
 /* A string that stands alone as a statement. */
 bool py_is_docstring(const struct py_tokens *t, size_t i);
 
-/* Of the tokens alone; text that cannot be tokenized is hashed as it is. */
+/* Of tokens without a problem. */
+void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX]);
+/* The same of a text; one that cannot be tokenized is hashed as it is. */
 void py_normal_hash(struct str code, char hash[HASH_HEX]);
 
 #endif

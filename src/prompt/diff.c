@@ -331,7 +331,7 @@ static enum extract_outcome finish(struct lines text, const char *must_define,
 {
     struct py_problem problem = {0};
     struct str all = join(text, a);
-    enum program is = program_check(all, must_define, a, &problem);
+    enum program is = program_check(all, must_define, a, &problem, NULL);
 
     if (is == PROGRAM_WHOLE) {
         buf_put(code, all.p, all.n);
@@ -398,7 +398,7 @@ enum extract_outcome extract_diff(struct str reply, struct str parent,
         outcome =
             apply(&d, reply_plain(parent, &a), must_define, &a, code, feedback);
     else
-        outcome = extract_code(reply, must_define, cut, code, feedback);
+        outcome = extract_code(reply, must_define, cut, code, feedback, NULL);
     arena_release(&a);
     return outcome;
 }

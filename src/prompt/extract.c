@@ -1,6 +1,7 @@
 /* extract.c: the program, the plan or the JSON in a reply. */
 #include "prompt/extract.h"
 
+#include "lex/py_normal.h"
 #include "prompt/extract_int.h"
 #include "prompt/fences.h"
 #include "prompt/files.h"
@@ -38,7 +39,8 @@ static bool defines_class(const struct py_tokens *t, const char *name)
 }
 
 enum program program_check(struct str text, const char *must_define,
-                           struct arena *a, struct py_problem *problem)
+                           struct arena *a, struct py_problem *problem,
+                           char *normal)
 {
     struct py_tokens t;
 
@@ -48,7 +50,11 @@ enum program program_check(struct str text, const char *must_define,
     *problem = t.problem;
     if (t.problem.id)
         return PROGRAM_BROKEN;
-    return defines_class(&t, must_define) ? PROGRAM_WHOLE : PROGRAM_OTHER;
+    if (!defines_class(&t, must_define))
+        return PROGRAM_OTHER;
+    if (normal)
+        py_normal_hash_tokens(&t, normal);
+    return PROGRAM_WHOLE;
 }
 
 /* ---- text of a block ---- */
@@ -142,6 +148,7 @@ struct search {
     bool open;         /* the last one was not */
     struct str broken; /* the last that names the class and is not Python */
     struct py_problem problem;
+    char *normal; /* the hash of `found`, or NULL */
 };
 
 static enum program look_at(struct search *s, struct str text, bool note)
@@ -157,7 +164,7 @@ static enum program look_at(struct search *s, struct str text, bool note)
         return PROGRAM_OTHER;
     arena_init(&scratch); /* tokens of many blocks would add up */
     code = block_text(text, &scratch);
-    is = program_check(code, s->must_define, &scratch, &problem);
+    is = program_check(code, s->must_define, &scratch, &problem, s->normal);
     code.p = is == PROGRAM_WHOLE || (is == PROGRAM_BROKEN && note)
                  ? arena_strndup(s->a, code.p, code.n)
                  : NULL;
@@ -322,10 +329,11 @@ static enum extract_outcome find_program(struct search *s, struct str plain,
 
 enum extract_outcome extract_code(struct str reply, const char *must_define,
                                   bool cut, struct buf *code,
-                                  struct buf *feedback)
+                                  struct buf *feedback, char *normal)
 {
     struct arena a;
-    struct search s = {.must_define = must_define, .cut = cut, .a = &a};
+    struct search s = {
+        .must_define = must_define, .cut = cut, .a = &a, .normal = normal};
     enum extract_outcome outcome;
 
     arena_init(&a);

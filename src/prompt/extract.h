@@ -20,10 +20,12 @@ enum extract_outcome {
  * (the pack's prompt.must_define); `cut` when the provider stopped at its
  * token limit. `code` gets the program with LF line ends; otherwise `feedback`
  * gets what to tell the model, a few lines. Both are appended to: a program is
- * at most PY_MAX_BYTES (py_lex.h) long, and `code` must have room for that. */
+ * at most PY_MAX_BYTES (py_lex.h) long, and `code` must have room for that.
+ * `normal` gets the program's py_normal_hash(), which is nearly free here; NULL:
+ * nobody asks. */
 enum extract_outcome extract_code(struct str reply, const char *must_define,
                                   bool cut, struct buf *code,
-                                  struct buf *feedback);
+                                  struct buf *feedback, char *normal);
 /* The same for an answer in SEARCH/REPLACE blocks against `parent`; a reply
  * with a whole program instead of blocks is taken as that. */
 enum extract_outcome extract_diff(struct str reply, struct str parent,

@@ -13,8 +13,10 @@ enum program {
     PROGRAM_OTHER,  /* something without that class */
     PROGRAM_BROKEN, /* names the class, but is not Python: see the problem */
 };
+/* `normal` gets the hash of a whole one (py_normal.h), unless it is NULL. */
 enum program program_check(struct str text, const char *must_define,
-                           struct arena *a, struct py_problem *problem);
+                           struct arena *a, struct py_problem *problem,
+                           char *normal);
 
 /* "line 3, column 7: … The line reads: …" */
 void feedback_problem(struct buf *out, struct str text,

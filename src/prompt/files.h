@@ -74,7 +74,6 @@ struct prompt_start; /* guide and card of a pack, rendered: prompt.c */
 struct prompts {
     struct template *file[PROMPT_FILES];
     struct prompt_start *starts; /* a chain */
-    struct prompt_known *known;  /* hashes of examples: prompt.c */
 };
 
 /* Reads and checks every file; release in any case. */

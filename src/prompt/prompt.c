@@ -26,41 +26,6 @@ static const struct str nothing = {"", 0};
 
 /* ---- identity and size ---- */
 
-#define KNOWN 512 /* examples whose hashes are kept */
-
-struct prompt_known {
-    char *text;
-    size_t n;
-    char hash[HASH_HEX];
-};
-
-/* Where a text's hash is kept; a few of its bytes decide. */
-static size_t slot_of(struct str s)
-{
-    size_t h = s.n;
-
-    for (size_t i = 0; i < s.n; i += 37)
-        h = (h ^ (unsigned char)s.p[i]) * 1099511628211u;
-    return (h >> 8) % KNOWN;
-}
-
-/* The hash of a text that is likely to come again. */
-static const char *known_hash(struct prompts *p, struct str s)
-{
-    struct prompt_known *k;
-
-    if (!p->known)
-        p->known = xcalloc(KNOWN, sizeof(*p->known));
-    k = &p->known[slot_of(s)];
-    if (k->n != s.n || !k->text || memcmp(k->text, s.p, s.n) != 0) {
-        free(k->text);
-        k->text = xstrndup(s.p, s.n);
-        k->n = s.n;
-        hash_hex(s.p, s.n, k->hash);
-    }
-    return k->hash;
-}
-
 static void add_piece(struct prompt *out, size_t message, struct str text,
                       const char *hash)
 {
@@ -231,9 +196,6 @@ void prompts_free(struct prompts *p)
         free(p->starts);
         p->starts = next;
     }
-    for (size_t i = 0; p->known && i < KNOWN; i++)
-        free(p->known[i].text);
-    free(p->known);
     prompt_files_release(p);
     free(p);
 }
@@ -365,9 +327,27 @@ static const char *find_text(struct str s, struct str x)
     return NULL;
 }
 
+/* The example's hash as it stands in this prompt, taken once for all prompts
+ * that show it there. */
+static const char *known_hash(const struct building *b, size_t i,
+                              const struct prompt_start *start)
+{
+    struct prompt_seen *seen = b->in->example[i].seen;
+    struct str x = b->example[i];
+
+    if (!seen || i >= PROMPT_PLACES)
+        return NULL;
+    seen += 2 * i + (b->in->stage == PROMPT_PLAN);
+    if (seen->start != start) {
+        hash_hex(x.p, x.n, seen->hash);
+        seen->start = start;
+    }
+    return seen->hash;
+}
+
 /* A message cut at its examples. */
-static void cut(struct prompts *p, const struct building *b, struct prompt *out,
-                size_t message, struct str rest)
+static void cut(const struct building *b, struct prompt *out, size_t message,
+                struct str rest, const struct prompt_start *start)
 {
     for (size_t i = 0; i < b->in->example_count; i++) {
         struct str x = b->example[i];
@@ -377,7 +357,7 @@ static void cut(struct prompts *p, const struct building *b, struct prompt *out,
             continue;
         add_piece(out, message, (struct str){rest.p, (size_t)(at - rest.p)},
                   NULL);
-        add_piece(out, message, (struct str){at, x.n}, known_hash(p, x));
+        add_piece(out, message, (struct str){at, x.n}, known_hash(b, i, start));
         rest.n -= (size_t)(at - rest.p) + x.n;
         rest.p = at + x.n;
     }
@@ -385,8 +365,8 @@ static void cut(struct prompts *p, const struct building *b, struct prompt *out,
 }
 
 /* Hash and size; those of the pack's start are known. */
-static void finish(struct prompts *p, const struct building *b,
-                   struct prompt *out, const struct prompt_start *start)
+static void finish(const struct building *b, struct prompt *out,
+                   const struct prompt_start *start)
 {
     struct str system = out->message[0].text,
                own = {system.p + start->text.n, system.n - start->text.n};
@@ -394,8 +374,8 @@ static void finish(struct prompts *p, const struct building *b,
     out->piece =
         arena_alloc(b->a, (3 + 4 * b->in->example_count) * sizeof(*out->piece));
     add_piece(out, 0, (struct str){system.p, start->text.n}, start->hash);
-    cut(p, b, out, 0, own);
-    cut(p, b, out, 1, out->message[1].text);
+    cut(b, out, 0, own, start);
+    cut(b, out, 1, out->message[1].text, start);
     identify(out);
     out->tokens = start->tokens + llm_estimate_tokens(own) +
                   llm_estimate_tokens(out->message[1].text);
@@ -423,6 +403,6 @@ int prompts_build(struct prompts *p, const struct prompt_input *in,
     *out = (struct prompt){
         .message = {{"system", system, start->text.n}, {"user", user, 0}},
         .count = 2};
-    finish(p, &b, out, start);
+    finish(&b, out, start);
     return 0;
 }

@@ -22,13 +22,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct prompt_start; /* private */
+
 enum prompt_stage { PROMPT_PLAN, PROMPT_CODE, PROMPT_EVOLVE };
 extern const char *const prompt_stages[3]; /* "plan", "code", "evolve" */
+
+#define PROMPT_PLACES 4 /* of examples in a prompt whose hashes are kept */
+
+/* The hash of an example as a prompt shows it, once it is known: prompts with
+ * one start (of one struct prompts, one pack) have one text for it. */
+struct prompt_seen {
+    const struct prompt_start *start;
+    char hash[HASH_HEX];
+};
 
 /* A member of the archive. */
 struct prompt_example {
     const char *name;
     struct str problem, plan /* p NULL: none */, solution;
+    /* NULL, or 2 * PROMPT_PLACES, zeroed at first, of somebody who never
+     * changes these texts and goes before the prompts do. */
+    struct prompt_seen *seen;
 };
 
 /* An earlier attempt on the same task. */

@@ -202,7 +202,8 @@ static bool take_earlier_verdict(struct attempt *a)
 
 static void have_candidate(struct attempt *a)
 {
-    py_normal_hash(a->code, a->normal);
+    if (!a->normal[0])
+        py_normal_hash(a->code, a->normal);
     store_blob(a->s->part.store, a->code, a->code_blob);
     find_same_code(a);
     if (!take_stored_record(a) && !take_earlier_verdict(a))
@@ -241,10 +242,11 @@ static void take_code(struct attempt *a)
         schedule_fail(s, &e);
         goto out;
     }
-    got = s->method->evolves && s->opt.diff
-              ? extract_diff(reply, (struct str){buf_str(&parent), parent.len},
-                             define, a->cut, &code, &feedback)
-              : extract_code(reply, define, a->cut, &code, &feedback);
+    got =
+        s->method->evolves && s->opt.diff
+            ? extract_diff(reply, (struct str){buf_str(&parent), parent.len},
+                           define, a->cut, &code, &feedback)
+            : extract_code(reply, define, a->cut, &code, &feedback, a->normal);
     if (got == EXTRACT_CODE) {
         a->code.p = arena_strndup(&a->memory, buf_str(&code), code.len);
         a->code.n = code.len;

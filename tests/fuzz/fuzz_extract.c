@@ -84,8 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int cut = 0; cut < 2; cut++) {
         buf_init(&code, PY_MAX_BYTES);
         buf_init(&feedback, 8192);
-        check_outcome(extract_code(reply, "ModelNew", cut, &code, &feedback),
-                      &code, &feedback);
+        check_outcome(
+            extract_code(reply, "ModelNew", cut, &code, &feedback, NULL), &code,
+            &feedback);
         buf_release(&code);
         buf_release(&feedback);
     }

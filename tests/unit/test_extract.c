@@ -1,5 +1,7 @@
 /* test_extract.c: the program in replies as models write them. */
 #include "prompt/extract.h"
+
+#include "lex/py_normal.h"
 #include "tap.h"
 
 #include <stdio.h>
@@ -27,16 +29,19 @@ static void tells(const char *what, const struct buf *code,
 static void check(const char *what, struct str reply, bool cut,
                   enum extract_outcome want, const char *text)
 {
+    char normal[HASH_HEX] = "", same[HASH_HEX] = "";
     struct buf code, feedback;
     enum extract_outcome got;
 
     buf_init(&code, (size_t)2 << 20);
     buf_init(&feedback, 4096);
-    got = extract_code(reply, "ModelNew", cut, &code, &feedback);
+    got = extract_code(reply, "ModelNew", cut, &code, &feedback, normal);
     ok(got == want, "%s: the outcome (%d)", what, (int)got);
     if (want == EXTRACT_CODE) {
         is(buf_str(&code), text, what);
         ok(feedback.len == 0, "%s: nothing to say", what);
+        py_normal_hash((struct str){buf_str(&code), code.len}, same);
+        is(normal, same, "its normal hash");
     } else {
         tells(what, &code, &feedback, text);
     }

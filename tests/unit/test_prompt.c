@@ -18,8 +18,9 @@ void suite_prompt(void);
         s, sizeof(s) - 1 \
     } /* in a static initialiser */
 static const struct prompt_example examples[] = {
-    {"one", TEXT("problem-one\n"), TEXT("plan-one\n"), TEXT("solution-one\n")},
-    {"two", TEXT("problem-two"), {NULL, 0}, TEXT("solution-two")},
+    {"one", TEXT("problem-one\n"), TEXT("plan-one\n"), TEXT("solution-one\n"),
+     NULL},
+    {"two", TEXT("problem-two"), {NULL, 0}, TEXT("solution-two"), NULL},
 };
 static const struct prompt_attempt attempts[] = {
     {3, TEXT("code-three"), "wrong_values", TEXT("feedback-three\nsecond line"),
@@ -248,6 +249,33 @@ static void test_identity(struct prompts *p, const struct pack *pack,
        "the card can be left out");
 }
 
+/* Both stages, the examples in both orders, each prompt twice. */
+static void test_kept_hashes(struct prompts *p, const struct pack *pack,
+                             struct arena *a)
+{
+    struct prompt_example kept[3] = {examples[0], examples[1], examples[0]};
+    struct prompt_seen seen[2][2 * PROMPT_PLACES] = {0};
+    struct prompt with, without;
+    bool same = true;
+
+    kept[0].seen = kept[2].seen = seen[0];
+    kept[1].seen = seen[1];
+    for (size_t i = 0; i < 8; i++) {
+        struct prompt_input in = input(pack, i & 1 ? PROMPT_PLAN : PROMPT_CODE);
+        struct prompt_example plain[2] = {kept[i >> 1 & 1],
+                                          kept[(i >> 1 & 1) + 1]};
+
+        in.example = kept + (i >> 1 & 1);
+        build(p, &in, a, &with);
+        plain[0].seen = plain[1].seen = NULL;
+        in.example = plain;
+        build(p, &in, a, &without);
+        same &= strcmp(with.hash, without.hash) == 0;
+    }
+    ok(same && seen[0][0].start && seen[1][0].start,
+       "hashes that were kept are those of the texts");
+}
+
 static void test_questions(const struct prompts *p, struct arena *a)
 {
     const struct prompt_part task = {"L3/5", STR_LIT("the-task")};
@@ -368,6 +396,7 @@ void suite_prompt(void)
     test_evolve(p, pack, &a);
     test_fences(p, pack, &a);
     test_identity(p, pack, &a);
+    test_kept_hashes(p, pack, &a);
     test_questions(p, &a);
     test_errors(p, pack, &a);
     test_folder();
