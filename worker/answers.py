@@ -17,6 +17,13 @@ def _of(kind: type | tuple, value: object, what: str) -> object:
     return value
 
 
+def _bounded(value: object, most: int, what: str) -> int:
+    number = int(_of(int, value, what))
+    if not 0 <= number <= most:
+        raise Forged(f"{what} is out of range")
+    return number
+
+
 def _texts(value: object, what: str) -> list[str]:
     return [str(_of(str, v, what))[:TEXT] for v in _of(list, value, what)[:NAMES]]
 
@@ -85,10 +92,12 @@ class Seen:
     guard: bool
     threads: int
     processes: int
+    memory: int  # bytes of the device that its process has had
 
 
 _FLAGS = ("mutated", "attributes", "params_changed", "guard")
 _NUMBERS = ("threads", "processes")
+DEVICE = 1 << 42  # bytes, more than any device has
 
 
 def seen(answer: dict) -> Seen:
@@ -106,6 +115,7 @@ def seen(answer: dict) -> Seen:
         readback=_texts(told.get("readback"), "readback"),
         launches=_texts(told.get("launches"), "launches"),
         patched=_texts(told.get("patched"), "patched"),
+        memory=_bounded(told.get("memory"), DEVICE, "memory"),
         **{name: bool(_of(bool, told.get(name), name)) for name in _FLAGS},
         **{name: int(_of(int, told.get(name), name)) for name in _NUMBERS},
     )
@@ -132,10 +142,7 @@ def builds(answer: dict) -> str | None:
 
 
 def size(answer: dict, most: int) -> int:
-    value = int(_of(int, answer.get("size"), "a size"))
-    if not 0 <= value <= most:
-        raise Forged("a size is out of range")
-    return value
+    return _bounded(answer.get("size"), most, "a size")
 
 
 def launched(answer: dict) -> int:

@@ -22,6 +22,7 @@ import native_adapter
 import torch
 from buffers import Window
 from frames import Broken, recv_message, send_message
+from torch.cuda import max_memory_reserved  # by name: a candidate may replace it
 
 LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
 TEXT = 16000  # characters of an error that are passed on
@@ -178,6 +179,7 @@ class Candidate:
                 "patched": ["profiler"] * watch.record.tampered + patched,
                 "threads": max(others[0], evidence.kernel_threads()) - self.threads,
                 "processes": others[1] if self.device == "cpu" else 0,
+                "memory": 0 if self.device == "cpu" else max_memory_reserved(),
             },
         }
         if window is not None and not outputs["output_problems"]:

@@ -28,6 +28,7 @@ from calls import (
     since,
     take,
 )
+from lane import CONTEXT
 from steps import Ask, End, Forged, Fork, Gone, NoChild
 
 PLAIN_TRIALS = 5
@@ -325,6 +326,8 @@ def trials(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Ge
         stage = "first_call" if index == 0 else "trials"
         p.times[stage] = round(p.times.get(stage, 0.0) + since(started), 1)
         seen = answers.seen(answer)
+        if job["device"] != "cpu":
+            p.peak = max(p.peak or 0, seen.memory + buffer.size + CONTEXT)
         check_evidence(seen, p)
         check_shapes(seen, places)
         got = [take(buffer, place) for place in places["outputs"]]
@@ -424,6 +427,7 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "build": p.build,
         "ops": {feedback.plain(k): v for k, v in p.ops.items()},
         "times_ms": p.times,
+        "peak_bytes": p.peak,
         "timing": p.timing,
         "environment": environment,
         "infra": end.told if end.verdict == "infra" else None,
