@@ -9,6 +9,7 @@ from steps import Forged
 
 NAMES = 200  # names of operators, launches, functions that are kept
 TEXT = 200  # characters of each
+DEPTH = 16  # of what is passed on as it came: types of tuples in tuples
 
 
 def _of(kind: type | tuple, value: object, what: str) -> object:
@@ -22,6 +23,14 @@ def _bounded(value: object, most: int, what: str) -> int:
     if not 0 <= number <= most:
         raise Forged(f"{what} is out of range")
     return number
+
+
+def _shallow(value: object, left: int) -> None:
+    if left == 0:
+        raise Forged("lists in lists in lists")
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, (dict, list)):
+            _shallow(part, left - 1)
 
 
 def _texts(value: object, what: str) -> list[str]:
@@ -159,7 +168,25 @@ def described(answer: dict) -> list[tuple[str, dict]] | None:
     if not _of(bool, answer.get("compiles"), "compiles"):
         return None
     launches = [_of(dict, d, "a launch") for d in _of(list, answer.get("launches"), "launches")]
+    for launch in launches:
+        _of(int, launch.get("line"), "a line")
+        _shallow(launch, DEPTH)
     return [(str(_of(str, d.get("name"), "a name")).rpartition(".")[2], d) for d in launches]
+
+
+def kernels(answer: dict) -> tuple[str, dict[str, int]] | None:
+    """A file's kernels by themselves, with their lines in it; None where there are none."""
+    if answer.get("text") is None:
+        return None
+    lines = _of(dict, answer.get("lines"), "lines")
+    text = str(_of(str, answer["text"], "kernels"))
+    return text, {name: int(_of(int, line, "a line")) for name, line in lines.items()}
+
+
+def compiler(answer: dict) -> str | None:
+    """What compiling for a GPU depends on, as a hash; None where nothing is kept of it."""
+    value = answer.get("compiler")
+    return None if value is None else str(_of(str, value, "compiler"))[:TEXT]
 
 
 def compiled(answer: dict) -> tuple[str | None, list[str]]:

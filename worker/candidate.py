@@ -17,6 +17,7 @@ from types import ModuleType
 import clock
 import evidence
 import inputs
+import kernels
 import native
 import native_adapter
 import torch
@@ -75,7 +76,7 @@ class Candidate:
         self.kept: list[torch.Tensor] = []  # the outputs of the last timed call
         self.operations = {
             "ping": self.ping, "params": self.params, "describe": self.describe,
-            "compile": self.compile, "time": self.time,
+            "kernels": self.kernels, "compile": self.compile, "time": self.time,
         }  # fmt: skip
         self.with_memory = {
             "build": self.build, "load": self.load, "trial": self.trial, "output": self.output,
@@ -85,9 +86,12 @@ class Candidate:
 
     def ping(self, m: dict) -> dict:
         """Before there is a candidate: what its builds will depend on."""
-        if not hasattr(self.adapter, "toolchain"):
-            return {"ok": True, "builds": None}
-        return {"ok": True, "builds": native.identity(self.adapter.toolchain())}
+        builds = compiler = None
+        if hasattr(self.adapter, "toolchain"):
+            builds = native.identity(self.adapter.toolchain())
+        if hasattr(self.adapter, "compiler"):
+            compiler = self.adapter.compiler()
+        return {"ok": True, "builds": builds, "compiler": compiler}
 
     def build(self, m: dict, fds: list[int]) -> dict:
         """In a child of its own, where no candidate runs: what its file would build."""
@@ -193,6 +197,15 @@ class Candidate:
             return {"ok": True, "launches": self.adapter.describe(), "compiles": compiles}
         except BaseException as broken:  # noqa: BLE001
             return self._error("compile", broken)
+
+    def kernels(self, m: dict) -> dict:
+        """In a compiling child, which has not run anything yet."""
+        try:
+            found = kernels.alone(m["source"])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            found = None
+        text, lines = found or (None, {})
+        return {"ok": True, "text": text, "lines": lines}
 
     def compile(self, m: dict) -> dict:
         """In a compiling child: does it compile for a device that is not here?"""

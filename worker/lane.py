@@ -1,7 +1,7 @@
 """Which jobs run beside each other: as many as memory allows, in the order they came.
 
-A job counts as much as its task has been seen to take, or as much as it may take where
-nobody has seen that yet. The figures are of the resource that is short: on the CPU
+A job counts as much as its task has been seen to take. Where nobody has seen that yet it
+counts its own limit, or without one a share: so tasks that are new fill all places. The figures are of the resource that is short: on the CPU
 what the kernel counted for the candidate's processes (the worker tells, when they are
 gone), on CUDA what candidate and judge had of the device's memory. One job always
 runs, whatever it takes, so nobody waits for ever; a job that waits holds nothing."""
@@ -35,10 +35,11 @@ class Lane:
     def need(self, job: dict) -> int:
         if job["kind"] != "verify":
             return 0  # the judge's own work, one at a time
-        limit = job["limits"]["memory_bytes"] or self.limit
+        own = job["limits"]["memory_bytes"]
         peak = self.learnt.get(_key(job), 0)
-        wanted = peak + peak // 4 if peak else limit or self.share
-        return min(wanted, limit) if limit else wanted
+        if not peak:
+            return own or self.share
+        return min(peak + peak // 4, own or self.limit or self.total)
 
     def learn(self, job: dict, peak: int, called: bool) -> None:
         """One that was never called tells only that it may be more. One that took

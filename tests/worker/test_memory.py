@@ -44,10 +44,14 @@ def job(task: str = "t", limit: int = 0) -> dict:
             "limits": {"memory_bytes": limit}}  # fmt: skip
 
 
-def test_a_task_nobody_has_seen_counts_as_much_as_it_may_take() -> None:
-    assert Lane(1000, 300, 4).need(job()) == 300
-    assert Lane(1000, 300, 4).need(job(limit=70)) == 70
-    assert Lane(1000, 0, 4).need(job()) == 250
+def test_a_task_nobody_has_seen_counts_its_limit_or_a_share() -> None:
+    assert Lane(1000, 300, 4).need(job(limit=700)) == 700
+    assert Lane(1000, 300, 4).need(job()) == 250
+
+
+def test_new_tasks_without_a_limit_fill_all_places() -> None:
+    lane = Lane(1003, 800, 4)
+    assert all(lane.enter(str(i), job(str(i))) for i in range(4))
 
 
 def test_a_task_that_was_seen_counts_what_it_took_and_a_quarter() -> None:
@@ -55,13 +59,15 @@ def test_a_task_that_was_seen_counts_what_it_took_and_a_quarter() -> None:
     lane.learn(job(), 100, called=True)
     assert lane.need(job()) == 125
     assert lane.need(job(limit=110)) == 110
-    assert lane.need(job("another")) == 300
+    assert lane.need(job("another")) == 250
+    lane.learn(job(), 290, called=True)
+    assert lane.need(job()) == 300
 
 
 def test_one_that_was_never_called_shows_only_that_it_may_be_more() -> None:
     lane = Lane(1000, 300, 4)
     lane.learn(job(), 10, called=False)
-    assert lane.need(job()) == 300
+    assert lane.need(job()) == 250
     lane.learn(job(), 100, called=True)
     lane.learn(job(), 10, called=False)
     assert lane.learnt.popitem()[1] == 100
