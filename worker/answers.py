@@ -9,12 +9,28 @@ from steps import Forged
 
 NAMES = 200  # names of operators, launches, functions that are kept
 TEXT = 200  # characters of each
+DEPTH = 16  # of what is passed on as it came: types of tuples in tuples
 
 
 def _of(kind: type | tuple, value: object, what: str) -> object:
     if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
         raise Forged(f"{what} is a {type(value).__name__}")
     return value
+
+
+def _bounded(value: object, most: int, what: str) -> int:
+    number = int(_of(int, value, what))
+    if not 0 <= number <= most:
+        raise Forged(f"{what} is out of range")
+    return number
+
+
+def _shallow(value: object, left: int) -> None:
+    if left == 0:
+        raise Forged("lists in lists in lists")
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, (dict, list)):
+            _shallow(part, left - 1)
 
 
 def _texts(value: object, what: str) -> list[str]:
@@ -85,10 +101,12 @@ class Seen:
     guard: bool
     threads: int
     processes: int
+    memory: int  # bytes of the device that its process has had
 
 
 _FLAGS = ("mutated", "attributes", "params_changed", "guard")
 _NUMBERS = ("threads", "processes")
+DEVICE = 1 << 42  # bytes, more than any device has
 
 
 def seen(answer: dict) -> Seen:
@@ -106,6 +124,7 @@ def seen(answer: dict) -> Seen:
         readback=_texts(told.get("readback"), "readback"),
         launches=_texts(told.get("launches"), "launches"),
         patched=_texts(told.get("patched"), "patched"),
+        memory=_bounded(told.get("memory"), DEVICE, "memory"),
         **{name: bool(_of(bool, told.get(name), name)) for name in _FLAGS},
         **{name: int(_of(int, told.get(name), name)) for name in _NUMBERS},
     )
@@ -132,10 +151,7 @@ def builds(answer: dict) -> str | None:
 
 
 def size(answer: dict, most: int) -> int:
-    value = int(_of(int, answer.get("size"), "a size"))
-    if not 0 <= value <= most:
-        raise Forged("a size is out of range")
-    return value
+    return _bounded(answer.get("size"), most, "a size")
 
 
 def launched(answer: dict) -> int:
@@ -152,7 +168,25 @@ def described(answer: dict) -> list[tuple[str, dict]] | None:
     if not _of(bool, answer.get("compiles"), "compiles"):
         return None
     launches = [_of(dict, d, "a launch") for d in _of(list, answer.get("launches"), "launches")]
+    for launch in launches:
+        _of(int, launch.get("line"), "a line")
+        _shallow(launch, DEPTH)
     return [(str(_of(str, d.get("name"), "a name")).rpartition(".")[2], d) for d in launches]
+
+
+def kernels(answer: dict) -> tuple[str, dict[str, int]] | None:
+    """A file's kernels by themselves, with their lines in it; None where there are none."""
+    if answer.get("text") is None:
+        return None
+    lines = _of(dict, answer.get("lines"), "lines")
+    text = str(_of(str, answer["text"], "kernels"))
+    return text, {name: int(_of(int, line, "a line")) for name, line in lines.items()}
+
+
+def compiler(answer: dict) -> str | None:
+    """What compiling for a GPU depends on, as a hash; None where nothing is kept of it."""
+    value = answer.get("compiler")
+    return None if value is None else str(_of(str, value, "compiler"))[:TEXT]
 
 
 def compiled(answer: dict) -> tuple[str | None, list[str]]:

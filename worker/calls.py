@@ -34,6 +34,7 @@ class Progress:
     build: str | None = None
     notes: list[str] = field(default_factory=list)
     hardened: bool = False
+    peak: int | None = None  # bytes of the device's memory; on the CPU the worker knows
 
 
 def fail_if_patched(names: list[str], stage: str) -> None:

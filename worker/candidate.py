@@ -17,11 +17,13 @@ from types import ModuleType
 import clock
 import evidence
 import inputs
+import kernels
 import native
 import native_adapter
 import torch
 from buffers import Window
 from frames import Broken, recv_message, send_message
+from torch.cuda import max_memory_reserved  # by name: a candidate may replace it
 
 LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
 TEXT = 16000  # characters of an error that are passed on
@@ -74,7 +76,7 @@ class Candidate:
         self.kept: list[torch.Tensor] = []  # the outputs of the last timed call
         self.operations = {
             "ping": self.ping, "params": self.params, "describe": self.describe,
-            "compile": self.compile, "time": self.time,
+            "kernels": self.kernels, "compile": self.compile, "time": self.time,
         }  # fmt: skip
         self.with_memory = {
             "build": self.build, "load": self.load, "trial": self.trial, "output": self.output,
@@ -84,9 +86,12 @@ class Candidate:
 
     def ping(self, m: dict) -> dict:
         """Before there is a candidate: what its builds will depend on."""
-        if not hasattr(self.adapter, "toolchain"):
-            return {"ok": True, "builds": None}
-        return {"ok": True, "builds": native.identity(self.adapter.toolchain())}
+        builds = compiler = None
+        if hasattr(self.adapter, "toolchain"):
+            builds = native.identity(self.adapter.toolchain())
+        if hasattr(self.adapter, "compiler"):
+            compiler = self.adapter.compiler()
+        return {"ok": True, "builds": builds, "compiler": compiler}
 
     def build(self, m: dict, fds: list[int]) -> dict:
         """In a child of its own, where no candidate runs: what its file would build."""
@@ -178,6 +183,7 @@ class Candidate:
                 "patched": ["profiler"] * watch.record.tampered + patched,
                 "threads": max(others[0], evidence.kernel_threads()) - self.threads,
                 "processes": others[1] if self.device == "cpu" else 0,
+                "memory": 0 if self.device == "cpu" else max_memory_reserved(),
             },
         }
         if window is not None and not outputs["output_problems"]:
@@ -191,6 +197,15 @@ class Candidate:
             return {"ok": True, "launches": self.adapter.describe(), "compiles": compiles}
         except BaseException as broken:  # noqa: BLE001
             return self._error("compile", broken)
+
+    def kernels(self, m: dict) -> dict:
+        """In a compiling child, which has not run anything yet."""
+        try:
+            found = kernels.alone(m["source"])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            found = None
+        text, lines = found or (None, {})
+        return {"ok": True, "text": text, "lines": lines}
 
     def compile(self, m: dict) -> dict:
         """In a compiling child: does it compile for a device that is not here?"""

@@ -4,7 +4,7 @@ bytes that it compared itself.
 
 Started by monkeys-worker with its control socket as descriptor 3:
     python judge.py --home DIR --device cpu|cuda:N --children N --box full|thin|none
-                    --cache DIR
+                    --cache DIR --memory BYTES --total-memory BYTES
 """
 
 import argparse
@@ -24,6 +24,7 @@ import torch
 import verdict
 from builds import Builds
 from frames import MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
+from lane import Lane, Meter, device_total
 from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
 
 CONTROL = 3
@@ -32,8 +33,11 @@ CONTROL = 3
 @dataclass
 class Job:
     id: str
+    asked: dict
     steps: Generator
     started: float
+    meter: Meter  # what of the device's memory is ours
+    peak: int = 0  # bytes, of its largest child
     child: Channel | None = None
     leaving: bool = False  # the worker has been told to end the child
     waiting: object = None  # what its generator last asked for
@@ -52,6 +56,8 @@ class Judge:
         self.jobs: dict[str, Job] = {}
         self.environment = environment(o)
         self.builds = Builds(o.cache or None)
+        total = o.total_memory or (0 if o.device == "cpu" else device_total())
+        self.lane = Lane(total, o.memory, o.children)
 
     def say(self, kind: str, job: str = "-", deadline: int = 0, payload: bytes = b"") -> None:
         send_frame(self.control, Frame(kind, job, deadline, payload))
@@ -71,9 +77,12 @@ class Judge:
 
     def start_jobs(self) -> None:
         while self.queue and len(self.jobs) < self.o.children and not self.alone():
-            frame = self.queue.popleft()
-            steps = verdict.run(frame.json(), self.environment, self.builds)
-            job = Job(frame.id, steps, time.monotonic())
+            name, asked = self.queue[0]
+            if not self.lane.enter(name, asked):
+                return
+            self.queue.popleft()
+            steps = verdict.run(asked, self.environment, self.builds)
+            job = Job(name, asked, steps, time.monotonic(), Meter(self.o.device))
             self.jobs[job.id] = job
             self.step(job, None)
 
@@ -84,10 +93,11 @@ class Judge:
     def step(self, job: Job, value: object) -> None:
         """Gives the generator what it waited for and does what it asks next."""
         try:
-            if isinstance(value, Exception):
-                wanted = job.steps.throw(value)
-            else:
-                wanted = job.steps.send(value)
+            with job.meter:
+                if isinstance(value, Exception):
+                    wanted = job.steps.throw(value)
+                else:
+                    wanted = job.steps.send(value)
         except StopIteration as end:
             self.finish(job, end.value)
             return
@@ -153,12 +163,26 @@ class Judge:
     def finish(self, job: Job, answer: dict) -> None:
         answer.setdefault("times_ms", {})["total"] = round((time.monotonic() - job.started) * 1e3, 1)
         self.lose_child(job)
-        del self.jobs[job.id]
+        self.forget(job)
+        if answer.get("verdict"):
+            self.note_peak(job, answer)
         if answer.get("infra"):
             self.say("failed", job.id, 0, str(answer["infra"]).encode(errors="replace"))
         else:
             self.say("answer", job.id, 0, json.dumps(answer, allow_nan=False).encode())
         self.try_exclusive()
+
+    def forget(self, job: Job) -> None:
+        del self.jobs[job.id]
+        self.lane.leave(job.id)
+
+    def note_peak(self, job: Job, answer: dict) -> None:
+        """On CUDA the record has what the candidate's process told of the device."""
+        if self.o.device == "cpu":
+            answer["peak_bytes"] = job.peak or None
+        elif answer["peak_bytes"] is not None:
+            answer["peak_bytes"] += job.meter.most
+        self.lane.learn(job.asked, answer["peak_bytes"] or 0, bool(answer["trials"]))
 
     def check_device(self) -> None:
         """A kernel whose result is known. A device that has failed this process stays
@@ -181,7 +205,7 @@ class Judge:
         except Broken:
             return False
         if frame.kind == "job":
-            self.queue.append(frame)
+            self.queue.append((frame.id, frame.json()))
             return True
         if frame.kind == "ping":
             self.check_device()
@@ -205,15 +229,16 @@ class Judge:
 
     def cancel(self, name: str, job: Job | None) -> None:
         """The worker has dropped the job and its child already."""
-        self.queue = collections.deque(f for f in self.queue if f.id != name)
+        self.queue = collections.deque(entry for entry in self.queue if entry[0] != name)
         if job is not None:
             self.lose_child(job)
             job.steps.close()
-            del self.jobs[name]
+            self.forget(job)
             self.try_exclusive()
 
     def child_gone(self, job: Job, text: str) -> None:
-        why, _, output = text.partition("\n")
+        why, peak, output = text.split("\n", 2)
+        job.peak = max(job.peak, int(peak))
         if job.child is not None:
             self.select.unregister(job.child)
             job.child.close()
@@ -277,6 +302,8 @@ def main() -> None:
     p.add_argument("--children", type=int, default=1)
     p.add_argument("--box", default="full")
     p.add_argument("--cache", default="")
+    p.add_argument("--memory", type=int, default=0)
+    p.add_argument("--total-memory", type=int, default=0)
     o = p.parse_args()
     os.environ["CUDA_VISIBLE_DEVICES"] = (
         "" if o.device == "cpu" else o.device.partition(":")[2] or "0"

@@ -2,11 +2,15 @@
 launches as Triton's own hook tells them, a compile in the zygote, and which errors are
 the compiler's."""
 
+import functools
+import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +33,19 @@ def _on_launch(metadata: Any) -> None:
 
 def version() -> str:
     return f"triton {triton.__version__}"
+
+
+@functools.cache
+def compiler(adapter: str) -> str | None:
+    """What compiling depends on, as a hash: Triton's files, as its wheel lists them with
+    their hashes (ptxas is one of them), this one, the adapter, and Python. None where
+    Triton was not installed from a wheel."""
+    files = importlib.metadata.distribution("triton").read_text("RECORD")
+    if files is None:
+        return None
+    own = [Path(p).read_bytes() for p in (__file__, adapter)]
+    parts = [files.encode(), sys.version.encode(), *own]
+    return hashlib.sha256(b"\0".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
 
 
 def is_compile_error(problem: BaseException) -> bool:

@@ -28,10 +28,12 @@ from calls import (
     since,
     take,
 )
+from lane import CONTEXT
 from steps import Ask, End, Forged, Fork, Gone, NoChild
 
 PLAIN_TRIALS = 5
 ALIGN = 256
+TARGET = "sm_90"  # what is compiled for where there is no GPU
 
 
 def run(job: dict, environment: dict, builds: Builds) -> Generator:
@@ -137,8 +139,7 @@ def attempt(job: dict, reference: truth.Reference, p: Progress, builds: Builds) 
             buffer.close()
         yield End()
         if launches:
-            yield from check_compiles(job, p, launches)
-            yield End()
+            yield from check_compiles(job, p, launches, builds)
         if p.timing:
             p.timing["compile_ms"], p.timing["compile_why"] = timing.compiled_time(job, pair)
     except Verdict as end:
@@ -325,6 +326,8 @@ def trials(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Ge
         stage = "first_call" if index == 0 else "trials"
         p.times[stage] = round(p.times.get(stage, 0.0) + since(started), 1)
         seen = answers.seen(answer)
+        if job["device"] != "cpu":
+            p.peak = max(p.peak or 0, seen.memory + buffer.size + CONTEXT)
         check_evidence(seen, p)
         check_shapes(seen, places)
         got = [take(buffer, place) for place in places["outputs"]]
@@ -351,21 +354,57 @@ def describe(job: dict, p: Progress) -> Generator:
     return [launch for _, launch in described]
 
 
-def check_compiles(job: dict, p: Progress, launches: list[dict]) -> Generator:
+def check_compiles(job: dict, p: Progress, launches: list[dict], builds: Builds) -> Generator:
     """What was interpreted is also compiled for a GPU, in a process that does not
-    interpret."""
+    interpret. What has compiled once is not compiled again: the file as it is, or its
+    kernels where only the rest of it is new. The kernels by themselves can show that
+    they compile, and only the whole file that it does not."""
     started = time.monotonic()
-    yield from start_child(job, job["pack"] + "+compile")
-    message = {"op": "compile", "source": job["candidate"], "launches": launches,
-               "target": "sm_90"}  # fmt: skip
-    answer = yield Ask(message, job["deadlines"]["load_ms"])
+    whole = builds.compile_key(job["pack"], job["candidate"], launches, TARGET)
+    if not builds.compiles(whole):
+        yield from start_child(job, job["pack"] + "+compile")
+        if not (yield from kernels_compile(job, launches, builds)):
+            yield from ask_to_compile(job, p, job["candidate"], launches)
+        builds.note_compiles(whole)
+        yield End()
     p.times["compile"] = since(started)
+
+
+def kernels_compile(job: dict, launches: list[dict], builds: Builds) -> Generator:
+    """Whether what was launched is known to compile without the rest of the file, or
+    does. If not, there is a fresh child: this one has been told another text."""
+    if builds.cache is None:
+        return False
+    deadline = job["deadlines"]["load_ms"]
+    found = answers.kernels((yield Ask({"op": "kernels", "source": job["candidate"]}, deadline)))
+    if found is None or any(found[1].get(d["name"]) != d["line"] for d in launches):
+        return False
+    text = found[0]
+    bare = [d | {"line": None} for d in launches]  # where it stands in the file says nothing
+    key = builds.compile_key(job["pack"], text, bare, TARGET)
+    if builds.compiles(key):
+        return True
+    answer = yield Ask(compile_question(text, bare), deadline)
+    if answers.problem(answer) is None and answers.compiled(answer) == (None, []):
+        builds.note_compiles(key)
+        return True
+    yield End()
+    yield from start_child(job, job["pack"] + "+compile")
+    return False
+
+
+def ask_to_compile(job: dict, p: Progress, text: str, launches: list[dict]) -> Generator:
+    answer = yield Ask(compile_question(text, launches), job["deadlines"]["load_ms"])
     fail_on_error(answer, p)
     problem, patched = answers.compiled(answer)
     fail_if_patched(patched, "evidence")
     if problem is not None:
         told = feedback.from_error("compile", problem)
         raise Verdict("compile_error", "evidence", told, "compiles-for-gpu")
+
+
+def compile_question(text: str, launches: list[dict]) -> dict:
+    return {"op": "compile", "source": text, "launches": launches, "target": TARGET}
 
 
 def without_kernels(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Generator:
@@ -424,6 +463,7 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "build": p.build,
         "ops": {feedback.plain(k): v for k, v in p.ops.items()},
         "times_ms": p.times,
+        "peak_bytes": p.peak,
         "timing": p.timing,
         "environment": environment,
         "infra": end.told if end.verdict == "infra" else None,

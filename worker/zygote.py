@@ -306,7 +306,7 @@ class Zygote:
 
         while self.children:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
@@ -320,6 +320,8 @@ class Zygote:
                 shutil.rmtree(folder, ignore_errors=True)
             code = os.waitstatus_to_exitcode(status)
             text = f"exit {code}" if code >= 0 else f"signal {-code}"
+            # The keeper has waited for all of its box: the largest of them counts.
+            text += f"\n{used.ru_maxrss * 1024}"
             send_frame(self.control, Frame("exited", name, 0, text.encode()))
 
 

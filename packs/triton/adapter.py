@@ -50,6 +50,7 @@ def prepare(mode: str) -> None:
     """Once, in the zygote, for the device it serves or for "compile". Compiling
     fills Triton's own caches and touches no GPU; an interpreting zygote cannot
     compile, since the library itself is interpreted there."""
+    compiler()
     if mode == "cpu":
         import repairs
 
@@ -163,6 +164,10 @@ def _constant(value: Any) -> Any:
     return {"unknown": type(value).__name__}
 
 
+def compiler() -> str | None:
+    return triton_common.compiler(__file__)
+
+
 def compile(source: str, folder: str, described: list[dict], target: str) -> str | None:
     """In a compiling child: the first launch that does not compile for `target`
     (sm_NN), as text."""
@@ -181,7 +186,8 @@ def compile(source: str, folder: str, described: list[dict], target: str) -> str
 
 def _compile(module: ModuleType, launch: dict, gpu: GPUTarget) -> None:
     kernel = _find(module, launch["name"])
-    if kernel.fn.__code__.co_firstlineno != launch["line"]:
+    # Without a line the file is made of kernels alone, and was looked through before.
+    if launch["line"] is not None and kernel.fn.__code__.co_firstlineno != launch["line"]:
         raise TypeError("another kernel of this name was launched: the file defines it differently "
                         "where it is interpreted")  # fmt: skip
     constants = {k: _value(module, v) for k, v in launch["constants"].items()}

@@ -104,6 +104,106 @@ bool cgroup_ran_out(const struct cgroup *g)
     return out;
 }
 
+/* ---- figures ---- */
+
+/* The number that DIR/NAME holds; `other` where there is none, as in "max". */
+static uint64_t number_in(const char *dir, const char *name, uint64_t other)
+{
+    unsigned long long value;
+    char path[800];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    f = fopen(path, "re");
+    if (!f)
+        return other;
+    if (fscanf(f, "%llu", &value) == 1) // NOLINT(cert-err34-c)
+        other = value;
+    fclose(f);
+    return other;
+}
+
+uint64_t cgroup_peak(const struct cgroup *g)
+{
+    if (!g->dir[0])
+        return 0;
+    return number_in(
+        g->dir, g->version == 2 ? "memory.peak" : "memory.max_usage_in_bytes",
+        0);
+}
+
+/* Memory that the kernel takes back when somebody needs it: copies of files. */
+static uint64_t reclaimable(const char *dir, int version)
+{
+    const char *prefix = version == 2 ? "" : "total_";
+    char path[800], word[64], wanted[2][32];
+    unsigned long long value;
+    uint64_t sum = 0;
+    FILE *f;
+
+    snprintf(wanted[0], sizeof(wanted[0]), "%sactive_file", prefix);
+    snprintf(wanted[1], sizeof(wanted[1]), "%sinactive_file", prefix);
+    snprintf(path, sizeof(path), "%s/memory.stat", dir);
+    f = fopen(path, "re");
+    while (f &&
+           fscanf(f, "%63s %llu", word, &value) == 2) // NOLINT(cert-err34-c)
+        if (strcmp(word, wanted[0]) == 0 || strcmp(word, wanted[1]) == 0)
+            sum += value;
+    if (f)
+        fclose(f);
+    return sum;
+}
+
+static void tighten(const char *dir, int version, uint64_t *limit,
+                    uint64_t *unused)
+{
+    static const char *const names[3][2] = {
+        [1] = {"memory.limit_in_bytes", "memory.usage_in_bytes"},
+        [2] = {"memory.max", "memory.current"}};
+    uint64_t most = number_in(dir, names[version][0], UINT64_MAX), used, soft;
+
+    /* Version 1 says "none" by a number that no machine has. */
+    if (most >= UINT64_MAX / 4)
+        return;
+    used = number_in(dir, names[version][1], 0);
+    soft = reclaimable(dir, version);
+    used -= soft < used ? soft : used;
+    if (most < *limit)
+        *limit = most;
+    if (most - (used < most ? used : most) < *unused)
+        *unused = most - (used < most ? used : most);
+}
+
+/* From our own place up to `base`, where the hierarchy is mounted. */
+static void tighten_upwards(const char *base, const char *place, int version,
+                            uint64_t *const room[2])
+{
+    char dir[700], *slash;
+
+    snprintf(dir, sizeof(dir), "%s%s", base, place);
+    for (;;) {
+        tighten(dir, version, room[0], room[1]);
+        slash = strrchr(dir, '/');
+        if (!slash || slash < dir + strlen(base))
+            return;
+        *slash = '\0';
+    }
+}
+
+void cgroup_room(uint64_t *limit, uint64_t *unused)
+{
+    uint64_t *const room[2] = {limit, unused};
+    char own[512];
+
+    *limit = *unused = UINT64_MAX;
+    own_place("", own, sizeof(own));
+    tighten_upwards("/sys/fs/cgroup", own, 2, room);
+    own_place("memory", own, sizeof(own));
+    tighten_upwards("/sys/fs/cgroup/memory", own, 1, room);
+}
+
+/* ---- the end ---- */
+
 /* Sends `signo` to every process of the group. Returns how many there are. */
 static size_t signal_all(const struct cgroup *g, int signo)
 {

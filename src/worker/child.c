@@ -165,3 +165,10 @@ const char *child_why(const struct child *c, const char *status)
         return c->killed;
     return cgroup_ran_out(&c->group) ? "memory" : status;
 }
+
+uint64_t child_peak(const struct child *c)
+{
+    uint64_t peak = cgroup_peak(&c->group);
+
+    return peak ? peak : c->resident;
+}

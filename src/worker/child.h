@@ -30,6 +30,7 @@ struct child {
     struct buf output;
     struct cgroup group;
     const char *killed; /* "timeout", or NULL */
+    uint64_t resident;  /* its largest process, in bytes, as its zygote says */
     bool ended, wanted_dead;
 };
 
@@ -48,5 +49,8 @@ void child_kill(struct child *c, const char *why);
 void child_drain(struct child *c);
 /* How it ended, as the judge is told: "timeout", "memory", or `status`. */
 const char *child_why(const struct child *c, const char *status);
+/* The most memory it has had, when it is dead: of its group, or without one of
+ * its largest process, pages that it shares with its zygote included. */
+uint64_t child_peak(const struct child *c);
 
 #endif

@@ -302,14 +302,18 @@ static int start_judge(struct host *h, struct err *e)
 {
     char *script = fs_join(h->o.home, "worker/judge.py");
     char *log = fs_join(h->o.scratch, "judge.log");
-    char children[24];
-    const char *argv[] = {h->o.python, "-B",       script,      "--home",
-                          h->o.home,   "--device", h->o.device, "--children",
-                          children,    "--box",    h->o.box,    "--cache",
-                          h->o.cache,  NULL};
+    char children[24], memory[24], total[24];
+    const char *argv[] = {
+        h->o.python,      "-B",        script,       "--home",   h->o.home,
+        "--device",       h->o.device, "--children", children,   "--box",
+        h->o.box,         "--cache",   h->o.cache,   "--memory", memory,
+        "--total-memory", total,       NULL};
     int rc;
 
     snprintf(children, sizeof(children), "%lld", (long long)h->o.children);
+    snprintf(memory, sizeof(memory), "%llu", (unsigned long long)h->o.memory);
+    snprintf(total, sizeof(total), "%llu",
+             (unsigned long long)h->o.total_memory);
     h->judge_ready = false;
     health_answered(&h->judge_health);
     h->judge.fn = on_judge;

@@ -5,6 +5,7 @@
 #include "base/opt.h"
 #include "io/loop.h"
 #include "worker/jobs.h"
+#include "worker/memory.h"
 #include "worker/probe.h"
 #include "worker/serve.h"
 
@@ -25,7 +26,7 @@ struct values {
     bool probe, unsafe;
     const char *python, *home, *device, *box, *scratch, *cache, *jobs, *out;
     struct opt_list packs;
-    int64_t children, prewarm, memory, patience;
+    int64_t children, prewarm, memory, total, patience;
 };
 
 #define AT(field) offsetof(struct values, field)
@@ -53,6 +54,10 @@ static const struct opt table[] = {
      64},
     {"memory", 0, OPT_INT, "BYTES",
      "memory of a child (the CPU: 8 GiB at most)", AT(memory), 0, INT64_MAX},
+    {"total-memory", 0, OPT_INT, "BYTES",
+     "memory of all candidates together, on CUDA the device's (three quarters "
+     "of what is free)",
+     AT(total), 1, INT64_MAX},
     {"patience", 0, OPT_INT, "S",
      "replace a judge or zygote that neither answers nor computes for S "
      "seconds (10)",
@@ -144,8 +149,7 @@ static void keep_environment(void)
 static uint64_t default_memory(int64_t children)
 {
     const uint64_t most = (uint64_t)8 << 30;
-    uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) *
-                   (uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3;
+    uint64_t all = memory_size() / 4 * 3;
 
     return all / (uint64_t)children < most ? all / (uint64_t)children : most;
 }
@@ -184,6 +188,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
                           .prewarm = v->prewarm,
                           .patience_s = v->patience,
                           .memory = (uint64_t)v->memory,
+                          .total_memory = (uint64_t)v->total,
                           .uid = NOBODY};
     int rc = -1;
 
@@ -198,6 +203,8 @@ static int work(struct values *v, const char *scratch, struct err *e)
         o.prewarm = cpu ? 0 : 4;
     if (v->memory < 0)
         o.memory = cpu ? default_memory(o.children) : 0;
+    if (o.total_memory == 0 && cpu)
+        o.total_memory = memory_for_children();
     keep_environment();
     if (!loop_add_signal(l, SIGTERM, on_signal, l, e) ||
         !loop_add_signal(l, SIGINT, on_signal, l, e))

@@ -5,6 +5,7 @@
 
 #include "worker/box.h"
 #include "worker/cgroup.h"
+#include "worker/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,15 @@ static void print_cgroup(FILE *out)
     cgroup_remove(&g);
 }
 
+/* ---- memory ---- */
+
+static void print_memory(FILE *out)
+{
+    fprintf(out, "memory yes %llu bytes, %llu of them for candidates now\n",
+            (unsigned long long)memory_size(),
+            (unsigned long long)memory_for_children());
+}
+
 int probe_print(FILE *out)
 {
     int step = in_child(try_namespaces), abi = box_landlock_abi(), works;
@@ -165,6 +175,7 @@ int probe_print(FILE *out)
     fprintf(out, "seccomp %s %s\n", works ? "yes" : "no",
             works ? "filters are obeyed" : "filters cannot be installed");
     print_cgroup(out);
+    print_memory(out);
     return 0;
 }
 

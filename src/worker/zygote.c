@@ -222,12 +222,29 @@ static bool ended_well(const struct child *c, const char *status)
 
 /* ---- the ends of children ---- */
 
-/* It is dead: tell the judge why, with what it printed. */
+/* Tells the judge why, the most memory it had, and what it printed. */
+static void tell_end(struct host *h, struct child *c, const char *status)
+{
+    const char *why = child_why(c, status), *output = buf_str(&c->output);
+    char *text;
+
+    c->job->child = NULL;
+    if (c->judge_end >= 0) {
+        text = xasprintf("%s\n%s", why, output);
+        server_say(&h->judge, "nochild", c->job->id, text);
+    } else {
+        text = xasprintf("%s\n%llu\n%s", why, (unsigned long long)child_peak(c),
+                         output);
+        server_say(&h->judge, "gone", c->job->id, text);
+    }
+    free(text);
+}
+
+/* It is dead. */
 static void child_ended(struct host *h, struct child *c, const char *status)
 {
     struct zygote *z = c->owner;
     struct job *j = c->job;
-    char *text;
 
     child_drain(c);
     if (c == z->probe) {
@@ -241,16 +258,25 @@ static void child_ended(struct host *h, struct child *c, const char *status)
     }
     if (!j && c->judge_end >= 0)
         z->warm--;
-    if (j) {
-        text = xasprintf("%s\n%s", child_why(c, status), buf_str(&c->output));
-        j->child = NULL;
-        if (c->judge_end >= 0)
-            server_say(&h->judge, "nochild", j->id, text);
-        else
-            server_say(&h->judge, "gone", j->id, text);
-        free(text);
-    }
+    if (j)
+        tell_end(h, c, status);
     forget_child(h, c);
+}
+
+/* "STATUS" and, on a line of its own, its largest resident size. */
+static void child_exited(struct host *h, struct child *c, struct str told)
+{
+    struct str line;
+    char *status;
+    int64_t bytes;
+
+    if (!str_cut(&told, '\n', &line))
+        line = told;
+    else if (str_to_i64(told, 0, INT64_MAX, &bytes))
+        c->resident = (uint64_t)bytes;
+    status = xstrndup(line.p, line.n);
+    child_ended(h, c, status);
+    free(status);
 }
 
 static struct child *find_child(struct host *h, const struct zygote *z,
@@ -324,10 +350,7 @@ static void on_zygote(struct server *s, const struct frame *f, void *arg)
             health_answered(&z->health);
         hand_over(h, c);
     } else if (strcmp(f->type, "exited") == 0 && c) {
-        char *status = xstrndup(f->payload, f->len);
-
-        child_ended(h, c, status);
-        free(status);
+        child_exited(h, c, (struct str){f->payload, f->len});
     }
 }
 

@@ -28,7 +28,7 @@ SEEN = {
     "evidence": {
         "ops": {"empty": 1}, "foreign": {"aten.mm": 1}, "readback": ["numpy"], "launches": ["k"],
         "patched": ["time.time"], "mutated": False, "attributes": False, "params_changed": False,
-        "guard": False, "threads": 0, "processes": 0,
+        "guard": False, "threads": 0, "processes": 0, "memory": 0,
     },
 }  # fmt: skip
 LOADED = {"state": [["fc.weight", [2, 3], "torch.float32"]], "patched": []}
