@@ -21,17 +21,39 @@ static bool has_odd_escape(const char *p)
     return false;
 }
 
+/* A brace that is neither escaped nor a quantifier stands for itself, or does
+ * not, depending on the library's version. */
+static bool has_odd_brace(const char *p)
+{
+    for (; *p; p++) {
+        if (*p == '\\' && p[1]) {
+            p++;
+        } else if (*p == '{') {
+            size_t n = 1 + strspn(p + 1, "0123456789");
+
+            if (n == 1)
+                return true;
+            if (p[n] == ',')
+                n += 1 + strspn(p + n + 1, "0123456789");
+            if (p[n] != '}')
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Whether pieces can be told apart without knowing all of the language, and
  * mean the same beside other patterns: no quoting, comments or free spacing, no
- * long escapes, no set with a bracket in it, no verbs, no recursion, no options
- * that hold to the end, nothing that forbids to try the next choice. */
+ * long escapes, no set with a bracket in it, no verbs, no calls of groups or
+ * conditions on them, no options that hold to the end, nothing that forbids to
+ * try the next choice. */
 static bool is_plain(const char *p)
 {
-    static const char *const odd[] = {"(?#", "(*", "(?R", "(?0", "(?>",
-                                      "[[",  "[]", "[^]", "[:",  "*+",
-                                      "++",  "?+", "}+"};
+    static const char *const odd[] = {"(?#", "(*",  "(?R", "(?>", "(?(", "(?&",
+                                      "(?P", "(?+", "(?-", "[[",  "[]",  "[^]",
+                                      "[:",  "*+",  "++",  "?+",  "}+"};
 
-    if (has_odd_escape(p))
+    if (has_odd_escape(p) || has_odd_brace(p))
         return false;
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
         if (strstr(p, odd[i]))
@@ -39,7 +61,8 @@ static bool is_plain(const char *p)
     for (const char *at = p; (at = strstr(at, "(?")); at += 2) {
         size_t flags = strspn(at + 2, "imnsxJU^-");
 
-        if (at[2 + flags] == ')' || memchr(at + 2, 'x', flags))
+        if (at[2 + flags] == ')' || memchr(at + 2, 'x', flags) ||
+            (at[2] >= '0' && at[2] <= '9'))
             return false;
     }
     return true;

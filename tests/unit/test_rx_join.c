@@ -86,11 +86,25 @@ static void test_equal_beginnings_are_written_once(void)
 
 static void test_only_plain_patterns_are_joined(void)
 {
-    static const char *const odd[] = {
-        "a",          "^a|b",           "^(?i)a",  "^(?#(x)|b",
-        "^\\Q(\\E|b", "^a(*COMMIT)b",   "^(?R)?a", "^(?>a|ab)c",
-        "^a++b",      "^[[:alpha:]]|b", "^[]|]x",  "^(?x: a )",
-        "^\\x{41}|b"};
+    static const char *const odd[] = {"a",
+                                      "^a|b",
+                                      "^(?i)a",
+                                      "^(?#(x)|b",
+                                      "^\\Q(\\E|b",
+                                      "^a(*COMMIT)b",
+                                      "^(?R)?a",
+                                      "^(?>a|ab)c",
+                                      "^a++b",
+                                      "^[[:alpha:]]|b",
+                                      "^[]|]x",
+                                      "^(?x: a )",
+                                      "^\\x{41}|b",
+                                      "^a{2|b",
+                                      "^a{,2}b",
+                                      "^(?<a>x)(?1)",
+                                      "^(?<a>x)(?-1)",
+                                      "^(?<a>x)?(?(1)y)",
+                                      "^(?<a>x)(?&a)"};
 
     ok(rx_starts_line("^a(?:b|c)[|]\\|(?i:d)"), "a plain one is");
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
