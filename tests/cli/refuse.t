@@ -65,7 +65,7 @@ run run --dsl c-cpu --tasks tasks --out made --verifier jobs=far --command "echo
 like "$err" "*1 job waits *where the device is*'monkeys resume made' goes on" \
     "… and for a run, what goes on"
 run resume made --model another --command "echo hi"
-like "$err" "*the run began with a model without a name: with another,*" "another model is warned of"
+like "$err" "*the run began with the model '': with 'another',*" "another model is warned of"
 (cd "$work" && "$monkeys" prompt --dsl c-cpu --task starter/04_softmax 2>.err; echo $? >.status) | true
 is "$(cat "$work/.status")$(cat "$work/.err")" 0 "a reader that has read enough is no failure"
 finish

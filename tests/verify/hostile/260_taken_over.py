@@ -42,6 +42,7 @@ def take_over(harness, message, fds):
         "guard": False,
         "threads": 0,
         "processes": 0,
+        "memory": 0,
     }
     while True:
         answer = {"ok": True, "token": message["token"], "ms": 1.0, "launched": 1, "muted": False}
