@@ -349,6 +349,7 @@ struct host *host_new(struct loop *l, const struct host_opts *o,
 
 void host_free(struct host *h)
 {
+    h->leaving = true;
     loop_remove(h->loop, h->judge_timer);
     loop_remove(h->loop, h->watch_timer);
     h->judge_ready = false;

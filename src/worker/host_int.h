@@ -55,6 +55,7 @@ struct host {
     host_out_fn *out;
     void *arg;
     struct server judge;
+    bool leaving; /* nothing is started any more */
     bool judge_ready;
     bool judge_lost; /* it keeps ending: no more is started */
     uint64_t judge_timer;

@@ -29,6 +29,8 @@ static void on_out(const struct frame *f, void *arg)
     struct session *s = arg;
     struct err e = ERR_INIT;
 
+    if (!s->fd_id)
+        return;
     peer_send(&s->peer, f, NULL, 0);
     if (peer_flush(&s->peer, &e) < 0)
         loop_stop(s->loop);
@@ -79,6 +81,10 @@ int serve_run(struct loop *l, const struct host_opts *o, int fd, struct err *e)
     if (!s.host)
         goto out;
     loop_run(l);
+    /* Nobody is there to listen to; what is closed would wake the loop for ever
+     * while children end. */
+    loop_remove(l, s.fd_id);
+    s.fd_id = 0;
     host_free(s.host);
     rc = 0;
 out:

@@ -332,7 +332,7 @@ static void on_zygote(struct server *s, const struct frame *f, void *arg)
         return;
     }
     if (strcmp(f->type, "ready") == 0) {
-        z->ready = true;
+        z->ready = !h->leaving;
         loop_remove(h->loop, z->start_timer);
         keep_warm(z);
         return;
@@ -464,14 +464,24 @@ void zygotes_watch(struct host *h)
 }
 
 /* Children end before their zygote does, so that they are reaped and their
- * memory groups can be removed. */
+ * memory groups can be removed. Those of a zygote that still starts are not
+ * there yet, and never will be. */
 static void end_children(struct host *h)
 {
     int64_t until = tick_now_ns() + LEAVE_S * TICK_S;
+    struct child *next;
 
-    for (struct child *c = h->children; c; c = c->next) {
+    for (struct child *c = h->children; c; c = next) {
+        next = c->next;
         c->job = NULL;
         child_kill(c, NULL);
+        if (c->pidfd < 0 && !c->owner->ready)
+            forget_child(h, c);
+    }
+    /* No probe any more, and none that is under way is looked at. */
+    for (struct zygote *z = h->zygotes; z; z = z->next) {
+        z->ready = false;
+        z->probe = NULL;
     }
     while ((h->children || h->stale) && tick_now_ns() < until) {
         loop_run_for(h->loop, 20 * TICK_MS);
@@ -489,11 +499,6 @@ static void end_children(struct host *h)
 
 void zygotes_end(struct host *h)
 {
-    /* No probe any more, and none that is under way is looked at. */
-    for (struct zygote *z = h->zygotes; z; z = z->next) {
-        z->ready = false;
-        z->probe = NULL;
-    }
     end_children(h);
     while (h->zygotes) {
         struct zygote *z = h->zygotes;

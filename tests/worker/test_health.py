@@ -165,3 +165,19 @@ def test_a_fault_of_a_candidate_ends_no_server(worker: Session) -> None:
     assert verdicts(worker) == wanted
     assert {p.name: p.pid for p in worker.quiet()} == before
     assert worker.notes == []
+
+
+def test_a_worker_that_nobody_listens_to_leaves_at_once(folder: Path) -> None:
+    """Also when it has asked a zygote for a child that still imports torch."""
+    program, home = worker_run.make_home(folder)
+    work = folder / "left"
+    work.mkdir()
+    with Session(program, home, work, 1, ("--prewarm", "1")) as worker:
+        worker.give([good("never")])
+        while not any(p.name == "c-cpu" for p in worker.processes()):
+            time.sleep(0.01)
+        worker.socket.close()
+        began = time.monotonic()
+        status = os.waitpid(worker.pid, 0)[1]
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert time.monotonic() - began < 15  # children that do not end have 20 s
