@@ -52,6 +52,13 @@ static void make_absolute(struct running *r)
     r->verifier.verifier = v->v.verifier;
 }
 
+/* A task keeps its id: one that was named without a folder has none. */
+static const char *task_path(struct running *r, const char *path)
+{
+    return absolute(
+        r, strchr(path, '/') ? path : arena_printf(&r->memory, "./%s", path));
+}
+
 /* A run.ini names every task's file, in the order of the collection. */
 static int write_ini(struct running *r, struct err *e)
 {
@@ -63,7 +70,7 @@ static int write_ini(struct running *r, struct err *e)
     int rc;
 
     for (size_t i = 0; i < r->tasks.len; i++)
-        path[i] = absolute(r, r->tasks.task[i]->path);
+        path[i] = task_path(r, r->tasks.task[i]->path);
     v.tasks = (struct opt_list){.item = path, .len = r->tasks.len};
     v.set = (struct opt_list){0};
     v.out = NULL;
@@ -77,19 +84,43 @@ static int write_ini(struct running *r, struct err *e)
     return rc;
 }
 
-static int check_one_line(const struct run_values *v, struct err *e)
+/* What run.ini gives back as it was: a line, of which the ends are trimmed. */
+static int check_line(const char *name, const char *value, bool path,
+                      struct err *e)
 {
-    for (const struct opt *o = run_table; o->name; o++) {
-        const void *at = (const char *)v + o->at;
-
-        if ((o->type == OPT_TEXT || o->type == OPT_CHOICE) &&
-            *(const char *const *)at && strchr(*(const char *const *)at, '\n'))
-            return err_set(e, ERR_USAGE,
-                           "--%s: a value of more than one line cannot be "
-                           "kept in run.ini",
-                           o->name);
-    }
+    if (strchr(value, '\n'))
+        return err_set(e, ERR_USAGE,
+                       "--%s: a value of more than one line cannot be kept in "
+                       "run.ini",
+                       name);
+    if (path && str_trim(str_of(value)).n != strlen(value))
+        return err_set(e, ERR_USAGE,
+                       "--%s: '%s' begins or ends with a blank, which cannot "
+                       "be kept in run.ini",
+                       name, value);
     return 0;
+}
+
+static int check_lines(const struct running *r, struct err *e)
+{
+    int rc = 0;
+
+    for (const struct opt *o = run_table; rc == 0 && o->name; o++) {
+        const void *at = (const char *)r->v + o->at;
+        const struct opt_list *list = at;
+
+        if (at == &r->v->out || at == &r->v->tasks || at == &r->v->set)
+            continue;
+        if (o->type == OPT_LIST)
+            for (size_t i = 0; rc == 0 && i < list->len; i++)
+                rc = check_line(o->name, list->item[i], is_path(o), e);
+        else if ((o->type == OPT_TEXT || o->type == OPT_CHOICE) &&
+                 *(const char *const *)at)
+            rc = check_line(o->name, *(const char *const *)at, is_path(o), e);
+    }
+    for (size_t i = 0; rc == 0 && i < r->tasks.len; i++)
+        rc = check_line("tasks", r->tasks.task[i]->path, true, e);
+    return rc;
 }
 
 /* ---- run.db ---- */
@@ -230,7 +261,22 @@ static int open_store(struct running *r, const char *file, struct err *e)
     if (rc < 0 || warn_of_model(r, e) < 0 || run_kernels_recall(r, e) < 0)
         return -1;
     make_absolute(r);
-    return write_ini(r, e); /* what was given anew stays */
+    return 0;
+}
+
+/* Only the folder that a question was put into may still answer it. */
+static int lose_calls(struct running *r, struct err *e)
+{
+    const char *before = r->v->spool_before, *now = r->v->m.spool;
+
+    if (before && now && strcmp(before, now) == 0)
+        return 0;
+    return search_lose_calls(r->store, e);
+}
+
+int run_folder_keep(struct running *r, struct err *e)
+{
+    return lose_calls(r, e) < 0 ? -1 : write_ini(r, e);
 }
 
 /* ---- the folder ---- */
@@ -290,7 +336,7 @@ int run_folder_open(struct running *r, struct err *e)
                 r->v->out);
     else if (!r->resume && fs_is_file(file))
         holds_a_run(r, e);
-    else if (check_one_line(r->v, e) == 0 && make_dir(r, e) == 0 &&
+    else if (check_lines(r, e) == 0 && make_dir(r, e) == 0 &&
              lock_take(r->v->out, &r->lock, e) == 0) {
         r->locked = true;
         rc = r->resume ? open_store(r, file, e) : begin_run(r, file, e);

@@ -222,7 +222,9 @@ static int open_parts(struct running *r, struct err *e)
         run_folder_open(r, e) < 0)
         return -1;
     r->port = verify_port_open(r->loop, &o, e);
-    return r->port ? 0 : -1;
+    if (!r->port)
+        return -1;
+    return r->resume ? run_folder_keep(r, e) : 0;
 }
 
 static void close_parts(struct running *r, int *rc, struct err *e)
