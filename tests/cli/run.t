@@ -184,6 +184,14 @@ run resume stopped
 is $status 0 "it goes on"
 is "$(grep -c . "$work/asked") $(sort "$work/asked" | uniq -d | wc -l)" "8 0" "… and asks nothing twice"
 is "$(tables stopped)" "$(tables replayed)" "… with the same tables"
+rm -f "$work/asked"
+run run "$@" $quick --command "$answers command quick.jsonl asked stop" --rpm 1 --price 1,2 --budget-usd 1 --out slow
+is "$status $(grep -c . "$work/asked")" "130 1" "an interrupted run does not ask what waited for its turn"
+run status slow --json
+is "$(value answered) $(value lost) $(value usd_micro)" "1 0 200" "… which has cost nothing"
+run resume slow --rpm 100000
+is "$status $(sort "$work/asked" | uniq -d | wc -l)" "0 0" "… and is asked when the run goes on"
+is "$(tables slow)" "$(tables replayed)" "… with the same tables"
 mkdir "$work/held"
 (cd "$work" && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" $quick --spool folder2 --out held >held.out 2>&1) &
 pid=$!
