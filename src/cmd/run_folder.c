@@ -125,36 +125,60 @@ static int check_lines(const struct running *r, struct err *e)
 
 /* ---- run.db ---- */
 
-static void say_model(const struct modeling_values *m, struct buf *out)
+static void say_method(const struct running *r, struct buf *out)
 {
-    buf_puts(out, m->model ? m->model : "");
+    buf_puts(out, r->v->method);
 }
 
-static void say_temperature(const struct modeling_values *m, struct buf *out)
+static void say_dsl(const struct running *r, struct buf *out)
 {
-    buf_puts(out, m->temperature);
+    buf_puts(out, r->pack->id);
 }
 
-static void say_max_tokens(const struct modeling_values *m, struct buf *out)
+static void say_precision(const struct running *r, struct buf *out)
 {
-    buf_printf(out, "%lld", (long long)m->max_tokens);
+    buf_puts(out, r->opt.precision);
 }
 
-static void say_effort(const struct modeling_values *m, struct buf *out)
+static void say_device(const struct running *r, struct buf *out)
 {
-    buf_puts(out, m->effort ? m->effort : "");
+    buf_puts(out, r->v->v.device);
 }
 
-static void say_extra(const struct modeling_values *m, struct buf *out)
+static void say_model(const struct running *r, struct buf *out)
 {
-    buf_puts(out, m->extra ? m->extra : "");
+    buf_puts(out, r->v->m.model ? r->v->m.model : "");
 }
 
-/* What the answers depend on. */
+static void say_temperature(const struct running *r, struct buf *out)
+{
+    buf_puts(out, r->v->m.temperature);
+}
+
+static void say_max_tokens(const struct running *r, struct buf *out)
+{
+    buf_printf(out, "%lld", (long long)r->v->m.max_tokens);
+}
+
+static void say_effort(const struct running *r, struct buf *out)
+{
+    buf_puts(out, r->v->m.effort ? r->v->m.effort : "");
+}
+
+static void say_extra(const struct running *r, struct buf *out)
+{
+    buf_puts(out, r->v->m.extra ? r->v->m.extra : "");
+}
+
+/* What the result depends on: given anew, or changed in run.ini. */
 static const struct {
     const char *name, *title;
-    void (*say)(const struct modeling_values *m, struct buf *out);
-} answer_facts[] = {
+    void (*say)(const struct running *r, struct buf *out);
+} facts[] = {
+    {"method", "--method", say_method},
+    {"dsl", "--dsl", say_dsl},
+    {"precision", "--precision", say_precision},
+    {"device", "--device", say_device},
     {"model", "the model", say_model},
     {"temperature", "--temperature", say_temperature},
     {"max_tokens", "--max-tokens", say_max_tokens},
@@ -179,16 +203,12 @@ static int put_facts(struct running *r, struct err *e)
 
     buf_init(&b, BUF_UNLIMITED);
     store_set(r->store, "secret", r->secret);
-    store_set(r->store, "method", v->method);
-    store_set(r->store, "dsl", r->pack->id);
     store_set(r->store, "pack_hash", r->pack->hash);
-    store_set(r->store, "precision", r->opt.precision);
-    store_set(r->store, "device", v->v.device);
     store_set(r->store, "provider", r->model.opts.provider);
-    for (size_t i = 0; answer_facts[i].name; i++) {
+    for (size_t i = 0; facts[i].name; i++) {
         buf_reset(&b);
-        answer_facts[i].say(&v->m, &b);
-        store_set(r->store, answer_facts[i].name, buf_str(&b));
+        facts[i].say(r, &b);
+        store_set(r->store, facts[i].name, buf_str(&b));
     }
     buf_release(&b);
     set_number(r->store, "seed", v->seed);
@@ -221,22 +241,22 @@ static int take_facts(struct running *r, struct buf *b, struct err *e)
     return store_get(r->store, "pack_hash", b, e) == 1 ? 0 : -1;
 }
 
-static int warn_of_model(struct running *r, struct err *e)
+static int warn_of_facts(struct running *r, struct err *e)
 {
     struct buf was, now;
     int rc = 0;
 
     buf_init(&was, BUF_UNLIMITED);
     buf_init(&now, BUF_UNLIMITED);
-    for (size_t i = 0; rc >= 0 && answer_facts[i].name; i++) {
+    for (size_t i = 0; rc >= 0 && facts[i].name; i++) {
         buf_reset(&was);
         buf_reset(&now);
-        answer_facts[i].say(&r->v->m, &now);
-        rc = store_get(r->store, answer_facts[i].name, &was, e);
+        facts[i].say(r, &now);
+        rc = store_get(r->store, facts[i].name, &was, e);
         if (rc == 1 && strcmp(buf_str(&was), buf_str(&now)) != 0)
             log_warn("the run began with %s '%s': with '%s', what follows is "
                      "not what an uninterrupted run would have done",
-                     answer_facts[i].title, buf_str(&was), buf_str(&now));
+                     facts[i].title, buf_str(&was), buf_str(&now));
     }
     buf_release(&was);
     buf_release(&now);
@@ -258,7 +278,7 @@ static int open_store(struct running *r, const char *file, struct err *e)
                  "is not what an uninterrupted run would have done",
                  r->pack->id);
     buf_release(&b);
-    if (rc < 0 || warn_of_model(r, e) < 0 || run_kernels_recall(r, e) < 0)
+    if (rc < 0 || warn_of_facts(r, e) < 0 || run_kernels_recall(r, e) < 0)
         return -1;
     make_absolute(r);
     return 0;

@@ -231,6 +231,9 @@ run resume bare --command "$answers command alone.jsonl" --price 1,2 --no-cap
 is $status 0 "… with its cap"
 run resume bare --budget-usd 1
 is "$status $(grep -c '^no-cap' "$work/bare/run.ini")" "0 0" "a cap takes the place of none"
+sed -i 's/^method = .*/method = sampling/' "$work/bare/run.ini"
+run resume bare
+like "$err" "*the run began with --method 'monkeys': with 'sampling', what follows is not*" "a run.ini that was changed by hand is warned of"
 cp $starter/01_swish.py "$work/$(printf 'two\nlines').py"
 refused "a task whose name run.ini cannot keep" "*--tasks: *more than one line*" --dsl c-cpu --tasks "$(printf 'two\nlines.py')" --cassette alone.jsonl
 (cd "$work" && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" --tasks alone.py --force --attempts 1 --price 1,2 --budget-usd 1 \
