@@ -185,6 +185,16 @@ is $status 0 "it goes on"
 is "$(grep -c . "$work/asked") $(sort "$work/asked" | uniq -d | wc -l)" "8 0" "… and asks nothing twice"
 is "$(tables stopped)" "$(tables replayed)" "… with the same tables"
 rm -f "$work/asked"
+run run "$@" $quick --command "$answers command quick.jsonl asked hangup" --in-flight 1 --out hung
+is "$status $(grep -c . "$work/asked")" "130 1" "so does one whose terminal is closed"
+run status hung --json
+is "$(value answered) $(value lost)" "1 0" "… which loses nothing"
+rm -f "$work/asked"
+trap '' HUP
+run run "$@" $quick --command "$answers command quick.jsonl asked hangup" --in-flight 1 --out nohup
+trap - HUP
+is $status 0 "… unless it was told not to mind"
+rm -f "$work/asked"
 run run "$@" $quick --command "$answers command quick.jsonl asked stop" --rpm 1 --price 1,2 --budget-usd 1 --out slow
 is "$status $(grep -c . "$work/asked")" "130 1" "an interrupted run does not ask what waited for its turn"
 run status slow --json

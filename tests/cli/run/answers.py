@@ -8,7 +8,7 @@
 
 A task's LETTERS say how its attempts are answered: r right, w with wrong
 values, s such that the static rules refuse it, n without code. The words of
-`command`: `stop` interrupts the program at the first request, `look` writes the
+`command`: `stop` and `hangup` interrupt the program at the first request, `look` writes the
 environment of the command and of all processes of the program to LOG.env.
 """
 
@@ -107,8 +107,9 @@ def command(path: str, log: str = "", *words: str) -> None:
             f.write(key + "\n")
     if "look" in words:
         look(log + ".env")
-    if "stop" in words and first:
-        os.kill(asker(), signal.SIGINT)
+    for word, number in (("stop", signal.SIGINT), ("hangup", signal.SIGHUP)):
+        if word in words and first:
+            os.kill(asker(), number)
     found = read_cassette(path).get(key)
     print(json.dumps(found if found else {"error": "nothing is said about this"}))
 
