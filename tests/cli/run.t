@@ -301,6 +301,10 @@ like "$err" "*zero is skipped: *the gate refuses all 1 tasks*--force*" "… with
 ok "… and nothing is left"
 run run "$@" $quick $with --out half.py/run
 is $status 2 "a folder that cannot be made exits 2"
+(cd "$work" && trap '' XFSZ && ulimit -f 16 && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" $quick $with --out bad >/dev/null 2>&1)
+status=$?
+[ $status -ne 0 ] && [ ! -e "$work/bad" ]
+ok "a database that there is no room for leaves nothing"
 mkdir "$work/garbage" "$work/newer"
 cp "$work/whole/run.ini" "$work/garbage"
 printf 'this is not a database, whatever it is called\n' >"$work/garbage/run.db"
