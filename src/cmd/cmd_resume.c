@@ -44,6 +44,8 @@ static int read_run(struct cmd_call *call, int argc, char **argv,
                 : err_set(e, ERR_INPUT, "%s: no run there (run.ini is missing)",
                           quiet.r.rest[0]);
         free(ini);
+        v->spool_before = v->m.spool;
+        modeling_renew(&v->m, &again.m);
         if (rc == 0 && quiet.r.common.config)
             rc = conf_apply(quiet.r.common.config, "resume", resume_table, v,
                             &call->arena, e);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "llm/price.h"
 #include "llm/provider.h"
 #include "llm/providers.h"
 
@@ -43,6 +44,51 @@ static int choose_provider(const struct modeling_values *v, const char **out,
     if (!*out)
         *out = "openai";
     return 0;
+}
+
+/* What one provider's option says is another's no more. */
+static void renew_provider(struct modeling_values *v,
+                           const struct modeling_values *given)
+{
+    const struct {
+        const char **value, *given, *provider;
+    } own[] = {
+        {&v->command, given->command, "exec"},
+        {&v->spool, given->spool, "spool"},
+        {&v->cassette, given->cassette, "replay"},
+    };
+    const char *who = given->provider;
+
+    for (size_t i = 0; i < 3; i++)
+        if (own[i].given)
+            who = own[i].provider;
+    for (size_t i = 0; i < 3; i++) {
+        bool its = who && strcmp(who, own[i].provider) == 0;
+
+        if (!its && (who || given->base_url))
+            *own[i].value = NULL;
+        if (!its && v->provider && strcmp(v->provider, own[i].provider) == 0 &&
+            given->base_url)
+            v->provider = NULL;
+    }
+    if (who)
+        v->provider = NULL;
+}
+
+void modeling_renew(struct modeling_values *v,
+                    const struct modeling_values *given)
+{
+    struct err e = ERR_INIT;
+    struct price p;
+
+    renew_provider(v, given);
+    if (given->budget_usd)
+        v->no_cap = false;
+    if (given->no_cap)
+        v->budget_usd = NULL;
+    if ((given->base_url || given->provider) && v->price &&
+        price_parse(v->price, &p, &e) == 0 && price_is_free(&p))
+        v->price = NULL;
 }
 
 static int read_temperature(const char *text, double *out, struct err *e)

@@ -110,6 +110,12 @@ struct modeling {
     struct llm *llm;
 };
 
+/* Before what is `given` anew takes its place in `v`: takes out what it cannot
+ * stand beside, such as another provider's option or the word that there is no
+ * cap; and a price of nothing, which was one endpoint's. */
+void modeling_renew(struct modeling_values *v,
+                    const struct modeling_values *given);
+
 /* Options to settings and a fresh budget; strings stay the values'. */
 int modeling_read(const struct modeling_values *v, struct modeling *m,
                   struct err *e);

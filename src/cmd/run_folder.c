@@ -52,6 +52,13 @@ static void make_absolute(struct running *r)
     r->verifier.verifier = v->v.verifier;
 }
 
+/* A task keeps its id: one that was named without a folder has none. */
+static const char *task_path(struct running *r, const char *path)
+{
+    return absolute(
+        r, strchr(path, '/') ? path : arena_printf(&r->memory, "./%s", path));
+}
+
 /* A run.ini names every task's file, in the order of the collection. */
 static int write_ini(struct running *r, struct err *e)
 {
@@ -63,7 +70,7 @@ static int write_ini(struct running *r, struct err *e)
     int rc;
 
     for (size_t i = 0; i < r->tasks.len; i++)
-        path[i] = absolute(r, r->tasks.task[i]->path);
+        path[i] = task_path(r, r->tasks.task[i]->path);
     v.tasks = (struct opt_list){.item = path, .len = r->tasks.len};
     v.set = (struct opt_list){0};
     v.out = NULL;
@@ -77,53 +84,101 @@ static int write_ini(struct running *r, struct err *e)
     return rc;
 }
 
-static int check_one_line(const struct run_values *v, struct err *e)
+/* What run.ini gives back as it was: a line, of which the ends are trimmed. */
+static int check_line(const char *name, const char *value, bool path,
+                      struct err *e)
 {
-    for (const struct opt *o = run_table; o->name; o++) {
-        const void *at = (const char *)v + o->at;
-
-        if ((o->type == OPT_TEXT || o->type == OPT_CHOICE) &&
-            *(const char *const *)at && strchr(*(const char *const *)at, '\n'))
-            return err_set(e, ERR_USAGE,
-                           "--%s: a value of more than one line cannot be "
-                           "kept in run.ini",
-                           o->name);
-    }
+    if (strchr(value, '\n'))
+        return err_set(e, ERR_USAGE,
+                       "--%s: a value of more than one line cannot be kept in "
+                       "run.ini",
+                       name);
+    if (path && str_trim(str_of(value)).n != strlen(value))
+        return err_set(e, ERR_USAGE,
+                       "--%s: '%s' begins or ends with a blank, which cannot "
+                       "be kept in run.ini",
+                       name, value);
     return 0;
+}
+
+static int check_lines(const struct running *r, struct err *e)
+{
+    int rc = 0;
+
+    for (const struct opt *o = run_table; rc == 0 && o->name; o++) {
+        const void *at = (const char *)r->v + o->at;
+        const struct opt_list *list = at;
+
+        if (at == &r->v->out || at == &r->v->tasks || at == &r->v->set)
+            continue;
+        if (o->type == OPT_LIST)
+            for (size_t i = 0; rc == 0 && i < list->len; i++)
+                rc = check_line(o->name, list->item[i], is_path(o), e);
+        else if ((o->type == OPT_TEXT || o->type == OPT_CHOICE) &&
+                 *(const char *const *)at)
+            rc = check_line(o->name, *(const char *const *)at, is_path(o), e);
+    }
+    for (size_t i = 0; rc == 0 && i < r->tasks.len; i++)
+        rc = check_line("tasks", r->tasks.task[i]->path, true, e);
+    return rc;
 }
 
 /* ---- run.db ---- */
 
-static void say_model(const struct modeling_values *m, struct buf *out)
+static void say_method(const struct running *r, struct buf *out)
 {
-    buf_puts(out, m->model ? m->model : "");
+    buf_puts(out, r->v->method);
 }
 
-static void say_temperature(const struct modeling_values *m, struct buf *out)
+static void say_dsl(const struct running *r, struct buf *out)
 {
-    buf_puts(out, m->temperature);
+    buf_puts(out, r->pack->id);
 }
 
-static void say_max_tokens(const struct modeling_values *m, struct buf *out)
+static void say_precision(const struct running *r, struct buf *out)
 {
-    buf_printf(out, "%lld", (long long)m->max_tokens);
+    buf_puts(out, r->opt.precision);
 }
 
-static void say_effort(const struct modeling_values *m, struct buf *out)
+static void say_device(const struct running *r, struct buf *out)
 {
-    buf_puts(out, m->effort ? m->effort : "");
+    buf_puts(out, r->v->v.device);
 }
 
-static void say_extra(const struct modeling_values *m, struct buf *out)
+static void say_model(const struct running *r, struct buf *out)
 {
-    buf_puts(out, m->extra ? m->extra : "");
+    buf_puts(out, r->v->m.model ? r->v->m.model : "");
 }
 
-/* What the answers depend on. */
+static void say_temperature(const struct running *r, struct buf *out)
+{
+    buf_puts(out, r->v->m.temperature);
+}
+
+static void say_max_tokens(const struct running *r, struct buf *out)
+{
+    buf_printf(out, "%lld", (long long)r->v->m.max_tokens);
+}
+
+static void say_effort(const struct running *r, struct buf *out)
+{
+    buf_puts(out, r->v->m.effort ? r->v->m.effort : "");
+}
+
+static void say_extra(const struct running *r, struct buf *out)
+{
+    buf_puts(out, r->v->m.extra ? r->v->m.extra : "");
+}
+
+/* What the result depends on: given anew, or changed in run.ini. */
 static const struct {
     const char *name, *title;
-    void (*say)(const struct modeling_values *m, struct buf *out);
-} answer_facts[] = {
+    void (*say)(const struct running *r, struct buf *out);
+} facts[] = {
+    {"method", "--method", say_method},
+    {"dsl", "--dsl", say_dsl},
+    {"precision", "--precision", say_precision},
+    {"device", "--device", say_device},
     {"model", "the model", say_model},
     {"temperature", "--temperature", say_temperature},
     {"max_tokens", "--max-tokens", say_max_tokens},
@@ -148,16 +203,12 @@ static int put_facts(struct running *r, struct err *e)
 
     buf_init(&b, BUF_UNLIMITED);
     store_set(r->store, "secret", r->secret);
-    store_set(r->store, "method", v->method);
-    store_set(r->store, "dsl", r->pack->id);
     store_set(r->store, "pack_hash", r->pack->hash);
-    store_set(r->store, "precision", r->opt.precision);
-    store_set(r->store, "device", v->v.device);
     store_set(r->store, "provider", r->model.opts.provider);
-    for (size_t i = 0; answer_facts[i].name; i++) {
+    for (size_t i = 0; facts[i].name; i++) {
         buf_reset(&b);
-        answer_facts[i].say(&v->m, &b);
-        store_set(r->store, answer_facts[i].name, buf_str(&b));
+        facts[i].say(r, &b);
+        store_set(r->store, facts[i].name, buf_str(&b));
     }
     buf_release(&b);
     set_number(r->store, "seed", v->seed);
@@ -190,22 +241,22 @@ static int take_facts(struct running *r, struct buf *b, struct err *e)
     return store_get(r->store, "pack_hash", b, e) == 1 ? 0 : -1;
 }
 
-static int warn_of_model(struct running *r, struct err *e)
+static int warn_of_facts(struct running *r, struct err *e)
 {
     struct buf was, now;
     int rc = 0;
 
     buf_init(&was, BUF_UNLIMITED);
     buf_init(&now, BUF_UNLIMITED);
-    for (size_t i = 0; rc >= 0 && answer_facts[i].name; i++) {
+    for (size_t i = 0; rc >= 0 && facts[i].name; i++) {
         buf_reset(&was);
         buf_reset(&now);
-        answer_facts[i].say(&r->v->m, &now);
-        rc = store_get(r->store, answer_facts[i].name, &was, e);
+        facts[i].say(r, &now);
+        rc = store_get(r->store, facts[i].name, &was, e);
         if (rc == 1 && strcmp(buf_str(&was), buf_str(&now)) != 0)
             log_warn("the run began with %s '%s': with '%s', what follows is "
                      "not what an uninterrupted run would have done",
-                     answer_facts[i].title, buf_str(&was), buf_str(&now));
+                     facts[i].title, buf_str(&was), buf_str(&now));
     }
     buf_release(&was);
     buf_release(&now);
@@ -227,10 +278,25 @@ static int open_store(struct running *r, const char *file, struct err *e)
                  "is not what an uninterrupted run would have done",
                  r->pack->id);
     buf_release(&b);
-    if (rc < 0 || warn_of_model(r, e) < 0 || run_kernels_recall(r, e) < 0)
+    if (rc < 0 || warn_of_facts(r, e) < 0 || run_kernels_recall(r, e) < 0)
         return -1;
     make_absolute(r);
-    return write_ini(r, e); /* what was given anew stays */
+    return 0;
+}
+
+/* Only the folder that a question was put into may still answer it. */
+static int lose_calls(struct running *r, struct err *e)
+{
+    const char *before = r->v->spool_before, *now = r->v->m.spool;
+
+    if (before && now && strcmp(before, now) == 0)
+        return 0;
+    return search_lose_calls(r->store, e);
+}
+
+int run_folder_keep(struct running *r, struct err *e)
+{
+    return lose_calls(r, e) < 0 ? -1 : write_ini(r, e);
 }
 
 /* ---- the folder ---- */
@@ -290,7 +356,7 @@ int run_folder_open(struct running *r, struct err *e)
                 r->v->out);
     else if (!r->resume && fs_is_file(file))
         holds_a_run(r, e);
-    else if (check_one_line(r->v, e) == 0 && make_dir(r, e) == 0 &&
+    else if (check_lines(r, e) == 0 && make_dir(r, e) == 0 &&
              lock_take(r->v->out, &r->lock, e) == 0) {
         r->locked = true;
         rc = r->resume ? open_store(r, file, e) : begin_run(r, file, e);

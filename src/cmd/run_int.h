@@ -65,6 +65,9 @@ int run_vectors_check(struct running *r, struct err *e);
 
 /* run_folder.c: the run's folder: made, or opened. */
 int run_folder_open(struct running *r, struct err *e);
+/* Writes the run.ini of a run that goes on, once what was given anew is known
+ * to work, since it stays. */
+int run_folder_keep(struct running *r, struct err *e);
 /* Takes away a run that came to nothing before it began. */
 void run_folder_undo(const struct running *r);
 

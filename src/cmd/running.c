@@ -209,6 +209,23 @@ static int go(struct running *r, char **why, struct err *e)
     return say_end(r, end);
 }
 
+/* A terminal that is closed is no reason to lose answers; nohup's word that it
+ * does not matter holds. */
+static int listen(struct running *r, struct err *e)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction was;
+
+    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+        if (stops[i] == SIGHUP && sigaction(SIGHUP, NULL, &was) == 0 &&
+            was.sa_handler == SIG_IGN)
+            continue;
+        if (!loop_add_signal(r->loop, stops[i], on_signal, r, e))
+            return -1;
+    }
+    return 0;
+}
+
 static int open_parts(struct running *r, struct err *e)
 {
     struct verify_port_opts o = {.verifier = &r->verifier,
@@ -217,12 +234,12 @@ static int open_parts(struct running *r, struct err *e)
                                  .job = &r->job,
                                  .secret = r->secret};
 
-    if (!loop_add_signal(r->loop, SIGINT, on_signal, r, e) ||
-        !loop_add_signal(r->loop, SIGTERM, on_signal, r, e) ||
-        run_folder_open(r, e) < 0)
+    if (listen(r, e) < 0 || run_folder_open(r, e) < 0)
         return -1;
     r->port = verify_port_open(r->loop, &o, e);
-    return r->port ? 0 : -1;
+    if (!r->port)
+        return -1;
+    return r->resume ? run_folder_keep(r, e) : 0;
 }
 
 static void close_parts(struct running *r, int *rc, struct err *e)

@@ -111,7 +111,8 @@ int server_start(struct server *s, struct loop *l, const char *const *argv,
 {
     int pair[2];
 
-    *s = (struct server){.loop = l, .pidfd = -1, .fn = s->fn, .arg = s->arg};
+    *s = (struct server){
+        .loop = l, .pidfd = -1, .peer.fd = -1, .fn = s->fn, .arg = s->arg};
     snprintf(s->log, sizeof(s->log), "%s", log ? log : "");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(e, "socketpair");

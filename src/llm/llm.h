@@ -101,6 +101,11 @@ void llm_go(struct llm_call *c);
 /* Forgets the call; its handlers are not called any more. What it had reserved
  * stays reserved, since the provider may bill it. */
 void llm_cancel(struct llm_call *c);
+/* Ends a call that waits for its turn, or to be sent again, as failed, before
+ * this returns: it costs what was lost before. False, and nothing happens, when
+ * a request is under way, when llm_go() is still to come, and with a patient
+ * provider, who may have it from before. */
+bool llm_withdraw(struct llm_call *c);
 
 /* What a request could cost at most, and about how many tokens go in. */
 struct llm_cost llm_worst_case(const struct llm *l,

@@ -43,6 +43,16 @@ void call_finish(struct llm_call *c, enum llm_outcome outcome,
     end(c, &r);
 }
 
+bool llm_withdraw(struct llm_call *c)
+{
+    if (c->send || c->told || llm_is_patient(c->llm))
+        return false;
+    loop_remove(c->llm->loop, c->timer);
+    c->timer = 0;
+    call_finish(c, LLM_FAILED, "withdrawn before it was sent");
+    return true;
+}
+
 /* ---- an answer ---- */
 
 static int64_t within(int64_t v, int64_t most)

@@ -184,10 +184,13 @@ static void on_reservation_stored(const struct err *e, void *arg)
 {
     struct attempt *a = arg;
 
-    if (e)
+    if (e) {
         schedule_fail(a->s, e);
-    else if (a->call)
+    } else if (a->call) {
         llm_go(a->call);
+        if (a->s->stopping)
+            llm_withdraw(a->call);
+    }
 }
 
 static void on_reserved(struct llm_call *c, struct llm_cost total, void *arg)
@@ -236,15 +239,20 @@ void ask_unpark(struct search *s)
     }
 }
 
-/* Calls that nothing was set aside for yet have cost nothing. */
+/* Calls that nothing was set aside for yet have cost nothing; neither have those
+ * that wait for their turn, which their row says then. */
 void ask_withdraw(struct search *s)
 {
     struct attempt *next;
 
     for (struct attempt *a = s->open; a; a = next) {
         next = a->next;
-        if (!a->call || a->row.state)
+        if (!a->call)
             continue;
+        if (a->row.state) {
+            llm_withdraw(a->call);
+            continue;
+        }
         s->in_flight--;
         attempt_abandon(a);
     }

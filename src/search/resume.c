@@ -11,8 +11,6 @@ struct loading {
     struct search *s;
     struct err *e;
     size_t tasks;
-    struct row_call *lost; /* calls that were under way when it ended */
-    size_t lost_len, lost_cap;
 };
 
 static struct subject *subject_of(struct loading *l, int64_t ord)
@@ -193,8 +191,8 @@ static void keep_waiting(struct search *s, const struct row_call *r,
     map_set(&s->waiting, str_of(key), k);
 }
 
-/* The provider may have billed a call that was under way: it counts as spent
- * at its worst. Where asking again is free, it is the same call. */
+/* A call that is open here waits for the same answer, where asking again is
+ * free. */
 static int on_call(const struct row_call *r, void *arg)
 {
     struct loading *l = arg;
@@ -205,51 +203,67 @@ static int on_call(const struct row_call *r, void *arg)
     snprintf(key, sizeof(key), "%lld/%lld/%s", (long long)r->task,
              (long long)r->attempt, r->stage);
     map_set(&s->tries, str_of(key),
-            (void *)(intptr_t)(open && s->part.patient ? r->try - 1 : r->try));
-    if (!open) {
-        s->part.budget->spent.usd_micro += r->cost_usd_micro;
-        s->part.budget->spent.tokens += r->cost_tokens;
-        if (strcmp(r->state, "answered") == 0)
-            keep_reply(l, r, key);
-    } else if (s->part.patient) {
+            (void *)(intptr_t)(open ? r->try - 1 : r->try));
+    if (open) {
         keep_waiting(s, r, key);
-    } else {
-        struct row_call *lost;
-
-        l->lost = xgrow(l->lost, &l->lost_cap, l->lost_len, sizeof(*l->lost));
-        lost = &l->lost[l->lost_len++];
-        *lost = *r;
-        lost->stage = xstrdup(r->stage);
-        lost->prompt = r->prompt ? xstrdup(r->prompt) : NULL;
-        lost->prompt_hash = r->prompt_hash ? xstrdup(r->prompt_hash) : NULL;
+        return 0;
     }
+    s->part.budget->spent.usd_micro += r->cost_usd_micro;
+    s->part.budget->spent.tokens += r->cost_tokens;
+    if (strcmp(r->state, "answered") == 0)
+        keep_reply(l, r, key);
     return 0;
 }
 
-static void settle_lost(struct loading *l)
+/* ---- calls that were under way ---- */
+
+struct losing {
+    struct row_call *call;
+    size_t len, cap;
+};
+
+static int on_open_call(const struct row_call *r, void *arg)
 {
-    struct search *s = l->s;
+    struct losing *l = arg;
+    struct row_call *c;
 
-    for (size_t i = 0; i < l->lost_len; i++) {
-        struct row_call *r = &l->lost[i];
+    if (strcmp(r->state, "open") != 0)
+        return 0;
+    l->call = xgrow(l->call, &l->cap, l->len, sizeof(*l->call));
+    c = &l->call[l->len++];
+    *c = *r;
+    c->stage = xstrdup(r->stage);
+    c->prompt = r->prompt ? xstrdup(r->prompt) : NULL;
+    c->prompt_hash = r->prompt_hash ? xstrdup(r->prompt_hash) : NULL;
+    return 0;
+}
 
-        r->state = "lost";
-        r->cost_usd_micro = r->reserved_usd_micro;
-        r->cost_tokens = r->reserved_tokens;
-        r->estimated = true;
-        s->part.budget->spent.usd_micro += r->cost_usd_micro;
-        s->part.budget->spent.tokens += r->cost_tokens;
-        r->reply = r->thought = r->finish = r->model = r->error = NULL;
-        store_call(s->part.store, r);
-        free((char *)r->stage);
-        free((char *)r->prompt);
-        free((char *)r->prompt_hash);
-    }
-    if (l->lost_len)
+static void lose(struct store *s, struct row_call *r)
+{
+    r->state = "lost";
+    r->cost_usd_micro = r->reserved_usd_micro;
+    r->cost_tokens = r->reserved_tokens;
+    r->estimated = true;
+    r->reply = r->thought = r->finish = r->model = r->error = NULL;
+    store_call(s, r);
+    free((char *)r->stage);
+    free((char *)r->prompt);
+    free((char *)r->prompt_hash);
+}
+
+int search_lose_calls(struct store *s, struct err *e)
+{
+    struct losing l = {0};
+    int rc = store_each_call(s, on_open_call, &l, e) == 0 ? 0 : -1;
+
+    for (size_t i = 0; i < l.len; i++)
+        lose(s, &l.call[i]);
+    if (l.len)
         log_info("%zu calls were under way when the run ended; they count as "
                  "spent and are asked again",
-                 l->lost_len);
-    free(l->lost);
+                 l.len);
+    free(l.call);
+    return rc == 0 ? store_sync(s, e) : rc;
 }
 
 /* ---- the rest ---- */
@@ -331,14 +345,15 @@ int resume_load(struct search *s, struct err *e)
         return -1;
     if (l.tasks != s->subject_len)
         return begin_tasks(&l);
+    if (!s->part.patient && search_lose_calls(st, e) < 0)
+        return -1;
     if (store_each_attempt(st, on_attempt, &l, e) != 0 ||
         store_each_verdict(st, on_verdict, &l, e) != 0 ||
         store_each_call(st, on_call, &l, e) != 0 ||
         store_each_review(st, on_review, &l, e) != 0)
         return -1;
-    if (store_each_entry(st, schedule_eager(s) ? on_eager_entry : on_entry, &l,
-                         e) != 0)
-        return -1;
-    settle_lost(&l);
-    return store_sync(st, e);
+    return store_each_entry(st, schedule_eager(s) ? on_eager_entry : on_entry,
+                            &l, e) == 0
+               ? 0
+               : -1;
 }

@@ -189,10 +189,13 @@ static void on_reservation_stored(const struct err *e, void *arg)
 {
     struct reading *g = arg;
 
-    if (e)
+    if (e) {
         schedule_fail(g->s, e);
-    else if (g->call)
+    } else if (g->call) {
         llm_go(g->call);
+        if (g->s->stopping)
+            llm_withdraw(g->call);
+    }
 }
 
 static void on_reserved(struct llm_call *c, struct llm_cost total, void *arg)
@@ -216,7 +219,8 @@ static void on_failure(struct reading *g, const struct llm_reply *r)
         no_room(g);
         return;
     }
-    if (r->outcome == LLM_FAILED && ++g->failures < CALL_FAILURES) {
+    if (r->outcome == LLM_FAILED &&
+        (s->stopping || ++g->failures < CALL_FAILURES)) {
         ask(g, g->stage);
         return;
     }
@@ -374,8 +378,12 @@ void review_withdraw(struct search *s)
 
     for (struct reading *g = s->readings; g; g = next) {
         next = g->next;
-        if (!g->call || g->row.state)
+        if (!g->call)
             continue;
+        if (g->row.state) {
+            llm_withdraw(g->call);
+            continue;
+        }
         s->in_flight--;
         give_up(g);
     }

@@ -68,6 +68,12 @@ enum search_end {
     SEARCH_STUCK,       /* the machinery failed some tasks: resumable */
 };
 
+/* The provider may have billed calls that were under way when the run ended:
+ * they count as spent at their worst, and are asked again. search_run() does so
+ * itself unless the front is patient; who goes on with another front than the
+ * one that asked does it before. */
+int search_lose_calls(struct store *s, struct err *e);
+
 /* Takes up what the store holds, and goes on until an end; -1 when the store
  * cannot be written or read. `dim` of the vectors. */
 int search_run(struct search *s, enum search_end *end, struct err *e);

@@ -218,6 +218,18 @@ static sqlite3 *connect(const char *path, enum store_mode mode, struct err *e)
     return db;
 }
 
+/* Also what SQLite puts beside it. */
+static void remove_part(const char *part)
+{
+    char *log = xasprintf("%s-wal", part), *index = xasprintf("%s-shm", part);
+
+    unlink(part);
+    unlink(log);
+    unlink(index);
+    free(log);
+    free(index);
+}
+
 /* Made under another name, so that a file that is there is whole. */
 static int create(const char *path, struct err *e)
 {
@@ -225,7 +237,7 @@ static int create(const char *path, struct err *e)
     sqlite3 *db = NULL;
     int rc = -1;
 
-    unlink(part);
+    remove_part(part);
     db = connect(part, STORE_NEW, e);
     if (db && set_up(db, path, e) == 0 &&
         store_migrate(db, path, store_migrations, store_version, e) == 0)
@@ -237,7 +249,7 @@ static int create(const char *path, struct err *e)
     if (rc == 0)
         rc = sync_folder(path, e);
     if (rc < 0)
-        unlink(part);
+        remove_part(part);
     free(part);
     return rc;
 }

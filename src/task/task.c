@@ -44,6 +44,8 @@ char *task_id(const char *path)
         while (start > path && start[-1] != '/')
             start--;
         folder = (struct str){start, (size_t)(slash - start)};
+        if (str_eq(folder, ".")) /* a file named without one */
+            folder.n = 0;
     }
     id = level_id(folder, stem);
     if (id)

@@ -103,13 +103,18 @@ static void start_again(void *arg)
         return;
     }
     for (size_t i = 0; i < v->waiting.len; i++) {
-        const char *id = v->waiting.items[i].key;
         struct asked *a = v->waiting.items[i].value;
 
         if (a && ++a->deaths < DEATHS)
-            send_job(v, id, a);
-        else if (a)
-            settle(v, str_of(id), NULL, "the worker ended twice meanwhile");
+            send_job(v, v->waiting.items[i].key, a);
+    }
+    /* Last: who is told may ask for more, which is sent at once. */
+    for (size_t i = 0; i < v->waiting.len; i++) {
+        const struct asked *a = v->waiting.items[i].value;
+
+        if (a && a->deaths >= DEATHS)
+            settle(v, str_of(v->waiting.items[i].key), NULL,
+                   "the worker ended twice meanwhile");
     }
     if (v->pending == 0)
         loop_stop(v->loop);

@@ -18,6 +18,17 @@ mkdir -p "$work/four/starter"
 cp $starter/0[145]_*.py $starter/22_*.py "$work/four/starter"
 real="--tasks four/starter --attempts 2 --batch 2"
 
+# refused CLAIM PATTERN ARGS…: one line, exit status 2, and no folder.
+refused() {
+    claim=$1 pattern=$2
+    shift 2
+    run run --device cpu --out bad "$@"
+    is "$status $(printf '%s\n' "$err" | wc -l)" "2 1" "$claim: exit status 2, one line"
+    like "$err" "$pattern" "… that says why"
+    [ ! -e "$work/bad" ]
+    ok "… and nothing is left"
+    rm -rf "$work/bad"
+}
 tables() { $answers tables "$work/$1"; }
 value() { # NAME: a number of the status of the last run asked for
     printf '%s\n' "$out" | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"
@@ -173,6 +184,24 @@ run resume stopped
 is $status 0 "it goes on"
 is "$(grep -c . "$work/asked") $(sort "$work/asked" | uniq -d | wc -l)" "8 0" "… and asks nothing twice"
 is "$(tables stopped)" "$(tables replayed)" "… with the same tables"
+rm -f "$work/asked"
+run run "$@" $quick --command "$answers command quick.jsonl asked hangup" --in-flight 1 --out hung
+is "$status $(grep -c . "$work/asked")" "130 1" "so does one whose terminal is closed"
+run status hung --json
+is "$(value answered) $(value lost)" "1 0" "… which loses nothing"
+rm -f "$work/asked"
+trap '' HUP
+run run "$@" $quick --command "$answers command quick.jsonl asked hangup" --in-flight 1 --out nohup
+trap - HUP
+is $status 0 "… unless it was told not to mind"
+rm -f "$work/asked"
+run run "$@" $quick --command "$answers command quick.jsonl asked stop" --rpm 1 --price 1,2 --budget-usd 1 --out slow
+is "$status $(grep -c . "$work/asked")" "130 1" "an interrupted run does not ask what waited for its turn"
+run status slow --json
+is "$(value answered) $(value lost) $(value usd_micro)" "1 0 200" "… which has cost nothing"
+run resume slow --rpm 100000
+is "$status $(sort "$work/asked" | uniq -d | wc -l)" "0 0" "… and is asked when the run goes on"
+is "$(tables slow)" "$(tables replayed)" "… with the same tables"
 mkdir "$work/held"
 (cd "$work" && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" $quick --spool folder2 --out held >held.out 2>&1) &
 pid=$!
@@ -188,18 +217,55 @@ kill -TERM $pid
 wait $pid
 is $? 130 "stopped it does not wait for answers that may take days"
 
+# ---- what is given anew ----
+python3 - "$work/alone.jsonl" <<'END'
+import json, sys
+with open(sys.argv[1], "w") as f:
+    print(json.dumps({"cassette": 1, "model": "", "date": "", "note": ""}), file=f)
+    for stage in ("plan", "code"):
+        key = {"task": "alone", "method": "monkeys", "stage": stage, "attempt": 1}
+        print(json.dumps({"key": key, "prompt": "0" * 64, "text": "no", "usage": {"input": 1, "output": 1}}), file=f)
+END
+cp $starter/01_swish.py "$work/alone.py"
+run run "$@" --tasks alone.py --force --attempts 1 --cassette alone.jsonl --out bare
+is $status 0 "a task that is named without a folder"
+run resume bare
+is $status 0 "… is the same when the run goes on"
+run resume bare --verifier there
+is $status 2 "what cannot work is refused"
+run resume bare
+is $status 0 "… and does not stay"
+run resume bare --command "$answers command alone.jsonl" --price 1,2
+like "$err" "*answers cost money: give --budget-usd*" "another provider takes the place of the first"
+run resume bare --command "$answers command alone.jsonl" --price 1,2 --no-cap
+is $status 0 "… with its cap"
+run resume bare --budget-usd 1
+is "$status $(grep -c '^no-cap' "$work/bare/run.ini")" "0 0" "a cap takes the place of none"
+sed -i 's/^method = .*/method = sampling/' "$work/bare/run.ini"
+run resume bare
+like "$err" "*the run began with --method 'monkeys': with 'sampling', what follows is not*" "a run.ini that was changed by hand is warned of"
+cp $starter/01_swish.py "$work/$(printf 'two\nlines').py"
+refused "a task whose name run.ini cannot keep" "*--tasks: *more than one line*" --dsl c-cpu --tasks "$(printf 'two\nlines.py')" --cassette alone.jsonl
+(cd "$work" && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" --tasks alone.py --force --attempts 1 --price 1,2 --budget-usd 1 \
+    --command 'echo $$ >begun; exec sleep 600' --out moved >moved.out 2>&1) &
+pid=$!
+until [ -s "$work/begun" ]; do kill -0 $pid 2>/dev/null || break; done
+kill -KILL $pid
+kill "$(cat "$work/begun")"
+wait $pid 2>/dev/null
+run resume moved --spool another --no-wait
+is $status 0 "a run whose call was killed goes on in a folder"
+run status moved --json
+spent=$(value usd_micro)
+is "$(value lost) $((spent > 0))" "1 1" "… and the call counts as spent: $spent"
+run resume moved --no-wait
+run status moved --json
+is "$(value lost) $(value usd_micro)" "1 $spent" "what waits in the same folder does not"
+run resume moved --spool elsewhere --no-wait
+run status moved --json
+is "$(value lost)" 2 "… in another it does"
+
 # ---- what cannot work ----
-# refused CLAIM PATTERN ARGS…: one line, exit status 2, and no folder.
-refused() {
-    claim=$1 pattern=$2
-    shift 2
-    run run --device cpu --out bad "$@"
-    is "$status $(printf '%s\n' "$err" | wc -l)" "2 1" "$claim: exit status 2, one line"
-    like "$err" "$pattern" "… that says why"
-    [ ! -e "$work/bad" ]
-    ok "… and nothing is left"
-    rm -rf "$work/bad"
-}
 swish="--tasks $starter/01_swish.py"
 run run "$@" $quick --spool nospool --dry-run
 [ ! -e "$work/nospool" ]
@@ -235,6 +301,10 @@ like "$err" "*zero is skipped: *the gate refuses all 1 tasks*--force*" "… with
 ok "… and nothing is left"
 run run "$@" $quick $with --out half.py/run
 is $status 2 "a folder that cannot be made exits 2"
+(cd "$work" && trap '' XFSZ && ulimit -f 16 && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" $quick $with --out bad >/dev/null 2>&1)
+status=$?
+[ $status -ne 0 ] && [ ! -e "$work/bad" ]
+ok "a database that there is no room for leaves nothing"
 mkdir "$work/garbage" "$work/newer"
 cp "$work/whole/run.ini" "$work/garbage"
 printf 'this is not a database, whatever it is called\n' >"$work/garbage/run.db"

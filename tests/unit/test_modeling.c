@@ -96,6 +96,41 @@ static void test_settings(void)
     ok(modeling_read(&v, &m, &e) < 0 && e.kind == ERR_USAGE, "%s", e.text);
 }
 
+/* `given` anew beside `v`. */
+static struct modeling_values renewed(struct modeling_values v,
+                                      struct modeling_values given)
+{
+    modeling_renew(&v, &given);
+    return v;
+}
+
+static void test_renewed(void)
+{
+    struct modeling_values v = {.command = "true", .price = "1,2"}, r;
+
+    r = renewed(v, (struct modeling_values){.model = "other"});
+    ok(r.command && r.price, "another model leaves who answers");
+    r = renewed(v, (struct modeling_values){.spool = "folder"});
+    ok(!r.command && r.price, "a folder takes a command's place");
+    r = renewed(v, (struct modeling_values){.provider = "exec"});
+    ok(r.command != NULL, "its own provider leaves a command");
+    r = renewed(v, (struct modeling_values){.provider = "openai"});
+    ok(!r.command, "another does not");
+    v = (struct modeling_values){.provider = "spool", .spool = "folder"};
+    r = renewed(v, (struct modeling_values){.base_url = "http://x"});
+    ok(!r.spool && !r.provider, "an address takes a folder's place");
+    v = (struct modeling_values){.provider = "anthropic", .price = "0,0"};
+    r = renewed(v, (struct modeling_values){.base_url = "http://x"});
+    ok(r.provider && !r.price,
+       "… and leaves the provider, but not that it is free");
+    v = (struct modeling_values){.no_cap = true};
+    r = renewed(v, (struct modeling_values){.budget_usd = "1"});
+    ok(!r.no_cap, "a cap takes the place of none");
+    v = (struct modeling_values){.budget_usd = "1"};
+    r = renewed(v, (struct modeling_values){.no_cap = true});
+    ok(!r.budget_usd, "… and the other way round");
+}
+
 static void test_news(void)
 {
     struct modeling_values v = MODELING_DEFAULTS;
@@ -115,5 +150,6 @@ void suite_modeling(void)
 {
     test_caps();
     test_settings();
+    test_renewed();
     test_news();
 }

@@ -130,6 +130,7 @@ void suite_task(void)
     id_is("starter/04_softmax.py", "starter/04_softmax");
     id_is("/a/levelx/3_y.py", "levelx/3_y");
     id_is("alone.py", "alone");
+    id_is("/a/./alone.py", "alone");
     test_hash_and_operators();
     refused("s/m.py", HEAD INPUTS, "class Model");
     refused("s/g.py", HEAD BODY, "get_inputs");

@@ -8,7 +8,7 @@
 
 A task's LETTERS say how its attempts are answered: r right, w with wrong
 values, s such that the static rules refuse it, n without code. The words of
-`command`: `stop` interrupts the program at the first request, `look` writes the
+`command`: `stop` and `hangup` interrupt the program at the first request, `look` writes the
 environment of the command and of all processes of the program to LOG.env.
 """
 
@@ -107,8 +107,9 @@ def command(path: str, log: str = "", *words: str) -> None:
             f.write(key + "\n")
     if "look" in words:
         look(log + ".env")
-    if "stop" in words and first:
-        os.kill(asker(), signal.SIGINT)
+    for word, number in (("stop", signal.SIGINT), ("hangup", signal.SIGHUP)):
+        if word in words and first:
+            os.kill(asker(), number)
     found = read_cassette(path).get(key)
     print(json.dumps(found if found else {"error": "nothing is said about this"}))
 
@@ -132,6 +133,8 @@ def tables(run: str) -> None:
     for table in ("attempt", "shown", "entry"):
         names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
         names = [n for n in names if not n.endswith("_at")]
+        # the share of elements that are right depends on the run's own inputs
+        names = ["round(fitness, 2)" if n == "fitness" else n for n in names]
         for row in db.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY 1, 2, 3"):
             print(table, *row, sep="|")
 
