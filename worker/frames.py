@@ -9,6 +9,7 @@ import collections
 import json
 import os
 import re
+import select
 import socket
 from dataclasses import dataclass, field
 from json import dumps, loads  # by name: a candidate may replace json's own
@@ -163,6 +164,12 @@ class Channel:
                 self.outgoing[0] = (data[sent:], [])
             else:
                 self.outgoing.popleft()
+
+    def readable(self) -> bool:
+        """Whether there is something to take, the end included."""
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        return bool(poll.poll(0))
 
     def fill(self) -> None:
         """Takes what has come. Raises Closed at the end of the connection."""

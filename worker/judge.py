@@ -28,6 +28,7 @@ from lane import Lane, Meter, device_total
 from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
 
 CONTROL = 3
+LOST = "lost its zygote"  # how a child ends whose zygote did (src/worker/zygote.c)
 
 
 @dataclass
@@ -239,6 +240,9 @@ class Judge:
     def child_gone(self, job: Job, text: str) -> None:
         why, peak, output = text.split("\n", 2)
         job.peak = max(job.peak, int(peak))
+        self.hear_out(job)
+        if job.id not in self.jobs:
+            return
         if job.child is not None:
             self.select.unregister(job.child)
             job.child.close()
@@ -246,8 +250,17 @@ class Judge:
         job.leaving = False
         if isinstance(job.waiting, End):
             self.step(job, None)
+        elif why == LOST:
+            job.steps.close()
+            self.finish(job, {"infra": "the process that made its own ended"})
         else:
             self.step(job, Gone(why, output))
+
+    def hear_out(self, job: Job) -> None:
+        """What it said before it died, where the news of that came first."""
+        child = job.child
+        while child is not None and job.child is child and child.readable():
+            self.child_ready(job, selectors.EVENT_READ)
 
     def child_ready(self, job: Job, events: int) -> None:
         if events & selectors.EVENT_WRITE:

@@ -125,67 +125,32 @@ static int check_lines(const struct running *r, struct err *e)
 
 /* ---- run.db ---- */
 
-static void say_method(const struct running *r, struct buf *out)
-{
-    buf_puts(out, r->v->method);
-}
-
-static void say_dsl(const struct running *r, struct buf *out)
-{
-    buf_puts(out, r->pack->id);
-}
-
-static void say_precision(const struct running *r, struct buf *out)
-{
-    buf_puts(out, r->opt.precision);
-}
-
-static void say_device(const struct running *r, struct buf *out)
-{
-    buf_puts(out, r->v->v.device);
-}
-
-static void say_model(const struct running *r, struct buf *out)
-{
-    buf_puts(out, r->v->m.model ? r->v->m.model : "");
-}
-
-static void say_temperature(const struct running *r, struct buf *out)
-{
-    buf_puts(out, r->v->m.temperature);
-}
-
-static void say_max_tokens(const struct running *r, struct buf *out)
-{
-    buf_printf(out, "%lld", (long long)r->v->m.max_tokens);
-}
-
-static void say_effort(const struct running *r, struct buf *out)
-{
-    buf_puts(out, r->v->m.effort ? r->v->m.effort : "");
-}
-
-static void say_extra(const struct running *r, struct buf *out)
-{
-    buf_puts(out, r->v->m.extra ? r->v->m.extra : "");
-}
+#define FACTS 9
 
 /* What the result depends on: given anew, or changed in run.ini. */
-static const struct {
-    const char *name, *title;
-    void (*say)(const struct running *r, struct buf *out);
-} facts[] = {
-    {"method", "--method", say_method},
-    {"dsl", "--dsl", say_dsl},
-    {"precision", "--precision", say_precision},
-    {"device", "--device", say_device},
-    {"model", "the model", say_model},
-    {"temperature", "--temperature", say_temperature},
-    {"max_tokens", "--max-tokens", say_max_tokens},
-    {"effort", "--effort", say_effort},
-    {"extra_body", "--extra-body", say_extra},
-    {0},
+struct fact {
+    const char *name, *title, *value;
 };
+
+static void list_facts(struct running *r, struct fact out[FACTS])
+{
+    const struct modeling_values *m = &r->v->m;
+    const char *length =
+        arena_printf(&r->memory, "%lld", (long long)m->max_tokens);
+    const struct fact all[FACTS] = {
+        {"method", "--method", r->v->method},
+        {"dsl", "--dsl", r->pack->id},
+        {"precision", "--precision", r->opt.precision},
+        {"device", "--device", r->v->v.device},
+        {"model", "the model", m->model ? m->model : ""},
+        {"temperature", "--temperature", m->temperature},
+        {"max_tokens", "--max-tokens", length},
+        {"effort", "--effort", m->effort ? m->effort : ""},
+        {"extra_body", "--extra-body", m->extra ? m->extra : ""},
+    };
+
+    memcpy(out, all, sizeof(all));
+}
 
 static void set_number(struct store *s, const char *name, int64_t value)
 {
@@ -199,18 +164,14 @@ static void set_number(struct store *s, const char *name, int64_t value)
 static int put_facts(struct running *r, struct err *e)
 {
     const struct run_values *v = r->v;
-    struct buf b;
+    struct fact fact[FACTS];
 
-    buf_init(&b, BUF_UNLIMITED);
+    list_facts(r, fact);
     store_set(r->store, "secret", r->secret);
     store_set(r->store, "pack_hash", r->pack->hash);
     store_set(r->store, "provider", r->model.opts.provider);
-    for (size_t i = 0; facts[i].name; i++) {
-        buf_reset(&b);
-        facts[i].say(r, &b);
-        store_set(r->store, facts[i].name, buf_str(&b));
-    }
-    buf_release(&b);
+    for (size_t i = 0; i < FACTS; i++)
+        store_set(r->store, fact[i].name, fact[i].value);
     set_number(r->store, "seed", v->seed);
     set_number(r->store, "attempts", v->attempts);
     return store_sync(r->store, e);
@@ -243,23 +204,21 @@ static int take_facts(struct running *r, struct buf *b, struct err *e)
 
 static int warn_of_facts(struct running *r, struct err *e)
 {
-    struct buf was, now;
+    struct fact fact[FACTS];
+    struct buf was;
     int rc = 0;
 
+    list_facts(r, fact);
     buf_init(&was, BUF_UNLIMITED);
-    buf_init(&now, BUF_UNLIMITED);
-    for (size_t i = 0; rc >= 0 && facts[i].name; i++) {
+    for (size_t i = 0; rc >= 0 && i < FACTS; i++) {
         buf_reset(&was);
-        buf_reset(&now);
-        facts[i].say(r, &now);
-        rc = store_get(r->store, facts[i].name, &was, e);
-        if (rc == 1 && strcmp(buf_str(&was), buf_str(&now)) != 0)
+        rc = store_get(r->store, fact[i].name, &was, e);
+        if (rc == 1 && strcmp(buf_str(&was), fact[i].value) != 0)
             log_warn("the run began with %s '%s': with '%s', what follows is "
                      "not what an uninterrupted run would have done",
-                     facts[i].title, buf_str(&was), buf_str(&now));
+                     fact[i].title, buf_str(&was), fact[i].value);
     }
     buf_release(&was);
-    buf_release(&now);
     return rc < 0 ? -1 : 0;
 }
 

@@ -180,17 +180,22 @@ static void write_row(struct attempt *a)
     store_call(a->s->part.store, &a->row);
 }
 
+void call_go(struct search *s, struct llm_call *c, const struct err *e)
+{
+    if (e) {
+        schedule_fail(s, e);
+    } else if (c) {
+        llm_go(c);
+        if (s->stopping)
+            llm_withdraw(c);
+    }
+}
+
 static void on_reservation_stored(const struct err *e, void *arg)
 {
     struct attempt *a = arg;
 
-    if (e) {
-        schedule_fail(a->s, e);
-    } else if (a->call) {
-        llm_go(a->call);
-        if (a->s->stopping)
-            llm_withdraw(a->call);
-    }
+    call_go(a->s, a->call, e);
 }
 
 static void on_reserved(struct llm_call *c, struct llm_cost total, void *arg)

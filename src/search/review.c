@@ -189,13 +189,7 @@ static void on_reservation_stored(const struct err *e, void *arg)
 {
     struct reading *g = arg;
 
-    if (e) {
-        schedule_fail(g->s, e);
-    } else if (g->call) {
-        llm_go(g->call);
-        if (g->s->stopping)
-            llm_withdraw(g->call);
-    }
+    call_go(g->s, g->call, e);
 }
 
 static void on_reserved(struct llm_call *c, struct llm_cost total, void *arg)

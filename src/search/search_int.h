@@ -196,6 +196,9 @@ const struct kept_reply *call_kept(const struct search *s,
 /* What the budget holds for it since before; `forget`: no more. */
 struct llm_cost call_held(struct search *s, const struct subject *t,
                           int attempt, const char *stage, bool forget);
+/* The reservation of `c` (NULL: it is over) is stored, or cannot be: it goes
+ * out, unless the run stops and it has to wait for its turn. */
+void call_go(struct search *s, struct llm_call *c, const struct err *e);
 void call_fill(struct row_call *row, const struct llm_reply *r);
 
 /* result.c: what a record means, and its rows. */

@@ -52,6 +52,16 @@ static void asked_free(struct asked *a)
     free(a);
 }
 
+static struct frame frame_of(const char *id, const struct asked *a)
+{
+    struct frame f = {.type = "job", .deadline_ms = a->deadline_ms};
+
+    snprintf(f.id, sizeof(f.id), "%s", id);
+    f.payload = a->text;
+    f.len = strlen(a->text);
+    return f;
+}
+
 static void settle(struct verifier *v, struct str id, const json_t *answer,
                    const char *why)
 {
@@ -81,11 +91,8 @@ static void give_up(struct verifier *v)
 
 static void send_job(struct verifier *v, const char *id, const struct asked *a)
 {
-    struct frame f = {.type = "job", .deadline_ms = a->deadline_ms};
+    struct frame f = frame_of(id, a);
 
-    snprintf(f.id, sizeof(f.id), "%s", id);
-    f.payload = a->text;
-    f.len = strlen(a->text);
     server_send(&v->worker, &f, NULL, 0);
 }
 
@@ -282,18 +289,16 @@ out:
 static int write_job(struct verifier *v, const char *id, const struct asked *a,
                      struct err *e)
 {
-    struct frame f = {.type = "job", .deadline_ms = a->deadline_ms};
+    struct frame f = frame_of(id, a);
     struct buf b;
     char head[300];
     int rc;
 
     if (map_get(&v->written, str_of(id)))
         return 0;
-    snprintf(f.id, sizeof(f.id), "%s", id);
-    f.len = strlen(a->text);
     buf_init(&b, BUF_UNLIMITED);
     buf_put(&b, head, frame_header(&f, head, sizeof(head)));
-    buf_put(&b, a->text, f.len);
+    buf_put(&b, f.payload, f.len);
     rc = fs_write_all(v->jobs_fd, buf_str(&b), b.len, e);
     if (rc < 0)
         err_wrap(e, "%s", v->jobs);

@@ -3,9 +3,7 @@ process decides what is kept."""
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,14 +113,6 @@ def test_nothing_is_kept_where_no_folder_is_given() -> None:
 
 
 # ---- a worker ----------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="builds-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,8 @@ known of exactly the text that was compiled, and the judge alone writes it down.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -172,14 +170,6 @@ def test_launches_that_no_harness_describes_are_a_forgery() -> None:
 
 
 # ---- a worker ----------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="compiles-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
 
 
 def candidate(folder: Path, name: str, text: str) -> Job:

@@ -4,9 +4,7 @@ the new one; a candidate is never blamed for it. They are made sick for real."""
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,14 +15,13 @@ from worker_run import ROOT, VERIFY, Job, hostile_job
 from worker_session import Session
 
 PATIENCE = ("--patience", "2")
+BUSY = """
+import time
 
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="health-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
+until = time.process_time() + 4
+while time.process_time() < until:
+    pass
+"""
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +92,31 @@ def test_a_zygote_that_stops_below_a_candidate_is_replaced(worker: Session) -> N
     while "hangs" not in worker.answers:
         assert worker.take(60)
     assert verdicts(worker) == {"second": "correct", "hangs": "timeout"}
+
+
+def test_a_candidate_whose_zygote_ends_is_judged_by_the_next(worker: Session) -> None:
+    worker.give([hanging("hangs")])
+    wait_for_forward(worker)
+    os.kill(worker.named("c-cpu").pid, signal.SIGKILL)
+    while "hangs" not in worker.answers:
+        assert worker.take(60)
+    assert verdicts(worker) == {"hangs": "timeout"}
+
+
+def test_what_a_candidate_said_is_heard_after_the_news_of_its_end(
+    worker: Session, folder: Path
+) -> None:
+    """It speaks and ends while the judge computes for another job."""
+    task = ROOT / "tasks" / "starter" / "01_swish.py"
+    slow = folder / "slow.py"
+    slow.write_text(task.read_text() + BUSY)
+    worker.give([Job(**vars(hostile_job("262_last_words.py")) | {"id": "speaks"})])
+    wait_for_forward(worker)
+    worker.give([Job(**vars(good("slow")) | {"task": slow})])
+    while len(worker.answers) < 2:
+        assert worker.take(60)
+    assert verdicts(worker) == {"speaks": "hack", "slow": "correct"}
+    assert worker.answers["speaks"]["rule"] == "forged-answer"
 
 
 def test_a_stopped_judge_is_replaced_and_its_candidates_judged(worker: Session) -> None:

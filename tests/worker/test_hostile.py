@@ -10,9 +10,7 @@ works: the verdict is the one it gets, not the one it should)."""
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,14 +53,6 @@ def all_jobs() -> list[Job]:
             jobs.append(good_job(index // GOOD_EVERY))
         jobs.append(job)
     return jobs
-
-
-@pytest.fixture(scope="module")
-def folder() -> Path:
-    made = Path(tempfile.mkdtemp(prefix="hostile-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
 
 
 @pytest.fixture(scope="module", autouse=True)

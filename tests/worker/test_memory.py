@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,14 +97,6 @@ def test_where_nobody_knows_the_memory_the_number_decides() -> None:
 
 
 # ---- a worker ----------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="memory-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
 
 
 @pytest.fixture(scope="module")

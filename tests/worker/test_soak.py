@@ -10,11 +10,8 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -127,14 +124,6 @@ def run(folder: Path, jobs: list[Job], children: int) -> Soak:
         time.sleep(0.05)
     soak.left += processes_of(str(work))
     return soak
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="soak-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
 
 
 @pytest.fixture(scope="module")

