@@ -62,7 +62,7 @@ C_FLAGS  := -std=c11 -D_GNU_SOURCE -Isrc -include base/banned.h $(WARN) \
 L_FLAGS  := -pie -Wl,-z,relro,-z,now $(SAN)
 
 # Only targets that compile the main program ask for its libraries.
-NO_LIBS := help run test test-long test-live worker clean format check-layers
+NO_LIBS := help run test test-long test-gpu test-live worker clean format check-layers
 ifneq ($(filter-out $(NO_LIBS),$(or $(MAKECMDGOALS),all)),)
   missing := $(strip $(foreach p,$(PKGS),\
       $(shell pkg-config --exists $(p) 2>/dev/null || echo $(DEB_$(p)))))
@@ -93,7 +93,7 @@ $(BUILD)/monkeys: $(MAIN_OBJ) $(LIB_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/monkeys-worker: $(WORKER_OBJ)
-	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^
+	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
 # Loaded into Python, so without sanitizers in every mode.
 $(BUILD)/libmonkeys-box.so: $(BOX_SRC) src/worker/box.h src/worker/box_filter.h
@@ -129,7 +129,7 @@ $(BUILD)/%.o: %.c Makefile
 -include $(wildcard $(BUILD)/src/*.d $(BUILD)/*/*/*.d $(BUILD)/bench/*.d)
 
 # ---- the two commands --------------------------------------------------------
-.PHONY: run test test-long test-live
+.PHONY: run test test-long test-gpu test-live
 run: ## install what is missing, build, and port the starter tasks with recorded answers
 	./setup run
 	@$(MAKE) --no-print-directory all
@@ -157,6 +157,10 @@ test-long: ## the long families: kills, 2,000 candidates, 5 minutes of fuzzing a
 	MONKEYS_SOAK=2000 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
+
+test-gpu: worker ## what only a GPU can show (KERNELBENCH=DIR: its tasks too); needs torch and triton, not monkeys
+	$${MONKEYS_PYTHON:-python3} tests/gpu/run.py --device $(or $(DEVICE),cuda:0) \
+	    $(if $(KERNELBENCH),--kernelbench $(KERNELBENCH))
 
 test-live: ## install a small language model (130 MB), and ask it for real (7 to 30 minutes)
 	./setup live

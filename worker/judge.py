@@ -114,13 +114,18 @@ class Judge:
     def grant(self, job: Job) -> None:
         wanted = job.waiting
         if isinstance(wanted, Fork):
-            self.say("fork", job.id, wanted.deadline_ms, f"{wanted.pack} {wanted.memory}".encode())
+            text = f"{wanted.pack} {wanted.memory} {self.device_memory(wanted)}"
+            self.say("fork", job.id, wanted.deadline_ms, text.encode())
         elif isinstance(wanted, Ask):
             self.ask(job, wanted)
         elif isinstance(wanted, Exclusive):
             self.try_exclusive()
         elif isinstance(wanted, End):
             self.drop_child(job)
+
+    def device_memory(self, wanted: Fork) -> int:
+        """Bytes of the GPU that the child may have; 0: there is none, or no limit."""
+        return 0 if self.o.device == "cpu" else wanted.memory or self.lane.total
 
     def ask(self, job: Job, wanted: Ask) -> None:
         if job.child is None:
@@ -178,11 +183,11 @@ class Judge:
         self.lane.leave(job.id)
 
     def note_peak(self, job: Job, answer: dict) -> None:
-        """On CUDA the record has what the candidate's process told of the device."""
-        if self.o.device == "cpu":
-            answer["peak_bytes"] = job.peak or None
-        elif answer["peak_bytes"] is not None:
-            answer["peak_bytes"] += job.meter.most
+        """The worker tells what the children had. On CUDA the record has what the
+        candidate's process told of the device, which may be more: the worker only
+        looks now and then."""
+        peak = max(job.peak, answer["peak_bytes"] or 0)
+        answer["peak_bytes"] = peak + job.meter.most if peak else None
         self.lane.learn(job.asked, answer["peak_bytes"] or 0, bool(answer["trials"]))
 
     def check_device(self) -> None:

@@ -29,7 +29,7 @@ from calls import (
     take,
 )
 from lane import CONTEXT
-from steps import Ask, End, Forged, Fork, Gone, NoChild
+from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
 
 PLAIN_TRIALS = 5
 ALIGN = 256
@@ -95,6 +95,8 @@ def verify(job: dict, environment: dict, builds: Builds) -> Generator:
         return record(job, environment, p, Verdict("infra", "load", f"the task's file fails: {problem}"))
     try:
         end = yield from attempt(job, reference, p, builds)
+        if end.verdict == "out_of_memory" and job["device"] != "cpu":
+            end = yield from alone(job, reference, p, builds)
         if end.verdict in ("wrong_values", "not_finite") and reference.has_state():
             end = yield from once_more(job, p, end, builds)
     except NoChild as problem:
@@ -102,6 +104,17 @@ def verify(job: dict, environment: dict, builds: Builds) -> Generator:
     except truth.Unusable as problem:
         end = Verdict("infra", "trials", f"the task cannot be judged: {problem}")
     return record(job, environment, p, end)
+
+
+def alone(job: dict, reference: truth.Reference, p: Progress, builds: Builds) -> Generator:
+    """The device's memory is everybody's: who found too little of it may have met a
+    neighbour that took too much. What happens without neighbours counts."""
+    yield Exclusive()
+    empty_cache(job)
+    again = Progress()
+    end = yield from attempt(job, reference, again, builds)
+    p.__dict__.update(again.__dict__)
+    return end
 
 
 def once_more(job: dict, p: Progress, first: Verdict, builds: Builds) -> Generator:

@@ -133,8 +133,9 @@ void child_kill(struct child *c, const char *why)
     c->wanted_dead = true;
 }
 
-void child_born(struct child *c, int pidfd)
+void child_born(struct child *c, pid_t pid, int pidfd)
 {
+    c->pid = pid;
     c->pidfd = pidfd;
     if (c->wanted_dead)
         ask_keeper(c);

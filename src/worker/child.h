@@ -22,6 +22,7 @@ struct child {
     struct zygote *owner;
     struct job *job; /* NULL: waits for one, or is not wanted any more */
     char name[32];
+    pid_t pid;     /* the keeper of its box */
     int pidfd;     /* -1 until the zygote has forked it */
     int judge_end; /* our end of its socket; -1 once the judge has it */
     int pipe;      /* its stdout and stderr */
@@ -29,8 +30,11 @@ struct child {
     int64_t asked_ns; /* when it was last asked for: to be made, or to end */
     struct buf output;
     struct cgroup group;
-    const char *killed; /* "timeout", or NULL */
+    const char *killed; /* "timeout", "memory", or NULL */
     uint64_t resident;  /* its largest process, in bytes, as its zygote says */
+    /* On a GPU: the process of its box that uses it, and how much of its memory. */
+    pid_t gpu_pid;
+    uint64_t gpu_now, gpu_peak;
     bool ended, wanted_dead;
 };
 
@@ -38,7 +42,7 @@ struct child {
 struct child *child_new(struct loop *l, struct server *zygote, const char *name,
                         uint64_t memory, struct err *e);
 /* The zygote has forked it; takes the descriptor. */
-void child_born(struct child *c, int pidfd);
+void child_born(struct child *c, pid_t pid, int pidfd);
 /* Leaves its memory group to the caller. */
 void child_free(struct child *c);
 

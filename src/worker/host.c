@@ -157,18 +157,19 @@ static void job_late(void *arg)
         child_kill(j->child, "timeout");
 }
 
-/* "PACK MEMORY": a child for the job. */
+/* "PACK MEMORY GPU-MEMORY": a child for the job. */
 static void judge_forks(struct host *h, struct job *j, const struct frame *f)
 {
-    struct str rest = {f->payload, f->len}, word;
-    int64_t memory = 0;
+    struct str rest = {f->payload, f->len}, word = {0};
+    int64_t number[2] = {0};
 
-    if (!str_cut(&rest, ' ', &word))
-        word = rest;
-    else
-        str_to_i64(rest, 0, INT64_MAX, &memory);
+    str_cut(&rest, ' ', &word);
     snprintf(j->pack, sizeof(j->pack), "%.*s", (int)word.n, word.p);
-    j->memory = (uint64_t)memory;
+    str_cut(&rest, ' ', &word);
+    str_to_i64(word, 0, INT64_MAX, &number[0]);
+    str_to_i64(rest, 0, INT64_MAX, &number[1]);
+    j->memory = (uint64_t)number[0];
+    j->gpu_memory = (uint64_t)number[1];
     j->stage_ms = f->deadline_ms;
     if (!j->begun && j->deadline_ms > 0)
         j->timer = loop_add_timer(
@@ -344,6 +345,7 @@ struct host *host_new(struct loop *l, const struct host_opts *o,
     }
     h->watch_timer =
         loop_add_timer(l, tick_now_ns() + WATCH_S * TICK_S, watch, h);
+    gpu_watch_start(h);
     return h;
 }
 
@@ -352,6 +354,7 @@ void host_free(struct host *h)
     h->leaving = true;
     loop_remove(h->loop, h->judge_timer);
     loop_remove(h->loop, h->watch_timer);
+    gpu_watch_stop(h);
     h->judge_ready = false;
     server_stop(&h->judge);
     for (struct job *j = h->jobs; j; j = j->next)

@@ -1,5 +1,5 @@
-/* host_int.h: what host.c (jobs, the judge) and zygote.c (zygotes and their
- * children) share. Nobody else includes it. */
+/* host_int.h: what host.c (jobs, the judge), zygote.c (zygotes and their
+ * children) and gpu_watch.c share. Nobody else includes it. */
 #ifndef WORKER_HOST_INT_H
 #define WORKER_HOST_INT_H
 
@@ -24,7 +24,7 @@ struct job {
     struct child *child;
     /* The child that the judge asked for. */
     char pack[128];
-    uint64_t memory;
+    uint64_t memory, gpu_memory;
     int64_t stage_ms;
     struct zygote *held_by; /* it waits until this one's probe is back */
 };
@@ -61,7 +61,8 @@ struct host {
     uint64_t judge_timer;
     struct health judge_health;
     int64_t judge_spoke_ns;
-    uint64_t watch_timer;
+    uint64_t watch_timer, gpu_timer;
+    struct nvml *nvml;   /* NULL: the GPU's memory is not watched */
     int failures;        /* ends of servers since the last answer */
     unsigned long names; /* children named so far */
     struct zygote *zygotes;
@@ -84,5 +85,9 @@ void zygote_want_child(struct host *h, struct job *j);
 /* Asks those that are silent too long, replaces those that are stuck. */
 void zygotes_watch(struct host *h);
 void zygotes_end(struct host *h);
+
+/* gpu_watch.c */
+void gpu_watch_start(struct host *h);
+void gpu_watch_stop(struct host *h);
 
 #endif

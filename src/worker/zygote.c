@@ -222,10 +222,13 @@ static bool ended_well(const struct child *c, const char *status)
 
 /* ---- the ends of children ---- */
 
-/* Tells the judge why, the most memory it had, and what it printed. */
+/* Tells the judge why, the most memory it had (of the GPU where it had one), and
+ * what it printed. */
 static void tell_end(struct host *h, struct child *c, const char *status)
 {
     const char *why = child_why(c, status), *output = buf_str(&c->output);
+    uint64_t peak =
+        strcmp(h->o.device, "cpu") == 0 ? child_peak(c) : c->gpu_peak;
     char *text;
 
     c->job->child = NULL;
@@ -233,8 +236,7 @@ static void tell_end(struct host *h, struct child *c, const char *status)
         text = xasprintf("%s\n%s", why, output);
         server_say(&h->judge, "nochild", c->job->id, text);
     } else {
-        text = xasprintf("%s\n%llu\n%s", why, (unsigned long long)child_peak(c),
-                         output);
+        text = xasprintf("%s\n%llu\n%s", why, (unsigned long long)peak, output);
         server_say(&h->judge, "gone", c->job->id, text);
     }
     free(text);
@@ -340,12 +342,14 @@ static void on_zygote(struct server *s, const struct frame *f, void *arg)
     c = find_child(h, z, f->id);
     if (strcmp(f->type, "forked") == 0) {
         int pidfd = peer_take_fd(&s->peer);
+        int64_t pid = 0;
 
         if (!c) {
             close(pidfd);
             return;
         }
-        child_born(c, pidfd);
+        str_to_i64((struct str){f->payload, f->len}, 1, INT32_MAX, &pid);
+        child_born(c, (pid_t)pid, pidfd);
         if (c == z->probe)
             health_answered(&z->health);
         hand_over(h, c);

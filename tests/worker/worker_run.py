@@ -35,10 +35,12 @@ class Job:
     timing: bool = False
     timing_ms: int = 20000
     sidecar: dict = field(default_factory=dict)
+    device: str = "cpu"
+    precision: str = "fp32"
 
     def frame(self) -> bytes:
         body = {
-            "kind": "verify", "pack": self.pack, "device": "cpu", "precision": "fp32",
+            "kind": "verify", "pack": self.pack, "device": self.device, "precision": self.precision,
             "protocol": "hardened", "timing": self.timing, "candidate": self.candidate.read_text(),
             "task": {"id": self.task.stem, "source": self.task.read_text(), "sidecar": self.sidecar},
             "seed": hashlib.sha256(self.id.encode()).hexdigest(),
@@ -69,7 +71,7 @@ def make_home(folder: Path) -> tuple[Path, Path]:
     files = [*sorted((source / "worker").glob("*.c"))]
     files += [source / "base" / f"{name}.c" for name in BASE]
     files += [source / "io" / f"{name}.c" for name in IO]
-    subprocess.run([*COMPILE, "-o", program, *files], check=True)
+    subprocess.run([*COMPILE, "-o", program, *files, "-ldl"], check=True)
     box = [source / "worker" / name for name in ("box.c", "box_filter.c")]
     subprocess.run([*COMPILE, "-fPIC", "-shared", "-o", library, *box], check=True)
     for name in ("worker", "packs"):

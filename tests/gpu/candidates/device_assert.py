@@ -1,0 +1,20 @@
+# A kernel whose assertion fails on the device.
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit(debug=True)
+def relu_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    tl.device_assert(v > 1e30, "never")
+    tl.store(y + i, tl.maximum(v, 0.0), mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        relu_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), B=1024)
+        return y

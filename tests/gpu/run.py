@@ -1,0 +1,239 @@
+"""What only a GPU can show, with real workers; a line a claim (TAP), exit status 1 when
+one does not hold. Needs monkeys-worker (make worker) and a Python with torch and triton;
+neither monkeys nor pytest.
+
+    python3 tests/gpu/run.py [--device cuda:0] [--out FILE] [--kernelbench DIR] [FAMILY...]
+
+Families: packs, seeds, starter, timing, faults, memory, hostile, and gate, which looks at
+the tasks below DIR. --out keeps every answer, a line of JSON each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "worker"))
+
+from worker_run import VERIFY, Job, make_home  # noqa: E402
+from worker_session import Session  # noqa: E402
+
+OWN = ROOT / "tests" / "gpu" / "candidates"
+STARTER = ROOT / "tasks" / "starter"
+RELU = VERIFY / "tasks" / "relu.py"
+BOTH = ("fp32", "bf16")
+GIB = 1 << 30
+
+
+@dataclass
+class Look:
+    """A task for the gate, with its self-test."""
+
+    id: str
+    task: Path
+    device: str
+    precision: str
+
+    def frame(self) -> bytes:
+        body = {
+            "kind": "task", "device": self.device, "precision": self.precision, "self_test": True,
+            "task": {"id": self.id, "source": self.task.read_text(), "sidecar": {}}, "seed": "5e" * 32,
+        }  # fmt: skip
+        payload = json.dumps(body).encode()
+        return f"monkeys/1 job {self.id} 600000 {len(payload)}\n".encode() + payload
+
+
+class Run:
+    def __init__(self, o: argparse.Namespace) -> None:
+        self.o = o
+        self.count = self.failed = 0
+        self.kept = open(o.out, "a") if o.out else None
+
+    def claim(self, holds: bool, what: str, why: str = "") -> None:
+        self.count += 1
+        self.failed += not holds
+        print(f"{'ok' if holds else 'not ok'} {self.count} - {what}", flush=True)
+        if not holds:
+            print("".join(f"#   {line}\n" for line in why.splitlines()), end="", flush=True)
+
+    def session(self, jobs: list, children: int = 4) -> Session:
+        """All of them at one worker, until each is answered."""
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            program, home = make_home(folder)
+            options = ("--device", self.o.device, "--cache", str(folder / "cache"))
+            with Session(program, home, folder, children, options) as worker:
+                worker.run(jobs, len(jobs), timeout_s=500)
+                worker.leave()
+            if worker.notes:
+                print("".join(f"# {line}\n" for note in worker.notes for line in note.splitlines()))
+        for id, answer in worker.answers.items():
+            if self.kept:
+                print(json.dumps({"id": id} | answer), file=self.kept, flush=True)
+        print(f"# {len(jobs)} jobs in {time.monotonic() - started:.1f} s")
+        return worker
+
+    def job(self, id: str, pack: str, task: Path, candidate: Path, **more: object) -> Job:
+        path = task.with_suffix(".json")
+        sidecar = json.loads(path.read_text()) if path.exists() else {}
+        return Job(id, pack, task, candidate, device=self.o.device, sidecar=sidecar, **more)
+
+    def good(self, id: str, **more: object) -> Job:
+        return self.job(id, "triton", STARTER / "01_swish.py", VERIFY / "triton" / "01_swish.py", **more)
+
+    def own(self, id: str, name: str, **more: object) -> Job:
+        return self.job(id, "triton", RELU, OWN / f"{name}.py", **more)
+
+    def all_correct(self, jobs: list[Job]) -> Session:
+        worker = self.session(jobs)
+        for job in jobs:
+            answer = worker.answers.get(job.id, {})
+            right = answer.get("verdict") == "correct" and answer.get("evidence") == "E3"
+            self.claim(right, f"{job.id} is correct at E3", self.told(worker, job.id))
+        return worker
+
+    def told(self, worker: Session, id: str) -> str:
+        if id in worker.infra:
+            return f"infra: {worker.infra[id]}"
+        answer = worker.answers[id]
+        return f"{answer['verdict']} {answer['rule']} ({answer['stage']}): {answer['feedback']}"
+
+    # ---- families ----
+
+    def listed(self, name: str) -> list[Job]:
+        lines = (VERIFY / name).read_text().splitlines()
+        rows = [line.split() for line in lines if line and not line.startswith("#")]
+        return [
+            self.job(f"{Path(candidate).parent.name}-{Path(candidate).stem}-{pack}-{p}", pack,
+                     ROOT / task, ROOT / candidate, precision=p)
+            for p in BOTH for pack, task, candidate in rows
+        ]  # fmt: skip
+
+    def packs(self) -> None:
+        self.all_correct(self.listed("gpu.list"))
+
+    def seeds(self) -> None:
+        self.all_correct(self.listed("seeds.list"))
+
+    def starter(self) -> None:
+        files = sorted((VERIFY / "triton").glob("*.py"))
+        self.all_correct([
+            self.job(f"{f.stem}-{p}", "triton", STARTER / f.name, f, precision=p)
+            for p in BOTH for f in files
+        ])  # fmt: skip
+
+    def timing(self) -> None:
+        """Figures for kernel, reference and the reference under torch.compile."""
+        names = ("01_swish", "04_softmax", "10_matmul")
+        jobs = [
+            self.job(f"{n}-timed", "triton", STARTER / f"{n}.py", VERIFY / "triton" / f"{n}.py",
+                     timing=True, timing_ms=60000)
+            for n in names
+        ]  # fmt: skip
+        worker = self.all_correct(jobs)
+        for job in jobs:
+            timing = worker.answers.get(job.id, {}).get("timing") or {}
+            whole = all(timing.get(k) for k in ("ms", "reference_ms", "compile_ms"))
+            self.claim(whole and timing["void"] is None, f"{job.id} has its three figures", str(timing))
+            for k in ("ms", "reference_ms", "compile_ms"):
+                print(f"#   {k}: {timing.get(k)}")
+
+    def faults(self) -> None:
+        """Each is followed by ten good ones."""
+        wanted = {"endless": "timeout", "illegal_address": "launch_error",
+                  "device_assert": "launch_error", "all_memory": "out_of_memory"}  # fmt: skip
+        jobs = []
+        for name in wanted:
+            jobs.append(self.own(name, name, call_ms=10000))
+            jobs += [self.good(f"{name}-then-{i}") for i in range(10)]
+        worker = self.session(jobs)
+        for name, verdict in wanted.items():
+            answer = worker.answers.get(name, {})
+            self.claim(answer.get("verdict") == verdict, f"{name} is {verdict}", self.told(worker, name))
+            after = [worker.answers.get(f"{name}-then-{i}", {}).get("verdict") for i in range(10)]
+            self.claim(after == ["correct"] * 10, f"the ten after {name} are correct", str(after))
+        self.claim(worker.readies == 1, "the judge was not restarted", str(worker.readies))
+
+    def memory(self) -> None:
+        """Who takes more than it may is ended; who found too little is tried alone."""
+        jobs = [self.own(f"large-{i}", "large") for i in range(3)]
+        jobs += [self.own("above_grant", "above_grant", memory=8 * GIB), self.good("beside")]
+        worker = self.session(jobs)
+        wanted = dict.fromkeys([j.id for j in jobs], "correct") | {"above_grant": "out_of_memory"}
+        for id, verdict in wanted.items():
+            answer = worker.answers.get(id, {})
+            self.claim(answer.get("verdict") == verdict, f"{id} is {verdict}", self.told(worker, id))
+        peak = worker.answers.get("large-0", {}).get("peak_bytes") or 0
+        self.claim(60 * GIB < peak < 70 * GIB, "the record has the peak of a large one", str(peak))
+
+    def hostile(self) -> None:
+        """Rows of docs/VERIFIER-catalogue.md that only a GPU has."""
+        matmul = STARTER / "10_matmul.py"
+        timed = ("side_stream", "swapped_events")
+        jobs = [self.own("graph_replay", "graph_replay"),
+                self.job("tf32", "triton", matmul, OWN / "tf32.py"),
+                *(self.own(name, name, timing=True, timing_ms=60000) for name in timed)]  # fmt: skip
+        worker = self.session(jobs)
+        wanted = {"graph_replay": ("hack", "kernels-without-effect"), "tf32": ("wrong_values", None)}
+        for name, (verdict, rule) in wanted.items():
+            answer = worker.answers.get(name, {})
+            caught = (answer.get("verdict"), answer.get("rule")) == (verdict, rule)
+            self.claim(caught, f"{name} is {verdict}", self.told(worker, name))
+        for name in timed:
+            timing = worker.answers.get(name, {}).get("timing") or {}
+            self.claim(bool(timing.get("void")), f"the timing of {name} is void",
+                       f"{self.told(worker, name)}\n{timing}")  # fmt: skip
+
+    def gate(self) -> None:
+        files = sorted(Path(self.o.kernelbench).glob("level[12]/*.py"))
+        for precision in BOTH:
+            ids = {f"{f.parent.name}-{f.stem}"[:150]: f for f in files}
+            jobs = [Look(id, f, self.o.device, precision) for id, f in ids.items()]
+            worker = self.session(jobs)
+            self.claim(len(worker.answers) == len(files) and not worker.infra,
+                       f"{precision}: all {len(files)} tasks are answered", str(worker.infra))  # fmt: skip
+            usable = {i: a for i, a in worker.answers.items() if a["usable"]}
+            for id, answer in sorted(worker.answers.items()):
+                if id not in usable:
+                    print(f"#   {precision} {id}: {'; '.join(answer['reasons'])}")
+            tests = {i: a["self_test"] for i, a in usable.items()}
+            perfect = [i for i, t in tests.items() if not t["perfect"]]
+            self.claim(not perfect, f"{precision}: a perfect answer passes all {len(usable)}", str(perfect))
+            passing = {i: [k for k, v in t.items() if k != "perfect" and v] for i, t in tests.items()}
+            passing = {i: names for i, names in passing.items() if names}
+            self.claim(not passing, f"{precision}: nothing else passes one", str(passing))
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("--device", default="cuda:0")
+    p.add_argument("--out")
+    p.add_argument("--kernelbench")
+    p.add_argument("families", nargs="*")
+    o = p.parse_args()
+    run = Run(o)
+    families: dict[str, Callable[[], None]] = {
+        name: getattr(run, name)
+        for name in ("packs", "seeds", "starter", "timing", "faults", "memory", "hostile", "gate")
+    }
+    wanted = o.families or [name for name in families if name != "gate" or o.kernelbench]
+    for name in wanted:
+        if name not in families or (name == "gate" and not o.kernelbench):
+            p.error(f"{name}: no such family, or --kernelbench is missing")
+        print(f"# {name}", flush=True)
+        families[name]()
+    print(f"1..{run.count}")
+    return 1 if run.failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
