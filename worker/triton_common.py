@@ -2,12 +2,17 @@
 launches as Triton's own hook tells them, a compile in the zygote, and which errors are
 the compiler's."""
 
+import contextlib
 import functools
 import hashlib
+import importlib
 import importlib.metadata
 import importlib.util
 import os
+import shutil
+import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +25,15 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources, PTXASError
 
 launched: list[str] = []  # the names of the kernels, since the last reset
+_folders: list[str] = []
+_LAUNCHER_FLAGS = ("-O1", "-fPIC", "-Wno-psabi")
+_LAUNCHER_HEADERS = """#include "cuda.h"
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+"""
 
 
 def watch_launches() -> None:
@@ -107,11 +121,39 @@ def warm_up(text: str, make_source: Callable[[ModuleType], Any]) -> None:
 
 
 def _load_driver_helper() -> None:
-    """Triton's own C module, which each child would otherwise compile before its
-    first launch. Loading it calls nothing of the driver. Children still compile a
-    launcher for each new signature: a few lines that -O3 does not make faster."""
+    """Triton's driver with its C module, which each child would otherwise compile before
+    its first launch, and what is imported at that launch. No context is made."""
     from triton.backends.nvidia import driver
 
-    driver.CudaUtils()
-    build = driver.compile_module_from_src
-    driver.compile_module_from_src = functools.partial(build, ccflags=["-O1"])
+    triton.runtime.driver.active  # noqa: B018 - made when it is first asked for
+    for name in ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopper",
+                 "triton.experimental.gluon.amd.gfx1250"):  # fmt: skip
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    if hasattr(driver, "make_launcher"):
+        flags = _launcher_flags(driver.include_dirs)
+        build = driver.compile_module_from_src
+        driver.compile_module_from_src = functools.partial(build, ccflags=flags)
+
+
+def _launcher_flags(include: list[str]) -> list[str]:
+    """Triton up to 3.6 has a launcher compiled for each new signature: few lines under
+    large headers. Those are compiled here, once; where that fails, or the compiler finds
+    that they do not fit, it reads them as they are."""
+    folder = tempfile.mkdtemp(prefix="launcher-")
+    os.chmod(folder, 0o755)
+    header = os.path.join(folder, "launcher.h")
+    Path(header).write_text(_LAUNCHER_HEADERS)
+    scheme = sysconfig.get_default_scheme().replace("posix_local", "posix_prefix")
+    include = [*include, sysconfig.get_paths(scheme=scheme)["include"]]
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang") or "cc"
+    command = [compiler, "-x", "c-header", header, *_LAUNCHER_FLAGS, *(f"-I{d}" for d in include)]
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        subprocess.run([*command, "-o", header + ".gch"], check=True, stderr=subprocess.DEVNULL)
+    _folders.append(folder)
+    return ["-O1", "-include", header]
+
+
+def folders() -> list[str]:
+    """What children must be able to read besides what all packs have."""
+    return _folders

@@ -222,6 +222,7 @@ class Zygote:
         os.set_inheritable(CONTROL, False)
         self.pack = json.loads(Path(o.pack, "pack.json").read_text())
         set_environment(self.pack, o)
+        tempfile.tempdir = o.scratch  # goes with the worker, however this process ends
         import torch
 
         torch.set_num_threads(1)  # before any work: forked children would hang
@@ -230,8 +231,9 @@ class Zygote:
         self.mode = o.device if o.mode == "run" else "compile"
         self.adapter.prepare(self.mode)
         o.folders = getattr(self.adapter, "folders", list)()  # for the box, besides its own
-        import candidate  # noqa: F401 - imported once, for all children
+        import candidate  # imported once, for all children
 
+        candidate.warm_up("cpu")
         gc.freeze()  # children never look at what was there before them
         self.box = Box(o)
         self.children: dict[int, tuple[str, int]] = {}  # pid: (id, pidfd)

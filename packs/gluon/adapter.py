@@ -9,7 +9,7 @@ import triton_common
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
-from triton_common import is_compile_error, version  # noqa: F401 - of the interface
+from triton_common import folders, is_compile_error, version  # noqa: F401 - of the interface
 
 _WARM = """
 from triton.experimental import gluon

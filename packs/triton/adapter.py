@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction, mangle_type
-from triton_common import is_compile_error, version  # noqa: F401 - of the interface
+from triton_common import folders, is_compile_error, version  # noqa: F401 - of the interface
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 _WARM = """
