@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 import torch
+from torch import default_generator  # by name: a candidate may replace it
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 VARIANTS = ("plain", "nudged", "signed", "permuted", "scaled")
@@ -18,6 +19,16 @@ def derive(seed: str, label: str) -> int:
     """The 63-bit number that stands for `label` under a job's seed."""
     digest = hashlib.sha256(f"{seed}:{label}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
+
+
+def sow(seed: int, device: str) -> None:
+    """What torch.manual_seed does to the generators that matter here; it also keeps a
+    trace of its caller for every kind of device that this machine does not have."""
+    default_generator.manual_seed(seed)
+    if device != "cpu":
+        torch.cuda.init()
+        for generator in torch.cuda.default_generators:
+            generator.manual_seed(seed)
 
 
 def namespace(source: str, name: str) -> dict:
@@ -39,7 +50,7 @@ def cast(value: object, device: str, dtype: torch.dtype) -> object:
 
 
 def init_args(space: dict, seed: int, device: str) -> list:
-    torch.manual_seed(seed)
+    sow(seed, device)
     with torch.device(device):
         args = space["get_init_inputs"]()
     return list(args)
@@ -49,7 +60,7 @@ def build(cls: type, args: list, seed: int, device: str, dtype: torch.dtype,
           unsettled: bool) -> torch.nn.Module:  # fmt: skip
     """A model as KernelBench builds it: one seed, train mode, then the cast.
     `unsettled`: what layers start at one or zero starts near it instead."""
-    torch.manual_seed(seed)
+    sow(seed, device)
     with torch.device(device), _unsettled(seed) if unsettled else contextlib.nullcontext():
         model = cls(*args)
     return torch.nn.Module.to(model, device=device, dtype=dtype)
@@ -121,7 +132,7 @@ def _nudge(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
 
 
 def _drawn(space: dict, seed: int, device: str) -> list:
-    torch.manual_seed(seed)
+    sow(seed, device)
     with torch.device(device):
         return list(space["get_inputs"]())
 

@@ -1,10 +1,11 @@
 """Which jobs run beside each other: as many as memory allows, in the order they came.
 
 A job counts as much as its task has been seen to take. Where nobody has seen that yet it
-counts its own limit, or without one a share: so tasks that are new fill all places. The figures are of the resource that is short: on the CPU
-what the kernel counted for the candidate's processes (the worker tells, when they are
-gone), on CUDA what candidate and judge had of the device's memory. One job always
-runs, whatever it takes, so nobody waits for ever; a job that waits holds nothing."""
+counts its own limit, or without one a share: so tasks that are new fill all places. The
+figures are of the resource that is short: on the CPU what the kernel counted for the
+candidate's processes (the worker tells, when they are gone), on CUDA what candidate and
+judge had of the device's memory. One job always runs, whatever it takes, so nobody waits
+for ever; a job that waits holds nothing."""
 
 import hashlib
 
@@ -76,10 +77,16 @@ class Meter:
     def __enter__(self) -> None:
         if self.on:
             torch.cuda.reset_peak_memory_stats()
-            self.before = torch.cuda.memory_allocated()
+            self.before, _ = _allocated()
 
     def __exit__(self, *_: object) -> None:
         if self.on:
-            top, after = torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated()
+            after, top = _allocated()
             self.most = max(self.most, self.held + top - self.before)
             self.held += after - self.before
+
+
+def _allocated() -> tuple[int, int]:
+    """Bytes that this process has of the device now, and had at most."""
+    told = torch.cuda.memory_stats_as_nested_dict(0)["allocated_bytes"]["all"]
+    return told["current"], told["peak"]

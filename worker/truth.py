@@ -55,14 +55,14 @@ def _widen(value: object, dtype: torch.dtype) -> object:
 
 
 def _call(
-    model: torch.nn.Module, args: list, seed: int, default: torch.dtype
+    model: torch.nn.Module, args: list, seed: int, device: str, default: torch.dtype
 ) -> tuple[list[torch.Tensor], bool]:
     """Forward under a fixed seed; tensors made inside take `default`. Also whether
     the result was a tensor by itself."""
     old = torch.get_default_dtype()
     torch.set_default_dtype(default)
     try:
-        torch.manual_seed(seed)
+        inputs.sow(seed, device)
         with torch.no_grad():
             out = model(*args)
             return [t.detach().clone() for t in inputs.flatten(out)], isinstance(out, torch.Tensor)
@@ -112,6 +112,7 @@ class Pair:
         self.r = reference
         self.eager = eager
         self.twin = self._widened()
+        self.before = (self.eager, self.twin)  # the last expectation's call
 
     def state(self) -> list[tuple[str, list[int], str]]:
         return [
@@ -133,34 +134,37 @@ class Pair:
         it fails, or its truth is not finite."""
         r = self.r
         args = inputs.make(r.space, seed, variant, r.device, r.dtype)
-        saved = copy.deepcopy((self.eager, self.twin))
+        self.before = copy.deepcopy((self.eager, self.twin))
         try:
-            truth, single = _call(self.twin, _widen(args, r.wide), seed, r.wide)
-            eager, _ = _call(self.eager, _widen(args, r.dtype), seed, r.dtype)
+            truth, single = _call(self.twin, _widen(args, r.wide), seed, r.device, r.wide)
+            eager, _ = _call(self.eager, _widen(args, r.dtype), seed, r.device, r.dtype)
         except Exception as problem:
-            self.eager, self.twin = saved
+            self.take_back()
             raise Unusable(f"the reference raises {type(problem).__name__}: {problem}") from None
         if not truth:
             raise Unusable("the reference returns no tensor")
         for t, x in zip(truth, eager):
             if not (bool(torch.isfinite(t).all()) and bool(torch.isfinite(x).all())):
-                self.eager, self.twin = saved
+                self.take_back()
                 raise Unusable("the reference's output is not finite")
         return Expected(
             seed, variant, eager, truth, single,
             self._buffers(self.eager), self._buffers(self.twin),
         )  # fmt: skip
 
+    def take_back(self) -> None:
+        """As if the last call had not been."""
+        self.eager, self.twin = self.before
+
     def expect_exact(self, job_seed: str, label: str, variant: str) -> Expected:
         """As expect, redrawn until integer outputs do not hang on a rounding:
         where two candidates tie, either answer would be right."""
         for attempt in range(REDRAWS):
             seed = inputs.derive(job_seed, f"{label}/{attempt}" if attempt else label)
-            saved = copy.deepcopy((self.eager, self.twin))
             expected = self.expect(seed, variant)
             if expected.exact():
                 return expected
-            self.eager, self.twin = saved
+            self.take_back()
         raise Unusable(f"integer outputs tie in {REDRAWS} draws")
 
     def remembers(self, seed: int) -> bool:
@@ -174,11 +178,10 @@ class Pair:
 
     def expect_nudged(self, seed: int) -> Expected:
         """The answer to the inputs of `seed` with a few elements changed."""
-        saved = copy.deepcopy((self.eager, self.twin))
         expected = self.expect(seed, "nudged")
         if expected.exact():
             return expected
-        self.eager, self.twin = saved
+        self.take_back()
         raise Unusable("integer outputs tie")
 
 
@@ -248,7 +251,7 @@ def _shifted_rng(reference: Reference, first: Expected) -> list[torch.Tensor]:
     """The same inputs with the generator in another state during forward."""
     args = inputs.make(reference.space, first.seed, "plain", reference.device, reference.dtype)
     model = copy.deepcopy(reference.pristine)
-    return _call(model, args, first.seed + 1, reference.dtype)[0]
+    return _call(model, args, first.seed + 1, reference.device, reference.dtype)[0]
 
 
 def _others_pass(reference: Reference, job_seed: str, label: str, first: Expected) -> bool:

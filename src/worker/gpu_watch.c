@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EVERY_MS  50
+#define EVERY_MS  100 /* a look can wait 80 ms for the driver */
 #define PROCESSES 512
 #define LEVELS    8 /* keeper, candidate, and what that may have started */
 

@@ -48,7 +48,7 @@ class Repetitions:
     def run(self, count: int) -> None:
         for n in range(count):
             args = inputs.make(self.pair.r.space, n, "plain", "cpu", torch.float32)
-            out = self.spoilt(n, truth._call(self.model, args, n, torch.float32)[0][0])
+            out = self.spoilt(n, truth._call(self.model, args, n, "cpu", torch.float32)[0][0])
             look = self.looks.look(n, n == count - 1, 1000)
             try:
                 ask = next(look)
