@@ -125,7 +125,8 @@ def _load_driver_helper() -> None:
     its first launch, and what is imported at that launch. No context is made."""
     from triton.backends.nvidia import driver
 
-    triton.runtime.driver.active  # noqa: B018 - made when it is first asked for
+    # Not as Triton finds it: asking torch for GPUs opens NVML, which no child could use then.
+    triton.runtime.driver.set_active(driver.CudaDriver())
     for name in ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopper",
                  "triton.experimental.gluon.amd.gfx1250"):  # fmt: skip
         with contextlib.suppress(ImportError):

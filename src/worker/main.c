@@ -48,9 +48,9 @@ static const struct opt table[] = {
     {"home", 0, OPT_TEXT, "DIR", "the folder that has worker/ and packs/",
      AT(home), 0, 0},
     {"packs", 0, OPT_LIST, "DIR", "look for packs here first", AT(packs), 0, 0},
-    {"children", 0, OPT_INT, "N", "candidates at once (the CPU: cores; 4)",
+    {"children", 0, OPT_INT, "N", "candidates at once (the CPU: cores; 6)",
      AT(children), 0, 256},
-    {"prewarm", 0, OPT_INT, "N", "children kept ready (GPU: 4)", AT(prewarm), 0,
+    {"prewarm", 0, OPT_INT, "N", "children kept ready (GPU: 6)", AT(prewarm), 0,
      64},
     {"memory", 0, OPT_INT, "BYTES",
      "memory of a child (the CPU: 8 GiB at most)", AT(memory), 0, INT64_MAX},
@@ -198,9 +198,9 @@ static int work(struct values *v, const char *scratch, struct err *e)
     if (!l || !o.box)
         goto out;
     if (o.children == 0)
-        o.children = cpu ? sysconf(_SC_NPROCESSORS_ONLN) : 4;
+        o.children = cpu ? sysconf(_SC_NPROCESSORS_ONLN) : 6;
     if (v->prewarm < 0)
-        o.prewarm = cpu ? 0 : 4;
+        o.prewarm = cpu ? 0 : 6;
     if (v->memory < 0)
         o.memory = cpu ? default_memory(o.children) : 0;
     if (o.total_memory == 0 && cpu)
