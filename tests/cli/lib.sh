@@ -8,9 +8,12 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 count=0 failed=0
 
+# Whoever runs the tests may ignore hangups: nohup does.
+signals=--default-signal=HUP
+
 # run ARGS…: the program; output in $out and $err, status in $status.
 run() {
-    (cd "$work" && env -i PATH="$PATH" HOME="$work" ASAN_OPTIONS=detect_leaks=0 \
+    (cd "$work" && env -i $signals PATH="$PATH" HOME="$work" ASAN_OPTIONS=detect_leaks=0 \
         ${MONKEYS_PYTHON:+MONKEYS_PYTHON="$MONKEYS_PYTHON"} \
         "$monkeys" "$@") >"$work/.out" 2>"$work/.err" </dev/null
     status=$?

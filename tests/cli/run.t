@@ -191,8 +191,10 @@ run status hung --json
 is "$(value answered) $(value lost)" "1 0" "… which loses nothing"
 rm -f "$work/asked"
 trap '' HUP
+signals=
 run run "$@" $quick --command "$answers command quick.jsonl asked hangup" --in-flight 1 --out nohup
 trap - HUP
+signals=--default-signal=HUP
 is $status 0 "… unless it was told not to mind"
 rm -f "$work/asked"
 run run "$@" $quick --command "$answers command quick.jsonl asked stop" --rpm 1 --price 1,2 --budget-usd 1 --out slow
