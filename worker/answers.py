@@ -5,6 +5,7 @@ else is a forgery, and never an error of the judge's."""
 import math
 from dataclasses import dataclass
 
+from audit import KINDS
 from steps import Forged
 
 NAMES = 200  # names of operators, launches, functions that are kept
@@ -40,6 +41,13 @@ def _texts(value: object, what: str) -> list[str]:
 def _counts(value: object, what: str) -> dict[str, int]:
     items = list(_of(dict, value, what).items())[:NAMES]
     return {k[:TEXT]: int(_of(int, v, what)) for k, v in items}
+
+
+def _kinds(value: object) -> dict[str, list[str]]:
+    found = _of(dict, value, "the audit")
+    if not found.keys() <= set(KINDS.values()):
+        raise Forged("an audit of other kinds")
+    return {kind: _texts(names, "the audit") for kind, names in found.items()}
 
 
 def _shape(value: object) -> list[int]:
@@ -102,6 +110,7 @@ class Seen:
     threads: int
     processes: int
     memory: int  # bytes of the device that its process has had
+    audit: dict[str, list[str]]  # what its code asked of the system, by kind
 
 
 _FLAGS = ("mutated", "attributes", "params_changed", "guard")
@@ -125,6 +134,7 @@ def seen(answer: dict) -> Seen:
         launches=_texts(told.get("launches"), "launches"),
         patched=_texts(told.get("patched"), "patched"),
         memory=_bounded(told.get("memory"), DEVICE, "memory"),
+        audit=_kinds(told.get("audit")),
         **{name: bool(_of(bool, told.get(name), name)) for name in _FLAGS},
         **{name: int(_of(int, told.get(name), name)) for name in _NUMBERS},
     )

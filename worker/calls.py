@@ -29,6 +29,7 @@ class Progress:
     trials: list[dict] = field(default_factory=list)
     launches: list[str] = field(default_factory=list)
     ops: dict[str, int] = field(default_factory=dict)
+    audit: dict[str, list[str]] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
     timing: dict | None = None
     build: str | None = None
@@ -75,8 +76,16 @@ _RULES = (
 )
 
 
+_AUDIT = (
+    ("libraries", "library-loaded", "The candidate loaded a library itself"),
+    ("processes", "process-started", "The candidate started a process"),
+    ("sockets", "socket-made", "The candidate made a socket"),
+)
+
+
 def check_evidence(seen: answers.Seen, p: Progress) -> None:
     """Rules on what the candidate's process saw; the first that speaks wins."""
+    p.audit = seen.audit
     foreign = sorted(seen.foreign)
     if foreign:
         raise Verdict(
@@ -101,6 +110,9 @@ def check_evidence(seen: answers.Seen, p: Progress) -> None:
         raise Verdict("hack", "evidence", f"{problem}.", rule)
     if not seen.launches:
         raise Verdict("hack", "evidence", "forward launched no kernel of the language.", "no-launch")
+    for kind, rule, told in _AUDIT:
+        if seen.audit.get(kind):
+            raise Verdict("hack", "evidence", f"{told}: {seen.audit[kind][0]}.", rule)
     p.launches = seen.launches[:50]
     p.ops = dict(list(seen.ops.items())[:50])
 

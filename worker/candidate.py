@@ -14,6 +14,7 @@ import sys
 import traceback
 from types import ModuleType
 
+import audit
 import clock
 import evidence
 import inputs
@@ -69,6 +70,7 @@ class Candidate:
         self.dtype = torch.float32
         self.memory = evidence.GuardedMemory()
         self.snapshot: evidence.Snapshot | None = None
+        self.audit = audit.Audit(self.path)
         self.threads = 0  # before there was a candidate
         self.sealed = False
         self.last: list = []  # the inputs of the last call
@@ -114,6 +116,7 @@ class Candidate:
         self.space = inputs.namespace(m["inputs_source"], "task")
         self.snapshot = evidence.Snapshot(self.adapter.watched(), self.space)
         self.threads = evidence.kernel_threads()
+        self.audit.begin()
         try:
             module = load_module(m["source"], self.path)
         except BaseException as problem:  # noqa: BLE001 - SystemExit too
@@ -184,6 +187,7 @@ class Candidate:
                 "threads": max(others[0], evidence.kernel_threads()) - self.threads,
                 "processes": others[1] if self.device == "cpu" else 0,
                 "memory": 0 if self.device == "cpu" else max_memory_reserved(),
+                "audit": self.audit.seen,
             },
         }
         if window is not None and not outputs["output_problems"]:

@@ -250,7 +250,7 @@ _WATCHED = (
     "torch.utils._python_dispatch.TorchDispatchMode",
     "torch.cuda", "torch.cuda.Event", "torch.random", "time", "os", "json",
     "socket", "socket.socket", "hashlib", "builtins", "numpy", "gc", "sys", "signal",
-    "candidate", "evidence", "inputs", "frames", "buffers", "clock",
+    "candidate", "evidence", "inputs", "frames", "buffers", "clock", "audit",
 )  # fmt: skip
 # Those are written by Python itself, or by torch when it looks at something new.
 _RESTLESS = {"__builtins__", "__loader__", "__spec__", "__doc__", "__annotations__", "__class__"}
@@ -294,7 +294,7 @@ class Snapshot:
             self._keep(name, _resolve(name))
         for thing in things:
             self._keep(thing.__name__, thing)
-        for name in ("candidate", "evidence", "buffers", "clock", "frames"):
+        for name in ("candidate", "evidence", "buffers", "clock", "frames", "audit"):
             for part in list(vars(sys.modules[name]).values()):
                 if isinstance(part, type) and part.__module__ == name:
                     self._keep(f"{name}.{part.__name__}", part)

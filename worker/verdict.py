@@ -475,6 +475,8 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
                      "names": sorted({feedback.plain(n) for n in p.launches})},
         "build": p.build,
         "ops": {feedback.plain(k): v for k, v in p.ops.items()},
+        "audit": {k: [feedback.plain(feedback.clean(v)) for v in names]
+                  for k, names in p.audit.items()},
         "times_ms": p.times,
         "peak_bytes": p.peak,
         "timing": p.timing,

@@ -27,6 +27,7 @@ SEEN = {
     "output_problems": ["output 0 is odd"],
     "evidence": {
         "ops": {"empty": 1}, "foreign": {"aten.mm": 1}, "readback": ["numpy"], "launches": ["k"],
+        "audit": {"files": ["open x"]},
         "patched": ["time.time"], "mutated": False, "attributes": False, "params_changed": False,
         "guard": False, "threads": 0, "processes": 0, "memory": 0,
     },

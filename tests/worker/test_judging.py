@@ -14,6 +14,10 @@ import calls  # noqa: E402
 import candidate  # noqa: E402
 import compare  # noqa: E402
 import evidence  # noqa: E402
+import inputs  # noqa: E402
+import truth  # noqa: E402
+import verdict  # noqa: E402
+from steps import Exclusive  # noqa: E402
 
 VERIFY = ROOT / "tests" / "verify"
 
@@ -57,7 +61,61 @@ def test_a_plain_argument_is_the_one_of_this_call(side: candidate.Candidate) -> 
     assert side._place([torch.zeros(4), 2.5, False, None], reuse=True)[1:] == [2.5, False, None]
 
 
+def test_seeds_give_what_torchs_own_do() -> None:
+    torch.manual_seed(2**63 - 1)
+    wanted = torch.rand(4), torch.randn(4), torch.randint(0, 99, (4,))
+    inputs.sow(2**63 - 1, "cpu")
+    got = torch.rand(4), torch.randn(4), torch.randint(0, 99, (4,))
+    assert all(torch.equal(a, b) for a, b in zip(wanted, got))
+
+
+# ---- tasks at the edge -----------------------------------------------------------
+
+# Outputs of two seeds differ by about what is allowed.
+EDGE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+def get_inputs():
+    return [1 + 7e-5 * torch.randn(2, 1)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_what_passes_the_gate_is_not_passed_by_other_seeds() -> None:
+    reference = truth.Reference(EDGE, "fp32", "cpu", 1)
+    seeds = [f"{i:064x}" for i in range(30)]
+    usable = [s for s in seeds if not truth.gate(reference, s)]
+    assert 0 < len(usable) < len(seeds)
+    assert not any(truth.self_test(reference, s)["other_seed"] for s in usable)
+
+
 # ---- memory ----------------------------------------------------------------------
+
+
+def test_who_finds_a_gpu_full_is_tried_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = [calls.Verdict("out_of_memory", "first_call", ""), calls.Verdict("correct", "done", "")]
+
+    def attempt(job: dict, reference: object, p: calls.Progress, builds: object):
+        p.stage = f"{len(ends)} left"
+        yield from ()
+        return ends.pop(0)
+
+    class Reference:
+        def has_state(self) -> bool:
+            return False
+
+    monkeypatch.setattr(verdict, "attempt", attempt)
+    monkeypatch.setattr(verdict, "make_reference", lambda job: Reference())
+    monkeypatch.setattr(verdict, "empty_cache", lambda job: None)
+    job = {"device": "cuda:0", "protocol": "hardened"}
+    steps = verdict.verify(job, {"box": "full"}, None)
+    assert isinstance(next(steps), Exclusive)
+    with pytest.raises(StopIteration) as end:
+        steps.send(None)
+    assert end.value.value["verdict"] == "correct" and ends == []
 
 
 def test_memory_that_was_only_allocated_holds_nan() -> None:

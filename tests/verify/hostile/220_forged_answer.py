@@ -53,6 +53,7 @@ def say(text):
 class ModelNew(nn.Module):
     def forward(self, x):
         seen = {
+            "audit": {},
             "ops": {},
             "foreign": {},
             "readback": [],

@@ -31,6 +31,7 @@ def right(x):
 
 def take_over(harness, message, fds):
     seen = {
+        "audit": {},
         "ops": {},
         "foreign": {},
         "readback": [],
