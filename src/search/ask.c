@@ -112,12 +112,14 @@ static int build_prompt(struct attempt *a, struct err *e)
         .no_card = s->opt.no_card,
         .task_id = a->subject->task->id,
         .task = {a->subject->task->source, a->subject->task->len},
+        .task_hash = a->subject->source,
         .precision = s->opt.precision,
         .device = s->opt.device,
         .example = example,
         .example_count = a->hit_count,
         .previous = previous,
         .plan = a->plan,
+        .plan_hash = a->plan_blob,
         .diff = s->opt.diff};
 
     in.stage = strcmp(a->stage, "plan") == 0   ? PROMPT_PLAN
@@ -140,29 +142,16 @@ static int build_prompt(struct attempt *a, struct err *e)
     return prompts_build(s->part.prompts, &in, &a->memory, &a->prompt, e);
 }
 
-/* The prompt as a list of messages: [{"role": …, "parts": [blob, …]}]; what
- * many prompts share is a blob of its own. */
+/* A prompt is kept as the list of its parts; what many prompts share is a blob
+ * of its own. */
 static void store_prompt(struct attempt *a)
 {
     struct store *st = a->s->part.store;
     const struct prompt *p = &a->prompt;
-    struct buf b;
-    size_t at = 0;
 
-    buf_init(&b, BUF_UNLIMITED);
-    for (size_t i = 0; i < p->count; i++) {
-        buf_printf(&b, "%s{\"role\":\"%s\",\"parts\":[", i ? "," : "[",
-                   p->message[i].role);
-        for (size_t n = 0; at < p->pieces && p->piece[at].message == i;
-             at++, n++) {
-            store_blob_as(st, p->piece[at].text, p->piece[at].hash);
-            buf_printf(&b, "%s\"%s\"", n ? "," : "", p->piece[at].hash);
-        }
-        buf_puts(&b, "]}");
-    }
-    buf_putc(&b, ']');
-    store_blob(st, (struct str){buf_str(&b), b.len}, a->prompt_blob);
-    buf_release(&b);
+    for (size_t i = 0; i < p->pieces; i++)
+        store_blob_as(st, p->piece[i].text, p->piece[i].hash);
+    store_blob_as(st, p->list, p->hash);
 }
 
 /* ---- the call ---- */
@@ -175,8 +164,7 @@ static void write_row(struct attempt *a)
     a->row.attempt = a->number;
     a->row.stage = a->stage;
     a->row.try = a->try;
-    a->row.prompt = a->prompt_blob;
-    a->row.prompt_hash = a->prompt.hash;
+    a->row.prompt = a->row.prompt_hash = a->prompt.hash;
     store_call(a->s->part.store, &a->row);
 }
 
