@@ -415,12 +415,23 @@ static void test_folder(void)
 
 static void test_tokens(void)
 {
+    static char text[5003];
+    bool right = true;
+
     ok(llm_estimate_tokens(STR_LIT("")) == 0, "nothing is no token");
     ok(llm_estimate_tokens(STR_LIT("x")) == 1, "something is one");
     ok(llm_estimate_tokens(STR_LIT("return x + y * 2;\n    ")) == 7,
        "3.5 bytes of ASCII are one");
     ok(llm_estimate_tokens(STR_LIT("\xc3\xa4\xc3\xb6")) == 2,
        "two other bytes are one");
+    for (size_t wide = 0; wide <= sizeof(text); wide += 61) {
+        memset(text, 'x', sizeof(text));
+        memset(text, '\xc3', wide);
+        right &=
+            llm_estimate_tokens((struct str){text, sizeof(text)}) ==
+            (int64_t)(((sizeof(text) - wide) * 2 + 6) / 7 + (wide + 1) / 2);
+    }
+    ok(right, "and so in long texts");
 }
 
 void suite_prompt(void)
