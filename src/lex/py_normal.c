@@ -20,36 +20,40 @@ struct gathered {
     char text[4096];
 };
 
-static void gather(struct gathered *g, const char *p, size_t n)
+static void drain(struct gathered *g)
 {
-    if (n > sizeof(g->text) - g->n) {
-        hash_add(&g->h, g->text, g->n);
-        g->n = 0;
+    hash_add(&g->h, g->text, g->n);
+    g->n = 0;
+}
+
+static void put_token(struct gathered *g, const struct py_token *k)
+{
+    size_t n = k->text.n;
+
+    if (n + 2 > sizeof(g->text) - g->n)
+        drain(g);
+    if (k->kind == PY_INDENT || k->kind == PY_DEDENT)
+        g->text[g->n++] = k->kind == PY_INDENT ? '{' : '}';
+    if (n + 2 > sizeof(g->text)) { /* a long string */
+        drain(g);
+        hash_add(&g->h, k->text.p, n);
+    } else {
+        memcpy(g->text + g->n, k->text.p, n);
+        g->n += n;
     }
-    if (n > sizeof(g->text)) {
-        hash_add(&g->h, p, n);
-        return;
-    }
-    memcpy(g->text + g->n, p, n);
-    g->n += n;
+    g->text[g->n++] = ' ';
 }
 
 void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX])
 {
-    struct gathered g = {.n = 0};
+    struct gathered g;
 
+    g.n = 0;
     hash_init(&g.h);
-    for (size_t i = 0; i + 1 < t->len; i++) {
-        const struct py_token *k = &t->tok[i];
-
-        if (k->kind == PY_NEWLINE || py_is_docstring(t, i))
-            continue;
-        if (k->kind == PY_INDENT || k->kind == PY_DEDENT)
-            gather(&g, k->kind == PY_INDENT ? "{" : "}", 1);
-        gather(&g, k->text.p, k->text.n);
-        gather(&g, " ", 1);
-    }
-    hash_add(&g.h, g.text, g.n);
+    for (size_t i = 0; i + 1 < t->len; i++)
+        if (t->tok[i].kind != PY_NEWLINE && !py_is_docstring(t, i))
+            put_token(&g, &t->tok[i]);
+    drain(&g);
     hash_finish_hex(&g.h, hash);
 }
 

@@ -48,6 +48,8 @@ struct str reply_answer(struct str reply)
 {
     const char *at, *end = reply.p + reply.n;
 
+    if (!reply.n || !memmem(reply.p, reply.n, "think", 5))
+        return reply;
     for (size_t i = 0; i < 2; i++)
         if ((at = behind_last(reply, closers[i])))
             reply = (struct str){at, (size_t)(end - at)};

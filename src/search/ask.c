@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
+#include "prompt/extract.h"
 #include "search/search_int.h"
 
 #include <stdlib.h>
@@ -284,6 +285,29 @@ void call_fill(struct row_call *row, const struct llm_reply *r)
     row->answered_at = call_now_us();
 }
 
+/* A plan is most often the beginning of its reply, and then its hash is on the
+ * way to the reply's. */
+static void store_reply(struct attempt *a, struct str text, char out[HASH_HEX])
+{
+    struct str plan = {NULL, 0};
+    struct hash h, half;
+
+    if (strcmp(a->stage, "plan") == 0)
+        plan = extract_plan(text);
+    hash_init(&h);
+    if (plan.n && plan.p == text.p) {
+        hash_add(&h, plan.p, plan.n);
+        half = h;
+        hash_finish_hex(&half, a->plan_blob);
+        text.p += plan.n;
+        text.n -= plan.n;
+    }
+    hash_add(&h, text.p, text.n);
+    hash_finish_hex(&h, out);
+    store_blob_as(a->s->part.store,
+                  (struct str){buf_str(&a->reply), a->reply.len}, out);
+}
+
 static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
 {
     struct attempt *a = arg;
@@ -305,7 +329,7 @@ static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
         buf_reset(&a->reply);
         buf_put(&a->reply, r->text.p, r->text.n);
         a->cut = r->finish == LLM_LENGTH;
-        store_blob(s->part.store, r->text, reply);
+        store_reply(a, r->text, reply);
         a->row.reply = reply;
         if (r->thought.n) {
             store_blob(s->part.store, r->thought, thought);
