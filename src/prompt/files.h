@@ -76,6 +76,7 @@ struct prompts {
     struct template *file[PROMPT_FILES];
     struct prompt_start *starts; /* a chain */
     struct kept_hashes *kept;
+    struct arena scratch; /* of the prompt that is built */
 };
 
 /* Reads and checks every file; release in any case. */

@@ -150,6 +150,7 @@ struct prompts *prompts_load(const char *dir, struct err *e)
     struct prompts *p = xcalloc(1, sizeof(*p));
 
     p->kept = xcalloc(1, sizeof(*p->kept));
+    arena_init(&p->scratch);
     if (prompt_files_load(p, dir, e) < 0) {
         prompts_free(p);
         return NULL;
@@ -169,6 +170,7 @@ void prompts_free(struct prompts *p)
     prompt_files_release(p);
     kept_hashes_release(p->kept);
     free(p->kept);
+    arena_release(&p->scratch);
     free(p);
 }
 
@@ -177,7 +179,7 @@ void prompts_free(struct prompts *p)
 struct building {
     const struct prompts *p;
     const struct prompt_input *in;
-    struct arena *a;
+    struct arena *a; /* for what the prompt is made from */
     const struct prompt_start *start;
     struct known_text *known; /* examples, task, plan */
     size_t known_count;
@@ -321,18 +323,19 @@ static int fill(struct building *b, struct str *v, struct err *e)
 }
 
 /* Pieces and size; those of the pack's start are known. */
-static void finish(const struct building *b, struct prompt *out)
+static void finish(const struct building *b, struct prompt *out,
+                   struct arena *a)
 {
     const struct prompt_start *start = b->start;
     struct str system = out->message[0].text, user = out->message[1].text,
                own = {system.p + start->text.n, system.n - start->text.n};
     struct known_text known = {{system.p, start->text.n}, start->hash};
 
-    pieces_init(out, 3 + 4 * b->known_count, b->a);
+    pieces_init(out, 3 + 4 * b->known_count, a);
     pieces_add(out, 0, known, NULL);
     pieces_cut(out, 0, own, b->known, b->known_count, b->p->kept);
     pieces_cut(out, 1, user, b->known, b->known_count, b->p->kept);
-    pieces_list(out, b->a);
+    pieces_list(out, a);
     out->tokens =
         start->tokens + llm_estimate_tokens(own) + llm_estimate_tokens(user);
 }
@@ -344,11 +347,12 @@ int prompts_build(struct prompts *p, const struct prompt_input *in,
                                              [PROMPT_CODE] = FILE_CODE,
                                              [PROMPT_EVOLVE] = FILE_EVOLVE};
     const struct prompt_start *start = find_start(p, in->pack, in->no_card, e);
-    struct building b = {.p = p, .in = in, .a = a, .start = start};
+    struct building b = {.p = p, .in = in, .a = &p->scratch, .start = start};
     struct str v[PROMPT_SLOTS] = {0}, system, user;
 
+    arena_reset(b.a);
     b.known =
-        arena_alloc_raw(a, (in->example_count + OTHERS) * sizeof(*b.known));
+        arena_alloc_raw(b.a, (in->example_count + OTHERS) * sizeof(*b.known));
     if (!start || fill(&b, v, e) < 0)
         return err_wrap(e, "prompt for %s with %s", in->task_id, in->pack->id);
     if (in->stage == PROMPT_EVOLVE)
@@ -359,6 +363,6 @@ int prompts_build(struct prompts *p, const struct prompt_input *in,
     *out = (struct prompt){
         .message = {{"system", system, start->text.n}, {"user", user, 0}},
         .count = 2};
-    finish(&b, out);
+    finish(&b, out, a);
     return 0;
 }
