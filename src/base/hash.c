@@ -17,64 +17,90 @@ static const uint32_t round_constant[64] = {
     0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
     0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t ror(uint32_t x, int n)
-{
-    return (x >> n) | (x << (32 - n));
-}
+/* Of a word, or of each in a vector. */
+#define ROR(x, n) (((x) >> (n)) | ((x) << (32 - (n))))
 
-/* The schedule's word i + 16 takes the place of word i, used by then. */
-static inline uint32_t next_word(uint32_t w[16], size_t i)
-{
-    uint32_t a = w[(i + 1) % 16], b = w[(i + 14) % 16];
+/* ---- the schedule: 64 words of a block, with the rounds' constants ---- */
 
-    return w[i] += w[(i + 9) % 16] + (ror(a, 7) ^ ror(a, 18) ^ (a >> 3)) +
-                   (ror(b, 17) ^ ror(b, 19) ^ (b >> 10));
-}
+/* The word i + 16 takes the place of word i, used by then. */
+#define NEXT_WORD(w, i)                                               \
+    ((w)[(i) % 16] +=                                                 \
+     (w)[((i) + 9) % 16] +                                            \
+     (ROR((w)[((i) + 1) % 16], 7) ^ ROR((w)[((i) + 1) % 16], 18) ^    \
+      ((w)[((i) + 1) % 16] >> 3)) +                                   \
+     (ROR((w)[((i) + 14) % 16], 17) ^ ROR((w)[((i) + 14) % 16], 19) ^ \
+      ((w)[((i) + 14) % 16] >> 10)))
 
-/* One round; the caller renames the eight words instead of moving them. The
- * sums of rotations are nested, and the majority of three shares a ^ b with the
- * round before: fewer instructions than as the standard writes them. */
-#define ROUND(a, b, c, d, e, f, g, h, word, i)              \
-    do {                                                    \
-        (h) += ror((e) ^ ror((e) ^ ror(e, 14), 5), 6) +     \
-               ((g) ^ ((e) & ((f) ^ (g)))) + (word) + k[i]; \
-        (d) += (h);                                         \
-        (h) += ror((a) ^ ror((a) ^ ror(a, 9), 11), 2) +     \
-               ((b) ^ (((a) ^ (b)) & ((b) ^ (c))));         \
-    } while (0)
+#define LANES  8 /* blocks at once */
+#define INLINE static inline __attribute__((always_inline))
 
-/* Rounds with every index of `w` a constant. */
-#define EIGHT(word, i)                                     \
-    do {                                                   \
-        ROUND(a, b, c, d, e, f, g, h, word(i), i);         \
-        ROUND(h, a, b, c, d, e, f, g, word(i + 1), i + 1); \
-        ROUND(g, h, a, b, c, d, e, f, word(i + 2), i + 2); \
-        ROUND(f, g, h, a, b, c, d, e, word(i + 3), i + 3); \
-        ROUND(e, f, g, h, a, b, c, d, word(i + 4), i + 4); \
-        ROUND(d, e, f, g, h, a, b, c, word(i + 5), i + 5); \
-        ROUND(c, d, e, f, g, h, a, b, word(i + 6), i + 6); \
-        ROUND(b, c, d, e, f, g, h, a, word(i + 7), i + 7); \
-    } while (0)
-#define FIRST(i) (w[i] = big_endian(p + (i)*4))
-#define LATER(i) next_word(w, i)
+typedef uint32_t lanes __attribute__((vector_size(4 * LANES)));
 
-static inline uint32_t big_endian(const unsigned char *p)
+INLINE uint32_t big_endian(const unsigned char *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
            (uint32_t)p[3];
 }
 
-static void compress(uint32_t s[8], const unsigned char *p)
+INLINE void schedule_one(uint32_t *out, const unsigned char *p)
+{
+    uint32_t w[16];
+
+    for (size_t i = 0; i < 16; i++)
+        out[i] = (w[i] = big_endian(p + i * 4)) + round_constant[i];
+    for (size_t i = 0; i < 48; i++)
+        out[i + 16] = NEXT_WORD(w, i) + round_constant[i + 16];
+}
+
+/* A schedule needs nothing of the blocks before its own, so the compiler's
+ * vectors make those of several at once, `n` of them wanted. */
+INLINE void schedule_many(uint32_t *out, const unsigned char *p, size_t n)
+{
+    lanes w[16], word;
+
+    for (size_t j = 0; j < LANES; j++)
+        for (size_t i = 0; i < 16; i++)
+            out[i * LANES + j] = big_endian(p + (j < n ? j : 0) * 64 + i * 4);
+    memcpy(w, out, sizeof(w));
+    for (size_t i = 0; i < 16; i++) {
+        word = w[i] + round_constant[i];
+        memcpy(out + i * LANES, &word, sizeof(word));
+    }
+    for (size_t i = 0; i < 48; i++) {
+        word = NEXT_WORD(w, i) + round_constant[i + 16];
+        memcpy(out + (i + 16) * LANES, &word, sizeof(word));
+    }
+}
+
+/* ---- the rounds ---- */
+
+/* The caller renames the eight words instead of moving them. The sums of
+ * rotations are nested, and the majority of three shares a ^ b with the round
+ * before: fewer instructions than as the standard writes them. */
+#define ROUND(a, b, c, d, e, f, g, h, word)             \
+    do {                                                \
+        (h) += ROR((e) ^ ROR((e) ^ ROR(e, 14), 5), 6) + \
+               ((g) ^ ((e) & ((f) ^ (g)))) + (word);    \
+        (d) += (h);                                     \
+        (h) += ROR((a) ^ ROR((a) ^ ROR(a, 9), 11), 2) + \
+               ((b) ^ (((a) ^ (b)) & ((b) ^ (c))));     \
+    } while (0)
+
+/* `stride`: from a word of the block to its next. */
+INLINE void rounds(uint32_t s[8], const uint32_t *word, size_t stride)
 {
     uint32_t a = s[0], b = s[1], c = s[2], d = s[3], e = s[4], f = s[5],
-             g = s[6], h = s[7], w[16];
-    const uint32_t *k = round_constant;
+             g = s[6], h = s[7];
 
-    EIGHT(FIRST, 0);
-    EIGHT(FIRST, 8);
-    for (k += 16; k < round_constant + 64; k += 16) {
-        EIGHT(LATER, 0);
-        EIGHT(LATER, 8);
+    for (size_t i = 0; i < 64; i += 8, word += 8 * stride) {
+        ROUND(a, b, c, d, e, f, g, h, word[0]);
+        ROUND(h, a, b, c, d, e, f, g, word[stride]);
+        ROUND(g, h, a, b, c, d, e, f, word[2 * stride]);
+        ROUND(f, g, h, a, b, c, d, e, word[3 * stride]);
+        ROUND(e, f, g, h, a, b, c, d, word[4 * stride]);
+        ROUND(d, e, f, g, h, a, b, c, word[5 * stride]);
+        ROUND(c, d, e, f, g, h, a, b, word[6 * stride]);
+        ROUND(b, c, d, e, f, g, h, a, word[7 * stride]);
     }
     s[0] += a;
     s[1] += b;
@@ -84,6 +110,52 @@ static void compress(uint32_t s[8], const unsigned char *p)
     s[5] += f;
     s[6] += g;
     s[7] += h;
+}
+
+/* ---- blocks ---- */
+
+INLINE void compress_all(uint32_t s[8], const unsigned char *p, size_t n)
+{
+    uint32_t word[64 * LANES];
+
+    while (n >= LANES / 2) {
+        size_t some = n < LANES ? n : LANES;
+
+        schedule_many(word, p, some);
+        for (size_t j = 0; j < some; j++)
+            rounds(s, word + j, LANES);
+        p += some * 64;
+        n -= some;
+    }
+    for (; n; n--, p += 64) {
+        schedule_one(word, p);
+        rounds(s, word, 1);
+    }
+}
+
+static void compress_plain(uint32_t s[8], const unsigned char *p, size_t n)
+{
+    compress_all(s, p, n);
+}
+
+#ifdef __x86_64__
+/* The same code with wide vectors, and rotations that leave their source. */
+__attribute__((target("avx2,bmi2"))) static void
+compress_wide(uint32_t s[8], const unsigned char *p, size_t n)
+{
+    compress_all(s, p, n);
+}
+#endif
+
+static void compress(uint32_t s[8], const unsigned char *p, size_t n)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+        compress_wide(s, p, n);
+        return;
+    }
+#endif
+    compress_plain(s, p, n);
 }
 
 void hash_init(struct hash *h)
@@ -104,10 +176,11 @@ void hash_add(struct hash *h, const void *p, size_t n)
         size_t fill = h->bytes % 64, take = 64 - fill < n ? 64 - fill : n;
 
         if (take == 64) { /* whole blocks are read where they are */
-            compress(h->state, u);
-            h->bytes += 64;
-            u += 64;
-            n -= 64;
+            take = n - n % 64;
+            compress(h->state, u, take / 64);
+            h->bytes += take;
+            u += take;
+            n -= take;
             continue;
         }
         memcpy(h->block + fill, u, take);
@@ -115,7 +188,7 @@ void hash_add(struct hash *h, const void *p, size_t n)
         u += take;
         n -= take;
         if (fill + take == 64)
-            compress(h->state, h->block);
+            compress(h->state, h->block, 1);
     }
 }
 

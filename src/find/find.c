@@ -2,6 +2,7 @@
 #include "find/find.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "find/fold.h"
 #include "find/topk.h"
@@ -14,13 +15,23 @@ struct member {
     const char *task, *task_hash;
     const char **ops; /* folded; NULL-ended */
     bool near;        /* its vector has a direction */
-    bool removed;     /* keeps its place, so that snapshots keep their sizes */
 };
+
+/* Whom not to show, as numbers: all members are looked through at each choice,
+ * and texts would take longer. */
+struct twin {
+    uint64_t task, hash; /* of the two texts; or one of these: */
+};
+#define TWIN_REMOVED 0 /* keeps its place, so that snapshots keep their sizes */
+#define TWIN_NONE    1 /* an empty text of a member */
+#define TWIN_ASKED   2 /* an empty text of a query: nobody's */
 
 struct find {
     size_t dim;
     struct member *member;
     size_t len, cap;
+    struct twin *twin; /* of each member */
+    size_t twin_cap;
     float *panels; /* topk.h: the members' vectors */
     size_t panel_cap;
     struct arena memory; /* the members' texts */
@@ -40,6 +51,7 @@ struct find *find_new(size_t dim)
 void find_free(struct find *f)
 {
     free(f->member);
+    free(f->twin);
     free(f->panels);
     arena_release(&f->memory);
     free(f);
@@ -69,6 +81,11 @@ static const char *copy_text(struct arena *a, const char *s)
     return arena_strdup(a, s ? s : "");
 }
 
+static uint64_t twin_key(const char *text, uint64_t none)
+{
+    return text && *text ? hash_fnv1a(text, strlen(text)) | 4 : none;
+}
+
 /* A new panel is all zeros: those who are to come are near to nobody. */
 static void add_panel(struct find *f)
 {
@@ -86,6 +103,9 @@ void find_add(struct find *f, const struct find_member *m)
     struct member *to;
 
     f->member = xgrow(f->member, &f->cap, f->len, sizeof(*f->member));
+    f->twin = xgrow(f->twin, &f->twin_cap, f->len, sizeof(*f->twin));
+    f->twin[f->len] = (struct twin){twin_key(m->task, TWIN_NONE),
+                                    twin_key(m->task_hash, TWIN_NONE)};
     add_panel(f);
     to = &f->member[f->len];
     *to = (struct member){
@@ -103,7 +123,7 @@ void find_remove(struct find *f, int64_t entry)
 {
     for (size_t i = 0; i < f->len; i++)
         if (f->member[i].entry == entry)
-            f->member[i].removed = true;
+            f->twin[i].task = TWIN_REMOVED;
 }
 
 size_t find_count(const struct find *f)
@@ -113,6 +133,98 @@ size_t find_count(const struct find *f)
 
 /* ---- who may be shown ---- */
 
+/* A query with what is the same for all members. */
+struct asked {
+    const struct find *f;
+    const struct find_query *q;
+    struct twin twin;
+    size_t n; /* members that it sees */
+};
+
+static struct asked ask(const struct find *f, const struct find_query *q)
+{
+    return (struct asked){.f = f,
+                          .q = q,
+                          .twin = {twin_key(q->task, TWIN_ASKED),
+                                   twin_key(q->task_hash, TWIN_ASKED)},
+                          .n = q->visible < f->len ? q->visible : f->len};
+}
+
+/* Not shown: removed, the task itself, or a twin of it. */
+static bool hidden(const struct asked *a, size_t i)
+{
+    struct twin t = a->f->twin[i];
+    const struct member *m = &a->f->member[i];
+
+    if (t.task == TWIN_REMOVED)
+        return true;
+    return (t.task == a->twin.task && strcmp(m->task, a->q->task) == 0) ||
+           (t.hash == a->twin.hash &&
+            strcmp(m->task_hash, a->q->task_hash) == 0);
+}
+
+static struct find_hit hit_of(const struct find *f, size_t i, int32_t cosine)
+{
+    return (struct find_hit){f->member[i].entry, cosine == TOPK_NEVER
+                                                     ? FIND_NO_COSINE
+                                                     : (double)cosine / 1e6};
+}
+
+/* ---- at random ---- */
+
+/* Members that cannot be drawn, in their order. */
+struct places {
+    size_t *at;
+    size_t len, cap;
+};
+
+static void places_put(struct places *p, size_t i, size_t at)
+{
+    p->at = xgrow(p->at, &p->cap, p->len, sizeof(*p->at));
+    memmove(p->at + i + 1, p->at + i, (p->len++ - i) * sizeof(*p->at));
+    p->at[i] = at;
+}
+
+static size_t pick_random(const struct asked *a, struct find_hit *hit, size_t k)
+{
+    struct places out = {0};
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n; i++)
+        if (hidden(a, i))
+            places_put(&out, out.len, i);
+    for (; n < k && out.len < a->n; n++) {
+        size_t nth = (size_t)rng_below(a->q->rng, a->n - out.len), i = 0;
+
+        for (; i < out.len && out.at[i] <= nth; i++)
+            nth++;
+        hit[n] = hit_of(a->f, nth, TOPK_NEVER);
+        places_put(&out, i, nth);
+    }
+    free(out.at);
+    return n;
+}
+
+/* ---- the nearest ---- */
+
+/* The cosines of all members that the query sees; the caller frees them. */
+static int32_t *compare(const struct asked *a)
+{
+    const struct find *f = a->f;
+    int32_t *cosine = xreallocarray(NULL, a->n + 1, sizeof(*cosine));
+    float *unit = xmalloc(f->dim * sizeof(*unit));
+    uint32_t *place = xmalloc(f->dim * sizeof(*place));
+
+    if (a->q->vector && topk_unit(unit, a->q->vector, f->dim))
+        topk_cosines(unit, f->panels, a->n, f->dim, place, cosine);
+    else
+        for (size_t i = 0; i < a->n; i++)
+            cosine[i] = TOPK_NEVER;
+    free(unit);
+    free(place);
+    return cosine;
+}
+
 /* One candidate for an answer. */
 struct choice {
     size_t member;
@@ -120,70 +232,54 @@ struct choice {
     bool taken;
 };
 
+/* Most are farther away than the last of those found so far, and that is all
+ * that is asked of them. Of equals the first to join is first. */
+static size_t pick_nearest(const struct asked *a, struct find_hit *hit,
+                           size_t k)
+{
+    struct choice *best = xcalloc(k, sizeof(*best));
+    int32_t *cosine = compare(a);
+    size_t n = 0;
+
+    for (size_t i = 0; k && i < a->n; i++) {
+        int32_t x = cosine[i];
+        size_t at;
+
+        if (n == k && x <= best[k - 1].cosine)
+            continue;
+        if (!a->f->member[i].near)
+            x = TOPK_NEVER;
+        if (hidden(a, i) || (n == k && x <= best[k - 1].cosine))
+            continue;
+        n += n < k;
+        for (at = n - 1; at && best[at - 1].cosine < x; at--)
+            best[at] = best[at - 1];
+        best[at] = (struct choice){i, x, true};
+    }
+    for (size_t i = 0; i < n; i++)
+        hit[i] = hit_of(a->f, best[i].member, best[i].cosine);
+    free(cosine);
+    free(best);
+    return n;
+}
+
+/* ---- what covers the task's operators ---- */
+
 struct choices {
     struct choice *of; /* in the order of joining */
     size_t len, taken;
 };
 
-static bool same(const char *a, const char *b)
+static void choices_init(struct choices *c, const struct asked *a)
 {
-    return a && b && *a && strcmp(a, b) == 0;
-}
+    int32_t *cosine = compare(a);
 
-static void choices_init(struct choices *c, const struct find *f,
-                         const struct find_query *q)
-{
-    size_t n = q->visible < f->len ? q->visible : f->len;
-
-    *c = (struct choices){xcalloc(n, sizeof(*c->of)), 0, 0};
-    for (size_t i = 0; i < n; i++) {
-        const struct member *m = &f->member[i];
-
-        if (m->removed || same(m->task, q->task) ||
-            same(m->task_hash, q->task_hash))
-            continue;
-        c->of[c->len++] = (struct choice){i, TOPK_NEVER, false};
-    }
-}
-
-static void compare(struct choices *c, const struct find *f,
-                    const float *vector)
-{
-    size_t n = c->len ? c->of[c->len - 1].member + 1 : 0;
-    int32_t *cosine = xcalloc(n, sizeof(*cosine));
-    float *unit = xmalloc(f->dim * sizeof(*unit));
-    uint32_t *place = xmalloc(f->dim * sizeof(*place));
-
-    if (vector && topk_unit(unit, vector, f->dim)) {
-        topk_cosines(unit, f->panels, n, f->dim, place, cosine);
-        for (size_t i = 0; i < c->len; i++)
-            if (f->member[c->of[i].member].near)
-                c->of[i].cosine = cosine[c->of[i].member];
-    }
-    free(unit);
-    free(place);
+    *c = (struct choices){xcalloc(a->n, sizeof(*c->of)), 0, 0};
+    for (size_t i = 0; i < a->n; i++)
+        if (!hidden(a, i))
+            c->of[c->len++] = (struct choice){
+                i, a->f->member[i].near ? cosine[i] : TOPK_NEVER, false};
     free(cosine);
-}
-
-static struct find_hit take(const struct find *f, struct choices *c,
-                            struct choice *x)
-{
-    x->taken = true;
-    c->taken++;
-    return (struct find_hit){f->member[x->member].entry,
-                             x->cosine == TOPK_NEVER ? FIND_NO_COSINE
-                                                     : (double)x->cosine / 1e6};
-}
-
-/* ---- the three ways; each gives the next choice; there is one left ---- */
-
-static struct choice *drawn(struct choices *c, struct rng *rng)
-{
-    size_t nth = (size_t)rng_below(rng, c->len - c->taken), i = 0;
-
-    while (c->of[i].taken || nth-- > 0)
-        i++;
-    return &c->of[i];
 }
 
 /* Operators of the task that no example shows yet. */
@@ -248,9 +344,6 @@ static void wanted_init(struct wanted *w, const struct find_query *q,
 {
     size_t kept = 0;
 
-    *w = (struct wanted){0};
-    if (q->mode != FIND_COVERAGE)
-        return;
     w->op = fold_ops(a, q->ops);
     for (size_t i = 0; w->op[i]; i++) {
         size_t j = 0;
@@ -263,24 +356,38 @@ static void wanted_init(struct wanted *w, const struct find_query *q,
     w->len = kept;
 }
 
-size_t find_pick(const struct find *f, const struct find_query *q,
-                 struct find_hit *hit, size_t k)
+static size_t pick_covering(const struct asked *a, struct find_hit *hit,
+                            size_t k)
 {
     struct choices c;
     struct wanted w;
-    struct arena a;
+    struct arena memory;
     size_t n = 0;
 
-    arena_init(&a);
-    choices_init(&c, f, q);
-    wanted_init(&w, q, &a);
-    if (q->mode != FIND_RANDOM)
-        compare(&c, f, q->vector);
-    while (n < k && c.taken < c.len)
-        hit[n++] =
-            take(f, &c,
-                 q->mode == FIND_RANDOM ? drawn(&c, q->rng) : best(f, &c, &w));
+    arena_init(&memory);
+    choices_init(&c, a);
+    wanted_init(&w, a->q, &memory);
+    for (; n < k && c.taken < c.len; c.taken++, n++) {
+        struct choice *x = best(a->f, &c, &w);
+
+        x->taken = true;
+        hit[n] = hit_of(a->f, x->member, x->cosine);
+    }
     free(c.of);
-    arena_release(&a);
+    arena_release(&memory);
     return n;
+}
+
+size_t find_pick(const struct find *f, const struct find_query *q,
+                 struct find_hit *hit, size_t k)
+{
+    static size_t (*const pick[])(const struct asked *, struct find_hit *,
+                                  size_t) = {
+        [FIND_SIMILAR] = pick_nearest,
+        [FIND_RANDOM] = pick_random,
+        [FIND_COVERAGE] = pick_covering,
+    };
+    struct asked a = ask(f, q);
+
+    return pick[q->mode](&a, hit, k);
 }

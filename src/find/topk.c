@@ -8,10 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-#define LANES 4
-#define CHUNK 32 /* keeps the error of long sums small */
+#define LANES  8
+#define CHUNK  32 /* keeps the error of long sums small */
+#define INLINE static inline __attribute__((always_inline))
 
-typedef float lanes __attribute__((vector_size(16)));
+typedef float lanes __attribute__((vector_size(4 * LANES)));
 
 bool topk_unit(float *out, const float *v, size_t dim)
 {
@@ -36,13 +37,13 @@ void topk_put(float *panels, size_t n, const float *unit, size_t dim)
         at[i * TOPK_PANEL] = unit[i];
 }
 
-static lanes load(const float *p)
-{
-    lanes v;
-
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
+/* A unit vector, and its places that are not zero. */
+struct topk_query {
+    const float *unit;
+    size_t dim;
+    const uint32_t *place;
+    size_t places;
+};
 
 static int32_t millionths(float cosine)
 {
@@ -51,21 +52,25 @@ static int32_t millionths(float cosine)
     return (int32_t)(x < 0 ? x - 0.5 : x + 0.5);
 }
 
-/* Adds the products of at most CHUNK places. */
-static void one_chunk(const float *unit, const float *panel,
-                      const uint32_t *place, size_t places, lanes sum[4])
+/* Adds the products of at most CHUNK places. The next panel's are fetched
+ * meanwhile: they lie far apart. */
+INLINE void one_chunk(const float *unit, const float *panel, size_t dim,
+                      const uint32_t *place, size_t places,
+                      lanes sum[TOPK_PANEL / LANES])
 {
-    lanes a = {0}, b = {0}, c = {0}, d = {0};
+    lanes a = {0}, b = {0}, c = {0}, d = {0}, v[TOPK_PANEL / LANES];
 
     for (size_t i = 0; i < places; i++) {
         const float *p = panel + (size_t)place[i] * TOPK_PANEL;
         float x = unit[place[i]];
-        lanes q = {x, x, x, x};
 
-        a += q * load(p);
-        b += q * load(p + LANES);
-        c += q * load(p + 2 * LANES);
-        d += q * load(p + 3 * LANES);
+        memcpy(v, p, sizeof(v));
+        a += x * v[0];
+        b += x * v[1];
+        c += x * v[2];
+        d += x * v[3];
+        __builtin_prefetch(p + dim * TOPK_PANEL);
+        __builtin_prefetch(p + dim * TOPK_PANEL + TOPK_PANEL / 2);
     }
     sum[0] += a;
     sum[1] += b;
@@ -73,31 +78,52 @@ static void one_chunk(const float *unit, const float *panel,
     sum[3] += d;
 }
 
-static void one_panel(const float *unit, const float *panel,
-                      const uint32_t *place, size_t places,
-                      float out[TOPK_PANEL])
+INLINE void all_panels(const struct topk_query *q, const float *panels,
+                       size_t n, int32_t *out)
 {
-    lanes sum[TOPK_PANEL / LANES] = {{0}};
+    for (size_t i = 0; i < n; i += TOPK_PANEL) {
+        lanes sum[TOPK_PANEL / LANES] = {{0}};
+        float cosine[TOPK_PANEL];
 
-    for (size_t i = 0; i < places; i += CHUNK)
-        one_chunk(unit, panel, place + i,
-                  places - i < CHUNK ? places - i : CHUNK, sum);
-    memcpy(out, sum, sizeof(sum));
+        for (size_t at = 0; at < q->places; at += CHUNK)
+            one_chunk(q->unit, panels + i * q->dim, q->dim, q->place + at,
+                      q->places - at < CHUNK ? q->places - at : CHUNK, sum);
+        memcpy(cosine, sum, sizeof(sum));
+        for (size_t j = i; j < n && j < i + TOPK_PANEL; j++)
+            out[j] = millionths(cosine[j - i]);
+    }
 }
+
+static void panels_plain(const struct topk_query *q, const float *panels,
+                         size_t n, int32_t *out)
+{
+    all_panels(q, panels, n, out);
+}
+
+#ifdef __x86_64__
+/* The same sums, more of them at once. */
+__attribute__((target("avx2"))) static void
+panels_wide(const struct topk_query *q, const float *panels, size_t n,
+            int32_t *out)
+{
+    all_panels(q, panels, n, out);
+}
+#endif
 
 void topk_cosines(const float *unit, const float *panels, size_t n, size_t dim,
                   uint32_t *place, int32_t *out)
 {
-    size_t places = 0;
-    float cosine[TOPK_PANEL];
+    struct topk_query q = {.unit = unit, .dim = dim, .place = place};
 
     for (size_t i = 0; i < dim; i++) {
-        place[places] = (uint32_t)i;
-        places += unit[i] != 0;
+        place[q.places] = (uint32_t)i;
+        q.places += unit[i] != 0;
     }
-    for (size_t i = 0; i < n; i += TOPK_PANEL) {
-        one_panel(unit, panels + i * dim, place, places, cosine);
-        for (size_t j = i; j < n && j < i + TOPK_PANEL; j++)
-            out[j] = millionths(cosine[j - i]);
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) {
+        panels_wide(&q, panels, n, out);
+        return;
     }
+#endif
+    panels_plain(&q, panels, n, out);
 }

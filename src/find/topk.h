@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TOPK_PANEL 16
+#define TOPK_PANEL 32
 #define TOPK_NEVER INT32_MIN /* the cosine of a vector without a direction */
 
 /* A vector at unit length; false, and all zeros, for one without a direction

@@ -20,29 +20,21 @@ void place_init(struct place *p, struct str src)
     *p = (struct place){.at = place_bom(src), .line = 1, .column = 1};
 }
 
-void place_to(struct place *p, struct str src, size_t at)
+void place_walk(struct place *p, struct str src, size_t at)
 {
-    size_t stop = at < src.n ? at : src.n, i = p->at;
+    size_t stop = at < src.n ? at : src.n;
 
-    while (i < stop) {
-        unsigned char c = (unsigned char)src.p[i];
-        size_t from = i, end;
+    while (p->at < stop) {
+        size_t end = place_line_end(src, p->at);
 
-        while (c > '\r' && c < 0x80 && ++i < stop) /* as most are */
-            c = (unsigned char)src.p[i];
-        p->column += (uint32_t)(i - from);
-        if (i == stop)
-            break;
-        end = place_line_end(src, i);
-        if (end > at - i) /* between \r and \n: still on this line */
+        if (end > at - p->at) /* between \r and \n: still on this line */
             break;
         if (end) {
             p->line++;
             p->column = 1;
-        } else if ((c & 0xc0) != 0x80) {
+        } else if (((unsigned char)src.p[p->at] & 0xc0) != 0x80) {
             p->column++;
         }
-        i += end ? end : 1;
+        p->at += end ? end : 1;
     }
-    p->at = i > p->at ? i : p->at;
 }

@@ -32,13 +32,23 @@ bool py_bad(struct py_lexer *lx, size_t at, const char *message)
     return py_fail(lx, "source-syntax", at, message);
 }
 
+static void make_room(struct py_lexer *lx, size_t cap)
+{
+    struct py_token *tok = arena_alloc_raw(lx->a, cap * sizeof(*tok));
+
+    if (lx->len)
+        memcpy(tok, lx->tok, lx->len * sizeof(*tok));
+    lx->tok = tok;
+    lx->cap = cap;
+}
+
 struct py_token *py_emit(struct py_lexer *lx, enum py_kind kind, size_t at,
                          size_t end)
 {
     struct py_token *t;
 
     if (lx->len == lx->cap)
-        lx->tok = xgrow(lx->tok, &lx->cap, lx->len, sizeof(*lx->tok));
+        make_room(lx, lx->cap * 2 + 4);
     place_to(&lx->place, lx->src, at);
     t = &lx->tok[lx->len++];
     *t = (struct py_token){.kind = kind,
@@ -400,7 +410,7 @@ static bool lex_all(struct py_lexer *lx)
 /* Ends the line, the indentation and the tokens. */
 static void finish(struct py_lexer *lx, struct py_tokens *out)
 {
-    size_t at = lx->src.n, bytes;
+    size_t at = lx->src.n;
 
     if (lx->problem.id)
         at = lx->len ? lx->tok[lx->len - 1].at + lx->tok[lx->len - 1].len : 0;
@@ -411,11 +421,8 @@ static void finish(struct py_lexer *lx, struct py_tokens *out)
     py_emit(lx, PY_END, at, at);
     while (lx->opens)
         lx->tok[lx->open[--lx->opens].tok].match = (uint32_t)(lx->len - 1);
-    bytes = lx->len * sizeof(*lx->tok);
-    *out = (struct py_tokens){.tok = arena_copy(lx->a, lx->tok, bytes),
-                              .len = lx->len,
-                              .problem = lx->problem};
-    free(lx->tok);
+    *out = (struct py_tokens){
+        .tok = lx->tok, .len = lx->len, .problem = lx->problem};
 }
 
 void py_lex(struct py_tokens *out, struct str src, struct arena *a)
@@ -426,8 +433,7 @@ void py_lex(struct py_tokens *out, struct str src, struct arena *a)
     place_init(&lx.place, lx.src);
     if (py_source_admit(&lx)) {
         /* Room for what most sources have, so that nothing is moved. */
-        lx.cap = lx.src.n / 3 + 16;
-        lx.tok = xreallocarray(NULL, lx.cap, sizeof(*lx.tok));
+        make_room(&lx, lx.src.n / 3 + 16);
         lex_all(&lx);
     }
     finish(&lx, out);

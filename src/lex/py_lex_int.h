@@ -34,7 +34,7 @@ struct py_lexer {
     struct arena *a;
     size_t pos; /* the next byte to read */
     struct place place;
-    struct py_token *tok; /* on the heap while it grows */
+    struct py_token *tok; /* in the arena */
     size_t len, cap;
     struct py_problem problem;
 

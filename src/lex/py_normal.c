@@ -1,55 +1,60 @@
 /* py_normal.c: the hash that copies of one program share. */
 #include "lex/py_normal.h"
 
-#include "base/mem.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 bool py_is_docstring(const struct py_tokens *t, size_t i)
 {
-    enum py_kind before = i ? t->tok[i - 1].kind : PY_NEWLINE;
+    enum py_kind before;
 
-    return t->tok[i].kind == PY_STRING && t->tok[i + 1].kind == PY_NEWLINE &&
-           (before == PY_NEWLINE || before == PY_INDENT || before == PY_DEDENT);
+    if (t->tok[i].kind != PY_STRING || t->tok[i + 1].kind != PY_NEWLINE)
+        return false;
+    before = i ? t->tok[i - 1].kind : PY_NEWLINE;
+    return before == PY_NEWLINE || before == PY_INDENT || before == PY_DEDENT;
 }
 
-/* Adds the token to the normal text; nothing but `n` when `out` is
- * NULL. */
-static void put_token(char *out, size_t *n, const struct py_token *k)
+/* Text on its way to the hash: many small pieces are slow to hash. */
+struct gathered {
+    struct hash h;
+    size_t n;
+    char text[4096];
+};
+
+static void drain(struct gathered *g)
 {
-    if (k->kind == PY_INDENT || k->kind == PY_DEDENT) {
-        if (out)
-            out[*n] = k->kind == PY_INDENT ? '{' : '}';
-        ++*n;
-    }
-    if (out) {
-        memcpy(out + *n, k->text.p, k->text.n);
-        out[*n + k->text.n] = ' ';
-    }
-    *n += k->text.n + 1;
+    hash_add(&g->h, g->text, g->n);
+    g->n = 0;
 }
 
-/* Writes the normal text, or only says how long it is. */
-static size_t put_tokens(char *out, const struct py_tokens *t)
+static void put_token(struct gathered *g, const struct py_token *k)
 {
-    size_t n = 0;
+    size_t n = k->text.n;
 
-    for (size_t i = 0; i + 1 < t->len; i++)
-        if (t->tok[i].kind != PY_NEWLINE && !py_is_docstring(t, i))
-            put_token(out, &n, &t->tok[i]);
-    return n;
+    if (n + 2 > sizeof(g->text) - g->n)
+        drain(g);
+    if (k->kind == PY_INDENT || k->kind == PY_DEDENT)
+        g->text[g->n++] = k->kind == PY_INDENT ? '{' : '}';
+    if (n + 2 > sizeof(g->text)) { /* a long string */
+        drain(g);
+        hash_add(&g->h, k->text.p, n);
+    } else {
+        memcpy(g->text + g->n, k->text.p, n);
+        g->n += n;
+    }
+    g->text[g->n++] = ' ';
 }
 
-/* Gathered first: many small pieces are slow to hash. */
 void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX])
 {
-    size_t n = put_tokens(NULL, t);
-    char *text = xmalloc(n + 1);
+    struct gathered g;
 
-    put_tokens(text, t);
-    hash_hex(text, n, hash);
-    free(text);
+    g.n = 0;
+    hash_init(&g.h);
+    for (size_t i = 0; i + 1 < t->len; i++)
+        if (t->tok[i].kind != PY_NEWLINE && !py_is_docstring(t, i))
+            put_token(&g, &t->tok[i]);
+    drain(&g);
+    hash_finish_hex(&g.h, hash);
 }
 
 void py_normal_hash(struct str code, char hash[HASH_HEX])

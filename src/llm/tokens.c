@@ -9,17 +9,31 @@
 
 #include <string.h>
 
+#define ONES  0x0101010101010101u /* a byte's lowest bit in each */
+#define EVENS 0x00ff00ff00ff00ffu
+#define STRIDE \
+    (255 * sizeof(uint64_t)) /* what a count in a byte has room for */
+
+/* Bytes outside ASCII in whole words, each byte of which is counted apart. */
+static size_t count_wide(const char *p, size_t n)
+{
+    uint64_t counts = 0, eight;
+
+    for (size_t i = 0; i < n; i += sizeof(eight)) {
+        memcpy(&eight, p + i, sizeof(eight));
+        counts += eight >> 7 & ONES;
+    }
+    counts = (counts & EVENS) + (counts >> 8 & EVENS);
+    return (size_t)(counts * 0x0001000100010001u >> 48);
+}
+
 int64_t llm_estimate_tokens(struct str text)
 {
-    const uint64_t ones = 0x0101010101010101;
-    size_t wide = 0, i = 0;
-    uint64_t eight;
+    size_t wide = 0, i = 0, whole = text.n - text.n % sizeof(uint64_t);
 
-    for (; i + sizeof(eight) <= text.n; i += sizeof(eight)) {
-        memcpy(&eight, text.p + i, sizeof(eight));
-        wide += (size_t)(((eight >> 7 & ones) * ones) >> 56);
-    }
-    for (; i < text.n; i++)
+    for (; i < whole; i += STRIDE)
+        wide += count_wide(text.p + i, whole - i < STRIDE ? whole - i : STRIDE);
+    for (i = whole; i < text.n; i++)
         wide += (unsigned char)text.p[i] >= 0x80;
     return (int64_t)(((text.n - wide) * 2 + 6) / 7 + (wide + 1) / 2);
 }

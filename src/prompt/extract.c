@@ -88,7 +88,7 @@ static size_t common_indent(struct str text)
 static struct str block_text(struct str text, struct arena *a)
 {
     size_t common = common_indent(text), n = 0;
-    char *p = arena_alloc(a, text.n + 2);
+    char *p = arena_alloc_raw(a, text.n + 2);
     struct str line;
     bool more = true;
 

@@ -28,14 +28,18 @@ static const char *behind_last(struct str s, const char *mark)
 /* The first opening mark that begins a line, or NULL. */
 static const char *first_open(struct str s, const char *mark)
 {
-    struct str line;
-    bool more = true;
+    size_t n = strlen(mark);
+    const char *at = s.p, *end = s.p + s.n;
 
-    while (more) {
-        more = str_cut(&s, '\n', &line);
-        line = str_trim(more ? line : s);
-        if (str_starts(line, mark))
-            return line.p;
+    while (s.n && (at = memmem(at, (size_t)(end - at), mark, n))) {
+        const char *line = memrchr(s.p, '\n', (size_t)(at - s.p));
+
+        line = line ? line + 1 : s.p;
+        if (!str_trim((struct str){line, (size_t)(at - line)}).n)
+            return at;
+        at = memchr(at, '\n', (size_t)(end - at));
+        if (!at)
+            break;
     }
     return NULL;
 }
@@ -44,6 +48,8 @@ struct str reply_answer(struct str reply)
 {
     const char *at, *end = reply.p + reply.n;
 
+    if (!reply.n || !memmem(reply.p, reply.n, "think", 5))
+        return reply;
     for (size_t i = 0; i < 2; i++)
         if ((at = behind_last(reply, closers[i])))
             reply = (struct str){at, (size_t)(end - at)};
@@ -60,7 +66,9 @@ struct str reply_plain(struct str reply, struct arena *a)
 
     if (str_starts(reply, "\xef\xbb\xbf"))
         reply = (struct str){reply.p + 3, reply.n - 3};
-    p = arena_alloc(a, reply.n + 1);
+    if (!reply.n || !memchr(reply.p, '\r', reply.n))
+        return reply;
+    p = arena_alloc_raw(a, reply.n + 1);
     for (size_t i = 0; i < reply.n; i++) {
         if (reply.p[i] != '\r')
             p[n++] = reply.p[i];

@@ -164,7 +164,7 @@ struct str prompt_join(const struct str *piece, size_t count, struct arena *a)
         return out;
     for (size_t i = 0; i < count; i++)
         n += piece[i].n + 2;
-    p = arena_alloc(a, n);
+    p = arena_alloc_raw(a, n);
     out.p = p;
     for (size_t i = 0; i < count; i++) {
         if (i) {

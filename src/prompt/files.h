@@ -70,10 +70,13 @@ enum prompt_file {
 };
 
 struct prompt_start; /* guide and card of a pack, rendered: prompt.c */
+struct kept_hashes;  /* pieces.h */
 
 struct prompts {
     struct template *file[PROMPT_FILES];
     struct prompt_start *starts; /* a chain */
+    struct kept_hashes *kept;
+    struct arena scratch; /* of the prompt that is built */
 };
 
 /* Reads and checks every file; release in any case. */

@@ -9,12 +9,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "prompt/files.h"
+#include "prompt/pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_GUIDE ((size_t)4 << 20)
 #define MAX_LINE  300 /* of the feedback of attempts that are not the parent */
+#define OTHERS    3   /* texts that are known besides examples */
 
 const char *const prompt_stages[3] = {
     [PROMPT_PLAN] = "plan",
@@ -24,55 +26,22 @@ const char *const prompt_stages[3] = {
 
 static const struct str nothing = {"", 0};
 
-/* ---- identity and size ---- */
-
-static void add_piece(struct prompt *out, size_t message, struct str text,
-                      const char *hash)
-{
-    struct prompt_piece *x = &out->piece[out->pieces];
-
-    if (text.n == 0)
-        return;
-    *x = (struct prompt_piece){.message = message, .text = text};
-    if (hash)
-        memcpy(x->hash, hash, HASH_HEX);
-    else
-        hash_hex(text.p, text.n, x->hash);
-    out->pieces++;
-}
-
-/* Every text is hashed once: the prompt's own hash is made from those of its
- * pieces. */
-static void identify(struct prompt *out)
-{
-    struct hash h;
-    size_t at = 0;
-
-    hash_init(&h);
-    for (size_t i = 0; i < out->count; i++) {
-        const char *role = out->message[i].role;
-
-        hash_add(&h, role, strlen(role) + 1);
-        for (; at < out->pieces && out->piece[at].message == i; at++)
-            hash_add(&h, out->piece[at].hash, HASH_HEX);
-    }
-    hash_finish_hex(&h, out->hash);
-}
-
 void prompt_make(struct prompt *out, struct str system, struct str user,
                  struct arena *a)
 {
     *out = (struct prompt){0};
-    out->piece = arena_alloc(a, 2 * sizeof(*out->piece));
+    pieces_init(out, 2, a);
     if (system.n)
         out->message[out->count++] =
             (struct llm_message){"system", system, system.n};
     out->message[out->count++] = (struct llm_message){"user", user, 0};
     for (size_t i = 0; i < out->count; i++) {
-        add_piece(out, i, out->message[i].text, NULL);
-        out->tokens += llm_estimate_tokens(out->message[i].text);
+        struct str text = out->message[i].text;
+
+        pieces_add(out, i, (struct known_text){text, NULL}, NULL);
+        out->tokens += llm_estimate_tokens(text);
     }
-    identify(out);
+    pieces_list(out, a);
 }
 
 /* ---- what all prompts with a pack start with ---- */
@@ -180,6 +149,8 @@ struct prompts *prompts_load(const char *dir, struct err *e)
 {
     struct prompts *p = xcalloc(1, sizeof(*p));
 
+    p->kept = xcalloc(1, sizeof(*p->kept));
+    arena_init(&p->scratch);
     if (prompt_files_load(p, dir, e) < 0) {
         prompts_free(p);
         return NULL;
@@ -197,6 +168,9 @@ void prompts_free(struct prompts *p)
         p->starts = next;
     }
     prompt_files_release(p);
+    kept_hashes_release(p->kept);
+    free(p->kept);
+    arena_release(&p->scratch);
     free(p);
 }
 
@@ -205,14 +179,38 @@ void prompts_free(struct prompts *p)
 struct building {
     const struct prompts *p;
     const struct prompt_input *in;
-    struct arena *a;
-    struct str *example; /* as they are shown */
+    struct arena *a; /* for what the prompt is made from */
+    const struct prompt_start *start;
+    struct known_text *known; /* examples, task, plan */
+    size_t known_count;
 };
 
-static struct str one_example(const struct building *b, size_t i)
+static void know(struct building *b, struct str text, const char *hash)
+{
+    b->known[b->known_count++] = (struct known_text){text, hash};
+}
+
+/* What an example shows behind its number is the same at every place: it is
+ * hashed once for all prompts of the stage. */
+static void know_example(struct building *b, size_t i, struct str text)
+{
+    struct prompt_seen *seen = b->in->example[i].seen;
+
+    if (seen) {
+        seen += b->in->stage == PROMPT_PLAN;
+        if (seen->start != b->start) {
+            hash_hex(text.p, text.n, seen->hash);
+            seen->start = b->start;
+        }
+    }
+    know(b, text, seen ? seen->hash : NULL);
+}
+
+static struct str one_example(struct building *b, size_t i)
 {
     const struct prompt_example *x = &b->in->example[i];
-    struct str v[PROMPT_SLOTS] = {0}, code[2];
+    struct str v[PROMPT_SLOTS] = {0}, code[2], text;
+    size_t behind;
 
     v[SLOT_NUMBER] = prompt_number((int64_t)i + 1, b->a);
     v[SLOT_PROBLEM] = code[0] = prompt_tidy(x->problem);
@@ -223,7 +221,11 @@ static struct str one_example(const struct building *b, size_t i)
         v[SLOT_SOLUTION] = code[1];
     v[SLOT_FENCE] = prompt_fence(code, 2, b->a);
     v[SLOT_TAG] = str_of(b->in->pack->prompt.answer_fence);
-    return prompt_render(b->p, FILE_EXAMPLE, nothing, v, b->a);
+    text = prompt_render(b->p, FILE_EXAMPLE, nothing, v, b->a);
+    behind = template_behind(b->p->file[FILE_EXAMPLE], v, SLOT_NUMBER);
+    if (behind < text.n)
+        know_example(b, i, (struct str){text.p + behind, text.n - behind});
+    return text;
 }
 
 static struct str first_line(struct str s)
@@ -264,11 +266,14 @@ static struct str one_attempt(const struct building *b,
     return prompt_render(b->p, FILE_ATTEMPT, nothing, v, b->a);
 }
 
-static struct str all_examples(const struct building *b)
+static struct str all_examples(struct building *b)
 {
-    for (size_t i = 0; i < b->in->example_count; i++)
-        b->example[i] = one_example(b, i);
-    return prompt_join(b->example, b->in->example_count, b->a);
+    size_t n = b->in->example_count;
+    struct str *example = arena_alloc_raw(b->a, (n + 1) * sizeof(*example));
+
+    for (size_t i = 0; i < n; i++)
+        example[i] = one_example(b, i);
+    return prompt_join(example, n, b->a);
 }
 
 static struct str all_attempts(const struct building *b)
@@ -283,7 +288,7 @@ static struct str all_attempts(const struct building *b)
 }
 
 /* What the templates of every stage may ask for. */
-static int fill(const struct building *b, struct str *v, struct err *e)
+static int fill(struct building *b, struct str *v, struct err *e)
 {
     const struct prompt_input *in = b->in;
 
@@ -300,9 +305,14 @@ static int fill(const struct building *b, struct str *v, struct err *e)
     v[SLOT_TASK] = prompt_tidy(in->task);
     v[SLOT_FENCE] = prompt_fence(&v[SLOT_TASK], 1, b->a);
     v[SLOT_EXAMPLES] = all_examples(b);
+    know(b, in->task, in->task_hash); /* with the line's end, most often */
+    know(b, v[SLOT_TASK], NULL);
     v[SLOT_ATTEMPTS] = all_attempts(b);
-    if (in->plan.n)
+    if (in->plan.n) {
         v[SLOT_PLAN] = str_trim(in->plan);
+        know(b, v[SLOT_PLAN],
+             v[SLOT_PLAN].n == in->plan.n ? in->plan_hash : NULL);
+    }
     if (in->stage != PROMPT_EVOLVE)
         return 0;
     if (!in->parent)
@@ -312,73 +322,22 @@ static int fill(const struct building *b, struct str *v, struct err *e)
     return 0;
 }
 
-/* Where `x` stands in `s`, or NULL. Its start is rare: that alone is searched. */
-static const char *find_text(struct str s, struct str x)
-{
-    size_t start = x.n < 24 ? x.n : 24;
-    const char *at = s.p, *end = s.p + s.n;
-
-    while (x.n && (at = memmem(at, (size_t)(end - at), x.p, start)) &&
-           (size_t)(end - at) >= x.n) {
-        if (memcmp(at, x.p, x.n) == 0)
-            return at;
-        at++;
-    }
-    return NULL;
-}
-
-/* The example's hash as it stands in this prompt, taken once for all prompts
- * that show it there. */
-static const char *known_hash(const struct building *b, size_t i,
-                              const struct prompt_start *start)
-{
-    struct prompt_seen *seen = b->in->example[i].seen;
-    struct str x = b->example[i];
-
-    if (!seen || i >= PROMPT_PLACES)
-        return NULL;
-    seen += 2 * i + (b->in->stage == PROMPT_PLAN);
-    if (seen->start != start) {
-        hash_hex(x.p, x.n, seen->hash);
-        seen->start = start;
-    }
-    return seen->hash;
-}
-
-/* A message cut at its examples. */
-static void cut(const struct building *b, struct prompt *out, size_t message,
-                struct str rest, const struct prompt_start *start)
-{
-    for (size_t i = 0; i < b->in->example_count; i++) {
-        struct str x = b->example[i];
-        const char *at = find_text(rest, x);
-
-        if (!at)
-            continue;
-        add_piece(out, message, (struct str){rest.p, (size_t)(at - rest.p)},
-                  NULL);
-        add_piece(out, message, (struct str){at, x.n}, known_hash(b, i, start));
-        rest.n -= (size_t)(at - rest.p) + x.n;
-        rest.p = at + x.n;
-    }
-    add_piece(out, message, rest, NULL);
-}
-
-/* Hash and size; those of the pack's start are known. */
+/* Pieces and size; those of the pack's start are known. */
 static void finish(const struct building *b, struct prompt *out,
-                   const struct prompt_start *start)
+                   struct arena *a)
 {
-    struct str system = out->message[0].text,
+    const struct prompt_start *start = b->start;
+    struct str system = out->message[0].text, user = out->message[1].text,
                own = {system.p + start->text.n, system.n - start->text.n};
+    struct known_text known = {{system.p, start->text.n}, start->hash};
 
-    out->piece =
-        arena_alloc(b->a, (3 + 4 * b->in->example_count) * sizeof(*out->piece));
-    add_piece(out, 0, (struct str){system.p, start->text.n}, start->hash);
-    cut(b, out, 0, own, start);
-    cut(b, out, 1, out->message[1].text, start);
-    identify(out);
-    out->tokens = start->tokens + llm_estimate_tokens(own) +
-                  llm_estimate_tokens(out->message[1].text);
+    pieces_init(out, 3 + 4 * b->known_count, a);
+    pieces_add(out, 0, known, NULL);
+    pieces_cut(out, 0, own, b->known, b->known_count, b->p->kept);
+    pieces_cut(out, 1, user, b->known, b->known_count, b->p->kept);
+    pieces_list(out, a);
+    out->tokens =
+        start->tokens + llm_estimate_tokens(own) + llm_estimate_tokens(user);
 }
 
 int prompts_build(struct prompts *p, const struct prompt_input *in,
@@ -387,22 +346,23 @@ int prompts_build(struct prompts *p, const struct prompt_input *in,
     static const enum prompt_file files[] = {[PROMPT_PLAN] = FILE_PLAN,
                                              [PROMPT_CODE] = FILE_CODE,
                                              [PROMPT_EVOLVE] = FILE_EVOLVE};
-    const struct building b = {
-        p, in, a, arena_alloc(a, (in->example_count + 1) * sizeof(struct str))};
-    struct str v[PROMPT_SLOTS] = {0}, system, user;
     const struct prompt_start *start = find_start(p, in->pack, in->no_card, e);
+    struct building b = {.p = p, .in = in, .a = &p->scratch, .start = start};
+    struct str v[PROMPT_SLOTS] = {0}, system, user;
 
+    arena_reset(b.a);
+    b.known =
+        arena_alloc_raw(b.a, (in->example_count + OTHERS) * sizeof(*b.known));
     if (!start || fill(&b, v, e) < 0)
         return err_wrap(e, "prompt for %s with %s", in->task_id, in->pack->id);
     if (in->stage == PROMPT_EVOLVE)
         system = prompt_render(p, FILE_EVOLVE_SYSTEM, start->text, v, a);
     else
-        system = (struct str){arena_strndup(a, start->text.p, start->text.n),
-                              start->text.n};
+        system = start->text;
     user = prompt_render(p, files[in->stage], nothing, v, a);
     *out = (struct prompt){
         .message = {{"system", system, start->text.n}, {"user", user, 0}},
         .count = 2};
-    finish(&b, out, start);
+    finish(&b, out, a);
     return 0;
 }

@@ -27,10 +27,9 @@ struct prompt_start; /* private */
 enum prompt_stage { PROMPT_PLAN, PROMPT_CODE, PROMPT_EVOLVE };
 extern const char *const prompt_stages[3]; /* "plan", "code", "evolve" */
 
-#define PROMPT_PLACES 4 /* of examples in a prompt whose hashes are kept */
-
-/* The hash of an example as a prompt shows it, once it is known: prompts with
- * one start (of one struct prompts, one pack) have one text for it. */
+/* The hash of an example as prompts of a stage show it, number aside, once it
+ * is known: prompts with one start (of one struct prompts, one pack) have one
+ * text for it. */
 struct prompt_seen {
     const struct prompt_start *start;
     char hash[HASH_HEX];
@@ -40,8 +39,8 @@ struct prompt_seen {
 struct prompt_example {
     const char *name;
     struct str problem, plan /* p NULL: none */, solution;
-    /* NULL, or 2 * PROMPT_PLACES, zeroed at first, of somebody who never
-     * changes these texts and goes before the prompts do. */
+    /* NULL, or two (for plans, for programs), zeroed at first, of somebody who
+     * never changes these texts and goes before the prompts do. */
     struct prompt_seen *seen;
 };
 
@@ -60,11 +59,13 @@ struct prompt_input {
     bool no_card; /* the guide alone, as in the paper */
     const char *task_id;
     struct str task;       /* its source */
+    const char *task_hash; /* SHA-256 of that text, or NULL: not known */
     const char *precision; /* "fp32", "fp16", "bf16" */
     const char *device;    /* "cpu", "cuda:0" */
     const struct prompt_example *example;
     size_t example_count;
     struct str plan;                       /* PROMPT_CODE */
+    const char *plan_hash;                 /* as task_hash */
     const struct prompt_attempt *previous; /* refine: the last one; evolve:
                                                up to 3 others than the parent */
     size_t previous_count;
@@ -73,21 +74,24 @@ struct prompt_input {
 };
 
 /* A part of a message that other prompts have, too, or what lies between two
- * such: the pack's start, an example. Who keeps prompts keeps each once. */
+ * such: the pack's start, an example behind its number, the task, the plan. Who
+ * keeps prompts keeps each once. */
 struct prompt_piece {
     size_t message;
     struct str text;
     char hash[HASH_HEX];
 };
 
-/* A finished prompt, in the arena it was built in. */
+/* A finished prompt, in the arena it was built in; the pack's start is lent by
+ * the struct prompts. */
 struct prompt {
     struct llm_message message[2]; /* system, user */
     size_t count;
-    char hash[HASH_HEX];        /* of roles and texts, by their pieces */
     struct prompt_piece *piece; /* all of the texts, in order */
     size_t pieces;
-    int64_t tokens; /* an estimate */
+    struct str list;     /* JSON: [{"role": …, "parts": [hash, …]}, …] */
+    char hash[HASH_HEX]; /* of the list */
+    int64_t tokens;      /* an estimate */
 };
 
 struct prompts;

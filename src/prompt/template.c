@@ -253,6 +253,21 @@ void template_free(struct template *t)
 
 /* ---- rendering ---- */
 
+/* What part *i leaves; steps over a section without a value. */
+static struct str part_text(const struct template *t, const struct str *values,
+                            size_t *i)
+{
+    const struct part *part = &t->part[*i];
+
+    if (part->kind == PART_TEXT)
+        return part->text;
+    if (part->kind == PART_SLOT)
+        return values[part->name];
+    if (part->kind == PART_OPEN && !values[part->name].p)
+        *i = part->close;
+    return (struct str){NULL, 0};
+}
+
 /* Copies to `out`, or only measures where that is NULL. */
 static size_t walk(const struct template *t, const struct str *values,
                    char *out)
@@ -260,15 +275,8 @@ static size_t walk(const struct template *t, const struct str *values,
     size_t n = 0;
 
     for (size_t i = 0; i < t->len; i++) {
-        const struct part *part = &t->part[i];
-        struct str piece = {NULL, 0};
+        struct str piece = part_text(t, values, &i);
 
-        if (part->kind == PART_TEXT)
-            piece = part->text;
-        else if (part->kind == PART_SLOT)
-            piece = values[part->name];
-        else if (part->kind == PART_OPEN && !values[part->name].p)
-            i = part->close;
         if (out && piece.n)
             memcpy(out + n, piece.p, piece.n);
         n += piece.n;
@@ -276,11 +284,24 @@ static size_t walk(const struct template *t, const struct str *values,
     return n;
 }
 
+size_t template_behind(const struct template *t, const struct str *values,
+                       size_t name)
+{
+    size_t n = 0, behind = 0;
+
+    for (size_t i = 0; i < t->len; i++) {
+        n += part_text(t, values, &i).n;
+        if (t->part[i].kind == PART_SLOT && t->part[i].name == name)
+            behind = n;
+    }
+    return behind;
+}
+
 struct str template_render(const struct template *t, struct str before,
                            const struct str *values, struct arena *a)
 {
     size_t gap = before.n ? 2 : 0, n = walk(t, values, NULL);
-    char *p = arena_alloc(a, before.n + gap + n + 1);
+    char *p = arena_alloc_raw(a, before.n + gap + n + 1);
 
     if (before.n) {
         memcpy(p, before.p, before.n);

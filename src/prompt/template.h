@@ -37,5 +37,9 @@ void template_free(struct template *t);
  * end are dropped, a NUL stands behind it. */
 struct str template_render(const struct template *t, struct str before,
                            const struct str *values, struct arena *a);
+/* How far into that text (without `before`) the value of `name` reaches: what
+ * is behind does not depend on it. */
+size_t template_behind(const struct template *t, const struct str *values,
+                       size_t name);
 
 #endif

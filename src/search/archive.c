@@ -60,8 +60,7 @@ int64_t archive_join(struct archive *a, const struct search_example *x,
         .problem = keep(a, x->problem),
         .plan = keep(a, x->plan),
         .solution = keep(a, x->solution),
-        .seen =
-            arena_alloc(&a->memory, 2 * PROMPT_PLACES * sizeof(*m->text.seen))};
+        .seen = arena_alloc(&a->memory, 2 * sizeof(*m->text.seen))};
     m->task_hash = arena_strdup(&a->memory, x->task_hash);
     m->seed = strcmp(x->origin, "seed") == 0;
     find_add(a->index, &f);

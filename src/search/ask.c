@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
+#include "prompt/extract.h"
 #include "search/search_int.h"
 
 #include <stdlib.h>
@@ -112,12 +113,14 @@ static int build_prompt(struct attempt *a, struct err *e)
         .no_card = s->opt.no_card,
         .task_id = a->subject->task->id,
         .task = {a->subject->task->source, a->subject->task->len},
+        .task_hash = a->subject->source,
         .precision = s->opt.precision,
         .device = s->opt.device,
         .example = example,
         .example_count = a->hit_count,
         .previous = previous,
         .plan = a->plan,
+        .plan_hash = a->plan_blob,
         .diff = s->opt.diff};
 
     in.stage = strcmp(a->stage, "plan") == 0   ? PROMPT_PLAN
@@ -140,29 +143,16 @@ static int build_prompt(struct attempt *a, struct err *e)
     return prompts_build(s->part.prompts, &in, &a->memory, &a->prompt, e);
 }
 
-/* The prompt as a list of messages: [{"role": …, "parts": [blob, …]}]; what
- * many prompts share is a blob of its own. */
+/* A prompt is kept as the list of its parts; what many prompts share is a blob
+ * of its own. */
 static void store_prompt(struct attempt *a)
 {
     struct store *st = a->s->part.store;
     const struct prompt *p = &a->prompt;
-    struct buf b;
-    size_t at = 0;
 
-    buf_init(&b, BUF_UNLIMITED);
-    for (size_t i = 0; i < p->count; i++) {
-        buf_printf(&b, "%s{\"role\":\"%s\",\"parts\":[", i ? "," : "[",
-                   p->message[i].role);
-        for (size_t n = 0; at < p->pieces && p->piece[at].message == i;
-             at++, n++) {
-            store_blob_as(st, p->piece[at].text, p->piece[at].hash);
-            buf_printf(&b, "%s\"%s\"", n ? "," : "", p->piece[at].hash);
-        }
-        buf_puts(&b, "]}");
-    }
-    buf_putc(&b, ']');
-    store_blob(st, (struct str){buf_str(&b), b.len}, a->prompt_blob);
-    buf_release(&b);
+    for (size_t i = 0; i < p->pieces; i++)
+        store_blob_as(st, p->piece[i].text, p->piece[i].hash);
+    store_blob_as(st, p->list, p->hash);
 }
 
 /* ---- the call ---- */
@@ -175,8 +165,7 @@ static void write_row(struct attempt *a)
     a->row.attempt = a->number;
     a->row.stage = a->stage;
     a->row.try = a->try;
-    a->row.prompt = a->prompt_blob;
-    a->row.prompt_hash = a->prompt.hash;
+    a->row.prompt = a->row.prompt_hash = a->prompt.hash;
     store_call(a->s->part.store, &a->row);
 }
 
@@ -296,6 +285,29 @@ void call_fill(struct row_call *row, const struct llm_reply *r)
     row->answered_at = call_now_us();
 }
 
+/* A plan is most often the beginning of its reply, and then its hash is on the
+ * way to the reply's. */
+static void store_reply(struct attempt *a, struct str text, char out[HASH_HEX])
+{
+    struct str plan = {NULL, 0};
+    struct hash h, half;
+
+    if (strcmp(a->stage, "plan") == 0)
+        plan = extract_plan(text);
+    hash_init(&h);
+    if (plan.n && plan.p == text.p) {
+        hash_add(&h, plan.p, plan.n);
+        half = h;
+        hash_finish_hex(&half, a->plan_blob);
+        text.p += plan.n;
+        text.n -= plan.n;
+    }
+    hash_add(&h, text.p, text.n);
+    hash_finish_hex(&h, out);
+    store_blob_as(a->s->part.store,
+                  (struct str){buf_str(&a->reply), a->reply.len}, out);
+}
+
 static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
 {
     struct attempt *a = arg;
@@ -317,7 +329,7 @@ static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
         buf_reset(&a->reply);
         buf_put(&a->reply, r->text.p, r->text.n);
         a->cut = r->finish == LLM_LENGTH;
-        store_blob(s->part.store, r->text, reply);
+        store_reply(a, r->text, reply);
         a->row.reply = reply;
         if (r->thought.n) {
             store_blob(s->part.store, r->thought, thought);

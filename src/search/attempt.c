@@ -114,7 +114,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
         record = NULL;
     }
     if (record) {
-        a->record = json_deep_copy(record);
+        a->record = json_copy((json_t *)record); /* its values never change */
         if (!review_begin(a))
             result_store(a);
         return;
@@ -271,7 +271,9 @@ void attempt_replied(struct attempt *a)
 
         a->plan.p = arena_strndup(&a->memory, plan.p, plan.n);
         a->plan.n = plan.n;
-        if (plan.n)
+        if (a->plan_blob[0])
+            store_blob_as(a->s->part.store, a->plan, a->plan_blob);
+        else if (plan.n)
             store_blob(a->s->part.store, a->plan, a->plan_blob);
         ask_stage(a, "code");
     } else {

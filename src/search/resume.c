@@ -47,7 +47,6 @@ static int on_task(const struct row_task *r, void *arg)
 
 static void write_tasks(struct search *s)
 {
-    char source[HASH_HEX];
     struct buf ops;
 
     buf_init(&ops, BUF_UNLIMITED);
@@ -56,7 +55,7 @@ static void write_tasks(struct search *s)
         struct row_task row = {.ord = t->ord,
                                .id = t->task->id,
                                .hash = t->task->hash,
-                               .source = source,
+                               .source = t->source,
                                .path = t->task->path,
                                .skipped = t->skipped};
 
@@ -64,8 +63,8 @@ static void write_tasks(struct search *s)
         for (const char **op = t->task->ops; *op; op++)
             buf_printf(&ops, "%s\n", *op);
         row.ops = buf_str(&ops);
-        store_blob(s->part.store, (struct str){t->task->source, t->task->len},
-                   source);
+        store_blob_as(s->part.store,
+                      (struct str){t->task->source, t->task->len}, t->source);
         store_task(s->part.store, &row);
     }
     buf_release(&ops);

@@ -76,10 +76,10 @@ static void join(struct search *s, struct subject *t, int64_t version)
                             .attempt = t->join_at,
                             .name = t->task->id,
                             .task_hash = t->task->hash,
+                            .problem = t->source,
                             .plan = p->plan[0] ? p->plan : NULL,
                             .solution = p->code,
                             .evidence = "E3"};
-    char problem[HASH_HEX];
     struct buf plan, code;
     struct err e = ERR_INIT;
 
@@ -94,8 +94,7 @@ static void join(struct search *s, struct subject *t, int64_t version)
             x.plan = (struct str){buf_str(&plan), plan.len};
         x.solution = (struct str){buf_str(&code), code.len};
         row.entry = t->entry = archive_join(s->archive, &x, version);
-        store_blob(s->part.store, x.problem, problem);
-        row.problem = problem;
+        store_blob_as(s->part.store, x.problem, t->source);
         store_entry(s->part.store, &row);
         t->joined = true;
     }

@@ -88,6 +88,7 @@ void search_add_task(struct search *s, const struct task *t,
         xgrow(s->subject, &s->subject_cap, s->subject_len, sizeof(*s->subject));
     x = &s->subject[s->subject_len];
     *x = (struct subject){.task = t, .ord = (int64_t)s->subject_len++};
+    hash_hex(t->source, t->len, x->source);
     x->skipped = skipped ? xstrdup(skipped) : NULL;
     x->vector = xmalloc(s->part.dim * sizeof(*vector));
     memcpy(x->vector, vector, s->part.dim * sizeof(*vector));

@@ -29,7 +29,8 @@ struct past {
 struct subject {
     const struct task *task;
     int64_t ord;
-    char *skipped; /* NULL: it takes part */
+    char source[HASH_HEX]; /* of the task's text */
+    char *skipped;         /* NULL: it takes part */
     float *vector;
     struct past *past;
     size_t past_len, past_cap; /* attempt n is past[n - 1] */
@@ -68,7 +69,6 @@ struct attempt {
     int64_t try;
     int failures;
     struct prompt prompt;
-    char prompt_blob[HASH_HEX];
     struct llm_request request;
     struct llm_call *call;
     struct row_call row;

@@ -208,36 +208,35 @@ static void test_identity(struct prompts *p, const struct pack *pack,
                           struct arena *a)
 {
     struct prompt_input in = input(pack, PROMPT_CODE);
-    struct prompt one, two, whole;
-    struct hash h;
-    bool covered = true;
+    struct prompt one, two;
+    char own[HASH_HEX];
+    bool covered = true, named = true;
+    const char *at;
 
     build(p, &in, a, &one);
     build(p, &in, a, &two);
     is(two.hash, one.hash, "the same input is the same prompt");
-    hash_init(&h);
+    at = one.list.p;
     for (size_t i = 0; i < 2; i++) {
         const struct llm_message *m = &one.message[i];
         size_t n = 0;
 
-        hash_add(&h, m->role, strlen(m->role) + 1);
         for (size_t k = 0; k < one.pieces; k++) {
             const struct prompt_piece *x = &one.piece[k];
-            char own[HASH_HEX];
 
             if (x->message != i)
                 continue;
             hash_hex(x->text.p, x->text.n, own);
-            hash_add(&h, own, HASH_HEX);
+            named &= at && (at = strstr(at, own));
             covered &= x->text.p == m->text.p + n;
             n += x->text.n;
         }
         covered &= n == m->text.n;
     }
-    hash_finish_hex(&h, whole.hash);
     ok(covered && one.pieces > 4, "the pieces are the whole of the texts");
-    is(whole.hash, one.hash,
-       "the hash is that of roles and of the hashes of texts");
+    ok(named, "the list has their hashes, in order");
+    hash_hex(one.list.p, one.list.n, own);
+    is(one.hash, own, "the prompt's hash is that of its list");
     in.task = STR_LIT("another-task");
     build(p, &in, a, &two);
     ok(strcmp(two.hash, one.hash) != 0, "another task is another prompt");
@@ -249,14 +248,24 @@ static void test_identity(struct prompts *p, const struct pack *pack,
        "the card can be left out");
 }
 
+static bool has_piece(const struct prompt *x, const char *hash)
+{
+    for (size_t i = 0; i < x->pieces; i++)
+        if (strcmp(x->piece[i].hash, hash) == 0)
+            return true;
+    return false;
+}
+
 /* Both stages, the examples in both orders, each prompt twice. */
 static void test_kept_hashes(struct prompts *p, const struct pack *pack,
                              struct arena *a)
 {
     struct prompt_example kept[3] = {examples[0], examples[1], examples[0]};
-    struct prompt_seen seen[2][2 * PROMPT_PLACES] = {0};
+    struct prompt_seen seen[2][2] = {0};
+    struct prompts *fresh;
     struct prompt with, without;
-    bool same = true;
+    bool same = true, placed = true;
+    struct err e;
 
     kept[0].seen = kept[2].seen = seen[0];
     kept[1].seen = seen[1];
@@ -267,13 +276,46 @@ static void test_kept_hashes(struct prompts *p, const struct pack *pack,
 
         in.example = kept + (i >> 1 & 1);
         build(p, &in, a, &with);
+        placed &= has_piece(&with, seen[0][i & 1].hash) &&
+                  has_piece(&with, seen[1][i & 1].hash);
         plain[0].seen = plain[1].seen = NULL;
         in.example = plain;
-        build(p, &in, a, &without);
+        fresh = prompts_load("prompts", &e);
+        build(fresh, &in, a, &without);
         same &= strcmp(with.hash, without.hash) == 0;
+        prompts_free(fresh);
     }
-    ok(same && seen[0][0].start && seen[1][0].start,
+    ok(same && seen[0][0].start && seen[1][1].start,
        "hashes that were kept are those of the texts");
+    ok(placed, "an example is the same piece at every place");
+}
+
+/* What the store holds of a task and of a plan is named, not stored again. */
+static void test_known_texts(struct prompts *p, const struct pack *pack,
+                             struct arena *a)
+{
+    struct prompt_input in = input(pack, PROMPT_CODE);
+    char task[HASH_HEX], plan[HASH_HEX], tidy[HASH_HEX];
+    struct prompt with, without, other;
+
+    in.task = STR_LIT("the-task = 1\n");
+    in.plan = STR_LIT("the plan");
+    build(p, &in, a, &without);
+    hash_hex(in.task.p, in.task.n, task);
+    hash_hex(in.plan.p, in.plan.n, plan);
+    in.task_hash = task;
+    in.plan_hash = plan;
+    build(p, &in, a, &with);
+    ok(has_piece(&with, task) && has_piece(&with, plan),
+       "task and plan are pieces by themselves");
+    is(with.hash, without.hash, "whether their hashes are told or not");
+    in.task = STR_LIT("\n\nthe-task = 1\n\n");
+    in.plan = STR_LIT(" the plan\n");
+    in.task_hash = in.plan_hash = "what is not shown as it stands";
+    build(p, &in, a, &other);
+    hash_hex("the-task = 1", 12, tidy);
+    ok(has_piece(&other, tidy) && has_piece(&other, plan),
+       "and so they are when blank lines round them are not shown");
 }
 
 static void test_questions(const struct prompts *p, struct arena *a)
@@ -373,12 +415,23 @@ static void test_folder(void)
 
 static void test_tokens(void)
 {
+    static char text[5003];
+    bool right = true;
+
     ok(llm_estimate_tokens(STR_LIT("")) == 0, "nothing is no token");
     ok(llm_estimate_tokens(STR_LIT("x")) == 1, "something is one");
     ok(llm_estimate_tokens(STR_LIT("return x + y * 2;\n    ")) == 7,
        "3.5 bytes of ASCII are one");
     ok(llm_estimate_tokens(STR_LIT("\xc3\xa4\xc3\xb6")) == 2,
        "two other bytes are one");
+    for (size_t wide = 0; wide <= sizeof(text); wide += 61) {
+        memset(text, 'x', sizeof(text));
+        memset(text, '\xc3', wide);
+        right &=
+            llm_estimate_tokens((struct str){text, sizeof(text)}) ==
+            (int64_t)(((sizeof(text) - wide) * 2 + 6) / 7 + (wide + 1) / 2);
+    }
+    ok(right, "and so in long texts");
 }
 
 void suite_prompt(void)
@@ -397,6 +450,7 @@ void suite_prompt(void)
     test_fences(p, pack, &a);
     test_identity(p, pack, &a);
     test_kept_hashes(p, pack, &a);
+    test_known_texts(p, pack, &a);
     test_questions(p, &a);
     test_errors(p, pack, &a);
     test_folder();
