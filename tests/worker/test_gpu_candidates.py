@@ -3,6 +3,7 @@ the CUDA ones are built for real, the Gluon ones compiled for sm_90 with the arg
 their own forward passes."""
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import sys
 from pathlib import Path
@@ -50,6 +51,29 @@ def model_and_inputs(task: str, candidate: str, dtype: torch.dtype) -> tuple[Any
         k: v.shape for k, v in reference.state_dict().items()
     }
     return model.to(dtype), [x.to(dtype) for x in source.get_inputs()]
+
+
+def test_every_family_of_the_gpus_own_test_can_be_asked_for() -> None:
+    """On a machine without a GPU: its candidates are there, its jobs can be written."""
+    path = ROOT / "tests" / "gpu" / "run.py"
+    spec = importlib.util.spec_from_file_location("gpu_run", path)
+    gpu_run = importlib.util.module_from_spec(spec)
+    sys.modules["gpu_run"] = gpu_run
+    spec.loader.exec_module(gpu_run)
+    run = gpu_run.Run(argparse.Namespace(device="cuda:0", out=None, kernelbench=str(ROOT / "tasks")))
+    used: set[str] = set()
+
+    def session(jobs: list, children: int = 4) -> None:
+        for job in jobs:
+            assert job.frame().startswith(b"monkeys/1 job ")
+            used.add(str(getattr(job, "candidate", "")))
+        raise StopIteration
+
+    run.session = session
+    for family in ("packs", "seeds", "starter", "timing", "faults", "memory", "hostile", "gate"):
+        with pytest.raises(StopIteration):
+            getattr(run, family)()
+    assert {str(p) for p in (path.parent / "candidates").glob("*.py")} <= used
 
 
 def test_every_candidate_is_listed_once_with_a_task() -> None:
