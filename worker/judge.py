@@ -125,7 +125,9 @@ class Judge:
 
     def device_memory(self, wanted: Fork) -> int:
         """Bytes of the GPU that the child may have; 0: there is none, or no limit."""
-        return 0 if self.o.device == "cpu" else wanted.memory or self.lane.total
+        if self.o.device == "cpu":
+            return 0
+        return wanted.memory or self.lane.limit or self.lane.total
 
     def ask(self, job: Job, wanted: Ask) -> None:
         if job.child is None:

@@ -37,9 +37,10 @@ static const struct opt verify_table[] = {
     VERIFYING_OPTION("timeout", OPT_INT, "SECONDS",
                      "for one call of forward (the pack's own)", call_s, 1,
                      3600),
-    VERIFYING_OPTION("memory", OPT_INT, "BYTES",
-                     "of a candidate's process (8 GiB on the CPU)", memory, 0,
-                     INT64_MAX),
+    VERIFYING_OPTION(
+        "memory", OPT_INT, "BYTES",
+        "of a candidate's process, of the GPU too (8 GiB on the CPU)", memory,
+        0, INT64_MAX),
     VERIFYING_OPTIONS,
     {0},
 };

@@ -53,7 +53,8 @@ static const struct opt table[] = {
     {"prewarm", 0, OPT_INT, "N", "children kept ready (GPU: 6)", AT(prewarm), 0,
      64},
     {"memory", 0, OPT_INT, "BYTES",
-     "memory of a child (the CPU: 8 GiB at most)", AT(memory), 0, INT64_MAX},
+     "memory of a child, of the GPU too (the CPU: 8 GiB at most)", AT(memory),
+     0, INT64_MAX},
     {"total-memory", 0, OPT_INT, "BYTES",
      "memory of all candidates together, on CUDA the device's (three quarters "
      "of what is free)",
