@@ -173,13 +173,16 @@ static void put_text(struct output *o, const char *p, size_t n)
 
 /* ---- C in strings ---- */
 
-/* What stands between two C tokens, a blank for each comment. */
+/* What stands between two C tokens, a blank for each comment but those that a
+ * line's end follows: nothing may come next to Python's closing quotes. */
 static void put_cxx_gap(struct output *o, const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (p[i] == '/' && i + 1 < n && p[i + 1] == '/') {
-            while (i < n && p[i] != '\n')
+            while (i < n && (p[i] != '\n' || p[i - 1] == '\\'))
                 i++;
+            if (i == n)
+                put_text(o, " ", 1);
         } else if (p[i] == '/' && i + 1 < n && p[i + 1] == '*') {
             const char *end = memmem(p + i + 2, n - i - 2, "*/", 2);
 

@@ -69,6 +69,9 @@ static void test_strip(void)
            "x = r'''int f() { /* a */ return 1; }'''\n");
     strips(true, "x = r'''int f() { /* a */ return 1; } // b\n\"// c\";'''\n",
            "x = r'''int f() {   return 1; } \n\"// c\";'''\n");
+    strips(true, "x = r\"\"\"{;} \"a\"// b \"\"\"\n",
+           "x = r\"\"\"{;} \"a\" \"\"\"\n");
+    strips(true, "x = r'''{;} // a \\\n b\nc'''\n", "x = r'''{;} \nc'''\n");
     strips(true, "x = '''see http://a.b'''\n", "x = '''see http://a.b'''\n");
 }
 
