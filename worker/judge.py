@@ -125,7 +125,7 @@ class Judge:
 
     def device_memory(self, wanted: Fork) -> int:
         """Bytes of the GPU that the child may have; 0: there is none, or no limit."""
-        return 0 if self.o.device == "cpu" else wanted.memory or self.lane.total
+        return 0 if self.o.device == "cpu" else wanted.memory or self.lane.limit or self.lane.total
 
     def ask(self, job: Job, wanted: Ask) -> None:
         if job.child is None:
@@ -148,8 +148,10 @@ class Judge:
         others = [j for j in self.jobs.values() if not isinstance(j.waiting, Exclusive)]
         waiting = [j for j in self.jobs.values() if isinstance(j.waiting, Exclusive)]
         if not others and waiting:
-            waiting[0].exclusive = True
-            self.step(waiting[0], None)
+            # Who has a child first: who has none needs the memory that those hold.
+            first = min(waiting, key=lambda j: j.child is None)
+            first.exclusive = True
+            self.step(first, None)
 
     def drop_child(self, job: Job) -> None:
         """Kill it; the generator goes on when it is gone."""
@@ -197,6 +199,8 @@ class Judge:
             return
         try:
             well = int((torch.arange(256, device="cuda:0") + 1).sum()) == 32896
+        except torch.OutOfMemoryError:
+            well = True  # it answers; somebody fills it for the moment
         except RuntimeError as problem:
             self.say("note", payload=f"the device fails: {problem}"[:2000].encode(errors="replace"))
             well = False

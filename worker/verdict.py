@@ -94,9 +94,7 @@ def verify(job: dict, environment: dict, builds: Builds) -> Generator:
     except Exception as problem:  # noqa: BLE001
         return record(job, environment, p, Verdict("infra", "load", f"the task's file fails: {problem}"))
     try:
-        end = yield from attempt(job, reference, p, builds)
-        if end.verdict == "out_of_memory" and job["device"] != "cpu":
-            end = yield from alone(job, reference, p, builds)
+        end = yield from with_room(job, reference, p, builds)
         if end.verdict in ("wrong_values", "not_finite") and reference.has_state():
             end = yield from once_more(job, p, end, builds)
     except NoChild as problem:
@@ -106,12 +104,15 @@ def verify(job: dict, environment: dict, builds: Builds) -> Generator:
     return record(job, environment, p, end)
 
 
-def alone(job: dict, reference: truth.Reference, p: Progress, builds: Builds) -> Generator:
-    """The device's memory is everybody's: who found too little of it may have met a
-    neighbour that took too much. What happens without neighbours counts."""
+def with_room(job: dict, reference: truth.Reference, p: Progress, builds: Builds) -> Generator:
+    """An attempt. A device's memory is everybody's: who found too little of it may have met
+    a neighbour that took too much. What happens without neighbours counts."""
+    again = Progress(seed_only=p.seed_only)
+    end = yield from attempt(job, reference, p, builds)
+    if end.verdict != "out_of_memory" or job["device"] == "cpu":
+        return end
     yield Exclusive()
     empty_cache(job)
-    again = Progress()
     end = yield from attempt(job, reference, again, builds)
     p.__dict__.update(again.__dict__)
     return end
@@ -122,7 +123,7 @@ def once_more(job: dict, p: Progress, first: Verdict, builds: Builds) -> Generat
     right for the weights it was built with and for no others: tried with those,
     at lower evidence. Both sides start where no parameter is an identity."""
     again = Progress(seed_only=True)
-    end = yield from attempt(job, make_reference(job, unsettled=True), again, builds)
+    end = yield from with_room(job, make_reference(job, unsettled=True), again, builds)
     if end.verdict != "correct" and not p.seed_only:
         return first
     p.__dict__.update(again.__dict__)
