@@ -35,7 +35,8 @@ struct child {
     /* On a GPU: the process of its box that uses it, and how much of its memory. */
     pid_t gpu_pid;
     uint64_t gpu_now, gpu_peak;
-    bool ended, wanted_dead;
+    bool spare; /* kept ready, and no job has had it */
+    bool wanted_dead;
 };
 
 /* Asks the zygote for it. */

@@ -189,6 +189,23 @@ def test_a_fault_of_a_candidate_ends_no_server(worker: Session) -> None:
     assert worker.notes == []
 
 
+def test_a_child_that_its_judge_did_not_live_to_see_is_not_kept(folder: Path) -> None:
+    """Asked for while the zygote still imports torch, by a judge that ends meanwhile."""
+    program, home = worker_run.make_home(folder)
+    work = folder / "unborn"
+    work.mkdir()
+    with Session(program, home, work, 1) as worker:
+        worker.give([good("first")])
+        while not any(p.name == "c-cpu" for p in worker.processes()):
+            time.sleep(0.01)
+        os.kill(worker.named("judge").pid, signal.SIGKILL)
+        worker.run([crashing("second")], 1)
+        assert worker.answers["second"]["verdict"] == "crash"
+        worker.quiet()
+        assert worker.answers["first"]["verdict"] == "correct"
+        assert worker.leave() == 0
+
+
 def test_a_worker_that_nobody_listens_to_leaves_at_once(folder: Path) -> None:
     """Also when it has asked a zygote for a child that still imports torch."""
     program, home = worker_run.make_home(folder)
