@@ -119,6 +119,7 @@ class Judge:
         elif isinstance(wanted, Ask):
             self.ask(job, wanted)
         elif isinstance(wanted, Exclusive):
+            self.say("wait", job.id)
             self.try_exclusive()
         elif isinstance(wanted, End):
             self.drop_child(job)

@@ -119,6 +119,15 @@ def test_what_a_candidate_said_is_heard_after_the_news_of_its_end(
     assert worker.answers["speaks"]["rule"] == "forged-answer"
 
 
+def test_a_job_that_waits_for_the_device_has_its_time_afterwards(worker: Session) -> None:
+    worker.give([Job(**vars(hanging("hangs")) | {"call_ms": 15000})])
+    wait_for_forward(worker)
+    worker.give([Job(**vars(good("waits")) | {"timing": True, "deadline_ms": 12000})])
+    while len(worker.answers) < 2:
+        assert worker.take(60)
+    assert verdicts(worker) == {"waits": "correct", "hangs": "timeout"}
+
+
 def test_a_stopped_judge_is_replaced_and_its_candidates_judged(worker: Session) -> None:
     worker.give([hanging("hangs")])
     wait_for_forward(worker)
