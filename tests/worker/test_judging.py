@@ -62,6 +62,13 @@ def test_new_contents_come_in_the_memory_of_the_last_call(side: candidate.Candid
     assert second[1][1][1] == 6
 
 
+@pytest.mark.parametrize("size", [1, 5])
+def test_contents_of_another_shape_come_in_new_memory(side: candidate.Candidate, size: int) -> None:
+    side._place([torch.zeros(4), [torch.zeros(4)]], reuse=False)
+    placed = side._place([torch.ones(size), [torch.ones(size), 3]], reuse=True)
+    assert placed[0].tolist() == placed[1][0].tolist() == [1.0] * size and placed[1][1] == 3
+
+
 def test_a_plain_argument_is_the_one_of_this_call(side: candidate.Candidate) -> None:
     side._place([torch.zeros(4), 1.5, True, None], reuse=False)
     assert side._place([torch.zeros(4), 2.5, False, None], reuse=True)[1:] == [2.5, False, None]
