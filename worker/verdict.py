@@ -34,6 +34,7 @@ from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
 PLAIN_TRIALS = 5
 ALIGN = 256
 TARGET = "sm_90"  # what is compiled for where there is no GPU
+LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
 
 def run(job: dict, environment: dict, builds: Builds) -> Generator:
@@ -179,7 +180,7 @@ def leave() -> Generator:
 def from_gone(gone: Gone, p: Progress) -> Verdict:
     stage = p.stage
     tail = feedback.shorten(feedback.clean(gone.output))
-    if gone.why == "timeout":
+    if gone.why in ("timeout", LATE):
         return Verdict("timeout", stage, f"It did not end in time (stage {stage}).\n{tail}")
     if gone.why == "memory":
         return Verdict("out_of_memory", stage, f"It used more memory than it may.\n{tail}")
@@ -196,6 +197,8 @@ def start_child(job: dict, pack: str) -> Generator:
     try:
         return (yield Ask({"op": "ping"}, deadline))
     except Gone as gone:
+        if gone.why == LATE:
+            raise
         raise NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}") from None
 
 

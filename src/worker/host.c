@@ -155,7 +155,7 @@ static void job_late(void *arg)
     j->timer = 0;
     j->late = true;
     if (j->child)
-        child_kill(j->child, "timeout");
+        child_kill(j->child, "late");
 }
 
 static void start_clock(struct host *h, struct job *j, int64_t left_ns)

@@ -103,7 +103,7 @@ static void hand_over(struct host *h, struct child *c)
     server_send(&h->judge, &f, &c->judge_end, 1);
     c->judge_end = -1;
     if (j->late)
-        child_kill(c, "timeout");
+        child_kill(c, "late");
 }
 
 static bool take_warm(struct zygote *z, struct job *j, int64_t deadline_ms)

@@ -128,6 +128,13 @@ def test_a_job_that_waits_for_the_device_has_its_time_afterwards(worker: Session
     assert verdicts(worker) == {"waits": "correct", "hangs": "timeout"}
 
 
+def test_a_job_that_has_had_its_time_ends(worker: Session) -> None:
+    """A child that it gets later, too: this one's time is over when the zygote answers."""
+    slow = Job(**vars(hanging("slow")) | {"call_ms": 60000, "deadline_ms": 3000})
+    worker.run([slow, Job(**vars(good("at-once")) | {"deadline_ms": 1})], 1)
+    assert verdicts(worker) == {"slow": "timeout", "at-once": "timeout"}
+
+
 def test_a_stopped_judge_is_replaced_and_its_candidates_judged(worker: Session) -> None:
     worker.give([hanging("hangs")])
     wait_for_forward(worker)

@@ -23,7 +23,7 @@ import judge  # noqa: E402
 import truth  # noqa: E402
 import verdict  # noqa: E402
 from frames import MAX_MESSAGE, recv_message, send_message  # noqa: E402
-from steps import Exclusive  # noqa: E402
+from steps import Ask, Exclusive, Fork, Gone, NoChild  # noqa: E402
 
 VERIFY = ROOT / "tests" / "verify"
 
@@ -162,6 +162,20 @@ def test_more_kernels_than_can_be_compiled_are_an_error_of_compiling() -> None:
     assert end.value.verdict == "compile_error"
     few = candidate.Candidate(None, Launcher(3), "cpu", "/nonexistent").describe({})
     assert len(answers.described(few)) == 3
+
+
+# ---- time ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("why, raised", [("late", Gone), ("timeout", NoChild), ("exit 0", NoChild)])
+def test_a_child_that_never_spoke_is_our_fault_unless_the_job_is_late(
+    why: str, raised: type[Exception]
+) -> None:
+    job = {"deadlines": {"load_ms": 1}, "limits": {"memory_bytes": 0}}
+    steps = verdict.start_child(job, "pack")
+    assert isinstance(next(steps), Fork) and isinstance(steps.send(None), Ask)
+    with pytest.raises(raised):
+        steps.throw(Gone(why, ""))
 
 
 # ---- memory ----------------------------------------------------------------------
