@@ -35,7 +35,8 @@ class Audit:
 
     def _event(self, event: str, args: tuple) -> None:
         kind = KINDS.get(event)
-        if kind is None or not self._own(_getframe(1)):
+        # Not _getframe(1): in a library's own thread there may be nobody below.
+        if kind is None or not self._own(_getframe().f_back):
             return
         found = self.seen.setdefault(kind, [])
         what = f"{event} {args[0] if args else ''}"[:TEXT]

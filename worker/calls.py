@@ -52,7 +52,7 @@ def fail_on_error(answer: dict, p: Progress) -> None:
     place = {"load": "load", "init": "load", "compile": "evidence", "timing": "timing"}.get(
         problem.stage, "trials" if p.trials else "first_call"
     )
-    if "OutOfMemory" in problem.kind or problem.kind.endswith("MemoryError"):
+    if _out_of_memory(problem):
         raise Verdict("out_of_memory", place, told)
     if problem.compile or problem.stage in ("load", "compile"):
         raise Verdict("compile_error", place, told)
@@ -60,6 +60,16 @@ def fail_on_error(answer: dict, p: Progress) -> None:
         raise Verdict("wrong_shape", place, told)
     p.compiled = True
     raise Verdict("launch_error", place, told)
+
+
+def _out_of_memory(problem: answers.Problem) -> bool:
+    """torch's own error, or what a driver's caller makes of the driver's."""
+    last = problem.text.rstrip().rpartition("\n")[2][:1000]
+    return (
+        "OutOfMemory" in problem.kind
+        or problem.kind.endswith("MemoryError")
+        or ("CUDA" in last and "out of memory" in last)
+    )
 
 
 def take(buffer, place: dict) -> torch.Tensor:

@@ -24,10 +24,13 @@ import native_adapter
 import torch
 from buffers import Window
 from frames import Broken, recv_message, send_message
+from torch import OutOfMemoryError
 from torch.cuda import max_memory_reserved  # by name: a candidate may replace it
 
 LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
 TEXT = 16000  # characters of an error that are passed on
+LAUNCHES = 200  # of a call that are named: an autotuner's first one makes many thousands
+DESCRIBED = 1000  # different launches that are compiled; a message does not hold many more
 
 
 def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
@@ -178,7 +181,7 @@ class Candidate:
                 "ops": watch.record.ops,
                 "foreign": watch.record.foreign,
                 "readback": watch.record.readback,
-                "launches": self.adapter.launches(),
+                "launches": self.adapter.launches()[:LAUNCHES],
                 "mutated": evidence.digest(held) != before[0],
                 "attributes": any(vars(t) for t in held),
                 "params_changed": evidence.digest(list(after.values())) != before[1],
@@ -198,9 +201,14 @@ class Candidate:
         """What was launched, for a process that compiles it."""
         try:
             compiles = hasattr(self.adapter, "compile")
-            return {"ok": True, "launches": self.adapter.describe(), "compiles": compiles}
+            launches = self.adapter.describe()
         except BaseException as broken:  # noqa: BLE001
             return self._error("compile", broken)
+        if len(launches) > DESCRIBED:
+            text = f"{len(launches)} different kernels to compile; {DESCRIBED} are the most: " \
+                   "pass what changes with every launch as an argument, not as a constant"
+            return {"error": {"stage": "compile", "type": "TooMany", "text": text}}
+        return {"ok": True, "launches": launches, "compiles": compiles}
 
     def kernels(self, m: dict) -> dict:
         """In a compiling child, which has not run anything yet."""
@@ -253,6 +261,12 @@ class Candidate:
 
     # ---- pieces ----
 
+    def _answer(self, message: dict, fds: list[int]) -> dict:
+        op = message["op"]
+        if op in self.with_memory:
+            return self.with_memory[op](message, fds)
+        return self.operations[op](message)
+
     def _error(self, stage: str, problem: BaseException) -> dict:
         try:
             return error(stage, problem, self.adapter.is_compile_error(problem), self.path)
@@ -264,7 +278,7 @@ class Candidate:
         """Guarded copies of the inputs: in fresh memory, or with new contents in
         the memory of the last call, which is how a cache keyed by address or by
         object is found out."""
-        if reuse and len(self.last) == len(args):
+        if reuse and _form(self.last) == _form(args):
             self.last = [_refill(old, new) for old, new in zip(self.last, args)]
         else:
             self.memory.forget()
@@ -331,11 +345,10 @@ class Candidate:
                 message, fds = recv_message(self.sock, LIMIT)
             except Broken:
                 return
-            op = message["op"]
-            if op in self.with_memory:
-                answer = self.with_memory[op](message, fds)
-            else:
-                answer = self.operations[op](message)
+            try:
+                answer = self._answer(message, fds)
+            except OutOfMemoryError as problem:  # the inputs did not find room, or a copy
+                answer = self._error("call", problem)
             for fd in fds:
                 os.close(fd)
             send_message(self.sock, answer | {"token": message["token"]})
@@ -353,6 +366,13 @@ def warm_up(device: str) -> None:
     evidence.digest([*values, torch.Tensor.clone(out)])
     if device != "cpu":
         torch.cuda.synchronize()
+
+
+def _form(value: object) -> object:
+    """What a tensor's memory must be like to take another's contents."""
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.dtype
+    return [_form(v) for v in value] if isinstance(value, (list, tuple)) else None
 
 
 def _refill(old: object, new: object) -> object:

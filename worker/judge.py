@@ -119,6 +119,7 @@ class Judge:
         elif isinstance(wanted, Ask):
             self.ask(job, wanted)
         elif isinstance(wanted, Exclusive):
+            self.say("wait", job.id)
             self.try_exclusive()
         elif isinstance(wanted, End):
             self.drop_child(job)
@@ -150,8 +151,10 @@ class Judge:
         others = [j for j in self.jobs.values() if not isinstance(j.waiting, Exclusive)]
         waiting = [j for j in self.jobs.values() if isinstance(j.waiting, Exclusive)]
         if not others and waiting:
-            waiting[0].exclusive = True
-            self.step(waiting[0], None)
+            # Who has a child first: who has none needs the memory that those hold.
+            first = min(waiting, key=lambda j: j.child is None)
+            first.exclusive = True
+            self.step(first, None)
 
     def drop_child(self, job: Job) -> None:
         """Kill it; the generator goes on when it is gone."""
@@ -199,6 +202,8 @@ class Judge:
             return
         try:
             well = int((torch.arange(256, device="cuda:0") + 1).sum()) == 32896
+        except torch.OutOfMemoryError:
+            well = True  # it answers; somebody fills it for the moment
         except RuntimeError as problem:
             self.say("note", payload=f"the device fails: {problem}"[:2000].encode(errors="replace"))
             well = False

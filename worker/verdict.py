@@ -34,6 +34,7 @@ from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
 PLAIN_TRIALS = 5
 ALIGN = 256
 TARGET = "sm_90"  # what is compiled for where there is no GPU
+LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
 
 def run(job: dict, environment: dict, builds: Builds) -> Generator:
@@ -94,9 +95,7 @@ def verify(job: dict, environment: dict, builds: Builds) -> Generator:
     except Exception as problem:  # noqa: BLE001
         return record(job, environment, p, Verdict("infra", "load", f"the task's file fails: {problem}"))
     try:
-        end = yield from attempt(job, reference, p, builds)
-        if end.verdict == "out_of_memory" and job["device"] != "cpu":
-            end = yield from alone(job, reference, p, builds)
+        end = yield from with_room(job, reference, p, builds)
         if end.verdict in ("wrong_values", "not_finite") and reference.has_state():
             end = yield from once_more(job, p, end, builds)
     except NoChild as problem:
@@ -106,12 +105,15 @@ def verify(job: dict, environment: dict, builds: Builds) -> Generator:
     return record(job, environment, p, end)
 
 
-def alone(job: dict, reference: truth.Reference, p: Progress, builds: Builds) -> Generator:
-    """The device's memory is everybody's: who found too little of it may have met a
-    neighbour that took too much. What happens without neighbours counts."""
+def with_room(job: dict, reference: truth.Reference, p: Progress, builds: Builds) -> Generator:
+    """An attempt. A device's memory is everybody's: who found too little of it may have met
+    a neighbour that took too much. What happens without neighbours counts."""
+    again = Progress(seed_only=p.seed_only)
+    end = yield from attempt(job, reference, p, builds)
+    if end.verdict != "out_of_memory" or job["device"] == "cpu":
+        return end
     yield Exclusive()
     empty_cache(job)
-    again = Progress()
     end = yield from attempt(job, reference, again, builds)
     p.__dict__.update(again.__dict__)
     return end
@@ -122,7 +124,7 @@ def once_more(job: dict, p: Progress, first: Verdict, builds: Builds) -> Generat
     right for the weights it was built with and for no others: tried with those,
     at lower evidence. Both sides start where no parameter is an identity."""
     again = Progress(seed_only=True)
-    end = yield from attempt(job, make_reference(job, unsettled=True), again, builds)
+    end = yield from with_room(job, make_reference(job, unsettled=True), again, builds)
     if end.verdict != "correct" and not p.seed_only:
         return first
     p.__dict__.update(again.__dict__)
@@ -178,7 +180,7 @@ def leave() -> Generator:
 def from_gone(gone: Gone, p: Progress) -> Verdict:
     stage = p.stage
     tail = feedback.shorten(feedback.clean(gone.output))
-    if gone.why == "timeout":
+    if gone.why in ("timeout", LATE):
         return Verdict("timeout", stage, f"It did not end in time (stage {stage}).\n{tail}")
     if gone.why == "memory":
         return Verdict("out_of_memory", stage, f"It used more memory than it may.\n{tail}")
@@ -195,6 +197,8 @@ def start_child(job: dict, pack: str) -> Generator:
     try:
         return (yield Ask({"op": "ping"}, deadline))
     except Gone as gone:
+        if gone.why == LATE:
+            raise
         raise NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}") from None
 
 

@@ -7,6 +7,8 @@ interpreter accepts code that the compiler refuses. On CUDA Triton's own hook
 tells the launches.
 """
 
+import functools
+import json
 import os
 import sys
 from dataclasses import dataclass
@@ -127,12 +129,19 @@ def mute() -> bool:
 
 
 def describe() -> list[dict]:
-    """The distinct launches so far, for a process that compiles."""
-    return [_described(launch) for launch in _distinct.values()]
+    """The distinct launches so far, for a process that compiles: those that differ in
+    the value of an argument alone are one."""
+    found = [_described(launch) for launch in _distinct.values()]
+    return list({json.dumps(launch, sort_keys=True): launch for launch in found}.values())
+
+
+@functools.cache
+def _compilable(fn: Any) -> JITFunction:
+    return JITFunction(fn)
 
 
 def _described(launch: Launch) -> dict:
-    kernel = JITFunction(launch.kernel.fn)
+    kernel = _compilable(launch.kernel.fn)
     values = dict(zip(kernel.arg_names, launch.args))
     values |= {k: v for k, v in launch.kwargs.items() if k in kernel.arg_names}
     for name, parameter in kernel.signature.parameters.items():

@@ -30,12 +30,13 @@ struct child {
     int64_t asked_ns; /* when it was last asked for: to be made, or to end */
     struct buf output;
     struct cgroup group;
-    const char *killed; /* "timeout", "memory", or NULL */
+    const char *killed; /* "timeout", "late", "memory", or NULL */
     uint64_t resident;  /* its largest process, in bytes, as its zygote says */
     /* On a GPU: the process of its box that uses it, and how much of its memory. */
     pid_t gpu_pid;
     uint64_t gpu_now, gpu_peak;
-    bool ended, wanted_dead;
+    bool spare; /* kept ready, and no job has had it */
+    bool wanted_dead;
 };
 
 /* Asks the zygote for it. */
@@ -51,7 +52,7 @@ void child_deadline(struct child *c, int64_t ms);
 void child_kill(struct child *c, const char *why);
 /* Reads what is left of its output. */
 void child_drain(struct child *c);
-/* How it ended, as the judge is told: "timeout", "memory", or `status`. */
+/* How it ended, as the judge is told: what it was killed for, or `status`. */
 const char *child_why(const struct child *c, const char *status);
 /* The most memory it has had, when it is dead: of its group, or without one of
  * its largest process, pages that it shares with its zygote included. */

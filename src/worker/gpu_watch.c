@@ -67,6 +67,10 @@ static void look(struct host *h)
         if (c->job && c->job->gpu_memory && c->gpu_now > c->job->gpu_memory)
             child_kill(c, "memory");
     }
+    /* Who is not there any more: its pid may become a stranger's. */
+    for (struct child *c = h->children; c; c = c->next)
+        if (c->gpu_now == 0)
+            c->gpu_pid = 0;
 }
 
 static void on_time(void *arg)

@@ -83,6 +83,7 @@ static void give_job(struct host *h, struct job *j)
 
     snprintf(f.id, sizeof(f.id), "%s", j->id);
     j->begun = j->late = false;
+    j->left_ns = 0;
     j->held_by = NULL;
     loop_remove(h->loop, j->timer);
     j->timer = 0;
@@ -154,7 +155,26 @@ static void job_late(void *arg)
     j->timer = 0;
     j->late = true;
     if (j->child)
-        child_kill(j->child, "timeout");
+        child_kill(j->child, "late");
+}
+
+static void start_clock(struct host *h, struct job *j, int64_t left_ns)
+{
+    j->left_ns = 0;
+    j->due_ns = tick_now_ns() + left_ns;
+    j->timer = loop_add_timer(h->loop, j->due_ns, job_late, j);
+}
+
+/* What others take is not its time. */
+static void stop_clock(struct host *h, struct job *j)
+{
+    int64_t left = j->due_ns - tick_now_ns();
+
+    if (!j->timer)
+        return;
+    loop_remove(h->loop, j->timer);
+    j->timer = 0;
+    j->left_ns = left > 1 ? left : 1;
 }
 
 /* "PACK MEMORY GPU-MEMORY": a child for the job. */
@@ -172,8 +192,7 @@ static void judge_forks(struct host *h, struct job *j, const struct frame *f)
     j->gpu_memory = (uint64_t)number[1];
     j->stage_ms = f->deadline_ms;
     if (!j->begun && j->deadline_ms > 0)
-        j->timer = loop_add_timer(
-            h->loop, tick_now_ns() + j->deadline_ms * TICK_MS, job_late, j);
+        start_clock(h, j, j->deadline_ms * TICK_MS);
     j->begun = true;
     zygote_want_child(h, j);
 }
@@ -279,8 +298,12 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
     j = find_job(h, f->id);
     if (!j)
         return;
+    if (j->left_ns > 0)
+        start_clock(h, j, j->left_ns);
     if (strcmp(f->type, "fork") == 0) {
         judge_forks(h, j, f);
+    } else if (strcmp(f->type, "wait") == 0) {
+        stop_clock(h, j);
     } else if (strcmp(f->type, "stage") == 0) {
         if (j->child)
             child_deadline(j->child, f->deadline_ms);

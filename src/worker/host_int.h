@@ -21,6 +21,8 @@ struct job {
     bool begun; /* the judge has asked for a child */
     bool late;  /* its whole time is over */
     uint64_t timer;
+    int64_t due_ns;  /* when the timer fires */
+    int64_t left_ns; /* while it waits for other jobs: what it will have then */
     struct child *child;
     /* The child that the judge asked for. */
     char pack[128];

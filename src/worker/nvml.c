@@ -94,8 +94,8 @@ size_t nvml_use(struct nvml *g, struct nvml_use *out, size_t cap)
         if (g->running(g->device[d], &count, entry) != 0)
             continue;
         for (unsigned i = 0; i < count && n < cap; i++) {
-            /* All bits: the driver does not know. */
-            if (entry[i].bytes == ~0ULL)
+            /* The driver does not know how much, or not in our terms who. */
+            if (entry[i].bytes == ~0ULL || entry[i].pid == 0)
                 continue;
             out[n].pid = (pid_t)entry[i].pid;
             out[n++].bytes = entry[i].bytes;

@@ -77,6 +77,7 @@ static void fork_child(struct zygote *z, struct job *j, uint64_t memory,
         return;
     }
     c->job = j;
+    c->spare = !j;
     if (j)
         j->child = c;
     else
@@ -102,15 +103,15 @@ static void hand_over(struct host *h, struct child *c)
     server_send(&h->judge, &f, &c->judge_end, 1);
     c->judge_end = -1;
     if (j->late)
-        child_kill(c, "timeout");
+        child_kill(c, "late");
 }
 
 static bool take_warm(struct zygote *z, struct job *j, int64_t deadline_ms)
 {
     for (struct child *c = z->host->children; c; c = c->next) {
-        if (c->owner != z || c->job || c->ended || c->pidfd < 0 ||
-            c->judge_end < 0)
+        if (c->owner != z || !c->spare || c->pidfd < 0 || c->wanted_dead)
             continue;
+        c->spare = false;
         c->job = j;
         j->child = c;
         z->warm--;
@@ -258,7 +259,7 @@ static void child_ended(struct host *h, struct child *c, const char *status)
         start_probe(z);
         host_ask_judge(h);
     }
-    if (!j && c->judge_end >= 0)
+    if (c->spare)
         z->warm--;
     if (j)
         tell_end(h, c, status);

@@ -61,6 +61,19 @@ def test_what_a_library_does_in_its_name_is_not(tmp_path: Path) -> None:
     assert told(tmp_path, "import helper\nhelper.run()") == {}
 
 
+def test_a_thread_that_a_library_started_may_go_on(tmp_path: Path) -> None:
+    """Nobody but the hook itself is on its stack."""
+    made = str(tmp_path / "made")
+    told(tmp_path, f"""
+import _thread, os, sys
+failed = []
+sys.unraisablehook = failed.append
+_thread.start_new_thread(os.open, ({made!r}, os.O_CREAT | os.O_WRONLY))
+while not os.path.exists({made!r}):
+    assert not failed
+""")
+
+
 def test_there_is_an_end_to_it(tmp_path: Path) -> None:
     source = "for i in range(100):\n    try:\n        open(f'/none/{i}' + 'x' * 999)\n    except OSError:\n        pass"
     files = told(tmp_path, source)["files"]

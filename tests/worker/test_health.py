@@ -119,6 +119,22 @@ def test_what_a_candidate_said_is_heard_after_the_news_of_its_end(
     assert worker.answers["speaks"]["rule"] == "forged-answer"
 
 
+def test_a_job_that_waits_for_the_device_has_its_time_afterwards(worker: Session) -> None:
+    worker.give([Job(**vars(hanging("hangs")) | {"call_ms": 15000})])
+    wait_for_forward(worker)
+    worker.give([Job(**vars(good("waits")) | {"timing": True, "deadline_ms": 12000})])
+    while len(worker.answers) < 2:
+        assert worker.take(60)
+    assert verdicts(worker) == {"waits": "correct", "hangs": "timeout"}
+
+
+def test_a_job_that_has_had_its_time_ends(worker: Session) -> None:
+    """A child that it gets later, too: this one's time is over when the zygote answers."""
+    slow = Job(**vars(hanging("slow")) | {"call_ms": 60000, "deadline_ms": 3000})
+    worker.run([slow, Job(**vars(good("at-once")) | {"deadline_ms": 1})], 1)
+    assert verdicts(worker) == {"slow": "timeout", "at-once": "timeout"}
+
+
 def test_a_stopped_judge_is_replaced_and_its_candidates_judged(worker: Session) -> None:
     worker.give([hanging("hangs")])
     wait_for_forward(worker)
@@ -187,6 +203,23 @@ def test_a_fault_of_a_candidate_ends_no_server(worker: Session) -> None:
     assert verdicts(worker) == wanted
     assert {p.name: p.pid for p in worker.quiet()} == before
     assert worker.notes == []
+
+
+def test_a_child_that_its_judge_did_not_live_to_see_is_not_kept(folder: Path) -> None:
+    """Asked for while the zygote still imports torch, by a judge that ends meanwhile."""
+    program, home = worker_run.make_home(folder)
+    work = folder / "unborn"
+    work.mkdir()
+    with Session(program, home, work, 1) as worker:
+        worker.give([good("first")])
+        while not any(p.name == "c-cpu" for p in worker.processes()):
+            time.sleep(0.01)
+        os.kill(worker.named("judge").pid, signal.SIGKILL)
+        worker.run([crashing("second")], 1)
+        assert worker.answers["second"]["verdict"] == "crash"
+        worker.quiet()
+        assert worker.answers["first"]["verdict"] == "correct"
+        assert worker.leave() == 0
 
 
 def test_a_worker_that_nobody_listens_to_leaves_at_once(folder: Path) -> None:

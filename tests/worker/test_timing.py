@@ -1,11 +1,13 @@
 """What timing looks at, and what it is compared with."""
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import os
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -20,6 +22,7 @@ import timing  # noqa: E402
 import truth  # noqa: E402
 import verdict  # noqa: E402
 from buffers import Window, judge_buffer  # noqa: E402
+from steps import Exclusive  # noqa: E402
 
 STATEFUL = "tests/fixtures/tasks/16_stateful_without_reset.py"
 PLAIN = "tests/verify/tasks/softmax.py"
@@ -116,6 +119,36 @@ def test_a_reference_that_remembers_is_known(task: str, answer: bool) -> None:
     """Statistics that only run along change no output, and a state that each call sets
     anew is none."""
     assert verdict.make_reference(job_for(task)).fresh().remembers(5) == answer
+
+
+@pytest.mark.parametrize("call_s, repetitions", [(1, 7), (15, 7), (25, 3), (55, 2)])
+def test_a_slow_kernel_is_timed_less_often(
+    monkeypatch: pytest.MonkeyPatch, call_s: int, repetitions: int
+) -> None:
+    """It never takes more than its time, as long as two calls do not."""
+    r = Repetitions(PLAIN)
+    now = [0.0]
+    monkeypatch.setattr(timing, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(timing, "since", lambda start: (now[0] - start) * 1e3)
+    monkeypatch.setattr(timing, "reference_time", lambda job, pair: None)
+    job = r.job | {"deadlines": {"timing_ms": 120000}}
+    p = calls.Progress()
+    steps = timing.measure(job, r.pair, p, r.buffer, r.places)
+    assert isinstance(next(steps), Exclusive)
+    ask, count = steps.send(None), 0
+    with contextlib.suppress(StopIteration):
+        while True:
+            if ask.message["op"] == "time" and not ask.message["empty"]:
+                count += 1
+                seed = ask.message["seed"]
+                args = inputs.make(r.pair.r.space, seed, "plain", "cpu", torch.float32)
+                out = truth._call(r.model, args, seed, "cpu", torch.float32)[0][0]
+                assert ask.deadline_ms > call_s * 1e3
+                now[0] += call_s
+            elif ask.message["op"] == "output":
+                Window(r.buffer.fd, r.buffer.size, "cpu").put(0, out)
+            ask = steps.send({"ok": True, "ms": call_s * 1e3, "launched": 1})
+    assert count == repetitions and p.timing["ms"]["median"] == call_s * 1e3
 
 
 # ---- torch.compile -----------------------------------------------------------------

@@ -151,6 +151,30 @@ def test_the_example_of_the_card_runs(tmp_path: Path) -> None:
     assert told is True
 
 
+ROW_BY_ROW = """
+import triton, triton.language as tl
+@triton.jit
+def double(p, row, N: tl.constexpr):
+    i = row * N + tl.arange(0, N)
+    tl.store(p + i, 2 * tl.load(p + i))
+def run(x):
+    for row in range(x.shape[0]):
+        double[(1,)](x, row, N=x.shape[1])
+"""
+
+
+def test_launches_that_differ_in_a_value_alone_are_compiled_once(tmp_path: Path) -> None:
+    (tmp_path / "rows.py").write_text(ROW_BY_ROW)
+    told = run(
+        INTERPRET + f"m = load({str(tmp_path / 'rows.py')!r})\n"
+        "m.run(torch.ones(50, 4)), m.run(torch.ones(3, 8))\n"
+        "told = [(d['name'], d['constants']['N']['value']) for d in adapter.describe()]\n",
+        tmp_path,
+        TRITON_INTERPRET="1",
+    )
+    assert told == [["double", 4], ["double", 8]]
+
+
 def test_the_signatures_of_the_card_are_those_of_the_language() -> None:
     import triton.language as tl
 

@@ -37,6 +37,7 @@ class Job:
     sidecar: dict = field(default_factory=dict)
     device: str = "cpu"
     precision: str = "fp32"
+    deadline_ms: int = 600000
 
     def frame(self) -> bytes:
         body = {
@@ -48,7 +49,7 @@ class Job:
             "limits": {"memory_bytes": self.memory},
         }  # fmt: skip
         payload = json.dumps(body).encode()
-        return f"monkeys/1 job {self.id} 600000 {len(payload)}\n".encode() + payload
+        return f"monkeys/1 job {self.id} {self.deadline_ms} {len(payload)}\n".encode() + payload
 
 
 def hostile_job(name: str) -> Job:
