@@ -130,13 +130,20 @@ struct output {
     bool blank;   /* nothing but blanks on it so far */
 };
 
+/* Whether the line before goes on in this one. */
+static bool is_joined(const struct output *o)
+{
+    return o->line >= 2 && o->b->data[o->line - 2] == '\\';
+}
+
 static void end_line(struct output *o, const char *p, size_t n)
 {
     struct buf *b = o->b;
 
     if (o->blank) {
         b->len = o->line;
-        return;
+        if (!is_joined(o))
+            return;
     }
     while (b->len > o->fixed && strchr(" \t\r", b->data[b->len - 1]))
         b->len--;
@@ -173,16 +180,13 @@ static void put_text(struct output *o, const char *p, size_t n)
 
 /* ---- C in strings ---- */
 
-/* What stands between two C tokens, a blank for each comment but those that a
- * line's end follows: nothing may come next to Python's closing quotes. */
+/* What stands between two C tokens, a blank for each comment within a line. */
 static void put_cxx_gap(struct output *o, const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (p[i] == '/' && i + 1 < n && p[i + 1] == '/') {
             while (i < n && (p[i] != '\n' || p[i - 1] == '\\'))
                 i++;
-            if (i == n)
-                put_text(o, " ", 1);
         } else if (p[i] == '/' && i + 1 < n && p[i + 1] == '*') {
             const char *end = memmem(p + i + 2, n - i - 2, "*/", 2);
 
@@ -209,6 +213,25 @@ static void put_cxx(struct output *o, struct str text, struct arena *a)
     put_cxx_gap(o, text.p + at, text.n - at);
 }
 
+/* What went may have stood between quotes that are Python's when they meet: then
+ * a blank ends the text, or it stays as it was. */
+static void put_cxx_body(struct output *o, struct str body, struct arena *a)
+{
+    const char quote = body.p[-1], three[] = {quote, quote, quote};
+    struct buf *b = o->b;
+    size_t start = b->len;
+    char last;
+
+    put_cxx(o, body, a);
+    last = b->data[b->len - 1]; /* the opening quotes are before it */
+    if ((last == quote || last == '\\') && last != body.p[body.n - 1])
+        put_text(o, " ", 1);
+    if (memmem(b->data + start, b->len - start, three, sizeof(three))) {
+        b->len = start;
+        put_text(o, body.p, body.n);
+    }
+}
+
 static bool is_cxx(const struct py_token *k, struct str body)
 {
     return k->kind == PY_STRING && k->flags & PY_TRIPLE && body.n &&
@@ -226,7 +249,7 @@ static void put_token(struct output *o, struct str code,
         return;
     }
     put_text(o, code.p + k->at, open);
-    put_cxx(o, body, a);
+    put_cxx_body(o, body, a);
     put_text(o, code.p + close, k->at + k->len - close);
 }
 

@@ -65,6 +65,7 @@ static void test_strip(void)
            "def f(x: 'A' = 1) -> 'B':\n    return x\n");
     strips(false, "x = '''a\n\n  # b\n'''\n", "x = '''a\n\n  # b\n'''\n");
     strips(false, "x = 1 + \\\n    2  # c\n", "x = 1 + \\\n    2\n");
+    strips(false, "x = 1\\\n\n\ny = 2\n", "x = 1\\\n\ny = 2\n");
     strips(false, "x = r'''int f() { /* a */ return 1; }'''\n",
            "x = r'''int f() { /* a */ return 1; }'''\n");
     strips(true, "x = r'''int f() { /* a */ return 1; } // b\n\"// c\";'''\n",
