@@ -5,6 +5,7 @@
  * full device for a moment, and are tried again alone (worker/verdict.py). */
 #include "worker/host_int.h"
 #include "worker/nvml.h"
+#include "worker/proc_stat.h"
 
 #include "base/log.h"
 #include "base/tick.h"
@@ -18,18 +19,12 @@
 
 static pid_t parent_of(pid_t pid)
 {
-    char path[64], line[512], *at;
+    char line[1024];
+    const char *fields = proc_stat(pid, line, sizeof(line));
     long parent = 0;
-    FILE *f;
 
-    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-    f = fopen(path, "re");
-    if (!f)
-        return 0;
-    /* The name, in brackets, may hold anything. */
-    at = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-    fclose(f);
-    if (!at || sscanf(at + 1, " %*c %ld", &parent) != 1) // NOLINT(cert-err34-c)
+    if (!fields ||
+        sscanf(fields, " %*c %ld", &parent) != 1) // NOLINT(cert-err34-c)
         return 0;
     return (pid_t)parent;
 }

@@ -2,9 +2,9 @@
 #include "worker/health.h"
 
 #include "base/tick.h"
+#include "worker/proc_stat.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define BUSY_S 600 /* what a program that computes may take for an answer */
 /* A look counts for no more than this: who was stopped himself for an hour has
@@ -15,21 +15,14 @@
  * clock ticks; 0 when it is gone. */
 static uint64_t time_used(pid_t pid)
 {
-    char path[64], line[1024], *at;
+    char line[1024];
+    const char *fields = proc_stat(pid, line, sizeof(line));
     unsigned long long t[4];
-    FILE *f;
 
-    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-    f = fopen(path, "re");
-    if (!f)
-        return 0;
-    /* The name, in brackets, may hold anything; eleven fields follow it. */
-    at = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-    fclose(f);
-    if (!at || sscanf(at + 1, // NOLINT(cert-err34-c)
-                      " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-                      " %llu %llu %llu %llu",
-                      &t[0], &t[1], &t[2], &t[3]) != 4)
+    if (!fields || sscanf(fields, // NOLINT(cert-err34-c)
+                          " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+                          " %llu %llu %llu %llu",
+                          &t[0], &t[1], &t[2], &t[3]) != 4)
         return 0;
     return t[0] + t[1] + t[2] + t[3];
 }
