@@ -83,8 +83,9 @@ def ours(o: argparse.Namespace, copies: int, timing: bool) -> tuple[float, list[
         jobs.write_bytes(
             b"".join(job(n, c, o.device, timing) for c in range(copies) for n in TASKS)
         )
-        argv = [ROOT / "monkeys-worker", "--jobs", jobs, "--out", out, "--device", o.device,
-                "--children", str(o.children), "--prewarm", str(o.prewarm)]  # fmt: skip
+        argv = [ROOT / "monkeys-worker", "--jobs", jobs, "--out", out, "--device", o.device]  # fmt: skip
+        argv += ["--children", str(o.children)] if o.children else []
+        argv += ["--prewarm", str(o.prewarm)] if o.prewarm >= 0 else []
         worker = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
         first = last = None
         seen = count = 0
@@ -129,7 +130,7 @@ def main() -> None:
     p.add_argument("--device", default="cpu")
     p.add_argument("--copies", type=int, default=2)
     p.add_argument("--children", type=int, default=0)
-    p.add_argument("--prewarm", type=int, default=0)
+    p.add_argument("--prewarm", type=int, default=-1)
     o = p.parse_args()
     python = os.environ.get("MONKEYS_PYTHON") or str(ROOT / ".venv/bin/python")
     if not os.path.exists(python):

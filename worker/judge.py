@@ -330,9 +330,6 @@ def main() -> None:
     p.add_argument("--memory", type=int, default=0)
     p.add_argument("--total-memory", type=int, default=0)
     o = p.parse_args()
-    os.environ["CUDA_VISIBLE_DEVICES"] = (
-        "" if o.device == "cpu" else o.device.partition(":")[2] or "0"
-    )
     torch.set_num_threads(1)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False

@@ -3,7 +3,9 @@ child for each candidate. It never runs candidate code and never touches CUDA.
 
 Started by monkeys-worker with its control socket as descriptor 3:
     python zygote.py --home DIR --pack DIR --device cpu|cuda:N --box full|thin|none
-                     --scratch DIR --uid N
+                     --scratch DIR --uid N --mode run|compile --gpu-node PATH
+
+CUDA_VISIBLE_DEVICES names the one GPU, or none; the worker has set it.
 """
 
 import argparse
@@ -24,6 +26,8 @@ from types import ModuleType
 CONTROL = 3
 GIB = 1 << 30
 USERS = 1024  # user ids from the first one on that children take turns in
+KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "PYTORCH_NVML_BASED_CUDA_CHECK",
+        "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_VISIBLE_DEVICES")  # of the environment, in a child  # fmt: skip
 
 
 def options() -> argparse.Namespace:
@@ -35,6 +39,7 @@ def options() -> argparse.Namespace:
     p.add_argument("--scratch", required=True)
     p.add_argument("--uid", type=int, default=61000)
     p.add_argument("--mode", choices=("run", "compile"), default="run")
+    p.add_argument("--gpu-node", default="")
     return p.parse_args()
 
 
@@ -52,6 +57,9 @@ def set_environment(pack: dict, o: argparse.Namespace) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # torch.cuda.is_available() must not create a context in this process.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    # Making contexts is what limits a GPU; with one hardware queue instead of eight
+    # it takes a third of the time, and a candidate has one stream.
+    os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
 
 
 def load_adapter(pack_dir: str) -> ModuleType:
@@ -94,8 +102,7 @@ def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
                 seen.add(real)
     devices = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"]
     if cuda:
-        number = o.device.partition(":")[2] or "0"
-        devices += ["/dev/nvidiactl", "/dev/nvidia-uvm", f"/dev/nvidia{number}"]
+        devices += ["/dev/nvidiactl", "/dev/nvidia-uvm", o.gpu_node]
     lines += [f"dev {d}" for d in devices if os.path.exists(d)]
     lines.append("proc write" if cuda else "proc read")
     lines += ["limit nproc 256", "limit nofile 512", f"limit fsize {4 * GIB}"]
@@ -296,8 +303,7 @@ class Zygote:
             stand_by(inner)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         self.box.inner(plan)
-        keep = {k: os.environ[k] for k in ("PATH", "LANG", "OMP_NUM_THREADS",
-                                           "PYTORCH_NVML_BASED_CUDA_CHECK") if k in os.environ}  # fmt: skip
+        keep = {k: os.environ[k] for k in KEPT if k in os.environ}
         os.environ.clear()
         os.environ.update(keep | language_variables(self.pack, self.o))
         become_candidate(socket.socket(fileno=sock_fd), self.adapter, self.o, self.pack, folder)
@@ -331,9 +337,6 @@ def main() -> None:
     o = options()
     sys.path.insert(0, os.path.join(o.home, "worker"))
     sys.path.insert(1, o.pack)
-    os.environ["CUDA_VISIBLE_DEVICES"] = (
-        "" if o.device == "cpu" else o.device.partition(":")[2] or "0"
-    )
     Zygote(o).run()
 
 

@@ -145,7 +145,7 @@ static int read_examples(struct showing *s, struct err *e)
 static void choose_device(struct showing *s)
 {
     static const char *const dtypes[] = {"fp32", "fp16", "bf16"};
-    bool gpu = access("/dev/nvidia0", F_OK) == 0 ||
+    bool gpu = access("/dev/nvidiactl", F_OK) == 0 ||
                !(s->pack->run.devices & 1u << PACK_CPU);
 
     s->device = s->v->device;

@@ -31,7 +31,7 @@ int verifying_check_device(const char *device, struct err *e)
 int verifying_choose_device(struct verifying_values *v, struct err *e)
 {
     if (strcmp(v->device, "auto") == 0)
-        v->device = access("/dev/nvidia0", F_OK) == 0 ? "cuda:0" : "cpu";
+        v->device = access("/dev/nvidiactl", F_OK) == 0 ? "cuda:0" : "cpu";
     return verifying_check_device(v->device, e);
 }
 

@@ -7,7 +7,6 @@
 #include "worker/nvml.h"
 #include "worker/proc_stat.h"
 
-#include "base/log.h"
 #include "base/tick.h"
 
 #include <stdio.h>
@@ -46,7 +45,7 @@ static struct child *owner_of(const struct host *h, pid_t pid)
 static void look(struct host *h)
 {
     struct nvml_use use[PROCESSES];
-    size_t n = nvml_use(h->nvml, use, PROCESSES);
+    size_t n = nvml_use(h->o.nvml, use, PROCESSES);
 
     for (struct child *c = h->children; c; c = c->next)
         c->gpu_now = 0;
@@ -80,18 +79,11 @@ static void on_time(void *arg)
 
 void gpu_watch_start(struct host *h)
 {
-    if (strcmp(h->o.device, "cpu") == 0)
-        return;
-    h->nvml = nvml_open("libnvidia-ml.so.1");
-    if (h->nvml)
+    if (h->o.nvml)
         on_time(h);
-    else
-        log_warn("libnvidia-ml.so.1 does not open: nobody watches how much of "
-                 "the GPU's memory a candidate takes");
 }
 
 void gpu_watch_stop(struct host *h)
 {
     loop_remove(h->loop, h->gpu_timer);
-    nvml_close(h->nvml);
 }

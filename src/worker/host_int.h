@@ -64,7 +64,6 @@ struct host {
     struct health judge_health;
     int64_t judge_spoke_ns;
     uint64_t watch_timer, gpu_timer;
-    struct nvml *nvml;   /* NULL: the GPU's memory is not watched */
     int failures;        /* ends of servers since the last answer */
     unsigned long names; /* children named so far */
     struct zygote *zygotes;

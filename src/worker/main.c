@@ -1,11 +1,14 @@
 /* main.c: monkeys-worker, the program that owns the processes of one host. It
  * needs libc alone, so that it can be built where nothing else is installed. */
 #include "base/home.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/opt.h"
 #include "io/loop.h"
+#include "worker/gpu.h"
 #include "worker/jobs.h"
 #include "worker/memory.h"
+#include "worker/nvml.h"
 #include "worker/probe.h"
 #include "worker/serve.h"
 
@@ -18,7 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOBODY 61000
+#define NOBODY       61000
+#define GPU_CHILDREN 8 /* more make more verdicts, and contexts of 0.6 GB */
 
 extern char **environ;
 
@@ -48,10 +52,10 @@ static const struct opt table[] = {
     {"home", 0, OPT_TEXT, "DIR", "the folder that has worker/ and packs/",
      AT(home), 0, 0},
     {"packs", 0, OPT_LIST, "DIR", "look for packs here first", AT(packs), 0, 0},
-    {"children", 0, OPT_INT, "N", "candidates at once (the CPU: cores; 6)",
-     AT(children), 0, 256},
-    {"prewarm", 0, OPT_INT, "N", "children kept ready (GPU: 6)", AT(prewarm), 0,
-     64},
+    {"children", 0, OPT_INT, "N",
+     "candidates at once (cores; on a GPU 8 at most)", AT(children), 0, 256},
+    {"prewarm", 0, OPT_INT, "N", "children kept ready (the CPU: none; as many)",
+     AT(prewarm), 0, 64},
     {"memory", 0, OPT_INT, "BYTES",
      "memory of a child, of the GPU too (the CPU: 8 GiB at most)", AT(memory),
      0, INT64_MAX},
@@ -178,11 +182,14 @@ static int work(struct values *v, const char *scratch, struct err *e)
         v->python ? xstrdup(v->python) : home_python(home ? home : ".");
     char *cache = find_cache(v->cache);
     struct loop *l = loop_new(e);
+    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct gpu gpu;
     struct host_opts o = {.python = python,
                           .home = home,
                           .packs = v->packs.item,
                           .pack_count = v->packs.len,
                           .device = v->device,
+                          .gpu_node = gpu.node,
                           .scratch = scratch,
                           .cache = cache,
                           .children = v->children,
@@ -198,10 +205,20 @@ static int work(struct values *v, const char *scratch, struct err *e)
     o.box = choose_box(v, e);
     if (!l || !o.box)
         goto out;
+    o.nvml = cpu ? NULL : nvml_open("libnvidia-ml.so.1");
+    if (gpu_choose(v->device, getenv("CUDA_VISIBLE_DEVICES"), o.nvml, &gpu, e) <
+        0)
+        goto out;
+    if (!cpu && !o.nvml)
+        log_warn("libnvidia-ml.so.1 does not open: nobody watches how much of "
+                 "the GPU's memory a candidate takes");
+    setenv("CUDA_VISIBLE_DEVICES", gpu.visible, 1);
     if (o.children == 0)
-        o.children = cpu ? sysconf(_SC_NPROCESSORS_ONLN) : 6;
+        o.children = cpu || cores < GPU_CHILDREN ? cores : GPU_CHILDREN;
     if (v->prewarm < 0)
-        o.prewarm = cpu ? 0 : 6;
+        o.prewarm = cpu                         ? 0
+                    : o.children < GPU_CHILDREN ? o.children
+                                                : GPU_CHILDREN;
     if (v->memory < 0)
         o.memory = cpu ? default_memory(o.children) : 0;
     if (o.total_memory == 0 && cpu)
@@ -214,6 +231,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
 out:
     if (l)
         loop_free(l);
+    nvml_close(o.nvml);
     free(home);
     free(python);
     free(cache);

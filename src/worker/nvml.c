@@ -1,4 +1,4 @@
-/* nvml.c: as much of NVML as tells who has how much. */
+/* nvml.c: as much of NVML as tells which GPUs there are and who has how much. */
 #include "worker/nvml.h"
 
 #include "base/mem.h"
@@ -18,6 +18,8 @@ struct entry {
 typedef int init_fn(void);
 typedef int count_fn(unsigned *count);
 typedef int device_fn(unsigned index, void **device);
+typedef int uuid_fn(void *device, char *out, unsigned size);
+typedef int node_fn(void *device, unsigned *node);
 typedef int running_fn(void *device, unsigned *count, struct entry *out);
 
 struct nvml {
@@ -81,6 +83,23 @@ void nvml_close(struct nvml *g)
     g->shut();
     dlclose(g->library);
     free(g);
+}
+
+size_t nvml_count(const struct nvml *g)
+{
+    return g->count;
+}
+
+bool nvml_gpu(const struct nvml *g, size_t i, char *uuid, size_t size,
+              unsigned *node)
+{
+    uuid_fn *get_uuid;
+    node_fn *get_node;
+
+    return symbol(g->library, "nvmlDeviceGetUUID", (void *)&get_uuid) &&
+           symbol(g->library, "nvmlDeviceGetMinorNumber", (void *)&get_node) &&
+           get_uuid(g->device[i], uuid, (unsigned)size) == 0 &&
+           get_node(g->device[i], node) == 0;
 }
 
 size_t nvml_use(struct nvml *g, struct nvml_use *out, size_t cap)

@@ -1,10 +1,12 @@
-/* nvml.h: what each process has of the GPUs' memory, as the driver counts it.
+/* nvml.h: which GPUs there are, and what each process has of their memory, as
+ * the driver counts it.
  *
  * The driver's library is opened when it is there; nothing links to it. It
  * names processes as the host does, those in boxes too. */
 #ifndef WORKER_NVML_H
 #define WORKER_NVML_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,6 +21,12 @@ struct nvml_use {
 /* NULL where there is no such library, or no GPU that it knows. */
 struct nvml *nvml_open(const char *library);
 void nvml_close(struct nvml *g);
+
+/* How many GPUs, and the i-th of them in nvidia-smi's order: its UUID and the
+ * number of its device node. False: the driver does not say. */
+size_t nvml_count(const struct nvml *g);
+bool nvml_gpu(const struct nvml *g, size_t i, char *uuid, size_t size,
+              unsigned *node);
 
 /* Fills up to `cap` entries, one for each process and GPU; how many. */
 size_t nvml_use(struct nvml *g, struct nvml_use *out, size_t cap);

@@ -379,10 +379,11 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
     snprintf(scratch, sizeof(scratch), "%s/%s", h->o.scratch, z->pack);
     snprintf(uid, sizeof(uid), "%u", h->o.uid);
     char *script = fs_join(h->o.home, "worker/zygote.py");
-    const char *argv[] = {
-        h->o.python, "-B",       script,      "--home", h->o.home, "--pack",
-        z->dir,      "--device", h->o.device, "--box",  h->o.box,  "--scratch",
-        scratch,     "--uid",    uid,         "--mode", mode,      NULL};
+    const char *argv[] = {h->o.python, "-B",         script,        "--home",
+                          h->o.home,   "--pack",     z->dir,        "--device",
+                          h->o.device, "--box",      h->o.box,      "--scratch",
+                          scratch,     "--uid",      uid,           "--mode",
+                          mode,        "--gpu-node", h->o.gpu_node, NULL};
 
     if (!z->dir || fs_mkdirs(scratch, e) < 0 ||
         server_start(&z->server, h->loop, argv, log, e) < 0) {

@@ -9,6 +9,7 @@ import pytest
 from worker_run import COMPILE, ROOT
 
 LIBRARY = """
+#include <stdio.h>
 struct entry { unsigned pid; unsigned long long bytes; unsigned a, b; };
 int nvmlInit_v2(void) { return 0; }
 int nvmlShutdown(void) { return 0; }
@@ -28,12 +29,33 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, struct entry *
     return 0;
 }
 #endif
+int nvmlDeviceGetUUID(void *d, char *out, unsigned size)
+{ return snprintf(out, size, "GPU-%lu0ab", (unsigned long)d) < 0; }
+int nvmlDeviceGetMinorNumber(void *d, unsigned *node)
+{ *node = 10 - (unsigned)(unsigned long)d; return 0; }
 """
 PROGRAM = """
+#include "worker/gpu.h"
 #include "worker/nvml.h"
 #include <stdio.h>
+#include <string.h>
+static int choose(char **argv)
+{
+    struct nvml *g = nvml_open(argv[3]);
+    struct err e = ERR_INIT;
+    struct gpu gpu;
+    int rc = gpu_choose(argv[1], strcmp(argv[2], "unset") ? argv[2] : NULL, g, &gpu, &e);
+    if (rc < 0)
+        printf("%s", e.text);
+    else
+        printf("%s %s", gpu.visible, gpu.node);
+    nvml_close(g);
+    return 0;
+}
 int main(int argc, char **argv)
 {
+    if (argc == 4)
+        return choose(argv);
     struct nvml_use use[8];
     struct nvml *g = nvml_open(argv[argc - 1]);
     size_t n = g ? nvml_use(g, use, 8) : 0;
@@ -49,17 +71,26 @@ int main(int argc, char **argv)
 @pytest.fixture(scope="module")
 def program(folder: Path) -> Path:
     (folder / "main.c").write_text(PROGRAM)
-    sources = [ROOT / "src" / name for name in ("worker/nvml.c", "base/mem.c")]
+    sources = [ROOT / "src" / name for name in ("worker/gpu.c", "worker/nvml.c", "base/err.c", "base/mem.c", "base/str.c")]
     made = folder / "main"
     subprocess.run([*COMPILE, "-o", made, folder / "main.c", *sources, "-ldl"], check=True)
     return made
 
 
-def told(program: Path, folder: Path, *flags: str) -> str:
+def fake(folder: Path, *flags: str) -> Path:
+    """Three GPUs, of which the second does not answer, with nodes from 9 down."""
     (folder / "fake.c").write_text(LIBRARY)
     library = folder / "libfake.so"
     subprocess.run([*COMPILE, *flags, "-shared", "-fPIC", "-o", library, folder / "fake.c"], check=True)
-    return subprocess.run([program, library], check=True, capture_output=True, text=True).stdout
+    return library
+
+
+def out(*argv: object) -> str:
+    return subprocess.run([*argv], check=True, capture_output=True, text=True).stdout
+
+
+def told(program: Path, folder: Path, *flags: str) -> str:
+    return out(program, fake(folder, *flags))
 
 
 def test_only_who_is_known_counts(program: Path, tmp_path: Path) -> None:
@@ -72,5 +103,29 @@ def test_a_library_that_lacks_a_function_is_none(program: Path, tmp_path: Path) 
 
 
 def test_a_library_that_is_not_there_is_none(program: Path) -> None:
-    out = subprocess.run([program, "/nonexistent.so"], check=True, capture_output=True, text=True)
-    assert out.stdout == "none"
+    assert out(program, "/nonexistent.so") == "none"
+
+
+CHOICES = [
+    ("cpu", "0,1", " "),
+    ("cuda:0", "unset", "GPU-10ab /dev/nvidia9"),
+    ("cuda:1", "unset", "GPU-30ab /dev/nvidia7"),
+    ("cuda:0", "1", "GPU-30ab /dev/nvidia7"),
+    ("cuda:1", "1, GPU-1", "GPU-10ab /dev/nvidia9"),
+    ("cuda:2", "unset", "--device: no GPU '2'"),
+    ("cuda:0", "MIG-8", "--device: no GPU 'MIG-8'"),
+    ("cuda:1", "0", "--device: there is no such GPU in CUDA_VISIBLE_DEVICES, which is '0'"),
+    ("cuda:0", "", "--device: there is no such GPU in CUDA_VISIBLE_DEVICES, which is ''"),
+    ("cuda", "unset", "--device: 'cuda' is not cpu or cuda:N"),
+    ("cuda:-1", "unset", "--device: 'cuda:-1' is not cpu or cuda:N"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("device", "listed", "found"), CHOICES)
+def test_the_gpu_that_is_meant(program: Path, tmp_path: Path, device: str, listed: str, found: str) -> None:
+    """As CUDA counts, and by a name that holds in a box where one node is left."""
+    assert out(program, device, listed, fake(tmp_path)).startswith(found)
+
+
+def test_without_the_drivers_library_a_number_is_what_it_says(program: Path) -> None:
+    assert out(program, "cuda:1", "4,5", "/nonexistent.so") == "5 /dev/nvidia5"
