@@ -22,7 +22,7 @@ LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c err.c fs.c hash.c home.c log.c \
                 map.c mem.c opt.c secret.c str.c tick.c) \
-              $(addprefix src/io/,frame.c loop.c server.c)
+              $(addprefix src/io/,frame.c frame_file.c loop.c server.c)
 BOX_SRC    := src/worker/box.c src/worker/box_filter.c
 UNIT_SRC   := $(wildcard tests/unit/*.c)
 FUZZERS    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

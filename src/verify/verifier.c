@@ -6,15 +6,13 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "io/frame_file.h"
 #include "io/server.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_FILE ((size_t)4 << 30)
 #define LEAVE_MS 5000 /* for the worker to clear up */
 #define DEATHS   2    /* of the worker that a job may be there for */
 #define BARREN   3    /* deaths of it in a row without an answer between */
@@ -204,63 +202,32 @@ static int start_worker(struct verifier *v, struct err *e)
 
 /* ---- a folder ---- */
 
-/* Reads the frames of a file: ids of `job`s into `written`, `answer`s parsed
- * into `answered`; `whole` is where the last whole one ends. A file that is not
- * there has none. */
-static int read_frames(struct verifier *v, const char *path, size_t *whole,
-                       struct err *e)
+static int on_written(const struct frame *f, void *arg, struct err *e)
 {
-    struct buf b;
-    struct frame f;
-    size_t at = 0;
-    long n = 1;
-    int rc = 0;
+    struct verifier *v = arg;
 
-    *whole = 0;
-    if (!fs_is_file(path))
-        return 0;
-    buf_init(&b, MAX_FILE);
-    rc = fs_read(path, &b, e);
-    while (rc == 0 && at < b.len &&
-           (n = frame_parse(b.data + at, b.len - at, &f, e)) > 0) {
-        if (strcmp(f.type, "job") == 0) {
-            map_set(&v->written, str_of(f.id), v);
-        } else if (strcmp(f.type, "answer") == 0) {
-            json_t *answer = jsn_parse(path, f.payload, f.len, e);
-
-            if (!answer)
-                rc = -1;
-            else if (map_get(&v->answered, str_of(f.id)))
-                json_decref(answer);
-            else
-                map_set(&v->answered, str_of(f.id), answer);
-        }
-        at += (size_t)n;
-    }
-    *whole = at;
-    if (rc == 0 && n < 0)
-        rc = err_wrap(e, "%s: at byte %zu", path, at);
-    buf_release(&b);
-    return rc;
+    (void)e;
+    if (strcmp(f->type, "job") == 0)
+        map_set(&v->written, str_of(f->id), v);
+    return 0;
 }
 
-/* A frame that was cut (a full disk, a crash) would spoil those behind it. */
-static int open_jobs(struct verifier *v, size_t whole, struct err *e)
+static int on_answered(const struct frame *f, void *arg, struct err *e)
 {
-    struct stat st;
+    struct verifier *v = arg;
+    json_t *answer;
 
-    v->jobs_fd = open(v->jobs, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (v->jobs_fd < 0 || fstat(v->jobs_fd, &st) < 0)
-        return err_sys(e, "%s", v->jobs);
-    if ((size_t)st.st_size > whole && ftruncate(v->jobs_fd, (off_t)whole) < 0)
-        return err_sys(e, "%s", v->jobs);
-    return 0;
+    if (strcmp(f->type, "answer") != 0 || map_get(&v->answered, str_of(f->id)))
+        return 0;
+    answer = jsn_parse(v->answers, f->payload, f->len, e);
+    if (answer)
+        map_set(&v->answered, str_of(f->id), answer);
+    return answer ? 0 : -1;
 }
 
 static int open_folder(struct verifier *v, const char *dir, struct err *e)
 {
     char *secret = fs_join(dir, "secret");
-    size_t jobs, answers;
     struct buf b;
     int rc = -1;
 
@@ -276,10 +243,9 @@ static int open_folder(struct verifier *v, const char *dir, struct err *e)
     } else if (fs_replace(secret, v->secret, HASH_HEX - 1, e) < 0) {
         goto out;
     }
-    if (read_frames(v, v->jobs, &jobs, e) < 0 ||
-        read_frames(v, v->answers, &answers, e) < 0)
-        goto out;
-    rc = open_jobs(v, jobs, e);
+    v->jobs_fd = frame_file_open(v->jobs, on_written, v, e);
+    if (v->jobs_fd >= 0)
+        rc = frame_file_read(v->answers, on_answered, v, e);
 out:
     buf_release(&b);
     free(secret);
@@ -290,19 +256,13 @@ static int write_job(struct verifier *v, const char *id, const struct asked *a,
                      struct err *e)
 {
     struct frame f = frame_of(id, a);
-    struct buf b;
-    char head[300];
     int rc;
 
     if (map_get(&v->written, str_of(id)))
         return 0;
-    buf_init(&b, BUF_UNLIMITED);
-    buf_put(&b, head, frame_header(&f, head, sizeof(head)));
-    buf_put(&b, f.payload, f.len);
-    rc = fs_write_all(v->jobs_fd, buf_str(&b), b.len, e);
+    rc = frame_file_append(v->jobs_fd, &f, e);
     if (rc < 0)
         err_wrap(e, "%s", v->jobs);
-    buf_release(&b);
     map_set(&v->written, str_of(id), v);
     return rc;
 }

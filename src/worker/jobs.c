@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "io/frame_file.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,33 +26,14 @@ struct run {
     struct err e;
 };
 
-/* Every complete `answer` frame of the out file; what is torn is cut off, so
- * that the next append starts at a boundary. */
-static int read_answers(struct run *r, const char *path, struct err *e)
+static int on_old(const struct frame *f, void *arg, struct err *e)
 {
-    struct buf b;
-    struct frame f;
-    size_t at = 0;
-    long n = 1;
-    int rc = 0;
+    struct run *r = arg;
 
-    buf_init(&b, MAX_FILE);
-    if (!fs_is_file(path))
-        return 0;
-    if (fs_read(path, &b, e) < 0)
-        return -1;
-    while (at < b.len &&
-           (n = frame_parse(b.data + at, b.len - at, &f, e)) > 0) {
-        if (strcmp(f.type, "answer") == 0)
-            map_set(&r->done, str_of(f.id), r);
-        at += (size_t)n;
-    }
-    if (n < 0)
-        rc = err_wrap(e, "%s: at byte %zu", path, at);
-    else if (at < b.len && truncate(path, (off_t)at) < 0)
-        rc = err_sys(e, "%s: cut the torn end", path);
-    buf_release(&b);
-    return rc;
+    (void)e;
+    if (strcmp(f->type, "answer") == 0)
+        map_set(&r->done, str_of(f->id), r);
+    return 0;
 }
 
 /* Counts what is to do, so that a broken jobs file is refused before it runs. */
@@ -96,19 +77,13 @@ static void feed_later(void *arg)
 static void on_out(const struct frame *f, void *arg)
 {
     struct run *r = arg;
-    struct buf b;
-    char head[300];
 
     if (strcmp(f->type, "note") == 0) {
         log_info("%.*s", (int)f->len, f->payload);
         return;
     }
-    buf_init(&b, BUF_UNLIMITED);
-    buf_put(&b, head, frame_header(f, head, sizeof(head)));
-    buf_put(&b, f->payload, f->len);
-    if (fs_write_all(r->out, buf_str(&b), b.len, &r->e) < 0)
+    if (frame_file_append(r->out, f, &r->e) < 0)
         loop_stop(r->loop);
-    buf_release(&b);
     if (strcmp(f->type, "ready") == 0)
         return;
     r->answered++;
@@ -127,19 +102,16 @@ int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
     r.window = (size_t)o->children * 4;
     map_init(&r.done);
     buf_init(&r.text, MAX_FILE);
-    if (fs_read(jobs, &r.text, e) < 0 || read_answers(&r, out, e) < 0 ||
-        count_jobs(&r, jobs, e) < 0)
+    if (fs_read(jobs, &r.text, e) < 0)
+        goto done;
+    r.out = frame_file_open(out, on_old, &r, e);
+    if (r.out < 0 || count_jobs(&r, jobs, e) < 0)
         goto done;
     log_info("%zu jobs, %zu answered before", r.total + r.done.len, r.done.len);
     rc = 0;
     if (r.total == 0)
         goto done;
     rc = -1;
-    r.out = open(out, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (r.out < 0) {
-        err_sys(e, "%s", out);
-        goto done;
-    }
     r.host = host_new(l, o, on_out, &r, e);
     if (!r.host)
         goto done;

@@ -1,8 +1,9 @@
 /* test_frame.c: frames, whole and in pieces, with descriptors. */
 #include "base/mem.h"
-#include "io/frame.h"
+#include "io/frame_file.h"
 #include "tap.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -104,9 +105,69 @@ static void test_both_ways(void)
     free(payload);
 }
 
+static int count(const struct frame *f, void *arg, struct err *e)
+{
+    size_t *n = arg;
+
+    *n += f->len;
+    return strcmp(f->type, "wrong") == 0 ? err_set(e, ERR_INPUT, "not this one")
+                                         : 0;
+}
+
+static bool put(int fd, const char *type, const char *payload)
+{
+    struct err e = ERR_INIT;
+    struct frame f = {.id = "a", .payload = payload, .len = strlen(payload)};
+
+    snprintf(f.type, sizeof(f.type), "%s", type);
+    return frame_file_append(fd, &f, &e) == 0;
+}
+
+static void test_file(void)
+{
+    char path[] = "/tmp/frame-XXXXXX";
+    int made = mkstemp(path), fd, again;
+    struct err e = ERR_INIT;
+    size_t n = 0;
+
+    fd = frame_file_open(path, count, &n, &e);
+    ok(fd >= 0 && n == 0, "a new file has no frames");
+    ok(put(fd, "job", "one") && put(fd, "job", "four"), "two are appended");
+    ok(write(fd, "monkeys/1 job a 0 9\ncut", 23) == 23, "and half a one");
+    ok(frame_file_read(path, count, &n, &e) == 0 && n == 7,
+       "who reads gets the two, while it is open");
+    again = frame_file_open(path, count, &n, &e);
+    ok(again < 0 && strstr(e.text, "another process is writing to it"),
+       "nobody else appends meanwhile");
+    close(fd);
+    e = (struct err)ERR_INIT;
+    n = 0;
+    fd = frame_file_open(path, count, &n, &e);
+    ok(fd >= 0 && n == 7 && put(fd, "job", "later") &&
+           frame_file_read(path, count, &n, &e) == 0 && n == 19,
+       "the half one is cut off before the next");
+    ok(put(fd, "wrong", "") && frame_file_read(path, count, &n, &e) < 0 &&
+           strcmp(e.text, "not this one") == 0,
+       "the reader can stop");
+    close(fd);
+    e = (struct err)ERR_INIT;
+    ok(write(made, "not", 3) == 3 && frame_file_open(path, count, &n, &e) < 0 &&
+           strstr(e.text, "at byte 0"),
+       "what is no file of frames is left alone");
+    ok(lseek(made, 0, SEEK_END) > 80, "whole");
+    close(made);
+    unlink(path);
+    e = (struct err)ERR_INIT;
+    ok(frame_file_read(path, count, &n, &e) == 0, "no file: no frames");
+    ok(frame_file_open("/nonexistent/x", count, &n, &e) < 0 &&
+           strstr(e.text, "/nonexistent/x"),
+       "a file that cannot be made is named");
+}
+
 void suite_frame(void)
 {
     test_parsing();
+    test_file();
     test_endless_header();
     test_both_ways();
 }
