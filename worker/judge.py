@@ -15,12 +15,19 @@ import platform
 import secrets
 import selectors
 import socket
+import sys
 import time
 import traceback
 from collections.abc import Generator
 from dataclasses import dataclass
 
-import torch
+try:
+    import torch
+except ImportError as problem:
+    raise SystemExit(
+        f"{sys.executable} has no torch ({problem}); ./setup makes an environment that has it, "
+        "or MONKEYS_PYTHON names a Python of yours"
+    ) from None
 import verdict
 from builds import Builds
 from frames import MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
@@ -320,6 +327,15 @@ def environment(o: argparse.Namespace) -> dict:
     return facts
 
 
+def no_cuda() -> str:
+    if torch.version.cuda is None:
+        return (
+            f"torch {torch.__version__} of {sys.executable} is built without CUDA; "
+            "MONKEYS_PYTHON names another Python"
+        )
+    return f"torch {torch.__version__} sees no GPU; nvidia-smi tells whether the driver does"
+
+
 def main() -> None:
     p = argparse.ArgumentParser()
     p.add_argument("--home", required=True)
@@ -330,6 +346,8 @@ def main() -> None:
     p.add_argument("--memory", type=int, default=0)
     p.add_argument("--total-memory", type=int, default=0)
     o = p.parse_args()
+    if o.device != "cpu" and not torch.cuda.is_available():
+        raise SystemExit(f"{o.device}: {no_cuda()}")
     torch.set_num_threads(1)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False

@@ -123,6 +123,7 @@ static void print_answer(const struct look *k, size_t i)
     const json_t *a = k->answer[i], *reasons = json_object_get(a, "reasons");
     const struct task *t = k->tasks.task[i];
     bool usable = json_is_true(json_object_get(a, "usable"));
+    const char *infra = jsn_str(a, "infra");
     json_t *line;
 
     if (k->v->v.json) {
@@ -133,7 +134,11 @@ static void print_answer(const struct look *k, size_t i)
         jsn_line(line);
         return;
     }
-    printf("%-32s %s", t->id, usable ? "ok" : "unusable");
+    printf("%-32s %s%s", t->id,
+           usable   ? "ok"
+           : *infra ? "not checked: "
+                    : "unusable",
+           infra);
     for (size_t r = 0; r < json_array_size(reasons); r++)
         printf("%s %s", r ? ";" : ":",
                json_string_value(json_array_get(reasons, r)));
@@ -152,8 +157,8 @@ static void on_answer(void *job, const json_t *answer, const char *why,
     struct look *k = arg;
     size_t i = (size_t)((struct task **)job - k->tasks.task);
     json_t *a = answer ? json_deep_copy(answer)
-                       : json_pack("{s:b, s:[o]}", "usable", 0, "reasons",
-                                   jsn_text(why, strlen(why)));
+                       : json_pack("{s:b, s:[], s:o}", "usable", 0, "reasons",
+                                   "infra", jsn_text(why, strlen(why)));
     bool usable = json_is_true(json_object_get(a, "usable"));
 
     k->answer[i] = a;

@@ -171,6 +171,8 @@ static void print_text(const struct item *it)
     if (json_is_number(ms))
         printf(", %.4g ms", json_number_value(ms));
     putchar('\n');
+    if (jsn_str(it->record, "infra")[0])
+        printf("    %s\n", jsn_str(it->record, "infra"));
     if (jsn_str(it->record, "feedback")[0])
         printf("    %s\n", jsn_str(it->record, "feedback"));
 }

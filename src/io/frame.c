@@ -1,6 +1,7 @@
 /* frame.c: frames in and out of a non-blocking socket. */
 #include "io/frame.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -258,4 +259,18 @@ int peer_flush(struct peer *p, struct err *e)
         drop_output(o);
     }
     return 0;
+}
+
+int frame_write(int fd, const struct frame *f, struct err *e)
+{
+    struct buf b;
+    char head[300];
+    int rc;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_put(&b, head, frame_header(f, head, sizeof(head)));
+    buf_put(&b, f->payload, f->len);
+    rc = fs_write_all(fd, buf_str(&b), b.len, e);
+    buf_release(&b);
+    return rc;
 }

@@ -58,5 +58,7 @@ int peer_flush(struct peer *p, struct err *e);
 long frame_parse(const char *p, size_t n, struct frame *f, struct err *e);
 /* The header line of a frame, as text; returns its length. */
 size_t frame_header(const struct frame *f, char *out, size_t size);
+/* Writes one to a file, or to a socket that may block. */
+int frame_write(int fd, const struct frame *f, struct err *e);
 
 #endif

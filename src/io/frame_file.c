@@ -63,17 +63,3 @@ int frame_file_open(const char *path, frame_file_fn *fn, void *arg,
     close(fd);
     return -1;
 }
-
-int frame_file_append(int fd, const struct frame *f, struct err *e)
-{
-    struct buf b;
-    char head[300];
-    int rc;
-
-    buf_init(&b, BUF_UNLIMITED);
-    buf_put(&b, head, frame_header(f, head, sizeof(head)));
-    buf_put(&b, f->payload, f->len);
-    rc = fs_write_all(fd, buf_str(&b), b.len, e);
-    buf_release(&b);
-    return rc;
-}

@@ -14,9 +14,8 @@ int frame_file_read(const char *path, frame_file_fn *fn, void *arg,
                     struct err *e);
 /* Opens it for appending, for this process alone, and calls `fn` for what it has.
  * A frame that was cut (a full disk, a crash) is taken off: it would spoil those
- * behind it. The descriptor, or -1. */
+ * behind it. The descriptor, for frame_write, or -1. */
 int frame_file_open(const char *path, frame_file_fn *fn, void *arg,
                     struct err *e);
-int frame_file_append(int fd, const struct frame *f, struct err *e);
 
 #endif

@@ -28,8 +28,8 @@ static int spawn(struct server *s, const char *const *argv, int sock,
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     if (s->log[0]) {
-        posix_spawn_file_actions_addopen(&files, 1, s->log,
-                                         O_WRONLY | O_CREAT | O_APPEND, 0600);
+        posix_spawn_file_actions_addopen(
+            &files, 1, s->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
         posix_spawn_file_actions_adddup2(&files, 1, 2);
     } else {
         posix_spawn_file_actions_adddup2(&files, 2, 1);
@@ -63,7 +63,8 @@ static void kill_it(struct server *s)
 
 static void set_interest(struct server *s)
 {
-    unsigned want = LOOP_READ | (peer_has_output(&s->peer) ? LOOP_WRITE : 0);
+    bool more = !s->deaf && peer_has_output(&s->peer);
+    unsigned want = LOOP_READ | (more ? LOOP_WRITE : 0);
     struct err e = ERR_INIT;
 
     if (want != s->interest && s->fd_id)
@@ -90,10 +91,9 @@ static void on_ready(int fd, unsigned events, void *arg)
     int got = 1;
 
     (void)fd;
-    if ((events & LOOP_WRITE) && peer_flush(&s->peer, &e) < 0) {
-        end(s);
-        return;
-    }
+    /* Who listens no more may have said why: that is read to its end. */
+    if ((events & LOOP_WRITE) && peer_flush(&s->peer, &e) < 0)
+        s->deaf = true;
     if ((events & LOOP_READ) && peer_fill(&s->peer, &e) < 0)
         got = -1;
     while (got > 0 && !s->ended && (got = peer_next(&s->peer, &f, &e)) > 0)
@@ -157,9 +157,10 @@ void server_send(struct server *s, const struct frame *f, const int *fds,
     struct err e = ERR_INIT;
 
     peer_send(&s->peer, f, fds, fd_count);
-    /* An error here is told when the loop next looks at the socket. */
-    if (!s->ended && peer_flush(&s->peer, &e) == 0)
-        set_interest(s);
+    if (s->ended)
+        return;
+    s->deaf = peer_flush(&s->peer, &e) < 0;
+    set_interest(s);
 }
 
 void server_say(struct server *s, const char *type, const char *id,

@@ -21,6 +21,7 @@ struct server {
     pid_t pid;
     uint64_t fd_id, child_id;
     unsigned interest;
+    bool deaf; /* nothing can be sent to it any more */
     bool ended;
     char log[600]; /* the file its output goes to; "": ours */
     server_fn *fn;

@@ -79,7 +79,9 @@ static int add_pattern(struct paths *p, const char *word, struct err *e)
     int rc = glob(word, 0, NULL, &found);
 
     if (rc != 0)
-        return err_set(e, ERR_INPUT, "%s: no such file, folder or collection",
+        return err_set(e, ERR_INPUT,
+                       "%s: no such file, folder, collection or task of "
+                       "the program",
                        word);
     for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++) {
         if (fs_is_dir(found.gl_pathv[i]))
@@ -94,7 +96,7 @@ static int add_pattern(struct paths *p, const char *word, struct err *e)
 static int add_word(struct paths *p, const char *word, const char *own,
                     struct err *e)
 {
-    char *named = fs_join(own, word);
+    char *named = fs_join(own, word), *one = xasprintf("%s.py", named);
     bool is_named = !strchr(word, '/') && fs_is_dir(named);
     int rc;
 
@@ -105,10 +107,14 @@ static int add_word(struct paths *p, const char *word, const char *own,
         rc = add_folder(p, named, e);
     } else if (fs_is_dir(word)) {
         rc = add_folder(p, word, e);
+    } else if (fs_is_file(one)) {
+        add_path(p, xstrdup(one));
+        rc = 0;
     } else {
         rc = add_pattern(p, word, e);
     }
     free(named);
+    free(one);
     return rc;
 }
 

@@ -26,6 +26,7 @@ struct verifier {
     uint64_t restart; /* deferred; 0: none */
     int barren;
     bool local, greeted, ended;
+    char *why; /* it ended, where it said so */
     verifier_fn *fn;
     void *arg;
     struct map waiting; /* id: struct asked */
@@ -79,11 +80,16 @@ static void settle(struct verifier *v, struct str id, const json_t *answer,
 
 static int start_worker(struct verifier *v, struct err *e);
 
+static const char *why_ended(const struct verifier *v)
+{
+    return v->why ? v->why : "the worker ended";
+}
+
 static void give_up(struct verifier *v)
 {
     v->ended = true;
     for (size_t i = 0; i < v->waiting.len; i++)
-        settle(v, str_of(v->waiting.items[i].key), NULL, "the worker ended");
+        settle(v, str_of(v->waiting.items[i].key), NULL, why_ended(v));
     loop_stop(v->loop);
 }
 
@@ -125,9 +131,11 @@ static void start_again(void *arg)
         loop_stop(v->loop);
 }
 
-/* One that has never greeted cannot work here, and has said why. */
+/* One that has never greeted cannot work here. */
 static void on_end(struct verifier *v)
 {
+    if (v->ended)
+        return;
     if (!v->greeted || ++v->barren >= BARREN) {
         log_warn("the worker ended");
         give_up(v);
@@ -147,6 +155,11 @@ static void on_frame(struct server *s, const struct frame *f, void *arg)
     (void)s;
     if (!f) {
         on_end(v);
+        return;
+    }
+    if (strcmp(f->type, "unfit") == 0 && !v->ended) {
+        v->why = xstrndup(f->payload, f->len);
+        give_up(v);
         return;
     }
     v->greeted = true;
@@ -260,7 +273,7 @@ static int write_job(struct verifier *v, const char *id, const struct asked *a,
 
     if (map_get(&v->written, str_of(id)))
         return 0;
-    rc = frame_file_append(v->jobs_fd, &f, e);
+    rc = frame_write(v->jobs_fd, &f, e);
     if (rc < 0)
         err_wrap(e, "%s", v->jobs);
     map_set(&v->written, str_of(id), v);
@@ -316,6 +329,7 @@ void verifier_close(struct verifier *v)
     map_release(&v->waiting);
     map_release(&v->written);
     map_release(&v->answered);
+    free(v->why);
     free(v->jobs);
     free(v->answers);
     free(v);
@@ -358,7 +372,7 @@ int verifier_ask(struct verifier *v, json_t *what, int64_t deadline_ms,
     if (known)
         settle(v, str_of(id), known, NULL);
     else if (v->local && v->ended)
-        settle(v, str_of(id), NULL, "the worker ended");
+        settle(v, str_of(id), NULL, why_ended(v));
     else if (!v->local)
         rc = write_job(v, id, a, e);
     else if (!v->restart) /* else it goes with the others */

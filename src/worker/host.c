@@ -45,6 +45,24 @@ void host_note_end(struct host *h, const struct server *s, const char *who)
     buf_release(&b);
 }
 
+char *host_last_line(const struct server *s)
+{
+    struct err e = ERR_INIT;
+    struct str rest, line;
+    struct buf b;
+    char *text;
+
+    buf_init(&b, (size_t)1 << 24);
+    fs_read(s->log, &b, &e);
+    rest = str_trim((struct str){buf_str(&b), b.len});
+    while (str_cut(&rest, '\n', &line))
+        ;
+    text = rest.n ? xstrndup(rest.p, rest.n < 1000 ? rest.n : 1000)
+                  : xstrdup("it ended without a word");
+    buf_release(&b);
+    return text;
+}
+
 /* ---- jobs ---- */
 
 static struct job *find_job(struct host *h, const char *id)
@@ -228,11 +246,39 @@ static void watch(void *arg)
         host_end_server(&h->judge);
 }
 
+/* None will be there: every job hears why. */
+static void judge_lost(struct host *h, const char *why)
+{
+    h->judge_lost = true;
+    while (h->jobs) {
+        h->jobs->tries = TRIES;
+        job_failed(h, h->jobs, why);
+    }
+}
+
+/* The first judge did not get ready, and no other would. */
+static void judge_unfit(struct host *h)
+{
+    char *line = host_last_line(&h->judge);
+    char *why = xasprintf("the judge cannot start: %s", line);
+
+    server_stop(&h->judge);
+    loop_remove(h->loop, h->judge_timer);
+    judge_lost(h, why);
+    tell(h, "unfit", "-", why);
+    free(line);
+    free(why);
+}
+
 static void judge_gone(struct host *h)
 {
     struct err e = ERR_INIT;
     struct job *next;
 
+    if (!h->judge_fit) {
+        judge_unfit(h);
+        return;
+    }
     host_note_end(h, &h->judge, "the judge");
     server_stop(&h->judge);
     loop_remove(h->loop, h->judge_timer);
@@ -246,12 +292,7 @@ static void judge_gone(struct host *h)
         }
     }
     if (h->failures >= RESTARTS || start_judge(h, &e) < 0) {
-        h->judge_lost = true;
-        while (h->jobs) {
-            h->jobs->tries = TRIES;
-            job_failed(h, h->jobs,
-                       e.kind != ERR_NONE ? e.text : "the judge keeps ending");
-        }
+        judge_lost(h, e.kind != ERR_NONE ? e.text : "the judge keeps ending");
         return;
     }
     /* Only those that had begun can be what ended it. */
@@ -280,7 +321,7 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
     }
     h->judge_spoke_ns = tick_now_ns();
     if (strcmp(f->type, "ready") == 0) {
-        h->judge_ready = true;
+        h->judge_ready = h->judge_fit = true;
         loop_remove(h->loop, h->judge_timer);
         h->out(f, h->arg);
         for (j = h->jobs; j; j = j->next)

@@ -45,6 +45,14 @@ struct zygote {
     uint64_t end_id;     /* it is sick and about to be replaced */
 };
 
+/* Whether a pack's zygote can start here. */
+struct known {
+    struct known *next;
+    char pack[128];
+    bool fit;  /* one was ready once */
+    char *why; /* it cannot; NULL: it can, or was not tried */
+};
+
 /* The memory group of a child whose last process is still dying. */
 struct stale {
     struct stale *next;
@@ -59,7 +67,8 @@ struct host {
     struct server judge;
     bool leaving; /* nothing is started any more */
     bool judge_ready;
-    bool judge_lost; /* it keeps ending: no more is started */
+    bool judge_fit;  /* one was ready once */
+    bool judge_lost; /* it cannot start, or keeps ending: no more is started */
     uint64_t judge_timer;
     struct health judge_health;
     int64_t judge_spoke_ns;
@@ -69,12 +78,16 @@ struct host {
     struct zygote *zygotes;
     struct child *children;
     struct stale *stale;
+    struct known *known;
     struct job *jobs, **last;
     size_t pending;
 };
 
 /* host.c */
 void host_note_end(struct host *h, const struct server *s, const char *who);
+/* The last line of what it printed: for one that could not start, the reason. The
+ * caller frees it. */
+char *host_last_line(const struct server *s);
 /* Its start took too long, or it is stuck: `arg` is the server, which ends. */
 void host_end_server(void *arg);
 /* A candidate ended as no healthy one does: the judge is asked how it is. */

@@ -82,7 +82,12 @@ static void on_out(const struct frame *f, void *arg)
         log_info("%.*s", (int)f->len, f->payload);
         return;
     }
-    if (frame_file_append(r->out, f, &r->e) < 0)
+    if (strcmp(f->type, "unfit") == 0) {
+        err_set(&r->e, ERR_SYSTEM, "%.*s", (int)f->len, f->payload);
+        loop_stop(r->loop);
+        return;
+    }
+    if (frame_write(r->out, f, &r->e) < 0)
         loop_stop(r->loop);
     if (strcmp(f->type, "ready") == 0)
         return;

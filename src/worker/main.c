@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define OWNER        3 /* the descriptor of its socket */
 #define NOBODY       61000
 #define GPU_CHILDREN 8 /* more make more verdicts, and contexts of 0.6 GB */
 
@@ -227,7 +228,8 @@ static int work(struct values *v, const char *scratch, struct err *e)
     if (!loop_add_signal(l, SIGTERM, on_signal, l, e) ||
         !loop_add_signal(l, SIGINT, on_signal, l, e))
         goto out;
-    rc = v->jobs ? jobs_run(l, &o, v->jobs, v->out, e) : serve_run(l, &o, 3, e);
+    rc = v->jobs ? jobs_run(l, &o, v->jobs, v->out, e)
+                 : serve_run(l, &o, OWNER, e);
 out:
     if (l)
         loop_free(l);
@@ -247,6 +249,10 @@ static int run(struct values *v, struct err *e)
         return probe_print(stdout);
     if (!v->jobs != !v->out)
         return err_set(e, ERR_USAGE, "--jobs and --out go together");
+    if (!v->jobs && !serve_is_owned(OWNER))
+        return err_set(e, ERR_USAGE,
+                       "no jobs: --jobs FILE --out FILE names them ('monkeys' "
+                       "gives them through a socket)");
     scratch = xasprintf("%s/monkeys-XXXXXX", v->scratch);
     if (!mkdtemp(scratch) || chmod(scratch, 0755) < 0) {
         rc = err_sys(e, "%s", scratch);
@@ -289,7 +295,8 @@ int main(int argc, char **argv)
     opt_release(table, &v);
     opt_result_release(&r);
     if (rc < 0) {
-        fprintf(stderr, "monkeys-worker: %s\n", e.text);
+        if (v.jobs || serve_refuse(OWNER, e.text) < 0)
+            fprintf(stderr, "monkeys-worker: %s\n", e.text);
         return err_exit_status(&e);
     }
     return rc;

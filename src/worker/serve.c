@@ -1,7 +1,9 @@
 /* serve.c: one connection to the owner of the jobs. */
 #include "worker/serve.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct session {
     struct loop *loop;
@@ -9,7 +11,7 @@ struct session {
     struct peer peer;
     uint64_t fd_id;
     unsigned interest;
-    bool leaving; /* bye was said */
+    bool leaving; /* bye was said, on either side */
 };
 
 static void update(struct session *s)
@@ -32,6 +34,8 @@ static void on_out(const struct frame *f, void *arg)
     if (!s->fd_id)
         return;
     peer_send(&s->peer, f, NULL, 0);
+    if (strcmp(f->type, "unfit") == 0)
+        s->leaving = true;
     if (peer_flush(&s->peer, &e) < 0)
         loop_stop(s->loop);
     else
@@ -68,11 +72,31 @@ static void on_ready(int fd, unsigned events, void *arg)
         update(s);
 }
 
+bool serve_is_owned(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+int serve_refuse(int fd, const char *why)
+{
+    struct frame f = {.type = "unfit", .id = "-", .payload = why};
+    struct err e = ERR_INIT;
+
+    f.len = strlen(why);
+    return serve_is_owned(fd) ? frame_write(fd, &f, &e) : -1;
+}
+
 int serve_run(struct loop *l, const struct host_opts *o, int fd, struct err *e)
 {
     struct session s = {.loop = l, .interest = LOOP_READ};
     int rc = -1;
 
+    /* The owner takes its end for ours: that must be the process's. */
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+    if (fd < 0)
+        return err_sys(e, "descriptor 3, the owner's socket");
     peer_init(&s.peer, fd);
     s.fd_id = loop_add_fd(l, fd, LOOP_READ, on_ready, &s, e);
     if (!s.fd_id)

@@ -300,14 +300,44 @@ static void free_zygote(struct zygote *z)
     free(z);
 }
 
+static struct known *known(struct host *h, const char *pack)
+{
+    struct known *k = h->known;
+
+    while (k && strcmp(k->pack, pack) != 0)
+        k = k->next;
+    if (!k) {
+        k = xcalloc(1, sizeof(*k));
+        snprintf(k->pack, sizeof(k->pack), "%s", pack);
+        k->next = h->known;
+        h->known = k;
+    }
+    return k;
+}
+
+/* Its first zygote did not get ready, and no other would. */
+static const char *pack_unfit(const struct zygote *z, struct known *k)
+{
+    char *line = host_last_line(&z->server);
+
+    k->why = xasprintf("the pack %s does not work here: %s", z->pack, line);
+    free(line);
+    return k->why;
+}
+
 static void zygote_gone(struct zygote *z)
 {
     struct host *h = z->host;
     struct zygote **at = &h->zygotes;
+    struct known *k = known(h, z->pack);
     struct child *next;
+    const char *why = "lost its zygote";
 
     host_note_end(h, &z->server, z->pack);
-    h->failures++;
+    if (k->fit || h->leaving)
+        h->failures++;
+    else
+        why = pack_unfit(z, k);
     z->ready = false;
     z->probe = NULL;
     for (struct child *c = h->children; c; c = next) {
@@ -315,7 +345,7 @@ static void zygote_gone(struct zygote *z)
         if (c->owner != z)
             continue;
         child_kill(c, NULL);
-        child_ended(h, c, "lost its zygote");
+        child_ended(h, c, why);
     }
     while (*at != z)
         at = &(*at)->next;
@@ -336,6 +366,7 @@ static void on_zygote(struct server *s, const struct frame *f, void *arg)
     }
     if (strcmp(f->type, "ready") == 0) {
         z->ready = !h->leaving;
+        known(h, z->pack)->fit = true;
         loop_remove(h->loop, z->start_timer);
         keep_warm(z);
         return;
@@ -406,9 +437,14 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
 void zygote_want_child(struct host *h, struct job *j)
 {
     struct err e = ERR_INIT;
-    struct zygote *z =
-        h->failures < RESTARTS ? get_zygote(h, j->pack, &e) : NULL;
+    const char *why = known(h, j->pack)->why;
+    struct zygote *z;
 
+    if (why) {
+        server_say(&h->judge, "nochild", j->id, why);
+        return;
+    }
+    z = h->failures < RESTARTS ? get_zygote(h, j->pack, &e) : NULL;
     if (!z) {
         server_say(&h->judge, "nochild", j->id,
                    e.kind != ERR_NONE ? e.text : "too many failures in a row");
@@ -511,5 +547,12 @@ void zygotes_end(struct host *h)
 
         h->zygotes = z->next;
         free_zygote(z);
+    }
+    while (h->known) {
+        struct known *k = h->known;
+
+        h->known = k->next;
+        free(k->why);
+        free(k);
     }
 }

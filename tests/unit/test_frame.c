@@ -120,7 +120,7 @@ static bool put(int fd, const char *type, const char *payload)
     struct frame f = {.id = "a", .payload = payload, .len = strlen(payload)};
 
     snprintf(f.type, sizeof(f.type), "%s", type);
-    return frame_file_append(fd, &f, &e) == 0;
+    return frame_write(fd, &f, &e) == 0;
 }
 
 static void test_file(void)
