@@ -21,18 +21,15 @@ import traceback
 from collections.abc import Generator
 from dataclasses import dataclass
 
-try:
-    import torch
-except ImportError as problem:
-    raise SystemExit(
-        f"{sys.executable} has no torch ({problem}); ./setup makes an environment that has it, "
-        "or MONKEYS_PYTHON names a Python of yours"
-    ) from None
-import verdict
-from builds import Builds
+import unfit
 from frames import MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
-from lane import Lane, Meter, device_total
 from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
+
+with unfit.told():
+    import torch
+    import verdict
+    from builds import Builds
+    from lane import Lane, Meter, device_total
 
 CONTROL = 3
 LOST = "lost its zygote"  # how a child ends whose zygote did (src/worker/zygote.c)
@@ -346,12 +343,14 @@ def main() -> None:
     p.add_argument("--memory", type=int, default=0)
     p.add_argument("--total-memory", type=int, default=0)
     o = p.parse_args()
-    if o.device != "cpu" and not torch.cuda.is_available():
-        raise SystemExit(f"{o.device}: {no_cuda()}")
     torch.set_num_threads(1)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    Judge(o).run()
+    with unfit.told():
+        if o.device != "cpu" and not torch.cuda.is_available():
+            raise SystemExit(f"{o.device}: {no_cuda()}")
+        judge = Judge(o)
+    judge.run()
 
 
 if __name__ == "__main__":

@@ -56,6 +56,9 @@ def look_at_task(job: dict, environment: dict) -> Generator:
         result = truth.self_test(reference, job["seed"]) if job.get("self_test") else None
     except truth.Unusable as problem:
         return {"usable": False, "reasons": [str(problem)], "environment": environment}
+    except torch.OutOfMemoryError:
+        why = "too large: the device has not enough memory for the reference and its truth"
+        return {"usable": False, "reasons": [why], "environment": environment}
     except Exception as problem:  # noqa: BLE001 - a task's file may do anything
         why = f"the task's file fails: {type(problem).__name__}: {problem}"
         return {"usable": False, "reasons": [feedback.clean(why)[:500]], "environment": environment}

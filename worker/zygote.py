@@ -23,6 +23,8 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
+import unfit
+
 CONTROL = 3
 GIB = 1 << 30
 USERS = 1024  # user ids from the first one on that children take turns in
@@ -304,6 +306,8 @@ class Zygote:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         self.box.inner(plan)
         keep = {k: os.environ[k] for k in KEPT if k in os.environ}
+        if self.o.box == "full" and keep.get("CUDA_VISIBLE_DEVICES", "").isdigit():
+            keep["CUDA_VISIBLE_DEVICES"] = "0"  # a number, not a UUID: of the nodes there are
         os.environ.clear()
         os.environ.update(keep | language_variables(self.pack, self.o))
         become_candidate(socket.socket(fileno=sock_fd), self.adapter, self.o, self.pack, folder)
@@ -337,7 +341,9 @@ def main() -> None:
     o = options()
     sys.path.insert(0, os.path.join(o.home, "worker"))
     sys.path.insert(1, o.pack)
-    Zygote(o).run()
+    with unfit.told():
+        zygote = Zygote(o)
+    zygote.run()
 
 
 if __name__ == "__main__":

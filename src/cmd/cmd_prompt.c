@@ -145,8 +145,7 @@ static int read_examples(struct showing *s, struct err *e)
 static void choose_device(struct showing *s)
 {
     static const char *const dtypes[] = {"fp32", "fp16", "bf16"};
-    bool gpu = access("/dev/nvidiactl", F_OK) == 0 ||
-               !(s->pack->run.devices & 1u << PACK_CPU);
+    bool gpu = verifying_has_gpu() || !(s->pack->run.devices & 1u << PACK_CPU);
 
     s->device = s->v->device;
     if (strcmp(s->device, "auto") == 0)

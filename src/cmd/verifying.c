@@ -3,6 +3,8 @@
 
 #include "base/str.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,10 +30,19 @@ int verifying_check_device(const char *device, struct err *e)
                    device);
 }
 
+bool verifying_has_gpu(void)
+{
+    const char *listed = secure_getenv("CUDA_VISIBLE_DEVICES");
+    bool none = listed && !isdigit((unsigned char)listed[0]) &&
+                !str_starts(str_of(listed), "GPU-");
+
+    return !none && access("/dev/nvidiactl", F_OK) == 0;
+}
+
 int verifying_choose_device(struct verifying_values *v, struct err *e)
 {
     if (strcmp(v->device, "auto") == 0)
-        v->device = access("/dev/nvidiactl", F_OK) == 0 ? "cuda:0" : "cpu";
+        v->device = verifying_has_gpu() ? "cuda:0" : "cpu";
     return verifying_check_device(v->device, e);
 }
 

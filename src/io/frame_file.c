@@ -10,9 +10,9 @@
 
 #define MAX_FILE ((size_t)4 << 30)
 
-/* *whole is where the last whole frame ends. */
+/* *whole is where the last whole frame ends, *torn whether anything follows. */
 static int read_all(const char *path, frame_file_fn *fn, void *arg,
-                    size_t *whole, struct err *e)
+                    size_t *whole, bool *torn, struct err *e)
 {
     struct buf b;
     struct frame f;
@@ -31,6 +31,7 @@ static int read_all(const char *path, frame_file_fn *fn, void *arg,
     }
     if (n < 0)
         rc = err_wrap(e, "%s: at byte %zu", path, *whole);
+    *torn = *whole < b.len;
     buf_release(&b);
     return rc;
 }
@@ -39,8 +40,9 @@ int frame_file_read(const char *path, frame_file_fn *fn, void *arg,
                     struct err *e)
 {
     size_t whole;
+    bool torn;
 
-    return fs_is_file(path) ? read_all(path, fn, arg, &whole, e) : 0;
+    return fs_is_file(path) ? read_all(path, fn, arg, &whole, &torn, e) : 0;
 }
 
 int frame_file_open(const char *path, frame_file_fn *fn, void *arg,
@@ -48,6 +50,7 @@ int frame_file_open(const char *path, frame_file_fn *fn, void *arg,
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     size_t whole;
+    bool torn;
     int rc = -1;
 
     if (fd < 0)
@@ -55,8 +58,8 @@ int frame_file_open(const char *path, frame_file_fn *fn, void *arg,
     /* Where locks are not supported there are none. */
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         err_set(e, ERR_INPUT, "%s: another process is writing to it", path);
-    else if (read_all(path, fn, arg, &whole, e) == 0 &&
-             (rc = ftruncate(fd, (off_t)whole)) < 0)
+    else if (read_all(path, fn, arg, &whole, &torn, e) == 0 &&
+             (rc = torn ? ftruncate(fd, (off_t)whole) : 0) < 0)
         err_sys(e, "%s: cut the torn end", path);
     if (rc == 0)
         return fd;

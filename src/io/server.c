@@ -72,6 +72,14 @@ static void set_interest(struct server *s)
     s->interest = want;
 }
 
+static void flush(struct server *s)
+{
+    struct err e = ERR_INIT;
+
+    if (peer_flush(&s->peer, &e) < 0 && (e.sys == EPIPE || e.sys == ECONNRESET))
+        s->deaf = true;
+}
+
 static void end(struct server *s)
 {
     if (s->ended)
@@ -92,8 +100,8 @@ static void on_ready(int fd, unsigned events, void *arg)
 
     (void)fd;
     /* Who listens no more may have said why: that is read to its end. */
-    if ((events & LOOP_WRITE) && peer_flush(&s->peer, &e) < 0)
-        s->deaf = true;
+    if (events & LOOP_WRITE)
+        flush(s);
     if ((events & LOOP_READ) && peer_fill(&s->peer, &e) < 0)
         got = -1;
     while (got > 0 && !s->ended && (got = peer_next(&s->peer, &f, &e)) > 0)
@@ -154,12 +162,10 @@ void server_end(struct server *s, int wait_ms)
 void server_send(struct server *s, const struct frame *f, const int *fds,
                  size_t fd_count)
 {
-    struct err e = ERR_INIT;
-
     peer_send(&s->peer, f, fds, fd_count);
     if (s->ended)
         return;
-    s->deaf = peer_flush(&s->peer, &e) < 0;
+    flush(s);
     set_interest(s);
 }
 

@@ -157,13 +157,14 @@ static void on_frame(struct server *s, const struct frame *f, void *arg)
         on_end(v);
         return;
     }
-    if (strcmp(f->type, "unfit") == 0 && !v->ended) {
+    if (strcmp(f->type, "unfit") == 0 && !v->greeted && !v->ended) {
         v->why = xstrndup(f->payload, f->len);
         give_up(v);
         return;
     }
-    v->greeted = true;
-    if (strcmp(f->type, "note") == 0) {
+    if (strcmp(f->type, "ready") == 0) {
+        v->greeted = true;
+    } else if (strcmp(f->type, "note") == 0 || strcmp(f->type, "unfit") == 0) {
         log_warn("%.*s", (int)f->len, f->payload);
     } else if (strcmp(f->type, "infra") == 0) {
         text = xstrndup(f->payload, f->len);
@@ -249,6 +250,9 @@ static int open_folder(struct verifier *v, const char *dir, struct err *e)
     v->answers = fs_join(dir, "answers");
     if (fs_mkdirs(dir, e) < 0)
         goto out;
+    v->jobs_fd = frame_file_open(v->jobs, on_written, v, e);
+    if (v->jobs_fd < 0)
+        goto out;
     if (fs_is_file(secret)) {
         if (fs_read(secret, &b, e) < 0)
             goto out;
@@ -256,9 +260,7 @@ static int open_folder(struct verifier *v, const char *dir, struct err *e)
     } else if (fs_replace(secret, v->secret, HASH_HEX - 1, e) < 0) {
         goto out;
     }
-    v->jobs_fd = frame_file_open(v->jobs, on_written, v, e);
-    if (v->jobs_fd >= 0)
-        rc = frame_file_read(v->answers, on_answered, v, e);
+    rc = frame_file_read(v->answers, on_answered, v, e);
 out:
     buf_release(&b);
     free(secret);

@@ -72,7 +72,12 @@ int gpu_choose(const char *device, const char *listed, const struct nvml *g,
         return -1;
     if (g)
         return by_name(name, g, out, e);
-    snprintf(out->visible, sizeof(out->visible), "%s", name);
-    snprintf(out->node, sizeof(out->node), "/dev/nvidia%.20s", name);
+    if (!str_to_i64(str_of(name), 0, MOST, &n))
+        return err_set(e, ERR_INPUT,
+                       "--device: CUDA_VISIBLE_DEVICES has '%s', and without "
+                       "libnvidia-ml.so.1 only numbers can be found",
+                       name);
+    snprintf(out->visible, sizeof(out->visible), "%lld", (long long)n);
+    snprintf(out->node, sizeof(out->node), "/dev/nvidia%lld", (long long)n);
     return 0;
 }

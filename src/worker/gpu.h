@@ -1,8 +1,10 @@
 /* gpu.h: which GPU "cuda:N" is.
  *
- * N counts as torch's does: through CUDA_VISIBLE_DEVICES where that is set, else
- * through what nvidia-smi lists. The judge and every candidate are given that one
- * GPU, by a name that means the same in a box with one device node as outside. */
+ * N counts through CUDA_VISIBLE_DEVICES where that is set, else through what
+ * nvidia-smi lists; numbers in that variable are nvidia-smi's, too (torch's only
+ * where all GPUs are alike, or with CUDA_DEVICE_ORDER=PCI_BUS_ID). The judge and
+ * every candidate are given that one GPU, by its UUID, which means the same in a
+ * box with one device node as outside. */
 #ifndef WORKER_GPU_H
 #define WORKER_GPU_H
 
@@ -16,7 +18,7 @@ struct gpu {
 };
 
 /* `device` is "cpu" or "cuda:N", `listed` what CUDA_VISIBLE_DEVICES says or NULL.
- * Without NVML (g is NULL) numbers are taken at their word. */
+ * Without NVML (g is NULL) a number is taken at its word. */
 int gpu_choose(const char *device, const char *listed, const struct nvml *g,
                struct gpu *out, struct err *e);
 

@@ -29,7 +29,8 @@ static void tell(struct host *h, const char *type, const char *id,
     h->out(&f, h->arg);
 }
 
-void host_note_end(struct host *h, const struct server *s, const char *who)
+void host_note_end(struct host *h, const struct server *s, const char *who,
+                   bool known)
 {
     struct err e = ERR_INIT;
     struct buf b;
@@ -39,28 +40,13 @@ void host_note_end(struct host *h, const struct server *s, const char *who)
     buf_init(&b, (size_t)1 << 24);
     fs_read(s->log, &b, &e);
     from = b.len > 2000 ? b.len - 2000 : 0;
-    text = xasprintf("%s ended; its last words:\n%s", who, buf_str(&b) + from);
-    tell(h, "note", "-", text);
+    text = b.len ? xasprintf("%s ended; its last words:\n%s", who,
+                             buf_str(&b) + from)
+                 : xasprintf("%s ended without a word", who);
+    if (b.len || !known)
+        tell(h, "note", "-", text);
     free(text);
     buf_release(&b);
-}
-
-char *host_last_line(const struct server *s)
-{
-    struct err e = ERR_INIT;
-    struct str rest, line;
-    struct buf b;
-    char *text;
-
-    buf_init(&b, (size_t)1 << 24);
-    fs_read(s->log, &b, &e);
-    rest = str_trim((struct str){buf_str(&b), b.len});
-    while (str_cut(&rest, '\n', &line))
-        ;
-    text = rest.n ? xstrndup(rest.p, rest.n < 1000 ? rest.n : 1000)
-                  : xstrdup("it ended without a word");
-    buf_release(&b);
-    return text;
 }
 
 /* ---- jobs ---- */
@@ -250,23 +236,29 @@ static void watch(void *arg)
 static void judge_lost(struct host *h, const char *why)
 {
     h->judge_lost = true;
+    h->judge_ready = false;
+    health_answered(&h->judge_health);
     while (h->jobs) {
         h->jobs->tries = TRIES;
         job_failed(h, h->jobs, why);
     }
 }
 
-/* The first judge did not get ready, and no other would. */
-static void judge_unfit(struct host *h)
+/* It says that it cannot start; one that was ready once may again. */
+static void judge_unfit(struct host *h, const struct frame *f)
 {
-    char *line = host_last_line(&h->judge);
-    char *why = xasprintf("the judge cannot start: %s", line);
+    char *why =
+        xasprintf("the judge cannot start: %.*s", (int)f->len, f->payload);
 
-    server_stop(&h->judge);
-    loop_remove(h->loop, h->judge_timer);
-    judge_lost(h, why);
-    tell(h, "unfit", "-", why);
-    free(line);
+    if (h->judge_fit) {
+        tell(h, "note", "-", why);
+    } else {
+        server_stop(&h->judge);
+        loop_remove(h->loop, h->judge_timer);
+        host_note_end(h, &h->judge, "the judge", true);
+        judge_lost(h, why);
+        tell(h, "unfit", "-", why);
+    }
     free(why);
 }
 
@@ -275,11 +267,7 @@ static void judge_gone(struct host *h)
     struct err e = ERR_INIT;
     struct job *next;
 
-    if (!h->judge_fit) {
-        judge_unfit(h);
-        return;
-    }
-    host_note_end(h, &h->judge, "the judge");
+    host_note_end(h, &h->judge, "the judge", false);
     server_stop(&h->judge);
     loop_remove(h->loop, h->judge_timer);
     h->failures++;
@@ -326,6 +314,10 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
         h->out(f, h->arg);
         for (j = h->jobs; j; j = j->next)
             give_job(h, j);
+        return;
+    }
+    if (strcmp(f->type, "unfit") == 0) {
+        judge_unfit(h, f);
         return;
     }
     if (strcmp(f->type, "pong") == 0) {

@@ -84,10 +84,9 @@ struct host {
 };
 
 /* host.c */
-void host_note_end(struct host *h, const struct server *s, const char *who);
-/* The last line of what it printed: for one that could not start, the reason. The
- * caller frees it. */
-char *host_last_line(const struct server *s);
+/* Passes on its last words; when the reason is `known`, only if there are any. */
+void host_note_end(struct host *h, const struct server *s, const char *who,
+                   bool known);
 /* Its start took too long, or it is stuck: `arg` is the server, which ends. */
 void host_end_server(void *arg);
 /* A candidate ended as no healthy one does: the judge is asked how it is. */

@@ -78,6 +78,8 @@ static void on_out(const struct frame *f, void *arg)
 {
     struct run *r = arg;
 
+    if (r->e.kind != ERR_NONE)
+        return; /* behind a torn frame nothing is written */
     if (strcmp(f->type, "note") == 0) {
         log_info("%.*s", (int)f->len, f->payload);
         return;

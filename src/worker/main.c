@@ -29,6 +29,7 @@ extern char **environ;
 
 struct values {
     bool probe, unsafe;
+    bool told; /* the owner knows what went wrong */
     const char *python, *home, *device, *box, *scratch, *cache, *jobs, *out;
     struct opt_list packs;
     int64_t children, prewarm, memory, total, patience;
@@ -258,6 +259,7 @@ static int run(struct values *v, struct err *e)
         rc = err_sys(e, "%s", scratch);
     } else {
         rc = work(v, scratch, e);
+        v->told = rc < 0 && !v->jobs && serve_refuse(OWNER, e->text) == 0;
         remove_tree(scratch);
     }
     free(scratch);
@@ -295,7 +297,7 @@ int main(int argc, char **argv)
     opt_release(table, &v);
     opt_result_release(&r);
     if (rc < 0) {
-        if (v.jobs || serve_refuse(OWNER, e.text) < 0)
+        if (!v.told)
             fprintf(stderr, "monkeys-worker: %s\n", e.text);
         return err_exit_status(&e);
     }

@@ -315,29 +315,15 @@ static struct known *known(struct host *h, const char *pack)
     return k;
 }
 
-/* Its first zygote did not get ready, and no other would. */
-static const char *pack_unfit(const struct zygote *z, struct known *k)
-{
-    char *line = host_last_line(&z->server);
-
-    k->why = xasprintf("the pack %s does not work here: %s", z->pack, line);
-    free(line);
-    return k->why;
-}
-
 static void zygote_gone(struct zygote *z)
 {
     struct host *h = z->host;
     struct zygote **at = &h->zygotes;
-    struct known *k = known(h, z->pack);
+    const char *why = known(h, z->pack)->why;
     struct child *next;
-    const char *why = "lost its zygote";
 
-    host_note_end(h, &z->server, z->pack);
-    if (k->fit || h->leaving)
-        h->failures++;
-    else
-        why = pack_unfit(z, k);
+    host_note_end(h, &z->server, z->pack, why);
+    h->failures += !why;
     z->ready = false;
     z->probe = NULL;
     for (struct child *c = h->children; c; c = next) {
@@ -345,13 +331,23 @@ static void zygote_gone(struct zygote *z)
         if (c->owner != z)
             continue;
         child_kill(c, NULL);
-        child_ended(h, c, why);
+        child_ended(h, c, why ? why : "lost its zygote");
     }
     while (*at != z)
         at = &(*at)->next;
     *at = z->next;
     release_held(h, z);
     free_zygote(z);
+}
+
+/* It says that it cannot start, and ends; one that was ready once may again. */
+static void pack_unfit(const struct zygote *z, const struct frame *f)
+{
+    struct known *k = known(z->host, z->pack);
+
+    if (!k->fit && !k->why)
+        k->why = xasprintf("the pack %s does not work here: %.*s", z->pack,
+                           (int)f->len, f->payload);
 }
 
 static void on_zygote(struct server *s, const struct frame *f, void *arg)
@@ -369,6 +365,10 @@ static void on_zygote(struct server *s, const struct frame *f, void *arg)
         known(h, z->pack)->fit = true;
         loop_remove(h->loop, z->start_timer);
         keep_warm(z);
+        return;
+    }
+    if (strcmp(f->type, "unfit") == 0) {
+        pack_unfit(z, f);
         return;
     }
     c = find_child(h, z, f->id);

@@ -132,6 +132,25 @@ def test_another_order_of_adding_is_not_chance() -> None:
     assert not reference.fresh().remembers(5)
 
 
+DRIFT = """
+import torch
+class Model(torch.nn.Module):
+    calls = 0
+    def forward(self, x):
+        self.calls += 1
+        return x * (1 + 1e-5 * self.calls)
+def get_inputs():
+    return [torch.randn(4, 4)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_what_a_hundred_calls_add_up_to_is_remembered() -> None:
+    """Each changes the output by less than a tolerance."""
+    assert truth.Reference(DRIFT, "fp32", "cpu", 1).fresh().remembers(5)
+
+
 RAGGED = EDGE.replace("return x * 2", "return x[x > 1]").replace("(1, 1)", "(40,)")
 
 

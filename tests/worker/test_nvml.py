@@ -129,3 +129,4 @@ def test_the_gpu_that_is_meant(program: Path, tmp_path: Path, device: str, liste
 
 def test_without_the_drivers_library_a_number_is_what_it_says(program: Path) -> None:
     assert out(program, "cuda:1", "4,5", "/nonexistent.so") == "5 /dev/nvidia5"
+    assert "only numbers can be found" in out(program, "cuda:0", "GPU-1", "/nonexistent.so")

@@ -1,0 +1,39 @@
+"""What a judge or zygote says when it cannot start: no other start would go better."""
+
+import contextlib
+import os
+import socket
+import sys
+import traceback
+from collections.abc import Iterator
+
+from frames import Frame, send_frame
+
+CONTROL = 3
+MOST = 2000
+
+
+def _why(problem: BaseException) -> str:
+    if isinstance(problem, ModuleNotFoundError) and problem.name == "torch":
+        return (
+            f"{sys.executable} has no torch; ./setup makes an environment that has it, "
+            "or MONKEYS_PYTHON names a Python of yours"
+        )
+    if isinstance(problem, SystemExit):
+        return str(problem)
+    return "".join(traceback.format_exception_only(problem)).strip()
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Tells the worker what goes wrong inside; then this process ends."""
+    try:
+        yield
+    except (Exception, SystemExit) as problem:
+        why = _why(problem)
+        if not isinstance(problem, (ImportError, SystemExit)):
+            traceback.print_exc()  # into the log, which the worker passes on
+            sys.stderr.flush()
+        with socket.socket(fileno=os.dup(CONTROL)) as control:
+            send_frame(control, Frame("unfit", payload=why[:MOST].encode(errors="replace")))
+        os._exit(1)
