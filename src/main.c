@@ -24,8 +24,10 @@ int main(int argc, char **argv)
     }
     c = cmd_find(argc - 1, argv + 1, &words, &e);
     rc = c ? c->run(c, argc - words, argv + words, &e) : -1;
+    cmd_flush();
     /* One that has read enough is no failure. */
-    if (fflush(stdout) != 0 && rc >= 0 && errno != EPIPE)
+    errno = cmd_output_errno;
+    if (rc >= 0 && errno && errno != EPIPE)
         rc = err_sys(&e, "standard output");
     if (rc < 0) {
         fprintf(stderr, "monkeys%s%s: %s\n", c ? " " : "", c ? c->name : "",

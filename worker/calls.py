@@ -174,7 +174,7 @@ def wrong(p, index, x, t, e, limit, variant, previous) -> Verdict:
         f"{where}: max abs error {feedback.number(e.max_abs)}, error ratio "
         f"{feedback.number(e.ratio)}, allowed {feedback.number(limit[0] if limit else 0.0)}."
     )
-    return Verdict("wrong_values", "trials", told + first_wrong(x, t))
+    return Verdict("wrong_values", "trials", told + first_wrong(x, t, limit[0] if limit else 0.0))
 
 
 def same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -184,11 +184,11 @@ def same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
     )
 
 
-def first_wrong(x: torch.Tensor, t: torch.Tensor) -> str:
-    """The first place that is plainly wrong, and how much of the output is."""
+def first_wrong(x: torch.Tensor, t: torch.Tensor, bound: float) -> str:
+    """The first place that is further off than is allowed, and how much of the output is."""
     d = (x.double() - t.double()).abs()
-    scale = t.double().abs() + t.double().square().mean().sqrt()
-    bad = (d > 0.01 * scale).flatten()
+    scale = torch.maximum(t.double().abs(), t.double().square().mean().sqrt())
+    bad = (d > bound * scale).flatten()
     count = int(bad.sum())
     if not count:
         return ""

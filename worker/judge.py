@@ -91,6 +91,14 @@ class Judge:
             self.jobs[job.id] = job
             self.step(job, None)
 
+    def take_job(self, name: str, asked: dict) -> None:
+        here, there = (d.partition(":")[0] for d in (self.o.device, asked["device"]))
+        if here == there:
+            self.queue.append((name, asked))
+            return
+        why = f"it is for {asked['device']}, and this worker has --device {self.o.device}"
+        self.say("failed", name, payload=why.encode())
+
     def alone(self) -> bool:
         """A job holds the device for itself, or waits for that."""
         return any(j.exclusive or isinstance(j.waiting, Exclusive) for j in self.jobs.values())
@@ -222,7 +230,7 @@ class Judge:
         except Broken:
             return False
         if frame.kind == "job":
-            self.queue.append((frame.id, frame.json()))
+            self.take_job(frame.id, frame.json())
             return True
         if frame.kind == "ping":
             self.check_device()

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,14 @@ static int second_word_missing(const char *first, struct err *e)
         err_set(e, ERR_USAGE, "usage: monkeys %s %s", first, buf_str(&names));
     buf_release(&names);
     return found;
+}
+
+int cmd_output_errno;
+
+void cmd_flush(void)
+{
+    if (fflush(stdout) != 0 && !cmd_output_errno)
+        cmd_output_errno = errno;
 }
 
 const struct cmd *cmd_find(int argc, char **argv, int *words, struct err *e)

@@ -24,6 +24,10 @@ struct cmd {
 
 extern const struct cmd *const cmd_list[]; /* NULL-terminated */
 
+/* Writes out what was printed; the first failure stays in cmd_output_errno. */
+void cmd_flush(void);
+extern int cmd_output_errno;
+
 /* The command that argv[0..argc) starts with, and how many words name it; NULL
  * with ERR_USAGE and the nearest name when there is none. */
 const struct cmd *cmd_find(int argc, char **argv, int *words, struct err *e);

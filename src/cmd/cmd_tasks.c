@@ -164,10 +164,12 @@ static void on_answer(void *job, const json_t *answer, const char *why,
     k->answer[i] = a;
     k->unusable += answer && !usable;
     k->failed += !answer || (usable && !self_test_ok(a));
-    term_set(k->bar, ++k->done, NULL);
+    if (k->answer[k->shown])
+        term_hide(k->bar);
     while (k->shown < k->tasks.len && k->answer[k->shown])
         print_answer(k, k->shown++);
-    fflush(stdout);
+    cmd_flush();
+    term_set(k->bar, ++k->done, NULL);
 }
 
 static int look_at_all(struct look *k, const struct home *home, struct err *e)

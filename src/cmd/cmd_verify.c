@@ -18,6 +18,7 @@
 struct verify_values {
     struct verifying_values v;
     const char *dsl, *task, *list;
+    bool no_gate;
 };
 
 static const struct opt verify_table[] = {
@@ -34,6 +35,9 @@ static const struct opt verify_table[] = {
                      "which one decides; both are reported", protocol, 0, 0),
     VERIFYING_OPTION("no-timing", OPT_FLAG, NULL,
                      "do not measure correct kernels", no_timing, 0, 0),
+    {"no-gate", 0, OPT_FLAG, NULL,
+     "judge also for tasks that 'tasks check' refuses",
+     offsetof(struct verify_values, no_gate), 0, 0},
     VERIFYING_OPTION("timeout", OPT_INT, "SECONDS",
                      "for one call of forward (the pack's own)", call_s, 1,
                      3600),
@@ -180,6 +184,8 @@ static void print_text(const struct item *it)
 /* Items are shown in the order they were given. */
 static void show_ready(struct verify *f)
 {
+    if (f->shown < f->len && f->item[f->shown].record)
+        term_hide(f->bar);
     while (f->shown < f->len && f->item[f->shown].record) {
         const struct item *it = &f->item[f->shown++];
 
@@ -188,7 +194,7 @@ static void show_ready(struct verify *f)
         else
             print_text(it);
     }
-    fflush(stdout);
+    cmd_flush();
 }
 
 static void settle(struct verify *f, struct item *it, json_t *record)
@@ -199,9 +205,9 @@ static void settle(struct verify *f, struct item *it, json_t *record)
     f->correct += strcmp(verdict, "correct") == 0;
     f->infra += strcmp(verdict, "infra") == 0;
     f->done++;
+    show_ready(f);
     if (f->bar)
         term_set(f->bar, f->done, NULL);
-    show_ready(f);
 }
 
 static void on_answer(void *job, const json_t *answer, const char *why,
@@ -229,6 +235,7 @@ static int ask_one(struct verify *f, struct verifier *verifier,
                          .precision = f->precision,
                          .protocol = f->v->v.protocol,
                          .timing = !f->v->v.no_timing,
+                         .gate = !f->v->no_gate,
                          .memory_bytes = f->v->v.memory,
                          .call_ms = f->v->v.call_s * 1000};
     const struct ruleset *set = pack_ruleset(f->pack, "default", e);
@@ -337,11 +344,12 @@ const struct cmd cmd_verify = {
     "[FILE...]",
     "say whether candidates are right, and prove it",
     "Each candidate passes the static rules, then runs in a sandbox against\n"
-    "its task: five trials with fresh inputs and two with changed ones, "
+    "its task: five trials with fresh inputs and three with changed ones, "
     "outputs\n"
     "compared by a process that the candidate cannot reach. Exit status 0: "
     "all\n"
-    "correct, 1: at least one is not, 4: the machinery failed.",
+    "correct, 1: at least one is not (or waits for an answer), 4: the\n"
+    "machinery failed, or the task cannot be judged.",
     verify_table,
     run_verify,
 };

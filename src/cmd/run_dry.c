@@ -57,6 +57,12 @@ static int add_stage(struct running *r, const struct task *t,
     return rc;
 }
 
+/* Dollars, in whole cents, rounded up. */
+static double cents_up(int64_t usd_micro)
+{
+    return (double)((usd_micro + 9999) / 10000) / 100;
+}
+
 static void tell(const struct running *r, const struct totals *sum, int calls)
 {
     printf("%zu tasks, %lld attempts each, %d calls an attempt\n", r->tasks.len,
@@ -66,10 +72,12 @@ static void tell(const struct running *r, const struct totals *sum, int calls)
     printf("all attempts, if nothing is solved: about %lld tokens in\n",
            (long long)(sum->tokens * r->opt.attempts));
     if (llm_has_price(r->model.llm))
-        printf("at most $%.2f for one attempt of every task, $%.2f for all "
-               "(every answer as long as it may be)\n",
-               (double)sum->worst_usd_micro / 1e6,
-               (double)sum->worst_usd_micro / 1e6 * (double)r->opt.attempts);
+        printf("about $%.2f for one attempt of every task, $%.2f for all, "
+               "with every answer as long as it may be\n(later prompts are "
+               "longer: plans, feedback, other examples; --budget-usd is what "
+               "bounds a run)\n",
+               cents_up(sum->worst_usd_micro),
+               cents_up(sum->worst_usd_micro * r->opt.attempts));
     else
         printf("no price is known for this model: --price IN,OUT gives one\n");
 }

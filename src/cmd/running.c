@@ -1,5 +1,6 @@
 /* running.c: a run from its options to its table. */
 #include "cmd/running.h"
+#include "cmd/cmd.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -134,9 +135,25 @@ static int show(struct running *r, struct err *e)
         printf("%s\n", buf_str(&b));
         buf_release(&b);
     }
-    fflush(stdout); /* what follows on stderr stands below it */
+    cmd_flush(); /* what follows on stderr stands below it */
     summary_release(&m);
     return 0;
+}
+
+/* A call is sent when the most that it may cost fits, so some is always left. */
+static void say_spent(const struct budget *b)
+{
+    struct llm_cost taken = cost_add(b->spent, b->reserved);
+
+    if (b->cap.usd_micro != BUDGET_NO_CAP)
+        fprintf(stderr,
+                ", as dear as one may get ($%.4f of $%.4f is spent or held)",
+                (double)taken.usd_micro / 1e6, (double)b->cap.usd_micro / 1e6);
+    else
+        fprintf(stderr,
+                ", as long as one may get (%lld of %lld tokens are spent or "
+                "held)",
+                (long long)taken.tokens, (long long)b->cap.tokens);
 }
 
 static int say_end(struct running *r, enum search_end end)
@@ -147,8 +164,7 @@ static int say_end(struct running *r, enum search_end end)
     } ends[] = {
         [SEARCH_DONE] = {0, NULL},
         [SEARCH_WAITING] = {0, "it waits for answers from elsewhere"},
-        [SEARCH_NO_BUDGET] = {3, "the budget is used up: it has no room for "
-                                 "another call"},
+        [SEARCH_NO_BUDGET] = {3, "the budget has no room for another call"},
         [SEARCH_INTERRUPTED] = {130, "it was stopped"},
         [SEARCH_STUCK] = {4, "some tasks were set aside (above)"},
     };
@@ -170,8 +186,11 @@ static int say_end(struct running *r, enum search_end end)
             r->model.opts.cassette,
             r->v->tasks.len == 1 ? r->v->tasks.item[0] : "PATH", r->pack->id);
     if (ends[end].text)
-        fprintf(stderr, "%s: 'monkeys resume %s%s' goes on\n", ends[end].text,
-                r->v->out, higher);
+        fprintf(stderr, "%s", ends[end].text);
+    if (end == SEARCH_NO_BUDGET)
+        say_spent(&r->model.budget);
+    if (ends[end].text)
+        fprintf(stderr, ": 'monkeys resume %s%s' goes on\n", r->v->out, higher);
     return ends[end].status;
 }
 

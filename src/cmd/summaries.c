@@ -15,17 +15,18 @@ void summaries_run(const struct summary *m, const char *dir)
                             json_integer(m->verdict[i]));
     jsn_line(json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:b, s:I, s:o}",
+        "s:I, s:I, s:I, s:I, s:b, s:I, s:o}",
         "run", jsn_text(dir, strlen(dir)), "tasks", (json_int_t)m->tasks,
         "skipped", (json_int_t)m->skipped, "solved", (json_int_t)m->solved,
-        "doubted", (json_int_t)m->doubted, "attempts", (json_int_t)m->attempts,
-        "duplicates", (json_int_t)m->duplicates, "infra", (json_int_t)m->infra,
-        "calls", (json_int_t)m->calls, "answered", (json_int_t)m->answered,
-        "failed", (json_int_t)m->failed, "lost", (json_int_t)m->lost,
-        "tokens_in", (json_int_t)m->tokens_in, "tokens_out",
-        (json_int_t)m->tokens_out, "usd_micro", (json_int_t)m->usd_micro,
-        "estimated", m->estimated, "entries", (json_int_t)m->entries,
-        "verdicts", verdicts));
+        "doubted", (json_int_t)m->doubted, "aside", (json_int_t)m->aside,
+        "attempts", (json_int_t)m->attempts, "duplicates",
+        (json_int_t)m->duplicates, "infra", (json_int_t)m->infra, "calls",
+        (json_int_t)m->calls, "answered", (json_int_t)m->answered, "failed",
+        (json_int_t)m->failed, "lost", (json_int_t)m->lost, "tokens_in",
+        (json_int_t)m->tokens_in, "tokens_out", (json_int_t)m->tokens_out,
+        "usd_micro", (json_int_t)m->usd_micro, "reserved_usd_micro",
+        (json_int_t)m->reserved_usd_micro, "estimated", m->estimated, "entries",
+        (json_int_t)m->entries, "verdicts", verdicts));
 }
 
 void summaries_tasks(const struct summary *m)
@@ -36,12 +37,12 @@ void summaries_tasks(const struct summary *m)
 
         for (size_t k = 0; k < t->shown_len; k++)
             json_array_append_new(shown, json_string(t->shown[k]));
-        jsn_line(json_pack("{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:o, s:s?}",
-                           "task", t->id, "verdict", t->verdict, "rule",
-                           t->rule, "evidence", t->evidence, "attempts",
-                           (json_int_t)t->attempts, "solved_at",
-                           (json_int_t)t->solved_at, "doubted", t->doubted,
-                           "shown", shown, "skipped", t->skipped));
+        jsn_line(json_pack(
+            "{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:o, s:s?, s:s?}", "task",
+            t->id, "verdict", t->verdict, "rule", t->rule, "evidence",
+            t->evidence, "attempts", (json_int_t)t->attempts, "solved_at",
+            (json_int_t)t->solved_at, "doubted", t->doubted, "shown", shown,
+            "skipped", t->skipped, "aside", t->aside));
     }
 }
 

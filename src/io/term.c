@@ -260,6 +260,16 @@ static void on_log(const char *line, void *arg)
     flush(t);
 }
 
+void term_hide(struct term *t)
+{
+    if (!t || !t->in_place)
+        return;
+    put_clear(t);
+    t->changed = true;
+    t->next_ns = 0;
+    flush(t);
+}
+
 static bool can_redraw(int fd)
 {
     const char *kind = secure_getenv("TERM");

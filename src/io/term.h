@@ -27,6 +27,9 @@ void term_set(struct term *t, uint64_t done, const char *note);
 void term_step(struct term *t, const char *note); /* one more is done */
 /* Shows time going by while nothing is done: for a timer. */
 void term_tick(struct term *t);
+/* Takes the line off the screen before something else is written there; it comes
+ * back with the next change or tick. NULL is none. */
+void term_hide(struct term *t);
 void term_close(struct term *t);
 
 /* The words, for who shows them elsewhere: appends "label 3/10 30% 1.5/s 5s

@@ -49,7 +49,9 @@ bool llm_withdraw(struct llm_call *c)
         return false;
     loop_remove(c->llm->loop, c->timer);
     c->timer = 0;
-    call_finish(c, LLM_FAILED, "withdrawn before it was sent");
+    call_finish(c, LLM_FAILED,
+                c->requests ? "withdrawn before it was sent again"
+                            : "withdrawn before it was sent");
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* attempt.c: one attempt from the choice of its examples to its verdict. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/tick.h"
 #include "lex/py_normal.h"
 #include "prompt/extract.h"
 #include "search/search_int.h"
@@ -114,6 +115,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
         record = NULL;
     }
     if (record) {
+        a->judged_ns = tick_now_ns() - a->judged_ns;
         a->record = json_copy((json_t *)record); /* its values never change */
         if (!review_begin(a))
             result_store(a);
@@ -136,6 +138,7 @@ static void judge(struct attempt *a)
     struct err e = ERR_INIT;
 
     a->state = JUDGING;
+    a->judged_ns = tick_now_ns();
     if (s->part.port->judge(s->part.port, a->subject->task, a->code, a->number,
                             on_record, a, &e) < 0)
         schedule_fail(s, &e);

@@ -113,7 +113,8 @@ static void write_verdict(struct attempt *a, struct past *p)
         .error_ratio = number_of(record, "error_ratio"),
         .feedback = p->feedback,
         .record = p->record,
-        .times = times};
+        .times = times,
+        .wall_us = a->judged_ns / 1000};
 
     clock_gettime(CLOCK_REALTIME, &now);
     row.judged_at = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;

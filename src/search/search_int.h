@@ -81,6 +81,7 @@ struct attempt {
     struct past result;
     int same_as;
     int infra;               /* how often the verifier had no verdict */
+    int64_t judged_ns;       /* since when it is, then how long it took */
     struct reading *reading; /* by the reviewer, or NULL */
     struct attempt *next_parked;
     struct attempt *prev, *next; /* all that are under way */

@@ -188,9 +188,15 @@ static int on_event(const char *kind, int64_t task, int64_t attempt,
                     const char *text, int64_t at, void *arg)
 {
     struct reading *g = arg;
+    struct summary_task *t = task_of(g, task);
 
-    (void)task, (void)attempt, (void)text, (void)at;
+    (void)at;
     g->m->infra += strcmp(kind, "infra") == 0;
+    /* Tried again since then, it is aside no more. */
+    if (strcmp(kind, "aside") != 0 || !t || t->attempts >= attempt)
+        return 0;
+    g->m->aside += !t->aside;
+    t->aside = keep(g->m, text);
     return 0;
 }
 
@@ -269,6 +275,8 @@ void summary_line(const struct summary *m, struct buf *out)
         buf_printf(out, " (%zu more were refused by the reviewer)", m->doubted);
     if (m->skipped)
         buf_printf(out, ", %zu skipped by the gate", m->skipped);
+    if (m->aside)
+        buf_printf(out, ", %zu set aside", m->aside);
     buf_printf(out, "; %lld calls", (long long)m->answered);
     put_unanswered(m, out);
     buf_printf(out, ", %lld tokens in, %lld out", (long long)m->tokens_in,
@@ -276,6 +284,9 @@ void summary_line(const struct summary *m, struct buf *out)
     if (m->usd_micro)
         buf_printf(out, ", $%lld.%06lld", (long long)(m->usd_micro / 1000000),
                    (long long)(m->usd_micro % 1000000));
+    if (m->reserved_usd_micro)
+        buf_printf(out, " (and up to $%.6f for what is open)",
+                   (double)m->reserved_usd_micro / 1e6);
     if (m->estimated)
         buf_puts(out, " (partly estimated)");
     for (size_t i = 0; verdict_names[i]; i++)
@@ -306,11 +317,14 @@ void summary_table(const struct summary *m, struct buf *out)
         buf_printf(out, "%-*s  %-14s %8lld  %-8s  %s", width, t->id,
                    t->skipped   ? "skipped"
                    : t->doubted ? "doubted"
+                   : t->aside   ? "set aside"
                    : t->verdict ? t->verdict
                                 : "-",
                    (long long)t->attempts, t->evidence ? t->evidence : "-",
-                   t->skipped ? t->skipped : "");
-        for (size_t k = 0; !t->skipped && k < t->shown_len; k++)
+                   t->skipped ? t->skipped
+                   : t->aside ? t->aside
+                              : "");
+        for (size_t k = 0; !t->skipped && !t->aside && k < t->shown_len; k++)
             buf_printf(out, "%s%s", k ? ", " : "", t->shown[k]);
         buf_putc(out, '\n');
     }

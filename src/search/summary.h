@@ -14,6 +14,7 @@
 
 struct summary_task {
     const char *id, *skipped; /* NULL: it takes part */
+    const char *aside;        /* why it was set aside at last, or NULL */
     int64_t attempts, solved_at;
     const char *verdict;  /* of the attempt that solved it, else the last */
     const char *rule;     /* of that attempt, or NULL */
@@ -33,7 +34,7 @@ struct summary_entry {
 struct summary {
     struct summary_task *task;
     struct summary_entry *entry;
-    size_t tasks, skipped, solved, doubted;
+    size_t tasks, skipped, solved, doubted, aside;
     int64_t attempts, calls, answered, lost, failed, duplicates, infra;
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
     bool estimated; /* some usage was not told by the provider */

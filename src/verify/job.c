@@ -46,7 +46,7 @@ json_t *job_verify(const struct pack *p, const struct task *t,
                    struct str candidate, const struct job_opts *o,
                    const char *seed)
 {
-    return json_pack(
+    json_t *job = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:s%, s:s, s:{s:I, s:I, s:i}, "
         "s:{s:I}}",
         "kind", "verify", "pack", p->id, "device", o->device, "precision",
@@ -55,6 +55,10 @@ json_t *job_verify(const struct pack *p, const struct task *t,
         "deadlines", "load_ms", (json_int_t)load_ms(p), "call_ms",
         (json_int_t)call_ms(p, o), "timing_ms", TIMING_MS, "limits",
         "memory_bytes", (json_int_t)o->memory_bytes);
+
+    if (o->gate)
+        json_object_set_new(job, "gate", json_true());
+    return job;
 }
 
 json_t *job_task(const struct task *t, const struct job_opts *o, bool self_test,

@@ -14,6 +14,7 @@
 struct job_opts {
     const char *device, *precision, *protocol;
     bool timing;
+    bool gate;            /* nobody has looked at the task yet */
     int64_t memory_bytes; /* 0: the worker's own */
     int64_t call_ms;      /* 0: the pack's */
 };

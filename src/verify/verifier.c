@@ -394,6 +394,8 @@ bool verifier_is_dead(const struct verifier *v)
 
 int verifier_wait(struct verifier *v, char **hint, struct err *e)
 {
+    bool cpu = strcmp(v->o.device, "cpu") == 0;
+
     (void)e;
     *hint = NULL;
     if (v->local) {
@@ -401,10 +403,11 @@ int verifier_wait(struct verifier *v, char **hint, struct err *e)
             loop_run(v->loop);
     } else if (v->pending) {
         *hint = xasprintf("%zu job%s for answers: run "
-                          "'monkeys-worker --jobs %s --out %s' where the "
+                          "'monkeys-worker --jobs %s --out %s%s%s' where the "
                           "device is",
                           v->pending, v->pending == 1 ? " waits" : "s wait",
-                          v->jobs, v->answers);
+                          v->jobs, v->answers, cpu ? "" : " --device ",
+                          cpu ? "" : v->o.device);
     }
     return 0;
 }

@@ -94,10 +94,20 @@ static void on_out(const struct frame *f, void *arg)
     if (strcmp(f->type, "ready") == 0)
         return;
     r->answered++;
-    r->infra += strcmp(f->type, "infra") == 0;
+    if (strcmp(f->type, "infra") == 0) {
+        r->infra++;
+        log_warn("%.12s: no answer: %.*s", f->id, (int)f->len, f->payload);
+    }
     if (r->answered % 20 == 0 || r->answered == r->total)
-        log_info("%zu of %zu answered", r->answered, r->total);
+        log_info("%zu of %zu done", r->answered, r->total);
     loop_defer(r->loop, feed_later, r);
+}
+
+static int interrupted(const struct run *r)
+{
+    log_info("stopped: %zu of %zu done; the same command goes on", r->answered,
+             r->total);
+    return 130;
 }
 
 int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
@@ -127,6 +137,8 @@ int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
     host_free(r.host);
     if (r.e.kind != ERR_NONE)
         *e = r.e;
+    else if (r.answered < r.total)
+        rc = interrupted(&r);
     else
         rc = r.infra ? 4 : 0;
 done:

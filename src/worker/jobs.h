@@ -6,7 +6,7 @@
 #include "worker/host.h"
 
 /* Works through `jobs`; ids that have an answer in `out` are skipped. Returns
- * the exit status: 0, or 4 when some job ended in `infra`. */
+ * the exit status: 0, 4 when some job ended in `infra`, 130 when it was stopped. */
 int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
              const char *out, struct err *e);
 

@@ -39,7 +39,7 @@ refused "a line before any section" "c.ini:1: a line before the first section*" 
 
 run run --dsl c-cpu --tasks tasks --command "echo hi" --price 1,2 --dry-run
 is $status 0 "an estimate needs no cap"
-like "$out" '*at most $* for all*' "… and tells the worst case"
+like "$out" '*about $* for all, with every answer as long as it may be*--budget-usd*' "… and tells what it may cost"
 [ ! -e "$work/run-c-cpu-monkeys" ]
 ok "… without a folder"
 run run --dsl c-cpu --tasks tasks --model gpt-4.1-mini --dry-run --json --attempts 2

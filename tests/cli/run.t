@@ -49,7 +49,7 @@ is "$out" "whole: $line" "status says the same line"
 run status whole --tasks
 is "$(printf '%s\n' "$out" | grep -c '^starter/')" 4 "status --tasks has the table"
 run status whole --json
-like "$out" '{"run":"whole","tasks":4,"skipped":0,"solved":3,"doubted":0,"attempts":7,*"calls":14,"answered":14,"failed":0,"lost":0,*"verdicts":{"correct":3,"no_code":1,*' "status --json has the figures"
+like "$out" '{"run":"whole","tasks":4,"skipped":0,"solved":3,"doubted":0,"aside":0,"attempts":7,*"calls":14,"answered":14,"failed":0,"lost":0,*"verdicts":{"correct":3,"no_code":1,*' "status --json has the figures"
 run status whole --tasks --json
 like "$out" '*{"task":"starter/04_softmax","verdict":"correct","rule":null,"evidence":"E3","attempts":2,"solved_at":2,*"shown":\["*","*"\],*' "… also of each task"
 before=$(tables whole)
@@ -142,7 +142,7 @@ like "$out" "*starter/04_softmax *correct *2 *E3 *solved 1 of 1 tasks in 2 attem
 # ---- how it may end ----
 run run "$@" $quick --command "$answers command quick.jsonl asked" --price 1,2 --budget-usd 0.000001 --out poor
 is $status 3 "a budget that is too small exits 3"
-like "$err" "*the budget is used up*'monkeys resume *poor --budget-usd DOLLARS' goes on*" "… and says so"
+like "$err" "*no room for another call, as dear as one may get (\$0.0000 of \$0.0000 is spent or held): 'monkeys resume *poor --budget-usd DOLLARS' goes on*" "… and says so"
 [ ! -e "$work/asked" ]
 ok "… and nothing was asked"
 run resume poor --budget-usd 10
@@ -155,8 +155,13 @@ is $status 4 "a provider that refuses everything exits 4"
 like "$err" "*gelu.jsonl has no answer for starter/01_swish*some tasks were set aside*" "… and says why"
 run status refused --json
 is "$(value attempts)" 0 "… which is nobody's attempt"
+is "$(value aside)" 2 "… but counts as set aside"
+run status refused --tasks
+like "$out" "*starter/01_swish *set aside *gelu.jsonl has no answer*2 set aside*" "… with the reason, also later"
 run resume refused --cassette quick.jsonl
 is $status 0 "it goes on when answers are there"
+run status refused --tasks
+like "$out" "*starter/01_swish *no_code *in 4 attempts; 8 calls*" "… and is aside no more"
 run resume refused --temperature 0.5 --max-tokens 99
 like "$err" "*the run began with --temperature '1': with '0.5', what follows is not what an uninterrupted run would have done*--max-tokens '16384': with '99'*" "what changes the answers is warned of"
 run run "$@" --tasks $starter/01_swish.py --attempts 1 --out ended --command \

@@ -45,6 +45,28 @@ printf 'class Model: pass\n' >"$work/half.py"
 run verify --device cpu --dsl c-cpu --task half.py "$good"
 like "$err" "*half.py: there is no 'def get_inputs'*" "a file that is no task says what is missing"
 
+# Tasks that cannot be judged.
+cat >"$work/nearly.py" <<'END'
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return 1 + 1e-5 * torch.tanh(x)
+def get_inputs():
+    return [torch.randn(37, 130)]
+def get_init_inputs():
+    return []
+END
+sed 's/1 + 1e-5 .*/x + torch.rand_like(x)/' "$work/nearly.py" >"$work/chance.py"
+run verify --device cpu --dsl c-cpu --no-timing --task nearly.py "$good"
+is $status 4 "for a task that a constant solves there is no verdict"
+like "$out" "*infra*the task cannot be judged: *a constant passes*" "… and the reason is told"
+run verify --device cpu --dsl c-cpu --no-timing --task chance.py "$good"
+like "$out" "*infra*the task cannot be judged: nondeterministic*" "… nor for one that draws"
+run verify --device cpu --dsl c-cpu --no-timing --no-gate --task nearly.py "$good"
+like "$out" "*wrong_values*100.0 % of the values are off*" "who wants one gets it"
+(cd "$work" && "$monkeys" verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --json >/dev/full 2>"$work/.err")
+is $? 4 "a verdict that cannot be written is an error"
+
 # One that failed there is asked again.
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=sick
 id=$(head -1 "$work/sick/jobs" | cut -d' ' -f3)
@@ -53,6 +75,17 @@ printf 'monkeys/1 answer %s 0 %s\n%s' "$id" ${#sick} "$sick" >"$work/sick/answer
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=sick
 is "$status $(grep -o 'monkeys/1 job' "$work/sick/jobs" | wc -l)" "1 2" "a job that the machinery failed is written anew"
 like "$err" "*1 job waits for answers*" "… and waited for"
+
+# A worker of another device, and one that is stopped.
+run verify --device cuda:0 --dsl triton --task starter/04_softmax "$root/tests/verify/triton/04_softmax.py" --no-timing --verifier jobs=gpu
+like "$err" "*monkeys-worker --jobs gpu/jobs --out gpu/answers --device cuda:0*" "the way to answers names the device"
+(cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs gpu/jobs --out gpu/answers 2>"$work/.err")
+is $? 4 "a worker of another device has no answer"
+like "$(cat "$work/.err")" "*it is for cuda:0, and this worker has --device cpu*" "… and says why"
+(cd "$work" && env --default-signal=INT timeout -s INT --preserve-status 1 \
+    "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs sick/jobs --out sick/stopped 2>"$work/.err")
+is $? 130 "a worker that is stopped says so by its status"
+like "$(cat "$work/.err")" "*stopped: 0 of 2 done; the same command goes on*" "… and in words"
 
 # A worker elsewhere: jobs out, answers in, nothing twice.
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
