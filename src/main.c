@@ -8,21 +8,31 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 int main(int argc, char **argv)
 {
     struct err e = ERR_INIT;
-    char word[] = "help", *help[] = {argv[0], word, NULL};
+    char word[] = "help", *help[] = {argv[0], word, argv[1], NULL};
     const struct cmd *c;
     int words, rc;
 
     /* A reader that goes away is an error of write(), not a death. */
     signal(SIGPIPE, SIG_IGN);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 ||
-        strcmp(argv[1], "-h") == 0) {
+    if (argc < 2 || is_help(argv[1])) {
         argv = help;
         argc = 2;
     }
     c = cmd_find(argc - 1, argv + 1, &words, &e);
+    /* Of several commands, such as 'archive'. */
+    if (!c && argc == 3 && is_help(argv[2])) {
+        e = (struct err)ERR_INIT;
+        argv = help;
+        c = cmd_find(argc - 1, argv + 1, &words, &e);
+    }
     rc = c ? c->run(c, argc - words, argv + words, &e) : -1;
     cmd_flush();
     /* One that has read enough is no failure. */

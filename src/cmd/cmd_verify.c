@@ -99,6 +99,8 @@ static int read_list(struct verify *f, const char *path, struct err *e)
                          "%s:%d: a task's file and a candidate's are needed",
                          path, number);
     }
+    if (rc == 0 && f->len == 0)
+        rc = err_set(e, ERR_INPUT, "%s: no pair in it", path);
     buf_release(&text);
     return rc;
 }

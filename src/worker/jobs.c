@@ -23,6 +23,7 @@ struct run {
     size_t total, answered, infra;
     size_t window; /* jobs at the host at once */
     int out;
+    const char *path; /* of that */
     struct err e;
 };
 
@@ -89,8 +90,10 @@ static void on_out(const struct frame *f, void *arg)
         loop_stop(r->loop);
         return;
     }
-    if (frame_write(r->out, f, &r->e) < 0)
+    if (frame_write(r->out, f, &r->e) < 0) {
+        err_wrap(&r->e, "%s", r->path);
         loop_stop(r->loop);
+    }
     if (strcmp(f->type, "ready") == 0)
         return;
     r->answered++;
@@ -113,7 +116,7 @@ static int interrupted(const struct run *r)
 int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
              const char *out, struct err *e)
 {
-    struct run r = {.loop = l, .out = -1, .e = ERR_INIT};
+    struct run r = {.loop = l, .out = -1, .path = out, .e = ERR_INIT};
     int rc = -1;
 
     r.window = (size_t)o->children * 4;

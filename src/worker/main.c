@@ -102,9 +102,16 @@ static const char *choose_box(const struct values *v, struct err *e)
 
     if (strcmp(v->box, "auto") != 0)
         can = v->box;
+    if (strcmp(v->box, "none") == 0 && !v->unsafe) {
+        err_set(e, ERR_USAGE,
+                "--box none runs candidates without a sandbox: that needs "
+                "--unsafe, too");
+        return NULL;
+    }
     if (strcmp(can, "none") == 0 && !v->unsafe) {
         err_set(e, ERR_SYSTEM,
-                "no sandbox can be made here (see --probe); --unsafe goes on "
+                "no sandbox can be made here ('monkeys-worker --probe' tells "
+                "what is missing); --unsafe goes on "
                 "without one");
         return NULL;
     }
