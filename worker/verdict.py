@@ -63,7 +63,7 @@ def look_at_task(job: dict, environment: dict) -> Generator:
         why = "too large: the device has not enough memory for the reference and its truth"
         return {"usable": False, "reasons": [why], "environment": environment}
     except Exception as problem:  # noqa: BLE001 - a task's file may do anything
-        why = f"the task's file fails: {type(problem).__name__}: {problem}"
+        why = file_fails(job, problem)
         return {"usable": False, "reasons": [feedback.clean(why)[:500]], "environment": environment}
     return {
         "usable": not reasons,
@@ -71,6 +71,12 @@ def look_at_task(job: dict, environment: dict) -> Generator:
         "self_test": result,
         "environment": environment,
     }
+
+
+def file_fails(job: dict, problem: Exception) -> str:
+    name = job["task"]["id"].rpartition("/")[2] + ".py"
+    told = f"{type(problem).__name__}: {problem}".replace("<reference>", name)
+    return f"the task's file fails: {told}"
 
 
 def empty_cache(job: dict) -> None:
@@ -99,7 +105,7 @@ def verify(job: dict, environment: dict, builds: Builds) -> Generator:
     try:
         reference = make_reference(job)
     except Exception as problem:  # noqa: BLE001
-        return record(job, environment, p, Verdict("infra", "load", f"the task's file fails: {problem}"))
+        return record(job, environment, p, Verdict("infra", "load", file_fails(job, problem)))
     try:
         if job.get("gate"):
             pass_gate(job, reference)
