@@ -39,7 +39,7 @@ def look(path: Path, precision: str = "fp32") -> dict:
     """The judge's own answer to a job that asks about a task."""
     job = {
         "kind": "task", "device": "cpu", "precision": precision, "self_test": True,
-        "seed": SEED, "task": {"source": path.read_text(encoding="utf-8")},
+        "seed": SEED, "task": {"id": path.stem, "source": path.read_text(encoding="utf-8")},
     }  # fmt: skip
     steps = verdict.run(job, {}, builds.Builds(None))
     with pytest.raises(StopIteration) as end:
