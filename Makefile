@@ -20,7 +20,7 @@ LAYERS := base io lex store task pack llm prompt verify find search curriculum \
 LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
-              $(addprefix src/base/,arena.c buf.c err.c fs.c hash.c home.c log.c \
+              $(addprefix src/base/,arena.c buf.c device.c err.c fs.c hash.c home.c log.c \
                 map.c mem.c opt.c secret.c str.c tick.c) \
               $(addprefix src/io/,frame.c frame_file.c loop.c server.c)
 BOX_SRC    := src/worker/box.c src/worker/box_filter.c

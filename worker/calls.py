@@ -170,11 +170,12 @@ def wrong(p, index, x, t, e, limit, variant, previous) -> Verdict:
         count = f"{e.not_finite} of {t.numel()} values are NaN or Inf"
         return Verdict("not_finite", "trials", f"{where}: {count}; memory that no kernel wrote "
                        "holds NaN.")  # fmt: skip
+    bound = limit[0] if limit else 0.0
     told = (
         f"{where}: max abs error {feedback.number(e.max_abs)}, error ratio "
-        f"{feedback.number(e.ratio)}, allowed {feedback.number(limit[0] if limit else 0.0)}."
+        f"{feedback.number(e.ratio)}, allowed {feedback.number(bound)}."
     )
-    return Verdict("wrong_values", "trials", told + first_wrong(x, t, limit[0] if limit else 0.0))
+    return Verdict("wrong_values", "trials", told + first_wrong(x, t, bound))
 
 
 def same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:

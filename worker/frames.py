@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from json import dumps, loads  # by name: a candidate may replace json's own
 from os import write
 
+CONTROL = 3  # the descriptor of a server's socket to the worker
 MAX_PAYLOAD = 64 << 20
 MAX_MESSAGE = 1 << 20
 HEADER = re.compile(

@@ -22,7 +22,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 import unfit
-from frames import MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
+from frames import CONTROL, MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
 from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
 
 with unfit.told():
@@ -31,7 +31,6 @@ with unfit.told():
     from builds import Builds
     from lane import Lane, Meter, device_total
 
-CONTROL = 3
 LOST = "lost its zygote"  # how a child ends whose zygote did (src/worker/zygote.c)
 
 

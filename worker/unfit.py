@@ -7,9 +7,8 @@ import sys
 import traceback
 from collections.abc import Iterator
 
-from frames import Frame, send_frame
+from frames import CONTROL, Frame, send_frame
 
-CONTROL = 3
 MOST = 2000
 
 

@@ -24,8 +24,8 @@ from pathlib import Path
 from types import ModuleType
 
 import unfit
+from frames import CONTROL
 
-CONTROL = 3
 GIB = 1 << 30
 USERS = 1024  # user ids from the first one on that children take turns in
 KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "PYTORCH_NVML_BASED_CUDA_CHECK",

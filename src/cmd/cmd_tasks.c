@@ -164,10 +164,10 @@ static void on_answer(void *job, const json_t *answer, const char *why,
     k->answer[i] = a;
     k->unusable += answer && !usable;
     k->failed += !answer || (usable && !self_test_ok(a));
-    if (k->answer[k->shown])
+    while (k->shown < k->tasks.len && k->answer[k->shown]) {
         term_hide(k->bar);
-    while (k->shown < k->tasks.len && k->answer[k->shown])
         print_answer(k, k->shown++);
+    }
     cmd_flush();
     term_set(k->bar, ++k->done, NULL);
 }

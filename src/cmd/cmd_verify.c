@@ -186,11 +186,10 @@ static void print_text(const struct item *it)
 /* Items are shown in the order they were given. */
 static void show_ready(struct verify *f)
 {
-    if (f->shown < f->len && f->item[f->shown].record)
-        term_hide(f->bar);
     while (f->shown < f->len && f->item[f->shown].record) {
         const struct item *it = &f->item[f->shown++];
 
+        term_hide(f->bar);
         if (f->v->v.json)
             print_json(it);
         else

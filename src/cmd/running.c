@@ -1,10 +1,10 @@
 /* running.c: a run from its options to its table. */
 #include "cmd/running.h"
-#include "cmd/cmd.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
+#include "cmd/cmd.h"
 #include "cmd/run_int.h"
 #include "cmd/summaries.h"
 

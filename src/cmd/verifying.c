@@ -1,6 +1,7 @@
 /* verifying.c: devices and precisions as every verifying command means them. */
 #include "cmd/verifying.h"
 
+#include "base/device.h"
 #include "base/str.h"
 
 #include <ctype.h>
@@ -8,24 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_DEVICE 1023
-
 static const char *const dtype_names[] = {"fp32", "fp16", "bf16"};
 
 int verifying_check_device(const char *device, struct err *e)
 {
-    static const char cuda[] = "cuda:";
-    struct str number = str_of(device);
     int64_t n;
 
-    if (strcmp(device, "cpu") == 0 || strcmp(device, "auto") == 0)
+    if (strcmp(device, "cpu") == 0 || strcmp(device, "auto") == 0 ||
+        device_is_gpu(device, &n))
         return 0;
-    if (str_starts(number, cuda)) {
-        number.p += strlen(cuda);
-        number.n -= strlen(cuda);
-        if (str_to_i64(number, 0, MAX_DEVICE, &n))
-            return 0;
-    }
     return err_set(e, ERR_USAGE, "--device: '%s' is not cpu, cuda:N or auto",
                    device);
 }

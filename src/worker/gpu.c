@@ -1,13 +1,12 @@
 /* gpu.c: from "cuda:N" to one GPU. */
 #include "worker/gpu.h"
 
+#include "base/device.h"
 #include "base/str.h"
 #include "worker/nvml.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define MOST 1023
 
 /* The n-th name of CUDA_VISIBLE_DEVICES; without it the name of the n-th is n. */
 static int nth_name(int64_t n, const char *listed, char *out, size_t size,
@@ -36,7 +35,7 @@ static int by_name(const char *name, const struct nvml *g, struct gpu *out,
 {
     int64_t number = -1;
 
-    str_to_i64(str_of(name), 0, MOST, &number);
+    str_to_i64(str_of(name), 0, DEVICE_MAX, &number);
     for (size_t i = 0; i < nvml_count(g); i++) {
         unsigned node;
 
@@ -57,22 +56,20 @@ static int by_name(const char *name, const struct nvml *g, struct gpu *out,
 int gpu_choose(const char *device, const char *listed, const struct nvml *g,
                struct gpu *out, struct err *e)
 {
-    struct str number = str_of(device), word;
     char name[sizeof(out->visible)];
     int64_t n = 0;
 
     *out = (struct gpu){.visible = ""};
     if (strcmp(device, "cpu") == 0)
         return 0;
-    if (!str_cut(&number, ':', &word) || !str_eq(word, "cuda") ||
-        !str_to_i64(number, 0, MOST, &n))
+    if (!device_is_gpu(device, &n))
         return err_set(e, ERR_USAGE, "--device: '%s' is not cpu or cuda:N",
                        device);
     if (nth_name(n, listed, name, sizeof(name), e) < 0)
         return -1;
     if (g)
         return by_name(name, g, out, e);
-    if (!str_to_i64(str_of(name), 0, MOST, &n))
+    if (!str_to_i64(str_of(name), 0, DEVICE_MAX, &n))
         return err_set(e, ERR_INPUT,
                        "--device: CUDA_VISIBLE_DEVICES has '%s', and without "
                        "libnvidia-ml.so.1 only numbers can be found",

@@ -1,0 +1,13 @@
+/* device.h: how a device is named: "cpu" or "cuda:N". */
+#ifndef BASE_DEVICE_H
+#define BASE_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DEVICE_MAX 1023 /* the highest N */
+
+/* Whether it is cuda:N, and N. */
+bool device_is_gpu(const char *device, int64_t *n);
+
+#endif
