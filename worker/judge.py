@@ -12,7 +12,6 @@ import collections
 import json
 import os
 import platform
-import secrets
 import selectors
 import socket
 import sys
@@ -23,15 +22,24 @@ from dataclasses import dataclass
 
 import unfit
 from frames import CONTROL, MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
-from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
+from steps import Ask, Device, End, Exclusive, Forged, Fork, Gone, NoChild, Release
 
 with unfit.told():
     import torch
     import verdict
     from builds import Builds
-    from lane import Lane, Meter, device_total
+    from room import Room
 
 LOST = "lost its zygote"  # how a child ends whose zygote did (src/worker/zygote.c)
+
+
+@dataclass
+class Service:
+    """The device's executor: a child of no job's own."""
+
+    id: str
+    zygote: str
+    channel: Channel | None = None
 
 
 @dataclass
@@ -40,12 +48,10 @@ class Job:
     asked: dict
     steps: Generator
     started: float
-    meter: Meter  # what of the device's memory is ours
     peak: int = 0  # bytes, of its largest child
     child: Channel | None = None
     leaving: bool = False  # the worker has been told to end the child
     waiting: object = None  # what its generator last asked for
-    token: str = ""  # what the answer to the last question must repeat
     exclusive: bool = False
 
 
@@ -58,10 +64,13 @@ class Judge:
         self.select.register(self.control, selectors.EVENT_READ, None)
         self.queue: collections.deque = collections.deque()
         self.jobs: dict[str, Job] = {}
+        self.service: Service | None = None
+        self.services = 0  # started so far
+        self.owner: Job | None = None  # of the device
+        self.for_device: collections.deque[Job] = collections.deque()
         self.environment = environment(o)
         self.builds = Builds(o.cache or None)
-        total = o.total_memory or (0 if o.device == "cpu" else device_total())
-        self.lane = Lane(total, o.memory, o.children)
+        self.room = Room(o.total_memory if o.device == "cpu" else 0, o.memory, o.children)
 
     def say(self, kind: str, job: str = "-", deadline: int = 0, payload: bytes = b"") -> None:
         send_frame(self.control, Frame(kind, job, deadline, payload))
@@ -74,6 +83,8 @@ class Judge:
                 if key.data is None:
                     if not self.control_frame():
                         return
+                elif key.data is self.service:
+                    self.service_ready(events)
                 elif key.data in self.jobs and self.jobs[key.data].child is key.fileobj:
                     self.child_ready(self.jobs[key.data], events)
 
@@ -82,11 +93,11 @@ class Judge:
     def start_jobs(self) -> None:
         while self.queue and len(self.jobs) < self.o.children and not self.alone():
             name, asked = self.queue[0]
-            if not self.lane.enter(name, asked):
+            if not self.room.enter(name, asked):
                 return
             self.queue.popleft()
-            steps = verdict.run(asked, self.environment, self.builds)
-            job = Job(name, asked, steps, time.monotonic(), Meter(self.o.device))
+            steps = verdict.run(asked, self.environment, self.builds, self.o)
+            job = Job(name, asked, steps, time.monotonic())
             self.jobs[job.id] = job
             self.step(job, None)
 
@@ -99,17 +110,17 @@ class Judge:
         self.say("failed", name, payload=why.encode())
 
     def alone(self) -> bool:
-        """A job holds the device for itself, or waits for that."""
+        """A job runs by itself, or waits for that."""
         return any(j.exclusive or isinstance(j.waiting, Exclusive) for j in self.jobs.values())
 
     def step(self, job: Job, value: object) -> None:
         """Gives the generator what it waited for and does what it asks next."""
+        job.waiting = None
         try:
-            with job.meter:
-                if isinstance(value, Exception):
-                    wanted = job.steps.throw(value)
-                else:
-                    wanted = job.steps.send(value)
+            if isinstance(value, Exception):
+                wanted = job.steps.throw(value)
+            else:
+                wanted = job.steps.send(value)
         except StopIteration as end:
             self.finish(job, end.value)
             return
@@ -125,29 +136,32 @@ class Judge:
     def grant(self, job: Job) -> None:
         wanted = job.waiting
         if isinstance(wanted, Fork):
-            text = f"{wanted.pack} {wanted.memory} {self.device_memory(wanted)}"
-            self.say("fork", job.id, wanted.deadline_ms, text.encode())
+            self.say("fork", job.id, wanted.deadline_ms, f"{wanted.zygote} {wanted.memory}".encode())
         elif isinstance(wanted, Ask):
             self.ask(job, wanted)
         elif isinstance(wanted, Exclusive):
             self.say("wait", job.id)
             self.try_exclusive()
+        elif isinstance(wanted, Device):
+            self.say("wait", job.id)
+            self.for_device.append(job)
+            self.lend_device()
+        elif isinstance(wanted, Release):
+            self.take_device(job, wanted.hurt)
+            self.step(job, None)
         elif isinstance(wanted, End):
             self.drop_child(job)
 
-    def device_memory(self, wanted: Fork) -> int:
-        """Bytes of the GPU that the child may have; 0: there is none, or no limit."""
-        if self.o.device == "cpu":
-            return 0
-        return wanted.memory or self.lane.limit or self.lane.total
-
     def ask(self, job: Job, wanted: Ask) -> None:
-        if job.child is None:
-            return  # it is dying: `gone` follows
-        self.say("stage", job.id, wanted.deadline_ms)
-        job.token = secrets.token_hex(8)
-        job.child.put(wanted.message | {"token": job.token}, wanted.fds)
-        self.flush(job)
+        if job.child is not None:
+            self.say("stage", job.id, wanted.deadline_ms)
+            job.child.put(wanted.message, wanted.fds)
+            self.flush(job)
+        elif job is self.owner and self.service is not None:
+            self.say("stage", self.service.id, wanted.deadline_ms)
+            self.service.channel.put(wanted.message, wanted.fds)
+            self.flush_service()
+        # else: it is dying, and `gone` follows
 
     def flush(self, job: Job) -> None:
         try:
@@ -162,10 +176,8 @@ class Judge:
         others = [j for j in self.jobs.values() if not isinstance(j.waiting, Exclusive)]
         waiting = [j for j in self.jobs.values() if isinstance(j.waiting, Exclusive)]
         if not others and waiting:
-            # Who has a child first: who has none needs the memory that those hold.
-            first = min(waiting, key=lambda j: j.child is None)
-            first.exclusive = True
-            self.step(first, None)
+            waiting[0].exclusive = True
+            self.step(waiting[0], None)
 
     def drop_child(self, job: Job) -> None:
         """Kill it; the generator goes on when it is gone."""
@@ -196,15 +208,17 @@ class Judge:
 
     def forget(self, job: Job) -> None:
         del self.jobs[job.id]
-        self.lane.leave(job.id)
+        self.room.leave(job.id)
+        if job in self.for_device:
+            self.for_device.remove(job)
+        if job is self.owner:
+            self.take_device(job, hurt=True)
 
     def note_peak(self, job: Job, answer: dict) -> None:
-        """The worker tells what the children had. On CUDA the record has what the
-        candidate's process told of the device, which may be more: the worker only
-        looks now and then."""
-        peak = max(job.peak, answer["peak_bytes"] or 0)
-        answer["peak_bytes"] = peak + job.meter.most if peak else None
-        self.lane.learn(job.asked, answer["peak_bytes"] or 0, bool(answer["trials"]))
+        """What its processes had, as the worker tells; on CUDA the region is what counts."""
+        if self.o.device == "cpu":
+            answer["peak_bytes"] = max(job.peak, answer["peak_bytes"] or 0) or None
+            self.room.learn(job.asked, answer["peak_bytes"] or 0, bool(answer["trials"]))
 
     def check_device(self) -> None:
         """A kernel whose result is known. A device that has failed this process stays
@@ -221,6 +235,87 @@ class Judge:
         if not well:
             raise SystemExit("the device does not compute any more")
 
+    # ---- the device's executor ----
+
+    def lend_device(self) -> None:
+        """To the one that waits longest, where nobody has it."""
+        if self.owner is not None or not self.for_device:
+            return
+        self.owner = job = self.for_device.popleft()
+        if self.service is not None and self.service.zygote != job.waiting.zygote:
+            self.end_service()
+        if self.service is None:
+            self.services += 1
+            self.service = Service(f"service-{self.services}", job.waiting.zygote)
+            payload = f"{job.waiting.zygote} 0".encode()
+            self.say("fork", self.service.id, job.waiting.deadline_ms, payload)
+        else:
+            self.step(job, None)
+
+    def take_device(self, job: Job, hurt: bool) -> None:
+        if job is not self.owner:
+            return
+        self.owner = None
+        if hurt:
+            self.end_service()
+        self.lend_device()
+
+    def end_service(self) -> None:
+        if self.service is None:
+            return
+        if self.service.channel is not None:
+            self.select.unregister(self.service.channel)
+            self.service.channel.close()
+        self.say("end", self.service.id)
+        self.service = None
+
+    def service_frame(self, frame: Frame) -> None:
+        """What the worker says of it; one that was given up is nobody's."""
+        if self.service is None or frame.id != self.service.id:
+            for fd in frame.fds:
+                os.close(fd)
+            return
+        if frame.kind == "child":
+            self.service.channel = Channel(socket.socket(fileno=frame.fds[0]))
+            self.select.register(self.service.channel, selectors.EVENT_READ, self.service)
+            self.step(self.owner, None)
+            return
+        while frame.kind == "gone" and self.service is not None and self.service.channel is not None \
+                and self.service.channel.readable():
+            self.service_ready(selectors.EVENT_READ)  # what it said before it died
+        self.end_service()
+        if self.owner is not None:
+            why, _, rest = frame.text().partition("\n")
+            output = rest.partition("\n")[2]
+            self.step(self.owner, NoChild(frame.text()) if frame.kind == "nochild" else Gone(why, output))
+
+    def flush_service(self) -> None:
+        channel = self.service.channel
+        try:
+            channel.flush()
+        except OSError:
+            return  # `gone` follows
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if channel.outgoing else 0)
+        self.select.modify(channel, wanted, self.service)
+
+    def service_ready(self, events: int) -> None:
+        if events & selectors.EVENT_WRITE:
+            self.flush_service()
+        if not events & selectors.EVENT_READ:
+            return
+        service, job = self.service, self.owner
+        try:
+            service.channel.fill()
+            answer = service.channel.message(MAX_MESSAGE, raw=True)
+        except Broken:
+            self.select.unregister(service.channel)
+            service.channel.close()
+            service.channel = None  # and `gone` says the rest
+            return
+        if answer is not None and job is not None and isinstance(job.waiting, Ask):
+            self.say("stage", service.id, 0)
+            self.step(job, answer)
+
     # ---- what comes in ----
 
     def control_frame(self) -> bool:
@@ -234,6 +329,9 @@ class Judge:
         if frame.kind == "ping":
             self.check_device()
             self.say("pong")
+            return True
+        if frame.id.startswith("service-"):
+            self.service_frame(frame)
             return True
         job = self.jobs.get(frame.id)
         if frame.kind == "cancel":
@@ -290,29 +388,19 @@ class Judge:
             self.flush(job)
         if job.child is None or not events & selectors.EVENT_READ:
             return
+        asked = job.waiting if isinstance(job.waiting, Ask) else None
         try:
             job.child.fill()
-            answer = job.child.message(MAX_MESSAGE)
+            answer = job.child.message(MAX_MESSAGE, raw=asked is not None and isinstance(asked.message, bytes))
         except Closed:
             self.lose_child(job)  # and `gone` says the rest
             return
         except Broken as problem:
             self.step(job, Forged(str(problem)))
             return
-        self.check_answer(job, answer)
-
-    def check_answer(self, job: Job, answer: dict | None) -> None:
-        """One question, one answer, which repeats the question's token."""
-        if not isinstance(job.waiting, Ask):
+        if asked is None:
             self.step(job, Forged("it spoke without being asked"))
-        elif answer is None:
-            return
-        elif answer.pop("token", None) != job.token:
-            self.step(job, Forged("an answer to another question"))
-        elif job.child.incoming:
-            self.step(job, Forged("more than one answer to a question"))
-        else:
-            job.waiting = None
+        elif answer is not None:
             self.say("stage", job.id, 0)  # it waits for us now
             self.step(job, answer)
 
