@@ -51,7 +51,8 @@ class Child:
 
     def ping(self, m: dict, fds: list[int]) -> dict:
         """Before there is a candidate: what compiling will depend on."""
-        return {"ok": True, "identity": self.adapter.identity()}
+        identity = getattr(self.adapter, "identity", self.adapter.version)()
+        return {"ok": True, "identity": identity}
 
     def record(self, m: dict, fds: list[int]) -> dict:
         import recorder

@@ -14,6 +14,7 @@ import os
 import platform
 import selectors
 import socket
+import subprocess
 import sys
 import time
 import traceback
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 
 import unfit
 from frames import CONTROL, MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
-from steps import Ask, Device, End, Exclusive, Forged, Fork, Gone, NoChild, Release
+from steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Gone, NoChild, Release
 
 with unfit.told():
     import torch
@@ -30,7 +31,20 @@ with unfit.told():
     from builds import Builds
     from room import Room
 
+BASELINE_S = 300  # what compiling and measuring a baseline may take
 LOST = "lost its zygote"  # how a child ends whose zygote did (src/worker/zygote.c)
+
+
+@dataclass
+class Measuring:
+    """A process of baseline.py, and the jobs that wait for what it says."""
+
+    process: subprocess.Popen
+    key: str
+    until: float
+    jobs: list["Job"]
+    text: bytes = b""
+    ready: bool = False  # it has compiled, and wants the device for itself
 
 
 @dataclass
@@ -66,7 +80,9 @@ class Judge:
         self.jobs: dict[str, Job] = {}
         self.service: Service | None = None
         self.services = 0  # started so far
-        self.owner: Job | None = None  # of the device
+        self.owner: Job | Measuring | None = None  # of the device
+        self.measuring: dict[str, Measuring] = {}
+        self.measured: dict[str, dict] = {}
         self.for_device: collections.deque[Job] = collections.deque()
         self.environment = environment(o)
         self.builds = Builds(o.cache or None)
@@ -79,14 +95,18 @@ class Judge:
         self.say("ready", payload=json.dumps(self.environment).encode())
         while True:
             self.start_jobs()
-            for key, events in self.select.select():
-                if key.data is None:
+            for key, events in self.select.select(1.0 if self.measuring else None):
+                if isinstance(key.data, Measuring):
+                    self.measuring_speaks(key.data)
+                elif key.data is None:
                     if not self.control_frame():
                         return
                 elif key.data is self.service:
                     self.service_ready(events)
                 elif key.data in self.jobs and self.jobs[key.data].child is key.fileobj:
                     self.child_ready(self.jobs[key.data], events)
+            for late in [m for m in self.measuring.values() if time.monotonic() > m.until]:
+                self.end_measuring(late, {"ms": None, "why": f"it took longer than {BASELINE_S} s"})
 
     # ---- starting and stepping ----
 
@@ -149,6 +169,9 @@ class Judge:
         elif isinstance(wanted, Release):
             self.take_device(job, wanted.hurt)
             self.step(job, None)
+        elif isinstance(wanted, Baseline):
+            self.say("wait", job.id)
+            self.want_baseline(job, wanted.asked)
         elif isinstance(wanted, End):
             self.drop_child(job)
 
@@ -239,7 +262,15 @@ class Judge:
 
     def lend_device(self) -> None:
         """To the one that waits longest, where nobody has it."""
-        if self.owner is not None or not self.for_device:
+        if self.owner is not None:
+            return
+        for measuring in self.measuring.values():
+            if measuring.ready:
+                self.owner = measuring
+                measuring.process.stdin.write(b"go\n")
+                measuring.process.stdin.flush()
+                return
+        if not self.for_device:
             return
         self.owner = job = self.for_device.popleft()
         if self.service is not None and self.service.zygote != job.waiting.zygote:
@@ -284,7 +315,7 @@ class Judge:
                 and self.service.channel.readable():
             self.service_ready(selectors.EVENT_READ)  # what it said before it died
         self.end_service()
-        if self.owner is not None:
+        if isinstance(self.owner, Job):
             why, _, rest = frame.text().partition("\n")
             output = rest.partition("\n")[2]
             self.step(self.owner, NoChild(frame.text()) if frame.kind == "nochild" else Gone(why, output))
@@ -312,9 +343,57 @@ class Judge:
             service.channel.close()
             service.channel = None  # and `gone` says the rest
             return
-        if answer is not None and job is not None and isinstance(job.waiting, Ask):
+        if answer is not None and isinstance(job, Job) and isinstance(job.waiting, Ask):
             self.say("stage", service.id, 0)
             self.step(job, answer)
+
+    # ---- what kernels are compared with ----
+
+    def want_baseline(self, job: Job, asked: dict) -> None:
+        key = json.dumps(asked, sort_keys=True)
+        if key in self.measured:
+            self.step(job, self.measured[key])
+            return
+        if key not in self.measuring:
+            script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "baseline.py")
+            process = subprocess.Popen(
+                [sys.executable, "-B", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            os.set_blocking(process.stdout.fileno(), False)
+            process.stdin.write(key.encode() + b"\n")
+            process.stdin.flush()
+            made = Measuring(process, key, time.monotonic() + BASELINE_S, [])
+            self.measuring[key] = made
+            self.select.register(process.stdout, selectors.EVENT_READ, made)
+        self.measuring[key].jobs.append(job)
+
+    def measuring_speaks(self, m: Measuring) -> None:
+        data = m.process.stdout.read() or b""
+        m.text += data
+        if not data:
+            self.end_measuring(m, {"ms": None, "why": "the process that measures it ended"})
+            return
+        lines = m.text.split(b"\n")
+        if len(lines) > 2 or len(lines) == 2 and lines[0] != b"ready":
+            self.end_measuring(m, json.loads(lines[-2]))
+        elif lines[0] == b"ready" and not m.ready:
+            m.ready = True
+            self.lend_device()
+
+    def end_measuring(self, m: Measuring, found: dict) -> None:
+        del self.measuring[m.key]
+        self.measured[m.key] = found
+        self.select.unregister(m.process.stdout)
+        m.process.kill()
+        m.process.wait()
+        m.process.stdin.close()
+        m.process.stdout.close()
+        if self.owner is m:
+            self.owner = None
+        for job in m.jobs:
+            if job.id in self.jobs and isinstance(job.waiting, Baseline):
+                self.step(job, found)
+        self.lend_device()
 
     # ---- what comes in ----
 

@@ -54,6 +54,14 @@ class Release:
     hurt: bool = False
 
 
+@dataclass
+class Baseline:
+    """The reference under torch.compile, measured beside other work (baseline.py): the
+    answer is {"ms", "why"}."""
+
+    asked: dict
+
+
 class Exclusive:
     """Wait until no other job runs."""
 

@@ -7,24 +7,18 @@ and without the recorded Python, is a figure of its own. No input is timed twice
 repetition has values that were never there before, in memory that was filled with NaN, and
 what the repetitions computed is compared afterwards."""
 
-import contextlib
 import copy
-import os
 import secrets
-import signal
-import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 
 import clock
-import feedback
 import inputs
 import torch
 import truth
 from judging import judge_trial, since
-from steps import Exclusive
+from steps import Baseline, Exclusive
 
-COMPILE_S = 240  # what torch.compile may take for a task
 KEPT_BYTES = 1 << 30  # outputs of repetitions that are kept to be compared
 COMPARED = 16  # repetitions that are compared where not all are kept
 
@@ -114,20 +108,16 @@ def compare(session, kept: list) -> None:
 
 # ---- what it is compared with ------------------------------------------------------
 
-# By task, precision and device. Versions are those of this process.
-_reference_times: dict[tuple, dict] = {}
-_compile_times: dict[tuple, tuple[dict | None, str | None]] = {}
-
-
-def _key(job: dict) -> tuple:
-    return job["task"]["source"], job["precision"], job["device"]
+_reference_times: dict[tuple, dict] = {}  # by task, precision and device
 
 
 def reference_time(job: dict, pair: truth.Pair) -> dict:
-    """The eager reference."""
-    if _key(job) not in _reference_times:
-        _reference_times[_key(job)] = sampled(pair, copy.deepcopy(pair.eager))
-    return _reference_times[_key(job)]
+    """The eager reference, with the precision's own flags."""
+    key = job["task"]["source"], job["precision"], job["device"]
+    if key not in _reference_times:
+        with truth.precision_flags(job["precision"]):
+            _reference_times[key] = sampled(pair, copy.deepcopy(pair.eager))
+    return _reference_times[key]
 
 
 def sampled(pair: truth.Pair, call: Callable) -> dict:
@@ -142,60 +132,12 @@ def sampled(pair: truth.Pair, call: Callable) -> dict:
     return clock.summary(samples)
 
 
-def compiled_time(job: dict, pair: truth.Pair) -> tuple[dict | None, str | None]:
-    """The reference under torch.compile, or why there is no such figure. It takes long:
-    to be called when no child waits. On the CPU only where the job asks for it."""
+def compiled(job: dict, device: str) -> Generator:
+    """(figures, why there are none) of the reference under torch.compile, measured beside
+    other work. On the CPU only where the job asks for it."""
     if job["device"] == "cpu" and not job.get("compile_baseline"):
         return None, "not measured on the CPU"
-    if _key(job) not in _compile_times:
-        _compile_times[_key(job)] = _compiled_time(pair)
-    return _compile_times[_key(job)]
-
-
-def _compiled_time(pair: truth.Pair) -> tuple[dict | None, str | None]:
-    try:
-        import torch._dynamo
-        import torch._inductor.config
-
-        # Nothing of ours is forked by a process that has a GPU's context.
-        torch._inductor.config.compile_threads = 1
-        with _own_caches(), _alarm(COMPILE_S):
-            return sampled(pair, torch.compile(copy.deepcopy(pair.eager))), None
-    except Exception as problem:  # noqa: BLE001 - whatever it is, it is no candidate's
-        why = f"{type(problem).__name__}: {problem}"
-        return None, feedback.plain(feedback.clean(why))[:300]
-    finally:
-        torch._dynamo.reset()
-        if pair.r.device != "cpu":
-            torch.cuda.empty_cache()
-
-
-@contextlib.contextmanager
-def _own_caches() -> Iterator[None]:
-    """Compiled files go when the figure is there."""
-    names = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
-    kept = {name: os.environ.get(name) for name in names}
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.update({name: os.path.join(folder, name) for name in names})
-        try:
-            yield
-        finally:
-            for name, value in kept.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
-
-
-@contextlib.contextmanager
-def _alarm(seconds: int) -> Iterator[None]:
-    def end(*_: object) -> None:
-        raise TimeoutError(f"it took longer than {seconds} s")
-
-    old = signal.signal(signal.SIGALRM, end)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, old)
+    asked = {"source": job["task"]["source"], "precision": job["precision"], "device": device,
+             "init_seed": 1}  # fmt: skip
+    found = yield Baseline(asked)
+    return found["ms"], found["why"]

@@ -200,6 +200,9 @@ def attempt(
         yield from judged(job, facts, trace, names, built, p, o, own_weights)
         if interpreted(job):
             yield from compiled(job, trace, family, p, builds)
+        if p.timing:
+            found = yield from timing.compiled(job, torch_device(job["device"]))
+            p.timing["compile_ms"], p.timing["compile_why"] = found
         p.ported, why = ported.write(job, trace, names)
         if why:
             p.notes.append(why)
@@ -417,9 +420,6 @@ def examine(
         if job.get("timing"):
             yield from timing.measure(session)
         yield from session.without_kernels()
-        if p.timing:
-            found = timing.compiled_time(job, session.pair)
-            p.timing["compile_ms"], p.timing["compile_why"] = found
     finally:
         session.close()
     yield from executor.close()
