@@ -52,6 +52,16 @@ def refusal(answer: dict) -> tuple[str, str] | None:
     return rule, str(_of(str, told.get("text"), "a refusal's text"))[:ERROR]
 
 
+def names(answer: dict, known: list[str]) -> dict[str, str]:
+    """Which of the reference's names each of the candidate's means."""
+    found = {}
+    for pair in _of(list, answer.get("names"), "names"):
+        if len(_of(list, pair, "a name")) != 2 or pair[1] not in known:
+            raise Forged("a name that is not the reference's")
+        found[str(_of(str, pair[0], "a name"))[:TEXT]] = pair[1]
+    return found
+
+
 def identity(answer: dict) -> str:
     """What a pack's compilations depend on, as its zygote's child says before it has seen
     a candidate."""

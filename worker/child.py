@@ -1,8 +1,10 @@
-"""A boxed Python process, after the fork: it serves one job and has one of three uses.
+"""A boxed Python process, after the fork: it serves one job and has one of four uses.
 
-    record            runs the candidate's Python, without data (recorder.py)
-    compile           compiles checked kernels, without data and without host code
-    load, run         interprets checked kernels over the judge's region
+    record                runs the candidate's Python, without data (recorder.py)
+    compile               compiles checked kernels, without data and without host code
+    load, run             interprets checked kernels over the judge's region
+    direct, map, forward  runs the candidate beside the data, for packs without a
+                          recorder (beside.py)
 
 Which one it is for, the judge's first message after `ping` says; a process never has two
 uses, since the zygote forks a new one for each. It decides nothing."""
@@ -40,13 +42,16 @@ def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
 
 
 class Child:
-    def __init__(self, sock: socket.socket, adapter: ModuleType, folder: str) -> None:
-        self.sock, self.adapter, self.folder = sock, adapter, folder
+    def __init__(
+        self, sock: socket.socket, adapter: ModuleType, folder: str, device: str
+    ) -> None:
+        self.sock, self.adapter, self.folder, self.device = sock, adapter, folder, device
         self.path = os.path.join(folder, "candidate.py")
-        self.interpreter = None
+        self.interpreter = self.beside = None
         self.operations = {
             "ping": self.ping, "record": self.record, "compile": self.compile,
-            "load": self.load, "run": self.run,
+            "load": self.load, "run": self.run, "direct": self.direct, "map": self.map,
+            "forward": self.forward,
         }  # fmt: skip
 
     def ping(self, m: dict, fds: list[int]) -> dict:
@@ -87,6 +92,24 @@ class Child:
         except BaseException as problem:  # noqa: BLE001
             return self.error("call", problem)
         return {"ok": True}
+
+    def direct(self, m: dict, fds: list[int]) -> dict:
+        import beside
+
+        self.beside = beside.Beside(self.device, self.path)
+        try:
+            return self.beside.load(m)
+        except BaseException as problem:  # noqa: BLE001
+            return self.error("load", problem)
+
+    def map(self, m: dict, fds: list[int]) -> dict:
+        return self.beside.map(m, fds)
+
+    def forward(self, m: dict, fds: list[int]) -> dict:
+        try:
+            return self.beside.forward(m)
+        except BaseException as problem:  # noqa: BLE001
+            return self.error("call", problem)
 
     # ---- pieces ----
 

@@ -273,6 +273,9 @@ class Judge:
         if not self.for_device:
             return
         self.owner = job = self.for_device.popleft()
+        if not job.waiting.zygote:  # the device by itself
+            self.step(job, None)
+            return
         if self.service is not None and self.service.zygote != job.waiting.zygote:
             self.end_service()
         if self.service is None:

@@ -31,10 +31,11 @@ class Fork:
 
 @dataclass
 class Device:
-    """The device's executor, for this job alone until it is released. It outlives jobs."""
+    """The device, for this job alone until it is released, and its executor, which outlives
+    jobs; without a zygote's name only the device."""
 
-    zygote: str
-    deadline_ms: int
+    zygote: str = ""
+    deadline_ms: int = 0
 
 
 @dataclass

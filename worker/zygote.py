@@ -4,10 +4,11 @@ use. It never runs candidate code and never touches CUDA.
     record      children that record or compile: no data and no device
     interpret   children that interpret kernels over the judge's region (cpu_test of pack.json)
     runner      children that become monkeys-runner; nothing is imported
+    direct      children that run a candidate beside the data (packs without a recorder)
 
 Started by monkeys-worker with its control socket as descriptor 3:
     python zygote.py --home DIR --pack DIR --device cpu|cuda:N --box full|thin|none
-                     --scratch DIR --uid N --mode record|interpret|runner --gpu-node PATH
+                     --scratch DIR --uid N --mode MODE --gpu-node PATH
 
 CUDA_VISIBLE_DEVICES names the one GPU, or none; the worker has set it.
 """
@@ -31,9 +32,11 @@ import unfit
 from frames import CONTROL
 
 GIB = 1 << 30
+MODES = ("record", "interpret", "runner", "direct")
+ON_DEVICE = ("runner", "direct")  # whose children see the GPU, where there is one
 USERS = 1024  # user ids from the first one on that children take turns in
 KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS",
-        "CUDA_VISIBLE_DEVICES")  # of the environment, in a child  # fmt: skip
+        "PYTORCH_NVML_BASED_CUDA_CHECK", "CUDA_VISIBLE_DEVICES")  # of the environment, in a child  # fmt: skip
 
 
 def options() -> argparse.Namespace:
@@ -44,7 +47,7 @@ def options() -> argparse.Namespace:
     p.add_argument("--box", choices=("full", "thin", "none"), required=True)
     p.add_argument("--scratch", required=True)
     p.add_argument("--uid", type=int, default=61000)
-    p.add_argument("--mode", choices=("record", "interpret", "runner"), default="record")
+    p.add_argument("--mode", choices=MODES, default="record")
     p.add_argument("--gpu-node", default="")
     return p.parse_args()
 
@@ -61,7 +64,9 @@ def set_environment(pack: dict, o: argparse.Namespace) -> None:
     """Before anything is imported."""
     os.environ.update(language_variables(pack, o))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if o.mode == "runner":
+    if o.mode in ON_DEVICE:
+        # torch.cuda.is_available() must not create a context in this process.
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
         # A context with one hardware queue instead of eight is made in a third of the
         # time, and a trace has one stream.
         os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
@@ -121,7 +126,7 @@ def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
 class Box:
     def __init__(self, o: argparse.Namespace) -> None:
         self.level = o.box
-        self.cuda = o.device != "cpu" and o.mode == "runner"
+        self.cuda = o.device != "cpu" and o.mode in ON_DEVICE
         self.root = os.path.join(o.scratch, "root")
         os.makedirs(self.root, mode=0o755, exist_ok=True)
         self.text = plan_text(o, self.root, self.cuda)
@@ -171,7 +176,8 @@ def become_child(sock: socket.socket, adapter: ModuleType | None, o: argparse.Na
     import child
 
     adapter.child(o.mode)
-    child.Child(sock, adapter, home).serve()
+    device = "cuda:0" if o.device != "cpu" and o.mode in ON_DEVICE else "cpu"
+    child.Child(sock, adapter, home, device).serve()
 
 
 def become_runner(sock: socket.socket, o: argparse.Namespace) -> None:
