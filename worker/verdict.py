@@ -104,6 +104,7 @@ class Facts:
     inputs: list[Buffer]
     state: list[tuple[str, list[int], str]]
     buffers: dict[str, Buffer]  # of the state, by the reference's names
+    parameters: set[str]
     structure: structure.Structure
     outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
     reasons: list[str] | None = None  # of the gate; None: nobody has looked
@@ -121,6 +122,7 @@ class Facts:
             [input_buffer(i, t) for i, t in enumerate(inputs.tensors(values))],
             [(n, list(t.shape), dtype_name(t)) for n, t in held.items()],
             {n: state_buffer(n, t) for n, t in held.items()},
+            set(inputs.parameters(pair.eager)),
             expected.structure,
             [(tuple(t.shape), dtype_name(t)) for t in expected.eager],
         )
@@ -205,7 +207,7 @@ def attempt(
         if p.timing:
             found = yield from timing.compiled(job, torch_device(job["device"]))
             p.timing["compile_ms"], p.timing["compile_why"] = found
-        p.ported, why = ported.write(job, trace, names)
+        p.ported, why = ported.write(job, facts, trace, names)
         if why:
             p.notes.append(why)
     except Verdict as end:
