@@ -226,7 +226,7 @@ class _Writer:
         if kind == "reinterpret":
             self.language()
             return f"triton.reinterpret({self.view(view(held[0], self.held))}, tl.dtype({str(held[1])!r}))"
-        if kind == "desc" and len(held) == 5:
+        if kind == "desc" and held[5] is None:
             self.import_line("TensorDescriptor", "from triton.tools.tensor_descriptor import TensorDescriptor")
             shape, strides, block = (list(map(int, x)) for x in held[1:4])
             base = self.view(view(held[0], self.held))

@@ -18,6 +18,7 @@ import inputs
 import native_plan
 import ported
 import structure
+import summary
 import taskfile
 import timing
 import torch
@@ -434,7 +435,7 @@ def examine(
         yield from session.trials()
         p.times["trials"] = since(started)
         p.hardened = True
-        p.trace = family.summary(trace)
+        p.trace = summary.of(trace, family)
         if job.get("timing"):
             yield from timing.measure(session)
         yield from session.without_kernels()
