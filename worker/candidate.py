@@ -154,7 +154,7 @@ class Candidate:
         window = Window(fds[0], m["bytes"], self.device) if fds else None
         args = inputs.make(self.space, m["seed"], m["variant"], self.device, self.dtype)
         args = self._place(args, m["reuse"])
-        held = inputs.flatten(args)
+        held = inputs.tensors(args)
         params = inputs.parameters(self.model)
         owned = [*params.values(), *inputs.buffers(self.model).values()]
         before = evidence.digest(held), evidence.digest(list(params.values()))
@@ -395,7 +395,7 @@ class NotATensor(Exception):
 def _taken(out: object, single: bool) -> list[torch.Tensor]:
     """The tensors of a result. Runs inside the watch: what looks like a list may
     be a candidate's own class."""
-    tensors = inputs.flatten(out)
+    tensors = inputs.tensors(out)
     if not tensors or single and not isinstance(out, torch.Tensor):
         raise NotATensor(f"forward returned {type(out).__name__}, not a tensor")
     return tensors
