@@ -100,12 +100,13 @@ def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None
         most = torch.maximum(most, _worst(d, b, by.rms[r0:r1, None]))
         if rs is not None:
             near += torch.isclose(a, rs[r0:r1, c0:c1], atol=tolerance, rtol=tolerance).sum()
-    e.max_abs, e.max_rel, e.outlier = most.tolist()
-    e.not_finite = int(bad_count)
+    ratio = ((wrong / by.columns).sqrt() / by.rms.clamp_min(1e-300)).max()
+    figures = torch.stack([*most, ratio, bad_count.double(), near.double()]).tolist()
+    e.max_abs, e.max_rel, e.outlier, e.ratio = figures[:4]
+    e.not_finite = int(figures[4])
     if rs is not None:
-        e.near = int(near) / truth.numel()
-        e.stock_close = int(near) == truth.numel()
-    e.ratio = float(((wrong / by.columns).sqrt() / by.rms.clamp_min(1e-300)).max())
+        e.near = figures[5] / truth.numel()
+        e.stock_close = int(figures[5]) == truth.numel()
     return e
 
 

@@ -18,8 +18,9 @@ from torch import default_generator  # by name: a candidate may replace it
 DTYPES = {
     "fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
 }  # of tensors in memory, by precision  # fmt: skip
-VARIANTS = ("plain", "nudged", "signed", "permuted", "scaled", "numbers", "floats")
-SCALE = 100.0  # of the variant `scaled`: beyond what exp() takes
+VARIANTS = ("plain", "nudged", "signed", "permuted", "scaled", "tenfold", "numbers", "floats")
+# Variants that make values larger: beyond what exp() takes, or a product of two does.
+SCALES = {"scaled": 100.0, "tenfold": 10.0}
 FACTORS = 0.7, 0.9  # of `numbers`: below 1, so that a share or a probability stays one
 MASK = 2**63 - 1
 
@@ -43,8 +44,12 @@ def sow(seed: int, device: str) -> None:
 def namespace(source: str, name: str) -> dict:
     """Runs a task's source (or its inputs part) as a module of its own."""
     space: dict = {"__name__": name}
-    with limits.task_code("the task's file"):
-        exec(compile(source, f"<{name}>", "exec"), space)  # noqa: S102
+    dtype = torch.get_default_dtype()
+    try:
+        with limits.task_code("the task's file"):
+            exec(compile(source, f"<{name}>", "exec"), space)  # noqa: S102
+    finally:
+        torch.set_default_dtype(dtype)  # other tasks follow
     return space
 
 
@@ -137,8 +142,8 @@ def _two_valued(x: torch.Tensor) -> bool:
 def _vary(x: torch.Tensor, variant: str) -> torch.Tensor:
     if not x.is_floating_point() or variant == "plain":
         return x
-    if variant == "scaled":
-        return x if x.numel() > 2 and _two_valued(x) else x * SCALE
+    if variant in SCALES:
+        return x if x.numel() > 2 and _two_valued(x) else x * SCALES[variant]
     if _structured(x):
         return -x if variant == "signed" else x
     if variant == "signed":

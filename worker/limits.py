@@ -35,6 +35,7 @@ class _Ring(BaseException):
 class Limits:
     seconds: float = 60.0  # of one call
     memory: int = 0  # bytes that one trial may add to the process; 0: any
+    inside: bool = False  # the memory limit is in force
 
 
 LIMITS = Limits()
@@ -115,7 +116,8 @@ def _private() -> int:
         return int(file.read().split()[5]) * PAGE
 
 
-def _is_memory(problem: BaseException) -> bool:
+def is_memory(problem: BaseException) -> bool:
+    """The host has, or gives, no more."""
     if isinstance(problem, MemoryError):
         return True
     return isinstance(problem, RuntimeError) and any(s in str(problem) for s in NO_MEMORY)
@@ -124,23 +126,28 @@ def _is_memory(problem: BaseException) -> bool:
 @contextlib.contextmanager
 def memory(what: str) -> Iterator[None]:
     """Exceeded when the process needs that much more than it has now. Inside another
-    such limit the lower one counts."""
-    if not LIMITS.memory:
-        yield
-        return
+    such limit that one counts."""
+    free = not LIMITS.memory or LIMITS.inside
+    try:
+        with contextlib.nullcontext() if free else _lowered():
+            yield
+    except (MemoryError, RuntimeError) as problem:
+        if not is_memory(problem):
+            raise
+        allowed = f"than {LIMITS.memory / 2**30:.1f} GiB of memory"
+        than = allowed if LIMITS.memory else "memory than there is"
+        raise Exceeded(f"{what} needs more {than}") from None
+
+
+@contextlib.contextmanager
+def _lowered() -> Iterator[None]:
     before, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = _private() + LIMITS.memory
     caps = [limit for limit in (before, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min([wanted, *caps]), hard))
+    wanted = min([_private() + LIMITS.memory, *caps])
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    LIMITS.inside = True
     try:
         yield
-    except (MemoryError, RuntimeError) as problem:
-        if not _is_memory(problem):
-            raise
-        raise Exceeded(f"{what} needs more than {_gib(LIMITS.memory)} of memory") from None
     finally:
+        LIMITS.inside = False
         resource.setrlimit(resource.RLIMIT_DATA, (before, hard))
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"
