@@ -9,7 +9,7 @@ from limits import Unusable
 
 # How much worse than the floor the eager reference itself may be on scaled inputs: beyond
 # that the problem is ill conditioned, and another order of adding would be wrong.
-CONDITION = 5.0
+CONDITION = 10.0
 
 Judged = tuple[compare.Errors, tuple[float, float] | None, bool]
 
