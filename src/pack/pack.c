@@ -338,10 +338,8 @@ void pack_free(struct pack *p)
 {
     if (!p)
         return;
-    for (int i = 0; i < PACK_SETS; i++) {
-        ruleset_release(&p->set[i]);
+    for (int i = 0; i < PACK_SETS; i++)
         rules_release(&p->own[i]);
-    }
     pack_shared_release(p);
     hints_release(&p->hints);
     json_decref(p->files);

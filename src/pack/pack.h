@@ -104,6 +104,7 @@ struct pack {
     struct pack_source *source;
     size_t source_count;
     bool has_guide, has_card;
+    const char **imports; /* modules that prompts name; NULL-terminated */
     struct ruleset set[PACK_SETS]; /* name NULL: the pack has no such set */
     struct hints hints;
 

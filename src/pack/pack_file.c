@@ -50,12 +50,6 @@ const char *const pack_cpu_tests[4] = {"none", "native", "interpret",
     .pattern = WORD, .remedy = "the name of an environment variable"
 
 static const struct schema some_text = {TEXT};
-static const struct schema dotted = {
-    .type = SCHEMA_STRING,
-    .pattern = DOTTED,
-    .min = 1,
-    .remedy = "a full dotted name, such as lang.jit",
-};
 static const struct schema module = {
     .type = SCHEMA_STRING,
     .pattern = DOTTED "(\\.\\*)?",
@@ -188,14 +182,7 @@ static const struct schema_field sets_fields[] = {
     {"paper", OPTIONAL, {OBJECT(set_fields)}},
     {0},
 };
-static const struct schema_field analysis_fields[] = {
-    {"kernel_decorators", OPTIONAL, {SET_OF(dotted, 0, 64)}},
-    {"kernel_openers", OPTIONAL, {SET_OF(dotted, 0, 64)}},
-    {"build_calls", OPTIONAL, {SET_OF(dotted, 0, 64)}},
-    {0},
-};
 static const struct schema_field checks_fields[] = {
-    {"analysis", NEEDED, {OBJECT(analysis_fields)}},
     {"imports", NEEDED, {SET_OF(module, 0, 500)}},
     {"sets", NEEDED, {OBJECT(sets_fields)}},
     {0},

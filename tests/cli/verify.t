@@ -31,9 +31,9 @@ cmp -s "$good" "$work/wrong.py" && sed 's/max/min/' "$good" >"$work/wrong.py"
 run verify --device cpu --dsl c-cpu --task starter/05_logsumexp "$good" --no-timing
 is $status 1 "a kernel of another task is refused"
 like "$out" "*wrong_shape*" "… for its shape"
-sed 's/def forward(self.*:$/&\n        return torch.softmax(x, -1)/' "$good" >"$work/hack.py"
-run verify --device cpu --dsl c-cpu --task starter/04_softmax hack.py --no-timing --json
-like "$out" '*"verdict":"static_reject","rule":"torch-*' "the static rules come first"
+sed 's/build/made/' "$good" >"$work/unbuilt.py"
+run verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --no-timing --json
+like "$out" '*"verdict":"static_reject","rule":"c-build"*' "the static rules come first"
 run verify --device cpu --dsl triton --task starter/04_softmax --precision bf16 x.py
 is $status 2 "bf16 is refused on the CPU"
 run verify --device cpu --dsl cuda --task starter/04_softmax x.py

@@ -56,9 +56,7 @@ static const struct {
      "   \"code_hint\": \"c\", \"max_guide_tokens\": 8000,\n"
      "   \"seed_order\": [\"02_b\", \"01_a\"]}}\n"},
     {"demo/checks.json",
-     "{\"analysis\": {\"kernel_decorators\": [\"lang.jit\"],\n"
-     "   \"kernel_openers\": [], \"build_calls\": [\"demo_help.build\"]},\n"
-     " \"imports\": [\"lang\", \"demo_help\", \"lang.ops.*\"],\n"
+     "{\"imports\": [\"lang\", \"demo_help\", \"lang.ops.*\"],\n"
      " \"sets\": {\n"
      "  \"default\": {\"extends\": [\"common/default.json\"],\n"
      "   \"drop\": [\"no-exec\"], \"rules\": [\n"

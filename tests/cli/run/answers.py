@@ -34,7 +34,7 @@ def program(task: str, letter: str, attempt: int) -> str:
         at = right.rindex("=", 0, right.index(";\n}"))
         return f"{right[: at + 1]} {attempt}.5f *{right[at + 1 :]}"
     if letter == "s":
-        return f"{right}\nimport os\n\nos.system('true {attempt}')\n"
+        return f"{right.replace('build', 'made')}\n# attempt {attempt}\n"
     return right
 
 
