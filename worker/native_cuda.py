@@ -75,6 +75,28 @@ def architecture(target: str) -> str:
     return match.group(1) + ("a" if int(match.group(1)) >= 90 else "")
 
 
+def gpu_name() -> str:
+    """Of the GPU torch sees, or nothing; torch is asked only where there may be one."""
+    torch = _torch()
+    return torch.cuda.get_device_name() if torch else ""
+
+
+def target() -> str:
+    """Of the GPU torch sees, or Hopper's where there is none."""
+    torch = _torch()
+    return "sm_%d%d" % torch.cuda.get_device_capability() if torch else DEFAULT_TARGET
+
+
+def _torch() -> Any:
+    if not Path("/dev/nvidiactl").exists() and shutil.which("nvidia-smi") is None:
+        return None
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch if torch.cuda.is_available() else None
+
+
 def cubin_toolchain(timeout_s: float, target: str, flags: list[str]) -> native.Toolchain:
     """Device code alone. ptxas tells which kernels it compiled."""
     common = ["-O3", f"-arch=sm_{architecture(target)}"]

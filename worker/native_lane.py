@@ -180,7 +180,13 @@ def _compile(
 ) -> str:
     text = f'{source}\n#line 1 "{title}"\n{"".join(more)}'
     extra = ["-MD", "-MF", _HEADERS, "-o", output, *toolchain.output_flags]
-    said = native.compile_in(work, text, toolchain, extra)
+    try:
+        said = native.compile_in(work, text, toolchain, extra)
+    except BuildError:
+        # What a foreign file made of the source is not the reason, and shows its lines.
+        native.compile_in(work, text, toolchain, ["-M", "-MF", _HEADERS])
+        _check_headers(work, toolchain)
+        raise
     _check_headers(work, toolchain)
     return said
 

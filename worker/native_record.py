@@ -76,6 +76,8 @@ class Library:
                 f"the source defines no callable function {name!r}; callable: "
                 f"{', '.join(functions)} ({self._toolchain.language.callable_note})"
             )
+        if functions[name].problem:
+            native.check_syntax(self._source, self._toolchain)
         _check_callable(functions[name])
         entry = self._entry(self._source, functions[name], self._device)
         setattr(self, name, entry)
@@ -86,10 +88,11 @@ class Library:
 
 
 def _check_callable(function: Function) -> None:
-    if function.template:
+    if function.problem:
         raise TypeError(
-            f"{function.name} is a template, which has no name that could be launched; make it "
-            "a __device__ function and call it from a __global__ function for each type or size"
+            f"{function.name} {function.problem}, so its name does not say what to launch; make "
+            "it a __device__ function, and call it from a kernel with a name of its own for each "
+            "type or size"
         )
     for p in function.parameters:
         if p.type is None:

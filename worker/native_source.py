@@ -9,7 +9,7 @@ differs from language to language is in `Language`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Iterator
 
 
@@ -68,13 +68,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """What Python can call or launch. A template is none of these; it is listed so
-    that a message can say why."""
+    """What Python can call or launch, or cannot because of a `problem`."""
 
     name: str
     returns: bool  # anything but void
     parameters: tuple[Parameter, ...] = ()
-    template: bool = False
+    problem: str = ""
 
     @property
     def signature(self) -> str:
@@ -142,6 +141,8 @@ def functions(own: str, language: Language = C) -> dict[str, Function]:
     for head, is_body in declarations(own, language):
         if is_body:
             if function := _function(head, aliases, language):
+                if function.name in found:
+                    function = replace(function, problem="has more than one definition")
                 found[function.name] = function
         elif len(head) > 2 and head[0] == "typedef" and all(map(_is_word, head)):
             aliases[head[-1]] = _expand(head[1:-1], aliases)
@@ -308,9 +309,9 @@ def _function(
     if not _is_reached(before, language):
         return None
     parameters = _parameters(head[at + 1 : -1], aliases, language)
-    template = before[:1] == ["template"]
+    problem = "is a template" if before[:1] == ["template"] else ""
     returns = "*" in before or before[-1] != "void"
-    return Function(head[at - 1], returns, parameters, template)
+    return Function(head[at - 1], returns, parameters, problem)
 
 
 def _is_reached(before: list[str], language: Language) -> bool:
