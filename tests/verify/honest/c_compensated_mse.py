@@ -1,4 +1,4 @@
-"""The kernel's result is its return value, which becomes a tensor at the end."""
+"""One number, summed with compensation and kept in double until the end."""
 import torch
 import torch.nn as nn
 from c_cpu import build
@@ -7,7 +7,7 @@ SOURCE = r"""
 #include <stdint.h>
 
 /* Compensated: what an addition loses is added to the next. */
-double mse_kernel(const float *x, const float *t, int64_t n)
+void mse_kernel(const float *x, const float *t, double *mean, int64_t n)
 {
     double sum = 0.0, lost = 0.0;
 
@@ -18,7 +18,7 @@ double mse_kernel(const float *x, const float *t, int64_t n)
         lost = next - sum - term;
         sum = next;
     }
-    return sum / (double)n;
+    *mean = sum / (double)n;
 }
 """
 
@@ -31,5 +31,6 @@ class ModelNew(nn.Module):
 
     def forward(self, predictions: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         x, t = predictions.contiguous(), targets.contiguous()
-        mean = lib.mse_kernel(x, t, x.numel())
-        return torch.tensor(mean, dtype=x.dtype, device=x.device)
+        mean = torch.empty((), dtype=torch.float64, device=x.device)
+        lib.mse_kernel(x, t, mean, x.numel())
+        return mean.to(x.dtype)
