@@ -150,6 +150,9 @@ static int join(struct adding *a, const char *name, struct err *e)
     int rc;
 
     k.verified_on = on;
+    k.ported_why = jsn_str(a->record, "ported_why");
+    if (jsn_str(a->record, "ported")[0])
+        k.ported = str_of(jsn_str(a->record, "ported"));
     if (a->v->plan)
         k.plan = (struct str){buf_str(&a->plan), a->plan.len};
     rc = folder_write(a->v->out, &k,

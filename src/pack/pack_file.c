@@ -255,6 +255,7 @@ static const struct schema_field meta_fields[] = {
     {"shapes", NEEDED, {LIST_OF(shape, 1, 64)}},
     {"verified", NEEDED, {YES_NO}},
     {"dsl", OPTIONAL, {TEXT}},
+    {"ported_why", OPTIONAL, {TEXT}},
     {"verified_on", OPTIONAL, {TEXT}},
     {"why_not", OPTIONAL, {TEXT}},
     {0},
