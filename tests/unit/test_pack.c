@@ -25,6 +25,7 @@ static void test_fields(const struct pack *p)
            p->run.dtypes == (1u << PACK_FP32 | 1u << PACK_BF16) &&
            p->run.default_dtype == PACK_BF16 && p->run.hang_timeout_s == 30,
        "run");
+    is(p->run.family, "demos", "the family of its recorder");
     ok(p->run.evidence == PACK_JIT_HOOK &&
            strcmp(p->run.evidence_pattern, "^demo_") == 0,
        "launch evidence");
@@ -98,6 +99,10 @@ static const struct {
      "you mean \"fp32\"?"},
     {"pack.json", "\"fp32\", \"bf16\"", "\"fp32\", \"fp16\"",
      "pack.json: /run/default_dtype: \"bf16\" is not in /run/dtypes"},
+    {"pack.json", "\"fp32\", \"bf16\"", "\"tf32\", \"bf16\"",
+     "pack.json: /run/dtypes/0: \"tf32\" is not one of fp32, fp16, bf16"},
+    {"pack.json", "\"demos\"", "\"De mos\"",
+     "pack.json: /run/family: \"De mos\" does not match"},
     {"pack.json", "\"id\": \"demo\"", "\"id\": \"other\"",
      "pack.json: /id: \"other\" is not the folder's name \"demo\""},
     {"pack.json", "\"id\": \"demo\"", "\"id\": \"De mo\"",
