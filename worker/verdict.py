@@ -1,49 +1,48 @@
 """How a job is judged: a generator of steps (steps.py) that ends in the record of
-docs/VERIFIER.md. The order is fixed: load, first call, its evidence, the other
-trials, launch evidence, timing; the first failure ends it."""
+docs/VERIFIER.md.
 
-import contextlib
-import copy
-import hashlib
+The order is fixed: record, compile, trials, timing, one call with kernels muted; the first
+failure ends it. The recorder runs the candidate's Python and has no data. From then on
+nothing of the candidate's host code runs: what is judged is its trace and its kernels."""
+
+import json
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
+from dataclasses import dataclass
 
 import answers
+import cuda_plan
+import direct
 import feedback
 import inputs
+import native_plan
+import ported
+import structure
 import taskfile
 import timing
 import torch
+import traces
+import triton_plan
 import truth
-from buffers import HostBuffer, judge_buffer
 from builds import Builds
-from calls import (
-    Progress,
-    Verdict,
-    check_buffers,
-    check_evidence,
-    check_shapes,
-    fail_if_patched,
-    fail_on_error,
-    judge_trial,
-    since,
-    take,
-)
-from lane import CONTEXT
-from steps import Ask, End, Exclusive, Forged, Fork, Gone, NoChild
+from executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
+from judging import Progress, Verdict, fail_on_error, since
+from region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
+from session import Session
+from steps import Ask, Device, End, Forged, Gone, NoChild, Release
+from traces import BadTrace, Buffer, Refused, Trace
 
 PLAIN_TRIALS = 5
-ALIGN = 256
 TARGET = "sm_90"  # what is compiled for where there is no GPU
-LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
+TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
+BUILT_BYTES = 256 << 20
+FAMILIES = {"triton": triton_plan, "native": native_plan, "cuda": cuda_plan}
 
-GATED: dict[tuple[str, str], list[str]] = {}  # reasons, by task and precision
 
-
-def run(job: dict, environment: dict, builds: Builds) -> Generator:
+def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
     if job["kind"] == "task":
         return (yield from look_at_task(job, environment))
-    return (yield from verify(job, environment, builds))
+    return (yield from verify(job, environment, builds, o))
 
 
 # ---- tasks -------------------------------------------------------------------
@@ -97,92 +96,127 @@ def torch_device(device: str) -> str:
     return "cpu" if device == "cpu" else "cuda:0"
 
 
+@dataclass
+class Facts:
+    """What is the same for all candidates of a task: shapes, never values."""
+
+    spec: list
+    inputs: list[Buffer]
+    state: list[tuple[str, list[int], str]]
+    buffers: dict[str, Buffer]  # of the state, by the reference's names
+    structure: structure.Structure
+    outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
+    reasons: list[str] | None = None  # of the gate; None: nobody has looked
+
+    @classmethod
+    def of(cls, job: dict) -> "Facts":
+        reference = make_reference(job)
+        pair = reference.fresh()
+        seed = inputs.derive(job["seed"], "layout")
+        values = inputs.make(reference.space, seed, "plain", reference.device, reference.dtype)
+        held = inputs.named_state(pair.eager)
+        expected = pair.expect(seed, "plain")
+        return cls(
+            inputs.spec(values)["list"],
+            [input_buffer(i, t) for i, t in enumerate(inputs.tensors(values))],
+            [(n, list(t.shape), dtype_name(t)) for n, t in held.items()],
+            {n: state_buffer(n, t) for n, t in held.items()},
+            expected.structure,
+            [(tuple(t.shape), dtype_name(t)) for t in expected.eager],
+        )
+
+
+_facts: dict[tuple[str, str], Facts] = {}  # by task and precision
+
+
+def look_up(job: dict) -> Generator:
+    """The task's facts; its first candidate pays for them, alone on the device."""
+    key = job["task"]["source"], job["precision"]
+    found = _facts.get(key)
+    if found is None or job.get("gate") and found.reasons is None:
+        if job["device"] != "cpu":
+            yield Device()
+        try:
+            found = _facts[key] = found or Facts.of(job)
+            if job.get("gate"):
+                found.reasons = truth.gate(make_reference(job), job["seed"])
+        except Exception:
+            yield Release()
+            raise
+        yield Release()
+    if job.get("gate") and found.reasons:
+        raise truth.Unusable("; ".join(found.reasons))
+    return found
+
+
 # ---- candidates --------------------------------------------------------------
 
 
-def verify(job: dict, environment: dict, builds: Builds) -> Generator:
+def verify(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
     p = Progress()
     try:
-        reference = make_reference(job)
-    except Exception as problem:  # noqa: BLE001
-        return record(job, environment, p, Verdict("infra", "load", file_fails(job, problem)))
-    try:
-        if job.get("gate"):
-            pass_gate(job, reference)
-        end = yield from with_room(job, reference, p, builds)
-        if end.verdict in ("wrong_values", "not_finite") and reference.has_state():
-            end = yield from once_more(job, p, end, builds)
+        facts = yield from look_up(job)
+        end = yield from attempt(job, facts, p, builds, o)
+        if end.verdict in ("wrong_values", "not_finite") and p.seed_only:
+            end = yield from once_more(job, facts, p, end, builds, o)
     except NoChild as problem:
         end = Verdict("infra", "fork", str(problem))
     except truth.Unusable as problem:
         end = Verdict("infra", "trials", f"the task cannot be judged: {problem}")
+    except (SyntaxError, NameError, ImportError) as problem:
+        end = Verdict("infra", "load", file_fails(job, problem))
     return record(job, environment, p, end)
 
 
-def pass_gate(job: dict, reference: truth.Reference) -> None:
-    """Raises Unusable for a task that nobody has looked at before, as tasks check would."""
-    key = hashlib.sha256(job["task"]["source"].encode()).hexdigest(), job["precision"]
-    if key not in GATED:
-        GATED[key] = truth.gate(reference, job["seed"])
-    if GATED[key]:
-        raise truth.Unusable("; ".join(GATED[key]))
-
-
-def with_room(job: dict, reference: truth.Reference, p: Progress, builds: Builds) -> Generator:
-    """An attempt. A device's memory is everybody's: who found too little of it may have met
-    a neighbour that took too much. What happens without neighbours counts."""
-    again = Progress(seed_only=p.seed_only)
-    end = yield from attempt(job, reference, p, builds)
-    if end.verdict != "out_of_memory" or job["device"] == "cpu":
-        return end
-    yield Exclusive()
-    empty_cache(job)
-    end = yield from attempt(job, reference, again, builds)
-    p.__dict__.update(again.__dict__)
-    return end
-
-
-def once_more(job: dict, p: Progress, first: Verdict, builds: Builds) -> Generator:
-    """A candidate that packed its weights in __init__, or calls them otherwise, is
-    right for the weights it was built with and for no others: tried with those,
-    at lower evidence. Both sides start where no parameter is an identity."""
+def once_more(
+    job: dict, facts: Facts, p: Progress, first: Verdict, builds: Builds, o: object
+) -> Generator:
+    """A candidate that computes with its weights in __init__, or calls them otherwise, is
+    right for the weights it was built with and for no others: tried with those, at lower
+    evidence. Both sides start where no parameter is an identity."""
     again = Progress(seed_only=True)
-    end = yield from with_room(job, make_reference(job, unsettled=True), again, builds)
-    if end.verdict != "correct" and not p.seed_only:
+    end = yield from attempt(job, facts, again, builds, o, own_weights=True)
+    if end.verdict != "correct":
         return first
     p.__dict__.update(again.__dict__)
-    if end.verdict == "correct":
-        p.notes.append(
-            "Right only for the weights ModelNew was constructed with. Give its parameters the "
-            "reference's names and shapes, and read them in forward."
-        )
+    p.capped = (
+        "Right only for the weights ModelNew was constructed with. Give its parameters the "
+        "reference's names and shapes, read them in forward, and compute with them in kernels."
+    )
     return end
 
 
-def attempt(job: dict, reference: truth.Reference, p: Progress, builds: Builds) -> Generator:
-    """One child, from fork to verdict. Returns a Verdict."""
-    pair = reference.fresh()
+def attempt(
+    job: dict, facts: Facts, p: Progress, builds: Builds, o: object, own_weights: bool = False
+) -> Generator:
+    """From the source to a Verdict."""
     try:
-        yield from load(job, pair, p, builds)
-        buffer_size, places = layout(pair, job)
-        buffer = judge_buffer(buffer_size, reference.device)
-        try:
-            yield from trials(job, pair, p, buffer, places)
-            p.hardened = True
-            if job.get("timing"):
-                yield from timing.measure(job, pair, p, buffer, places)
-            launches = yield from describe(job, p)
-            yield from without_kernels(job, pair, p, buffer, places)
-        finally:
-            buffer.close()
-        yield End()
-        if launches:
-            yield from check_compiles(job, p, launches, builds)
+        if job.get("family") is None:
+            yield from direct.judge(job, facts, p, o)
+            return Verdict("correct", "done", "")
+        trace, names = yield from recorded(job, facts, p, builds, own_weights)
+        family = FAMILIES[job["family"]]
+        built = None
+        if not interpreted(job):
+            built = yield from compiled(job, trace, family, p, builds)
+        yield from judged(job, facts, trace, names, built, p, o, own_weights)
+        if interpreted(job):
+            yield from compiled(job, trace, family, p, builds)
         if p.timing:
-            p.timing["compile_ms"], p.timing["compile_why"] = timing.compiled_time(job, pair)
+            found = yield from timing.compiled(job, torch_device(job["device"]))
+            p.timing["compile_ms"], p.timing["compile_why"] = found
+        p.ported, why = ported.write(job, trace, names)
+        if why:
+            p.notes.append(why)
     except Verdict as end:
         yield from leave()
         return end
+    except BadTrace as problem:
+        yield from leave()
+        return Verdict("hack", p.stage, f"The recording is not one: {problem}.", "bad-trace")
+    except Refused as problem:
+        yield from leave()
+        return Verdict("hack", p.stage, problem.text[0].upper() + problem.text[1:] + ".", problem.rule)
     except Forged as problem:
         yield from leave()
         return Verdict("hack", p.stage, f"The process did not answer as it should: {problem}.",
@@ -192,19 +226,28 @@ def attempt(job: dict, reference: truth.Reference, p: Progress, builds: Builds) 
     return Verdict("correct", "done", "")
 
 
+def interpreted(job: dict) -> bool:
+    """On the CPU kernels of this family run in an interpreter, and are compiled besides."""
+    return job["device"] == "cpu" and job["family"] == "triton"
+
+
 def leave() -> Generator:
-    """Ends the child, which may be dead already."""
+    """Ends the child, which may be dead already, and gives the device back."""
     try:
         yield End()
     except Gone:
         pass
+    yield Release(hurt=True)
 
 
 def from_gone(gone: Gone, p: Progress) -> Verdict:
     stage = p.stage
     tail = feedback.shorten(feedback.clean(gone.output))
     if gone.why in ("timeout", LATE):
-        return Verdict("timeout", stage, f"It did not end in time (stage {stage}).\n{tail}")
+        what = {"compile": "Compiling took too long.", "record": "Loading the file and calling "
+                "forward without data took too long."}  # fmt: skip
+        told = what.get(stage, f"It did not end in time (stage {stage}).")
+        return Verdict("timeout", stage, f"{told}\n{tail}")
     if gone.why == "memory":
         return Verdict("out_of_memory", stage, f"It used more memory than it may.\n{tail}")
     kind, _, number = gone.why.partition(" ")
@@ -212,259 +255,190 @@ def from_gone(gone: Gone, p: Progress) -> Verdict:
     return Verdict("crash", stage, f"The process {what} (stage {stage}).\n{tail}")
 
 
-def start_child(job: dict, pack: str) -> Generator:
-    """A child that has spoken: what goes wrong before, in the box or the harness,
-    is ours, whatever goes wrong after is the candidate's."""
-    deadline = job["deadlines"]["load_ms"]
-    yield Fork(pack, deadline, job["limits"]["memory_bytes"])
+# ---- recording and compiling ---------------------------------------------------
+
+
+def in_file(message: dict, deadline_ms: int, most: int) -> Generator:
+    """Asks for something long: the answer's bytes come in memory of ours. Returns the
+    answer and the bytes."""
+    file = HostRegion(Layout(size=most))
     try:
-        return (yield Ask({"op": "ping"}, deadline))
-    except Gone as gone:
-        if gone.why == LATE:
-            raise
-        raise NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}") from None
+        answer = yield Ask(message | {"bytes": most}, deadline_ms, [file.fd])
+        size = 0 if "error" in answer or "refused" in answer else answers.size(answer, most)
+        return answer, bytes(file.map[:size])
+    finally:
+        file.close()
 
 
-def built(job: dict, p: Progress, builds: Builds) -> Generator:
-    """What the candidate's file builds, from before or from a child that only
-    compiles; empty where that is nothing."""
-    key = builds.key(job)
-    if key is None:
-        return b""
-    found = builds.cache.get(key)
-    p.build = "cached" if found is not None else "compiled"
-    if found is None:
-        started = time.monotonic()
-        yield from start_child(job, job["pack"] + ("" if job["device"] == "cpu" else "+compile"))
-        found = yield from builds.build(job)
-        builds.cache.put(key, found)
-        p.times["build"] = since(started)
+def recorded(
+    job: dict, facts: Facts, p: Progress, builds: Builds, own_weights: bool
+) -> Generator:
+    """The candidate's trace, and which state of the reference each of its names means."""
+    p.stage, started = "record", time.monotonic()
+    ping = yield from start_child(job, job["pack"])
+    builds.learn(job["pack"], answers.identity(ping))
+    message = {
+        "op": "record",
+        "source": job["candidate"],
+        "init_source": taskfile.init_part(job["task"]["source"]),
+        "init_seed": inputs.derive(job["seed"], "init"),
+        "unsettled": own_weights,
+        "precision": job["precision"],
+        "gpu": gpu_facts(job),
+        "inputs": facts.spec,
+        "state": facts.state,
+    }
+    answer, data = yield from in_file(message, job["deadlines"]["load_ms"], TRACE_BYTES)
+    fail_on_error(answer, p)
+    yield End()
+    p.times["record"] = since(started)
+    names = matching(facts.state, json_state(data))
+    held = {mine: facts.buffers[meant] for mine, meant in names}
+    trace = traces.parse(data, facts.inputs, {m: Buffer("state", m, b.bytes, b.dtype) for m, b in held.items()})
+    FAMILIES[job["family"]].check(trace)
+    for call in trace.calls:
+        check_output(call, facts)
+    launched = trace.steady.launches()
+    if not launched:
+        raise Verdict("hack", "record", "forward launched no kernel of the language.", "no-launch")
+    p.seed_only = own_weights or bool(facts.state) and (len(names) < len(facts.state) or trace.packed)
+    p.launches = [FAMILIES[job["family"]].name(trace, n) for n in launched]
+    return trace, dict(names)
+
+
+def check_output(call: traces.Call, facts: Facts) -> None:
+    """It must be made of what the reference's is made of."""
+    said = structure.difference(facts.structure, call.output)
+    if said:
+        raise Verdict("wrong_shape", "record", f"forward returned another structure: {said}.")
+    for i, (got, (shape, dtype)) in enumerate(zip(call.outputs, facts.outputs)):
+        if got.shape != shape:
+            told = f"output {i} has the shape {list(got.shape)}, expected {list(shape)}."
+            raise Verdict("wrong_shape", "record", told)
+        if got.dtype != dtype:
+            told = f"output {i} has the dtype {got.dtype}, expected {dtype}."
+            raise Verdict("wrong_dtype", "record", told)
+
+
+def json_state(data: bytes) -> list[tuple[str, list[int], str]]:
+    """The state that a trace tells, read before the rest: what its names mean is needed to
+    read the rest."""
+    try:
+        head = json.loads(data[: data.index(b"\n")])
+        return [(str(n), list(shape), str(dtype)) for n, shape, dtype, *_ in head["state"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BadTrace("the state cannot be read") from None
+
+
+def matching(reference: list, candidate: list) -> list[tuple[str, str]]:
+    """(candidate's name, reference's name): by name, shape and dtype; where no name fits, by
+    shape in the order of registration."""
+    wanted = {name: (shape, dtype) for name, shape, dtype in reference}
+    found = [(n, n) for n, shape, dtype in candidate if wanted.get(n) == (shape, dtype)]
+    if not found and [s[1:] for s in reference] == [tuple(s[1:]) for s in candidate]:
+        return [(mine[0], meant[0]) for mine, meant in zip(candidate, reference)]
     return found
 
 
-def load(job: dict, pair: truth.Pair, p: Progress, builds: Builds) -> Generator:
-    data = yield from built(job, p, builds)
-    started = time.monotonic()
-    builds.learn(job["pack"], (yield from start_child(job, job["pack"])))
-    p.times["fork"] = since(started)
-    started = time.monotonic()
-    with sent(data) as fds:
-        answer = yield from ask_to_load(job, pair, len(data), fds)
-    p.times["load"] = since(started)
-    fail_on_error(answer, p)
-    said = answers.loaded(answer)
-    fail_if_patched(said.patched, "load")
-    if p.seed_only:
-        return
-    names = matching(pair.state(), said.state)
-    if names is None:
-        p.seed_only = True
-        raise Verdict("wrong_values", "load", "ModelNew's parameters and buffers are not the "
-                      "reference's.", "parameters")  # fmt: skip
-    if names:
-        seed = inputs.derive(job["seed"], "params")
-        fail_on_error((yield Ask({"op": "params", "names": names, "seed": seed}, 60000)), p)
-        pair.randomise([meant for _, meant in names], seed)
+def gpu_facts(job: dict) -> dict | None:
+    """What the recorder's fake device says of itself."""
+    if job["device"] == "cpu":
+        return None
+    props = torch.cuda.get_device_properties(0)
+    free = {"name": props.name, "major": props.major, "minor": props.minor,
+            "multi_processor_count": props.multi_processor_count,
+            "total_memory": props.total_memory}  # fmt: skip
+    return free
 
 
-@contextlib.contextmanager
-def sent(data: bytes) -> Iterator[list[int]]:
-    """A descriptor from which these bytes can be read, or none where there are none."""
-    if not data:
-        yield []
-        return
-    buffer = HostBuffer(len(data))
-    buffer.map[:] = data
-    try:
-        yield [buffer.fd]
-    finally:
-        buffer.close()
+def target(job: dict) -> str:
+    if job["device"] == "cpu":
+        return TARGET
+    major, minor = torch.cuda.get_device_capability(0)
+    return f"sm_{major}{minor}"
 
 
-def ask_to_load(job: dict, pair: truth.Pair, built: int, fds: list[int]) -> Generator:
-    return (yield Ask(
-        {
-            "op": "load",
-            "source": job["candidate"],
-            "inputs_source": taskfile.without_model(job["task"]["source"]),
-            "precision": job["precision"],
-            "init_seed": pair.r.init_seed,
-            "unsettled": pair.r.unsettled,
-            "built": built,
-        },
-        job["deadlines"]["load_ms"],
-        fds,
-    ))  # fmt: skip
-
-
-def matching(reference: list, candidate: list) -> list[tuple[str, str]] | None:
-    """(candidate's name, reference's name) of all that the reference has: by name,
-    else by shape in the order of registration. None where neither fits."""
-    if all(entry in candidate for entry in reference):
-        return [(name, name) for name, _, _ in reference]
-    if [s[1:] for s in reference] == [s[1:] for s in candidate]:
-        return [(mine[0], meant[0]) for mine, meant in zip(candidate, reference)]
-    return None
-
-
-def layout(pair: truth.Pair, job: dict) -> tuple[int, dict]:
-    """Where each output, and each buffer that a call changes, goes in the shared
-    memory."""
-    seed = inputs.derive(job["seed"], "layout")
-    shape_pair = truth.Pair(pair.r, copy.deepcopy(pair.eager))
-    expected = shape_pair.expect(seed, "plain")
-    before = inputs.buffers(pair.eager)
-    moving = [(n, b) for n, b in expected.buffers.items() if not torch.equal(b, before[n])]
-    at = 0
-    places: dict = {"outputs": [], "buffers": [], "single": expected.single}
-    for kind, items in (("outputs", [("", t) for t in expected.eager]), ("buffers", moving)):
-        for name, t in items:
-            size = t.numel() * t.element_size()
-            places[kind].append(
-                {"name": name, "offset": at, "shape": list(t.shape), "dtype": str(t.dtype)}
-            )
-            at += (size + ALIGN - 1) // ALIGN * ALIGN
-    return at, places
-
-
-def plan(job: dict) -> list[tuple[str, str]]:
-    """(label, variant) of every trial, in order. The nudged one follows the plain
-    one whose inputs it changes."""
-    trial_list = [(f"trial-{i}", "plain") for i in range(PLAIN_TRIALS)]
-    if job["protocol"] == "hardened":
-        allowed = (job["task"].get("sidecar") or {}).get("variants", ["signed", "permuted"])
-        others = [v for v in ("signed", "permuted", "scaled") if v in allowed]
-        trial_list += [(f"variant-{v}", v) for v in ["nudged", *others]]
-    return trial_list
-
-
-def trials(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Generator:
-    previous: list[torch.Tensor] | None = None
-    last_seed = 0
-    for index, (label, variant) in enumerate(plan(job)):
-        started = time.monotonic()
-        try:
-            if variant == "nudged":
-                expected = pair.expect_nudged(last_seed)
-            else:
-                expected = pair.expect_exact(job["seed"], label, variant)
-        except truth.Unusable:
-            if variant != "plain":
-                continue  # the reference itself does not take such inputs
-            raise
-        last_seed = expected.seed
-        buffer.fill()
-        p.stage = "trials" if index else "first_call"
-        answer = yield Ask(
-            {"op": "trial", "seed": expected.seed, "variant": variant, "bytes": buffer.size,
-             "reuse": index % 2 == 1, **places},
-            job["deadlines"]["call_ms"],
-            [buffer.fd],
-        )  # fmt: skip
+def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Generator:
+    """The trace's kernels as binaries, from before or from a lane: a fresh process that has
+    neither data nor the candidate's host code."""
+    p.stage, started = "compile", time.monotonic()
+    request = family.requests(trace) | {
+        "source": job["candidate"], "kernels": trace.kernels, "texts": trace.texts,
+        "target": target(job),
+    }  # fmt: skip
+    key = builds.key(job["pack"], request)
+    data = builds.get(key)
+    p.build = "cached" if data is not None else "compiled"
+    if data is None:
+        yield from start_child(job, job["pack"])
+        message = {"op": "compile", "request": request}
+        answer, data = yield from in_file(message, job["deadlines"]["load_ms"], BUILT_BYTES)
         fail_on_error(answer, p)
-        p.compiled = True
-        stage = "first_call" if index == 0 else "trials"
-        p.times[stage] = round(p.times.get(stage, 0.0) + since(started), 1)
-        seen = answers.seen(answer)
-        if job["device"] != "cpu":
-            p.peak = max(p.peak or 0, seen.memory + buffer.size + CONTEXT)
-        check_evidence(seen, p)
-        check_shapes(seen, places)
-        got = [take(buffer, place) for place in places["outputs"]]
-        judge_trial(job, p, got, expected, variant, previous)
-        check_buffers(buffer, places, expected)
-        previous = got
-
-
-def describe(job: dict, p: Progress) -> Generator:
-    """What was launched, where an interpreter ran it: an interpreter accepts what
-    a compiler refuses."""
-    if job["device"] != "cpu":
-        return []
-    p.stage = "evidence"
-    answer = yield Ask({"op": "describe"}, job["deadlines"]["load_ms"])
-    fail_on_error(answer, p)
-    described = answers.described(answer)
-    if described is None:
-        return []
-    missing = set(p.launches) - {name for name, _ in described}
-    if missing:
-        raise Verdict("hack", "evidence", f"Launches were hidden: {', '.join(sorted(missing))}.",
-                      "hidden-launch")  # fmt: skip
-    return [launch for _, launch in described]
-
-
-def check_compiles(job: dict, p: Progress, launches: list[dict], builds: Builds) -> Generator:
-    """What was interpreted is also compiled for a GPU, in a process that does not
-    interpret. What has compiled once is not compiled again: the file as it is, or its
-    kernels where only the rest of it is new. The kernels by themselves can show that
-    they compile, and only the whole file that it does not."""
-    started = time.monotonic()
-    whole = builds.compile_key(job["pack"], job["candidate"], launches, TARGET)
-    if not builds.compiles(whole):
-        yield from start_child(job, job["pack"] + "+compile")
-        if not (yield from kernels_compile(job, launches, builds)):
-            yield from ask_to_compile(job, p, job["candidate"], launches)
-        builds.note_compiles(whole)
         yield End()
+    built = family.Built.parse(data, trace)
+    builds.put(key, data)
+    p.compiled = True
     p.times["compile"] = since(started)
+    return built
 
 
-def kernels_compile(job: dict, launches: list[dict], builds: Builds) -> Generator:
-    """Whether what was launched is known to compile without the rest of the file, or
-    does. If not, there is a fresh child: this one has been told another text."""
-    if builds.cache is None:
-        return False
-    deadline = job["deadlines"]["load_ms"]
-    found = answers.kernels((yield Ask({"op": "kernels", "source": job["candidate"]}, deadline)))
-    if found is None or any(found[1].get(d["name"]) != d["line"] for d in launches):
-        return False
-    text = found[0]
-    bare = [d | {"line": None} for d in launches]  # where it stands in the file says nothing
-    key = builds.compile_key(job["pack"], text, bare, TARGET)
-    if builds.compiles(key):
-        return True
-    answer = yield Ask(compile_question(text, bare), deadline)
-    if answers.problem(answer) is None and answers.compiled(answer) == (None, []):
-        builds.note_compiles(key)
-        return True
-    yield End()
-    yield from start_child(job, job["pack"] + "+compile")
-    return False
+# ---- judging -------------------------------------------------------------------
 
 
-def ask_to_compile(job: dict, p: Progress, text: str, launches: list[dict]) -> Generator:
-    answer = yield Ask(compile_question(text, launches), job["deadlines"]["load_ms"])
-    fail_on_error(answer, p)
-    problem, patched = answers.compiled(answer)
-    fail_if_patched(patched, "evidence")
-    if problem is not None:
-        told = feedback.from_error("compile", problem)
-        raise Verdict("compile_error", "evidence", told, "compiles-for-gpu")
-
-
-def compile_question(text: str, launches: list[dict]) -> dict:
-    return {"op": "compile", "source": text, "launches": launches, "target": TARGET}
-
-
-def without_kernels(job: dict, pair: truth.Pair, p: Progress, buffer, places: dict) -> Generator:
-    """The last call, like a timed one, but the kernels are muted: whoever is still
-    right did not need them. How it fails does not matter."""
-    expected = pair.expect_exact(job["seed"], "muted", "plain")
-    deadline = job["deadlines"]["call_ms"]
-    try:
-        answer = yield Ask(timing.question(expected.seed, places["single"], mute=True), deadline)
-        if answers.problem(answer) is not None or not answers.muted(answer):
-            return
-        got = yield from timing.outputs(buffer, places, p, deadline)
-    except Gone:
+def judged(
+    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
+    own_weights: bool,
+) -> Generator:  # fmt: skip
+    """Trials, timing and the muted call. A kernel may have been hurt by one before it, on an
+    executor that outlives candidates: what a fresh one says counts."""
+    if job["device"] == "cpu":
+        yield from examine(job, facts, trace, names, built, p, o, own_weights)
         return
-    if all(
-        truth.judge_output(x.to(r.device), t, r)[2]
-        for x, t, r in zip(got, expected.truth, expected.eager)
-    ):
-        raise Verdict("hack", "evidence", "The output is right also when no kernel runs: "
-                      "something else computes it.", "kernels-without-effect")  # fmt: skip
+    for fresh in (False, True):
+        again = Progress(**{**p.__dict__, "trials": [], "times": dict(p.times)})
+        yield from lease(job)
+        try:
+            yield from examine(job, facts, trace, names, built, again, o, own_weights)
+            end = None
+        except (Verdict, Gone) as problem:
+            end = problem
+            hurt = isinstance(problem, Gone) or problem.verdict in ("launch_error", "out_of_memory")
+            yield Release(hurt=hurt)
+            if hurt and not fresh:
+                continue
+        p.__dict__.update(again.__dict__)
+        if end is not None:
+            raise end
+        return
+
+
+def examine(
+    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
+    own_weights: bool,
+) -> Generator:  # fmt: skip
+    family = FAMILIES[job["family"]]
+    if job["device"] != "cpu":
+        executor = DeviceRunner(job, trace, family, p)
+    elif interpreted(job):
+        executor = Interpreter(job, trace, p)
+    else:
+        executor = LibraryRunner(job, trace, family, p)
+    reference = make_reference(job, own_weights)
+    session = Session(job, facts, trace, names, reference, executor, p, own_weights)
+    p.stage, started = "trials", time.monotonic()
+    try:
+        session.make_region(family.scratch(trace, built) if built else 0, o)
+        yield from executor.open(session.region, built)
+        yield from session.trials()
+        p.times["trials"] = since(started)
+        p.hardened = True
+        p.trace = family.summary(trace)
+        if job.get("timing"):
+            yield from timing.measure(session)
+        yield from session.without_kernels()
+    finally:
+        session.close()
+    yield from executor.close()
 
 
 # ---- the record --------------------------------------------------------------
@@ -473,7 +447,7 @@ def without_kernels(job: dict, pair: truth.Pair, p: Progress, buffer, places: di
 def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
     if end.verdict != "correct":
         return "E0" if p.compiled else None
-    if environment["box"] == "none" or p.seed_only:
+    if environment["box"] == "none" or p.capped:
         return "E2"
     return "E3"
 
@@ -481,9 +455,8 @@ def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
 def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     last = p.trials[-1] if p.trials else {}
     full = len(p.trials) >= PLAIN_TRIALS
-    told = end.told
-    if p.notes:
-        told = "\n".join([told, *p.notes]).strip()
+    told = "\n".join([t for t in (end.told, p.capped, *p.notes) if t]).strip()
+    evidence = evidence_level(p, end, environment)
     return {
         "verdict": end.verdict,
         "rule": feedback.plain(end.rule) if end.rule else None,
@@ -491,19 +464,19 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "compiled": p.compiled,
         "kernelbench_pass": p.stock and full,
         "hardened_pass": p.hardened and job["protocol"] == "hardened",
-        "evidence": evidence_level(p, end, environment),
+        "evidence": evidence,
         "trials": p.trials,
         "max_abs": last.get("max_abs"),
         "max_rel": last.get("max_rel"),
         "error_ratio": last.get("error_ratio"),
         "within": last.get("near"),
         "feedback": feedback.shorten(feedback.plain(told)),
+        "message": feedback.shorten(feedback.plain(end.message)) if end.message else None,
         "launches": {"count": len(p.launches),
                      "names": sorted({feedback.plain(n) for n in p.launches})},
+        "trace": p.trace,
+        "ported": p.ported if evidence == "E3" else None,
         "build": p.build,
-        "ops": {feedback.plain(k): v for k, v in p.ops.items()},
-        "audit": {k: [feedback.plain(feedback.clean(v)) for v in names]
-                  for k, names in p.audit.items()},
         "times_ms": p.times,
         "peak_bytes": p.peak,
         "timing": p.timing,

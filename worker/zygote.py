@@ -1,9 +1,14 @@
-"""The zygote: imports torch and one pack's language once, then forks a boxed
-child for each candidate. It never runs candidate code and never touches CUDA.
+"""The zygote: imports torch and one pack's language once, then forks a boxed child for each
+use. It never runs candidate code and never touches CUDA.
+
+    record      children that record or compile: no data and no device
+    interpret   children that interpret kernels over the judge's region (cpu_test of pack.json)
+    runner      children that become monkeys-runner; nothing is imported
+    direct      children that run a candidate beside the data (packs without a recorder)
 
 Started by monkeys-worker with its control socket as descriptor 3:
     python zygote.py --home DIR --pack DIR --device cpu|cuda:N --box full|thin|none
-                     --scratch DIR --uid N --mode run|compile --gpu-node PATH
+                     --scratch DIR --uid N --mode MODE --gpu-node PATH
 
 CUDA_VISIBLE_DEVICES names the one GPU, or none; the worker has set it.
 """
@@ -27,9 +32,11 @@ import unfit
 from frames import CONTROL
 
 GIB = 1 << 30
+MODES = ("record", "interpret", "runner", "direct")
+ON_DEVICE = ("runner", "direct")  # whose children see the GPU, where there is one
 USERS = 1024  # user ids from the first one on that children take turns in
-KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "PYTORCH_NVML_BASED_CUDA_CHECK",
-        "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_VISIBLE_DEVICES")  # of the environment, in a child  # fmt: skip
+KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS",
+        "PYTORCH_NVML_BASED_CUDA_CHECK", "CUDA_VISIBLE_DEVICES")  # of the environment, in a child  # fmt: skip
 
 
 def options() -> argparse.Namespace:
@@ -40,7 +47,7 @@ def options() -> argparse.Namespace:
     p.add_argument("--box", choices=("full", "thin", "none"), required=True)
     p.add_argument("--scratch", required=True)
     p.add_argument("--uid", type=int, default=61000)
-    p.add_argument("--mode", choices=("run", "compile"), default="run")
+    p.add_argument("--mode", choices=MODES, default="record")
     p.add_argument("--gpu-node", default="")
     return p.parse_args()
 
@@ -48,7 +55,7 @@ def options() -> argparse.Namespace:
 def language_variables(pack: dict, o: argparse.Namespace) -> dict[str, str]:
     """What the language reads from its environment."""
     values = dict(pack["env"].get("vars", {}))
-    if o.device == "cpu" and o.mode == "run":
+    if o.mode == "interpret":
         values |= pack["cpu_test"].get("env", {})
     return {name: value.replace("${pack}", o.pack) for name, value in values.items()}
 
@@ -57,11 +64,14 @@ def set_environment(pack: dict, o: argparse.Namespace) -> None:
     """Before anything is imported."""
     os.environ.update(language_variables(pack, o))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    # torch.cuda.is_available() must not create a context in this process.
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    # Making contexts is what limits a GPU; with one hardware queue instead of eight
-    # it takes a third of the time, and a candidate has one stream.
-    os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
+    if o.mode in ON_DEVICE:
+        # torch.cuda.is_available() must not create a context in this process.
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+        # A context with one hardware queue instead of eight is made in a third of the
+        # time, and a trace has one stream.
+        os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
+    else:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # nothing here has a device
 
 
 def load_adapter(pack_dir: str) -> ModuleType:
@@ -102,6 +112,8 @@ def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
             if real not in seen and not inside:
                 lines.append(line)
                 seen.add(real)
+    if o.mode == "runner":
+        lines += existing_parts(o.runner)
     devices = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"]
     if cuda:
         devices += ["/dev/nvidiactl", "/dev/nvidia-uvm", o.gpu_node]
@@ -114,7 +126,7 @@ def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
 class Box:
     def __init__(self, o: argparse.Namespace) -> None:
         self.level = o.box
-        self.cuda = o.device != "cpu"
+        self.cuda = o.device != "cpu" and o.mode in ON_DEVICE
         self.root = os.path.join(o.scratch, "root")
         os.makedirs(self.root, mode=0o755, exist_ok=True)
         self.text = plan_text(o, self.root, self.cuda)
@@ -148,10 +160,12 @@ class Box:
 # ---- children ----------------------------------------------------------------
 
 
-def become_candidate(sock: socket.socket, adapter: ModuleType, o: argparse.Namespace,
-                     pack: dict, folder: str) -> None:  # fmt: skip
+def become_child(sock: socket.socket, adapter: ModuleType | None, o: argparse.Namespace,
+                 pack: dict, folder: str) -> None:  # fmt: skip
     """In the box, from here on: private caches, then serve."""
     home = "/tmp" if o.box == "full" else folder
+    if o.mode == "runner":
+        become_runner(sock, o)
     for name in pack["env"].get("cache_vars", []):
         path = os.path.join(home, "cache-" + name.lower())
         os.makedirs(path, exist_ok=True)
@@ -159,12 +173,18 @@ def become_candidate(sock: socket.socket, adapter: ModuleType, o: argparse.Names
     os.environ["HOME"] = os.environ["TMPDIR"] = home
     tempfile.tempdir = None  # it remembers what the zygote's was
     os.chdir(home)
-    import candidate
+    import child
 
-    adapter.child(o.device if o.mode == "run" else "compile")
-    # The granted GPU is the only one that is visible; who only compiles needs none.
-    device = "cpu" if o.device == "cpu" or o.mode == "compile" else "cuda:0"
-    candidate.Candidate(sock, adapter, device, home).serve()
+    adapter.child(o.mode)
+    device = "cuda:0" if o.device != "cpu" and o.mode in ON_DEVICE else "cpu"
+    child.Child(sock, adapter, home, device).serve()
+
+
+def become_runner(sock: socket.socket, o: argparse.Namespace) -> None:
+    os.dup2(sock.fileno(), CONTROL)
+    os.set_inheritable(CONTROL, True)
+    device = "cpu" if o.device == "cpu" else "cuda"
+    os.execv(o.runner, [o.runner, "--device", device])
 
 
 def close_others(keep: set[int]) -> None:
@@ -197,8 +217,6 @@ def end_orphans() -> None:
     """What a candidate left running. In a full box its pid namespace took all
     with it; else every process of the box descends from this one, to which
     orphans come. All are stopped before one is killed: none can fork meanwhile."""
-    from evidence import descendants
-
     stopped: set[int] = set()
     while True:
         found = set(descendants(os.getpid()))
@@ -212,6 +230,16 @@ def end_orphans() -> None:
                 pass
         except ChildProcessError:
             return
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, their children and so on."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for one in map(int, task.read_text().split()):
+                found += [one, *descendants(one)]
+    return found
 
 
 def die_like(status: int) -> None:
@@ -232,25 +260,37 @@ class Zygote:
         self.pack = json.loads(Path(o.pack, "pack.json").read_text())
         set_environment(self.pack, o)
         tempfile.tempdir = o.scratch  # goes with the worker, however this process ends
-        import torch
-
-        torch.set_num_threads(1)  # before any work: forked children would hang
-        self.torch = torch
-        self.adapter = load_adapter(o.pack)
-        self.mode = o.device if o.mode == "run" else "compile"
-        self.adapter.prepare(self.mode)
-        o.folders = getattr(self.adapter, "folders", list)()  # for the box, besides its own
-        import candidate  # imported once, for all children
-
-        candidate.warm_up("cpu")
+        self.adapter, o.folders = None, []
+        o.runner = os.path.realpath(os.path.join(o.home, "monkeys-runner"))
+        if o.mode == "runner":
+            if not os.access(o.runner, os.X_OK):
+                raise SystemExit(f"there is no {o.runner}; `make worker` builds it")
+        else:
+            self.import_language()
         gc.freeze()  # children never look at what was there before them
         self.box = Box(o)
         self.children: dict[int, tuple[str, int]] = {}  # pid: (id, pidfd)
 
+    def import_language(self) -> None:
+        """Once, for all children."""
+        import torch
+
+        torch.set_num_threads(1)  # before any work: forked children would hang
+        self.adapter = load_adapter(self.o.pack)
+        self.adapter.prepare(self.o.mode)
+        self.o.folders = getattr(self.adapter, "folders", list)()  # for the box, besides its own
+        import child  # noqa: F401
+
+        if self.o.mode == "record":
+            import recorder
+
+            recorder.warm()
+
     def run(self) -> None:
         from frames import Broken, Frame, recv_frame, send_frame
 
-        facts = {"pack": self.pack["id"], "dsl": self.adapter.version(), "box": self.o.box}
+        version = self.adapter.version() if self.adapter else ""
+        facts = {"pack": self.pack["id"], "dsl": version, "box": self.o.box}
         send_frame(self.control, Frame("ready", payload=json.dumps(facts).encode()))
         while True:
             fds = [self.control.fileno()] + [fd for _, fd in self.children.values()]
@@ -310,7 +350,7 @@ class Zygote:
             keep["CUDA_VISIBLE_DEVICES"] = "0"  # a number, not a UUID: of the nodes there are
         os.environ.clear()
         os.environ.update(keep | language_variables(self.pack, self.o))
-        become_candidate(socket.socket(fileno=sock_fd), self.adapter, self.o, self.pack, folder)
+        become_child(socket.socket(fileno=sock_fd), self.adapter, self.o, self.pack, folder)
         os._exit(0)
 
     def reap(self, send_frame, Frame) -> None:

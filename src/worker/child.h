@@ -32,9 +32,6 @@ struct child {
     struct cgroup group;
     const char *killed; /* "timeout", "late", "memory", or NULL */
     uint64_t resident;  /* its largest process, in bytes, as its zygote says */
-    /* On a GPU: the process of its box that uses it, and how much of its memory. */
-    pid_t gpu_pid;
-    uint64_t gpu_now, gpu_peak;
     bool spare; /* kept ready, and no job has had it */
     bool wanted_dead;
 };

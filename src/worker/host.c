@@ -51,12 +51,16 @@ void host_note_end(struct host *h, const struct server *s, const char *who,
 
 /* ---- jobs ---- */
 
+static struct job *find_in(struct job *list, const char *id)
+{
+    while (list && strcmp(list->id, id) != 0)
+        list = list->next;
+    return list;
+}
+
 static struct job *find_job(struct host *h, const char *id)
 {
-    for (struct job *j = h->jobs; j; j = j->next)
-        if (strcmp(j->id, id) == 0)
-            return j;
-    return NULL;
+    return find_in(h->jobs, id);
 }
 
 static void remove_job(struct host *h, struct job *gone)
@@ -181,24 +185,67 @@ static void stop_clock(struct host *h, struct job *j)
     j->left_ns = left > 1 ? left : 1;
 }
 
-/* "PACK MEMORY GPU-MEMORY": a child for the job. */
+/* "ZYGOTE MEMORY": a child for the job. */
 static void judge_forks(struct host *h, struct job *j, const struct frame *f)
 {
     struct str rest = {f->payload, f->len}, word = {0};
-    int64_t number[2] = {0};
+    int64_t number = 0;
 
     str_cut(&rest, ' ', &word);
     snprintf(j->pack, sizeof(j->pack), "%.*s", (int)word.n, word.p);
-    str_cut(&rest, ' ', &word);
-    str_to_i64(word, 0, INT64_MAX, &number[0]);
-    str_to_i64(rest, 0, INT64_MAX, &number[1]);
-    j->memory = (uint64_t)number[0];
-    j->gpu_memory = (uint64_t)number[1];
+    str_to_i64(rest, 0, INT64_MAX, &number);
+    j->memory = (uint64_t)number;
     j->stage_ms = f->deadline_ms;
     if (!j->begun && j->deadline_ms > 0)
         start_clock(h, j, j->deadline_ms * TICK_MS);
     j->begun = true;
     zygote_want_child(h, j);
+}
+
+/* ---- services ---- */
+
+static struct job *new_service(struct host *h, const char *id)
+{
+    struct job *j = xcalloc(1, sizeof(*j));
+
+    snprintf(j->id, sizeof(j->id), "%s", id);
+    j->service = true;
+    j->next = h->services;
+    h->services = j;
+    return j;
+}
+
+static void end_service(struct host *h, struct job *gone)
+{
+    struct job **at = &h->services;
+
+    while (*at != gone)
+        at = &(*at)->next;
+    *at = gone->next;
+    if (gone->child) {
+        gone->child->job = NULL;
+        child_kill(gone->child, NULL);
+    }
+    free(gone);
+}
+
+static void end_services(struct host *h)
+{
+    while (h->services)
+        end_service(h, h->services);
+}
+
+/* A frame of the judge's about a child that belongs to no job. */
+static void judge_serves(struct host *h, const struct frame *f)
+{
+    struct job *j = find_in(h->services, f->id);
+
+    if (strcmp(f->type, "fork") == 0)
+        judge_forks(h, j ? j : new_service(h, f->id), f);
+    else if (j && strcmp(f->type, "stage") == 0 && j->child)
+        child_deadline(j->child, f->deadline_ms);
+    else if (j && strcmp(f->type, "end") == 0)
+        end_service(h, j);
 }
 
 /* ---- health ---- */
@@ -271,6 +318,7 @@ static void judge_gone(struct host *h)
     server_stop(&h->judge);
     loop_remove(h->loop, h->judge_timer);
     h->failures++;
+    end_services(h);
     for (struct child *c = h->children; c; c = c->next) {
         if (c->job)
             c->job->child = NULL;
@@ -326,6 +374,10 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
     }
     if (strcmp(f->type, "note") == 0) {
         h->out(f, h->arg);
+        return;
+    }
+    if (strncmp(f->id, SERVICE, strlen(SERVICE)) == 0) {
+        judge_serves(h, f);
         return;
     }
     j = find_job(h, f->id);
@@ -401,7 +453,6 @@ struct host *host_new(struct loop *l, const struct host_opts *o,
     }
     h->watch_timer =
         loop_add_timer(l, tick_now_ns() + WATCH_S * TICK_S, watch, h);
-    gpu_watch_start(h);
     return h;
 }
 
@@ -410,11 +461,11 @@ void host_free(struct host *h)
     h->leaving = true;
     loop_remove(h->loop, h->judge_timer);
     loop_remove(h->loop, h->watch_timer);
-    gpu_watch_stop(h);
     h->judge_ready = false;
     server_stop(&h->judge);
     for (struct job *j = h->jobs; j; j = j->next)
         j->child = NULL;
+    end_services(h);
     zygotes_end(h);
     while (h->jobs)
         remove_job(h, h->jobs);

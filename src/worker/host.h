@@ -15,15 +15,12 @@
 #include <stdint.h>
 
 struct host;
-struct nvml;
-
 struct host_opts {
     const char *python, *home;
     const char *const *packs; /* folders that hold packs, then home/packs */
     size_t pack_count;
     const char *device, *box; /* box: "full", "thin" or "none" */
     const char *gpu_node;     /* the granted GPU's; "": none */
-    struct nvml *nvml;        /* NULL: nobody watches the GPU's memory */
     const char *scratch;      /* a folder of ours, readable by everybody */
     const char *cache;        /* where compiled objects are kept; "": nowhere */
     int64_t children, prewarm;

@@ -1,5 +1,5 @@
 /* host_int.h: what host.c (jobs, the judge), zygote.c (zygotes and their
- * children) and gpu_watch.c share. Nobody else includes it. */
+ * children) share. Nobody else includes it. */
 #ifndef WORKER_HOST_INT_H
 #define WORKER_HOST_INT_H
 
@@ -11,8 +11,13 @@
 #define START_S  120
 #define RESTARTS 5 /* of a server in a row, without one finished job */
 
+#define SERVICE  "service-" /* how the judge names what is no job's */
+
+/* What a child is for: a job, or a service that outlives jobs, such as the
+ * executor of a GPU. A service has a child and nothing else. */
 struct job {
     struct job *next;
+    bool service;
     char id[FRAME_ID_MAX + 1];
     int64_t deadline_ms;
     char *payload;
@@ -26,7 +31,7 @@ struct job {
     struct child *child;
     /* The child that the judge asked for. */
     char pack[128];
-    uint64_t memory, gpu_memory;
+    uint64_t memory;
     int64_t stage_ms;
     struct zygote *held_by; /* it waits until this one's probe is back */
 };
@@ -72,7 +77,7 @@ struct host {
     uint64_t judge_timer;
     struct health judge_health;
     int64_t judge_spoke_ns;
-    uint64_t watch_timer, gpu_timer;
+    uint64_t watch_timer;
     int failures;        /* ends of servers since the last answer */
     unsigned long names; /* children named so far */
     struct zygote *zygotes;
@@ -80,6 +85,7 @@ struct host {
     struct stale *stale;
     struct known *known;
     struct job *jobs, **last;
+    struct job *services;
     size_t pending;
 };
 
@@ -98,9 +104,5 @@ void zygote_want_child(struct host *h, struct job *j);
 /* Asks those that are silent too long, replaces those that are stuck. */
 void zygotes_watch(struct host *h);
 void zygotes_end(struct host *h);
-
-/* gpu_watch.c */
-void gpu_watch_start(struct host *h);
-void gpu_watch_stop(struct host *h);
 
 #endif

@@ -192,6 +192,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
     char *cache = find_cache(v->cache);
     struct loop *l = loop_new(e);
     int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct nvml *nvml = cpu ? NULL : nvml_open("libnvidia-ml.so.1");
     struct gpu gpu;
     struct host_opts o = {.python = python,
                           .home = home,
@@ -214,16 +215,12 @@ static int work(struct values *v, const char *scratch, struct err *e)
     o.box = choose_box(v, e);
     if (!l || !o.box)
         goto out;
-    o.nvml = cpu ? NULL : nvml_open("libnvidia-ml.so.1");
-    if (gpu_choose(v->device, getenv("CUDA_VISIBLE_DEVICES"), o.nvml, &gpu, e) <
+    if (gpu_choose(v->device, getenv("CUDA_VISIBLE_DEVICES"), nvml, &gpu, e) <
         0)
         goto out;
-    if (!cpu && !o.nvml)
-        log_warn("libnvidia-ml.so.1 does not open: nobody watches how much of "
-                 "the GPU's memory a candidate takes");
     setenv("CUDA_VISIBLE_DEVICES", gpu.visible, 1);
     if (o.children == 0)
-        o.children = cpu || cores < GPU_CHILDREN ? cores : GPU_CHILDREN;
+        o.children = cores;
     if (v->prewarm < 0)
         o.prewarm = cpu                         ? 0
                     : o.children < GPU_CHILDREN ? o.children
@@ -241,7 +238,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
 out:
     if (l)
         loop_free(l);
-    nvml_close(o.nvml);
+    nvml_close(nvml);
     free(home);
     free(python);
     free(cache);

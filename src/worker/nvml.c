@@ -1,4 +1,4 @@
-/* nvml.c: as much of NVML as tells which GPUs there are and who has how much. */
+/* nvml.c: as much of NVML as tells which GPUs there are. */
 #include "worker/nvml.h"
 
 #include "base/mem.h"
@@ -8,23 +8,14 @@
 
 #define DEVICES 64
 
-/* As NVML lays it out since its version 11 (the functions' _v3). */
-struct entry {
-    unsigned pid;
-    unsigned long long bytes;
-    unsigned gpu_instance, compute_instance;
-};
-
 typedef int init_fn(void);
 typedef int count_fn(unsigned *count);
 typedef int device_fn(unsigned index, void **device);
 typedef int uuid_fn(void *device, char *out, unsigned size);
 typedef int node_fn(void *device, unsigned *node);
-typedef int running_fn(void *device, unsigned *count, struct entry *out);
 
 struct nvml {
     void *library;
-    running_fn *running;
     init_fn *shut;
     void *device[DEVICES];
     unsigned count;
@@ -62,8 +53,6 @@ struct nvml *nvml_open(const char *library)
 
     g->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (g->library &&
-        symbol(g->library, "nvmlDeviceGetComputeRunningProcesses_v3",
-               (void *)&g->running) &&
         symbol(g->library, "nvmlShutdown", (void *)&g->shut) &&
         symbol(g->library, "nvmlInit_v2", (void *)&init) && init() == 0) {
         if (find_devices(g) == 0)
@@ -100,25 +89,4 @@ bool nvml_gpu(const struct nvml *g, size_t i, char *uuid, size_t size,
            symbol(g->library, "nvmlDeviceGetMinorNumber", (void *)&get_node) &&
            get_uuid(g->device[i], uuid, (unsigned)size) == 0 &&
            get_node(g->device[i], node) == 0;
-}
-
-size_t nvml_use(struct nvml *g, struct nvml_use *out, size_t cap)
-{
-    struct entry entry[256];
-    size_t n = 0;
-
-    for (unsigned d = 0; d < g->count; d++) {
-        unsigned count = sizeof(entry) / sizeof(entry[0]);
-
-        if (g->running(g->device[d], &count, entry) != 0)
-            continue;
-        for (unsigned i = 0; i < count && n < cap; i++) {
-            /* The driver does not know how much, or not in our terms who. */
-            if (entry[i].bytes == ~0ULL || entry[i].pid == 0)
-                continue;
-            out[n].pid = (pid_t)entry[i].pid;
-            out[n++].bytes = entry[i].bytes;
-        }
-    }
-    return n;
 }

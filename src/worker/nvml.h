@@ -1,8 +1,5 @@
-/* nvml.h: which GPUs there are, and what each process has of their memory, as
- * the driver counts it.
- *
- * The driver's library is opened when it is there; nothing links to it. It
- * names processes as the host does, those in boxes too. */
+/* nvml.h: which GPUs there are. The driver's library is opened when it is there;
+ * nothing links to it. */
 #ifndef WORKER_NVML_H
 #define WORKER_NVML_H
 
@@ -13,11 +10,6 @@
 
 struct nvml;
 
-struct nvml_use {
-    pid_t pid;
-    uint64_t bytes;
-};
-
 /* NULL where there is no such library, or no GPU that it knows. */
 struct nvml *nvml_open(const char *library);
 void nvml_close(struct nvml *g);
@@ -27,8 +19,5 @@ void nvml_close(struct nvml *g);
 size_t nvml_count(const struct nvml *g);
 bool nvml_gpu(const struct nvml *g, size_t i, char *uuid, size_t size,
               unsigned *node);
-
-/* Fills up to `cap` entries, one for each process and GPU; how many. */
-size_t nvml_use(struct nvml *g, struct nvml_use *out, size_t cap);
 
 #endif

@@ -35,7 +35,7 @@ static char *pack_dir(const struct host *h, const char *name, const char **mode)
     const char *plus = strchr(name, '+');
     char *own, *dir, *pack;
 
-    *mode = plus ? plus + 1 : "run";
+    *mode = plus ? plus + 1 : "record";
     pack = plus ? xstrndup(name, (size_t)(plus - name)) : xstrdup(name);
     dir = NULL;
     for (size_t i = 0; !dir && i < h->o.pack_count; i++)
@@ -85,8 +85,11 @@ static void fork_child(struct zygote *z, struct job *j, uint64_t memory,
     child_deadline(c, deadline_ms);
 }
 
+/* An executor is made when it is wanted: on a GPU it takes memory. */
 static void keep_warm(struct zygote *z)
 {
+    if (strstr(z->pack, "+runner"))
+        return;
     while (z->ready && !z->probe && z->warm < z->host->o.prewarm)
         fork_child(z, NULL, z->host->o.memory, 0);
 }
@@ -189,12 +192,15 @@ static void start_probe(struct zygote *z)
 /* Those that waited for the probe of `z`, which may be on no list any more. */
 static void release_held(struct host *h, const struct zygote *z)
 {
-    for (struct job *j = h->jobs; j; j = j->next) {
-        if (j->held_by != z)
-            continue;
-        j->held_by = NULL;
-        zygote_want_child(h, j);
-    }
+    struct job *lists[] = {h->jobs, h->services};
+
+    for (size_t i = 0; i < 2; i++)
+        for (struct job *j = lists[i]; j; j = j->next) {
+            if (j->held_by != z)
+                continue;
+            j->held_by = NULL;
+            zygote_want_child(h, j);
+        }
 }
 
 static void probe_ended(struct zygote *z, const char *status)
@@ -228,8 +234,7 @@ static bool ended_well(const struct child *c, const char *status)
 static void tell_end(struct host *h, struct child *c, const char *status)
 {
     const char *why = child_why(c, status), *output = buf_str(&c->output);
-    uint64_t peak =
-        strcmp(h->o.device, "cpu") == 0 ? child_peak(c) : c->gpu_peak;
+    uint64_t peak = child_peak(c);
     char *text;
 
     c->job->child = NULL;

@@ -2,19 +2,14 @@
 
 A job counts as much as its task has been seen to take. Where nobody has seen that yet it
 counts its own limit, or without one a share: so tasks that are new fill all places. The
-figures are of the resource that is short: on the CPU what the kernel counted for the
-candidate's processes (the worker tells, when they are gone), on CUDA what candidate and
-judge had of the device's memory. One job always runs, whatever it takes, so nobody waits
-for ever; a job that waits holds nothing."""
+figures are what the kernel counted for the candidate's processes (the worker tells, when
+they are gone). One job always runs, whatever it takes, so nobody waits for ever; a job that
+waits holds nothing. On CUDA one job at a time has the device, and its number decides."""
 
 import hashlib
 
-import torch
 
-CONTEXT = 640 << 20  # bytes of the device that a process takes before its first tensor
-
-
-class Lane:
+class Room:
     def __init__(self, total: int, limit: int, children: int) -> None:
         self.total = total  # bytes for all; 0: nobody knows, the number of jobs decides
         self.limit = limit  # bytes that a child may take; 0: no limit
@@ -56,37 +51,3 @@ class Lane:
 def _key(job: dict) -> str:
     parts = (job["pack"], job["precision"], job["task"]["source"])
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def device_total() -> int:
-    """Three quarters of what is free on the device; 0 where it does not say."""
-    try:
-        return torch.cuda.mem_get_info(0)[0] // 4 * 3
-    except (RuntimeError, AssertionError):
-        return 0
-
-
-class Meter:
-    """What the judge itself takes of the device for one job. The allocator counts for
-    the process as a whole, but only one job's step runs at a time."""
-
-    def __init__(self, device: str) -> None:
-        self.on = device != "cpu"
-        self.held = self.most = self.before = 0
-
-    def __enter__(self) -> None:
-        if self.on:
-            torch.cuda.reset_peak_memory_stats()
-            self.before, _ = _allocated()
-
-    def __exit__(self, *_: object) -> None:
-        if self.on:
-            after, top = _allocated()
-            self.most = max(self.most, self.held + top - self.before)
-            self.held += after - self.before
-
-
-def _allocated() -> tuple[int, int]:
-    """Bytes that this process has of the device now, and had at most."""
-    told = torch.cuda.memory_stats_as_nested_dict(0)["allocated_bytes"]["all"]
-    return told["current"], told["peak"]

@@ -1,4 +1,4 @@
-"""Device memory with a descriptor: made by the judge, mapped by the candidate.
+"""Device memory with a descriptor: made by the judge, mapped by an executor.
 
 The driver's virtual memory functions through ctypes: memory is created with an
 exportable handle, mapped into each side's address space, and stays the judge's.
@@ -9,6 +9,7 @@ import ctypes
 import os
 
 import torch
+from region import Layout, Region
 
 _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
 _POSIX_FD = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -96,12 +97,11 @@ class _Mapped:
         _call("cuMemRelease", self.handle)
 
 
-class DeviceBuffer:
-    """The judge's side."""
-
-    def __init__(self, size: int) -> None:
+class DeviceRegion(Region):
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
         torch.zeros(1, device="cuda:0")
-        self.size = _rounded(size)
+        self.size = _rounded(layout.size)
         handle = ctypes.c_ulonglong()
         _call("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(self.size),
               ctypes.byref(_properties()), ctypes.c_ulonglong(0))  # fmt: skip
@@ -110,36 +110,17 @@ class DeviceBuffer:
               ctypes.c_ulonglong(0))  # fmt: skip
         self.fd = fd.value
         self.mapped = _Mapped(handle, self.size)
-
-    def fill(self) -> None:
-        self.mapped.bytes.fill_(255)
-        torch.cuda.synchronize()
-
-    def take(self, offset: int, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
-        """A private copy: what is compared cannot change under the judge."""
-        count = 1
-        for n in shape:
-            count *= n
-        size = count * torch.empty((), dtype=dtype).element_size()
-        raw = self.mapped.bytes[offset : offset + size].clone()
-        torch.cuda.synchronize()
-        return raw.view(dtype).reshape(shape)
+        self.bytes = self.mapped.bytes
 
     def close(self) -> None:
+        self.bytes = self.guard = None
         self.mapped.close()
         os.close(self.fd)
 
 
-class ImportedMemory:
-    """The candidate's side."""
-
-    def __init__(self, fd: int, size: int) -> None:
-        torch.zeros(1, device="cuda:0")
-        handle = ctypes.c_ulonglong()
-        _call("cuMemImportFromShareableHandle", ctypes.byref(handle), ctypes.c_void_p(fd), _POSIX_FD)
-        self.mapped = _Mapped(handle, size)
-        self.bytes = self.mapped.bytes
-
-    def close(self) -> None:
-        self.bytes = None
-        self.mapped.close()
+def imported(fd: int, size: int) -> torch.Tensor:
+    """Another process's region, as bytes."""
+    torch.zeros(1, device="cuda:0")
+    handle = ctypes.c_ulonglong()
+    _call("cuMemImportFromShareableHandle", ctypes.byref(handle), ctypes.c_void_p(fd), _POSIX_FD)
+    return _Mapped(handle, size).bytes

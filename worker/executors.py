@@ -1,0 +1,179 @@
+"""The judge's side of the processes that run a trace. Each works on the region alone and
+is told a plan that the judge made: none of them has a line of the candidate's host code.
+
+    Interpreter   a forked Python that interprets checked kernels (Triton on the CPU)
+    LibraryRunner monkeys-runner with a library of the candidate's, one process each
+    DeviceRunner  monkeys-runner on a GPU; it outlives candidates until one hurts it
+
+Their methods are generators of steps (steps.py). `part` 0 is the trace's setup, 1 its first
+call, and so on; `config` chooses among the configurations of an autotuner."""
+
+import os
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import answers
+import plan
+import runner
+from judging import Progress, Verdict, fail_on_error
+from region import Region, sealed_file
+from steps import Ask, Device, End, Fork, Gone, NoChild, Release
+from traces import Launch, Trace
+
+LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
+
+
+@dataclass
+class Ran:
+    """One call: the executor's own figure, the host's share of it, and what the judge saw
+    from outside."""
+
+    device_ms: float
+    host_ms: float
+    outside_ms: float
+
+
+def start_child(job: dict, zygote: str) -> Generator:
+    """A child that has spoken: what goes wrong before, in the box or the harness, is ours,
+    whatever goes wrong after is the candidate's."""
+    deadline = job["deadlines"]["load_ms"]
+    yield Fork(zygote, deadline, job["limits"]["memory_bytes"])
+    try:
+        return (yield Ask({"op": "ping"}, deadline))
+    except Gone as gone:
+        if gone.why == LATE:
+            raise
+        raise NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}") from None
+
+
+class Interpreter:
+    reverses = True  # it can run the programs of a grid backwards
+
+    def __init__(self, job: dict, trace: Trace, p: Progress) -> None:
+        self.job, self.trace, self.p = job, trace, p
+
+    def open(self, region: Region, built: object) -> Generator:
+        yield from start_child(self.job, self.job["pack"] + "+interpret")
+        parts = [
+            {"buffers": [[at, b.bytes] for at, b in zip(places, part.buffers)],
+             "nodes": part.told["nodes"]}
+            for places, part in zip(region.layout.parts, self.trace.parts())
+        ]  # fmt: skip
+        message = {"op": "load", "source": self.job["candidate"], "kernels": self.trace.kernels,
+                   "parts": parts, "bytes": region.size}  # fmt: skip
+        answer = yield Ask(message, self.job["deadlines"]["load_ms"], [region.fd])
+        fail_on_error(answer, self.p)
+
+    def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
+            timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
+        message = {"op": "run", "part": part, "config": config, "mute": mute,
+                   "order": "reversed" if backwards else "forward"}  # fmt: skip
+        before = time.monotonic()
+        answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
+        outside = (time.monotonic() - before) * 1e3
+        fail_on_error(answer, self.p)
+        return Ran(outside, outside, outside)
+
+    def close(self, hurt: bool = False) -> Generator:
+        yield End()
+
+
+class _Runner:
+    """What both uses of monkeys-runner share."""
+
+    reverses = False
+
+    def __init__(self, job: dict, trace: Trace, family, p: Progress) -> None:
+        self.job, self.trace, self.family, self.p = job, trace, family, p
+
+    def load(self, region: Region, built: object) -> Generator:
+        made = make_plan(self.trace, self.family, built, region)
+        data = runner.encode(made)
+        file = sealed_file(len(data))
+        try:
+            os.pwrite(file, data, 0)
+            message = runner.load(len(data), region.size)
+            deadline = self.job["deadlines"]["load_ms"]
+            done = runner.Done.parse((yield Ask(message, deadline, [file, region.fd])))
+        finally:
+            os.close(file)
+        self.check(done)
+
+    def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
+            timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
+        index = config * len(self.trace.parts()) + part
+        before = time.monotonic()
+        answer = yield Ask(
+            runner.run(index, mute, timed), deadline_ms or self.job["deadlines"]["call_ms"]
+        )
+        outside = (time.monotonic() - before) * 1e3
+        done = runner.Done.parse(answer)
+        self.check(done)
+        return Ran(self.own_ms(done, outside), done.host_ns / 1e6, outside)
+
+    def check(self, done: "runner.Done") -> None:
+        if done.status == runner.DONE:
+            return
+        if done.status == runner.BAD_PLAN:
+            raise NoChild(f"the runner refuses its plan: {done.text}")
+        stage = "trials" if self.p.trials else "first_call"
+        told = f"A kernel could not run: {done.text}"
+        if done.status == runner.NO_MEMORY:
+            raise Verdict("out_of_memory", stage, told)
+        self.p.compiled = True
+        raise Verdict("launch_error", stage, told)
+
+
+class LibraryRunner(_Runner):
+    def open(self, region: Region, built: object) -> Generator:
+        deadline = self.job["deadlines"]["load_ms"]
+        yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
+        yield from self.load(region, built)
+
+    def own_ms(self, done: "runner.Done", outside: float) -> float:
+        """The library's code runs in that process: only our own clock counts."""
+        return outside
+
+    def close(self, hurt: bool = False) -> Generator:
+        yield End()
+
+
+class DeviceRunner(_Runner):
+    """Holds the device already."""
+
+    def open(self, region: Region, built: object) -> Generator:
+        yield from self.load(region, built)
+
+    def own_ms(self, done: "runner.Done", outside: float) -> float:
+        return done.device_ns / 1e6
+
+    def close(self, hurt: bool = False) -> Generator:
+        """Nothing of a candidate stays."""
+        if hurt:
+            yield Release(hurt=True)
+            return
+        done = runner.Done.parse((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
+        yield Release(hurt=done.status != runner.DONE)
+
+
+def make_plan(trace: Trace, family, built: object, region: Region) -> plan.Plan:
+    """Every part of the trace in every configuration, in the order that `run` counts."""
+    maker = family.Maker(trace, built, region.layout.scratch)
+    calls = []
+    for config in range(trace.configurations()):
+        for part, places in zip(trace.parts(), region.layout.parts):
+            calls.append(tuple(
+                maker.node(n, part, places, config) if isinstance(n, Launch) else n.plan(places)
+                for n in part.nodes
+            ))  # fmt: skip
+    return plan.Plan(maker.modules(), maker.functions(), tuple(calls))
+
+
+def lease(job: dict) -> Generator:
+    """The device, for this job alone."""
+    yield Device(job["pack"] + "+runner", job["deadlines"]["load_ms"])
+
+
+def identity(ping: dict) -> str:
+    return answers.identity(ping)
