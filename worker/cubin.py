@@ -3,6 +3,7 @@ launched and no other, and no memory that would outlive a launch. The bytes are 
 
 import re
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 
 MOST_BYTES = 16 << 20
@@ -11,6 +12,7 @@ _SYMBOLS, _NOTHING = 2, 8  # section types: SHT_SYMTAB, SHT_NOBITS
 _WRITE, _ALLOCATED = 1, 2  # section flags
 _OBJECT, _FUNCTION = 1, 2  # symbol types
 _ENTRY = 0x10  # a function's flag in st_other: a kernel
+_GLOBALS = (".nv.global", ".data", ".bss")
 _SHARED = re.compile(r"\.nv\.shared\.[\w$.]+")  # lives as long as a program does
 _TABLES = {"__cudart_i2opi_f": 24, "__cudart_i2opi_d": 144, "__cudart_sin_cos_coeffs": 128}
 _REFLECTED = re.compile(r"_\$_str(_\$_\d+)?")  # names of options that libdevice asks for
@@ -31,8 +33,8 @@ class _Section:
     link: int
 
 
-def check(data: bytes, entry: str) -> None:
-    """BadCubin unless `data` is a cubin whose only kernel is `entry`."""
+def check(data: bytes, allowed: Collection[str]) -> None:
+    """BadCubin unless `data` is a cubin with kernels, all of them `allowed`."""
     if len(data) > MOST_BYTES:
         raise BadCubin("it is too large")
     sections = _sections(data)
@@ -40,10 +42,11 @@ def check(data: bytes, entry: str) -> None:
                for s in _symbols(data, table, sections)]  # fmt: skip
     entries = [name for name, kind, other, section, _ in symbols
                if kind == _FUNCTION and other & _ENTRY and section]  # fmt: skip
-    if entries != [entry]:
-        raise BadCubin(f"its kernels are {entries[:4]}, not {entry} alone")
+    if not entries or not set(entries) <= set(allowed):
+        raise BadCubin(f"its kernels are {entries[:4]}, not {list(allowed)[:4]}")
     for number, section in enumerate(sections):
-        if section.flags & _WRITE and section.flags & _ALLOCATED and section.size:
+        writable = section.flags & _WRITE and section.flags & _ALLOCATED
+        if section.size and (writable or section.name.startswith(_GLOBALS)):
             _check_writable(section, [s for s in symbols if s[3] == number])
 
 

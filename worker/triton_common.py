@@ -2,11 +2,16 @@
 and made anew from the trace, values as the trace tells them, and which errors are the
 compiler's. Nothing of the candidate's is imported."""
 
+import functools
+import hashlib
 import importlib
+import importlib.metadata
 import linecache
 import os
+import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -20,6 +25,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources, PTXASError
 
+_OWN = ("triton_common.py", "triton_lane.py", "kernel_language.py", "kernel_names.py",
+        "kernel_assembly.py")  # fmt: skip
 DEEPEST = 16  # tuples in tuples
 _DTYPES = {
     "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "fp8e5",
@@ -33,6 +40,17 @@ class CompileFailed(Exception):
 
 def version() -> str:
     return f"triton {triton.__version__}"
+
+
+@functools.cache
+def identity() -> str:
+    """What compiling depends on, as a hash: Triton's files, as its wheel lists them with
+    their hashes (ptxas is one of them), ours, and Python."""
+    files = importlib.metadata.distribution("triton").read_text("RECORD") or triton.__version__
+    here = Path(__file__).parent
+    own = [(here / name).read_bytes() for name in _OWN]
+    parts = [files.encode(), sys.version.encode(), *own]
+    return hashlib.sha256(b"\0".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
 
 
 def is_compile_error(problem: BaseException) -> bool:
@@ -191,7 +209,7 @@ def _taken(path: list[str]) -> Any:
 def warm_up(compile: Callable[[dict], bytes], source: str, told: dict, args: dict) -> None:
     """Compiles a kernel and forgets it: this fills what Triton keeps in memory, and
     touches no GPU."""
-    request = {"source": source, "kernels": [told], "texts": [], "target": "sm_90",
+    request = {"source": source, "kernels": [told], "groups": [], "target": "sm_90",
                "launches": [{"kernel": 0, "args": args, "options": {}, "tuned": False}]}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         old = os.environ.get("TRITON_CACHE_DIR")

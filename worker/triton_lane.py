@@ -14,8 +14,8 @@ The answer is a line of JSON and the cubins behind each other:
          "strides", d, "padding" or "tf32"
   TYPE = "*" (a pointer) | "i1" … "u64", "fp16" … "fp64" | "map" (maps are in this order)
 
-An error is told where an autotuner may do without the configuration; else it ends the
-compilation."""
+An error is told where an autotuner may do without the configuration (`groups` are those
+of one autotuner); else it ends the compilation."""
 
 import builtins
 import json
@@ -61,6 +61,9 @@ def compile(request: dict) -> bytes:
             if not launch["tuned"]:
                 raise
             launches.append({"error": str(problem)[:4000]})
+    for group in request["groups"]:
+        if all("error" in launches[i] for i in group):
+            raise CompileFailed(launches[group[0]]["error"])
     header = json.dumps({"binaries": binaries, "launches": launches})
     return header.encode() + b"\n" + b"".join(cubins)
 
