@@ -334,7 +334,7 @@ def _compute_before_seeding(memory: Memory) -> None:
 
 def _build(message: dict, recorder: Recorder) -> torch.nn.Module:
     global _stage
-    from candidate import load_module
+    from loading import load_module
 
     _stage = "load"
     module = load_module(message["source"], recorder.path)
