@@ -21,6 +21,7 @@ from kernel_names import (
     ANNOTATIONS, ATTRIBUTES, BUILTIN_CLASSES, BUILTINS, MODULES, NAMES, STATIC_METHODS,
 )  # fmt: skip
 
+LANGUAGE = "__tl"  # how checked kernels name the language: no candidate can
 MOST_CHARACTERS = 1_000_000  # of a candidate's file
 MOST_NODES = 20_000  # of a kernel's tree
 _STATEMENTS = (
@@ -521,7 +522,7 @@ def _is_constexpr(node: ast.expr) -> bool:
 
 
 def _constexpr(at: ast.expr) -> ast.expr:
-    made = ast.Attribute(ast.Name("__tl", ast.Load()), "constexpr", ast.Load())
+    made = ast.Attribute(ast.Name(LANGUAGE, ast.Load()), "constexpr", ast.Load())
     return ast.fix_missing_locations(ast.copy_location(made, at))
 
 

@@ -266,7 +266,7 @@ class _Writer:
             language = "gluon"
             self.import_line("gluon", "from triton.experimental import gluon")
         mark = f"@{language}.jit" + (f"({', '.join(flags)})" if flags else "")
-        self.blocks += ["", "", mark, ast.unparse(found.tree)]
+        self.blocks += ["", "", mark, ast.unparse(_Spoken().visit(found.tree))]
         return name
 
     def bind(self, name: str, told: dict) -> None:
@@ -331,6 +331,14 @@ class _Writer:
         if kind == "dict":
             return "{" + ", ".join(f"{k!r}: {self.output(v, call)}" for k, v in held) + "}"
         return number(held)
+
+
+class _Spoken(ast.NodeTransformer):
+    """The check names the language's module in a way that no kernel can; a reader knows it
+    as tl."""
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name("tl", node.ctx) if node.id == kernel_language.LANGUAGE else node
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -130,7 +130,7 @@ class Kernels:
     def _build(self, k: int) -> Any:
         told = self.told[k]
         kernel = kernel_language.extract(self.tree, told)
-        space: dict[str, Any] = {"__name__": f"kernel_{k}", "__builtins__": {}, "__tl": tl}
+        space: dict[str, Any] = {"__name__": f"kernel_{k}", "__builtins__": {}, kernel_language.LANGUAGE: tl}
         for name in kernel.used:
             space[name] = self.value(told["bind"][name])
         for name in kernel.defaults:
