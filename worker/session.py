@@ -140,10 +140,13 @@ class Session:
     def expect(self, label: str, variant: str) -> truth.Expected:
         """The right answer, with the state that the call starts from put by: the reference's
         buffers move on."""
+        self.remember_state()
+        return self.pair.expect_exact(self.job["seed"], label, variant)
+
+    def remember_state(self) -> None:
         model = self.pair.eager
         moving = {n: b.detach().clone() for n, b in inputs.buffers(model).items()}
         self.state = inputs.named_state(model) | moving
-        return self.pair.expect_exact(self.job["seed"], label, variant)
 
     def trials(self) -> Generator:
         first_truth: list[torch.Tensor] = []
@@ -167,6 +170,14 @@ class Session:
             yield from self.trial(index, variant, expected)
         if any(s and t.numel() for s, t in zip(same, first_truth)):
             self.p.capped = "An output does not depend on the inputs: evidence ends at E2."
+
+    def numbers(self, seed: int, variant: str) -> Generator:
+        """The one trial whose Python numbers are others; it has a trace of its own."""
+        self.draw_parameters("trial-0")
+        self.remember_state()
+        expected = self.pair.expect(seed, variant)
+        got, _ = yield from self.call(expected.args, len(self.trace.calls))
+        judge_trial(self.job, self.p, got, expected, variant)
 
     def trial(self, index: int, variant: str, expected: truth.Expected) -> Generator:
         calls = len(self.trace.calls)

@@ -8,7 +8,7 @@ nothing of the candidate's host code runs: what is judged is its trace and its k
 import json
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import answers
 import cuda_plan
@@ -29,7 +29,7 @@ from builds import Builds
 from executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
 from judging import Progress, Verdict, fail_on_error, since
 from region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
-from session import Session
+from session import NUMBERS, Session
 from steps import Ask, Device, End, Forged, Gone, NoChild, Release
 from traces import BadTrace, Buffer, Refused, Trace
 
@@ -108,6 +108,7 @@ class Facts:
     parameters: set[str]
     structure: structure.Structure
     outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
+    numbers: str | None  # the variant that changes Python numbers among forward's arguments
     reasons: list[str] | None = None  # of the gate; None: nobody has looked
 
     @classmethod
@@ -126,6 +127,7 @@ class Facts:
             set(inputs.parameters(pair.eager)),
             expected.structure,
             [(tuple(t.shape), dtype_name(t)) for t in expected.eager],
+            next((v for v in truth.variants(job["task"].get("sidecar"), reference) if v in NUMBERS), None),
         )
 
 
@@ -203,6 +205,8 @@ def attempt(
         if not interpreted(job):
             built = yield from compiled(job, trace, family, p, builds)
         yield from judged(job, facts, trace, names, built, p, o, own_weights)
+        if facts.numbers:
+            yield from with_other_numbers(job, facts, trace, p, builds, o, own_weights)
         if interpreted(job):
             yield from compiled(job, trace, family, p, builds)
         if p.timing:
@@ -390,18 +394,18 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
 
 def judged(
     job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
-    own_weights: bool,
+    own_weights: bool, numbers_seed: int | None = None,
 ) -> Generator:  # fmt: skip
-    """Trials, timing and the muted call. A kernel may have been hurt by one before it, on an
+    """Trials, timing and the muted call; with a seed the one trial with other numbers. A kernel may have been hurt by one before it, on an
     executor that outlives candidates: what a fresh one says counts."""
     if job["device"] == "cpu":
-        yield from examine(job, facts, trace, names, built, p, o, own_weights)
+        yield from examine(job, facts, trace, names, built, p, o, own_weights, numbers_seed)
         return
     for fresh in (False, True):
-        again = Progress(**{**p.__dict__, "trials": [], "times": dict(p.times)})
+        again = Progress(**{**p.__dict__, "trials": list(p.trials), "times": dict(p.times)})
         yield from lease(job)
         try:
-            yield from examine(job, facts, trace, names, built, again, o, own_weights)
+            yield from examine(job, facts, trace, names, built, again, o, own_weights, numbers_seed)
             end = None
         except (Verdict, Gone) as problem:
             end = problem
@@ -415,23 +419,51 @@ def judged(
         return
 
 
-def examine(
-    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
-    own_weights: bool,
-) -> Generator:  # fmt: skip
+def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:
     family = FAMILIES[job["family"]]
     if job["device"] != "cpu":
-        executor = DeviceRunner(job, trace, family, p)
-    elif interpreted(job):
-        executor = Interpreter(job, trace, p)
-    else:
-        executor = LibraryRunner(job, trace, family, p)
+        return DeviceRunner(job, trace, family, p)
+    return Interpreter(job, trace, p) if interpreted(job) else LibraryRunner(job, trace, family, p)
+
+
+def with_other_numbers(
+    job: dict, facts: Facts, trace: Trace, p: Progress, builds: Builds, o: object, own_weights: bool
+) -> Generator:
+    """One trial with other Python numbers among forward's arguments. It is recorded with
+    those; only scalars, sizes and grids may differ from the trace that was judged."""
+    if job["device"] != "cpu":
+        yield Device()
+    seed = inputs.derive(job["seed"], "numbers")
+    reference = make_reference(job, own_weights)
+    args = inputs.make(reference.space, seed, facts.numbers, reference.device, reference.dtype)
+    yield Release()
+    other = replace(facts, spec=inputs.spec(args)["list"])
+    again, names = yield from recorded(job, other, p, builds, own_weights)
+    if traces.outline(again) != traces.outline(trace):
+        raise Verdict("hack", "record", "For other numbers among its arguments forward does something "
+                      "else: only scalars, sizes and grids may differ.", "trace-varies")  # fmt: skip
+    built = None
+    if not interpreted(job):
+        built = yield from compiled(job, again, FAMILIES[job["family"]], p, builds)
+    yield from judged(job, other, again, names, built, p, o, own_weights, seed)
+
+
+def examine(
+    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
+    own_weights: bool, numbers_seed: int | None,
+) -> Generator:  # fmt: skip
+    family = FAMILIES[job["family"]]
+    executor = make_executor(job, trace, p)
     reference = make_reference(job, own_weights)
     session = Session(job, facts, trace, names, reference, executor, p, own_weights)
     p.stage, started = "trials", time.monotonic()
     try:
         session.make_region(family.scratch(trace, built) if built else 0, o)
         yield from executor.open(session.region, built)
+        if numbers_seed is not None:
+            yield from session.numbers(numbers_seed, facts.numbers)
+            yield from executor.close()
+            return
         yield from session.trials()
         p.times["trials"] = since(started)
         p.hardened = True
