@@ -242,8 +242,12 @@ class _Mismatch(Exception):
 def _arguments(
     recorder: Any, function: Function, arguments: tuple[Any, ...], device: str
 ) -> list[Any]:
-    """As the trace has them, streams included, which stay empty."""
+    """As the trace has them, streams included, which stay empty; a caller may leave them
+    out."""
     wanted = sum(not p.filled_in for p in function.parameters)
+    if len(arguments) == len(function.parameters):
+        kept = zip(arguments, function.parameters)
+        arguments = tuple(a for a, p in kept if a is not None or not p.filled_in)
     if len(arguments) != wanted:
         raise TypeError(
             f"{function.name}() takes {wanted} arguments, got {len(arguments)}: "
