@@ -197,11 +197,12 @@ def _compile(
     extra = ["-MD", "-MF", _HEADERS, "-o", output, *toolchain.output_flags]
     try:
         said = native.compile_in(work, text, toolchain, extra)
-    except BuildError:
+    except BuildError as error:
         # What a foreign file made of the source is not the reason, and shows its lines.
         native.compile_in(work, text, toolchain, ["-M", "-MF", _HEADERS])
         _check_headers(work, toolchain)
-        raise
+        own = [line for line in str(error).split("\n") if not line.startswith(f"{title}:")]
+        raise BuildError("\n".join(own) if "error:" in "".join(own) else str(error)) from None
     _check_headers(work, toolchain)
     return said
 

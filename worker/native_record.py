@@ -151,6 +151,7 @@ class NoResult:
     __getattr__ = __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __abs__ = _refuse
     __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __pow__ = _refuse
+    __len__ = __getitem__ = __iter__ = _refuse  # torch.tensor asks for these
     __float__ = __int__ = __index__ = __str__ = __format__ = __hash__ = _refuse  # type: ignore
 
 
