@@ -8,14 +8,20 @@ the candidate's own translation unit:
 It hands each word on as what the parameter is: an address, an integer, a bool, or the
 bits of a double. The compiler knows the parameters' types and converts or complains.
 A cubin gets static assertions in their place, which hold the recorded types of its
-kernels against the real ones. Answers are a line of JSON and the object's bytes.
+kernels against the real ones.
+
+A request has the trace's `texts`, and `objects`, each with the number of its `text` and
+its `launches`: pairs of a name and a letter for each argument. The answer is a line of
+JSON and the objects' bytes.
 
 What is refused, because it would bring finished code in: files outside the folders of
 headers, whether by an include or by the assembler.
 """
 from __future__ import annotations
 
+import hashlib
 import json
+import platform
 import re
 import tempfile
 from pathlib import Path
@@ -102,25 +108,30 @@ template <class... A> constexpr bool monkeys_takes(void (*)(A...), const char *c
 """
 
 
-def library(request: dict, toolchain: Toolchain) -> bytes:
-    """A shared object: {"texts": [source], "launches": [{"name", "args"}, …]}, where
-    `args` has a letter of `p`, `i`, `b`, `d` for each argument."""
-    [source] = request["texts"]
+def libraries(request: dict, toolchain: Toolchain) -> bytes:
+    """Shared objects. The letters are p, i, b and d: how a stub takes its word."""
+    made = [
+        _library(request["texts"][told["text"]], told["launches"], toolchain)
+        for told in request["objects"]
+    ]
+    return _answer({}, made)
+
+
+def _library(source: str, launches: list, toolchain: Toolchain) -> bytes:
     cxx = toolchain.language.cxx
-    stubs = [(_CUDA_HELPERS if cxx else _C_HELPERS)]
-    for launch in request["launches"]:
-        stubs.append(_stub(launch["name"], launch["args"], cxx))
+    stubs = [_CUDA_HELPERS if cxx else _C_HELPERS]
+    stubs += [_stub(name, kinds, cxx) for name, kinds in launches]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         said = _compile(work, source, "calls", stubs, toolchain, "kernel.so")
         _check_symbols(said)
         _check_assembler(work)
-        return _answer({}, (work / "kernel.so").read_bytes())
+        return (work / "kernel.so").read_bytes()
 
 
-def _stub(name: str, args: str, cxx: bool) -> str:
+def _stub(name: str, kinds: str, cxx: bool) -> str:
     words = _CXX_WORDS if cxx else _C_WORDS
-    call = f"{name}({', '.join(words[kind].format(i) for i, kind in enumerate(args))})"
+    call = f"{name}({', '.join(words[kind].format(i) for i, kind in enumerate(kinds))})"
     if cxx:
         call = f'monkeys_check("{name}", monkeys_status([=] {{ return {call}; }}))'
     linkage = 'extern "C" ' if cxx else ""
@@ -128,15 +139,20 @@ def _stub(name: str, args: str, cxx: bool) -> str:
     return f"{head}\n{{\n    (void)monkeys_words;\n    (void){call};\n}}\n"
 
 
-def cubin(request: dict, toolchain: Toolchain) -> bytes:
-    """{"texts": [source], "launches": [{"name", "params"}, …]}, `params` with a letter of
-    `P`, `?`, `bBhHiIqQ`, `f`, `d` for each parameter. The answer also has the names that
-    the kernels have in the cubin."""
-    [source] = request["texts"]
-    names = [launch["name"] for launch in request["launches"]]
+def cubins(request: dict, toolchain: Toolchain) -> bytes:
+    """The letters are P for an address and those of Python's struct. The answer also has
+    the names that the kernels have in the cubin."""
+    made = [
+        _cubin(request["texts"][told["text"]], told["launches"], toolchain)
+        for told in request["objects"]
+    ]
+    return _answer({"entries": [entries for entries, _ in made]}, [data for _, data in made])
+
+
+def _cubin(source: str, launches: list, toolchain: Toolchain) -> tuple[list[str], bytes]:
+    names = [name for name, _ in launches]
     checks = [_SIGNATURE_HELPERS]
-    for launch in request["launches"]:
-        name, params = launch["name"], launch["params"]
+    for name, params in launches:
         checks.append(f'static_assert(monkeys_takes({name}, "{params}"), "{name}: signature");\n')
     # A kernel that nothing uses may be left out.
     used = ", ".join(f"(void *){name}" for name in names)
@@ -144,14 +160,13 @@ def cubin(request: dict, toolchain: Toolchain) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         said = _compile(work, source, "signatures", checks, toolchain, "kernel.cubin")
-        entries = _entries(said, names)
-        return _answer({"entries": entries}, (work / "kernel.cubin").read_bytes())
+        return _entries(said, names), (work / "kernel.cubin").read_bytes()
 
 
-def _entries(said: str, names: list[str]) -> dict[str, str]:
-    """What each kernel is called in the cubin, by its name in the source."""
-    compiled = re.findall(r"Compiling entry function '(\w+)'", said)
-    entries = {}
+def _entries(said: str, names: list[str]) -> list[str]:
+    """What each kernel is called in the cubin."""
+    compiled = re.findall(r"Compiling entry function '([\w$]+)'", said)
+    entries = []
     for name in names:
         found = [entry for entry in compiled if plain_name(entry) == name]
         if len(found) != 1:
@@ -160,7 +175,7 @@ def _entries(said: str, names: list[str]) -> dict[str, str]:
                 f"{count} called {name} once compiled ({', '.join(compiled)}); a kernel that is "
                 "launched is no template and has a name of its own"
             )
-        entries[name] = found[0]
+        entries.append(found[0])
     return entries
 
 
@@ -182,11 +197,12 @@ def _compile(
     extra = ["-MD", "-MF", _HEADERS, "-o", output, *toolchain.output_flags]
     try:
         said = native.compile_in(work, text, toolchain, extra)
-    except BuildError:
+    except BuildError as error:
         # What a foreign file made of the source is not the reason, and shows its lines.
         native.compile_in(work, text, toolchain, ["-M", "-MF", _HEADERS])
         _check_headers(work, toolchain)
-        raise
+        own = [line for line in str(error).split("\n") if not line.startswith(f"{title}:")]
+        raise BuildError("\n".join(own) if "error:" in "".join(own) else str(error)) from None
     _check_headers(work, toolchain)
     return said
 
@@ -226,5 +242,13 @@ def _check_assembler(work: Path) -> None:
             )
 
 
-def _answer(head: dict, data: bytes) -> bytes:
-    return json.dumps(head).encode() + b"\n" + data
+def _answer(head: dict, objects: list[bytes]) -> bytes:
+    head = head | {"sizes": [len(data) for data in objects]}
+    return json.dumps(head).encode() + b"\n" + b"".join(objects)
+
+
+def identity(toolchain: Toolchain) -> str:
+    """Of all that an answer depends on besides its request."""
+    facts = [native.version(toolchain.compiler[0]), platform.machine(), repr(toolchain)]
+    own = [Path(module).read_bytes() for module in (__file__, native.__file__)]
+    return hashlib.sha256("\0".join(facts).encode() + b"".join(own)).hexdigest()

@@ -1,173 +1,190 @@
-"""native_plan.py: the judge's side of calls into a library that was built from a
-recorded text: what the trace may say, what is to be built, and what the executor is
-asked to do. Trace and answers are hostile."""
+"""The judge's side of calls into libraries that are built from recorded texts: what a trace
+may say, what has to be built, and what an executor is asked to do. Trace and lane are
+hostile."""
 
 import json
-import math
 import re
 import struct
 from dataclasses import dataclass
-from typing import Any
 
 import plan
-from trace import BadTrace
+from plan import ITEM
+from traces import BadTrace, Call, Launch, Trace, View, listed, number, text, view, whole
 
-MAX_TEXTS = 16
-MAX_TEXT_BYTES = 1 << 20
-MAX_ARGS = 128
-MAX_OBJECT_BYTES = 64 << 20
-MAX_HEAD_BYTES = 1 << 20
+ARGUMENTS = 128  # of a function
+BUILT_BYTES = 64 << 20  # all objects together
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+WORD = (1 << 64) - 1
 
 
-def check(trace: dict) -> None:
-    """Raises BadTrace."""
+# ---- what a trace may say ------------------------------------------------------------
+
+
+def check(trace: Trace) -> None:
     check_texts(trace)
-    if trace["kernels"]:
-        raise BadTrace("kernels: a library has functions, not kernels")
-    signatures: dict[tuple[int, str], str] = {}
-    for node in _calls(trace):
-        key, kinds = _signature(node, len(trace["texts"]))
-        if signatures.setdefault(key, kinds) != kinds:
-            raise BadTrace(f"{key[1]} is called with different kinds of arguments")
+    if trace.kernels:
+        raise BadTrace("kernels, where there are functions of a library")
+    kinds: dict[tuple[int, str], str] = {}
+    for call in trace.calls:
+        for launch in call.launches():
+            key, given = _read(launch, call, len(trace.texts))
+            if kinds.setdefault(key, given) != given:
+                raise BadTrace("a function that takes different kinds of arguments")
 
 
-def check_texts(trace: dict) -> None:
-    texts = trace["texts"]
-    if not isinstance(texts, list) or len(texts) > MAX_TEXTS:
-        raise BadTrace(f"texts: not a list of at most {MAX_TEXTS}")
-    for text in texts:
-        if not isinstance(text, str) or len(text) > MAX_TEXT_BYTES or "\0" in text:
-            raise BadTrace("texts: not a text")
+def check_texts(trace: Trace) -> None:
+    """They go to a compiler by way of a file, so they can be written to one."""
+    for source in trace.texts:
+        try:
+            source.encode()
+        except UnicodeEncodeError:
+            raise BadTrace("a text that is no Unicode") from None
 
 
-def _calls(trace: dict) -> list[dict]:
-    nodes = [node for call in trace["calls"] for node in call["nodes"]]
-    if any(node["op"] == "launch" for node in nodes):
-        raise BadTrace("a launch where only calls of a library are known")
-    return [node for node in nodes if node["op"] == "call"]
+def _read(launch: Launch, call: Call, texts: int) -> tuple[tuple[int, str], str]:
+    """Which function is called, and a letter for each argument."""
+    if launch.op != "call" or launch.tuned:
+        raise BadTrace("a launch, where there are calls of a library")
+    told = launch.told
+    key = whole(told.get("text"), 0, texts - 1, "a text"), plain_name(told.get("function"))
+    args = listed(told.get("args"), ARGUMENTS, "the arguments")
+    return key, "".join(_kind(arg, call) for arg in args)
 
 
-def _signature(node: dict, texts: int) -> tuple[tuple[int, str], str]:
-    """Which function, and a letter for each argument."""
-    text, name, args = node["text"], node["function"], node["args"]
-    if type(text) is not int or not 0 <= text < texts:
-        raise BadTrace("call: no such text")
-    check_name(name)
-    if not isinstance(args, list) or len(args) > MAX_ARGS:
-        raise BadTrace(f"{name}: not a list of at most {MAX_ARGS} arguments")
-    return (text, name), "".join(_kind(name, arg) for arg in args)
+def plain_name(value: object) -> str:
+    name = text(value, 200, "a function's name")
+    if not NAME.fullmatch(name):
+        raise BadTrace("a function's name that is none")
+    return name
 
 
-def check_name(name: Any) -> None:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise BadTrace("not the name of a function")
-
-
-def _kind(name: str, arg: Any) -> str:
-    if arg is None or (isinstance(arg, dict) and arg.keys() == {"t"}):
+def _kind(arg: object, call: Call) -> str:
+    """How a stub takes it: p, i, b or d."""
+    if is_address(arg, call):
         return "p"
-    if isinstance(arg, bool):
-        return "b"
-    if isinstance(arg, int) and -(2**63) <= arg < 2**64:
-        return "i"
-    if real(arg) is not None:
-        return "d"
-    raise BadTrace(f"{name}: not an argument that a library can take")
+    value = number(arg, "an argument")
+    return "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "d"
 
 
-def real(arg: Any) -> float | None:
-    """A number of a trace as a float, or None if it is not one."""
-    if isinstance(arg, dict) and arg.keys() == {"float"}:
-        words = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-        word = arg["float"]
-        return words.get(word) if isinstance(word, str) else None
-    return arg if isinstance(arg, float) and math.isfinite(arg) else None
+def is_address(arg: object, call: Call) -> bool:
+    if isinstance(arg, dict) and arg.keys() == {"t"}:
+        view(arg["t"], call.buffers)
+        return True
+    return arg is None
 
 
-def requests(trace: dict) -> list[dict]:
-    """A library for each text that is called."""
+# ---- what has to be built ------------------------------------------------------------
+
+
+def requests(trace: Trace) -> dict:
+    """A library for each text that is called, with a stub for each function."""
     found: dict[int, dict[str, str]] = {}
-    for node in _calls(trace):
-        (text, name), kinds = _signature(node, len(trace["texts"]))
-        found.setdefault(text, {})[name] = kinds
-    return [
-        {
-            "text": text,
-            "texts": [trace["texts"][text]],
-            "launches": [{"name": n, "args": kinds} for n, kinds in names.items()],
-        }
-        for text, names in found.items()
-    ]
+    for call in trace.calls:
+        for launch in call.launches():
+            (source, function), kinds = _read(launch, call, len(trace.texts))
+            found.setdefault(source, {})[function] = kinds
+    return {
+        "objects": [
+            {"text": source, "launches": [[name, kinds] for name, kinds in functions.items()]}
+            for source, functions in found.items()
+        ]
+    }
+
+
+def split(data: bytes, count: int) -> tuple[dict, list[bytes]]:
+    """A lane's answer: a line of JSON that has the sizes of the objects, and the objects."""
+    if len(data) > BUILT_BYTES:
+        raise BadTrace("the compiler's answer is too long")
+    line, _, rest = data.partition(b"\n")
+    try:
+        head = json.loads(line)
+        sizes = listed(head["sizes"], count, "objects")
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BadTrace("the compiler's answer cannot be read") from None
+    objects, at = [], 0
+    for size in sizes:
+        objects.append(rest[at : at + whole(size, 4, BUILT_BYTES, "an object's size")])
+        at += size
+    if len(objects) != count or at != len(rest):
+        raise BadTrace("objects of the compiler are missing")
+    if any(not data.startswith(b"\x7fELF") for data in objects):
+        raise BadTrace("an object of the compiler is none")
+    return head, objects
 
 
 @dataclass(frozen=True)
 class Built:
-    """One library: which functions of the trace it has, and their names in it."""
+    """A lane's answer: each object, and its functions by what the trace calls them."""
 
-    keys: tuple[tuple[int, str], ...]
-    symbols: tuple[str, ...]
-    module: plan.Module
+    objects: tuple[bytes, ...]
+    functions: tuple[tuple[int, tuple[int, str]], ...]  # object, text and name
 
-    @classmethod
-    def parse(cls, data: bytes, request: dict) -> "Built":
-        """The answer to a request. Raises BadTrace."""
-        _, data = split(data)
-        names = [launch["name"] for launch in request["launches"]]
-        keys = tuple((request["text"], name) for name in names)
-        symbols = tuple(f"monkeys_call_{name}" for name in names)
-        return cls(keys, symbols, plan.Module("library", data))
-
-
-def split(data: bytes) -> tuple[dict, bytes]:
-    """A lane's answer: a line of JSON and an ELF object."""
-    line, _, rest = data.partition(b"\n")
-    if len(line) > MAX_HEAD_BYTES or len(rest) > MAX_OBJECT_BYTES or rest[:4] != b"\x7fELF":
-        raise BadTrace("the answer of a build is not an object")
-    try:
-        head = json.loads(line)
-    except (ValueError, RecursionError):
-        raise BadTrace("the answer of a build has no head") from None
-    if not isinstance(head, dict):
-        raise BadTrace("the answer of a build has no head")
-    return head, rest
+    @staticmethod
+    def parse(data: bytes, trace: Trace) -> "Built":
+        asked = requests(trace)["objects"]
+        _, objects = split(data, len(asked))
+        functions = [
+            (i, (told["text"], name)) for i, told in enumerate(asked) for name, _ in told["launches"]
+        ]
+        return Built(tuple(objects), tuple(functions))
 
 
-def modules(built: list[Any]) -> tuple[tuple[plan.Module, ...], tuple[plan.Function, ...]]:
-    """Of a plan; `numbers` counts the functions in the same order."""
-    functions = [plan.Function(i, symbol) for i, b in enumerate(built) for symbol in b.symbols]
-    return tuple(b.module for b in built), tuple(functions)
+# ---- what is executed ----------------------------------------------------------------
 
 
-def numbers(built: list[Any]) -> dict[Any, int]:
-    """The function of a plan that a key of the trace stands for."""
-    return {key: i for i, key in enumerate(key for b in built for key in b.keys)}
+def scratch(trace: Trace, built: Built) -> int:
+    return 0
 
 
-def nodes(call: dict, places: list[int], built: list[Built], config: Any = None) -> list[plan.Call]:
-    """What the calls among a call's nodes become, in their order."""
-    known = numbers(built)
-    return [
-        plan.Call(
-            known[node["text"], node["function"]],
-            tuple(_word(arg, places) for arg in node["args"]),
+class Maker:
+    """Turns the calls of a trace into nodes of a plan."""
+
+    def __init__(self, trace: Trace, built: Built, at: int) -> None:
+        self.built = built
+        self.index = {key: i for i, (_, key) in enumerate(built.functions)}
+
+    def modules(self) -> tuple[plan.Module, ...]:
+        return tuple(plan.Module("library", data) for data in self.built.objects)
+
+    def functions(self) -> tuple[plan.Function, ...]:
+        return tuple(
+            plan.Function(i, f"monkeys_call_{name}") for i, (_, name) in self.built.functions
         )
-        for node in call["nodes"]
-        if node["op"] == "call"
-    ]
+
+    def node(self, launch: Launch, part: Call, places: list[int], config: int) -> plan.Call:
+        told = launch.told
+        function = self.index[told["text"], told["function"]]
+        return plan.Call(function, tuple(_word(arg, places) for arg in told["args"]))
 
 
-def _word(arg: Any, places: list[int]) -> plan.Param:
+def _word(arg: object, places: list[int]) -> plan.Param:
+    if arg is None or isinstance(arg, dict) and "t" in arg:
+        return address(arg, places)
+    value = number(arg)
+    if isinstance(value, int):
+        return plan.Number(8, int(value) & WORD)
+    return plan.Number(8, int.from_bytes(struct.pack("<d", value), "little"))
+
+
+def address(arg: dict | None, places: list[int]) -> plan.Param:
     if arg is None:
         return plan.Number(8, 0)
-    if isinstance(arg, dict) and "t" in arg:
-        return pointer(arg["t"], places)
-    if isinstance(arg, int):
-        return plan.Number(8, int(arg) & (2**64 - 1))
-    return plan.Number(8, struct.unpack("<Q", struct.pack("<d", real(arg)))[0])
+    buffer, dtype, offset, *_ = arg["t"]
+    return plan.Pointer(places[buffer] + offset * ITEM[dtype])
 
 
-def pointer(view: list, places: list[int]) -> plan.Pointer:
-    """The address of a view's first element."""
-    buffer, dtype, offset = view[:3]
-    return plan.Pointer(places[buffer] + offset * plan.ITEM[dtype])
+# ---- what a reader is told -----------------------------------------------------------
+
+
+def name(trace: Trace, launch: Launch) -> str:
+    return launch.told["function"]
+
+
+def views(launch: Launch, call: Call) -> list[View]:
+    """The tensors that a call is given, each once."""
+    return unique_views(launch.told["args"], call)
+
+
+def unique_views(args: list, call: Call) -> list[View]:
+    given = [arg["t"] for arg in args if isinstance(arg, dict) and "t" in arg]
+    return list(dict.fromkeys(view(told, call.buffers) for told in given))

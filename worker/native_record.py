@@ -151,6 +151,7 @@ class NoResult:
     __getattr__ = __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __abs__ = _refuse
     __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __pow__ = _refuse
+    __len__ = __getitem__ = __iter__ = _refuse  # torch.tensor asks for these
     __float__ = __int__ = __index__ = __str__ = __format__ = __hash__ = _refuse  # type: ignore
 
 
@@ -242,8 +243,12 @@ class _Mismatch(Exception):
 def _arguments(
     recorder: Any, function: Function, arguments: tuple[Any, ...], device: str
 ) -> list[Any]:
-    """As the trace has them, streams included, which stay empty."""
+    """As the trace has them, streams included, which stay empty; a caller may leave them
+    out."""
     wanted = sum(not p.filled_in for p in function.parameters)
+    if len(arguments) == len(function.parameters):
+        kept = zip(arguments, function.parameters)
+        arguments = tuple(a for a, p in kept if a is not None or not p.filled_in)
     if len(arguments) != wanted:
         raise TypeError(
             f"{function.name}() takes {wanted} arguments, got {len(arguments)}: "

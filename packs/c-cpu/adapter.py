@@ -16,7 +16,7 @@ def prepare(mode: str) -> None:
     """Once, in the zygote: what this machine lacks shows now, and children know where
     the headers are."""
     native.preprocess(_WARM, c_cpu.TOOLCHAIN)
-    compile({"texts": [_WARM], "launches": [{"name": "warm_kernel", "args": "p"}]})
+    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["warm_kernel", "p"]]}]})
 
 
 def child(mode: str) -> None:
@@ -25,6 +25,10 @@ def child(mode: str) -> None:
 
 def version() -> str:
     return f"{native.version('cc').splitlines()[0]} {platform.machine()}"
+
+
+def identity() -> str:
+    return native_lane.identity(c_cpu.TOOLCHAIN)
 
 
 def is_compile_error(problem: BaseException) -> bool:
@@ -40,4 +44,4 @@ def install(current: Callable[[], Any]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return native_lane.library(request, c_cpu.TOOLCHAIN)
+    return native_lane.libraries(request, c_cpu.TOOLCHAIN)

@@ -20,8 +20,9 @@ def probe() -> str:
         import c_cpu
         import native_lane
 
-        request = {"texts": [SOURCE], "launches": [{"name": "probe_kernel", "args": "ppi"}]}
-        built = native_lane.library(request, c_cpu.TOOLCHAIN)
+        asked = {"text": 0, "launches": [["probe_kernel", "ppi"]]}
+        request = {"texts": [SOURCE], "objects": [asked]}
+        built = native_lane.libraries(request, c_cpu.TOOLCHAIN)
     except Exception as error:
         return f"checks: no kernel can be built: {first_line(error)}"
     given = run(built.partition(b"\n")[2])

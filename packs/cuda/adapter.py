@@ -26,7 +26,7 @@ def prepare(mode: str) -> None:
     """Once, in the zygote: what this machine lacks shows now, and children know where
     the toolkit is."""
     native.preprocess(_WARM, cuda_build.toolchain(native_cuda.DEFAULT_TARGET))
-    compile({"texts": [_WARM], "launches": [{"name": "warm_kernel", "params": "Pq"}]})
+    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["warm_kernel", "Pq"]]}]})
 
 
 def child(mode: str) -> None:
@@ -35,6 +35,11 @@ def child(mode: str) -> None:
 
 def version() -> str:
     return native_cuda.version(native_cuda.nvcc())
+
+
+def identity() -> str:
+    """The target is in every request."""
+    return native_lane.identity(cuda_build.toolchain(native_cuda.DEFAULT_TARGET))
 
 
 def folders() -> list[str]:
@@ -56,4 +61,4 @@ def install(current: Callable[[], Any]) -> None:
 
 def compile(request: dict) -> bytes:
     target = request.get("target", native_cuda.DEFAULT_TARGET)
-    return native_lane.cubin(request, cuda_build.toolchain(target))
+    return native_lane.cubins(request, cuda_build.toolchain(target))

@@ -23,8 +23,9 @@ def probe() -> str:
         import native_lane
 
         target = native_cuda.target()
-        request = {"texts": [SOURCE], "launches": [{"name": "twice_kernel", "params": "PPi"}]}
-        built = native_lane.cubin(request, cuda_build.toolchain(target))
+        asked = {"text": 0, "launches": [["twice_kernel", "PPi"]]}
+        request = {"texts": [SOURCE], "objects": [asked]}
+        built = native_lane.cubins(request, cuda_build.toolchain(target))
         compiler = native_cuda.version(native_cuda.nvcc())
         name = native_cuda.gpu_name()
     except Exception as error:
@@ -50,7 +51,7 @@ def run(built: bytes) -> bool:
     driver = ctypes.CDLL("libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     check(driver.cuModuleLoadData(ctypes.byref(module), cubin))
-    symbol = json.loads(head)["entries"]["twice_kernel"].encode()
+    symbol = json.loads(head)["entries"][0][0].encode()
     check(driver.cuModuleGetFunction(ctypes.byref(function), module, symbol))
     values = [ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(y.data_ptr()), ctypes.c_int(COUNT)]
     params = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))

@@ -35,7 +35,7 @@ def prepare(mode: str) -> None:
     global _root
     _root = str(tk_build.root())
     native.preprocess(_WARM, tk_build.toolchain())
-    compile({"texts": [_WARM], "launches": [{"name": "launch_warm", "args": "piip"}]})
+    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["launch_warm", "piip"]]}]})
 
 
 def child(mode: str) -> None:
@@ -47,6 +47,10 @@ def child(mode: str) -> None:
 def version() -> str:
     compiler = native_cuda.version(native_cuda.nvcc())
     return f"ThunderKittens headers {tk_build.headers_digest()[:12]}, {compiler}"
+
+
+def identity() -> str:
+    return f"{native_lane.identity(tk_build.toolchain())} {tk_build.headers_digest()}"
 
 
 def folders() -> list[str]:
@@ -68,4 +72,4 @@ def install(current: Callable[[], Any]) -> None:
 
 def compile(request: dict) -> bytes:
     """For the architecture that the headers are for, whatever the request's target is."""
-    return native_lane.library(request, tk_build.toolchain())
+    return native_lane.libraries(request, tk_build.toolchain())

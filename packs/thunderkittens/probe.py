@@ -39,9 +39,9 @@ def probe() -> str:
         import native_cuda
         import native_lane
 
-        request = {"texts": [SOURCE], "launches": [{"name": "launch_twice", "args": "ppip"}]}
-        toolchain = tk_build.toolchain()
-        built = native_lane.library(request, toolchain)
+        asked = {"text": 0, "launches": [["launch_twice", "ppip"]]}
+        request = {"texts": [SOURCE], "objects": [asked]}
+        built = native_lane.libraries(request, tk_build.toolchain())
         tools = f"headers in {tk_build.root()}, {native_cuda.version(native_cuda.nvcc())}"
         name = native_cuda.gpu_name()
     except Exception as error:

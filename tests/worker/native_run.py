@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "worker")]
 
 import native_plan  # noqa: E402
 import plan  # noqa: E402
+import traces  # noqa: E402
 
 
 class Recorder:
@@ -28,14 +29,15 @@ class Recorder:
         self.kernels: list[dict] = []
         self.nodes: list[dict] = []
         self.storages: list[torch.UntypedStorage] = []
+        self.buffers: list[dict] = []
 
     def view(self, tensor: torch.Tensor) -> list:
-        storage = tensor.untyped_storage()
+        storage, dtype = tensor.untyped_storage(), str(tensor.dtype).removeprefix("torch.")
         known = [s.data_ptr() for s in self.storages]
         if storage.data_ptr() not in known:
             self.storages.append(storage)
+            self.buffers.append({"kind": "new", "bytes": storage.nbytes(), "dtype": dtype})
             known.append(storage.data_ptr())
-        dtype = str(tensor.dtype).removeprefix("torch.")
         shape, strides = list(tensor.shape), list(tensor.stride())
         return [known.index(storage.data_ptr()), dtype, tensor.storage_offset(), shape, strides]
 
@@ -48,10 +50,16 @@ class Recorder:
     def launch(self, node: dict) -> None:
         self.nodes.append(node)
 
-    def trace(self) -> dict:
-        """As it arrives at the judge, which has it as JSON."""
-        whole = {"texts": self.texts, "kernels": self.kernels, "calls": [{"nodes": self.nodes}]}
-        return json.loads(json.dumps(whole))
+    def trace(self) -> traces.Trace:
+        """As the judge reads it."""
+        return parse(self.nodes, self.buffers, self.texts, self.kernels)
+
+
+def parse(nodes: list, buffers: list, texts: list, kernels: list) -> traces.Trace:
+    call = {"buffers": buffers, "nodes": nodes, "output": {"value": None}}
+    head = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
+            "kernels": kernels, "texts": texts}  # fmt: skip
+    return traces.parse(json.dumps(head).encode() + b"\n", [], {})
 
 
 def _index(known: list, item: Any) -> int:
@@ -60,7 +68,12 @@ def _index(known: list, item: Any) -> int:
     return known.index(item)
 
 
-_built: dict[str, tuple[native_plan.Built, ctypes.CDLL]] = {}
+def request(trace: traces.Trace, family: ModuleType) -> dict:
+    """What a lane is asked, as verdict.py puts it together."""
+    return family.requests(trace) | {"texts": trace.texts, "target": "sm_90"}
+
+
+_built: dict[str, tuple[native_plan.Built, list[ctypes.CDLL]]] = {}
 
 
 class Runner(Recorder):
@@ -74,25 +87,30 @@ class Runner(Recorder):
         self.nodes = [node]
         trace = self.trace()
         native_plan.check(trace)
-        [request] = native_plan.requests(trace)
-        built, library = self._build(request)
-        places = [storage.data_ptr() for storage in self.storages]
-        [call] = native_plan.nodes(trace["calls"][0], places, [built])
-        _, functions = native_plan.modules([built])
-        words = [p.at if isinstance(p, plan.Pointer) else p.bits for p in call.params]
-        function = library[functions[call.function].name]
+        built, libraries = self._build(trace)
+        maker = native_plan.Maker(trace, built, 0)
+        [call], places = trace.calls, [storage.data_ptr() for storage in self.storages]
+        made = maker.node(call.launches()[0], call, places, 0)
+        words = [p.at if isinstance(p, plan.Pointer) else p.bits for p in made.params]
+        found = maker.functions()[made.function]
+        function = libraries[found.module][found.name]
         function.restype = None
         function((ctypes.c_uint64 * len(words))(*words))
 
-    def _build(self, request: dict) -> tuple[native_plan.Built, ctypes.CDLL]:
-        key = json.dumps(request)
+    def _build(self, trace: traces.Trace) -> tuple[native_plan.Built, list[ctypes.CDLL]]:
+        asked = request(trace, native_plan)
+        key = json.dumps(asked)
         if key not in _built:
-            built = native_plan.Built.parse(self.compile(request), request)
-            with tempfile.NamedTemporaryFile(suffix=".so") as file:
-                file.write(built.module.data)
-                file.flush()
-                _built[key] = built, ctypes.CDLL(file.name)
+            built = native_plan.Built.parse(self.compile(asked), trace)
+            _built[key] = built, [load_library(data) for data in built.objects]
         return _built[key]
+
+
+def load_library(data: bytes) -> ctypes.CDLL:
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        file.write(data)
+        file.flush()
+        return ctypes.CDLL(file.name)
 
 
 def load(path: Path) -> ModuleType:
