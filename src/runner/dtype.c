@@ -226,10 +226,9 @@ static store_fn *const stores[][DTYPES] = {
     [WIDE_UNSIGNED] = {FLOATS(u), INTEGERS},
 };
 
-void dtype_convert(enum dtype to, char *out, int64_t to_step, enum dtype from,
-                   const char *in, int64_t from_step, size_t count)
+void dtype_convert(struct dtype_run to, struct dtype_run source, size_t count)
 {
-    store_fn *store = stores[types[from].wide][to];
+    store_fn *store = stores[types[source.dtype].wide][to.dtype];
     union block b;
 
     if (!store)
@@ -237,10 +236,10 @@ void dtype_convert(enum dtype to, char *out, int64_t to_step, enum dtype from,
     while (count) {
         size_t n = count < BLOCK ? count : BLOCK;
 
-        loads[from](&b, in, from_step, n);
-        store(&b, out, to_step, n);
-        in += (int64_t)n * from_step;
-        out += (int64_t)n * to_step;
+        loads[source.dtype](&b, source.at, source.step, n);
+        store(&b, to.at, to.step, n);
+        source.at += (int64_t)n * source.step;
+        to.at += (int64_t)n * to.step;
         count -= n;
     }
 }

@@ -35,9 +35,14 @@ bool dtype_is_float(enum dtype t);
 /* An unsigned integer of as many bytes: what a copy without conversion moves. */
 enum dtype dtype_raw(enum dtype t);
 
-/* `count` elements, each `to_step` and `from_step` bytes behind the one before.
- * A floating type never becomes an integer: plan_read() refuses it. */
-void dtype_convert(enum dtype to, char *out, int64_t to_step, enum dtype from,
-                   const char *in, int64_t from_step, size_t count);
+/* Elements in memory, each `step` bytes behind the one before. */
+struct dtype_run {
+    enum dtype dtype;
+    char *at;
+    int64_t step;
+};
+
+/* A floating type never becomes an integer: plan_read() refuses it. */
+void dtype_convert(struct dtype_run to, struct dtype_run source, size_t count);
 
 #endif

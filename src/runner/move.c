@@ -7,8 +7,7 @@
 #include <string.h>
 
 struct line {
-    char *to;
-    const char *source;
+    char *to, *source;
     const struct walk_dim *dim;
     const struct plan_node *node;
 };
@@ -40,8 +39,11 @@ static void for_lines(const struct walk *w, struct line l, line_fn *each)
 
 static void convert_line(const struct line *l)
 {
-    dtype_convert(l->node->to.dtype, l->to, l->dim->to, l->node->source.dtype,
-                  l->source, l->dim->source, (size_t)l->dim->n);
+    struct dtype_run to = {l->node->to.dtype, l->to, l->dim->to};
+    struct dtype_run source = {l->node->source.dtype, l->source,
+                               l->dim->source};
+
+    dtype_convert(to, source, (size_t)l->dim->n);
 }
 
 /* Elements of one size, wherever they lie: the compiler sees the size. */
@@ -55,8 +57,7 @@ static void convert_line(const struct line *l)
 static void copy_line(const struct line *l)
 {
     size_t bytes = dtype_bytes(l->node->to.dtype);
-    const char *source = l->source;
-    char *to = l->to;
+    char *to = l->to, *source = l->source;
 
     if (l->dim->to == (int64_t)bytes && l->dim->source == (int64_t)bytes)
         memmove(to, source, bytes * l->dim->n);
@@ -81,7 +82,8 @@ void move_copy(char *region, const struct plan_node *n)
 
 void move_fill(char *region, const struct plan_node *n)
 {
-    struct line l = {region + n->to.at, (const char *)&n->value, NULL, n};
+    uint64_t value = n->value;
+    struct line l = {region + n->to.at, (char *)&value, NULL, n};
     struct walk w;
 
     walk_init(&w, &n->to, NULL);
