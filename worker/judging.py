@@ -34,6 +34,7 @@ class Progress:
     launches: list[str] = field(default_factory=list)
     trace: dict | None = None
     ported: str | None = None
+    ported_why: str | None = None
     times: dict[str, float] = field(default_factory=dict)
     timing: dict | None = None
     build: str | None = None

@@ -33,7 +33,7 @@ def write(job: dict, facts, trace: Trace, names: dict[str, str]) -> tuple[str | 
         ast.parse(text)
         return text, None
     except (CannotPort, kernel_language.Denied, SyntaxError, RecursionError) as problem:
-        return None, f"No ported file was written: {problem}."
+        return None, str(problem)
 
 
 def identifier(name: object) -> str:

@@ -212,9 +212,7 @@ def attempt(
         if p.timing:
             found = yield from timing.compiled(job, torch_device(job["device"]))
             p.timing["compile_ms"], p.timing["compile_why"] = found
-        p.ported, why = ported.write(job, facts, trace, names)
-        if why:
-            p.notes.append(why)
+        p.ported, p.ported_why = ported.write(job, facts, trace, names)
     except Verdict as end:
         yield from leave()
         return end
@@ -511,6 +509,7 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
                      "names": sorted({feedback.plain(n) for n in p.launches})},
         "trace": p.trace,
         "ported": p.ported if evidence == "E3" else None,
+        "ported_why": p.ported_why if evidence == "E3" else None,
         "build": p.build,
         "times_ms": p.times,
         "peak_bytes": p.peak,

@@ -108,6 +108,14 @@ is "$(tables killed)" "$before" "… the tables are the same"
 run status killed --json
 is "$(value attempts) $(value answered)" "7 14" "… and as many answers were taken"
 
+# ---- a pack without a recorder ----
+mkdir "$work/packs"
+cp -R packs/c-cpu "$work/packs"
+sed -i '/"family"/d' "$work/packs/c-cpu/pack.json"
+run run "$@" $quick --cassette quick.jsonl --packs packs --out bounded
+is $status 0 "a pack without a recorder can be searched with"
+like "$err" "*the pack c-cpu has no recorder*verdicts end at E2*archive*will not grow*" "… and the run says what that means"
+
 # ---- a folder of questions ----
 rounds=0
 run run "$@" $quick --spool folder --no-wait --out spooled --record tape.jsonl
