@@ -87,10 +87,11 @@ class _Alarm:
 
     def __init__(self) -> None:
         self.limits: list[_Duration] = []
-        self.progress = 0.0, 0.0  # the clock, and the processor time, at the last progress
+        self.idle = 0.0  # seconds since the last progress
+        self.looked = self.used = 0.0  # when, and the processor time at the last progress
 
     def push(self, limit: _Duration) -> None:
-        self.progress = time.monotonic(), time.process_time()
+        self.idle, self.looked, self.used = 0.0, time.monotonic(), time.process_time()
         if not self.limits:
             self.started = time.monotonic()
             self.handler = signal.signal(signal.SIGALRM, self.ring)
@@ -115,15 +116,21 @@ class _Alarm:
         left = min(limit.end for limit in self.limits) - time.monotonic()
         signal.setitimer(signal.ITIMER_REAL, min(max(left, 1e-3), LOOK_S), LOOK_S)
 
+    def look(self, now: float, used: float) -> None:
+        """A look counts for little: who was stopped for an hour has not waited for one."""
+        self.idle += min(now - self.looked, 2 * LOOK_S)
+        self.looked = now
+        if used - self.used >= PROGRESS_S:
+            self.idle, self.used = 0.0, used
+
     def ring(self, *_: object) -> None:
         """Rings again if this is caught: code may catch whatever is raised in it."""
-        now, used = time.monotonic(), time.process_time()
-        if used - self.progress[1] >= PROGRESS_S:
-            self.progress = now, used
+        now = time.monotonic()
+        self.look(now, time.process_time())
         over = [limit for limit in self.limits if limit.end <= now]
         if over:
             raise _Ring(over[0], over[0].why())
-        if self.limits and now - self.progress[0] >= IDLE_S:
+        if self.limits and self.idle >= IDLE_S:
             limit = self.limits[-1]
             raise _Ring(limit, f"{limit.what} waits: no processor time used in {IDLE_S:g} s")
         if self.limits:
