@@ -2,7 +2,8 @@
 CPU, memory. A task that exceeds them cannot be judged, and the others go on.
 
 The time limit is an alarm: it ends Python code and sleeps, not a call that stays inside
-C. The memory limit is the soft RLIMIT_DATA for the duration: an allocation above it
+C. Who only waits has less time: the worker takes a judge that uses no processor time for
+one that hangs. The memory limit is the soft RLIMIT_DATA for the duration: an allocation above it
 fails at once, before a page is touched. What ends the process itself (os._exit, a
 stack that overflows in C) is left to the worker, which starts another judge."""
 
@@ -13,7 +14,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-AGAIN_S = 5.0  # until the alarm rings once more: code may catch whatever is raised in it
+LOOK_S = 1.0  # between two looks at what runs
+IDLE_S = 5.0  # without progress; the worker's own patience is 10 s
+PROGRESS_S = 0.02  # of processor time
 PAGE = resource.getpagesize()
 NO_MEMORY = ("DefaultCPUAllocator", "can't allocate memory", "std::bad_alloc")  # torch's words
 
@@ -29,6 +32,10 @@ class Exceeded(Unusable):
 
 class _Ring(BaseException):
     """What the alarm raises; `except Exception` does not catch it."""
+
+    def __init__(self, limit: "_Duration", why: str) -> None:
+        super().__init__(why)
+        self.limit, self.why = limit, why
 
 
 @dataclass
@@ -64,47 +71,90 @@ def task_code(what: str) -> Iterator[None]:
 # ---- time ------------------------------------------------------------------------
 
 
+class _Duration:
+    """One limit; several may be in force, one inside the other."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        self.what, self.seconds = what, seconds
+        self.end = time.monotonic() + seconds
+
+    def why(self) -> str:
+        return f"{self.what} did not return within {self.seconds:g} s"
+
+
 class _Alarm:
-    """The process's alarm, for as long as nobody else's rings before."""
+    """The process's alarm, from the first limit in force to the last."""
 
-    def __init__(self, seconds: float) -> None:
-        self.on = True
-        self.since = time.monotonic()
-        self.handler = signal.signal(signal.SIGALRM, self.ring)
-        self.left, self.interval = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
+    def __init__(self) -> None:
+        self.limits: list[_Duration] = []
+        self.idle = 0.0  # seconds since the last progress
+        self.looked = self.used = 0.0  # when, and the processor time at the last progress
 
-    def ring(self, *_: object) -> None:
-        if self.on:
-            raise _Ring
+    def push(self, limit: _Duration) -> None:
+        self.idle, self.looked, self.used = 0.0, time.monotonic(), time.process_time()
+        if not self.limits:
+            self.started = time.monotonic()
+            self.handler = signal.signal(signal.SIGALRM, self.ring)
+            self.left, self.interval = signal.getitimer(signal.ITIMER_REAL)
+        self.limits.append(limit)
+        self.wind()
 
-    def end(self) -> None:
-        """Gives the alarm back; may be called twice."""
-        if not self.on:
+    def pop(self, limit: _Duration) -> None:
+        """May be called twice."""
+        if limit not in self.limits:
             return
-        self.on = False
+        self.limits.remove(limit)
+        if self.limits:
+            return
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self.handler)
-        if self.left:
-            left = self.left - (time.monotonic() - self.since)
+        if self.left:  # somebody else's
+            left = self.left - (time.monotonic() - self.started)
             signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3), self.interval)
+
+    def wind(self) -> None:
+        left = min(limit.end for limit in self.limits) - time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, min(max(left, 1e-3), LOOK_S), LOOK_S)
+
+    def look(self, now: float, used: float) -> None:
+        """A look counts for little: who was stopped for an hour has not waited for one."""
+        self.idle += min(now - self.looked, 2 * LOOK_S)
+        self.looked = now
+        if used - self.used >= PROGRESS_S:
+            self.idle, self.used = 0.0, used
+
+    def ring(self, *_: object) -> None:
+        """Rings again if this is caught: code may catch whatever is raised in it."""
+        now = time.monotonic()
+        self.look(now, time.process_time())
+        over = [limit for limit in self.limits if limit.end <= now]
+        if over:
+            raise _Ring(over[0], over[0].why())
+        if self.limits and self.idle >= IDLE_S:
+            limit = self.limits[-1]
+            raise _Ring(limit, f"{limit.what} waits: no processor time used in {IDLE_S:g} s")
+        if self.limits:
+            self.wind()
+
+
+_alarm = _Alarm()
 
 
 @contextlib.contextmanager
 def duration(what: str, seconds: float) -> Iterator[None]:
-    """Exceeded after so many seconds. Inside another alarm the earlier one rings."""
-    left = signal.getitimer(signal.ITIMER_REAL)[0]
-    if 0 < left <= seconds:
-        yield
-        return
-    alarm = _Alarm(seconds)
+    """Exceeded after so many seconds, or when nothing is computed for a while."""
+    limit = _Duration(what, seconds)
     try:
         try:
+            _alarm.push(limit)
             yield
         finally:
-            alarm.end()
-    except _Ring:
-        alarm.end()  # it may have rung in the line above
-        raise Exceeded(f"{what} did not return within {seconds:g} s") from None
+            _alarm.pop(limit)
+    except _Ring as ring:
+        _alarm.pop(limit)  # it may have rung in the line above
+        if ring.limit is not limit:
+            raise
+        raise Exceeded(ring.why) from None
 
 
 # ---- memory ----------------------------------------------------------------------

@@ -68,8 +68,7 @@ def test_an_exception_handler_does_not_keep_a_task_going() -> None:
     assert "did not return" in why(source)
 
 
-def test_what_catches_everything_once_is_told_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "AGAIN_S", 0.2)
+def test_what_catches_everything_once_is_told_once_more() -> None:
     source = task(f"try:\n    {SLEEP}\nexcept BaseException:\n    {SLEEP}")
     assert "did not return" in why(source)
 
@@ -94,10 +93,41 @@ def test_of_two_limits_the_earlier_one_counts_and_the_outer_one_goes_on() -> Non
             time.sleep(60)
 
 
+@pytest.mark.parametrize("nap", [60, 0.01])
+def test_who_only_waits_has_less_time(nap: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits.LIMITS.seconds = 20.0
+    monkeypatch.setattr(limits, "IDLE_S", 0.4)
+    monkeypatch.setattr(limits, "LOOK_S", 0.1)
+    monkeypatch.setattr(limits, "PROGRESS_S", 0.1)
+    said = why(task(f"while True: time.sleep({nap})"))
+    assert said == "the reference waits: no processor time used in 0.4 s"
+
+
+def test_who_computes_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits.LIMITS.seconds = 2.0
+    monkeypatch.setattr(limits, "IDLE_S", 1.5)
+    monkeypatch.setattr(limits, "LOOK_S", 0.05)
+    assert why(task(SPIN)) == "the reference did not return within 2 s"
+
+
+def test_somebody_elses_alarm_rings_in_its_time() -> None:
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with limits.duration("inner", 5):
+            time.sleep(0.3)
+        assert not rung
+        time.sleep(0.1)
+        assert rung
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_a_gate_of_many_slow_calls_ends() -> None:
     source = task("time.sleep(0.2)\nreturn x.mean() * 1e-9 + 1", inputs="[torch.randn(4, 4)]")
     started = time.monotonic()
-    with pytest.raises(truth.Exceeded, match="the check of this task did not return within 2.5 s"):
+    with pytest.raises(truth.Exceeded, match="the check of this task did not return within 2 s"):
         truth.gate(reference(source), "0" * 64)
     assert time.monotonic() - started < 10
 
