@@ -223,7 +223,7 @@ class Judge:
         self.forget(job)
         if answer.get("verdict"):
             self.note_peak(job, answer)
-        if answer.get("infra"):
+        if answer.get("infra") and not answer.get("unusable"):
             self.say("failed", job.id, 0, str(answer["infra"]).encode(errors="replace"))
         else:
             self.say("answer", job.id, 0, json.dumps(answer, allow_nan=False).encode())

@@ -145,9 +145,12 @@ def look_up(job: dict) -> Generator:
             found = _facts[key] = found or Facts.of(job)
             if job.get("gate"):
                 found.reasons = truth.gate(make_reference(job), job["seed"])
-        except Exception:
+        except truth.Unusable:
             yield Release()
             raise
+        except Exception as problem:  # noqa: BLE001 - a task's file may do anything
+            yield Release()
+            raise truth.Unusable(file_fails(job, problem)) from None
         yield Release()
     if job.get("gate") and found.reasons:
         raise truth.Unusable("; ".join(found.reasons))
@@ -168,8 +171,7 @@ def verify(job: dict, environment: dict, builds: Builds, o: object) -> Generator
         end = Verdict("infra", "fork", str(problem))
     except truth.Unusable as problem:
         end = Verdict("infra", "trials", f"the task cannot be judged: {problem}")
-    except (SyntaxError, NameError, ImportError) as problem:
-        end = Verdict("infra", "load", file_fails(job, problem))
+        return record(job, environment, p, end) | {"unusable": True}
     return record(job, environment, p, end)
 
 
