@@ -456,6 +456,8 @@ def examine(
     executor = make_executor(job, trace, p)
     reference = make_reference(job, own_weights)
     session = Session(job, facts, trace, names, reference, executor, p, own_weights)
+    if reference.note and reference.note not in p.notes:
+        p.notes.append(reference.note)
     p.stage, started = "trials", time.monotonic()
     try:
         session.make_region(family.scratch(trace, built) if built else 0, o)
