@@ -18,7 +18,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "tests" / "worker")]
 
-import cuda_memory  # noqa: E402
+import device_memory  # noqa: E402
 import runner  # noqa: E402
 from plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number  # noqa: E402
 from plan import Place, Plan, Pointer, TensorMap  # noqa: E402
@@ -98,7 +98,7 @@ class Region:
     """As the tests' own, in device memory."""
 
     def __init__(self, size: int) -> None:
-        self.buffer = cuda_memory.DeviceBuffer(size)
+        self.buffer = device_memory.DeviceBuffer(size)
         self.size, self.fd, self.end = self.buffer.size, self.buffer.fd, GUARD
         self.bytes = self.buffer.mapped.bytes
         self.fill()
