@@ -185,9 +185,7 @@ class _Kernel:
             )
         shared = _whole(f"{name}: shared memory", shape[2] if len(shape) == 3 else 0)
         if not 0 <= shared <= SHARED_BYTES:
-            raise ValueError(
-                f"{name}: {shared} bytes of shared memory, at most {SHARED_BYTES}"
-            )
+            raise ValueError(f"{name}: {shared} bytes of shared memory, at most {SHARED_BYTES}")
 
         def launch(*arguments: Any) -> None:
             self._record(grid, {"block": block, "shared": shared}, arguments)
