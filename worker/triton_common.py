@@ -158,6 +158,19 @@ class Kernels:
         return known[kind](content)
 
 
+def check_constant(name: str, told: Any) -> None:
+    """The argument of a constexpr parameter. A tensor there would be Python's, and computed
+    with by Python."""
+    if not isinstance(told, dict):
+        return
+    ((kind, content),) = told.items()
+    if kind in ("t", "desc", "reinterpret"):
+        raise Denied(f"{name} is tl.constexpr and is given a tensor")
+    if kind == "tuple":
+        for part in content:
+            check_constant(name, part)
+
+
 def define(text: str, code: CodeType, name: str, space: dict, file: str) -> Any:
     """The function, with its text where Triton and tracebacks look for it."""
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)

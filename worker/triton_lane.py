@@ -29,7 +29,9 @@ import kernel_language
 import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_common import CompileFailed, Denied, Kernels, NoDevice, define, dtype, layout, target
+from triton_common import (
+    CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, target,
+)  # fmt: skip
 
 _SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448,
            103: 232448, 120: 101376, 121: 101376}  # bytes that a program may have  # fmt: skip
@@ -82,6 +84,9 @@ def _jit(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> 
 
 def _compile(kernels: Kernels, launch: dict) -> Any:
     kernel = kernels.get(launch["kernel"])
+    for parameter in kernel.params:
+        if parameter.is_constexpr:
+            check_constant(parameter.name, launch["args"].get(parameter.name))
     args = {name: _argument(kernels, told) for name, told in launch["args"].items()}
     with _printed() as printed:
         try:
