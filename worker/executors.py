@@ -124,7 +124,7 @@ class _Runner:
         if done.status == Status.DONE:
             return
         if done.status in (Status.BAD_REQUEST, Status.BAD_PLAN, Status.NO_DEVICE):
-            raise NoChild(f"the runner refuses: {done.text}")
+            raise self.refusal(done.text)
         stage = "trials" if self.p.trials else "first_call"
         told = f"A kernel could not run: {done.text}"
         if done.status == Status.NO_MEMORY:
@@ -133,11 +133,30 @@ class _Runner:
         raise Verdict("launch_error", stage, told)
 
 
+    def refusal(self, text: str) -> Exception:
+        """What the machinery's own failure is."""
+        return NoChild(f"the runner refuses: {text}")
+
+
 class LibraryRunner(_Runner):
     def open(self, region: Region, built: object) -> Generator:
+        """What goes wrong before the library is there is ours: the runner is asked whether
+        it can work."""
         deadline = self.job["deadlines"]["load_ms"]
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
+        try:
+            done = heard((yield Ask(runner.unload(), deadline)))
+        except Gone as gone:
+            if gone.why == LATE:
+                raise
+            raise NoChild(f"the runner did not start: {gone.why}\n{gone.output[-2000:]}") from None
+        if done.status != Status.DONE:
+            raise NoChild(f"the runner refuses: {done.text}")
         yield from self.load(region, built)
+
+    def refusal(self, text: str) -> Exception:
+        """Code of the candidate's runs in that process: it may say so to escape a verdict."""
+        return Forged(f"the runner refuses: {text}")
 
     def own_ms(self, done: runner.Done, outside: float) -> float:
         """The library's code runs in that process: only our own clock counts."""
