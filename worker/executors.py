@@ -13,10 +13,9 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass
 
-import answers
 import plan
 import runner
-from judging import Progress, Verdict, fail_on_error
+from judging import Progress, Verdict, fail_if_broken, fail_on_error
 from region import Region, sealed_file
 from runner import Status
 from steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
@@ -35,17 +34,22 @@ class Ran:
     outside_ms: float
 
 
-def start_child(job: dict, zygote: str) -> Generator:
+def start_child(job: dict, zygote: str, record: bool = False) -> Generator:
     """A child that has spoken: what goes wrong before, in the box or the harness, is ours,
     whatever goes wrong after is the candidate's."""
     deadline = job["deadlines"]["load_ms"]
     yield Fork(zygote, deadline, job["limits"]["memory_bytes"])
     try:
-        return (yield Ask({"op": "ping"}, deadline))
+        return (yield Ask({"op": "ping", "record": record}, deadline))
     except Gone as gone:
-        if gone.why == LATE:
-            raise
-        raise NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}") from None
+        raise not_started(gone) from None
+
+
+def not_started(gone: Gone) -> Exception:
+    """How it is told that a child ended before it had seen anything of the candidate's."""
+    if gone.why == LATE:
+        return gone
+    return NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}")
 
 
 class Interpreter:
@@ -64,6 +68,7 @@ class Interpreter:
         message = {"op": "load", "source": self.job["candidate"], "kernels": self.trace.kernels,
                    "parts": parts, "bytes": region.size}  # fmt: skip
         answer = yield Ask(message, self.job["deadlines"]["load_ms"], [region.fd])
+        fail_if_broken(answer)
         fail_on_error(answer, self.p)
 
     def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
@@ -73,6 +78,7 @@ class Interpreter:
         before = time.monotonic()
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         outside = (time.monotonic() - before) * 1e3
+        fail_if_broken(answer)
         fail_on_error(answer, self.p)
         return Ran(outside, outside, outside)
 
@@ -91,9 +97,18 @@ class _Runner:
     """What both uses of monkeys-runner share."""
 
     reverses = False
+    hostile = False
 
     def __init__(self, job: dict, trace: Trace, family, p: Progress) -> None:
         self.job, self.trace, self.family, self.p = job, trace, family, p
+
+    def greet(self) -> Generator:
+        """A runner that answers; what goes wrong before is ours."""
+        try:
+            answer = yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])
+        except Gone as gone:
+            raise not_started(gone) from None
+        self.check(heard(answer))
 
     def load(self, region: Region, built: object) -> Generator:
         made = make_plan(self.trace, self.family, built, region)
@@ -117,13 +132,15 @@ class _Runner:
         )
         outside = (time.monotonic() - before) * 1e3
         done = heard(answer)
-        self.check(done)
+        self.check(done, running=True)
         return Ran(self.own_ms(done, outside), done.host_ns / 1e6, outside)
 
-    def check(self, done: runner.Done) -> None:
+    def check(self, done: runner.Done, running: bool = False) -> None:
         if done.status == Status.DONE:
             return
         if done.status in (Status.BAD_REQUEST, Status.BAD_PLAN, Status.NO_DEVICE):
+            if running and self.hostile:
+                raise Forged(f"no runner says while it runs a call: {done.text}")
             raise NoChild(f"the runner refuses: {done.text}")
         stage = "trials" if self.p.trials else "first_call"
         told = f"A kernel could not run: {done.text}"
@@ -134,13 +151,16 @@ class _Runner:
 
 
 class LibraryRunner(_Runner):
+    hostile = True  # the library's code runs in that process
+
     def open(self, region: Region, built: object) -> Generator:
         deadline = self.job["deadlines"]["load_ms"]
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
+        yield from self.greet()
         yield from self.load(region, built)
 
     def own_ms(self, done: runner.Done, outside: float) -> float:
-        """The library's code runs in that process: only our own clock counts."""
+        """Only our own clock counts."""
         return outside
 
     def close(self, hurt: bool = False) -> Generator:
@@ -152,6 +172,7 @@ class DeviceRunner(_Runner):
     """Holds the device already."""
 
     def open(self, region: Region, built: object) -> Generator:
+        yield from self.greet()
         yield from self.load(region, built)
 
     def own_ms(self, done: runner.Done, outside: float) -> float:
@@ -182,7 +203,3 @@ def make_plan(trace: Trace, family, built: object, region: Region) -> plan.Plan:
 def lease(job: dict) -> Generator:
     """The device, for this job alone."""
     yield Device(job["pack"] + "+runner", job["deadlines"]["load_ms"])
-
-
-def identity(ping: dict) -> str:
-    return answers.identity(ping)

@@ -18,7 +18,6 @@ import linecache
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from types import ModuleType
 from typing import Any
 
 import inputs
@@ -293,14 +292,13 @@ def _plain(kwargs: dict) -> dict:
 # ---- a recording ---------------------------------------------------------------------
 
 
-def record(message: dict, adapter: ModuleType, folder: str) -> bytes:
-    """The trace of a candidate. Raises Refused for what it must not do, and lets its own
+def record(message: dict, folder: str) -> bytes:
+    """The trace of a candidate; the language's launches come here already. Raises Refused for what it must not do, and lets its own
     exceptions through: `stage` tells how far it came."""
     guard_cuda()
     pretend.install(message["claims"], message["gpu"])
     path = os.path.join(folder, f"candidate_{os.getpid()}.py")
     recorder = Recorder(message["claims"], path)
-    adapter.install(current)
     _compute_before_seeding(recorder.memory)
     try:
         with pretend.Indexed(), recorder:
