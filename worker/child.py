@@ -146,22 +146,21 @@ class Child:
         """Whether adapter.py itself raised it, or our call of it: then it is no candidate's
         fault. What a candidate does wrong is raised by those that adapter.py calls, or is an
         error of compiling. Anybody may run out of memory."""
-        at = innermost(problem)
-        files = (self.adapter.__file__, __file__)
-        if at is None or isinstance(problem, (MemoryError, RecursionError)):
-            return None
-        if at.tb_frame.f_code.co_filename not in files:
-            return None
         try:
             if self.adapter.is_compile_error(problem):
                 return None
         except Exception as second:  # noqa: BLE001 - that is broken, too
-            problem, at = second, innermost(second)
-        said = "".join(traceback.format_exception_only(problem)).strip()
+            problem = second
+        at = innermost(problem)
+        if at is None or isinstance(problem, (MemoryError, RecursionError)):
+            return None
+        file = at.tb_frame.f_code.co_filename
+        if file not in (self.adapter.__file__, __file__):
+            return None
         place = f"line {at.tb_lineno}, in {at.tb_frame.f_code.co_name}"
-        if at.tb_frame.f_code.co_filename == __file__:
-            place = "as it is called"
-        return {"broken": f"{self.adapter.__file__}, {place}: {said}"[:TEXT]}
+        said = "".join(traceback.format_exception_only(problem)).strip()
+        told = f"{self.adapter.__file__}, {'as it is called' if file == __file__ else place}: {said}"
+        return {"broken": told[:TEXT]}
 
     def error(self, stage: str, problem: BaseException) -> dict:
         try:

@@ -49,7 +49,7 @@ def not_started(gone: Gone) -> Exception:
     """How it is told that a child ended before it had seen anything of the candidate's."""
     if gone.why == LATE:
         return gone
-    return NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}")
+    return NoChild(f"the child did not start ({gone.why}): {gone.output.strip()[-2000:]}")
 
 
 class Interpreter:
