@@ -29,11 +29,11 @@ from builds import Builds
 from executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
 from judging import Progress, Verdict, fail_on_error, since
 from region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
-from session import NUMBERS, Session
+from session import Session
+from sheets import NUMBERS, PLAIN, sheet
 from steps import Ask, Device, End, Forged, Gone, NoChild, Release
 from traces import BadTrace, Buffer, Refused, Trace
 
-PLAIN_TRIALS = 5
 TARGET = "sm_90"  # what is compiled for where there is no GPU
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
@@ -463,10 +463,10 @@ def examine(
 ) -> Generator:  # fmt: skip
     family = FAMILIES[job["family"]]
     executor = make_executor(job, trace, p)
-    reference = make_reference(job, own_weights)
-    session = Session(job, facts, trace, names, reference, executor, p, own_weights)
-    if reference.note and reference.note not in p.notes:
-        p.notes.append(reference.note)
+    asked = sheet(job, make_reference, own_weights)
+    session = Session(job, facts, trace, names, asked, executor, p)
+    if asked.reference.note and asked.reference.note not in p.notes:
+        p.notes.append(asked.reference.note)
     p.stage, started = "trials", time.monotonic()
     try:
         session.make_region(family.scratch(trace, built) if built else 0, o)
@@ -500,7 +500,7 @@ def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
 
 def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     last = p.trials[-1] if p.trials else {}
-    full = len(p.trials) >= PLAIN_TRIALS
+    full = len(p.trials) >= PLAIN
     told = "\n".join([t for t in (end.told, p.capped, *p.notes) if t]).strip()
     evidence = evidence_level(p, end, environment)
     return {
