@@ -50,6 +50,7 @@ def job(name: str, copy: int, device: str, timing: bool) -> bytes:
         # A comment of its own: no copy finds another's compiled kernel.
         "candidate": (ROOT / f"tests/verify/triton/{name}.py").read_text() + f"\n# {copy}\n",
         "seed": hashlib.sha256(f"{name} {copy}".encode()).hexdigest(),
+        "pool": hashlib.sha256(f"{name} {copy // 16}".encode()).hexdigest(),
         "deadlines": {"load_ms": 60000, "call_ms": 60000, "timing_ms": 60000},
         "limits": {"memory_bytes": 0},
     }  # fmt: skip
