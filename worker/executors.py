@@ -10,7 +10,7 @@ call, and so on; `config` chooses among the configurations of an autotuner."""
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import answers
@@ -19,7 +19,7 @@ import runner
 from judging import Progress, Verdict, fail_on_error
 from region import Region, sealed_file
 from steps import Ask, Device, End, Fork, Gone, NoChild, Release
-from traces import Launch, Trace
+from traces import Call, Launch, Trace
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
@@ -163,11 +163,18 @@ def make_plan(trace: Trace, family, built: object, region: Region) -> plan.Plan:
     calls = []
     for config in range(trace.configurations()):
         for part, places in zip(trace.parts(), region.layout.parts):
-            calls.append(tuple(
-                maker.node(n, part, places, config) if isinstance(n, Launch) else n.plan(places)
-                for n in part.nodes
-            ))  # fmt: skip
+            calls.append(tuple(_planned(maker, part, places, config)))
     return plan.Plan(maker.modules(), maker.functions(), tuple(calls))
+
+
+def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan.Node]:
+    """A launch of the trace may be several of a plan."""
+    for node in part.nodes:
+        if not isinstance(node, Launch):
+            yield node.plan(places)
+            continue
+        made = maker.node(node, part, places, config)
+        yield from made if isinstance(made, list) else [made]
 
 
 def lease(job: dict) -> Generator:
