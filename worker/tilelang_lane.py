@@ -4,8 +4,8 @@ A request's launches are what tilelang_plan.requests makes of a trace:
 
   {"kernel": k, "args": [[shape, strides] | NUMBER, …], "tuned": bool}
 
-`target` is "sm_90" and so on, or "cpu", where kernels become C++ and a library. The answer
-is a line of JSON and the binaries behind each other:
+`target` is "sm_90" and so on; where `device` is "cpu", kernels become C++ and a library. The
+answer is a line of JSON and the binaries behind each other:
 
   {"modules": [{"kind": "cubin" | "library", "bytes": n}],
    "functions": [{"module": m, "name": symbol}],
@@ -65,8 +65,8 @@ def compile(request: dict) -> bytes:
     return answer.data()
 
 
-def target(name: str) -> Target:
-    if name == "cpu":
+def target(device: str, name: str) -> Target:
+    if device == "cpu":
         return Target("c")
     number = int(name.removeprefix("sm_"))
     return Target({"kind": "cuda", "arch": name + ("a" if number in _ACCELERATED else "")})
@@ -135,8 +135,8 @@ def _explained(name: str, problem: Exception) -> str:
 
 class _Answer:
     def __init__(self, request: dict) -> None:
-        self.request, self.where = request, target(request["target"])
-        self.cpu = request["target"] == "cpu"
+        self.request, self.where = request, target(request["device"], request["target"])
+        self.cpu = request["device"] == "cpu"
         self.kernels: dict[int, _Kernel] = {}
         self.failures: dict[int, Exception] = {}
         self.modules: list[dict] = []

@@ -1,6 +1,7 @@
 """adapter.py: how the verifier records and compiles this pack's candidates (docs/PACKS.md,
 "adapter.py"). Trusted; called in the zygote and in each child."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +12,11 @@ import tilelang_ir
 import tilelang_lane
 import tilelang_record
 import tvm
+import tvm_ffi
 from tilelang.contrib.nvcc import get_nvcc_compiler
 from tvm.target import Target
 
+_LANGUAGE = (os.path.dirname(tilelang.__file__), os.path.dirname(tvm_ffi.__file__), "python/tvm_ffi")
 _TARGET = {"kind": "cuda", "arch": "sm_90a"}  # while kernels are described
 
 
@@ -54,11 +57,16 @@ def folders() -> list[str]:
 
 
 def is_compile_error(problem: BaseException) -> bool:
-    """A kernel that the language refuses; also while it is described, which is when most is
-    refused."""
+    """A kernel that does not compile, or that the language refuses while it is described:
+    then the exception was raised in the language's own code."""
     if isinstance(problem, (tilelang_lane.CompileFailed, tilelang_ir.Denied)):
         return True
-    return type(problem).__module__.startswith(("tvm", "tilelang"))
+    frame = problem.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    if frame is None:
+        return False
+    return frame.tb_frame.f_code.co_filename.startswith(_LANGUAGE)
 
 
 def claims() -> str:

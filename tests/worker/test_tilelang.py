@@ -101,13 +101,13 @@ def meta(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device="meta")
 
 
-def request(trace: traces.Trace, target: str) -> dict:
+def request(trace: traces.Trace, device: str) -> dict:
     return tilelang_plan.requests(trace) | {"kernels": trace.kernels, "texts": trace.texts,
-                                            "target": target, "source": ""}  # fmt: skip
+                                            "target": "sm_90", "device": device}  # fmt: skip
 
 
-def built(trace: traces.Trace, target: str) -> tilelang_plan.Built:
-    return tilelang_plan.Built.parse(tilelang_lane.compile(request(trace, target)), trace)
+def built(trace: traces.Trace, device: str) -> tilelang_plan.Built:
+    return tilelang_plan.Built.parse(tilelang_lane.compile(request(trace, device)), trace)
 
 
 def planned(trace: traces.Trace, made: tilelang_plan.Built, config: int = 0) -> list[plan.Node]:
@@ -372,7 +372,7 @@ def test_language_that_the_good_examples_use_is_allowed(recorder, monkeypatch):
         assert len(recorder.nodes) > before, path.stem
     for kernel in recorder.trace().kernels:
         tilelang_lane.load(kernel, recorder.texts)
-        tilelang_lane.lower(kernel, recorder.texts, tilelang_lane.target("sm_90"))
+        tilelang_lane.lower(kernel, recorder.texts, tilelang_lane.target("cuda", "sm_90"))
 
 
 # ---- on the CPU ------------------------------------------------------------------
@@ -419,7 +419,7 @@ def test_a_gemm_becomes_a_cubin_with_tensor_maps(recorder):
     half = {"dtype": torch.float16}
     tilelang.compile(product(512, 1024, 256), out_idx=[2])(meta(512, 256, **half), meta(256, 1024, **half))
     trace = recorder.trace()
-    made = built(trace, "sm_90")
+    made = built(trace, "cuda")
     (node,) = planned(trace, made)
     assert made.functions == (plan.Function(0, "gemm_kernel"),)
     assert made.modules[0].kind == "cubin"
@@ -434,16 +434,15 @@ def test_a_gemm_becomes_a_cubin_with_tensor_maps(recorder):
 def test_one_cubin_serves_all_sizes_of_a_dynamic_kernel(recorder):
     half = {"dtype": torch.float16}
     kernel = tilelang.compile(product(T.dynamic("M"), 128, 64), out_idx=[2],
-                              pass_configs={"tl.disable_tma_lower": True})  # fmt: skip
+                              pass_configs={"tl.disable_warp_specialized": True})  # fmt: skip
     for rows in (128, 300):
         kernel(meta(rows, 64, **half), meta(64, 128, **half))
     trace = recorder.trace()
-    made = built(trace, "sm_90")
+    made = built(trace, "cuda")
     nodes = planned(trace, made)
     assert len(made.modules) == 1
     assert [n.grid for n in nodes] == [(1, 1, 1), (1, 3, 1)]
     assert [n.params[-1] for n in nodes] == [plan.Number(4, 128), plan.Number(4, 300)]
-    print(nodes)
     assert not any(isinstance(p, plan.TensorMap) for n in nodes for p in n.params)
 
 
@@ -460,7 +459,7 @@ def test_a_function_of_several_kernels_is_several_launches(recorder):
 
     tilelang.compile(two, out_idx=[1])(meta(256), 0.5)
     trace = recorder.trace()
-    nodes = planned(trace, built(trace, "sm_90"))
+    nodes = planned(trace, built(trace, "cuda"))
     assert [(n.grid[0], n.block[0]) for n in nodes] == [(2, 128), (1, 256)]
     assert plan.Number(4, 0x3F000000) in nodes[0].params
 
@@ -470,11 +469,11 @@ def test_what_a_kernel_asks_of_a_gpu_that_has_less_is_told(recorder):
     kernel = tilelang.compile(product(512, 512, 1024, deep=256, stages=4), out_idx=[2])
     kernel(meta(512, 1024, **half), meta(1024, 512, **half))
     trace = recorder.trace()
-    lowered = tilelang_lane.lower(trace.kernels[0], trace.texts, tilelang_lane.target("sm_90"))
-    answer = tilelang_lane._Answer(request(trace, "sm_90"))
+    lowered = tilelang_lane.lower(trace.kernels[0], trace.texts, tilelang_lane.target("cuda", "sm_90"))
+    answer = tilelang_lane._Answer(request(trace, "cuda"))
     lowered.first, answer.kernels[0] = 0, lowered
     with pytest.raises(CompileFailed, match="out of resource: shared memory, required: 524288"):
-        answer.nodes(request(trace, "sm_90")["launches"][0])
+        answer.nodes(request(trace, "cuda")["launches"][0])
 
 
 def test_a_kernel_that_does_not_lower_says_why(recorder):
@@ -486,7 +485,7 @@ def test_a_kernel_that_does_not_lower_says_why(recorder):
 
     tilelang.compile(one_thread(local))(meta(128))
     with pytest.raises(CompileFailed, match="Local buffer `own` is indexed by T.Parallel") as told:
-        built(recorder.trace(), "sm_90")
+        built(recorder.trace(), "cuda")
     assert "File " not in str(told.value)
 
 
