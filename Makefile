@@ -23,6 +23,10 @@ WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c hash.c home.c log.c \
                 map.c mem.c opt.c secret.c str.c tick.c) \
               $(addprefix src/io/,frame.c frame_file.c loop.c server.c)
+# monkeys-runner, too. What a plan is can be read without the rest of it.
+PLAN_SRC   := src/runner/plan.c src/runner/dtype.c
+RUNNER_SRC := $(wildcard src/runner/*.c) \
+              $(addprefix src/base/,arena.c buf.c err.c mem.c opt.c str.c tick.c)
 BOX_SRC    := src/worker/box.c src/worker/box_filter.c
 UNIT_SRC   := $(wildcard tests/unit/*.c)
 FUZZERS    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -77,22 +81,27 @@ objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJ    := $(call objs,$(LIB_SRC))
 MAIN_OBJ   := $(call objs,src/main.c)
 WORKER_OBJ := $(call objs,$(WORKER_SRC))
+RUNNER_OBJ := $(call objs,$(RUNNER_SRC))
 UNIT_OBJ   := $(call objs,$(UNIT_SRC))
 
 # ---- programs ----------------------------------------------------------------
 .PHONY: all programs worker
-all: programs ## build ./monkeys and ./monkeys-worker
+all: programs ## build ./monkeys, ./monkeys-worker and ./monkeys-runner
 programs: $(BUILD)/monkeys worker
 	@ln -sfn $(BUILD)/monkeys monkeys
 
-worker: $(BUILD)/monkeys-worker $(BUILD)/libmonkeys-box.so ## build ./monkeys-worker alone: libc is enough
+worker: $(addprefix $(BUILD)/,monkeys-worker monkeys-runner libmonkeys-box.so) ## build ./monkeys-worker and ./monkeys-runner alone: libc is enough
 	@ln -sfn $(BUILD)/monkeys-worker monkeys-worker
+	@ln -sfn $(BUILD)/monkeys-runner monkeys-runner
 	@ln -sfn $(BUILD)/libmonkeys-box.so libmonkeys-box.so
 
 $(BUILD)/monkeys: $(MAIN_OBJ) $(LIB_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/monkeys-worker: $(WORKER_OBJ)
+	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
+
+$(BUILD)/monkeys-runner: $(RUNNER_OBJ)
 	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
 # Loaded into Python, so without sanitizers in every mode.
@@ -174,6 +183,7 @@ unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
 
 check-programs: $(BUILD)/unit $(BUILD)/monkeys $(BUILD)/monkeys-worker \
+                $(BUILD)/monkeys-runner \
                 $(FUZZERS:%=$(BUILD)/replay-%)
 
 check: ## unit tests and stored fuzz inputs under ASan and UBSan
@@ -224,6 +234,8 @@ fuzz: ## run every fuzz target (FUZZ_SECONDS=60)
 	        build/fuzz/corpus/$$f tests/fuzz/corpus/$$f || exit 1; \
 	done
 
+$(BUILD)/fuzz-plan $(BUILD)/replay-plan: $(call objs,$(PLAN_SRC))
+
 $(BUILD)/fuzz-%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIB_OBJ)
 	$(CC) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -250,7 +262,8 @@ install: all ## install under PREFIX (default /usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	install $(BUILD)/monkeys $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
-	install $(BUILD)/libmonkeys-box.so $(DESTDIR)$(PREFIX)/share/monkeys
+	install $(BUILD)/libmonkeys-box.so $(BUILD)/monkeys-runner \
+	    $(DESTDIR)$(PREFIX)/share/monkeys
 	install -m 644 man/monkeys.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	cp -R packs prompts recordings tasks worker prices.ini \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
@@ -258,7 +271,7 @@ install: all ## install under PREFIX (default /usr/local)
 	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi
 
 clean: ## remove what was built (not .venv)
-	rm -rf build monkeys monkeys-worker libmonkeys-box.so
+	rm -rf build monkeys monkeys-worker monkeys-runner libmonkeys-box.so
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \

@@ -2,12 +2,11 @@
  * object: the time of a check, and the views it was made on, so that the same
  * patterns can be timed elsewhere (bench/check.py).
  *
- *   bench-check PACKS_DIR PACK FILE COUNT */
+ *   bench-check PACKS_DIR PACK SET FILE COUNT */
 #include "verify/check.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "lex/py_facts.h"
 #include "lex/py_lex.h"
 #include "lex/view.h"
 #include "pack/pack.h"
@@ -17,8 +16,7 @@
 #include <time.h>
 
 /* The views as the engine makes them. */
-static void make_views(struct view *v, struct str src,
-                       const struct ruleset *set, struct arena *a)
+static void make_views(struct view *v, struct str src, struct arena *a)
 {
     struct py_tokens tok;
 
@@ -26,7 +24,6 @@ static void make_views(struct view *v, struct str src,
     view_code(&v[VIEW_CODE], &tok, a);
     view_all(&v[VIEW_ALL], src);
     view_cut(&v[VIEW_CUT], src, a);
-    py_facts(&v[VIEW_FACTS], &v[VIEW_CXX], src, &tok, &set->facts, a);
 }
 
 static json_t *views_json(const struct view *v)
@@ -88,18 +85,18 @@ int main(int argc, char **argv)
     double start, spent;
     long count;
 
-    if (argc != 5)
+    if (argc != 6)
         return 2;
     dir = argv[1];
-    count = strtol(argv[4], NULL, 10);
+    count = strtol(argv[5], NULL, 10);
     path = (struct pack_path){&dir, 1};
     problems_init(&problems);
     buf_init(&text, (size_t)1 << 20);
     arena_init(&a);
     pack_dir = fs_join(dir, argv[2]);
     pack = pack_load(&path, pack_dir, &problems);
-    set = pack ? pack_ruleset(pack, "default", &e) : NULL;
-    if (!set || fs_read(argv[3], &text, &e) < 0) {
+    set = pack ? pack_ruleset(pack, argv[3], &e) : NULL;
+    if (!set || fs_read(argv[4], &text, &e) < 0) {
         fprintf(stderr, "%s\n", pack ? e.text : problems.line[0]);
         return 2;
     }
@@ -108,7 +105,7 @@ int main(int argc, char **argv)
     for (long i = 0; i < count; i++)
         r = check_source(c, set, (struct str){buf_str(&text), text.len});
     spent = cpu_us() - start;
-    make_views(views, (struct str){buf_str(&text), text.len}, set, &a);
+    make_views(views, (struct str){buf_str(&text), text.len}, &a);
     jsn_line(json_pack("{s:f, s:f, s:i, s:i, s:b, s:i, s:o}", "us_per_check",
                        spent / (double)count, "us_patterns",
                        patterns_us(set, views, count), "bytes", (int)text.len,

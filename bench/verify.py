@@ -43,7 +43,7 @@ with torch.no_grad():
 
 def job(name: str, copy: int, device: str, timing: bool) -> bytes:
     what = {
-        "kind": "verify", "pack": "triton", "device": device, "precision": "fp32",
+        "kind": "verify", "pack": "triton", "family": "triton", "device": device, "precision": "fp32",
         "protocol": "hardened", "timing": timing,
         "task": {"id": f"starter/{name}", "sidecar": sidecar(name),
                  "source": (ROOT / f"tasks/starter/{name}.py").read_text()},

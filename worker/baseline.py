@@ -26,6 +26,8 @@ def measured(asked: dict, out) -> dict:
     import feedback
 
     try:
+        import inputs
+        import timing
         import torch
         import torch._inductor.config
         import truth
@@ -36,15 +38,16 @@ def measured(asked: dict, out) -> dict:
             asked["source"], asked["precision"], asked["device"], asked["init_seed"]
         )
         pair = reference.fresh()
-        call = torch.compile(pair.eager)
+        model, dtype = pair.baseline()
+        call = torch.compile(model)
+        args = inputs.make(reference.space, 1, "plain", reference.device, dtype)
         with truth.precision_flags(asked["precision"]):
-            truth.warm_calls(pair, call)
+            with torch.no_grad():
+                call(*args)
             print("ready", file=out, flush=True)
             if sys.stdin.readline() != "go\n":
                 os._exit(1)
-            import timing
-
-            return {"ms": timing.sampled(pair, call), "why": None}
+            return {"ms": timing.sampled(pair, call, dtype), "why": None}
     except Exception as problem:  # noqa: BLE001 - whatever it is, it is no candidate's
         why = f"{type(problem).__name__}: {problem}"
         return {"ms": None, "why": feedback.plain(feedback.clean(why))[:300]}

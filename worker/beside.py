@@ -1,14 +1,13 @@
 """The candidate's side of direct.py: ModelNew is built and called beside the data, in a box.
 It answers for nothing."""
 
-import importlib.util
 import mmap
 import os
-import sys
 
 import inputs
 import structure
 import torch
+from loading import load_module
 
 
 class Beside:
@@ -18,12 +17,7 @@ class Beside:
 
     def load(self, m: dict) -> dict:
         self.dtype = inputs.DTYPES[m["precision"]]
-        with open(self.path, "w", encoding="utf-8") as file:
-            file.write(m["source"])
-        spec = importlib.util.spec_from_file_location("candidate", self.path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["candidate"] = module
-        spec.loader.exec_module(module)
+        module = load_module(m["source"], self.path)
         space = inputs.namespace(m["init_source"], "task")
         args = inputs.init_args(space, m["init_seed"], self.device)
         self.model = inputs.build(

@@ -46,7 +46,7 @@ class Child:
         self, sock: socket.socket, adapter: ModuleType, folder: str, device: str
     ) -> None:
         self.sock, self.adapter, self.folder, self.device = sock, adapter, folder, device
-        self.path = os.path.join(folder, "candidate.py")
+        self.path = os.path.join(folder, f"candidate_{os.getpid()}.py")
         self.interpreter = self.beside = None
         self.operations = {
             "ping": self.ping, "record": self.record, "compile": self.compile,
@@ -62,13 +62,12 @@ class Child:
     def record(self, m: dict, fds: list[int]) -> dict:
         import recorder
 
-        stage = ["load"]
         try:
-            data = recorder.record(m, self.adapter, self.path, stage)
+            data = recorder.record(m | {"claims": self.adapter.claims()}, self.adapter, self.folder)
         except recorder.Refused as refusal:
             return {"refused": {"rule": refusal.rule, "text": refusal.text}}
         except BaseException as problem:  # noqa: BLE001 - SystemExit too
-            return self.error(stage[0], problem)
+            return self.error(recorder.stage(), problem)
         return self.hand_over(data, m, fds)
 
     def compile(self, m: dict, fds: list[int]) -> dict:

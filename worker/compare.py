@@ -13,8 +13,10 @@ import torch
 # CPU's cache, large enough to keep a GPU busy.
 PIECE = {"cpu": 1 << 18, "cuda": 1 << 26}
 
-FLOOR = {torch.float32: 1e-4, torch.float16: 2e-3, torch.bfloat16: 1e-2}
-STOCK = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+# By an output's dtype. float64 comes out of references that use such constants.
+FLOOR = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 2e-3, torch.bfloat16: 1e-2}
+STOCK = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+TF32_FLOOR = 2e-3  # ten bits of a product's factors, whatever it is stored as
 SLACK = 4.0  # how much worse than the eager reference a kernel may be
 MOST = 0.25  # however bad the reference is: its sums may saturate, a kernel's need not
 OUTLIER = 16.0  # how much worse than the slice's bound one element may be
@@ -55,55 +57,80 @@ def _squares(rows: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None) -> Errors:
-    """Errors of x against the truth. `reference` is the eager result that the
-    stock check compares with; None leaves that check out."""
+@dataclass
+class Sizes:
+    """What errors are measured by: rms(t) of each slice, with its floor."""
+
+    rms: torch.Tensor
+    columns: int
+
+
+def sizes(truth: torch.Tensor) -> Sizes:
+    rows = _rows(truth)
+    squares = _squares(rows)
+    columns = max(1, rows.shape[1])
+    whole = (squares.sum() / (columns * rows.shape[0])).sqrt()
+    return Sizes(torch.maximum((squares / columns).sqrt(), whole * SMALL_SLICE), columns)
+
+
+def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None,
+            by: Sizes | None = None) -> Errors:  # fmt: skip
+    """Errors of x against the truth, which is finite. `reference` is the eager result
+    that the stock check compares with; None leaves that check out. `by`: the truth's
+    sizes, where they are known already."""
     e = Errors()
     if truth.numel() == 0:
         return e
     xs, ts = _rows(x), _rows(truth)
     rs = _rows(reference) if reference is not None else None
     tolerance = STOCK.get(x.dtype, 0.0)
-    squares = _squares(ts)
-    columns = max(1, ts.shape[1])
-    whole = (squares.sum() / (columns * ts.shape[0])).sqrt()
-    rms = torch.maximum((squares / columns).sqrt(), whole * SMALL_SLICE)
-    wrong = torch.zeros_like(squares)
+    by = by or sizes(truth)
+    wrong = torch.zeros_like(by.rms)
     # On the device until the end: each question to it would wait for its answer.
     most = torch.zeros(3, dtype=torch.float64, device=ts.device)
     bad_count = torch.zeros((), dtype=torch.int64, device=ts.device)
     near = torch.zeros((), dtype=torch.int64, device=ts.device)
     for r0, r1, c0, c1 in _pieces(ts):
-        a, b = xs[r0:r1, c0:c1].double(), ts[r0:r1, c0:c1].double()
-        bad = ~torch.isfinite(a)
+        a, b = xs[r0:r1, c0:c1], ts[r0:r1, c0:c1]
+        d = (a.double() - b.double()).abs_()
+        bad = ~(d < float("inf"))  # NaN, too
         bad_count += bad.sum()
-        d = (a - b).abs_().masked_fill_(bad, float("inf"))
+        d.masked_fill_(bad, float("inf"))
         wrong[r0:r1] += d.square().sum(1)
-        size = b.abs()  # not in place: b may be the truth itself
-        worst = torch.stack([
-            d.max(), (d / size.clamp_min(1e-30)).max(),
-            (d / (size + rms[r0:r1, None]).clamp_min(1e-300)).max(),
-        ])  # fmt: skip
-        most = torch.maximum(most, worst)
+        most = torch.maximum(most, _worst(d, b, by.rms[r0:r1, None]))
         if rs is not None:
-            near += torch.isclose(
-                xs[r0:r1, c0:c1], rs[r0:r1, c0:c1], atol=tolerance, rtol=tolerance
-            ).sum()
-    e.max_abs, e.max_rel, e.outlier = most.tolist()
-    e.not_finite = int(bad_count)
+            near += torch.isclose(a, rs[r0:r1, c0:c1], atol=tolerance, rtol=tolerance).sum()
+    ratio = ((wrong / by.columns).sqrt() / by.rms.clamp_min(1e-300)).max()
+    figures = torch.stack([*most, ratio, bad_count.double(), near.double()]).tolist()
+    e.max_abs, e.max_rel, e.outlier, e.ratio = figures[:4]
+    e.not_finite = int(figures[4])
     if rs is not None:
-        e.near = int(near) / truth.numel()
-        e.stock_close = int(near) == truth.numel()
-    e.ratio = float(((wrong / columns).sqrt() / rms.clamp_min(1e-300)).max())
+        e.near = figures[5] / truth.numel()
+        e.stock_close = int(figures[5]) == truth.numel()
     return e
 
 
-def bounds(dtype: torch.dtype, own: Errors) -> tuple[float, float]:
+def _worst(d: torch.Tensor, t: torch.Tensor, rms: torch.Tensor) -> torch.Tensor:
+    """The largest of d, d / |t| and d / (|t| + rms)."""
+    size = t.double().abs()
+    relative = size.clamp_min(1e-30)
+    torch.div(d, relative, out=relative)
+    size.add_(rms).clamp_min_(1e-300)
+    torch.div(d, size, out=size)
+    return torch.stack([d.max(), relative.max(), size.max()])
+
+
+def floor(dtype: torch.dtype, precision: str = "") -> float:
+    """The error ratio that is always allowed."""
+    return max(FLOOR[dtype], TF32_FLOOR) if precision == "tf32" else FLOOR[dtype]
+
+
+def bounds(dtype: torch.dtype, own: Errors, precision: str = "") -> tuple[float, float]:
     """What the hardened protocol allows: the worst slice's ratio and the worst
     element, given the eager reference's own errors."""
-    floor = FLOOR[dtype]
-    ratio = min(max(SLACK * own.ratio, floor), MOST)
-    return ratio, max(OUTLIER * floor, SLACK * own.outlier)
+    least = floor(dtype, precision)
+    ratio = min(max(SLACK * own.ratio, least), MOST)
+    return ratio, max(OUTLIER * least, SLACK * own.outlier)
 
 
 def within(e: Errors, limit: tuple[float, float]) -> bool:

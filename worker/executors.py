@@ -18,7 +18,8 @@ import plan
 import runner
 from judging import Progress, Verdict, fail_on_error
 from region import Region, sealed_file
-from steps import Ask, Device, End, Fork, Gone, NoChild, Release
+from runner import Status
+from steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
 from traces import Call, Launch, Trace
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
@@ -79,6 +80,13 @@ class Interpreter:
         yield End()
 
 
+def heard(data: bytes) -> runner.Done:
+    try:
+        return runner.parse(data)
+    except runner.BadAnswer as problem:
+        raise Forged(str(problem)) from None
+
+
 class _Runner:
     """What both uses of monkeys-runner share."""
 
@@ -95,7 +103,7 @@ class _Runner:
             os.pwrite(file, data, 0)
             message = runner.load(len(data), region.size)
             deadline = self.job["deadlines"]["load_ms"]
-            done = runner.Done.parse((yield Ask(message, deadline, [file, region.fd])))
+            done = heard((yield Ask(message, deadline, [file, region.fd])))
         finally:
             os.close(file)
         self.check(done)
@@ -108,18 +116,18 @@ class _Runner:
             runner.run(index, mute, timed), deadline_ms or self.job["deadlines"]["call_ms"]
         )
         outside = (time.monotonic() - before) * 1e3
-        done = runner.Done.parse(answer)
+        done = heard(answer)
         self.check(done)
         return Ran(self.own_ms(done, outside), done.host_ns / 1e6, outside)
 
-    def check(self, done: "runner.Done") -> None:
-        if done.status == runner.DONE:
+    def check(self, done: runner.Done) -> None:
+        if done.status == Status.DONE:
             return
-        if done.status == runner.BAD_PLAN:
-            raise NoChild(f"the runner refuses its plan: {done.text}")
+        if done.status in (Status.BAD_REQUEST, Status.BAD_PLAN, Status.NO_DEVICE):
+            raise NoChild(f"the runner refuses: {done.text}")
         stage = "trials" if self.p.trials else "first_call"
         told = f"A kernel could not run: {done.text}"
-        if done.status == runner.NO_MEMORY:
+        if done.status == Status.NO_MEMORY:
             raise Verdict("out_of_memory", stage, told)
         self.p.compiled = True
         raise Verdict("launch_error", stage, told)
@@ -131,7 +139,7 @@ class LibraryRunner(_Runner):
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
         yield from self.load(region, built)
 
-    def own_ms(self, done: "runner.Done", outside: float) -> float:
+    def own_ms(self, done: runner.Done, outside: float) -> float:
         """The library's code runs in that process: only our own clock counts."""
         return outside
 
@@ -145,7 +153,7 @@ class DeviceRunner(_Runner):
     def open(self, region: Region, built: object) -> Generator:
         yield from self.load(region, built)
 
-    def own_ms(self, done: "runner.Done", outside: float) -> float:
+    def own_ms(self, done: runner.Done, outside: float) -> float:
         return done.device_ns / 1e6
 
     def close(self, hurt: bool = False) -> Generator:
@@ -153,8 +161,8 @@ class DeviceRunner(_Runner):
         if hurt:
             yield Release(hurt=True)
             return
-        done = runner.Done.parse((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
-        yield Release(hurt=done.status != runner.DONE)
+        done = heard((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
+        yield Release(hurt=done.status != Status.DONE)
 
 
 def make_plan(trace: Trace, family, built: object, region: Region) -> plan.Plan:

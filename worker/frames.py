@@ -145,10 +145,12 @@ class Channel:
         self.outgoing.clear()
 
     def put(self, message: dict | bytes, fds: list[int]) -> None:
-        """To be sent as the peer reads it; the descriptors stay the caller's."""
-        data = message if isinstance(message, bytes) else dumps(message).encode()
-        copies = [os.dup(fd) for fd in fds]
-        self.outgoing.append((len(data).to_bytes(4, "little") + data, copies))
+        """To be sent as the peer reads it; the descriptors stay the caller's. Bytes have
+        their length in front already."""
+        if not isinstance(message, bytes):
+            data = dumps(message).encode()
+            message = len(data).to_bytes(4, "little") + data
+        self.outgoing.append((message, [os.dup(fd) for fd in fds]))
 
     def flush(self) -> None:
         """Sends what the peer takes now. Raises OSError when it is gone."""
@@ -185,7 +187,7 @@ class Channel:
         self.incoming += data
 
     def message(self, limit: int, raw: bool = False) -> dict | bytes | None:
-        """The next whole message, or None. `raw`: its bytes as they are."""
+        """The next whole message, or None. `raw`: as bytes, its length in front."""
         if len(self.incoming) < 4:
             return None
         size = int.from_bytes(self.incoming[:4], "little")
@@ -193,6 +195,6 @@ class Channel:
             raise Broken(f"a message of {size} bytes")
         if len(self.incoming) < 4 + size:
             return None
-        body = self.incoming[4 : 4 + size]
+        whole = bytes(self.incoming[: 4 + size])
         del self.incoming[: 4 + size]
-        return bytes(body) if raw else _parsed(body)
+        return whole if raw else _parsed(whole[4:])

@@ -4,14 +4,24 @@ side: neither has to trust what the other holds."""
 import contextlib
 import hashlib
 import itertools
+import random
 from collections.abc import Iterator
 
+import limits
+import structure
 import torch
+from limits import Unusable
+from plan import ITEM
+from structure import tensors  # noqa: F401 - forward's, in the order of spec
 from torch import default_generator  # by name: a candidate may replace it
 
-DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-VARIANTS = ("plain", "nudged", "signed", "permuted", "scaled")
-SCALE = 100.0  # of the variant `scaled`: beyond what exp() takes
+DTYPES = {
+    "fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
+}  # of tensors in memory, by precision  # fmt: skip
+VARIANTS = ("plain", "nudged", "signed", "permuted", "scaled", "tenfold", "numbers", "floats")
+# Variants that make values larger: beyond what exp() takes, or a product of two does.
+SCALES = {"scaled": 100.0, "tenfold": 10.0}
+FACTORS = 0.7, 0.9  # of `numbers`: below 1, so that a share or a probability stays one
 MASK = 2**63 - 1
 
 
@@ -34,26 +44,40 @@ def sow(seed: int, device: str) -> None:
 def namespace(source: str, name: str) -> dict:
     """Runs a task's source (or its inputs part) as a module of its own."""
     space: dict = {"__name__": name}
-    exec(compile(source, f"<{name}>", "exec"), space)  # noqa: S102
+    dtype = torch.get_default_dtype()
+    try:
+        with limits.task_code("the task's file"):
+            exec(compile(source, f"<{name}>", "exec"), space)  # noqa: S102
+    finally:
+        torch.set_default_dtype(dtype)  # other tasks follow
     return space
 
 
 def cast(value: object, device: str, dtype: torch.dtype) -> object:
     """Floating tensors take the run's precision; integers, booleans and plain
     Python values stay what they are."""
-    if isinstance(value, torch.Tensor):
-        value = value.to(device)
-        return value.to(dtype) if value.is_floating_point() else value
-    if isinstance(value, (list, tuple)):
-        return type(value)(cast(v, device, dtype) for v in value)
-    return value
+
+    def converted(x: torch.Tensor) -> torch.Tensor:
+        x = x.to(device)
+        return x.to(dtype) if x.is_floating_point() else x
+
+    return structure.mapped(value, converted)
+
+
+def _listed(name: str, made: object, whose: str) -> list:
+    """What get_inputs or get_init_inputs returned. Other things than a list can be
+    iterated, too, and would be taken apart."""
+    if isinstance(made, (list, tuple)):
+        return list(made)
+    kind = "None" if made is None else f"a {type(made).__name__}"
+    raise Unusable(f"{name} returns {kind}; return a list of {whose}'s arguments in order")
 
 
 def init_args(space: dict, seed: int, device: str) -> list:
     sow(seed, device)
-    with torch.device(device):
+    with torch.device(device), limits.task_code("get_init_inputs"):
         args = space["get_init_inputs"]()
-    return list(args)
+    return _listed("get_init_inputs", args, "Model")
 
 
 def build(cls: type, args: list, seed: int, device: str, dtype: torch.dtype,
@@ -107,11 +131,19 @@ def _structured(x: torch.Tensor) -> bool:
     return x.dim() == 2 and x.shape[0] == x.shape[1] and bool(torch.equal(x, x.t()))
 
 
+def _two_valued(x: torch.Tensor) -> bool:
+    """A mask or a sign: what it is does not lie in its size."""
+    if x.numel() == 0:
+        return True
+    low, high = torch.aminmax(x)
+    return bool(((x == low) | (x == high)).all())
+
+
 def _vary(x: torch.Tensor, variant: str) -> torch.Tensor:
     if not x.is_floating_point() or variant == "plain":
         return x
-    if variant == "scaled":
-        return x * SCALE
+    if variant in SCALES:
+        return x if x.numel() > 2 and _two_valued(x) else x * SCALES[variant]
     if _structured(x):
         return -x if variant == "signed" else x
     if variant == "signed":
@@ -133,21 +165,66 @@ def _nudge(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
 
 def _drawn(space: dict, seed: int, device: str) -> list:
     sow(seed, device)
-    with torch.device(device):
-        return list(space["get_inputs"]())
+    with torch.device(device), limits.task_code("get_inputs"):
+        return _listed("get_inputs", space["get_inputs"](), "forward")
 
 
 def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype) -> list:
     """The inputs of one call. `nudged` has those of the plain variant with the
-    same seed but for a few elements."""
+    same seed but for a few elements, `numbers` and `floats` but for Python numbers."""
     values = _drawn(space, seed, device)
     if variant == "nudged":
         others = _drawn(space, (seed + 1) & MASK, device)
         pairs = zip(values, others)
         values = [_nudge(v, o) if isinstance(v, torch.Tensor) else o for v, o in pairs]
-    else:
-        values = [_vary(v, variant) if isinstance(v, torch.Tensor) else v for v in values]
-    return [cast(v, device, dtype) for v in values]
+    elif variant in ("numbers", "floats"):
+        chance = random.Random(seed)
+        values = [_numbers(v, chance, variant == "numbers") for v in values]
+    elif variant != "plain":
+        values = structure.mapped(values, lambda x: _vary(x, variant))
+    return cast(values, device, dtype)
+
+
+def _numbers(value: object, chance: random.Random, integers: bool) -> object:
+    """Another number for a number. Integers in a list are a shape or the like."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, float):
+        return value * chance.uniform(*FACTORS)
+    if isinstance(value, int):
+        return value + chance.choice((-1, 1)) if integers else value
+    if isinstance(value, (list, tuple)) and has_numbers(list(value), integers=False):
+        return type(value)(_numbers(v, chance, False) for v in value)
+    return value
+
+
+def has_numbers(values: list, integers: bool = True) -> bool:
+    """Whether there are Python numbers among forward's arguments that can be varied."""
+    for value in values:
+        if isinstance(value, bool):
+            continue
+        if isinstance(value, float) or (integers and isinstance(value, int)):
+            return True
+        if isinstance(value, (list, tuple)) and has_numbers(list(value), integers=False):
+            return True
+    return False
+
+
+def spec(values: list) -> structure.Structure:
+    """forward's arguments as the recorder is told them: of a tensor [shape, dtype,
+    strides], of anything else its value."""
+    for i, value in enumerate(values):
+        if hasattr(value, "_fields"):
+            raise Unusable(f"argument {i} of forward is a named tuple: pass a plain one")
+    return structure.walk(values, _told, "get_inputs()")
+
+
+def _told(x: torch.Tensor, where: str) -> list:
+    dtype = str(x.dtype).removeprefix("torch.")
+    if x.layout != torch.strided or dtype not in ITEM:
+        kind = dtype if x.layout == torch.strided else str(x.layout).removeprefix("torch.")
+        raise Unusable(f"{where} is a {kind} tensor: use dense ones of real numbers")
+    return [list(x.shape), dtype, list(x.stride())]
 
 
 # ---- a model's own tensors ----------------------------------------------------
@@ -199,15 +276,3 @@ def randomise(model: torch.nn.Module, names: list[tuple[str, str]], seed: int) -
             if meant.endswith("running_var"):
                 fresh = fresh.abs() + 0.1
             torch.Tensor.copy_(value, fresh.to(value.dtype))
-
-
-def flatten(output: object) -> list[torch.Tensor]:
-    """The tensors of a forward's result, in order; anything else is refused by
-    its absence from the list."""
-    if isinstance(output, torch.Tensor):
-        return [output]
-    if isinstance(output, (list, tuple)):
-        return [t for part in output for t in flatten(part)]
-    if isinstance(output, dict):
-        return [t for key in sorted(output) for t in flatten(output[key])]
-    return []

@@ -26,6 +26,7 @@ from frames import CONTROL, MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_fr
 from steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Gone, NoChild, Release
 
 with unfit.told():
+    import limits
     import torch
     import verdict
     from builds import Builds
@@ -223,7 +224,7 @@ class Judge:
         self.forget(job)
         if answer.get("verdict"):
             self.note_peak(job, answer)
-        if answer.get("infra"):
+        if answer.get("infra") and not answer.get("unusable"):
             self.say("failed", job.id, 0, str(answer["infra"]).encode(errors="replace"))
         else:
             self.say("answer", job.id, 0, json.dumps(answer, allow_nan=False).encode())
@@ -526,6 +527,7 @@ def main() -> None:
     with unfit.told():
         if o.device != "cpu" and not torch.cuda.is_available():
             raise SystemExit(f"{o.device}: {no_cuda()}")
+        limits.configure(o.total_memory if o.device == "cpu" else 0)
         judge = Judge(o)
     judge.run()
 

@@ -1,15 +1,15 @@
-"""native_source.py: what C and C++ source says, read without a compiler's front end.
+"""native_source.py: which functions C and C++ source defines, and with which
+parameters, read without a compiler's front end.
 
-Three questions are answered here: which preprocessor lines the source has, which
-constructs it uses that a kernel has no need for, and which functions it defines
-with which parameters. The last two are asked of preprocessed text, so that a
-macro can neither hide a word nor a parameter's type. What differs from language
-to language is in `Language`.
+The text is as a preprocessor leaves it, so that macros are no riddle. What is read
+here serves the checks of arguments and their messages alone: calls are generated in
+the candidate's own translation unit, where the compiler checks every type again. What
+differs from language to language is in `Language`.
 """
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Iterator
 
 
@@ -19,39 +19,17 @@ def _token_pattern(number: str, op: str) -> re.Pattern[str]:
           | (?P<string>"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)
           | (?P<name>[^\W\d]\w*)
           | (?P<number>\.?\d(?:[eEpP][+-]|{number})*)
-          | (?P<newline>\n)
-          | (?P<space>[^\S\n]+)
+          | (?P<space>\s+)
           | (?P<op>{op}|.)""",
         re.DOTALL | re.VERBOSE,
     )
 
 
-# C++ has 1'000'000, and A<::B> where C has a bracket: each language needs its own, or
-# what is a string to the compiler could be code here, and the other way round.
+# C++ has 1'000'000, and A<::B> where C has a bracket.
 C_TOKEN = _token_pattern(r"[\w.]", "%:|<:")
 CXX_TOKEN = _token_pattern(r"[\w.]|'(?=\w)", "%:|<%|%>|:>|<:(?!:[^:>])")
-DIGRAPHS = frozenset(["%:", "<%", "%>", "<:", ":>"])
-RAW_STRINGS = frozenset(["R", "LR", "uR", "UR", "u8R"])
-SPLICE = re.compile(r"\\[ \t\f\v]*\r?\n")
-TRIGRAPH = re.compile(r"\?\?[=/'()!<>-]")
 LINE_MARKER = re.compile(r'^#\s+\d+\s+"((?:\\.|[^"\\])*)"')
-
-DIRECTIVES = frozenset(
-    "include define undef if ifdef ifndef elif else endif error warning pragma".split()
-)
-OPENERS = frozenset(["[", "<:"])
-ASSEMBLER = frozenset(["asm", "__asm", "__asm__"])
 ATTRIBUTE_WORDS = frozenset(["__attribute__", "__attribute"])
-
-
-class SourceError(ValueError):
-    """The source uses something a kernel may not use; the text says what."""
-
-
-@dataclass(frozen=True)
-class Token:
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -84,17 +62,18 @@ class Parameter:
 
     @property
     def filled_in(self) -> bool:
-        """A stream is not the caller's to choose: the device's current one is passed."""
+        """A stream is not the caller's to choose: the executor's own is passed."""
         return self.type is not None and self.type.kind == "stream"
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function with external linkage; `result` is None when it is no scalar or void."""
+    """What Python can call or launch, or cannot because of a `problem`."""
 
     name: str
-    result: CType | None
+    returns: bool  # anything but void
     parameters: tuple[Parameter, ...] = ()
+    problem: str = ""
 
     @property
     def signature(self) -> str:
@@ -106,6 +85,7 @@ C_TYPES = {
     "float": CType("float", 32),
     "double": CType("float", 64),
     "_Bool": CType("bool", 8),
+    "bool": CType("bool", 8),
     "size_t": CType("uint", 64),
     "ptrdiff_t": CType("int", 64),
     "intptr_t": CType("int", 64),
@@ -120,91 +100,25 @@ QUALIFIERS = frozenset(
 
 @dataclass(frozen=True)
 class Language:
-    """What kernels of one language may contain. `attributes` are those of
-    `__attribute__((…))`, `standard_attributes` those of `[[…]]`. With `cxx` only
-    functions with C linkage can be called, and assembler may stand in code that
-    runs on the device alone."""
+    """What Python can reach: of C the functions with external linkage, with `cxx` the
+    host functions with C linkage, with `kernels` what is __global__."""
 
     name: str
     token: re.Pattern[str]
-    pragma: re.Pattern[str]
-    attributes: frozenset[str]
-    standard_attributes: frozenset[str] = frozenset()
     types: dict[str, CType] = field(default_factory=lambda: C_TYPES)
     cxx: bool = False
+    kernels: bool = False
     callable_note: str = "static and inline functions are not"
 
 
-C = Language(
-    name="C",
-    token=C_TOKEN,
-    # Loops may be steered; floating-point rules, targets and threads may not.
-    pragma=re.compile(r"(?:GCC (?:unroll|ivdep)|STDC FP_CONTRACT|clang loop)\b"),
-    attributes=frozenset(
-        "aligned always_inline assume_aligned cold const fallthrough flatten hot may_alias "
-        "noinline nonnull packed pure unused vector_size".split()
-    ),
-)
+C = Language(name="C", token=C_TOKEN)
 
 
-def tokens(text: str, language: Language = C) -> Iterator[Token]:
-    """Everything but blanks and comments; line ends are tokens."""
+def tokens(text: str, language: Language = C) -> Iterator[str]:
+    """Everything but blanks and comments."""
     for match in language.token.finditer(text):
         if match.lastgroup not in ("comment", "space"):
-            yield Token(str(match.lastgroup), match.group())
-
-
-# ---- what is refused -----------------------------------------------------------
-
-
-def check_directives(source: str, headers: frozenset[str], language: Language = C) -> None:
-    """Refuses every preprocessor line that is not plain, and every other header. The
-    header `name/*` stands for all below that folder."""
-    if match := TRIGRAPH.search(source):
-        raise SourceError(f"the trigraph {match.group()} is not allowed")
-    if re.search(r"\r(?!\n)", source):
-        raise SourceError("a carriage return is not allowed; lines end with a newline")
-    toks = [*tokens(SPLICE.sub("", source), language), Token("newline", "\n")]
-    _check_spelling(toks, language)
-    line: list[Token] = []
-    for token in toks:
-        if token.kind != "newline":
-            line.append(token)
-            continue
-        if line and line[0].text in ("#", "%:"):
-            _check_directive([t.text for t in line[1:]], headers, language)
-        line = []
-
-
-def _check_spelling(toks: list[Token], language: Language) -> None:
-    """In C++, what would make the reader here and the compiler disagree on where a
-    string or a block ends."""
-    for token, after in zip(toks, toks[1:]):
-        if language.cxx and token.text in DIGRAPHS:
-            raise SourceError(f"the digraph {token.text} is not allowed")
-        if language.cxx and token.text in RAW_STRINGS and after.text.startswith('"'):
-            raise SourceError("a raw string is not allowed in a kernel's source")
-
-
-def _check_directive(words: list[str], headers: frozenset[str], language: Language) -> None:
-    if not words:
-        return
-    if words[0] not in DIRECTIVES:
-        raise SourceError(f"#{words[0]} is not allowed in a kernel")
-    if words[0] == "include":
-        name = "".join(words[1:])
-        if not _is_allowed_header(name, headers, language):
-            allowed = " ".join(f"<{h}>" for h in sorted(headers))
-            raise SourceError(f"#include {name} is not allowed; a kernel may include {allowed}")
-
-
-def _is_allowed_header(name: str, headers: frozenset[str], language: Language) -> bool:
-    quotes = ("<>", '""') if language.cxx else ("<>",)
-    if name[:1] + name[-1:] not in quotes:
-        return False
-    folder, _, file = name[1:-1].partition("/")
-    below = f"{folder}/*" in headers and re.fullmatch(r"\w+(?:/\w+)*(?:\.h)?", file)
-    return name[1:-1] in headers or bool(below)
+            yield match.group()
 
 
 def own_text(preprocessed: str, file_name: str) -> str:
@@ -219,109 +133,6 @@ def own_text(preprocessed: str, file_name: str) -> str:
     return "\n".join(lines)
 
 
-def check_constructs(own: str, language: Language = C) -> None:
-    """Refuses assembler, pragmas and attributes that a kernel has no need for."""
-    for line in own.split("\n"):
-        if line.lstrip().startswith("#pragma"):
-            text = " ".join(line.split()[1:])
-            if not language.pragma.match(text):
-                raise SourceError(f"#pragma {text} is not allowed in a kernel")
-    toks = [token for token in tokens(own, language) if token.kind != "newline"]
-    _check_spelling(toks, language)
-    _check_assembler(toks, language)
-    for i, token in enumerate(toks):
-        if token.text in ATTRIBUTE_WORDS:
-            _check_attribute(toks, i, language)
-        if token.text in OPENERS and i and toks[i - 1].text in OPENERS:
-            _check_standard_attribute(toks, i, language)
-
-
-def _check_attribute(toks: list[Token], at: int, language: Language) -> None:
-    depth = 0
-    for token in toks[at + 1 :]:
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        name = token.text.strip("_")
-        if depth == 2 and token.kind == "name" and name not in language.attributes:
-            raise SourceError(f"__attribute__(({name})) is not allowed in a kernel")
-        if depth == 0:
-            return
-
-
-def _check_standard_attribute(toks: list[Token], at: int, language: Language) -> None:
-    if not language.standard_attributes:
-        raise SourceError("[[…]] is not allowed; write __attribute__((…))")
-    for token in toks[at + 1 :]:
-        if token.text == "]":
-            return
-        if token.kind == "name" and token.text not in language.standard_attributes:
-            raise SourceError(f"[[{token.text}]] is not allowed in a kernel")
-
-
-def _check_assembler(toks: list[Token], language: Language) -> None:
-    if not language.cxx:
-        if any(token.text in ASSEMBLER for token in toks):
-            raise SourceError("inline assembler is not allowed; write the kernel in C")
-        return
-    blocks: list[bool] = []  # of the open braces: is it code of the device?
-    head: list[str] = []
-    for token in toks:
-        if token.text in ASSEMBLER and True not in blocks:
-            raise SourceError(
-                "inline assembler is not allowed in host code; PTX may stand in __global__ and "
-                "__device__ functions"
-            )
-        if token.text == "{":
-            blocks.append(_is_device_function(head))
-        elif token.text == "}" and blocks:
-            blocks.pop()
-        head.append(token.text)
-        if token.text in ("{", "}", ";"):
-            head.clear()
-
-
-def _is_device_function(head: list[str]) -> bool:
-    """Whether these words, up to a brace, begin a function that has no host code.
-    In doubt they do not."""
-    spaces, plain = _split_attributes(head)
-    if not spaces & {"global", "device"} or "host" in spaces:
-        return False
-    if plain[:1] == ["template"]:
-        plain = plain[_closing(plain, 1, "<", ">") + 1 :]
-    while plain and plain[-1] in ("const", "noexcept", "override", "final"):
-        plain.pop()
-    odd = {"=", "struct", "class", "union", "enum", "namespace"}
-    return plain[-1:] == [")"] and not odd & set(plain)
-
-
-def _split_attributes(words: list[str]) -> tuple[set[str], list[str]]:
-    """The names inside `__attribute__((…))`, and the words outside."""
-    names: set[str] = set()
-    plain: list[str] = []
-    at = 0
-    while at < len(words):
-        if words[at] in ATTRIBUTE_WORDS:
-            end = _closing(words, at + 1, "(", ")")
-            names |= set(words[at:end])
-            at = end
-        else:
-            plain.append(words[at])
-        at += 1
-    return names, plain
-
-
-def _closing(words: list[str], at: int, opener: str, closer: str) -> int:
-    """Where the bracket that opens at `at` is closed; the end, if it is not."""
-    depth = 0
-    for i in range(at, len(words)):
-        depth += {opener: 1, closer: -1}.get(words[i], 0)
-        if depth <= 0:
-            return i
-    return len(words)
-
-
-# ---- what can be called --------------------------------------------------------
-
-
 def functions(own: str, language: Language = C) -> dict[str, Function]:
     """The functions that can be called from outside, by name."""
     found: dict[str, Function] = {}
@@ -330,6 +141,8 @@ def functions(own: str, language: Language = C) -> dict[str, Function]:
     for head, is_body in declarations(own, language):
         if is_body:
             if function := _function(head, aliases, language):
+                if function.name in found:
+                    function = replace(function, problem="has more than one definition")
                 found[function.name] = function
         elif len(head) > 2 and head[0] == "typedef" and all(map(_is_word, head)):
             aliases[head[-1]] = _expand(head[1:-1], aliases)
@@ -361,23 +174,25 @@ def _declarations(own: str, language: Language) -> Iterator[tuple[list[str], boo
 
 
 def _cxx_declarations(own: str, language: Language) -> Iterator[tuple[list[str], bool]]:
-    """The same for C++, but of functions only those with C linkage."""
+    """The same for C++, but of functions only those that can be reached: with C linkage,
+    or, of kernels, also what is in no namespace or in one without a name."""
     head: list[str] = []
-    depth = linkage = 0
+    depth = 0
+    blocks: list[str] = []  # the open ones that make no scope
     for text in _without_attributes(own, language):
-        if text == "{" and depth == 0 and head[-2:] == ["extern", '"C"']:
-            linkage += 1
+        if text == "{" and depth == 0 and (block := _open_block(head, language)):
+            blocks.append(block)
             head = []
         elif text == "{":
             if depth == 0 and _is_function(head):
-                if c_head := _with_c_linkage(head, linkage > 0):
-                    yield _unqualified(c_head), True
+                if reached := _reachable(head, '"C"' in blocks or language.kernels):
+                    yield _unqualified(reached), True
                 head = []
             elif depth == 0:
                 head.append("{}")
             depth += 1
         elif text == "}" and depth == 0:
-            linkage = max(0, linkage - 1)
+            blocks = blocks[:-1]
             head = []
         elif text == "}":
             depth -= 1
@@ -386,6 +201,13 @@ def _cxx_declarations(own: str, language: Language) -> Iterator[tuple[list[str],
             head = []
         elif depth == 0:
             head.append(text)
+
+
+def _open_block(head: list[str], language: Language) -> str:
+    """The word before a brace behind which everything is as at file scope."""
+    if head[-2:] == ["extern", '"C"'] or (language.kernels and head[-1:] == ["namespace"]):
+        return head[-1]
+    return ""
 
 
 def _is_function(head: list[str]) -> bool:
@@ -398,14 +220,27 @@ def _is_function(head: list[str]) -> bool:
     return "(" in head
 
 
-def _with_c_linkage(head: list[str], in_block: bool) -> list[str] | None:
-    """The head from its result's type to the end of its parameters, or None."""
+def _reachable(head: list[str], in_block: bool) -> list[str] | None:
+    """The head up to the end of its parameters, or None."""
     head = _after_braces(head)
     if head[:2] == ["extern", '"C"']:
         head = head[2:]
     elif not in_block:
         return None
-    return head[: _closing(head, head.index("("), "(", ")") + 1] if "(" in head else None
+    start = _closing(head, 1, "<", ">") if head[:1] == ["template"] else 0
+    if "(" not in head[start:]:
+        return None
+    return head[: _closing(head, head.index("(", start), "(", ")") + 1]
+
+
+def _closing(words: list[str], at: int, opener: str, closer: str) -> int:
+    """Where the bracket that opens at `at` is closed; the end, if it is not."""
+    depth = 0
+    for i in range(at, len(words)):
+        depth += {opener: 1, closer: -1}.get(words[i], 0)
+        if depth <= 0:
+            return i
+    return len(words)
 
 
 def _after_braces(head: list[str]) -> list[str]:
@@ -438,17 +273,17 @@ def _without_attributes(own: str, language: Language) -> Iterator[str]:
             continue
         for token in tokens(line, language):
             if skipping:
-                depth += {"(": 1, ")": -1}.get(token.text, 0)
-                name = token.text.strip("_")
+                depth += {"(": 1, ")": -1}.get(token, 0)
+                name = token.strip("_")
                 if name == "vector_size":
                     yield from ("{", "}")
                 elif name in ("global", "device", "host"):
                     yield f"__{name}__"
                 skipping = depth > 0
-            elif token.text in ATTRIBUTE_WORDS or token.text in ("_Alignas", "alignas"):
+            elif token in ATTRIBUTE_WORDS or token in ("_Alignas", "alignas"):
                 skipping = True
             else:
-                yield token.text
+                yield token
 
 
 def _is_word(text: str) -> bool:
@@ -470,14 +305,23 @@ def _function(
             break
     if at < 2 or not _is_word(head[at - 1]):
         return None
-    before = [w for w in head[: at - 1] if w != "__host__"]
-    if "static" in before or ("extern" not in before and _is_inline(before)):
+    before = head[: at - 1]
+    if not _is_reached(before, language):
         return None
-    if "__global__" in before or ("__device__" in before and "__host__" not in head):
-        return None
-    before = [w for w in before if w != "__device__"]
-    result = None if "*" in before else _scalar(before, aliases, language)
-    return Function(head[at - 1], result, _parameters(head[at + 1 : -1], aliases, language))
+    parameters = _parameters(head[at + 1 : -1], aliases, language)
+    problem = "is a template" if before[:1] == ["template"] else ""
+    returns = "*" in before or before[-1] != "void"
+    return Function(head[at - 1], returns, parameters, problem)
+
+
+def _is_reached(before: list[str], language: Language) -> bool:
+    if language.kernels:
+        return "__global__" in before
+    if before[:1] == ["template"] or "__global__" in before:
+        return False
+    if "__device__" in before and "__host__" not in before:
+        return False
+    return "static" not in before and ("extern" in before or not _is_inline(before))
 
 
 def _is_inline(words: list[str]) -> bool:
@@ -516,7 +360,9 @@ def _parameter(
         return Parameter(names[-1] if names else text, text, None)
     stars = plain.count("*") + suffix.count("[")
     kind = _scalar(plain[:-1], aliases, language) if stars < 2 else None
-    if kind and (kind.kind == "stream" if stars else not kind.by_value):
+    if stars == 1 and (kind is None or kind.kind == "stream"):
+        kind = CType("void")  # a vector type, a struct: the tensor's dtype says nothing
+    if kind and not stars and not kind.by_value:
         kind = None
     return Parameter(plain[-1], text, kind, stars == 1)
 

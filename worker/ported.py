@@ -33,7 +33,7 @@ def write(job: dict, facts, trace: Trace, names: dict[str, str]) -> tuple[str | 
         ast.parse(text)
         return text, None
     except (CannotPort, kernel_language.Denied, SyntaxError, RecursionError) as problem:
-        return None, f"No ported file was written: {problem}."
+        return None, str(problem)
 
 
 def identifier(name: object) -> str:
@@ -226,7 +226,7 @@ class _Writer:
         if kind == "reinterpret":
             self.language()
             return f"triton.reinterpret({self.view(view(held[0], self.held))}, tl.dtype({str(held[1])!r}))"
-        if kind == "desc" and len(held) == 5:
+        if kind == "desc" and held[5] is None:
             self.import_line("TensorDescriptor", "from triton.tools.tensor_descriptor import TensorDescriptor")
             shape, strides, block = (list(map(int, x)) for x in held[1:4])
             base = self.view(view(held[0], self.held))
@@ -266,7 +266,7 @@ class _Writer:
             language = "gluon"
             self.import_line("gluon", "from triton.experimental import gluon")
         mark = f"@{language}.jit" + (f"({', '.join(flags)})" if flags else "")
-        self.blocks += ["", "", mark, ast.unparse(found.tree)]
+        self.blocks += ["", "", mark, ast.unparse(_Spoken().visit(found.tree))]
         return name
 
     def bind(self, name: str, told: dict) -> None:
@@ -331,6 +331,14 @@ class _Writer:
         if kind == "dict":
             return "{" + ", ".join(f"{k!r}: {self.output(v, call)}" for k, v in held) + "}"
         return number(held)
+
+
+class _Spoken(ast.NodeTransformer):
+    """The check names the language's module in a way that no kernel can; a reader knows it
+    as tl."""
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name("tl", node.ctx) if node.id == kernel_language.LANGUAGE else node
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,5 +1,4 @@
-"""A task's file: the whole of it for the judge, the part that makes inputs for
-the candidate's side."""
+"""A task's file: the whole of it for the judge, parts of it for the candidate's side."""
 
 import ast
 
@@ -27,15 +26,24 @@ def _names_used(node: ast.stmt) -> set[str]:
 def without_model(source: str) -> str:
     """The statements that get_inputs and get_init_inputs need, and no others:
     neither class Model nor what only it uses."""
+    return _part(source, {*ENTRY}, {"Model"})
+
+
+def init_part(source: str) -> str:
+    """The statements that get_init_inputs needs, and no others: who builds a model
+    learns nothing of what it will be given."""
+    return _part(source, {"get_init_inputs"}, {"Model", "get_inputs"})
+
+
+def _part(source: str, needed: set[str], left_out: set[str]) -> str:
     tree = ast.parse(source)
-    needed = set(ENTRY)
     keep: set[int] = set()
     changed = True
     while changed:
         changed = False
         for i, node in enumerate(tree.body):
             wanted = _names_bound(node) & needed
-            if i in keep or not wanted or "Model" in wanted:
+            if i in keep or not wanted or wanted & left_out:
                 continue
             keep.add(i)
             needed |= _names_used(node)

@@ -7,7 +7,6 @@ and without the recorded Python, is a figure of its own. No input is timed twice
 repetition has values that were never there before, in memory that was filled with NaN, and
 what the repetitions computed is compared afterwards."""
 
-import copy
 import secrets
 import time
 from collections.abc import Callable, Generator
@@ -116,13 +115,13 @@ def reference_time(job: dict, pair: truth.Pair) -> dict:
     key = job["task"]["source"], job["precision"], job["device"]
     if key not in _reference_times:
         with truth.precision_flags(job["precision"]):
-            _reference_times[key] = sampled(pair, copy.deepcopy(pair.eager))
+            _reference_times[key] = sampled(pair, *pair.baseline())
     return _reference_times[key]
 
 
-def sampled(pair: truth.Pair, call: Callable) -> dict:
+def sampled(pair: truth.Pair, call: Callable, dtype: torch.dtype) -> dict:
     watch = clock.Stopwatch(pair.r.device)
-    args = inputs.make(pair.r.space, 1, "plain", pair.r.device, pair.r.dtype)
+    args = inputs.make(pair.r.space, 1, "plain", pair.r.device, dtype)
     samples: list[float] = []
     with torch.no_grad():
         for _ in range(3):

@@ -385,3 +385,33 @@ def output_view(v: View, buffers: list[Buffer]) -> View:
     if v.overlaps_itself():
         raise Refused("output-not-plain", "elements of the output share memory")
     return v
+
+
+# ---- two recordings --------------------------------------------------------------------
+
+
+def outline(trace: Trace) -> list:
+    """All of a trace but scalars, sizes and grids: what must not change when forward is
+    called with other Python numbers."""
+    parts = []
+    for part in trace.parts():
+        buffers = [(b.kind, b.dtype, b.key, b.bytes if b.kind == "const" else 0) for b in part.buffers]
+        parts.append([buffers, [_node_outline(n) for n in part.nodes]])
+    return [parts, trace.kernels, trace.texts, trace.packed, trace.blob]
+
+
+def _node_outline(node: Move | Launch) -> object:
+    if isinstance(node, Launch):
+        return {k: _arguments_outline(v) for k, v in node.told.items() if k != "grid"}
+    source = (node.source.buffer, node.source.dtype) if node.source else None
+    return node.op, node.to.buffer, node.to.dtype, source
+
+
+def _arguments_outline(told: object) -> object:
+    if isinstance(told, dict):
+        if told.keys() == {"t"}:
+            return told["t"][:2]
+        return {k: _arguments_outline(v) for k, v in told.items() if k != "grid"}
+    if isinstance(told, list):
+        return [_arguments_outline(v) for v in told]
+    return type(told).__name__ if isinstance(told, (int, float)) and not isinstance(told, bool) else told

@@ -1,61 +1,41 @@
-"""triton_common.py: what the adapters of packs share whose kernels Triton compiles:
-launches as Triton's own hook tells them, a compile in the zygote, and which errors are
-the compiler's."""
+"""What the parts for languages share that Triton compiles: a candidate's kernels, checked
+and made anew from the trace, values as the trace tells them, and which errors are the
+compiler's. Nothing of the candidate's is imported."""
 
-import contextlib
 import functools
 import hashlib
 import importlib
 import importlib.metadata
-import importlib.util
+import linecache
 import os
-import shutil
-import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import CodeType
 from typing import Any
 
+import kernel_language
+import torch
 import triton
+import triton.language as tl
+from kernel_language import Denied, Kernel
+from kernel_names import LAYOUTS, MODULES, NAMES
 from triton.backends.compiler import GPUTarget
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources, PTXASError
 
-launched: list[str] = []  # the names of the kernels, since the last reset
-_folders: list[str] = []
-_LAUNCHER_FLAGS = ("-O1", "-fPIC", "-Wno-psabi")
-_LAUNCHER_HEADERS = """#include "cuda.h"
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-"""
+_OWN = ("triton_common.py", "triton_lane.py", "kernel_language.py", "kernel_names.py",
+        "kernel_assembly.py")  # fmt: skip
+DEEPEST = 16  # tuples in tuples
+_DTYPES = {
+    "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "fp8e5",
+    "fp8e4nv", "fp8e4b8", "fp8e5b16", "fp8e4b15", "fp16", "bf16", "fp32", "fp64", "void",
+}  # fmt: skip
 
 
-def watch_launches() -> None:
-    """In a child that runs on a GPU: notes each launch from here on."""
-    triton.knobs.runtime.launch_enter_hook.add(_on_launch)
-
-
-def _on_launch(metadata: Any) -> None:
-    launched.append(str(metadata.get().get("name")))
-
-
-def mute_launches() -> bool:
-    """From here on kernels that were compiled do nothing when they are launched; False
-    where Triton starts them otherwise than through its launcher's class."""
-    from triton.backends.nvidia.driver import CudaLauncher
-
-    def nothing(*_: Any) -> None:
-        return None
-
-    before = getattr(CudaLauncher, "__call__", None)
-    CudaLauncher.__call__ = nothing
-    return before is not None
+class CompileFailed(Exception):
+    """A kernel that does not compile; the text is for whoever wrote it."""
 
 
 def version() -> str:
@@ -63,14 +43,12 @@ def version() -> str:
 
 
 @functools.cache
-def compiler(adapter: str) -> str | None:
+def identity() -> str:
     """What compiling depends on, as a hash: Triton's files, as its wheel lists them with
-    their hashes (ptxas is one of them), this one, the adapter, and Python. None where
-    Triton was not installed from a wheel."""
-    files = importlib.metadata.distribution("triton").read_text("RECORD")
-    if files is None:
-        return None
-    own = [Path(p).read_bytes() for p in (__file__, adapter)]
+    their hashes (ptxas is one of them), ours, and Python."""
+    files = importlib.metadata.distribution("triton").read_text("RECORD") or triton.__version__
+    here = Path(__file__).parent
+    own = [(here / name).read_bytes() for name in _OWN]
     parts = [files.encode(), sys.version.encode(), *own]
     return hashlib.sha256(b"\0".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
 
@@ -78,7 +56,7 @@ def compiler(adapter: str) -> str | None:
 def is_compile_error(problem: BaseException) -> bool:
     """The compiler's own errors, and whatever else ended a compilation: its later
     passes raise RuntimeError."""
-    if isinstance(problem, (CompilationError, PTXASError, OutOfResources)):
+    if isinstance(problem, (CompileFailed, Denied, CompilationError, PTXASError, OutOfResources)):
         return True
     trace = problem.__traceback__
     while trace is not None:
@@ -93,68 +71,153 @@ def target(name: str) -> GPUTarget:
     return GPUTarget("cuda", int(name.removeprefix("sm_").rstrip("a")), 32)
 
 
-def import_file(path: str, name: str) -> ModuleType:
-    """The file as a module of that name: kernels are compiled from their source."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+class NoDevice:
+    """Stands where Triton's driver would: it knows which GPU is meant, and has none."""
+
+    launcher_cls = None
+
+    def __init__(self, gpu: GPUTarget) -> None:
+        self.target = gpu
+
+    def get_current_target(self) -> GPUTarget:
+        return self.target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        pass
+
+    def get_current_stream(self, device: int = 0) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        return torch.device("cuda", 0)
+
+    def get_device_interface(self) -> Any:
+        return torch.cuda
+
+    @staticmethod
+    def is_active() -> bool:
+        return True
 
 
-def warm_up(text: str, make_source: Callable[[ModuleType], Any]) -> None:
+# ---- kernels -----------------------------------------------------------------
+
+
+class Kernels:
+    """The kernels of one trace. `make` turns a checked kernel and the names that it gets
+    into what is launched."""
+
+    def __init__(
+        self, source: str, told: list[dict], make: Callable[[Kernel, dict, dict, str], Any]
+    ) -> None:
+        self.tree = kernel_language.parse(source)
+        self.told = told
+        self.make = make
+        self.made: dict[int, Any] = {}
+        self._open: set[int] = set()
+
+    def get(self, k: int) -> Any:
+        if k not in self.made:
+            if k in self._open:
+                raise Denied(f"the kernel {self.told[k]['name']} calls itself")
+            self._open.add(k)
+            self.made[k] = self._build(k)
+            self._open.discard(k)
+        return self.made[k]
+
+    def _build(self, k: int) -> Any:
+        told = self.told[k]
+        kernel = kernel_language.extract(self.tree, told)
+        space: dict[str, Any] = {"__name__": f"kernel_{k}", "__builtins__": {}, kernel_language.LANGUAGE: tl}
+        for name in kernel.used:
+            space[name] = self.value(told["bind"][name])
+        for name in kernel.defaults:
+            space[kernel_language.default_name(name)] = self.value(told["defaults"][name])
+        return self.make(kernel, told, space, f"<kernel {k} {kernel.name}>")
+
+    def value(self, told: Any, depth: int = 0) -> Any:
+        """A BIND or an ARG without tensors as Python's value."""
+        if depth > DEEPEST:
+            raise Denied("tuples are nested too deeply")
+        if not isinstance(told, dict):
+            return told
+        ((kind, content),) = told.items()
+        if kind == "value":
+            return self.value(content, depth + 1)
+        if kind == "constexpr":
+            return tl.constexpr(self.value(content, depth + 1))
+        if kind == "tuple":
+            return tuple(self.value(c, depth + 1) for c in content)
+        if kind == "layout":
+            name, fields = content
+            return layout(name, {n: self.value(v, depth + 1) for n, v in fields.items()})
+        known = {"float": float, "dtype": dtype, "kernel": self.get, "module": _module,
+                 "from": _taken}  # fmt: skip
+        return known[kind](content)
+
+
+def define(text: str, code: CodeType, name: str, space: dict, file: str) -> Any:
+    """The function, with its text where Triton and tracebacks look for it."""
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    held: dict[str, Any] = {}
+    exec(code, space, held)
+    made = held[name]
+    made.__module__ = space["__name__"]
+    return made
+
+
+def dtype(name: str) -> tl.dtype:
+    if name.startswith("pointer<") and name.endswith(">"):
+        return tl.pointer_type(dtype(name[8:-1]))
+    if name not in _DTYPES:
+        raise Denied(f"the dtype {name[:40]}")
+    return tl.dtype(name)
+
+
+def layout(name: str, fields: dict[str, Any]) -> Any:
+    """One of Gluon's layouts. Its fields are lists where they are tuples in the trace."""
+    if name not in LAYOUTS or not all(map(kernel_language.is_plain, fields)):
+        raise Denied(f"the layout {name[:40]}")
+    from triton.experimental.gluon import language as gl
+
+    return getattr(gl, name)(**{n: _lists(v) for n, v in fields.items()})
+
+
+def _lists(value: Any) -> Any:
+    return [_lists(v) for v in value] if isinstance(value, tuple) else value
+
+
+def _module(name: str) -> Any:
+    if name not in MODULES:
+        raise Denied(f"the module {name[:80]} is not part of the kernel language")
+    return importlib.import_module(name)
+
+
+def _taken(path: list[str]) -> Any:
+    module, name = path
+    names = NAMES[MODULES[module]] if module in MODULES else None
+    if names is None or name not in names.functions | names.classes | names.values:
+        raise Denied(f"{module[:80]}.{name[:80]} is not part of the kernel language")
+    return getattr(_module(module), name)
+
+
+# ---- once, in the zygote -----------------------------------------------------
+
+
+def warm_up(compile: Callable[[dict], bytes], source: str, told: dict, args: dict) -> None:
     """Compiles a kernel and forgets it: this fills what Triton keeps in memory, and
-    touches no GPU. `make_source` finds the kernel in the module made of `text`."""
+    touches no GPU."""
+    request = {"source": source, "kernels": [told], "groups": [], "target": "sm_90",
+               "launches": [{"kernel": 0, "args": args, "options": {}, "tuned": False}]}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         old = os.environ.get("TRITON_CACHE_DIR")
         os.environ["TRITON_CACHE_DIR"] = folder
-        path = os.path.join(folder, "warm_kernel.py")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        triton.compile(make_source(import_file(path, "warm_kernel")), target=target("sm_90"))
-        if os.environ.get("CUDA_VISIBLE_DEVICES"):
-            _load_driver_helper()
-        if old is None:
-            del os.environ["TRITON_CACHE_DIR"]
-        else:
-            os.environ["TRITON_CACHE_DIR"] = old
-
-
-def _load_driver_helper() -> None:
-    """Triton's driver with its C module, which each child would otherwise compile before
-    its first launch, and what is imported at that launch. No context is made."""
-    from triton.backends.nvidia import driver
-
-    # Not as Triton finds it: asking torch for GPUs opens NVML, which no child could use then.
-    triton.runtime.driver.set_active(driver.CudaDriver())
-    for name in ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopper",
-                 "triton.experimental.gluon.amd.gfx1250"):  # fmt: skip
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    if hasattr(driver, "make_launcher"):
-        flags = _launcher_flags(driver.include_dirs)
-        build = driver.compile_module_from_src
-        driver.compile_module_from_src = functools.partial(build, ccflags=flags)
-
-
-def _launcher_flags(include: list[str]) -> list[str]:
-    """Triton up to 3.6 has a launcher compiled for each new signature: few lines under
-    large headers. Those are compiled here, once; where that fails, or the compiler finds
-    that they do not fit, it reads them as they are."""
-    folder = tempfile.mkdtemp(prefix="launcher-")
-    os.chmod(folder, 0o755)
-    header = os.path.join(folder, "launcher.h")
-    Path(header).write_text(_LAUNCHER_HEADERS)
-    scheme = sysconfig.get_default_scheme().replace("posix_local", "posix_prefix")
-    include = [*include, sysconfig.get_paths(scheme=scheme)["include"]]
-    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang") or "cc"
-    command = [compiler, "-x", "c-header", header, *_LAUNCHER_FLAGS, *(f"-I{d}" for d in include)]
-    with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        subprocess.run([*command, "-o", header + ".gch"], check=True, stderr=subprocess.DEVNULL)
-    _folders.append(folder)
-    return ["-O1", "-include", header]
-
-
-def folders() -> list[str]:
-    """What children must be able to read besides what all packs have."""
-    return _folders
+        try:
+            compile(request)
+        finally:
+            if old is None:
+                del os.environ["TRITON_CACHE_DIR"]
+            else:
+                os.environ["TRITON_CACHE_DIR"] = old

@@ -8,7 +8,7 @@ nothing of the candidate's host code runs: what is judged is its trace and its k
 import json
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import answers
 import cuda_plan
@@ -18,6 +18,7 @@ import inputs
 import native_plan
 import ported
 import structure
+import summary
 import taskfile
 import tilelang_plan
 import timing
@@ -29,7 +30,7 @@ from builds import Builds
 from executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
 from judging import Progress, Verdict, fail_on_error, since
 from region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
-from session import Session
+from session import NUMBERS, Session
 from steps import Ask, Device, End, Forged, Gone, NoChild, Release
 from traces import BadTrace, Buffer, Refused, Trace
 
@@ -109,6 +110,7 @@ class Facts:
     parameters: set[str]
     structure: structure.Structure
     outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
+    numbers: str | None  # the variant that changes Python numbers among forward's arguments
     reasons: list[str] | None = None  # of the gate; None: nobody has looked
 
     @classmethod
@@ -127,6 +129,7 @@ class Facts:
             set(inputs.parameters(pair.eager)),
             expected.structure,
             [(tuple(t.shape), dtype_name(t)) for t in expected.eager],
+            next((v for v in truth.variants(job["task"].get("sidecar"), reference) if v in NUMBERS), None),
         )
 
 
@@ -144,9 +147,12 @@ def look_up(job: dict) -> Generator:
             found = _facts[key] = found or Facts.of(job)
             if job.get("gate"):
                 found.reasons = truth.gate(make_reference(job), job["seed"])
-        except Exception:
+        except truth.Unusable:
             yield Release()
             raise
+        except Exception as problem:  # noqa: BLE001 - a task's file may do anything
+            yield Release()
+            raise truth.Unusable(file_fails(job, problem)) from None
         yield Release()
     if job.get("gate") and found.reasons:
         raise truth.Unusable("; ".join(found.reasons))
@@ -167,8 +173,7 @@ def verify(job: dict, environment: dict, builds: Builds, o: object) -> Generator
         end = Verdict("infra", "fork", str(problem))
     except truth.Unusable as problem:
         end = Verdict("infra", "trials", f"the task cannot be judged: {problem}")
-    except (SyntaxError, NameError, ImportError) as problem:
-        end = Verdict("infra", "load", file_fails(job, problem))
+        return record(job, environment, p, end) | {"unusable": True}
     return record(job, environment, p, end)
 
 
@@ -204,14 +209,14 @@ def attempt(
         if not interpreted(job):
             built = yield from compiled(job, trace, family, p, builds)
         yield from judged(job, facts, trace, names, built, p, o, own_weights)
+        if facts.numbers:
+            yield from with_other_numbers(job, facts, trace, p, builds, o, own_weights)
         if interpreted(job):
             yield from compiled(job, trace, family, p, builds)
         if p.timing:
             found = yield from timing.compiled(job, torch_device(job["device"]))
             p.timing["compile_ms"], p.timing["compile_why"] = found
-        p.ported, why = ported.write(job, facts, trace, names)
-        if why:
-            p.notes.append(why)
+        p.ported, p.ported_why = ported.write(job, facts, trace, names)
     except Verdict as end:
         yield from leave()
         return end
@@ -391,18 +396,18 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
 
 def judged(
     job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
-    own_weights: bool,
+    own_weights: bool, numbers_seed: int | None = None,
 ) -> Generator:  # fmt: skip
-    """Trials, timing and the muted call. A kernel may have been hurt by one before it, on an
+    """Trials, timing and the muted call; with a seed the one trial with other numbers. A kernel may have been hurt by one before it, on an
     executor that outlives candidates: what a fresh one says counts."""
     if job["device"] == "cpu":
-        yield from examine(job, facts, trace, names, built, p, o, own_weights)
+        yield from examine(job, facts, trace, names, built, p, o, own_weights, numbers_seed)
         return
     for fresh in (False, True):
-        again = Progress(**{**p.__dict__, "trials": [], "times": dict(p.times)})
+        again = Progress(**{**p.__dict__, "trials": list(p.trials), "times": dict(p.times)})
         yield from lease(job)
         try:
-            yield from examine(job, facts, trace, names, built, again, o, own_weights)
+            yield from examine(job, facts, trace, names, built, again, o, own_weights, numbers_seed)
             end = None
         except (Verdict, Gone) as problem:
             end = problem
@@ -416,27 +421,57 @@ def judged(
         return
 
 
-def examine(
-    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
-    own_weights: bool,
-) -> Generator:  # fmt: skip
+def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:
     family = FAMILIES[job["family"]]
     if job["device"] != "cpu":
-        executor = DeviceRunner(job, trace, family, p)
-    elif interpreted(job):
-        executor = Interpreter(job, trace, p)
-    else:
-        executor = LibraryRunner(job, trace, family, p)
+        return DeviceRunner(job, trace, family, p)
+    return Interpreter(job, trace, p) if interpreted(job) else LibraryRunner(job, trace, family, p)
+
+
+def with_other_numbers(
+    job: dict, facts: Facts, trace: Trace, p: Progress, builds: Builds, o: object, own_weights: bool
+) -> Generator:
+    """One trial with other Python numbers among forward's arguments. It is recorded with
+    those; only scalars, sizes and grids may differ from the trace that was judged."""
+    if job["device"] != "cpu":
+        yield Device()
+    seed = inputs.derive(job["seed"], "numbers")
+    reference = make_reference(job, own_weights)
+    args = inputs.make(reference.space, seed, facts.numbers, reference.device, reference.dtype)
+    yield Release()
+    other = replace(facts, spec=inputs.spec(args)["list"])
+    again, names = yield from recorded(job, other, p, builds, own_weights)
+    if traces.outline(again) != traces.outline(trace):
+        raise Verdict("hack", "record", "For other numbers among its arguments forward does something "
+                      "else: only scalars, sizes and grids may differ.", "trace-varies")  # fmt: skip
+    built = None
+    if not interpreted(job):
+        built = yield from compiled(job, again, FAMILIES[job["family"]], p, builds)
+    yield from judged(job, other, again, names, built, p, o, own_weights, seed)
+
+
+def examine(
+    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
+    own_weights: bool, numbers_seed: int | None,
+) -> Generator:  # fmt: skip
+    family = FAMILIES[job["family"]]
+    executor = make_executor(job, trace, p)
     reference = make_reference(job, own_weights)
     session = Session(job, facts, trace, names, reference, executor, p, own_weights)
+    if reference.note and reference.note not in p.notes:
+        p.notes.append(reference.note)
     p.stage, started = "trials", time.monotonic()
     try:
         session.make_region(family.scratch(trace, built) if built else 0, o)
         yield from executor.open(session.region, built)
+        if numbers_seed is not None:
+            yield from session.numbers(numbers_seed, facts.numbers)
+            yield from executor.close()
+            return
         yield from session.trials()
         p.times["trials"] = since(started)
         p.hardened = True
-        p.trace = family.summary(trace)
+        p.trace = summary.of(trace, family)
         if job.get("timing"):
             yield from timing.measure(session)
         yield from session.without_kernels()
@@ -480,6 +515,7 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
                      "names": sorted({feedback.plain(n) for n in p.launches})},
         "trace": p.trace,
         "ported": p.ported if evidence == "E3" else None,
+        "ported_why": p.ported_why if evidence == "E3" else None,
         "build": p.build,
         "times_ms": p.times,
         "peak_bytes": p.peak,

@@ -1,35 +1,47 @@
-"""adapter.py: how the verifier runs this pack's candidates. Trusted; called in the
-zygote and in each child (docs/PACKS.md, "adapter.py")."""
+"""adapter.py: how the verifier records and builds this pack's candidates. Trusted;
+called in the zygote and in each child (docs/PACKS.md, "adapter.py")."""
 
 import platform
-import subprocess
-import sys
-from types import ModuleType
+from typing import Any, Callable
 
 import c_cpu
 import native
-import native_adapter
-from native_adapter import (  # noqa: F401 - of the interface
-    child,
-    describe,
-    is_compile_error,
-    launches,
-    mute,
-    reset,
-)
+import native_lane
+import native_record
+
+_WARM = "void warm_kernel(float *x) { x[0] += 1.0f; }\n"
 
 
 def prepare(mode: str) -> None:
-    """Once, in the zygote: children then know which compiler they have. There is no
-    `toolchain` here: C compiles in less time than another process takes to start."""
-    native.identity(c_cpu.TOOLCHAIN)
+    """Once, in the zygote: what this machine lacks shows now, and children know where
+    the headers are."""
+    native.preprocess(_WARM, c_cpu.TOOLCHAIN)
+    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["warm_kernel", "p"]]}]})
+
+
+def child(mode: str) -> None:
+    """In each child, after the box: there is nothing to do."""
 
 
 def version() -> str:
-    done = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=False)
-    return f"{done.stdout.splitlines()[0]} {platform.machine()}" if done.stdout else "no compiler"
+    return f"{native.version('cc').splitlines()[0]} {platform.machine()}"
 
 
-def watched() -> list[ModuleType | type]:
-    """What a candidate must leave as it is."""
-    return [native, native.Library, native_adapter, c_cpu, sys.modules[__name__]]
+def identity() -> str:
+    return native_lane.identity(c_cpu.TOOLCHAIN)
+
+
+def is_compile_error(problem: BaseException) -> bool:
+    return isinstance(problem, native.BuildError)
+
+
+def claims() -> str:
+    return "cpu"
+
+
+def install(current: Callable[[], Any]) -> None:
+    native_record.install(current)
+
+
+def compile(request: dict) -> bytes:
+    return native_lane.libraries(request, c_cpu.TOOLCHAIN)

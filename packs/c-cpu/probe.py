@@ -1,7 +1,8 @@
 """probe.py: prints how far this machine gets with the pack, by doing it."""
 from __future__ import annotations
 
-import os
+import ctypes
+import importlib.util
 import tempfile
 
 SOURCE = """
@@ -16,20 +17,30 @@ void probe_kernel(const float *x, float *y, int n)
 
 def probe() -> str:
     try:
-        from c_cpu import build
+        import c_cpu
+        import native_lane
 
-        lib = build(SOURCE)
+        asked = {"text": 0, "launches": [["probe_kernel", "ppi"]]}
+        request = {"texts": [SOURCE], "objects": [asked]}
+        built = native_lane.libraries(request, c_cpu.TOOLCHAIN)
     except Exception as error:
         return f"checks: no kernel can be built: {first_line(error)}"
-    try:
-        import torch
-    except ImportError as error:
-        return f"compile: kernels build, but torch is missing: {first_line(error)}"
-    x, y = torch.tensor([4.0, 9.0]), torch.empty(2)
-    lib.probe_kernel(x, y, 2)
-    if y.tolist() != [2.0, 3.0]:
-        return f"compile: a kernel ran and gave {y.tolist()} instead of [2.0, 3.0]"
-    return f"run: a kernel was built by cc and run under torch {torch.__version__}"
+    given = run(built.partition(b"\n")[2])
+    if given != [2.0, 3.0]:
+        return f"compile: a kernel ran and gave {given} instead of [2.0, 3.0]"
+    if importlib.util.find_spec("torch") is None:
+        return "compile: a kernel was built by cc and run, but torch is missing"
+    return "run: a kernel was built by cc and run, and torch is there"
+
+
+def run(library: bytes) -> list[float]:
+    x, y = (ctypes.c_float * 2)(4.0, 9.0), (ctypes.c_float * 2)()
+    words = (ctypes.c_uint64 * 3)(ctypes.addressof(x), ctypes.addressof(y), 2)
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        file.write(library)
+        file.flush()
+        ctypes.CDLL(file.name).monkeys_call_probe_kernel(words)
+    return list(y)
 
 
 def first_line(error: Exception) -> str:
@@ -37,6 +48,4 @@ def first_line(error: Exception) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["MONKEYS_C_CACHE"] = folder
-        print(probe())
+    print(probe())

@@ -1,20 +1,13 @@
-"""adapter.py: how the verifier runs this pack's candidates. Trusted; called in the
-zygote and in each child (docs/PACKS.md, "adapter.py")."""
+"""adapter.py: how the verifier records and builds this pack's candidates. Trusted;
+called in the zygote and in each child (docs/PACKS.md, "adapter.py")."""
 
-from types import ModuleType
+from typing import Any, Callable
 
 import cuda_build
 import native
-import native_adapter
 import native_cuda
-from native_adapter import (  # noqa: F401 - of the interface
-    child,
-    describe,
-    is_compile_error,
-    launches,
-    mute,
-    reset,
-)
+import native_lane
+import native_record
 
 _WARM = """
 #include <cuda_runtime.h>
@@ -26,33 +19,46 @@ __global__ void warm_kernel(float *x, int64_t n)
     if (i < n)
         x[i] += 1.0f;
 }
-extern "C" void launch_warm(float *x, int64_t n, cudaStream_t stream)
-{
-    warm_kernel<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, n);
-}
 """
 
 
 def prepare(mode: str) -> None:
-    """Once, in the zygote: a kernel is built and loaded, but not launched, and the GPU
-    is not asked what it is; a process that has used CUDA cannot be forked."""
-    toolchain = cuda_build.toolchain(native_cuda.DEFAULT_ARCHITECTURE)
-    native.try_out(_WARM, toolchain, native_cuda.CUDA)
+    """Once, in the zygote: what this machine lacks shows now, and children know where
+    the toolkit is."""
+    native.preprocess(_WARM, cuda_build.toolchain(native_cuda.DEFAULT_TARGET))
+    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["warm_kernel", "Pq"]]}]})
 
 
-def toolchain() -> native.Toolchain:
-    return cuda_build.toolchain(native_cuda.architecture())
+def child(mode: str) -> None:
+    """In each child, after the box: there is nothing to do."""
 
 
 def version() -> str:
     return native_cuda.version(native_cuda.nvcc())
 
 
-def watched() -> list[ModuleType]:
-    """Modules whose functions a candidate must leave as they are."""
-    return [native, native.Library, native_adapter, native_cuda, cuda_build]
+def identity() -> str:
+    """The target is in every request."""
+    return native_lane.identity(cuda_build.toolchain(native_cuda.DEFAULT_TARGET))
 
 
 def folders() -> list[str]:
     """What a build reads besides the system's folders."""
     return [str(native_cuda.toolkit(native_cuda.nvcc()))]
+
+
+def is_compile_error(problem: BaseException) -> bool:
+    return isinstance(problem, native.BuildError)
+
+
+def claims() -> str:
+    return "cuda:0"
+
+
+def install(current: Callable[[], Any]) -> None:
+    native_record.install(current)
+
+
+def compile(request: dict) -> bytes:
+    target = request.get("target", native_cuda.DEFAULT_TARGET)
+    return native_lane.cubins(request, cuda_build.toolchain(target))

@@ -1,13 +1,14 @@
-"""cuda_build.py: what candidates import to turn CUDA C++ source into functions.
+"""cuda_build.py: what candidates import to launch kernels written in CUDA C++.
 
     from cuda_build import build
     kernels = build(SOURCE)
-    kernels.launch_relu(x, y, x.numel())
+    kernels.relu_kernel[(n + 255) // 256, 256](x, y, n)
 
-Every extern "C" host function of the source becomes a function here. A tensor is
-passed as a pointer to its elements, and a parameter of type cudaStream_t is filled
-with torch's current stream. The work is done by worker/native_cuda.py, which lies at
-the same place beside packs/ in a source tree and in an installation.
+Every __global__ function of the source is an attribute of the result; in brackets stand
+the grid, the block and, if wanted, the bytes of dynamic shared memory. A tensor is
+passed as a pointer to its elements. Host code in the source is never run. The work is
+done by worker/native_record.py, which lies at the same place beside packs/ in a source
+tree and in an installation.
 """
 from __future__ import annotations
 
@@ -18,16 +19,16 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
 
 import native  # noqa: E402
 import native_cuda  # noqa: E402
+import native_record  # noqa: E402
 
 __all__ = ["build"]
 
 
-def toolchain(arch: str) -> native.Toolchain:
+def toolchain(target: str) -> native.Toolchain:
     """Less time than the pack gives a build, so that slowness is told by its name."""
-    return native_cuda.toolchain("MONKEYS_CUDA_CACHE", 100, arch, ["-std=c++17"])
+    return native_cuda.cubin_toolchain(100, target, ["-std=c++17"])
 
 
-def build(source: str) -> native.Library:
-    """Compiles CUDA C++ source for the GPU at hand and loads it; its extern "C" host
-    functions are the result's attributes."""
-    return native.build(source, toolchain(native_cuda.architecture()), native_cuda.CUDA)
+def build(source: str) -> native_record.Library:
+    """The kernels of CUDA C++ source, as attributes of the result."""
+    return native_record.kernels(source, toolchain(native_cuda.DEFAULT_TARGET))

@@ -1,49 +1,69 @@
 """probe.py: prints how far this machine gets with the pack, by doing it."""
 from __future__ import annotations
 
-import os
-import tempfile
+import ctypes
+import json
 
 SOURCE = """
-#include <cuda_runtime.h>
-#include <cstdint>
-__global__ void twice_kernel(const float *x, float *y, int64_t n)
+__global__ void twice_kernel(const float *x, float *y, int n)
 {
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
 
     if (i < n)
         y[i] = 2.0f * x[i];
 }
-extern "C" void launch_twice(const float *x, float *y, int64_t n, cudaStream_t stream)
-{
-    twice_kernel<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, n);
-}
 """
+COUNT = 1000
 
 
 def probe() -> str:
     try:
-        from cuda_build import build, native_cuda
+        import cuda_build
+        import native_cuda
+        import native_lane
 
-        name = native_cuda.gpu_name()
-        lib = build(SOURCE)
+        target = native_cuda.target()
+        asked = {"text": 0, "launches": [["twice_kernel", "PPi"]]}
+        request = {"texts": [SOURCE], "objects": [asked]}
+        built = native_lane.cubins(request, cuda_build.toolchain(target))
         compiler = native_cuda.version(native_cuda.nvcc())
+        name = native_cuda.gpu_name()
     except Exception as error:
         return f"checks: no kernel can be built: {first_line(error)}"
     if not name:
         return f"compile: {compiler}, and torch sees no CUDA device"
-    import torch
-
-    x = torch.arange(1000, dtype=torch.float32, device="cuda")
-    y = torch.empty_like(x)
     try:
-        lib.launch_twice(x, y, x.numel())
-        right = torch.equal(y, x + x)
-    except RuntimeError as error:
+        right = run(built)
+    except (OSError, RuntimeError) as error:
         return f"compile: {compiler}, but a kernel does not run on {name}: {first_line(error)}"
     if not right:
         return f"compile: {compiler}, but a kernel gave wrong values on {name}"
     return f"run: {compiler}, {name}"
+
+
+def run(built: bytes) -> bool:
+    """Launches through the driver, in torch's context, over torch's memory."""
+    import torch
+
+    x = torch.arange(COUNT, dtype=torch.float32, device="cuda")
+    y = torch.empty_like(x)
+    head, _, cubin = built.partition(b"\n")
+    driver = ctypes.CDLL("libcuda.so.1")
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    check(driver.cuModuleLoadData(ctypes.byref(module), cubin))
+    symbol = json.loads(head)["entries"][0][0].encode()
+    check(driver.cuModuleGetFunction(ctypes.byref(function), module, symbol))
+    values = [ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(y.data_ptr()), ctypes.c_int(COUNT)]
+    params = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))
+    grid, block = [(COUNT + 255) // 256, 1, 1], [256, 1, 1]
+    check(driver.cuLaunchKernel(function, *grid, *block, 0, None, params, None))
+    torch.cuda.synchronize()
+    return torch.equal(y, x + x)
+
+
+def check(code: int) -> None:
+    if code:
+        raise RuntimeError(f"the driver answers with error {code}")
 
 
 def first_line(error: Exception) -> str:
@@ -51,6 +71,4 @@ def first_line(error: Exception) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["MONKEYS_CUDA_CACHE"] = folder
-        print(probe())
+    print(probe())

@@ -1,57 +1,44 @@
-"""adapter.py: how the verifier runs this pack's candidates. Trusted; called in the
-zygote and in each child (docs/PACKS.md, "adapter.py"). Gluon has no interpreter:
-kernels run on CUDA, and Triton's own hook tells the launches."""
+"""adapter.py: how the verifier runs this pack's candidates (docs/PACKS.md, "adapter.py").
+Trusted; called in the zygote and in each child. Gluon's functions are Triton's with another
+language; it has no interpreter."""
 
-from types import ModuleType
+from collections.abc import Callable
+from typing import Any
 
-import triton
 import triton_common
-from triton.experimental import gluon
-from triton.experimental.gluon import language as gl
-from triton.experimental.gluon._runtime import GluonASTSource
-from triton_common import folders, is_compile_error, version  # noqa: F401 - of the interface
+import triton_lane
+import triton_record
+from triton_common import identity, is_compile_error, version  # noqa: F401 - of the interface
 
 _WARM = """
-from triton.experimental import gluon
-from triton.experimental.gluon import language as gl
-@gluon.jit
 def warm(p, n, B: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
     i = gl.arange(0, B, layout=layout)
     x = gl.load(p + i, mask=i < n, other=0.0)
     gl.store(p + i, x + gl.sum(x, axis=0), mask=i < n)
 """
+_TOLD = {"name": "warm", "line": 2, "bind": {"gl": {"module": "triton.experimental.gluon.language"}},
+         "defaults": {}, "noinline": False, "do_not_specialize": [], "language": "gluon"}  # fmt: skip
 
 
 def prepare(mode: str) -> None:
-    """Once, in the zygote. Compiling fills Triton's own caches and touches no GPU."""
-    signature = {"p": "*fp32", "n": "i32", "B": "constexpr"}
-    triton_common.warm_up(_WARM, lambda module: GluonASTSource(module.warm, signature, {"B": 128}))
+    """Once, in the zygote: what a first kernel would load is loaded here."""
+    args = {"p": {"t": ["float32", 0]}, "n": 100, "B": 128}
+    triton_common.warm_up(compile, _WARM, _TOLD, args)
 
 
 def child(mode: str) -> None:
-    """In each child, before the candidate's source is read."""
-    triton_common.watch_launches()
+    """In each child, after the box."""
 
 
-def watched() -> list[ModuleType]:
-    """Modules whose functions a candidate must leave as they are."""
-    return [triton, gluon, gl, triton_common]
+def claims() -> str:
+    """Where a candidate's tensors seem to be."""
+    return "cuda:0"
 
 
-def reset() -> None:
-    triton_common.launched.clear()
+def install(current: Callable[[], Any]) -> None:
+    triton_record.install(current)
 
 
-def launches() -> list[str]:
-    return list(triton_common.launched)
-
-
-def mute() -> bool:
-    """From now on kernels do nothing; False where that cannot be done."""
-    return triton_common.mute_launches()
-
-
-def describe() -> list[dict]:
-    """What runs here is what was compiled: nothing more to try."""
-    return []
+def compile(request: dict) -> bytes:
+    return triton_lane.compile(request)

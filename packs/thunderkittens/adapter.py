@@ -1,14 +1,14 @@
-"""adapter.py: how the verifier runs this pack's candidates. Trusted; called in the
+"""adapter.py: how the verifier records and builds this pack's candidates. Trusted; called in the
 zygote and in each child (docs/PACKS.md, "adapter.py")."""
 
 import os
-from types import ModuleType
+from typing import Any, Callable
 
 import native
-import native_adapter
 import native_cuda
+import native_lane
+import native_record
 import tk_build
-from native_adapter import describe, is_compile_error, launches, mute, reset  # noqa: F401
 
 _WARM = """
 #include "kittens.cuh"
@@ -30,22 +30,18 @@ _root = ""
 
 
 def prepare(mode: str) -> None:
-    """Once, in the zygote: a kernel is built and loaded, but not launched; a process
-    that has used CUDA cannot be forked."""
+    """Once, in the zygote: what this machine lacks shows now, and children know where
+    the headers are."""
     global _root
     _root = str(tk_build.root())
-    native.try_out(_WARM, tk_build.toolchain(), native_cuda.CUDA)
+    native.preprocess(_WARM, tk_build.toolchain())
+    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["launch_warm", "piip"]]}]})
 
 
 def child(mode: str) -> None:
-    """In each child, before the candidate's source is read: its environment is fresh,
-    but the headers are where the zygote found them."""
+    """In each child, after the box: its environment is fresh, but the headers are where
+    the zygote found them."""
     os.environ[tk_build.ROOT_VARIABLE] = _root
-    native_adapter.child(mode)
-
-
-def toolchain() -> native.Toolchain:
-    return tk_build.toolchain()
 
 
 def version() -> str:
@@ -53,11 +49,27 @@ def version() -> str:
     return f"ThunderKittens headers {tk_build.headers_digest()[:12]}, {compiler}"
 
 
-def watched() -> list[ModuleType]:
-    """Modules whose functions a candidate must leave as they are."""
-    return [native, native.Library, native_adapter, native_cuda, tk_build]
+def identity() -> str:
+    return f"{native_lane.identity(tk_build.toolchain())} {tk_build.headers_digest()}"
 
 
 def folders() -> list[str]:
     """What a build reads besides the system's folders."""
     return [_root, str(native_cuda.toolkit(native_cuda.nvcc()))]
+
+
+def is_compile_error(problem: BaseException) -> bool:
+    return isinstance(problem, native.BuildError)
+
+
+def claims() -> str:
+    return "cuda:0"
+
+
+def install(current: Callable[[], Any]) -> None:
+    native_record.install(current)
+
+
+def compile(request: dict) -> bytes:
+    """For the architecture that the headers are for, whatever the request's target is."""
+    return native_lane.libraries(request, tk_build.toolchain())

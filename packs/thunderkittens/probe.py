@@ -1,7 +1,7 @@
 """probe.py: prints how far this machine gets with the pack, by doing it."""
 from __future__ import annotations
 
-import os
+import ctypes
 import tempfile
 
 SOURCE = """
@@ -35,10 +35,14 @@ extern "C" void launch_twice(bf16 *x, bf16 *y, int64_t cols, cudaStream_t stream
 
 def probe() -> str:
     try:
-        from tk_build import build, native_cuda, root
+        import tk_build  # it knows where the others are
+        import native_cuda
+        import native_lane
 
-        lib = build(SOURCE)
-        tools = f"headers in {root()}, {native_cuda.version(native_cuda.nvcc())}"
+        asked = {"text": 0, "launches": [["launch_twice", "ppip"]]}
+        request = {"texts": [SOURCE], "objects": [asked]}
+        built = native_lane.libraries(request, tk_build.toolchain())
+        tools = f"headers in {tk_build.root()}, {native_cuda.version(native_cuda.nvcc())}"
         name = native_cuda.gpu_name()
     except Exception as error:
         return f"checks: no kernel can be built: {first_line(error)}"
@@ -49,16 +53,27 @@ def probe() -> str:
     major, minor = torch.cuda.get_device_capability()
     if major != 9:
         return f"compile: {tools}, but {name} is sm_{major}{minor} and kernels are for sm_90a"
-    x = torch.arange(16 * 64, device="cuda").to(torch.bfloat16).view(16, 64)
-    y = torch.empty_like(x)
     try:
-        lib.launch_twice(x, y, 64)
-        right = torch.equal(y, x + x)
-    except RuntimeError as error:
+        right = run(built.partition(b"\n")[2])
+    except (OSError, RuntimeError) as error:
         return f"compile: {tools}, but a kernel does not run on {name}: {first_line(error)}"
     if not right:
         return f"compile: {tools}, but a kernel gave wrong values on {name}"
     return f"run: {tools}, {name}"
+
+
+def run(library: bytes) -> bool:
+    import torch
+
+    x = torch.arange(16 * 64, device="cuda").to(torch.bfloat16).view(16, 64)
+    y = torch.empty_like(x)
+    words = (ctypes.c_uint64 * 4)(x.data_ptr(), y.data_ptr(), 64, 0)
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        file.write(library)
+        file.flush()
+        ctypes.CDLL(file.name).monkeys_call_launch_twice(words)
+    torch.cuda.synchronize()
+    return torch.equal(y, x + x)
 
 
 def first_line(error: Exception) -> str:
@@ -66,6 +81,4 @@ def first_line(error: Exception) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["MONKEYS_TK_CACHE"] = folder
-        print(probe())
+    print(probe())

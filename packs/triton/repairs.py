@@ -1,12 +1,11 @@
 """repairs.py: what Triton's interpreter (3.6 to 3.8) does wrong on the CPU, put
-right before any candidate runs: bf16 arithmetic on raw bits, truncation where
-hardware rounds to nearest, and autotuning, which wants a GPU to time on."""
+right before any candidate runs: bf16 arithmetic on raw bits, and truncation where
+hardware rounds to nearest."""
 
 from typing import Any
 
 import numpy as np
 import triton.language as tl
-from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
 _BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
@@ -66,22 +65,7 @@ def _repair_casts() -> None:
     InterpreterBuilder.create_fp_trunc = cast_impl
 
 
-def _repair_autotune() -> None:
-    """The first configuration: there is nothing to time on."""
-
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        config = self.configs[0]
-        self.best_config = config
-        if config.pre_hook is not None:
-            named = dict(zip(self.arg_names, args))
-            config.pre_hook({**named, **kwargs, **config.all_kwargs()})
-        return self.fn.run(*args, **kwargs, **config.all_kwargs())
-
-    Autotuner.run = run
-
-
 def apply() -> None:
     _repair_dot()
     _repair_arithmetic()
     _repair_casts()
-    _repair_autotune()

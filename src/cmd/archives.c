@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "search/archive.h"
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct reading {
     struct err *e;
     char *method, *precision, *device, *model, *dsl;
     struct map done;   /* tasks that have told theirs */
-    struct map sealed; /* "task/attempt" */
+    struct map sealed; /* "task/attempt": the record's blob, char * */
     struct map refused;
     struct row_task *task;
     size_t tasks, task_cap;
@@ -61,7 +62,7 @@ static int on_verdict(const struct row_verdict *r, void *arg)
     if (strcmp(r->verdict, "correct") == 0 && r->evidence &&
         strcmp(r->evidence, "E3") == 0) {
         key_of(r->task, r->attempt, key);
-        map_set(&g->sealed, str_of(key), g);
+        map_set(&g->sealed, str_of(key), xstrdup(r->record ? r->record : ""));
     }
     return 0;
 }
@@ -76,6 +77,27 @@ static int on_entry(const struct row_entry *r, int64_t left, void *arg)
         map_set(&g->refused, str_of(key), g);
     }
     return 0;
+}
+
+/* The texts of a kernel. */
+struct text {
+    struct buf plan, code, ported, ported_why;
+};
+
+static void text_init(struct text *t)
+{
+    buf_init(&t->plan, BUF_UNLIMITED);
+    buf_init(&t->code, BUF_UNLIMITED);
+    buf_init(&t->ported, BUF_UNLIMITED);
+    buf_init(&t->ported_why, BUF_UNLIMITED);
+}
+
+static void text_release(struct text *t)
+{
+    buf_release(&t->plan);
+    buf_release(&t->code);
+    buf_release(&t->ported);
+    buf_release(&t->ported_why);
 }
 
 /* The task as a file of its own, since that is what a task is read from. */
@@ -106,6 +128,22 @@ static struct task *task_of(struct reading *g, const struct row_task *r)
     return t;
 }
 
+static int read_texts(struct reading *g, const struct row_attempt *r,
+                      struct text *t)
+{
+    char key[64];
+    const char *record;
+
+    key_of(r->task, r->attempt, key);
+    record = map_get(&g->sealed, str_of(key));
+    if (store_read_blob(g->store, r->code, &t->code, g->e) < 0 ||
+        (r->plan && store_read_blob(g->store, r->plan, &t->plan, g->e) < 0))
+        return -1;
+    return record[0] ? archive_ported(g->store, record, &t->ported,
+                                      &t->ported_why, g->e)
+                     : 0;
+}
+
 static int tell(struct reading *g, const struct row_attempt *r,
                 const struct row_task *row)
 {
@@ -118,26 +156,26 @@ static int tell(struct reading *g, const struct row_attempt *r,
              xasprintf("%s, attempt %lld, %s", g->method, (long long)r->attempt,
                        g->model[0] ? g->model : "a model without a name"),
          *on = xasprintf("%s, %s, evidence E3", g->device, g->precision);
-    struct buf plan, code;
+    struct text t;
     int rc = -1;
 
-    buf_init(&plan, BUF_UNLIMITED);
-    buf_init(&code, BUF_UNLIMITED);
+    text_init(&t);
     k.name = name;
     k.origin = origin;
     k.verified_on = on;
     k.task = task_of(g, row);
-    if (k.task && store_read_blob(g->store, r->code, &code, g->e) == 0 &&
-        (!r->plan || store_read_blob(g->store, r->plan, &plan, g->e) == 0)) {
-        k.solution = (struct str){buf_str(&code), code.len};
+    if (k.task && read_texts(g, r, &t) == 0) {
+        k.solution = (struct str){buf_str(&t.code), t.code.len};
         if (r->plan)
-            k.plan = (struct str){buf_str(&plan), plan.len};
+            k.plan = (struct str){buf_str(&t.plan), t.plan.len};
+        if (t.ported.len)
+            k.ported = (struct str){buf_str(&t.ported), t.ported.len};
+        k.ported_why = buf_str(&t.ported_why);
         rc = g->fn(&k, g->arg, g->e);
     }
     if (k.task)
         task_free(k.task);
-    buf_release(&plan);
-    buf_release(&code);
+    text_release(&t);
     free(name);
     free(origin);
     free(on);
@@ -189,6 +227,8 @@ static int each_of_run(const char *file, kernel_fn *fn, void *arg,
     free(g.device);
     free(g.model);
     free(g.dsl);
+    for (size_t i = 0; i < g.sealed.len; i++)
+        free(g.sealed.items[i].value);
     map_release(&g.done);
     map_release(&g.sealed);
     map_release(&g.refused);

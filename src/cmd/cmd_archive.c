@@ -79,7 +79,22 @@ static void show_json(const struct folder_kernel *k)
     json_object_set_new(
         v, "plan", k->plan.p ? jsn_text(k->plan.p, k->plan.n) : json_null());
     json_object_set_new(v, "solution", jsn_text(k->solution.p, k->solution.n));
+    json_object_set_new(v, "ported",
+                        k->ported.p ? jsn_text(k->ported.p, k->ported.n)
+                                    : json_null());
+    if (k->ported_why && k->ported_why[0])
+        json_object_set_new(v, "ported_why", json_string(k->ported_why));
     jsn_line(v);
+}
+
+/* The file as it was answered, then the one that was made of what it does. */
+static void show_solution(const struct folder_kernel *k)
+{
+    printf("## Solution\n%.*s", (int)k->solution.n, k->solution.p);
+    if (k->ported.p)
+        printf("\n## Ported\n%.*s", (int)k->ported.n, k->ported.p);
+    else if (k->ported_why && k->ported_why[0])
+        printf("\n## Ported\nThere is none: %s\n", k->ported_why);
 }
 
 static int show_one(struct folder_kernel *k, void *arg, struct err *e)
@@ -97,7 +112,7 @@ static int show_one(struct folder_kernel *k, void *arg, struct err *e)
     printf("# %s\n# %s\n\n## Task\n%s\n", k->name, k->origin, k->task->source);
     if (k->plan.p)
         printf("## Plan\n%.*s\n\n", (int)k->plan.n, k->plan.p);
-    printf("## Solution\n%.*s", (int)k->solution.n, k->solution.p);
+    show_solution(k);
     return 0;
 }
 
@@ -196,8 +211,10 @@ const struct cmd cmd_archive_list = {
 const struct cmd cmd_archive_show = {
     "archive show",
     "DIR NAME",
-    "show a solved kernel: task, plan and solution",
-    "NAME is the kernel's name or its task's id.",
+    "show a solved kernel: task, plan, solution, and what was made of it",
+    "NAME is the kernel's name or its task's id. 'Ported' is a small ModelNew\n"
+    "that the judge made from the kernel's trace: allocations and launches,\n"
+    "nothing else.",
     list_table,
     run_show,
 };
@@ -206,7 +223,9 @@ const struct cmd cmd_archive_export = {
     "RUN...",
     "write the solved kernels of runs into an archive",
     "Kernels at evidence E3 that no reviewer refused. An archive starts other\n"
-    "runs (run --archive DIR); its folders can become a pack's seeds.",
+    "runs (run --archive DIR); its folders can become a pack's seeds. Beside\n"
+    "solution.py, as the model wrote it, stands solution.ported.py: a small\n"
+    "ModelNew made from the trace that was verified.",
     out_table,
     run_copy,
 };

@@ -69,7 +69,8 @@ static int judge(struct adding *a, struct err *e)
     struct verifier_opts vo = verifying_opts(&a->v->v);
     struct job_opts job = {.device = a->v->v.device,
                            .precision = a->precision,
-                           .protocol = "hardened"};
+                           .protocol = "hardened",
+                           .gate = true};
     struct verify_port_opts o = {
         .verifier = &vo, .home = &a->home, .pack = a->pack, .job = &job};
     struct loop *l = loop_new(e);
@@ -149,6 +150,9 @@ static int join(struct adding *a, const char *name, struct err *e)
     int rc;
 
     k.verified_on = on;
+    k.ported_why = jsn_str(a->record, "ported_why");
+    if (jsn_str(a->record, "ported")[0])
+        k.ported = str_of(jsn_str(a->record, "ported"));
     if (a->v->plan)
         k.plan = (struct str){buf_str(&a->plan), a->plan.len};
     rc = folder_write(a->v->out, &k,
@@ -175,7 +179,7 @@ static void tell(const struct adding *a, const char *file, const char *name)
                feedback);
 }
 
-/* 0: it joined, 1: it is not right, or its verdict is not there yet. */
+/* 0: it joined, 1: it is not right, 4: there is no verdict, or not yet. */
 static int add(struct adding *a, const char *file, struct err *e)
 {
     char *name;
@@ -184,11 +188,11 @@ static int add(struct adding *a, const char *file, struct err *e)
     if (read_files(a, file, e) < 0 || check_place(a, e) < 0 || judge(a, e) < 0)
         return -1;
     if (!a->record)
-        return 1;
+        return 4;
     if (strcmp(jsn_str(a->record, "verdict"), "correct") != 0 ||
         strcmp(jsn_str(a->record, "evidence"), "E3") != 0) {
         tell(a, file, NULL);
-        return 1;
+        return strcmp(jsn_str(a->record, "verdict"), "infra") == 0 ? 4 : 1;
     }
     name = folder_name(a->task->id);
     rc = join(a, name, e);
@@ -232,8 +236,10 @@ const struct cmd cmd_archive_add = {
     "archive add",
     "FILE",
     "verify a kernel and add it to an archive",
-    "Only a kernel that the verifier finds correct at evidence E3 joins. Exit\n"
-    "status 1: it did not.",
+    "Only a kernel that the verifier finds correct at evidence E3 joins, for "
+    "a\n"
+    "task that 'tasks check' accepts. Exit status 1: it did not, 4: there is\n"
+    "no verdict, or not yet.",
     add_table,
     run_add,
 };

@@ -1,5 +1,5 @@
 /* cmd_doctor.c: monkeys doctor: what this machine can do, each row tried for
- * real, and whether a run would work here. */
+ * real, and whether a run would work here: what a verdict finds decides. */
 #include "base/fs.h"
 #include "base/home.h"
 #include "base/json.h"
@@ -7,6 +7,7 @@
 #include "base/tick.h"
 #include "cmd/cmd.h"
 #include "cmd/packs.h"
+#include "cmd/trials.h"
 #include "io/batch.h"
 #include "io/term.h"
 #include "pack/probe.h"
@@ -44,7 +45,10 @@ struct doctor {
     struct pack_list packs;
     struct row *row;
     size_t len, cap;
-    bool has_torch, has_box, has_run;
+    bool has_torch, has_box;
+    struct trial *trial; /* of the packs that reach the level "run" */
+    size_t trials;
+    bool works;
 };
 
 /* Takes `name` and `detail`. */
@@ -174,20 +178,50 @@ static void add_pack(struct doctor *d, size_t i, const struct batch_item *ran)
     struct probe p;
 
     probe_read(&p, ran);
-    d->has_run = d->has_run || p.level == PROBE_RUN;
+    if (p.level == PROBE_RUN)
+        d->trial[d->trials++].dir = d->packs.item[i].dir;
     add(d, xasprintf("pack %s", d->packs.item[i].id), probe_levels[p.level],
         p.why);
 }
 
-static void add_conclusion(struct doctor *d)
-{
-    const char *why = !d->has_torch ? "no Python with torch"
-                      : !d->has_box ? "no sandbox"
-                      : !d->has_run ? "no pack reaches the level 'run'"
-                                    : NULL;
+/* ---- what a verdict finds ---- */
 
+/* Other rows say what there is; only a verdict says that it fits together. */
+static void add_conclusion(struct doctor *d, size_t tried, size_t correct)
+{
+    const char *why = tried && correct == tried ? NULL
+                      : !d->has_torch           ? "no Python with torch"
+                      : !d->has_box             ? "no sandbox"
+                      : !d->trials ? "no pack reaches the level 'run'"
+                      : !tried
+                          ? "no pack that runs has a seed to try"
+                          : "a kernel that is right was not found so (above)";
+
+    d->works = !why;
     add(d, xstrdup("a run"), why ? "no" : "yes",
         xstrdup(why ? why : "would work on this machine"));
+}
+
+static int add_verdicts(struct doctor *d, const struct opt_list *given,
+                        struct err *e)
+{
+    size_t tried = 0, correct = 0;
+
+    if (trials_run(&d->home, given, d->trial, d->trials, e) < 0)
+        return -1;
+    for (size_t i = 0; i < d->trials; i++) {
+        struct trial *t = &d->trial[i];
+
+        if (!t->tried)
+            continue;
+        tried++;
+        correct += t->correct;
+        add(d, xasprintf("verdict %s", fs_base(t->dir)),
+            t->correct ? "yes" : "no",
+            t->detail ? t->detail : xstrdup("no answer"));
+    }
+    add_conclusion(d, tried, correct);
+    return 0;
 }
 
 static void show_progress(size_t done, void *arg)
@@ -224,9 +258,9 @@ static int probe_all(struct doctor *d, struct err *e)
     if (rc == 0) {
         add_python(d, &item[1]);
         add_sandbox(d, &item[0]);
+        d->trial = xcalloc(n, sizeof(*d->trial));
         for (size_t i = 2; i < n; i++)
             add_pack(d, i - 2, &item[i]);
-        add_conclusion(d);
     }
     for (size_t i = 0; i < n; i++)
         proc_result_release(&item[i].result);
@@ -257,6 +291,7 @@ static void release(struct doctor *d)
         free(d->row[i].detail);
     }
     free(d->row);
+    free(d->trial);
     pack_list_release(&d->packs);
     home_release(&d->home);
 }
@@ -278,9 +313,11 @@ static int run_doctor(const struct cmd *c, int argc, char **argv, struct err *e)
         add_libraries(&d);
         rc = probe_all(&d, e);
     }
+    if (rc == 0)
+        rc = add_verdicts(&d, &v.packs, e);
     if (rc == 0) {
         print_rows(&d, v.json);
-        rc = d.has_torch && d.has_box && d.has_run ? 0 : 1;
+        rc = d.works ? 0 : 1;
     } else if (rc > 0) {
         rc = 0;
     }
@@ -296,8 +333,9 @@ const struct cmd cmd_doctor = {
     "what this machine can do",
     "A row for each capability: libraries, Python, torch, GPU, what a sandbox\n"
     "can be made of, and for each pack how far it gets here: checks (rules\n"
-    "only), compile, or run. Everything is tried, nothing assumed. The exit\n"
-    "status is 0 only if a run would work.",
+    "only), compile, or run. Everything is tried, nothing assumed: the first\n"
+    "seed of each pack that runs is verified like any candidate. The exit\n"
+    "status is 0 only if a run would work: all of them came back correct.",
     doctor_table,
     run_doctor,
 };

@@ -59,9 +59,8 @@ static const struct opt prompt_table[] = {
            "evolve: ask for edits instead of a whole program", diff, 0, 0),
     OPTION("solution", OPT_TEXT, "FILE",
            "review, borrowing: the program that is looked at", solution, 0, 0),
-    OPTION("precision", OPT_CHOICE, "fp32|fp16|bf16",
-           "of inputs and weights (the pack's own; fp32 on the CPU)", precision,
-           0, 0),
+    OPTION("precision", OPT_CHOICE, VERIFYING_PRECISIONS,
+           VERIFYING_PRECISION_HELP, precision, 0, 0),
     OPTION("device", OPT_TEXT, "cpu|cuda:N|auto",
            "where it will run (auto: a GPU if there is one or the pack needs "
            "one)",
@@ -144,7 +143,6 @@ static int read_examples(struct showing *s, struct err *e)
 
 static void choose_device(struct showing *s)
 {
-    static const char *const dtypes[] = {"fp32", "fp16", "bf16"};
     bool gpu = verifying_has_gpu() || !(s->pack->run.devices & 1u << PACK_CPU);
 
     s->device = s->v->device;
@@ -155,7 +153,7 @@ static void choose_device(struct showing *s)
     if (!s->precision)
         s->precision = strcmp(s->device, "cpu") == 0
                            ? "fp32"
-                           : dtypes[s->pack->run.default_dtype];
+                           : pack_dtypes[s->pack->run.default_dtype];
 }
 
 static struct str source(const struct showing *s)

@@ -197,7 +197,7 @@ static int look_at_all(struct look *k, const struct home *home, struct err *e)
     term_close(k->bar);
     if (hint)
         fprintf(stderr, "%s, then this command again\n", hint);
-    else if (rc == 0 && !k->v->v.json)
+    if (rc == 0 && k->done == k->tasks.len && !k->v->v.json)
         printf("%zu tasks: %zu usable, %zu not, %zu failed\n", k->tasks.len,
                k->tasks.len - k->unusable - k->failed, k->unusable, k->failed);
     free(hint);
@@ -228,7 +228,7 @@ static int run_tasks_check(const struct cmd *c, int argc, char **argv,
         rc = look_at_all(&k, &home, e);
     }
     if (rc == 0)
-        rc = k.failed ? 4 : k.unusable || k.done < k.tasks.len ? 1 : 0;
+        rc = k.failed || k.done < k.tasks.len ? 4 : k.unusable ? 1 : 0;
     for (size_t i = 0; k.answer && i < k.tasks.len; i++)
         if (k.answer[i])
             json_decref(k.answer[i]);
@@ -248,7 +248,7 @@ const struct cmd cmd_tasks_check = {
     "depends on its inputs, and is neither constant nor below the tolerance\n"
     "everywhere. Exit status 1 when a task does not pass, 4 when the "
     "machinery\n"
-    "or a self-test failed.",
+    "or a self-test failed, or the answer of another host is still to come.",
     check_table,
     run_tasks_check,
 };

@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/packs.h"
 #include "cmd/task_word.h"
+#include "cmd/traces.h"
 #include "cmd/verifying.h"
 #include "io/term.h"
 #include "task/collection.h"
@@ -18,7 +19,7 @@
 struct verify_values {
     struct verifying_values v;
     const char *dsl, *task, *list;
-    bool no_gate;
+    bool no_gate, trace;
 };
 
 static const struct opt verify_table[] = {
@@ -38,6 +39,10 @@ static const struct opt verify_table[] = {
     {"no-gate", 0, OPT_FLAG, NULL,
      "judge also for tasks that 'tasks check' refuses",
      offsetof(struct verify_values, no_gate), 0, 0},
+    {"trace", 0, OPT_FLAG, NULL,
+     "also show what each call does: kernels, grids, launches, moves, and the "
+     "bytes it reads and writes at least",
+     offsetof(struct verify_values, trace), 0, 0},
     VERIFYING_OPTION("timeout", OPT_INT, "SECONDS",
                      "for one call of forward (the pack's own)", call_s, 1,
                      3600),
@@ -150,7 +155,7 @@ static int gather(struct verify *f, const struct opt_result *r, struct err *e)
 
 /* ---- answers ---- */
 
-static void print_json(const struct item *it)
+static void print_json(const struct item *it, bool trace)
 {
     json_t *line = json_pack(
         "{s:o, s:s, s:b}", "file", jsn_text(it->file, strlen(it->file)), "task",
@@ -158,10 +163,22 @@ static void print_json(const struct item *it)
         strcmp(jsn_str(it->record, "verdict"), "correct") == 0);
 
     json_object_update(line, it->record);
+    if (!trace)
+        json_object_del(line, "trace");
     jsn_line(line);
 }
 
-static void print_text(const struct item *it)
+static void print_trace(const struct item *it)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    traces_put(json_object_get(it->record, "trace"), &b);
+    fputs(buf_str(&b), stdout);
+    buf_release(&b);
+}
+
+static void print_text(const struct item *it, bool trace)
 {
     const json_t *ms = json_object_get(
         json_object_get(json_object_get(it->record, "timing"), "ms"), "median");
@@ -179,8 +196,10 @@ static void print_text(const struct item *it)
     putchar('\n');
     if (jsn_str(it->record, "infra")[0])
         printf("    %s\n", jsn_str(it->record, "infra"));
-    if (jsn_str(it->record, "feedback")[0])
+    else if (jsn_str(it->record, "feedback")[0])
         printf("    %s\n", jsn_str(it->record, "feedback"));
+    if (trace)
+        print_trace(it);
 }
 
 /* Items are shown in the order they were given. */
@@ -191,9 +210,9 @@ static void show_ready(struct verify *f)
 
         term_hide(f->bar);
         if (f->v->v.json)
-            print_json(it);
+            print_json(it, f->v->trace);
         else
-            print_text(it);
+            print_text(it, f->v->trace);
     }
     cmd_flush();
 }
@@ -301,7 +320,7 @@ static int verify(struct verify *f, const struct opt_result *r, struct err *e)
     f->precision = f->pack ? verifying_precision(&f->v->v, f->pack, e) : NULL;
     if (!f->precision || ask_all(f, e) < 0)
         return -1;
-    if (f->infra)
+    if (f->infra || f->done < f->len)
         return 4;
     return f->correct == f->len ? 0 : 1;
 }
@@ -349,8 +368,9 @@ const struct cmd cmd_verify = {
     "outputs\n"
     "compared by a process that the candidate cannot reach. Exit status 0: "
     "all\n"
-    "correct, 1: at least one is not (or waits for an answer), 4: the\n"
-    "machinery failed, or the task cannot be judged.",
+    "correct, 1: at least one is not, 4: at least one has no verdict (the\n"
+    "machinery failed, the task cannot be judged, or the answer of another\n"
+    "host is still to come).",
     verify_table,
     run_verify,
 };

@@ -208,8 +208,13 @@ static int go(struct running *r, char **why, struct err *e)
                                 .model = r->v->m.model,
                                 .dim = r->dim};
     enum search_end end = SEARCH_WAITING;
-    int rc = gate(r, why, e);
+    int rc;
 
+    if (!r->pack->run.family)
+        log_warn("the pack %s has no recorder (pack.json: /run/family): "
+                 "verdicts end at E2, and the archive of the run will not grow",
+                 r->pack->id);
+    rc = gate(r, why, e);
     r->begun = rc >= 0;
     if (rc == 1 && !r->stopping)
         return say_end(r, SEARCH_WAITING);

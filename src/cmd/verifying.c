@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const dtype_names[] = {"fp32", "fp16", "bf16"};
-
 int verifying_check_device(const char *device, struct err *e)
 {
     int64_t n;
@@ -48,6 +46,15 @@ struct verifier_opts verifying_opts(const struct verifying_values *v)
                                   .packs = &v->packs};
 }
 
+/* What a pack stores decides; tf32 is a way to multiply fp32. */
+static bool has_precision(const struct pack *p, const char *name)
+{
+    for (int i = PACK_FP32; i <= PACK_TF32; i++)
+        if (strcmp(name, pack_dtypes[i]) == 0)
+            return p->run.dtypes & 1u << (i == PACK_TF32 ? PACK_FP32 : i);
+    return false;
+}
+
 const char *verifying_precision(const struct verifying_values *v,
                                 const struct pack *p, struct err *e)
 {
@@ -55,7 +62,7 @@ const char *verifying_precision(const struct verifying_values *v,
     const char *want = v->precision;
 
     if (!want)
-        want = cpu ? "fp32" : dtype_names[p->run.default_dtype];
+        want = cpu ? "fp32" : pack_dtypes[p->run.default_dtype];
     if (!(p->run.devices & (1u << (cpu ? PACK_CPU : PACK_CUDA)))) {
         err_set(e, ERR_INPUT,
                 "the pack %s does not run on %s; its candidates can be "
@@ -64,14 +71,14 @@ const char *verifying_precision(const struct verifying_values *v,
                 p->id, v->device);
         return NULL;
     }
-    if (cpu && strcmp(want, "fp32") != 0) {
+    if (cpu && strcmp(want, "fp32") != 0 && strcmp(want, "tf32") != 0) {
         err_set(e, ERR_USAGE,
-                "--precision %s: on the CPU only fp32 is verified", want);
+                "--precision %s: on the CPU only fp32 and tf32 are verified",
+                want);
         return NULL;
     }
-    for (size_t i = 0; i < 3; i++)
-        if (strcmp(want, dtype_names[i]) == 0 && (p->run.dtypes & (1u << i)))
-            return want;
+    if (has_precision(p, want))
+        return want;
     err_set(e, ERR_USAGE, "--precision %s: the pack %s does not have it", want,
             p->id);
     return NULL;

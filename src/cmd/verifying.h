@@ -27,14 +27,16 @@ struct verifying_values {
         name, 0, type, value, help, offsetof(struct verifying_values, field), \
             lo, hi                                                            \
     }
+#define VERIFYING_PRECISIONS "fp32|tf32|fp16|bf16"
+#define VERIFYING_PRECISION_HELP                                             \
+    "of inputs and weights (the pack's own; fp32 on the CPU); tf32 is fp32 " \
+    "with TF32 products allowed"
 #define VERIFYING_OPTIONS                                                      \
     VERIFYING_OPTION("device", OPT_TEXT, "cpu|cuda:N|auto",                    \
                      "where it runs (auto: a GPU if there is one)", device, 0, \
                      0),                                                       \
-        VERIFYING_OPTION("precision", OPT_CHOICE, "fp32|fp16|bf16",            \
-                         "of inputs and weights (the pack's own; fp32 on the " \
-                         "CPU)",                                               \
-                         precision, 0, 0),                                     \
+        VERIFYING_OPTION("precision", OPT_CHOICE, VERIFYING_PRECISIONS,        \
+                         VERIFYING_PRECISION_HELP, precision, 0, 0),           \
         VERIFYING_OPTION("verifier", OPT_TEXT, "local|jobs=DIR",               \
                          "run here, or write the jobs into DIR for a worker "  \
                          "elsewhere and read its answers from there",          \

@@ -69,14 +69,4 @@ void py_lex(struct py_tokens *out, struct str src, struct arena *a);
 
 bool py_is(const struct py_token *t, const char *text); /* name or operator */
 
-/* Decodes a PY_STRING's body (escapes, unless raw). origin[i] is the source
- * offset of decoded byte i. Bytes literals and \N{…} decode as they stand. */
-struct py_text {
-    char *data;
-    uint32_t *origin;
-    size_t len;
-};
-void py_string_decode(struct py_text *out, struct str src,
-                      const struct py_token *t, struct arena *a);
-
 #endif

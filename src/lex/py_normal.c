@@ -1,9 +1,11 @@
 /* py_normal.c: the hash that copies of one program share. */
 #include "lex/py_normal.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-bool py_is_docstring(const struct py_tokens *t, size_t i)
+/* A string that stands alone as a statement. */
+static bool is_docstring(const struct py_tokens *t, size_t i)
 {
     enum py_kind before;
 
@@ -51,7 +53,7 @@ void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX])
     g.n = 0;
     hash_init(&g.h);
     for (size_t i = 0; i + 1 < t->len; i++)
-        if (t->tok[i].kind != PY_NEWLINE && !py_is_docstring(t, i))
+        if (t->tok[i].kind != PY_NEWLINE && !is_docstring(t, i))
             put_token(&g, &t->tok[i]);
     drain(&g);
     hash_finish_hex(&g.h, hash);

@@ -7,12 +7,6 @@
 #include "base/str.h"
 #include "lex/py_lex.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
-/* A string that stands alone as a statement. */
-bool py_is_docstring(const struct py_tokens *t, size_t i);
-
 /* Of tokens without a problem. */
 void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX]);
 /* The same of a text; one that cannot be tokenized is hashed as it is. */

@@ -2,7 +2,6 @@
 #include "lex/py_lex_int.h"
 
 #include <string.h>
-#include <utf8proc.h>
 
 /* ---- where a literal begins and ends --------------------------------------- */
 
@@ -178,110 +177,4 @@ bool py_lex_ftext(struct py_lexer *lx)
         return py_push(lx, PY_OPEN_FIELD, '}');
     py_pop(lx);
     return true;
-}
-
-/* ---- decoding -------------------------------------------------------------- */
-
-static int hex_digit(char c)
-{
-    if (py_is_digit(c))
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Reads exactly `n` hexadecimal digits. */
-static bool read_hex(struct str s, size_t n, uint32_t *cp)
-{
-    *cp = 0;
-    if (s.n < n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        int digit = hex_digit(s.p[i]);
-
-        if (digit < 0)
-            return false;
-        *cp = *cp << 4 | (uint32_t)digit;
-    }
-    return *cp <= 0x10ffff;
-}
-
-/* The code point that the escape s (from behind its backslash) stands for and
- * how many bytes of s it takes; 0: none, the backslash stands for itself. */
-static size_t read_escape(struct str s, uint32_t *cp)
-{
-    static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
-    const char *simple = s.p[0] ? strchr(from, s.p[0]) : NULL;
-    size_t n = 0;
-
-    if (simple) {
-        *cp = (unsigned char)to[simple - from];
-        return 1;
-    }
-    for (*cp = 0; n < 3 && n < s.n && s.p[n] >= '0' && s.p[n] <= '7'; n++)
-        *cp = *cp << 3 | (uint32_t)(s.p[n] - '0');
-    if (n)
-        return n;
-    n = s.p[0] == 'x' ? 2 : s.p[0] == 'u' ? 4 : s.p[0] == 'U' ? 8 : 0;
-    s.p++;
-    s.n--;
-    return n && read_hex(s, n, cp) ? n + 1 : 0;
-}
-
-static void put(struct py_text *out, const char *p, size_t n, size_t origin)
-{
-    for (size_t i = 0; i < n; i++) {
-        out->data[out->len] = p[i];
-        out->origin[out->len++] = (uint32_t)origin;
-    }
-}
-
-/* A lone surrogate, which Python can hold and UTF-8 cannot, becomes U+FFFD. */
-static void put_code_point(struct py_text *out, uint32_t cp, size_t origin)
-{
-    utf8proc_uint8_t utf8[4];
-    bool surrogate = cp >= 0xd800 && cp <= 0xdfff;
-    utf8proc_ssize_t n =
-        utf8proc_encode_char(surrogate ? 0xfffd : (utf8proc_int32_t)cp, utf8);
-
-    put(out, (const char *)utf8, (size_t)n, origin);
-}
-
-/* Decodes what stands at `at` and returns its length. */
-static size_t decode_one(struct py_text *out, struct str body, size_t at,
-                         bool escapes, size_t origin)
-{
-    size_t end = place_line_end(body, at), n;
-    uint32_t cp;
-
-    if (end) {
-        put(out, "\n", 1, origin);
-        return end;
-    }
-    if (!escapes || body.p[at] != '\\' || at + 1 == body.n) {
-        put(out, body.p + at, 1, origin);
-        return 1;
-    }
-    end = place_line_end(body, at + 1);
-    if (end)
-        return 1 + end;
-    n = read_escape((struct str){body.p + at + 1, body.n - at - 1}, &cp);
-    if (n)
-        put_code_point(out, cp, origin);
-    else
-        put(out, "\\", 1, origin);
-    return 1 + n;
-}
-
-void py_string_decode(struct py_text *out, struct str src,
-                      const struct py_token *t, struct arena *a)
-{
-    struct str body = {src.p + t->body_at, t->body_len};
-    bool escapes = !(t->flags & (PY_RAW | PY_BYTES));
-
-    out->data = arena_alloc(a, body.n + 1);
-    out->origin = arena_alloc(a, body.n * sizeof(*out->origin));
-    out->len = 0;
-    for (size_t i = 0; i < body.n;)
-        i += decode_one(out, body, i, escapes, t->body_at + i);
 }

@@ -1,4 +1,4 @@
-/* view.c: the views that need no analysis, and the making of the others. */
+/* view.c: text from tokens and lines. */
 #include "lex/view.h"
 
 #include "lex/place.h"
@@ -6,11 +6,21 @@
 #include <string.h>
 
 const char *const view_names[VIEW_KINDS] = {
-    [VIEW_CODE] = "code", [VIEW_CXX] = "cxx",     [VIEW_ALL] = "all",
-    [VIEW_CUT] = "cut",   [VIEW_FACTS] = "facts",
+    [VIEW_CODE] = "code",
+    [VIEW_ALL] = "all",
+    [VIEW_CUT] = "cut",
 };
 
 /* ---- making a view --------------------------------------------------------- */
+
+/* Bytes, and the one source offset that all bytes of a put came from. Start
+ * with {.a = arena}. */
+struct view_out {
+    struct arena *a;
+    char *data;
+    uint32_t *origin;
+    size_t len, cap;
+};
 
 static void grow(struct view_out *o, size_t need)
 {
@@ -31,7 +41,7 @@ static void grow(struct view_out *o, size_t need)
     o->cap = cap;
 }
 
-void view_put(struct view_out *o, const char *p, size_t n, uint32_t origin)
+static void put(struct view_out *o, const char *p, size_t n, uint32_t origin)
 {
     char *data;
     uint32_t *from;
@@ -47,9 +57,9 @@ void view_put(struct view_out *o, const char *p, size_t n, uint32_t origin)
     o->len += n;
 }
 
-void view_done(struct view *v, struct view_out *o)
+static void done(struct view *v, struct view_out *o)
 {
-    view_put(o, "", 0, 0);
+    put(o, "", 0, 0);
     o->data[o->len] = '\0';
     *v = (struct view){.data = o->data, .len = o->len, .origin = o->origin};
 }
@@ -85,20 +95,20 @@ static void put_token(struct view_out *o, const struct py_token *t)
     switch (t->kind) {
     case PY_STRING:
     case PY_FSTART:
-        view_put(o, "\"\"", 2, t->at);
+        put(o, "\"\"", 2, t->at);
         break;
     case PY_NEWLINE:
-        view_put(o, "\n", 1, t->at);
+        put(o, "\n", 1, t->at);
         break;
     case PY_NAME:
     case PY_NUMBER:
-        view_put(o, t->text.p, t->text.n, t->at);
+        put(o, t->text.p, t->text.n, t->at);
         break;
     case PY_OP:
         if (t->flags & PY_FIELD)
-            view_put(o, field_text(t), strlen(field_text(t)), t->at);
+            put(o, field_text(t), strlen(field_text(t)), t->at);
         else
-            view_put(o, t->text.p, t->text.n, t->at);
+            put(o, t->text.p, t->text.n, t->at);
         break;
     default:
         break;
@@ -123,13 +133,13 @@ void view_code(struct view *v, const struct py_tokens *t, struct arena *a)
         if (i && is_field(k - 1, "!") && k->kind == PY_NAME)
             continue; /* the r of "!r" */
         for (size_t n = 0; fresh && n < level; n++)
-            view_put(&o, "    ", 4, k->at);
+            put(&o, "    ", 4, k->at);
         if (!fresh && is_word(k) && is_word(k - 1))
-            view_put(&o, " ", 1, k->at);
+            put(&o, " ", 1, k->at);
         put_token(&o, k);
         fresh = k->kind == PY_NEWLINE;
     }
-    view_done(v, &o);
+    done(v, &o);
 }
 
 /* ---- all and cut ----------------------------------------------------------- */
@@ -160,20 +170,10 @@ void view_cut(struct view *v, struct str src, struct arena *a)
             end++;
         cut = find(src, at, find(src, at, end, "#"), "//");
         for (; at < cut; at++)
-            view_put(&o, src.p + at, 1, (uint32_t)at);
+            put(&o, src.p + at, 1, (uint32_t)at);
         if (end < src.n)
-            view_put(&o, "\n", 1, (uint32_t)end);
+            put(&o, "\n", 1, (uint32_t)end);
         at = end + place_line_end(src, end);
     }
-    view_done(v, &o);
-}
-
-void view_place(struct str src, size_t at, uint32_t *line, uint32_t *column)
-{
-    struct place p;
-
-    place_init(&p, src);
-    place_to(&p, src, at);
-    *line = p.line;
-    *column = p.column;
+    done(v, &o);
 }

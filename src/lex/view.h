@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum view_kind { VIEW_CODE, VIEW_CXX, VIEW_ALL, VIEW_CUT, VIEW_FACTS };
-#define VIEW_KINDS 5
+enum view_kind { VIEW_CODE, VIEW_ALL, VIEW_CUT };
+#define VIEW_KINDS 3
 
 struct view {
     char *data; /* `len` counts; NUL-terminated, view_all's as the source is */
@@ -20,25 +20,11 @@ struct view {
     uint32_t *origin; /* source offset of each byte; NULL: the same offset */
 };
 
-extern const char *const view_names[VIEW_KINDS]; /* "code", "cxx", … */
+extern const char *const view_names[VIEW_KINDS]; /* "code", … */
 
 /* Each lives in `a`; view_all only borrows the source. */
 void view_code(struct view *v, const struct py_tokens *t, struct arena *a);
 void view_all(struct view *v, struct str src);
 void view_cut(struct view *v, struct str src, struct arena *a);
-
-/* A view under construction: bytes, and the one source offset that all bytes of
- * a put came from. Start with {.a = arena}. */
-struct view_out {
-    struct arena *a;
-    char *data;
-    uint32_t *origin;
-    size_t len, cap;
-};
-void view_put(struct view_out *o, const char *p, size_t n, uint32_t origin);
-void view_done(struct view *v, struct view_out *o);
-
-/* The place of a source offset; columns count characters. */
-void view_place(struct str src, size_t at, uint32_t *line, uint32_t *column);
 
 #endif

@@ -104,8 +104,10 @@ static void fill_run(struct pack *p, const json_t *run)
     const json_t *evidence = json_object_get(run, "launch_evidence");
 
     p->run.helper = schema_text(run, "helper");
+    p->run.family = schema_text(run, "family");
     p->run.devices = mask_of(json_object_get(run, "devices"), pack_devices, 2);
-    p->run.dtypes = mask_of(json_object_get(run, "dtypes"), pack_dtypes, 3);
+    p->run.dtypes =
+        mask_of(json_object_get(run, "dtypes"), pack_dtypes, PACK_STORED);
     p->run.default_dtype =
         CHOICE(enum pack_dtype, run, "default_dtype", pack_dtypes);
     p->run.hang_timeout_s = int_of(run, "hang_timeout_s");
@@ -338,10 +340,8 @@ void pack_free(struct pack *p)
 {
     if (!p)
         return;
-    for (int i = 0; i < PACK_SETS; i++) {
-        ruleset_release(&p->set[i]);
+    for (int i = 0; i < PACK_SETS; i++)
         rules_release(&p->own[i]);
-    }
     pack_shared_release(p);
     hints_release(&p->hints);
     json_decref(p->files);

@@ -20,7 +20,12 @@ enum pack_language { PACK_PYTHON, PACK_CXX_IN_PYTHON };
 enum pack_level { PACK_BLOCK, PACK_WARP, PACK_THREAD };
 enum pack_build { PACK_JIT, PACK_HELPER };
 enum pack_device { PACK_CPU, PACK_CUDA };
-enum pack_dtype { PACK_FP32, PACK_FP16, PACK_BF16 };
+enum pack_dtype {
+    PACK_FP32,
+    PACK_FP16,
+    PACK_BF16,
+    PACK_TF32, /* stored as fp32: wherever a pack has that */
+};
 enum pack_evidence { PACK_JIT_HOOK, PACK_HELPER_CALLS, PACK_KERNEL_NAMES };
 enum pack_cpu_test {
     PACK_CPU_NONE,
@@ -83,7 +88,8 @@ struct pack {
         int timeout_s;
     } build;
     struct {
-        const char *helper;       /* NULL: none */
+        const char *helper; /* NULL: none */
+        const char *family; /* whose launches are recorded; NULL: E2 at most */
         unsigned devices, dtypes; /* 1 << enum pack_device, pack_dtype */
         enum pack_dtype default_dtype;
         int hang_timeout_s;
@@ -104,6 +110,7 @@ struct pack {
     struct pack_source *source;
     size_t source_count;
     bool has_guide, has_card;
+    const char **imports; /* modules that prompts name; NULL-terminated */
     struct ruleset set[PACK_SETS]; /* name NULL: the pack has no such set */
     struct hints hints;
 

@@ -143,7 +143,7 @@ static size_t count_strings(const char *const *list)
     return n;
 }
 
-/* The pack's imports and those of the extended files, one after the other. */
+/* The pack's modules and those of the extended files, one after the other. */
 static void add_imports(const struct making *m, const char **own)
 {
     size_t room = count_strings(own), n = 0;
@@ -157,11 +157,10 @@ static void add_imports(const struct making *m, const char **own)
     for (size_t i = 0; i < m->from_count; i++)
         for (const char **s = m->from[i]->imports; *s; s++)
             all[n++] = *s;
-    m->set->imports = all;
+    m->pack->imports = all;
 }
 
-static void make_set(struct making *m, const struct rules *own,
-                     const char **imports)
+static void make_set(struct making *m, const struct rules *own)
 {
     const json_t *extends = json_object_get(m->json, "extends");
     size_t room = own->len;
@@ -179,14 +178,6 @@ static void make_set(struct making *m, const struct rules *own,
         arena_alloc(&m->pack->memory, (room + 1) * sizeof(*m->set->rule));
     check_drops(m);
     add_rules(m, own);
-    add_imports(m, imports);
-}
-
-static void name_set(struct ruleset *s, enum pack_set which)
-{
-    s->name = pack_set_names[which];
-    /* The literal rules of the paper know no list of modules. */
-    s->limits_imports = which == PACK_DEFAULT;
 }
 
 void pack_load_checks(struct pack *p, const struct pack_path *path,
@@ -194,12 +185,6 @@ void pack_load_checks(struct pack *p, const struct pack_path *path,
 {
     const char *file = arena_printf(&p->memory, "%s/checks.json", p->dir);
     const json_t *v = pack_keep(p, PACK_FILE_CHECKS, file, out);
-    const json_t *analysis = json_object_get(v, "analysis");
-    const char **imports = pack_strings(p, json_object_get(v, "imports"));
-    struct py_facts_config facts = {
-        pack_strings(p, json_object_get(analysis, "kernel_decorators")),
-        pack_strings(p, json_object_get(analysis, "kernel_openers")),
-        pack_strings(p, json_object_get(analysis, "build_calls"))};
 
     for (int i = 0; i < PACK_SETS; i++) {
         const char *name = pack_set_names[i];
@@ -212,18 +197,17 @@ void pack_load_checks(struct pack *p, const struct pack_path *path,
         m.pointer = arena_printf(&p->memory, "/sets/%s", name);
         at.pointer = arena_printf(&p->memory, "%s/rules", m.pointer);
         m.set = &p->set[i];
-        name_set(m.set, (enum pack_set)i);
-        m.set->facts = facts;
+        m.set->name = name;
         rules_init(&p->own[i], json_object_get(m.json, "rules"), &at, out);
-        make_set(&m, &p->own[i], imports);
-        ruleset_join(m.set);
+        make_set(&m, &p->own[i]);
+        if (i == PACK_DEFAULT)
+            add_imports(&m, pack_strings(p, json_object_get(v, "imports")));
     }
 }
 
 void pack_load_shared_set(struct pack *p, enum pack_set set,
                           struct problems *out)
 {
-    static const char *const none[] = {NULL};
     const char *name = arena_printf(&p->memory, "%s/%s.json", fs_base(p->dir),
                                     pack_set_names[set]);
     const char *path =
@@ -234,13 +218,10 @@ void pack_load_shared_set(struct pack *p, enum pack_set set,
     if (!fs_is_file(path))
         return;
     file = read_shared(p, name, path, true, out);
-    name_set(s, set);
-    s->facts = (struct py_facts_config){none, none, none};
-    s->imports = file->imports;
+    s->name = pack_set_names[set];
     s->rule = arena_alloc(&p->memory, (file->rules.len + 1) * sizeof(*s->rule));
     for (size_t i = 0; i < file->rules.len; i++)
         s->rule[s->len++] = file->rules.rule[i];
-    ruleset_join(s);
 }
 
 void pack_shared_release(struct pack *p)

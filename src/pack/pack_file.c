@@ -15,7 +15,7 @@ const char *const pack_languages[2] = {"python", "cxx-in-python"};
 const char *const pack_levels[3] = {"block", "warp", "thread"};
 const char *const pack_builds[2] = {"jit", "helper"};
 const char *const pack_devices[2] = {"cpu", "cuda"};
-const char *const pack_dtypes[3] = {"fp32", "fp16", "bf16"};
+const char *const pack_dtypes[4] = {"fp32", "fp16", "bf16", "tf32"};
 const char *const pack_evidences[3] = {"jit_hook", "helper_calls",
                                        "kernel_names"};
 const char *const pack_cpu_tests[4] = {"none", "native", "interpret",
@@ -29,6 +29,9 @@ const char *const pack_cpu_tests[4] = {"none", "native", "interpret",
 #define TEXT     .type = SCHEMA_STRING, .min = 1
 #define ONE_OF(a) \
     .type = SCHEMA_STRING, .min = 1, .choices = (a), .choice_count = COUNT(a)
+#define STORED_DTYPE                                         \
+    .type = SCHEMA_STRING, .min = 1, .choices = pack_dtypes, \
+    .choice_count = PACK_STORED
 #define LIST_OF(e, least, most) \
     .type = SCHEMA_LIST, .min = (least), .max = (most), .element = &(e)
 #define SET_OF(e, least, most) LIST_OF(e, least, most), .unique = true
@@ -50,12 +53,6 @@ const char *const pack_cpu_tests[4] = {"none", "native", "interpret",
     .pattern = WORD, .remedy = "the name of an environment variable"
 
 static const struct schema some_text = {TEXT};
-static const struct schema dotted = {
-    .type = SCHEMA_STRING,
-    .pattern = DOTTED,
-    .min = 1,
-    .remedy = "a full dotted name, such as lang.jit",
-};
 static const struct schema module = {
     .type = SCHEMA_STRING,
     .pattern = DOTTED "(\\.\\*)?",
@@ -81,7 +78,7 @@ static const struct schema var_value = {
     .remedy = "${pack} is the only thing that is replaced",
 };
 static const struct schema device = {ONE_OF(pack_devices)};
-static const struct schema dtype = {ONE_OF(pack_dtypes)};
+static const struct schema dtype = {STORED_DTYPE};
 static const struct schema seed_name = {
     .type = SCHEMA_STRING,
     .min = 1,
@@ -115,9 +112,13 @@ static const struct schema_field run_fields[] = {
      OPTIONAL,
      {TEXT, .pattern = WORD,
       .remedy = "a module in the pack's folder, without .py"}},
+    {"family",
+     OPTIONAL,
+     {TEXT, .pattern = "[a-z]+",
+      .remedy = "the executor's name for how launches are recorded"}},
     {"devices", NEEDED, {SET_OF(device, 1, COUNT(pack_devices))}},
-    {"dtypes", NEEDED, {SET_OF(dtype, 1, COUNT(pack_dtypes))}},
-    {"default_dtype", NEEDED, {ONE_OF(pack_dtypes)}},
+    {"dtypes", NEEDED, {SET_OF(dtype, 1, PACK_STORED)}},
+    {"default_dtype", NEEDED, {STORED_DTYPE}},
     {"hang_timeout_s", NEEDED, {SECONDS}},
     {"launch_evidence", NEEDED, {OBJECT(evidence_fields)}},
     {0},
@@ -188,14 +189,7 @@ static const struct schema_field sets_fields[] = {
     {"paper", OPTIONAL, {OBJECT(set_fields)}},
     {0},
 };
-static const struct schema_field analysis_fields[] = {
-    {"kernel_decorators", OPTIONAL, {SET_OF(dotted, 0, 64)}},
-    {"kernel_openers", OPTIONAL, {SET_OF(dotted, 0, 64)}},
-    {"build_calls", OPTIONAL, {SET_OF(dotted, 0, 64)}},
-    {0},
-};
 static const struct schema_field checks_fields[] = {
-    {"analysis", NEEDED, {OBJECT(analysis_fields)}},
     {"imports", NEEDED, {SET_OF(module, 0, 500)}},
     {"sets", NEEDED, {OBJECT(sets_fields)}},
     {0},
@@ -248,6 +242,7 @@ static const struct schema_field meta_fields[] = {
     {"shapes", NEEDED, {LIST_OF(shape, 1, 64)}},
     {"verified", NEEDED, {YES_NO}},
     {"dsl", OPTIONAL, {TEXT}},
+    {"ported_why", OPTIONAL, {TEXT}},
     {"verified_on", OPTIONAL, {TEXT}},
     {"why_not", OPTIONAL, {TEXT}},
     {0},

@@ -16,8 +16,7 @@ const char *const rule_kinds[RULE_KINDS] = {
 
 bool rule_id_is_reserved(const char *id)
 {
-    return strcmp(id, RULE_LIMIT_HIT) == 0 || strcmp(id, RULE_IMPORT) == 0 ||
-           strncmp(id, "source-", 7) == 0;
+    return strcmp(id, RULE_LIMIT_HIT) == 0 || strncmp(id, "source-", 7) == 0;
 }
 
 static bool id_is_good(const struct rules *r, const char *id,
@@ -79,8 +78,7 @@ static bool add_rule(struct rules *r, const json_t *json,
         (enum rule_kind)schema_choice(json, "kind", rule_kinds, RULE_KINDS);
     rule->view =
         (enum view_kind)schema_choice(json, "view", view_names, VIEW_KINDS);
-    rule->pattern = schema_text(json, "pcre");
-    rule->rx = rx_new(rule->pattern, &e);
+    rule->rx = rx_new(schema_text(json, "pcre"), &e);
     good = id_is_good(r, rule->id, at, out);
     if (!rule->rx) {
         problems_add(out, "%s: %s/%zu/pcre: %s; correct the pattern", at->file,
@@ -113,64 +111,12 @@ void rules_release(struct rules *r)
     *r = (struct rules){0};
 }
 
-static bool can_join(const struct rule *r, int view)
-{
-    return (int)r->view == view && r->kind != RULE_REQUIRE && r->rx &&
-           rx_starts_line(r->pattern);
-}
-
-void ruleset_join(struct ruleset *s)
-{
-    const char **patterns = xcalloc(s->len, sizeof(*patterns));
-
-    for (int view = 0; view < VIEW_KINDS; view++) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < s->len; i++)
-            if (can_join(&s->rule[i], view))
-                patterns[n++] = s->rule[i].pattern;
-        s->any[view] = n > 1 ? rx_new_lines(patterns, n) : NULL;
-        for (size_t i = 0; s->any[view] && i < s->len; i++)
-            if (can_join(&s->rule[i], view))
-                s->rule[i].joined = true;
-    }
-    free(patterns);
-}
-
-void ruleset_release(struct ruleset *s)
-{
-    for (int view = 0; view < VIEW_KINDS; view++)
-        rx_free(s->any[view]);
-    memset(s->any, 0, sizeof(s->any));
-}
-
 const struct rule *ruleset_find(const struct ruleset *s, const char *id)
 {
     for (size_t i = 0; i < s->len; i++)
         if (strcmp(s->rule[i].id, id) == 0)
             return &s->rule[i];
     return NULL;
-}
-
-/* "a.*" covers what lies below a, not a itself. */
-static bool entry_covers(const char *entry, struct str name)
-{
-    size_t n = strlen(entry);
-
-    if (str_eq(name, entry))
-        return true;
-    return n > 2 && strcmp(entry + n - 2, ".*") == 0 && name.n > n - 1 &&
-           memcmp(name.p, entry, n - 1) == 0;
-}
-
-bool ruleset_allows_import(const struct ruleset *s, struct str name)
-{
-    if (str_starts(name, ".") || str_ends(name, "*"))
-        return false;
-    for (const char **entry = s->imports; *entry; entry++)
-        if (entry_covers(*entry, name))
-            return true;
-    return false;
 }
 
 static const char *with_more(struct arena *a, const char *message, size_t more)
@@ -213,66 +159,6 @@ void rule_apply(const struct rule *r, struct rx_ctx *c, struct str text,
         from = rx_next(c, text);
         if (r->kind == RULE_REQUIRE)
             break;
-    }
-    buf_release(&message);
-    finish_hits(out, a);
-}
-
-static bool next_line(struct str *text, struct str *line)
-{
-    if (text->n == 0)
-        return false;
-    if (!str_cut(text, '\n', line)) {
-        *line = *text;
-        text->n = 0;
-    }
-    return true;
-}
-
-/* The module of a line `CONTEXT import NAME`. */
-static bool import_of(struct str line, struct str *name)
-{
-    struct str head;
-
-    if (!str_cut(&line, ' ', &head) || !str_starts(line, "import "))
-        return false;
-    *name = (struct str){line.p + 7, line.n - 7};
-    return true;
-}
-
-static void put_reason(struct buf *b, const struct ruleset *s, struct str name)
-{
-    buf_putc(b, '"');
-    quote_add(b, name, 100);
-    if (str_starts(name, ".")) {
-        buf_puts(b, "\" is a relative import; a solution is one file");
-        return;
-    }
-    if (str_ends(name, "*")) {
-        buf_puts(b, "\" hides what it imports; import by name");
-        return;
-    }
-    buf_puts(b, "\" is not a module that a solution may import; allowed:");
-    for (const char **entry = s->imports; *entry; entry++)
-        buf_printf(b, "%s %s", entry == s->imports ? "" : ",", *entry);
-}
-
-void ruleset_apply_imports(const struct ruleset *s, struct str facts,
-                           struct arena *a, struct rule_hits *out)
-{
-    const char *start = facts.p;
-    struct str line, name;
-    struct buf message;
-
-    *out = (struct rule_hits){0};
-    buf_init(&message, BUF_UNLIMITED);
-    while (s->limits_imports && next_line(&facts, &line)) {
-        if (!import_of(line, &name) || ruleset_allows_import(s, name))
-            continue;
-        buf_reset(&message);
-        if (out->len < RULE_HITS_MAX)
-            put_reason(&message, s, name);
-        keep_hit(out, (size_t)(line.p - start), &message, a);
     }
     buf_release(&message);
     finish_hits(out, a);

@@ -7,7 +7,6 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "lex/py_facts.h"
 #include "lex/view.h"
 #include "pack/problems.h"
 #include "pack/rx.h"
@@ -20,12 +19,11 @@ enum rule_kind { RULE_REQUIRE, RULE_FORBID, RULE_WARN };
 extern const char *const rule_kinds[RULE_KINDS]; /* "require", … */
 
 struct rule {
-    const char *id, *message, *pattern; /* borrowed from the JSON */
+    const char *id, *message; /* borrowed from the JSON */
     enum rule_kind kind;
     enum view_kind view;
     bool own; /* stands in the pack itself, not in a file it extends */
     struct rx *rx;
-    bool joined; /* has part in ruleset.any */
 };
 
 /* The rules of one list in one file. */
@@ -47,32 +45,18 @@ bool rules_init(struct rules *r, const json_t *list,
                 const struct rule_place *at, struct problems *out);
 void rules_release(struct rules *r);
 
-/* What is applied to a candidate: inherited and own rules in order (copies
- * that borrow what they point to), and the modules it may import. */
+/* What is applied to a candidate: inherited and own rules in order, copies
+ * that borrow what they point to. */
 struct ruleset {
     const char *name;
     struct rule *rule;
     size_t len;
-    bool limits_imports;  /* false: `imports` does not count */
-    const char **imports; /* NULL-terminated; `a` allows a, `a.*` what is
-                             below a */
-    struct py_facts_config facts;
-    /* For each view, whether any of its joined rules could match: most
-     * solutions are clean, and one walk over the lines then does for all. */
-    struct rx *any[VIEW_KINDS];
 };
 
-/* Fills `any` when the rules are all there. */
-void ruleset_join(struct ruleset *s);
-void ruleset_release(struct ruleset *s);
-
 const struct rule *ruleset_find(const struct ruleset *s, const char *id);
-/* Relative imports and star imports never. */
-bool ruleset_allows_import(const struct ruleset *s, struct str name);
 
 /* The findings that the engine makes itself; rules may not have these ids. */
 #define RULE_LIMIT_HIT "limit-hit"
-#define RULE_IMPORT    "import-not-allowed"
 bool rule_id_is_reserved(const char *id);
 
 #define RULE_HITS_MAX 20
@@ -94,8 +78,5 @@ struct rule_hits {
  * nothing to say. */
 void rule_apply(const struct rule *r, struct rx_ctx *c, struct str text,
                 struct arena *a, struct rule_hits *out);
-/* The imports among the lines of a facts view that `s` does not allow. */
-void ruleset_apply_imports(const struct ruleset *s, struct str facts,
-                           struct arena *a, struct rule_hits *out);
 
 #endif

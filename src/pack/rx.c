@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "pack/quote.h"
-#include "pack/rx_join.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -93,12 +92,10 @@ static int refuse(const pcre2_code *code, struct err *e)
     return 0;
 }
 
-static pcre2_code *compile(const char *pattern, uint32_t more, size_t most,
-                           struct err *e)
+static pcre2_code *compile(const char *pattern, struct err *e)
 {
     const uint32_t options = PCRE2_UTF | PCRE2_MULTILINE |
-                             PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT |
-                             more;
+                             PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
     pcre2_compile_context *c = pcre2_compile_context_create(NULL);
     pcre2_code *code;
     int why;
@@ -107,7 +104,7 @@ static pcre2_code *compile(const char *pattern, uint32_t more, size_t most,
     if (!c)
         BUG("rx: no memory");
     pcre2_set_newline(c, PCRE2_NEWLINE_ANYCRLF);
-    pcre2_set_max_pattern_length(c, most);
+    pcre2_set_max_pattern_length(c, RX_PATTERN_MAX);
     pcre2_set_parens_nest_limit(c, 100);
     code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, options,
                          &why, &at, c);
@@ -117,20 +114,10 @@ static pcre2_code *compile(const char *pattern, uint32_t more, size_t most,
     return code;
 }
 
-static struct rx *take_code(pcre2_code *code)
-{
-    struct rx *rx = xcalloc(1, sizeof(*rx));
-
-    rx->code = code;
-    pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &rx->groups);
-    /* Where this fails, the interpreter serves, under the same limits. */
-    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
-    return rx;
-}
-
 struct rx *rx_new(const char *pattern, struct err *e)
 {
-    pcre2_code *code = compile(pattern, 0, RX_PATTERN_MAX, e);
+    pcre2_code *code = compile(pattern, e);
+    struct rx *rx;
 
     if (!code)
         return NULL;
@@ -138,21 +125,12 @@ struct rx *rx_new(const char *pattern, struct err *e)
         pcre2_code_free(code);
         return NULL;
     }
-    return take_code(code);
-}
-
-struct rx *rx_new_lines(const char *const *patterns, size_t n)
-{
-    struct err e = ERR_INIT;
-    pcre2_code *code;
-    struct buf joined;
-
-    buf_init(&joined, BUF_UNLIMITED);
-    rx_join(&joined, patterns, n);
-    /* Without groups a reference to one is an error, not another meaning. */
-    code = compile(buf_str(&joined), PCRE2_NO_AUTO_CAPTURE, joined.len + 1, &e);
-    buf_release(&joined);
-    return code ? take_code(code) : NULL;
+    rx = xcalloc(1, sizeof(*rx));
+    rx->code = code;
+    pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &rx->groups);
+    /* Where this fails, the interpreter serves, under the same limits. */
+    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+    return rx;
 }
 
 void rx_free(struct rx *rx)

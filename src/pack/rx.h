@@ -20,13 +20,6 @@
  * everything or forbid nothing), or has a callout or \C. */
 struct rx;
 struct rx *rx_new(const char *pattern, struct err *e);
-/* True when a match can only start where a line does, and the pattern is plain
- * enough to be joined with others. */
-bool rx_starts_line(const char *pattern);
-/* One that matches where any of the patterns does, all of which start a line:
- * a single walk from line to line tells whether it is worth trying them. NULL
- * when they cannot be joined (references to groups). */
-struct rx *rx_new_lines(const char *const *patterns, size_t n);
 void rx_free(struct rx *rx);
 size_t rx_group_count(const struct rx *rx); /* without $0 */
 

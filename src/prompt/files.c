@@ -184,9 +184,11 @@ struct str prompt_number(int64_t n, struct arena *a)
 
 bool prompt_precision(const char *precision, struct str *values)
 {
-    static const char *const dtypes[][2] = {{"fp32", "torch.float32"},
-                                            {"fp16", "torch.float16"},
-                                            {"bf16", "torch.bfloat16"}};
+    static const char *const dtypes[][2] = {
+        {"fp32", "torch.float32"},
+        {"tf32", "torch.float32, products in TF32 allowed"},
+        {"fp16", "torch.float16"},
+        {"bf16", "torch.bfloat16"}};
 
     for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++)
         if (strcmp(precision, dtypes[i][0]) == 0) {

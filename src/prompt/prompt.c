@@ -56,18 +56,17 @@ struct prompt_start {
     int64_t tokens;
 };
 
-/* The modules a candidate may import: `a`, `b`, … */
+/* The modules that a candidate is told to keep to: `a`, `b`, … */
 static struct str list_imports(const struct pack *pack, struct arena *a)
 {
-    const struct ruleset *set = &pack->set[PACK_DEFAULT];
     struct buf list;
     struct str out = {NULL, 0};
 
-    if (!set->name || !set->limits_imports)
+    if (!pack->imports)
         return out;
     buf_init(&list, BUF_UNLIMITED);
-    for (size_t i = 0; set->imports[i]; i++)
-        buf_printf(&list, "%s`%s`", i ? ", " : "", set->imports[i]);
+    for (size_t i = 0; pack->imports[i]; i++)
+        buf_printf(&list, "%s`%s`", i ? ", " : "", pack->imports[i]);
     out = (struct str){arena_strndup(a, buf_str(&list), list.len), list.len};
     buf_release(&list);
     return out;
@@ -294,7 +293,7 @@ static int fill(struct building *b, struct str *v, struct err *e)
 
     if (!prompt_precision(in->precision, v))
         return err_set(e, ERR_INPUT,
-                       "precision '%s': there are fp32, fp16 and bf16",
+                       "precision '%s': there are fp32, tf32, fp16 and bf16",
                        in->precision);
     v[SLOT_DSL] = str_of(in->pack->prompt_name);
     v[SLOT_MUST_DEFINE] = str_of(in->pack->prompt.must_define);

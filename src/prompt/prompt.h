@@ -60,7 +60,7 @@ struct prompt_input {
     const char *task_id;
     struct str task;       /* its source */
     const char *task_hash; /* SHA-256 of that text, or NULL: not known */
-    const char *precision; /* "fp32", "fp16", "bf16" */
+    const char *precision; /* "fp32", "tf32", "fp16", "bf16" */
     const char *device;    /* "cpu", "cuda:0" */
     const struct prompt_example *example;
     size_t example_count;

@@ -9,7 +9,7 @@
 struct review_input {
     const struct pack *pack;
     struct str task, solution;
-    const char *precision; /* "fp32", "fp16", "bf16" */
+    const char *precision; /* "fp32", "tf32", "fp16", "bf16" */
 };
 
 /* The solution is shown without comments and docstrings: they could only

@@ -2,6 +2,7 @@
 #include "search/archive.h"
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -105,4 +106,22 @@ size_t archive_seeds(const struct archive *a, const struct task *t,
         if (a->member[i].seed && strcmp(a->member[i].task_hash, t->hash) != 0)
             hit[n++] = (struct find_hit){(int64_t)i + 1, FIND_NO_COSINE};
     return n;
+}
+
+int archive_ported(struct store *s, const char *record, struct buf *text,
+                   struct buf *why, struct err *e)
+{
+    struct buf b;
+    json_t *v = NULL;
+
+    buf_init(&b, BUF_UNLIMITED);
+    if (store_read_blob(s, record, &b, e) == 0)
+        v = jsn_parse("record", buf_str(&b), b.len, e);
+    buf_release(&b);
+    if (!v)
+        return -1;
+    buf_puts(text, jsn_str(v, "ported"));
+    buf_puts(why, jsn_str(v, "ported_why"));
+    json_decref(v);
+    return 0;
 }

@@ -28,4 +28,10 @@ struct prompt_example archive_example(const struct archive *a, int64_t entry);
 size_t archive_seeds(const struct archive *a, const struct task *t,
                      struct find_hit *hit, size_t k);
 
+/* The ModelNew that the judge made from the trace of a correct kernel, by the
+ * blob of the verdict's record: in `text`, or in `why` the reason that there is
+ * none. Both stay empty where the record says nothing. */
+int archive_ported(struct store *s, const char *record, struct buf *text,
+                   struct buf *why, struct err *e);
+
 #endif

@@ -109,6 +109,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
 {
     struct attempt *a = arg;
     struct search *s = a->s;
+    bool unusable = json_is_true(json_object_get(record, "unusable"));
 
     if (record && strcmp(jsn_str(record, "verdict"), "infra") == 0) {
         why = json_string_value(json_object_get(record, "infra"));
@@ -126,7 +127,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
     store_event(s->part.store, "infra", a->subject->ord, a->number, why);
     if (s->part.port->dead(s->part.port))
         schedule_break(s);
-    if (++a->infra < INFRA_TRIES && !s->broken)
+    if (++a->infra < INFRA_TRIES && !s->broken && !unusable)
         judge(a);
     else
         attempt_aside(a, why);

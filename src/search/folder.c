@@ -44,6 +44,7 @@ static int read_meta(const char *dir, struct folder_kernel *out, struct err *e)
     out->licence = xstrdup(jsn_str(meta, "licence"));
     out->dtype = xstrdup(jsn_str(meta, "dtype"));
     out->dsl = xstrdup(jsn_str(meta, "dsl"));
+    out->ported_why = xstrdup(jsn_str(meta, "ported_why"));
     out->verified = json_is_true(json_object_get(meta, "verified"));
     out->verified_on =
         xstrdup(jsn_str(meta, out->verified ? "verified_on" : "why_not"));
@@ -51,19 +52,29 @@ static int read_meta(const char *dir, struct folder_kernel *out, struct err *e)
     return 0;
 }
 
+static int read_optional(const char *dir, const char *name, struct str *out,
+                         struct err *e)
+{
+    char *path = fs_join(dir, name);
+    int rc = fs_is_file(path) ? read_text(dir, name, out, e) : 0;
+
+    free(path);
+    return rc;
+}
+
 int folder_read_one(const char *dir, struct folder_kernel *out, struct err *e)
 {
-    char *task = fs_join(dir, "task.py"), *plan = fs_join(dir, "plan.md");
+    char *task = fs_join(dir, "task.py");
     int rc = -1;
 
     *out = (struct folder_kernel){.name = xstrdup(fs_base(dir))};
     out->task = task_load(task, e);
     if (out->task && read_meta(dir, out, e) == 0 &&
         read_text(dir, "solution.py", &out->solution, e) == 0 &&
-        (!fs_is_file(plan) || read_text(dir, "plan.md", &out->plan, e) == 0))
+        read_optional(dir, "solution.ported.py", &out->ported, e) == 0 &&
+        read_optional(dir, "plan.md", &out->plan, e) == 0)
         rc = 0;
     free(task);
-    free(plan);
     if (rc < 0)
         folder_release(out);
     return rc;
@@ -76,6 +87,8 @@ void folder_release(struct folder_kernel *k)
     free((char *)k->name);
     free((char *)k->plan.p);
     free((char *)k->solution.p);
+    free((char *)k->ported.p);
+    free((char *)k->ported_why);
     free((char *)k->origin);
     free((char *)k->licence);
     free((char *)k->dtype);
@@ -130,6 +143,8 @@ static int write_meta(const char *dir, const struct folder_kernel *k,
 
     if (k->dsl && k->dsl[0])
         json_object_set_new(meta, "dsl", json_string(k->dsl));
+    if (!k->ported.p && k->ported_why && k->ported_why[0])
+        json_object_set_new(meta, "ported_why", json_string(k->ported_why));
     text = json_dumps(meta, JSON_INDENT(2));
     line = xasprintf("%s\n", text);
     rc = write_text(dir, "meta.json", str_of(line), e);
@@ -153,6 +168,8 @@ int folder_write(const char *dir, const struct folder_kernel *k,
     else if (fs_mkdirs(own, e) == 0 &&
              write_text(own, "task.py", source, e) == 0 &&
              (!k->plan.p || write_text(own, "plan.md", k->plan, e) == 0) &&
+             (!k->ported.p ||
+              write_text(own, "solution.ported.py", k->ported, e) == 0) &&
              write_text(own, "solution.py", k->solution, e) == 0)
         rc = write_meta(own, k, e);
     free(own);

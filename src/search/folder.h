@@ -1,5 +1,6 @@
 /* folder.h: solved kernels as files: a folder for each, with task.py, plan.md
- * (where there is one), solution.py and meta.json. Seeds of packs and exported
+ * (where there is one), solution.py, solution.ported.py (the ModelNew that was
+ * made from its trace, where there is one) and meta.json. Seeds of packs and exported
  * archives have this shape, so that one can become the other. */
 #ifndef SEARCH_FOLDER_H
 #define SEARCH_FOLDER_H
@@ -16,6 +17,8 @@ struct folder_kernel {
     struct task *task;
     struct str plan; /* p NULL: none */
     struct str solution;
+    struct str ported;      /* p NULL: none */
+    const char *ported_why; /* why there is none; "" or NULL: not said */
     const char *origin, *licence, *dtype;
     const char *dsl; /* the pack it was written for; "": not said */
     bool verified;

@@ -60,6 +60,34 @@ static int attempts_left(const struct search *s, const struct subject *t)
     return (int)(phase < all ? phase : all);
 }
 
+static int read_example(struct search *s, const struct past *p,
+                        struct buf *plan, struct buf *code, struct err *e)
+{
+    if (p->plan[0] && store_read_blob(s->part.store, p->plan, plan, e) < 0)
+        return -1;
+    return store_read_blob(s->part.store, p->code, code, e);
+}
+
+/* What was verified is kept with the entry. */
+static int keep_ported(struct search *s, const struct past *p,
+                       struct row_entry *row, char hash[HASH_HEX],
+                       struct err *e)
+{
+    struct buf text, why;
+    int rc;
+
+    buf_init(&text, BUF_UNLIMITED);
+    buf_init(&why, BUF_UNLIMITED);
+    rc = archive_ported(s->part.store, p->record, &text, &why, e);
+    if (rc == 0 && text.len) {
+        store_blob(s->part.store, (struct str){buf_str(&text), text.len}, hash);
+        row->ported = hash;
+    }
+    buf_release(&text);
+    buf_release(&why);
+    return rc;
+}
+
 static void join(struct search *s, struct subject *t, int64_t version)
 {
     const struct past *p = &t->past[t->join_at - 1];
@@ -80,14 +108,14 @@ static void join(struct search *s, struct subject *t, int64_t version)
                             .plan = p->plan[0] ? p->plan : NULL,
                             .solution = p->code,
                             .evidence = "E3"};
+    char ported[HASH_HEX];
     struct buf plan, code;
     struct err e = ERR_INIT;
 
     buf_init(&plan, BUF_UNLIMITED);
     buf_init(&code, BUF_UNLIMITED);
-    if ((p->plan[0] &&
-         store_read_blob(s->part.store, p->plan, &plan, &e) < 0) ||
-        store_read_blob(s->part.store, p->code, &code, &e) < 0) {
+    if (read_example(s, p, &plan, &code, &e) < 0 ||
+        keep_ported(s, p, &row, ported, &e) < 0) {
         schedule_fail(s, &e);
     } else {
         if (p->plan[0])

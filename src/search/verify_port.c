@@ -20,8 +20,8 @@ struct verify_port {
     bool folder;            /* answers come from elsewhere */
     /* the gate */
     char **why;
-    size_t gated;
-    bool gate_failed;
+    size_t gated, unchecked; /* unchecked: the machinery failed on it */
+    size_t unchecked_at;     /* the last of them */
     void (*step)(void *arg);
     void *step_arg;
 };
@@ -144,8 +144,9 @@ static void on_gate_answer(struct question *q, const json_t *answer,
 
     p->gated++;
     if (!answer) {
-        p->why[q->index] = xstrdup(why);
-        p->gate_failed = true;
+        p->why[q->index] = xasprintf("it could not be checked: %s", why);
+        p->unchecked++;
+        p->unchecked_at = q->index;
     } else if (!json_is_true(json_object_get(answer, "usable"))) {
         p->why[q->index] = reasons_of(answer);
     }
@@ -173,10 +174,11 @@ int verify_port_gate(struct verify_port *p, const struct collection *tasks,
     if (verifier_wait(p->verifier, &hint, e) < 0)
         return -1;
     free(hint);
-    for (size_t i = 0; p->gate_failed && i < tasks->len; i++)
-        if (why[i])
-            return err_set(e, ERR_SYSTEM, "%s could not be checked: %s",
-                           tasks->task[i]->path, why[i]);
+    if (p->unchecked == tasks->len ||
+        (p->unchecked && verifier_is_dead(p->verifier)))
+        return err_set(e, ERR_SYSTEM, "%s: %s",
+                       tasks->task[p->unchecked_at]->path,
+                       why[p->unchecked_at]);
     return p->gated < tasks->len;
 }
 

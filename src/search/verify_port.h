@@ -29,7 +29,7 @@ void verify_port_close(struct verify_port *p);
 struct search_port *verify_port_search(struct verify_port *p);
 
 /* The gate: why[i] is NULL for a task that passes, else the reason (the caller
- * frees it). Calls `step` after each. Returns 1 when answers are missing (a
+ * frees it); a task that the machinery fails on does not stop the others. Calls `step` after each. Returns 1 when answers are missing (a
  * folder of jobs), 0 when all are there. */
 int verify_port_gate(struct verify_port *p, const struct collection *tasks,
                      char **why, void (*step)(void *arg), void *arg,

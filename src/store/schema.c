@@ -86,12 +86,15 @@ static const char version_1[] =
     " told_at INTEGER NOT NULL"
     ") STRICT;";
 
-const char *const store_migrations[] = {version_1};
-const size_t store_version =
-    sizeof(store_migrations) / sizeof(store_migrations[0]);
+const struct store_step store_steps[] = {
+    {version_1, NULL},
+    {"ALTER TABLE entry ADD COLUMN ported TEXT;",
+     "CREATE TEMP VIEW entry AS SELECT *, NULL AS ported FROM main.entry;"},
+};
+const size_t store_version = sizeof(store_steps) / sizeof(store_steps[0]);
 
 static int run_steps(sqlite3 *db, const char *path,
-                     const char *const *migrations, size_t version,
+                     const struct store_step *steps, size_t version,
                      struct err *e)
 {
     int64_t from;
@@ -101,7 +104,7 @@ static int run_steps(sqlite3 *db, const char *path,
     if (store_number(db, path, "PRAGMA user_version", &from, e) < 0)
         return -1;
     for (size_t v = (size_t)from; v < version; v++)
-        if (store_exec(db, path, migrations[v], e) < 0)
+        if (store_exec(db, path, steps[v].make, e) < 0)
             return err_wrap(e, "schema %zu", v + 1);
     last = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %zu",
                      STORE_APPLICATION, version);
@@ -110,14 +113,14 @@ static int run_steps(sqlite3 *db, const char *path,
     return rc;
 }
 
-int store_migrate(sqlite3 *db, const char *path, const char *const *migrations,
+int store_migrate(sqlite3 *db, const char *path, const struct store_step *steps,
                   size_t version, struct err *e)
 {
     struct err ignored;
 
     if (store_exec(db, path, "BEGIN IMMEDIATE", e) < 0)
         return -1;
-    if (run_steps(db, path, migrations, version, e) == 0 &&
+    if (run_steps(db, path, steps, version, e) == 0 &&
         store_exec(db, path, "COMMIT", e) == 0)
         return 0;
     store_exec(db, path, "ROLLBACK", &ignored);
@@ -158,8 +161,26 @@ static int keep_copy(sqlite3 *db, const char *path, int64_t version,
     return rc;
 }
 
+/* An older file as it would look: nothing is written. */
+static int look_through(sqlite3 *db, const char *path,
+                        const struct store_step *steps, size_t from,
+                        size_t version, struct err *e)
+{
+    for (size_t v = from; v < version; v++)
+        if (!steps[v].view)
+            return err_set(e, ERR_INPUT,
+                           "%s: has schema %zu, and this program reads %zu; "
+                           "'monkeys resume' on its folder brings it up to "
+                           "date",
+                           path, from, version);
+    for (size_t v = from; v < version; v++)
+        if (store_exec(db, path, steps[v].view, e) < 0)
+            return -1;
+    return 0;
+}
+
 int store_check_schema(sqlite3 *db, const char *path, enum store_mode mode,
-                       const char *const *migrations, size_t version,
+                       const struct store_step *steps, size_t version,
                        struct err *e)
 {
     int64_t app, there;
@@ -178,11 +199,8 @@ int store_check_schema(sqlite3 *db, const char *path, enum store_mode mode,
     if (there == (int64_t)version)
         return 0;
     if (mode == STORE_READ)
-        return err_set(e, ERR_INPUT,
-                       "%s: has schema %lld, and this program reads %zu; "
-                       "'monkeys resume' on its folder brings it up to date",
-                       path, (long long)there, version);
+        return look_through(db, path, steps, (size_t)there, version, e);
     if (keep_copy(db, path, there, e) < 0)
         return -1;
-    return store_migrate(db, path, migrations, version, e);
+    return store_migrate(db, path, steps, version, e);
 }

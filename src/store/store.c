@@ -242,7 +242,7 @@ static int create(const char *path, struct err *e)
     remove_part(part);
     db = connect(part, STORE_NEW, NULL, e);
     if (db && set_up(db, path, e) == 0 &&
-        store_migrate(db, path, store_migrations, store_version, e) == 0)
+        store_migrate(db, path, store_steps, store_version, e) == 0)
         rc = 0;
     if (sqlite3_close(db) != SQLITE_OK) /* also empties the log into it */
         rc = err_set(e, ERR_SYSTEM, "%s: cannot be closed", part);
@@ -264,7 +264,7 @@ static int connect_both(struct store *s, struct err *e)
         return err_set(e, ERR_SYSTEM, "%s: SQLite is out of memory", s->path);
     *db = connect(s->path, s->mode, s->mode == STORE_READ ? NULL : s->vfs_name,
                   e);
-    if (!*db || store_check_schema(*db, s->path, s->mode, store_migrations,
+    if (!*db || store_check_schema(*db, s->path, s->mode, store_steps,
                                    store_version, e) < 0)
         return -1;
     if (s->mode == STORE_READ)

@@ -138,6 +138,7 @@ struct row_entry {
     const char *name;       /* the task's id, or the seed's name */
     const char *task_hash, *problem /* blob */, *plan /* blob or NULL */;
     const char *solution /* blob */, *evidence;
+    const char *ported; /* blob: a ModelNew made from its trace; or NULL */
 };
 void store_entry(struct store *s, const struct row_entry *r);
 /* An entry that a reviewer refused leaves the archive from `version` on. */

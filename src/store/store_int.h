@@ -170,15 +170,21 @@ void store_vfs_end(struct store *s);
 /* ---- schema.c ---- */
 #define STORE_APPLICATION 0x4d6f6e6b /* "Monk", in SQLite's header */
 
-/* migrations[v] makes version v + 1 of version v. */
-extern const char *const store_migrations[];
+/* steps[v] leads from version v to version v + 1. */
+struct store_step {
+    const char *make; /* done to the file */
+    const char *view; /* what a reader makes of it in memory instead: temporary
+                         views; NULL: it cannot */
+};
+extern const struct store_step store_steps[];
 extern const size_t store_version;
 
-int store_migrate(sqlite3 *db, const char *path, const char *const *migrations,
+int store_migrate(sqlite3 *db, const char *path, const struct store_step *steps,
                   size_t version, struct err *e);
-/* Brings a file to `version`, or says why it is not ours or cannot be. */
+/* Brings a file to `version` (for reading: as it looks), or says why it is not
+ * ours or cannot be. */
 int store_check_schema(sqlite3 *db, const char *path, enum store_mode mode,
-                       const char *const *migrations, size_t version,
+                       const struct store_step *steps, size_t version,
                        struct err *e);
 
 /* ---- writer.c ---- */

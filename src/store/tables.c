@@ -84,7 +84,7 @@ static const struct col verdict_read_cols[] = {VERDICT_COLS, VERDICT_TIME_COLS};
 #define ENTRY_COLS                                                       \
     KEY_INT(entry), INT(version), TEXT(origin), INT(task), INT(attempt), \
         TEXT(name), TEXT(task_hash), TEXT(problem), TEXT(plan),          \
-        TEXT(solution), TEXT(evidence)
+        TEXT(solution), TEXT(evidence), TEXT(ported)
 static const struct col entry_cols[] = {ENTRY_COLS};
 /* The struct's first member is the row. */
 static const struct col entry_read_cols[] = {

@@ -4,10 +4,9 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "lex/py_facts.h"
 #include "lex/py_lex.h"
 #include "lex/py_normal.h"
-#include "lex/view.h"
+#include "task/operators.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -92,85 +91,6 @@ static int check_shape(const struct task *t, const struct py_tokens *tok,
     return 0;
 }
 
-/* ---- operators ---- */
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* What counts as an operator in a line of facts: a call into torch that
- * computes, a layer, or a method of a tensor. */
-static bool operator_name(struct str line, struct str *name)
-{
-    static const char *const starts[] = {"call torch.nn.functional.",
-                                         "call torch.nn.", "call torch.",
-                                         "method "};
-    struct str context;
-
-    if (!str_cut(&line, ' ', &context))
-        return false;
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-        size_t n = strlen(starts[i]);
-
-        if (!str_starts(line, starts[i]))
-            continue;
-        *name = (struct str){line.p + n, line.n - n};
-        return name->n > 0 && !memchr(name->p, '.', name->n);
-    }
-    return false;
-}
-
-/* The functions that make inputs compute nothing of the program's. */
-static bool makes_inputs(const struct py_tokens *t, uint32_t at)
-{
-    bool inside = false;
-    int depth = 0;
-
-    for (size_t i = 0; i + 1 < t->len && t->tok[i].at <= at; i++) {
-        const struct py_token *k = &t->tok[i];
-
-        depth += k->kind == PY_INDENT;
-        depth -= k->kind == PY_DEDENT;
-        if (depth == 0 && k->kind == PY_NAME && i &&
-            (t->tok[i - 1].kind == PY_NEWLINE ||
-             t->tok[i - 1].kind == PY_DEDENT))
-            inside = false;
-        if (depth == 0 && py_is(k, "def") &&
-            (py_is(k + 1, "get_inputs") || py_is(k + 1, "get_init_inputs")))
-            inside = true;
-    }
-    return inside;
-}
-
-/* `work` holds what is needed meanwhile. */
-static void find_operators(struct task *t, const struct py_tokens *tok,
-                           struct arena *work)
-{
-    static const char *const none[] = {NULL};
-    const struct py_facts_config cfg = {none, none, none};
-    struct view facts, cxx;
-    struct str rest, line, name;
-    size_t len = 0, cap = 0, kept = 0;
-    const char **found = NULL;
-
-    py_facts(&facts, &cxx, (struct str){t->source, t->len}, tok, &cfg, work);
-    rest = (struct str){facts.data, facts.len};
-    while (str_cut(&rest, '\n', &line))
-        if (operator_name(line, &name) && !str_eq(name, "__init__") &&
-            !makes_inputs(tok, facts.origin[line.p - facts.data])) {
-            found = xgrow(found, &cap, len + 1, sizeof(*found));
-            found[len++] = arena_strndup(&t->memory, name.p, name.n);
-        }
-    if (len)
-        qsort(found, len, sizeof(*found), by_name);
-    t->ops = arena_alloc(&t->memory, (len + 1) * sizeof(*t->ops));
-    for (size_t i = 0; i < len; i++)
-        if (i == 0 || strcmp(found[i], found[i - 1]) != 0)
-            t->ops[kept++] = found[i];
-    free(found);
-}
-
 /* ---- loading ---- */
 
 static int read_sidecar(struct task *t, struct err *e)
@@ -206,7 +126,7 @@ static int fill(struct task *t, struct str text, struct err *e)
     rc = check_shape(t, &tok, e);
     if (rc == 0) {
         py_normal_hash(text, t->hash);
-        find_operators(t, &tok, &work);
+        t->ops = task_operators(&tok, &t->memory);
     }
     arena_release(&work);
     return rc;

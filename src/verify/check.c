@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "lex/place.h"
-#include "lex/py_facts.h"
 #include "lex/py_lex.h"
 #include "lex/view.h"
 #include "pack/quote.h"
@@ -41,8 +40,7 @@ struct check {
     const struct ruleset *set;
     struct py_tokens tokens;
     struct view view[VIEW_KINDS];
-    bool made[VIEW_KINDS], asked[VIEW_KINDS], clean[VIEW_KINDS];
-    bool analysed; /* facts and C++ come together */
+    bool made[VIEW_KINDS];
 };
 
 struct check *check_new(const struct rx_limits *limits)
@@ -98,13 +96,6 @@ static void make_view(struct check *c, enum view_kind kind)
     case VIEW_CUT:
         view_cut(&v[VIEW_CUT], c->src, &c->memory);
         return;
-    case VIEW_CXX:
-    case VIEW_FACTS:
-        if (!c->analysed)
-            py_facts(&v[VIEW_FACTS], &v[VIEW_CXX], c->src, &c->tokens,
-                     &c->set->facts, &c->memory);
-        c->analysed = true;
-        return;
     }
     BUG("view %d", (int)kind);
 }
@@ -156,26 +147,11 @@ static void add_limit(struct check *c, const struct rule *rule)
                            rule->id, time ? "long" : "many steps"));
 }
 
-/* True when no joined rule of the view can match. */
-static bool is_clean(struct check *c, enum view_kind view)
-{
-    const struct rx *any = c->set->any[view];
-
-    if (!c->asked[view]) {
-        c->asked[view] = true;
-        c->clean[view] =
-            any && rx_find(c->rx, any, view_text(c, view), 0) == RX_NONE;
-    }
-    return c->clean[view];
-}
-
 /* False when the time for this file is used up. */
 static bool try_rule(struct check *c, const struct rule *rule)
 {
     struct str text = view_text(c, rule->view);
 
-    if (rule->joined && is_clean(c, rule->view))
-        return true;
     rule_apply(rule, c->rx, text, &c->memory, &c->hits);
     if (rule->kind != RULE_REQUIRE)
         add_hits(c, rule->id, rule->view,
@@ -190,11 +166,6 @@ static bool try_rule(struct check *c, const struct rule *rule)
 static void try_rules(struct check *c)
 {
     rx_round(c->rx);
-    if (c->set->limits_imports) {
-        ruleset_apply_imports(c->set, view_text(c, VIEW_FACTS), &c->memory,
-                              &c->hits);
-        add_hits(c, RULE_IMPORT, VIEW_FACTS, CHECK_ERROR);
-    }
     for (size_t i = 0; i < c->set->len; i++)
         if (!try_rule(c, &c->set->rule[i]))
             return;
@@ -211,7 +182,7 @@ static int by_place(const void *pa, const void *pb)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Two facts about one place can make a rule say the same thing twice. */
+/* All of a token stands at one place, so two matches in it say the same. */
 static bool is_repeated(const struct raw *first, const struct raw *r)
 {
     const struct raw *before = r - 1;
@@ -290,8 +261,6 @@ struct check_result check_source(struct check *c, const struct ruleset *set,
     c->set = set;
     c->src = src.p ? src : STR_LIT("");
     memset(c->made, 0, sizeof(c->made));
-    memset(c->asked, 0, sizeof(c->asked));
-    c->analysed = false;
     py_lex(&c->tokens, c->src, &c->memory);
     if (problem->id)
         add(c, problem->id, problem->at, problem->message);

@@ -27,6 +27,16 @@ static json_t *task_json(const struct task *t)
                      "sidecar", t->sidecar);
 }
 
+static json_t *devices_json(const struct pack *p)
+{
+    json_t *list = json_array();
+
+    for (int i = PACK_CPU; i <= PACK_CUDA; i++)
+        if (p->run.devices & 1u << i)
+            json_array_append_new(list, json_string(pack_devices[i]));
+    return list;
+}
+
 static int64_t call_ms(const struct pack *p, const struct job_opts *o)
 {
     return o->call_ms ? o->call_ms : (int64_t)p->run.hang_timeout_s * 1000;
@@ -46,15 +56,16 @@ json_t *job_verify(const struct pack *p, const struct task *t,
                    struct str candidate, const struct job_opts *o,
                    const char *seed)
 {
-    json_t *job = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:s%, s:s, s:{s:I, s:I, s:i}, "
-        "s:{s:I}}",
-        "kind", "verify", "pack", p->id, "device", o->device, "precision",
-        o->precision, "protocol", o->protocol, "timing", o->timing, "task",
-        task_json(t), "candidate", candidate.p, candidate.n, "seed", seed,
-        "deadlines", "load_ms", (json_int_t)load_ms(p), "call_ms",
-        (json_int_t)call_ms(p, o), "timing_ms", TIMING_MS, "limits",
-        "memory_bytes", (json_int_t)o->memory_bytes);
+    json_t *job =
+        json_pack("{s:s, s:s, s:s?, s:o, s:s, s:s, s:s, s:b, s:o, s:s%, s:s, "
+                  "s:{s:I, s:I, s:i}, s:{s:I}}",
+                  "kind", "verify", "pack", p->id, "family", p->run.family,
+                  "devices", devices_json(p), "device", o->device, "precision",
+                  o->precision, "protocol", o->protocol, "timing", o->timing,
+                  "task", task_json(t), "candidate", candidate.p, candidate.n,
+                  "seed", seed, "deadlines", "load_ms", (json_int_t)load_ms(p),
+                  "call_ms", (json_int_t)call_ms(p, o), "timing_ms", TIMING_MS,
+                  "limits", "memory_bytes", (json_int_t)o->memory_bytes);
 
     if (o->gate)
         json_object_set_new(job, "gate", json_true());
@@ -121,19 +132,22 @@ void job_add_hint(json_t *record, const struct pack *p)
 {
     const char *verdict = jsn_str(record, "verdict");
     json_t *told = json_object_get(record, "feedback");
+    const json_t *message = json_object_get(record, "message");
     struct rx_ctx *c;
     struct buf b;
 
     if (!json_is_string(told) || strcmp(verdict, "correct") == 0)
         return;
+    if (!json_is_string(message))
+        message = told;
     c = rx_ctx_new(&rx_limits_default);
     buf_init(&b, BUF_UNLIMITED);
     buf_put(&b, json_string_value(told), json_string_length(told));
     buf_puts(&b, "\nHint: ");
-    if (hint_find(
-            &p->hints, c, hint_stage_of(verdict),
-            (struct str){json_string_value(told), json_string_length(told)},
-            &b))
+    if (hint_find(&p->hints, c, hint_stage_of(verdict),
+                  (struct str){json_string_value(message),
+                               json_string_length(message)},
+                  &b))
         json_object_set_new(record, "feedback", jsn_text(buf_str(&b), b.len));
     buf_release(&b);
     rx_ctx_free(c);

@@ -35,7 +35,9 @@ int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o);
 
 /* The record of a candidate that the static rules refuse: nothing was run. */
 json_t *job_static_reject(const struct check_result *r);
-/* Puts the pack's hint behind the feedback of a failed record. */
+/* Puts the pack's hint behind the feedback of a failed record. The hint is for
+ * the error's own words (`message`): feedback also quotes the candidate's lines,
+ * which may say anything. */
 void job_add_hint(json_t *record, const struct pack *p);
 
 #endif

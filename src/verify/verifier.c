@@ -36,6 +36,8 @@ struct verifier {
     char *jobs, *answers;
     int jobs_fd;
     struct map written, answered; /* ids; answered: json_t */
+    struct map failed;            /* ids that have a reason instead: char * */
+    struct map to_try;            /* ids: told as failed, may be tried again */
 };
 
 struct asked {
@@ -231,6 +233,11 @@ static int on_answered(const struct frame *f, void *arg, struct err *e)
     struct verifier *v = arg;
     json_t *answer;
 
+    if (strcmp(f->type, "infra") == 0) {
+        free(map_get(&v->failed, str_of(f->id)));
+        map_set(&v->failed, str_of(f->id), xstrndup(f->payload, f->len));
+        return 0;
+    }
     if (strcmp(f->type, "answer") != 0 || map_get(&v->answered, str_of(f->id)))
         return 0;
     answer = jsn_parse(v->answers, f->payload, f->len, e);
@@ -300,6 +307,8 @@ struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
     map_init(&v->waiting);
     map_init(&v->written);
     map_init(&v->answered);
+    map_init(&v->failed);
+    map_init(&v->to_try);
     if (hash_secret_hex(v->secret, e) == 0) {
         if (strcmp(o->verifier, "local") == 0)
             rc = start_worker(v, e);
@@ -328,32 +337,68 @@ void verifier_close(struct verifier *v)
             asked_free(v->waiting.items[i].value);
     for (size_t i = 0; i < v->answered.len; i++)
         json_decref(v->answered.items[i].value);
+    for (size_t i = 0; i < v->failed.len; i++)
+        free(v->failed.items[i].value);
     map_release(&v->waiting);
     map_release(&v->written);
     map_release(&v->answered);
+    map_release(&v->failed);
+    map_release(&v->to_try);
     free(v->why);
     free(v->jobs);
     free(v->answers);
     free(v);
 }
 
-/* The job as text, with its id; `known` is the answer that the folder has. One
- * that says that the machinery failed is none: the job is asked anew, as
- * another. */
-static char *write_out(struct verifier *v, json_t *what, char id[HASH_HEX],
-                       json_t **known)
+static bool is_infra(const json_t *answer)
 {
+    return strcmp(jsn_str(answer, "verdict"), "infra") == 0;
+}
+
+static bool is_unusable(const json_t *answer)
+{
+    return json_is_true(json_object_get(answer, "unusable"));
+}
+
+/* The job as text, with its id; `known` is the answer that the folder has. An
+ * answer is never given twice, so a job whose answer says that the machinery
+ * failed goes out as another one: `known` is then the last such answer. */
+static char *write_out(struct verifier *v, json_t *what, char id[HASH_HEX],
+                       const json_t **known)
+{
+    const json_t *answer;
     char *text;
 
+    *known = NULL;
     for (json_int_t again = 1;; again++) {
         text = json_dumps(what, JSON_COMPACT | JSON_SORT_KEYS);
         hash_hex(text, strlen(text), id);
-        *known = map_get(&v->answered, str_of(id));
-        if (strcmp(jsn_str(*known, "verdict"), "infra") != 0)
+        answer = map_get(&v->answered, str_of(id));
+        if (answer)
+            *known = answer;
+        if (!is_infra(answer) || is_unusable(answer))
             return text;
         free(text);
         json_object_set_new(what, "again", json_integer(again));
     }
+}
+
+/* With a folder: written for whoever answers, or told what is there. */
+static int put_out(struct verifier *v, const char *id, const struct asked *a,
+                   const json_t *known, struct err *e)
+{
+    const char *why = map_get(&v->failed, str_of(id));
+    bool done = known && (!is_infra(known) || is_unusable(known));
+
+    if (!done && write_job(v, id, a, e) < 0)
+        return -1;
+    if (!done && (known || why))
+        map_set(&v->to_try, str_of(id), v);
+    if (why && !done)
+        settle(v, str_of(id), NULL, why);
+    else if (known)
+        settle(v, str_of(id), known, NULL);
+    return 0;
 }
 
 int verifier_ask(struct verifier *v, json_t *what, int64_t deadline_ms,
@@ -361,7 +406,7 @@ int verifier_ask(struct verifier *v, json_t *what, int64_t deadline_ms,
 {
     struct asked *a = xmalloc(sizeof(*a));
     char id[HASH_HEX];
-    json_t *known;
+    const json_t *known;
     int rc = 0;
 
     *a = (struct asked){.job = job, .deadline_ms = deadline_ms};
@@ -371,12 +416,10 @@ int verifier_ask(struct verifier *v, json_t *what, int64_t deadline_ms,
         BUG("the same job twice");
     map_set(&v->waiting, str_of(id), a);
     v->pending++;
-    if (known)
-        settle(v, str_of(id), known, NULL);
-    else if (v->local && v->ended)
+    if (!v->local)
+        rc = put_out(v, id, a, known, e);
+    else if (v->ended)
         settle(v, str_of(id), NULL, why_ended(v));
-    else if (!v->local)
-        rc = write_job(v, id, a, e);
     else if (!v->restart) /* else it goes with the others */
         send_job(v, id, a);
     return rc;
@@ -392,22 +435,31 @@ bool verifier_is_dead(const struct verifier *v)
     return v->ended;
 }
 
-int verifier_wait(struct verifier *v, char **hint, struct err *e)
+/* What is to be done elsewhere, and the command that does it. */
+static char *hint_of(const struct verifier *v)
 {
     bool cpu = strcmp(v->o.device, "cpu") == 0;
+    size_t n = v->pending ? v->pending : v->to_try.len;
+    const char *what = v->pending == 1 ? " waits for answers"
+                       : v->pending    ? "s wait for answers"
+                       : n == 1        ? " failed and can be tried again"
+                                       : "s failed and can be tried again";
 
+    return xasprintf("%zu job%s: run 'monkeys-worker --jobs %s --out %s%s%s' "
+                     "where the device is",
+                     n, what, v->jobs, v->answers, cpu ? "" : " --device ",
+                     cpu ? "" : v->o.device);
+}
+
+int verifier_wait(struct verifier *v, char **hint, struct err *e)
+{
     (void)e;
     *hint = NULL;
     if (v->local) {
         if (v->pending)
             loop_run(v->loop);
-    } else if (v->pending) {
-        *hint = xasprintf("%zu job%s for answers: run "
-                          "'monkeys-worker --jobs %s --out %s%s%s' where the "
-                          "device is",
-                          v->pending, v->pending == 1 ? " waits" : "s wait",
-                          v->jobs, v->answers, cpu ? "" : " --device ",
-                          cpu ? "" : v->o.device);
+    } else if (v->pending || v->to_try.len) {
+        *hint = hint_of(v);
     }
     return 0;
 }

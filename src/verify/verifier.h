@@ -3,7 +3,9 @@
  *
  * A job's id is the hash of what it says, so the same question is never asked
  * twice: with a folder, a job that has an answer there is answered at once, and
- * one that is in the jobs file already is not written again. A worker of our own
+ * one that is in the jobs file already is not written again. A job that the
+ * worker there could not judge has its reason at once; it stays in the jobs
+ * file, so a worker that is started again tries it again. A worker of our own
  * that ends is started again, and its jobs with it. */
 #ifndef VERIFY_VERIFIER_H
 #define VERIFY_VERIFIER_H
@@ -31,7 +33,8 @@ struct verifier_opts {
 struct verifier;
 
 /* The answer to a job: the judge's record, or NULL and why there is none. The
- * record is borrowed. */
+ * record is borrowed; its verdict may be "infra", and with `"unusable": true`
+ * trying again is of no use: the task cannot be judged. */
 typedef void verifier_fn(void *job, const json_t *answer, const char *why,
                          void *arg);
 
@@ -51,8 +54,8 @@ bool verifier_is_dead(const struct verifier *v);
 /* Jobs that were asked and have no answer. */
 size_t verifier_pending(const struct verifier *v);
 /* Waits for the answers that can come. With a folder, those are in already;
- * what is missing stays pending, and `hint` (the caller frees it) says how to
- * get it. */
+ * what is missing stays pending. `hint` (the caller frees it) says how to get
+ * it, or how to try again what failed there; NULL: there is nothing to do. */
 int verifier_wait(struct verifier *v, char **hint, struct err *e);
 
 /* The secret that seeds are made from: of this process, or the folder's own, so

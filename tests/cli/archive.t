@@ -26,7 +26,24 @@ is $status 2 "a folder that is not there exits 2"
 [ ! -e "$work/other" ]
 ok "… and leaves nothing"
 
+cat >"$work/nearly.py" <<'END'
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return 1 + 1e-5 * torch.tanh(x)
+def get_inputs():
+    return [torch.randn(37, 130)]
+def get_init_inputs():
+    return []
+END
 right=$root/tests/verify/c-cpu/04_softmax.py
+run archive add --dsl c-cpu --device cpu --task nearly.py -o own "$right"
+is $status 4 "for a task that the gate refuses there is no verdict"
+like "$out$err" "*the task cannot be judged: *a constant passes*" "… and the reason is told"
+[ ! -e "$work/own" ]
+ok "… and nothing is left"
+run archive add --dsl c-cpu --device cpu --task starter/04_softmax -o own "$right" --verifier jobs=later
+is "$status $(printf '%s\n' "$err" | grep -c '1 job waits for answers')" "4 1" "without an answer it is not added yet"
 run archive add --dsl c-cpu --task starter/04_softmax -o own "$right" --json
 is $status 0 "a right kernel joins"
 like "$out" '{"file":"*","added":true,"verdict":"correct","evidence":"E3",*"name":"starter-04_softmax"}' \
@@ -41,4 +58,45 @@ ok "… and leaves nothing"
 touch "$work/file"
 run archive add --dsl c-cpu --task starter/01_swish -o file "$right"
 is $status 2 "an archive is a folder"
+# What was verified is delivered with what was answered.
+answers="python3 -B $root/tests/cli/run/answers.py"
+$answers cassette monkeys starter/01_swish=r starter/04_softmax=r >"$work/tape.jsonl"
+run run --dsl c-cpu --device cpu --force --attempts 1 --cassette tape.jsonl --verifier jobs=far --out ran \
+    --tasks "$root/tasks/starter/01_swish.py" --tasks "$root/tasks/starter/04_softmax.py"
+correct='"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[]'
+$answers judge "$work/far" starter/01_swish answer "{$correct,\"ported\":\"class ModelNew: pass  # made\\n\"}"
+$answers judge "$work/far" starter/04_softmax answer "{$correct,\"ported\":null,\"ported_why\":\"it is too large\"}"
+run resume ran
+is $status 0 "a run whose judge made a ModelNew of a trace"
+run archive export ran -o both
+is "$(cat "$work/both/starter-01_swish/solution.ported.py")" "class ModelNew: pass  # made" "export writes it beside the original"
+cmp -s "$work/both/starter-01_swish/solution.py" "$root/tests/verify/c-cpu/01_swish.py"
+ok "… which is as it was answered"
+[ ! -e "$work/both/starter-04_softmax/solution.ported.py" ] && grep -q '"ported_why": "it is too large"' "$work/both/starter-04_softmax/meta.json"
+ok "one that has none says why"
+for dir in ran both; do
+    run archive show $dir starter-01_swish
+    like "$out" "*## Solution*class ModelNew(*## Ported*class ModelNew: pass  # made" "show prints it, of $dir"
+    run archive show $dir starter-04_softmax
+    like "$out" "*## Ported*There is none: it is too large" "… or why there is none"
+done
+run archive show ran starter/01_swish --json
+like "$out" '*"ported":"class ModelNew: pass  # made*' "… in JSON, too"
+run archive import both -o copy
+[ -e "$work/copy/starter-01_swish/solution.ported.py" ]
+ok "import takes it along"
+sql() { python3 -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone() or [])' "$work/$1/run.db" "$2"; }
+is "$(sql ran "SELECT count(ported) FROM entry WHERE origin = 'run'")" 1 "the entry refers to it"
+
+# A run from before there were any.
+run run --dsl c-cpu --device cpu --force --attempts 1 --cassette tape.jsonl --verifier jobs=old --out old --tasks "$root/tasks/starter/01_swish.py"
+$answers judge "$work/old" starter/01_swish answer "{$correct}"
+run resume old
+sql old "ALTER TABLE entry DROP COLUMN ported"
+sql old "PRAGMA user_version = 1"
+run archive export old -o before
+is "$out" "1 kernels written to before, 0 were there already" "a run from before there were any is read"
+is "$(sql old "PRAGMA user_version")" 1 "… as it is"
+run resume old
+is "$status $(sql old "PRAGMA user_version")" "0 2" "one that goes on is brought up to date"
 finish

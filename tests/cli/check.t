@@ -9,17 +9,42 @@ like "$out" "*: accepted*" "… and says so"
 run check --dsl triton --json "$good"
 like "$out" '{"file":"*","accepted":true,"findings":[]}' "JSON: one object, the documented fields"
 
-sed 's/    def forward(self.*:$/&\n        return torch.softmax(x, -1)/' "$good" >"$work/hack.py"
-run check --dsl triton hack.py
-is $status 1 "a torch operator in forward is rejected"
-like "$out" "hack.py:*:*: error: *\[torch-*" "with place, message and rule"
-run check --dsl triton --json hack.py "$good"
+cat >"$work/torch.py" <<'END'
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, -1)  # not @triton.jit
+END
+run check --dsl triton torch.py
+is $status 1 "a file without a kernel is rejected"
+like "$out" "*torch.py:*: error: There is no Triton kernel.*\[triton-kernel\]*" "with message and rule"
+run check --dsl triton --json torch.py "$good"
 is "$(printf '%s\n' "$out" | wc -l)" 2 "JSON: a line for each file, in order"
-like "$out" '{"file":"hack.py","accepted":false,*"rule":"torch-*"severity":"error","line":*,"column":*,"message":"*,"excerpt":"*' "a finding has its six fields"
-run check --dsl triton "$good" missing.py hack.py
+like "$out" '{"file":"torch.py","accepted":false,*"rule":"triton-kernel","severity":"error","line":0,"column":0,"message":"*,"excerpt":""*' "a finding has its six fields"
+run check --dsl triton "$good" missing.py torch.py
 is $status 2 "an unreadable file exits 2"
 like "$err" "*missing.py: cannot open: No such file*" "… and is named"
-like "$out" "*accepted*hack.py: rejected*" "the others are still looked at"
+like "$out" "*accepted*torch.py: rejected*" "the others are still looked at"
+sed 's/    def forward(self.*:$/&\n        if not x.is_cuda:\n            return torch.softmax(x, -1)/' "$good" >"$work/fallback.py"
+run check --dsl triton fallback.py
+is $status 0 "torch beside a kernel is left to the verifier"
+run check --dsl triton --rules paper --json fallback.py
+is $status 1 "not by the paper's rules"
+like "$out" '*"rule":"paper-ops","severity":"error","line":[1-9]*,"column":[1-9]*,"message":"*,"excerpt":"*torch.softmax*' "which name line, column and text"
+for kind in honest good triton; do
+    for file in "$root/tests/verify/$kind"/*.py "$root/packs/triton/seeds"/*/solution.py; do
+        case $file in */honest/c_*) ;; *) printf '%s\n' "$file" ;; esac
+    done
+done | sort -u >"$work/honest"
+run check --dsl triton $(cat "$work/honest")
+is "$status $(printf '%s\n' "$out" | grep -c ': accepted$')" "0 $(wc -l <"$work/honest")" "every honest Triton kernel of the tests is accepted"
+run check --dsl gluon "$root/tests/verify/gluon"/*.py
+is $status 0 "… and every one in Gluon"
+run check --dsl c-cpu "$root/tests/verify/c-cpu"/*.py "$root/tests/verify/honest"/c_*.py
+is $status 0 "… and in C"
 run check --dsl triton "$work"
 is $status 2 "a folder is no file"
 run check --dsl tritn x.py

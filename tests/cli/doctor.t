@@ -9,8 +9,41 @@ for row in libraries python torch gpu namespaces landlock seccomp cgroup sandbox
 done
 like "$out" '*"name":"pack triton","state":"run"*' "the triton pack runs here"
 like "$out" '*"name":"pack c-cpu","state":"run"*' "the c-cpu pack runs here"
-run doctor
+for pack in triton c-cpu; do
+    like "$out" "*\"name\":\"verdict $pack\",\"state\":\"yes\",\"detail\":\"the seed * is correct on cpu, E3\"*" \
+        "a seed of $pack was verified"
+done
+
+# Where a sandbox looks possible, a verdict decides.
+seed=$root/packs/c-cpu/seeds/02_softmax
+agrees() { # CLAIM WRAPPER…
+    claim=$1
+    shift
+    if ! "$@" true 2>/dev/null; then
+        echo "ok $((count += 1)) - $claim # SKIP not possible here"
+        return
+    fi
+    printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$*" "$root/monkeys" >"$work/wrapped"
+    chmod +x "$work/wrapped"
+    monkeys=$work/wrapped
+    run verify --device cpu --dsl c-cpu --no-timing --task "$seed/task.py" "$seed/solution.py"
+    found=$status
+    run doctor
+    is $((status == 0)) $((found == 0)) "$claim: doctor says what a verdict finds"
+    monkeys=$root/monkeys
+}
+agrees "in a user namespace" unshare -Ur
+agrees "without capabilities" setpriv --bounding-set=-all --inh-caps=-all
+
+# A pack that does not work here.
+mkdir "$work/packs"
+cp -R "$root/packs/triton" "$work/packs"
+printf '\ndef prepare(mode):\n    raise RuntimeError("no widget")\n' >>"$work/packs/triton/adapter.py"
+run doctor --packs packs
+is $status 1 "a pack whose seed has no verdict exits 1"
 like "$out" "*torch * yes *2.13.0*" "for people: a table"
+like "$out" "*verdict triton *no *ends as infra on cpu: *no widget*" "… with the reason"
+like "$out" "*verdict c-cpu *yes *a run *no *" "… although another pack works"
 MONKEYS_PYTHON=/bin/false
 run doctor
 is $status 1 "without a Python no run would work"

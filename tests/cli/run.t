@@ -108,6 +108,14 @@ is "$(tables killed)" "$before" "… the tables are the same"
 run status killed --json
 is "$(value attempts) $(value answered)" "7 14" "… and as many answers were taken"
 
+# ---- a pack without a recorder ----
+mkdir "$work/packs"
+cp -R packs/c-cpu "$work/packs"
+sed -i '/"family"/d' "$work/packs/c-cpu/pack.json"
+run run "$@" $quick --cassette quick.jsonl --packs packs --out bounded
+is $status 0 "a pack without a recorder can be searched with"
+like "$err" "*the pack c-cpu has no recorder*verdicts end at E2*archive*will not grow*" "… and the run says what that means"
+
 # ---- a folder of questions ----
 rounds=0
 run run "$@" $quick --spool folder --no-wait --out spooled --record tape.jsonl
@@ -138,6 +146,32 @@ while [ $status = 0 ] && [ $rounds -lt 5 ]; do
 done
 is "$status $rounds" "0 3" "the gate, then each attempt, is answered there"
 like "$out" "*starter/04_softmax *correct *2 *E3 *solved 1 of 1 tasks in 2 attempts;*" "… and the run is solved"
+
+# ---- what nobody can judge there ----
+run run "$@" --tasks $starter/01_swish.py --tasks $starter/04_softmax.py --attempts 1 --cassette real.jsonl --verifier jobs=hand --out some-of-it
+like "$err" "*2 jobs wait for answers*" "two tasks wait for the gate"
+$answers judge "$work/hand" starter/01_swish infra "its reference needs 40 GB"
+$answers judge "$work/hand" starter/04_softmax answer '{"usable":true,"reasons":[]}'
+run resume some-of-it
+like "$err" "*starter/01_swish is skipped: it could not be checked: its reference needs 40 GB*" "one that could not be checked is skipped with the reason"
+like "$err" "*1 job waits for answers*'monkeys resume some-of-it' goes on*" "… and the other is tried"
+$answers judge "$work/hand" starter/04_softmax infra "the GPU fell off the bus"
+run resume some-of-it
+is $status 4 "a candidate that the worker could not judge is not waited for"
+like "$out" "*starter/04_softmax *set aside * 0 *the GPU fell off the bus*" "… its task is set aside, with the reason"
+like "$err" "*1 job failed and can be tried again: run 'monkeys-worker *'monkeys resume some-of-it' goes on*" "… and the way on is told"
+right='{"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[]}'
+id=$(grep -ao 'monkeys/1 infra [^ ]*' "$work/hand/answers" | tail -1 | cut -d' ' -f3)
+printf 'monkeys/1 answer %s 0 %s\n%s' "$id" ${#right} "$right" >>"$work/hand/answers"
+run resume some-of-it
+is $status 0 "once a worker has judged it the run goes on"
+like "$out" "*starter/04_softmax *correct *1 *E3 *" "… with its verdict"
+run run "$@" --tasks $starter/01_swish.py --force --attempts 1 --cassette real.jsonl --verifier jobs=forced --out forced-on
+$answers judge "$work/forced" starter/01_swish answer '{"verdict":"infra","infra":"its reference cannot run in bf16","unusable":true}'
+run resume forced-on
+is $status 4 "a task that cannot be judged, under --force"
+like "$out" "*starter/01_swish *set aside * 0 *its reference cannot run in bf16*" "… is set aside, with the reason"
+is "$(grep -ac 'monkeys/1 job' "$work/forced/jobs")" 1 "… and is not asked about again"
 
 # ---- how it may end ----
 run run "$@" $quick --command "$answers command quick.jsonl asked" --price 1,2 --budget-usd 0.000001 --out poor

@@ -31,11 +31,12 @@ cmp -s "$good" "$work/wrong.py" && sed 's/max/min/' "$good" >"$work/wrong.py"
 run verify --device cpu --dsl c-cpu --task starter/05_logsumexp "$good" --no-timing
 is $status 1 "a kernel of another task is refused"
 like "$out" "*wrong_shape*" "… for its shape"
-sed 's/def forward(self.*:$/&\n        return torch.softmax(x, -1)/' "$good" >"$work/hack.py"
-run verify --device cpu --dsl c-cpu --task starter/04_softmax hack.py --no-timing --json
-like "$out" '*"verdict":"static_reject","rule":"torch-*' "the static rules come first"
+sed 's/build/made/' "$good" >"$work/unbuilt.py"
+run verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --no-timing --json
+like "$out" '*"verdict":"static_reject","rule":"c-build"*' "the static rules come first"
 run verify --device cpu --dsl triton --task starter/04_softmax --precision bf16 x.py
 is $status 2 "bf16 is refused on the CPU"
+like "$err" "*on the CPU only fp32 and tf32 are verified*" "… which has fp32 and tf32"
 run verify --device cpu --dsl cuda --task starter/04_softmax x.py
 is $status 2 "a pack that needs a GPU says so"
 like "$err" "*--verifier jobs=DIR*" "… with the way out"
@@ -67,14 +68,36 @@ like "$out" "*wrong_values*100.0 % of the values are off*" "who wants one gets i
 (cd "$work" && "$monkeys" verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --json >/dev/full 2>"$work/.err")
 is $? 4 "a verdict that cannot be written is an error"
 
+# What a call does, and where fp32 may be multiplied as TF32.
+answers="python3 -B $root/tests/cli/run/answers.py"
+trace='{"launches":3,"moves":1,"bytes_read":4096,"bytes_written":2048,"kernels":[{"name":"scale","grid":[8,4],"launches":2,"bytes_read":4096,"bytes_written":1024},{"name":"add","grid":[1],"launches":1,"bytes_read":0,"bytes_written":1024}],"first":{"launches":4,"moves":0,"bytes_read":1,"bytes_written":2,"kernels":[]}}'
+run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --precision tf32 --verifier jobs=traced
+grep -aq '"precision":"tf32"' "$work/traced/jobs"
+ok "tf32 is a precision of a pack that has fp32"
+$answers judge "$work/traced" starter/04_softmax answer "{\"verdict\":\"correct\",\"evidence\":\"E3\",\"trace\":$trace}"
+set -- --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --precision tf32 --verifier jobs=traced
+run verify "$@" --trace
+is "$out" "$good: correct, E3
+    each call: 3 launches, 1 move, at least 4096 bytes read, 2048 written
+        scale, grid 8 x 4: 2 launches, 4096 bytes read, 1024 written
+        add, grid 1: 1 launch, 0 bytes read, 1024 written
+    the first call: 4 launches, 0 moves, at least 1 bytes read, 2 written" "--trace shows what a call does"
+run verify "$@" --trace --json
+like "$out" "*\"trace\":{\"launches\":3,*" "… in JSON, too"
+run verify "$@" --json
+is "$(printf '%s\n' "$out" | grep -c '"trace"')" 0 "… and only then"
+run verify --device cpu --dsl c-cpu --task starter/04_softmax hack.py --trace
+like "$out" "*static_reject*no trace was recorded*" "what was not recorded has none"
+
 # One that failed there is asked again.
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=sick
 id=$(head -1 "$work/sick/jobs" | cut -d' ' -f3)
 sick='{"verdict":"infra","infra":"the disk is full"}'
 printf 'monkeys/1 answer %s 0 %s\n%s' "$id" ${#sick} "$sick" >"$work/sick/answers"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=sick
-is "$status $(grep -o 'monkeys/1 job' "$work/sick/jobs" | wc -l)" "1 2" "a job that the machinery failed is written anew"
-like "$err" "*1 job waits for answers*" "… and waited for"
+is "$status $(grep -o 'monkeys/1 job' "$work/sick/jobs" | wc -l)" "4 2" "a job that the machinery failed is written anew"
+like "$out" "*infra*the disk is full*" "… the reason is told"
+like "$err" "*1 job failed and can be tried again: run 'monkeys-worker*" "… and what helps"
 
 # A worker of another device, and one that is stopped.
 run verify --device cuda:0 --dsl triton --task starter/04_softmax "$root/tests/verify/triton/04_softmax.py" --no-timing --verifier jobs=gpu
@@ -89,7 +112,7 @@ like "$(cat "$work/.err")" "*stopped: 0 of 2 done; the same command goes on*" "�
 
 # A worker elsewhere: jobs out, answers in, nothing twice.
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
-is $status 1 "without answers nothing is correct yet"
+is $status 4 "without answers there is no verdict yet"
 like "$err" "*monkeys-worker --jobs far/jobs --out far/answers*" "and the way to get them is told"
 size=$(wc -c <"$work/far/jobs")
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far

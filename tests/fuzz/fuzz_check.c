@@ -9,12 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define RULES 5
-
-static const char *const none[] = {NULL};
-static const char *const decorators[] = {"lang.jit", NULL};
-static const char *const builds[] = {"help.build", NULL};
-static const char *imports[] = {"torch", "lang.*", "help", NULL};
+#define RULES VIEW_KINDS
 
 static void make_rules(struct rule rule[RULES])
 {
@@ -35,12 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct rule rule[RULES];
     static struct check *check;
-    struct ruleset set = {.name = "fuzz",
-                          .rule = rule,
-                          .len = RULES,
-                          .limits_imports = true,
-                          .imports = imports,
-                          .facts = {decorators, none, builds}};
+    struct ruleset set = {.name = "fuzz", .rule = rule, .len = RULES};
     struct str src = {(const char *)data, size};
     struct check_result got;
 

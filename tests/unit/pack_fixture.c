@@ -45,7 +45,8 @@ static const struct {
      "   \"cache_vars\": [\"CACHE_DIR\"]},\n"
      " \"build\": {\"mode\": \"jit\", \"compile_only\": true,\n"
      "   \"timeout_s\": 60, \"parallel_ok\": true},\n"
-     " \"run\": {\"helper\": \"demo_help\", \"devices\": [\"cpu\", \"cuda\"],\n"
+     " \"run\": {\"helper\": \"demo_help\", \"family\": \"demos\",\n"
+     "   \"devices\": [\"cpu\", \"cuda\"],\n"
      "   \"dtypes\": [\"fp32\", \"bf16\"], \"default_dtype\": \"bf16\",\n"
      "   \"hang_timeout_s\": 30,\n"
      "   \"launch_evidence\": {\"kind\": \"jit_hook\",\n"
@@ -56,9 +57,7 @@ static const struct {
      "   \"code_hint\": \"c\", \"max_guide_tokens\": 8000,\n"
      "   \"seed_order\": [\"02_b\", \"01_a\"]}}\n"},
     {"demo/checks.json",
-     "{\"analysis\": {\"kernel_decorators\": [\"lang.jit\"],\n"
-     "   \"kernel_openers\": [], \"build_calls\": [\"demo_help.build\"]},\n"
-     " \"imports\": [\"lang\", \"demo_help\", \"lang.ops.*\"],\n"
+     "{\"imports\": [\"lang\", \"demo_help\", \"lang.ops.*\"],\n"
      " \"sets\": {\n"
      "  \"default\": {\"extends\": [\"common/default.json\"],\n"
      "   \"drop\": [\"no-exec\"], \"rules\": [\n"

@@ -25,10 +25,6 @@ struct rig {
     struct check_result got;
 };
 
-static const char *const no_names[] = {NULL};
-static const char *const builds[] = {"help.build", NULL};
-static const char *allowed[] = {"torch", "lang.*", "help", NULL};
-
 static void rig_open(struct rig *r, const char *list,
                      const struct rx_limits *limits)
 {
@@ -45,8 +41,6 @@ static void rig_open(struct rig *r, const char *list,
     r->set.rule = xcalloc(r->rules.len, sizeof(*r->set.rule));
     for (size_t i = 0; i < r->rules.len; i++)
         r->set.rule[r->set.len++] = r->rules.rule[i];
-    r->set.imports = allowed;
-    r->set.facts = (struct py_facts_config){no_names, no_names, builds};
     r->check = check_new(limits);
 }
 
@@ -148,7 +142,6 @@ static void test_sources(void)
     char *large = xmalloc(MIB + 1);
 
     rig_open(&r, "[" RULE("need", "require", "all", "zzz") "]", NULL);
-    r.set.limits_imports = true;
     try(&r, "x = '\xff'\n");
     is(said(&r), "source-encoding@1:6", "bytes that are not UTF-8");
     try(&r, "# coding: latin-1\nx = 1\n");
@@ -167,30 +160,6 @@ static void test_sources(void)
     try(&r, "x = 1\n");
     is(said(&r), "need@0:0", "the next file starts afresh");
     free(large);
-    rig_close(&r);
-}
-
-static void test_imports(void)
-{
-    struct rig r;
-
-    rig_open(&r, "[]", NULL);
-    try(&r, "import os\n");
-    ok(r.got.accepted, "a set without a list allows every module");
-    r.set.limits_imports = true;
-    try(&r, "import torch\nimport lang.ops as o\nfrom lang.x import y\n");
-    is(said(&r), "", "allowed modules");
-    try(&r, "import torch, os\n"
-            "def f():\n"
-            "    from torch.nn import functional\n"
-            "from .help import build\n"
-            "from lang import *\n");
-    ok(r.got.len == 4 && r.got.errors == 4, "four others: %s", said(&r));
-    ok(r.got.len == 4 && r.got.finding[0].line == 1 &&
-           r.got.finding[1].line == 3 && r.got.finding[2].line == 4 &&
-           r.got.finding[3].line == 5 &&
-           strcmp(r.got.finding[0].rule, RULE_IMPORT) == 0,
-       "each at its line");
     rig_close(&r);
 }
 
@@ -232,12 +201,8 @@ static void test_many(void)
     rig_open(&r,
              "[" RULE("call", "forbid", "code", "\\\\bf\\\\(") "," RULE(
                  "name", "warn", "all", "\\\\w+ =") "," RULE("far", "forbid",
-                                                             "facts",
-                                                             "^\\\\w+ call "
-                                                             "torch\\\\.\\\\w+"
-                                                             "$") "]",
+                                                             "cut", "zz") "]",
              NULL);
-    r.set.limits_imports = true;
     buf_init(&b, 2 * MIB);
     while (b.len < MIB - 40)
         buf_puts(&b, "x = f(1) + torch.mm(y) # words\n");
@@ -256,30 +221,11 @@ static void test_many(void)
     rig_close(&r);
 }
 
-static void test_built_source(void)
-{
-    struct rig r;
-
-    rig_open(&r,
-             "[" RULE("mm", "forbid", "cxx", "\\\\bmm\\\\b") "," RULE(
-                 "built", "require", "facts", "build literal$") "]",
-             NULL);
-    try(&r, "import help\nsrc = '''\nvoid k() { mm(); } // mm\n'''\n"
-            "m = help.build(src)\n");
-    is(said(&r), "mm@3:12",
-       "a match in a C++ string has its place in the file");
-    try(&r, "import help\nm = help.build('x \\ud800 mm')\n");
-    is(said(&r), "mm@2:26", "also behind what is no character");
-    rig_close(&r);
-}
-
 void suite_check(void)
 {
     test_places();
     test_excerpt();
     test_sources();
-    test_imports();
     test_limit_hit();
     test_many();
-    test_built_source();
 }

@@ -25,6 +25,7 @@ static void test_fields(const struct pack *p)
            p->run.dtypes == (1u << PACK_FP32 | 1u << PACK_BF16) &&
            p->run.default_dtype == PACK_BF16 && p->run.hang_timeout_s == 30,
        "run");
+    is(p->run.family, "demos", "the family of its recorder");
     ok(p->run.evidence == PACK_JIT_HOOK &&
            strcmp(p->run.evidence_pattern, "^demo_") == 0,
        "launch evidence");
@@ -51,14 +52,12 @@ static void test_sets(const struct pack *p)
        "inherited rules come first");
     ok(!s->rule[0].own && s->rule[1].own, "and are known as such");
     ok(!ruleset_find(s, "no-exec"), "one was dropped");
-    ok(ruleset_allows_import(s, STR_LIT("torch.nn")) &&
-           ruleset_allows_import(s, STR_LIT("lang.ops.x")),
+    ok(strcmp(p->imports[0], "lang") == 0 &&
+           strcmp(p->imports[3], "torch") == 0 &&
+           strcmp(p->imports[4], "torch.nn") == 0 && !p->imports[5],
        "the lists of imports are joined");
-    is(s->facts.kernel_decorators[0], "lang.jit", "analysis");
-    ok(!s->facts.kernel_openers[0], "an empty list ends at once");
     s = pack_ruleset(p, "paper", &e);
-    ok(s && s->len == 2 && !s->limits_imports,
-       "the paper's set has no list of modules");
+    ok(s && s->len == 2, "the paper's set has its own");
     ok(!pack_ruleset(p, "papre", &e) && strstr(e.text, "no rule set \"papre\""),
        "there are no others");
 }
@@ -100,6 +99,10 @@ static const struct {
      "you mean \"fp32\"?"},
     {"pack.json", "\"fp32\", \"bf16\"", "\"fp32\", \"fp16\"",
      "pack.json: /run/default_dtype: \"bf16\" is not in /run/dtypes"},
+    {"pack.json", "\"fp32\", \"bf16\"", "\"tf32\", \"bf16\"",
+     "pack.json: /run/dtypes/0: \"tf32\" is not one of fp32, fp16, bf16"},
+    {"pack.json", "\"demos\"", "\"De mos\"",
+     "pack.json: /run/family: \"De mos\" does not match"},
     {"pack.json", "\"id\": \"demo\"", "\"id\": \"other\"",
      "pack.json: /id: \"other\" is not the folder's name \"demo\""},
     {"pack.json", "\"id\": \"demo\"", "\"id\": \"De mo\"",
@@ -136,13 +139,11 @@ static const struct {
      "forbid, warn; did you mean \"warn\"?"},
     {"checks.json", "\"view\": \"cut\"", "\"view\": \"tokens\"",
      "checks.json: /sets/paper/rules/0/view: \"tokens\" is not one of code, "
-     "cxx, all, cut, facts"},
+     "all, cut"},
     {"checks.json", "\\\\bsleep\\\\b", "sleep(",
      "checks.json: /sets/default/rules/2/pcre: at offset 6: missing"},
     {"checks.json", "lang.ops.*", "lang.*.ops",
      "checks.json: /imports/2: \"lang.*.ops\" does not match"},
-    {"checks.json", "\"lang.jit\"", "\"lang jit\"",
-     "checks.json: /analysis/kernel_decorators/0: "},
     {"errors.json", "\"stage\": \"run\"", "\"stage\": \"walk\"",
      "errors.json: /hints/1/stage: \"walk\" is not one of parse, check"},
     {"errors.json", "$2", "$3", "errors.json: /hints/0/hint: $3"},

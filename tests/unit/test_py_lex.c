@@ -439,51 +439,6 @@ struct decode_case {
     const char *claim, *src, *want;
 };
 
-static void test_decode(void)
-{
-    static const struct decode_case cases[] = {
-        {"plain text", "'abc'", "abc"},
-        {"simple escapes", "'\\\\\\'\\\"\\a\\b\\f\\n\\r\\t\\v'",
-         "\\'\"\a\b\f\n\r\t\v"},
-        {"octal, up to three digits", "'\\101\\60\\7777'",
-         "A0\xc7\xbf"
-         "7"},
-        {"hexadecimal", "'\\x41\\xe9'", "A\xc3\xa9"},
-        {"16 and 32 bits", "'\\u20ac\\U0001F600'",
-         "\xe2\x82\xac\xf0\x9f\x98\x80"},
-        {"a lone surrogate has no UTF-8", "'\\ud800'", "\xef\xbf\xbd"},
-        {"a broken escape stands for itself", "'\\x4g\\u12\\U00110000'",
-         "\\x4g\\u12\\U00110000"},
-        {"an unknown escape as well", "'\\d\\N{DASH}\\8'", "\\d\\N{DASH}\\8"},
-        {"a joined line vanishes", "'a\\\nb\\\r\nc\\\rd'", "abcd"},
-        {"line ends are \\n", "'''a\r\nb\rc\nd'''", "a\nb\nc\nd"},
-        {"raw strings keep their backslashes", "r'\\n\\x41\\\n'",
-         "\\n\\x41\\\n"},
-        {"bytes stand as they are", "b'\\x41'", "\\x41"},
-        {"characters pass through", "'\xe2\x82\xac\\t'", "\xe2\x82\xac\t"},
-    };
-    struct arena a;
-    struct py_tokens t;
-    struct py_text text;
-
-    arena_init(&a);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct str src = str_of(cases[i].src);
-
-        py_lex(&t, src, &a);
-        py_string_decode(&text, src, &t.tok[0], &a);
-        is(text.data, cases[i].want, cases[i].claim);
-    }
-    py_lex(&t, STR_LIT("x = 'a\\x41\\u20acb\\0c'"), &a);
-    py_string_decode(&text, STR_LIT("x = 'a\\x41\\u20acb\\0c'"), &t.tok[2], &a);
-    ok(text.len == 8 && text.data[6] == '\0' && text.data[7] == 'c',
-       "\\0 is a byte like any other");
-    ok(text.origin[0] == 5 && text.origin[1] == 6 && text.origin[2] == 10 &&
-           text.origin[4] == 10 && text.origin[5] == 16,
-       "each byte knows the escape it came from");
-    arena_release(&a);
-}
-
 void suite_py_lex(void)
 {
     RUN(lines);
@@ -498,5 +453,4 @@ void suite_py_lex(void)
     test_matches();
     test_is();
     test_bounds();
-    test_decode();
 }

@@ -1,4 +1,4 @@
-/* test_rule.c: patterns under limits, rules from JSON, imports, hints. */
+/* test_rule.c: patterns under limits, rules from JSON, hints. */
 #include "pack/rule.h"
 
 #include "base/mem.h"
@@ -250,47 +250,6 @@ static void test_apply(void)
     arena_release(&a);
 }
 
-static void test_imports(void)
-{
-    static const char *imports[] = {"torch", "lang.ops.*", NULL};
-    struct ruleset s = {.limits_imports = true, .imports = imports};
-    struct rule_hits h;
-    struct arena a;
-
-    ok(ruleset_allows_import(&s, STR_LIT("torch")), "an entry allows itself");
-    ok(!ruleset_allows_import(&s, STR_LIT("torch.nn")), "not what is below");
-    ok(ruleset_allows_import(&s, STR_LIT("lang.ops.a")) &&
-           ruleset_allows_import(&s, STR_LIT("lang.ops.a.b")),
-       "one that ends in .* allows what is below");
-    ok(!ruleset_allows_import(&s, STR_LIT("lang.ops")) &&
-           !ruleset_allows_import(&s, STR_LIT("lang.opsx")) &&
-           !ruleset_allows_import(&s, STR_LIT("lang.ops.")),
-       "not the thing itself, nor what only starts alike");
-    ok(!ruleset_allows_import(&s, STR_LIT(".torch")) &&
-           !ruleset_allows_import(&s, STR_LIT("torch.*")) &&
-           !ruleset_allows_import(&s, STR_LIT("lang.ops.*")),
-       "relative and star imports never");
-    arena_init(&a);
-    ruleset_apply_imports(
-        &s,
-        STR_LIT("module import torch\nmodule import os\nforward call "
-                "import\ndead import .x\ninit import torch.*"),
-        &a, &h);
-    ok(h.len == 3 && h.hit[0].at == 20,
-       "each bad line is a match at its place");
-    is(h.hit[0].message,
-       "\"os\" is not a module that a solution may import; allowed: torch, "
-       "lang.ops.*",
-       "the message says what is allowed");
-    ok(strstr(h.hit[1].message, "relative") &&
-           strstr(h.hit[2].message, "hides"),
-       "and why the others never are");
-    s.limits_imports = false;
-    ruleset_apply_imports(&s, STR_LIT("module import os\n"), &a, &h);
-    ok(h.len == 0, "a set without a list allows all");
-    arena_release(&a);
-}
-
 static void test_hints(void)
 {
     static const char text[] =
@@ -344,6 +303,5 @@ void suite_rule(void)
     test_limits();
     test_rules_json();
     test_apply();
-    test_imports();
     test_hints();
 }

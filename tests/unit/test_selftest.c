@@ -121,7 +121,7 @@ static void test_failures(void)
     fixture_close(&f);
     fixture_open(&f);
     fixture_write(&f, "demo/checks.json",
-                  "{\"analysis\": {}, \"imports\": [], \"sets\": {\"default\":"
+                  "{\"imports\": [], \"sets\": {\"default\":"
                   " {\"rules\": []}}}");
     fails_with(&f, "expect.json: /paper: the pack has no set paper; remove it");
     fixture_close(&f);

@@ -59,7 +59,7 @@ static const struct row_verdict verdict = {
     true, false, 1e-300,         (double)NAN, (double)INFINITY,
     "f",  "rec", "{\"run\":1}",  77,          99};
 static const struct row_entry entry = {
-    7, 4, "run", 3, 1, "level1/19_ReLU", "abc", "p", NULL, "s", "E3"};
+    7, 4, "run", 3, 1, "level1/19_ReLU", "abc", "p", NULL, "s", "E3", "g"};
 static const struct row_review review = {"h", 0.75, "rep"};
 
 static bool same(const char *a, const char *b)
@@ -137,12 +137,13 @@ static int check_entry(const struct row_entry *r, int64_t left, void *arg)
         *(int *)arg += 10 * (left == 6);
         return 0;
     }
-    *(int *)arg +=
-        r->entry == 7 && r->version == 4 && left == 0 &&
-        same(r->origin, x->origin) && r->task == 3 && r->attempt == 1 &&
-        same(r->name, x->name) && same(r->task_hash, x->task_hash) &&
-        same(r->problem, x->problem) && same(r->plan, NULL) &&
-        same(r->solution, x->solution) && same(r->evidence, x->evidence);
+    *(int *)arg += r->entry == 7 && r->version == 4 && left == 0 &&
+                   same(r->origin, x->origin) && r->task == 3 &&
+                   r->attempt == 1 && same(r->name, x->name) &&
+                   same(r->task_hash, x->task_hash) &&
+                   same(r->problem, x->problem) && same(r->plan, NULL) &&
+                   same(r->solution, x->solution) &&
+                   same(r->evidence, x->evidence) && same(r->ported, x->ported);
     return 0;
 }
 

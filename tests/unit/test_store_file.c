@@ -85,19 +85,19 @@ static void test_documented_queries(void)
     db_rmdir(dir);
 }
 
-static const char *const later_schema[] = {
-    "CREATE TABLE old (a INTEGER NOT NULL PRIMARY KEY)",
-    "ALTER TABLE old ADD COLUMN b INTEGER; UPDATE old SET b = a * 2",
-    "ALTER TABLE old ADD COLUMN c INTEGER; UPDATE old SET c = a * 3",
+static const struct store_step later_schema[] = {
+    {"CREATE TABLE old (a INTEGER NOT NULL PRIMARY KEY)", NULL},
+    {"ALTER TABLE old ADD COLUMN b INTEGER; UPDATE old SET b = a * 2", NULL},
+    {"ALTER TABLE old ADD COLUMN c INTEGER; UPDATE old SET c = a * 3", NULL},
 };
-static const char *const broken_schema[] = {
-    "CREATE TABLE old (a INTEGER NOT NULL PRIMARY KEY)",
-    "ALTER TABLE old ADD COLUMN b INTEGER",
-    "UPDATE old SET b = nonsense",
+static const struct store_step broken_schema[] = {
+    {"CREATE TABLE old (a INTEGER NOT NULL PRIMARY KEY)", NULL},
+    {"ALTER TABLE old ADD COLUMN b INTEGER", NULL},
+    {"UPDATE old SET b = nonsense", NULL},
 };
 
-static int bring_to(const char *path, const char *const *schema, size_t version,
-                    enum store_mode mode, struct err *e)
+static int bring_to(const char *path, const struct store_step *schema,
+                    size_t version, enum store_mode mode, struct err *e)
 {
     sqlite3 *db = NULL;
     int rc;
@@ -126,7 +126,7 @@ static void test_migration(void)
     ok(bring_to(path, later_schema, 3, STORE_READ, &e) < 0 &&
            strstr(e.text, "has schema 1, and this program reads 3; 'monkeys "
                           "resume'"),
-       "a reader does not migrate, and says who does");
+       "what a reader cannot see through it says who migrates");
     ok(bring_to(path, broken_schema, 3, STORE_OPEN, &e) < 0 &&
            db_number(path, "PRAGMA user_version") == 1 &&
            db_number(path, "SELECT count(*) FROM "
@@ -145,6 +145,53 @@ static void test_migration(void)
        "a newer file is refused with both numbers and the remedy");
     buf_release(&out);
     free(copy);
+    free(path);
+    db_rmdir(dir);
+}
+
+static int count_entry(const struct row_entry *r, int64_t left, void *arg)
+{
+    *(int *)arg += r->entry == 3 && left == 0 && !r->ported &&
+                   strcmp(r->evidence, "E3") == 0;
+    return 0;
+}
+
+/* A file of the first schema, with a member of the archive. */
+static void make_first_schema(const char *path)
+{
+    struct err e = ERR_INIT;
+    sqlite3 *db = NULL;
+
+    if (sqlite3_open(path, &db) != SQLITE_OK ||
+        store_migrate(db, path, store_steps, 1, &e) < 0)
+        BUG("%s", e.text);
+    sqlite3_close(db);
+    db_exec(path, "PRAGMA journal_mode = WAL;"
+                  "INSERT INTO entry VALUES (3, 1, 'run', 0, 1, 'a/b', 'h', "
+                  "'p', NULL, 's', 'E3')");
+}
+
+static void test_first_schema(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    struct err e = ERR_INIT;
+    struct store *s;
+    int n = 0;
+
+    make_first_schema(path);
+    s = store_open(path, STORE_READ, NULL, &e);
+    ok(s && store_each_entry(s, count_entry, &n, &e) == 0 && n == 1,
+       "a run of the first schema is read as it is");
+    if (s)
+        db_close(s);
+    ok(db_number(path, "PRAGMA user_version") == 1, "and stays as it was");
+    s = store_open(path, STORE_OPEN, NULL, &e);
+    ok(s && store_each_entry(s, count_entry, &n, &e) == 0 && n == 2,
+       "one that goes on is brought up to date");
+    if (s)
+        db_close(s);
+    ok(db_number(path, "PRAGMA user_version") == (int64_t)store_version,
+       "to the last schema");
     free(path);
     db_rmdir(dir);
 }
@@ -205,7 +252,7 @@ static void test_newer(void)
     db_close(db_open(dir, STORE_NEW, NULL));
     db_exec(path, "PRAGMA user_version = 999");
     refuses(path, STORE_OPEN,
-            "has schema 999, and this program knows up to 1; use the newer "
+            "has schema 999, and this program knows up to 2; use the newer "
             "monkeys that wrote it",
             "a newer schema");
     free(path);
@@ -372,6 +419,7 @@ void suite_store_file(void)
     test_columns();
     test_documented_queries();
     test_migration();
+    test_first_schema();
     test_wrong_files();
     test_newer();
     test_damaged();

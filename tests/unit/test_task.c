@@ -86,6 +86,48 @@ static void test_hash_and_operators(void)
     free(c);
 }
 
+/* The operators of a model whose __init__ and forward have these lines. */
+static void ops_are(const char *claim, const char *imports, const char *line,
+                    const char *want)
+{
+    struct err e = ERR_INIT;
+    char *text = xasprintf("%s\nclass Model(Module):\n"
+                           "    def forward(self, x):\n        %s\n"
+                           "    def own(self): return 1\n%s"
+                           "if __name__ == '__main__':\n    print(x.cos())\n",
+                           imports, line, INPUTS);
+    struct task *t = task_from("t.py", str_of(text), &e);
+    struct buf all;
+
+    buf_init(&all, 1000);
+    for (size_t i = 0; t && t->ops[i]; i++)
+        buf_printf(&all, "%s%s", i ? " " : "", t->ops[i]);
+    is(buf_str(&all), want, claim);
+    buf_release(&all);
+    if (t)
+        task_free(t);
+    free(text);
+}
+
+static void test_names(void)
+{
+    ops_are("by whatever name torch has",
+            "import torch as t\nimport torch.nn.functional as F",
+            "t.exp(F.gelu(t.nn.Linear(1, 2)(x)))", "Linear exp gelu");
+    ops_are("imported by themselves",
+            "from torch import relu as r, exp\nfrom torch.nn import (\n"
+            "    Linear, Conv2d as C)",
+            "r(exp(C(1)(Linear(x))))", "Conv2d Linear exp relu");
+    ops_are("methods of tensors, but not of the program", "import torch",
+            "self.own(); x.sum(1).t(); (x @ x).mean()", "mean sum t");
+    ops_are("not what lies deeper in torch, nor other modules",
+            "import torch, math", "torch.linalg.inv(math.exp(x))", "");
+    ops_are("a call counts, a mention does not", "import torch",
+            "f = torch.relu; x.shape; x.abs", "");
+    ops_are("each once, in the order of the alphabet", "import torch",
+            "x.b(); torch.a(x); x.b()", "a b");
+}
+
 static void test_collection(void)
 {
     struct err e = ERR_INIT;
@@ -132,6 +174,7 @@ void suite_task(void)
     id_is("alone.py", "alone");
     id_is("/a/./alone.py", "alone");
     test_hash_and_operators();
+    test_names();
     refused("s/m.py", HEAD INPUTS, "class Model");
     refused("s/g.py", HEAD BODY, "get_inputs");
     refused("s/u.py", HEAD BODY INPUTS "x = (", "/u.py:");

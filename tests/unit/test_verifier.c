@@ -1,8 +1,10 @@
 /* test_verifier.c: a worker that ends: its jobs are sent again, and each is
- * answered once. */
+ * answered once; and a folder, whose answers are frames written by hand. */
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/frame_file.h"
 #include "tap.h"
 #include "verify/verifier.h"
 
@@ -50,7 +52,20 @@ static void on_answer(void *job, const json_t *answer, const char *why,
     ask(b, then, "answer");
 }
 
-static void begin(struct bench *b)
+static void open_verifier(struct bench *b, const char *verifier)
+{
+    struct err e = ERR_INIT;
+
+    b->opts = (struct verifier_opts){.verifier = verifier,
+                                     .device = "cpu",
+                                     .box = "none",
+                                     .packs = &b->packs};
+    b->verifier = verifier_open(b->loop, &b->opts, &b->home, on_answer, b, &e);
+    if (!b->verifier)
+        BUG("%s", e.text);
+}
+
+static void begin_with(struct bench *b, const char *verifier)
 {
     static char worker[] = "tests/servers/mortal_worker.py",
                 python[] = "python3";
@@ -62,12 +77,14 @@ static void begin(struct bench *b)
         BUG("%s", e.text);
     buf_init(&b->told, BUF_UNLIMITED);
     b->home = (struct home){b->dir, worker, python};
-    b->opts = (struct verifier_opts){.verifier = "local",
-                                     .device = "cpu",
-                                     .box = "none",
-                                     .packs = &b->packs};
-    b->verifier = verifier_open(b->loop, &b->opts, &b->home, on_answer, b, &e);
+    if (verifier)
+        open_verifier(b, verifier);
     log_set_level(LOG_QUIET);
+}
+
+static void begin(struct bench *b)
+{
+    begin_with(b, "local");
 }
 
 static void wait_for_all(struct bench *b)
@@ -156,9 +173,148 @@ static void test_not_started(void)
     ok(fcntl(STDIN_FILENO, F_GETFD) >= 0, "nobody else's descriptor is closed");
 }
 
+/* ---- a folder ---- */
+
+struct far {
+    struct bench b;
+    char *verifier, *jobs, *answers;
+    char id[3][HASH_HEX]; /* of the jobs written so far */
+    size_t written;
+};
+
+static int note_job(const struct frame *f, void *arg, struct err *e)
+{
+    struct far *r = arg;
+
+    (void)e;
+    snprintf(r->id[r->written++ % 3], HASH_HEX, "%.64s", f->id);
+    return 0;
+}
+
+static void far_begin(struct far *r)
+{
+    *r = (struct far){0};
+    begin_with(&r->b, NULL);
+    r->verifier = xasprintf("jobs=%s/far", r->b.dir);
+    r->jobs = xasprintf("%s/far/jobs", r->b.dir);
+    r->answers = xasprintf("%s/far/answers", r->b.dir);
+}
+
+/* What the command does each time it is run: asks, and takes in what is there.
+ * "NAME answer|none" as it was told, then how many jobs have been written and
+ * how many wait. */
+static void far_run(struct far *r, const char *want, const char *claim)
+{
+    struct err e = ERR_INIT;
+    char *hint;
+
+    buf_reset(&r->b.told);
+    open_verifier(&r->b, r->verifier);
+    ask(&r->b, "one", "judge");
+    if (verifier_wait(r->b.verifier, &hint, &e) < 0)
+        BUG("%s", e.text);
+    r->written = 0;
+    if (frame_file_read(r->jobs, note_job, r, &e) < 0)
+        BUG("%s", e.text);
+    buf_printf(&r->b.told, " %zu written, %zu waiting, %s", r->written,
+               verifier_pending(r->b.verifier),
+               !hint                         ? "nothing to do"
+               : strstr(hint, "wait")        ? "to be answered"
+               : strstr(hint, "tried again") ? "to be tried again"
+                                             : hint);
+    free(hint);
+    verifier_close(r->b.verifier);
+    is(buf_str(&r->b.told), want, claim);
+}
+
+static void far_answer(struct far *r, size_t job, const char *type,
+                       const char *payload)
+{
+    struct frame f = {.payload = payload, .len = strlen(payload)};
+    int fd = open(r->answers, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    struct err e = ERR_INIT;
+
+    snprintf(f.type, sizeof(f.type), "%s", type);
+    snprintf(f.id, sizeof(f.id), "%s", r->id[job]);
+    if (fd < 0 || frame_write(fd, &f, &e) < 0)
+        BUG("%s", e.text);
+    close(fd);
+}
+
+static void far_end(struct far *r)
+{
+    static const char *const names[] = {"jobs", "answers", "secret", ""};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *path = xasprintf("%s/far/%s", r->b.dir, names[i]);
+
+        if (remove(path) < 0 && names[i][0] == '\0')
+            BUG("%s", path);
+        free(path);
+    }
+    free(r->verifier);
+    free(r->jobs);
+    free(r->answers);
+    loop_free(r->b.loop);
+    buf_release(&r->b.told);
+    rmdir(r->b.dir);
+    log_set_level(LOG_INFO);
+}
+
+static void test_far_infra_frame(void)
+{
+    struct far r;
+
+    far_begin(&r);
+    far_run(&r, " 1 written, 1 waiting, to be answered", "a job waits");
+    far_answer(&r, 0, "infra", "the GPU fell off the bus");
+    far_run(&r, "one none; 1 written, 0 waiting, to be tried again",
+            "one that the worker could not judge does not");
+    far_run(&r, "one none; 1 written, 0 waiting, to be tried again",
+            "however often it is asked");
+    far_answer(&r, 0, "answer", "{\"verdict\":\"correct\"}");
+    far_run(&r, "one answer; 1 written, 0 waiting, nothing to do",
+            "a worker that is started again may have an answer");
+    far_end(&r);
+}
+
+static void test_far_infra_answer(void)
+{
+    struct far r;
+
+    far_begin(&r);
+    far_run(&r, " 1 written, 1 waiting, to be answered", "a job waits");
+    far_answer(&r, 0, "answer", "{\"verdict\":\"infra\",\"infra\":\"full\"}");
+    far_run(&r, "one answer; 2 written, 0 waiting, to be tried again",
+            "an answer that is no verdict is told, and the job written anew");
+    far_run(&r, "one answer; 2 written, 0 waiting, to be tried again",
+            "once, until that has an answer");
+    far_answer(&r, 1, "answer", "{\"verdict\":\"correct\"}");
+    far_run(&r, "one answer; 2 written, 0 waiting, nothing to do",
+            "which is the one that counts");
+    far_end(&r);
+}
+
+static void test_far_unusable(void)
+{
+    struct far r;
+
+    far_begin(&r);
+    far_run(&r, " 1 written, 1 waiting, to be answered", "a job waits");
+    far_answer(&r, 0, "answer",
+               "{\"verdict\":\"infra\",\"infra\":\"its reference fails\","
+               "\"unusable\":true}");
+    far_run(&r, "one answer; 1 written, 0 waiting, nothing to do",
+            "a task that cannot be judged is not asked about again");
+    far_end(&r);
+}
+
 void suite_verifier(void)
 {
     test_sent_again();
     test_given_up();
     test_not_started();
+    test_far_infra_frame();
+    test_far_infra_answer();
+    test_far_unusable();
 }

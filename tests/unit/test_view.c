@@ -1,5 +1,6 @@
 /* test_view.c: what rules get to see. */
 #include "base/mem.h"
+#include "lex/place.h"
 #include "lex/view.h"
 #include "tap.h"
 
@@ -106,34 +107,13 @@ static void test_all(void)
        "all is the source as it is");
 }
 
-static void test_put(void)
-{
-    struct arena a;
-    struct view v;
-    struct view_out o = {.a = &a};
-    char want[3001];
-
-    arena_init(&a);
-    view_done(&v, &o);
-    ok(v.len == 0 && v.data[0] == '\0', "a view of nothing is empty text");
-    for (uint32_t i = 0; i < 1000; i++) {
-        view_put(&o, "abc", 3, i);
-        memcpy(want + (size_t)i * 3, "abc", 3);
-    }
-    want[3000] = '\0';
-    view_done(&v, &o);
-    is(v.data, want, "a view grows");
-    ok(v.origin[0] == 0 && v.origin[2999] == 999 && v.origin[1500] == 500,
-       "and keeps its origins");
-    arena_release(&a);
-}
-
 static bool place_is(const char *src, size_t at, uint32_t line, uint32_t column)
 {
-    uint32_t l, c;
+    struct place p;
 
-    view_place(str_of(src), at, &l, &c);
-    return l == line && c == column;
+    place_init(&p, str_of(src));
+    place_to(&p, str_of(src), at);
+    return p.line == line && p.column == column;
 }
 
 static void test_place(void)
@@ -162,6 +142,5 @@ void suite_view(void)
     test_code();
     test_cut();
     test_all();
-    test_put();
     test_place();
 }

@@ -131,6 +131,24 @@ def test_the_candidates_side_makes_the_same_inputs_without_the_model(path: Path)
         assert same(*made)
 
 
+@pytest.mark.parametrize("path", STARTER + USABLE, ids=stem)
+def test_who_builds_the_candidate_gets_the_same_arguments_without_the_inputs(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    if "numpy" in source:
+        pytest.importorskip("numpy")
+    whole = inputs.namespace(source, "whole")
+    part = inputs.namespace(taskfile.init_part(source), "part")
+    assert "Model" not in part and "get_inputs" not in part
+    assert same(inputs.init_args(whole, 7, "cpu"), inputs.init_args(part, 7, "cpu"))
+
+
+def test_what_only_the_inputs_need_is_not_among_what_the_model_needs() -> None:
+    source = "n = 3\nsecret = 5\ndef get_inputs():\n    return [secret]\n"
+    source += "def get_init_inputs():\n    return [n]\n"
+    part = taskfile.init_part(source)
+    assert "n = 3" in part and "secret" not in part
+
+
 def test_the_input_passes_only_for_an_identity_in_every_trial(tmp_path: Path) -> None:
     assert truth._input_passes(reference_of(FIXTURES / "37_identity_on_its_inputs.py"), 7, "plain")
     source = (FIXTURES / "37_identity_on_its_inputs.py").read_text(encoding="utf-8")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -16,9 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 VERIFY = ROOT / "tests" / "verify"
 TABLE: dict[str, dict] = json.loads((VERIFY / "hostile.json").read_text())  # test_hostile.py
 OPTIONS = ("call_ms", "load_ms", "timing_ms", "memory", "timing", "sidecar")
-BASE = "err mem buf str map hash tick log fs opt arena".split()
-IO = "loop frame server".split()
-COMPILE = ("cc", "-std=c11", "-D_GNU_SOURCE", "-I" + str(ROOT / "src"), "-O1")
 
 
 @dataclass
@@ -38,10 +34,12 @@ class Job:
     device: str = "cpu"
     precision: str = "fp32"
     deadline_ms: int = 600000
+    family: str | None = "the pack's"
 
     def frame(self) -> bytes:
+        family = family_of(self.pack) if self.family == "the pack's" else self.family
         body = {
-            "kind": "verify", "pack": self.pack, "device": self.device, "precision": self.precision,
+            "kind": "verify", "pack": self.pack, "family": family, "device": self.device, "precision": self.precision,
             "protocol": "hardened", "timing": self.timing, "candidate": self.candidate.read_text(),
             "task": {"id": self.task.stem, "source": self.task.read_text(), "sidecar": self.sidecar},
             "seed": hashlib.sha256(self.id.encode()).hexdigest(),
@@ -52,6 +50,11 @@ class Job:
         return f"monkeys/1 job {self.id} {self.deadline_ms} {len(payload)}\n".encode() + payload
 
 
+def family_of(pack: str) -> str | None:
+    """How the pack's launches are recorded, as its pack.json says."""
+    return json.loads((ROOT / "packs" / pack / "pack.json").read_text())["run"].get("family")
+
+
 def hostile_job(name: str) -> Job:
     """As hostile.json says."""
     line = TABLE[name]
@@ -60,33 +63,11 @@ def hostile_job(name: str) -> Job:
 
 
 def make_home(folder: Path) -> tuple[Path, Path]:
-    """(worker program, its home): the tree's own where it is built, else both
-    made in `folder`, which everybody must be able to enter."""
-    program, library = ROOT / "monkeys-worker", ROOT / "libmonkeys-box.so"
-    if program.exists() and library.exists():
-        return program, ROOT
-    program, library = folder / "monkeys-worker", folder / "libmonkeys-box.so"
-    if program.exists():
-        return program, folder
-    source = ROOT / "src"
-    files = [*sorted((source / "worker").glob("*.c"))]
-    files += [source / "base" / f"{name}.c" for name in BASE]
-    files += [source / "io" / f"{name}.c" for name in IO]
-    subprocess.run([*COMPILE, "-o", program, *files, "-ldl"], check=True)
-    box = [source / "worker" / name for name in ("box.c", "box_filter.c")]
-    subprocess.run([*COMPILE, "-fPIC", "-shared", "-o", library, *box], check=True)
-    for name in ("worker", "packs"):
-        (folder / name).symlink_to(ROOT / name)
-    return program, folder
-
-
-def pack_that_builds_before(folder: Path) -> Path:
-    """A folder with the pack c-kept: c-cpu, but compiled before candidates run."""
-    packs = folder / "packs-here"
-    shutil.copytree(ROOT / "packs" / "c-cpu", packs / "c-kept")
-    with (packs / "c-kept" / "adapter.py").open("a") as file:
-        file.write("\n\ndef toolchain() -> native.Toolchain:\n    return c_cpu.TOOLCHAIN\n")
-    return packs
+    """(worker program, its home): the tree's own, built where it is not yet."""
+    program = ROOT / "monkeys-worker"
+    if not program.exists():
+        subprocess.run(["make", "-C", ROOT, "worker"], check=True, stdout=subprocess.DEVNULL)
+    return program, ROOT
 
 
 @dataclass

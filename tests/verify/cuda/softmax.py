@@ -10,6 +10,7 @@ SOURCE = r"""
 #include <cstdint>
 
 constexpr int THREADS = 256, WARPS = THREADS / 32;
+extern __shared__ float scratch[]; // WARPS numbers
 
 template <bool MAXIMUM> __device__ float combine(float a, float b)
 {
@@ -17,7 +18,7 @@ template <bool MAXIMUM> __device__ float combine(float a, float b)
 }
 
 /* The result for the whole block, in every thread. */
-template <bool MAXIMUM> __device__ float reduce(float v, float *scratch)
+template <bool MAXIMUM> __device__ float reduce(float v)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
@@ -38,26 +39,18 @@ template <bool MAXIMUM> __device__ float reduce(float v, float *scratch)
 __global__ void __launch_bounds__(THREADS)
 softmax_kernel(const float *__restrict__ x, float *__restrict__ y, int64_t columns)
 {
-    __shared__ float scratch[WARPS];
     const float *row = x + (int64_t)blockIdx.x * columns;
     float *out = y + (int64_t)blockIdx.x * columns;
     float top = -CUDART_INF_F, total = 0.0f;
 
     for (int64_t c = threadIdx.x; c < columns; c += THREADS)
         top = fmaxf(top, row[c]);
-    top = reduce<true>(top, scratch);
+    top = reduce<true>(top);
     for (int64_t c = threadIdx.x; c < columns; c += THREADS)
         total += expf(row[c] - top);
-    total = reduce<false>(total, scratch);
+    total = reduce<false>(total);
     for (int64_t c = threadIdx.x; c < columns; c += THREADS)
         out[c] = expf(row[c] - top) / total;
-}
-
-extern "C" void launch_softmax(const float *x, float *y, int64_t rows, int64_t columns,
-                               cudaStream_t stream)
-{
-    if (rows > 0)
-        softmax_kernel<<<(unsigned)rows, THREADS, 0, stream>>>(x, y, columns);
 }
 """
 
@@ -71,5 +64,6 @@ class ModelNew(nn.Module):
         x = x.contiguous()
         y = torch.empty_like(x)
         columns = x.shape[-1]
-        self.kernels.launch_softmax(x, y, x.numel() // columns, columns)
+        rows = x.numel() // columns
+        self.kernels.softmax_kernel[rows, 256, 8 * 4](x, y, columns)
         return y

@@ -33,23 +33,6 @@ __global__ void bias_gelu_kernel(const float4 *__restrict__ x,
         y[i] = v;
     }
 }
-
-extern "C" int launch_bias_gelu(const float *x, const float *bias, float *y,
-                                int64_t n, int64_t features,
-                                cudaStream_t stream)
-{
-    const int threads = 256;
-    const int64_t groups = n / 4;
-    int64_t blocks = (groups + threads - 1) / threads;
-
-    if (blocks > 4096)
-        blocks = 4096;
-    bias_gelu_kernel<<<(unsigned)blocks, threads, 0, stream>>>(
-        reinterpret_cast<const float4 *>(x),
-        reinterpret_cast<const float4 *>(bias), reinterpret_cast<float4 *>(y),
-        groups, features / 4);
-    return (int)cudaGetLastError();
-}
 """
 
 kernels = build(SOURCE)
@@ -63,5 +46,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         x = x.contiguous()
         out = torch.empty_like(x)
-        kernels.launch_bias_gelu(x, self.bias, out, x.numel(), x.shape[-1])
+        groups = x.numel() // 4
+        grid = min((groups + 255) // 256, 4096)
+        kernels.bias_gelu_kernel[grid, 256](x, self.bias, out, groups, x.shape[-1] // 4)
         return out

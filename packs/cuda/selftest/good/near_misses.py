@@ -1,6 +1,6 @@
 """Words that rules look for, where they mean nothing: comments, strings, longer names.
 
-No cublas, no at::matmul, no cudaMalloc, no std::thread, no <<<>>> here.
+No cublas, no at::matmul, no cudaMalloc, no std::thread here.
 """
 import torch
 import torch.nn as nn
@@ -15,6 +15,7 @@ SOURCE = r"""
 #include <cuda/barrier>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
 /* system("ls"), exit(1), at::relu(x), cudaStreamCreate(&s), static float cache[4]; */
 namespace cg = cooperative_groups;
@@ -61,16 +62,22 @@ __global__ void row_sum_kernel(const float *x, float *y, int columns)
     }
 }
 
-extern "C" int launch_row_sum(const float *x, float *y, int64_t rows,
-                              int64_t columns, cudaStream_t stream)
-{
-    cudaError_t error;
+// Host code may stand here, although nothing calls it.
+#define CHECK(call)                                              \
+    do {                                                         \
+        cudaError_t error = (call);                              \
+        if (error != cudaSuccess) {                              \
+            fprintf(stderr, "%s\n", cudaGetErrorString(error));  \
+            exit(1);                                             \
+        }                                                        \
+    } while (0)
 
-    if (rows > blocks_for(rows) * (int64_t)BLOCK)
-        return 1;
-    row_sum_kernel<<<(unsigned)rows, BLOCK, 0, stream>>>(x, y, (int)columns);
-    error = cudaPeekAtLastError();
-    return static_cast<int>(error);
+void row_sum(const float *x, float *y, int64_t rows, int64_t columns)
+{
+    row_sum_kernel<<<(unsigned)rows, BLOCK>>>(x, y, (int)columns);
+    CHECK(cudaPeekAtLastError());
+    if (blocks_for(rows) == 0)
+        exit(2);
 }
 """
 
@@ -83,5 +90,5 @@ class ModelNew(nn.Module):
 
     def forward(self, x):
         out = torch.empty(x.shape[:-1], device=x.device, dtype=x.dtype)
-        kernels.launch_row_sum(x.contiguous(), out, out.numel(), x.shape[-1])
+        kernels.row_sum_kernel[out.numel(), 128](x.contiguous(), out, x.shape[-1])
         return out

@@ -76,25 +76,6 @@ __global__ void narrow_kernel(const float *x, __nv_bfloat16 *y, int64_t count)
     if (i < count)
         y[i] = __float2bfloat16(x[i]);
 }
-
-extern "C" {
-
-void launch_matmul(const __nv_bfloat16 *a, const __nv_bfloat16 *b, float *c,
-                   int64_t m, int64_t n, int64_t k, cudaStream_t stream)
-{
-    const dim3 grid((unsigned)((n + BN - 1) / BN), (unsigned)((m + BM - 1) / BM));
-    const size_t shared = sizeof(float) * BM * BN;
-
-    matmul_kernel<<<grid, 128, shared, stream>>>(a, b, c, (int)m, (int)n, (int)k);
-}
-
-void launch_narrow(const float *x, __nv_bfloat16 *y, int64_t count,
-                   cudaStream_t stream)
-{
-    narrow_kernel<<<(unsigned)((count + 255) / 256), 256, 0, stream>>>(x, y, count);
-}
-
-} /* extern "C" */
 """
 
 kernels = cuda_build.build(MATMUL_SOURCE)
@@ -105,8 +86,9 @@ def matmul(a, b):
     n = b.shape[1]
     wide = torch.empty((m, n), device=a.device, dtype=torch.float32)
     out = torch.empty((m, n), device=a.device, dtype=a.dtype)
-    kernels.launch_matmul(a, b, wide, m, n, k)
-    kernels.launch_narrow(wide, out, m * n)
+    grid = ((n + 63) // 64, (m + 63) // 64)
+    kernels.matmul_kernel[grid, 128, 4 * 64 * 64](a, b, wide, m, n, k)
+    kernels.narrow_kernel[(m * n + 255) // 256, 256](wide, out, m * n)
     return out
 
 

@@ -1,20 +1,21 @@
-"""Plain Triton: tlx is imported and only asked for a thread number."""
+"""A right kernel in another language: plain Triton."""
 import torch
 import torch.nn as nn
 import triton
 import triton.language as tl
-import triton.language.extra.tlx as tlx
 
 
 @triton.jit
-def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
-    tlx.thread_id(0)
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n) * 2, mask=i < n)
+def softmax_kernel(x_ptr, y_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * cols
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row + i, mask=i < cols, other=-float("inf"))
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(y_ptr + row + i, e / tl.sum(e, axis=0), mask=i < cols)
 
 
 class ModelNew(nn.Module):
     def forward(self, x):
         y = torch.empty_like(x)
-        double_kernel[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)
+        softmax_kernel[(x.shape[0],)](x, y, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
         return y

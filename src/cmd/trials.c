@@ -1,0 +1,134 @@
+/* trials.c: seeds of packs as candidates. */
+#include "cmd/trials.h"
+
+#include "base/mem.h"
+#include "cmd/packs.h"
+#include "cmd/verifying.h"
+#include "search/folder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIAL_MS 60000 /* a seed is small */
+
+static const char *device_of(const struct pack *p)
+{
+    if (p->run.devices & 1u << PACK_CUDA && verifying_has_gpu())
+        return "cuda:0";
+    return p->run.devices & 1u << PACK_CPU ? "cpu" : NULL;
+}
+
+static void load(struct trial *t, const struct packs_path *path)
+{
+    struct problems problems;
+    struct err e = ERR_INIT;
+
+    problems_init(&problems);
+    t->pack = pack_load(&path->path, t->dir, &problems);
+    if (!t->pack) {
+        problems_to_err(&problems, &e);
+        t->tried = true;
+        t->detail = xstrdup(e.text);
+    } else {
+        t->device = device_of(t->pack);
+        t->tried = t->pack->seed_count && t->device;
+    }
+    problems_release(&problems);
+}
+
+/* The first line tells enough. */
+static char *outcome_of(const struct trial *t, const json_t *answer,
+                        const char *why)
+{
+    const char *verdict = answer ? jsn_str(answer, "verdict") : "infra",
+               *told = answer ? jsn_str(answer, "feedback") : why,
+               *seed = t->pack->seed[0].name;
+    int n = (int)strcspn(told, "\n");
+
+    if (t->correct)
+        return xasprintf("the seed %s is correct on %s, %s", seed, t->device,
+                         jsn_str(answer, "evidence"));
+    return xasprintf("the seed %s ends as %s on %s: %.*s", seed, verdict,
+                     t->device, n, told);
+}
+
+static void on_answer(void *job, const json_t *answer, const char *why,
+                      void *arg)
+{
+    struct trial *t = job;
+
+    (void)arg;
+    t->correct = strcmp(jsn_str(answer, "verdict"), "correct") == 0;
+    t->detail = outcome_of(t, answer, why);
+}
+
+static int ask(struct verifier *v, struct trial *t, struct err *e)
+{
+    struct job_opts o = {
+        .device = t->device, .precision = "fp32", .protocol = "hardened"};
+    struct folder_kernel k;
+    char seed[HASH_HEX];
+    int rc;
+
+    if (!(t->pack->run.dtypes & 1u << PACK_FP32))
+        o.precision = pack_dtypes[t->pack->run.default_dtype];
+    if (folder_read_one(t->pack->seed[0].dir, &k, e) < 0)
+        return -1;
+    job_seed(verifier_secret(v), k.task->id, t->pack->id, seed);
+    rc = verifier_ask(v, job_verify(t->pack, k.task, k.solution, &o, seed),
+                      TRIAL_MS, t, e);
+    folder_release(&k);
+    return rc;
+}
+
+/* One worker for all packs of a device. */
+static int run_on(const char *device, const struct home *home,
+                  const struct opt_list *given, struct trial *trial, size_t n,
+                  struct err *e)
+{
+    struct verifier_opts o = {
+        .verifier = "local", .device = device, .box = "auto", .packs = given};
+    struct loop *l = loop_new(e);
+    struct verifier *v =
+        l ? verifier_open(l, &o, home, on_answer, NULL, e) : NULL;
+    char *hint = NULL;
+    int rc = v ? 0 : -1;
+
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (trial[i].tried && trial[i].pack &&
+            strcmp(trial[i].device, device) == 0)
+            rc = ask(v, &trial[i], e);
+    if (rc == 0)
+        rc = verifier_wait(v, &hint, e);
+    free(hint);
+    if (v)
+        verifier_close(v);
+    if (l)
+        loop_free(l);
+    return rc;
+}
+
+int trials_run(const struct home *home, const struct opt_list *given,
+               struct trial *trial, size_t n, struct err *e)
+{
+    static const char *const devices[] = {"cpu", "cuda:0"};
+    struct packs_path path;
+    int rc = 0;
+
+    packs_path_init(&path, given, home);
+    for (size_t i = 0; i < n; i++)
+        load(&trial[i], &path);
+    for (size_t d = 0; rc == 0 && d < 2; d++) {
+        bool any = false;
+
+        for (size_t i = 0; i < n; i++)
+            any = any || (trial[i].tried && trial[i].pack &&
+                          strcmp(trial[i].device, devices[d]) == 0);
+        if (any)
+            rc = run_on(devices[d], home, given, trial, n, e);
+    }
+    for (size_t i = 0; i < n; i++)
+        pack_free(trial[i].pack);
+    packs_path_release(&path);
+    return rc;
+}

@@ -1,0 +1,297 @@
+/* gpu_launch.c: modules, parameters, launches. */
+#include "runner/gpu_launch.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PORTABLE_CLUSTER 8 /* blocks in a cluster that every GPU allows */
+#define MAP_BYTES        128
+#define MAP_ALIGNMENT    64
+
+struct gpu_needs {
+    uint32_t shared_bytes;
+    bool large_cluster;
+};
+
+static uint64_t cluster_blocks(const struct plan_launch *l)
+{
+    return (uint64_t)l->cluster[0] * l->cluster[1] * l->cluster[2];
+}
+
+/* ---- modules ---- */
+
+static void find_needs(struct gpu_needs *needs, const struct plan *p)
+{
+    for (size_t i = 0; i < p->calls; i++)
+        for (size_t k = 0; k < p->call[i].nodes; k++) {
+            const struct plan_node *n = &p->call[i].node[k];
+            struct gpu_needs *f = &needs[n->launch.function];
+
+            if (n->op != OP_LAUNCH)
+                continue;
+            if (n->launch.shared_bytes > f->shared_bytes)
+                f->shared_bytes = n->launch.shared_bytes;
+            if (cluster_blocks(&n->launch) > PORTABLE_CLUSTER)
+                f->large_cluster = true;
+        }
+}
+
+static int load_cubins(struct gpu_modules *m, const struct plan *p,
+                       struct answer *a)
+{
+    char what[64];
+
+    for (size_t i = 0; i < p->modules; i++) {
+        if (p->module[i].kind != MODULE_CUBIN)
+            continue;
+        snprintf(what, sizeof(what), "module %zu: cuModuleLoadData", i);
+        if (driver_check(
+                m->driver,
+                m->driver->cuModuleLoadData(&m->cubin[i], p->module[i].data),
+                NO_MODULE, what, a) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int unload_cubins(struct gpu_modules *m)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < m->modules; i++) {
+        int one = m->cubin[i] ? m->driver->cuModuleUnload(m->cubin[i]) : 0;
+
+        m->cubin[i] = NULL;
+        if (one)
+            code = one;
+    }
+    return code;
+}
+
+/* A kernel has to say before its launch that it wants more than the usual. */
+static int prepare(const struct gpu_modules *m, size_t i, const char *name,
+                   struct answer *a)
+{
+    const struct gpu_needs *needs = &m->needs[i];
+    char what[256];
+
+    snprintf(what, sizeof(what), "%.100s: %u bytes of shared memory", name,
+             needs->shared_bytes);
+    if (needs->shared_bytes &&
+        driver_check(m->driver,
+                     m->driver->cuFuncSetAttribute(m->function[i],
+                                                   CU_MAX_DYNAMIC_SHARED,
+                                                   (int)needs->shared_bytes),
+                     LAUNCH_FAILED, what, a) < 0)
+        return -1;
+    snprintf(what, sizeof(what), "%.100s: clusters of more than %d", name,
+             PORTABLE_CLUSTER);
+    return needs->large_cluster
+               ? driver_check(m->driver,
+                              m->driver->cuFuncSetAttribute(
+                                  m->function[i], CU_NON_PORTABLE_CLUSTER, 1),
+                              LAUNCH_FAILED, what, a)
+               : 0;
+}
+
+static int find_kernels(struct gpu_modules *m, const struct plan *p,
+                        struct answer *a)
+{
+    char what[256];
+
+    for (size_t i = 0; i < p->functions; i++) {
+        const struct plan_function *f = &p->function[i];
+
+        if (p->module[f->module].kind != MODULE_CUBIN)
+            continue;
+        snprintf(what, sizeof(what), "kernel '%.200s'", f->name);
+        if (driver_check(m->driver,
+                         m->driver->cuModuleGetFunction(
+                             &m->function[i], m->cubin[f->module], f->name),
+                         NO_SYMBOL, what, a) < 0 ||
+            prepare(m, i, f->name, a) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int load_libraries(struct gpu_modules *m, const struct plan *p,
+                          struct answer *a)
+{
+    for (size_t i = 0; i < p->modules; i++)
+        if (p->module[i].kind == MODULE_LIBRARY &&
+            library_open(&m->library[i], &p->module[i], a) < 0)
+            return -1;
+    for (size_t i = 0; i < p->functions; i++) {
+        const struct plan_function *f = &p->function[i];
+
+        if (p->module[f->module].kind != MODULE_LIBRARY)
+            continue;
+        m->function[i] = library_find(&m->library[f->module], f->name, a);
+        if (!m->function[i])
+            return -1;
+    }
+    return 0;
+}
+
+int gpu_modules_open(struct gpu_modules *m, const struct driver *d,
+                     const struct plan *p, struct answer *a)
+{
+    m->driver = d;
+    m->modules = p->modules;
+    m->cubin = xcalloc(p->modules + 1, sizeof(*m->cubin));
+    m->library = xcalloc(p->modules + 1, sizeof(*m->library));
+    for (size_t i = 0; i < p->modules; i++)
+        m->library[i].fd = -1;
+    m->function = xcalloc(p->functions + 1, sizeof(*m->function));
+    m->needs = xcalloc(p->functions + 1, sizeof(*m->needs));
+    find_needs(m->needs, p);
+    return load_libraries(m, p, a) < 0 || load_cubins(m, p, a) < 0 ||
+                   find_kernels(m, p, a) < 0
+               ? -1
+               : 0;
+}
+
+int gpu_modules_reload(struct gpu_modules *m, const struct plan *p,
+                       struct answer *a)
+{
+    return driver_check(m->driver, unload_cubins(m), CONTEXT_BROKEN,
+                        "cuModuleUnload", a) < 0 ||
+                   load_cubins(m, p, a) < 0 || find_kernels(m, p, a) < 0
+               ? -1
+               : 0;
+}
+
+int gpu_modules_close(struct gpu_modules *m)
+{
+    int code = unload_cubins(m);
+
+    for (size_t i = 0; i < m->modules; i++)
+        library_close(&m->library[i]);
+    free(m->cubin);
+    free(m->library);
+    free(m->function);
+    free(m->needs);
+    *m = (struct gpu_modules){0};
+    return code;
+}
+
+/* ---- parameters ---- */
+
+static int encode_map(const struct driver *d, const struct plan_tensor_map *m,
+                      cu_address region, void *out, struct answer *a)
+{
+    static const uint32_t steps[PLAN_TENSOR_MAP] = {1, 1, 1, 1, 1};
+
+    if (!d->cuTensorMapEncodeTiled)
+        return answer_fail(a, LAUNCH_FAILED, 0,
+                           "this driver has no tensor maps");
+    return driver_check(
+        d,
+        d->cuTensorMapEncodeTiled(out, (int)m->dtype, m->rank,
+                                  (void *)(uintptr_t)(region + m->at), m->shape,
+                                  m->stride, m->box, steps, 0, (int)m->swizzle,
+                                  CU_L2_PROMOTION_128B, (int)m->fill),
+        LAUNCH_FAILED, "cuTensorMapEncodeTiled", a);
+}
+
+/* What cuLaunchKernel takes: the address of each parameter's bytes. */
+static int bind_launch(const struct driver *d, struct plan_launch *l,
+                       cu_address region, struct arena *arena, struct answer *a)
+{
+    uint64_t *value = arena_alloc(arena, (l->params + 1) * sizeof(*value));
+    void **address = arena_alloc(arena, (l->params + 1) * sizeof(*address));
+
+    l->bound = address;
+    for (size_t i = 0; i < l->params; i++) {
+        const struct plan_param *p = &l->param[i];
+
+        value[i] = p->value + (p->kind == PARAM_POINTER ? region : 0);
+        address[i] = &value[i];
+        if (p->kind == PARAM_MAP) {
+            uintptr_t at =
+                (uintptr_t)arena_alloc(arena, MAP_BYTES + MAP_ALIGNMENT);
+
+            address[i] = (void *)((at + MAP_ALIGNMENT - 1) &
+                                  ~(uintptr_t)(MAP_ALIGNMENT - 1));
+            if (encode_map(d, p->map, region, address[i], a) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+int gpu_bind(const struct driver *d, struct plan *p, cu_address region,
+             struct arena *arena, struct answer *a)
+{
+    for (size_t i = 0; i < p->calls; i++)
+        for (size_t k = 0; k < p->call[i].nodes; k++) {
+            struct plan_node *n = &p->call[i].node[k];
+
+            if (n->op == OP_CALL)
+                library_bind(&n->launch, region, arena);
+            if (n->op == OP_LAUNCH &&
+                bind_launch(d, &n->launch, region, arena, a) < 0) {
+                a->node = k;
+                return -1;
+            }
+        }
+    return 0;
+}
+
+/* ---- launches ---- */
+
+static void add_number(struct cu_launch *c, enum cu_attribute id, int value)
+{
+    struct cu_launch_attribute *at = &c->attribute[c->attributes++];
+
+    memset(at, 0, sizeof(*at));
+    at->id = id;
+    at->value.number = value;
+}
+
+static int launch_extended(const struct driver *d, void *function,
+                           const struct plan_launch *l)
+{
+    struct cu_launch_attribute attribute[4];
+    struct cu_launch c = {.shared_bytes = l->shared_bytes,
+                          .attribute = attribute};
+
+    memcpy(c.grid, l->grid, sizeof(c.grid));
+    memcpy(c.block, l->block, sizeof(c.block));
+    if (l->pdl)
+        add_number(&c, CU_PROGRAMMATIC, 1);
+    if (l->cooperative)
+        add_number(&c, CU_COOPERATIVE, 1);
+    if (cluster_blocks(l) > 1) {
+        add_number(&c, CU_CLUSTER_SCHEDULING, CU_CLUSTER_SPREAD);
+        add_number(&c, CU_CLUSTER_DIMENSION, 0);
+        memcpy(attribute[c.attributes - 1].value.three, l->cluster,
+               sizeof(l->cluster));
+    }
+    return d->cuLaunchKernelEx(&c, function, l->bound, NULL);
+}
+
+int gpu_launch(const struct driver *d, void *function,
+               const struct plan_launch *l, const char *name, struct answer *a)
+{
+    bool plain = !l->pdl && !l->cooperative && cluster_blocks(l) == 1;
+    char what[256];
+    int code;
+
+    if (!plain && !d->cuLaunchKernelEx)
+        return answer_fail(a, LAUNCH_FAILED, 0,
+                           "this driver has no cuLaunchKernelEx");
+    code = plain
+               ? d->cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2],
+                                   l->block[0], l->block[1], l->block[2],
+                                   l->shared_bytes, NULL, l->bound, NULL)
+               : launch_extended(d, function, l);
+    if (code == 0)
+        return 0;
+    snprintf(what, sizeof(what), "launching '%.200s'", name);
+    return driver_check(d, code, LAUNCH_FAILED, what, a);
+}

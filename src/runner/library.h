@@ -1,0 +1,25 @@
+/* library.h: the shared objects of a plan, loaded into this process. */
+#ifndef RUNNER_LIBRARY_H
+#define RUNNER_LIBRARY_H
+
+#include "runner/answer.h"
+#include "runner/plan.h"
+
+struct library {
+    void *handle;
+    int fd;
+};
+
+/* Loads `m` from memory: no file of it exists. */
+int library_open(struct library *l, const struct plan_module *m,
+                 struct answer *a);
+void library_close(struct library *l);
+/* The address of a function, or NULL with the answer filled. */
+void *library_find(const struct library *l, const char *name, struct answer *a);
+
+/* Makes the words that a function of a library gets: numbers, and addresses
+ * behind `base`. They live in the arena. */
+void library_bind(struct plan_launch *l, uint64_t base, struct arena *arena);
+void library_call(void *function, const struct plan_launch *l);
+
+#endif

@@ -1,0 +1,53 @@
+/* main.c: monkeys-runner, the program that holds data and runs compiled kernels
+ * over it. Nothing but libc is in the process: no Python, no torch, no BLAS. */
+#include "base/opt.h"
+#include "runner/serve.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define JUDGE 3 /* the descriptor of the socket */
+
+struct values {
+    const char *device;
+};
+
+static const struct opt table[] = {
+    {"device", 0, OPT_CHOICE, "cpu|cuda", "where plans are executed (cpu)",
+     offsetof(struct values, device), 0, 0},
+    {0},
+};
+
+static void print_help(void)
+{
+    struct buf help;
+
+    buf_init(&help, 16384);
+    buf_puts(&help, "usage: monkeys-runner [options]\n\nExecutes the plans of "
+                    "a judge, which asks through the socket that is\n"
+                    "descriptor 3. Started by monkeys-worker.\n\n");
+    opt_help(table, &help);
+    fputs(buf_str(&help), stdout);
+    buf_release(&help);
+}
+
+int main(int argc, char **argv)
+{
+    struct values v = {.device = "cpu"};
+    struct opt_result r;
+    struct err e = ERR_INIT;
+    int rc = opt_parse(table, &v, argc, argv, &r, &e);
+
+    if (rc == 0 && r.common.help)
+        print_help();
+    else if (rc == 0 && serve(JUDGE, strcmp(v.device, "cpu") ? &device_cuda
+                                                             : &device_cpu) < 0)
+        rc = err_set(&e, ERR_INPUT, "descriptor %d does not speak as a judge",
+                     JUDGE);
+    opt_result_release(&r);
+    if (rc < 0) {
+        fprintf(stderr, "monkeys-runner: %s\n", e.text);
+        return err_exit_status(&e);
+    }
+    return 0;
+}

@@ -1,0 +1,470 @@
+/* plan.c: reads a plan. The judge wrote it, and still nothing in it is believed:
+ * whatever lies outside the file or the region is an error. */
+#include "runner/plan.h"
+
+#include <string.h>
+
+struct reader {
+    const uint64_t *word;
+    size_t words, at;
+    uint64_t region;
+    struct plan *plan;
+    struct arena *arena;
+    struct err *e;
+};
+
+/* ---- words ---- */
+
+static size_t left(const struct reader *r)
+{
+    return r->words - r->at;
+}
+
+static int bad(struct reader *r, const char *what, uint64_t value)
+{
+    return err_set(r->e, ERR_INPUT, "word %zu: %s (%llu)", r->at - 1, what,
+                   (unsigned long long)value);
+}
+
+static int ends_early(struct reader *r)
+{
+    return err_set(r->e, ERR_INPUT, "the plan ends at word %zu, too early",
+                   r->words);
+}
+
+static int get(struct reader *r, uint64_t *out)
+{
+    if (!left(r))
+        return ends_early(r);
+    *out = r->word[r->at++];
+    return 0;
+}
+
+/* A word within [lo, hi]. */
+static int get_within(struct reader *r, uint64_t lo, uint64_t hi,
+                      const char *what, uint64_t *out)
+{
+    if (get(r, out) < 0)
+        return -1;
+    return *out < lo || *out > hi ? bad(r, what, *out) : 0;
+}
+
+/* How many of something follow, each of `words` words at least. */
+static int get_count(struct reader *r, uint64_t most, size_t words,
+                     const char *what, size_t *out)
+{
+    uint64_t n = 0;
+
+    if (get_within(r, 0, most, what, &n) < 0)
+        return -1;
+    if (n > left(r) / words)
+        return ends_early(r);
+    *out = (size_t)n;
+    return 0;
+}
+
+/* `n` words where they are. */
+static int get_words(struct reader *r, size_t n, const uint64_t **out)
+{
+    if (n > left(r))
+        return ends_early(r);
+    *out = r->word + r->at;
+    r->at += n;
+    return 0;
+}
+
+/* Their number in one word, then bytes, filled up with zeros to whole words. */
+static int get_bytes(struct reader *r, uint64_t most, const char *what,
+                     const char **out, size_t *bytes)
+{
+    const uint64_t *word = NULL;
+    uint64_t n = 0;
+
+    if (get_within(r, 0, most, what, &n) < 0 ||
+        get_words(r, (size_t)((n + 7) / 8), &word) < 0)
+        return -1;
+    *out = (const char *)word;
+    *bytes = (size_t)n;
+    return 0;
+}
+
+/* ---- places ---- */
+
+/* The first and the last byte (behind it) that the elements have; strides were
+ * not looked at yet. -1: they do not lie in the region. */
+static int check_extent(const struct plan_place *p, uint64_t region)
+{
+    int64_t low = (int64_t)p->at, high = (int64_t)p->at;
+    int64_t bytes = (int64_t)dtype_bytes(p->dtype);
+
+    for (unsigned i = 0; i < p->dims; i++) {
+        int64_t reach;
+
+        if (__builtin_mul_overflow((int64_t)(p->n[i] - 1), p->stride[i],
+                                   &reach) ||
+            __builtin_mul_overflow(reach, bytes, &reach) ||
+            __builtin_add_overflow(reach < 0 ? low : high, reach,
+                                   reach < 0 ? &low : &high))
+            return -1;
+    }
+    if (__builtin_add_overflow(high, bytes, &high))
+        return -1;
+    return low < 0 || (uint64_t)high > region ? -1 : 0;
+}
+
+/* Sizes are bounded one by one and together; a place without elements reaches
+ * nowhere. */
+static int check_place(struct reader *r, const struct plan_place *p,
+                       bool source)
+{
+    bool empty = false;
+    uint64_t count = 1;
+
+    for (unsigned i = 0; i < p->dims; i++) {
+        if (p->n[i] > PLAN_REGION)
+            return bad(r, "a dimension too large", p->n[i]);
+        if (p->stride[i] < 0 && !source)
+            return bad(r, "a negative stride where is written",
+                       (uint64_t)p->stride[i]);
+        empty |= p->n[i] == 0;
+    }
+    for (unsigned i = 0; !empty && i < p->dims; i++)
+        if (__builtin_mul_overflow(count, p->n[i], &count) ||
+            count > PLAN_REGION)
+            return bad(r, "too many elements", p->n[i]);
+    if (!empty && check_extent(p, r->region) < 0)
+        return bad(r, "a place outside the region", p->at);
+    return 0;
+}
+
+static int get_place(struct reader *r, bool source, struct plan_place *p)
+{
+    uint64_t dtype = 0, dims = 0;
+    const uint64_t *stride = NULL;
+
+    if (get_within(r, 0, r->region, "an offset outside the region", &p->at) <
+            0 ||
+        get_within(r, 0, DTYPES - 1, "an unknown dtype", &dtype) < 0 ||
+        get_within(r, 0, PLAN_DIMS, "too many dimensions", &dims) < 0 ||
+        get_words(r, (size_t)dims, &p->n) < 0 ||
+        get_words(r, (size_t)dims, &stride) < 0)
+        return -1;
+    p->dtype = (enum dtype)dtype;
+    p->dims = (unsigned)dims;
+    p->stride = (const int64_t *)stride;
+    if (p->at % dtype_bytes(p->dtype))
+        return bad(r, "an offset that is not aligned", p->at);
+    return check_place(r, p, source);
+}
+
+static bool same_shape(const struct plan_place *a, const struct plan_place *b)
+{
+    for (unsigned i = 0; i < a->dims && i < b->dims; i++)
+        if (a->n[i] != b->n[i])
+            return false;
+    return a->dims == b->dims;
+}
+
+/* ---- parameters ---- */
+
+/* Bytes of an element for each CUtensorMapDataType. */
+static const unsigned char map_bytes[] = {1, 2, 4, 4, 8, 8, 2,
+                                          4, 8, 2, 4, 4, 4};
+
+static int check_map(struct reader *r, const struct plan_tensor_map *m)
+{
+    uint64_t end = m->at, reach;
+
+    for (unsigned i = 0; i < m->rank; i++) {
+        uint64_t stride = i ? m->stride[i - 1] : map_bytes[m->dtype];
+
+        if (__builtin_mul_overflow(m->shape[i] - 1, stride, &reach) ||
+            __builtin_add_overflow(end, reach, &end))
+            return bad(r, "a tensor map too large", m->shape[i]);
+    }
+    if (__builtin_add_overflow(end, map_bytes[m->dtype], &end) ||
+        end > r->region)
+        return bad(r, "a tensor map outside the region", m->at);
+    return 0;
+}
+
+static int get_map(struct reader *r, const struct plan_tensor_map **out)
+{
+    struct plan_tensor_map *m = arena_alloc(r->arena, sizeof(*m));
+    uint64_t word = 0, rank = 0;
+
+    if (get_within(r, 0, r->region, "an offset outside the region", &m->at) <
+            0 ||
+        get_within(r, 0, sizeof(map_bytes) - 1, "an unknown map dtype", &word) <
+            0 ||
+        get_within(r, 1, PLAN_TENSOR_MAP, "a map's dimensions", &rank) < 0)
+        return -1;
+    m->dtype = (unsigned)word;
+    m->rank = (unsigned)rank;
+    for (unsigned i = 0; i < m->rank; i++)
+        if (get_within(r, 1, UINT32_MAX, "a map's size", &m->shape[i]) < 0)
+            return -1;
+    for (unsigned i = 0; i + 1 < m->rank; i++)
+        if (get_within(r, 0, PLAN_REGION, "a map's stride", &m->stride[i]) < 0)
+            return -1;
+    for (unsigned i = 0; i < m->rank; i++) {
+        if (get_within(r, 1, UINT32_MAX, "a map's box", &word) < 0)
+            return -1;
+        m->box[i] = (uint32_t)word;
+    }
+    if (get_within(r, 0, 255, "a map's swizzle", &word) < 0)
+        return -1;
+    m->swizzle = (unsigned)word;
+    if (get_within(r, 0, 255, "a map's fill", &word) < 0)
+        return -1;
+    m->fill = (unsigned)word;
+    *out = m;
+    return check_map(r, m);
+}
+
+static int get_param(struct reader *r, bool words, struct plan_param *p)
+{
+    uint64_t kind = 0, size = 0;
+
+    if (get_within(r, PARAM_POINTER, PARAM_MAP, "an unknown parameter", &kind) <
+        0)
+        return -1;
+    p->kind = (enum plan_param_kind)kind;
+    switch (p->kind) {
+    case PARAM_POINTER:
+        return get_within(r, 0, r->region, "a pointer outside the region",
+                          &p->value);
+    case PARAM_NUMBER:
+        if (get_within(r, 1, 8, "a number's size", &size) < 0 ||
+            get(r, &p->value) < 0)
+            return -1;
+        if (size < 8 && p->value >> (8 * size))
+            return bad(r, "a number larger than its size", p->value);
+        return 0;
+    case PARAM_MAP:
+        if (words)
+            return bad(r, "a tensor map for a function of a library", kind);
+        return get_map(r, &p->map);
+    }
+    return -1;
+}
+
+static int get_params(struct reader *r, bool words, struct plan_launch *l)
+{
+    struct plan_param *p;
+
+    if (get_count(r, PLAN_PARAMS, 2, "too many parameters", &l->params) < 0)
+        return -1;
+    p = arena_alloc(r->arena, l->params * sizeof(*p));
+    l->param = p;
+    for (size_t i = 0; i < l->params; i++)
+        if (get_param(r, words, &p[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- nodes ---- */
+
+static int get_copy(struct reader *r, struct plan_node *n)
+{
+    if (get_place(r, false, &n->to) < 0 || get_place(r, true, &n->source) < 0)
+        return -1;
+    if (!same_shape(&n->to, &n->source))
+        return bad(r, "a copy between shapes that differ", n->to.dims);
+    if (dtype_is_float(n->source.dtype) && !dtype_is_float(n->to.dtype))
+        return bad(r, "a floating type becomes an integer", n->to.dtype);
+    return 0;
+}
+
+static int get_fill(struct reader *r, struct plan_node *n)
+{
+    size_t bytes;
+
+    if (get_place(r, false, &n->to) < 0 || get(r, &n->value) < 0)
+        return -1;
+    bytes = dtype_bytes(n->to.dtype);
+    if (bytes < 8 && n->value >> (8 * bytes))
+        return bad(r, "a value larger than an element", n->value);
+    return 0;
+}
+
+static int get_add(struct reader *r, struct plan_node *n)
+{
+    if (get_place(r, false, &n->to) < 0 || get(r, &n->value) < 0)
+        return -1;
+    for (unsigned i = 0; i < n->to.dims; i++)
+        if (n->to.n[i] != 1)
+            return bad(r, "a counter that is not one element", n->to.n[i]);
+    if (dtype_is_float(n->to.dtype) || n->to.dtype == BOOL)
+        return bad(r, "a counter that is no integer", n->to.dtype);
+    return 0;
+}
+
+static int get_function(struct reader *r, enum plan_module_kind kind,
+                        struct plan_launch *l)
+{
+    const struct plan *p = r->plan;
+    uint64_t index = 0;
+
+    if (get(r, &index) < 0)
+        return -1;
+    if (index >= p->functions)
+        return bad(r, "an unknown function", index);
+    l->function = (size_t)index;
+    if (p->module[p->function[index].module].kind != kind)
+        return bad(r, "a function of the other kind of module", index);
+    return 0;
+}
+
+static int get_three(struct reader *r, const char *what, uint32_t *out)
+{
+    for (int i = 0; i < 3; i++) {
+        uint64_t n = 0;
+
+        if (get_within(r, 1, UINT32_MAX, what, &n) < 0)
+            return -1;
+        out[i] = (uint32_t)n;
+    }
+    return 0;
+}
+
+/* Whether the device can run such a launch is for its driver to say. */
+static int get_launch(struct reader *r, struct plan_node *n)
+{
+    struct plan_launch *l = &n->launch;
+    uint64_t shared = 0, flags = 0;
+
+    if (get_function(r, MODULE_CUBIN, l) < 0 ||
+        get_three(r, "a grid", l->grid) < 0 ||
+        get_three(r, "a block", l->block) < 0 ||
+        get_within(r, 0, INT32_MAX, "shared memory", &shared) < 0 ||
+        get_three(r, "a cluster", l->cluster) < 0 ||
+        get_within(r, 0, 3, "unknown flags", &flags) < 0)
+        return -1;
+    l->shared_bytes = (uint32_t)shared;
+    l->cooperative = flags & 1;
+    l->pdl = flags & 2;
+    return get_params(r, false, l);
+}
+
+static int get_call(struct reader *r, struct plan_node *n)
+{
+    return get_function(r, MODULE_LIBRARY, &n->launch) < 0
+               ? -1
+               : get_params(r, true, &n->launch);
+}
+
+static int (*const node_readers[])(struct reader *, struct plan_node *) = {
+    [OP_COPY] = get_copy,     [OP_FILL] = get_fill, [OP_ADD] = get_add,
+    [OP_LAUNCH] = get_launch, [OP_CALL] = get_call,
+};
+
+static int get_nodes(struct reader *r, uint64_t most, struct plan_call *c)
+{
+    if (get_count(r, most, 2, "too many nodes", &c->nodes) < 0)
+        return -1;
+    c->node = arena_alloc(r->arena, c->nodes * sizeof(*c->node));
+    for (size_t i = 0; i < c->nodes; i++) {
+        uint64_t op = 0;
+
+        if (get_within(r, OP_COPY, OP_CALL, "an unknown node", &op) < 0)
+            return -1;
+        c->node[i].op = (enum plan_op)op;
+        if (node_readers[op](r, &c->node[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int get_modules(struct reader *r)
+{
+    struct plan *p = r->plan;
+
+    if (get_count(r, PLAN_MODULES, 2, "too many modules", &p->modules) < 0)
+        return -1;
+    p->module = arena_alloc(r->arena, p->modules * sizeof(*p->module));
+    for (size_t i = 0; i < p->modules; i++) {
+        uint64_t kind = 0;
+
+        if (get_within(r, MODULE_CUBIN, MODULE_LIBRARY,
+                       "an unknown kind of module", &kind) < 0 ||
+            get_bytes(r, PLAN_BYTES, "a module too large", &p->module[i].data,
+                      &p->module[i].bytes) < 0)
+            return -1;
+        p->module[i].kind = (enum plan_module_kind)kind;
+    }
+    return 0;
+}
+
+static int get_functions(struct reader *r)
+{
+    struct plan *p = r->plan;
+
+    if (get_count(r, PLAN_FUNCTIONS, 2, "too many functions", &p->functions) <
+        0)
+        return -1;
+    p->function = arena_alloc(r->arena, p->functions * sizeof(*p->function));
+    for (size_t i = 0; i < p->functions; i++) {
+        const char *name = NULL;
+        uint64_t module = 0;
+        size_t bytes = 0;
+
+        if (get(r, &module) < 0)
+            return -1;
+        if (module >= p->modules)
+            return bad(r, "an unknown module", module);
+        if (get_bytes(r, PLAN_NAME, "a name too long", &name, &bytes) < 0)
+            return -1;
+        if (!bytes || memchr(name, 0, bytes))
+            return bad(r, "a name that is none", bytes);
+        p->function[i].module = (size_t)module;
+        p->function[i].name = arena_strndup(r->arena, name, bytes);
+    }
+    return 0;
+}
+
+static int get_calls(struct reader *r)
+{
+    struct plan *p = r->plan;
+    uint64_t nodes = PLAN_NODES;
+
+    if (get_count(r, PLAN_CALLS, 1, "too many calls", &p->calls) < 0)
+        return -1;
+    p->call = arena_alloc(r->arena, p->calls * sizeof(*p->call));
+    for (size_t i = 0; i < p->calls; i++) {
+        if (get_nodes(r, nodes, &p->call[i]) < 0)
+            return -1;
+        nodes -= p->call[i].nodes;
+    }
+    return 0;
+}
+
+int plan_read(struct plan *p, const void *data, size_t bytes, uint64_t region,
+              struct arena *a, struct err *e)
+{
+    struct reader r = {data, bytes / 8, 0, region, p, a, e};
+    uint64_t magic = 0;
+
+    memset(p, 0, sizeof(*p));
+    if (bytes % 8 || bytes > PLAN_BYTES || region > PLAN_REGION)
+        return err_set(e, ERR_INPUT, "a plan of %zu bytes over %llu", bytes,
+                       (unsigned long long)region);
+    if (get_within(&r, PLAN_MAGIC, PLAN_MAGIC, "no plan of this version",
+                   &magic) < 0 ||
+        get_modules(&r) < 0 || get_functions(&r) < 0 || get_calls(&r) < 0)
+        return -1;
+    if (left(&r))
+        return err_set(e, ERR_INPUT, "%zu words behind the plan", left(&r));
+    return 0;
+}
+
+const struct plan_module *plan_has(const struct plan *p,
+                                   enum plan_module_kind kind)
+{
+    for (size_t i = 0; i < p->modules; i++)
+        if (p->module[i].kind == kind)
+            return &p->module[i];
+    return NULL;
+}

@@ -1,0 +1,4 @@
+import a.
+from a. import .b
+a.b()
+	.c(

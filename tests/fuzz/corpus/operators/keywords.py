@@ -1,0 +1,1 @@
+import as as as, as(as).as(

@@ -1,0 +1,68 @@
+/* fuzz_plan.c: any bytes as a plan: refused, or one whose every place and pointer
+ * lies in the region. */
+#include "base/mem.h"
+#include "runner/plan.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REGION 65536
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* In floating point: exact as far as the region goes, and without overflow. */
+static void check_place(const struct plan_place *p)
+{
+    double low = (double)p->at, high = (double)p->at;
+    double bytes = (double)dtype_bytes(p->dtype);
+
+    for (unsigned i = 0; i < p->dims; i++) {
+        double reach = ((double)p->n[i] - 1) * (double)p->stride[i] * bytes;
+
+        if (p->n[i] == 0)
+            return;
+        if (reach < 0)
+            low += reach;
+        else
+            high += reach;
+    }
+    if (low < 0 || high + bytes > REGION)
+        abort();
+}
+
+static void check_node(const struct plan *p, const struct plan_node *n)
+{
+    if (n->op == OP_COPY)
+        check_place(&n->source);
+    if (n->op == OP_COPY || n->op == OP_FILL || n->op == OP_ADD) {
+        check_place(&n->to);
+        return;
+    }
+    if (n->launch.function >= p->functions)
+        abort();
+    for (size_t i = 0; i < n->launch.params; i++)
+        if (n->launch.param[i].kind == PARAM_POINTER &&
+            n->launch.param[i].value > REGION)
+            abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint64_t *words = xmalloc(size + 8);
+    struct err e = ERR_INIT;
+    struct arena a;
+    struct plan p;
+
+    memcpy(words, data, size);
+    arena_init(&a);
+    if (plan_read(&p, words, size, REGION, &a, &e) == 0)
+        for (size_t i = 0; i < p.calls; i++)
+            for (size_t k = 0; k < p.call[i].nodes; k++)
+                check_node(&p, &p.call[i].node[k]);
+    else if (!e.text[0])
+        abort();
+    arena_release(&a);
+    free(words);
+    return 0;
+}

@@ -1,0 +1,114 @@
+"""What the judge asks of a cubin before an executor loads it: it has the entry that will be
+launched and no other, and no memory that would outlive a launch. The bytes are hostile."""
+
+import re
+import struct
+from collections.abc import Collection
+from dataclasses import dataclass
+
+MOST_BYTES = 16 << 20
+_MACHINE = 190  # EM_CUDA
+_SYMBOLS, _NOTHING = 2, 8  # section types: SHT_SYMTAB, SHT_NOBITS
+_WRITE, _ALLOCATED = 1, 2  # section flags
+_OBJECT, _FUNCTION = 1, 2  # symbol types
+_ENTRY = 0x10  # a function's flag in st_other: a kernel
+_GLOBALS = (".nv.global", ".data", ".bss")
+_SHARED = re.compile(r"\.nv\.shared\.[\w$.]+")  # lives as long as a program does
+_TABLES = {"__cudart_i2opi_f": 24, "__cudart_i2opi_d": 144, "__cudart_sin_cos_coeffs": 128}
+_REFLECTED = re.compile(r"_\$_str(_\$_\d+)?")  # names of options that libdevice asks for
+_MOST_REFLECTED = 64  # bytes of one
+
+
+class BadCubin(Exception):
+    pass
+
+
+@dataclass(frozen=True)
+class _Section:
+    name: str
+    kind: int
+    flags: int
+    offset: int
+    size: int
+    link: int
+
+
+def check(data: bytes, allowed: Collection[str]) -> None:
+    """BadCubin unless `data` is a cubin with kernels, all of them `allowed`."""
+    if len(data) > MOST_BYTES:
+        raise BadCubin("it is too large")
+    sections = _sections(data)
+    symbols = [s for table in sections if table.kind == _SYMBOLS
+               for s in _symbols(data, table, sections)]  # fmt: skip
+    entries = [name for name, kind, other, section, _ in symbols
+               if kind == _FUNCTION and other & _ENTRY and section]  # fmt: skip
+    if not entries or not set(entries) <= set(allowed):
+        raise BadCubin(f"its kernels are {entries[:4]}, not {list(allowed)[:4]}")
+    for number, section in enumerate(sections):
+        writable = section.flags & _WRITE and section.flags & _ALLOCATED
+        if section.size and (writable or section.name.startswith(_GLOBALS)):
+            _check_writable(section, [s for s in symbols if s[3] == number])
+
+
+def _check_writable(section: _Section, symbols: list[tuple]) -> None:
+    """Shared memory, or the tables of libdevice, which lie among the globals."""
+    if _SHARED.fullmatch(section.name) and section.kind == _NOTHING:
+        return
+    if section.name != ".nv.global.init":
+        raise BadCubin(f"it has {section.size} bytes of memory that outlives a launch "
+                       f"({section.name[:40]})")  # fmt: skip
+    known = 0
+    for name, kind, _, _, size in symbols:
+        if kind != _OBJECT:
+            continue
+        if size != _TABLES.get(name) and not (
+            _REFLECTED.fullmatch(name) and size <= _MOST_REFLECTED
+        ):
+            raise BadCubin(f"it has a global variable that outlives a launch ({name[:40]})")
+        known += size
+    if section.size > known + 64:  # alignment between them
+        raise BadCubin("it has global memory that outlives a launch")
+
+
+def _take(form: str, data: bytes, at: int) -> tuple:
+    if at < 0 or at + struct.calcsize(form) > len(data):
+        raise BadCubin("it is cut off")
+    return struct.unpack_from(form, data, at)
+
+
+def _part(data: bytes, section: _Section) -> bytes:
+    if section.kind == _NOTHING or section.offset + section.size > len(data):
+        raise BadCubin("a section lies outside it")
+    return data[section.offset : section.offset + section.size]
+
+
+def _name(table: bytes, at: int) -> str:
+    end = table.find(b"\0", at)
+    if at >= len(table) or end < 0:
+        raise BadCubin("a name lies outside its table")
+    return table[at:end].decode("latin-1")
+
+
+def _sections(data: bytes) -> list[_Section]:
+    if data[:6] != b"\x7fELF\x02\x01" or _take("<H", data, 18)[0] != _MACHINE:
+        raise BadCubin("it is not an ELF file for NVIDIA's GPUs")
+    (at,) = _take("<Q", data, 40)
+    entry_size, count, names = _take("<HHH", data, 58)
+    if entry_size != 64 or not 0 < count < 0xFF00 or names >= count:
+        raise BadCubin("its table of sections is not valid")
+    raw = [_take("<IIQQQQIIQQ", data, at + 64 * i) for i in range(count)]
+    parts = [_Section("", r[1], r[2], r[4], r[5], r[6]) for r in raw]
+    table = _part(data, parts[names])
+    return [_Section(_name(table, r[0]) if r[0] else "", *r[1:3], *r[4:7]) for r in raw]
+
+
+def _symbols(data: bytes, table: _Section, sections: list[_Section]) -> list[tuple]:
+    """(name, type, other, section, size) of each."""
+    if table.link >= len(sections):
+        raise BadCubin("its symbols have no names")
+    names, body = _part(data, sections[table.link]), _part(data, table)
+    found = []
+    for at in range(0, len(body) - 23, 24):
+        name, info, other, section, _, size = struct.unpack_from("<IBBHQQ", body, at)
+        found.append((_name(names, name) if name else "", info & 15, other, section, size))
+    return found
