@@ -319,12 +319,3 @@ def views(launch: Launch, call: Call) -> list[View]:
     """The tensors that a launch is given, each once."""
     args = launch.told["args"].values()
     return list({view(a["t"], call.buffers): None for a in args if isinstance(a, dict) and "t" in a})
-
-
-def summary(trace: Trace) -> dict:
-    """What a verdict says of the trace."""
-    return {
-        "kernels": sorted({name(trace, n) for n in trace.steady.launches()}),
-        "launches": len(trace.steady.launches()),
-        "moves": len(trace.steady.nodes) - len(trace.steady.launches()),
-    }

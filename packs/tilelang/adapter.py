@@ -14,6 +14,7 @@ import tilelang_record
 import tvm
 import tvm_ffi
 from tilelang.contrib.nvcc import get_nvcc_compiler
+from tilelang.env import CUDA_HOME
 from tvm.target import Target
 
 _LANGUAGE = (os.path.dirname(tilelang.__file__), os.path.dirname(tvm_ffi.__file__), "python/tvm_ffi")
@@ -50,10 +51,9 @@ def identity() -> str:
 
 
 def folders() -> list[str]:
-    """Where the compiler finds its headers and tools."""
-    from tilelang.env import CUDA_HOME
-
-    return [CUDA_HOME] if CUDA_HOME else []
+    """Where the language and its compiler lie, which may be outside of Python's own folders."""
+    packages = [os.path.dirname(os.path.dirname(module.__file__)) for module in (tilelang, tvm_ffi)]
+    return list(dict.fromkeys(packages + ([CUDA_HOME] if CUDA_HOME else [])))
 
 
 def is_compile_error(problem: BaseException) -> bool:
