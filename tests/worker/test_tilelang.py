@@ -26,6 +26,7 @@ import tilelang_plan  # noqa: E402
 import tilelang_record  # noqa: E402
 import traces  # noqa: E402
 import tvm  # noqa: E402
+import worker_run  # noqa: E402
 from tilelang_ir import Denied  # noqa: E402
 from tilelang_lane import CompileFailed  # noqa: E402
 from tvm.target import Target  # noqa: E402
@@ -522,3 +523,94 @@ def test_hostile_answers_of_a_lane_are_refused(recorder, change):
     change(told)
     with pytest.raises((traces.BadTrace, traces.Refused)):
         tilelang_plan.Built.parse(json.dumps(told).encode() + b"\n" + binary, trace)
+
+
+# ---- the whole way -----------------------------------------------------------------
+
+TASK = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(features, features))
+
+    def forward(self, x):
+        return torch.relu(x @ self.weight) + 1.0
+
+
+def get_inputs():
+    return [torch.randn(48, 32)]
+
+
+def get_init_inputs():
+    return [32]
+"""
+CANDIDATE = """
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+def build(M, N, K, block=16):
+    @T.prim_func
+    def linear(
+        A: T.Tensor((M, K), "float32"),
+        B: T.Tensor((K, N), "float32"),
+        C: T.Tensor((M, N), "float32"),
+    ):
+        with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=1) as (bx, by):
+            a = T.alloc_local((block, block), "float32")
+            b = T.alloc_local((block, block), "float32")
+            c = T.alloc_local((block, block), "float32")
+            T.clear(c)
+            for k in T.serial(T.ceildiv(K, block)):
+                T.copy(A[by * block, k * block], a)
+                T.copy(B[k * block, bx * block], b)
+                T.gemm(a, b, c)
+            for i, j in T.grid(block, block):
+                c[i, j] = T.max(c[i, j], T.float32(0)) + 1
+            T.copy(c, C[by * block, bx * block])
+
+    return linear
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(features, features))
+        self.kernels = {}
+
+    def forward(self, x):
+        M, K = x.shape
+        N = self.weight.shape[1]
+        if M not in self.kernels:
+            self.kernels[M] = tilelang.compile(build(M, N, K), out_idx=[2])
+        return self.kernels[M](x, self.weight)
+"""
+CHANGES = {
+    "right": ("", ""),
+    "wrong": ("(0)) + 1", "(0)) + 1.5"),
+    "extern": ("T.max(c[i, j], T.float32(0))", 'T.call_extern("float32", "fmaxf", c[i, j], 0.0)'),
+    "torch": ("self.kernels[M](x, self.weight)", "torch.relu(self.kernels[M](x, self.weight))"),
+}
+
+
+def test_candidates_are_judged_from_their_ir_alone(folder):
+    (folder / "task.py").write_text(TASK)
+    jobs = []
+    for name, (old, new) in CHANGES.items():
+        (folder / f"{name}.py").write_text(CANDIDATE.replace(old, new) if old else CANDIDATE)
+        jobs.append(worker_run.Job(name, "tilelang", folder / "task.py", folder / f"{name}.py"))
+    found = worker_run.run(*worker_run.make_home(folder), folder, jobs, children=2)
+    told = {n: (a["verdict"], a["stage"]) for n, a in found.answers.items()}
+    assert told["right"] == ("correct", "done"), found.log
+    assert told["wrong"] == ("wrong_values", "trials")
+    assert told["extern"] == ("compile_error", "compile")
+    assert told["torch"][0] == "hack"
+    assert found.answers["right"]["launches"]["names"] == ["linear"]
+    assert found.answers["right"]["evidence"] in ("E2", "E3")  # E2 where there is no box
+    assert "tirx.call_extern" in found.answers["extern"]["feedback"]
