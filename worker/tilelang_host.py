@@ -182,7 +182,7 @@ class Host:
             values[0].map = _tensor_map(values[1:])
         elif name == "__tvm_tensormap_create_im2col":
             raise HostError("T.c2d_im2col needs a tensor map of the kind im2col, which is not "
-                            "supported: load the tile with T.Parallel and indices instead")  # fmt: skip
+                            "supported: load the tile with T.Parallel instead")  # fmt: skip
         elif name not in _HINTS:
             self.launch(name, values)
         return 0

@@ -195,11 +195,13 @@ def _read_launches(told: list, asked: list, modules: tuple, functions: list) -> 
 
 def _read_node(told: dict, request: dict, functions: list) -> Node:
     function = whole(told["function"], 0, len(functions) - 1, "a function's number")
-    params = tuple(_read_param(p, request["args"]) for p in listed(told["params"], PARAMETERS, "params"))
+    listed_params = listed(told["params"], PARAMETERS, "params")
+    params = tuple(_read_param(p, request["args"]) for p in listed_params)
     if "grid" not in told:
         return Node(function, params)
     grid = _three(told["grid"], _GRID, "a grid")
-    block, cluster = _three(told["block"], _BLOCK, "a block"), _three(told["cluster"], (16,) * 3, "a cluster")
+    block = _three(told["block"], _BLOCK, "a block")
+    cluster = _three(told["cluster"], (16, 16, 16), "a cluster")
     if math.prod(block) > 1024 or math.prod(cluster) > 16:
         raise Refused("block", f"a block of {math.prod(block)} threads; 1024 are the most")
     shared = whole(told["shared"], 0, 256 << 10, "shared memory")
@@ -317,5 +319,5 @@ def name(trace: Trace, launch: Launch) -> str:
 
 def views(launch: Launch, call: Call) -> list[View]:
     """The tensors that a launch is given, each once."""
-    args = launch.told["args"].values()
-    return list({view(a["t"], call.buffers): None for a in args if isinstance(a, dict) and "t" in a})
+    args = [a for a in launch.told["args"].values() if isinstance(a, dict) and "t" in a]
+    return list({view(a["t"], call.buffers): None for a in args})

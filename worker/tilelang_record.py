@@ -256,8 +256,9 @@ class Tensor:
             raise RuntimeError(f"{where}.dtype is expected to be {self.buffer.dtype}, but got "
                                f"incompatible dtype {str(value.dtype)[6:]}")  # fmt: skip
         if value.dim() != len(self.buffer.shape):
-            raise RuntimeError(f"{where}.ndim is expected to equal {len(self.buffer.shape)}, but got "
-                               f"mismatched ndim {value.dim()}")  # fmt: skip
+            wanted = len(self.buffer.shape)
+            raise RuntimeError(f"{where}.ndim is expected to equal {wanted}, but got mismatched "
+                               f"ndim {value.dim()}")  # fmt: skip
         for dim, size in zip(self.buffer.shape, value.shape):
             if isinstance(dim, tirx.Var):
                 known.setdefault(dim, int(size))
@@ -291,7 +292,9 @@ class Tensor:
         shape = [_size(dim, known) for dim in self.buffer.shape]
         if None in shape or not shape:
             dim = self.buffer.shape[shape.index(None)] if shape else "()"
-            raise ValueError(f"Cannot resolve symbolic dimension {dim} of output parameter {self.name}")
+            raise ValueError(
+                f"Cannot resolve symbolic dimension {dim} of output parameter {self.name}"
+            )
         return torch.empty(shape, dtype=self.dtype, device=device)
 
 

@@ -17,7 +17,7 @@ from tilelang.contrib.nvcc import get_nvcc_compiler
 from tilelang.env import CUDA_HOME
 from tvm.target import Target
 
-_LANGUAGE = (os.path.dirname(tilelang.__file__), os.path.dirname(tvm_ffi.__file__), "python/tvm_ffi")
+_LANGUAGE = (*(os.path.dirname(m.__file__) for m in (tilelang, tvm_ffi)), "python/tvm_ffi")
 _TARGET = {"kind": "cuda", "arch": "sm_90a"}  # while kernels are described
 
 
