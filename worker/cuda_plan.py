@@ -14,7 +14,7 @@ from traces import BadTrace, Call, Launch, Trace, View, listed, number, text, wh
 GRID = ((1 << 31) - 1, 65535, 65535)
 BLOCK = (1024, 1024, 64)
 THREADS = 1024
-SHARED_BYTES = 227 << 10
+SHARED_BYTES = 227 << 10  # of a block, on the largest of today's GPUs
 CODES = frozenset("P?bBhHiIqQfd")  # of a parameter: an address, or as in Python's struct
 SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,3999}")
 

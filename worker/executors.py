@@ -145,6 +145,7 @@ class LibraryRunner(_Runner):
 
     def close(self, hurt: bool = False) -> Generator:
         yield End()
+        yield Release()
 
 
 class DeviceRunner(_Runner):

@@ -124,7 +124,9 @@ class Built:
         asked = requests(trace)["objects"]
         _, objects = split(data, len(asked))
         functions = [
-            (i, (told["text"], name)) for i, told in enumerate(asked) for name, _ in told["launches"]
+            (i, (told["text"], name))
+            for i, told in enumerate(asked)
+            for name, _ in told["launches"]
         ]
         return Built(tuple(objects), tuple(functions))
 

@@ -14,13 +14,9 @@ from typing import Any, Callable
 
 import native
 import native_source
+from cuda_plan import BLOCK, GRID, SHARED_BYTES, THREADS
 from native import BuildError, Toolchain
 from native_source import CType, Function, Parameter
-
-MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_BLOCK = (1024, 1024, 64)
-MAX_THREADS = 1024
-MAX_SHARED_BYTES = 227 * 1024  # of a block, on the largest of today's GPUs
 
 _NAMES = {"cpu": "the CPU", "cuda": "cuda"}
 _CODES = {"bool8": "?", "float32": "f", "float64": "d"} | {
@@ -178,14 +174,18 @@ class _Kernel:
     def __getitem__(self, shape: Any) -> Callable[..., None]:
         name = self._function.name
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
-            raise TypeError(f"{name}[…] takes a grid, a block and, if wanted, bytes of shared memory")
-        grid = _dimensions(f"{name}: the grid", shape[0], MAX_GRID)
-        block = _dimensions(f"{name}: the block", shape[1], MAX_BLOCK)
-        if math.prod(block) > MAX_THREADS:
-            raise ValueError(f"{name}: the block has {math.prod(block)} threads, at most {MAX_THREADS}")
+            raise TypeError(
+                f"{name}[…] takes a grid, a block and, if wanted, bytes of shared memory"
+            )
+        grid = _dimensions(f"{name}: the grid", shape[0], GRID)
+        block = _dimensions(f"{name}: the block", shape[1], BLOCK)
+        if math.prod(block) > THREADS:
+            raise ValueError(
+                f"{name}: the block has {math.prod(block)} threads, at most {THREADS}"
+            )
         shared = _whole(f"{name}: shared memory", shape[2] if len(shape) == 3 else 0)
-        if not 0 <= shared <= MAX_SHARED_BYTES:
-            raise ValueError(f"{name}: {shared} bytes of shared memory, at most {MAX_SHARED_BYTES}")
+        if not 0 <= shared <= SHARED_BYTES:
+            raise ValueError(f"{name}: {shared} bytes of shared memory, at most {SHARED_BYTES}")
 
         def launch(*arguments: Any) -> None:
             self._record(grid, {"block": block, "shared": shared}, arguments)

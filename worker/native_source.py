@@ -211,9 +211,10 @@ def _open_block(head: list[str], language: Language) -> str:
 
 
 def _is_function(head: list[str]) -> bool:
-    """Parentheses, and no initial value outside of them."""
+    """Parentheses, and no initial value outside of them or of a template's list."""
     depth = 0
-    for word in head:
+    head = _after_braces(head)
+    for word in head[_end_of_template(head) :]:
         depth += {"(": 1, ")": -1}.get(word, 0)
         if word == "=" and depth == 0:
             return False
@@ -227,10 +228,14 @@ def _reachable(head: list[str], in_block: bool) -> list[str] | None:
         head = head[2:]
     elif not in_block:
         return None
-    start = _closing(head, 1, "<", ">") if head[:1] == ["template"] else 0
+    start = _end_of_template(head)
     if "(" not in head[start:]:
         return None
     return head[: _closing(head, head.index("(", start), "(", ")") + 1]
+
+
+def _end_of_template(head: list[str]) -> int:
+    return _closing(head, 1, "<", ">") if head[:1] == ["template"] else 0
 
 
 def _closing(words: list[str], at: int, opener: str, closer: str) -> int:

@@ -24,13 +24,14 @@ from typing import Any
 import inputs
 import pretend
 import torch
+from boundary import State, argument, output
 from fakes import CPU, META, Fake, Refused, bare, guard_cuda
-from memory import NO_VALUES, Memory, Store, name_of, plainly, swap, tensors, writes
-from moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT, Copy, Fill, Move, View, castable
-from moves import contiguous, view_of
+from memory import NO_VALUES, Memory, name_of, plainly, swap, tensors, writes
+from moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT, Copy, Fill, Move, castable
+from moves import view_of
 from origins import Origins, Step
 from torch.utils._python_dispatch import TorchDispatchMode
-from tracing import Call, Trace, as_dtype, dtype_name, number
+from tracing import Call, Trace
 
 SMALL = 1 << 20  # bytes of a constant that may be made piece by piece
 CALLS = 4  # the first may fill caches, the others must agree
@@ -76,7 +77,7 @@ class Recorder(TorchDispatchMode):
 
     def view(self, t: torch.Tensor) -> list:
         """A tensor as the arguments of a launch have it."""
-        t = self._fake(t)
+        t = self.fake(t)
         if t.device != self.claims:
             raise ValueError(
                 f"a tensor on {t.device} is passed to a kernel, which cannot reach it: make it "
@@ -123,7 +124,7 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         with self._placed():
             if any(not isinstance(t, Fake) for t in tensors(args, kwargs)):
-                args, kwargs = swap(args, self._fake), swap(kwargs, self._fake)
+                args, kwargs = swap(args, self.fake), swap(kwargs, self.fake)
             return self._operate(func, name_of(func), args, kwargs)
 
     @contextlib.contextmanager
@@ -136,7 +137,7 @@ class Recorder(TorchDispatchMode):
                 self.refuse(refusal.rule, refusal.text)
             raise self.refusal from None
 
-    def _fake(self, t: torch.Tensor) -> Fake:
+    def fake(self, t: torch.Tensor) -> Fake:
         if isinstance(t, Fake):
             return t
         with plainly():  # made by other means than an operation: torch.from_numpy
@@ -351,81 +352,13 @@ def _build(message: dict, recorder: Recorder) -> torch.nn.Module:
     return inputs.build(cls, args, seed, claims, dtype, message["unsettled"])
 
 
-class State:
-    """The model's named tensors that the judge has, too: the reference's by name, else by
-    shape in the order of registration."""
-
-    def __init__(self, model: torch.nn.Module, reference: list) -> None:
-        self.model = model
-        self.tensors = {**inputs.parameters(model), **inputs.buffers(model)}
-        self.parameters = set(inputs.parameters(model))
-        named = [self._entry(n) for n in inputs.named_state(model)]
-        meant = [(n, list(shape), d.removeprefix("torch.")) for n, shape, d in reference]
-        mine = [self._entry(n) for n in self.tensors]
-        if not all(entry in mine for entry in meant) and _forms(named) == _forms(meant):
-            self.names = [n for n, _, _ in named]
-        else:
-            self.names = [entry[0] for entry in mine if entry in meant]
-
-    def _entry(self, name: str) -> tuple[str, list[int], str]:
-        value = self.tensors[name]
-        return name, list(value.shape), dtype_name(value.dtype)
-
-    def told(self) -> list:
-        kinds = {True: "parameter", False: "buffer"}
-        return [[*self._entry(n), kinds[n in self.parameters]] for n in self.names]
-
-    def settle(self, recorder: Recorder) -> None:
-        """From here on nobody knows what the state holds, nor what was made of it."""
-        memory = recorder.memory
-        found: dict[Store, dict[View, str]] = {}
-        for name in self.names:
-            view = view_of(memory, recorder._fake(self.tensors[name]))
-            found.setdefault(view.store, {}).setdefault(view, name)
-        for store, views in found.items():
-            if len(views) == 1 and next(iter(views)).whole():
-                store.extra["is"] = {"kind": "state", "name": next(iter(views.values()))}
-            else:
-                store.extra["laid"] = [_laid(memory, v, name) for v, name in views.items()]
-        for store in recorder.origins.settle(set(found)):
-            store.opaque = True
-        recorder.building = False
-
-    def take_back(self, recorder: Recorder) -> None:
-        """What forward assigned to a name of the state is copied there: the judge looks at
-        the state's own memory."""
-        for name in self.names:
-            path, _, leaf = name.rpartition(".")
-            owner = self.model.get_submodule(path)
-            kept = owner._parameters if name in self.parameters else owner._buffers
-            before, now = self.tensors[name], kept.get(leaf)
-            if now is not None and now is not before and now.shape == before.shape:
-                old, new = (view_of(recorder.memory, recorder._fake(t)) for t in (before, now))
-                if old != new:
-                    recorder.trace.record(Copy(old, new), "copy_")
-                kept[leaf] = before
-
-
-def _forms(entries: list) -> list:
-    return [entry[1:] for entry in entries]
-
-
-def _laid(memory: Memory, view: View, name: str) -> Copy:
-    """State that is not contiguous in its own memory: the judge's is, and is copied."""
-    with plainly():
-        meta = torch.empty(view.shape, dtype=view.dtype, device=META)
-    source = memory.store(memory.fresh(meta, CPU))
-    source.opaque, source.extra["is"] = True, {"kind": "state", "name": name}
-    return Copy(view, View(source, view.dtype, 0, view.shape, contiguous(view.shape)))
-
-
 def _one_call(recorder: Recorder, model: torch.nn.Module, message: dict, state: State) -> dict:
     global _current, _stage
     _stage = "call"
     recorder.memory.call += 1
     call = recorder.trace.call = Call()
     number_of = itertools.count()
-    args = [_argument(recorder, spec, number_of) for spec in message["inputs"]]
+    args = [argument(recorder, spec, number_of) for spec in message["inputs"]]
     _current = recorder
     try:
         with torch.no_grad():
@@ -434,52 +367,11 @@ def _one_call(recorder: Recorder, model: torch.nn.Module, message: dict, state: 
         _current = None
     if recorder.refusal is not None:
         raise recorder.refusal
-    output = _output(recorder, out, "the output")
+    returned = output(recorder, out, "the output")
     state.take_back(recorder)
     if not call.launches:
         raise Refused("no-launch", "forward launches no kernel.")
-    return {"buffers": call.buffers, "nodes": call.nodes, "output": output}
-
-
-def _argument(recorder: Recorder, spec: dict, indices: Iterator[int]) -> Any:
-    """An argument of forward, as the judge describes it."""
-    ((kind, told),) = spec.items()
-    if kind == "value":
-        return told
-    if kind == "dict":
-        return {key: _argument(recorder, part, indices) for key, part in told}
-    if kind in ("list", "tuple"):
-        parts = [_argument(recorder, part, indices) for part in told]
-        return tuple(parts) if kind == "tuple" else parts
-    shape, name, strides = told
-    dtype = getattr(torch, name.removeprefix("torch."))
-    with plainly():
-        meta = torch.empty_strided(shape, strides, dtype=dtype, device=META)
-    made = recorder.memory.fresh(meta, recorder.claims)
-    store = recorder.memory.store(made)
-    store.opaque, store.extra["is"] = True, {"kind": "input", "index": next(indices)}
-    return made
-
-
-def _output(recorder: Recorder, value: Any, where: str) -> dict:
-    """What forward returned, with its structure."""
-    if isinstance(value, torch.Tensor):
-        t = recorder._fake(value)
-        if t.device != recorder.claims:
-            raise ValueError(f"{where} is on {t.device}, not on {recorder.claims}")
-        return {"tensor": recorder.view(t)}
-    if isinstance(value, dict):
-        if not all(key is None or isinstance(key, (bool, int, str)) for key in value):
-            raise Refused("output-not-plain", f"{where} is a dict with keys that are no text.")
-        parts = [[k, _output(recorder, v, f"{where}[{k!r}]")] for k, v in value.items()]
-        return {"dict": parts}
-    if isinstance(value, (list, tuple)):
-        parts = [_output(recorder, v, f"{where}[{i}]") for i, v in enumerate(value)]
-        return {"tuple" if isinstance(value, tuple) else "list": parts}
-    if value is None or type(value) in (bool, int, float, str):
-        return {"value": number(value)}
-    raise Refused("output-not-plain", f"{where} is a {type(value).__name__}: forward returns "
-                  "tensors, or lists, tuples and dicts of them.")  # fmt: skip
+    return {"buffers": call.buffers, "nodes": call.nodes, "output": returned}
 
 
 # ---- its bytes -----------------------------------------------------------------------
@@ -521,7 +413,7 @@ def warm() -> None:
     with pretend.Indexed(), recorder:
         layer = torch.nn.Linear(4, 4).to(torch.float16)
         recorder.building = False
-        x = _argument(recorder, {"tensor": [[4, 4], "float32", [4, 1]]}, itertools.count())
+        x = argument(recorder, {"tensor": [[4, 4], "float32", [4, 1]]}, itertools.count())
         recorder.trace.call = Call()
         with torch.no_grad():
             y = x.t().contiguous().half().view(-1)[2:]

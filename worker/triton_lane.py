@@ -34,7 +34,7 @@ from triton_common import CompileFailed, Denied, Kernels, NoDevice, define, dtyp
 _SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448,
            103: 232448, 120: 101376, 121: 101376}  # bytes that a program may have  # fmt: skip
 _DIAGNOSTICS = 16_384  # bytes of what the compiler printed
-_SHOWN = re.compile(r"(error|warning|note|remark|fatal|Assertion)", re.IGNORECASE)
+_SHOWN = re.compile(r"(error|note|remark|fatal|assertion)", re.IGNORECASE)
 _NOISE = re.compile(r"reproducer|Pipeline failed while executing|see current operation")
 _TENSORDESC = re.compile(r"tensordesc<([^\[>]*)\[([^\]]*)\]")
 

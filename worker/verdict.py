@@ -405,7 +405,10 @@ def judged(
         return
     for fresh in (False, True):
         again = Progress(**{**p.__dict__, "trials": list(p.trials), "times": dict(p.times)})
-        yield from lease(job)
+        if persists(job):
+            yield from lease(job)
+        else:
+            yield Device()
         try:
             yield from examine(job, facts, trace, names, built, again, o, own_weights, numbers_seed)
             end = None
@@ -423,9 +426,15 @@ def judged(
 
 def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:
     family = FAMILIES[job["family"]]
-    if job["device"] != "cpu":
-        return DeviceRunner(job, trace, family, p)
-    return Interpreter(job, trace, p) if interpreted(job) else LibraryRunner(job, trace, family, p)
+    if interpreted(job):
+        return Interpreter(job, trace, p)
+    kind = DeviceRunner if persists(job) else LibraryRunner
+    return kind(job, trace, family, p)
+
+
+def persists(job: dict) -> bool:
+    """Whether its executor outlives candidates: only where nothing but device code runs."""
+    return job["device"] != "cpu" and job["family"] != "native"
 
 
 def with_other_numbers(

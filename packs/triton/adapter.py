@@ -23,9 +23,11 @@ _TOLD = {"name": "warm", "line": 2, "bind": {"tl": {"module": "triton.language"}
 def prepare(mode: str) -> None:
     """Once, in the zygote: what a first kernel would load is loaded here."""
     if mode == "interpret":
+        import libdevice
         import repairs
         import triton_interpret
 
+        libdevice.apply()
         repairs.apply()
         triton_interpret.prepare()
         triton_interpret.warm_up(_WARM, _TOLD)

@@ -24,8 +24,10 @@ static bool find(struct driver *d, const char *name, size_t at)
 
 int driver_open(struct driver *d, struct answer *a)
 {
-    d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    /* Global: libraries of candidates call cuTensorMapEncodeTiled by its name. */
+    d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     if (!d->library)
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no thread yet
         return answer_fail(a, NO_DEVICE, 0, "%s", dlerror());
     for (size_t i = 0; i < COUNT(functions); i++)
         if (!find(d, functions[i].name, functions[i].at))

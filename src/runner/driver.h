@@ -53,60 +53,65 @@ struct cu_access {
     int where, device, flags;
 };
 
-/* Each returns a CUresult. Those of the second list may be missing. */
-#define DRIVER_FUNCTIONS(_)                                                    \
-    _(cuInit, (unsigned flags))                                                \
-    _(cuGetErrorName, (int code, const char **out))                            \
-    _(cuGetErrorString, (int code, const char **out))                          \
-    _(cuDeviceGet, (int *device, int index))                                   \
-    _(cuDevicePrimaryCtxRetain, (void **context, int device))                  \
-    _(cuCtxSetCurrent, (void *context))                                        \
-    _(cuCtxSynchronize, (void))                                                \
-    _(cuMemImportFromShareableHandle, (uint64_t * handle, void *fd, int kind)) \
-    _(cuMemRelease, (uint64_t handle))                                         \
-    _(cuMemAddressReserve, (cu_address * out, size_t bytes, size_t alignment,  \
-                            cu_address wish, unsigned long long flags))        \
-    _(cuMemAddressFree, (cu_address at, size_t bytes))                         \
-    _(cuMemMap, (cu_address at, size_t bytes, size_t offset, uint64_t handle,  \
-                 unsigned long long flags))                                    \
-    _(cuMemUnmap, (cu_address at, size_t bytes))                               \
-    _(cuMemSetAccess, (cu_address at, size_t bytes,                            \
-                       const struct cu_access *access, size_t count))          \
-    _(cuMemAlloc_v2, (cu_address * out, size_t bytes))                         \
-    _(cuMemcpyDtoDAsync_v2,                                                    \
-      (cu_address to, cu_address source, size_t bytes, void *stream))          \
-    _(cuMemsetD8Async,                                                         \
-      (cu_address to, unsigned char value, size_t count, void *stream))        \
-    _(cuMemsetD16Async,                                                        \
-      (cu_address to, unsigned short value, size_t count, void *stream))       \
-    _(cuMemsetD32Async,                                                        \
-      (cu_address to, unsigned value, size_t count, void *stream))             \
-    _(cuLinkCreate_v2,                                                         \
-      (unsigned count, int *option, void **value, void **state))               \
-    _(cuLinkAddData_v2,                                                        \
-      (void *state, int kind, void *data, size_t bytes, const char *name,      \
-       unsigned count, int *option, void **value))                             \
-    _(cuLinkComplete, (void *state, void **cubin, size_t *bytes))              \
-    _(cuLinkDestroy, (void *state))                                            \
-    _(cuModuleLoadData, (void **module, const void *image))                    \
-    _(cuModuleUnload, (void *module))                                          \
-    _(cuModuleGetFunction, (void **function, void *module, const char *name))  \
-    _(cuFuncSetAttribute, (void *function, int attribute, int value))          \
-    _(cuLaunchKernel,                                                          \
-      (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,      \
-       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,  \
-       void *stream, void **params, void **extra))                             \
-    _(cuEventCreate, (void **event, unsigned flags))                           \
-    _(cuEventRecord, (void *event, void *stream))                              \
+/* Each returns a CUresult; addresses are numbers here. Those of the second list
+ * may be missing. */
+#define DRIVER_FUNCTIONS(_)                                                   \
+    _(cuInit, (unsigned flags))                                               \
+    _(cuGetErrorName, (int code, const char **out))                           \
+    _(cuGetErrorString, (int code, const char **out))                         \
+    _(cuDeviceGet, (int *device, int index))                                  \
+    _(cuDevicePrimaryCtxRetain, (void **context, int device))                 \
+    _(cuCtxSetCurrent, (void *context))                                       \
+    _(cuCtxSynchronize, (void))                                               \
+    _(cuMemImportFromShareableHandle,                                         \
+      (uint64_t * handle, intptr_t fd, int kind))                             \
+    _(cuMemRelease, (uint64_t handle))                                        \
+    _(cuMemAddressReserve, (cu_address * out, size_t bytes, size_t alignment, \
+                            cu_address wish, unsigned long long flags))       \
+    _(cuMemAddressFree, (cu_address at, size_t bytes))                        \
+    _(cuMemMap, (cu_address at, size_t bytes, size_t offset, uint64_t handle, \
+                 unsigned long long flags))                                   \
+    _(cuMemUnmap, (cu_address at, size_t bytes))                              \
+    _(cuMemSetAccess, (cu_address at, size_t bytes,                           \
+                       const struct cu_access *access, size_t count))         \
+    _(cuMemAlloc_v2, (cu_address * out, size_t bytes))                        \
+    _(cuMemcpyDtoDAsync_v2,                                                   \
+      (cu_address to, cu_address source, size_t bytes, void *stream))         \
+    _(cuMemsetD8Async,                                                        \
+      (cu_address to, unsigned char value, size_t count, void *stream))       \
+    _(cuMemsetD16Async,                                                       \
+      (cu_address to, unsigned short value, size_t count, void *stream))      \
+    _(cuMemsetD32Async,                                                       \
+      (cu_address to, unsigned value, size_t count, void *stream))            \
+    _(cuLinkCreate_v2,                                                        \
+      (unsigned count, int *option, void **value, void **state))              \
+    _(cuLinkAddData_v2,                                                       \
+      (void *state, int kind, void *data, size_t bytes, const char *name,     \
+       unsigned count, int *option, void **value))                            \
+    _(cuLinkComplete, (void *state, void **cubin, size_t *bytes))             \
+    _(cuLinkDestroy, (void *state))                                           \
+    _(cuModuleLoadData, (void **module, const void *image))                   \
+    _(cuModuleUnload, (void *module))                                         \
+    _(cuModuleGetFunction, (void **function, void *module, const char *name)) \
+    _(cuFuncSetAttribute, (void *function, int attribute, int value))         \
+    _(cuLaunchKernel,                                                         \
+      (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,     \
+       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, \
+       void *stream, void **params, void **extra))                            \
+    _(cuEventCreate, (void **event, unsigned flags))                          \
+    _(cuEventRecord, (void *event, void *stream))                             \
     _(cuEventElapsedTime, (float *ms, void *start, void *end))
-#define DRIVER_NEWER_FUNCTIONS(_)                                            \
-    _(cuLaunchKernelEx, (const struct cu_launch *config, void *function,     \
-                         void **params, void **extra))                       \
-    _(cuTensorMapEncodeTiled,                                                \
-      (void *out, int dtype, uint32_t rank, void *at, const uint64_t *shape, \
-       const uint64_t *strides, const uint32_t *box, const uint32_t *steps,  \
-       int interleave, int swizzle, int promotion, int fill))
+#define DRIVER_NEWER_FUNCTIONS(_)                                           \
+    _(cuLaunchKernelEx, (const struct cu_launch *config, void *function,    \
+                         void **params, void **extra))                      \
+    _(cuTensorMapEncodeTiled,                                               \
+      (void *out, int dtype, uint32_t rank, cu_address at,                  \
+       const uint64_t *shape, const uint64_t *strides, const uint32_t *box, \
+       const uint32_t *steps, int interleave, int swizzle, int promotion,   \
+       int fill))
 
+/* A declaration has no parentheses around its name. */
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define DRIVER_POINTER(name, arguments) int(*name) arguments;
 struct driver {
     void *library;

@@ -72,8 +72,8 @@ static int gpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
     const struct cu_access access = {CU_ON_DEVICE, d->ordinal, CU_READ_WRITE};
 
     if (check(d,
-              d->driver.cuMemImportFromShareableHandle(
-                  &d->handle, (void *)(intptr_t)fd, CU_POSIX_FD),
+              d->driver.cuMemImportFromShareableHandle(&d->handle, fd,
+                                                       CU_POSIX_FD),
               NO_DEVICE, "cuMemImportFromShareableHandle", a) < 0)
         return -1;
     d->bytes = bytes;

@@ -191,10 +191,10 @@ static int encode_map(const struct driver *d, const struct plan_tensor_map *m,
                            "this driver has no tensor maps");
     return driver_check(
         d,
-        d->cuTensorMapEncodeTiled(out, (int)m->dtype, m->rank,
-                                  (void *)(uintptr_t)(region + m->at), m->shape,
-                                  m->stride, m->box, steps, 0, (int)m->swizzle,
-                                  CU_L2_PROMOTION_128B, (int)m->fill),
+        d->cuTensorMapEncodeTiled(out, (int)m->dtype, m->rank, region + m->at,
+                                  m->shape, m->stride, m->box, steps, 0,
+                                  (int)m->swizzle, CU_L2_PROMOTION_128B,
+                                  (int)m->fill),
         LAUNCH_FAILED, "cuTensorMapEncodeTiled", a);
 }
 
@@ -212,11 +212,9 @@ static int bind_launch(const struct driver *d, struct plan_launch *l,
         value[i] = p->value + (p->kind == PARAM_POINTER ? region : 0);
         address[i] = &value[i];
         if (p->kind == PARAM_MAP) {
-            uintptr_t at =
-                (uintptr_t)arena_alloc(arena, MAP_BYTES + MAP_ALIGNMENT);
+            char *room = arena_alloc(arena, MAP_BYTES + MAP_ALIGNMENT);
 
-            address[i] = (void *)((at + MAP_ALIGNMENT - 1) &
-                                  ~(uintptr_t)(MAP_ALIGNMENT - 1));
+            address[i] = room + (-(uintptr_t)room & (MAP_ALIGNMENT - 1));
             if (encode_map(d, p->map, region, address[i], a) < 0)
                 return -1;
         }

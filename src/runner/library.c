@@ -41,6 +41,7 @@ int library_open(struct library *l, const struct plan_module *m,
     snprintf(path, sizeof(path), "/proc/self/fd/%d", l->fd);
     l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!l->handle)
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread loads
         return answer_fail(a, NO_MODULE, 0, "%s", dlerror());
     return 0;
 }

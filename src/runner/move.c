@@ -71,6 +71,7 @@ static void copy_line(const struct line *l)
         STEP_ELEMENTS(1)
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): it is written to
 void move_copy(char *region, const struct plan_node *n)
 {
     struct line l = {region + n->to.at, region + n->source.at, NULL, n};
@@ -80,6 +81,7 @@ void move_copy(char *region, const struct plan_node *n)
     for_lines(&w, l, n->to.dtype == n->source.dtype ? copy_line : convert_line);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): it is written to
 void move_fill(char *region, const struct plan_node *n)
 {
     uint64_t value = n->value;

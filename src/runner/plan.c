@@ -22,14 +22,15 @@ static size_t left(const struct reader *r)
 
 static int bad(struct reader *r, const char *what, uint64_t value)
 {
-    return err_set(r->e, ERR_INPUT, "word %zu: %s (%llu)", r->at - 1, what,
-                   (unsigned long long)value);
+    err_set(r->e, ERR_INPUT, "word %zu: %s (%llu)", r->at - 1, what,
+            (unsigned long long)value);
+    return -1;
 }
 
 static int ends_early(struct reader *r)
 {
-    return err_set(r->e, ERR_INPUT, "the plan ends at word %zu, too early",
-                   r->words);
+    err_set(r->e, ERR_INPUT, "the plan ends at word %zu, too early", r->words);
+    return -1;
 }
 
 static int get(struct reader *r, uint64_t *out)

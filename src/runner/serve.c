@@ -1,7 +1,6 @@
 /* serve.c: LOAD, RUN, UNLOAD. Whatever goes wrong is an answer. */
 #include "runner/serve.h"
 
-#include "base/mem.h"
 #include "runner/talk.h"
 
 #include <errno.h>
@@ -32,7 +31,11 @@ static void *read_plan(int fd, uint64_t bytes, struct answer *a)
                     (unsigned long long)bytes);
         return NULL;
     }
-    data = xmalloc((size_t)bytes + 1);
+    data = malloc((size_t)bytes + 1);
+    if (!data) {
+        answer_sys(a, NO_MEMORY, "the plan");
+        return NULL;
+    }
     while (got < bytes) {
         ssize_t n = pread(fd, data + got, (size_t)bytes - got, (off_t)got);
 

@@ -18,7 +18,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "tests" / "worker")]
 
-import cuda_memory  # noqa: E402
+import device_memory  # noqa: E402
 import runner  # noqa: E402
 from plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number  # noqa: E402
 from plan import Place, Plan, Pointer, TensorMap  # noqa: E402
@@ -98,7 +98,7 @@ class Region:
     """As the tests' own, in device memory."""
 
     def __init__(self, size: int) -> None:
-        self.buffer = cuda_memory.DeviceBuffer(size)
+        self.buffer = device_memory.DeviceBuffer(size)
         self.size, self.fd, self.end = self.buffer.size, self.buffer.fd, GUARD
         self.bytes = self.buffer.mapped.bytes
         self.fill()
@@ -197,10 +197,16 @@ class Check:
     def views(self) -> None:
         n = torch.arange(4 * 5 * 6 * 7, dtype=torch.float32)
         views = {
-            "as it is": n, "transposed": n.view(20, 42).t(), "permuted": n.view(4, 5, 6, 7).permute(3, 1, 0, 2),
-            "expanded": n[:30].view(1, 30, 1).expand(9, 30, 4), "every third": n[1::3], "a number": n[5],
-            "nothing": n[:0], "windows": n.unfold(0, 9, 4), "16 dimensions": torch.arange(2.0**16).view([2] * 16).permute(*range(15, -1, -1)),
-        }  # fmt: skip
+            "as it is": n,
+            "transposed": n.view(20, 42).t(),
+            "permuted": n.view(4, 5, 6, 7).permute(3, 1, 0, 2),
+            "expanded": n[:30].view(1, 30, 1).expand(9, 30, 4),
+            "every third": n[1::3],
+            "a number": n[5],
+            "nothing": n[:0],
+            "windows": n.unfold(0, 9, 4),
+            "16 dimensions": torch.arange(2.0**16).view([2] * 16).permute(*range(15, -1, -1)),
+        }
         for what, view in views.items():
             for to in (torch.float32, torch.bfloat16, torch.float64):
                 self.region.fill()
@@ -210,8 +216,9 @@ class Check:
                 done = self.do(Copy(out, source))
                 size = view.numel() * to.itemsize
                 before[out.at : out.at + size] = self.region.bytes[out.at : out.at + size]
-                holds = same(self.region.tensor(out), view.to(to)) and torch.equal(before, self.region.bytes)
-                self.claim(holds and not done.status, f"a copy to {name(to)}: {what}; nothing else changes", done)
+                holds = not done.status and same(self.region.tensor(out), view.to(to))
+                holds &= torch.equal(before, self.region.bytes)
+                self.claim(holds, f"a copy to {name(to)}: {what}; nothing else changes", done)
         self.region.fill()
         p = self.region.put(n.view(20, 42))
         out = self.region.empty(torch.float32, (20, 42))
@@ -226,8 +233,8 @@ class Check:
             value = 1.5 if dtype in FLOATS else 1
             plain = self.region.empty(t, (33, 5))
             turned = self.region.empty(t, (33, 5))
-            nodes: list[Node] = [Fill(plain, value), Fill(Place(turned.at, dtype, (5, 17), (1, 10)), value)]
-            done = self.do(*nodes)
+            gaps = Place(turned.at, dtype, (5, 17), (1, 10))
+            done = self.do(Fill(plain, value), Fill(gaps, value))
             want = torch.full((33, 5), value, dtype=t)
             holds = same(self.region.tensor(plain), want)
             holds &= same(self.region.tensor(Place(turned.at, dtype, (17, 5), (10, 1))), want[:17])
@@ -244,14 +251,14 @@ class Check:
         self.region.fill()
         x = torch.randn(4096, 4096)
         p = self.region.put(x)
-        out, flat = self.region.empty(torch.bfloat16, (4096, 4096)), self.region.empty(torch.bfloat16, (4096, 4096))
+        out, flat = (self.region.empty(torch.bfloat16, (4096, 4096)) for _ in range(2))
         turned = Place(p.at, p.dtype, p.shape, (1, 4096))
-        for what, node, size in (
-            ("a cast of 16M elements", Copy(flat, p), 6), ("a transposed cast", Copy(out, turned), 6)
+        for what, node in (
+            ("a cast of 16M elements", Copy(flat, p)), ("a transposed cast", Copy(out, turned)),
         ):  # fmt: skip
-            done = self.do(node, timed=True)
+            self.do(node, timed=True)
             done = self.client.run(timed=True)
-            rate = x.numel() * size / max(1, done.device_ns)
+            rate = x.numel() * 6 / max(1, done.device_ns)
             self.claim(done.device_ns > 0, f"{what}: {rate:.0f} GB/s", done)
         self.claim(same(self.region.tensor(out), x.t().bfloat16()), "their values are right")
 
@@ -320,7 +327,8 @@ class Check:
         first = self.client.run(timed=True)
         again = [self.client.run(timed=True) for _ in range(5)]
         spread = [round(d.device_ns / 1e3) for d in again]
-        self.claim(all(2_000_000 < d.device_ns < 20_000_000 for d in again), f"three spins of 2M cycles: {spread} us", first)
+        holds = all(2_000_000 < d.device_ns < 20_000_000 for d in again)
+        self.claim(holds, f"three spins of 2M cycles: {spread} us", first)
         self.claim(all(0 < d.host_ns < d.device_ns for d in again), "issuing takes less than running", again)
         x = self.region.empty(torch.float32, (1 << 20,))
         self.load(Fill(x, 0.0))
@@ -359,10 +367,12 @@ class Check:
         self.claim(lost < 64 << 20, f"200 candidates leave nothing behind ({lost} bytes)")
         for timed in (False, True):
             with Client("cuda") as other:
-                other.load(self.plan(launch, Launch(7, (1, 1, 1), (1, 1, 1), 0, (Pointer(out.at),)), launch), self.region)
+                stray = Launch(7, (1, 1, 1), (1, 1, 1), 0, (Pointer(out.at),))
+                other.load(self.plan(launch, stray, launch), self.region)
                 done = other.run(timed=timed)
-                holds = done.status == Status.CONTEXT_BROKEN and done.node == (None if timed else 1)
-                self.claim(holds and "ILLEGAL_ADDRESS" in done.text, f"a stray write breaks its runner, timed {timed}", done)
+                holds = done.status == Status.CONTEXT_BROKEN and "ILLEGAL_ADDRESS" in done.text
+                holds &= done.node == (None if timed else 1)
+                self.claim(holds, f"a stray write breaks its runner, timed {timed}", done)
                 done = other.unload()
                 self.claim(done.status == Status.CONTEXT_BROKEN, "which says so again", done)
         launch, out, want = self.scaling()

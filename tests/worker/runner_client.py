@@ -83,13 +83,15 @@ def name(dtype: torch.dtype) -> str:
 
 
 class Client:
-    """A started runner."""
+    """A started runner; `before` is a command that starts it."""
 
-    def __init__(self, device: str = "cpu", program: Path = PROGRAM, **environment: str) -> None:
+    def __init__(
+        self, device: str = "cpu", before: list[str] | None = None, **environment: str
+    ) -> None:
         ours, theirs = socket.socketpair()
         self.sock = ours
         self.process = subprocess.Popen(
-            [program, "--device", device],
+            [*(before or []), str(PROGRAM.resolve()), "--device", device],
             preexec_fn=lambda: os.dup2(theirs.fileno(), 3),
             close_fds=False,
             env={**os.environ, **environment},

@@ -15,9 +15,6 @@ from worker_session import Session
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "c-cpu")]
 
 import builds  # noqa: E402
-import c_cpu  # noqa: E402
-import native  # noqa: E402
-import native_adapter  # noqa: E402
 
 GOOD = (VERIFY / "c-cpu" / "01_swish.py").read_text()
 # What its process leaves behind is not what is kept: the object is spoilt after the build.
@@ -26,50 +23,6 @@ import os, pathlib
 for path in pathlib.Path(os.environ["MONKEYS_C_CACHE"]).rglob("kernel.so"):
     path.write_bytes(b"spoilt")
 """
-
-
-# ---- what a file builds ------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "text, found",
-    [
-        ("lib = build('int a;')", ["int a;"]),
-        ("S = 'int a;'\nlib = c_cpu.build(S)", ["int a;"]),
-        ("S = 'int a;' 'int b;'\nlib = build(source=S)", ["int a;int b;"]),
-        ("def f():\n    return build('x'), build('y'), build('x')", ["x", "y"]),
-        ("S = 'a'\nS = 'b'\nlib = build(S)", []),
-        ("lib = build(open('f').read())", []),
-        ("lib = build(f'{1}')", []),
-        ("lib = build(b'x')\nbuild()", []),
-        ("build = 1", []),
-    ],
-)
-def test_what_a_file_builds_is_read_and_not_run(text: str, found: list[str]) -> None:
-    assert native_adapter.sources(text) == found
-
-
-def test_what_was_built_before_is_not_built_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = native_adapter.prebuild(GOOD, c_cpu.TOOLCHAIN)
-    monkeypatch.setenv("MONKEYS_C_CACHE", str(tmp_path))
-    native_adapter.take_built(data, c_cpu.TOOLCHAIN)
-    monkeypatch.setattr(native, "_make_entry", lambda *_: pytest.fail("compiled again"))
-    assert "swish_kernel" in dir(c_cpu.build(native_adapter.sources(GOOD)[0]))
-
-
-def test_what_does_not_build_is_left_to_the_candidate() -> None:
-    assert native_adapter.prebuild("build('int f(')\nbuild('')", c_cpu.TOOLCHAIN) == b""
-
-
-@pytest.mark.parametrize("name", ["../x/kernel.so", f"{'a' * 64}/../kernel.so", f"{'a' * 64}/x"])
-def test_a_file_lies_nowhere_but_in_its_entry(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MONKEYS_C_CACHE", str(tmp_path))
-    with pytest.raises(ValueError):
-        native.put_compiled({name: b"x"}, c_cpu.TOOLCHAIN)
 
 
 # ---- the folder --------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""What native_source.py reads from CUDA C++: which functions can be called, and which
-constructs are refused. No compiler is needed: the text is as a preprocessor leaves it."""
+"""What native_source.py reads from CUDA C++: which host functions can be called and which
+kernels can be launched. No compiler is needed: the text is as a preprocessor leaves it."""
 from __future__ import annotations
 
 import sys
@@ -14,14 +14,14 @@ import native_cuda  # noqa: E402
 import native_source  # noqa: E402
 from native_source import CType  # noqa: E402
 
-CUDA = native_cuda.LANGUAGE
 
 
 def functions(text: str) -> dict[str, native_source.Function]:
-    return native_source.functions(text, CUDA)
+    return native_source.functions(text, native_cuda.HOST)
 
 
-# ---- what can be called ---------------------------------------------------------
+def kernels(text: str) -> dict[str, native_source.Function]:
+    return native_source.functions(text, native_cuda.KERNELS)
 
 
 def test_only_host_functions_with_c_linkage_can_be_called() -> None:
@@ -75,6 +75,9 @@ def test_only_host_functions_with_c_linkage_can_be_called() -> None:
         ("void *x", "void"),
         ("number *x", "float16"),
         ("other *x", "bfloat16"),
+        ("const float4 *x", "void"),
+        ("struct pair *x", "void"),
+        ("const char *x", "void"),
     ],
 )
 def test_pointers_are_known_by_their_elements(spelling: str, dtype: str) -> None:
@@ -93,7 +96,7 @@ def test_numbers_and_streams_are_known() -> None:
         "cudaStream_t s = nullptr) { return cudaSuccess; }"
     )
     function = found["f"]
-    assert function.result == CType("int", 32)
+    assert function.returns
     assert [p.type for p in function.parameters] == [
         CType("int", 32),
         CType("uint", 64),
@@ -113,16 +116,13 @@ def test_numbers_and_streams_are_known() -> None:
     [
         "float &x",
         "const float **x",
-        "float4 *x",
         "__half x",
         "__nv_bfloat16 x",
-        "cudaStream_t *x",
         "std::array<float, 4> *x",
         "gl<bf16, 1> x",
-        "struct pair *x",
         "void (*x)(int)",
         "dim3 x",
-        "const char *x",
+        "float4 x",
     ],
 )
 def test_what_python_cannot_pass_has_no_type(spelling: str) -> None:
@@ -130,110 +130,40 @@ def test_what_python_cannot_pass_has_no_type(spelling: str) -> None:
     assert parameter.type is None
 
 
-# ---- what is refused ------------------------------------------------------------
-
-DEVICE = "__attribute__((device)) "
-ASM = '{ asm volatile("bar.sync 0;"); }'
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "__attribute__((global)) void __attribute__((launch_bounds(128))) k() " + ASM,
-        'extern "C" __attribute__((global)) void k() ' + ASM,
-        DEVICE + "static __inline__ void f() " + ASM,
-        "struct s { " + DEVICE + "void f() const " + ASM + " };",
-        "template <class T, int N = 2> " + DEVICE + "void f(T x) { for (;;) " + ASM + " }",
-        "namespace a { " + DEVICE + "void f() { auto g = [&]() " + ASM + "; g(); } }",
-        "#pragma unroll 4\n#pragma nv_diag_suppress 177\n",
-        "[[maybe_unused]] static int x; [[nodiscard]] int f();",
-        "const long n = 1'000'000; const char *s = \"asm [[gnu::x]]\"; /* asm */ // asm",
-        "std::vector<::foo> v;",
-        'struct R { int a; }; R x; const char *s = "R";',
-        "__attribute__((shared)) __attribute__((aligned(16))) float tile[4];",
-    ],
-)
-def test_what_kernels_need_is_accepted(text: str) -> None:
-    native_source.check_constructs(text, CUDA)
+def test_kernels_are_found_wherever_they_have_a_plain_name() -> None:
+    found = kernels(
+        """
+        namespace inner { __attribute__((global)) void a(float *x) { } }
+        namespace { __attribute__((global)) void hidden(float *x) { } int n() { return 1; } }
+        static __attribute__((global)) void own(float *x) { }
+        void __attribute__((global)) __attribute__((launch_bounds(256))) odd(int n) { }
+        extern "C" __attribute__((global)) void c(float *x) { }
+        extern "C" { __attribute__((global)) void also_c(float *x) { if (x) { } } }
+        __attribute__((device)) float f(float x) { return x; }
+        void host(float *x) { own<<<1, 1>>>(x); }
+        extern "C" int launch(float *x) { return 0; }
+        struct s { int a; };
+        __attribute__((global)) void last(const float *__restrict__ x, std::int64_t n) { }
+        int main() { return 0; }
+        """
+    )
+    assert list(found) == ["hidden", "own", "odd", "c", "also_c", "last"]
+    assert found["last"].signature == "last(const float *__restrict__ x, int64_t n)"
+    assert not any(function.problem for function in found.values())
 
 
-@pytest.mark.parametrize(
-    "words, text",
-    [
-        ("host code", 'asm(".section .init_array");'),
-        ("host code", "void f() " + ASM),
-        ("host code", "__attribute__((host)) " + DEVICE + "void f() " + ASM),
-        ("host code", DEVICE + "int x = 1; void f() " + ASM),
-        ("host code", DEVICE + "void f(); void g() " + ASM),
-        ("host code", DEVICE + "void f() { } void g() " + ASM),
-        ("host code", DEVICE + "int (*f)() = +[]() " + ASM + ";"),
-        ("host code", "struct " + DEVICE + "s : decltype(f()) { void g() " + ASM + " };"),
-        ("host code", "auto f = [] " + DEVICE + "() " + ASM + ";"),
-        ("host code", DEVICE + "void f() { const int n = 1'0; } void g() " + ASM),
-        ("digraph %>", DEVICE + "void f() { %> void g() " + ASM),
-        ("digraph <:", "int x<:2]; "),
-        ("raw string", 'const char *x = R"(\\\\")"; void f() ' + ASM),
-        ("raw string", 'auto x = u8R"(a)";'),
-        ("__attribute__((constructor))", "__attribute__((constructor)) void f() { }"),
-        ("__attribute__((section))", '__attribute__((section(".x"))) int x;'),
-        ("__attribute__((alias))", 'void f() __attribute__((alias("g")));'),
-        ("[[gnu]]", "[[gnu::constructor]] void f() { }"),
-        ("[[using]]", "[[using gnu: constructor]] void f() { }"),
-        ("[[constructor]]", "[[nodiscard, constructor]] void f();"),
-        ("#pragma omp parallel", "#pragma omp parallel\n"),
-        ("#pragma GCC optimize", '#pragma GCC optimize("fast-math")\n'),
-    ],
-)
-def test_what_kernels_have_no_need_for_is_refused(words: str, text: str) -> None:
-    with pytest.raises(native_source.SourceError) as caught:
-        native_source.check_constructs(text, CUDA)
-    assert words in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "#include <cuda_runtime.h>",
-        '#include "cuda_fp16.h"',
-        "#  include <cooperative_groups/reduce.h>",
-        "#include <cuda/std/array>",
-        "#include <cuda/barrier>",
-        "#include <cstdint>  // fixed widths",
-        "#define N 1'000",
-        "#pragma once",
-    ],
-)
-def test_plain_preprocessor_lines_are_accepted(line: str) -> None:
-    native_source.check_directives(line + "\nint x;\n", native_cuda.HEADERS, CUDA)
-
-
-@pytest.mark.parametrize(
-    "words, line",
-    [
-        ("#include <cublas_v2.h>", "#include <cublas_v2.h>"),
-        ('#include "torch/extension.h"', '#include "torch/extension.h"'),
-        ("#include <thrust/sort.h>", "#include <thrust/sort.h>"),
-        ("#include <iostream>", "#include <iostream>"),
-        ("#include <thread>", "#include <thread>"),
-        ("#include <cuda/../x.h>", "#include <cuda/../x.h>"),
-        ("#include <cuda", "#include <cuda//etc/x>"),
-        ('#include "/etc/cuda_runtime.h"', '#include "/etc/cuda_runtime.h"'),
-        ("#include HEADER", "#define HEADER <cmath>\n#include HEADER"),
-        ("#line", '#line 1 "x.h"'),
-        ("#import", "#import <cmath>"),
-        ("digraph %:", "%:include <thread>"),
-        ("raw string", 'const char *x = R"(\\\\")"; /*\n#include <thread>\n*/'),
-        ("#include <thread>", "const int n = 1'0; // '\n#include <thread>"),
-    ],
-)
-def test_other_preprocessor_lines_are_refused(words: str, line: str) -> None:
-    with pytest.raises(native_source.SourceError) as caught:
-        native_source.check_directives(line + "\nint x;\n", native_cuda.HEADERS, CUDA)
-    assert words in str(caught.value)
+def test_a_kernel_without_a_name_of_its_own_is_listed_with_the_reason() -> None:
+    found = kernels(
+        "template <class T, int N = 4> __attribute__((global)) void t(T *x) { }\n"
+        "__attribute__((global)) void twice(float *x) { }\n"
+        "__attribute__((global)) void twice(int *x) { }\n"
+    )
+    assert {name: f.problem for name, f in found.items()} == {
+        "t": "is a template",
+        "twice": "has more than one definition",
+    }
 
 
 def test_a_long_table_is_read_in_a_moment() -> None:
     table = "__attribute__((constant)) float t[] = {" + "1.0f, " * 20000 + "};\n"
-    text = table + 'extern "C" int f(int a) { return a; }'
-    native_source.check_constructs(text, CUDA)
-    assert list(functions(text)) == ["f"]
+    assert list(functions(table + 'extern "C" int f(int a) { return a; }')) == ["f"]

@@ -17,7 +17,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "cuda")]
 
 import cuda_build  # noqa: E402
+import cuda_plan  # noqa: E402
 import native  # noqa: E402
+import native_lane  # noqa: E402
+import native_record  # noqa: E402
+from native_run import Recorder, request  # noqa: E402
 
 LINES = [
     line.split()
@@ -105,19 +109,15 @@ class OnCuda(torch.Tensor):
 
 @pytest.mark.parametrize("task, candidate", of("cuda"))
 def test_a_cuda_candidate_builds_and_passes_what_its_functions_want(
-    task: str, candidate: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: str, candidate: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every call is accepted; what it does is left to a machine with a GPU."""
+    """Every call is accepted and compiles; what it does is left to a machine with a GPU."""
     try:
-        cuda_build.toolchain("90a")
+        cuda_build.toolchain("sm_90")
     except native.ToolchainError as error:
         pytest.skip(f"nothing can be compiled: {error}")
-    launched: list[str] = []
-    monkeypatch.setenv("MONKEYS_CUDA_CACHE", str(tmp_path))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(native, "launch_hooks", [lambda launch: launched.append(launch.function)])
-    monkeypatch.setattr(cuda_build.native_cuda.Cuda, "bind", lambda *_: lambda *values: None)
-    monkeypatch.setattr(cuda_build.native_cuda.Cuda, "stream", lambda _: 0)
+    recorder = Recorder()
+    monkeypatch.setattr(native_record, "_current", lambda: recorder)
     empty = torch.empty
     monkeypatch.setattr(
         torch, "empty", lambda *a, device=None, **k: empty(*a, **k).as_subclass(OnCuda)
@@ -128,7 +128,12 @@ def test_a_cuda_candidate_builds_and_passes_what_its_functions_want(
         setattr(model, name, value.detach().as_subclass(OnCuda))
     out = model(*(x.as_subclass(OnCuda) for x in inputs))
     assert out.shape == load(task).Model(*load(task).get_init_inputs())(*inputs).shape
-    assert len(launched) == 1
+    trace = recorder.trace()
+    cuda_plan.check(trace)
+    assert len(trace.steady.launches()) == 1
+    asked = request(trace, cuda_plan)
+    data = native_lane.cubins(asked, cuda_build.toolchain(asked["target"]))
+    assert cuda_plan.Built.parse(data, trace).objects
 
 
 # ---- Gluon ----------------------------------------------------------------------

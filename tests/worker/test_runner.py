@@ -370,6 +370,43 @@ def test_a_library_that_leaves_gives_no_answer(region: Region, library: Module) 
             client.run()
 
 
+IN_A_BOX = """
+import ctypes, os, sys
+box, plan, *command = sys.argv[1:]
+box, text = ctypes.CDLL(box), ctypes.create_string_buffer(1024)
+if box.box_outer(plan.encode(), text, 1024) < 0:
+    sys.exit(text.value)
+pid = os.fork()
+if pid == 0:
+    if box.box_inner(plan.encode(), text, 1024) < 0:
+        os.write(2, text.value)
+        os._exit(125)
+    os.execv(command[0], command)
+os.close(3)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("level", ["full", "thin"])
+def test_libraries_load_and_compute_in_the_box(
+    region: Region, library: Module, tmp_path: Path, level: str
+) -> None:
+    program = (ROOT / "monkeys-runner").resolve()
+    visible = ["/usr", "/lib", "/lib64", "/bin", str(program)]
+    lines = [f"level {level}", f"root {tmp_path}", "tmp 1000000000", "uid 61000", "proc read"]
+    for path in filter(os.path.lexists, visible):
+        lines += [f"link {path}"] if os.path.islink(path) else [f"ro {path}"]
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    start = ["/usr/bin/python3", "-c", IN_A_BOX, str(ROOT / "libmonkeys-box.so"), "\n".join(lines) + "\n"]
+    plan, out = scaling(region, library)
+    with Client(before=start) as client:
+        assert client.load(plan, region).status == Status.DONE
+        assert client.run().status == Status.DONE
+        assert client.unload().status == Status.DONE
+    assert torch.equal(region.tensor(out), 2.5 * numbers(100))
+
+
 def test_nothing_of_torch_is_mapped(region: Region, library: Module) -> None:
     plan, _ = scaling(region, library)
     with Client() as client:

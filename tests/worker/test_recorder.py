@@ -1,0 +1,685 @@
+"""What a recording holds of honest candidates, in all the styles they are written in, and
+what ends one."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+from recording import Execution, Failure, Refusal, model, record, repeats, same, state_of
+
+X = torch.arange(24, dtype=torch.float32).reshape(4, 6) - 7
+RELU = """
+        y = torch.empty_like(x)
+        launch("relu", (4,), x=x, y=y)
+        return y
+"""
+
+
+def forward(lines: str, init: str = "", top: str = "", last: str = RELU) -> str:
+    """A candidate of some lines of forward, of __init__ and of the module."""
+    put = lambda text: "\n".join("        " + line for line in text.splitlines())  # noqa: E731
+    return (
+        f"{top}\nclass ModelNew(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n{put(init)}\n\n"
+        f"    def forward(self, x):\n{put(lines)}{last}"
+    )
+
+
+# ---- styles: torch.cuda and devices ----------------------------------------------------
+
+CUDA_STYLES = {
+    "a fallback that is never taken": "if not x.is_cuda:\n    return torch.relu(x)",
+    "a check of the device": "assert x.device.type == 'cuda' and x.device.index == 0",
+    "the device's number": "assert x.get_device() == 0 == torch.cuda.current_device()",
+    "a device guard": "with torch.cuda.device(x.device):\n    pass",
+    "a device guard of a tensor": "with torch.cuda.device_of(x):\n    pass",
+    "the stream": "assert torch.cuda.current_stream().cuda_stream == 0",
+    "a stream by device": "assert torch.cuda.current_stream(x.device).cuda_stream == 0",
+    "a second stream": "s = torch.cuda.Stream()\nwith torch.cuda.stream(s):\n    s.synchronize()",
+    "events": "e = torch.cuda.Event(enable_timing=True)\ne.record()\ne.synchronize()",
+    "properties": "p = torch.cuda.get_device_properties(x.device)\n"
+                  "assert p.multi_processor_count > 0 and p.major == 9 and 'NVIDIA' in p.name",
+    "capability": "assert torch.cuda.get_device_capability() >= (8, 0)",
+    "the device's name": "assert torch.cuda.get_device_name(0)",
+    "waiting": "torch.cuda.synchronize()",
+    "available": "assert torch.cuda.is_available() and torch.cuda.device_count() == 1",
+    "bf16": "assert torch.cuda.is_bf16_supported()",
+    "memory": "torch.cuda.empty_cache(); torch.cuda.mem_get_info()",
+    "nvtx": "with torch.cuda.nvtx.range('relu'):\n    torch.cuda.nvtx.mark('here')",
+    "moves to where it is": "assert x.to('cuda') is x and x.cuda() is x and x.to(x.device) is x",
+    "moves by keyword": "assert x.to(device='cuda', dtype=x.dtype) is x",
+    "an address": "assert x.data_ptr() % 16 == 0 and x.data_ptr() != 0",
+    "addresses of views": "assert x[1:].data_ptr() - x.data_ptr() == 24",
+    "autocast": "with torch.autocast('cuda', dtype=torch.float16):\n    pass",
+    "autocast of torch.cuda": "with torch.cuda.amp.autocast(enabled=False):\n    pass",
+    "a device context": "with torch.device('cuda'):\n    assert torch.empty(3).is_cuda",
+    "a type check": "assert isinstance(x, torch.Tensor) and torch.is_tensor(x)",
+    "layout checks": "assert x.is_contiguous() and x.stride() == (6, 1) and x.numel() == 24",
+    "dtype checks": "assert x.dtype in (torch.float32,) and x.is_floating_point()",
+    "element size": "assert x.element_size() == 4 and x.nbytes == 96 and x.itemsize == 4",
+    "gradients": "assert not x.requires_grad and not torch.is_grad_enabled()",
+    "a pinned buffer": "torch.empty(4, pin_memory=True); x.is_pinned()",
+    "printing": "print(x, repr(x), x.shape)",
+    "the device of a constant": "assert torch.tensor([1.0], device='cuda').is_cuda",
+    "the device of new tensors": "assert x.new_tensor([1.0]).is_cuda and x.new_empty(2).is_cuda",
+    "an accelerator": "assert torch.accelerator.current_accelerator().type == 'cuda'",
+    "inference mode": "with torch.inference_mode():\n    x = x.view(4, 6)",
+    "a generator": "torch.Generator(device='cuda').manual_seed(1)",
+    "the version": "assert torch.version.cuda and torch.backends.cuda.is_built()",
+    "record_stream": "x.record_stream(torch.cuda.current_stream())",
+    "a raw stream": "assert torch._C._cuda_getCurrentRawStream(0) == 0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", CUDA_STYLES.values(), ids=CUDA_STYLES.keys())
+def test_a_gpu_answers_that_is_not_there(lines: str) -> None:
+    found = record(forward(lines), X)
+    assert found.ops() == ["launch"] and len(found.calls) == 1
+    same(Execution(found).call(X), X.relu())
+
+
+def test_a_gpu_has_the_facts_that_the_judge_names() -> None:
+    line = "p = torch.cuda.get_device_properties(0)\nassert (p.name, p.major) == ('A100', 8)"
+    record(forward(line), X, gpu={"name": "A100", "major": 8, "minor": 0})
+
+
+def test_on_the_cpu_there_is_no_gpu() -> None:
+    line = "assert not x.is_cuda and not torch.cuda.is_available() and x.get_device() == -1"
+    record(forward(line), X, claims="cpu")
+
+
+# ---- styles: modules and Python --------------------------------------------------------
+
+STYLES = {
+    "an autograd function": """
+        class Relu(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = torch.empty_like(x)
+                launch("relu", (1,), x=x, y=y)
+                ctx.save_for_backward(x)
+                return y
+
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensors
+                return grad * (x > 0)
+
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                return Relu.apply(x)
+        """,
+    "decorators": """
+        class ModelNew(nn.Module):
+            @torch.no_grad()
+            @torch.inference_mode()
+            def forward(self, x):
+                y = torch.empty_like(x)
+                launch("relu", (1,), x=x.contiguous(), y=y)
+                return y
+        """,
+    "a check of a layer's class": """
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6)])
+
+            def forward(self, x):
+                for layer in self.layers:
+                    y = torch.empty_like(x)
+                    if isinstance(layer, nn.Linear):
+                        assert isinstance(layer.weight, nn.Parameter)
+                        launch("linear", (1,), x=x, w=layer.weight, b=layer.bias, y=y)
+                    else:
+                        launch("relu", (1,), x=x, y=y)
+                    x = y
+                return x
+        """,
+    "parameters by name": """
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.gru = nn.GRU(6, 4, 2)
+
+            def forward(self, x):
+                out = []
+                for i in range(2):
+                    w = getattr(self.gru, f"weight_hh_l{i}")
+                    b = getattr(self.gru, f"bias_hh_l{i}")
+                    y = x.new_empty(4, 12)
+                    launch("linear", (1,), x=x[:, :4], w=w, b=b, y=y)
+                    out.append(y)
+                return tuple(out)
+        """,
+    "a list of parameters": """
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(6, 6), nn.Linear(6, 6)
+                self.pairs = [(m.weight, m.bias) for m in (self.a, self.b)]
+
+            def forward(self, x):
+                for w, b in self.pairs:
+                    y = torch.empty_like(x)
+                    launch("linear", (1,), x=x, w=w, b=b, y=y)
+                    x = y
+                return {"out": x, "shape": list(x.shape), "none": None}
+        """,
+    "weights moved and cast in forward": """
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = nn.Linear(6, 6)
+
+            def forward(self, x):
+                w = self.lin.weight.to(x.device).t().contiguous().half()
+                y = torch.empty(4, 6, device=x.device, dtype=torch.float32)
+                launch("matmul", (1,), x=x, w=w, y=y)
+                return [y]
+        """,
+    "a dataclass, logging and a __main__ block": """
+        import dataclasses, logging, math, functools
+        logger = logging.getLogger(__name__)
+        torch.backends.cuda.matmul.allow_tf32 = True
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision("high")
+
+        @dataclasses.dataclass(frozen=True)
+        class Config:
+            block: int = 128
+            scale: float = 1 / math.sqrt(6)
+
+        @functools.lru_cache(maxsize=None)
+        def config(n):
+            return Config(block=max(16, n))
+
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                c = config(x.shape[-1])
+                logger.warning("scaling %s by %f", x.shape, c.scale)
+                y = torch.empty_like(x)
+                try:
+                    launch("scale", (x.numel() // c.block + 1,), x=x, y=y, by=c.scale)
+                except RuntimeError as problem:
+                    raise RuntimeError("no launch") from problem
+                return y
+
+        if __name__ == "__main__":
+            print(ModelNew()(torch.rand(4, 6, device="cuda")))
+        """,
+    "outputs in a tuple of views": """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                y = x.new_empty(8, 6)
+                launch("relu", (1,), x=x, y=y[:4])
+                launch("twice", (1,), x=x, y=y[4:])
+                return y[:4], y[4:].t(), torch.stack([y[0], y[5]])
+        """,
+    "a scalar output": """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                y = torch.zeros((), device=x.device)
+                launch("sum", (1,), x=x, y=y)
+                return y
+        """,
+    "an accumulator that is zeroed": """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                y = torch.zeros_like(x)
+                for _ in range(3):
+                    launch("add_to", (1,), x=x, y=y)
+                y2 = torch.empty_like(x)
+                y2.zero_()
+                launch("add_to", (1,), x=y, y=y2)
+                return y2
+        """,
+    "helpers of nn.init": """
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(0)
+                self.w = nn.Parameter(torch.empty(6, 6))
+                self.b = nn.Parameter(torch.zeros(6))
+                nn.init.kaiming_uniform_(self.w, a=5 ** 0.5)
+                nn.init.trunc_normal_(self.w, std=0.02)
+                bound = 1 / nn.init._calculate_fan_in_and_fan_out(self.w)[0] ** 0.5
+                nn.init.uniform_(self.b, -bound, bound)
+                with torch.no_grad():
+                    self.w.mul_(2).clamp_(-1, 1)
+                    self.b[0] = 3.0
+
+            def forward(self, x):
+                y = torch.empty_like(x)
+                launch("linear", (1,), x=x, w=self.w, b=self.b, y=y)
+                return y
+        """,
+    "a copied layer": """
+        import copy
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                one = nn.Linear(6, 6)
+                self.layers = nn.ModuleList(copy.deepcopy(one) for _ in range(3))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    y = torch.empty_like(x)
+                    launch("linear", (1,), x=x, w=layer.weight, b=layer.bias, y=y)
+                    x = y
+                return x
+        """,
+    "a custom operator": """
+        @torch.library.custom_op("mine::relu", mutates_args=())
+        def relu(x: torch.Tensor) -> torch.Tensor:
+            y = torch.empty_like(x)
+            launch("relu", (1,), x=x, y=y)
+            return y
+
+        @relu.register_fake
+        def _(x):
+            return torch.empty_like(x)
+
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                return torch.ops.mine.relu(x)
+        """,
+    "hooks": """
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_forward_pre_hook(lambda m, args: (args[0].contiguous(),))
+
+            def forward(self, x):
+                y = torch.empty_like(x)
+                launch("relu", (1,), x=x, y=y)
+                return y
+        """,
+}
+
+
+@pytest.mark.parametrize("claims", ["cpu", "cuda:0"])
+@pytest.mark.parametrize("body", STYLES.values(), ids=STYLES.keys())
+def test_an_honest_style_is_recorded(body: str, claims: str) -> None:
+    found = repeats(body, X, claims=claims)
+    assert len(found.calls) == 1 and "packed" not in found.told
+    assert all(k != "const" for k in found.kinds())
+
+
+def test_arguments_of_forward_keep_their_structure() -> None:
+    body = """
+        class ModelNew(nn.Module):
+            def forward(self, pair, options, n, scale=1.0):
+                x, (y,) = pair
+                z = torch.empty_like(x)
+                launch("add", (n,), x=x, y=options["more"], z=z)
+                launch("add_to", (1,), x=y, y=z)
+                return {"sum": z, "n": n, "rest": [scale, None, "text"]}
+        """
+    args = [X, (X * 2,)], {"more": X + 1}, 3, 0.5
+    found = repeats(body, *args)
+    assert [b["index"] for b in found.calls[0]["buffers"] if b["kind"] == "input"] == [0, 2, 1]
+
+
+def test_strides_of_inputs_are_seen() -> None:
+    repeats(forward("assert x.stride() == (1, 4) and not x.is_contiguous()"), X.view(6, 4).t())
+
+
+def test_a_thousand_launches_take_less_than_a_second() -> None:
+    lines = "for i in range(1000):\n    y = torch.empty_like(x)\n    " \
+            "launch('scale', (1,), x=x, y=y, by=1.5)\n    x = y[:, :]"
+    started = time.monotonic()
+    found = record(forward(lines), X)
+    assert len(found.nodes()) == 1001
+    assert time.monotonic() - started < 10  # with its process, on a machine that is busy
+
+
+def test_a_simple_trace_takes_about_a_kilobyte() -> None:
+    assert record(forward(""), X).size < 600
+
+
+# ---- what is kept between calls --------------------------------------------------------
+
+
+def test_a_workspace_that_is_kept_is_one_buffer_of_all_calls() -> None:
+    body = forward("", "self.work = None", last="""
+        if self.work is None:
+            self.work = torch.zeros(4, 6, device=x.device), x.new_empty(4, 6)
+        acc, y = self.work
+        launch("add_to", (1,), x=x, y=acc)
+        launch("relu", (1,), x=acc, y=y)
+        return y
+""")  # fmt: skip
+    found = repeats(body, X)
+    assert len(found.calls) == 2
+    assert found.kinds(0) == ["new", "input", "new"] and found.kinds(1) == ["kept", "input", "kept"]
+    assert found.ops(0) == ["fill", "launch", "launch"] and found.ops(1) == ["launch", "launch"]
+
+
+def test_a_cache_by_shape_may_fill_itself_in_the_first_call() -> None:
+    body = forward("", "self.cache = {}", last="""
+        if x.shape not in self.cache:
+            self.cache[x.shape] = torch.arange(6.0, device=x.device).repeat(4, 1).cos()
+        y = torch.empty_like(x)
+        launch("add", (1,), x=x, y=self.cache[x.shape], z=y)
+        return y
+""")  # fmt: skip
+    found = repeats(body, X)
+    assert len(found.calls) == 1 and "const" in found.kinds()
+
+
+def test_weights_that_the_first_call_converts_are_kept() -> None:
+    body = forward("", "self.lin = nn.Linear(6, 6)\nself.wt = None", last="""
+        if self.wt is None:
+            self.wt = self.lin.weight.t().contiguous()
+        y = torch.empty_like(x)
+        launch("matmul", (1,), x=x, w=self.wt, y=y)
+        return y
+""")  # fmt: skip
+    found = repeats(body, X)
+    assert found.ops(0) == ["copy", "launch"] and found.ops(1) == ["launch"]
+
+
+def test_buffers_that_were_filled_before_forward_are_part_of_the_setup() -> None:
+    body = forward("", 'self.register_buffer("acc", torch.zeros(4, 6))\n'
+                       "self.scratch = torch.empty(4, 6)", last="""
+        launch("add_to", (1,), x=x, y=self.acc)
+        launch("relu", (1,), x=self.acc, y=self.scratch)
+        return self.scratch
+""")  # fmt: skip
+    found = repeats(body, X, state=[])
+    assert found.kinds() == ["input", "kept", "kept"] and found.blob == b""
+    assert [n["op"] for n in found.told["setup"]["nodes"]] == ["fill"]
+
+
+def test_a_constant_that_changes_between_launches_is_two_constants() -> None:
+    lines = "t = torch.arange(6.0, device=x.device)\nlaunch('add_to', (1,), x=t, y=x0)\n" \
+            "t += 1\nlaunch('add_to', (1,), x=t, y=x0)\nx = x0"
+    found = repeats(forward("x0 = x.clone()\n" + lines), X)
+    assert found.kinds().count("const") == 2
+
+
+# ---- state and packing -----------------------------------------------------------------
+
+PACKED = {
+    "transposed": "self.w = self.lin.weight.t().contiguous()",
+    "of the data": "self.w = self.lin.weight.data.t().clone()",
+    "detached": "self.w = self.lin.weight.detach().transpose(0, 1).contiguous()",
+    "a buffer": 'self.register_buffer("w", self.lin.weight.t().contiguous())',
+    "a parameter": "self.w = nn.Parameter(self.lin.weight.t().contiguous(), requires_grad=False)",
+    "a view": "self.w = self.lin.weight.t()",
+    "a padded copy": "w = torch.zeros(8, 8)\nw[:6, :6] = self.lin.weight.t()\n"
+                     "self.w = w[:6, :6]",
+    "padded by F.pad": "self.w = F.pad(self.lin.weight.t(), (0, 2))[:, :6]",
+    "in a dictionary": 'self.packs = {"w": self.lin.weight.t().contiguous()}\n'
+                       'self.w = self.packs["w"]',
+    "a part of a concatenation": "self.w = torch.cat([self.lin.weight, self.lin.weight])[:6].t()",
+    "through another dtype": "self.w = self.lin.weight.double().t().contiguous().float()",
+}  # fmt: skip
+MATMUL = """
+        y = torch.empty_like(x)
+        launch("matmul", (1,), x=x, w=self.w, y=y)
+        return y
+"""
+
+
+@pytest.mark.parametrize("line", PACKED.values(), ids=PACKED.keys())
+def test_weights_that_were_moved_in_init_are_made_of_any_weights(line: str) -> None:
+    body = forward("", "self.lin = nn.Linear(6, 6)\n" + line, last=MATMUL)
+    state = [["lin.weight", [6, 6], "torch.float32"], ["lin.bias", [6], "torch.float32"]]
+    found = repeats(body, X, state=state)
+    assert "packed" not in found.told and found.blob == b""
+
+
+@pytest.mark.parametrize("precision, dtype", [("fp16", torch.float16), ("bf16", torch.bfloat16)])
+def test_packed_weights_follow_the_cast_to_the_precision(precision: str, dtype: torch.dtype) -> None:
+    body = forward(
+        "", 'self.lin = nn.Linear(6, 6)\nself.register_buffer("w", self.lin.weight.t().clone())',
+        last=MATMUL,
+    )  # fmt: skip
+    name = str(dtype)
+    state = [["lin.weight", [6, 6], name], ["lin.bias", [6], name]]
+    x = X.to(dtype)
+    found = record(body, x, state=state, precision=precision)
+    w = torch.randn(6, 6).to(dtype)
+    got = Execution(found, {"lin.weight": w, "lin.bias": w[0]}).call(x)
+    same(got, (x.float() @ w.float().t()).to(dtype))
+    assert "packed" not in found.told
+
+
+@pytest.mark.parametrize("line", [
+    "self.w = self.lin.weight.detach() * 2",
+    "self.w = (self.lin.weight / self.lin.weight.norm()).t()",
+    "self.w = self.lin.weight.detach().to(torch.int32).float()",
+    "self.w = self.lin.weight.detach().clone()\nself.w += 1",
+])  # fmt: skip
+def test_weights_that_were_computed_in_init_are_constants_and_said_to_be_packed(line: str) -> None:
+    body = forward("", "self.lin = nn.Linear(6, 6)\n" + line, last=MATMUL)
+    mine = model(body, seed=1)
+    found = record(body, X, state=state_of(mine)[:2], claims="cpu", seed=1)
+    assert found.told["packed"] is True
+    with torch.no_grad():
+        same(Execution(found, mine.state_dict()).call(X), mine(X))
+
+
+def test_a_pack_of_weights_that_change_later_is_not_made_of_them() -> None:
+    init = "self.lin = nn.Linear(6, 6)\nself.w = self.lin.weight.t().clone()\n" \
+           "nn.init.ones_(self.lin.weight)"
+    state = [["lin.weight", [6, 6], "torch.float32"]]
+    found = record(forward("", init, last=MATMUL), X, state=state)
+    assert found.told["packed"] is True
+
+
+def test_packed_weights_may_not_be_computed_with_in_forward() -> None:
+    init = "self.lin = nn.Linear(6, 6)\nself.w = self.lin.weight.t().clone()"
+    state = [["lin.weight", [6, 6], "torch.float32"]]
+    with pytest.raises(Refusal) as refused:
+        record(forward("w = self.w * 2", init), X, state=state)
+    assert refused.value.rule == "dispatch:aten.mul"
+
+
+def test_tables_of_literals_are_constants() -> None:
+    init = "self.w = (torch.arange(36.0).view(6, 6) / 7).sin()\n" \
+           'self.register_buffer("half", self.w.half())'
+    found = repeats(forward("", init, last=MATMUL), X, state=[])
+    assert found.kinds() == ["input", "const", "new"] and found.told["state"] == []
+
+
+def test_tables_of_the_module_are_constants() -> None:
+    top = "TABLE = torch.tensor([1.0, 2, 3, 4, 5, 6], device='cuda')"
+    found = record(forward("", top=top, last="""
+        y = torch.empty_like(x)
+        assert TABLE.is_cuda
+        launch("add", (1,), x=x, y=TABLE, z=y)
+        return y
+"""), X)  # fmt: skip
+    same(Execution(found).call(X), X + torch.arange(1.0, 7))
+
+
+def test_state_is_matched_by_name() -> None:
+    body = forward("", "self.a, self.b = nn.Linear(6, 6), nn.Linear(6, 6)\nself.w = self.a.weight",
+                   last=MATMUL)  # fmt: skip
+    state = [["a.weight", [6, 6], "torch.float32"], ["a.bias", [6], "torch.float32"]]
+    found = record(body, X, state=state)
+    names = [["a.weight", [6, 6], "float32", "parameter"], ["a.bias", [6], "float32", "parameter"]]
+    assert found.told["state"] == names
+
+
+def test_state_with_other_names_is_matched_by_shape_in_order() -> None:
+    body = forward("", "self.w = nn.Parameter(torch.rand(6, 6))\nself.b = nn.Parameter(torch.rand(6))",
+                   last=MATMUL)  # fmt: skip
+    state = [["lin.weight", [6, 6], "torch.float32"], ["lin.bias", [6], "torch.float32"]]
+    found = record(body, X, state=state)
+    assert [entry[0] for entry in found.told["state"]] == ["w", "b"]
+    assert {"kind": "state", "name": "w"} in found.calls[0]["buffers"]
+
+
+def test_state_that_matches_nothing_is_a_constant() -> None:
+    body = forward("", "self.w = nn.Parameter(torch.rand(6, 6))", last=MATMUL)
+    found = record(body, X, state=[["lin.weight", [3, 3], "torch.float32"]])
+    assert found.told["state"] == [] and found.kinds() == ["input", "const", "new"]
+
+
+def test_state_that_is_not_contiguous_is_laid_out_in_the_setup() -> None:
+    body = forward("", "self.w = nn.Parameter(torch.rand(6, 6).t())", last=MATMUL)
+    found = repeats(body, X)
+    assert [n["op"] for n in found.told["setup"]["nodes"]] == ["copy"]
+
+
+def test_shared_weights_are_one_buffer() -> None:
+    body = forward(
+        "", "self.a = nn.Linear(6, 6)\nself.b = nn.Linear(6, 6)\nself.b.weight = self.a.weight",
+        last="""
+        y, z = torch.empty_like(x), torch.empty_like(x)
+        launch("linear", (1,), x=x, w=self.a.weight, b=self.a.bias, y=y)
+        launch("linear", (1,), x=y, w=self.b.weight, b=self.b.bias, y=z)
+        return z
+""")  # fmt: skip
+    found = repeats(body, X)
+    assert sum(b.get("name", "").endswith("weight") for b in found.calls[0]["buffers"]) == 1
+
+
+def test_unsettled_layers_are_built_as_the_judge_builds_them() -> None:
+    body = forward("", "self.w = nn.LayerNorm(6)", last="""
+        y = torch.empty_like(x)
+        launch("add", (1,), x=x, y=self.w.weight, z=y)
+        return y
+""")  # fmt: skip
+    plain = record(body, X, state=[["other", [1], "torch.float32"]])
+    noisy = record(body, X, state=[["other", [1], "torch.float32"]], unsettled=True)
+    assert plain.kinds()[1] == "kept" and noisy.kinds()[1] == "const"
+    assert torch.frombuffer(bytearray(noisy.blob), dtype=torch.float32).std() > 0.01
+
+
+def test_init_arguments_come_from_the_task() -> None:
+    body = """
+        class ModelNew(nn.Module):
+            def __init__(self, n, scale, table):
+                super().__init__()
+                self.n, self.scale, self.table = n, scale, table
+
+            def forward(self, x):
+                y = torch.empty_like(x)
+                launch("scale", (self.n,), x=x, y=y, by=self.scale)
+                launch("add_to", (1,), x=self.table, y=y)
+                return y
+        """
+    found = repeats(body, X, init="[3, 0.5, torch.arange(6.0)]")
+    assert found.nodes()[0]["grid"] == [3] and found.nodes()[0]["args"]["by"] == 0.5
+
+
+# ---- random numbers that nobody needs ---------------------------------------------------
+
+
+def test_parameters_are_not_drawn_where_nobody_needs_their_values() -> None:
+    body = forward("", "self.lin = nn.Linear(20000, 20000)\nself.w = self.lin.weight[:6, :6]",
+                   last=MATMUL)  # fmt: skip
+    state = [["lin.weight", [20000, 20000], "torch.float32"]]
+    started = time.monotonic()
+    found = record(body, X, state=state)
+    assert found.kinds() == ["input", "state", "new"]
+    assert time.monotonic() - started < 5  # 1.6 GB of random numbers take longer
+
+
+@pytest.mark.parametrize("line", [
+    "self.w = self.lin.weight.detach()[:6, :6] * 2",
+    "self.w = torch.rand(6, 6)",
+    "g = torch.randn(1000, 1000)\nself.w = g[:6, :6] + self.lin.weight.detach()[:6, :6]",
+    "torch.manual_seed(7)\nself.w = torch.rand(6, 6)",
+    "nn.init.normal_(self.lin.weight)\nself.w = self.lin.weight.detach()[:6, :6].abs()",
+    "self.w = torch.full((6, 6), self.lin.weight.abs().max().item())",
+])  # fmt: skip
+def test_random_numbers_are_those_that_would_have_been_drawn(line: str) -> None:
+    body = forward("", "self.lin = nn.Linear(1000, 1000)\n" + line, last=MATMUL)
+    mine = model(body, seed=1)
+    found = record(body, X, state=state_of(mine)[:2], claims="cpu", seed=1)
+    with torch.no_grad():
+        same(Execution(found, mine.state_dict()).call(X), mine(X))
+
+
+# ---- refusals and errors ---------------------------------------------------------------
+
+
+def refused(body: str, **options: object) -> Refusal:
+    with pytest.raises(Refusal) as found:
+        record(body, X, **options)
+    return found.value
+
+
+def test_no_launch_is_refused() -> None:
+    assert refused(forward("", last="\n        return x.clone()\n")).rule == "no-launch"
+
+
+def test_a_cached_output_is_refused() -> None:
+    body = forward("", "self.y = None", last="""
+        if self.y is None:
+            self.y = torch.empty_like(x)
+            launch("relu", (1,), x=x, y=self.y)
+        return self.y
+""")  # fmt: skip
+    assert refused(body).rule == "no-launch"
+
+
+@pytest.mark.parametrize("lines", [
+    "self.n += 1\nlaunch('scale', (1,), x=x, y=x.clone(), by=self.n)",
+    "self.n += 1\nfor _ in range(self.n):\n    launch('step', (1,), x=x.clone())",
+    "launch('add_to', (1,), x=torch.rand(6, device='cuda'), y=x.clone())",
+    "z = x.clone()\nlaunch('add_to', (1,), x=self.z if self.n else x, y=z)\n"
+    "self.n, self.z = 1, z",
+])  # fmt: skip
+def test_calls_that_differ_are_refused(lines: str) -> None:
+    problem = refused(forward(lines, "self.n = 0\nself.z = None"))
+    assert problem.rule == "trace-varies" and "call 3" in problem.text.lower()
+
+
+def test_an_input_that_is_kept_is_refused() -> None:
+    lines = "self.first = self.first if self.first is not None else x\n" \
+            "launch('step', (1,), x=self.first)"
+    assert refused(forward(lines, "self.first = None")).rule == "input-kept"
+
+
+def test_an_output_that_is_no_tensor_is_refused() -> None:
+    body = forward("launch('step', (1,), x=x.clone())", last="\n        return object()\n")
+    problem = refused(body)
+    assert problem.rule == "output-not-plain" and "object" in problem.text
+
+
+def test_compilers_of_torch_are_refused() -> None:
+    top = "@torch.compile\ndef relu(x):\n    return torch.relu(x)"
+    assert refused(forward("y = relu(x)", top=top)).rule == "torch-compile"
+
+
+def test_cuda_graphs_are_refused() -> None:
+    assert refused(forward("g = torch.cuda.CUDAGraph()")).rule == "cuda-graph"
+
+
+def failed(body: str, **options: object) -> Failure:
+    with pytest.raises(Failure) as found:
+        record(body, X, **options)
+    return found.value
+
+
+def test_a_tensor_on_the_cpu_does_not_reach_a_kernel_on_a_gpu() -> None:
+    problem = failed(forward("launch('add_to', (1,), x=torch.ones(6), y=x.clone())"))
+    assert problem.type == "ValueError" and "device='cuda:0'" in problem.text
+
+
+def test_an_output_on_another_device_is_an_error() -> None:
+    problem = failed(forward("launch('step', (1,), x=x.clone())", last="\n        return x.cpu()\n"))
+    assert "the output is on cpu" in problem.text
+
+
+@pytest.mark.parametrize("body, stage, text", [
+    ("def broken(:", "load", "SyntaxError"),
+    ("import nowhere_at_all", "load", "nowhere_at_all"),
+    ("class Model(nn.Module):\n    pass", "load", "defines no class ModelNew"),
+    (forward("", "raise ValueError('too small')"), "init", "too small"),
+    (forward("raise ValueError('too large')"), "call", "too large"),
+    (forward("", "launch('step', (1,), x=torch.zeros(2))"), "init", "outside of forward"),
+])  # fmt: skip
+def test_an_exception_is_the_candidates_and_says_how_far_it_came(
+    body: str, stage: str, text: str
+) -> None:
+    problem = failed(body)
+    assert problem.stage == stage and text in problem.text
