@@ -20,7 +20,7 @@ from judging import Progress, Verdict, fail_on_error
 from region import Region, sealed_file
 from runner import Status
 from steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
-from traces import Call, Launch, Trace
+from traces import BadTrace, Call, Launch, Trace
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
@@ -91,12 +91,15 @@ class _Runner:
     """What both uses of monkeys-runner share."""
 
     reverses = False
+    kinds = {"cubin", "library"}  # of modules
 
     def __init__(self, job: dict, trace: Trace, family, p: Progress) -> None:
         self.job, self.trace, self.family, self.p = job, trace, family, p
 
     def load(self, region: Region, built: object) -> Generator:
         made = make_plan(self.trace, self.family, built, region)
+        if not {module.kind for module in made.modules} <= self.kinds:
+            raise BadTrace("the compiler's answer has host code, where only kernels run")
         data = runner.encode(made)
         file = sealed_file(len(data))
         try:
@@ -150,6 +153,8 @@ class LibraryRunner(_Runner):
 
 class DeviceRunner(_Runner):
     """Holds the device already."""
+
+    kinds = {"cubin"}
 
     def open(self, region: Region, built: object) -> Generator:
         yield from self.load(region, built)

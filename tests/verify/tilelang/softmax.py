@@ -17,7 +17,10 @@ def softmax(M, N, dtype, threads=128):
             peak = T.alloc_fragment((1,), "float32")
             total = T.alloc_fragment((1,), "float32")
             for i, j in T.Parallel(1, width):
-                x[i, j] = T.if_then_else(j < N, T.cast(X[row, j], "float32"), -T.infinity("float32"))
+                if j < N:
+                    x[i, j] = T.cast(X[row, j], "float32")
+                else:
+                    x[i, j] = -T.infinity("float32")
             T.reduce_max(x, peak, dim=1)
             for i, j in T.Parallel(1, width):
                 x[i, j] = T.exp(x[i, j] - peak[i])
