@@ -20,6 +20,7 @@ import ported
 import structure
 import summary
 import taskfile
+import tilelang_plan
 import timing
 import torch
 import traces
@@ -37,7 +38,8 @@ from traces import BadTrace, Buffer, Refused, Trace
 TARGET = "sm_90"  # what is compiled for where there is no GPU
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
-FAMILIES = {"triton": triton_plan, "native": native_plan, "cuda": cuda_plan}
+FAMILIES = {"triton": triton_plan, "native": native_plan, "cuda": cuda_plan,
+            "tilelang": tilelang_plan}  # fmt: skip
 
 
 def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
@@ -371,7 +373,7 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
     p.stage, started = "compile", time.monotonic()
     request = family.requests(trace) | {
         "source": job["candidate"], "kernels": trace.kernels, "texts": trace.texts,
-        "target": target(job),
+        "target": target(job), "device": job["device"].partition(":")[0],
     }  # fmt: skip
     key = builds.key(job["pack"], request)
     data = builds.get(key)
