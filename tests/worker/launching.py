@@ -40,5 +40,41 @@ def vector(buffer: int, count: int, offset: int = 0, dtype: str = "float32") -> 
     return {"t": [buffer, dtype, offset, [count], [1]]}
 
 
+class Refused(Exception):
+    pass
+
+
+class Launches:
+    """A recorder of launches alone. Tensors are real, each storage is a buffer."""
+
+    def __init__(self) -> None:
+        self.kernels: list[dict] = []
+        self.nodes: list[dict] = []
+        self.keys: dict[Any, int] = {}
+        self.stores: dict[int, Any] = {}
+        self.numbers: dict[int, int] = {}
+
+    def view(self, t: Any) -> list:
+        store = t.untyped_storage()
+        number = self.numbers.setdefault(store.data_ptr(), len(self.numbers))
+        self.stores[number] = store
+        return [number, str(t.dtype)[6:], t.storage_offset(), list(t.shape), list(t.stride())]
+
+    def kernel(self, key: Any, told: Any) -> int:
+        if key not in self.keys:
+            self.kernels.append(told())
+            self.keys[key] = len(self.kernels) - 1
+        return self.keys[key]
+
+    def launch(self, node: dict) -> None:
+        self.nodes.append(node)
+
+    def refuse(self, rule: str, text: str) -> None:
+        raise Refused(f"{rule}: {text}")
+
+    def trace(self) -> bytes:
+        return trace(self.kernels, self.nodes, *(s.nbytes() for s in self.stores.values()))
+
+
 def source(text: str) -> str:
     return textwrap.dedent(text).lstrip("\n")

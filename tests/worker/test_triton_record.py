@@ -16,33 +16,14 @@ pytest.importorskip("triton")
 
 import kernel_language  # noqa: E402
 
-PRELUDE = """
+PRELUDE = f"""
 import sys, linecache, types
 import torch
 import triton_record
+sys.path.append({str(Path(__file__).parent)!r})
+import launching
 
-class Refused(Exception):
-    pass
-
-class Recorder:
-    def __init__(self):
-        self.kernels, self.keys, self.nodes, self.buffers = [], {}, [], {}
-    def view(self, t):
-        key = t.untyped_storage().data_ptr()
-        number = self.buffers.setdefault(key, len(self.buffers))
-        return [number, str(t.dtype)[6:], t.storage_offset(), list(t.shape), list(t.stride())]
-    def kernel(self, key, told):
-        if key not in self.keys:
-            entry = told()
-            self.kernels.append(entry)
-            self.keys[key] = len(self.kernels) - 1
-        return self.keys[key]
-    def launch(self, node):
-        self.nodes.append(node)
-    def refuse(self, rule, text):
-        raise Refused(rule + ": " + text)
-
-recorder = Recorder()
+recorder = launching.Launches()
 held = sys.held = [recorder]
 triton_record.install(lambda: held[0])
 text = TEXT
