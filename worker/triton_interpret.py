@@ -379,8 +379,9 @@ class Interpreter:
             node = node["tuned"][min(config, len(node["tuned"]) - 1)] | {"kernel": node["kernel"]}
         args = self._arguments(kernel, node["args"], buffers)
         grid = (*node["grid"], 1, 1)[:3]
-        options = dataclasses.replace(it.interpreter_builder.options, debug=bool(node["options"].get("debug")))
-        it.interpreter_builder.options = options  # whether its assertions hold
+        asserts = bool(node.get("options", {}).get("debug"))
+        builder = it.interpreter_builder
+        builder.options = dataclasses.replace(builder.options, debug=asserts)
         it.interpreter_builder.set_grid_dim(*grid)
         programs = itertools.product(*map(builtins.range, grid))
         for program in reversed(list(programs)) if backwards else programs:
