@@ -155,7 +155,14 @@ class Kernels:
             return layout(name, {n: self.value(v, depth + 1) for n, v in fields.items()})
         known = {"float": float, "dtype": dtype, "kernel": self.get, "module": _module,
                  "from": _taken}  # fmt: skip
+        if kind not in known:
+            raise Denied(f"a kernel cannot use a value of type {content}")
         return known[kind](content)
+
+
+def no_launch(self: Any, grid: Any) -> Any:
+    """In place of `kernel[grid]`: kernels call kernels, they do not launch them."""
+    raise Denied("a kernel launches a kernel")
 
 
 def define(text: str, code: CodeType, name: str, space: dict, file: str) -> Any:

@@ -10,7 +10,6 @@ in one buffer of the call."""
 import ast
 import builtins
 import dataclasses
-import itertools
 import mmap
 import types
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from triton.runtime import interpreter as it
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_common import Kernels, define, dtype
+from triton_common import Kernels, define, dtype, no_launch
 
 _OWN = ("__index__", "__bool__", "__repr__", "__str__")  # that the interpreter gives tensors
 _TYPES = {
@@ -59,6 +58,7 @@ def prepare() -> None:
         module.static_range = _static_range
         module.static_print = module.device_print = _nothing
     InterpretedFunction.__call__ = _call
+    InterpretedFunction.__getitem__ = no_launch
     it._interpreter = _Guarded(it._interpreter)
 
 
@@ -383,8 +383,7 @@ class Interpreter:
         builder = it.interpreter_builder
         builder.options = dataclasses.replace(builder.options, debug=asserts)
         it.interpreter_builder.set_grid_dim(*grid)
-        programs = itertools.product(*map(builtins.range, grid))
-        for program in reversed(list(programs)) if backwards else programs:
+        for program in _programs(grid, backwards):
             it.interpreter_builder.set_grid_idx(*program)
             kernel.fn(**args)
 
@@ -416,6 +415,15 @@ class Interpreter:
             base, shape, strides, block, padding, *_ = content
             return TensorDescriptor(self._view(base, buffers), shape, strides, block, padding)
         return self.kernels.value(told)
+
+
+def _programs(grid: tuple[int, ...], backwards: bool) -> Iterator[tuple[int, int, int]]:
+    """One after the other: a grid may be large."""
+    step = -1 if backwards else 1
+    for x in builtins.range(grid[0])[::step]:
+        for y in builtins.range(grid[1])[::step]:
+            for z in builtins.range(grid[2])[::step]:
+                yield x, y, z
 
 
 def _passed(value: Any, annotation: str | None, special: bool) -> Any:

@@ -12,6 +12,7 @@ import cubin
 import plan
 from kernel_language import is_plain
 from plan import ITEM
+from summary import summarise
 from traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, view, whole
 from triton_trace import PARAMETERS, check  # noqa: F401 - check is of the interface
 
@@ -370,6 +371,10 @@ def _tensor_map(told: list, known: dict, places: list[int]) -> plan.TensorMap:
 
 def name(trace: Trace, launch: Launch) -> str:
     return trace.kernels[launch.told["kernel"]]["name"]
+
+
+def summary(trace: Trace) -> dict:
+    return summarise(trace, lambda launch: name(trace, launch), views)
 
 
 def views(launch: Launch, call: Call) -> list[View]:
