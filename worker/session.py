@@ -130,7 +130,7 @@ class Session:
 
     def draw_parameters(self, label: str) -> None:
         """New values for the whole state, on both sides. A large model's once."""
-        if self.own_weights or not self.names:
+        if self.own_weights or not self.facts.state:
             return
         count = sum(t.numel() for t in inputs.named_state(self.pair.eager).values())
         if label == "trial-0" or count <= MANY:
