@@ -57,16 +57,13 @@ def _check_writable(section: _Section, symbols: list[tuple]) -> None:
     if section.name != ".nv.global.init":
         raise BadCubin(f"it has {section.size} bytes of memory that outlives a launch "
                        f"({section.name[:40]})")  # fmt: skip
-    known = 0
-    for name, kind, _, _, size in symbols:
-        if kind != _OBJECT:
-            continue
+    objects = [s for s in symbols if s[1] == _OBJECT]
+    for name, _, _, _, size in objects:
         if size != _TABLES.get(name) and not (
             _REFLECTED.fullmatch(name) and size <= _MOST_REFLECTED
         ):
             raise BadCubin(f"it has a global variable that outlives a launch ({name[:40]})")
-        known += size
-    if section.size > known + 64:  # alignment between them
+    if section.size > sum(s[4] + 7 for s in objects):  # 7: to align the next
         raise BadCubin("it has global memory that outlives a launch")
 
 

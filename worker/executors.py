@@ -10,7 +10,7 @@ call, and so on; `config` chooses among the configurations of an autotuner."""
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import answers
@@ -20,7 +20,7 @@ from judging import Progress, Verdict, fail_on_error
 from region import Region, sealed_file
 from runner import Status
 from steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
-from traces import Launch, Trace
+from traces import BadTrace, Call, Launch, Trace
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
@@ -91,12 +91,15 @@ class _Runner:
     """What both uses of monkeys-runner share."""
 
     reverses = False
+    kinds = {"cubin", "library"}  # of modules
 
     def __init__(self, job: dict, trace: Trace, family, p: Progress) -> None:
         self.job, self.trace, self.family, self.p = job, trace, family, p
 
     def load(self, region: Region, built: object) -> Generator:
         made = make_plan(self.trace, self.family, built, region)
+        if not {module.kind for module in made.modules} <= self.kinds:
+            raise BadTrace("the compiler's answer has host code, where only kernels run")
         data = runner.encode(made)
         file = sealed_file(len(data))
         try:
@@ -145,10 +148,13 @@ class LibraryRunner(_Runner):
 
     def close(self, hurt: bool = False) -> Generator:
         yield End()
+        yield Release()
 
 
 class DeviceRunner(_Runner):
     """Holds the device already."""
+
+    kinds = {"cubin"}
 
     def open(self, region: Region, built: object) -> Generator:
         yield from self.load(region, built)
@@ -171,11 +177,18 @@ def make_plan(trace: Trace, family, built: object, region: Region) -> plan.Plan:
     calls = []
     for config in range(trace.configurations()):
         for part, places in zip(trace.parts(), region.layout.parts):
-            calls.append(tuple(
-                maker.node(n, part, places, config) if isinstance(n, Launch) else n.plan(places)
-                for n in part.nodes
-            ))  # fmt: skip
+            calls.append(tuple(_planned(maker, part, places, config)))
     return plan.Plan(maker.modules(), maker.functions(), tuple(calls))
+
+
+def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan.Node]:
+    """A launch of the trace may be several of a plan."""
+    for node in part.nodes:
+        if not isinstance(node, Launch):
+            yield node.plan(places)
+            continue
+        made = maker.node(node, part, places, config)
+        yield from made if isinstance(made, list) else [made]
 
 
 def lease(job: dict) -> Generator:

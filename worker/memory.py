@@ -60,8 +60,8 @@ class Store:
 
 
 class Memory:
-    def __init__(self, refuse: Callable[[str, str], Any]) -> None:
-        self.refuse = refuse
+    def __init__(self, operate: Callable, refuse: Callable[[str, str], Any]) -> None:
+        self.operate, self.refuse = operate, refuse  # the recorder's
         self.stores: dict[int, Store] = {}  # by the address of the storage
         self.of_real: dict[int, Store] = {}  # by that of the real one
         self.waiting: list[Callable[[], Any]] = []

@@ -36,6 +36,8 @@ _TYPES = {
 class OutOfBounds(Exception):
     """A kernel reads or writes outside the tensors it was given."""
 
+    rule = "guard-zone"
+
 
 # ---- once in a process ---------------------------------------------------------------
 
