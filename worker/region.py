@@ -128,12 +128,12 @@ class Region:
 
 
 def _between(layout: Layout) -> torch.Tensor:
-    """Offsets of the guard bytes: those next to buffers, and all at both ends."""
+    """Offsets of the guard bytes: all that lie between two buffers and at both ends."""
     pieces, end = [], 0
     for low, high in sorted(layout.used):
-        pieces.append(torch.arange(max(end, low - GUARD), low))
+        pieces.append(torch.arange(end, low))
         end = high
-    pieces.append(torch.arange(end, min(layout.size, end + GUARD)))
+    pieces.append(torch.arange(end, layout.size))
     return torch.cat(pieces)
 
 
