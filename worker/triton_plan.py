@@ -12,7 +12,6 @@ import cubin
 import plan
 from kernel_language import is_plain
 from plan import ITEM
-from summary import summarise
 from traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, view, whole
 from triton_trace import PARAMETERS, check  # noqa: F401 - check is of the interface
 
@@ -373,8 +372,6 @@ def name(trace: Trace, launch: Launch) -> str:
     return trace.kernels[launch.told["kernel"]]["name"]
 
 
-def summary(trace: Trace) -> dict:
-    return summarise(trace, lambda launch: name(trace, launch), views)
 
 
 def views(launch: Launch, call: Call) -> list[View]:

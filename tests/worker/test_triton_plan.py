@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "worker"))
 
 import cubin  # noqa: E402
 import plan  # noqa: E402
+import summary  # noqa: E402
 import traces  # noqa: E402
 import triton_plan  # noqa: E402
 from traces import BadTrace, Refused  # noqa: E402
@@ -309,7 +310,7 @@ def test_the_bytes_of_a_call_are_those_of_its_tensors() -> None:
     told = traces.parse(json.dumps(whole).encode() + b"\n",
                         [traces.Buffer("input", 0, 8, "float32")], {})  # fmt: skip
     triton_plan.check(told)
-    assert triton_plan.summary(told) == {
+    assert summary.summarise(told, lambda n: triton_plan.name(told, n), triton_plan.views) == {
         "launches": 2, "moves": 1, "bytes_read": 8 + 256, "bytes_written": 256 + 256 + 128,
         "kernels": [
             {"name": "k", "grid": [1], "launches": 1, "bytes_read": 8, "bytes_written": 256},
