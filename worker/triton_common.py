@@ -216,8 +216,9 @@ def _taken(path: list[str]) -> Any:
 def warm_up(compile: Callable[[dict], bytes], source: str, told: dict, args: dict) -> None:
     """Compiles a kernel and forgets it: this fills what Triton keeps in memory, and
     touches no GPU."""
+    launch = {"kernel": 0, "args": args, "options": {}, "tuned": False}
     request = {"source": source, "kernels": [told], "groups": [], "target": "sm_90",
-               "launches": [{"kernel": 0, "args": args, "options": {}, "tuned": False}]}  # fmt: skip
+               "launches": [launch]}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         old = os.environ.get("TRITON_CACHE_DIR")
         os.environ["TRITON_CACHE_DIR"] = folder

@@ -358,8 +358,8 @@ class Interpreter:
             offset += (n - 1) * stride if stride < 0 and n else 0
         forward = [abs(s) for s in strides]
         found = whole.as_strided(shape, forward, whole.storage_offset() + offset)
-        return found.flip([d for d, s in enumerate(strides) if s < 0]) if min(strides, default=0) < 0 \
-            else found  # fmt: skip
+        backwards = [d for d, s in enumerate(strides) if s < 0]
+        return found.flip(backwards) if backwards else found
 
     def _move(self, node: dict, buffers: list) -> None:
         to = self._view(node["to"], buffers)

@@ -363,8 +363,8 @@ def _plain(value: Any) -> Any:
     value = _unwrapped(value)
     if isinstance(value, enum.Enum):
         value = value.value
-    if type(value).__module__ == "numpy" and hasattr(value, "item") and not hasattr(value, "__len__"):
-        value = value.item()
+    if type(value).__module__ == "numpy" and not hasattr(value, "__len__"):
+        value = value.item() if hasattr(value, "item") else value
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)
