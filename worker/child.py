@@ -39,10 +39,10 @@ def innermost(problem: BaseException) -> TracebackType | None:
 
 
 def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
-    """An exception as the judge is told: its traceback from the candidate's own file on,
-    since the frames above are ours, and its own words by themselves."""
+    """An exception as the judge is told: its traceback from the candidate's own file or an
+    interpreted kernel on, since the frames above are ours, and its own words by themselves."""
     trace = problem.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != path:
+    while trace is not None and not _is_candidates(trace.tb_frame.f_code.co_filename, path):
         trace = trace.tb_next
     text = "".join(traceback.format_exception(type(problem), problem, trace))
     if len(text) > TEXT:
@@ -51,6 +51,10 @@ def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
     said = "".join(traceback.format_exception_only(problem))[-TEXT:]
     return {"error": {"stage": stage, "type": name, "text": text, "compile": compile,
                       "message": said, "rule": getattr(problem, "rule", None)}}  # fmt: skip
+
+
+def _is_candidates(file: str, path: str) -> bool:
+    return file == path or file.startswith("<kernel ")
 
 
 class Child:

@@ -10,7 +10,7 @@ call, and so on; `config` chooses among the configurations of an autotuner."""
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import plan
@@ -19,7 +19,7 @@ from judging import Progress, Verdict, fail_if_broken, fail_on_error
 from region import Region, sealed_file
 from runner import Status
 from steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
-from traces import Launch, Trace
+from traces import BadTrace, Call, Launch, Trace
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
@@ -97,7 +97,7 @@ class _Runner:
     """What both uses of monkeys-runner share."""
 
     reverses = False
-    hostile = False
+    kinds = {"cubin", "library"}  # of modules
 
     def __init__(self, job: dict, trace: Trace, family, p: Progress) -> None:
         self.job, self.trace, self.family, self.p = job, trace, family, p
@@ -112,6 +112,8 @@ class _Runner:
 
     def load(self, region: Region, built: object) -> Generator:
         made = make_plan(self.trace, self.family, built, region)
+        if not {module.kind for module in made.modules} <= self.kinds:
+            raise BadTrace("the compiler's answer has host code, where only kernels run")
         data = runner.encode(made)
         file = sealed_file(len(data))
         try:
@@ -132,15 +134,13 @@ class _Runner:
         )
         outside = (time.monotonic() - before) * 1e3
         done = heard(answer)
-        self.check(done, running=True)
+        self.check(done)
         return Ran(self.own_ms(done, outside), done.host_ns / 1e6, outside)
 
-    def check(self, done: runner.Done, running: bool = False) -> None:
+    def check(self, done: runner.Done) -> None:
         if done.status == Status.DONE:
             return
         if done.status in (Status.BAD_REQUEST, Status.BAD_PLAN, Status.NO_DEVICE):
-            if running and self.hostile:
-                raise Forged(f"no runner says while it runs a call: {done.text}")
             raise NoChild(f"the runner refuses: {done.text}")
         stage = "trials" if self.p.trials else "first_call"
         told = f"A kernel could not run: {done.text}"
@@ -151,8 +151,6 @@ class _Runner:
 
 
 class LibraryRunner(_Runner):
-    hostile = True  # the library's code runs in that process
-
     def open(self, region: Region, built: object) -> Generator:
         deadline = self.job["deadlines"]["load_ms"]
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
@@ -160,7 +158,7 @@ class LibraryRunner(_Runner):
         yield from self.load(region, built)
 
     def own_ms(self, done: runner.Done, outside: float) -> float:
-        """Only our own clock counts."""
+        """The library's code runs in that process: only our own clock counts."""
         return outside
 
     def close(self, hurt: bool = False) -> Generator:
@@ -170,6 +168,8 @@ class LibraryRunner(_Runner):
 
 class DeviceRunner(_Runner):
     """Holds the device already."""
+
+    kinds = {"cubin"}
 
     def open(self, region: Region, built: object) -> Generator:
         yield from self.greet()
@@ -193,11 +193,18 @@ def make_plan(trace: Trace, family, built: object, region: Region) -> plan.Plan:
     calls = []
     for config in range(trace.configurations()):
         for part, places in zip(trace.parts(), region.layout.parts):
-            calls.append(tuple(
-                maker.node(n, part, places, config) if isinstance(n, Launch) else n.plan(places)
-                for n in part.nodes
-            ))  # fmt: skip
+            calls.append(tuple(_planned(maker, part, places, config)))
     return plan.Plan(maker.modules(), maker.functions(), tuple(calls))
+
+
+def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan.Node]:
+    """A launch of the trace may be several of a plan."""
+    for node in part.nodes:
+        if not isinstance(node, Launch):
+            yield node.plan(places)
+            continue
+        made = maker.node(node, part, places, config)
+        yield from made if isinstance(made, list) else [made]
 
 
 def lease(job: dict) -> Generator:

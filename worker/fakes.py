@@ -46,9 +46,10 @@ class Fake(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN206
+        """Where the recorder does not see the operation by itself, in another thread."""
         if func is torch.ops.prim.device.default:
             return args[0].device
-        raise RuntimeError(f"{func} on a tensor without data, outside of the recorder")
+        return Fake.memory.operate(func, types, args, kwargs)
 
     @property
     def device(self) -> torch.device:

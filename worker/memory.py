@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import _disable_current_modes as plainly
 
 PUT_OFF = 1 << 18  # elements of a random fill that are worth waiting with
 FIRST_ADDRESS = 0x7F0000000000
+MOST = 4 << 40  # bytes that a recording may allocate: more than any device has
 ALIGN = 512  # of an address, as CUDA's allocator has it
 NO_VALUES = (
     "forward reads the values of a tensor, but a trace is made without values: keep what "
@@ -60,8 +61,8 @@ class Store:
 
 
 class Memory:
-    def __init__(self, refuse: Callable[[str, str], Any]) -> None:
-        self.refuse = refuse
+    def __init__(self, operate: Callable, refuse: Callable[[str, str], Any]) -> None:
+        self.operate, self.refuse = operate, refuse  # the recorder's
         self.stores: dict[int, Store] = {}  # by the address of the storage
         self.of_real: dict[int, Store] = {}  # by that of the real one
         self.waiting: list[Callable[[], Any]] = []
@@ -77,6 +78,8 @@ class Memory:
         """A fake tensor in memory of its own."""
         storage = meta.untyped_storage()
         size = storage.nbytes()
+        if self.next_address - FIRST_ADDRESS + size > MOST:
+            raise torch.OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size} bytes")
         made = Store(
             len(self.stores), size, meta.dtype, self.next_address, storage, self.call
         )

@@ -37,6 +37,8 @@ class Indexed(TorchFunctionMode):
         kwargs = kwargs or {}
         if func is torch.Tensor.cuda:
             return _to_cuda(*args, **kwargs)
+        if func is torch.Tensor.new_tensor:
+            kwargs = {"device": args[0].device, **kwargs}
         if args and any(map(_unindexed, args)):
             args = tuple(CUDA if _unindexed(a) else a for a in args)
         if "device" in kwargs and _unindexed(kwargs["device"]):

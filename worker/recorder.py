@@ -35,7 +35,7 @@ from tracing import Call, Trace
 SMALL = 1 << 20  # bytes of a constant that may be made piece by piece
 CALLS = 4  # the first may fill caches, the others must agree
 ALLOWED = ("torch may allocate, fill, view, copy, concatenate, pad, flip and cast between "
-           "floating types; everything else belongs into a kernel")  # fmt: skip
+           "floating types; everything else belongs in a kernel")  # fmt: skip
 
 _current: Recorder | None = None
 _stage = "load"
@@ -62,7 +62,7 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.claims = torch.device(claims)
         self.path = path
-        self.memory = Fake.memory = Memory(self.refuse)
+        self.memory = Fake.memory = Memory(self.__torch_dispatch__, self.refuse)
         self.origins = Origins()
         self.trace = Trace(self.memory, self.origins)
         self.building = True  # until there is a model: what is done is logged

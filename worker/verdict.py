@@ -20,6 +20,7 @@ import ported
 import structure
 import summary
 import taskfile
+import tilelang_plan
 import timing
 import torch
 import traces
@@ -29,15 +30,16 @@ from builds import Builds
 from executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
 from judging import Progress, Verdict, fail_if_broken, fail_on_error, since
 from region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
-from session import NUMBERS, Session
+from session import Session
+from sheets import NUMBERS, PLAIN, sheet
 from steps import Ask, Device, End, Forged, Gone, NoChild, Release
 from traces import BadTrace, Buffer, Refused, Trace
 
-PLAIN_TRIALS = 5
 TARGET = "sm_90"  # what is compiled for where there is no GPU
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
-FAMILIES = {"triton": triton_plan, "native": native_plan, "cuda": cuda_plan}
+FAMILIES = {"triton": triton_plan, "native": native_plan, "cuda": cuda_plan,
+            "tilelang": tilelang_plan}  # fmt: skip
 
 
 def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
@@ -373,7 +375,7 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
     p.stage, started = "compile", time.monotonic()
     request = family.requests(trace) | {
         "source": job["candidate"], "kernels": trace.kernels, "texts": trace.texts,
-        "target": target(job),
+        "target": target(job), "device": job["device"].partition(":")[0],
     }  # fmt: skip
     key = builds.key(job["pack"], request)
     data = builds.get(key)
@@ -465,10 +467,10 @@ def examine(
 ) -> Generator:  # fmt: skip
     family = FAMILIES[job["family"]]
     executor = make_executor(job, trace, p)
-    reference = make_reference(job, own_weights)
-    session = Session(job, facts, trace, names, reference, executor, p, own_weights)
-    if reference.note and reference.note not in p.notes:
-        p.notes.append(reference.note)
+    asked = sheet(job, make_reference, own_weights)
+    session = Session(job, facts, trace, names, asked, executor, p)
+    if asked.reference.note and asked.reference.note not in p.notes:
+        p.notes.append(asked.reference.note)
     p.stage, started = "trials", time.monotonic()
     try:
         session.make_region(family.scratch(trace, built) if built else 0, o)
@@ -480,7 +482,7 @@ def examine(
         yield from session.trials()
         p.times["trials"] = since(started)
         p.hardened = True
-        p.trace = summary.of(trace, family)
+        p.trace = summary.summarise(trace, lambda node: family.name(trace, node), family.views)
         if job.get("timing"):
             yield from timing.measure(session)
         yield from session.without_kernels()
@@ -502,7 +504,7 @@ def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
 
 def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     last = p.trials[-1] if p.trials else {}
-    full = len(p.trials) >= PLAIN_TRIALS
+    full = len(p.trials) >= PLAIN
     told = "\n".join([t for t in (end.told, p.capped, *p.notes) if t]).strip()
     evidence = evidence_level(p, end, environment)
     return {

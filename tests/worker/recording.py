@@ -37,10 +37,6 @@ from lang import launch
 FILL = 0xFF  # what fresh memory holds: NaN
 
 
-def _softplus_sum(x: torch.Tensor, y: torch.Tensor) -> None:
-    y.copy_(x.float().sum())
-
-
 KERNELS: dict[str, Callable] = {
     "relu": lambda x, y: y.copy_(x.relu()),
     "twice": lambda x, y, **_: y.copy_(x * 2),
@@ -49,7 +45,7 @@ KERNELS: dict[str, Callable] = {
     "matmul": lambda x, w, y: y.copy_(x.float() @ w.float()),
     "linear": lambda x, w, b, y: y.copy_(x.float() @ w.float().t() + b.float()),
     "add_to": lambda x, y: y.add_(x),
-    "sum": _softplus_sum,
+    "sum": lambda x, y: y.copy_(x.sum()),
     "step": lambda x: x.add_(1),
 }
 
@@ -274,6 +270,15 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [t for v in value for t in _tensors(v)] if isinstance(value, (list, tuple)) else []
 
 
+def _copied(value: Any) -> Any:
+    """The memory may be written again by the next call."""
+    if isinstance(value, dict):
+        return {k: _copied(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_copied, value))
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
 def same(got: Any, expected: Any) -> None:
     """Structure and values; both are exact here."""
     if isinstance(expected, torch.Tensor):
@@ -302,12 +307,11 @@ def repeats(body: str, *args: Any, init: str = "[]", claims: str = "cpu",
     found = record(body, *args, init=init, claims=claims, **options)
     execution = Execution(found, before)
     with torch.no_grad():
-        expected = [mine(*args) for _ in range(len(found.calls) + 1)]
+        expected = [_copied(mine(*args)) for _ in range(len(found.calls) + 1)]
     for got, wanted in zip(execution.calls(*args), expected):
         same(got, wanted)
-    for name, value in mine.state_dict().items():
-        if name in execution.state and not before[name].is_inference():
-            same(execution.state[name], value.contiguous())
+    for name, *_ in found.told["state"]:
+        same(execution.state[name], mine.state_dict()[name].contiguous())
     return found
 
 

@@ -353,7 +353,7 @@ def test_a_workspace_that_is_kept_is_one_buffer_of_all_calls() -> None:
 """)  # fmt: skip
     found = repeats(body, X)
     assert len(found.calls) == 2
-    assert found.kinds(0) == ["new", "input", "new"] and found.kinds(1) == ["kept", "input", "kept"]
+    assert found.kinds(0) == ["input", "new", "new"] and found.kinds(1) == ["input", "kept", "kept"]
     assert found.ops(0) == ["fill", "launch", "launch"] and found.ops(1) == ["launch", "launch"]
 
 
@@ -481,7 +481,7 @@ def test_packed_weights_may_not_be_computed_with_in_forward() -> None:
 
 def test_tables_of_literals_are_constants() -> None:
     init = "self.w = (torch.arange(36.0).view(6, 6) / 7).sin()\n" \
-           'self.register_buffer("half", self.w.half())'
+           'self.register_buffer("small", self.w.half())'
     found = repeats(forward("", init, last=MATMUL), X, state=[])
     assert found.kinds() == ["input", "const", "new"] and found.told["state"] == []
 
