@@ -105,10 +105,11 @@ class _Runner:
     def greet(self) -> Generator:
         """A runner that answers; what goes wrong before is ours."""
         try:
-            answer = yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])
+            done = heard((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
         except Gone as gone:
             raise not_started(gone) from None
-        self.check(heard(answer))
+        if done.status != Status.DONE:
+            raise NoChild(f"the runner refuses: {done.text}")
 
     def load(self, region: Region, built: object) -> Generator:
         made = make_plan(self.trace, self.family, built, region)
@@ -141,13 +142,17 @@ class _Runner:
         if done.status == Status.DONE:
             return
         if done.status in (Status.BAD_REQUEST, Status.BAD_PLAN, Status.NO_DEVICE):
-            raise NoChild(f"the runner refuses: {done.text}")
+            raise self.refusal(done.text)
         stage = "trials" if self.p.trials else "first_call"
         told = f"A kernel could not run: {done.text}"
         if done.status == Status.NO_MEMORY:
             raise Verdict("out_of_memory", stage, told)
         self.p.compiled = True
         raise Verdict("launch_error", stage, told)
+
+    def refusal(self, text: str) -> Exception:
+        """What the machinery's own failure is."""
+        return NoChild(f"the runner refuses: {text}")
 
 
 class LibraryRunner(_Runner):
@@ -156,6 +161,10 @@ class LibraryRunner(_Runner):
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
         yield from self.greet()
         yield from self.load(region, built)
+
+    def refusal(self, text: str) -> Exception:
+        """Code of the candidate's runs in that process: it may say so to escape a verdict."""
+        return Forged(f"the runner refuses: {text}")
 
     def own_ms(self, done: runner.Done, outside: float) -> float:
         """The library's code runs in that process: only our own clock counts."""
