@@ -11,6 +11,7 @@ Most often nobody does: the judge draws a model's parameters itself.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from typing import Any
 
 import torch
 from fakes import CPU, META, Fake
-from torch.utils._python_dispatch import _disable_current_modes as plainly
+from torch.utils._python_dispatch import _disable_current_modes
 
 PUT_OFF = 1 << 18  # elements of a random fill that are worth waiting with
 FIRST_ADDRESS = 0x7F0000000000
@@ -86,6 +87,10 @@ class Memory:
 
     def adopt(self, real: torch.Tensor, device: torch.device = CPU) -> Fake:
         """A tensor that has data, as a fake one whose contents are known."""
+        with plainly():
+            return self._adopt(real, device)
+
+    def _adopt(self, real: torch.Tensor, device: torch.device) -> Fake:
         storage = real.untyped_storage()
         store = self.of_real.get(storage._cdata)
         if store is None:
@@ -186,7 +191,7 @@ class Memory:
         return bool(stores) and all(s.waits for s in stores)
 
     def _put_off(self, func: Any, args: tuple, kwargs: dict, stores: list[Store]) -> Any:
-        if writes(func):
+        if written(func, args, kwargs):
             self.waiting.append(lambda: func(*args, **kwargs))
             for s in stores:
                 s.waits = True
@@ -217,6 +222,14 @@ def as_dtype(value: Any, dtype: torch.dtype) -> int | float | bool:
     if dtype == torch.bool:
         return bool(value)
     return float(value) if dtype.is_floating_point else int(value)
+
+
+@contextlib.contextmanager
+def plainly() -> Iterator[None]:
+    """Without the modes that are on while a candidate runs: nothing is recorded, and no
+    device is the default."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
 
 
 def name_of(func: Any) -> str:
@@ -250,12 +263,13 @@ def on_cpu(kwargs: dict) -> dict:
     return {**kept, "device": CPU} if kept.get("device") is not None else kept
 
 
-def writes(func: Any) -> list[int]:
-    """Which arguments an operation changes."""
+def written(func: Any, args: tuple, kwargs: dict) -> list[torch.Tensor]:
+    """What an operation changes."""
     found = []
     for index, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
-            found.append(index)
+            value = args[index] if index < len(args) else kwargs.get(argument.name)
+            found += tensors(value)
     return found
 
 
