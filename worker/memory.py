@@ -173,30 +173,32 @@ class Memory:
         real_args = swap(args, lambda f: pairs[id(f)])
         real_kwargs = on_cpu(swap(kwargs, lambda f: pairs[id(f)]))
         stores = [self.store(f) for f in fakes]
-        if self._may_wait(func, real_args, stores):
+        random = name_of(func) in RANDOM and kwargs.get("generator") is None
+        if self._may_wait(func, random, real_args, stores):
             out = self._put_off(func, real_args, real_kwargs, stores)
         else:
-            if any(s.waits for s in stores) or (self.waiting and name_of(func) in RANDOM):
+            if any(s.waits for s in stores) or (self.waiting and random):
                 self.compute()
             out = func(*real_args, **real_kwargs)
         return self._back(out, {id(pairs[id(f)]): f for f in fakes}, device)
 
-    def _may_wait(self, func: Any, args: tuple, stores: list[Store]) -> bool:
+    def _may_wait(self, func: Any, random: bool, args: tuple, stores: list[Store]) -> bool:
         """A random operation once one has been put off, so that all draw what they would
         have drawn; and what depends on nothing but such values."""
         if len(func._schema.returns) != 1 or str(func._schema.returns[0].type) != "Tensor":
             return False
-        if name_of(func) in RANDOM:
+        if random:
             return bool(self.waiting) or _elements(args) >= PUT_OFF
         return bool(stores) and all(s.waits for s in stores)
 
     def _put_off(self, func: Any, args: tuple, kwargs: dict, stores: list[Store]) -> Any:
-        if written(func, args, kwargs):
+        changed = written(func, args, kwargs)
+        if changed:
             self.waiting.append(lambda: func(*args, **kwargs))
             for s in stores:
                 s.waits = True
-            return args[0]
-        shown = {k: v for k, v in kwargs.items() if k != "generator"}
+            return changed[0]
+        shown = dict(kwargs)
         if "device" in shown or next(tensors(args), None) is None:
             shown["device"] = META
         like = func(*swap(args, _meta), **swap(shown, _meta))
@@ -209,7 +211,7 @@ class Memory:
         if isinstance(out, torch.Tensor):
             if id(out) in back:
                 return back[id(out)]
-            made = self.adopt(out, device)
+            made = self._adopt(out, device)
             self.store(made).waits |= hasattr(out, "put_off")
             return made
         if isinstance(out, (list, tuple)):

@@ -27,8 +27,8 @@ import torch
 from boundary import State, argument, output
 from fakes import CPU, META, Fake, Refused, bare
 from memory import NO_VALUES, Memory, name_of, swap, tensors, written
-from moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT, Copy, Fill, Move, castable
-from moves import view_of
+from moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT
+from moves import Add, Copy, Fill, Move, castable, view_of
 from origins import Origins, Step
 from torch.utils._python_dispatch import TorchDispatchMode
 from tracing import Call, Trace
@@ -281,11 +281,11 @@ class Recorder(TorchDispatchMode):
 
 
 def repeatable(move: Move) -> bool:
-    """As a node of the setup."""
-    if isinstance(move, Copy):
-        own = move.source.dtype == move.source.store.dtype
-        return own and castable(move.source.dtype, move.to.dtype)
-    return move.to.dtype == move.to.store.dtype
+    """As a node of the setup, which has copies and fills of plain memory."""
+    views = [move.to, move.source] if isinstance(move, Copy) else [move.to]
+    if isinstance(move, Add) or any(v.dtype != v.store.dtype for v in views):
+        return False
+    return castable(views[-1].dtype, move.to.dtype)
 
 
 def _plain(kwargs: dict) -> dict:

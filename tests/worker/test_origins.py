@@ -227,3 +227,12 @@ def test_random_numbers_are_those_that_would_have_been_drawn(line: str) -> None:
     found = record(body, X, state=state_of(mine)[:2], claims="cpu", seed=1)
     with torch.no_grad():
         same(Execution(found, mine.state_dict()).call(X), mine(X))
+
+
+def test_a_generator_of_ones_own_is_not_put_off() -> None:
+    body = forward("", "self.lin = nn.Linear(1000, 1000)\nself.norm = nn.LayerNorm(6)\n"
+                       "self.w = torch.rand(6, 6, generator=torch.Generator().manual_seed(5))",
+                   last=MATMUL)  # fmt: skip
+    found = record(body, X, unsettled=True, claims="cpu")
+    w = torch.rand(6, 6, generator=torch.Generator().manual_seed(5))
+    same(Execution(found).call(X), X @ w)
