@@ -85,6 +85,7 @@ class Session:
         before = self.region.owned().clone()
         self.sync()
         ran = yield from self.executor.run(part, config, mute, backwards, timed, deadline_ms)
+        self.p.compiled = True
         call, places = self.trace.parts()[part], self.region.layout.parts[part]
         got = [self.region.take(v.place(places)) for v in call.outputs]
         self.check_memory(before)
@@ -137,7 +138,6 @@ class Session:
         backwards = index == 1 and self.executor.reverses
         where = ", the grid's programs in reverse order" if backwards else ""
         yield from self.asked(draw, part, 0, backwards, where)
-        self.p.compiled = True
         if index == 0:
             self.keep()
         for config in range(1, self.trace.configurations()):
