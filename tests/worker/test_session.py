@@ -186,6 +186,17 @@ def test_memory_is_nan_before_the_first_call_and_kept_as_it_left_it(started) -> 
     assert [f["kept"] for f in executor.found[1:]] == [b"\1" * 100] * 2
 
 
+def test_inputs_lie_as_the_recorder_was_told_in_every_trial() -> None:
+    """A row in another place makes a transposed input contiguous."""
+    source = task("return torch.relu(x)", inputs="[torch.randn(8, 4).t()]")
+    forward = """
+        y = torch.empty_strided(x.shape, x.stride(), device=x.device)
+        relu_kernel[(4,)](x, y, 32, B=8)
+        return y
+        """
+    assert said(verify(source, candidates.relu(forward))) == E3
+
+
 def test_a_region_larger_than_the_limit_is_out_of_memory() -> None:
     record = verify(task("return torch.relu(x)", inputs="[torch.randn(1 << 20)]"), candidates.relu(),
                     limits={"memory_bytes": 1 << 20})  # fmt: skip
