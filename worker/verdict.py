@@ -480,7 +480,7 @@ def examine(
         yield from session.trials()
         p.times["trials"] = since(started)
         p.hardened = True
-        p.trace = summary.of(trace, family)
+        p.trace = summary.summarise(trace, lambda node: family.name(trace, node), family.views)
         if job.get("timing"):
             yield from timing.measure(session)
         yield from session.without_kernels()

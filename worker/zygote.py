@@ -309,12 +309,10 @@ class Zygote:
         sock_fd, output_fd = frame.fds
         memory, _, cgroup = frame.text().partition(" ")
         folder = os.path.join(self.o.scratch, frame.id)
-        # Limits that the kernel counts by user are no other candidate's business.
-        number = frame.id.rpartition("-")[2]
-        uid = self.o.uid + (int(number) % USERS if number.isdigit() else 0)
+        uid = self.user(frame.id)
         if self.o.box != "full":
             os.makedirs(folder, mode=0o700, exist_ok=True)
-            if os.getuid() == 0 and self.o.box == "thin":
+            if uid and self.o.box == "thin":
                 os.chown(folder, uid, uid)
         pid = os.fork()
         if pid == 0:
@@ -329,6 +327,12 @@ class Zygote:
         pidfd = os.pidfd_open(pid)
         self.children[pid] = (frame.id, pidfd)
         send_frame(self.control, Frame("forked", frame.id, 0, str(pid).encode(), [pidfd]))
+
+    def user(self, name: str) -> int:
+        """Limits that the kernel counts by user are no other candidate's business. 0: there
+        is no other user than this one."""
+        number = name.rpartition("-")[2]
+        return self.o.uid and self.o.uid + (int(number) % USERS if number.isdigit() else 0)
 
     def child(self, sock_fd: int, output_fd: int, plan: str, folder: str) -> None:
         os.setsid()

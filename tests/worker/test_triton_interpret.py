@@ -304,6 +304,13 @@ def test_data_does_not_become_python(server: Server, line: str) -> None:
         server.run(text, [launch({"y": vector(0, 4), "n": 4})], f32(0, 0, 0, 0), kernels=[told])
 
 
+def test_a_kernel_does_not_launch_kernels(server: Server) -> None:
+    text = "def k(x, f: tl.constexpr):\n    f[(1,)](x)\n\ndef inner(x):\n    tl.store(x, 1)\n"
+    node = launch({"x": vector(0, 4), "f": {"kernel": 1}})
+    with pytest.raises(RuntimeError, match="launches a kernel"):
+        server.run(text, [node], f32(0, 0, 0, 0), kernels=[kernel(text), kernel(text, "inner")])
+
+
 def test_a_kernel_outside_the_language_is_refused_before_it_runs(server: Server) -> None:
     text = "def k(x):\n    tl.store(x, x.handle.data)\n"
     with pytest.raises(RuntimeError, match="Denied: line 2"):

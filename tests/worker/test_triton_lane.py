@@ -247,6 +247,20 @@ def test_a_kernel_that_calls_itself_is_refused() -> None:
         built(text, [kernel(text, k={"kernel": 0})], [launch({"x": vector(0, 4)})], 1024)
 
 
+def test_a_kernel_does_not_launch_kernels() -> None:
+    text = source("""
+        def k(x, f: tl.constexpr):
+            g: tl.constexpr = f[(1,)]
+            g(x)
+
+        def inner(x):
+            tl.store(x, 1)
+    """)
+    args = {"x": vector(0, 4), "f": {"kernel": 1}}
+    with pytest.raises((kernel_language.Denied, triton_common.CompileFailed), match="launches"):
+        built(text, [kernel(text), kernel(text, "inner")], [launch(args)], 1024)
+
+
 def test_no_module_of_the_candidates_is_run() -> None:
     """Only the kernel's own text counts; the rest of the file is not executed."""
     text = "raise SystemExit\n" + COPY

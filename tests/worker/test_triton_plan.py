@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "worker"))
 
 import cubin  # noqa: E402
 import plan  # noqa: E402
+import summary  # noqa: E402
 import traces  # noqa: E402
 import triton_plan  # noqa: E402
 from traces import BadTrace, Refused  # noqa: E402
@@ -291,6 +292,31 @@ def test_bytes_that_are_no_answer_are_refused() -> None:
     for data in (b"", b"\n", b"{}\n", b"[]\n", b"\xff\n", deep, answer({})[:-1], answer({}) + b"x"):
         with pytest.raises((BadTrace, Refused)):
             triton_plan.Built.parse(data, told)
+
+
+# ---- what a reader is told -----------------------------------------------------------
+
+
+def test_the_bytes_of_a_call_are_those_of_its_tensors() -> None:
+    """A fill writes y, a kernel writes it from x, which is expanded, another reads it for z."""
+    buffers = [{"kind": "new", "bytes": 1024, "dtype": "float32"}] * 2
+    fill = {"op": "fill", "to": [0, "float32", 0, [64], [1]], "value": 0}
+    nodes = [fill, launch({"x": {"t": [2, "float32", 0, [32, 2], [0, 1]]}, "y": vector(0, 64)}),
+             launch({"y": vector(0, 64), "z": vector(1, 32)}, grid=[2])]  # fmt: skip
+    call = {"buffers": [*buffers, {"kind": "input", "index": 0}], "nodes": nodes,
+            "output": {"tensor": vector(1, 32)["t"]}}  # fmt: skip
+    whole = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
+             "kernels": [kernel(TEXT)], "texts": []}  # fmt: skip
+    told = traces.parse(json.dumps(whole).encode() + b"\n",
+                        [traces.Buffer("input", 0, 8, "float32")], {})  # fmt: skip
+    triton_plan.check(told)
+    assert summary.summarise(told, lambda n: triton_plan.name(told, n), triton_plan.views) == {
+        "launches": 2, "moves": 1, "bytes_read": 8 + 256, "bytes_written": 256 + 256 + 128,
+        "kernels": [
+            {"name": "k", "grid": [1], "launches": 1, "bytes_read": 8, "bytes_written": 256},
+            {"name": "k", "grid": [2], "launches": 1, "bytes_read": 256, "bytes_written": 128},
+        ],
+    }  # fmt: skip
 
 
 # ---- cubins --------------------------------------------------------------------------

@@ -77,6 +77,12 @@ def test_a_launch_is_a_node_with_all_its_arguments() -> None:
     assert kernel_language.extract(tree, kernel).name == "scale"
 
 
+def test_what_the_zygote_prepares_does_not_get_in_the_way() -> None:
+    text = HEAD + "scale[(4,)](x, y, 100, s=0.5, B=32)\n"
+    code = "import adapter\nadapter.prepare('record')\n" + PRELUDE.replace("TEXT", repr(text))
+    assert forked.run(ROOT / "packs" / "triton", code + "told = len(recorder.nodes)\n") == 1
+
+
 def test_grids_may_be_functions_of_the_arguments_and_their_defaults() -> None:
     told = recorded("scale[lambda a: (triton.cdiv(a['n'], a['B']), len(a['MODE']))](x, y, 100, 2.0, 32)")
     assert told["nodes"][0]["grid"] == [4, 5]
