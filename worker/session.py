@@ -8,9 +8,11 @@ from collections.abc import Generator
 
 import inputs
 import region as memory
+import structure
 import torch
 from expected import Expected
 from judging import Progress, Verdict, check_buffers, judge_trial
+from plan import Place
 from sheets import Draw, Sheet
 from traces import Trace
 
@@ -24,6 +26,8 @@ class Session:
     ) -> None:  # fmt: skip
         self.job, self.facts, self.trace, self.names, self.p = job, facts, trace, names, p
         self.sheet, self.executor = sheet, executor
+        # Whatever the strides of a trial's inputs are, the recorder was told these.
+        self.told_inputs = structure.leaves({"list": facts.spec})
         self.region: memory.Region | None = None
         self.constants: list[tuple[int, torch.Tensor]] = []
         self.kept: dict[int, torch.Tensor] = {}  # after the first call
@@ -61,8 +65,9 @@ class Session:
         """Everything that a call starts from."""
         layout, region = self.region.layout, self.region
         region.fill()
-        for at, t in zip(layout.inputs, inputs.tensors(args)):
-            region.view(memory.tensor_place(at, t)).copy_(t)
+        for at, told, t in zip(layout.inputs, self.told_inputs, inputs.tensors(args)):
+            shape, dtype, strides = told
+            region.view(Place(at, dtype, tuple(shape), tuple(strides))).copy_(t)
         for name, at in layout.state.items():
             t = state[self.names[name]].detach()
             region.view(memory.tensor_place(at, t, contiguous=True)).copy_(t)
@@ -85,6 +90,7 @@ class Session:
         before = self.region.owned().clone()
         self.sync()
         ran = yield from self.executor.run(part, config, mute, backwards, timed, deadline_ms)
+        self.p.compiled = True
         call, places = self.trace.parts()[part], self.region.layout.parts[part]
         got = [self.region.take(v.place(places)) for v in call.outputs]
         self.check_memory(before)
@@ -137,7 +143,6 @@ class Session:
         backwards = index == 1 and self.executor.reverses
         where = ", the grid's programs in reverse order" if backwards else ""
         yield from self.asked(draw, part, 0, backwards, where)
-        self.p.compiled = True
         if index == 0:
             self.keep()
         for config in range(1, self.trace.configurations()):
