@@ -157,6 +157,8 @@ class _Runner:
 
 class LibraryRunner(_Runner):
     def open(self, region: Region, built: object) -> Generator:
+        """What goes wrong before the library is there is ours: the runner is asked whether
+        it can work."""
         deadline = self.job["deadlines"]["load_ms"]
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
         yield from self.greet()

@@ -41,9 +41,9 @@ def measure(session) -> Generator:
         seed, got, ran = yield from repetition(session, config, str(len(told)), started)
         # Slow is not wrong: there must be time for the comparison.
         short = job["deadlines"]["timing_ms"] - since(started) < 4 * since(before)
+        keep(kept, len(told), seed, got)
         told.append(ran.device_ms)
         hosts.append(ran.host_ms)
-        keep(kept, seed, got)
     compare(session, pair, kept)
     p.timing = {
         "ms": clock.summary(told),
@@ -95,13 +95,16 @@ def fastest(session) -> Generator:
     return min(best)[1]
 
 
-def keep(kept: list, seed: int, got: list[torch.Tensor]) -> None:
-    """All outputs where they fit, else as many, of repetitions that nobody can foresee."""
+def keep(kept: list, number: int, seed: int, got: list[torch.Tensor]) -> None:
+    """All outputs where they fit, else as many, of repetitions that nobody can foresee: each
+    has the same chance. `number`: how many were before this one."""
     size = sum(t.numel() * t.element_size() for t in got)
     if (len(kept) + 1) * size <= KEPT_BYTES or len(kept) < 2:
         kept.append((seed, got))
-    else:
-        kept[secrets.randbelow(len(kept))] = (seed, got)
+        return
+    place = secrets.randbelow(number + 1)
+    if place < len(kept):
+        kept[place] = (seed, got)
 
 
 def compare(session, pair: truth.Pair, kept: list) -> None:

@@ -12,7 +12,7 @@ import triton.language as tl
 
 
 """
-_RELU = """
+RELU_KERNEL = """
 @triton.jit
 def relu_kernel(x, y, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
@@ -40,7 +40,7 @@ class ModelNew(nn.Module):
 """
 
 
-def relu(forward: str = "", init: str = "pass", kernels: str = _RELU) -> str:
+def relu(forward: str = "", init: str = "pass", kernels: str = RELU_KERNEL) -> str:
     """relu_kernel over 8 elements a program, or another forward beside it."""
     plain = """
         y = torch.empty_like(x)

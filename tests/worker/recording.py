@@ -156,6 +156,23 @@ def _forked(message: dict, folder: str) -> tuple[str, bytes]:
     return status.decode(), data
 
 
+RELU = """
+        y = torch.empty_like(x)
+        launch("relu", (4,), x=x, y=y)
+        return y
+"""
+
+
+def forward(lines: str, init: str = "", top: str = "", last: str = RELU) -> str:
+    """A candidate of some lines of forward, of __init__ and of the module."""
+    put = lambda text: "\n".join("        " + line for line in text.splitlines())  # noqa: E731
+    return (
+        f"{top}\nclass ModelNew(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n{put(init)}\n\n"
+        f"    def forward(self, x):\n{put(lines)}{last}"
+    )
+
+
 # ---- for comparison: the candidate itself, on real tensors ----------------------------
 
 

@@ -44,8 +44,9 @@ class Worker:
         self.take("ready")
 
     def close(self) -> None:
-        self.socket.close()
+        self.socket.shutdown(socket.SHUT_WR)
         self.thread.join(WAIT_S)
+        self.socket.close()
         assert not self.thread.is_alive()
         for m in list(self.judge.measuring.values()):
             self.judge.end_measuring(m, {"ms": None, "why": "the test is over"})
@@ -160,12 +161,13 @@ def test_a_message_that_nobody_asked_for_is_a_forgery(worker: Worker) -> None:
         return {"why": None}
 
     worker.start("holder", holding)
-    holder, _ = worker.child()
+    _, held = worker.child()
     worker.start("a", forged)
     _, child = worker.child()
     send_message(child, {"ok": True})
     assert worker.take("end").id == "a"
     assert worker.answer("a")["why"] == "it spoke without being asked"
+    held.close()
 
 
 def test_what_a_child_said_before_it_died_is_heard(worker: Worker) -> None:

@@ -15,10 +15,9 @@ from task_text import task
 sys.path[:0] = [str(ROOT / "worker")]
 
 import candidates  # noqa: E402
-import inputs  # noqa: E402
 import region as memory  # noqa: E402
+import sheets  # noqa: E402
 import traces  # noqa: E402
-import truth  # noqa: E402
 import verdict  # noqa: E402
 from executors import Ran  # noqa: E402
 from judging import Progress  # noqa: E402
@@ -82,13 +81,13 @@ def test_a_kept_buffer_and_a_constant_have_one_place_in_all_calls(laid_out: memo
 def test_a_byte_in_any_guard_is_seen(region: memory.HostRegion, laid_out: memory.Layout) -> None:
     for low, high in laid_out.used:
         region.bytes[low:high] = 0  # what belongs to a buffer is its owner's business
-    assert region.guards_hold()
+    assert region.guards()
     for low, high in laid_out.used:
         for at in (low - 1, low - memory.GUARD, high, high + memory.GUARD - 1):
             region.bytes[at] ^= 1
-            assert not region.guards_hold(), at
+            assert not region.guards(), at
             region.bytes[at] ^= 1
-    assert region.guards_hold()
+    assert region.guards()
 
 
 def test_fresh_memory_is_nan_in_every_floating_type(region: memory.HostRegion) -> None:
@@ -148,20 +147,19 @@ def started():
         call.buffers = [facts.inputs[0] if b.kind == "input" else w if b.kind == "state" else b
                         for b in call.buffers]  # fmt: skip
     executor = Executor()
-    reference = verdict.make_reference(job)
-    session = Session(job, facts, trace, {"w": "w"}, reference, executor, Progress(), False)
+    sheet = sheets.sheet(job, verdict.make_reference, False)
+    session = Session(job, facts, trace, {"w": "w"}, sheet, executor, Progress())
     executor.session = session
     session.make_region(0, OPTIONS)
     yield session, executor
     session.close()
 
 
-def one_call(session: Session, label: str, part: int) -> truth.Expected:
-    session.draw_parameters(label)
-    expected = session.expect(label, "plain")
-    for _ in session.call(expected.args, part):
+def one_call(session: Session, index: int, part: int) -> sheets.Draw:
+    draw = session.sheet.draw(index)
+    for _ in session.call(draw.expected.args, draw.state, part):
         raise AssertionError("nothing is asked for")
-    return expected
+    return draw
 
 
 def raw(t: torch.Tensor) -> bytes:
@@ -171,21 +169,32 @@ def raw(t: torch.Tensor) -> bytes:
 def test_inputs_state_and_constants_are_written_for_every_call(started) -> None:
     session, executor = started
     for i in range(3):
-        expected = one_call(session, f"trial-{i}", 2)
-        assert executor.found[i]["input"] == raw(expected.args[0])
-        assert executor.found[i]["state"] == raw(session.pair.eager.w)
+        draw = one_call(session, i, 2)
+        assert executor.found[i]["input"] == raw(draw.expected.args[0])
+        assert executor.found[i]["state"] == raw(draw.state["w"])
         assert executor.found[i]["const"] == bytes(range(12))
     assert len({f["input"] for f in executor.found}) == len({f["state"] for f in executor.found}) == 3
 
 
 def test_memory_is_nan_before_the_first_call_and_kept_as_it_left_it(started) -> None:
     session, executor = started
-    one_call(session, "trial-0", 1)
+    one_call(session, 0, 1)
     session.keep()
-    for i in range(2):
-        one_call(session, f"trial-{i + 1}", 2)
+    for i in (1, 2):
+        one_call(session, i, 2)
     assert executor.found[0]["kept"] == b"\xff" * 100
     assert [f["kept"] for f in executor.found[1:]] == [b"\1" * 100] * 2
+
+
+def test_inputs_lie_as_the_recorder_was_told_in_every_trial() -> None:
+    """A row in another place makes a transposed input contiguous."""
+    source = task("return torch.relu(x)", inputs="[torch.randn(8, 4).t()]")
+    forward = """
+        y = torch.empty_strided(x.shape, x.stride(), device=x.device)
+        relu_kernel[(4,)](x, y, 32, B=8)
+        return y
+        """
+    assert said(verify(source, candidates.relu(forward))) == E3
 
 
 def test_a_region_larger_than_the_limit_is_out_of_memory() -> None:
@@ -224,7 +233,7 @@ def scale_kernel(x, w, y, B: tl.constexpr, KEEP: tl.constexpr):
 """
 
 
-@pytest.mark.parametrize("keep, wanted", [(True, E3), (False, ("hack", "params-changed", None))])
+@pytest.mark.parametrize("keep, wanted", [(True, E3), (False, ("hack", "params-changed", "E0"))])
 def test_a_kernel_that_changes_parameters_is_caught(keep: bool, wanted: tuple) -> None:
     forward = f"""
         y = torch.empty_like(x)
@@ -526,17 +535,41 @@ def test_initial_weights_never_give_e3() -> None:
     assert record["evidence"] != "E3" and record["ported"] is None
 
 
-def test_no_trial_has_the_weights_of_another() -> None:
-    """Right for the first trial's parameters alone is wrong."""
-    job = make_job(LINEAR, "")
-    facts = verdict.Facts.of(job)
-    session = Session(job, facts, a_trace(), {"fc.weight": "fc.weight"}, verdict.make_reference(job),
-                      None, Progress(), False)  # fmt: skip
-    seen = []
-    for label, _ in session.plan():
-        session.draw_parameters(label)
-        seen.append(raw(inputs.named_state(session.pair.eager)["fc.weight"]))
-    assert len(set(seen)) == len(seen) >= 5
+def test_no_trial_has_the_weights_or_inputs_of_another() -> None:
+    sheet = sheets.sheet(make_job(LINEAR, ""), verdict.make_reference, False)
+    draws = [sheet.draw(i) for i in range(len(sheet.plan))]
+    assert len(draws) >= 6
+    for values in ([raw(d.state["fc.weight"]) for d in draws], [raw(d.expected.args[0]) for d in draws]):
+        assert len(set(values)) == len(values)
+
+
+# ---- sheets that candidates share ----------------------------------------------------------
+
+POOL = "ab" * 32
+
+
+def test_jobs_of_one_pool_are_asked_the_same_and_others_are_not() -> None:
+    def first(**more: object) -> bytes:
+        sheet = sheets.sheet(make_job(RELU, str(more), **more), verdict.make_reference, False)
+        return raw(sheet.draw(0).expected.args[0])
+
+    assert first(pool=POOL, seed="01" * 32) == first(pool=POOL, seed="02" * 32)
+    assert first(pool=POOL, seed="01" * 32) != first(pool="cd" * 32, seed="01" * 32)
+    assert first(seed="01" * 32) != first(seed="02" * 32)
+
+
+def test_feedback_never_tells_a_value_that_is_asked_again() -> None:
+    """Rule 7.9: it comes from inputs of the candidate's own seed."""
+    kernel = candidates.RELU_KERNEL.replace("tl.maximum(v, 0.0)", "v + 1.0")
+    record = verify(RELU, candidates.relu(kernels=kernel), pool=POOL)
+    assert record["verdict"] == "wrong_values" and "instead of" in record["feedback"]
+    shared = sheets.sheet(make_job(RELU, "", pool=POOL), verdict.make_reference, False)
+    told = record["feedback"].partition("instead of ")[2].split(";")[0]
+    assert shared.shared
+    for index in range(len(shared.plan)):
+        draw = shared.draw(index)
+        values = {f"{v:.6g}" for t in draw.expected.truth for v in t.flatten().tolist() if v}
+        assert told not in values
 
 
 # ---- the structure of the result ---------------------------------------------------------

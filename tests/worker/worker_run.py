@@ -82,12 +82,12 @@ class Outcome:
 
 def run(program: Path, home: Path, folder: Path, jobs: list[Job], children: int = 8,
         scratch: Path | None = None, box: str = "auto",
-        environment: dict[str, str] | None = None) -> Outcome:  # fmt: skip
+        environment: dict[str, str] | None = None, packs: Path | None = None) -> Outcome:  # fmt: skip
     """Runs the jobs in order of the list, `children` at once."""
     (folder / "jobs").write_bytes(b"".join(job.frame() for job in jobs))
     argv = [program, "--home", home, "--python", sys.executable, "--children", str(children),
             "--jobs", folder / "jobs", "--out", folder / "out", "--box", box, "--cache", "none",
-            "--scratch", scratch or folder]  # fmt: skip
+            "--scratch", scratch or folder, *(["--packs", packs] if packs else [])]  # fmt: skip
     worker = subprocess.Popen(
         argv, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
