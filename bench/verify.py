@@ -3,7 +3,7 @@ that makes its inputs on the CPU, as KernelBench's evaluator does; one run.
 
     python3 bench/verify.py [--device cuda:0] [--copies N] [--children N] [--prewarm N]
 
-Ten starter tasks with a correct Triton kernel each, five plain trials and the two
+Ten starter tasks with a correct Triton kernel each, five plain trials and the three
 variants. Needs monkeys-worker (make worker) and a Python with torch; not monkeys.
 """
 
@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -50,6 +51,7 @@ def job(name: str, copy: int, device: str, timing: bool) -> bytes:
         # A comment of its own: no copy finds another's compiled kernel.
         "candidate": (ROOT / f"tests/verify/triton/{name}.py").read_text() + f"\n# {copy}\n",
         "seed": hashlib.sha256(f"{name} {copy}".encode()).hexdigest(),
+        "pool": hashlib.sha256(f"{name} {copy // 16}".encode()).hexdigest(),
         "deadlines": {"load_ms": 60000, "call_ms": 60000, "timing_ms": 60000},
         "limits": {"memory_bytes": 0},
     }  # fmt: skip
@@ -76,8 +78,8 @@ def answers(path: Path) -> list[dict]:
 
 
 def ours(o: argparse.Namespace, copies: int, timing: bool) -> tuple[float, list[dict]]:
-    """Verdicts a minute, from the first verdict to the last: what starts once
-    (imports of judge and zygote) is paid once in a run of thousands."""
+    """Verdicts a minute, from the moment on at which every task has had one: what starts
+    once (imports, a task's gate and baselines) is paid once in a run of thousands."""
     with tempfile.TemporaryDirectory() as folder:
         jobs, out = Path(folder, "jobs"), Path(folder, "out")
         jobs.write_bytes(
@@ -87,18 +89,19 @@ def ours(o: argparse.Namespace, copies: int, timing: bool) -> tuple[float, list[
         argv += ["--children", str(o.children)] if o.children else []
         argv += ["--prewarm", str(o.prewarm)] if o.prewarm >= 0 else []
         worker = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-        first = last = None
-        seen = count = 0
+        start = last = None
+        begun = seen = count = 0
         while worker.poll() is None or count != seen:
-            count = out.read_bytes().count(b"monkeys/1 answer") if out.exists() else 0
-            if count and first is None:
-                first, start_count = time.monotonic(), count
+            heads = re.findall(rb"monkeys/1 answer (\S+)-\d+ ", out.read_bytes() if out.exists() else b"")
+            count = len(heads)
+            if start is None and len(set(heads)) == len(TASKS):
+                start, begun = time.monotonic(), count
             if count != seen:
                 last, seen = time.monotonic(), count
             time.sleep(0.02)
         found = answers(out)
-    span = max(1e-9, last - first) if first is not None else float("inf")
-    return 60 * (seen - start_count) / span, found
+    span = max(1e-9, last - start) if start is not None else float("inf")
+    return 60 * (seen - begun) / span, found
 
 
 def fresh(o: argparse.Namespace, python: str) -> float:

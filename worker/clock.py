@@ -8,7 +8,7 @@ import torch
 
 WARM_MS = 25.0
 MEASURE_MS = 100.0
-MIN_REPS, MAX_REPS = 5, 60
+MIN_REPS, MAX_REPS = 5, 30
 FLUSH_BYTES = 256 << 20
 # Times that the cache is flushed: the device is at it while the host comes to the launch,
 # which takes a process that has just woken up 0.1 ms and more.

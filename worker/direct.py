@@ -13,6 +13,7 @@ from judging import Progress, fail_on_error
 from plan import ITEM
 from region import Region
 from session import Session
+from sheets import Sheet
 from steps import Ask, Device, End, Release
 from traces import Buffer, Call, Trace, View
 
@@ -84,7 +85,8 @@ def judge(job: dict, facts, p: Progress, o: object) -> Generator:
         yield Device()
     seed = inputs.derive(job["seed"], "init")
     reference = truth.Reference(job["task"]["source"], job["precision"], device, seed)
-    session = Session(job, facts, shell(facts, names), names, reference, executor, p, False)
+    asked = Sheet(job, reference, job["seed"], False)
+    session = Session(job, facts, shell(facts, names), names, asked, executor, p)
     p.stage = "trials"
     try:
         session.make_region(0, o)

@@ -10,17 +10,16 @@ call, and so on; `config` chooses among the configurations of an autotuner."""
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
-import answers
 import plan
 import runner
-from judging import Progress, Verdict, fail_on_error
+from judging import Progress, Verdict, fail_if_broken, fail_on_error
 from region import Region, sealed_file
 from runner import Status
 from steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
-from traces import Launch, Trace
+from traces import BadTrace, Call, Launch, Trace
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
@@ -35,17 +34,22 @@ class Ran:
     outside_ms: float
 
 
-def start_child(job: dict, zygote: str) -> Generator:
+def start_child(job: dict, zygote: str, record: bool = False) -> Generator:
     """A child that has spoken: what goes wrong before, in the box or the harness, is ours,
     whatever goes wrong after is the candidate's."""
     deadline = job["deadlines"]["load_ms"]
     yield Fork(zygote, deadline, job["limits"]["memory_bytes"])
     try:
-        return (yield Ask({"op": "ping"}, deadline))
+        return (yield Ask({"op": "ping", "record": record}, deadline))
     except Gone as gone:
-        if gone.why == LATE:
-            raise
-        raise NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}") from None
+        raise not_started(gone) from None
+
+
+def not_started(gone: Gone) -> Exception:
+    """How it is told that a child ended before it had seen anything of the candidate's."""
+    if gone.why == LATE:
+        return gone
+    return NoChild(f"the child did not start ({gone.why}): {gone.output.strip()[-2000:]}")
 
 
 class Interpreter:
@@ -64,6 +68,7 @@ class Interpreter:
         message = {"op": "load", "source": self.job["candidate"], "kernels": self.trace.kernels,
                    "parts": parts, "bytes": region.size}  # fmt: skip
         answer = yield Ask(message, self.job["deadlines"]["load_ms"], [region.fd])
+        fail_if_broken(answer)
         fail_on_error(answer, self.p)
 
     def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
@@ -73,6 +78,7 @@ class Interpreter:
         before = time.monotonic()
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         outside = (time.monotonic() - before) * 1e3
+        fail_if_broken(answer)
         fail_on_error(answer, self.p)
         return Ran(outside, outside, outside)
 
@@ -91,12 +97,24 @@ class _Runner:
     """What both uses of monkeys-runner share."""
 
     reverses = False
+    kinds = {"cubin", "library"}  # of modules
 
     def __init__(self, job: dict, trace: Trace, family, p: Progress) -> None:
         self.job, self.trace, self.family, self.p = job, trace, family, p
 
+    def greet(self) -> Generator:
+        """A runner that answers; what goes wrong before is ours."""
+        try:
+            done = heard((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
+        except Gone as gone:
+            raise not_started(gone) from None
+        if done.status != Status.DONE:
+            raise NoChild(f"the runner refuses: {done.text}")
+
     def load(self, region: Region, built: object) -> Generator:
         made = make_plan(self.trace, self.family, built, region)
+        if not {module.kind for module in made.modules} <= self.kinds:
+            raise BadTrace("the compiler's answer has host code, where only kernels run")
         data = runner.encode(made)
         file = sealed_file(len(data))
         try:
@@ -132,7 +150,6 @@ class _Runner:
         self.p.compiled = True
         raise Verdict("launch_error", stage, told)
 
-
     def refusal(self, text: str) -> Exception:
         """What the machinery's own failure is."""
         return NoChild(f"the runner refuses: {text}")
@@ -144,14 +161,7 @@ class LibraryRunner(_Runner):
         it can work."""
         deadline = self.job["deadlines"]["load_ms"]
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
-        try:
-            done = heard((yield Ask(runner.unload(), deadline)))
-        except Gone as gone:
-            if gone.why == LATE:
-                raise
-            raise NoChild(f"the runner did not start: {gone.why}\n{gone.output[-2000:]}") from None
-        if done.status != Status.DONE:
-            raise NoChild(f"the runner refuses: {done.text}")
+        yield from self.greet()
         yield from self.load(region, built)
 
     def refusal(self, text: str) -> Exception:
@@ -164,12 +174,16 @@ class LibraryRunner(_Runner):
 
     def close(self, hurt: bool = False) -> Generator:
         yield End()
+        yield Release()
 
 
 class DeviceRunner(_Runner):
     """Holds the device already."""
 
+    kinds = {"cubin"}
+
     def open(self, region: Region, built: object) -> Generator:
+        yield from self.greet()
         yield from self.load(region, built)
 
     def own_ms(self, done: runner.Done, outside: float) -> float:
@@ -190,17 +204,20 @@ def make_plan(trace: Trace, family, built: object, region: Region) -> plan.Plan:
     calls = []
     for config in range(trace.configurations()):
         for part, places in zip(trace.parts(), region.layout.parts):
-            calls.append(tuple(
-                maker.node(n, part, places, config) if isinstance(n, Launch) else n.plan(places)
-                for n in part.nodes
-            ))  # fmt: skip
+            calls.append(tuple(_planned(maker, part, places, config)))
     return plan.Plan(maker.modules(), maker.functions(), tuple(calls))
+
+
+def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan.Node]:
+    """A launch of the trace may be several of a plan."""
+    for node in part.nodes:
+        if not isinstance(node, Launch):
+            yield node.plan(places)
+            continue
+        made = maker.node(node, part, places, config)
+        yield from made if isinstance(made, list) else [made]
 
 
 def lease(job: dict) -> Generator:
     """The device, for this job alone."""
     yield Device(job["pack"] + "+runner", job["deadlines"]["load_ms"])
-
-
-def identity(ping: dict) -> str:
-    return answers.identity(ping)

@@ -17,6 +17,7 @@ import torch
 
 META = torch.device("meta")
 CPU = torch.device("cpu")
+CUDA_TYPE = 1  # c10::DeviceType::CUDA; the CPU is 0
 
 
 class Refused(BaseException):
@@ -46,13 +47,26 @@ class Fake(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN206
+        """Where the recorder does not see the operation by itself, in another thread."""
         if func is torch.ops.prim.device.default:
             return args[0].device
-        raise RuntimeError(f"{func} on a tensor without data, outside of the recorder")
+        return Fake.memory.operate(func, types, args, kwargs)
 
     @property
     def device(self) -> torch.device:
         return META if Fake.bare else self._claims
+
+    @property
+    def data(self) -> torch.Tensor:
+        return torch.Tensor.data.__get__(self)
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        """Takes the memory of another tensor, and with it the device."""
+        if not isinstance(value, Fake):
+            value = Fake.memory.adopt(value)
+        torch.Tensor.data.__set__(self, value)
+        self._claims = value._claims
 
     @property
     def is_cuda(self) -> bool:
@@ -121,14 +135,13 @@ def bare(func: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def guard_cuda() -> None:
-    """Before it does anything with a CUDA tensor torch asks the device's guard to switch to
-    that device. Where a build has CUDA but the machine no GPU, torch has a guard that does
-    nothing. A build without CUDA has no guard at all: it gets that of the CPU, which does
-    nothing either."""
-    torch._C._ensureCUDADeviceGuardSet()
+    """Before torch does anything with a CUDA tensor it asks the guard of such devices to
+    switch to that one. A build without CUDA has no guard for them, and one with CUDA would
+    ask the driver: both get the CPU's, which does nothing."""
     folder = os.path.join(os.path.dirname(torch.__file__), "lib")
     c10 = ctypes.CDLL(os.path.join(folder, "libc10.so"))
     guards = (ctypes.c_void_p * 2).in_dll(c10, "_ZN3c104impl26device_guard_impl_registryE")
-    if guards[1] is None:
-        name = "registerDeviceGuardENS_10DeviceTypeEPKNS0_24DeviceGuardImplInterfaceE"
-        c10[f"_ZN3c104impl19{name}"](ctypes.c_int8(1), ctypes.c_void_p(guards[0]))
+    name = "DeviceGuardImplRegistrarC1ENS_10DeviceTypeEPKNS0_24DeviceGuardImplInterfaceE"
+    register = c10[f"_ZN3c104impl24{name}"]
+    registrar = ctypes.c_char()  # an object without fields, whose constructor registers
+    register(ctypes.byref(registrar), ctypes.c_int8(CUDA_TYPE), ctypes.c_void_p(guards[0]))

@@ -46,7 +46,10 @@ def _recv(sock: socket.socket, n: int, fds: list[int]) -> bytes:
     """Exactly n bytes; descriptors that come along are appended to fds."""
     parts = []
     while n:
-        data, extra, _, _ = sock.recvmsg(min(n, 1 << 20), socket.CMSG_SPACE(4 * 4))
+        try:
+            data, extra, _, _ = sock.recvmsg(min(n, 1 << 20), socket.CMSG_SPACE(4 * 4))
+        except ConnectionError as problem:  # it left without reading all that we said
+            raise Broken(str(problem)) from None
         for level, kind, raw in extra:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 got = array.array("i")

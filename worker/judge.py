@@ -9,6 +9,8 @@ Started by monkeys-worker with its control socket as descriptor 3:
 
 import argparse
 import collections
+import gc
+import contextlib
 import json
 import os
 import platform
@@ -268,8 +270,9 @@ class Judge:
         for measuring in self.measuring.values():
             if measuring.ready:
                 self.owner = measuring
-                measuring.process.stdin.write(b"go\n")
-                measuring.process.stdin.flush()
+                with contextlib.suppress(OSError):  # it has ended: its output says so
+                    measuring.process.stdin.write(b"go\n")
+                    measuring.process.stdin.flush()
                 return
         if not self.for_device:
             return
@@ -319,10 +322,15 @@ class Judge:
                 and self.service.channel.readable():
             self.service_ready(selectors.EVENT_READ)  # what it said before it died
         self.end_service()
-        if isinstance(self.owner, Job):
+        if self.waits_for_service():
             why, _, rest = frame.text().partition("\n")
             output = rest.partition("\n")[2]
             self.step(self.owner, NoChild(frame.text()) if frame.kind == "nochild" else Gone(why, output))
+
+    def waits_for_service(self) -> bool:
+        """Whoever has the device by itself has another child, or none."""
+        job = self.owner
+        return isinstance(job, Job) and job.child is None and isinstance(job.waiting, (Ask, Device))
 
     def flush_service(self) -> None:
         channel = self.service.channel
@@ -390,7 +398,8 @@ class Judge:
         self.select.unregister(m.process.stdout)
         m.process.kill()
         m.process.wait()
-        m.process.stdin.close()
+        with contextlib.suppress(OSError):  # what it did not read
+            m.process.stdin.close()
         m.process.stdout.close()
         if self.owner is m:
             self.owner = None
@@ -529,6 +538,8 @@ def main() -> None:
             raise SystemExit(f"{o.device}: {no_cuda()}")
         limits.configure(o.total_memory if o.device == "cpu" else 0)
         judge = Judge(o)
+    gc.collect()
+    gc.freeze()  # what was imported stays, and need not be looked at again
     judge.run()
 
 

@@ -346,7 +346,8 @@ class _Checker:
         if name == "isinstance":
             return self._isinstance(node, func)
         args = list(node.args)
-        if any(isinstance(a, ast.Starred) for a in args) or any(k.arg is None for k in node.keywords):
+        starred = any(isinstance(a, ast.Starred) for a in args)
+        if starred or any(k.arg is None for k in node.keywords):
             raise Denied("star arguments are not part of the kernel language", node.lineno)
         for keyword in node.keywords:
             if not is_plain(keyword.arg) or keyword.arg.startswith("_"):

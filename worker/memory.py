@@ -11,6 +11,7 @@ Most often nobody does: the judge draws a model's parameters itself.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,10 +19,11 @@ from typing import Any
 
 import torch
 from fakes import CPU, META, Fake
-from torch.utils._python_dispatch import _disable_current_modes as plainly
+from torch.utils._python_dispatch import _disable_current_modes
 
 PUT_OFF = 1 << 18  # elements of a random fill that are worth waiting with
 FIRST_ADDRESS = 0x7F0000000000
+MOST = 4 << 40  # bytes that a recording may allocate: more than any device has
 ALIGN = 512  # of an address, as CUDA's allocator has it
 NO_VALUES = (
     "forward reads the values of a tensor, but a trace is made without values: keep what "
@@ -60,8 +62,8 @@ class Store:
 
 
 class Memory:
-    def __init__(self, refuse: Callable[[str, str], Any]) -> None:
-        self.refuse = refuse
+    def __init__(self, operate: Callable, refuse: Callable[[str, str], Any]) -> None:
+        self.operate, self.refuse = operate, refuse  # the recorder's
         self.stores: dict[int, Store] = {}  # by the address of the storage
         self.of_real: dict[int, Store] = {}  # by that of the real one
         self.waiting: list[Callable[[], Any]] = []
@@ -77,6 +79,8 @@ class Memory:
         """A fake tensor in memory of its own."""
         storage = meta.untyped_storage()
         size = storage.nbytes()
+        if self.next_address - FIRST_ADDRESS + size > MOST:
+            raise torch.OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size} bytes")
         made = Store(
             len(self.stores), size, meta.dtype, self.next_address, storage, self.call
         )
@@ -86,6 +90,10 @@ class Memory:
 
     def adopt(self, real: torch.Tensor, device: torch.device = CPU) -> Fake:
         """A tensor that has data, as a fake one whose contents are known."""
+        with plainly():
+            return self._adopt(real, device)
+
+    def _adopt(self, real: torch.Tensor, device: torch.device) -> Fake:
         storage = real.untyped_storage()
         store = self.of_real.get(storage._cdata)
         if store is None:
@@ -168,30 +176,32 @@ class Memory:
         real_args = swap(args, lambda f: pairs[id(f)])
         real_kwargs = on_cpu(swap(kwargs, lambda f: pairs[id(f)]))
         stores = [self.store(f) for f in fakes]
-        if self._may_wait(func, real_args, stores):
+        random = name_of(func) in RANDOM and kwargs.get("generator") is None
+        if self._may_wait(func, random, real_args, stores):
             out = self._put_off(func, real_args, real_kwargs, stores)
         else:
-            if any(s.waits for s in stores) or (self.waiting and name_of(func) in RANDOM):
+            if any(s.waits for s in stores) or (self.waiting and random):
                 self.compute()
             out = func(*real_args, **real_kwargs)
         return self._back(out, {id(pairs[id(f)]): f for f in fakes}, device)
 
-    def _may_wait(self, func: Any, args: tuple, stores: list[Store]) -> bool:
+    def _may_wait(self, func: Any, random: bool, args: tuple, stores: list[Store]) -> bool:
         """A random operation once one has been put off, so that all draw what they would
         have drawn; and what depends on nothing but such values."""
         if len(func._schema.returns) != 1 or str(func._schema.returns[0].type) != "Tensor":
             return False
-        if name_of(func) in RANDOM:
+        if random:
             return bool(self.waiting) or _elements(args) >= PUT_OFF
         return bool(stores) and all(s.waits for s in stores)
 
     def _put_off(self, func: Any, args: tuple, kwargs: dict, stores: list[Store]) -> Any:
-        if writes(func):
+        changed = written(func, args, kwargs)
+        if changed:
             self.waiting.append(lambda: func(*args, **kwargs))
             for s in stores:
                 s.waits = True
-            return args[0]
-        shown = {k: v for k, v in kwargs.items() if k != "generator"}
+            return changed[0]
+        shown = dict(kwargs)
         if "device" in shown or next(tensors(args), None) is None:
             shown["device"] = META
         like = func(*swap(args, _meta), **swap(shown, _meta))
@@ -204,7 +214,7 @@ class Memory:
         if isinstance(out, torch.Tensor):
             if id(out) in back:
                 return back[id(out)]
-            made = self.adopt(out, device)
+            made = self._adopt(out, device)
             self.store(made).waits |= hasattr(out, "put_off")
             return made
         if isinstance(out, (list, tuple)):
@@ -217,6 +227,14 @@ def as_dtype(value: Any, dtype: torch.dtype) -> int | float | bool:
     if dtype == torch.bool:
         return bool(value)
     return float(value) if dtype.is_floating_point else int(value)
+
+
+@contextlib.contextmanager
+def plainly() -> Iterator[None]:
+    """Without the modes that are on while a candidate runs: nothing is recorded, and no
+    device is the default."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
 
 
 def name_of(func: Any) -> str:
@@ -250,12 +268,13 @@ def on_cpu(kwargs: dict) -> dict:
     return {**kept, "device": CPU} if kept.get("device") is not None else kept
 
 
-def writes(func: Any) -> list[int]:
-    """Which arguments an operation changes."""
+def written(func: Any, args: tuple, kwargs: dict) -> list[torch.Tensor]:
+    """What an operation changes."""
     found = []
     for index, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
-            found.append(index)
+            value = args[index] if index < len(args) else kwargs.get(argument.name)
+            found += tensors(value)
     return found
 
 

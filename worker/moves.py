@@ -103,6 +103,11 @@ def view_of(memory: Memory, t: torch.Tensor) -> View:
     return View(memory.store(t), t.dtype, t.storage_offset(), tuple(t.shape), t.stride())
 
 
+def whole(store: Store) -> View:
+    """All of a store as one row."""
+    return View(store, store.dtype, 0, (store.count,), (1,))
+
+
 def castable(source: torch.dtype, to: torch.dtype) -> bool:
     """Between floating types, between integers, and from boolean or integer to a larger
     kind. A float made an integer is rounded, which is computing; so is `!= 0`."""
@@ -171,7 +176,8 @@ def _pad(m: Memory, out: Any, source: Any, pad: Any, value: Any = 0) -> Iterator
     for index in range(len(pad) // 2):
         dim = len(to.shape) - 1 - index
         before, after = pad[2 * index], pad[2 * index + 1]
-        inner = inner.narrow(dim, max(-before, 0), inner.shape[dim] + min(before, 0) + min(after, 0))
+        length = inner.shape[dim] + min(before, 0) + min(after, 0)
+        inner = inner.narrow(dim, max(-before, 0), length)
         to = to.narrow(dim, max(before, 0), inner.shape[dim])
     yield Copy(to, inner)
 
@@ -207,7 +213,7 @@ def _roll(m: Memory, out: Any, source: Any, shifts: Any, dims: Any = ()) -> Iter
     to, inner = view_of(m, out), view_of(m, source)
     if not dims:
         if inner.strides != contiguous(inner.shape) or to.strides != contiguous(to.shape):
-            raise Refused("dispatch:aten.roll", "torch.roll without dims needs a contiguous tensor")
+            raise Refused("dispatch:aten.roll", "torch.roll without dims on strided memory")
         flat = {"shape": (inner.count,), "strides": (1,)}
         to, inner, dims = replace(to, **flat), replace(inner, **flat), (0,)
     halves = []

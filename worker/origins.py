@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 
 from memory import Store
-from moves import Copy, Fill, Move
+from moves import Copy, Fill, Move, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Origins:
         self.log: list[Step] = []
         self.writers: dict[Store, list[int]] = defaultdict(list)
         self.state: set[Store] = set()
-        self.stands: dict[Store, tuple[Store, int]] = {}  # earlier copies of state, and until when
+        self.stands: dict[Store, tuple[Store, int]] = {}  # what state was cast from, and when
+        self.built = 0  # steps of the model's own making; a cast follows
         self.derived: set[Store] = set()
         self.repeated: set[int] = set()  # steps that `moves` has returned
 
@@ -42,7 +43,7 @@ class Origins:
         contents depend on it."""
         self.state = state
         for store in state:
-            self._follow_copies(store)
+            self._follow_cast(store)
         self.derived = state | set(self.stands)
         for step in self.log:
             if any(s in self.derived for s in step.reads):
@@ -51,20 +52,20 @@ class Origins:
                 self.derived -= set(step.writes) - state - set(self.stands)
         return self.derived
 
-    def _follow_copies(self, store: Store) -> None:
-        """A parameter that was cast or moved as a whole: its first version stands for it,
-        since whatever was made of that one could have been made of the parameter."""
-        end = store
-        while len(self.writers[end]) == 1:
-            at = self.writers[end][0]
+    def _follow_cast(self, store: Store) -> None:
+        """A parameter that was cast after the model had been made: what it was cast from
+        stands for it, since whatever was made of that could be made of the parameter."""
+        while len(self.writers[store]) == 1 and self.writers[store][0] >= self.built:
+            at = self.writers[store][0]
             moves = self.log[at].moves
             if not moves or not isinstance(moves[0], Copy) or not moves[0].to.whole():
                 return
             source = moves[0].source
             if not source.whole() or source.store in self.state or source.store in self.stands:
                 return
-            end = source.store
-            self.stands[end] = (store, at)
+            final = self.stands[store][0] if store in self.stands else store
+            self.stands[source.store] = (final, at)
+            store = source.store
 
     def moves(self, store: Store) -> list[Move] | None:
         """What makes the contents of `store` from the state and from literals, after all
@@ -72,6 +73,8 @@ class Origins:
         steps: set[int] = set()
         if not self._needs(store, len(self.log), steps):
             return None
+        if store in self.stands:
+            return [Copy(whole(store), whole(self.stands[store][0]))]
         fresh = sorted(steps - self.repeated)
         self.repeated |= steps
         return [self._rewritten(m) for i in fresh for m in self.log[i].moves or ()]
@@ -79,11 +82,11 @@ class Origins:
     def _needs(self, store: Store, time: int, steps: set[int]) -> bool:
         """Adds the steps that gave `store` what it held at `time`. False: they computed,
         or something that they read has changed since."""
-        until = len(self.log)
         if store in self.stands:
-            until = self.stands[store][1]
-        if store in self.state or store in self.stands or store not in self.derived:
-            return not any(time <= i < until for i in self.writers[store])
+            cast = self.stands[store][1]
+            return not any(i >= min(time, cast) for i in self.writers[store])
+        if store in self.state or store not in self.derived:
+            return not any(i >= time for i in self.writers[store])
         for i in self.writers[store]:
             if i >= time or i in steps:
                 continue

@@ -193,6 +193,8 @@ class _Writer:
         told = node.told
         if self.job["family"] == "cuda":
             return self.cuda_launch(told)
+        if self.job["family"] == "tilelang":
+            raise CannotPort("kernels of this language are recorded as IR, which has no source")
         name = self.kernel(told["kernel"])
         args = [f"{identifier(n)}={self.argument(a)}" for n, a in told["args"].items()]
         args += [f"{identifier(n)}={number(v)}" for n, v in told["options"].items() if v is not None]

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from fakes import Refused
+from fakes import guard_cuda
 from torch.overrides import TorchFunctionMode
 
 # Where the judge names no GPU: one of the kind that kernels are compiled for then.
@@ -34,10 +34,14 @@ class Indexed(TorchFunctionMode):
     """`cuda` is `cuda:0`. Which device is current would be asked of a driver."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
-        kwargs = kwargs or {}
         if func is torch.Tensor.cuda:
-            return _to_cuda(*args, **kwargs)
-        if args and any(map(_unindexed, args)):
+            return _to_cuda(*args, **(kwargs or {}))
+        if (not kwargs and len(args) < 2) or func is torch.device:
+            return func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        if func is torch.Tensor.new_tensor:
+            kwargs = {"device": args[0].device, **kwargs}
+        if any(map(_unindexed, args)):
             args = tuple(CUDA if _unindexed(a) else a for a in args)
         if "device" in kwargs and _unindexed(kwargs["device"]):
             kwargs = {**kwargs, "device": CUDA}
@@ -128,34 +132,33 @@ def _always(value: Any) -> Callable:
     return lambda *_, **__: value
 
 
-def _refusing(rule: str, text: str) -> Callable:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise Refused(rule, text)
-
-    return refuse
-
-
-def install(claims: str, gpu: dict | None) -> None:
-    """`claims`: the device that fake tensors are on; `gpu`: facts that replace FACTS."""
+def install(claims: str, gpu: dict | None, refuse: Callable) -> contextlib.AbstractContextManager:
+    """`claims`: the device that fake tensors are on; `gpu`: facts that replace FACTS;
+    `refuse(rule, text)` raises. The candidate runs in the context that is returned."""
     torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(…, device=…) is then seen whole
     torch.backends.cudnn.is_acceptable = _always(False)
-    _refuse_compilers()
-    if torch.device(claims).type == "cuda":
-        _install_cuda(SimpleNamespace(**(FACTS | (gpu or {}))))
+    _refuse_compilers(refuse)
+    if torch.device(claims).type != "cuda":
+        return contextlib.nullcontext()
+    guard_cuda()
+    _install_cuda(SimpleNamespace(**(FACTS | (gpu or {}))), refuse)
+    _install_accelerator()
+    return Indexed()
 
 
-def _refuse_compilers() -> None:
+def _refuse_compilers(refuse: Callable) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        refuse("torch-compile", "torch.compile makes kernels of its own, which are not this "
+               "language's: launch your kernels directly")  # fmt: skip
+
     def compile(model: Any = None, **_: Any) -> Any:  # noqa: A001
-        if model is None:
-            return compile
-        return _refusing("torch-compile", "torch.compile generates kernels by itself, which "
-                         "are not this language's: launch your own kernels instead")  # fmt: skip
+        return compile if model is None else refused
 
     torch.compile = compile
-    torch.nn.Module.compile = lambda self, *_, **__: None
+    torch.nn.Module.compile = refused
 
 
-def _install_cuda(facts: SimpleNamespace) -> None:
+def _install_cuda(facts: SimpleNamespace, refuse: Callable) -> None:
     answers = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0,
         "get_device_capability": (facts.major, facts.minor), "get_device_name": facts.name,
@@ -177,15 +180,19 @@ def _install_cuda(facts: SimpleNamespace) -> None:
         setattr(torch.cuda, name, Chosen)
     torch.cuda.Stream = torch.cuda.ExternalStream = Stream
     torch.cuda.Event = Event
-    graphs = _refusing("cuda-graph", "A CUDA graph replays launches that cannot be seen: launch "
-                       "the kernels in forward instead")  # fmt: skip
+
+    def graphs(*_: Any, **__: Any) -> None:
+        refuse("cuda-graph", "a CUDA graph replays launches that cannot be seen: launch the "
+               "kernels in forward")  # fmt: skip
+
     for name in ("CUDAGraph", "graph", "make_graphed_callables", "graph_pool_handle"):
         setattr(torch.cuda, name, graphs)
     for name in ("range", "range_push", "range_pop", "mark"):
         setattr(torch.cuda.nvtx, name, Chosen if name == "range" else _nothing)
+    set_default = torch.set_default_device
+    torch.set_default_device = lambda d: set_default(CUDA if _unindexed(d) else d)
     torch.version.cuda = torch.version.cuda or "12.8"
     torch.backends.cuda.is_built = _always(True)
-    _install_accelerator()
 
 
 def _install_accelerator() -> None:

@@ -18,17 +18,16 @@ import linecache
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from types import ModuleType
 from typing import Any
 
 import inputs
 import pretend
 import torch
 from boundary import State, argument, output
-from fakes import CPU, META, Fake, Refused, bare, guard_cuda
-from memory import NO_VALUES, Memory, name_of, plainly, swap, tensors, writes
-from moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT, Copy, Fill, Move, castable
-from moves import view_of
+from fakes import CPU, META, Fake, Refused, bare
+from memory import NO_VALUES, Memory, name_of, swap, tensors, written
+from moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT
+from moves import Add, Copy, Fill, Move, castable, view_of
 from origins import Origins, Step
 from torch.utils._python_dispatch import TorchDispatchMode
 from tracing import Call, Trace
@@ -36,7 +35,7 @@ from tracing import Call, Trace
 SMALL = 1 << 20  # bytes of a constant that may be made piece by piece
 CALLS = 4  # the first may fill caches, the others must agree
 ALLOWED = ("torch may allocate, fill, view, copy, concatenate, pad, flip and cast between "
-           "floating types; everything else belongs into a kernel")  # fmt: skip
+           "floating types; everything else belongs in a kernel")  # fmt: skip
 
 _current: Recorder | None = None
 _stage = "load"
@@ -63,7 +62,7 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.claims = torch.device(claims)
         self.path = path
-        self.memory = Fake.memory = Memory(self.refuse)
+        self.memory = Fake.memory = Memory(self.__torch_dispatch__, self.refuse)
         self.origins = Origins()
         self.trace = Trace(self.memory, self.origins)
         self.building = True  # until there is a model: what is done is logged
@@ -83,7 +82,7 @@ class Recorder(TorchDispatchMode):
                 f"a tensor on {t.device} is passed to a kernel, which cannot reach it: make it "
                 f"with device={str(self.claims)!r} or with the device of an input"
             )
-        with self._placed():
+        with self._placed(), torch._C.DisableTorchFunction():
             return self.trace.told(view_of(self.memory, t))
 
     def kernel(self, key: Any, told: dict | Callable[[], dict] | None = None) -> int:
@@ -138,10 +137,9 @@ class Recorder(TorchDispatchMode):
             raise self.refusal from None
 
     def fake(self, t: torch.Tensor) -> Fake:
-        if isinstance(t, Fake):
-            return t
-        with plainly():  # made by other means than an operation: torch.from_numpy
-            return self.memory.adopt(t)
+        """The tensor itself, unless it was made by other means than an operation, as
+        torch.from_numpy does."""
+        return t if isinstance(t, Fake) else self.memory.adopt(t)
 
     def _operate(self, func: Any, name: str, args: tuple, kwargs: dict) -> Any:
         if name == "lift_fresh":
@@ -161,7 +159,8 @@ class Recorder(TorchDispatchMode):
         if name in READS:
             how = name.strip("_").replace("local_scalar_dense", "item")
             self.refuse(f"readback:{how}", NO_VALUES)
-        self.refuse(f"dispatch:aten.{name}", f"forward computes with torch (aten.{name}): {ALLOWED}")
+        text = f"forward computes with torch (aten.{name}): {ALLOWED}"
+        self.refuse(f"dispatch:aten.{name}", text)
 
     def _views(self, out: Any, device: torch.device) -> Any:
         if isinstance(out, Fake):  # changed in place
@@ -182,7 +181,13 @@ class Recorder(TorchDispatchMode):
         device = self._device(args, kwargs)
         if device == META:
             return bare(func, args, kwargs)
-        made = self._result(func, args, {**kwargs, "device": device})
+        like = args[0] if name.endswith("_like") else None
+        if like is not None and not kwargs.get("memory_format") and like.is_contiguous():
+            # As torch does it, which takes longer.
+            dtype = kwargs.get("dtype") or like.dtype
+            made = self.memory.fresh(torch.empty(like.shape, dtype=dtype, device=META), device)
+        else:
+            made = self._result(func, args, {**kwargs, "device": device})
         if name in FILLED:
             value = FILLED[name]
             if value is None:
@@ -207,10 +212,9 @@ class Recorder(TorchDispatchMode):
         value = self._even(name, args)
         if value is None:
             out = self.memory.run(func, args, kwargs, self._device(args, kwargs))
-            for i in writes(func):
-                if isinstance(args[i], torch.Tensor):
-                    self.trace.changed(self.memory.store(args[i]))
-        elif writes(func):
+            for t in written(func, args, kwargs):
+                self.trace.changed(self.memory.store(t))
+        elif written(func, args, kwargs):
             out = args[0]
             self.memory.fill(out, value)
             self.trace.changed(stores[0])
@@ -240,9 +244,7 @@ class Recorder(TorchDispatchMode):
             moves = None
         overwritten = name in ("copy_", "fill_", "zero_")
         reads = tensors(args[1:] if overwritten else args, kwargs)
-        changed = [args[i] for i in writes(func) if i < len(args)]
-        changed += [kwargs["out"]] if "out" in kwargs else []
-        self._note(moves, reads, [*tensors(changed, out)])
+        self._note(moves, reads, [*written(func, args, kwargs), *tensors(out)])
 
     def _note(self, moves: tuple[Move, ...] | None, reads: Iterable, written: list) -> None:
         store = self.memory.store
@@ -250,7 +252,8 @@ class Recorder(TorchDispatchMode):
         self.origins.note(Step(moves, tuple(map(store, reads)), changed))
 
     def _move(self, func: Any, name: str, args: tuple, kwargs: dict) -> Fake:
-        out = args[0] if writes(func) else self._result(func, args, kwargs)
+        changed = written(func, args, kwargs)
+        out = changed[0] if changed else self._result(func, args, kwargs)
         for move in MOVES[name](self.memory, out, *args, **_plain(kwargs)):
             self.trace.record(move, name)
         return out
@@ -277,33 +280,32 @@ class Recorder(TorchDispatchMode):
 
 
 def repeatable(move: Move) -> bool:
-    """As a node of the setup."""
-    if isinstance(move, Copy):
-        own = move.source.dtype == move.source.store.dtype
-        return own and castable(move.source.dtype, move.to.dtype)
-    return move.to.dtype == move.to.store.dtype
+    """As a node of the setup, which has copies and fills of plain memory."""
+    views = [move.to, move.source] if isinstance(move, Copy) else [move.to]
+    if isinstance(move, Add) or any(v.dtype != v.store.dtype for v in views):
+        return False
+    return castable(views[-1].dtype, move.to.dtype)
 
 
 def _plain(kwargs: dict) -> dict:
     """Without what says where and how a result is laid out: it has been made."""
-    places = ("device", "dtype", "layout", "pin_memory", "non_blocking", "memory_format")
+    places = ("device", "dtype", "layout", "pin_memory", "non_blocking", "memory_format", "out")
     return {k: v for k, v in kwargs.items() if k not in places}
 
 
 # ---- a recording ---------------------------------------------------------------------
 
 
-def record(message: dict, adapter: ModuleType, folder: str) -> bytes:
-    """The trace of a candidate. Raises Refused for what it must not do, and lets its own
-    exceptions through: `stage` tells how far it came."""
-    guard_cuda()
-    pretend.install(message["claims"], message["gpu"])
+def record(message: dict, folder: str) -> bytes:
+    """The trace of a candidate; the language's launches come here already (adapter.install).
+    Raises Refused for what it must not do, and lets its own exceptions through: `stage` tells
+    how far it came."""
     path = os.path.join(folder, f"candidate_{os.getpid()}.py")
     recorder = Recorder(message["claims"], path)
-    adapter.install(current)
+    mode = pretend.install(message["claims"], message["gpu"], recorder.refuse)
     _compute_before_seeding(recorder.memory)
     try:
-        with pretend.Indexed(), recorder:
+        with mode, recorder:
             model = _build(message, recorder)
             state = State(model, message["state"])
             state.settle(recorder)
@@ -349,7 +351,13 @@ def _build(message: dict, recorder: Recorder) -> torch.nn.Module:
     args = inputs.init_args(space, seed, claims)
     recorder.memory.compute()
     dtype = inputs.DTYPES[message["precision"]]
-    return inputs.build(cls, args, seed, claims, dtype, message["unsettled"])
+
+    def construct(*args: Any) -> torch.nn.Module:
+        model = cls(*args)
+        recorder.origins.built = len(recorder.origins.log)
+        return model
+
+    return inputs.build(construct, args, seed, claims, dtype, message["unsettled"])
 
 
 def _one_call(recorder: Recorder, model: torch.nn.Module, message: dict, state: State) -> dict:
@@ -408,9 +416,8 @@ def _difference(steady: dict, other: dict, index: int) -> str:
 
 def warm() -> None:
     """Once before forking: what a first recording would import and look up."""
-    guard_cuda()
     recorder = Recorder("cpu", "")
-    with pretend.Indexed(), recorder:
+    with recorder:
         layer = torch.nn.Linear(4, 4).to(torch.float16)
         recorder.building = False
         x = argument(recorder, {"tensor": [[4, 4], "float32", [4, 1]]}, itertools.count())

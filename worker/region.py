@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import torch
 from plan import ITEM, Place
-from traces import Buffer, Call, Trace
+from traces import Buffer, Trace
 
 ALIGN = 256
 GUARD = 256  # bytes at least between two buffers
@@ -36,6 +36,7 @@ class Layout:
     kept: dict[int, tuple[int, int]] = field(default_factory=dict)  # offset and bytes
     parts: list[list[int]] = field(default_factory=list)
     scratch: int = 0
+    owned: int = 0  # inputs and parameters end here
     used: list[tuple[int, int]] = field(default_factory=list)
 
 
@@ -44,6 +45,7 @@ def lay_out(trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratc
     layout, at = Layout(), _Cursor()
     layout.inputs = [at.take(b.bytes) for b in inputs]
     layout.state = {name: at.take(b.bytes) for name, b in state.items()}
+    layout.owned = at.at
     for part in trace.parts():
         layout.parts.append([_place(b, layout, at, inputs) for b in part.buffers])
     layout.scratch = at.take(scratch)
@@ -111,23 +113,28 @@ class Region:
     def span(self, at: int, size: int) -> torch.Tensor:
         return self.bytes[at : at + size]
 
-    def guards_hold(self) -> bool:
-        """Whether every byte that belongs to no buffer is as it was."""
+    def owned(self) -> torch.Tensor:
+        """Inputs and parameters as they lie, with what is between them."""
+        return self.bytes[: self.layout.owned]
+
+    def guards(self) -> torch.Tensor:
+        """Whether every byte that belongs to no buffer is as it was: one truth value, which
+        stays on the device."""
         if self.guard is None:
             self.guard = _between(self.layout).to(self.bytes.device)
-        return bool((self.bytes[self.guard] == FILL).all())
+        return (self.bytes[self.guard] == FILL).all()
 
     def close(self) -> None:
         raise NotImplementedError
 
 
 def _between(layout: Layout) -> torch.Tensor:
-    """Offsets of the guard bytes: those next to buffers, and all at both ends."""
+    """Offsets of the guard bytes: all that lie between two buffers and at both ends."""
     pieces, end = [], 0
     for low, high in sorted(layout.used):
-        pieces.append(torch.arange(max(end, low - GUARD), low))
+        pieces.append(torch.arange(end, low))
         end = high
-    pieces.append(torch.arange(end, min(layout.size, end + GUARD)))
+    pieces.append(torch.arange(end, layout.size))
     return torch.cat(pieces)
 
 
@@ -190,6 +197,3 @@ def tensor_place(at: int, t: torch.Tensor, contiguous: bool = False) -> Place:
         strides = torch.empty(t.shape, device="meta").stride()
     return Place(at, dtype_name(t), tuple(t.shape), tuple(strides))
 
-
-def launches_of(call: Call) -> int:
-    return len(call.launches())

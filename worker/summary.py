@@ -1,59 +1,60 @@
-"""A trace in figures, for those who look at a kernel: launches and moves of a call, and the
-bytes that they must read and write at least.
+"""What a reader is told of a trace: its launches, and how many bytes a call reads and writes
+at least, each tensor of a launch counted once.
 
-A launch is given tensors, and nothing says what it does with each. Memory that nobody wrote
-before is written by it; everything else is read. A launch that would then write nothing works
-in place: what it was given of the call's own memory it reads and writes."""
+Which of its tensors a kernel writes is not in a trace. Memory that nobody has written yet
+can only be written, so it is; so is an output by the last launch that is given it. The rest is
+read."""
+
+from collections.abc import Callable
 
 from plan import ITEM
-from traces import Call, Launch, Trace, View
+from traces import Call, Launch, Move, Trace, View
 
 
-def size(v: View) -> int:
-    """Bytes of a view; elements that an expanded dimension repeats count once."""
-    count = 1
-    for n, stride in zip(v.shape, v.strides):
-        count *= n if stride or n == 0 else 1
-    return count * ITEM[v.dtype]
-
-
-def of(trace: Trace, family) -> dict:
-    """Of the steady call, and of the first where that one differs."""
-    told = call(trace, trace.steady, family)
+def summarise(
+    trace: Trace, name: Callable[[Launch], str], views: Callable[[Launch, Call], list[View]]
+) -> dict:
+    """`name` and `views` are what the language's family knows of a launch."""
+    told = _call(trace.steady, name, views)
     if len(trace.calls) > 1:
-        told["first"] = call(trace, trace.calls[0], family)
+        told["first"] = _call(trace.calls[0], name, views)
     return told
 
 
-def call(trace: Trace, part: Call, family) -> dict:
+def _call(call: Call, name: Callable, views: Callable) -> dict:
+    launches = call.launches()
+    told = {"launches": len(launches), "moves": len(call.nodes) - len(launches)}
+    last = {v.buffer: i for i, n in enumerate(launches) for v in views(n, call)}
+    results = {v.buffer for v in call.outputs}
+    holding: set[int] = set()  # buffers with something in them
     kernels: dict[tuple, dict] = {}
-    written = {i for i, b in enumerate(part.buffers) if b.kind != "new"}
-    total = {"launches": 0, "moves": 0, "bytes_read": 0, "bytes_written": 0}
-    for node in part.nodes:
-        if isinstance(node, Launch):
-            read, wrote = traffic(node, part, family, written)
-            grid = tuple(node.told.get("grid", ()))
-            row = kernels.setdefault((family.name(trace, node), grid), {
-                "name": family.name(trace, node), "grid": list(grid), "launches": 0,
-                "bytes_read": 0, "bytes_written": 0,
-            })  # fmt: skip
-            for told in (row, total):
-                told["launches"] += 1
-                told["bytes_read"] += read
-                told["bytes_written"] += wrote
-        else:
-            total["moves"] += 1
-            total["bytes_read"] += size(node.source) if node.source else 0
-            total["bytes_written"] += size(node.to)
-            written.add(node.to.buffer)
-    return total | {"kernels": list(kernels.values())}
+    read = written = at = 0
+    for node in call.nodes:
+        if isinstance(node, Move):
+            read += _bytes(node.source) if node.source else 0
+            written += _bytes(node.to)
+            if node.source:
+                holding.add(node.to.buffer)
+            continue
+        one = kernels.setdefault(
+            (name(node), tuple(node.told.get("grid", ()))),
+            {"launches": 0, "bytes_read": 0, "bytes_written": 0},
+        )
+        one["launches"] += 1
+        for view in views(node, call):
+            empty = call.buffers[view.buffer].kind in ("new", "kept") and view.buffer not in holding
+            ends = view.buffer in results and last[view.buffer] == at
+            one["bytes_written" if empty or ends else "bytes_read"] += _bytes(view)
+        holding |= {v.buffer for v in views(node, call)}
+        at += 1
+    told["bytes_read"] = read + sum(k["bytes_read"] for k in kernels.values())
+    told["bytes_written"] = written + sum(k["bytes_written"] for k in kernels.values())
+    told["kernels"] = [{"name": n, "grid": list(g), **k} for (n, g), k in kernels.items()]
+    return told
 
 
-def traffic(node: Launch, part: Call, family, written: set[int]) -> tuple[int, int]:
-    views = family.views(node, part)
-    fresh = [v for v in views if v.buffer not in written]
-    read = [v for v in views if v.buffer in written]
-    own = [v for v in read if part.buffers[v.buffer].kind not in ("input", "const")]
-    wrote = fresh or [v for v in own if part.buffers[v.buffer].kind != "state"] or own
-    written |= {v.buffer for v in views}
-    return sum(map(size, read)), sum(map(size, wrote))
+def _bytes(view: View) -> int:
+    count = ITEM[view.dtype]
+    for n, stride in zip(view.shape, view.strides):
+        count *= n if stride else min(n, 1)
+    return count

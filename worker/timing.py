@@ -19,7 +19,7 @@ from judging import judge_trial, since
 from steps import Baseline, Exclusive
 
 KEPT_BYTES = 1 << 30  # outputs of repetitions that are kept to be compared
-COMPARED = 16  # repetitions that are compared where not all are kept
+WARM = 8  # calls before the first repetition that counts
 
 
 def measure(session) -> Generator:
@@ -28,28 +28,28 @@ def measure(session) -> Generator:
     if not session.cuda:
         yield Exclusive()
     p.stage, started = "timing", time.monotonic()
+    pair = session.sheet.reference.fresh()
+    session.timed_state = {n: t.detach().clone() for n, t in pair.state_values().items()}
     config = yield from fastest(session)
     told: list[float] = []
     hosts: list[float] = []
     kept: list[tuple[int, list[torch.Tensor]]] = []
-    warm, short = 0.0, False
+    short = False
+    yield from warm_up(session, config)
     while not (clock.enough(told) or short):
         before = time.monotonic()
-        seed, got, ran = yield from repetition(session, config, f"{len(told)}-{warm}", started)
+        seed, got, ran = yield from repetition(session, config, str(len(told)), started)
         # Slow is not wrong: there must be time for the comparison.
         short = job["deadlines"]["timing_ms"] - since(started) < 4 * since(before)
-        if warm < clock.WARM_MS and not short:
-            warm += max(ran.device_ms, ran.outside_ms / 10)
-            continue
+        keep(kept, len(told), seed, got)
         told.append(ran.device_ms)
         hosts.append(ran.host_ms)
-        keep(kept, seed, got)
-    compare(session, kept)
+    compare(session, pair, kept)
     p.timing = {
         "ms": clock.summary(told),
         "host_ms": clock.summary(hosts)["median"],
         "configuration": config if session.trace.configurations() > 1 else None,
-        "reference_ms": reference_time(job, session.pair),
+        "reference_ms": reference_time(job, pair),
         "compile_ms": None,
         "compile_why": "not measured",
     }
@@ -59,12 +59,25 @@ def measure(session) -> Generator:
 def repetition(session, config: int, label: str, started: float) -> Generator:
     """One timed call on inputs of its own: its seed, outputs and figures."""
     seed = inputs.derive(session.job["seed"], f"timing-{config}-{label}")
-    r = session.reference
+    r = session.sheet.reference
     args = inputs.make(r.space, seed, "plain", r.device, r.dtype)
     left = max(1, session.job["deadlines"]["timing_ms"] - int(since(started)))
     part = len(session.trace.calls)
-    got, ran = yield from session.call(args, part, config, timed=True, deadline_ms=left)
+    got, ran = yield from session.call(
+        args, session.timed_state, part, config, timed=True, deadline_ms=left
+    )
     return seed, got, ran
+
+
+def warm_up(session, config: int) -> Generator:
+    """A few calls on what lies in the region: clocks rise, code is loaded. Nobody counts."""
+    yield from repetition(session, config, "warm", time.monotonic())
+    spent = 0.0
+    for _ in range(WARM if session.cuda else 0):
+        ran = yield from session.executor.run(len(session.trace.calls), config, timed=True)
+        spent += ran.device_ms
+        if spent > clock.WARM_MS:
+            return
 
 
 def fastest(session) -> Generator:
@@ -82,24 +95,26 @@ def fastest(session) -> Generator:
     return min(best)[1]
 
 
-def keep(kept: list, seed: int, got: list[torch.Tensor]) -> None:
-    """All outputs where they fit, else those of repetitions that nobody can foresee."""
+def keep(kept: list, number: int, seed: int, got: list[torch.Tensor]) -> None:
+    """All outputs where they fit, else as many, of repetitions that nobody can foresee: each
+    has the same chance. `number`: how many were before this one."""
     size = sum(t.numel() * t.element_size() for t in got)
     if (len(kept) + 1) * size <= KEPT_BYTES or len(kept) < 2:
         kept.append((seed, got))
-    else:
-        kept[secrets.randbelow(len(kept))] = (seed, got)
+        return
+    place = secrets.randbelow(number + 1)
+    if place < len(kept):
+        kept[place] = (seed, got)
 
 
-def compare(session, kept: list) -> None:
+def compare(session, pair: truth.Pair, kept: list) -> None:
     """What the repetitions computed, against references of the same state."""
-    chosen = kept if session.job["device"] != "cpu" or len(kept) <= COMPARED else None
-    for seed, got in chosen or secrets.SystemRandom().sample(kept, COMPARED):
+    for seed, got in kept:
         try:
-            expected = session.pair.expect(seed, "plain")
+            expected = pair.expect(seed, "plain")
         except truth.Unusable:  # the reference has no answer to these inputs
             continue
-        session.pair.take_back()
+        pair.take_back()
         if expected.exact():
             judge_trial(session.job, session.p, got, expected, "plain", ", a timed call")
             session.p.trials.pop()

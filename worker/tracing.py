@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from fakes import Refused
 from memory import Memory, Store, as_dtype
-from moves import Add, Copy, Fill, Move, View, castable
+from moves import Add, Copy, Fill, Move, View, castable, whole
 from origins import Origins
 from plan import ITEM
 
@@ -73,6 +74,7 @@ class Trace:
         to = move.to
         if to.count == 0:
             return
+        self._make_writable(to.store)
         if isinstance(move, Copy):
             self._record_copy(to, move.source, name)
             return
@@ -83,6 +85,18 @@ class Trace:
         else:
             value = number(as_dtype(move.value, to.dtype))
             self._open().nodes.append({"op": "fill", "to": told, "value": value})
+
+    def _make_writable(self, store: Store) -> None:
+        """A constant that forward changes is memory that starts as a copy of one."""
+        if store.opaque or store.real is None or store in self._open().index:
+            return
+        constant = replace(store, extra={})
+        store.real = None
+        call = self.call
+        if store.call == 0:
+            self.call = None
+        self.record(Copy(whole(store), whole(constant)), "copy_")
+        self.call = call
 
     def _record_copy(self, to: View, source: View, name: str) -> None:
         if source.store.never_written():

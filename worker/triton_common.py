@@ -155,7 +155,14 @@ class Kernels:
             return layout(name, {n: self.value(v, depth + 1) for n, v in fields.items()})
         known = {"float": float, "dtype": dtype, "kernel": self.get, "module": _module,
                  "from": _taken}  # fmt: skip
+        if kind not in known:
+            raise Denied(f"a kernel cannot use a value of type {content}")
         return known[kind](content)
+
+
+def no_launch(self: Any, grid: Any) -> Any:
+    """In place of `kernel[grid]`: kernels call kernels, they do not launch them."""
+    raise Denied("a kernel launches a kernel")
 
 
 def check_constant(name: str, told: Any) -> None:
@@ -222,8 +229,9 @@ def _taken(path: list[str]) -> Any:
 def warm_up(compile: Callable[[dict], bytes], source: str, told: dict, args: dict) -> None:
     """Compiles a kernel and forgets it: this fills what Triton keeps in memory, and
     touches no GPU."""
+    launch = {"kernel": 0, "args": args, "options": {}, "tuned": False}
     request = {"source": source, "kernels": [told], "groups": [], "target": "sm_90",
-               "launches": [{"kernel": 0, "args": args, "options": {}, "tuned": False}]}  # fmt: skip
+               "launches": [launch]}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         old = os.environ.get("TRITON_CACHE_DIR")
         os.environ["TRITON_CACHE_DIR"] = folder

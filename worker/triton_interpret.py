@@ -9,7 +9,7 @@ in one buffer of the call."""
 
 import ast
 import builtins
-import itertools
+import dataclasses
 import mmap
 import types
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from triton.runtime import interpreter as it
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_common import Kernels, check_constant, define, dtype
+from triton_common import Kernels, check_constant, define, dtype, no_launch
 
 _OWN = ("__index__", "__bool__", "__repr__", "__str__")  # that the interpreter gives tensors
 _TYPES = {
@@ -58,6 +58,7 @@ def prepare() -> None:
         module.static_range = _static_range
         module.static_print = module.device_print = _nothing
     InterpretedFunction.__call__ = _call
+    InterpretedFunction.__getitem__ = no_launch
     it._interpreter = _Guarded(it._interpreter)
 
 
@@ -357,8 +358,8 @@ class Interpreter:
             offset += (n - 1) * stride if stride < 0 and n else 0
         forward = [abs(s) for s in strides]
         found = whole.as_strided(shape, forward, whole.storage_offset() + offset)
-        return found.flip([d for d, s in enumerate(strides) if s < 0]) if min(strides, default=0) < 0 \
-            else found  # fmt: skip
+        backwards = [d for d, s in enumerate(strides) if s < 0]
+        return found.flip(backwards) if backwards else found
 
     def _move(self, node: dict, buffers: list) -> None:
         to = self._view(node["to"], buffers)
@@ -378,9 +379,11 @@ class Interpreter:
             node = node["tuned"][min(config, len(node["tuned"]) - 1)] | {"kernel": node["kernel"]}
         args = self._arguments(kernel, node["args"], buffers)
         grid = (*node["grid"], 1, 1)[:3]
+        asserts = bool(node.get("options", {}).get("debug"))
+        builder = it.interpreter_builder
+        builder.options = dataclasses.replace(builder.options, debug=asserts)
         it.interpreter_builder.set_grid_dim(*grid)
-        programs = itertools.product(*map(builtins.range, grid))
-        for program in reversed(list(programs)) if backwards else programs:
+        for program in _programs(grid, backwards):
             it.interpreter_builder.set_grid_idx(*program)
             kernel.fn(**args)
 
@@ -414,6 +417,15 @@ class Interpreter:
             base, shape, strides, block, padding, *_ = content
             return TensorDescriptor(self._view(base, buffers), shape, strides, block, padding)
         return self.kernels.value(told)
+
+
+def _programs(grid: tuple[int, ...], backwards: bool) -> Iterator[tuple[int, int, int]]:
+    """One after the other: a grid may be large."""
+    step = -1 if backwards else 1
+    for x in builtins.range(grid[0])[::step]:
+        for y in builtins.range(grid[1])[::step]:
+            for z in builtins.range(grid[2])[::step]:
+                yield x, y, z
 
 
 def _passed(value: Any, annotation: str | None, special: bool) -> Any:

@@ -21,6 +21,7 @@ import builtins
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,9 +29,11 @@ from typing import Any
 import kernel_language
 import torch
 import triton
+from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 from triton_common import (
-    CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, target,
+    CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, no_launch,
+    target,
 )  # fmt: skip
 
 _SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448,
@@ -46,6 +49,14 @@ def compile(request: dict) -> bytes:
     os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
     gpu = target(request["target"])
     triton.runtime.driver.set_active(NoDevice(gpu))
+    JITFunction.__getitem__ = no_launch
+    try:
+        return _answer(request, gpu.arch)
+    finally:
+        del JITFunction.__getitem__  # a zygote compiles, too, before others launch
+
+
+def _answer(request: dict, arch: int) -> bytes:
     kernels = Kernels(request["source"], request["kernels"], _jit)
     binaries: list[dict] = []
     cubins: list[bytes] = []
@@ -55,7 +66,7 @@ def compile(request: dict) -> bytes:
         try:
             compiled = _compile(kernels, launch)
             if id(compiled) not in known:
-                binaries.append(_described(compiled, gpu.arch))
+                binaries.append(_described(compiled, arch))
                 cubins.append(compiled.asm["cubin"])
                 known[id(compiled)] = len(binaries) - 1
             launches.append({"binary": known[id(compiled)]})
@@ -225,24 +236,29 @@ def _descriptor_params(name: str, kind: str, mapped: bool) -> Iterator[list]:
 def _printed() -> Iterator[list[str]]:
     """What the compiler itself writes, which is where its diagnostics go."""
     text: list[str] = []
-    saved, held = os.dup(2), os.memfd_create("diagnostics")
-    os.dup2(held, 2)
+    sys.stdout.flush()
+    held, saved = os.memfd_create("diagnostics"), [os.dup(1), os.dup(2)]
+    for number in (1, 2):
+        os.dup2(held, number)
     try:
         yield text
     finally:
-        os.dup2(saved, 2)
+        sys.stdout.flush()
+        for number, old in zip((1, 2), saved):
+            os.dup2(old, number)
+            os.close(old)
         text.append(os.pread(held, _DIAGNOSTICS, 0).decode("utf-8", "replace"))
-        os.close(saved)
         os.close(held)
 
 
 def _explained(name: str, problem: Exception, printed: list[str]) -> str:
     """The error and its causes: Triton reports the outermost of nested kernels alone."""
-    parts = [f"{name}: {type(problem).__name__}: {problem}"]
+    said = str(problem).partition("Repro command")[0].rstrip()
+    parts = [f"{name}: {type(problem).__name__}: {said}"]
     cause = problem.__cause__
     while cause is not None and len(parts) < 6:
         parts.append(f"{type(cause).__name__}: {cause}")
         cause = cause.__cause__
     lines = [line[:400] for text in printed for line in text.splitlines()
-             if _SHOWN.search(line) and not _NOISE.search(line)]  # fmt: skip
+             if _SHOWN.search(line) and not _NOISE.search(line) and line not in said]  # fmt: skip
     return "\n".join([*parts, *dict.fromkeys(lines[:20])])[:8000]

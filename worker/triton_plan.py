@@ -372,6 +372,8 @@ def name(trace: Trace, launch: Launch) -> str:
     return trace.kernels[launch.told["kernel"]]["name"]
 
 
+
+
 def views(launch: Launch, call: Call) -> list[View]:
     """The tensors that a launch is given, each once."""
     found: dict[View, None] = {}

@@ -33,9 +33,9 @@ from triton_common import NoDevice
 MOST_TUNED = 16  # configurations of an autotuner that are recorded, from the first on
 OPTIONS = {
     "num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion",
-    "launch_cooperative_grid", "launch_pdl", "default_dot_input_precision",
+    "launch_cooperative_grid", "launch_pdl", "default_dot_input_precision", "debug",
 }  # fmt: skip
-_WITHOUT_EFFECT = {"debug", "instrumentation_mode", "stream", "warp_size", "sanitize_overflow"}
+_WITHOUT_EFFECT = {"instrumentation_mode", "stream", "warp_size", "sanitize_overflow"}
 _PROPERTIES = {
     "max_shared_mem": 232448, "max_num_regs": 65536, "multiprocessor_count": 132, "warpSize": 32,
     "sm_clock_rate": 1980000, "mem_clock_rate": 3201000, "mem_bus_width": 6144,
@@ -119,6 +119,8 @@ def install(current: Callable[[], Any], arch: int = 90) -> None:
 
     def run(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Compiled:
         options = {k: v for k, v in kwargs.items() if k in OPTIONS and v is not None}
+        if self.debug and not isinstance(self.debug, str):
+            options.setdefault("debug", True)  # its assertions hold
         if not warmup:
             recorder = current()
             if recorder is None:
@@ -361,8 +363,8 @@ def _plain(value: Any) -> Any:
     value = _unwrapped(value)
     if isinstance(value, enum.Enum):
         value = value.value
-    if type(value).__module__ == "numpy" and hasattr(value, "item") and not hasattr(value, "__len__"):
-        value = value.item()
+    if type(value).__module__ == "numpy" and not hasattr(value, "__len__"):
+        value = value.item() if hasattr(value, "item") else value
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)

@@ -22,6 +22,7 @@ _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
 _OPTIONS = {
     "num_warps": (1, 64), "num_stages": (0, 64), "num_ctas": (1, 16), "maxnreg": (1, 512),
     "enable_fp_fusion": (0, 1), "launch_cooperative_grid": (0, 1), "launch_pdl": (0, 1),
+    "debug": (0, 1),
 }  # whole numbers from and to  # fmt: skip
 _TEXT_OPTIONS = {"default_dot_input_precision": ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")}
 

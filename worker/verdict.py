@@ -20,6 +20,7 @@ import ported
 import structure
 import summary
 import taskfile
+import tilelang_plan
 import timing
 import torch
 import traces
@@ -27,17 +28,18 @@ import triton_plan
 import truth
 from builds import Builds
 from executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
-from judging import Progress, Verdict, fail_on_error, since
+from judging import Progress, Verdict, fail_if_broken, fail_on_error, since
 from region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
-from session import NUMBERS, Session
+from session import Session
+from sheets import NUMBERS, PLAIN, sheet
 from steps import Ask, Device, End, Forged, Gone, NoChild, Release
 from traces import BadTrace, Buffer, Refused, Trace
 
-PLAIN_TRIALS = 5
 TARGET = "sm_90"  # what is compiled for where there is no GPU
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
-FAMILIES = {"triton": triton_plan, "native": native_plan, "cuda": cuda_plan}
+FAMILIES = {"triton": triton_plan, "native": native_plan, "cuda": cuda_plan,
+            "tilelang": tilelang_plan}  # fmt: skip
 
 
 def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
@@ -265,12 +267,14 @@ def from_gone(gone: Gone, p: Progress) -> Verdict:
 # ---- recording and compiling ---------------------------------------------------
 
 
-def in_file(message: dict, deadline_ms: int, most: int) -> Generator:
+def in_file(message: dict, deadline_ms: int, most: int, lane: bool = False) -> Generator:
     """Asks for something long: the answer's bytes come in memory of ours. Returns the
     answer and the bytes."""
     file = HostRegion(Layout(size=most))
     try:
         answer = yield Ask(message | {"bytes": most}, deadline_ms, [file.fd])
+        if lane:
+            fail_if_broken(answer)
         size = 0 if "error" in answer or "refused" in answer else answers.size(answer, most)
         return answer, bytes(file.map[:size])
     finally:
@@ -282,7 +286,7 @@ def recorded(
 ) -> Generator:
     """The candidate's trace, and which state of the reference each of its names means."""
     p.stage, started = "record", time.monotonic()
-    ping = yield from start_child(job, job["pack"])
+    ping = yield from start_child(job, job["pack"], record=True)
     builds.learn(job["pack"], answers.identity(ping))
     message = {
         "op": "record",
@@ -371,7 +375,7 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
     p.stage, started = "compile", time.monotonic()
     request = family.requests(trace) | {
         "source": job["candidate"], "kernels": trace.kernels, "texts": trace.texts,
-        "target": target(job),
+        "target": target(job), "device": job["device"].partition(":")[0],
     }  # fmt: skip
     key = builds.key(job["pack"], request)
     data = builds.get(key)
@@ -379,7 +383,7 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
     if data is None:
         yield from start_child(job, job["pack"])
         message = {"op": "compile", "request": request}
-        answer, data = yield from in_file(message, job["deadlines"]["load_ms"], BUILT_BYTES)
+        answer, data = yield from in_file(message, job["deadlines"]["load_ms"], BUILT_BYTES, True)
         fail_on_error(answer, p)
         yield End()
     built = family.Built.parse(data, trace)
@@ -403,13 +407,16 @@ def judged(
         return
     for fresh in (False, True):
         again = Progress(**{**p.__dict__, "trials": list(p.trials), "times": dict(p.times)})
-        yield from lease(job)
+        if persists(job):
+            yield from lease(job)
+        else:
+            yield Device()
         try:
             yield from examine(job, facts, trace, names, built, again, o, own_weights, numbers_seed)
             end = None
-        except (Verdict, Gone) as problem:
+        except (Verdict, Gone, NoChild) as problem:
             end = problem
-            hurt = isinstance(problem, Gone) or problem.verdict in ("launch_error", "out_of_memory")
+            hurt = not isinstance(problem, Verdict) or problem.verdict in ("launch_error", "out_of_memory")
             yield Release(hurt=hurt)
             if hurt and not fresh:
                 continue
@@ -421,9 +428,15 @@ def judged(
 
 def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:
     family = FAMILIES[job["family"]]
-    if job["device"] != "cpu":
-        return DeviceRunner(job, trace, family, p)
-    return Interpreter(job, trace, p) if interpreted(job) else LibraryRunner(job, trace, family, p)
+    if interpreted(job):
+        return Interpreter(job, trace, p)
+    kind = DeviceRunner if persists(job) else LibraryRunner
+    return kind(job, trace, family, p)
+
+
+def persists(job: dict) -> bool:
+    """Whether its executor outlives candidates: only where nothing but device code runs."""
+    return job["device"] != "cpu" and job["family"] != "native"
 
 
 def with_other_numbers(
@@ -454,10 +467,10 @@ def examine(
 ) -> Generator:  # fmt: skip
     family = FAMILIES[job["family"]]
     executor = make_executor(job, trace, p)
-    reference = make_reference(job, own_weights)
-    session = Session(job, facts, trace, names, reference, executor, p, own_weights)
-    if reference.note and reference.note not in p.notes:
-        p.notes.append(reference.note)
+    asked = sheet(job, make_reference, own_weights)
+    session = Session(job, facts, trace, names, asked, executor, p)
+    if asked.reference.note and asked.reference.note not in p.notes:
+        p.notes.append(asked.reference.note)
     p.stage, started = "trials", time.monotonic()
     try:
         session.make_region(family.scratch(trace, built) if built else 0, o)
@@ -469,7 +482,7 @@ def examine(
         yield from session.trials()
         p.times["trials"] = since(started)
         p.hardened = True
-        p.trace = summary.of(trace, family)
+        p.trace = summary.summarise(trace, lambda node: family.name(trace, node), family.views)
         if job.get("timing"):
             yield from timing.measure(session)
         yield from session.without_kernels()
@@ -491,7 +504,7 @@ def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
 
 def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     last = p.trials[-1] if p.trials else {}
-    full = len(p.trials) >= PLAIN_TRIALS
+    full = len(p.trials) >= PLAIN
     told = "\n".join([t for t in (end.told, p.capped, *p.notes) if t]).strip()
     evidence = evidence_level(p, end, environment)
     return {

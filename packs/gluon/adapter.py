@@ -17,8 +17,10 @@ def warm(p, n, B: gl.constexpr):
     x = gl.load(p + i, mask=i < n, other=0.0)
     gl.store(p + i, x + gl.sum(x, axis=0), mask=i < n)
 """
-_TOLD = {"name": "warm", "line": 2, "bind": {"gl": {"module": "triton.experimental.gluon.language"}},
-         "defaults": {}, "noinline": False, "do_not_specialize": [], "language": "gluon"}  # fmt: skip
+_TOLD = {
+    "name": "warm", "line": 2, "bind": {"gl": {"module": "triton.experimental.gluon.language"}},
+    "defaults": {}, "noinline": False, "do_not_specialize": [], "language": "gluon",
+}  # fmt: skip
 
 
 def prepare(mode: str) -> None:

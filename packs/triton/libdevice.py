@@ -11,7 +11,10 @@ from triton.runtime import interpreter as it
 
 
 def _by_torch(function: Callable) -> Callable:
-    return lambda *args: function(*(torch.from_numpy(np.ascontiguousarray(a)) for a in args)).numpy()
+    def compute(*args: np.ndarray) -> np.ndarray:
+        return function(*(torch.from_numpy(np.ascontiguousarray(a)) for a in args)).numpy()
+
+    return compute
 
 
 def _round(x: np.ndarray) -> np.ndarray:

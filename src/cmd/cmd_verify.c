@@ -260,7 +260,7 @@ static int ask_one(struct verify *f, struct verifier *verifier,
                          .call_ms = f->v->v.call_s * 1000};
     const struct ruleset *set = pack_ruleset(f->pack, "default", e);
     struct check_result r;
-    char seed[HASH_HEX], number[32];
+    struct job_seeds seeds;
     struct buf text;
     int rc;
 
@@ -268,15 +268,15 @@ static int ask_one(struct verify *f, struct verifier *verifier,
     rc = set ? fs_read(it->file, &text, e) : -1;
     if (rc == 0) {
         r = check_source(checker, set, (struct str){buf_str(&text), text.len});
-        snprintf(number, sizeof(number), "%zu", (size_t)(it - f->item));
-        job_seed(verifier_secret(verifier), it->task->id, number, seed);
+        job_seeds(verifier_secret(verifier), it->task->id,
+                  (size_t)(it - f->item), &seeds);
         if (!r.accepted)
             settle(f, it, job_static_reject(&r));
         else
             rc = verifier_ask(verifier,
                               job_verify(f->pack, it->task,
                                          (struct str){buf_str(&text), text.len},
-                                         &o, seed),
+                                         &o, &seeds),
                               job_deadline_ms(f->pack, &o), it, e);
     }
     buf_release(&text);

@@ -91,7 +91,7 @@ static int judge(struct search_port *port, const struct task *t,
     struct verify_port *p = (struct verify_port *)port;
     struct check_result r = check_source(p->check, p->rules, code);
     struct question *q;
-    char seed[HASH_HEX], number[16];
+    struct job_seeds seeds;
     json_t *record;
 
     if (!r.accepted) {
@@ -101,10 +101,9 @@ static int judge(struct search_port *port, const struct task *t,
         return 0;
     }
     q = question_new(p, fn, arg, 0);
-    snprintf(number, sizeof(number), "%d", attempt);
-    job_seed(p->o.secret, t->id, number, seed);
+    job_seeds(p->o.secret, t->id, (size_t)attempt, &seeds);
     return verifier_ask(p->verifier,
-                        job_verify(p->o.pack, t, code, p->o.job, seed),
+                        job_verify(p->o.pack, t, code, p->o.job, &seeds),
                         job_deadline_ms(p->o.pack, p->o.job), q, e);
 }
 

@@ -8,17 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIALS         8 /* calls of forward that a job may make */
+#define TRIALS         8  /* calls of forward that a job may make */
+#define POOL           16 /* attempts that are asked the same */
 #define TIMING_MS      120000
 #define FEEDBACK_CHARS 4000
 
-void job_seed(const char *secret, const char *task, const char *attempt,
+void job_seed(const char *secret, const char *task, const char *label,
               char out[HASH_HEX])
 {
-    char *text = xasprintf("%s\n%s", task, attempt);
+    char *text = xasprintf("%s\n%s", task, label);
 
     hash_hmac_hex(secret, strlen(secret), text, strlen(text), out);
     free(text);
+}
+
+void job_seeds(const char *secret, const char *task, size_t attempt,
+               struct job_seeds *out)
+{
+    char label[40];
+
+    snprintf(label, sizeof(label), "%zu", attempt);
+    job_seed(secret, task, label, out->own);
+    snprintf(label, sizeof(label), "pool %zu", attempt / POOL);
+    job_seed(secret, task, label, out->pool);
 }
 
 static json_t *task_json(const struct task *t)
@@ -54,18 +66,18 @@ int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o)
 
 json_t *job_verify(const struct pack *p, const struct task *t,
                    struct str candidate, const struct job_opts *o,
-                   const char *seed)
+                   const struct job_seeds *seeds)
 {
-    json_t *job =
-        json_pack("{s:s, s:s, s:s?, s:o, s:s, s:s, s:s, s:b, s:o, s:s%, s:s, "
-                  "s:{s:I, s:I, s:i}, s:{s:I}}",
-                  "kind", "verify", "pack", p->id, "family", p->run.family,
-                  "devices", devices_json(p), "device", o->device, "precision",
-                  o->precision, "protocol", o->protocol, "timing", o->timing,
-                  "task", task_json(t), "candidate", candidate.p, candidate.n,
-                  "seed", seed, "deadlines", "load_ms", (json_int_t)load_ms(p),
-                  "call_ms", (json_int_t)call_ms(p, o), "timing_ms", TIMING_MS,
-                  "limits", "memory_bytes", (json_int_t)o->memory_bytes);
+    json_t *job = json_pack(
+        "{s:s, s:s, s:s?, s:o, s:s, s:s, s:s, s:b, s:o, s:s%, s:s, s:s, "
+        "s:{s:I, s:I, s:i}, s:{s:I}}",
+        "kind", "verify", "pack", p->id, "family", p->run.family, "devices",
+        devices_json(p), "device", o->device, "precision", o->precision,
+        "protocol", o->protocol, "timing", o->timing, "task", task_json(t),
+        "candidate", candidate.p, candidate.n, "seed", seeds->own, "pool",
+        seeds->pool, "deadlines", "load_ms", (json_int_t)load_ms(p), "call_ms",
+        (json_int_t)call_ms(p, o), "timing_ms", TIMING_MS, "limits",
+        "memory_bytes", (json_int_t)o->memory_bytes);
 
     if (o->gate)
         json_object_set_new(job, "gate", json_true());

@@ -19,15 +19,23 @@ struct job_opts {
     int64_t call_ms;      /* 0: the pack's */
 };
 
-/* The seed of an attempt: nobody can know it beforehand, and the same secret
- * repeats it. */
-void job_seed(const char *secret, const char *task, const char *attempt,
+/* A seed: nobody can know it beforehand, and the same secret repeats it. */
+void job_seed(const char *secret, const char *task, const char *label,
               char out[HASH_HEX]);
+
+/* The seeds of an attempt: its own, and one that a few attempts share, so that
+ * what they are asked is computed once. */
+struct job_seeds {
+    char own[HASH_HEX], pool[HASH_HEX];
+};
+
+void job_seeds(const char *secret, const char *task, size_t attempt,
+               struct job_seeds *out);
 
 /* New references. */
 json_t *job_verify(const struct pack *p, const struct task *t,
                    struct str candidate, const struct job_opts *o,
-                   const char *seed);
+                   const struct job_seeds *seeds);
 json_t *job_task(const struct task *t, const struct job_opts *o, bool self_test,
                  const char *seed);
 /* Wall time a verify job may take once it has begun. */

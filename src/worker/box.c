@@ -109,11 +109,13 @@ static int drop_user(const char *plan, const struct why *w)
 
     if (getuid() != 0)
         return 0;
-    if (!first_value(plan, "uid", text, sizeof(text)) || number(text) == 0) {
+    if (!first_value(plan, "uid", text, sizeof(text))) {
         errno = EINVAL;
         return fail(w, "box: started as root and the plan names no user");
     }
     uid = (unsigned)number(text);
+    if (uid == 0)
+        return 0;
     if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
         setresuid(uid, uid, uid) < 0)
         return fail(w, "box: become user %u", uid);

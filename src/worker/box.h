@@ -18,7 +18,8 @@
  *
  * A plan is text, a word and its value on each line:
  *   level full|thin     what to build
- *   uid N               the unprivileged user, when started as root
+ *   uid N               the unprivileged user, when started as root; 0: there
+ *                       is none here, and root keeps its number without rights
  *   root DIR            an empty folder to build the private root on (full)
  *   tmp BYTES           size of the private file system, /tmp included
  *   ro PATH             visible, read-only, executable

@@ -32,7 +32,7 @@ struct child {
     struct cgroup group;
     const char *killed; /* "timeout", "late", "memory", or NULL */
     uint64_t resident;  /* its largest process, in bytes, as its zygote says */
-    bool spare; /* kept ready, and no job has had it */
+    bool spare;         /* kept ready, and no job has had it */
     bool wanted_dead;
 };
 

@@ -27,7 +27,7 @@ struct host_opts {
     int64_t patience_s; /* with a judge or zygote that makes no progress */
     uint64_t memory;    /* of a child, when a job says nothing; 0: no limit */
     uint64_t total_memory; /* of all; 0: the judge asks the device */
-    unsigned uid;
+    unsigned uid; /* the first of those that children have; 0: all have ours */
 };
 
 /* What goes to the owner: ready, answer, infra, note. */

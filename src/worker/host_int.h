@@ -11,7 +11,7 @@
 #define START_S  120
 #define RESTARTS 5 /* of a server in a row, without one finished job */
 
-#define SERVICE  "service-" /* how the judge names what is no job's */
+#define SERVICE "service-" /* how the judge names what is no job's */
 
 /* What a child is for: a job, or a service that outlives jobs, such as the
  * executor of a GPU. A service has a child and nothing else. */

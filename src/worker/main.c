@@ -207,7 +207,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
                           .patience_s = v->patience,
                           .memory = (uint64_t)v->memory,
                           .total_memory = (uint64_t)v->total,
-                          .uid = NOBODY};
+                          .uid = probe_has_other_users() ? NOBODY : 0};
     int rc = -1;
 
     if (!home)

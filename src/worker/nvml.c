@@ -52,8 +52,7 @@ struct nvml *nvml_open(const char *library)
     init_fn *init;
 
     g->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (g->library &&
-        symbol(g->library, "nvmlShutdown", (void *)&g->shut) &&
+    if (g->library && symbol(g->library, "nvmlShutdown", (void *)&g->shut) &&
         symbol(g->library, "nvmlInit_v2", (void *)&init) && init() == 0) {
         if (find_devices(g) == 0)
             return g;

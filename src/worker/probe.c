@@ -52,11 +52,23 @@ static int write_file(const char *path, const char *text)
     return n < 0 ? -1 : 0;
 }
 
+/* ---- another user ---- */
+
+static int try_other_user(void)
+{
+    return setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+           setresuid(NOBODY, NOBODY, NOBODY) < 0;
+}
+
+bool probe_has_other_users(void)
+{
+    return getuid() == 0 && in_child(try_other_user) == 0;
+}
+
 /* ---- namespaces ---- */
 
 static const char *const namespace_steps[] = {
     "work: user, pid, net, ipc, mount, uts",
-    "the unprivileged user cannot be taken on",
     "unshare is refused",
     "the user map cannot be written",
     "no second process in the pid namespace",
@@ -72,30 +84,27 @@ static int mount_proc(void)
 
 static int try_namespaces(void)
 {
-    unsigned uid = getuid(), gid = getgid();
+    unsigned uid, gid;
     char map[64];
     int inner;
 
-    if (uid == 0) {
-        uid = gid = NOBODY;
-        if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
-            setresuid(uid, uid, uid) < 0)
-            return 1;
-        /* Otherwise /proc/self belongs to root and the map cannot be written */
+    /* Otherwise /proc/self belongs to root and the map cannot be written */
+    if (probe_has_other_users() && try_other_user() == 0)
         prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    }
+    uid = getuid();
+    gid = getgid();
     if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
                 CLONE_NEWNS | CLONE_NEWUTS) < 0)
-        return 2;
+        return 1;
     snprintf(map, sizeof(map), "%u %u 1", uid, uid);
     if (write_file("/proc/self/setgroups", "deny") < 0 ||
         write_file("/proc/self/uid_map", map) < 0)
-        return 3;
+        return 2;
     snprintf(map, sizeof(map), "%u %u 1", gid, gid);
     if (write_file("/proc/self/gid_map", map) < 0)
-        return 3;
+        return 2;
     inner = in_child(mount_proc);
-    return inner < 0 ? 4 : inner ? 5 : 0;
+    return inner < 0 ? 3 : inner ? 4 : 0;
 }
 
 /* ---- Landlock ---- */

@@ -4,10 +4,15 @@
 #ifndef WORKER_PROBE_H
 #define WORKER_PROBE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Prints a line for each capability: NAME yes|no DETAIL. Returns 0. */
 int probe_print(FILE *out);
+
+/* Whether this is root that can become another user. One without that right, or
+ * in a user namespace that knows root alone, cannot. */
+bool probe_has_other_users(void);
 
 /* The strongest box this machine allows: "full", "thin" or "none". */
 const char *probe_box_level(void);

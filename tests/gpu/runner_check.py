@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "tests" / "worker")]
 
 import device_memory  # noqa: E402
+from region import Layout  # noqa: E402
 import runner  # noqa: E402
 from plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number  # noqa: E402
 from plan import Place, Plan, Pointer, TensorMap  # noqa: E402
@@ -98,13 +99,14 @@ class Region:
     """As the tests' own, in device memory."""
 
     def __init__(self, size: int) -> None:
-        self.buffer = device_memory.DeviceBuffer(size)
+        self.buffer = device_memory.DeviceRegion(Layout(size=size))
         self.size, self.fd, self.end = self.buffer.size, self.buffer.fd, GUARD
         self.bytes = self.buffer.mapped.bytes
         self.fill()
 
     def fill(self) -> None:
         self.buffer.fill()
+        torch.cuda.synchronize()
         self.end = GUARD
 
     def room(self, size: int) -> int:

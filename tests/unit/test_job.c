@@ -36,11 +36,13 @@ static char *asked_of(const struct pack *p)
     struct err e = ERR_INIT;
     struct task *t = task_from("a/b", str_of(source), &e);
     json_t *job, *some = json_object();
+    struct job_seeds seeds;
     char *text;
 
     if (!t)
         BUG("%s", e.text);
-    job = job_verify(p, t, STR_LIT("x"), &o, "00");
+    job_seeds("secret", "a/b", 17, &seeds);
+    job = job_verify(p, t, STR_LIT("x"), &o, &seeds);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         json_object_set(some, keys[i], json_object_get(job, keys[i]));
     text = json_dumps(some, JSON_COMPACT);
@@ -48,6 +50,20 @@ static char *asked_of(const struct pack *p)
     json_decref(job);
     task_free(t);
     return text;
+}
+
+static void test_seeds(void)
+{
+    struct job_seeds a, b, c;
+
+    job_seeds("secret", "t", 3, &a);
+    job_seeds("secret", "t", 4, &b);
+    job_seeds("secret", "t", 16, &c);
+    ok(strcmp(a.own, b.own) != 0, "every attempt has a seed of its own");
+    is(a.pool, b.pool, "a few attempts share a pool's seed");
+    ok(strcmp(a.pool, c.pool) != 0, "which changes after sixteen");
+    job_seeds("other", "t", 3, &b);
+    ok(strcmp(a.pool, b.pool) != 0, "and is as secret as the run");
 }
 
 static void test_family(struct fixture *f, struct pack *p)
@@ -116,6 +132,7 @@ void suite_job(void)
     p = load(&f);
     test_hints(p);
     test_family(&f, p);
+    test_seeds();
     pack_free(p);
     fixture_close(&f);
 }

@@ -37,10 +37,6 @@ from lang import launch
 FILL = 0xFF  # what fresh memory holds: NaN
 
 
-def _softplus_sum(x: torch.Tensor, y: torch.Tensor) -> None:
-    y.copy_(x.float().sum())
-
-
 KERNELS: dict[str, Callable] = {
     "relu": lambda x, y: y.copy_(x.relu()),
     "twice": lambda x, y, **_: y.copy_(x * 2),
@@ -49,7 +45,7 @@ KERNELS: dict[str, Callable] = {
     "matmul": lambda x, w, y: y.copy_(x.float() @ w.float()),
     "linear": lambda x, w, b, y: y.copy_(x.float() @ w.float().t() + b.float()),
     "add_to": lambda x, y: y.add_(x),
-    "sum": _softplus_sum,
+    "sum": lambda x, y: y.copy_(x.sum()),
     "step": lambda x: x.add_(1),
 }
 
@@ -144,7 +140,8 @@ def _forked(message: dict, folder: str) -> tuple[str, bytes]:
     pid = os.fork()
     if pid == 0:
         try:
-            Path(answer).write_bytes(b"ok\n" + recorder.record(message, Language(), folder))
+            Language().install(recorder.current)
+            Path(answer).write_bytes(b"ok\n" + recorder.record(message, folder))
         except recorder.Refused as refusal:
             told = {"rule": refusal.rule, "text": refusal.text}
             Path(answer).write_bytes(b"refused\n" + json.dumps(told).encode())
@@ -157,6 +154,23 @@ def _forked(message: dict, folder: str) -> tuple[str, bytes]:
     os.waitpid(pid, 0)
     status, _, data = Path(answer).read_bytes().partition(b"\n")
     return status.decode(), data
+
+
+RELU = """
+        y = torch.empty_like(x)
+        launch("relu", (4,), x=x, y=y)
+        return y
+"""
+
+
+def forward(lines: str, init: str = "", top: str = "", last: str = RELU) -> str:
+    """A candidate of some lines of forward, of __init__ and of the module."""
+    put = lambda text: "\n".join("        " + line for line in text.splitlines())  # noqa: E731
+    return (
+        f"{top}\nclass ModelNew(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n{put(init)}\n\n"
+        f"    def forward(self, x):\n{put(lines)}{last}"
+    )
 
 
 # ---- for comparison: the candidate itself, on real tensors ----------------------------
@@ -273,6 +287,15 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [t for v in value for t in _tensors(v)] if isinstance(value, (list, tuple)) else []
 
 
+def _copied(value: Any) -> Any:
+    """The memory may be written again by the next call."""
+    if isinstance(value, dict):
+        return {k: _copied(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_copied, value))
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
 def same(got: Any, expected: Any) -> None:
     """Structure and values; both are exact here."""
     if isinstance(expected, torch.Tensor):
@@ -301,12 +324,11 @@ def repeats(body: str, *args: Any, init: str = "[]", claims: str = "cpu",
     found = record(body, *args, init=init, claims=claims, **options)
     execution = Execution(found, before)
     with torch.no_grad():
-        expected = [mine(*args) for _ in range(len(found.calls) + 1)]
+        expected = [_copied(mine(*args)) for _ in range(len(found.calls) + 1)]
     for got, wanted in zip(execution.calls(*args), expected):
         same(got, wanted)
-    for name, value in mine.state_dict().items():
-        if name in execution.state and not before[name].is_inference():
-            same(execution.state[name], value.contiguous())
+    for name, *_ in found.told["state"]:
+        same(execution.state[name], mine.state_dict()[name].contiguous())
     return found
 
 

@@ -18,30 +18,18 @@ sys.path[:0] = [str(ROOT / "worker")]
 
 import answers  # noqa: E402
 import feedback  # noqa: E402
-from buffers import HostBuffer  # noqa: E402
 from frames import Broken, Channel, Closed  # noqa: E402
 from steps import Forged  # noqa: E402
 
-SEEN = {
-    "outputs": [{"shape": [2, 3], "dtype": "torch.float32"}],
-    "output_problems": ["output 0 is odd"],
-    "evidence": {
-        "ops": {"empty": 1}, "foreign": {"aten.mm": 1}, "readback": ["numpy"], "launches": ["k"],
-        "audit": {"files": ["open x"]},
-        "patched": ["time.time"], "mutated": False, "attributes": False, "params_changed": False,
-        "guard": False, "threads": 0, "processes": 0, "memory": 0,
-    },
-}  # fmt: skip
-LOADED = {"state": [["fc.weight", [2, 3], "torch.float32"]], "patched": []}
-ERROR = {"error": {"stage": "call", "type": "ValueError", "text": "…", "compile": False}}
-TIMED = {"ms": 1.5, "launched": 2, "muted": True}
-DESCRIBED = {"compiles": True, "launches": [{"name": "a.k", "line": 3}]}
-COMPILED = {"problem": "does not compile", "patched": []}
+ERROR = {"error": {"stage": "call", "type": "ValueError", "text": "…", "compile": False,
+                   "message": "ValueError: no", "rule": None}}  # fmt: skip
 READERS = [
-    (answers.seen, SEEN), (answers.loaded, LOADED), (answers.problem, ERROR),
-    (answers.milliseconds, TIMED), (answers.launched, TIMED), (answers.muted, TIMED),
-    (answers.described, DESCRIBED), (answers.compiled, COMPILED),
-]  # fmt: skip
+    (answers.problem, ERROR),
+    (answers.refusal, {"refused": {"rule": "dispatch:aten.mm", "text": "mm computes"}}),
+    (lambda told: answers.names(told, ["fc.weight"]), {"names": [["w", "fc.weight"]]}),
+    (answers.identity, {"identity": "triton 3.7"}),
+    (lambda told: answers.size(told, 100), {"size": 7}),
+]
 ODD = [None, True, -1, 10**400, float("nan"), float("inf"), "text", "\ud800\0", [], [[[]]], {},
        {"a": {"b": []}}, [None, 1, "x", {}], "x" * 100000]  # fmt: skip
 
@@ -69,7 +57,7 @@ def changed(value: dict, path: tuple, by: object, remove: bool = False) -> dict:
     return value
 
 
-@pytest.mark.parametrize(("read", "good"), READERS, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.parametrize(("read", "good"), READERS, ids=["problem", "refusal", "names", "identity", "size"])
 def test_any_other_value_in_any_place_is_taken_or_is_a_forgery(read, good) -> None:
     read(good)
     for path in places(good):
@@ -84,10 +72,24 @@ def test_any_other_value_in_any_place_is_taken_or_is_a_forgery(read, good) -> No
             pass
 
 
-def test_a_claimed_time_is_a_plain_number() -> None:
-    for odd in ("1", None, [], True, float("nan"), float("inf"), -1.0, 10**400):
-        with pytest.raises(Forged):
-            answers.milliseconds({"ms": odd})
+@pytest.mark.parametrize("odd", [-1, 101, 10**400, "7", None, True, 7.0, float("nan"), [7]])
+def test_a_size_lies_in_the_memory_that_is_there_for_it(odd: object) -> None:
+    with pytest.raises(Forged):
+        answers.size({"ok": True, "size": odd}, 100)
+
+
+@pytest.mark.parametrize("names", [[["w", "another"]], [["w"]], [["w", "fc.weight", 1]], {"w": "fc.weight"},
+                                   [[1, "fc.weight"]], [["w", ["fc.weight"]]]])  # fmt: skip
+def test_a_state_means_one_of_the_references_names(names: object) -> None:
+    with pytest.raises(Forged):
+        answers.names({"names": names}, ["fc.weight"])
+
+
+def test_what_is_told_at_length_is_cut() -> None:
+    long = "x" * 1000000
+    found = answers.problem(changed(ERROR, ("error", "text"), long))
+    assert len(found.text) == answers.ERROR
+    assert len(answers.identity({"identity": long})) == answers.TEXT
 
 
 # ---- the channel ---------------------------------------------------------------
@@ -178,15 +180,7 @@ def test_a_closed_connection_is_told(ends) -> None:
         channel.fill()
 
 
-# ---- the buffer and the feedback -------------------------------------------------
-
-
-def test_the_buffer_keeps_its_size() -> None:
-    buffer = HostBuffer(4096)
-    for size in (0, 4095, 1 << 30):
-        with pytest.raises(PermissionError):
-            os.ftruncate(buffer.fd, size)
-    buffer.close()
+# ---- the feedback ------------------------------------------------------------------
 
 
 def test_feedback_is_plain_whatever_the_text_is() -> None:

@@ -7,24 +7,9 @@ import time
 
 import pytest
 import torch
-from recording import Execution, Failure, Refusal, model, record, repeats, same, state_of
+from recording import Execution, Failure, Refusal, forward, record, repeats, same
 
 X = torch.arange(24, dtype=torch.float32).reshape(4, 6) - 7
-RELU = """
-        y = torch.empty_like(x)
-        launch("relu", (4,), x=x, y=y)
-        return y
-"""
-
-
-def forward(lines: str, init: str = "", top: str = "", last: str = RELU) -> str:
-    """A candidate of some lines of forward, of __init__ and of the module."""
-    put = lambda text: "\n".join("        " + line for line in text.splitlines())  # noqa: E731
-    return (
-        f"{top}\nclass ModelNew(nn.Module):\n    def __init__(self):\n"
-        f"        super().__init__()\n{put(init)}\n\n"
-        f"    def forward(self, x):\n{put(lines)}{last}"
-    )
 
 
 # ---- styles: torch.cuda and devices ----------------------------------------------------
@@ -69,6 +54,13 @@ CUDA_STYLES = {
     "a generator": "torch.Generator(device='cuda').manual_seed(1)",
     "the version": "assert torch.version.cuda and torch.backends.cuda.is_built()",
     "record_stream": "x.record_stream(torch.cuda.current_stream())",
+    "devices are compared": "assert x.device == torch.device('cuda', 0) == torch.device('cuda:0')",
+    "a default device": "torch.set_default_device('cuda')\nassert torch.tensor([1.0]).is_cuda\n"
+                        "torch.set_default_device(None)",
+    "another thread": "import threading\nt = threading.Thread(target=lambda: x.view(-1))\n"
+                      "t.start()\nt.join()",
+    "weak references": "import weakref\nassert weakref.ref(x)() is x and {x: 1}[x] == 1",
+    "a deep copy": "import copy\nassert copy.deepcopy(torch.zeros(3)).tolist() == [0, 0, 0]",
     "a raw stream": "assert torch._C._cuda_getCurrentRawStream(0) == 0",
 }  # fmt: skip
 
@@ -307,6 +299,41 @@ def test_an_honest_style_is_recorded(body: str, claims: str) -> None:
     assert all(k != "const" for k in found.kinds())
 
 
+INITS = [
+    "self.m = nn.Linear(6, 6).cuda().half()",
+    "self.m = nn.Conv2d(3, 8, 3).to(memory_format=torch.channels_last)",
+    "self.m = nn.MultiheadAttention(8, 2)",
+    "self.m = nn.TransformerEncoderLayer(8, 2)",
+    "self.m = nn.LSTM(6, 4, 2, bidirectional=True, device='cuda')",
+    "self.m = nn.BatchNorm2d(3)\nself.m.eval()",
+    "self.m = nn.Embedding(10, 4)",
+    "self.register_buffer('none', None)",
+    "self.w = nn.Parameter(torch.randn(6, 6, device='cuda') * 0.02)\nself.to('cuda')",
+    "self.m = nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))",
+    "self.m = nn.utils.spectral_norm(nn.Linear(6, 6))",
+    "self.m = nn.ParameterList([nn.Parameter(torch.rand(3)) for _ in range(3)])",
+    "self.m = nn.ParameterDict({'a': nn.Parameter(torch.rand(2))})",
+    "self.w = nn.Parameter(torch.linalg.qr(torch.randn(6, 6))[0])",
+    "self.m = nn.Linear(6, 6)\nnn.init.orthogonal_(self.m.weight)",
+    "self.m = nn.Linear(6, 6)\nnn.init.sparse_(self.m.weight, 0.1)",
+    "self.w = nn.Parameter(torch.FloatTensor(6, 6))\nself.w.data.uniform_(-1, 1)",
+    "self.m = nn.Linear(6, 6)\nself.m.load_state_dict(self.m.state_dict())",
+    "self.m = nn.Linear(6, 6)\n"
+    "self.apply(lambda m: m.weight.data.normal_() if hasattr(m, 'weight') else None)",
+    "g = torch.Generator(device='cuda')\ng.manual_seed(3)\nself.w = torch.randn(3, generator=g)",
+    "self.w = nn.Parameter(torch.empty(6, 6))\nself.w.data = torch.ones(6, 6)",
+    "self.rows = torch.eye(3)[torch.tensor([2, 0])].tolist()",
+    "self.table = F.one_hot(torch.arange(4)).float().numpy()",
+    "self.scale = float(torch.tensor(6.0).rsqrt()) if torch.rand(1).item() < 2 else 0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", INITS)
+def test_a_model_is_built_as_it_would_be_on_the_gpu(lines: str) -> None:
+    found = record(forward("assert all(p.is_cuda for p in self.parameters())", lines), X)
+    assert found.ops() == ["launch"]
+
+
 def test_arguments_of_forward_keep_their_structure() -> None:
     body = """
         class ModelNew(nn.Module):
@@ -353,7 +380,7 @@ def test_a_workspace_that_is_kept_is_one_buffer_of_all_calls() -> None:
 """)  # fmt: skip
     found = repeats(body, X)
     assert len(found.calls) == 2
-    assert found.kinds(0) == ["new", "input", "new"] and found.kinds(1) == ["kept", "input", "kept"]
+    assert found.kinds(0) == ["input", "new", "new"] and found.kinds(1) == ["input", "kept", "kept"]
     assert found.ops(0) == ["fill", "launch", "launch"] and found.ops(1) == ["launch", "launch"]
 
 
@@ -398,204 +425,6 @@ def test_a_constant_that_changes_between_launches_is_two_constants() -> None:
             "t += 1\nlaunch('add_to', (1,), x=t, y=x0)\nx = x0"
     found = repeats(forward("x0 = x.clone()\n" + lines), X)
     assert found.kinds().count("const") == 2
-
-
-# ---- state and packing -----------------------------------------------------------------
-
-PACKED = {
-    "transposed": "self.w = self.lin.weight.t().contiguous()",
-    "of the data": "self.w = self.lin.weight.data.t().clone()",
-    "detached": "self.w = self.lin.weight.detach().transpose(0, 1).contiguous()",
-    "a buffer": 'self.register_buffer("w", self.lin.weight.t().contiguous())',
-    "a parameter": "self.w = nn.Parameter(self.lin.weight.t().contiguous(), requires_grad=False)",
-    "a view": "self.w = self.lin.weight.t()",
-    "a padded copy": "w = torch.zeros(8, 8)\nw[:6, :6] = self.lin.weight.t()\n"
-                     "self.w = w[:6, :6]",
-    "padded by F.pad": "self.w = F.pad(self.lin.weight.t(), (0, 2))[:, :6]",
-    "in a dictionary": 'self.packs = {"w": self.lin.weight.t().contiguous()}\n'
-                       'self.w = self.packs["w"]',
-    "a part of a concatenation": "self.w = torch.cat([self.lin.weight, self.lin.weight])[:6].t()",
-    "through another dtype": "self.w = self.lin.weight.double().t().contiguous().float()",
-}  # fmt: skip
-MATMUL = """
-        y = torch.empty_like(x)
-        launch("matmul", (1,), x=x, w=self.w, y=y)
-        return y
-"""
-
-
-@pytest.mark.parametrize("line", PACKED.values(), ids=PACKED.keys())
-def test_weights_that_were_moved_in_init_are_made_of_any_weights(line: str) -> None:
-    body = forward("", "self.lin = nn.Linear(6, 6)\n" + line, last=MATMUL)
-    state = [["lin.weight", [6, 6], "torch.float32"], ["lin.bias", [6], "torch.float32"]]
-    found = repeats(body, X, state=state)
-    assert "packed" not in found.told and found.blob == b""
-
-
-@pytest.mark.parametrize("precision, dtype", [("fp16", torch.float16), ("bf16", torch.bfloat16)])
-def test_packed_weights_follow_the_cast_to_the_precision(precision: str, dtype: torch.dtype) -> None:
-    body = forward(
-        "", 'self.lin = nn.Linear(6, 6)\nself.register_buffer("w", self.lin.weight.t().clone())',
-        last=MATMUL,
-    )  # fmt: skip
-    name = str(dtype)
-    state = [["lin.weight", [6, 6], name], ["lin.bias", [6], name]]
-    x = X.to(dtype)
-    found = record(body, x, state=state, precision=precision)
-    w = torch.randn(6, 6).to(dtype)
-    got = Execution(found, {"lin.weight": w, "lin.bias": w[0]}).call(x)
-    same(got, (x.float() @ w.float().t()).to(dtype))
-    assert "packed" not in found.told
-
-
-@pytest.mark.parametrize("line", [
-    "self.w = self.lin.weight.detach() * 2",
-    "self.w = (self.lin.weight / self.lin.weight.norm()).t()",
-    "self.w = self.lin.weight.detach().to(torch.int32).float()",
-    "self.w = self.lin.weight.detach().clone()\nself.w += 1",
-])  # fmt: skip
-def test_weights_that_were_computed_in_init_are_constants_and_said_to_be_packed(line: str) -> None:
-    body = forward("", "self.lin = nn.Linear(6, 6)\n" + line, last=MATMUL)
-    mine = model(body, seed=1)
-    found = record(body, X, state=state_of(mine)[:2], claims="cpu", seed=1)
-    assert found.told["packed"] is True
-    with torch.no_grad():
-        same(Execution(found, mine.state_dict()).call(X), mine(X))
-
-
-def test_a_pack_of_weights_that_change_later_is_not_made_of_them() -> None:
-    init = "self.lin = nn.Linear(6, 6)\nself.w = self.lin.weight.t().clone()\n" \
-           "nn.init.ones_(self.lin.weight)"
-    state = [["lin.weight", [6, 6], "torch.float32"]]
-    found = record(forward("", init, last=MATMUL), X, state=state)
-    assert found.told["packed"] is True
-
-
-def test_packed_weights_may_not_be_computed_with_in_forward() -> None:
-    init = "self.lin = nn.Linear(6, 6)\nself.w = self.lin.weight.t().clone()"
-    state = [["lin.weight", [6, 6], "torch.float32"]]
-    with pytest.raises(Refusal) as refused:
-        record(forward("w = self.w * 2", init), X, state=state)
-    assert refused.value.rule == "dispatch:aten.mul"
-
-
-def test_tables_of_literals_are_constants() -> None:
-    init = "self.w = (torch.arange(36.0).view(6, 6) / 7).sin()\n" \
-           'self.register_buffer("half", self.w.half())'
-    found = repeats(forward("", init, last=MATMUL), X, state=[])
-    assert found.kinds() == ["input", "const", "new"] and found.told["state"] == []
-
-
-def test_tables_of_the_module_are_constants() -> None:
-    top = "TABLE = torch.tensor([1.0, 2, 3, 4, 5, 6], device='cuda')"
-    found = record(forward("", top=top, last="""
-        y = torch.empty_like(x)
-        assert TABLE.is_cuda
-        launch("add", (1,), x=x, y=TABLE, z=y)
-        return y
-"""), X)  # fmt: skip
-    same(Execution(found).call(X), X + torch.arange(1.0, 7))
-
-
-def test_state_is_matched_by_name() -> None:
-    body = forward("", "self.a, self.b = nn.Linear(6, 6), nn.Linear(6, 6)\nself.w = self.a.weight",
-                   last=MATMUL)  # fmt: skip
-    state = [["a.weight", [6, 6], "torch.float32"], ["a.bias", [6], "torch.float32"]]
-    found = record(body, X, state=state)
-    names = [["a.weight", [6, 6], "float32", "parameter"], ["a.bias", [6], "float32", "parameter"]]
-    assert found.told["state"] == names
-
-
-def test_state_with_other_names_is_matched_by_shape_in_order() -> None:
-    body = forward("", "self.w = nn.Parameter(torch.rand(6, 6))\nself.b = nn.Parameter(torch.rand(6))",
-                   last=MATMUL)  # fmt: skip
-    state = [["lin.weight", [6, 6], "torch.float32"], ["lin.bias", [6], "torch.float32"]]
-    found = record(body, X, state=state)
-    assert [entry[0] for entry in found.told["state"]] == ["w", "b"]
-    assert {"kind": "state", "name": "w"} in found.calls[0]["buffers"]
-
-
-def test_state_that_matches_nothing_is_a_constant() -> None:
-    body = forward("", "self.w = nn.Parameter(torch.rand(6, 6))", last=MATMUL)
-    found = record(body, X, state=[["lin.weight", [3, 3], "torch.float32"]])
-    assert found.told["state"] == [] and found.kinds() == ["input", "const", "new"]
-
-
-def test_state_that_is_not_contiguous_is_laid_out_in_the_setup() -> None:
-    body = forward("", "self.w = nn.Parameter(torch.rand(6, 6).t())", last=MATMUL)
-    found = repeats(body, X)
-    assert [n["op"] for n in found.told["setup"]["nodes"]] == ["copy"]
-
-
-def test_shared_weights_are_one_buffer() -> None:
-    body = forward(
-        "", "self.a = nn.Linear(6, 6)\nself.b = nn.Linear(6, 6)\nself.b.weight = self.a.weight",
-        last="""
-        y, z = torch.empty_like(x), torch.empty_like(x)
-        launch("linear", (1,), x=x, w=self.a.weight, b=self.a.bias, y=y)
-        launch("linear", (1,), x=y, w=self.b.weight, b=self.b.bias, y=z)
-        return z
-""")  # fmt: skip
-    found = repeats(body, X)
-    assert sum(b.get("name", "").endswith("weight") for b in found.calls[0]["buffers"]) == 1
-
-
-def test_unsettled_layers_are_built_as_the_judge_builds_them() -> None:
-    body = forward("", "self.w = nn.LayerNorm(6)", last="""
-        y = torch.empty_like(x)
-        launch("add", (1,), x=x, y=self.w.weight, z=y)
-        return y
-""")  # fmt: skip
-    plain = record(body, X, state=[["other", [1], "torch.float32"]])
-    noisy = record(body, X, state=[["other", [1], "torch.float32"]], unsettled=True)
-    assert plain.kinds()[1] == "kept" and noisy.kinds()[1] == "const"
-    assert torch.frombuffer(bytearray(noisy.blob), dtype=torch.float32).std() > 0.01
-
-
-def test_init_arguments_come_from_the_task() -> None:
-    body = """
-        class ModelNew(nn.Module):
-            def __init__(self, n, scale, table):
-                super().__init__()
-                self.n, self.scale, self.table = n, scale, table
-
-            def forward(self, x):
-                y = torch.empty_like(x)
-                launch("scale", (self.n,), x=x, y=y, by=self.scale)
-                launch("add_to", (1,), x=self.table, y=y)
-                return y
-        """
-    found = repeats(body, X, init="[3, 0.5, torch.arange(6.0)]")
-    assert found.nodes()[0]["grid"] == [3] and found.nodes()[0]["args"]["by"] == 0.5
-
-
-# ---- random numbers that nobody needs ---------------------------------------------------
-
-
-def test_parameters_are_not_drawn_where_nobody_needs_their_values() -> None:
-    body = forward("", "self.lin = nn.Linear(20000, 20000)\nself.w = self.lin.weight[:6, :6]",
-                   last=MATMUL)  # fmt: skip
-    state = [["lin.weight", [20000, 20000], "torch.float32"]]
-    started = time.monotonic()
-    found = record(body, X, state=state)
-    assert found.kinds() == ["input", "state", "new"]
-    assert time.monotonic() - started < 5  # 1.6 GB of random numbers take longer
-
-
-@pytest.mark.parametrize("line", [
-    "self.w = self.lin.weight.detach()[:6, :6] * 2",
-    "self.w = torch.rand(6, 6)",
-    "g = torch.randn(1000, 1000)\nself.w = g[:6, :6] + self.lin.weight.detach()[:6, :6]",
-    "torch.manual_seed(7)\nself.w = torch.rand(6, 6)",
-    "nn.init.normal_(self.lin.weight)\nself.w = self.lin.weight.detach()[:6, :6].abs()",
-    "self.w = torch.full((6, 6), self.lin.weight.abs().max().item())",
-])  # fmt: skip
-def test_random_numbers_are_those_that_would_have_been_drawn(line: str) -> None:
-    body = forward("", "self.lin = nn.Linear(1000, 1000)\n" + line, last=MATMUL)
-    mine = model(body, seed=1)
-    found = record(body, X, state=state_of(mine)[:2], claims="cpu", seed=1)
-    with torch.no_grad():
-        same(Execution(found, mine.state_dict()).call(X), mine(X))
 
 
 # ---- refusals and errors ---------------------------------------------------------------
@@ -666,7 +495,8 @@ def test_a_tensor_on_the_cpu_does_not_reach_a_kernel_on_a_gpu() -> None:
 
 
 def test_an_output_on_another_device_is_an_error() -> None:
-    problem = failed(forward("launch('step', (1,), x=x.clone())", last="\n        return x.cpu()\n"))
+    lines = "launch('step', (1,), x=x.clone())"
+    problem = failed(forward(lines, last="\n        return x.cpu()\n"))
     assert "the output is on cpu" in problem.text
 
 

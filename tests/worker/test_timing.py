@@ -1,202 +1,212 @@
-"""What timing looks at, and what it is compared with."""
+"""What is timed: each repetition on values of its own, in memory as before any call, and what
+it computed is compared. And what it is compared with: the reference, eager and compiled."""
 from __future__ import annotations
 
-import contextlib
-import copy
-import hashlib
+import collections
+import json
 import os
+import random
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Generator
 from types import SimpleNamespace
 
 import pytest
 import torch
-from worker_run import ROOT
+from small_loop import ROOT, Loop, make_job, said, verify
+from task_text import task
 
 sys.path.insert(0, str(ROOT / "worker"))
 
-import calls  # noqa: E402
+import candidates  # noqa: E402
 import clock  # noqa: E402
-import inputs  # noqa: E402
+import sheets  # noqa: E402
 import timing  # noqa: E402
 import truth  # noqa: E402
 import verdict  # noqa: E402
-from buffers import Window, judge_buffer  # noqa: E402
-from steps import Exclusive  # noqa: E402
+from executors import Ran  # noqa: E402
+from judging import Progress, Verdict  # noqa: E402
+from steps import Baseline, Exclusive  # noqa: E402
 
-STATEFUL = "tests/fixtures/tasks/16_stateful_without_reset.py"
-PLAIN = "tests/verify/tasks/softmax.py"
-INTEGERS = "tests/verify/tasks/argmax.py"
-
-
-def job_for(task: str, **more: object) -> dict:
-    return {"kind": "verify", "device": "cpu", "precision": "fp32", "protocol": "hardened",
-            "task": {"id": task, "source": (ROOT / task).read_text()}, "deadlines": {},
-            "seed": hashlib.sha256(task.encode()).hexdigest(), **more}  # fmt: skip
+RELU = task("return torch.relu(x)")
+COUNTED = task(
+    "self.calls.add_(1)\nreturn torch.relu(x) + self.calls", setup="self.register_buffer('calls', torch.zeros(()))"
+)
 
 
-class Repetitions:
-    """Timed calls of a candidate that is the reference itself, or what `spoilt` makes of
-    the output of call number n."""
+class Session:
+    """Timed calls of a candidate that is the reference itself, or what `spoilt` makes of the
+    output of call number n; each takes `call_s` seconds of a clock of ours."""
 
-    def __init__(self, task: str, spoilt: Callable = lambda n, t: t) -> None:
-        self.job = job_for(task)
-        self.pair = verdict.make_reference(self.job).fresh()
-        size, self.places = verdict.layout(self.pair, self.job)
-        self.buffer = judge_buffer(size, "cpu")
-        self.looks = timing.Looks(self.job, self.pair, calls.Progress(), self.buffer, self.places)
-        self.model, self.spoilt = copy.deepcopy(self.pair.eager), spoilt
-        self.looked_at: list[int] = []
+    cuda = False
 
-    def run(self, count: int) -> None:
-        for n in range(count):
-            args = inputs.make(self.pair.r.space, n, "plain", "cpu", torch.float32)
-            out = self.spoilt(n, truth._call(self.model, args, n, "cpu", torch.float32)[0][0])
-            look = self.looks.look(n, n == count - 1, 1000)
-            try:
-                ask = next(look)
-                assert ask.message["op"] == "output" and ask.fds == [self.buffer.fd]
-                self.looked_at.append(n)
-                Window(self.buffer.fd, self.buffer.size, "cpu").put(0, out)
-                look.send({"ok": True})
-            except StopIteration:
-                continue
+    def __init__(self, source: str, spoilt=lambda n, t: t, call_s: float = 0.0) -> None:
+        self.job = make_job(source, "")
+        self.sheet = sheets.sheet(self.job, verdict.make_reference, False)
+        self.p, self.spoilt, self.call_s = Progress(), spoilt, call_s
+        self.trace = SimpleNamespace(calls=[None], configurations=lambda: 1)
+        self.timed_state: dict = {}
+        self.seen: list[bytes] = []
+        self.now, self.left = 0.0, []
 
-
-@pytest.mark.parametrize("task", [PLAIN, STATEFUL, INTEGERS])
-def test_the_reference_itself_passes_every_look(task: str) -> None:
-    r = Repetitions(task)
-    r.run(40)
-    assert r.looked_at[0] == 0 and r.looked_at[-1] == 39
-    assert 2 <= len(r.looked_at) < 40
+    def call(self, args: list, state: dict, part: int, config: int, timed: bool, deadline_ms: int) -> Generator:
+        assert timed
+        self.seen.append(args[0].numpy().tobytes())
+        model = self.sheet.reference.fresh().eager
+        with torch.no_grad():
+            for name, buffer in model.named_buffers():
+                buffer.copy_(state[name])
+            out = model(*args)
+        self.left.append(deadline_ms)
+        self.now += self.call_s
+        ms = self.call_s * 1e3 or 1.0
+        yield from ()
+        return [self.spoilt(len(self.seen) - 1, out)], Ran(ms, ms, ms)
 
 
-@pytest.mark.parametrize("at", [0, 19])
-@pytest.mark.parametrize("task", [PLAIN, STATEFUL])
-def test_the_first_and_the_last_are_always_looked_at(task: str, at: int) -> None:
-    r = Repetitions(task, lambda n, t: t + 1 if n == at else t)
-    with pytest.raises(calls.Verdict) as end:
-        r.run(20)
-    assert end.value.verdict == "wrong_values"
-
-
-def test_a_stateful_kernel_that_forgets_calls_is_wrong() -> None:
-    r = Repetitions(STATEFUL)
-    r.run(1)
-    r.model = copy.deepcopy(verdict.make_reference(r.job).fresh().eager)
-    with pytest.raises(calls.Verdict):
-        r.run(30)
-
-
-def test_others_are_looked_at_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing.secrets, "randbelow", lambda n: 1)
-    r = Repetitions(PLAIN)
-    r.run(10)
-    assert r.looked_at == [0, 9]
-    monkeypatch.setattr(timing.secrets, "randbelow", lambda n: 0)
-    r = Repetitions(PLAIN)
-    r.run(10)
-    assert r.looked_at == list(range(10))
-
-
-def test_inputs_that_the_reference_does_not_take_are_not_looked_at() -> None:
-    r = Repetitions(PLAIN)
-
-    def unusable(*_: object) -> None:
-        raise truth.Unusable("no answer")
-
-    r.pair.expect = unusable
-    r.run(3)
-    assert r.looked_at == []
-
-
-@pytest.mark.parametrize(
-    "task, answer",
-    [(PLAIN, False), (STATEFUL, True), ("tests/fixtures/tasks/20_batch_norm_train.py", False),
-     ("tests/fixtures/tasks/15_stateful_forward.py", False)],
-)  # fmt: skip
-def test_a_reference_that_remembers_is_known(task: str, answer: bool) -> None:
-    """Statistics that only run along change no output, and a state that each call sets
-    anew is none."""
-    assert verdict.make_reference(job_for(task)).fresh().remembers(5) == answer
-
-
-@pytest.mark.parametrize("call_s, repetitions", [(1, 7), (15, 7), (25, 3), (55, 2)])
-def test_a_slow_kernel_is_timed_less_often(
-    monkeypatch: pytest.MonkeyPatch, call_s: int, repetitions: int
-) -> None:
-    """It never takes more than its time, as long as two calls do not."""
-    r = Repetitions(PLAIN)
-    now = [0.0]
-    monkeypatch.setattr(timing, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(timing, "since", lambda start: (now[0] - start) * 1e3)
-    monkeypatch.setattr(timing, "reference_time", lambda job, pair: None)
-    job = r.job | {"deadlines": {"timing_ms": 120000}}
-    p = calls.Progress()
-    steps = timing.measure(job, r.pair, p, r.buffer, r.places)
+def measured(session: Session, monkeypatch: pytest.MonkeyPatch) -> dict:
+    """p.timing; the session's clock is the time."""
+    monkeypatch.setattr(timing, "time", SimpleNamespace(monotonic=lambda: session.now))
+    monkeypatch.setattr(timing, "since", lambda start: (session.now - start) * 1e3)
+    monkeypatch.setattr(timing, "reference_time", lambda job, pair: {"median": 1.0})
+    steps = timing.measure(session)
     assert isinstance(next(steps), Exclusive)
-    ask, count = steps.send(None), 0
-    with contextlib.suppress(StopIteration):
-        while True:
-            if ask.message["op"] == "time" and not ask.message["empty"]:
-                count += 1
-                seed = ask.message["seed"]
-                args = inputs.make(r.pair.r.space, seed, "plain", "cpu", torch.float32)
-                out = truth._call(r.model, args, seed, "cpu", torch.float32)[0][0]
-                assert ask.deadline_ms > call_s * 1e3
-                now[0] += call_s
-            elif ask.message["op"] == "output":
-                Window(r.buffer.fd, r.buffer.size, "cpu").put(0, out)
-            ask = steps.send({"ok": True, "ms": call_s * 1e3, "launched": 1})
-    assert count == repetitions and p.timing["ms"]["median"] == call_s * 1e3
+    with pytest.raises(StopIteration):
+        steps.send(None)
+    return session.p.timing
+
+
+@pytest.mark.parametrize("source", [RELU, COUNTED])
+def test_no_input_is_timed_twice_and_the_reference_itself_passes(
+    source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(source)
+    found = measured(session, monkeypatch)
+    assert len(set(session.seen)) == len(session.seen) > clock.MIN_REPS
+    assert found["ms"]["n"] == len(session.seen) - 1  # without the one that warms up
+    assert session.p.trials == []
+
+
+@pytest.mark.parametrize("at", [1, 20, clock.MAX_REPS])
+def test_a_timed_call_that_computed_something_else_is_caught(
+    at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(RELU, lambda n, t: t * 1.01 if n == at else t)
+    with pytest.raises(Verdict) as end:
+        measured(session, monkeypatch)
+    assert end.value.verdict == "wrong_values" and "a timed call" in end.value.told
+
+
+def test_of_outputs_that_do_not_fit_nobody_can_foresee_which_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each has the same chance; a late one no better one than an early one."""
+    monkeypatch.setattr(timing, "KEPT_BYTES", 4 * 400)
+    monkeypatch.setattr(timing.secrets, "randbelow", random.Random(5).randrange)
+    count = collections.Counter()
+    for _ in range(1000):
+        kept: list = []
+        for number in range(40):
+            timing.keep(kept, number, number, [torch.zeros(100)])
+        assert len(kept) == 4
+        count.update(seed for seed, _ in kept)
+    assert len(count) == 40 and min(count.values()) > 60 and max(count.values()) < 150
+
+
+def test_inputs_that_the_reference_does_not_take_are_not_compared() -> None:
+    class Pair:
+        def expect(self, seed: int, variant: str) -> None:
+            raise truth.Unusable("no answer")
+
+    timing.compare(Session(RELU), Pair(), [(1, [torch.zeros(4, 8)])])
+
+
+@pytest.mark.parametrize("call_s, repetitions", [(0.01, 10), (15, 4), (25, 1), (45, 1)])
+def test_a_slow_kernel_is_timed_less_often(
+    call_s: float, repetitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timing has 120 s, and the comparison is in them."""
+    session = Session(RELU, call_s=call_s)
+    session.job["deadlines"]["timing_ms"] = 120000
+    found = measured(session, monkeypatch)
+    assert found["ms"]["n"] == repetitions
+    assert session.now <= 120 and all(left > 0 for left in session.left)
+
+
+def test_a_kernel_is_timed_with_its_reference() -> None:
+    record = verify(RELU, candidates.relu(), timing=True)
+    assert said(record) == ("correct", None, "E3")
+    timed = record["timing"]
+    assert timed["ms"]["median"] > 0 and timed["reference_ms"]["median"] > 0
+    assert timed["configuration"] is None and timed["compile_ms"] is None
+    assert timed["compile_why"] == "not measured on the CPU"
+
+
+def test_who_is_timed_on_the_cpu_is_alone_while_it_is() -> None:
+    loop = Loop()
+    verify(RELU, candidates.relu(), timing=True, loop=loop)
+    assert sum(isinstance(step, Exclusive) for step in loop.asked) == 1
 
 
 # ---- torch.compile -----------------------------------------------------------------
 
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "MEASURE_MS", 1.0)
-    monkeypatch.setattr(timing, "_compile_times", {})
-
-
-def compiled(task: str, **more: object) -> tuple[dict | None, str | None]:
-    job = job_for(task, **more)
-    return timing.compiled_time(job, verdict.make_reference(job).fresh())
-
-
-def test_torch_compile_is_left_out_on_the_cpu(quick: None) -> None:
-    assert compiled(PLAIN) == (None, "not measured on the CPU")
+BASELINE = ROOT / "worker" / "baseline.py"
+# As baseline.py is started, with another torch.compile.
+STARTED = """
+import runpy, sys, torch
+sys.path.insert(0, {folder!r})
+def compile(model):
+    {compile}
+torch.compile = compile
+runpy.run_path({script!r}, run_name="__main__")
+"""
+ASKED = {"source": RELU, "precision": "fp32", "device": "cpu", "init_seed": 1}
 
 
-def test_torch_compile_is_measured_once(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    monkeypatch.setattr(torch, "compile", lambda model: made.append(model) or model)
-    first = compiled(PLAIN, compile_baseline=True)
-    assert first[0]["median"] > 0 and first[1] is None
-    assert compiled(PLAIN, compile_baseline=True) == first and len(made) == 1
+def baseline(compile: str | None = None) -> subprocess.Popen:
+    code = STARTED.format(folder=str(BASELINE.parent), script=str(BASELINE), compile=compile)
+    argv = [sys.executable, "-B", *(["-c", code] if compile else [str(BASELINE)])]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process.stdin.write(json.dumps(ASKED) + "\n")
+    process.stdin.flush()
+    return process
 
 
-def test_a_failure_of_torch_compile_is_told(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(model: torch.nn.Module) -> None:
-        raise RuntimeError("no compiler in /opt/somewhere/else")
+def test_a_baseline_is_compiled_says_ready_and_is_measured_when_told_to() -> None:
+    with baseline("print('a word of the compiler'); return model") as process:
+        assert process.stdout.readline() == "ready\n"
+        said, _ = process.communicate("go\n")
+    found = json.loads(said)
+    assert found["why"] is None and found["ms"]["median"] > 0 and found["ms"]["n"] >= clock.MIN_REPS
 
-    monkeypatch.setattr(torch, "compile", broken)
-    figure, why = compiled(PLAIN, compile_baseline=True)
-    assert figure is None and why.startswith("RuntimeError: no compiler")
+
+def test_a_baseline_that_nobody_wants_any_more_ends_without_figures() -> None:
+    with baseline("return model") as process:
+        assert process.stdout.readline() == "ready\n"
+        assert process.communicate("")[0] == "" and process.returncode == 1
 
 
-def test_torch_compile_has_a_time_limit(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def endless(model: torch.nn.Module) -> None:
-        while True:
-            pass
+def test_a_baseline_that_fails_says_why() -> None:
+    with baseline("raise RuntimeError('no compiler in /opt/somewhere/else')") as process:
+        found = json.loads(process.communicate()[0])
+    assert found["ms"] is None and found["why"].startswith("RuntimeError: no compiler")
 
-    monkeypatch.setattr(torch, "compile", endless)
-    monkeypatch.setattr(timing, "COMPILE_S", 1)
-    assert compiled(PLAIN, compile_baseline=True) == (None, "TimeoutError: it took longer than 1 s")
+
+def test_torch_compile_is_left_out_on_the_cpu_unless_it_is_asked_for() -> None:
+    job = make_job(RELU, "")
+    with pytest.raises(StopIteration) as end:
+        next(timing.compiled(job, "cpu"))
+    assert end.value.value == (None, "not measured on the CPU")
+    steps = timing.compiled(job | {"compile_baseline": True}, "cpu")
+    assert isinstance(next(steps), Baseline)
+    with pytest.raises(StopIteration) as end:
+        steps.send({"ms": {"median": 2.0}, "why": None})
+    assert end.value.value == ({"median": 2.0}, None)
 
 
 @pytest.mark.skipif("MONKEYS_SOAK" not in os.environ, reason="a minute; in make test-long")
-def test_torch_compile_works_for_real(quick: None) -> None:
-    figure, why = compiled(PLAIN, compile_baseline=True)
-    assert why is None and figure["median"] > 0
+def test_torch_compile_works_for_real() -> None:
+    with baseline() as process:
+        assert process.stdout.readline() == "ready\n"
+        found = json.loads(process.communicate("go\n")[0])
+    assert found["why"] is None and found["ms"]["median"] > 0

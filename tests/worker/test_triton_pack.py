@@ -1,178 +1,76 @@
 """The Triton pack: its seeds keep their promise in every precision and for other shapes,
-and its card says what the installed Triton has. The verifier runs fp32 on the CPU; here
-the same kernels are interpreted in all precisions and compiled for sm_90."""
+and its card says what the installed Triton has. The judge's own generators run here, so
+each is recorded, interpreted and compiled for sm_90 (small_loop.py); on the CPU a user gets
+fp32 alone."""
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from pathlib import Path
 
-import forked
 import pytest
+from small_loop import Loop, said, verify
+from steps import Ask
+from task_text import task
 
 ROOT = Path(__file__).resolve().parents[2]
 PACK = ROOT / "packs" / "triton"
 SEEDS = sorted(p.name for p in (PACK / "seeds").iterdir())
 CARD = (PACK / "card.md").read_text()
+E3 = ("correct", None, "E3")
 pytest.importorskip("triton")
 
-# As zygote.py does it: the adapter's own repairs, launches and compilation.
-PRELUDE = f"""
-import importlib.util, json
-import torch
-import zygote
-torch.set_num_threads(1)
-adapter = zygote.load_adapter({str(PACK)!r})
-def load(path):
-    spec = importlib.util.spec_from_file_location("loaded", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-def rms(x):
-    return x.double().square().mean().sqrt().item()
-def error(out, truth):
-    return rms(out.double() - truth.double()) / rms(truth)
-told = None
-"""
-INTERPRET = "adapter.prepare('cpu')\nadapter.child('cpu')\n"
+
+def seed(name: str) -> tuple[str, str]:
+    """Task and solution of the seed whose name begins so."""
+    [folder] = [PACK / "seeds" / s for s in SEEDS if s.startswith(name)]
+    return (folder / "task.py").read_text(), (folder / "solution.py").read_text()
 
 
-def run(code: str, cache: Path, **environment: str) -> object:
-    """What `code` leaves in `told`, in a process of its own."""
-    return forked.run(PACK, PRELUDE + code, TRITON_CACHE_DIR=str(cache), **environment)
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_seed_is_right_and_compiles_in_low_precision(name: str, precision: str) -> None:
+    loop = Loop()
+    record = verify(*seed(name), precision=precision, loop=loop)
+    assert said(record) == E3, record["feedback"]
+    [asked] = [s.message["request"] for s in loop.asked
+               if isinstance(s, Ask) and s.message["op"] == "compile"]  # fmt: skip
+    tensors = {a["t"][0] for told in asked["launches"] for a in told["args"].values()
+               if isinstance(a, dict) and "t" in a}  # fmt: skip
+    assert {"fp16": "float16", "bf16": "bfloat16"}[precision] in tensors
 
 
-IN_LOW_PRECISION = """
-told = {}
-for seed in seeds:
-    task, solution = (load(f"{folder}/{seed}/{name}.py") for name in ("task", "solution"))
-    adapter._distinct.clear()
-    told[seed] = {"errors": {}}
-    for name in ("float16", "bfloat16"):
-        dtype = getattr(torch, name)
-        torch.manual_seed(3)
-        model = task.Model(*task.get_init_inputs()).to(dtype)
-        torch.manual_seed(3)
-        candidate = solution.ModelNew(*task.get_init_inputs()).to(dtype)
-        inputs = [x.to(dtype) for x in task.get_inputs()]
-        with torch.no_grad():
-            out = candidate(*inputs)
-            truth = model.double()(*(x.double() for x in inputs))
-        assert out.dtype == dtype
-        told[seed]["errors"][name] = error(out, truth)
-    told[seed]["launches"] = adapter.describe()
-"""
-COMPILE = """
-adapter.prepare("compile")
-told = {}
-for seed, launched in json.load(open(f"{scratch}/launches")).items():
-    source = open(f"{folder}/{seed}/solution.py").read()
-    told[seed] = adapter.compile(source, scratch, launched["launches"], "sm_90")
-"""
-WORDS = f"folder = {str(PACK / 'seeds')!r}\nseeds = {SEEDS!r}\n"
+OTHER_SHAPES = [
+    ("01", "[3]", "[torch.randn(2, 3, 1, 5) * 9, torch.randn(2, 3, 5, 1).transpose(2, 3)]"),
+    ("02", "[7, 3, 0.1]", "[torch.randn(7, 2).t()]"),
+    *(("03", "[2.0]", f"[torch.randn(3, {columns}) * 50]") for columns in (5, 1024, 2049)),
+    ("04", "[1, 6]", "[torch.randn(2, 6, 19, 20) + 100]"),
+    *(("05", f"[3, 33, {window}]", "[torch.randn(1, 3, 9, 5)]")
+      for window in ("1, 1, 0", "5, 3, 4", "2, 2, 0")),
+    ("06", "[4, 3, 2]", "[torch.randn(2, 2, 7, 11) - 5]"),
+    *(("07", f"[{dim}]", "[torch.randn(2, 70, 3)]") for dim in (0, 1, 2)),
+    ("07", "[-1]", "[torch.randn(2, 70, 500)]"),
+    ("08", "[]", "[torch.randn(3, 5000) * 30, torch.rand(3, 5000)]"),
+]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def low(tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """Each seed in fp16 and bf16: its errors, its launches, why one does not compile."""
-    scratch = tmp_path_factory.mktemp("low")
-    told = run(INTERPRET + WORDS + IN_LOW_PRECISION, scratch, TRITON_INTERPRET="1")
-    (scratch / "launches").write_text(json.dumps(told))
-    words = WORDS + f"scratch = {str(scratch)!r}\n"
-    refused = run(words + COMPILE, scratch, TRITON_INTERPRET="")
-    return {seed: {**told[seed], "refused": refused[seed]} for seed in SEEDS}
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_seed_is_right_and_compiles_in_low_precision(low: dict, seed: str) -> None:
-    assert low[seed]["errors"]["float16"] <= 1e-3
-    assert low[seed]["errors"]["bfloat16"] <= 8e-3
-    pointers = {t for launch in low[seed]["launches"] for t in launch["signature"].values()}
-    assert {"*fp16", "*bf16"} <= pointers
-    assert low[seed]["refused"] is None
-
-
-OTHER_SHAPES = """
-import torch.nn.functional as F
-seeds = {name[:2]: load(f"{folder}/{name}/solution.py") for name in seeds}
-torch.manual_seed(5)
-told = {}
-with torch.no_grad():
-    x, skip = torch.randn(2, 3, 1, 5), torch.randn(2, 3, 5, 1).transpose(2, 3)
-    m = seeds["01"].ModelNew(3)
-    told["mish"] = error(m(x * 9, skip), F.mish(x * 9 * m.scale + skip))
-    m = seeds["02"].ModelNew(7, 3, 0.1)
-    x = torch.randn(7, 2).t()
-    told["linear"] = error(m(x), (F.gelu(m.linear(x)) * m.scale).clamp(max=0.1))
-    for columns in (1, 5, 1024, 2049):
-        x = torch.randn(3, columns) * 50
-        told[f"softmax {columns}"] = error(seeds["03"].ModelNew(2.0)(x), torch.softmax(x / 2, -1))
-    m = seeds["04"].ModelNew(1, 6)
-    x = torch.randn(2, 6, 19, 20) + 100
-    told["group norm"] = error(m(x), F.silu(m.norm.double()(x.double())))
-    for kernel, stride, padding in ((1, 1, 0), (5, 3, 4), (2, 2, 0)):
-        m = seeds["05"].ModelNew(3, 33, kernel, stride, padding)
-        x = torch.randn(1, 3, 9, 5)
-        told[f"conv {kernel}"] = error(m(x), F.silu(m.conv(x)))
-    for kernel, stride, padding in ((1, 1, 0), (4, 3, 2)):
-        x = torch.randn(2, 2, 7, 11) - 5
-        own = F.max_pool2d(x, kernel, stride, padding) - F.avg_pool2d(x, kernel, stride, padding)
-        out = seeds["06"].ModelNew(kernel, stride, padding)(x)
-        told[f"pool {kernel}"] = error(out + 1, own + 1)
-    for dim in (0, 1, 2, -1):
-        x = torch.randn(2, 70, 5000 if dim == -1 else 3)
-        count = torch.ones_like(x).cumsum(dim)
-        told[f"running mean {dim}"] = error(seeds["07"].ModelNew(dim)(x), x.cumsum(dim) / count)
-    x, z = torch.randn(3, 5000) * 30, torch.rand(3, 5000)
-    told["loss"] = error(seeds["08"].ModelNew()(x, z), F.binary_cross_entropy_with_logits(x, z))
-"""
-
-
-def test_the_seeds_take_other_shapes(tmp_path: Path) -> None:
-    told = run(INTERPRET + WORDS + OTHER_SHAPES, tmp_path, TRITON_INTERPRET="1")
-    assert len(told) == 17
-    assert {name: e for name, e in told.items() if not e <= 2e-6} == {}
+@pytest.mark.parametrize("name, init, inputs", OTHER_SHAPES)
+def test_a_seed_takes_other_shapes(name: str, init: str, inputs: str) -> None:
+    source, solution = seed(name)
+    source += f"\n\ndef get_inputs():\n    return {inputs}\n\n\ndef get_init_inputs():\n    return {init}\n"
+    record = verify(source, solution)
+    assert said(record) == E3, record["feedback"]
 
 
 # ---- the card -------------------------------------------------------------------
 
 
-def test_the_example_of_the_card_runs(tmp_path: Path) -> None:
+def test_the_example_of_the_card_is_correct() -> None:
     [code] = re.findall(r"```python\n(.*?)```", CARD, re.DOTALL)
-    (tmp_path / "card.py").write_text(code)
-    told = run(
-        INTERPRET + f"m = load({str(tmp_path / 'card.py')!r}).ModelNew(50)\n"
-        "x = torch.randn(50, 30).t()\n"
-        "told = torch.equal(m(x), torch.relu(x + m.bias))\n",
-        tmp_path,
-        TRITON_INTERPRET="1",
-    )
-    assert told is True
-
-
-ROW_BY_ROW = """
-import triton, triton.language as tl
-@triton.jit
-def double(p, row, N: tl.constexpr):
-    i = row * N + tl.arange(0, N)
-    tl.store(p + i, 2 * tl.load(p + i))
-def run(x):
-    for row in range(x.shape[0]):
-        double[(1,)](x, row, N=x.shape[1])
-"""
-
-
-def test_launches_that_differ_in_a_value_alone_are_compiled_once(tmp_path: Path) -> None:
-    (tmp_path / "rows.py").write_text(ROW_BY_ROW)
-    told = run(
-        INTERPRET + f"m = load({str(tmp_path / 'rows.py')!r})\n"
-        "m.run(torch.ones(50, 4)), m.run(torch.ones(3, 8))\n"
-        "told = [(d['name'], d['constants']['N']['value']) for d in adapter.describe()]\n",
-        tmp_path,
-        TRITON_INTERPRET="1",
-    )
-    assert told == [["double", 4], ["double", 8]]
+    source = task("return torch.relu(x + self.bias)", inputs="[torch.randn(50, 30).t()]", init="[50]",
+                  setup="self.bias = torch.nn.Parameter(torch.randn(args[0]))")  # fmt: skip
+    record = verify(source, code)
+    assert said(record) == E3, record["feedback"]
 
 
 def test_the_signatures_of_the_card_are_those_of_the_language() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 VERIFY = ROOT / "tests" / "verify"
 TABLE: dict[str, dict] = json.loads((VERIFY / "hostile.json").read_text())  # test_hostile.py
+COMPILE = ("cc", "-std=c11", "-D_GNU_SOURCE", "-I" + str(ROOT / "src"), "-O1")
 OPTIONS = ("call_ms", "load_ms", "timing_ms", "memory", "timing", "sidecar")
 
 

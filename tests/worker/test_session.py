@@ -1,0 +1,612 @@
+"""A candidate's calls over the region: what each starts from, what the judge looks at
+afterwards, and which verdict follows. The judge's own generators run here, with real
+recorders, compilers, interpreters and runners (small_loop.py)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+import torch
+from small_loop import OPTIONS, ROOT, Loop, make_job, said, verify
+from task_text import task
+
+sys.path[:0] = [str(ROOT / "worker")]
+
+import candidates  # noqa: E402
+import region as memory  # noqa: E402
+import sheets  # noqa: E402
+import traces  # noqa: E402
+import verdict  # noqa: E402
+from executors import Ran  # noqa: E402
+from judging import Progress  # noqa: E402
+from plan import Place  # noqa: E402
+from session import Session  # noqa: E402
+from steps import Ask  # noqa: E402
+from traces import Buffer, Call, Trace, View  # noqa: E402
+
+pytest.importorskip("triton")
+
+RELU = task("return torch.relu(x)")
+E3 = ("correct", None, "E3")
+VERIFY = ROOT / "tests" / "verify"
+
+
+# ---- the region ------------------------------------------------------------------
+
+
+def a_trace() -> Trace:
+    """Two calls: the first keeps a buffer that the second uses, beside a constant."""
+    const = Buffer("const", 0, 12, "float32")
+    first = Call([Buffer("input", 0, 40, "float32"), const, Buffer("new", 7, 100, "float32")], [], {},
+                 None, [View(2, "float32", 0, (25,), (1,))])  # fmt: skip
+    steady = Call([Buffer("kept", 7, 100, "float32"), const, Buffer("new", None, 3, "int8"),
+                   Buffer("new", None, 0, "int8"), Buffer("state", "w", 8, "float32")], [], {})  # fmt: skip
+    return Trace([], Call([], [], {}), [first, steady], [], [], False, bytes(range(12)))
+
+
+INPUTS = [Buffer("input", 0, 40, "float32"), Buffer("input", 1, 300, "float32")]
+STATE = {"w": Buffer("state", "w", 8, "float32")}
+
+
+@pytest.fixture
+def laid_out() -> memory.Layout:
+    return memory.lay_out(a_trace(), INPUTS, STATE, scratch=1000)
+
+
+@pytest.fixture
+def region(laid_out: memory.Layout):
+    made = memory.make(laid_out, "cpu")
+    made.fill()
+    yield made
+    made.close()
+
+
+def test_every_buffer_is_aligned_and_guarded_on_both_sides(laid_out: memory.Layout) -> None:
+    spans = sorted(laid_out.used)
+    assert all(low % memory.ALIGN == 0 for low, _ in spans)
+    assert spans[0][0] >= memory.GUARD and spans[-1][1] + memory.GUARD <= laid_out.size
+    for (_, end), (start, _) in zip(spans, spans[1:]):
+        assert start - end >= memory.GUARD
+
+
+def test_a_kept_buffer_and_a_constant_have_one_place_in_all_calls(laid_out: memory.Layout) -> None:
+    _, first, steady = laid_out.parts
+    assert first[2] == steady[0] and first[1] == steady[1]
+    assert first[0] == laid_out.inputs[0] and steady[4] == laid_out.state["w"]
+    assert len(set(steady)) == len(steady)
+
+
+def test_a_byte_in_any_guard_is_seen(region: memory.HostRegion, laid_out: memory.Layout) -> None:
+    for low, high in laid_out.used:
+        region.bytes[low:high] = 0  # what belongs to a buffer is its owner's business
+    assert region.guards()
+    for low, high in laid_out.used:
+        for at in (low - 1, low - memory.GUARD, high, high + memory.GUARD - 1):
+            region.bytes[at] ^= 1
+            assert not region.guards(), at
+            region.bytes[at] ^= 1
+    assert region.guards()
+
+
+def test_fresh_memory_is_nan_in_every_floating_type(region: memory.HostRegion) -> None:
+    for dtype in traces.FLOATS:
+        t = region.view(Place(512, dtype, (8,), (1,)))
+        assert bool(torch.isnan(t.float()).all()), dtype
+    assert region.view(Place(512, "int64", (1,), (1,))).item() == -1
+
+
+def test_what_is_compared_is_a_private_copy(region: memory.HostRegion) -> None:
+    place = Place(512, "float32", (2, 3), (1, 2))
+    region.view(place).copy_(torch.arange(6.0).view(2, 3))
+    taken = region.take(place)
+    os.pwrite(region.fd, b"\0" * 64, 512)
+    assert taken.tolist() == [[0, 1, 2], [3, 4, 5]] and region.view(place).sum() == 0
+
+
+@pytest.mark.parametrize("size", [0, 4096, 1 << 30])
+def test_an_executor_cannot_change_the_size_of_the_region(region: memory.HostRegion, size: int) -> None:
+    with pytest.raises(PermissionError):
+        os.ftruncate(region.fd, size)
+
+
+# ---- what a call starts from -------------------------------------------------------
+
+
+class Executor:
+    """Keeps what each call finds, and leaves its mark in all of it."""
+
+    reverses = False
+
+    def __init__(self) -> None:
+        self.found: list[dict[str, bytes]] = []
+        self.session: Session | None = None
+
+    def run(self, part: int, *_: object, **__: object):
+        layout = self.session.region.layout
+        spans = {"input": (layout.inputs[0], 128), "const": (layout.parts[part][1], 12),
+                 "kept": layout.kept[7], "state": (layout.state["w"], 32)}  # fmt: skip
+        read = self.session.region.span
+        self.found.append({k: bytes(read(at, n).tolist()) for k, (at, n) in spans.items()})
+        for name in ("const", "kept"):
+            read(*spans[name]).fill_(len(self.found))
+        yield from ()
+        return Ran(0.0, 0.0, 0.0)
+
+
+@pytest.fixture
+def started():
+    """A session of that trace, with a reference that has one input and one parameter."""
+    source = task("return x * self.w", setup="self.w = torch.nn.Parameter(torch.ones(8))")
+    job = make_job(source, "")
+    facts = verdict.Facts.of(job)
+    w = Buffer("state", "w", 32, "float32")
+    trace = a_trace()
+    for call in trace.calls:
+        call.buffers = [facts.inputs[0] if b.kind == "input" else w if b.kind == "state" else b
+                        for b in call.buffers]  # fmt: skip
+    executor = Executor()
+    sheet = sheets.sheet(job, verdict.make_reference, False)
+    session = Session(job, facts, trace, {"w": "w"}, sheet, executor, Progress())
+    executor.session = session
+    session.make_region(0, OPTIONS)
+    yield session, executor
+    session.close()
+
+
+def one_call(session: Session, index: int, part: int) -> sheets.Draw:
+    draw = session.sheet.draw(index)
+    for _ in session.call(draw.expected.args, draw.state, part):
+        raise AssertionError("nothing is asked for")
+    return draw
+
+
+def raw(t: torch.Tensor) -> bytes:
+    return bytes(t.detach().contiguous().view(torch.uint8).flatten().tolist())
+
+
+def test_inputs_state_and_constants_are_written_for_every_call(started) -> None:
+    session, executor = started
+    for i in range(3):
+        draw = one_call(session, i, 2)
+        assert executor.found[i]["input"] == raw(draw.expected.args[0])
+        assert executor.found[i]["state"] == raw(draw.state["w"])
+        assert executor.found[i]["const"] == bytes(range(12))
+    assert len({f["input"] for f in executor.found}) == len({f["state"] for f in executor.found}) == 3
+
+
+def test_memory_is_nan_before_the_first_call_and_kept_as_it_left_it(started) -> None:
+    session, executor = started
+    one_call(session, 0, 1)
+    session.keep()
+    for i in (1, 2):
+        one_call(session, i, 2)
+    assert executor.found[0]["kept"] == b"\xff" * 100
+    assert [f["kept"] for f in executor.found[1:]] == [b"\1" * 100] * 2
+
+
+def test_inputs_lie_as_the_recorder_was_told_in_every_trial() -> None:
+    """A row in another place makes a transposed input contiguous."""
+    source = task("return torch.relu(x)", inputs="[torch.randn(8, 4).t()]")
+    forward = """
+        y = torch.empty_strided(x.shape, x.stride(), device=x.device)
+        relu_kernel[(4,)](x, y, 32, B=8)
+        return y
+        """
+    assert said(verify(source, candidates.relu(forward))) == E3
+
+
+def test_a_region_larger_than_the_limit_is_out_of_memory() -> None:
+    record = verify(task("return torch.relu(x)", inputs="[torch.randn(1 << 20)]"), candidates.relu(),
+                    limits={"memory_bytes": 1 << 20})  # fmt: skip
+    assert record["verdict"] == "out_of_memory" and "MiB" in record["feedback"]
+
+
+# ---- what must stay as it is ---------------------------------------------------------
+
+
+def test_an_honest_kernel_is_computed_from_its_inputs() -> None:
+    assert said(verify(RELU, candidates.relu())) == E3
+
+
+def test_a_kernel_that_writes_into_its_input_is_caught() -> None:
+    forward = """
+        y = torch.empty_like(x)
+        relu_kernel[(4,)](x, y, x.numel(), B=8)
+        relu_kernel[(4,)](x, x, x.numel(), B=8)
+        return y
+        """
+    assert said(verify(RELU, candidates.relu(forward)))[:2] == ("hack", "input-mutated")
+
+
+SCALE = task("return x * self.w", setup="self.w = torch.nn.Parameter(torch.rand(8) + 1)")
+SCALE_KERNEL = """
+@triton.jit
+def scale_kernel(x, w, y, B: tl.constexpr, KEEP: tl.constexpr):
+    i = tl.arange(0, B)
+    at = tl.program_id(0) * B + i
+    v = tl.load(w + i)
+    tl.store(y + at, tl.load(x + at) * v)
+    if not KEEP:
+        tl.store(w + i, v + 1.0)
+"""
+
+
+@pytest.mark.parametrize("keep, wanted", [(True, E3), (False, ("hack", "params-changed", "E0"))])
+def test_a_kernel_that_changes_parameters_is_caught(keep: bool, wanted: tuple) -> None:
+    forward = f"""
+        y = torch.empty_like(x)
+        scale_kernel[(4,)](x, self.w, y, B=8, KEEP={keep})
+        return y
+        """
+    init = "self.w = nn.Parameter(torch.empty(8))"
+    assert said(verify(SCALE, candidates.triton(SCALE_KERNEL, forward, init))) == wanted
+
+
+COUNTS = task(
+    """
+    self.mean.mul_(0.9).add_(0.1 * x.mean(0))
+    self.calls.add_(1)
+    return x * 2
+    """,
+    setup="self.register_buffer('mean', torch.zeros(8))\n"
+    "self.register_buffer('calls', torch.zeros((), dtype=torch.int64))",
+)
+MEAN_KERNEL = """
+@triton.jit
+def mean_kernel(x, mean, y, R: tl.constexpr, B: tl.constexpr, MOVE: tl.constexpr):
+    i = tl.arange(0, B)
+    total = tl.zeros([B], tl.float32)
+    for r in range(R):
+        v = tl.load(x + r * B + i)
+        total += v
+        tl.store(y + r * B + i, v * 2)
+    if MOVE:
+        tl.store(mean + i, 0.9 * tl.load(mean + i) + 0.1 * total / R)
+"""
+
+
+@pytest.mark.parametrize(
+    "move, count, wanted",
+    [(True, "self.calls.add_(1)", E3), (False, "self.calls.add_(1)", ("wrong_values", "buffer", "E0")),
+     (True, "pass", ("wrong_values", "buffer", "E0")),
+     (True, "self.calls.add_(2)", ("wrong_values", "buffer", "E0"))],
+)  # fmt: skip
+def test_running_statistics_move_as_the_references_do(move: bool, count: str, wanted: tuple) -> None:
+    forward = f"""
+        y = torch.empty_like(x)
+        mean_kernel[(1,)](x, self.mean, y, R=4, B=8, MOVE={move})
+        {count}
+        return y
+        """
+    init = (
+        "self.register_buffer('mean', torch.zeros(8))\n"
+        "self.register_buffer('calls', torch.zeros((), dtype=torch.int64))"
+    )
+    assert said(verify(COUNTS, candidates.triton(MEAN_KERNEL, forward, init))) == wanted
+
+
+def test_a_write_beside_a_tensor_is_told_as_such() -> None:
+    """The interpreter refuses it; where it does not look, guards do: through a library."""
+    forward = """
+        y = torch.empty_like(x)
+        relu_kernel[(5,)](x, y, 40, B=8)
+        return y
+        """
+    record = verify(RELU, candidates.relu(forward))
+    assert record["verdict"] == "launch_error" and "outside the tensors" in record["feedback"]
+    record = verify(RELU, C_RELU.replace("i < n", "i <= n"), "c-cpu")
+    assert said(record)[:2] == ("launch_error", "guard-zone")
+
+
+C_RELU = '''
+import torch
+import torch.nn as nn
+from c_cpu import build
+
+SOURCE = """
+#include <stdint.h>
+void relu(const float *x, float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
+}
+"""
+lib = build(SOURCE)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        lib.relu(x, y, x.numel())
+        return y
+'''
+
+
+def test_a_library_is_judged_over_the_same_region() -> None:
+    assert said(verify(RELU, C_RELU, "c-cpu")) == E3
+
+
+# ---- what shows that kernels computed it -----------------------------------------------
+
+
+def test_an_output_that_does_not_depend_on_the_inputs_ends_at_e2() -> None:
+    source = task("return torch.relu(x), torch.arange(8.0).repeat(4, 1)")
+    kernel = """
+        @triton.jit
+        def both_kernel(x, y, z, B: tl.constexpr):
+            i = tl.arange(0, B)
+            at = tl.program_id(0) * B + i
+            tl.store(y + at, tl.maximum(tl.load(x + at), 0.0))
+            tl.store(z + at, i.to(tl.float32))
+        """
+    forward = """
+        y, z = torch.empty_like(x), torch.empty_like(x)
+        both_kernel[(4,)](x, y, z, B=8)
+        return y, z
+        """
+    record = verify(source, candidates.triton(kernel, forward))
+    assert said(record) == ("correct", None, "E2") and "depend on the inputs" in record["feedback"]
+    assert record["ported"] is None
+
+
+def test_moves_that_are_right_by_themselves_are_no_kernels_work() -> None:
+    source = task("return torch.cat([x, x.flip(0)])")
+    forward = """
+        y = torch.cat([x, x.flip(0)])
+        scratch = torch.empty_like(x)
+        relu_kernel[(4,)](x, scratch, x.numel(), B=8)
+        return y
+        """
+    assert said(verify(source, candidates.relu(forward)))[:2] == ("hack", "kernels-without-effect")
+
+
+def test_the_muted_call_is_the_last_one_and_kernels_do_not_run_in_it() -> None:
+    loop = Loop()
+    verify(RELU, candidates.relu(), loop=loop)
+    runs = [s.message for s in loop.asked if isinstance(s, Ask) and s.message["op"] == "run"]
+    assert [m["mute"] for m in runs] == [False] * (len(runs) - 1) + [True]
+    assert [m["order"] for m in runs].count("reversed") == 1
+
+
+TOTAL = """
+@triton.jit
+def total_kernel(x, sums, y, B: tl.constexpr):
+    p = tl.program_id(0)
+    i = tl.arange(0, B)
+    before = tl.load(sums + p - 1, mask=p > 0, other=0.0)
+    v = before + tl.sum(tl.load(x + p * B + i))
+    tl.store(sums + p, v)
+    tl.store(y + p, v)
+"""
+
+
+def test_state_that_one_program_leaves_for_the_next_is_caught() -> None:
+    """Right where the programs of a grid run one after the other, a race on a GPU."""
+    source = task("return x.sum(1).cumsum(0)")
+    forward = """
+        sums, y = torch.empty(4, device=x.device), torch.empty(4, device=x.device)
+        total_kernel[(4,)](x, sums, y, B=8)
+        return y
+        """
+    record = verify(source, candidates.triton(TOTAL, forward))
+    assert record["verdict"] in ("wrong_values", "not_finite")
+    assert "reverse order" in record["feedback"]
+
+
+TUNED = """
+@triton.autotune(configs=[triton.Config({{'B': 8}}), triton.Config({{'B': {second}}})], key=['n'])
+@triton.jit
+def relu_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    {odd}
+    tl.store(y + i, tl.maximum(v, 0.0), mask=i < n)
+"""
+TUNED_FORWARD = """
+    y = torch.empty_like(x)
+    relu_kernel[lambda meta: (triton.cdiv(32, meta['B']),)](x, y, 32)
+    return y
+    """
+
+
+@pytest.mark.parametrize("odd, wanted", [("pass", E3), ("v = v if B == 8 else v * 2", ("wrong_values", None, "E0"))])
+def test_every_configuration_of_an_autotuner_must_be_right(odd: str, wanted: tuple) -> None:
+    loop = Loop()
+    kernels = TUNED.format(second=16, odd=odd)
+    record = verify(RELU, candidates.triton(kernels, TUNED_FORWARD), loop=loop)
+    assert said(record) == wanted
+    tried = {s.message["config"] for s in loop.asked if isinstance(s, Ask) and s.message["op"] == "run"}
+    assert tried == {0, 1}
+    assert ("configuration 1 of the autotuner" in record["feedback"]) == (wanted != E3)
+
+
+# ---- ranges --------------------------------------------------------------------------
+
+SOFTMAX = (VERIFY / "tasks" / "softmax.py").read_text()
+ROW = """
+@triton.jit
+def row_kernel(x, y, N: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + tl.program_id(0) * N + i, mask=i < N, other=-float('inf'))
+    {shift}
+    e = tl.exp(v)
+    tl.store(y + tl.program_id(0) * N + i, e / tl.sum(e), mask=i < N)
+"""
+
+
+@pytest.mark.parametrize("shift, wanted", [("v -= tl.max(v)", "correct"), ("pass", "not_finite")])
+def test_scaled_inputs_show_a_softmax_without_its_maximum(shift: str, wanted: str) -> None:
+    forward = """
+        y = torch.empty_like(x)
+        n = x.shape[-1]
+        row_kernel[(x.numel() // n,)](x, y, N=n, B=triton.next_power_of_2(n))
+        return y
+        """
+    source = task("return torch.softmax(x, -1)", inputs="[torch.randn(4, 30)]")
+    record = verify(source, candidates.triton(ROW.format(shift=shift), forward))
+    assert record["verdict"] == wanted
+    assert wanted == "correct" or record["trials"][-1]["variant"] == "scaled"
+
+
+@pytest.mark.parametrize("most, wanted", [("tl.minimum(v, 6.0)", "correct"), ("v", "wrong_values")])
+def test_scaled_inputs_show_a_clamp_that_is_left_out(most: str, wanted: str) -> None:
+    kernel = f"""
+        @triton.jit
+        def relu_kernel(x, y, n, B: tl.constexpr):
+            i = tl.program_id(0) * B + tl.arange(0, B)
+            v = tl.maximum(tl.load(x + i, mask=i < n, other=0.0), 0.0)
+            tl.store(y + i, {most}, mask=i < n)
+        """
+    record = verify(task("return x.clamp(0, 6)"), candidates.relu(kernels=kernel))
+    assert record["verdict"] == wanted
+    assert wanted == "correct" or record["trials"][-1]["variant"] == "scaled"
+
+
+# ---- weights ---------------------------------------------------------------------------
+
+LINEAR = task(
+    "return self.fc(x)", inputs="[torch.randn(4, 16)]", setup="self.fc = torch.nn.Linear(16, 16, bias=False)"
+)
+PRODUCT = """
+@triton.jit
+def product_kernel(x, w, y, K: tl.constexpr, N: tl.constexpr):
+    n = tl.arange(0, N)
+    total = tl.zeros([N], tl.float32)
+    for k in range(K):
+        total += tl.load(x + tl.program_id(0) * K + k) * tl.load(w + k * N + n)
+    tl.store(y + tl.program_id(0) * N + n, total)
+"""
+PRODUCT_FORWARD = """
+    y = torch.empty(4, 16, device=x.device)
+    product_kernel[(4,)](x, self.packed, y, K=16, N=16)
+    return y
+    """
+FC = "self.fc = nn.Linear(16, 16, bias=False)\n"
+
+
+@pytest.mark.parametrize(
+    "packed, wanted",
+    [("self.fc.weight.detach().t().contiguous()", E3),
+     ("(self.fc.weight.detach() * 2).t().contiguous() / 2", ("correct", None, "E2"))],
+)  # fmt: skip
+def test_packing_by_moves_keeps_its_evidence_and_computing_ends_at_e2(packed: str, wanted: tuple) -> None:
+    candidate = candidates.triton(PRODUCT, PRODUCT_FORWARD, FC + f"self.packed = {packed}")
+    record = verify(LINEAR, candidate)
+    assert said(record) == wanted
+    assert (wanted == E3) or "weights ModelNew was constructed with" in record["feedback"]
+
+
+NORM = task("return self.norm(x)", setup="self.norm = torch.nn.LayerNorm(8)")
+ONES = task(
+    "return torch.nn.functional.layer_norm(x, (8,), self.w, self.b)",
+    setup="self.w = torch.nn.Parameter(torch.ones(8))\nself.b = torch.nn.Parameter(torch.zeros(8))",
+)
+NORM_KERNEL = """
+@triton.jit
+def norm_kernel(x, y, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + at)
+    v -= tl.sum(v) / B
+    tl.store(y + at, v / tl.sqrt(tl.sum(v * v) / B + 1e-5))
+"""
+
+
+NORM_FORWARD = """
+    y = torch.empty_like(x)
+    norm_kernel[(4,)](x, y, B=8)
+    return y
+    """
+
+
+@pytest.mark.parametrize(
+    "init", ["pass", "self.odd = nn.Parameter(torch.ones(3))", "self.norm = nn.LayerNorm(8)"]
+)
+def test_a_norm_without_weight_and_bias_fails_whatever_state_it_claims(init: str) -> None:
+    """Rule 7.7: layers of both sides start where no parameter is an identity."""
+    record = verify(NORM, candidates.triton(NORM_KERNEL, NORM_FORWARD, init))
+    assert record["verdict"] == "wrong_values"
+
+
+def test_initial_weights_never_give_e3() -> None:
+    """Rule 7.7: not even where the reference's own stay at ones and zeros."""
+    record = verify(ONES, candidates.triton(NORM_KERNEL, NORM_FORWARD, "pass"))
+    assert record["evidence"] != "E3" and record["ported"] is None
+
+
+def test_no_trial_has_the_weights_or_inputs_of_another() -> None:
+    sheet = sheets.sheet(make_job(LINEAR, ""), verdict.make_reference, False)
+    draws = [sheet.draw(i) for i in range(len(sheet.plan))]
+    assert len(draws) >= 6
+    for values in ([raw(d.state["fc.weight"]) for d in draws], [raw(d.expected.args[0]) for d in draws]):
+        assert len(set(values)) == len(values)
+
+
+# ---- sheets that candidates share ----------------------------------------------------------
+
+POOL = "ab" * 32
+
+
+def test_jobs_of_one_pool_are_asked_the_same_and_others_are_not() -> None:
+    def first(**more: object) -> bytes:
+        sheet = sheets.sheet(make_job(RELU, str(more), **more), verdict.make_reference, False)
+        return raw(sheet.draw(0).expected.args[0])
+
+    assert first(pool=POOL, seed="01" * 32) == first(pool=POOL, seed="02" * 32)
+    assert first(pool=POOL, seed="01" * 32) != first(pool="cd" * 32, seed="01" * 32)
+    assert first(seed="01" * 32) != first(seed="02" * 32)
+
+
+def test_feedback_never_tells_a_value_that_is_asked_again() -> None:
+    """Rule 7.9: it comes from inputs of the candidate's own seed."""
+    kernel = candidates.RELU_KERNEL.replace("tl.maximum(v, 0.0)", "v + 1.0")
+    record = verify(RELU, candidates.relu(kernels=kernel), pool=POOL)
+    assert record["verdict"] == "wrong_values" and "instead of" in record["feedback"]
+    shared = sheets.sheet(make_job(RELU, "", pool=POOL), verdict.make_reference, False)
+    told = record["feedback"].partition("instead of ")[2].split(";")[0]
+    assert shared.shared
+    for index in range(len(shared.plan)):
+        draw = shared.draw(index)
+        values = {f"{v:.6g}" for t in draw.expected.truth for v in t.flatten().tolist() if v}
+        assert told not in values
+
+
+# ---- the structure of the result ---------------------------------------------------------
+
+MINMAX = task(
+    "return {'minmax': (x.amin(1), x.amax(1)), 'arg': x.argmax(1)}", inputs="[torch.randn(4, 8)]"
+)
+MINMAX_KERNEL = """
+@triton.jit
+def minmax_kernel(x, low, high, arg, B: tl.constexpr):
+    p = tl.program_id(0)
+    v = tl.load(x + p * B + tl.arange(0, B))
+    tl.store(low + p, tl.min(v))
+    tl.store(high + p, tl.max(v))
+    tl.store(arg + p, tl.argmax(v, 0).to(tl.int64))
+"""
+
+
+@pytest.mark.parametrize(
+    "result, place",
+    [("{'minmax': (lo, hi), 'arg': arg}", None), ("[arg, lo, hi]", "output: a dict"),
+     ("{'minmax': (lo, hi), 'argmax': arg}", "output: a dict"),
+     ("{'minmax': (lo, hi), 'arg': arg, 'more': lo}", "output: a dict"),
+     ("{'minmax': [lo, hi], 'arg': arg}", "output['minmax']: a tuple of 2"),
+     ("{'minmax': (lo, hi, hi), 'arg': arg}", "output['minmax']: a tuple of 2"),
+     ("{'minmax': (lo, hi), 'arg': 3}", "output['arg']: a tensor"),
+     ("{'arg': arg, 'minmax': (lo, hi)}", "output: a dict")],
+)  # fmt: skip
+def test_the_result_has_the_references_structure_and_no_other(result: str, place: str | None) -> None:
+    forward = f"""
+        lo, hi = torch.empty(4, device=x.device), torch.empty(4, device=x.device)
+        arg = torch.empty(4, dtype=torch.int64, device=x.device)
+        minmax_kernel[(4,)](x, lo, hi, arg, B=8)
+        return {result}
+        """
+    record = verify(MINMAX, candidates.triton(MINMAX_KERNEL, forward))
+    if place is None:
+        assert said(record) == E3
+    else:
+        assert record["verdict"] == "wrong_shape" and place in record["feedback"]

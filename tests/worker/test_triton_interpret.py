@@ -1,0 +1,330 @@
+"""The interpreter: kernels and moves of a trace over the judge's region, with the meaning that
+the compiler gives them and within the bounds of the buffers."""
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from launching import kernel, launch, source, vector
+
+ROOT = Path(__file__).resolve().parents[2]
+pytest.importorskip("triton")
+
+SERVER = """
+import base64, json, mmap, os, sys
+sys.path[:0] = sys.argv[1:]
+import adapter
+import torch
+torch.set_num_threads(1)
+adapter.prepare("interpret")
+
+for line in sys.stdin:
+    order = json.loads(line)
+    size = order["message"]["bytes"]
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.close(read)
+        region = mmap.mmap(-1, size)
+        region[:] = base64.b64decode(order["region"])
+        try:
+            made = adapter.interpreter(order["message"], region)
+            for run in order["runs"]:
+                made.run(**run)
+            told = {"region": base64.b64encode(region[:]).decode()}
+        except Exception as problem:
+            told = {"error": f"{type(problem).__name__}: {problem}"}
+        with os.fdopen(write, "w") as out:
+            out.write(json.dumps(told))
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as told:
+        print(told.read(), flush=True)
+    os.wait()
+"""
+
+
+class Server:
+    """A zygote of interpreters: each order is served by a fork."""
+
+    def __init__(self) -> None:
+        argv = [sys.executable, "-B", "-c", SERVER, str(ROOT / "worker"), str(ROOT / "packs/triton")]
+        environment = {**os.environ, "TRITON_INTERPRET": "1"}
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment)  # fmt: skip
+
+    def run(self, text: str, nodes: list[dict], *arrays: np.ndarray, kernels: list[dict] | None = None,
+            **run: object) -> list[np.ndarray]:  # fmt: skip
+        """The arrays after the call; each is a buffer, with NaN around it."""
+        places, at = [], 256
+        for array in arrays:
+            places.append([at, array.nbytes])
+            at = -(-(at + array.nbytes + 256) // 256) * 256
+        region = bytearray(b"\xff" * 4096 * -(-(at + 256) // 4096))
+        for (start, size), array in zip(places, arrays):
+            region[start : start + size] = array.tobytes()
+        message = {"source": text, "kernels": kernels or [kernel(text)], "bytes": len(region),
+                   "parts": [{"buffers": places, "nodes": nodes}]}  # fmt: skip
+        for told in message["kernels"]:
+            told.setdefault("do_not_specialize", [])
+        order = {"message": message, "runs": [{"part": 0, **run}],
+                 "region": base64.b64encode(region).decode()}  # fmt: skip
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        told = json.loads(self.process.stdout.readline())
+        if "error" in told:
+            raise RuntimeError(told["error"])
+        after = base64.b64decode(told["region"])
+        return [np.frombuffer(after[s : s + n], a.dtype).reshape(a.shape)
+                for (s, n), a in zip(places, arrays)]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.process.stdin.close()
+    made.process.wait()
+
+
+def f32(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+# ---- launches and moves --------------------------------------------------------------
+
+DOUBLE = source("""
+    def k(x, y, n, s, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n, other=0.0) * s, mask=i < n)
+""")
+
+
+def double(n: int = 5, s: float = 2.0) -> dict:
+    args = {"x": vector(0, n), "y": vector(1, n), "n": n, "s": s, "B": 4}
+    return launch(args, grid=[-(-n // 4)])
+
+
+def test_a_launch_computes_in_the_region(server: Server) -> None:
+    x, y = server.run(DOUBLE, [double()], f32(1, 2, 3, 4, 5), np.zeros(5, np.float32))
+    assert y.tolist() == [2, 4, 6, 8, 10] and x.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_muted_launches_do_nothing_and_moves_still_run(server: Server) -> None:
+    fill = {"op": "fill", "to": [1, "float32", 1, [2], [2]], "value": 7}
+    _, y = server.run(DOUBLE, [fill, double()], f32(1, 2, 3, 4, 5), np.zeros(5, np.float32), mute=True)
+    assert y.tolist() == [0, 7, 0, 7, 0]
+
+
+def test_moves_copy_cast_flip_fill_and_count(server: Server) -> None:
+    nodes = [
+        {"op": "copy", "to": [1, "float16", 0, [2, 3], [3, 1]], "from": [0, "float32", 0, [2, 3], [1, 2]]},
+        {"op": "copy", "to": [2, "float32", 0, [6], [1]], "from": [0, "float32", 5, [6], [-1]]},
+        {"op": "fill", "to": [0, "float32", 0, [2], [1]], "value": {"float": "-inf"}},
+        {"op": "add", "to": [3, "int64", 0, [], []], "value": 3},
+    ]  # fmt: skip
+    start = np.arange(6, dtype=np.float32)
+    x, half, flipped, count = server.run(
+        DOUBLE, nodes, start, np.zeros((2, 3), np.float16), np.zeros(6, np.float32), np.array([4]))  # fmt: skip
+    assert half.tolist() == [[0, 2, 4], [1, 3, 5]] and flipped.tolist() == [5, 4, 3, 2, 1, 0]
+    assert x.tolist() == [-np.inf, -np.inf, 2, 3, 4, 5] and count.tolist() == [7]
+
+
+def test_programs_run_in_either_order(server: Server) -> None:
+    text = source("""
+        def k(log, at):
+            place = tl.atomic_add(at, 1)
+            tl.store(log + place, tl.program_id(0) * 10 + tl.program_id(1))
+    """)
+    node = launch({"log": vector(0, 4, dtype="int32"), "at": vector(1, 1, dtype="int32")}, grid=[2, 2])
+    empty = (np.zeros(4, np.int32), np.zeros(1, np.int32))
+    assert server.run(text, [node], *empty)[0].tolist() == [0, 1, 10, 11]
+    assert server.run(text, [node], *empty, order="reversed")[0].tolist() == [11, 10, 1, 0]
+
+
+def test_a_configuration_has_its_own_arguments_and_grid(server: Server) -> None:
+    small, large = double(), double()
+    small["args"], small["grid"] = {**small["args"], "B": 2, "s": 3.0}, [3]
+    node = {**large, "tuned": [large, small]}
+    arrays = f32(1, 2, 3, 4, 5), np.zeros(5, np.float32)
+    assert server.run(DOUBLE, [node], *arrays, config=0)[1].tolist() == [2, 4, 6, 8, 10]
+    assert server.run(DOUBLE, [node], *arrays, config=1)[1].tolist() == [3, 6, 9, 12, 15]
+
+
+def test_kernels_call_kernels_and_combine_by_them(server: Server) -> None:
+    text = source("""
+        def larger(a, b):
+            return tl.maximum(a, b)
+
+        def k(x, y, f: tl.constexpr):
+            v = tl.load(x + tl.arange(0, 4))
+            tl.store(y, tl.reduce(v, 0, larger))
+            tl.store(y + 1, f(tl.sum(v), 2))
+            tl.store(y + tl.arange(0, 4) + 2, tl.associative_scan(v, 0, larger))
+
+        def product(a, b=3):
+            return a * b
+    """)
+    told = [kernel(text, "larger"), kernel(text, "k", larger={"kernel": 0}), kernel(text, "product")]
+    node = launch({"x": vector(0, 4), "y": vector(1, 6), "f": {"kernel": 2}}, number=1)
+    _, y = server.run(text, [node], f32(1, 4, 2, 3), np.zeros(6, np.float32), kernels=told)
+    assert y.tolist() == [4, 20, 1, 4, 4, 4]
+
+
+def test_libdevice_is_there(server: Server) -> None:
+    text = source("""
+        def k(x, y):
+            i = tl.arange(0, 4)
+            v = tl.load(x + i)
+            tl.store(y + i, ld.tanh(v) + tl.extra.cuda.libdevice.pow(v, 2.0) + erf(v))
+    """)
+    told = kernel(text, ld={"module": "triton.language.extra.libdevice"},
+                  erf={"from": ["triton.language.extra.cuda.libdevice", "erf"]})  # fmt: skip
+    x = f32(0, 0.5, 1, 2)
+    node = launch({"x": vector(0, 4), "y": vector(1, 4)})
+    _, y = server.run(text, [node], x, np.zeros(4, np.float32), kernels=[told])
+    erf = [0, 0.5204999, 0.8427008, 0.9953223]
+    assert np.allclose(y, np.tanh(x) + x * x + erf, rtol=1e-5)
+
+
+def test_descriptors_from_the_host_and_in_a_kernel(server: Server) -> None:
+    text = source("""
+        def k(a, p):
+            b = tl.make_tensor_descriptor(p, [8, 8], [8, 1], [8, 8])
+            b.store([0, 0], a.load([4, 4]) + 1)
+    """)
+    view = [0, "float32", 0, [8, 8], [8, 1]]
+    node = launch({"a": {"desc": [view, [8, 8], [8, 1], [8, 8], "zero", None, False]},
+                   "p": vector(1, 64)})  # fmt: skip
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    _, y = server.run(text, [node], x, np.zeros((8, 8), np.float32))
+    expected = np.ones((8, 8), np.float32)
+    expected[:4, :4] += x[4:, 4:]
+    assert (y == expected).all()
+
+
+# ---- bounds --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tl.store(x + 4, 1.0)", "tl.store(x - 1, 1.0)", "v = tl.load(x + 4)", "v = tl.load(x - 1)",
+        "tl.store(x + tl.arange(0, 8), 1.0)", "tl.atomic_add(x + 4, 1.0)",
+        "tl.atomic_cas(x.to(tl.pointer_type(tl.int32)) + 4, 0, 1)",
+        "tl.store((x + 3).to(tl.pointer_type(tl.float64)), 1.0)",
+        "tl.store(x + 1099511627776, 1.0)", "v = tl.load(x + 2305843009213693952)",
+        "tl.store(x.to(tl.int64).to(tl.pointer_type(tl.float32)) + 64, 1.0)",
+        "tl.store((x.to(tl.int64) * 0 - 4).to(tl.pointer_type(tl.float32)), 1.0)",
+        "tl.store(tl.make_block_ptr(x, (8,), (1,), (0,), (8,), (0,)), tl.zeros((8,), tl.float32))",
+        "tl.make_tensor_descriptor(x, [8], [1], [8]).store([0], tl.zeros((8,), tl.float32))",
+        "v = tl.make_tensor_descriptor(x, [8], [1], [8]).load([0])",
+    ],
+)  # fmt: skip
+def test_every_access_lies_in_a_buffer(server: Server, line: str) -> None:
+    """The second buffer is 512 bytes away: also what lies between is nobody's."""
+    text = f"def k(x, y):\n    {line}\n"
+    node = launch({"x": vector(0, 4), "y": vector(1, 4)})
+    with pytest.raises(RuntimeError, match="OutOfBounds"):
+        server.run(text, [node], f32(1, 2, 3, 4), f32(1, 2, 3, 4))
+
+
+def test_masked_accesses_may_point_anywhere(server: Server) -> None:
+    text = "def k(x):\n    i = tl.arange(0, 8)\n    tl.store(x + i * 1000, 1.0, mask=i < 1)\n"
+    assert server.run(text, [launch({"x": vector(0, 4)})], f32(0, 0, 0, 0))[0][0] == 1
+
+
+# ---- the compiler's meaning ----------------------------------------------------------
+
+
+def meaning(server: Server, expression: str, **args: object) -> float:
+    """What a kernel stores that has these arguments."""
+    names = "".join(f", {name}" for name in args)
+    text = f"def k(y{names}):\n" + "".join(f"    {line}\n" for line in expression.split("\n"))
+    node = launch({"y": vector(0, 4), **args})
+    return server.run(text, [node], np.zeros(4, np.float32))[0][0].item()
+
+
+def test_a_number_of_1_is_a_constant_and_others_are_not(server: Server) -> None:
+    """Constants divide as Python does, numbers at run time as C does."""
+    assert meaning(server, "tl.store(y, n // -2)", n=1) == -1
+    assert meaning(server, "tl.store(y, n // -2)", n=3) == -1
+    assert meaning(server, "a = n\ntl.store(y, a // -2)", n=1) == 0
+
+
+def test_integers_wrap_as_their_type_does(server: Server) -> None:
+    assert meaning(server, "tl.store(y, (n + n) < 0)", n=2**30) == 1
+    assert meaning(server, "tl.store(y, (n + n) < 0)", n=2**40) == 0
+    assert meaning(server, "for i in range(2147483646, n):\n    tl.store(y, (i + 2) < 0)", n=2**31 - 1) == 1
+
+
+def test_floats_are_fp32_tensors(server: Server) -> None:
+    assert meaning(server, "tl.store(y, s.dtype == tl.float32)", s=0.1) == 1
+    assert meaning(server, "h = tl.full((), 1, tl.float16) * s\ntl.store(y, h.dtype == tl.float32)", s=1.0) == 1
+    assert meaning(server, "tl.store(y, isinstance(s, float))", s=1.0) == 0
+    assert meaning(server, "tl.store(y, isinstance(n, tl.tensor))", n=1) == 0
+
+
+def test_loop_variables_are_numbers_at_run_time_unless_static(server: Server) -> None:
+    loop = "for i in {}(2, 4):\n    tl.store(y, isinstance(i, tl.tensor))"
+    assert meaning(server, loop.format("range")) == 1
+    assert meaning(server, loop.format("tl.range")) == 1
+    assert meaning(server, loop.format("tl.static_range")) == 0
+
+
+def test_conditions_work_on_numbers_at_run_time(server: Server) -> None:
+    assert meaning(server, "if n > 2 and n < 9:\n    tl.store(y, 1)", n=5) == 1
+    assert meaning(server, "if n > 2 and n < 4:\n    tl.store(y, 1)", n=5) == 0
+    assert meaning(server, "tl.store(y, 3 if not (n == 5 or n == 6) else 4)", n=5) == 4
+    assert meaning(server, "while n > 10:\n    n = n // 2\ntl.store(y, n)", n=100) == 6
+    assert meaning(server, "tl.store(y, max(min(n, 3), 2))", n=5) == 3
+    assert meaning(server, "k2 = 0\nfor i in range(n):\n    k2 += i\ntl.store(y, k2)", n=5) == 10
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "v = (1, 2, 3)[n]", "v = int(n)", "v = float(n)", "tl.arange(0, n)", "v = TEXT % n",
+        "v = tl.zeros([n], tl.float32)", "for i in tl.static_range(n):\n    pass",
+        "if tl.arange(0, 4) > n:\n    tl.store(y, 1)", "v = tl.load(y + tl.arange(0, 4))[n]",
+        "v = 'abc'[n]", "v = tl.full((4,), 1.0, tl.float32).reshape(n)",
+    ],
+)  # fmt: skip
+def test_data_does_not_become_python(server: Server, line: str) -> None:
+    """A tensor is no index, no size, no text and no truth outside if, while and range."""
+    text = "def k(y, n):\n" + "".join(f"    {part}\n" for part in line.split("\n"))
+    told = kernel(text, TEXT={"value": "%s %d"})
+    with pytest.raises(RuntimeError):
+        server.run(text, [launch({"y": vector(0, 4), "n": 4})], f32(0, 0, 0, 0), kernels=[told])
+
+
+def test_a_kernel_does_not_launch_kernels(server: Server) -> None:
+    text = "def k(x, f: tl.constexpr):\n    f[(1,)](x)\n\ndef inner(x):\n    tl.store(x, 1)\n"
+    node = launch({"x": vector(0, 4), "f": {"kernel": 1}})
+    with pytest.raises(RuntimeError, match="launches a kernel"):
+        server.run(text, [node], f32(0, 0, 0, 0), kernels=[kernel(text), kernel(text, "inner")])
+
+
+def test_a_kernel_outside_the_language_is_refused_before_it_runs(server: Server) -> None:
+    text = "def k(x):\n    tl.store(x, x.handle.data)\n"
+    with pytest.raises(RuntimeError, match="Denied: line 2"):
+        server.run(text, [launch({"x": vector(0, 4)})], f32(0, 0, 0, 0))
+
+
+def test_an_error_is_shown_with_the_kernels_line(server: Server) -> None:
+    text = "def k(x):\n\n    tl.store(x, tl.zeros((3,), tl.float32))\n"
+    with pytest.raises(RuntimeError, match="power of 2"):
+        server.run(text, [launch({"x": vector(0, 4)})], f32(0, 0, 0, 0))
+
+
+def test_bfloat16_rounds_to_nearest(server: Server) -> None:
+    text = "def k(x, y):\n    tl.store(y, tl.load(x).to(tl.bfloat16).to(tl.float32))\n"
+    node = launch({"x": vector(0, 1), "y": vector(1, 1)})
+    _, y = server.run(text, [node], f32(1.00390625 + 2**-10), f32(0))
+    assert y[0] == np.float32(1.0078125)

@@ -1,0 +1,289 @@
+"""The lane: checked kernels become cubins for a GPU that is not there, with what a launch
+needs to know; what does not compile says why."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from launching import kernel, launch, source, trace, vector
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "worker"))
+pytest.importorskip("triton")
+
+import kernel_language  # noqa: E402
+import traces  # noqa: E402
+import triton_common  # noqa: E402
+import triton_lane  # noqa: E402
+import triton_plan  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TRITON_DISABLE_LINE_INFO", "1")
+
+
+def built(text: str, kernels: list[dict], nodes: list[dict], *sizes: int) -> triton_plan.Built:
+    """Checked, compiled for sm_90 and read again by the judge."""
+    told = traces.parse(trace(kernels, nodes, *sizes), [], {})
+    triton_plan.check(told)
+    request = triton_plan.requests(told) | {
+        "source": text, "kernels": told.kernels, "texts": [], "target": "sm_90",
+    }  # fmt: skip
+    data = triton_lane.compile(json.loads(json.dumps(request)))
+    return triton_plan.Built.parse(data, told)
+
+
+COPY = source("""
+    def k(x, y, n, s, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * s, mask=i < n)
+""")
+
+
+def copy_args(n: int = 100, offset: int = 0, **more: object) -> dict:
+    args = {"x": vector(0, 64, offset), "y": vector(1, 64), "n": n, "s": 2.0, "B": 128}
+    return args | more
+
+
+def test_a_launch_becomes_a_cubin_with_its_parameters_in_order() -> None:
+    found = built(COPY, [kernel(COPY)], [launch(copy_args(), num_warps=2)], 1024, 1024)
+    (binary,) = found.binaries
+    assert binary.name == "k" and binary.warps == 2 and binary.data[:4] == b"\x7fELF"
+    assert binary.params == ((("x",), "*"), (("y",), "*"), (("n",), "i32"), (("s",), "fp32"))
+
+
+def test_launches_that_differ_in_values_alone_share_a_binary() -> None:
+    nodes = [launch(copy_args(n)) for n in (99, 101, 103)] + [launch(copy_args(112))]
+    found = built(COPY, [kernel(COPY)], nodes, 1024, 1024)
+    assert len(found.launches) == 4 and len(found.binaries) == 2  # 112 is a multiple of 16
+
+
+def test_a_number_of_1_and_a_missing_tensor_are_constants() -> None:
+    text = source("""
+        def k(x, y, n, B: tl.constexpr):
+            if y is not None:
+                tl.store(x, 1)
+            tl.store(x + n, 2)
+    """)
+    args = {"x": vector(0, 64), "y": None, "n": 1, "B": 4}
+    (binary,) = built(text, [kernel(text)], [launch(args)], 1024).binaries
+    assert [path for path, _ in binary.params] == [("x",)]
+
+
+def test_alignment_comes_from_the_offset_in_the_buffer() -> None:
+    def divisible(offset: int) -> bytes:
+        args = copy_args(n=112, offset=offset, B=512)
+        return built(COPY, [kernel(COPY)], [launch(args)], 1024, 1024).binaries[0].data
+
+    assert divisible(4) == divisible(0) != divisible(1)
+
+
+def test_tuples_are_flattened_and_wide_numbers_are_wide() -> None:
+    text = source("""
+        def k(t, n, m: tl.int64):
+            tl.store(t[0], tl.load(t[1][0]) + t[1][1] + n + m)
+    """)
+    args = {"t": {"tuple": [vector(0, 4), {"tuple": [vector(0, 4), 7]}]}, "n": 2**40, "m": 1}
+    (binary,) = built(text, [kernel(text)], [launch(args)], 1024).binaries
+    assert binary.params == ((("t", 0), "*"), (("t", 1, 0), "*"), (("t", 1, 1), "i32"),
+                             (("n",), "i64"), (("m",), "i64"))  # fmt: skip
+
+
+HOST = source("""
+    def k(x, y, B: tl.constexpr):
+        y.store([0, 0], x.load([0, 0]) + 1)
+""")
+
+
+def test_a_host_descriptor_is_a_map_with_shape_and_strides() -> None:
+    desc = {"desc": [[0, "float32", 0, [64, 64], [64, 1]], [64, 64], [64, 1], [32, 32], "zero"]}
+    args = {"x": desc, "y": {"desc": [[1, *desc["desc"][0][1:]], *desc["desc"][1:]]}, "B": 32}
+    (binary,) = built(HOST, [kernel(HOST)], [launch(args)], 16384, 16384).binaries
+    paths = [path for path, kind in binary.params[:5]]
+    assert paths == [("x",), ("x", "shape", 0), ("x", "shape", 1), ("x", "strides", 0),
+                     ("x", "strides", 1)]  # fmt: skip
+    assert [kind for _, kind in binary.params[:5]] == ["map", "i32", "i32", "i64", "i64"]
+    assert len(binary.maps) == 2 and binary.maps[0]["block"] == (32, 32)
+
+
+def test_a_device_descriptor_needs_scratch_memory() -> None:
+    text = source("""
+        def k(x, B: tl.constexpr):
+            d = tl.make_tensor_descriptor(x, [B, B], [B, 1], [B, B])
+            d.store([0, 0], d.load([0, 0]) + 1)
+    """)
+    found = built(text, [kernel(text)], [launch({"x": vector(0, 64), "B": 32})], 16384)
+    assert found.binaries[0].scratch[0] >= 128
+
+
+def test_clusters_and_cooperative_launches_are_told() -> None:
+    nodes = [launch(copy_args(), num_ctas=2, launch_cooperative_grid=True)]
+    (binary,) = built(COPY, [kernel(COPY)], nodes, 1024, 1024).binaries
+    assert binary.ctas == 2 and binary.cooperative
+
+
+def test_names_from_outside_are_values_kernels_and_functions() -> None:
+    text = source("""
+        def helper(x, eps=EPS, kind=tl.float32):
+            return exp(x + eps).to(kind)
+
+        def k(x, B: tl.constexpr, f: tl.constexpr):
+            i = tl.arange(0, B)
+            v = helper(tl.load(x + i)) + OFFSET + f(i) + libdevice.tanh(1.0 * i)
+            tl.store(x + i, v)
+
+        def twice(i):
+            return i * 2
+    """)
+    helper = kernel(text, "helper", exp={"from": ["triton.language", "exp"]})
+    helper["defaults"] = {"eps": {"value": 1e-5}, "kind": {"dtype": "fp32"}}
+    main = kernel(text, "k", helper={"kernel": 0}, OFFSET={"constexpr": {"value": 3.0}},
+                  libdevice={"module": "triton.language.extra.libdevice"})  # fmt: skip
+    args = {"x": vector(0, 64), "B": 64, "f": {"kernel": 2}}
+    found = built(text, [helper, main, kernel(text, "twice")], [launch(args, number=1)], 1024)
+    assert found.binaries[0].name == "k"
+
+
+def test_a_gluon_kernel_is_compiled_with_layouts_among_its_arguments() -> None:
+    text = source("""
+        def k(x, L: gl.constexpr, B: gl.constexpr):
+            i = gl.arange(0, B, layout=L)
+            gl.store(x + i, gl.load(x + i) * 2)
+    """)
+    fields = {"size_per_thread": {"tuple": [1]}, "threads_per_warp": {"tuple": [32]},
+              "warps_per_cta": {"tuple": [4]}, "order": {"tuple": [0]}}  # fmt: skip
+    args = {"x": vector(0, 128), "L": {"layout": ["BlockedLayout", fields]}, "B": 128}
+    found = built(text, [kernel(text, gluon=True)], [launch(args)], 1024)
+    assert found.binaries[0].warps == 4
+
+
+# ---- what does not compile -----------------------------------------------------------
+
+
+def test_the_compilers_error_shows_the_kernel_and_the_cause() -> None:
+    text = source("""
+        def k(x, B: tl.constexpr):
+            tl.store(x + tl.arange(0, B), tl.arange(0, 2 * B))
+    """)
+    with pytest.raises(triton_common.CompileFailed) as caught:
+        built(text, [kernel(text)], [launch({"x": vector(0, 64), "B": 16})], 1024)
+    assert str(caught.value).startswith("k: ") and "tl.store(x" in str(caught.value)
+    assert triton_common.is_compile_error(caught.value)
+
+
+def test_a_failing_pass_brings_its_diagnostics_along() -> None:
+    text = source("""
+        def k(x, B: tl.constexpr):
+            i = tl.arange(0, B)
+            v = tl.inline_asm_elementwise("nosuch.instruction.f32 $0, $1;", "=f,f",
+                                          [tl.load(x + i)], dtype=tl.float32, is_pure=True, pack=1)
+            tl.store(x + i, v)
+    """)
+    with pytest.raises(triton_common.CompileFailed, match="nosuch"):
+        built(text, [kernel(text)], [launch({"x": vector(0, 64), "B": 64})], 1024)
+
+
+def test_the_compilers_own_output_is_kept_for_the_error() -> None:
+    with triton_lane._printed() as printed:
+        os.write(2, b"k.py:3:4: error: something about layouts\nreproducer generated: error\n")
+    said = triton_lane._explained("k", RuntimeError("PassManager::run failed"), printed)
+    assert said.splitlines() == ["k: RuntimeError: PassManager::run failed",
+                                 "k.py:3:4: error: something about layouts"]  # fmt: skip
+
+
+def test_too_much_shared_memory_is_a_compile_error() -> None:
+    text = source("""
+        def k(x, y, M: tl.constexpr, K: tl.constexpr):
+            i = tl.arange(0, M)
+            a = tl.load(x + i[:, None] * K + tl.arange(0, K)[None, :])
+            tl.store(y + i[:, None] * M + i[None, :], tl.dot(a, tl.trans(a)))
+    """)
+    args = {"x": vector(0, 64, dtype="float16"), "y": vector(1, 64), "M": 64, "K": 2048}
+    with pytest.raises(triton_common.CompileFailed, match="shared memory"):
+        built(text, [kernel(text)], [launch(args, num_warps=8)], 1 << 20, 1 << 20)
+
+
+def tuned(*blocks: int) -> dict:
+    configs = [{"grid": [1], "args": copy_args(B=b), "options": {"num_warps": 4}} for b in blocks]
+    node = launch(configs[0]["args"], tuned=configs, num_warps=4)
+    return node
+
+
+def test_an_autotuner_does_without_configurations_that_do_not_compile() -> None:
+    found = built(COPY, [kernel(COPY)], [tuned(100, 128, 64)], 1024, 1024)
+    assert len(found.binaries) == 2 and len(found.failures) == 1
+    with pytest.raises(triton_common.CompileFailed):
+        built(COPY, [kernel(COPY)], [tuned(100, 90)], 1024, 1024)
+    with pytest.raises(triton_common.CompileFailed):
+        built(COPY, [kernel(COPY)], [tuned(100, 128), launch(copy_args(B=100), num_warps=4)], 1024,
+              1024)  # fmt: skip
+
+
+# ---- what must not be compiled -------------------------------------------------------
+
+
+def test_the_check_of_the_language_stands_before_the_compiler(tmp_path: Path) -> None:
+    """Triton's code generator calls what it finds: this line would write a file."""
+    proof = tmp_path / "proof"
+    text = source(f"""
+        def k(x):
+            tl.core.builtins.exec("open({str(proof)!r}, 'w')")
+            tl.store(x, 1)
+    """)
+    with pytest.raises(kernel_language.Denied):
+        built(text, [kernel(text)], [launch({"x": vector(0, 4)})], 1024)
+    assert not proof.exists()
+
+
+def test_a_kernel_that_calls_itself_is_refused() -> None:
+    text = "def k(x):\n    k(x)\n"
+    with pytest.raises(kernel_language.Denied, match="itself"):
+        built(text, [kernel(text, k={"kernel": 0})], [launch({"x": vector(0, 4)})], 1024)
+
+
+def test_a_kernel_does_not_launch_kernels() -> None:
+    text = source("""
+        def k(x, f: tl.constexpr):
+            g: tl.constexpr = f[(1,)]
+            g(x)
+
+        def inner(x):
+            tl.store(x, 1)
+    """)
+    args = {"x": vector(0, 4), "f": {"kernel": 1}}
+    with pytest.raises((kernel_language.Denied, triton_common.CompileFailed), match="launches"):
+        built(text, [kernel(text), kernel(text, "inner")], [launch(args)], 1024)
+
+
+def test_no_module_of_the_candidates_is_run() -> None:
+    """Only the kernel's own text counts; the rest of the file is not executed."""
+    text = "raise SystemExit\n" + COPY
+    assert built(text, [kernel(text)], [launch(copy_args())], 1024, 1024).binaries
+
+
+def test_names_do_not_reach_pythons_builtins() -> None:
+    seen: dict = {}
+
+    def make(kernel: object, told: dict, space: dict, file: str) -> None:
+        seen.update(space)
+
+    triton_common.Kernels(COPY, [kernel(COPY)], make).get(0)
+    assert seen["__builtins__"] == {}
+
+
+# ---- other versions ------------------------------------------------------------------
+
+
+def test_the_judges_side_imports_no_language() -> None:
+    code = "import sys; import triton_plan; print('triton' in sys.modules, 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-B", "-c", code], cwd=ROOT / "worker", text=True,
+                          capture_output=True, check=True)  # fmt: skip
+    assert done.stdout.split()[0] == "False"
+
+
