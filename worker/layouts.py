@@ -65,16 +65,18 @@ def _floats(args: list) -> list[torch.Tensor]:
 def _found(out: torch.Tensor, args: list) -> Found:
     """Where values of an output stand in the inputs; empty: most of them nowhere."""
     at = _sampled(out)
-    values, order = out.flatten()[at.to(out.device)].sort()
-    at = at[order.cpu()]
+    values, group = out.flatten()[at.to(out.device)].unique(return_inverse=True)
+    having: list[list[int]] = [[] for _ in values]  # elements by value
+    for k, value in zip(at.tolist(), group.tolist()):
+        having[value].append(k)
     found: Found = []
     for index, flat in enumerate(_floats(args)):
         for start in range(0, flat.numel(), CHUNK):
             piece = flat[start : start + CHUNK].to(out.dtype)
             near = torch.searchsorted(values, piece).clamp(max=len(values) - 1)
             hits = (values[near] == piece).nonzero().flatten()[:HITS]
-            pairs = zip(at[near[hits].cpu()].tolist(), hits.tolist())
-            found += [(k, index, start + hit) for k, hit in pairs]
+            pairs = zip(near[hits].tolist(), hits.tolist())
+            found += [(k, index, start + hit) for value, hit in pairs for k in having[value]]
     return found if len({k for k, _, _ in found}) > len(at) // 2 else []
 
 
