@@ -161,7 +161,7 @@ def test_7_3_inline_assembly_stays_in_its_function(text: str) -> None:
     [
         "y = x.double().view(torch.int64).add_(1 << 52).view(torch.float64).float()",
         "y = torch.linspace(0, x[0, 0], 32).view(4, 8)", "y = x.to(torch.int32).float()",
-        "y = x.bool().float()", "y = x.view(torch.int32).clone().view(torch.float32)",
+        "y = x.bool().float()", "y = x.view(torch.int32).to(torch.float32)", "y = x.view(torch.int16).to(torch.int32).view(torch.float32)[:, :8]",
         "y = x.add(1)", "y = x.cumsum(0)", "y = x.clamp(0)",
         "y = torch.where(x > 0, x, 0)", "y = x[x[:, 0].long()]", "y = torch.full((4, 8), x.sum().item())",
     ],
