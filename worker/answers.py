@@ -43,6 +43,14 @@ def problem(answer: dict) -> Problem | None:
     )
 
 
+def broken(answer: dict) -> str | None:
+    """What is wrong with the pack's own adapter. Only of a process without the candidate's
+    host code: a recorder that says it lies."""
+    if "broken" not in answer:
+        return None
+    return str(_of(str, answer["broken"], "what is broken"))[:ERROR]
+
+
 def refusal(answer: dict) -> tuple[str, str] | None:
     """Rule and text of what the recorder refuses."""
     if "refused" not in answer:

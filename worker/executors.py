@@ -13,10 +13,9 @@ import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
-import answers
 import plan
 import runner
-from judging import Progress, Verdict, fail_on_error
+from judging import Progress, Verdict, fail_if_broken, fail_on_error
 from region import Region, sealed_file
 from runner import Status
 from steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
@@ -35,17 +34,22 @@ class Ran:
     outside_ms: float
 
 
-def start_child(job: dict, zygote: str) -> Generator:
+def start_child(job: dict, zygote: str, record: bool = False) -> Generator:
     """A child that has spoken: what goes wrong before, in the box or the harness, is ours,
     whatever goes wrong after is the candidate's."""
     deadline = job["deadlines"]["load_ms"]
     yield Fork(zygote, deadline, job["limits"]["memory_bytes"])
     try:
-        return (yield Ask({"op": "ping"}, deadline))
+        return (yield Ask({"op": "ping", "record": record}, deadline))
     except Gone as gone:
-        if gone.why == LATE:
-            raise
-        raise NoChild(f"the child did not start: {gone.why}\n{gone.output[-2000:]}") from None
+        raise not_started(gone) from None
+
+
+def not_started(gone: Gone) -> Exception:
+    """How it is told that a child ended before it had seen anything of the candidate's."""
+    if gone.why == LATE:
+        return gone
+    return NoChild(f"the child did not start ({gone.why}): {gone.output.strip()[-2000:]}")
 
 
 class Interpreter:
@@ -64,6 +68,7 @@ class Interpreter:
         message = {"op": "load", "source": self.job["candidate"], "kernels": self.trace.kernels,
                    "parts": parts, "bytes": region.size}  # fmt: skip
         answer = yield Ask(message, self.job["deadlines"]["load_ms"], [region.fd])
+        fail_if_broken(answer)
         fail_on_error(answer, self.p)
 
     def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
@@ -73,6 +78,7 @@ class Interpreter:
         before = time.monotonic()
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         outside = (time.monotonic() - before) * 1e3
+        fail_if_broken(answer)
         fail_on_error(answer, self.p)
         return Ran(outside, outside, outside)
 
@@ -95,6 +101,15 @@ class _Runner:
 
     def __init__(self, job: dict, trace: Trace, family, p: Progress) -> None:
         self.job, self.trace, self.family, self.p = job, trace, family, p
+
+    def greet(self) -> Generator:
+        """A runner that answers; what goes wrong before is ours."""
+        try:
+            done = heard((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
+        except Gone as gone:
+            raise not_started(gone) from None
+        if done.status != Status.DONE:
+            raise NoChild(f"the runner refuses: {done.text}")
 
     def load(self, region: Region, built: object) -> Generator:
         made = make_plan(self.trace, self.family, built, region)
@@ -127,7 +142,7 @@ class _Runner:
         if done.status == Status.DONE:
             return
         if done.status in (Status.BAD_REQUEST, Status.BAD_PLAN, Status.NO_DEVICE):
-            raise NoChild(f"the runner refuses: {done.text}")
+            raise self.refusal(done.text)
         stage = "trials" if self.p.trials else "first_call"
         told = f"A kernel could not run: {done.text}"
         if done.status == Status.NO_MEMORY:
@@ -135,12 +150,23 @@ class _Runner:
         self.p.compiled = True
         raise Verdict("launch_error", stage, told)
 
+    def refusal(self, text: str) -> Exception:
+        """What the machinery's own failure is."""
+        return NoChild(f"the runner refuses: {text}")
+
 
 class LibraryRunner(_Runner):
     def open(self, region: Region, built: object) -> Generator:
+        """What goes wrong before the library is there is ours: the runner is asked whether
+        it can work."""
         deadline = self.job["deadlines"]["load_ms"]
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
+        yield from self.greet()
         yield from self.load(region, built)
+
+    def refusal(self, text: str) -> Exception:
+        """Code of the candidate's runs in that process: it may say so to escape a verdict."""
+        return Forged(f"the runner refuses: {text}")
 
     def own_ms(self, done: runner.Done, outside: float) -> float:
         """The library's code runs in that process: only our own clock counts."""
@@ -157,6 +183,7 @@ class DeviceRunner(_Runner):
     kinds = {"cubin"}
 
     def open(self, region: Region, built: object) -> Generator:
+        yield from self.greet()
         yield from self.load(region, built)
 
     def own_ms(self, done: runner.Done, outside: float) -> float:
@@ -194,7 +221,3 @@ def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan
 def lease(job: dict) -> Generator:
     """The device, for this job alone."""
     yield Device(job["pack"] + "+runner", job["deadlines"]["load_ms"])
-
-
-def identity(ping: dict) -> str:
-    return answers.identity(ping)

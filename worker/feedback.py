@@ -48,7 +48,7 @@ def from_error(stage: str, text: str) -> str:
         "load": "The file could not be loaded.",
         "init": "ModelNew could not be constructed.",
         "call": "forward raised an exception.",
-        "compile": "A kernel that was launched does not compile for the GPU.",
+        "compile": "A kernel that was launched does not compile.",
         "timing": "Timing failed.",
     }.get(stage, "The candidate failed.")
     return shorten(where + "\n" + clean(text))

@@ -9,6 +9,7 @@ Started by monkeys-worker with its control socket as descriptor 3:
 
 import argparse
 import collections
+import gc
 import contextlib
 import json
 import os
@@ -537,6 +538,8 @@ def main() -> None:
             raise SystemExit(f"{o.device}: {no_cuda()}")
         limits.configure(o.total_memory if o.device == "cpu" else 0)
         judge = Judge(o)
+    gc.collect()
+    gc.freeze()  # what was imported stays, and need not be looked at again
     judge.run()
 
 

@@ -8,6 +8,7 @@ import answers
 import feedback
 import torch
 import truth
+from steps import NoChild
 
 
 class Verdict(Exception):
@@ -42,6 +43,13 @@ class Progress:
     hardened: bool = False
     capped: str | None = None  # why evidence ends at E2
     peak: int | None = None  # bytes of the device's memory; on the CPU the worker knows
+
+
+def fail_if_broken(answer: dict) -> None:
+    """The pack's adapter failed, not the candidate. For lanes and interpreters alone."""
+    told = answers.broken(answer)
+    if told is not None:
+        raise NoChild(f"the pack is broken: {told}")
 
 
 def fail_on_error(answer: dict, p: Progress) -> None:

@@ -199,7 +199,10 @@ def _compile(
         said = native.compile_in(work, text, toolchain, extra)
     except BuildError as error:
         # What a foreign file made of the source is not the reason, and shows its lines.
-        native.compile_in(work, text, toolchain, ["-M", "-MF", _HEADERS])
+        try:
+            native.compile_in(work, text, toolchain, ["-M", "-MF", _HEADERS])
+        except BuildError as earlier:
+            raise BuildError(str(earlier)) from None
         _check_headers(work, toolchain)
         own = [line for line in str(error).split("\n") if not line.startswith(f"{title}:")]
         raise BuildError("\n".join(own) if "error:" in "".join(own) else str(error)) from None

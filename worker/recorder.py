@@ -18,7 +18,6 @@ import linecache
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from types import ModuleType
 from typing import Any
 
 import inputs
@@ -297,13 +296,13 @@ def _plain(kwargs: dict) -> dict:
 # ---- a recording ---------------------------------------------------------------------
 
 
-def record(message: dict, adapter: ModuleType, folder: str) -> bytes:
-    """The trace of a candidate. Raises Refused for what it must not do, and lets its own
-    exceptions through: `stage` tells how far it came."""
+def record(message: dict, folder: str) -> bytes:
+    """The trace of a candidate; the language's launches come here already (adapter.install).
+    Raises Refused for what it must not do, and lets its own exceptions through: `stage` tells
+    how far it came."""
     path = os.path.join(folder, f"candidate_{os.getpid()}.py")
     recorder = Recorder(message["claims"], path)
     mode = pretend.install(message["claims"], message["gpu"], recorder.refuse)
-    adapter.install(current)
     _compute_before_seeding(recorder.memory)
     try:
         with mode, recorder:

@@ -117,11 +117,12 @@ class Region:
         """Inputs and parameters as they lie, with what is between them."""
         return self.bytes[: self.layout.owned]
 
-    def guards_hold(self) -> bool:
-        """Whether every byte that belongs to no buffer is as it was."""
+    def guards(self) -> torch.Tensor:
+        """Whether every byte that belongs to no buffer is as it was: one truth value, which
+        stays on the device."""
         if self.guard is None:
             self.guard = _between(self.layout).to(self.bytes.device)
-        return bool((self.bytes[self.guard] == FILL).all())
+        return (self.bytes[self.guard] == FILL).all()
 
     def close(self) -> None:
         raise NotImplementedError

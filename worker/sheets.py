@@ -41,6 +41,8 @@ class Sheet:
         self.large = sum(t.numel() for t in self.pair.state_values().values()) > MANY
         self.drawn: dict[int, Draw | None] = {}
         self.bytes = 0
+        self.first: list[torch.Tensor] = []  # truths of the first plain trial
+        self.same: list[bool] = []  # which of them were the same in all others
         self.shared = False  # with other candidates
         self.plan = [(f"trial-{i}", "plain") for i in range(PLAIN)]
         if job["protocol"] == "hardened":
@@ -56,7 +58,19 @@ class Sheet:
             if self.bytes > SHEET_BYTES:
                 self.drawn.clear()  # whoever asks for those again has them drawn again
             self.drawn[index] = made
+            if made and made.variant == "plain":
+                self.note_same(made.expected.truth)
         return self.drawn[index]
+
+    def note_same(self, found: list[torch.Tensor]) -> None:
+        if not self.first:
+            self.first, self.same = found, [t.numel() > 0 for t in found]
+        elif found is not self.first:
+            self.same = [s and torch.equal(a, b) for s, a, b in zip(self.same, self.first, found)]
+
+    def has_constant(self) -> bool:
+        """Whether an output did not depend on the inputs."""
+        return any(self.same)
 
     def make(self, label: str, variant: str, seed: str) -> Draw | None:
         if not self.own_weights and (label == "trial-0" or not self.large):

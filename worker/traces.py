@@ -235,6 +235,8 @@ class _Reader:
 
     def call(self, told: dict, setup: bool = False) -> Call:
         buffers = [self.buffer(b) for b in listed(told.get("buffers"), BUFFERS, "the buffers")]
+        if setup and any(b.kind in ("input", "kept") for b in buffers):
+            raise BadTrace("a setup that sees inputs")
         call = Call(buffers, [], told)
         for node in listed(told.get("nodes"), NODES, "the nodes"):
             call.nodes.append(self.node(_of(dict, node, "a node"), buffers, setup))
@@ -292,12 +294,18 @@ class _Reader:
             return self.move(op, told, buffers, setup)
         if op in ("launch", "call") and not setup:
             tuned = listed(told.get("tuned", []), 1000, "configurations")
-            return Launch(op, told, tuple(_of(dict, t, "a configuration") for t in tuned))
+            for part in tuned:
+                _of(dict, part, "a configuration")
+            if tuned and any(tuned[0].get(k) != told.get(k) for k in ("grid", "args", "options")):
+                raise BadTrace("a first configuration that is not the node's own")
+            return Launch(op, told, tuple(tuned))
         raise BadTrace("a node of another kind")
 
     def move(self, op: str, told: dict, buffers: list[Buffer], setup: bool) -> Move:
         to = self.view(told.get("to"), buffers)
         self.own_dtype(to, buffers)
+        if setup and buffers[to.buffer].kind != "new":
+            raise BadTrace("a setup that changes what it is given")
         if any(s == 0 and n > 1 for s, n in zip(to.strides, to.shape)):
             raise BadTrace("a write into an expanded tensor")
         if op == "copy":
@@ -341,6 +349,8 @@ class _Reader:
                 yield from self.output(_of(dict, pair[1], "an output"), buffers, left - 1)
         elif kind != "value":
             raise BadTrace("an output of another kind")
+        elif value is not None and not isinstance(value, str):
+            number(value, "a plain value of the output")
 
 
 def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:

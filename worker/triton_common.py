@@ -165,6 +165,19 @@ def no_launch(self: Any, grid: Any) -> Any:
     raise Denied("a kernel launches a kernel")
 
 
+def check_constant(name: str, told: Any) -> None:
+    """The argument of a constexpr parameter. A tensor there would be Python's, and computed
+    with by Python."""
+    if not isinstance(told, dict):
+        return
+    ((kind, content),) = told.items()
+    if kind in ("t", "desc", "reinterpret"):
+        raise Denied(f"{name} is tl.constexpr and is given a tensor")
+    if kind == "tuple":
+        for part in content:
+            check_constant(name, part)
+
+
 def define(text: str, code: CodeType, name: str, space: dict, file: str) -> Any:
     """The function, with its text where Triton and tracebacks look for it."""
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)

@@ -23,7 +23,7 @@ from triton.runtime import interpreter as it
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_common import Kernels, define, dtype, no_launch
+from triton_common import Kernels, check_constant, define, dtype, no_launch
 
 _OWN = ("__index__", "__bool__", "__repr__", "__str__")  # that the interpreter gives tensors
 _TYPES = {
@@ -393,6 +393,8 @@ class Interpreter:
         for place, name in enumerate(kernel.arg_names):
             if name not in told:
                 continue
+            if kinds.get(name) is tl.constexpr:
+                check_constant(name, told[name])
             value = self._argument(told[name], buffers)
             if kinds.get(name) is tl.constexpr:
                 found[name] = value

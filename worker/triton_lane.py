@@ -32,7 +32,8 @@ import triton
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 from triton_common import (
-    CompileFailed, Denied, Kernels, NoDevice, define, dtype, layout, no_launch, target,
+    CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, no_launch,
+    target,
 )  # fmt: skip
 
 _SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448,
@@ -94,6 +95,9 @@ def _jit(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> 
 
 def _compile(kernels: Kernels, launch: dict) -> Any:
     kernel = kernels.get(launch["kernel"])
+    for parameter in kernel.params:
+        if parameter.is_constexpr:
+            check_constant(parameter.name, launch["args"].get(parameter.name))
     args = {name: _argument(kernels, told) for name, told in launch["args"].items()}
     with _printed() as printed:
         try:

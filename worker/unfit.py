@@ -18,9 +18,17 @@ def _why(problem: BaseException) -> str:
             f"{sys.executable} has no torch; ./setup makes an environment that has it, "
             "or MONKEYS_PYTHON names a Python of yours"
         )
-    if isinstance(problem, SystemExit):
-        return str(problem)
-    return "".join(traceback.format_exception_only(problem)).strip()
+    return str(problem) if isinstance(problem, SystemExit) else described(problem)
+
+
+def described(problem: BaseException) -> str:
+    """Its own words, and the line that raised it: the adapter's, where it came through one."""
+    said = "".join(traceback.format_exception_only(problem)).strip()
+    frames = traceback.extract_tb(problem.__traceback__)
+    if not frames:
+        return said
+    own = [f for f in frames if f.filename.endswith("/adapter.py")] or frames
+    return f"{said} ({own[-1].filename}, line {own[-1].lineno})"
 
 
 @contextlib.contextmanager

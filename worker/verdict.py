@@ -28,7 +28,7 @@ import triton_plan
 import truth
 from builds import Builds
 from executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
-from judging import Progress, Verdict, fail_on_error, since
+from judging import Progress, Verdict, fail_if_broken, fail_on_error, since
 from region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
 from session import Session
 from sheets import NUMBERS, PLAIN, sheet
@@ -267,12 +267,14 @@ def from_gone(gone: Gone, p: Progress) -> Verdict:
 # ---- recording and compiling ---------------------------------------------------
 
 
-def in_file(message: dict, deadline_ms: int, most: int) -> Generator:
+def in_file(message: dict, deadline_ms: int, most: int, lane: bool = False) -> Generator:
     """Asks for something long: the answer's bytes come in memory of ours. Returns the
     answer and the bytes."""
     file = HostRegion(Layout(size=most))
     try:
         answer = yield Ask(message | {"bytes": most}, deadline_ms, [file.fd])
+        if lane:
+            fail_if_broken(answer)
         size = 0 if "error" in answer or "refused" in answer else answers.size(answer, most)
         return answer, bytes(file.map[:size])
     finally:
@@ -284,7 +286,7 @@ def recorded(
 ) -> Generator:
     """The candidate's trace, and which state of the reference each of its names means."""
     p.stage, started = "record", time.monotonic()
-    ping = yield from start_child(job, job["pack"])
+    ping = yield from start_child(job, job["pack"], record=True)
     builds.learn(job["pack"], answers.identity(ping))
     message = {
         "op": "record",
@@ -381,7 +383,7 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
     if data is None:
         yield from start_child(job, job["pack"])
         message = {"op": "compile", "request": request}
-        answer, data = yield from in_file(message, job["deadlines"]["load_ms"], BUILT_BYTES)
+        answer, data = yield from in_file(message, job["deadlines"]["load_ms"], BUILT_BYTES, True)
         fail_on_error(answer, p)
         yield End()
     built = family.Built.parse(data, trace)
@@ -412,9 +414,9 @@ def judged(
         try:
             yield from examine(job, facts, trace, names, built, again, o, own_weights, numbers_seed)
             end = None
-        except (Verdict, Gone) as problem:
+        except (Verdict, Gone, NoChild) as problem:
             end = problem
-            hurt = isinstance(problem, Gone) or problem.verdict in ("launch_error", "out_of_memory")
+            hurt = not isinstance(problem, Verdict) or problem.verdict in ("launch_error", "out_of_memory")
             yield Release(hurt=hurt)
             if hurt and not fresh:
                 continue

@@ -17,6 +17,7 @@ import argparse
 import contextlib
 import ctypes
 import gc
+import hashlib
 import importlib.util
 import json
 import os
@@ -33,6 +34,8 @@ from frames import CONTROL
 
 GIB = 1 << 30
 MODES = ("record", "interpret", "runner", "direct")
+FUNCTIONS = ["prepare", "child", "version", "is_compile_error"]  # of every adapter
+CALLED = {"record": ["claims", "install", "compile"], "interpret": ["interpreter"], "direct": []}
 ON_DEVICE = ("runner", "direct")  # whose children see the GPU, where there is one
 USERS = 1024  # user ids from the first one on that children take turns in
 KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS",
@@ -82,6 +85,22 @@ def load_adapter(pack_dir: str) -> ModuleType:
     sys.modules["pack_adapter"] = module
     spec.loader.exec_module(module)
     return module
+
+
+def identity(adapter: ModuleType, pack_dir: str) -> str:
+    """Of all that compiling depends on besides what is compiled: the language, as the adapter
+    says, and the pack's own code."""
+    parts = [getattr(adapter, "identity", adapter.version)().encode()]
+    parts += [path.read_bytes() for path in sorted(Path(pack_dir).glob("*.py"))]
+    return hashlib.sha256(b"".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
+
+
+def check_adapter(adapter: ModuleType, mode: str) -> None:
+    """What will be called must be there."""
+    wanted = FUNCTIONS + CALLED[mode]
+    missing = [name for name in wanted if not callable(getattr(adapter, name, None))]
+    if missing:
+        raise SystemExit(f"{adapter.__file__} has no function {' or '.join(missing)}")
 
 
 # ---- the box's plan ----------------------------------------------------------
@@ -177,7 +196,7 @@ def become_child(sock: socket.socket, adapter: ModuleType | None, o: argparse.Na
 
     adapter.child(o.mode)
     device = "cuda:0" if o.device != "cpu" and o.mode in ON_DEVICE else "cpu"
-    child.Child(sock, adapter, home, device).serve()
+    child.Child(sock, adapter, home, device, o.identity).serve()
 
 
 def become_runner(sock: socket.socket, o: argparse.Namespace) -> None:
@@ -277,8 +296,10 @@ class Zygote:
 
         torch.set_num_threads(1)  # before any work: forked children would hang
         self.adapter = load_adapter(self.o.pack)
+        check_adapter(self.adapter, self.o.mode)
         self.adapter.prepare(self.o.mode)
         self.o.folders = getattr(self.adapter, "folders", list)()  # for the box, besides its own
+        self.o.identity = identity(self.adapter, self.o.pack)
         import child  # noqa: F401
 
         if self.o.mode == "record":
@@ -320,7 +341,7 @@ class Zygote:
                 plan = self.box.plan(uid, int(memory or 0), cgroup, folder)
                 self.child(sock_fd, output_fd, plan, folder)
             except BaseException as problem:  # noqa: BLE001
-                os.write(2, f"zygote child: {problem!r}\n".encode()[:2000])
+                os.write(2, f"zygote child: {unfit.described(problem)}\n".encode()[:2000])
             os._exit(126)
         os.close(sock_fd)
         os.close(output_fd)

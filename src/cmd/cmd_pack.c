@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/packs.h"
+#include "cmd/trials.h"
 #include "io/term.h"
 #include "pack/probe.h"
 #include "verify/selftest.h"
@@ -273,6 +274,31 @@ static int check_shared(const struct packs *p, bool as_json)
     return bad;
 }
 
+/* A pack that runs here must find its own seed correct. */
+static int try_seeds(const struct packs *p, const struct opt_list *given,
+                     struct err *e)
+{
+    struct trial *trial = xcalloc(p->list.len + 1, sizeof(*trial));
+    size_t *of = xcalloc(p->list.len + 1, sizeof(*of)), n = 0;
+    int rc;
+
+    for (size_t i = 0; i < p->list.len; i++)
+        if (p->seen[i].pack && p->seen[i].probe.level == PROBE_RUN) {
+            of[n] = i;
+            trial[n++].dir = p->list.item[i].dir;
+        }
+    rc = trials_run(&p->home, given, trial, n, e);
+    for (size_t i = 0; i < n; i++) {
+        if (rc == 0 && trial[i].tried && !trial[i].correct)
+            problems_add(&p->seen[of[i]].problems, "%s: %s", trial[i].dir,
+                         trial[i].detail ? trial[i].detail : "no answer");
+        free(trial[i].detail);
+    }
+    free(trial);
+    free(of);
+    return rc;
+}
+
 static int check_one(const struct packs *p, size_t i, bool as_json)
 {
     struct seen *s = &p->seen[i];
@@ -307,6 +333,8 @@ static int run_pack_check(const struct cmd *c, int argc, char **argv,
         rc = open_packs(&p, &v, &call.r, e);
     if (rc == 0 && !v.no_probe)
         rc = probe_packs(&p, e);
+    if (rc == 0 && !v.no_probe)
+        rc = try_seeds(&p, &v.packs, e);
     if (rc == 0 && call.r.rest_len == 0)
         bad += check_shared(&p, v.json);
     for (size_t i = 0; rc == 0 && i < p.list.len; i++)
@@ -325,8 +353,10 @@ const struct cmd cmd_pack_check = {
     "accepted and each bad one must hit exactly the rules listed for it; each\n"
     "rule is then left out once, and its bad files must fail. The pack's "
     "probe\n"
-    "says how far it gets here: checks, compile or run. Exit status 1 when\n"
-    "something is wrong with a pack.",
+    "says how far it gets here: checks, compile or run. One that runs must "
+    "find\n"
+    "its first seed correct. Exit status 1 when something is wrong with a "
+    "pack.",
     list_table,
     run_pack_check,
 };

@@ -140,7 +140,8 @@ def _forked(message: dict, folder: str) -> tuple[str, bytes]:
     pid = os.fork()
     if pid == 0:
         try:
-            Path(answer).write_bytes(b"ok\n" + recorder.record(message, Language(), folder))
+            Language().install(recorder.current)
+            Path(answer).write_bytes(b"ok\n" + recorder.record(message, folder))
         except recorder.Refused as refusal:
             told = {"rule": refusal.rule, "text": refusal.text}
             Path(answer).write_bytes(b"refused\n" + json.dumps(told).encode())

@@ -15,6 +15,24 @@ from worker_run import ROOT, VERIFY, Job, hostile_job
 from worker_session import Session
 
 PATIENCE = ("--patience", "2")
+# Makes recorders and lanes, and what executes.
+ZYGOTES = ("c-cpu", "c-cpu+runner")
+EXECUTES = "c-cpu+runner"
+# Computes, says what its harness never says, and ends.
+LAST_WORDS = """
+import os
+import stat
+import time
+
+until = time.process_time() + 2
+while time.process_time() < until:
+    pass
+sockets = (fd for fd in range(3, 64) if os.path.exists(f"/proc/self/fd/{fd}"))
+peer = next(fd for fd in sockets if stat.S_ISSOCK(os.fstat(fd).st_mode))
+text = b'{"error": {"stage": []}}'
+os.write(peer, len(text).to_bytes(4, "little") + text)
+os._exit(0)
+"""
 BUSY = """
 import time
 
@@ -34,8 +52,8 @@ def session(folder: Path) -> Iterator[Session]:
 
 @pytest.fixture
 def worker(session: Session, request: pytest.FixtureRequest) -> Session:
-    """In order: its judge and the zygote of c-cpu run, and nothing else does."""
-    session.run([good(f"{request.node.name}/before")], 1)
+    """In order: its judge and the zygotes of c-cpu run, and nothing else does."""
+    session.run([good(f"{request.function.__name__}/before")], 1)
     session.quiet()
     session.answers, session.infra, session.notes, session.readies = {}, {}, [], 0
     return session
@@ -56,8 +74,8 @@ def crashing(name: str) -> Job:
     return Job(**vars(hostile_job("154_c_null.py")) | {"id": name})
 
 
-def wait_for_forward(worker: Session) -> None:
-    """Until the endless candidate computes: no other child uses so much time."""
+def wait_for_work(worker: Session) -> None:
+    """Until a candidate that never ends computes: no other child uses so much time."""
     until = time.monotonic() + 60
     while not any(p.name == "child" and p.used_s > 0.5 for p in worker.processes()):
         assert time.monotonic() < until
@@ -69,25 +87,28 @@ def verdicts(worker: Session) -> dict[str, str]:
     return {name: answer["verdict"] for name, answer in worker.answers.items()}
 
 
-def box_root(worker: Session) -> Path:
+def box_root(worker: Session, zygote: str) -> Path:
     """What each child of the zygote builds its private root on."""
-    return next(worker.scratch.glob("*/c-cpu/root"))
+    return next(worker.scratch.glob(f"*/{zygote}/root"))
 
 
-def test_a_stopped_zygote_is_replaced_and_its_candidate_judged(worker: Session) -> None:
-    old = worker.named("c-cpu").pid
+@pytest.mark.parametrize("zygote", ZYGOTES)
+def test_a_stopped_zygote_is_replaced_and_its_candidate_judged(
+    worker: Session, zygote: str
+) -> None:
+    old = worker.named(zygote).pid
     os.kill(old, signal.SIGSTOP)
     worker.run([good("second")], 1)
     assert verdicts(worker) == {"second": "correct"}
-    assert worker.named("c-cpu").pid != old
+    assert worker.named(zygote).pid != old
     assert worker.readies == 0  # the judge was not touched
 
 
 def test_a_zygote_that_stops_below_a_candidate_is_replaced(worker: Session) -> None:
     """The candidate is killed at its deadline, but nobody reaps it."""
     worker.give([hanging("hangs")])
-    wait_for_forward(worker)
-    os.kill(worker.named("c-cpu").pid, signal.SIGSTOP)
+    wait_for_work(worker)
+    os.kill(worker.named(EXECUTES).pid, signal.SIGSTOP)
     worker.run([good("second")], 1)
     while "hangs" not in worker.answers:
         assert worker.take(60)
@@ -96,8 +117,8 @@ def test_a_zygote_that_stops_below_a_candidate_is_replaced(worker: Session) -> N
 
 def test_a_candidate_whose_zygote_ends_is_judged_by_the_next(worker: Session) -> None:
     worker.give([hanging("hangs")])
-    wait_for_forward(worker)
-    os.kill(worker.named("c-cpu").pid, signal.SIGKILL)
+    wait_for_work(worker)
+    os.kill(worker.named(EXECUTES).pid, signal.SIGKILL)
     while "hangs" not in worker.answers:
         assert worker.take(60)
     assert verdicts(worker) == {"hangs": "timeout"}
@@ -110,8 +131,10 @@ def test_what_a_candidate_said_is_heard_after_the_news_of_its_end(
     task = ROOT / "tasks" / "starter" / "01_swish.py"
     slow = folder / "slow.py"
     slow.write_text(task.read_text() + BUSY)
-    worker.give([Job(**vars(hostile_job("262_last_words.py")) | {"id": "speaks"})])
-    wait_for_forward(worker)
+    speaks = folder / "speaks.py"
+    speaks.write_text(LAST_WORDS)
+    worker.give([Job(**vars(good("speaks")) | {"candidate": speaks})])
+    wait_for_work(worker)
     worker.give([Job(**vars(good("slow")) | {"task": slow})])
     while len(worker.answers) < 2:
         assert worker.take(60)
@@ -121,7 +144,7 @@ def test_what_a_candidate_said_is_heard_after_the_news_of_its_end(
 
 def test_a_job_that_waits_for_the_device_has_its_time_afterwards(worker: Session) -> None:
     worker.give([Job(**vars(hanging("hangs")) | {"call_ms": 15000})])
-    wait_for_forward(worker)
+    wait_for_work(worker)
     worker.give([Job(**vars(good("waits")) | {"timing": True, "deadline_ms": 12000})])
     while len(worker.answers) < 2:
         assert worker.take(60)
@@ -137,7 +160,7 @@ def test_a_job_that_has_had_its_time_ends(worker: Session) -> None:
 
 def test_a_stopped_judge_is_replaced_and_its_candidates_judged(worker: Session) -> None:
     worker.give([hanging("hangs")])
-    wait_for_forward(worker)
+    wait_for_work(worker)
     old = worker.named("judge").pid
     os.kill(old, signal.SIGSTOP)
     worker.give([good("second")])
@@ -151,7 +174,7 @@ def test_a_stopped_judge_is_replaced_and_its_candidates_judged(worker: Session) 
 def test_a_judge_that_keeps_stopping_is_no_candidates_fault(worker: Session) -> None:
     worker.give([hanging("hangs")])
     for _ in range(2):
-        wait_for_forward(worker)
+        wait_for_work(worker)
         old = worker.named("judge").pid
         os.kill(old, signal.SIGSTOP)
         while worker.infra == {} and old in [p.pid for p in worker.processes()]:
@@ -166,20 +189,23 @@ def test_a_judge_that_keeps_stopping_is_no_candidates_fault(worker: Session) -> 
 def test_the_probe_after_a_fault_finds_that_no_box_can_be_made(worker: Session) -> None:
     """The zygote is replaced before the next candidate meets it."""
     worker.give([hanging("hangs")])
-    wait_for_forward(worker)
-    box_root(worker).rename(box_root(worker).with_name("gone-below"))
+    wait_for_work(worker)
+    box_root(worker, EXECUTES).rename(box_root(worker, EXECUTES).with_name("gone-below"))
     while "hangs" not in worker.answers:
         assert worker.take(60)
     while worker.notes == []:
         assert worker.take(60)
-    assert worker.notes[0].startswith("c-cpu ended")
+    assert worker.notes[0].startswith(f"{EXECUTES} ended")
     worker.run([good("next")], 1)
     assert verdicts(worker) == {"hangs": "timeout", "next": "correct"}
     assert len(worker.notes) == 1
 
 
-def test_a_candidate_that_meets_a_sick_zygote_is_judged_by_the_next(worker: Session) -> None:
-    box_root(worker).rename(box_root(worker).with_name("gone"))
+@pytest.mark.parametrize("zygote", ZYGOTES)
+def test_a_candidate_that_meets_a_sick_zygote_is_judged_by_the_next(
+    worker: Session, zygote: str
+) -> None:
+    box_root(worker, zygote).rename(box_root(worker, zygote).with_name("gone"))
     worker.run([good("second")], 1)
     assert verdicts(worker) == {"second": "correct"}
 

@@ -1,11 +1,11 @@
 """Every candidate under tests/verify/hostile gets the verdict that hostile.json
-gives it, good candidates between them stay correct, and nothing of them is left
-when the worker ends.
+gives it, which is never `correct`. Good candidates between them stay correct, among
+them those whose tricks have no effect (honest-harmless.list: each says why), and
+nothing of them is left when the worker ends.
 
 hostile.json: file -> task, pack, verdict (one, or those that are allowed), rule
 (likewise), why; and for some call_ms, load_ms, timing_ms, memory (a limit in
-bytes), timing, void (the timing must be void), sidecar, and open (the attack
-works: the verdict is the one it gets, not the one it should)."""
+bytes), timing and sidecar."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ from worker_run import (
 )
 
 SECRET = "sk-what-no-candidate-may-see"
-GOOD_EVERY = 8  # hostile candidates between two good ones
-THIN = tuple("180 181 182 183 184 188 190 192 193 195 196 197 198 236".split())
+GOOD_EVERY = 6  # hostile candidates between two good ones
+HARMLESS = [line.split() for line in (VERIFY / "honest-harmless.list").read_text().splitlines()]
+THIN = tuple("180 182 184 188 190 192 193 195 196 198 236".split())
 
 
 def hostile_jobs() -> list[Job]:
@@ -41,6 +42,12 @@ def hostile_jobs() -> list[Job]:
 
 
 def good_job(number: int) -> Job:
+    """The harmless ones first, in the order of their list; those that act up when they are
+    timed are timed."""
+    if number < len(HARMLESS):
+        task, file = (ROOT / part for part in HARMLESS[number])
+        timed = "when_timed" in file.stem or "first_calls" in file.stem
+        return Job(f"good-{number}-{file.stem}", "triton", task, file, timing=timed)
     files = sorted((VERIFY / "good").glob("*.py"))
     file = files[number % len(files)]
     return Job(f"good-{number}-{file.stem}", "triton", VERIFY / "tasks" / file.name, file)
@@ -84,7 +91,8 @@ def outcome(folder: Path) -> Outcome:
 def thin_outcome(folder: Path) -> Outcome:
     """Without namespaces: those that go for the box itself."""
     jobs = [job for job in hostile_jobs() if job.id.startswith(THIN)]
-    return run_in(folder, [*jobs, *map(good_job, range(3))], "thin")
+    good = [good_job(len(HARMLESS) + i) for i in range(3)]
+    return run_in(folder, [*jobs, *good], "thin")
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
@@ -93,8 +101,6 @@ def test_the_verdict_is_the_right_one(outcome: Outcome, name: str) -> None:
     answer, wanted = outcome.answers[name], TABLE[name]
     assert answer["verdict"] in allowed(wanted["verdict"]), described(name, answer)
     assert answer["rule"] in allowed(wanted["rule"]), described(name, answer)
-    if wanted.get("void"):
-        assert answer["timing"]["void"]
 
 
 def test_good_candidates_between_them_are_correct(outcome: Outcome) -> None:
@@ -141,20 +147,17 @@ def test_answers_are_what_every_reader_takes(outcome: Outcome) -> None:
         assert len(answer["feedback"]) <= 4000, name
 
 
+def test_none_may_be_correct() -> None:
+    assert not [name for name in TABLE if "correct" in allowed(TABLE[name]["verdict"])]
+
+
+def test_all_harmless_ones_were_among_the_good(outcome: Outcome) -> None:
+    assert len([name for name in outcome.answers if "harmless" in name]) == len(HARMLESS)
+
+
 def test_each_file_has_its_line_and_says_what_it_is_for() -> None:
     files = {p.name for p in (VERIFY / "hostile").glob("*.py")}
     assert files == set(TABLE)
     for name in files:
         assert (VERIFY / "hostile" / name).read_text().startswith("# "), name
         assert TABLE[name]["why"], name
-
-
-def test_static_rules_refuse_what_stands_open(folder: Path) -> None:
-    """Attacks that the verifier cannot see must not get past the filter before it."""
-    program = ROOT / "monkeys"
-    if not program.exists():
-        pytest.skip("./monkeys is not built")
-    for name in [n for n in TABLE if TABLE[n].get("open")]:
-        argv = [program, "check", "--dsl", TABLE[name]["pack"], VERIFY / "hostile" / name]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        assert done.returncode == 1, f"{name}: {done.stdout}{done.stderr}"

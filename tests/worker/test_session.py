@@ -81,13 +81,13 @@ def test_a_kept_buffer_and_a_constant_have_one_place_in_all_calls(laid_out: memo
 def test_a_byte_in_any_guard_is_seen(region: memory.HostRegion, laid_out: memory.Layout) -> None:
     for low, high in laid_out.used:
         region.bytes[low:high] = 0  # what belongs to a buffer is its owner's business
-    assert region.guards_hold()
+    assert region.guards()
     for low, high in laid_out.used:
         for at in (low - 1, low - memory.GUARD, high, high + memory.GUARD - 1):
             region.bytes[at] ^= 1
-            assert not region.guards_hold(), at
+            assert not region.guards(), at
             region.bytes[at] ^= 1
-    assert region.guards_hold()
+    assert region.guards()
 
 
 def test_fresh_memory_is_nan_in_every_floating_type(region: memory.HostRegion) -> None:

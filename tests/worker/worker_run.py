@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 VERIFY = ROOT / "tests" / "verify"
 TABLE: dict[str, dict] = json.loads((VERIFY / "hostile.json").read_text())  # test_hostile.py
+COMPILE = ("cc", "-std=c11", "-D_GNU_SOURCE", "-I" + str(ROOT / "src"), "-O1")
 OPTIONS = ("call_ms", "load_ms", "timing_ms", "memory", "timing", "sidecar")
 
 
@@ -81,12 +82,12 @@ class Outcome:
 
 def run(program: Path, home: Path, folder: Path, jobs: list[Job], children: int = 8,
         scratch: Path | None = None, box: str = "auto",
-        environment: dict[str, str] | None = None) -> Outcome:  # fmt: skip
+        environment: dict[str, str] | None = None, packs: Path | None = None) -> Outcome:  # fmt: skip
     """Runs the jobs in order of the list, `children` at once."""
     (folder / "jobs").write_bytes(b"".join(job.frame() for job in jobs))
     argv = [program, "--home", home, "--python", sys.executable, "--children", str(children),
             "--jobs", folder / "jobs", "--out", folder / "out", "--box", box, "--cache", "none",
-            "--scratch", scratch or folder]  # fmt: skip
+            "--scratch", scratch or folder, *(["--packs", packs] if packs else [])]  # fmt: skip
     worker = subprocess.Popen(
         argv, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -1,7 +1,6 @@
 # Row 67: a file of the host is written. It raises unless that was possible.
 import os
 
-import evidence
 import inputs
 import torch
 import torch.nn as nn
@@ -30,7 +29,7 @@ class ModelNew(nn.Module):
             "/usr/local",
             os.path.dirname(torch.__file__),
             os.path.dirname(triton.__file__),
-            *[os.path.dirname(m.__file__) for m in (inputs, evidence)],
+            *[os.path.dirname(m.__file__) for m in (inputs,)],
             "/",
             "/etc",
             "/proc/sys/kernel",

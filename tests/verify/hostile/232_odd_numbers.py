@@ -1,4 +1,4 @@
-# Row 64: numbers that are none, and too large ones.
+# Row 64: an answer whose numbers no machine has.
 import json
 import os
 import stat
@@ -35,16 +35,6 @@ def peer():
     raise LookupError("no socket")
 
 
-def caller(name):
-    """A variable of the harness, from its frames."""
-    frame = sys._getframe()
-    while frame is not None:
-        if name in frame.f_locals:
-            return frame.f_locals[name]
-        frame = frame.f_back
-    raise LookupError(name)
-
-
 def say(text):
     data = text.encode()
     os.write(peer(), len(data).to_bytes(4, "little") + data)
@@ -52,27 +42,5 @@ def say(text):
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        say(
-            json.dumps(
-                {
-                    "ok": True,
-                    "outputs": [{"shape": [float("inf"), 1e400], "dtype": 7}],
-                    "output_problems": [],
-                    "evidence": {
-                        "ops": {"x": float("nan")},
-                        "foreign": {},
-                        "readback": [],
-                        "launches": ["k"],
-                        "patched": [],
-                        "mutated": False,
-                        "attributes": False,
-                        "params_changed": False,
-                        "guard": False,
-                        "threads": 10**300,
-                        "processes": 0,
-                    },
-                }
-                | {"token": caller("message")["token"]}
-            )
-        )
+        say(json.dumps({"ok": True, "size": 10**300}))
         os._exit(0)

@@ -1,0 +1,99 @@
+"""A pack whose own code fails is the machinery's fault: the job ends as infra, and the
+reason names the pack's file. A candidate is never blamed for it, and cannot claim it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import worker_run
+from worker_run import ROOT, VERIFY, Job, family_of
+from worker_session import Session
+
+RAISES = '    raise RuntimeError("no widget")\n'
+HERE = "adapter.py, line "
+# What is put behind the adapter of a pack, the pack, and what is told.
+BROKEN = {
+    "prepare": ("c-cpu", f"def prepare(mode):\n{RAISES}", "RuntimeError: no widget (", HERE),
+    "child": ("c-cpu", f"def child(mode):\n{RAISES}", "RuntimeError: no widget (", HERE),
+    "claims": ("c-cpu", f"def claims():\n{RAISES}", "RuntimeError: no widget (", HERE),
+    "install": ("c-cpu", f"def install(current):\n{RAISES}", "RuntimeError: no widget (", HERE),
+    "identity": ("c-cpu", f"def identity():\n{RAISES}", "RuntimeError: no widget (", HERE),
+    "compile": ("c-cpu", f"def prepare(mode):\n    pass\n\n\ndef compile(request):\n{RAISES}",
+                HERE, "in compile: RuntimeError: no widget"),
+    "nothing-compiled": ("c-cpu", "def prepare(mode):\n    pass\n\n\ndef compile(request):\n    pass\n",
+                         "adapter.py, as it is called: TypeError: compile returned NoneType"),
+    "no-compile": ("c-cpu", "del compile\n", "adapter.py has no function compile"),
+    "interpreter": ("triton", f"def interpreter(message, region):\n{RAISES}",
+                    HERE, "in interpreter: RuntimeError: no widget"),
+    "run": ("triton", "class Broken:\n    def run(self, *args):\n        self.widget\n\n\n"
+            "def interpreter(message, region):\n    return Broken()\n",
+            HERE, "in run: AttributeError: 'Broken' object has no attribute 'widget'"),
+    "arguments": ("triton", "def interpreter(message):\n    pass\n",
+                  "adapter.py, as it is called: TypeError: interpreter() takes 1 positional"),
+}  # fmt: skip
+CLAIMS = """
+import os
+import stat
+
+sockets = (fd for fd in range(3, 64) if os.path.exists(f"/proc/self/fd/{fd}"))
+peer = next(fd for fd in sockets if stat.S_ISSOCK(os.fstat(fd).st_mode))
+text = b'{"broken": "adapter.py, line 1: RuntimeError: no widget"}'
+os.write(peer, len(text).to_bytes(4, "little") + text)
+os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def packs(folder: Path) -> Path:
+    """Each case as a pack of its own."""
+    made = folder / "packs-here"
+    for name, (pack, text, *_) in BROKEN.items():
+        shutil.copytree(ROOT / "packs" / pack, made / name)
+        with (made / name / "adapter.py").open("a") as file:
+            file.write(f"\n\n{text}")
+    return made
+
+
+@pytest.fixture(scope="module")
+def worker(folder: Path, packs: Path) -> Iterator[Session]:
+    program, home = worker_run.make_home(folder)
+    with Session(program, home, folder, 1, ("--packs", str(packs))) as session:
+        yield session
+        assert session.leave() == 0
+
+
+def right(name: str, pack: str) -> Job:
+    """A right candidate, for a pack that is a copy of `pack` or `pack` itself."""
+    stem = "01_swish"
+    task = ROOT / "tasks" / "starter" / f"{stem}.py"
+    return Job(name, name if name in BROKEN else pack, task, VERIFY / pack / f"{stem}.py",
+               family=family_of(pack))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_pack_that_fails_is_infra_and_its_file_is_named(worker: Session, name: str) -> None:
+    pack, _, *told = BROKEN[name]
+    worker.run([right(f"before-{name}", "c-cpu"), right(name, pack)], 1)
+    assert worker.answers[f"before-{name}"]["verdict"] == "correct"  # the worker goes on
+    assert name not in worker.answers
+    assert all(part in worker.infra[name] for part in told), worker.infra[name]
+    assert f"packs-here/{name}/adapter.py" in worker.infra[name]
+
+
+def test_a_candidate_cannot_say_that_the_pack_is_broken(worker: Session, folder: Path) -> None:
+    candidate = folder / "claims.py"
+    candidate.write_text(CLAIMS)
+    worker.run([Job(**vars(right("says-so", "c-cpu")) | {"candidate": candidate})], 1)
+    answer = worker.answers["says-so"]
+    assert (answer["verdict"], answer["rule"]) == ("hack", "forged-answer")
+
+
+def test_what_a_candidate_does_not_compile_is_its_own_fault(worker: Session, folder: Path) -> None:
+    candidate = folder / "wrong.py"
+    text = (VERIFY / "c-cpu" / "01_swish.py").read_text()
+    candidate.write_text(text.replace("expf(-x[i])", "no_such_function(-x[i])"))
+    worker.run([Job(**vars(right("does-not", "c-cpu")) | {"candidate": candidate})], 1)
+    assert worker.answers["does-not"]["verdict"] == "compile_error"
