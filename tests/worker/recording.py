@@ -23,7 +23,6 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import candidate  # noqa: E402, F401 - as in the zygote
 import recorder  # noqa: E402
 
 torch.set_num_threads(1)  # before any work: forked children would hang

@@ -36,10 +36,10 @@ WIDE = 8  # children at once
 # Which files stand for a kind, by their numbers, and how many in a hundred are of it.
 HOSTILE = {
     "wrong": (20, "073 074 090 096 110 112 113 114 127 143 144 162"),
-    "crash": (14, "133 142 153 154 156 158 170 172 176 235"),
+    "crash": (14, "027 142 153 154 156 158 170 172 176 235"),
     "raising": (8, "012 131 140 175 199 201"),
     "hang": (2, "136 155 188 198 223"),
-    "compile": (12, "031 146 147 149 151 206 245"),
+    "compile": (12, "030 157 206 245"),
     "memory": (3, "160 184"),
 }
 # What a process may grow by from a fifth of the way to the end, in bytes. An allocator

@@ -1,0 +1,28 @@
+"""A logger, and messages on the way."""
+
+import logging
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def silu_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    tl.store(y + i, v * tl.sigmoid(v), mask=i < n)
+
+
+log = logging.getLogger(__name__)
+log.setLevel(logging.INFO)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        log.info("silu of %s on %s", tuple(x.shape), x.device)
+        y = torch.empty_like(x)
+        silu_kernel[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), B=256)
+        log.debug("launched %d elements", y.numel())
+        return y
