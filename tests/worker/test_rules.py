@@ -1,0 +1,628 @@
+"""The twenty rules that a red team's attack led to: each is broken here for real, by a whole
+candidate or by a recorder that lies. docs/VERIFIER-catalogue.md lists the tests of every rule;
+those of one part alone stand with that part."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from runner_client import Client
+from runner_client import Region as RunnerRegion
+from small_loop import ROOT, Loop, said, verify
+from steps import Ask
+from task_text import task
+
+import candidates
+
+sys.path[:0] = [str(ROOT / "worker")]
+
+import ported  # noqa: E402
+import triton_trace  # noqa: E402
+
+pytest.importorskip("triton")
+
+RELU = task("return torch.relu(x)")
+E3 = ("correct", None, "E3")
+CATALOGUE = ROOT / "docs" / "VERIFIER-catalogue.md"
+
+
+def with_line(line: str) -> str:
+    """The honest kernel with one line more."""
+    return candidates.relu(kernels=candidates.RELU_KERNEL.replace("    v = tl", f"    {line}\n    v = tl", 1))
+
+
+def lying(change: Callable[[dict, bytes], bytes | None], tells: str = "record") -> Loop:
+    """A loop whose recorder (or lane) changes its answer: the JSON line in place, or all of it."""
+    loop = Loop()
+
+    def answer(wanted: Ask) -> dict | None:
+        if wanted.message["op"] != tells:
+            return None
+        told = loop.child.ask(wanted.message, wanted.fds)
+        head, _, blob = os.pread(wanted.fds[0], told["size"], 0).partition(b"\n")
+        header = json.loads(head)
+        data = change(header, blob) or json.dumps(header).encode() + b"\n" + blob
+        os.pwrite(wanted.fds[0], data, 0)
+        return {"ok": True, "size": len(data)}
+
+    loop.instead = answer
+    return loop
+
+
+def test_a_recorder_that_does_not_lie_is_believed() -> None:
+    assert said(verify(RELU, candidates.relu(), loop=lying(lambda told, blob: None))) == E3
+
+
+# ---- 7.1 Python in the executor --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["tl.math.wraps(tl.load)", "tl.core.builtins.open('x')", "tl.__dict__", "x.__class__",
+     "f = [c for c in ().__class__.__base__.__subclasses__()]", "tl.load.__globals__['os'].system('x')"],
+)  # fmt: skip
+def test_7_1_a_kernel_does_not_reach_python(line: str) -> None:
+    record = verify(RELU, with_line(line))
+    assert record["verdict"] == "compile_error" and record["trials"] == []
+
+
+@pytest.mark.parametrize(
+    "bind",
+    [{"__builtins__": {"value": 1}}, {"__loader__": {"module": "triton.language"}},
+     {"tl": {"module": "os"}}, {"tl": {"module": "triton.language.core.builtins"}},
+     {"tl": {"from": ["builtins", "exec"]}}, {"tl": {"pickle": "gASVAAAA"}},
+     {"tl": {"value": {"tuple": [{"module": "os"}]}}}],
+)  # fmt: skip
+def test_7_1_a_kernel_is_given_plain_values_alone(bind: dict) -> None:
+    def change(told: dict, blob: bytes) -> None:
+        told["kernels"][0]["bind"].update(bind)
+
+    record = verify(RELU, candidates.relu(), loop=lying(change))
+    assert record["verdict"] in ("hack", "compile_error") and record["trials"] == []
+
+
+def test_7_1_no_part_of_the_judge_reads_pickles() -> None:
+    """Nor does a child: what they say to each other is JSON or a layout of bytes."""
+    for path in (ROOT / "worker").glob("*.py"):
+        used = {n.name.partition(".")[0] for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.Import) for n in node.names}  # fmt: skip
+        assert not used & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}, path
+        assert not re.search(r"torch\.load\(|np\.load\(|from pickle", path.read_text()), path
+
+
+@pytest.mark.parametrize("answer", [{"ok": True}, {"size": 1 << 40}, {"size": "1"}, {"error": "pickle"}, {}])
+def test_7_1_an_answer_of_another_form_is_a_forgery(answer: dict) -> None:
+    loop = Loop()
+    loop.instead = lambda wanted: answer if wanted.message["op"] == "record" else None
+    assert said(verify(RELU, candidates.relu(), loop=loop))[:2] == ("hack", "forged-answer")
+
+
+# ---- 7.2 Python in the compiler --------------------------------------------------------
+
+
+def test_7_2_the_language_is_checked_before_anything_compiles(tmp_path: Path) -> None:
+    """Triton's code generator would call it; so would its interpreter."""
+    mark = tmp_path / "mark"
+    line = f"tl.core.builtins.exec(\"open({str(mark)!r}, 'w')\")"
+    record = verify(RELU, with_line(line))
+    assert record["verdict"] == "compile_error" and not mark.exists()
+
+
+def test_7_2_a_lane_checks_for_itself(tmp_path: Path) -> None:
+    """Asked by a judge that has not looked: the executor's check is not the only one."""
+    mark = tmp_path / "mark"
+    bad = with_line(f"tl.core.builtins.exec(\"open({str(mark)!r}, 'w')\")")
+    loop = Loop()
+
+    def answer(wanted: Ask) -> dict | None:
+        if wanted.message["op"] == "compile":
+            wanted.message["request"]["source"] = bad
+        return None
+
+    loop.instead = answer
+    record = verify(RELU, candidates.relu(), loop=loop)
+    assert record["verdict"] == "compile_error" and not mark.exists()
+
+
+def test_7_2_what_a_lane_says_of_its_binaries_is_checked() -> None:
+    def change(told: dict, blob: bytes) -> None:
+        told["binaries"][0]["name"] = "another"
+
+    record = verify(RELU, candidates.relu(), loop=lying(change, "compile"))
+    assert said(record)[:2] == ("hack", "cubin")
+
+
+# ---- 7.3 memory that outlives a launch ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["} .global .u32 counter; .func f() {", ".global .u32 counter; mov.u32 $0, 1;",
+     "mov.u32 $0, 1; } .visible .entry other() {", ".extern .func f;", "{ mov.u32 $0, 1;"],
+)  # fmt: skip
+def test_7_3_inline_assembly_stays_in_its_function(text: str) -> None:
+    line = f"c = tl.inline_asm_elementwise({text!r}, '=r', [], dtype=tl.int32, is_pure=False, pack=1)"
+    record = verify(RELU, with_line(line))
+    assert record["verdict"] == "compile_error" and "assembly" in record["feedback"]
+
+
+# ---- 7.4 no kernel at all --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = x.double().view(torch.int64).add_(1 << 52).view(torch.float64).float()",
+        "y = torch.linspace(0, x[0, 0], 32).view(4, 8)", "y = x.to(torch.int32).float()",
+        "y = x.bool().float()", "y = x.view(torch.int32).to(torch.float32)", "y = x.view(torch.int16).to(torch.int32).view(torch.float32)[:, :8]",
+        "y = x.add(1)", "y = x.cumsum(0)", "y = x.clamp(0)",
+        "y = torch.where(x > 0, x, 0)", "y = x[x[:, 0].long()]", "y = torch.full((4, 8), x.sum().item())",
+    ],
+)  # fmt: skip
+def test_7_4_moves_do_not_compute(line: str) -> None:
+    forward = f"""
+        {line}
+        z = torch.empty_like(x)
+        relu_kernel[(4,)](y, z, 32, B=8)
+        return z
+        """
+    record = verify(RELU, candidates.relu(forward))
+    assert record["verdict"] == "hack" and record["trials"] == []
+    assert re.match(r"dispatch:|readback:|cast|move-reinterprets", record["rule"])
+
+
+def test_7_4_a_grid_without_programs_is_a_refusal() -> None:
+    forward = """
+        y = torch.relu_ if False else torch.empty_like(x)
+        relu_kernel[(0,)](x, y, 32, B=8)
+        return y
+        """
+    record = verify(RELU, candidates.relu(forward))
+    assert record["verdict"] != "correct" and record["trials"] == []
+
+
+def test_7_4_a_muted_replay_that_fails_is_not_correct() -> None:
+    loop = Loop()
+
+    def answer(wanted: Ask) -> dict | None:
+        if wanted.message.get("mute"):
+            return {"error": {"stage": "call", "type": "ValueError", "text": "no"}}
+        return None
+
+    loop.instead = answer
+    assert verify(RELU, candidates.relu(), loop=loop)["verdict"] == "launch_error"
+
+
+def test_7_4_a_task_that_only_moves_is_not_done_by_moves() -> None:
+    source = task("return torch.cat([x.flip(1), x.t().reshape(4, 8)])")
+    forward = """
+        z = torch.empty_like(x)
+        relu_kernel[(4,)](x, z, 32, B=8)
+        return torch.cat([x.flip(1), x.t().reshape(4, 8)])
+        """
+    assert said(verify(source, candidates.relu(forward)))[:2] == ("hack", "kernels-without-effect")
+
+
+# ---- 7.5 one trace ---------------------------------------------------------------------
+
+
+def test_7_5_one_recording_serves_all_trials() -> None:
+    loop = Loop()
+    verify(RELU, candidates.relu(), loop=loop)
+    told = [s.message["op"] for s in loop.asked if isinstance(s, Ask)]
+    assert told.count("record") == told.count("load") == 1 and told.count("run") >= 8
+
+
+def test_7_5_a_forward_that_counts_its_calls_is_refused() -> None:
+    forward = """
+        self.calls += 1
+        y = torch.empty_like(x)
+        relu_kernel[(4,)](x, y, 32 if self.calls < 3 else 16, B=8)
+        return y
+        """
+    record = verify(RELU, candidates.relu(forward, "self.calls = 0"))
+    assert said(record)[:2] == ("hack", "trace-varies")
+
+
+TIMES = task("return x * k", inputs="[torch.randn(4, 8), 3.5]", arguments="x, k")
+TIMES_KERNEL = """
+@triton.jit
+def times_kernel(x, y, k, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i) * k)
+
+
+@triton.jit
+def other_kernel(x, y, k, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i) * k)
+"""
+
+
+@pytest.mark.parametrize(
+    "kernel, by, wanted",
+    [("times_kernel", "k", ("correct", None)),
+     ("(times_kernel if k == 3.5 else other_kernel)", "k", ("hack", "trace-varies")),
+     ("times_kernel", "3.5", ("wrong_values", None))],
+)  # fmt: skip
+def test_7_5_for_other_numbers_only_numbers_may_differ(kernel: str, by: str, wanted: tuple) -> None:
+    forward = f"""
+        y = torch.empty_like(x)
+        {kernel}[(4,)](x, y, {by}, B=8)
+        return y
+        """
+    record = verify(TIMES, candidates.triton(TIMES_KERNEL, forward, arguments="x, k"))
+    assert said(record)[:2] == wanted
+
+
+# ---- 7.6 compiler and interpreter ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["v = tl.load(x)\n    z = f'{v}'", "z = 'a%s' % n", "z = str(tl.load(x))", "z = int(tl.load(x))",
+     "z = [0, 1][tl.load(x).to(tl.int32)]"],
+)  # fmt: skip
+def test_7_6_data_does_not_become_python(line: str) -> None:
+    assert verify(RELU, with_line(line))["verdict"] in ("compile_error", "launch_error")
+
+
+def test_7_6_a_number_means_what_the_compiler_makes_of_it() -> None:
+    """1 is a constant, divided as Python divides; other numbers are divided as C does. A
+    kernel that is right only where an interpreter thinks otherwise is not right here."""
+    kernel = """
+        @triton.jit
+        def relu_kernel(x, y, n, B: tl.constexpr):
+            i = tl.program_id(0) * B + tl.arange(0, B)
+            v = tl.maximum(tl.load(x + i), 0.0)
+            if n // -2 == {wanted}:
+                tl.store(y + i, v)
+        """
+
+    def found(n: int, wanted: int) -> str:
+        forward = f"""
+            y = torch.empty_like(x)
+            relu_kernel[(4,)](x, y, {n}, B=8)
+            return y
+            """
+        return verify(RELU, candidates.relu(forward, kernels=kernel.format(wanted=wanted)))["verdict"]
+
+    assert (found(1, -1), found(3, -1), found(3, -2)) == ("correct", "correct", "not_finite")
+
+
+# ---- 7.8 sizes that do not agree -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told: told["state"].append(["w", [1 << 40], "float32", "parameter"]),
+        lambda told: told["calls"][0]["buffers"].append(
+            {"kind": "const", "at": 0, "bytes": 1 << 40, "dtype": "float32"}),
+        lambda told: told["calls"][0]["buffers"].append({"kind": "state", "name": "w"}),
+        lambda told: told["calls"][0]["buffers"].append({"kind": "input", "index": 1}),
+        lambda told: told["calls"][0].update(output={"tensor": [1, "float32", 0, [1 << 20, 8], [8, 1]]}),
+    ],
+)  # fmt: skip
+def test_7_8_what_a_recorder_claims_makes_nothing_grow(change: Callable[[dict], object]) -> None:
+    def lie(told: dict, blob: bytes) -> None:
+        change(told)
+
+    record = verify(RELU, candidates.relu(), loop=lying(lie))
+    assert (record["peak_bytes"] or 0) < 1 << 20
+    assert record["verdict"] in ("hack", "wrong_shape") or record["trials"]
+
+
+@pytest.mark.parametrize("size", [1 << 41, 1 << 42])
+def test_7_8_room_that_nobody_has_is_not_made(size: int) -> None:
+    def lie(told: dict, blob: bytes) -> None:
+        told["calls"][0]["buffers"].append({"kind": "new", "bytes": size, "dtype": "uint8"})
+
+    record = verify(RELU, candidates.relu(), loop=lying(lie), limits={"memory_bytes": 1 << 30})
+    assert record["verdict"] == "out_of_memory"
+
+
+# ---- 7.9 known seeds -------------------------------------------------------------------------
+
+
+def test_7_9_answers_of_one_secret_are_wrong_for_another() -> None:
+    """Constants that hold right answers, as if the seed had leaked, under a new seed."""
+    import inputs
+    import torch
+    import verdict
+    from small_loop import make_job
+
+    job = make_job(RELU, "", seed="11" * 32)
+    reference = verdict.make_reference(job)
+    args = inputs.make(reference.space, inputs.derive(job["seed"], "trial-0"), "plain", "cpu", torch.float32)
+    held = torch.relu(args[0]).flatten().tolist()
+    forward = """
+        y = torch.empty_like(x)
+        relu_kernel[(4,)](self.held, y, 32, B=8)
+        return y
+        """
+    leaked = candidates.relu(forward, f"self.held = torch.tensor({held!r}, device='cuda')")
+    assert verify(RELU, leaked, seed="22" * 32)["verdict"] == "wrong_values"
+
+
+# ---- 7.10 bounds that wrap ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", ["y + 2305843009213693951", "y - 64", "(y.to(tl.int64) * 0 - 1).to(tl.pointer_type(tl.float32))"])
+def test_7_10_bounds_do_not_wrap(at: str) -> None:
+    """The last is the highest address there is: one element more is 3."""
+    record = verify(RELU, with_line(f"tl.store({at}, 1.0)"))
+    assert record["verdict"] == "launch_error" and "outside the tensors" in record["feedback"]
+
+
+# ---- 7.11 a language that is poisoned -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["tl.zeros = tl.load", "tl.core.load = tl.zeros", "tl.load.fn = 1", "del tl.load"])
+def test_7_11_a_kernel_assigns_to_no_attribute(line: str) -> None:
+    assert verify(RELU, with_line(line))["verdict"] == "compile_error"
+    assert said(verify(RELU, candidates.relu())) == E3
+
+
+def test_7_11_a_module_that_poisons_the_language_does_so_to_its_recording_alone() -> None:
+    wrong = candidates.relu(kernels=candidates.RELU_KERNEL.replace("tl.maximum(v, 0.0)", "tl.zeros([B], tl.float32)"))
+    poisoned = wrong.replace("@triton.jit", "tl.zeros = lambda shape, dtype: 1\ntl.load = None\n\n\n@triton.jit")
+    assert verify(RELU, poisoned)["verdict"] in ("wrong_values", "compile_error")
+    assert said(verify(RELU, candidates.relu())) == E3
+
+
+# ---- 7.12 native code ---------------------------------------------------------------------------
+
+C = '''
+import torch
+import torch.nn as nn
+from c_cpu import build
+
+SOURCE = r"""
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+{above}
+void relu(const float *x, float *y, int64_t n)
+{{
+    {body}
+}}
+"""
+lib = build(SOURCE)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        lib.relu(x, y, x.numel())
+        return y
+'''
+FORGED_ANSWER = """
+static void answer(void)
+{
+    char done[2092];
+
+    memset(done, 0, sizeof done);
+    done[0] = 0x28;
+    done[1] = 0x08;
+    memset(done + 36, 255, 8);
+    for (int i = 0; i < 20; i++)
+        write(3, done, sizeof done);
+}
+"""
+LATER = """
+static float *out;
+static void *later(void *unused)
+{
+    (void)unused;
+    sleep(1000);
+    out[0] = 1;
+    return NULL;
+}
+"""
+
+
+def native(body: str, above: str = "") -> dict:
+    return verify(RELU, C.format(above=above, body=body), "c-cpu")
+
+
+RIGHT = "for (int64_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0;"
+
+
+def test_7_12_an_honest_library_is_right() -> None:
+    assert said(native(RIGHT)) == E3
+
+
+@pytest.mark.parametrize(
+    "body, above",
+    [("answer(); _exit(0);", FORGED_ANSWER),
+     (RIGHT, FORGED_ANSWER + "__attribute__((constructor)) static void first(void) { answer(); _exit(0); }")],
+)  # fmt: skip
+def test_7_12_an_answer_that_code_writes_itself_is_no_result(body: str, above: str) -> None:
+    """It says done and has written nothing: the judge compares bytes."""
+    record = native(body, above)
+    assert record["verdict"] in ("not_finite", "crash", "hack") and record["evidence"] != "E3"
+
+
+def test_7_12_what_is_written_after_the_answer_does_not_count() -> None:
+    body = "pthread_t t; out = y; (void)x; (void)n; pthread_create(&t, NULL, later, NULL);"
+    assert native(body, LATER)["verdict"] == "not_finite"
+
+
+def test_7_12_no_other_process_stays_to_change_buffers() -> None:
+    record = native("if (fork() < 0) { " + RIGHT + " }")
+    assert said(record) == E3  # it is right because there was no fork
+
+
+# ---- 7.13 caches --------------------------------------------------------------------------------
+
+
+def test_7_13_a_kept_output_is_not_there_in_the_next_call() -> None:
+    """A kernel that computes only where nothing was computed yet: NaN is all it finds."""
+    kernel = """
+        @triton.jit
+        def once_kernel(x, kept, y, B: tl.constexpr):
+            i = tl.program_id(0) * B + tl.arange(0, B)
+            old = tl.load(kept + i)
+            v = tl.where(old == old, old, tl.maximum(tl.load(x + i), 0.0))
+            tl.store(kept + i, v)
+            tl.store(y + i, v)
+        """
+    forward = """
+        if self.kept is None:
+            self.kept = torch.empty_like(x)
+        y = torch.empty_like(x)
+        once_kernel[(4,)](x, self.kept, y, B=8)
+        return y
+        """
+    record = verify(RELU, candidates.triton(kernel, forward, "self.kept = None"))
+    assert record["verdict"] == "wrong_values"
+
+
+# ---- 7.14 truths ----------------------------------------------------------------------------------
+
+
+def test_7_14_a_runner_has_the_region_and_no_other_memory_of_the_judges() -> None:
+    """Every file that it has mapped is its own program, libc, or the region."""
+    region = RunnerRegion()
+    truth = RunnerRegion()  # another one of ours, that it was not given
+    with Client() as client:
+        assert client.do(region).status == 0
+        maps = Path(f"/proc/{client.process.pid}/maps").read_text()
+        held = [os.readlink(f) for f in Path(f"/proc/{client.process.pid}/fd").iterdir()]
+    names = {line.split(None, 5)[5] for line in maps.splitlines() if len(line.split(None, 5)) > 5}
+    files = {n for n in names if n.startswith("/") and "/memfd:region" not in n}
+    assert all(re.search(r"/(monkeys-runner|ld-linux.*|lib[cm]\.so.*|lib[cm]-.*|libdl.*)$", f) for f in files), files
+    assert len([h for h in held if "memfd" in h]) == 0  # closed once it is mapped
+    truth.close()
+    region.close()
+
+
+def test_7_14_an_interpreter_has_the_region_and_no_other_memory_of_the_judges() -> None:
+    loop, found = Loop(), {}
+
+    def look(wanted: Ask) -> None:
+        if wanted.message["op"] == "run":
+            pids = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]
+            for pid in pids:
+                try:
+                    maps = Path(f"/proc/{pid}/maps").read_text()
+                except OSError:
+                    continue
+                shared = {line.split(None, 5)[4] for line in maps.splitlines() if "memfd:region" in line}
+                if shared and pid != os.getpid():
+                    found.setdefault(pid, set()).update(shared)
+
+    loop.instead = look
+    assert said(verify(RELU, candidates.relu(), loop=loop)) == E3
+    assert found and all(len(shared) == 1 for shared in found.values())
+
+
+def test_7_14_a_child_is_never_sent_what_is_expected() -> None:
+    """All that the judge says to any of them, for a task with a mark in its answer."""
+    source = task("return torch.relu(x)  # the answer")
+    loop = Loop()
+    verify(source, candidates.relu(), loop=loop)
+    told = json.dumps([s.message for s in loop.asked if isinstance(s, Ask)])
+    assert "the answer" not in told and "class Model(" not in told and "get_inputs" not in told
+
+
+# ---- 7.18 constants as results ----------------------------------------------------------------------
+
+
+def test_7_18_an_output_that_is_a_constant_is_refused() -> None:
+    source = task("return torch.relu(x), torch.arange(8.0)")
+    forward = """
+        y = torch.empty_like(x)
+        relu_kernel[(4,)](x, y, 32, B=8)
+        return y, self.table
+        """
+    record = verify(source, candidates.relu(forward, "self.table = torch.arange(8.0, device='cuda')"))
+    assert record["verdict"] == "hack" and record["rule"].startswith("output-")
+
+
+# ---- 7.19 export -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["x; import os", "a b", "", "é", "1a", "a\nb", "__import__('os')", None, 3])
+def test_7_19_names_are_plain_identifiers(name: object) -> None:
+    with pytest.raises(ported.CannotPort):
+        ported.identifier(name)
+
+
+@pytest.mark.parametrize("value", [1, True, None, 2.5, float("inf"), "1; import os", "a'\nimport os\n'", '\\"'])
+def test_7_19_values_are_literals(value: object) -> None:
+    text = ported.number(value)
+    assert "\n" not in text and eval(text, {"__builtins__": {"float": float}}) == value
+
+
+@pytest.mark.parametrize("value", [{"float": "__import__('os')"}, [1], {"a": 1}, b"x"])
+def test_7_19_nothing_else_is_a_value(value: object) -> None:
+    with pytest.raises((ported.CannotPort, ValueError, KeyError)):
+        ported.number(value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told: told["calls"][0]["nodes"][-1]["args"].update({"n); import os; (": 32}),
+        lambda told: told["kernels"][0].update(name="relu_kernel\nimport os"),
+        lambda told: told["kernels"][0]["bind"].update({"a = __import__('os')": {"value": 1}}),
+        lambda told: told["calls"][0]["nodes"][-1]["options"].update({"num_warps=4); import os; (": 1}),
+        lambda told: told["calls"][0]["nodes"][-1]["args"].update({"n": "32); import os"}),
+    ],
+)  # fmt: skip
+def test_7_19_an_exported_file_holds_no_text_of_a_recorders(change: Callable[[dict], object]) -> None:
+    def lie(told: dict, blob: bytes) -> None:
+        change(told)
+
+    record = verify(RELU, candidates.relu(), loop=lying(lie))
+    assert "import os" not in (record["ported"] or "")
+    if record["ported"]:
+        ast.parse(record["ported"])
+
+
+# ---- 7.20 autotune ---------------------------------------------------------------------------------------
+
+
+def test_7_20_configurations_are_bounded() -> None:
+    def lie(told: dict, blob: bytes) -> None:
+        node = told["calls"][0]["nodes"][-1]
+        one = {k: node[k] for k in ("grid", "args", "options")}
+        node["tuned"] = [one] * (triton_trace.CONFIGURATIONS + 1)
+
+    record = verify(RELU, candidates.relu(), loop=lying(lie))
+    assert record["verdict"] == "hack" and record["trials"] == []
+
+
+# ---- the table -----------------------------------------------------------------------------------------
+
+
+def rows() -> dict[str, list[str]]:
+    """Of the catalogue's "The twenty rules": tests by rule."""
+    text = CATALOGUE.read_text().partition("## The twenty rules")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| (7\.\d+) \|.*\| ([^|]*) \|$", text, re.MULTILINE)
+    return {rule: re.findall(r"`([\w./]+)`", tests) for rule, tests in found}
+
+
+def test_every_rule_has_tests_and_each_of_them_exists() -> None:
+    assert list(rows()) == [f"7.{i}" for i in range(1, 21)]
+    here = Path(__file__).parent
+    for rule, tests in rows().items():
+        assert tests, rule
+        for name in tests:
+            file, _, function = name.rpartition(".")
+            if file == "gpu":
+                assert f"def {function}(" in (ROOT / "tests" / "gpu" / "run.py").read_text()
+                continue
+            texts = [(here / f"test_{file}.py").read_text()]
+            assert any(f"def test_{function}" in t for t in texts), f"{rule}: {name}"
