@@ -51,4 +51,15 @@ broken "broken JSON" checks.json '{' '{,' '*checks.json:*'
 broken "a bad pattern" checks.json '"pcre": "' '"pcre": "(' '*checks.json: /sets/*/pcre: *'
 broken "an id that is not the folder's" pack.json '"id": "my-lang"' '"id": "other"' '*pack.json: /id: *'
 broken "a good file that is bad" selftest/expect.json '"bad"' '"good_"' '*expect.json*'
+
+# A pack that runs here must find its own seed correct.
+rm -rf "$work/mine"
+mkdir "$work/mine"
+chmod 755 "$work" # candidates are another user
+cp -R "$root/packs/triton" "$work/mine"
+printf '\ndef interpreter(message, region):\n    raise RuntimeError("no widget")\n' >>"$work/mine/triton/adapter.py"
+run pack check --packs mine triton
+is $status 1 "a broken adapter is found"
+like "$out" "*mine/triton: the seed * ends as infra *: the pack is broken: *mine/triton/adapter.py, line *, in interpreter: RuntimeError: no widget*" \
+    "… and named with its line"
 finish

@@ -6,7 +6,7 @@ cd "$root" || exit 1
 
 # all LIST PACK CLAIM: every line of the list comes out correct.
 all() {
-    sed "s#\(tasks\|tests\)/#$root/\1/#g" "$1" >"$work/pairs"
+    sed -E "s#(^| )(tasks|tests)/#\1$root/\2/#g" "$1" >"$work/pairs"
     run verify --device cpu --dsl "$2" --list pairs --no-timing --json
     is $status 0 "$3: exit status 0"
     is "$(printf '%s\n' "$out" | grep -c '"accepted":true')" "$(grep -c . "$1")" "$3: all accepted"
@@ -88,7 +88,7 @@ run verify "$@" --trace --json
 like "$out" "*\"trace\":{\"launches\":3,*" "… in JSON, too"
 run verify "$@" --json
 is "$(printf '%s\n' "$out" | grep -c '"trace"')" 0 "… and only then"
-run verify --device cpu --dsl c-cpu --task starter/04_softmax hack.py --trace
+run verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --trace
 like "$out" "*static_reject*no trace was recorded*" "what was not recorded has none"
 
 # One that failed there is asked again.
