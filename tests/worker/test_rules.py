@@ -5,6 +5,7 @@ those of one part alone stand with that part."""
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import re
@@ -512,19 +513,14 @@ def test_7_14_an_interpreter_has_the_region_and_no_other_memory_of_the_judges() 
 
     def look(wanted: Ask) -> None:
         if wanted.message["op"] == "run":
-            pids = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]
-            for pid in pids:
-                try:
-                    maps = Path(f"/proc/{pid}/maps").read_text()
-                except OSError:
-                    continue
-                shared = {line.split(None, 5)[4] for line in maps.splitlines() if "memfd:region" in line}
-                if shared and pid != os.getpid():
-                    found.setdefault(pid, set()).update(shared)
+            for pid in loop.child.pids():
+                with contextlib.suppress(OSError):  # one that has just ended
+                    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+                    found.setdefault(pid, set()).update(n.split()[4] for n in lines if "memfd:" in n)
 
     loop.instead = look
     assert said(verify(RELU, candidates.relu(), loop=loop)) == E3
-    assert found and all(len(shared) == 1 for shared in found.values())
+    assert max(len(shared) for shared in found.values()) == 1
 
 
 def test_7_14_a_child_is_never_sent_what_is_expected() -> None:
