@@ -43,6 +43,7 @@ def output(recorder: Recorder, value: Any, where: str) -> dict:
         t = recorder.fake(value)
         if t.device != recorder.claims:
             raise ValueError(f"{where} is on {t.device}, not on {recorder.claims}")
+        recorder.trace.own(recorder.memory.store(t))
         return {"tensor": recorder.view(t)}
     if isinstance(value, dict):
         if not all(key is None or isinstance(key, (bool, int, str)) for key in value):

@@ -228,6 +228,21 @@ class Trace:
             }  # fmt: skip
         return dict(store.extra["const"])
 
+    def own(self, store: Store) -> None:
+        """What is returned, and was a constant where a kernel got it: the kernel may have
+        written to it. It becomes memory of the call that starts with the constant's bytes."""
+        call = self._open()
+        index = call.index.get(store)
+        if index is None or store.call != self.memory.call or call.buffers[index]["kind"] != "const":
+            return
+        const = call.buffers[index]
+        call.buffers[index] = {"kind": "new", "bytes": const["bytes"], "dtype": const["dtype"]}
+        store.extra["new"], store.opaque = call.buffers[index], True
+        call.buffers.append(const)
+        whole = [const["dtype"], 0, [store.count], [1]]
+        node = {"op": "copy", "from": [len(call.buffers) - 1, *whole], "to": [index, *whole]}
+        call.nodes.insert(0, node)
+
     def changed(self, store: Store) -> None:
         """What is known holds something else now: where it is used next, it is another
         constant."""

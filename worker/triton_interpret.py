@@ -311,7 +311,16 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(self._call(node, "__checked", *args)), node)
 
 
+def _unwrapped(value: Any) -> Any:
+    """A constant from outside as a plain value, as constants among arguments are: in Python a
+    wrapper on the left of an operator would swallow a tensor."""
+    if type(value) is tuple:
+        return tuple(map(_unwrapped, value))
+    return _constant(value)
+
+
 def _interpreted(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> Any:
+    space.update({name: _unwrapped(value) for name, value in space.items()})
     for word, meaning in _WORDS.items():
         space.setdefault(word, meaning)
     code = compile(_Rewriter().visit(kernel.tree), file, "exec")

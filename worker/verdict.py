@@ -378,19 +378,27 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
         "target": target(job), "device": job["device"].partition(":")[0],
     }  # fmt: skip
     key = builds.key(job["pack"], request)
-    data = builds.get(key)
-    p.build = "cached" if data is not None else "compiled"
-    if data is None:
+    built = kept(builds.get(key), trace, family)
+    p.build = "cached" if built is not None else "compiled"
+    if built is None:
         yield from start_child(job, job["pack"])
         message = {"op": "compile", "request": request}
         answer, data = yield from in_file(message, job["deadlines"]["load_ms"], BUILT_BYTES, True)
         fail_on_error(answer, p)
         yield End()
-    built = family.Built.parse(data, trace)
-    builds.put(key, data)
+        built = family.Built.parse(data, trace)
+        builds.put(key, data)
     p.compiled = True
     p.times["compile"] = since(started)
     return built
+
+
+def kept(data: bytes | None, trace: Trace, family) -> object | None:
+    """Binaries from before; a file that was spoilt on the disk is none."""
+    try:
+        return None if data is None else family.Built.parse(data, trace)
+    except BadTrace:
+        return None
 
 
 # ---- judging -------------------------------------------------------------------

@@ -142,6 +142,11 @@ def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
+def mapped_bytes() -> int:
+    """The size of this process's address space."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+
+
 class Box:
     def __init__(self, o: argparse.Namespace) -> None:
         self.level = o.box
@@ -149,6 +154,7 @@ class Box:
         self.root = os.path.join(o.scratch, "root")
         os.makedirs(self.root, mode=0o755, exist_ok=True)
         self.text = plan_text(o, self.root, self.cuda)
+        self.mapped = mapped_bytes()  # which every child starts with
         self.library = ctypes.CDLL(os.path.join(o.home, "libmonkeys-box.so"))
 
     def _step(self, name: str, plan: str) -> None:
@@ -164,7 +170,7 @@ class Box:
         if cgroup:
             extra += f"cgroup {cgroup}\n"
         if memory and not self.cuda:
-            extra += f"limit as {memory + 2 * GIB}\n"
+            extra += f"limit as {self.mapped + memory + 2 * GIB}\n"
         return self.text + extra
 
     def outer(self, plan: str) -> None:

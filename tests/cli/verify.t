@@ -15,6 +15,8 @@ all() {
 all tests/verify/starter-triton.list triton "a right kernel for each starter task"
 all tests/verify/starter-c-cpu.list c-cpu "C kernels for starter tasks"
 all tests/verify/honest.list triton "honest kernels in unusual styles"
+all tests/verify/honest-styles.list triton "honest styles of host code and kernels"
+all tests/verify/honest-harmless.list triton "tricks without effect"
 all tests/verify/honest-c-cpu.list c-cpu "honest C in unusual styles"
 
 run tasks check --device cpu --self-test

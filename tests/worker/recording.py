@@ -23,7 +23,6 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import candidate  # noqa: E402, F401 - as in the zygote
 import recorder  # noqa: E402
 
 torch.set_num_threads(1)  # before any work: forked children would hang
@@ -180,7 +179,7 @@ def model(body: str, *init: Any, seed: int = 2) -> torch.nn.Module:
     """The candidate's model in this process; its kernels run as they are."""
     direct = lambda name, grid, **arguments: KERNELS[name](**arguments)  # noqa: E731
     sys.modules["lang"] = types.SimpleNamespace(launch=direct)
-    space: dict = {"__name__": "candidate"}
+    space: dict = {"__name__": __name__}  # a module that is there: dataclasses look for it
     exec(HEAD + textwrap.dedent(body), space)  # noqa: S102
     torch.manual_seed(seed)
     return space["ModelNew"](*init)

@@ -1,28 +1,24 @@
-"""Compiled candidates are kept and found again, and nobody but the compiler's own boxed
-process decides what is kept."""
+"""Binaries are kept and found again, under everything that they depend on, and no candidate
+reaches the folder that they are in."""
+
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import worker_run
-from worker_run import ROOT, VERIFY, Job
+from worker_run import ROOT, VERIFY, Job, family_of
 from worker_session import Session
 
-sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "c-cpu")]
+sys.path[:0] = [str(ROOT / "worker")]
 
 import builds  # noqa: E402
 
 GOOD = (VERIFY / "c-cpu" / "01_swish.py").read_text()
-# What its process leaves behind is not what is kept: the object is spoilt after the build.
-SPOILS = GOOD + """
-import os, pathlib
-for path in pathlib.Path(os.environ["MONKEYS_C_CACHE"]).rglob("kernel.so"):
-    path.write_bytes(b"spoilt")
-"""
 
 
 # ---- the folder --------------------------------------------------------------------
@@ -41,15 +37,21 @@ def test_the_folder_is_bounded_and_the_oldest_goes_first(tmp_path: Path) -> None
 
 def test_the_key_is_of_all_that_a_build_depends_on(tmp_path: Path) -> None:
     b = builds.Builds(str(tmp_path))
-    job = {"pack": "p", "device": "cpu", "candidate": "text"}
-    assert b.key(job) is None
-    b.learn("p", {"ok": True, "builds": "one compiler"})
-    keys = {b.key(job), b.key(job | {"candidate": "text "}), b.key(job | {"device": "cuda:0"})}
+    request = {"source": "text", "target": "sm_90"}
+    assert b.key("p", request) is None  # nobody knows the compiler
+    b.learn("p", "one compiler")
+    b.learn("q", "one compiler")
+    keys = {b.key("p", request), b.key("p", request | {"source": "text "}), b.key("q", request),
+            b.key("p", request | {"target": "sm_100"})}  # fmt: skip
     b.identities["p"] = "another"
-    keys.add(b.key(job))
-    b.checks = "other rules"
-    keys.add(b.key(job))
+    keys.add(b.key("p", request))
     assert len(keys) == 5 and None not in keys
+
+
+def test_the_order_of_a_request_is_not_what_it_says(tmp_path: Path) -> None:
+    b = builds.Builds(str(tmp_path))
+    b.learn("p", "one compiler")
+    assert b.key("p", {"a": 1, "b": 2}) == b.key("p", {"b": 2, "a": 1})
 
 
 def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path) -> None:
@@ -61,8 +63,10 @@ def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path) -> None:
 
 def test_nothing_is_kept_where_no_folder_is_given() -> None:
     b = builds.Builds(None)
-    b.learn("p", {"ok": True, "builds": "one compiler"})
-    assert b.key({"pack": "p", "device": "cpu", "candidate": "text"}) is None
+    b.learn("p", "one compiler")
+    assert b.key("p", {"source": "text"}) is None
+    b.put(None, b"x")
+    assert b.get(None) is None
 
 
 # ---- a worker ----------------------------------------------------------------------
@@ -70,19 +74,22 @@ def test_nothing_is_kept_where_no_folder_is_given() -> None:
 
 @pytest.fixture(scope="module")
 def worker(folder: Path) -> Iterator[Session]:
+    """Also with the pack c-other: c-cpu with another line in its own code."""
     program, home = worker_run.make_home(folder)
-    packs = worker_run.pack_that_builds_before(folder)
-    options = ("--cache", str(folder / "cache"), "--packs", str(packs))
+    shutil.copytree(ROOT / "packs" / "c-cpu", folder / "packs-here" / "c-other")
+    with (folder / "packs-here" / "c-other" / "c_cpu.py").open("a") as file:
+        file.write("\n# Something changed.\n")
+    options = ("--cache", str(folder / "cache"), "--packs", str(folder / "packs-here"))
     with Session(program, home, folder, 2, options) as session:
-        session.run([candidate(folder, "first", GOOD)], 1)
         yield session
         assert session.leave() == 0
 
 
-def candidate(folder: Path, name: str, text: str) -> Job:
+def candidate(folder: Path, name: str, text: str, pack: str = "c-cpu") -> Job:
     path = folder / f"{name}.py"
     path.write_text(text)
-    return Job(name, "c-kept", ROOT / "tasks" / "starter" / "01_swish.py", path)
+    task = ROOT / "tasks" / "starter" / "01_swish.py"
+    return Job(name, pack, task, path, family=family_of("c-cpu"))
 
 
 def judged(worker: Session, job: Job) -> tuple[str, str | None]:
@@ -94,37 +101,37 @@ def judged(worker: Session, job: Job) -> tuple[str, str | None]:
 def test_a_candidate_is_compiled_once(worker: Session, folder: Path) -> None:
     assert judged(worker, candidate(folder, "one", GOOD)) == ("correct", "compiled")
     assert judged(worker, candidate(folder, "two", GOOD)) == ("correct", "cached")
-    assert judged(worker, candidate(folder, "three", GOOD + "\n# another")) == (
-        "correct", "compiled")  # fmt: skip
+    other = GOOD + "\n# another"
+    assert judged(worker, candidate(folder, "three", other)) == ("correct", "compiled")
     assert (folder / "cache").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_pack_without_a_toolchain_compiles_as_it_loads(worker: Session, folder: Path) -> None:
-    for name in ("plain", "plain-again"):
-        job = Job(**vars(candidate(folder, name, GOOD)) | {"pack": "c-cpu"})
-        assert judged(worker, job) == ("correct", None)
+def test_a_pack_whose_code_changed_compiles_again(worker: Session, folder: Path) -> None:
+    job = candidate(folder, "changed", GOOD, "c-other")
+    assert judged(worker, job) == ("correct", "compiled")
 
 
-def test_what_a_candidate_does_to_its_objects_is_not_kept(worker: Session, folder: Path) -> None:
-    for name, build in (("spoils", "compiled"), ("spoils-again", "cached")):
-        assert judged(worker, candidate(folder, name, SPOILS))[1] == build
-    assert b"spoilt" not in b"".join(p.read_bytes() for p in (folder / "cache").iterdir())
-
-
-@pytest.mark.parametrize(
-    "name, text, verdict",
-    [
-        ("no-c", GOOD.replace("expf(-x[i])", "expf(-x[i]"), "compile_error"),
-        ("no-python", "def f(:\n", "compile_error"),
-        ("deep", GOOD + "\ny = " + "-" * 20000 + "1\n", "out_of_memory"),
-        ("system", GOOD.replace("expf(-x[i])", "system(0)"), "compile_error"),
-    ],
-    ids=lambda value: value if len(value) < 20 else "",
-)
-def test_a_failing_build_is_told_as_without_a_cache(
-    worker: Session, folder: Path, name: str, text: str, verdict: str
+def test_binaries_that_were_spoilt_on_the_disk_are_compiled_again(
+    worker: Session, folder: Path
 ) -> None:
-    assert judged(worker, candidate(folder, name, text)) == (verdict, "compiled")
-    told = worker.answers[name]["feedback"]
-    assert judged(worker, candidate(folder, name + "-again", text)) == (verdict, "cached")
-    assert worker.answers[name + "-again"]["feedback"].split("\n")[-1] == told.split("\n")[-1]
+    text = GOOD + "\n# spoilt"
+    before = set(os.listdir(folder / "cache"))
+    assert judged(worker, candidate(folder, "whole", text)) == ("correct", "compiled")
+    (entry,) = set(os.listdir(folder / "cache")) - before
+    (folder / "cache" / entry).write_bytes(b"spoilt")
+    assert judged(worker, candidate(folder, "spoilt", text)) == ("correct", "compiled")
+    assert judged(worker, candidate(folder, "mended", text)) == ("correct", "cached")
+
+
+def test_a_candidate_does_not_see_the_folder(worker: Session, folder: Path) -> None:
+    text = GOOD + f"\nimport os\nassert not os.path.exists({str(folder / 'cache')!r})\n"
+    assert judged(worker, candidate(folder, "looks", text)) == ("correct", "compiled")
+
+
+def test_a_build_that_fails_is_not_kept(worker: Session, folder: Path) -> None:
+    before = sorted(os.listdir(folder / "cache"))
+    text = GOOD.replace("expf(-x[i])", "no_such_function(-x[i])")
+    for name in ("fails", "fails-again"):
+        assert judged(worker, candidate(folder, name, text)) == ("compile_error", "compiled")
+    assert worker.answers["fails"]["feedback"] == worker.answers["fails-again"]["feedback"]
+    assert sorted(os.listdir(folder / "cache")) == before

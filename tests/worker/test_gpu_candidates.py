@@ -74,7 +74,7 @@ def test_every_family_of_the_gpus_own_test_can_be_asked_for() -> None:
         raise StopIteration
 
     run.session = session
-    for family in ("packs", "seeds", "starter", "timing", "faults", "memory", "hostile", "gate"):
+    for family in ("packs", "seeds", "starter", "timing", "faults", "hostile", "gate"):
         with pytest.raises(StopIteration):
             getattr(run, family)()
     assert {str(p) for p in (path.parent / "candidates").glob("*.py")} <= used

@@ -3,6 +3,7 @@ and the reason. The kernels are read, never run."""
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -65,7 +66,7 @@ def kernels_of(path: Path) -> list[tuple[ast.Module, dict]]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             bind |= {t.id: {"constexpr": {"value": 1}} for t in targets if isinstance(t, ast.Name)}
     found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
-             and any("jit" in ast.unparse(d) for d in n.decorator_list)]  # fmt: skip
+             and any(re.search(r"jit|^kernel$", ast.unparse(d)) for d in n.decorator_list)]  # fmt: skip
     bind |= {n.name: {"kernel": 0} for n in found}
     return [(tree, {"name": n.name, "line": n.lineno, "bind": bind}) for n in found]
 

@@ -16,7 +16,7 @@ from worker_session import Frame, Session, send_frame
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-from lane import Lane  # noqa: E402
+from room import Room  # noqa: E402
 
 MIB = 1 << 20
 TASK = ROOT / "tasks" / "starter" / "01_swish.py"
@@ -43,57 +43,57 @@ def job(task: str = "t", limit: int = 0) -> dict:
 
 
 def test_a_task_nobody_has_seen_counts_its_limit_or_a_share() -> None:
-    assert Lane(1000, 300, 4).need(job(limit=700)) == 700
-    assert Lane(1000, 300, 4).need(job()) == 250
+    assert Room(1000, 300, 4).need(job(limit=700)) == 700
+    assert Room(1000, 300, 4).need(job()) == 250
 
 
 def test_new_tasks_without_a_limit_fill_all_places() -> None:
-    lane = Lane(1003, 800, 4)
-    assert all(lane.enter(str(i), job(str(i))) for i in range(4))
+    room = Room(1003, 800, 4)
+    assert all(room.enter(str(i), job(str(i))) for i in range(4))
 
 
 def test_a_task_that_was_seen_counts_what_it_took_and_a_quarter() -> None:
-    lane = Lane(1000, 300, 4)
-    lane.learn(job(), 100, called=True)
-    assert lane.need(job()) == 125
-    assert lane.need(job(limit=110)) == 110
-    assert lane.need(job("another")) == 250
-    lane.learn(job(), 290, called=True)
-    assert lane.need(job()) == 300
+    room = Room(1000, 300, 4)
+    room.learn(job(), 100, called=True)
+    assert room.need(job()) == 125
+    assert room.need(job(limit=110)) == 110
+    assert room.need(job("another")) == 250
+    room.learn(job(), 290, called=True)
+    assert room.need(job()) == 300
 
 
 def test_one_that_was_never_called_shows_only_that_it_may_be_more() -> None:
-    lane = Lane(1000, 300, 4)
-    lane.learn(job(), 10, called=False)
-    assert lane.need(job()) == 250
-    lane.learn(job(), 100, called=True)
-    lane.learn(job(), 10, called=False)
-    assert lane.learnt.popitem()[1] == 100
+    room = Room(1000, 300, 4)
+    room.learn(job(), 10, called=False)
+    assert room.need(job()) == 250
+    room.learn(job(), 100, called=True)
+    room.learn(job(), 10, called=False)
+    assert room.learnt.popitem()[1] == 100
 
 
 def test_one_that_took_too_much_is_forgotten_by_and_by() -> None:
-    lane = Lane(1000, 0, 4)
-    lane.learn(job(), 800, called=True)
+    room = Room(1000, 0, 4)
+    room.learn(job(), 800, called=True)
     for _ in range(30):
-        lane.learn(job(), 100, called=True)
-    assert lane.need(job()) == 125
+        room.learn(job(), 100, called=True)
+    assert room.need(job()) == 125
 
 
 def test_who_does_not_fit_waits_until_somebody_leaves() -> None:
-    lane = Lane(1000, 0, 4)
-    assert lane.enter("a", job(limit=600)) and not lane.enter("b", job(limit=500))
-    assert lane.enter("c", job(limit=400)) and not lane.enter("b", job(limit=500))
-    lane.leave("a")
-    assert lane.enter("b", job(limit=500))
+    room = Room(1000, 0, 4)
+    assert room.enter("a", job(limit=600)) and not room.enter("b", job(limit=500))
+    assert room.enter("c", job(limit=400)) and not room.enter("b", job(limit=500))
+    room.leave("a")
+    assert room.enter("b", job(limit=500))
 
 
 def test_one_always_runs_whatever_it_takes() -> None:
-    assert Lane(1000, 0, 4).enter("a", job(limit=5000))
+    assert Room(1000, 0, 4).enter("a", job(limit=5000))
 
 
 def test_where_nobody_knows_the_memory_the_number_decides() -> None:
-    lane = Lane(0, 0, 4)
-    assert all(lane.enter(str(i), job(limit=5000)) for i in range(4))
+    room = Room(0, 0, 4)
+    assert all(room.enter(str(i), job(limit=5000)) for i in range(4))
 
 
 # ---- a worker ----------------------------------------------------------------------

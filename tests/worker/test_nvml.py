@@ -10,25 +10,16 @@ from worker_run import COMPILE, ROOT
 
 LIBRARY = """
 #include <stdio.h>
-struct entry { unsigned pid; unsigned long long bytes; unsigned a, b; };
 int nvmlInit_v2(void) { return 0; }
 int nvmlShutdown(void) { return 0; }
-int nvmlDeviceGetCount_v2(unsigned *n) { *n = 3; return 0; }
+#ifndef COUNT
+#define COUNT 3
+#endif
+#ifndef OLD
+int nvmlDeviceGetCount_v2(unsigned *n) { *n = COUNT; return 0; }
+#endif
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d)
 { *d = (void *)(unsigned long)(i + 1); return i == 1; }
-#ifndef OLD
-int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, struct entry *e)
-{
-    if (d != (void *)1)
-        return 7;
-    e[0] = (struct entry){11, 100, 0, 0};
-    e[1] = (struct entry){12, ~0ULL, 0, 0};
-    e[2] = (struct entry){0, 300, 0, 0};
-    e[3] = (struct entry){14, 400, 0, 0};
-    *n = 4;
-    return 0;
-}
-#endif
 int nvmlDeviceGetUUID(void *d, char *out, unsigned size)
 { return snprintf(out, size, "GPU-%lu0ab", (unsigned long)d) < 0; }
 int nvmlDeviceGetMinorNumber(void *d, unsigned *node)
@@ -56,12 +47,14 @@ int main(int argc, char **argv)
 {
     if (argc == 4)
         return choose(argv);
-    struct nvml_use use[8];
     struct nvml *g = nvml_open(argv[argc - 1]);
-    size_t n = g ? nvml_use(g, use, 8) : 0;
     printf("%s", g ? "open" : "none");
-    for (size_t i = 0; i < n; i++)
-        printf(" %d:%llu", (int)use[i].pid, (unsigned long long)use[i].bytes);
+    for (size_t i = 0; g && i < nvml_count(g); i++) {
+        char uuid[96];
+        unsigned node;
+        if (nvml_gpu(g, i, uuid, sizeof(uuid), &node))
+            printf(" %s:%u", uuid, node);
+    }
     nvml_close(g);
     return 0;
 }
@@ -93,9 +86,12 @@ def told(program: Path, folder: Path, *flags: str) -> str:
     return out(program, fake(folder, *flags))
 
 
-def test_only_who_is_known_counts(program: Path, tmp_path: Path) -> None:
-    """Not a process without a pid, as other namespaces' are told, nor one without a size."""
-    assert told(program, tmp_path) == "open 11:100 14:400"
+def test_every_gpu_that_answers_is_listed(program: Path, tmp_path: Path) -> None:
+    assert told(program, tmp_path) == "open GPU-10ab:9 GPU-30ab:7"
+
+
+def test_a_library_that_knows_no_gpu_is_none(program: Path, tmp_path: Path) -> None:
+    assert told(program, tmp_path, "-DCOUNT=0") == "none"
 
 
 def test_a_library_that_lacks_a_function_is_none(program: Path, tmp_path: Path) -> None:
