@@ -15,6 +15,7 @@ import cuda_plan
 import direct
 import feedback
 import inputs
+import layouts
 import native_plan
 import ported
 import structure
@@ -111,6 +112,7 @@ class Facts:
     structure: structure.Structure
     outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
     numbers: str | None  # the variant that changes Python numbers among forward's arguments
+    only_moves: bool  # the task moves data and computes nothing
     reasons: list[str] | None = None  # of the gate; None: nobody has looked
 
     @classmethod
@@ -130,6 +132,7 @@ class Facts:
             expected.structure,
             [(tuple(t.shape), dtype_name(t)) for t in expected.eager],
             next((v for v in truth.variants(job["task"].get("sidecar"), reference) if v in NUMBERS), None),
+            layouts.only_moves(reference, job["seed"]),
         )
 
 
@@ -309,6 +312,8 @@ def recorded(
     FAMILIES[job["family"]].check(trace)
     for call in trace.calls:
         check_output(call, facts)
+        if facts.only_moves:
+            layouts.check(call)
     launched = trace.steady.launches()
     if not launched:
         raise Verdict("hack", "record", "forward launched no kernel of the language.", "no-launch")

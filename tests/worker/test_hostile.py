@@ -10,6 +10,7 @@ bytes), timing and sidecar."""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -161,3 +162,17 @@ def test_each_file_has_its_line_and_says_what_it_is_for() -> None:
     for name in files:
         assert (VERIFY / "hostile" / name).read_text().startswith("# "), name
         assert TABLE[name]["why"], name
+
+
+def test_the_catalogue_names_files_that_are_there() -> None:
+    text = (ROOT / "docs" / "VERIFIER-catalogue.md").read_text()
+    rows = [line.split("|")[-2] for line in text.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert len(rows) == 72
+    numbers = {name[:3] for name in TABLE}
+    harmless = {p.stem for p in (VERIFY / "honest").glob("*harmless_*.py")}
+    for row in rows:
+        for first, last in re.findall(r"\b(\d{3})(?:–(\d{3}))?\b", row):
+            assert {first, last or first} <= numbers, row
+        for named in re.findall(r"harmless: ([^;]*)", row):
+            files = {f"harmless_{n}".replace("harmless_c_", "c_harmless_") for n in named.strip().split(", ")}
+            assert files <= harmless, row

@@ -427,6 +427,17 @@ def test_a_constant_that_changes_between_launches_is_two_constants() -> None:
     assert found.kinds().count("const") == 2
 
 
+def test_a_constant_that_a_kernel_writes_to_may_be_returned() -> None:
+    body = forward("", last="""
+        t = torch.arange(24.0, device=x.device).view(4, 6)
+        launch("add_to", (1,), x=x, y=t)
+        return t
+""")  # fmt: skip
+    found = repeats(body, X)
+    assert sorted(found.kinds()) == ["const", "input", "new"]
+    assert found.ops() == ["copy", "launch"]
+
+
 # ---- refusals and errors ---------------------------------------------------------------
 
 
