@@ -4,8 +4,8 @@ neither monkeys nor pytest.
 
     python3 tests/gpu/run.py [--device cuda:0] [--out FILE] [--kernelbench DIR] [FAMILY...]
 
-Families: runner, packs, seeds, starter, timing, faults, hostile, and gate, which looks at the
-tasks below DIR. --out keeps every answer, a line of JSON each.
+Families: runner, packs, seeds, starter, timing, faults, hostile, rules, and gate, which looks at
+the tasks below DIR. --out keeps every answer, a line of JSON each.
 """
 
 from __future__ import annotations
@@ -187,6 +187,40 @@ class Run:
             ms = ((worker.answers.get(name, {}).get("timing") or {}).get("ms") or {}).get("median", 0)
             self.claim(ms > 0.5, f"{name} is timed with all its work ({ms:.3f} ms)")
 
+    def rules(self) -> None:
+        """Rule 7.14: memory of another process, as the judge is one, is out of a kernel's reach,
+        on the device and on the host. A kernel that finds the pattern there is wrong; one that
+        finds nothing dies, or is right where the address happens to be its own memory."""
+        held = self.elsewhere()
+        text = (OWN / "elsewhere.py").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            jobs = [self.own("elsewhere-nowhere", "elsewhere")]
+            for name, address in held.items():
+                path = Path(folder) / f"{name}.py"
+                path.write_text(text.replace("ADDRESS = 0", f"ADDRESS = {address}"))
+                jobs.append(self.job(f"elsewhere-{name}", "triton", RELU, path))
+                jobs.append(self.good(f"after-{name}"))
+            worker = self.session(jobs, 1)
+        answer = worker.answers.get("elsewhere-nowhere", {})
+        self.claim(answer.get("verdict") == "launch_error", "a kernel that reads address 0 dies",
+                   self.told(worker, "elsewhere-nowhere"))  # fmt: skip
+        for name in held:
+            found = worker.answers.get(f"elsewhere-{name}", {}).get("verdict")
+            self.claim(found in ("launch_error", "correct"), f"{name} memory of another process is out of reach",
+                       self.told(worker, f"elsewhere-{name}"))  # fmt: skip
+            after = worker.answers.get(f"after-{name}", {}).get("verdict")
+            self.claim(after == "correct", f"the one after {name} is correct", self.told(worker, f"after-{name}"))
+
+    def elsewhere(self) -> dict[str, int]:
+        """Addresses in this process, where the pattern lies: device memory, host memory that a
+        device may address, and plain host memory. They stay until the run ends."""
+        import torch
+
+        pattern = torch.full((1 << 20,), 12345.0)
+        self.held = {"device": pattern.to(self.o.device), "pinned": pattern.pin_memory(), "plain": pattern}
+        torch.cuda.synchronize()
+        return {name: t.data_ptr() for name, t in self.held.items()}
+
     def runner(self) -> None:
         """monkeys-runner by itself."""
         done = subprocess.run([sys.executable, OWN.parent / "runner_check.py"], capture_output=True,
@@ -224,7 +258,7 @@ def main() -> int:
     run = Run(o)
     families: dict[str, Callable[[], None]] = {
         name: getattr(run, name)
-        for name in ("runner", "packs", "seeds", "starter", "timing", "faults", "hostile", "gate")
+        for name in ("runner", "packs", "seeds", "starter", "timing", "faults", "hostile", "rules", "gate")
     }
     wanted = o.families or [name for name in families if name != "gate" or o.kernelbench]
     for name in wanted:

@@ -57,10 +57,12 @@ class Zygote:
         )
         theirs.close()
         self.children = 0
+        self.ends: dict[str, str] = {}
         atexit.register(self.close)
         assert recv_frame(self.control).kind == "ready"
 
     def fork(self) -> Child:
+        self.hear(0)
         ours, theirs = socket.socketpair()
         read, write = os.pipe()
         self.children += 1
@@ -70,15 +72,22 @@ class Zygote:
         os.close(write)
         return Child(self, name, ours, read)
 
-    def ended(self, name: str) -> str:
-        """How that child ended, once it has."""
-        while True:
-            assert select.select([self.control], [], [], WAIT_S)[0], f"{name} does not end"
-            frame = recv_frame(self.control)
+    def hear(self, wait_s: float) -> bool:
+        """What it says of its children; a zygote that nobody hears would wait for ever."""
+        heard = False
+        while select.select([self.control], [], [], 0 if heard else wait_s)[0]:
+            frame, heard = recv_frame(self.control), True
             for fd in frame.fds:
                 os.close(fd)
-            if frame.kind == "exited" and frame.id == name:
-                return frame.text().partition("\n")[0]
+            if frame.kind == "exited":
+                self.ends[frame.id] = frame.text().partition("\n")[0]
+        return heard
+
+    def ended(self, name: str) -> str:
+        """How that child ended, once it has."""
+        while name not in self.ends:
+            assert self.hear(WAIT_S), f"{name} does not end"
+        return self.ends[name]
 
     def close(self) -> None:
         self.control.shutdown(socket.SHUT_WR)
@@ -106,6 +115,15 @@ class Child:
         except (Broken, ConnectionError):
             pass
         raise Gone(self.zygote.ended(self.name), os.read(self.output, 1 << 16).decode())
+
+    def pids(self) -> list[int]:
+        """Of the processes under its zygote: its keeper and itself, and who is not reaped yet."""
+        found, new = set(), {self.zygote.process.pid}
+        while new:
+            kept = [Path(f"/proc/{pid}/task/{pid}/children") for pid in new]
+            new = {int(n) for path in kept if path.exists() for n in path.read_text().split()} - found
+            found |= new
+        return sorted(found)
 
     def close(self) -> None:
         self.sock.close()

@@ -5,6 +5,7 @@ those of one part alone stand with that part."""
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import re
@@ -13,9 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from runner_client import Client
 from runner_client import Region as RunnerRegion
-from small_loop import ROOT, Loop, said, verify
+from small_loop import ROOT, Loop, make_job, said, verify
 from steps import Ask
 from task_text import task
 
@@ -23,8 +25,10 @@ import candidates
 
 sys.path[:0] = [str(ROOT / "worker")]
 
+import inputs  # noqa: E402
 import ported  # noqa: E402
 import triton_trace  # noqa: E402
+import verdict  # noqa: E402
 
 pytest.importorskip("triton")
 
@@ -160,8 +164,10 @@ def test_7_3_inline_assembly_stays_in_its_function(text: str) -> None:
     "line",
     [
         "y = x.double().view(torch.int64).add_(1 << 52).view(torch.float64).float()",
-        "y = torch.linspace(0, x[0, 0], 32).view(4, 8)", "y = x.to(torch.int32).float()",
-        "y = x.bool().float()", "y = x.view(torch.int32).to(torch.float32)", "y = x.view(torch.int16).to(torch.int32).view(torch.float32)[:, :8]",
+        "y = torch.linspace(0, x[0, 0], 32).view(4, 8)",
+        "y = x.to(torch.int32).float()",
+        "y = x.bool().float()", "y = x.view(torch.int32).to(torch.float32)",
+        "y = x.view(torch.int16).to(torch.int32).view(torch.float32)[:, :8]",
         "y = x.add(1)", "y = x.cumsum(0)", "y = x.clamp(0)",
         "y = torch.where(x > 0, x, 0)", "y = x[x[:, 0].long()]", "y = torch.full((4, 8), x.sum().item())",
     ],
@@ -334,11 +340,6 @@ def test_7_8_room_that_nobody_has_is_not_made(size: int) -> None:
 
 def test_7_9_answers_of_one_secret_are_wrong_for_another() -> None:
     """Constants that hold right answers, as if the seed had leaked, under a new seed."""
-    import inputs
-    import torch
-    import verdict
-    from small_loop import make_job
-
     job = make_job(RELU, "", seed="11" * 32)
     reference = verdict.make_reference(job)
     args = inputs.make(reference.space, inputs.derive(job["seed"], "trial-0"), "plain", "cpu", torch.float32)
@@ -355,7 +356,10 @@ def test_7_9_answers_of_one_secret_are_wrong_for_another() -> None:
 # ---- 7.10 bounds that wrap ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at", ["y + 2305843009213693951", "y - 64", "(y.to(tl.int64) * 0 - 1).to(tl.pointer_type(tl.float32))"])
+@pytest.mark.parametrize(
+    "at",
+    ["y + 2305843009213693951", "y - 64", "(y.to(tl.int64) * 0 - 1).to(tl.pointer_type(tl.float32))"],
+)
 def test_7_10_bounds_do_not_wrap(at: str) -> None:
     """The last is the highest address there is: one element more is 3."""
     record = verify(RELU, with_line(f"tl.store({at}, 1.0)"))
@@ -512,19 +516,14 @@ def test_7_14_an_interpreter_has_the_region_and_no_other_memory_of_the_judges() 
 
     def look(wanted: Ask) -> None:
         if wanted.message["op"] == "run":
-            pids = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]
-            for pid in pids:
-                try:
-                    maps = Path(f"/proc/{pid}/maps").read_text()
-                except OSError:
-                    continue
-                shared = {line.split(None, 5)[4] for line in maps.splitlines() if "memfd:region" in line}
-                if shared and pid != os.getpid():
-                    found.setdefault(pid, set()).update(shared)
+            for pid in loop.child.pids():
+                with contextlib.suppress(OSError):  # one that has just ended
+                    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+                    found.setdefault(pid, set()).update(n.split()[4] for n in lines if "memfd:" in n)
 
     loop.instead = look
     assert said(verify(RELU, candidates.relu(), loop=loop)) == E3
-    assert found and all(len(shared) == 1 for shared in found.values())
+    assert max(len(shared) for shared in found.values()) == 1
 
 
 def test_7_14_a_child_is_never_sent_what_is_expected() -> None:
@@ -534,6 +533,18 @@ def test_7_14_a_child_is_never_sent_what_is_expected() -> None:
     verify(source, candidates.relu(), loop=loop)
     told = json.dumps([s.message for s in loop.asked if isinstance(s, Ask)])
     assert "the answer" not in told and "class Model(" not in told and "get_inputs" not in told
+
+
+# ---- 7.16 finished code -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["torch", "libm"])
+def test_7_16_a_library_cannot_load_another(name: str) -> None:
+    """It is right because the handle is null: torch's own library is on this machine."""
+    path = "libm.so.6" if name == "libm" else os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
+    body = f"void *found = dlopen(\"{path}\", RTLD_NOW); {RIGHT} if (found) y[0] = 1e6f;"
+    record = native(body, "#include <dlfcn.h>")
+    assert said(record) == E3, record["feedback"]
 
 
 # ---- 7.18 constants as results ----------------------------------------------------------------------
@@ -625,4 +636,4 @@ def test_every_rule_has_tests_and_each_of_them_exists() -> None:
                 assert f"def {function}(" in (ROOT / "tests" / "gpu" / "run.py").read_text()
                 continue
             texts = [(here / f"test_{file}.py").read_text()]
-            assert any(f"def test_{function}" in t for t in texts), f"{rule}: {name}"
+            assert any(f"def test_{function}(" in t for t in texts), f"{rule}: {name}"
