@@ -1,4 +1,4 @@
-"""while, range with a step, tl.range with stages, break-free branches and conditional expressions."""
+"""while, range with a step, tl.range with stages, branches and conditional expressions."""
 
 import torch
 import torch.nn as nn
