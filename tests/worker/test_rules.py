@@ -213,7 +213,7 @@ def test_7_4_a_task_that_only_moves_is_not_done_by_moves() -> None:
         relu_kernel[(4,)](x, z, 32, B=8)
         return torch.cat([x.flip(1), x.t().reshape(4, 8)])
         """
-    assert said(verify(source, candidates.relu(forward)))[:2] == ("hack", "kernels-without-effect")
+    assert said(verify(source, candidates.relu(forward)))[:2] == ("hack", "moves")
 
 
 # ---- 7.5 one trace ---------------------------------------------------------------------
