@@ -93,10 +93,10 @@ class _Writer:
                   "                module.add_module(name, nn.Module())",
                   "            module = getattr(module, name)", "        return module"]  # fmt: skip
         if not self.facts.state:
-            lines = lines[:1]
+            lines = lines[:3]
         signature = ", ".join(["self", *arguments])
         held = [f"        {line}" for line in self.body]
-        return [*lines, *([""] if self.facts.state else []), f"    def forward({signature}):", *held]
+        return [*lines, "", f"    def forward({signature}):", *held]
 
     def arguments(self) -> list[str]:
         """forward's parameters; tensors are in0, in1, … in the order of the trace's inputs."""
