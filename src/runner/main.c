@@ -3,8 +3,10 @@
 #include "base/opt.h"
 #include "runner/serve.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define JUDGE 3 /* the descriptor of the socket */
 
@@ -38,6 +40,8 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     int rc = opt_parse(table, &v, argc, argv, &r, &e);
 
+    /* What the starter left open would lie open before a library. */
+    close_range(JUDGE + 1, UINT_MAX, 0);
     if (rc == 0 && r.common.help)
         print_help();
     else if (rc == 0 && serve(JUDGE, strcmp(v.device, "cpu") ? &device_cuda
