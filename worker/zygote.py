@@ -29,13 +29,16 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
-import unfit
-from frames import CONTROL
+from shared import unfit
+from shared.frames import CONTROL
 
 GIB = 1 << 30
 MODES = ("record", "interpret", "runner", "direct")
 FUNCTIONS = ["prepare", "child", "version", "is_compile_error"]  # of every adapter
 CALLED = {"record": ["claims", "install", "compile"], "interpret": ["interpreter"], "direct": []}
+# Which folders of worker/ each box shows: those of its own side, and what all sides share.
+SIDES = {"record": ["recorder", "lane", "shared"], "interpret": ["executor", "shared"],
+         "direct": ["direct", "shared"], "runner": []}  # fmt: skip
 ON_DEVICE = ("runner", "direct")  # whose children see the GPU, where there is one
 USERS = 1024  # user ids from the first one on that children take turns in
 KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS",
@@ -119,8 +122,8 @@ def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
     """docs: src/worker/box.h. Paths that are not there are left out."""
     lines = [f"level {o.box}", f"root {root}", f"tmp {4 * GIB}"]
     visible = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/alternatives",
-               "/etc/ld.so.cache", "/opt", o.pack, os.path.join(o.home, "worker"),
-               sys.prefix, sys.base_prefix, *o.folders]  # fmt: skip
+               "/etc/ld.so.cache", "/opt", o.pack, sys.prefix, sys.base_prefix, *o.folders]  # fmt: skip
+    visible += [os.path.join(o.home, "worker", side) for side in SIDES[o.mode]]
     seen: set[str] = set()
     for path in visible:
         if not os.path.lexists(path):
@@ -198,7 +201,7 @@ def become_child(sock: socket.socket, adapter: ModuleType | None, o: argparse.Na
     os.environ["HOME"] = os.environ["TMPDIR"] = home
     tempfile.tempdir = None  # it remembers what the zygote's was
     os.chdir(home)
-    import child
+    from shared import child
 
     adapter.child(o.mode)
     device = "cuda:0" if o.device != "cpu" and o.mode in ON_DEVICE else "cpu"
@@ -306,15 +309,15 @@ class Zygote:
         self.adapter.prepare(self.o.mode)
         self.o.folders = getattr(self.adapter, "folders", list)()  # for the box, besides its own
         self.o.identity = identity(self.adapter, self.o.pack)
-        import child  # noqa: F401
+        from shared import child  # noqa: F401
 
         if self.o.mode == "record":
-            import recorder
+            from recorder import recorder
 
             recorder.warm()
 
     def run(self) -> None:
-        from frames import Broken, Frame, recv_frame, send_frame
+        from shared.frames import Broken, Frame, recv_frame, send_frame
 
         version = self.adapter.version() if self.adapter else ""
         facts = {"pack": self.pack["id"], "dsl": version, "box": self.o.box}
@@ -410,8 +413,7 @@ class Zygote:
 
 def main() -> None:
     o = options()
-    sys.path.insert(0, os.path.join(o.home, "worker"))
-    sys.path.insert(1, o.pack)
+    sys.path.insert(1, o.pack)  # after worker/
     with unfit.told():
         zygote = Zygote(o)
     zygote.run()

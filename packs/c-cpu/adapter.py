@@ -5,9 +5,9 @@ import platform
 from typing import Any, Callable
 
 import c_cpu
-import native
-import native_lane
-import native_record
+from lane import native_lane
+from recorder import native_record
+from shared import native
 
 _WARM = "void warm_kernel(float *x) { x[0] += 1.0f; }\n"
 

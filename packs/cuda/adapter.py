@@ -4,10 +4,9 @@ called in the zygote and in each child (docs/PACKS.md, "adapter.py")."""
 from typing import Any, Callable
 
 import cuda_build
-import native
-import native_cuda
-import native_lane
-import native_record
+from lane import native_lane
+from recorder import native_record
+from shared import native, native_cuda
 
 _WARM = """
 #include <cuda_runtime.h>

@@ -5,10 +5,11 @@ language; it has no interpreter."""
 from collections.abc import Callable
 from typing import Any
 
-import triton_common
-import triton_lane
-import triton_record
-from triton_common import identity, is_compile_error, version  # noqa: F401 - of the interface
+from lane import triton_lane
+from recorder import triton_record
+from shared import triton_common
+from shared.triton_common import identity, is_compile_error  # noqa: F401 - of the interface
+from shared.triton_common import version  # noqa: F401 - of the interface
 
 _WARM = """
 def warm(p, n, B: gl.constexpr):

@@ -4,11 +4,10 @@ zygote and in each child (docs/PACKS.md, "adapter.py")."""
 import os
 from typing import Any, Callable
 
-import native
-import native_cuda
-import native_lane
-import native_record
 import tk_build
+from lane import native_lane
+from recorder import native_record
+from shared import native, native_cuda
 
 _WARM = """
 #include "kittens.cuh"

@@ -8,11 +8,10 @@ from typing import Any
 
 import tilelang
 import tilelang.language as T
-import tilelang_ir
-import tilelang_lane
-import tilelang_record
 import tvm
 import tvm_ffi
+from lane import tilelang_ir, tilelang_lane
+from recorder import tilelang_record
 from tilelang.contrib.nvcc import get_nvcc_compiler
 from tilelang.env import CUDA_HOME
 from tvm.target import Target

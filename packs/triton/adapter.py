@@ -7,8 +7,9 @@ import mmap
 from collections.abc import Callable
 from typing import Any
 
-import triton_common
-from triton_common import identity, is_compile_error, version  # noqa: F401 - of the interface
+from shared import triton_common
+from shared.triton_common import identity, is_compile_error  # noqa: F401 - of the interface
+from shared.triton_common import version  # noqa: F401 - of the interface
 
 _WARM = """
 def warm(p, n, B: tl.constexpr):
@@ -25,7 +26,7 @@ def prepare(mode: str) -> None:
     if mode == "interpret":
         import libdevice
         import repairs
-        import triton_interpret
+        from executor import triton_interpret
 
         libdevice.apply()
         repairs.apply()
@@ -46,18 +47,18 @@ def claims() -> str:
 
 
 def install(current: Callable[[], Any]) -> None:
-    import triton_record
+    from recorder import triton_record
 
     triton_record.install(current)
 
 
 def compile(request: dict) -> bytes:
-    import triton_lane
+    from lane import triton_lane
 
     return triton_lane.compile(request)
 
 
 def interpreter(message: dict, region: mmap.mmap) -> Any:
-    import triton_interpret
+    from executor import triton_interpret
 
     return triton_interpret.Interpreter(message, region)

@@ -22,11 +22,11 @@ from types import SimpleNamespace
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-import runner  # noqa: E402
 import torch  # noqa: E402
-import verdict  # noqa: E402
-from builds import Builds  # noqa: E402
-from frames import (  # noqa: E402
+from judge import runner, verdict  # noqa: E402
+from judge.builds import Builds  # noqa: E402
+from judge.steps import Ask, Baseline, End, Forged, Fork, Gone  # noqa: E402
+from shared.frames import (  # noqa: E402
     MAX_MESSAGE,
     Broken,
     Frame,
@@ -36,7 +36,6 @@ from frames import (  # noqa: E402
     send_frame,
     send_message,
 )
-from steps import Ask, Baseline, End, Forged, Fork, Gone  # noqa: E402
 
 BOXED = {"box": "full"}  # what a record is written for: evidence does not end at E2
 WAIT_S = 120

@@ -16,10 +16,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-import answers  # noqa: E402
-import feedback  # noqa: E402
-from frames import Broken, Channel, Closed  # noqa: E402
-from steps import Forged  # noqa: E402
+from judge import answers, feedback  # noqa: E402
+from judge.steps import Forged  # noqa: E402
+from shared.frames import Broken, Channel, Closed  # noqa: E402
 
 ERROR = {"error": {"stage": "call", "type": "ValueError", "text": "…", "compile": False,
                    "message": "ValueError: no", "rule": None}}  # fmt: skip

@@ -11,14 +11,9 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import compare  # noqa: E402
-import executors  # noqa: E402
-import inputs  # noqa: E402
-import judge  # noqa: E402
-import judging  # noqa: E402
-import truth  # noqa: E402
-import verdict  # noqa: E402
-from steps import Ask, Fork, Gone, NoChild  # noqa: E402
+from judge import compare, executors, judge, judging, truth, verdict  # noqa: E402
+from judge.steps import Ask, Fork, Gone, NoChild  # noqa: E402
+from shared import inputs  # noqa: E402
 
 VERIFY = ROOT / "tests" / "verify"
 

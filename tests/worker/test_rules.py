@@ -15,20 +15,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from judge.steps import Ask
 from runner_client import Client
 from runner_client import Region as RunnerRegion
 from small_loop import ROOT, Loop, make_job, said, verify
-from steps import Ask
 from task_text import task
 
 import candidates
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-import inputs  # noqa: E402
-import ported  # noqa: E402
-import triton_trace  # noqa: E402
-import verdict  # noqa: E402
+from judge import ported, triton_trace, verdict  # noqa: E402
+from shared import inputs  # noqa: E402
 
 pytest.importorskip("triton")
 
@@ -94,7 +92,7 @@ def test_7_1_a_kernel_is_given_plain_values_alone(bind: dict) -> None:
 
 def test_7_1_no_part_of_the_judge_reads_pickles() -> None:
     """Nor does a child: what they say to each other is JSON or a layout of bytes."""
-    for path in (ROOT / "worker").glob("*.py"):
+    for path in (ROOT / "worker").rglob("*.py"):
         used = {n.name.partition(".")[0] for node in ast.walk(ast.parse(path.read_text()))
                 if isinstance(node, ast.Import) for n in node.names}  # fmt: skip
         assert not used & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}, path

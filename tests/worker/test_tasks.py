@@ -13,12 +13,8 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import builds  # noqa: E402
-import inputs  # noqa: E402
-import sheets  # noqa: E402
-import taskfile  # noqa: E402
-import truth  # noqa: E402
-import verdict  # noqa: E402
+from judge import builds, sheets, taskfile, truth, verdict  # noqa: E402
+from shared import inputs  # noqa: E402
 
 STARTER = sorted((ROOT / "tasks" / "starter").glob("*.py"))
 FIXTURES = ROOT / "tests" / "fixtures" / "tasks"

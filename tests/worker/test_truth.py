@@ -16,10 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-import compare  # noqa: E402
-import inputs  # noqa: E402
-import truth  # noqa: E402
-import undo  # noqa: E402
+from judge import compare, truth, undo  # noqa: E402
+from shared import inputs  # noqa: E402
 from task_text import reference, task  # noqa: E402
 
 SEED = "5eed" * 16
