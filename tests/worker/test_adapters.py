@@ -126,7 +126,7 @@ def test_the_gluon_adapter_knows_the_compilers_errors(
     path.write_text(GLUON.format(what=what))
     told = run(
         "gluon",
-        "import triton, triton_common, loading\n"
+        "import triton\nfrom shared import loading, triton_common\n"
         "from triton.experimental.gluon._runtime import GluonASTSource\n"
         f"odd = loading.load_module(open({str(path)!r}).read(), {str(path)!r}).odd\n"
         "source = GluonASTSource(odd, {'p': '*i32', 'B': 'constexpr'}, {'B': 128})\n"
