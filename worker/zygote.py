@@ -2,7 +2,7 @@
 use. It never runs candidate code and never touches CUDA.
 
     record      children that record or compile: no data and no device
-    interpret   children that interpret kernels over the judge's region (cpu_test of pack.json)
+    interpret   children that interpret kernels over the judge's region
     runner      children that become monkeys-runner; nothing is imported
     direct      children that run a candidate beside the data (packs without a recorder)
 
@@ -60,9 +60,9 @@ def options() -> argparse.Namespace:
 
 def language_variables(pack: dict, o: argparse.Namespace) -> dict[str, str]:
     """What the language reads from its environment."""
-    values = dict(pack["env"].get("vars", {}))
+    values = dict(pack["env"]["vars"])
     if o.mode == "interpret":
-        values |= pack["cpu_test"].get("env", {})
+        values |= pack["env"].get("interpret_vars", {})
     return {name: value.replace("${pack}", o.pack) for name, value in values.items()}
 
 
@@ -194,7 +194,7 @@ def become_child(sock: socket.socket, adapter: ModuleType | None, o: argparse.Na
     home = "/tmp" if o.box == "full" else folder
     if o.mode == "runner":
         become_runner(sock, o)
-    for name in pack["env"].get("cache_vars", []):
+    for name in pack["env"]["cache_vars"]:
         path = os.path.join(home, "cache-" + name.lower())
         os.makedirs(path, exist_ok=True)
         os.environ[name] = path
@@ -205,7 +205,8 @@ def become_child(sock: socket.socket, adapter: ModuleType | None, o: argparse.Na
 
     adapter.child(o.mode)
     device = "cuda:0" if o.device != "cpu" and o.mode in ON_DEVICE else "cpu"
-    child.Child(sock, adapter, home, device, o.identity).serve()
+    target = pack["run"].get("target")
+    child.Child(sock, adapter, home, device, o.identity, target).serve()
 
 
 def become_runner(sock: socket.socket, o: argparse.Namespace) -> None:

@@ -76,6 +76,12 @@ def identity(answer: dict) -> str:
     return str(_of(str, answer.get("identity"), "an identity"))[:TEXT]
 
 
+def target(answer: dict) -> str | None:
+    """The architecture that the pack compiles for where there is no GPU, likewise."""
+    told = answer.get("target")
+    return None if told is None else str(_of(str, told, "a target"))[:TEXT]
+
+
 def size(answer: dict, most: int) -> int:
     number = _of(int, answer.get("size"), "a size")
     if not 0 <= number <= most:

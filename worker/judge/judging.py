@@ -27,6 +27,7 @@ class Progress:
 
     stage: str = "load"
     compiled: bool = False
+    target: str | None = None  # the architecture that kernels are compiled for
     stock: bool = True
     seed_only: bool = False  # right for its own initial weights, at lower evidence
     trials: list[dict] = field(default_factory=list)

@@ -23,7 +23,6 @@ from judge.steps import Ask, Device, End, Forged, Gone, NoChild, Release
 from judge.traces import BadTrace, Buffer, Refused, Trace
 from shared import inputs, structure
 
-TARGET = "sm_90"  # what is compiled for where there is no GPU
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
 FAMILIES = {"triton": triton_plan, "native": native_plan, "cuda": cuda_plan,
@@ -278,6 +277,7 @@ def recorded(
     p.stage, started = "record", time.monotonic()
     ping = yield from start_child(job, job["pack"], record=True)
     builds.learn(job["pack"], answers.identity(ping))
+    p.target = target(job) or answers.target(ping)
     message = {
         "op": "record",
         "source": job["candidate"],
@@ -354,9 +354,10 @@ def gpu_facts(job: dict) -> dict | None:
     return free
 
 
-def target(job: dict) -> str:
+def target(job: dict) -> str | None:
+    """The device's architecture."""
     if job["device"] == "cpu":
-        return TARGET
+        return None
     major, minor = torch.cuda.get_device_capability(0)
     return f"sm_{major}{minor}"
 
@@ -367,7 +368,7 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
     p.stage, started = "compile", time.monotonic()
     request = family.requests(trace) | {
         "source": job["candidate"], "kernels": trace.kernels, "texts": trace.texts,
-        "target": target(job), "device": job["device"].partition(":")[0],
+        "target": p.target, "device": job["device"].partition(":")[0],
     }  # fmt: skip
     key = builds.key(job["pack"], request)
     built = kept(builds.get(key), trace, family)

@@ -59,10 +59,11 @@ def _is_candidates(file: str, path: str) -> bool:
 
 class Child:
     def __init__(
-        self, sock: socket.socket, adapter: ModuleType, folder: str, device: str, identity: str
-    ) -> None:
+        self, sock: socket.socket, adapter: ModuleType, folder: str, device: str, identity: str,
+        target: str | None,
+    ) -> None:  # fmt: skip
         self.sock, self.adapter, self.folder, self.device = sock, adapter, folder, device
-        self.identity = identity
+        self.identity, self.target = identity, target
         self.path = os.path.join(folder, f"candidate_{os.getpid()}.py")
         self.claims = "cpu"
         self.interpreter = self.beside = None
@@ -73,14 +74,15 @@ class Child:
         }  # fmt: skip
 
     def ping(self, m: dict, fds: list[int]) -> dict:
-        """Before there is a candidate: what compiling will depend on. In a recorder also
+        """Before there is a candidate: what compiling will depend on, and the architecture that
+        the pack compiles for where there is no GPU. In a recorder also
         what the adapter has to do, so that its faults show while they cannot be a candidate's."""
         if m.get("record"):
             from recorder import recorder
 
             self.claims = self.adapter.claims()
             self.adapter.install(recorder.current)
-        return {"ok": True, "identity": self.identity}
+        return {"ok": True, "identity": self.identity, "target": self.target}
 
     def record(self, m: dict, fds: list[int]) -> dict:
         from recorder import recorder
