@@ -27,6 +27,7 @@ READERS = [
     (answers.refusal, {"refused": {"rule": "dispatch:aten.mm", "text": "mm computes"}}),
     (lambda told: answers.names(told, ["fc.weight"]), {"names": [["w", "fc.weight"]]}),
     (answers.identity, {"identity": "triton 3.7"}),
+    (answers.target, {"target": "sm_90"}),
     (lambda told: answers.size(told, 100), {"size": 7}),
 ]
 ODD = [None, True, -1, 10**400, float("nan"), float("inf"), "text", "\ud800\0", [], [[[]]], {},
@@ -56,7 +57,7 @@ def changed(value: dict, path: tuple, by: object, remove: bool = False) -> dict:
     return value
 
 
-@pytest.mark.parametrize(("read", "good"), READERS, ids=["problem", "refusal", "names", "identity", "size"])
+@pytest.mark.parametrize(("read", "good"), READERS, ids=["problem", "refusal", "names", "identity", "target", "size"])
 def test_any_other_value_in_any_place_is_taken_or_is_a_forgery(read, good) -> None:
     read(good)
     for path in places(good):
