@@ -26,12 +26,10 @@ LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
 @dataclass
 class Ran:
-    """One call: the executor's own figure, the host's share of it, and what the judge saw
-    from outside."""
+    """One call: how long it took, and the host's share of that."""
 
     device_ms: float
     host_ms: float
-    outside_ms: float
 
 
 def start_child(job: dict, zygote: str, record: bool = False) -> Generator:
@@ -79,8 +77,8 @@ class Interpreter:
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         outside = (time.monotonic() - before) * 1e3
         fail_if_broken(answer)
-        fail_on_error(answer, self.p)
-        return Ran(outside, outside, outside)
+        fail_on_error(answer, self.p, executor=True)
+        return Ran(outside, outside)
 
     def close(self, hurt: bool = False) -> Generator:
         yield End()
@@ -136,7 +134,7 @@ class _Runner:
         outside = (time.monotonic() - before) * 1e3
         done = heard(answer)
         self.check(done)
-        return Ran(self.own_ms(done, outside), done.host_ns / 1e6, outside)
+        return Ran(self.own_ms(done, outside), done.host_ns / 1e6)
 
     def check(self, done: runner.Done) -> None:
         if done.status == Status.DONE:
