@@ -17,7 +17,7 @@ from judge import runner
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error
 from judge.region import Region, sealed_file
 from judge.runner import Status
-from judge.steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
+from judge.steps import Ask, Device, End, Forged, Fork, Freeze, Gone, NoChild, Release
 from judge.traces import BadTrace, Call, Launch, Trace
 from shared import plan
 
@@ -161,6 +161,12 @@ class LibraryRunner(_Runner):
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
         yield from self.greet()
         yield from self.load(region, built)
+
+    def run(self, *args: object, **more: object) -> Generator:
+        """Stopped when it has answered: what is read afterwards cannot change any more."""
+        ran = yield from super().run(*args, **more)
+        yield Freeze()
+        return ran
 
     def refusal(self, text: str) -> Exception:
         """Code of the candidate's runs in that process: it may say so to escape a verdict."""
