@@ -27,15 +27,14 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
 
+from shared import adapter as interface
 from shared import unfit
+from shared.adapter import Adapter
 from shared.frames import CONTROL
 
 GIB = 1 << 30
 MODES = ("record", "interpret", "runner", "direct")
-FUNCTIONS = ["prepare", "child", "version", "is_compile_error"]  # of every adapter
-CALLED = {"record": ["claims", "install", "compile"], "interpret": ["interpreter"], "direct": []}
 # Which folders of worker/ each box shows: those of its own side, and what all sides share.
 SIDES = {"record": ["recorder", "lane", "shared"], "interpret": ["executor", "shared"],
          "direct": ["direct", "shared"], "runner": []}  # fmt: skip
@@ -80,7 +79,7 @@ def set_environment(pack: dict, o: argparse.Namespace) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # nothing here has a device
 
 
-def load_adapter(pack_dir: str) -> ModuleType:
+def load_adapter(pack_dir: str) -> Adapter:
     """The pack's trusted adapter.py; every pack that verifies has one."""
     path = os.path.join(pack_dir, "adapter.py")
     spec = importlib.util.spec_from_file_location("pack_adapter", path)
@@ -90,18 +89,17 @@ def load_adapter(pack_dir: str) -> ModuleType:
     return module
 
 
-def identity(adapter: ModuleType, pack_dir: str) -> str:
+def identity(adapter: Adapter, pack_dir: str) -> str:
     """Of all that compiling depends on besides what is compiled: the language, as the adapter
     says, and the pack's own code."""
-    parts = [getattr(adapter, "identity", adapter.version)().encode()]
+    parts = [adapter.identity().encode()]
     parts += [path.read_bytes() for path in sorted(Path(pack_dir).glob("*.py"))]
     return hashlib.sha256(b"".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
 
 
-def check_adapter(adapter: ModuleType, mode: str) -> None:
+def check_adapter(adapter: Adapter, mode: str) -> None:
     """What will be called must be there."""
-    wanted = FUNCTIONS + CALLED[mode]
-    missing = [name for name in wanted if not callable(getattr(adapter, name, None))]
+    missing = interface.missing(adapter, mode)
     if missing:
         raise SystemExit(f"{adapter.__file__} has no function {' or '.join(missing)}")
 
@@ -188,7 +186,7 @@ class Box:
 # ---- children ----------------------------------------------------------------
 
 
-def become_child(sock: socket.socket, adapter: ModuleType | None, o: argparse.Namespace,
+def become_child(sock: socket.socket, adapter: Adapter | None, o: argparse.Namespace,
                  pack: dict, folder: str) -> None:  # fmt: skip
     """In the box, from here on: private caches, then serve."""
     home = "/tmp" if o.box == "full" else folder
@@ -308,7 +306,7 @@ class Zygote:
         self.adapter = load_adapter(self.o.pack)
         check_adapter(self.adapter, self.o.mode)
         self.adapter.prepare(self.o.mode)
-        self.o.folders = getattr(self.adapter, "folders", list)()  # for the box, besides its own
+        self.o.folders = self.adapter.folders()
         self.o.identity = identity(self.adapter, self.o.pack)
         from shared import child  # noqa: F401
 

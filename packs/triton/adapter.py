@@ -5,9 +5,9 @@ interpreter accepts what the compiler refuses."""
 
 import mmap
 from collections.abc import Callable
-from typing import Any
 
 from shared import triton_common
+from shared.adapter import Recorder, Runner
 from shared.triton_common import identity, is_compile_error  # noqa: F401 - of the interface
 from shared.triton_common import version  # noqa: F401 - of the interface
 
@@ -41,12 +41,17 @@ def child(mode: str) -> None:
     """In each child, after the box."""
 
 
+def folders() -> list[str]:
+    """Everything lies in the system's folders and in Python's own."""
+    return []
+
+
 def claims() -> str:
     """Where a candidate's tensors seem to be: kernels of this language run on GPUs."""
     return "cuda:0"
 
 
-def install(current: Callable[[], Any]) -> None:
+def install(current: Callable[[], Recorder | None]) -> None:
     from recorder import triton_record
 
     triton_record.install(current)
@@ -58,7 +63,7 @@ def compile(request: dict) -> bytes:
     return triton_lane.compile(request)
 
 
-def interpreter(message: dict, region: mmap.mmap) -> Any:
+def interpreter(message: dict, region: mmap.mmap) -> Runner:
     from executor import triton_interpret
 
     return triton_interpret.Interpreter(message, region)

@@ -118,20 +118,6 @@ def test_a_file_without_one_of_the_three_names_is_no_task(name: str, tmp_path: P
 
 
 @pytest.mark.parametrize("path", STARTER + USABLE, ids=stem)
-def test_the_candidates_side_makes_the_same_inputs_without_the_model(path: Path) -> None:
-    source = path.read_text(encoding="utf-8")
-    if "numpy" in source:
-        pytest.importorskip("numpy")
-    whole = inputs.namespace(source, "whole")
-    part = inputs.namespace(taskfile.without_model(source), "part")
-    assert "Model" not in part
-    assert same(inputs.init_args(whole, 7, "cpu"), inputs.init_args(part, 7, "cpu"))
-    for variant in inputs.VARIANTS:
-        made = [inputs.make(s, 7, variant, "cpu", torch.float32) for s in (whole, part)]
-        assert same(*made)
-
-
-@pytest.mark.parametrize("path", STARTER + USABLE, ids=stem)
 def test_who_builds_the_candidate_gets_the_same_arguments_without_the_inputs(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     if "numpy" in source:

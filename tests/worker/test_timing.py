@@ -57,7 +57,7 @@ class Session:
         self.now += self.call_s
         ms = self.call_s * 1e3 or 1.0
         yield from ()
-        return [self.spoilt(len(self.seen) - 1, out)], Ran(ms, ms, ms)
+        return [self.spoilt(len(self.seen) - 1, out)], Ran(ms, ms)
 
 
 def measured(session: Session, monkeypatch: pytest.MonkeyPatch) -> dict:

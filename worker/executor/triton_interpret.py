@@ -19,6 +19,7 @@ import numpy as np
 import torch
 import triton.language as tl
 from shared import kernel_language
+from shared.adapter import RuleError
 from shared.triton_common import Kernels, check_constant, define, dtype, no_launch
 from triton.runtime import interpreter as it
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
@@ -33,7 +34,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-class OutOfBounds(Exception):
+class OutOfBounds(RuleError):
     """A kernel reads or writes outside the tensors it was given."""
 
     rule = "guard-zone"

@@ -54,7 +54,7 @@ class Beside:
                    "outputs": layout.parts[1][-len(self.facts.outputs) :]}  # fmt: skip
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         fail_on_error(answer, self.p)
-        return Ran(0.0, 0.0, 0.0)
+        return Ran(0.0, 0.0)
 
 
 def shell(facts, names: dict[str, str]) -> Trace:

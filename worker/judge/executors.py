@@ -17,7 +17,7 @@ from judge import runner
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error
 from judge.region import Region, sealed_file
 from judge.runner import Status
-from judge.steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
+from judge.steps import Ask, Device, End, Forged, Fork, Freeze, Gone, NoChild, Release
 from judge.traces import BadTrace, Call, Launch, Trace
 from shared import plan
 
@@ -26,12 +26,10 @@ LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
 @dataclass
 class Ran:
-    """One call: the executor's own figure, the host's share of it, and what the judge saw
-    from outside."""
+    """One call: how long it took, and the host's share of that."""
 
     device_ms: float
     host_ms: float
-    outside_ms: float
 
 
 def start_child(job: dict, zygote: str, record: bool = False) -> Generator:
@@ -79,8 +77,8 @@ class Interpreter:
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         outside = (time.monotonic() - before) * 1e3
         fail_if_broken(answer)
-        fail_on_error(answer, self.p)
-        return Ran(outside, outside, outside)
+        fail_on_error(answer, self.p, executor=True)
+        return Ran(outside, outside)
 
     def close(self, hurt: bool = False) -> Generator:
         yield End()
@@ -136,7 +134,7 @@ class _Runner:
         outside = (time.monotonic() - before) * 1e3
         done = heard(answer)
         self.check(done)
-        return Ran(self.own_ms(done, outside), done.host_ns / 1e6, outside)
+        return Ran(self.own_ms(done, outside), done.host_ns / 1e6)
 
     def check(self, done: runner.Done) -> None:
         if done.status == Status.DONE:
@@ -163,6 +161,12 @@ class LibraryRunner(_Runner):
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
         yield from self.greet()
         yield from self.load(region, built)
+
+    def run(self, *args: object, **more: object) -> Generator:
+        """Stopped when it has answered: what is read afterwards cannot change any more."""
+        ran = yield from super().run(*args, **more)
+        yield Freeze()
+        return ran
 
     def refusal(self, text: str) -> Exception:
         """Code of the candidate's runs in that process: it may say so to escape a verdict."""

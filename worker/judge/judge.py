@@ -26,14 +26,15 @@ from dataclasses import dataclass
 if __name__ == "__main__":
     sys.path[0] = os.path.dirname(sys.path[0])  # worker/, where the packages lie
 
-from judge.steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Gone, NoChild, Release
+from judge.steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Freeze, Gone, NoChild
+from judge.steps import Release
 from shared import unfit
 from shared.frames import CONTROL, MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame
 from shared.frames import send_frame
 
 with unfit.told():
     import torch
-    from judge import verdict
+    from judge import freezing, verdict
     from judge.builds import Builds
     from judge.room import Room
     from shared import limits
@@ -71,6 +72,7 @@ class Job:
     started: float
     peak: int = 0  # bytes, of its largest child
     child: Channel | None = None
+    frozen: int | None = None  # the process of the child that is stopped
     leaving: bool = False  # the worker has been told to end the child
     waiting: object = None  # what its generator last asked for
     exclusive: bool = False
@@ -179,10 +181,25 @@ class Judge:
         elif isinstance(wanted, Baseline):
             self.say("wait", job.id)
             self.want_baseline(job, wanted.asked)
+        elif isinstance(wanted, Freeze):
+            self.step(job, self.freeze(job))
         elif isinstance(wanted, End):
             self.drop_child(job)
 
+    def freeze(self, job: Job) -> NoChild | None:
+        """The child that has just answered."""
+        try:
+            if job.child is not None and job.child.peer is not None:
+                freezing.stop(job.child.peer)
+                job.frozen = job.child.peer
+        except NoChild as problem:
+            return problem
+        return None
+
     def ask(self, job: Job, wanted: Ask) -> None:
+        if job.frozen is not None:
+            freezing.resume(job.frozen)
+            job.frozen = None
         if job.child is not None:
             self.say("stage", job.id, wanted.deadline_ms)
             job.child.put(wanted.message, wanted.fds)
@@ -217,6 +234,7 @@ class Judge:
 
     def lose_child(self, job: Job) -> None:
         """No more words with it; the worker ends it and says `gone`."""
+        job.frozen = None
         if job.child is not None:
             self.select.unregister(job.child)
             job.child.close()
@@ -464,6 +482,7 @@ class Judge:
             self.select.unregister(job.child)
             job.child.close()
             job.child = None
+        job.frozen = None
         job.leaving = False
         if isinstance(job.waiting, End):
             self.step(job, None)

@@ -55,7 +55,10 @@ def number(value: object) -> str:
 class _Writer:
     def __init__(self, job: dict, facts, trace: Trace, names: dict[str, str]) -> None:
         self.job, self.facts, self.trace, self.names = job, facts, trace, names
-        self.head = {"torch": "import torch", "nn": "import torch.nn as nn"}
+        self.head: list[str] = []  # the imports
+        self.meant: dict[str, str] = {}  # names of the file, by the line that says what each is
+        self.import_line("torch", "import torch")
+        self.import_line("nn", "import torch.nn as nn")
         self.body: list[str] = []  # of forward
         self.kernels: dict[int, str] = {}  # names, by index
         self.texts: dict[int, str] = {}
@@ -70,7 +73,7 @@ class _Writer:
         kept = self.part(self.trace.setup, {}, "s")
         self.part(call, kept, "b")
         self.body.append(f"return {self.output(call.output, call)}")
-        lines = [HEAD, "", *self.head.values(), *self.blocks, "", "", *self.model(arguments)]
+        lines = [HEAD, "", *self.head, *self.blocks, "", "", *self.model(arguments)]
         if len(lines) + len(self.body) > LINES:
             raise CannotPort(f"it would have more than {LINES} lines")
         return "\n".join(lines) + "\n"
@@ -139,7 +142,7 @@ class _Writer:
             if b.bytes > CONSTANT_BYTES:
                 raise CannotPort(f"a constant has {b.bytes} bytes")
             raw = base64.b64encode(self.trace.blob[b.key : b.key + b.bytes])
-            self.head.setdefault("base64", "import base64")
+            self.import_line("base64", "import base64")
             made = f"torch.frombuffer(bytearray(base64.b64decode({raw!r})), dtype=torch.{b.dtype})"
             if not b.bytes:
                 made = f"torch.empty(0, dtype=torch.{b.dtype})"
@@ -242,7 +245,13 @@ class _Writer:
         self.import_line("tl", "import triton.language as tl")
 
     def import_line(self, name: str, line: str) -> None:
-        if self.head.setdefault(name, line) != line:
+        self.claim(name, line)
+        if line not in self.head:
+            self.head.append(line)
+
+    def claim(self, name: str, line: str) -> None:
+        """A name of the file means one thing: what this line gives it."""
+        if self.meant.setdefault(name, line) != line:
             raise CannotPort(f"two things are called {name}")
 
     def kernel(self, index: int) -> str:
@@ -250,7 +259,7 @@ class _Writer:
             return self.kernels[index]
         told = self.trace.kernels[index]
         name = identifier(told["name"])
-        if name in self.kernels.values() or name in self.head:
+        if name in self.kernels.values() or name in self.meant:
             raise CannotPort(f"two kernels are called {name}")
         self.kernels[index] = name
         self.language()
@@ -289,9 +298,9 @@ class _Writer:
 
     def define(self, name: str, text: str) -> None:
         line = f"{name} = {text}"
-        if name not in self.head:
+        self.claim(name, line)
+        if line not in self.blocks:
             self.blocks += ["", line]
-        self.import_line(name, f"# {line}")
 
     def value(self, told: dict) -> str:
         ((kind, held),) = told.items()

@@ -10,7 +10,7 @@ import torch
 from judge import region as memory
 from judge.expected import Expected
 from judge.judging import Progress, Verdict, check_buffers, judge_trial
-from judge.sheets import Draw, Sheet
+from judge.sheets import NUMBERS, Draw, Sheet
 from judge.traces import Trace
 from shared import inputs, structure
 from shared.plan import Place
@@ -187,13 +187,13 @@ class Session:
             for key, (at, size) in self.region.layout.kept.items():
                 self.kept[key] = self.region.span(at, size).clone()
 
-    def numbers(self, seed: int, variant: str) -> Generator:
-        """The one trial whose Python numbers are others; it has a trace of its own."""
+    def numbers(self, seed: int) -> Generator:
+        """The one trial whose floats are others; it has a trace of its own."""
         pair = self.sheet.pair
         state = {n: t.detach().clone() for n, t in pair.state_values().items()}
-        expected = pair.expect(seed, variant)
+        expected = pair.expect(seed, NUMBERS)
         got, _ = yield from self.call(expected.args, state, len(self.trace.calls))
-        judge_trial(self.job, self.p, got, expected, variant)
+        judge_trial(self.job, self.p, got, expected, NUMBERS)
 
     def without_kernels(self) -> Generator:
         """One call with the kernels muted: whoever is still right did not need them."""

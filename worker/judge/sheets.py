@@ -14,7 +14,7 @@ from judge import truth
 from judge.expected import Expected
 from shared import inputs
 
-NUMBERS = ("numbers", "floats")  # variants that need a recording of their own
+NUMBERS = "numbers"  # the variant that needs a recording of its own
 MANY = 1 << 24  # elements of a model that are not drawn again for every trial
 PLAIN = 5  # trials with the task's own inputs
 SHEET_BYTES = 256 << 20  # that a sheet may hold to be shared
@@ -47,7 +47,7 @@ class Sheet:
         self.plan = [(f"trial-{i}", "plain") for i in range(PLAIN)]
         if job["protocol"] == "hardened":
             named = truth.variants(job["task"].get("sidecar"), reference)
-            self.plan += [(f"variant-{v}", v) for v in named if v not in NUMBERS]
+            self.plan += [(f"variant-{v}", v) for v in named if v != NUMBERS]
         self.plan.append(("muted", "plain"))
 
     def draw(self, index: int) -> Draw | None:

@@ -48,6 +48,10 @@ class Ask:
     fds: list[int] = field(default_factory=list)
 
 
+class Freeze:
+    """Stop the child's process, which has answered, until it is asked again."""
+
+
 @dataclass
 class Release:
     """Done with the device. `hurt`: its executor is not to be used again."""

@@ -1,8 +1,6 @@
-"""A task's file: the whole of it for the judge, parts of it for the candidate's side."""
+"""The part of a task's file that the candidate's side gets."""
 
 import ast
-
-ENTRY = ("get_inputs", "get_init_inputs")
 
 
 def _names_bound(node: ast.stmt) -> set[str]:
@@ -23,19 +21,10 @@ def _names_used(node: ast.stmt) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-def without_model(source: str) -> str:
-    """The statements that get_inputs and get_init_inputs need, and no others:
-    neither class Model nor what only it uses."""
-    return _part(source, {*ENTRY}, {"Model"})
-
-
 def init_part(source: str) -> str:
     """The statements that get_init_inputs needs, and no others: who builds a model
     learns nothing of what it will be given."""
-    return _part(source, {"get_init_inputs"}, {"Model", "get_inputs"})
-
-
-def _part(source: str, needed: set[str], left_out: set[str]) -> str:
+    needed, left_out = {"get_init_inputs"}, {"Model", "get_inputs"}
     tree = ast.parse(source)
     keep: set[int] = set()
     changed = True

@@ -16,7 +16,6 @@ TRUTH = {torch.float32: torch.float64, torch.float16: torch.float32, torch.bfloa
 REDRAWS = 20
 FEW, OTHERS = 5, 25  # other seeds whose outputs are tried: more where a few disagree
 NEAR = 8.0  # times a bound
-DRIFT = 0.01  # of a bound: what one call may change, since a hundred follow each other
 # Changed inputs that are tried where the reference takes them.
 CHANGED = ("signed", "permuted", "scaled", "numbers")
 # Trials that tell an identity from an activation.
@@ -113,9 +112,6 @@ class Reference:
         self.changes = self.whole = self.changes or changed
         if changed and not kept:
             raise Unusable("the reference changes its parameters in some calls only")
-
-    def has_state(self) -> bool:
-        return bool(inputs.named_state(self.pristine))
 
     def fresh(self) -> "Pair":
         return Pair(self, copy.deepcopy(self.pristine))
@@ -254,23 +250,6 @@ class Pair:
             self.take_back()
         raise Unusable(f"integer outputs tie in {REDRAWS} draws")
 
-    def remembers(self, seed: int) -> bool:
-        """Whether an output depends on the calls before it: the same inputs, at once and
-        after others. A mean over all calls does not change with the same inputs."""
-        first = Pair(self.r, copy.deepcopy(self.eager)).expect(seed, "plain")
-        other = Pair(self.r, copy.deepcopy(self.eager))
-        other.expect(seed ^ 1, "plain")
-        second = other.expect(seed, "plain")
-        return not _same(first.truth, second.truth, compare.FLOOR[self.r.dtype] * DRIFT)
-
-    def expect_nudged(self, seed: int) -> Expected:
-        """The answer to the inputs of `seed` with a few elements changed."""
-        expected = self.expect(seed, "nudged")
-        if expected.exact():
-            return expected
-        self.take_back()
-        raise Unusable("integer outputs tie")
-
 
 Result = tuple[list[torch.Tensor], structure.Structure]
 
@@ -287,7 +266,7 @@ def _own_failure(problem: Exception) -> str:
 
 # ---- changed inputs -----------------------------------------------------------
 
-_numbers: dict[tuple, str | None] = {}  # how numbers are varied, by task, precision, device
+_numbers: dict[tuple, bool] = {}  # whether floats are varied, by task, precision, device
 
 
 def variants(sidecar: dict | None, reference: Reference) -> list[str]:
@@ -295,26 +274,23 @@ def variants(sidecar: dict | None, reference: Reference) -> list[str]:
     names, or all. A trial to which the reference has no answer (expect raises Unusable,
     but not Exceeded) is left out."""
     named = (sidecar or {}).get("variants", CHANGED)
-    chosen = [v for v in CHANGED if v in named and v != "numbers"]
-    numbers = _varied_numbers(reference) if "numbers" in named else None
-    return [*chosen, numbers] if numbers else chosen
+    return [v for v in CHANGED if v in named and (v != "numbers" or _takes_numbers(reference))]
 
 
-def _varied_numbers(reference: Reference) -> str | None:
-    """Which Python numbers among forward's arguments can be others without changing
-    what comes out but for its values. Asked once: a resumed run must find the same."""
+def _takes_numbers(reference: Reference) -> bool:
+    """Whether floats among forward's arguments can be others without changing what comes
+    out but for its values. Asked once: a resumed run must find the same."""
     key = (hashlib.sha256(reference.source.encode()).digest(), reference.precision,
            reference.device)  # fmt: skip
     if key not in _numbers:
         args = inputs.make(reference.space, 0, "plain", reference.device, reference.dtype)
-        tried = [v for v in ("numbers", "floats") if inputs.has_numbers(args, v == "numbers")]
-        _numbers[key] = next((v for v in tried if _same_kind(reference, v)), None)
+        _numbers[key] = inputs.has_floats(args) and _same_kind(reference)
     return _numbers[key]
 
 
-def _same_kind(reference: Reference, variant: str) -> bool:
+def _same_kind(reference: Reference) -> bool:
     try:
-        plain, varied = (reference.fresh().expect(0, v) for v in ("plain", variant))
+        plain, varied = (reference.fresh().expect(0, v) for v in ("plain", "numbers"))
     except Exceeded:
         raise
     except Unusable:

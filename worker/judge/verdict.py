@@ -97,7 +97,7 @@ class Facts:
     parameters: set[str]
     structure: structure.Structure
     outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
-    numbers: str | None  # the variant that changes Python numbers among forward's arguments
+    numbers: bool  # floats among forward's arguments are varied
     only_moves: bool  # the task moves data and computes nothing
     reasons: list[str] | None = None  # of the gate; None: nobody has looked
 
@@ -117,7 +117,7 @@ class Facts:
             set(inputs.parameters(pair.eager)),
             expected.structure,
             [(tuple(t.shape), dtype_name(t)) for t in expected.eager],
-            next((v for v in truth.variants(job["task"].get("sidecar"), reference) if v in NUMBERS), None),
+            NUMBERS in truth.variants(job["task"].get("sidecar"), reference),
             layouts.only_moves(reference, job["seed"]),
         )
 
@@ -443,13 +443,12 @@ def persists(job: dict) -> bool:
 def with_other_numbers(
     job: dict, facts: Facts, trace: Trace, p: Progress, builds: Builds, o: object, own_weights: bool
 ) -> Generator:
-    """One trial with other Python numbers among forward's arguments. It is recorded with
-    those; only scalars, sizes and grids may differ from the trace that was judged."""
+    """One trial with other floats among forward's arguments. It is recorded with those; only scalars, sizes and grids may differ from the trace that was judged."""
     if job["device"] != "cpu":
         yield Device()
     seed = inputs.derive(job["seed"], "numbers")
     reference = make_reference(job, own_weights)
-    args = inputs.make(reference.space, seed, facts.numbers, reference.device, reference.dtype)
+    args = inputs.make(reference.space, seed, NUMBERS, reference.device, reference.dtype)
     yield Release()
     other = replace(facts, spec=inputs.spec(args)["list"])
     again, names = yield from recorded(job, other, p, builds, own_weights)
@@ -477,7 +476,7 @@ def examine(
         session.make_region(family.scratch(trace, built) if built else 0, o)
         yield from executor.open(session.region, built)
         if numbers_seed is not None:
-            yield from session.numbers(numbers_seed, facts.numbers)
+            yield from session.numbers(numbers_seed)
             yield from executor.close()
             return
         yield from session.trials()

@@ -41,7 +41,6 @@ class Store:
     """One piece of memory. Not opaque and without `real`: it holds `fill` everywhere, or
     has never been written (None)."""
 
-    serial: int
     size: int  # bytes
     dtype: torch.dtype  # of the tensor that it was allocated for
     address: int
@@ -81,9 +80,7 @@ class Memory:
         size = storage.nbytes()
         if self.next_address - FIRST_ADDRESS + size > MOST:
             raise torch.OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size} bytes")
-        made = Store(
-            len(self.stores), size, meta.dtype, self.next_address, storage, self.call
-        )
+        made = Store(size, meta.dtype, self.next_address, storage, self.call)
         self.next_address += (size // ALIGN + 1) * ALIGN
         self.stores[storage._cdata] = made
         return Fake(meta, device)

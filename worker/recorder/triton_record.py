@@ -2,12 +2,7 @@
 the candidate, which may change all of it: nothing here is believed, the judge checks what
 arrives (triton_trace.py).
 
-`current()` is the recorder while forward runs. Of it this file needs
-
-  view(tensor) -> VIEW            kernel(key, function that tells a KERNEL) -> its number
-  launch(node)                    refuse(rule, text), which raises
-  aside()                         a context in which moves are not recorded (optional)
-"""
+`current()` is the recorder while forward runs (shared/adapter.py)."""
 
 import contextlib
 import dis
@@ -204,9 +199,8 @@ def _tuned(recorder: Any, tuner: Autotuner, args: tuple, kwargs: dict) -> Compil
         tuner.cache[key] = configs[0]
         tuner.pre_hook(_all(tuner, kwargs, configs[0]), reset_only=True)
     others = []
-    with getattr(recorder, "aside", contextlib.nullcontext)():
-        for config in reversed(configs[1:]):
-            others.insert(0, _captured_launch(tuner, args, kwargs, config)[0])
+    for config in reversed(configs[1:]):
+        others.insert(0, _captured_launch(tuner, args, kwargs, config)[0])
     node, made = _captured_launch(tuner, args, kwargs, configs[0])
     tuner.best_config, tuner.nargs = configs[0], None
     if others:

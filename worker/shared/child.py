@@ -18,8 +18,9 @@ import os
 import socket
 import sys
 import traceback
-from types import ModuleType, TracebackType
+from types import TracebackType
 
+from shared.adapter import Adapter, RuleError
 from shared.frames import Broken, recv_message, send_message
 
 LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
@@ -50,7 +51,8 @@ def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
     name = f"{type(problem).__module__}.{type(problem).__qualname__}".removeprefix("builtins.")
     said = "".join(traceback.format_exception_only(problem))[-TEXT:]
     return {"error": {"stage": stage, "type": name, "text": text, "compile": compile,
-                      "message": said, "rule": getattr(problem, "rule", None)}}  # fmt: skip
+                      "message": said,
+                      "rule": problem.rule if isinstance(problem, RuleError) else None}}  # fmt: skip
 
 
 def _is_candidates(file: str, path: str) -> bool:
@@ -59,7 +61,7 @@ def _is_candidates(file: str, path: str) -> bool:
 
 class Child:
     def __init__(
-        self, sock: socket.socket, adapter: ModuleType, folder: str, device: str, identity: str,
+        self, sock: socket.socket, adapter: Adapter, folder: str, device: str, identity: str,
         target: str | None,
     ) -> None:  # fmt: skip
         self.sock, self.adapter, self.folder, self.device = sock, adapter, folder, device

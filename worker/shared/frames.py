@@ -11,6 +11,7 @@ import os
 import re
 import select
 import socket
+import struct
 from dataclasses import dataclass, field
 from json import dumps, loads
 from os import write
@@ -120,6 +121,17 @@ def _parsed(data: bytes | bytearray) -> dict:
     return message
 
 
+CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
+
+
+def sender(ancillary: list[tuple[int, int, bytes]]) -> int | None:
+    """The process that sent a message, as the kernel says (SO_PASSCRED)."""
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+            return CREDENTIALS.unpack(data[: CREDENTIALS.size])[0] or None
+    return None
+
+
 class Closed(Broken):
     """The peer has closed its end."""
 
@@ -127,13 +139,15 @@ class Closed(Broken):
 class Channel:
     """The judge's end of a candidate's socket. Nothing here waits: half a message
     stays until the rest comes, and what the peer does not read stays too. The
-    kernel drops descriptors that the peer sends along, since none are asked for."""
+    kernel drops descriptors that the peer sends along, since there is no room for any."""
 
     PIECE = 1 << 16
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.peer: int | None = None  # the process that spoke last
         self.incoming = bytearray()
         self.outgoing: collections.deque[tuple[bytes, list[int]]] = collections.deque()
 
@@ -180,13 +194,15 @@ class Channel:
     def fill(self) -> None:
         """Takes what has come. Raises Closed at the end of the connection."""
         try:
-            data = self.sock.recv(self.PIECE)
+            space = socket.CMSG_SPACE(CREDENTIALS.size)
+            data, ancillary, _, _ = self.sock.recvmsg(self.PIECE, space)
         except BlockingIOError:
             return
         except OSError as problem:
             raise Closed(str(problem)) from None
         if not data:
             raise Closed("the connection ended")
+        self.peer = sender(ancillary)
         self.incoming += data
 
     def message(self, limit: int, raw: bool = False) -> dict | bytes | None:

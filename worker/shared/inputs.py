@@ -17,7 +17,6 @@ from torch import default_generator  # by name: a candidate may replace it
 DTYPES = {
     "fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
 }  # of tensors in memory, by precision  # fmt: skip
-VARIANTS = ("plain", "nudged", "signed", "permuted", "scaled", "tenfold", "numbers", "floats")
 # Variants that make values larger: beyond what exp() takes, or a product of two does.
 SCALES = {"scaled": 100.0, "tenfold": 10.0}
 FACTORS = 0.7, 0.9  # of `numbers`: below 1, so that a share or a probability stays one
@@ -151,17 +150,6 @@ def _vary(x: torch.Tensor, variant: str) -> torch.Tensor:
     return x if order is None else x[order]
 
 
-def _nudge(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-    """`old` with one element of each row taken from `new`: a cache that knows its
-    inputs by a sample of them does not see the difference."""
-    width = old.shape[-1] if old.dim() else 0
-    if old.shape != new.shape or not old.is_floating_point() or width < 4 or _structured(old):
-        return new
-    rows = old.clone().view(-1, width)
-    place = torch.randint(1, width - 1, (rows.shape[0], 1), device=old.device)
-    return rows.scatter_(1, place, new.reshape(-1, width).gather(1, place)).view(old.shape)
-
-
 def _drawn(space: dict, seed: int, device: str) -> list:
     sow(seed, device)
     with torch.device(device), limits.task_code("get_inputs"):
@@ -169,44 +157,33 @@ def _drawn(space: dict, seed: int, device: str) -> list:
 
 
 def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype) -> list:
-    """The inputs of one call. `nudged` has those of the plain variant with the
-    same seed but for a few elements, `numbers` and `floats` but for Python numbers."""
+    """The inputs of one call. `numbers` has those of the plain variant with the same seed, but
+    for floats that are no tensors."""
     values = _drawn(space, seed, device)
-    if variant == "nudged":
-        others = _drawn(space, (seed + 1) & MASK, device)
-        pairs = zip(values, others)
-        values = [_nudge(v, o) if isinstance(v, torch.Tensor) else o for v, o in pairs]
-    elif variant in ("numbers", "floats"):
+    if variant == "numbers":
         chance = random.Random(seed)
-        values = [_numbers(v, chance, variant == "numbers") for v in values]
+        values = [_numbers(v, chance) for v in values]
     elif variant != "plain":
         values = structure.mapped(values, lambda x: _vary(x, variant))
     return cast(values, device, dtype)
 
 
-def _numbers(value: object, chance: random.Random, integers: bool) -> object:
-    """Another number for a number. Integers in a list are a shape or the like."""
-    if isinstance(value, bool):
-        return value
+def _numbers(value: object, chance: random.Random) -> object:
+    """Another float for a float. Integers stay what they are: a dimension, a window or a count
+    is what an honest kernel may be written for, as it is for the shapes."""
     if isinstance(value, float):
         return value * chance.uniform(*FACTORS)
-    if isinstance(value, int):
-        return value + chance.choice((-1, 1)) if integers else value
-    if isinstance(value, (list, tuple)) and has_numbers(list(value), integers=False):
-        return type(value)(_numbers(v, chance, False) for v in value)
+    if isinstance(value, (list, tuple)) and has_floats(list(value)):
+        return type(value)(_numbers(v, chance) for v in value)
     return value
 
 
-def has_numbers(values: list, integers: bool = True) -> bool:
-    """Whether there are Python numbers among forward's arguments that can be varied."""
-    for value in values:
-        if isinstance(value, bool):
-            continue
-        if isinstance(value, float) or (integers and isinstance(value, int)):
-            return True
-        if isinstance(value, (list, tuple)) and has_numbers(list(value), integers=False):
-            return True
-    return False
+def has_floats(values: list) -> bool:
+    """Whether there are floats among forward's arguments."""
+    return any(
+        has_floats(list(v)) if isinstance(v, (list, tuple)) else isinstance(v, float)
+        for v in values
+    )
 
 
 def spec(values: list) -> structure.Structure:
