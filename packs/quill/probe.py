@@ -5,32 +5,30 @@ import ctypes
 import importlib.util
 import tempfile
 
-SOURCE = """
-#include <math.h>
-void probe_kernel(const float *x, float *y, int n)
-{
-    for (int i = 0; i < n; i++)
-        y[i] = sqrtf(x[i]);
-}
+PROGRAM = """
+scroll probe(well xs: f32[nn], basin ys: f32[nn], count nn)
+    letters i = 4
+    pour xs[i] -> xt
+    pour sqrt(xt) -> ys[i]
+end
 """
 
 
 def probe() -> str:
     try:
-        import quill
-        import native_lane
+        import quill  # noqa: F401  (brings the way to the rest)
+        import adapter
 
-        asked = {"text": 0, "launches": [["probe_kernel", "ppi"]]}
-        request = {"texts": [SOURCE], "objects": [asked]}
-        built = native_lane.libraries(request, quill.TOOLCHAIN)
+        asked = {"text": 0, "launches": [["probe", "ppi"]]}
+        built = adapter.compile({"texts": [PROGRAM], "objects": [asked]})
     except Exception as error:
-        return f"checks: no kernel can be built: {first_line(error)}"
+        return f"checks: no scroll can be built: {first_line(error)}"
     given = run(built.partition(b"\n")[2])
     if given != [2.0, 3.0]:
-        return f"compile: a kernel ran and gave {given} instead of [2.0, 3.0]"
+        return f"compile: a scroll ran and gave {given} instead of [2.0, 3.0]"
     if importlib.util.find_spec("torch") is None:
-        return "compile: a kernel was built by cc and run, but torch is missing"
-    return "run: a kernel was built by cc and run, and torch is there"
+        return "compile: a scroll was translated, built by cc and run, but torch is missing"
+    return "run: a scroll was translated, built by cc and run, and torch is there"
 
 
 def run(library: bytes) -> list[float]:
@@ -39,7 +37,7 @@ def run(library: bytes) -> list[float]:
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(library)
         file.flush()
-        ctypes.CDLL(file.name).monkeys_call_probe_kernel(words)
+        ctypes.CDLL(file.name).monkeys_call_probe(words)
     return list(y)
 
 
