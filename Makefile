@@ -20,7 +20,7 @@ LAYERS := base io lex store task pack llm prompt verify find search curriculum \
 LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
-              $(addprefix src/base/,arena.c buf.c device.c err.c fs.c hash.c home.c log.c \
+              $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
                 map.c mem.c opt.c secret.c str.c tick.c) \
               $(addprefix src/io/,frame.c frame_file.c loop.c server.c)
 # monkeys-runner, too. What a plan is can be read without the rest of it.
@@ -35,8 +35,9 @@ C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c)
 SUITES     := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 
 # ---- how it is compiled ------------------------------------------------------
-PKGS := libcurl jansson libpcre2-8 libutf8proc sqlite3 libzstd
+PKGS := libcurl libcrypto jansson libpcre2-8 libutf8proc sqlite3 libzstd
 DEB_libcurl     := libcurl4-openssl-dev
+DEB_libcrypto   := libssl-dev
 DEB_jansson     := libjansson-dev
 DEB_libpcre2-8  := libpcre2-dev
 DEB_libutf8proc := libutf8proc-dev
