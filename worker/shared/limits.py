@@ -2,8 +2,8 @@
 CPU, memory. A task that exceeds them cannot be judged, and the others go on.
 
 The time limit is an alarm: it ends Python code and sleeps, not a call that stays inside
-C. Who only waits has less time: the worker takes a judge that uses no processor time for
-one that hangs. The memory limit is the soft RLIMIT_DATA for the duration: an allocation above it
+C. What counts is processor time, so that a busy machine makes no task unusable. Who only waits
+has less time: the worker takes a judge that uses no processor time for one that hangs. The memory limit is the soft RLIMIT_DATA for the duration: an allocation above it
 fails at once, before a page is touched. What ends the process itself (os._exit, a
 stack that overflows in C) is left to the worker, which starts another judge."""
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 LOOK_S = 1.0  # between two looks at what runs
 IDLE_S = 5.0  # without progress; the worker's own patience is 10 s
 PROGRESS_S = 0.02  # of processor time
+SLOWEST = 8  # times a limit: what it may take by the clock on the wall
 PAGE = resource.getpagesize()
 NO_MEMORY = ("DefaultCPUAllocator", "can't allocate memory", "std::bad_alloc")  # torch's words
 
@@ -76,7 +77,12 @@ class _Duration:
 
     def __init__(self, what: str, seconds: float) -> None:
         self.what, self.seconds = what, seconds
-        self.end = time.monotonic() + seconds
+        self.used = time.process_time()
+        self.last = time.monotonic() + SLOWEST * seconds
+
+    def left(self) -> float:
+        own = self.seconds - (time.process_time() - self.used)
+        return min(own, self.last - time.monotonic())
 
     def why(self) -> str:
         return f"{self.what} did not return within {self.seconds:g} s"
@@ -113,7 +119,7 @@ class _Alarm:
             signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3), self.interval)
 
     def wind(self) -> None:
-        left = min(limit.end for limit in self.limits) - time.monotonic()
+        left = min(limit.left() for limit in self.limits)
         signal.setitimer(signal.ITIMER_REAL, min(max(left, 1e-3), LOOK_S), LOOK_S)
 
     def look(self, now: float, used: float) -> None:
@@ -125,9 +131,8 @@ class _Alarm:
 
     def ring(self, *_: object) -> None:
         """Rings again if this is caught: code may catch whatever is raised in it."""
-        now = time.monotonic()
-        self.look(now, time.process_time())
-        over = [limit for limit in self.limits if limit.end <= now]
+        self.look(time.monotonic(), time.process_time())
+        over = [limit for limit in self.limits if limit.left() <= 0]
         if over:
             raise _Ring(over[0], over[0].why())
         if self.limits and self.idle >= IDLE_S:
