@@ -2,8 +2,8 @@
 CPU, memory. A task that exceeds them cannot be judged, and the others go on.
 
 The time limit is an alarm: it ends Python code and sleeps, not a call that stays inside
-C. What counts is processor time, so that a busy machine makes no task unusable. Who only waits
-has less time: the worker takes a judge that uses no processor time for one that hangs. The memory limit is the soft RLIMIT_DATA for the duration: an allocation above it
+C. Time that this process spends waiting for a processor does not count, so that a busy machine
+makes no task unusable. Who only waits has less time: the worker takes a judge that uses no processor time for one that hangs. The memory limit is the soft RLIMIT_DATA for the duration: an allocation above it
 fails at once, before a page is touched. What ends the process itself (os._exit, a
 stack that overflows in C) is left to the worker, which starts another judge."""
 
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 LOOK_S = 1.0  # between two looks at what runs
 IDLE_S = 5.0  # without progress; the worker's own patience is 10 s
 PROGRESS_S = 0.02  # of processor time
-SLOWEST = 8  # times a limit: what it may take by the clock on the wall
 PAGE = resource.getpagesize()
 NO_MEMORY = ("DefaultCPUAllocator", "can't allocate memory", "std::bad_alloc")  # torch's words
 
@@ -72,17 +71,26 @@ def task_code(what: str) -> Iterator[None]:
 # ---- time ------------------------------------------------------------------------
 
 
+def own_time() -> float:
+    """Seconds by the clock, less those in which the main thread could not run because others
+    had the processors."""
+    try:
+        with open("/proc/self/schedstat", encoding="ascii") as file:
+            waited = int(file.read().split()[1])
+    except OSError:  # not every kernel counts it
+        waited = 0
+    return time.monotonic() - waited / 1e9
+
+
 class _Duration:
     """One limit; several may be in force, one inside the other."""
 
     def __init__(self, what: str, seconds: float) -> None:
         self.what, self.seconds = what, seconds
-        self.used = time.process_time()
-        self.last = time.monotonic() + SLOWEST * seconds
+        self.began = own_time()
 
     def left(self) -> float:
-        own = self.seconds - (time.process_time() - self.used)
-        return min(own, self.last - time.monotonic())
+        return self.seconds - (own_time() - self.began)
 
     def why(self) -> str:
         return f"{self.what} did not return within {self.seconds:g} s"
