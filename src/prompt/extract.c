@@ -1,7 +1,7 @@
 /* extract.c: the program, the plan or the JSON in a reply. */
 #include "prompt/extract.h"
 
-#include "lex/py_normal.h"
+#include "facts/py_normal.h"
 #include "prompt/extract_int.h"
 #include "prompt/fences.h"
 #include "prompt/files.h"

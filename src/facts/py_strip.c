@@ -1,6 +1,6 @@
 /* py_strip.c: marks the tokens that go, then copies the source between and
  * around the others. */
-#include "lex/py_strip.h"
+#include "facts/py_strip.h"
 
 #include "base/buf.h"
 #include "lex/cxx_lex.h"
