@@ -2,14 +2,14 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/task_word.h"
-#include "cmd/verifying.h"
+#include "pack/packs.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
 #include "search/search.h"
 #include "task/task.h"
+#include "verify/verifying.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,9 +69,7 @@ static const struct opt prompt_table[] = {
            0),
     OPTION("prompts", OPT_TEXT, "DIR",
            "templates to use instead of the program's own", prompts, 0, 0),
-    OPTION("packs", OPT_LIST, "DIR",
-           "also look for packs in DIR (may be given several times)", packs, 0,
-           0),
+    OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),
     OPTION("json", OPT_FLAG, NULL, "one JSON object", json, 0, 0),
     {0},
 };
