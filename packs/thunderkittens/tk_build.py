@@ -25,6 +25,8 @@ from shared.native_source import CType  # noqa: E402
 __all__ = ["build"]
 
 ROOT_VARIABLE = "THUNDERKITTENS_ROOT"
+# Of https://github.com/HazyResearch/ThunderKittens: what guide, card and seeds are for.
+COMMIT = "0b55588d2769dde0c7a9a606ffc015b0ca7a9551"
 TARGET = "sm_90a"  # KITTENS_HOPPER is code for this one alone
 # The headers take char for signed, which it is not on every machine.
 _FLAGS = (
@@ -37,7 +39,10 @@ def root() -> Path:
     """The checkout, once it is known to hold the headers."""
     named = os.environ.get(ROOT_VARIABLE)
     if not named:
-        raise native.ToolchainError(f"{ROOT_VARIABLE} does not name a checkout of ThunderKittens")
+        raise native.ToolchainError(
+            f"{ROOT_VARIABLE} does not name a checkout of ThunderKittens; clone "
+            f"https://github.com/HazyResearch/ThunderKittens and check out {COMMIT[:8]}"
+        )
     if not Path(named, "include", "kittens.cuh").is_file():
         raise native.ToolchainError(f"there is no include/kittens.cuh in {ROOT_VARIABLE} ({named})")
     return Path(named).absolute()

@@ -140,6 +140,17 @@ static void remove_tree(const char *dir)
     waitpid(pid, NULL, 0);
 }
 
+/* Where a pack finds a checkout of the user's: NAME_ROOT=FOLDER. */
+static bool is_root(const char *entry)
+{
+    static const char end[] = "_ROOT=";
+    const char *sign = strchr(entry, '=');
+    const ptrdiff_t before = (ptrdiff_t)sizeof(end) - 2;
+
+    return sign && sign - entry > before &&
+           strncmp(sign - before, end, sizeof(end) - 1) == 0;
+}
+
 /* A forked process keeps the environment its program was started with, whatever
  * it unsets later: only what judge and zygotes need goes to them, no key of a
  * user's. */
@@ -157,7 +168,7 @@ static void keep_environment(void)
 
         while (i < count && strncmp(*at, kept[i], strlen(kept[i])) != 0)
             i++;
-        if (i < count)
+        if (i < count || is_root(*at))
             *to++ = *at;
     }
     *to = NULL;

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -122,7 +123,12 @@ class Run:
         self.all_correct(self.listed("gpu.list", ("fp32",)))
 
     def seeds(self) -> None:
-        self.all_correct(self.listed("seeds.list", BOTH))
+        """Those of ThunderKittens only where its headers are."""
+        jobs = self.listed("seeds.list", BOTH)
+        if not os.environ.get("THUNDERKITTENS_ROOT"):
+            jobs = [job for job in jobs if "-thunderkittens-" not in job.id]
+            print("# THUNDERKITTENS_ROOT is not set: the seeds of thunderkittens are left out")
+        self.all_correct(jobs)
 
     def starter(self) -> None:
         files = sorted((VERIFY / "triton").glob("*.py"))

@@ -20,8 +20,11 @@ SEEDS = [
 # Records a seed as the judge would have it recorded, and builds what the trace names.
 CODE = """
 import json, tempfile
-import torch, zygote, recorder, taskfile, inputs
-task, solution = (open({folder!r} + name).read() for name in ("/task.py", "/solution.py"))
+import torch, zygote
+from recorder import recorder
+from judge import taskfile
+from shared import inputs
+task, solution = {task!r}, {solution!r}
 adapter = zygote.load_adapter({pack!r})
 adapter.install(recorder.current)
 space = inputs.namespace(task, "task")
@@ -66,12 +69,51 @@ def needs(pack: str) -> None:
         pytest.skip("THUNDERKITTENS_ROOT names no checkout of ThunderKittens")
 
 
-@pytest.mark.parametrize("pack, seed", SEEDS)
-def test_a_seed_is_recorded_in_both_precisions_and_its_kernels_compile(pack: str, seed: str) -> None:
+def check(pack: str, task: str, solution: str) -> None:
     needs(pack)
     at = ROOT / "packs" / pack
-    told = forked.run(at, CODE.format(folder=str(at / "seeds" / seed), pack=str(at)))
+    told = forked.run(at, CODE.format(task=task, solution=solution, pack=str(at)))
     assert told["fp32"] >= 1 and told["bf16"] >= 1 and told["bytes"] > 1000
+
+
+@pytest.mark.parametrize("pack, seed", SEEDS)
+def test_a_seed_is_recorded_in_both_precisions_and_its_kernels_compile(pack: str, seed: str) -> None:
+    folder = ROOT / "packs" / pack / "seeds" / seed
+    check(pack, (folder / "task.py").read_text(), (folder / "solution.py").read_text())
+
+
+TASKS = {
+    "cuda": """
+class Model(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = torch.nn.Parameter(torch.randn(features))
+    def forward(self, x):
+        return torch.relu(x + self.bias)
+def get_inputs():
+    return [torch.randn(33, 70)]
+def get_init_inputs():
+    return [70]
+""",
+    "thunderkittens": """
+class Model(torch.nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+    def forward(self, x):
+        return torch.tanh(x * self.factor)
+def get_inputs():
+    return [torch.randn(48, 128)]
+def get_init_inputs():
+    return [0.5]
+""",
+}
+
+
+@pytest.mark.parametrize("pack", TASKS)
+def test_the_example_of_a_card_is_recorded_in_both_precisions_and_compiles(pack: str) -> None:
+    card = (ROOT / "packs" / pack / "card.md").read_text()
+    check(pack, "import torch\n" + TASKS[pack], card.split("```python\n")[1].split("```")[0])
 
 
 @pytest.mark.parametrize("pack, seed", SEEDS)
