@@ -315,15 +315,21 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
     m->port = (struct search_port){mock_judge, mock_dead, mock_waiting};
     if (open_files(m, dir, e) < 0)
         return -1;
+    m->ledger =
+        ledger_open(&(struct ledger_parts){m->loop, m->store, &m->budget,
+                                           llm_is_patient(m->llm)},
+                    e);
+    if (!m->ledger)
+        return -1;
     part = (struct search_parts){.loop = m->loop,
                                  .store = m->store,
+                                 .ledger = m->ledger,
                                  .llm = m->llm,
                                  .model = "mock",
                                  .budget = &m->budget,
                                  .prompts = m->prompts,
                                  .pack = m->pack,
                                  .port = &m->port,
-                                 .patient = llm_is_patient(m->llm),
                                  .dim = EMBED_DIM};
     m->search = search_new(&part, o);
     return fill(m, e);
@@ -342,6 +348,7 @@ int mock_close(struct mock *m, struct err *e)
 
     if (m->search)
         search_free(m->search);
+    ledger_close(m->ledger);
     llm_close(m->llm);
     if (m->store)
         rc = store_close(m->store, e);
