@@ -3,12 +3,12 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cmd/archives.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/task_word.h"
-#include "cmd/verifying.h"
+#include "pack/packs.h"
+#include "run/archives.h"
 #include "search/verify_port.h"
+#include "verify/verifying.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -137,15 +137,14 @@ static int check_place(const struct adding *a, struct err *e)
 
 static int join(struct adding *a, const char *name, struct err *e)
 {
-    struct folder_kernel k = {
-        .name = name,
-        .task = a->task,
-        .solution = {buf_str(&a->solution), a->solution.len},
-        .origin = a->v->origin ? a->v->origin : "added by hand",
-        .licence = a->v->licence ? a->v->licence : "not said",
-        .dtype = a->precision,
-        .dsl = a->pack->id,
-        .verified = true};
+    struct kernel k = {.name = name,
+                       .task = a->task,
+                       .solution = {buf_str(&a->solution), a->solution.len},
+                       .origin = a->v->origin ? a->v->origin : "added by hand",
+                       .licence = a->v->licence ? a->v->licence : "not said",
+                       .dtype = a->precision,
+                       .dsl = a->pack->id,
+                       .verified = true};
     char *on = xasprintf("%s, %s, evidence E3", a->v->v.device, a->precision);
     int rc;
 
@@ -155,7 +154,7 @@ static int join(struct adding *a, const char *name, struct err *e)
         k.ported = str_of(jsn_str(a->record, "ported"));
     if (a->v->plan)
         k.plan = (struct str){buf_str(&a->plan), a->plan.len};
-    rc = folder_write(a->v->out, &k,
+    rc = kernel_write(a->v->out, &k,
                       (struct str){a->task->source, a->task->len}, e);
     free(on);
     return rc;
@@ -194,7 +193,7 @@ static int add(struct adding *a, const char *file, struct err *e)
         tell(a, file, NULL);
         return strcmp(jsn_str(a->record, "verdict"), "infra") == 0 ? 4 : 1;
     }
-    name = folder_name(a->task->id);
+    name = kernel_name(a->task->id);
     rc = join(a, name, e);
     if (rc == 0)
         tell(a, file, name);

@@ -6,10 +6,10 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/trials.h"
 #include "io/batch.h"
 #include "io/term.h"
+#include "pack/packs.h"
 #include "pack/probe.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

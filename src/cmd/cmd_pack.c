@@ -3,9 +3,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/trials.h"
 #include "io/term.h"
+#include "pack/packs.h"
 #include "pack/probe.h"
 #include "verify/selftest.h"
 

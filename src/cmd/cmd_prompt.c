@@ -2,14 +2,14 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/task_word.h"
-#include "cmd/verifying.h"
+#include "pack/packs.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
 #include "search/search.h"
 #include "task/task.h"
+#include "verify/verifying.h"
 
 #include <stdio.h>
 #include <stdlib.h>

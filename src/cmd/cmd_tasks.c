@@ -2,9 +2,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/verifying.h"
 #include "io/term.h"
 #include "task/collection.h"
+#include "verify/verifying.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,12 +2,12 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/task_word.h"
 #include "cmd/traces.h"
-#include "cmd/verifying.h"
 #include "io/term.h"
+#include "pack/packs.h"
 #include "task/collection.h"
+#include "verify/verifying.h"
 
 #include <stdio.h>
 #include <stdlib.h>

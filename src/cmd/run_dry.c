@@ -34,7 +34,7 @@ static int add_stage(struct running *r, const struct task *t,
 
     for (size_t i = 0;
          i < r->kernel_len && in.example_count < (size_t)r->opt.examples; i++) {
-        const struct folder_kernel *k = &r->kernel[i];
+        const struct kernel *k = &r->kernel[i];
 
         example[in.example_count++] =
             (struct prompt_example){.name = k->name,

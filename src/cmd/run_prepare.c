@@ -187,7 +187,7 @@ int run_prepare(struct running *r, struct err *e)
 void run_unprepare(struct running *r)
 {
     for (size_t i = 0; i < r->kernel_len; i++)
-        folder_release(&r->kernel[i]);
+        kernel_release(&r->kernel[i]);
     free(r->kernel);
     free(r->origin);
     free(r->vectors);

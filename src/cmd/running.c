@@ -53,7 +53,7 @@ static int gate(struct running *r, char **why, struct err *e)
 static void fill_search(struct running *r, char **why)
 {
     for (size_t i = 0; i < r->kernel_len; i++) {
-        const struct folder_kernel *k = &r->kernel[i];
+        const struct kernel *k = &r->kernel[i];
         struct search_example x = {.origin = r->origin[i],
                                    .name = k->name,
                                    .task_hash = k->task->hash,

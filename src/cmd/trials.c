@@ -2,9 +2,9 @@
 #include "cmd/trials.h"
 
 #include "base/mem.h"
-#include "cmd/packs.h"
-#include "cmd/verifying.h"
-#include "search/folder.h"
+#include "pack/packs.h"
+#include "run/kernel.h"
+#include "verify/verifying.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,18 +66,18 @@ static int ask(struct verifier *v, struct trial *t, struct err *e)
 {
     struct job_opts o = {
         .device = t->device, .precision = "fp32", .protocol = "hardened"};
-    struct folder_kernel k;
+    struct kernel k;
     struct job_seeds seeds;
     int rc;
 
     if (!(t->pack->run.dtypes & 1u << PACK_FP32))
         o.precision = pack_dtypes[t->pack->run.default_dtype];
-    if (folder_read_one(t->pack->seed[0].dir, &k, e) < 0)
+    if (kernel_read(t->pack->seed[0].dir, &k, e) < 0)
         return -1;
     job_seeds(verifier_secret(v), k.task->id, 0, &seeds);
     rc = verifier_ask(v, job_verify(t->pack, k.task, k.solution, &o, &seeds),
                       TRIAL_MS, t, e);
-    folder_release(&k);
+    kernel_release(&k);
     return rc;
 }
 

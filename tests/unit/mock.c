@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "base/tick.h"
 #include "find/embed.h"
-#include "search/folder.h"
+#include "run/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -223,10 +223,10 @@ static int add_seeds(struct mock *m, struct embed *x, struct err *e)
     float v[EMBED_DIM];
 
     for (size_t i = 0; i < m->pack->seed_count; i++) {
-        struct folder_kernel k;
+        struct kernel k;
         struct search_example s = {.origin = "seed", .evidence = "E3"};
 
-        if (folder_read_one(m->pack->seed[i].dir, &k, e) < 0)
+        if (kernel_read(m->pack->seed[i].dir, &k, e) < 0)
             return -1;
         s.name = k.name;
         s.task_hash = k.task->hash;
@@ -237,7 +237,7 @@ static int add_seeds(struct mock *m, struct embed *x, struct err *e)
         s.vector = v;
         embed_vector(x, s.problem, v);
         search_add_example(m->search, &s);
-        folder_release(&k);
+        kernel_release(&k);
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 /* verifying.c: devices and precisions as every verifying command means them. */
-#include "cmd/verifying.h"
+#include "verify/verifying.h"
 
 #include "base/device.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* verifying.h: the options that every command with a verifier shares, and the
  * machinery behind them. */
-#ifndef CMD_VERIFYING_H
-#define CMD_VERIFYING_H
+#ifndef VERIFY_VERIFYING_H
+#define VERIFY_VERIFYING_H
 
 #include "base/home.h"
 #include "base/opt.h"

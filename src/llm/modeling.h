@@ -1,7 +1,7 @@
 /* modeling.h: the options that every command which asks a model shares, and
  * what they make: how it is reached, and what it may cost. */
-#ifndef CMD_MODELING_H
-#define CMD_MODELING_H
+#ifndef LLM_MODELING_H
+#define LLM_MODELING_H
 
 #include "base/opt.h"
 #include "llm/options.h"

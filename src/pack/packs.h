@@ -1,6 +1,6 @@
 /* packs.h: what every command with --packs and --dsl does to find its pack. */
-#ifndef CMD_PACKS_H
-#define CMD_PACKS_H
+#ifndef PACK_PACKS_H
+#define PACK_PACKS_H
 
 #include "base/home.h"
 #include "base/opt.h"

@@ -1,17 +1,17 @@
 /* archives.h: solved kernels, wherever they are: in a run's database, or in a
  * folder of kernels. */
-#ifndef CMD_ARCHIVES_H
-#define CMD_ARCHIVES_H
+#ifndef RUN_ARCHIVES_H
+#define RUN_ARCHIVES_H
 
 #include "base/err.h"
 #include "base/map.h"
-#include "search/folder.h"
+#include "run/kernel.h"
 
 #include <stdbool.h>
 
 /* Each kernel of `dir`: of a run, those at E3 that no reviewer refused. */
 int archives_each(const char *dir,
-                  int (*fn)(struct folder_kernel *k, void *arg, struct err *e),
+                  int (*fn)(struct kernel *k, void *arg, struct err *e),
                   void *arg, struct err *e);
 
 /* Which tasks an archive has kernels for. */

@@ -1,5 +1,5 @@
 /* packs.c: the search path of packs. */
-#include "cmd/packs.h"
+#include "pack/packs.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

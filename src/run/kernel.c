@@ -1,5 +1,5 @@
-/* folder.c: kernels to folders and back. */
-#include "search/folder.h"
+/* kernel.c: kernels to folders and back. */
+#include "run/kernel.h"
 
 #include "base/buf.h"
 #include "base/fs.h"
@@ -32,7 +32,7 @@ static int read_text(const char *dir, const char *name, struct str *out,
     return rc;
 }
 
-static int read_meta(const char *dir, struct folder_kernel *out, struct err *e)
+static int read_meta(const char *dir, struct kernel *out, struct err *e)
 {
     char *path = fs_join(dir, "meta.json");
     json_t *meta = jsn_read(path, e);
@@ -62,12 +62,12 @@ static int read_optional(const char *dir, const char *name, struct str *out,
     return rc;
 }
 
-int folder_read_one(const char *dir, struct folder_kernel *out, struct err *e)
+int kernel_read(const char *dir, struct kernel *out, struct err *e)
 {
     char *task = fs_join(dir, "task.py");
     int rc = -1;
 
-    *out = (struct folder_kernel){.name = xstrdup(fs_base(dir))};
+    *out = (struct kernel){.name = xstrdup(fs_base(dir))};
     out->task = task_load(task, e);
     if (out->task && read_meta(dir, out, e) == 0 &&
         read_text(dir, "solution.py", &out->solution, e) == 0 &&
@@ -76,11 +76,11 @@ int folder_read_one(const char *dir, struct folder_kernel *out, struct err *e)
         rc = 0;
     free(task);
     if (rc < 0)
-        folder_release(out);
+        kernel_release(out);
     return rc;
 }
 
-void folder_release(struct folder_kernel *k)
+void kernel_release(struct kernel *k)
 {
     if (k->task)
         task_free(k->task);
@@ -94,25 +94,25 @@ void folder_release(struct folder_kernel *k)
     free((char *)k->dtype);
     free((char *)k->dsl);
     free((char *)k->verified_on);
-    *k = (struct folder_kernel){0};
+    *k = (struct kernel){0};
 }
 
-int folder_read(const char *dir,
-                int (*fn)(struct folder_kernel *k, void *arg, struct err *e),
+int kernel_each(const char *dir,
+                int (*fn)(struct kernel *k, void *arg, struct err *e),
                 void *arg, struct err *e)
 {
     struct fs_names names;
-    struct folder_kernel k;
+    struct kernel k;
     int rc = fs_list(dir, false, &names, e);
 
     for (size_t i = 0; rc == 0 && i < names.len; i++) {
         char *sub = fs_join(dir, names.name[i]);
 
         if (names.name[i][0] != '.' && fs_is_dir(sub)) {
-            rc = folder_read_one(sub, &k, e);
+            rc = kernel_read(sub, &k, e);
             if (rc == 0) {
                 rc = fn(&k, arg, e);
-                folder_release(&k);
+                kernel_release(&k);
             }
         }
         free(sub);
@@ -131,8 +131,7 @@ static int write_text(const char *dir, const char *name, struct str text,
     return rc;
 }
 
-static int write_meta(const char *dir, const struct folder_kernel *k,
-                      struct err *e)
+static int write_meta(const char *dir, const struct kernel *k, struct err *e)
 {
     json_t *meta = json_pack(
         "{s:s, s:s, s:s, s:[], s:b, s:s}", "origin", k->origin, "licence",
@@ -156,8 +155,8 @@ static int write_meta(const char *dir, const struct folder_kernel *k,
 
 /* A folder that was being written when the program ended has no meta.json: it
  * is written anew. */
-int folder_write(const char *dir, const struct folder_kernel *k,
-                 struct str source, struct err *e)
+int kernel_write(const char *dir, const struct kernel *k, struct str source,
+                 struct err *e)
 {
     char *own = fs_join(dir, k->name), *meta = fs_join(own, "meta.json");
     int rc = -1;
@@ -177,7 +176,7 @@ int folder_write(const char *dir, const struct folder_kernel *k,
     return rc;
 }
 
-char *folder_name(const char *task_id)
+char *kernel_name(const char *task_id)
 {
     char *name = xstrdup(task_id);
 

@@ -1,5 +1,5 @@
 /* summary.c: counts and a table from the rows of a run. */
-#include "search/summary.h"
+#include "run/summary.h"
 
 #include "base/json.h"
 #include "base/map.h"

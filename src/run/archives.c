@@ -1,5 +1,5 @@
 /* archives.c: kernels of runs and folders under one reading. */
-#include "cmd/archives.h"
+#include "run/archives.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef int kernel_fn(struct folder_kernel *k, void *arg, struct err *e);
+typedef int kernel_fn(struct kernel *k, void *arg, struct err *e);
 
 /* ---- a run ---- */
 
@@ -147,11 +147,11 @@ static int read_texts(struct reading *g, const struct row_attempt *r,
 static int tell(struct reading *g, const struct row_attempt *r,
                 const struct row_task *row)
 {
-    struct folder_kernel k = {.licence = "as its task",
-                              .dtype = g->precision,
-                              .dsl = g->dsl,
-                              .verified = true};
-    char *name = folder_name(row->id),
+    struct kernel k = {.licence = "as its task",
+                       .dtype = g->precision,
+                       .dsl = g->dsl,
+                       .verified = true};
+    char *name = kernel_name(row->id),
          *origin =
              xasprintf("%s, attempt %lld, %s", g->method, (long long)r->attempt,
                        g->model[0] ? g->model : "a model without a name"),
@@ -240,7 +240,7 @@ int archives_each(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 {
     char *file = fs_join(dir, "run.db");
     int rc = fs_is_file(file) ? each_of_run(file, fn, arg, e)
-                              : folder_read(dir, fn, arg, e);
+                              : kernel_each(dir, fn, arg, e);
 
     free(file);
     return rc;
@@ -248,7 +248,7 @@ int archives_each(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 
 /* ---- what is there ---- */
 
-static int note_one(struct folder_kernel *k, void *arg, struct err *e)
+static int note_one(struct kernel *k, void *arg, struct err *e)
 {
     (void)e;
     archives_add(arg, k->task->hash);
@@ -259,7 +259,7 @@ int archives_read_known(const char *dir, struct archives_known *k,
                         struct err *e)
 {
     map_init(&k->hash);
-    return fs_is_dir(dir) ? folder_read(dir, note_one, k, e) : 0;
+    return fs_is_dir(dir) ? kernel_each(dir, note_one, k, e) : 0;
 }
 
 bool archives_knows(const struct archives_known *k, const char *task_hash)

@@ -1,9 +1,9 @@
-/* folder.h: solved kernels as files: a folder for each, with task.py, plan.md
+/* kernel.h: solved kernels as files: a folder for each, with task.py, plan.md
  * (where there is one), solution.py, solution.ported.py (the ModelNew that was
  * made from its trace, where there is one) and meta.json. Seeds of packs and exported
  * archives have this shape, so that one can become the other. */
-#ifndef SEARCH_FOLDER_H
-#define SEARCH_FOLDER_H
+#ifndef RUN_KERNEL_H
+#define RUN_KERNEL_H
 
 #include "base/err.h"
 #include "base/str.h"
@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* All borrowed, but for what folder_read_one() gives: folder_release(). */
-struct folder_kernel {
+/* All borrowed, but for what kernel_read() gives: kernel_release(). */
+struct kernel {
     const char *name; /* the folder's */
     struct task *task;
     struct str plan; /* p NULL: none */
@@ -25,18 +25,18 @@ struct folder_kernel {
     const char *verified_on; /* or why it was not */
 };
 
-int folder_read_one(const char *dir, struct folder_kernel *out, struct err *e);
-void folder_release(struct folder_kernel *k);
+int kernel_read(const char *dir, struct kernel *out, struct err *e);
+void kernel_release(struct kernel *k);
 /* Every folder in `dir`, by name. Other than 0 from `fn` ends it; what `fn`
  * empties it has taken. */
-int folder_read(const char *dir,
-                int (*fn)(struct folder_kernel *k, void *arg, struct err *e),
+int kernel_each(const char *dir,
+                int (*fn)(struct kernel *k, void *arg, struct err *e),
                 void *arg, struct err *e);
 /* Writes `dir`/k->name; `source` is the task's file. What is there already is
  * an error. */
-int folder_write(const char *dir, const struct folder_kernel *k,
-                 struct str source, struct err *e);
+int kernel_write(const char *dir, const struct kernel *k, struct str source,
+                 struct err *e);
 /* A task's id as a folder's name. The caller frees it. */
-char *folder_name(const char *task_id);
+char *kernel_name(const char *task_id);
 
 #endif

@@ -1,6 +1,6 @@
 /* summary.h: where a run stands, read from its store alone. */
-#ifndef SEARCH_SUMMARY_H
-#define SEARCH_SUMMARY_H
+#ifndef RUN_SUMMARY_H
+#define RUN_SUMMARY_H
 
 #include "base/arena.h"
 #include "base/buf.h"

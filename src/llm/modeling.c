@@ -1,5 +1,5 @@
 /* modeling.c: options to a model's front. */
-#include "cmd/modeling.h"
+#include "llm/modeling.h"
 
 #include "base/json.h"
 #include "base/log.h"
