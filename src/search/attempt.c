@@ -152,7 +152,8 @@ static void refuse(struct attempt *a, const struct review *v)
                  "refused it:\n");
     for (size_t i = 0; i < v->reason_count && b.len < 3000; i++)
         buf_printf(&b, "- %s\n", v->reason[i]);
-    json_object_set_new(a->record, "verdict", json_string("hack"));
+    json_object_set_new(a->record, "verdict",
+                        json_string(verdicts[VERDICT_HACK].name));
     json_object_set_new(a->record, "rule", json_string("reviewer"));
     json_object_set_new(a->record, "feedback", jsn_text(buf_str(&b), b.len));
     buf_release(&b);
@@ -208,7 +209,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
     struct search *s = a->s;
     bool unusable = json_is_true(json_object_get(record, "unusable"));
 
-    if (record && strcmp(jsn_str(record, "verdict"), "infra") == 0) {
+    if (record && verdict_in(record) == VERDICT_INFRA) {
         why = json_string_value(json_object_get(record, "infra"));
         record = NULL;
     }
@@ -216,7 +217,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
         a->judged_ns = tick_now_ns() - a->judged_ns;
         a->record = json_copy((json_t *)record); /* its values never change */
         if (strcmp(s->opt.reviewer, "loop") == 0 &&
-            strcmp(jsn_str(a->record, "verdict"), "correct") == 0)
+            verdict_in(a->record) == VERDICT_CORRECT)
             review(a);
         else
             store_result(a);
@@ -345,9 +346,9 @@ static void take_code(struct attempt *a, struct str reply, bool cut)
         a->code.n = code.len;
         have_candidate(a);
     } else {
-        a->record = result_without_code(
-            got == EXTRACT_TRUNCATED ? "truncated" : "no_code",
-            (struct str){buf_str(&feedback), feedback.len});
+        a->record = verdict_unrun(
+            got == EXTRACT_TRUNCATED ? VERDICT_TRUNCATED : VERDICT_NO_CODE,
+            NULL, (struct str){buf_str(&feedback), feedback.len});
         store_result(a);
     }
 out:

@@ -65,6 +65,5 @@ void attempt_store_prompt(struct attempt *a);
 int result_write(struct attempt *a, struct past *out, struct err *e);
 /* Puts times that were kept apart back into a record. */
 void result_give_times(json_t *record, const char *times);
-json_t *result_without_code(const char *verdict, struct str feedback);
 
 #endif

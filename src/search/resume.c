@@ -172,10 +172,10 @@ static int on_attempt(const struct row_attempt *row, void *arg)
         r->seen_version = row->archive_version;
     k->past = xgrow(k->past, &k->cap, k->len, sizeof(*k->past));
     p = &k->past[k->len++];
-    *p = (struct past){.verdict = verdict_index(row->verdict),
+    *p = (struct past){.verdict = verdict_of(row->verdict),
                        .fitness = row->fitness,
                        .solved = row->solved};
-    if (!verdict_names[p->verdict])
+    if (p->verdict >= VERDICTS)
         return err_set(r->e, ERR_INPUT, "%s: unknown verdict %s", t->task->id,
                        row->verdict);
     copy_hash(p->plan, row->plan);
@@ -209,7 +209,7 @@ static int on_verdict(const struct row_verdict *row, void *arg)
         return 0;
     }
     p = &r->attempts[row->task].past[row->attempt - 1];
-    p->sealed = p->solved && row->evidence && strcmp(row->evidence, "E3") == 0;
+    p->sealed = verdict_may_join(row->verdict, row->evidence);
     copy_hash(p->feedback, row->feedback);
     copy_hash(p->record, row->record);
     return 0;
@@ -248,7 +248,8 @@ static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
 {
     struct resume *r = arg;
     struct subject *t;
-    struct search_example x = {.origin = "run", .evidence = "E3"};
+    struct search_example x = {.origin = "run",
+                               .evidence = evidences[EVIDENCE_ARCHIVE].name};
     struct buf plan, code;
     int rc = -1;
 

@@ -32,9 +32,9 @@ struct attempt;
 
 /* A finished attempt, as later ones need it; texts are in the store. */
 struct past {
-    size_t verdict; /* index into verdict_names */
+    enum verdict verdict;
     double fitness;
-    bool solved, sealed;                   /* sealed: at evidence E3 */
+    bool solved, sealed;                   /* sealed: may join the archive */
     char code[HASH_HEX], normal[HASH_HEX]; /* "" without code */
     char plan[HASH_HEX], feedback[HASH_HEX], record[HASH_HEX];
 };
