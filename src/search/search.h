@@ -19,9 +19,9 @@
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "search/options.h"
-#include "search/port.h"
 #include "store/store.h"
 #include "task/task.h"
+#include "verify/door.h"
 #include "verify/verdict.h"
 
 #include <stdbool.h>
@@ -40,8 +40,9 @@ struct search_parts {
     const struct budget *budget;
     struct prompts *prompts;
     const struct pack *pack;
-    struct search_port *port;
-    size_t dim; /* of every vector */
+    struct door *door;
+    const struct job_opts *job; /* how candidates are judged */
+    size_t dim;                 /* of every vector */
 };
 
 struct search *search_new(const struct search_parts *p,
