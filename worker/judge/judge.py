@@ -43,7 +43,7 @@ BASELINE_S = 300  # what compiling and measuring a baseline may take
 LOST = "lost its zygote"  # how a child ends whose zygote did (src/worker/zygote.c)
 
 
-@dataclass
+@dataclass(eq=False)
 class Measuring:
     """A process of baseline.py, and the jobs that wait for what it says."""
 
@@ -55,7 +55,7 @@ class Measuring:
     ready: bool = False  # it has compiled, and wants the device for itself
 
 
-@dataclass
+@dataclass(eq=False)
 class Service:
     """The device's executor: a child of no job's own."""
 
