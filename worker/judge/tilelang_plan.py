@@ -13,6 +13,7 @@ from judge.traces import whole
 from shared import plan
 from shared.plan import ITEM
 
+INTERPRETED, HOST_CODE = False, False  # family.py
 CONFIGURATIONS = 64  # of an autotuner
 BUILT_BYTES = 64 << 20  # all binaries together
 PARAMETERS = 256
