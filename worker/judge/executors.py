@@ -48,7 +48,8 @@ def not_started(gone: Gone) -> Exception:
     """How it is told that a child ended before it had seen anything of the candidate's."""
     if gone.why == LATE:
         return gone
-    return NoChild(f"the child did not start ({gone.why}): {gone.output.strip()[-2000:]}")
+    said = gone.output.strip()[-2000:] or "no message"
+    return NoChild(f"a boxed process ended before its work began ({gone.why}): {said}")
 
 
 class Interpreter:
