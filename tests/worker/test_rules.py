@@ -26,7 +26,7 @@ import candidates
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-from judge import ported, region, triton_trace, verdict  # noqa: E402
+from judge import ported, region, tuning, verdict  # noqa: E402
 from shared import inputs  # noqa: E402
 
 pytest.importorskip("triton")
@@ -653,7 +653,7 @@ def test_7_20_configurations_are_bounded() -> None:
     def lie(told: dict, blob: bytes) -> None:
         node = told["calls"][0]["nodes"][-1]
         one = {k: node[k] for k in ("grid", "args", "options")}
-        node["tuned"] = [one] * (triton_trace.CONFIGURATIONS + 1)
+        node["tuned"] = [one] * (tuning.CONFIGURATIONS + 1)
 
     record = verify(RELU, candidates.relu(), loop=lying(lie))
     assert record["verdict"] == "hack" and record["trials"] == []

@@ -103,6 +103,10 @@ class Launch:
     def configurations(self) -> int:
         return max(1, len(self.tuned))
 
+    def at(self, config: int) -> dict:
+        """As that configuration says it: grid, arguments, options."""
+        return self.tuned[config] if self.tuned else self.told
+
 
 @dataclass
 class Call:
