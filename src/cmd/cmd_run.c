@@ -4,15 +4,15 @@
 
 static int run_run(const struct cmd *c, int argc, char **argv, struct err *e)
 {
-    struct run_values v = run_defaults;
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    struct run_settings s = run_defaults;
+    struct cmd_call call = {.cmd = c, .values = &s};
+    int rc = cmd_begin(&call, argc, argv, sizeof(s), e);
 
     if (rc == 0 && call.r.rest_len)
         rc = err_set(e, ERR_USAGE, "'%s': tasks are given with --tasks",
                      call.r.rest[0]);
     else if (rc == 0)
-        rc = running(&v, false, e);
+        rc = s.dry_run ? running_estimate(&s, e) : running(&s, RUN_NEW, e);
     else if (rc > 0)
         rc = 0;
     cmd_end(&call);

@@ -1,11 +1,9 @@
 /* cmd_status.c: monkeys status: where a run stands. */
-#include "base/fs.h"
 #include "cmd/cmd.h"
 #include "cmd/summaries.h"
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct status_values {
     bool tasks, examples, json;
@@ -30,12 +28,12 @@ static void print_text(const struct summary *m, const char *dir, bool tasks)
 
     buf_init(&b, BUF_UNLIMITED);
     if (tasks) {
-        summary_table(m, &b);
+        summaries_table(m, &b);
         buf_putc(&b, '\n');
     } else {
         buf_printf(&b, "%s: ", dir);
     }
-    summary_line(m, &b);
+    summaries_line(m, &b);
     printf("%s\n", buf_str(&b));
     buf_release(&b);
 }
@@ -45,35 +43,38 @@ static void print_examples(const struct summary *m)
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    summary_examples(m, &b);
+    summaries_examples(m, &b);
     printf("%s", buf_str(&b));
     buf_release(&b);
 }
 
+static void print_examples_json(const struct summary *m)
+{
+    for (int64_t i = 0; i < m->entries; i++)
+        jsn_line(summary_entry_json(&m->entry[i]));
+}
+
 static int one(const struct status_values *v, const char *dir, struct err *e)
 {
-    char *file = fs_join(dir, "run.db");
-    struct store *s = store_open(file, STORE_READ, NULL, e);
+    struct run_view view;
     struct summary m;
-    int rc = s ? summary_read(s, &m, e) : -1;
 
-    free(file);
-    if (rc == 0) {
-        if (v->json && v->examples)
-            summaries_examples(&m);
-        else if (v->json && v->tasks)
-            summaries_tasks(&m);
-        else if (v->json)
-            summaries_run(&m, dir);
-        else if (v->examples)
-            print_examples(&m);
-        else
-            print_text(&m, dir, v->tasks);
-        summary_release(&m);
-    }
-    if (s && store_close(s, e) < 0)
-        rc = -1;
-    return rc;
+    if (run_view_open(dir, &view, e) < 0)
+        return -1;
+    summary_make(&view, &m);
+    if (v->json && v->examples)
+        print_examples_json(&m);
+    else if (v->json && v->tasks)
+        summaries_tasks(&m);
+    else if (v->json)
+        jsn_line(summary_run_json(&m, dir));
+    else if (v->examples)
+        print_examples(&m);
+    else
+        print_text(&m, dir, v->tasks);
+    summary_release(&m);
+    run_view_close(&view);
+    return 0;
 }
 
 static int run_status(const struct cmd *c, int argc, char **argv, struct err *e)

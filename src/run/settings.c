@@ -1,19 +1,24 @@
-/* run_options.c: the options of a run. */
-#include "cmd/running.h"
+/* settings.c: the options of a run, and reading them back from run.ini. */
+#include "run/settings.h"
+
+#include "base/conf.h"
+#include "base/fs.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #undef MODELING_AT
-#define MODELING_AT offsetof(struct run_values, m)
+#define MODELING_AT offsetof(struct run_settings, model)
 
-#define OPTION(name, type, value, help, field, lo, hi)                         \
-    {                                                                          \
-        name, 0, type, value, help, offsetof(struct run_values, field), lo, hi \
+#define OPTION(name, type, value, help, field, lo, hi)                        \
+    {                                                                         \
+        name, 0, type, value, help, offsetof(struct run_settings, field), lo, \
+            hi                                                                \
     }
 
-const struct run_values run_defaults = {
-    .v = VERIFYING_DEFAULTS,
-    .m = MODELING_DEFAULTS,
+const struct run_settings run_defaults = {
+    .verify = VERIFYING_DEFAULTS,
+    .model = MODELING_DEFAULTS,
     .method = "monkeys",
     .retrieval = "alternating",
     .order = "strict",
@@ -109,3 +114,16 @@ const struct opt run_table[] = {
     VERIFYING_OPTIONS,
     {0},
 };
+
+int run_settings_read(const char *dir, struct run_settings *s, struct arena *a,
+                      struct err *e)
+{
+    char *ini = fs_join(dir, "run.ini");
+    int rc = fs_is_file(ini)
+                 ? conf_apply(ini, "run", run_table, s, a, e)
+                 : err_set(e, ERR_INPUT,
+                           "%s: no run there (run.ini is missing)", dir);
+
+    free(ini);
+    return rc;
+}
