@@ -24,8 +24,7 @@ static const struct opt check_table[] = {
      offsetof(struct check_values, rules), 0, 0},
     {"json", 0, OPT_FLAG, NULL, "a JSON object for each file",
      offsetof(struct check_values, json), 0, 0},
-    {"packs", 0, OPT_LIST, "DIR",
-     "also look for packs in DIR (may be given several times)",
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
      offsetof(struct check_values, packs), 0, 0},
     {0},
 };

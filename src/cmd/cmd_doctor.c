@@ -29,8 +29,7 @@ struct doctor_values {
 static const struct opt doctor_table[] = {
     {"json", 0, OPT_FLAG, NULL, "a JSON object for each row",
      offsetof(struct doctor_values, json), 0, 0},
-    {"packs", 0, OPT_LIST, "DIR",
-     "also look for packs in DIR (may be given several times)",
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
      offsetof(struct doctor_values, packs), 0, 0},
     {0},
 };

@@ -22,11 +22,10 @@ struct pack_values {
     const char *in;
 };
 
-#define PACKS_OPTION                                                   \
-    {                                                                  \
-        "packs", 0, OPT_LIST, "DIR",                                   \
-            "also look for packs in DIR (may be given several times)", \
-            offsetof(struct pack_values, packs), 0, 0                  \
+#define PACKS_OPTION                                  \
+    {                                                 \
+        "packs", 0, OPT_LIST, "DIR", PACKS_HELP,      \
+            offsetof(struct pack_values, packs), 0, 0 \
     }
 #define JSON_OPTION                                               \
     {                                                             \

@@ -69,9 +69,7 @@ static const struct opt prompt_table[] = {
            0),
     OPTION("prompts", OPT_TEXT, "DIR",
            "templates to use instead of the program's own", prompts, 0, 0),
-    OPTION("packs", OPT_LIST, "DIR",
-           "also look for packs in DIR (may be given several times)", packs, 0,
-           0),
+    OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),
     OPTION("json", OPT_FLAG, NULL, "one JSON object", json, 0, 0),
     {0},
 };

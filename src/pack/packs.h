@@ -6,6 +6,10 @@
 #include "base/opt.h"
 #include "pack/pack.h"
 
+#define PACKS_HELP                                                            \
+    "also look for packs in DIR (may be repeated); the environment variable " \
+    "MONKEYS_PACKS names further folders, separated by colons"
+
 /* The search path: the folders given, then the program's own. */
 struct packs_path {
     struct pack_path path;

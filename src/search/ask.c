@@ -285,25 +285,15 @@ void call_fill(struct row_call *row, const struct llm_reply *r)
     row->answered_at = call_now_us();
 }
 
-/* A plan is most often the beginning of its reply, and then its hash is on the
- * way to the reply's. */
 static void store_reply(struct attempt *a, struct str text, char out[HASH_HEX])
 {
     struct str plan = {NULL, 0};
-    struct hash h, half;
 
     if (strcmp(a->stage, "plan") == 0)
         plan = extract_plan(text);
-    hash_init(&h);
-    if (plan.n && plan.p == text.p) {
-        hash_add(&h, plan.p, plan.n);
-        half = h;
-        hash_finish_hex(&half, a->plan_blob);
-        text.p += plan.n;
-        text.n -= plan.n;
-    }
-    hash_add(&h, text.p, text.n);
-    hash_finish_hex(&h, out);
+    if (plan.n && plan.p == text.p)
+        hash_hex(plan.p, plan.n, a->plan_blob);
+    hash_hex(text.p, text.n, out);
     store_blob_as(a->s->part.store,
                   (struct str){buf_str(&a->reply), a->reply.len}, out);
 }

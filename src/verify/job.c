@@ -18,7 +18,7 @@ void job_seed(const char *secret, const char *task, const char *label,
 {
     char *text = xasprintf("%s\n%s", task, label);
 
-    hash_hmac_hex(secret, strlen(secret), text, strlen(text), out);
+    hash_hmac_hex(secret, str_of(text), out);
     free(text);
 }
 

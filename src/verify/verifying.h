@@ -5,6 +5,7 @@
 
 #include "base/home.h"
 #include "base/opt.h"
+#include "pack/packs.h"
 #include "verify/job.h"
 #include "verify/verifier.h"
 
@@ -49,10 +50,7 @@ struct verifying_values {
                          0, 0),                                                \
         VERIFYING_OPTION("unsafe", OPT_FLAG, NULL,                             \
                          "go on where no sandbox can be made", unsafe, 0, 0),  \
-        VERIFYING_OPTION("packs", OPT_LIST, "DIR",                             \
-                         "also look for packs in DIR (may be given several "   \
-                         "times)",                                             \
-                         packs, 0, 0),                                         \
+        VERIFYING_OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),   \
         VERIFYING_OPTION("json", OPT_FLAG, NULL,                               \
                          "a JSON object for each item", json, 0, 0)
 
