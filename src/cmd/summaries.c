@@ -1,7 +1,7 @@
 /* summaries.c: where a run stands, for people and as JSON Lines. */
 #include "cmd/summaries.h"
 
-#include "search/search.h"
+#include "prompt/prompt.h"
 
 #include <string.h>
 
@@ -54,10 +54,10 @@ void summaries_line(const struct summary *m, struct buf *out)
                    (double)m->reserved_usd_micro / 1e6);
     if (m->estimated)
         buf_puts(out, " (partly estimated)");
-    for (size_t i = 0; verdict_names[i]; i++)
+    for (enum verdict i = 0; i < VERDICTS; i++)
         if (m->verdict[i])
             buf_printf(out, "%s %lld %s", told++ ? "," : ";",
-                       (long long)m->verdict[i], verdict_names[i]);
+                       (long long)m->verdict[i], verdicts[i].name);
 }
 
 static size_t width_of(const struct summary *m)

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "run/view.h"
+#include "verify/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +63,8 @@ static int tell(struct run_view *v, const struct run_task *task,
          *origin = xasprintf("%s, attempt %lld, %s", run_view_fact(v, "method"),
                              (long long)a->row.attempt,
                              model[0] ? model : "a model without a name"),
-         *on = xasprintf("%s, %s, evidence E3", run_view_fact(v, "device"),
-                         precision);
+         *on = xasprintf("%s, %s, evidence %s", run_view_fact(v, "device"),
+                         precision, evidences[EVIDENCE_ARCHIVE].name);
     struct kernel k = {.name = name,
                        .origin = origin,
                        .licence = "as its task",
@@ -106,8 +107,7 @@ static bool is_refused(const struct run_view *v, const struct run_attempt *a)
 static bool is_sealed(const struct run_attempt *a)
 {
     return a->row.solved && a->row.code && a->verdict &&
-           strcmp(a->verdict->verdict, "correct") == 0 &&
-           a->verdict->evidence && strcmp(a->verdict->evidence, "E3") == 0;
+           verdict_may_join(a->verdict->verdict, a->verdict->evidence);
 }
 
 /* The first of a task that is good. */

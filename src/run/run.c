@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run_int.h"
+#include "verify/verdict.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -64,16 +65,16 @@ static void fill_search(struct run *r)
 {
     for (size_t i = 0; i < r->kernel_len; i++) {
         const struct kernel *k = &r->kernel[i];
-        struct search_example x = {.origin = r->origin[i],
-                                   .name = k->name,
-                                   .task_hash = k->task->hash,
-                                   .evidence = k->verified ? "E3" : NULL,
-                                   .problem = {k->task->source, k->task->len},
-                                   .plan = k->plan,
-                                   .solution = k->solution,
-                                   .vector =
-                                       r->vectors + (r->tasks.len + i) * r->dim,
-                                   .ops = k->task->ops};
+        struct search_example x = {
+            .origin = r->origin[i],
+            .name = k->name,
+            .task_hash = k->task->hash,
+            .evidence = k->verified ? evidences[EVIDENCE_ARCHIVE].name : NULL,
+            .problem = {k->task->source, k->task->len},
+            .plan = k->plan,
+            .solution = k->solution,
+            .vector = r->vectors + (r->tasks.len + i) * r->dim,
+            .ops = k->task->ops};
 
         search_add_example(r->search, &x);
     }

@@ -2,7 +2,7 @@
 #include "run/summary.h"
 
 #include "base/mem.h"
-#include "search/search.h"
+#include "prompt/prompt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +41,10 @@ static void add_task(struct summary *m, const struct run_view *v,
     m->skipped += t->row.skipped != NULL;
     m->attempts += (int64_t)t->attempts;
     for (size_t i = 0; i < t->attempts; i++) {
-        size_t verdict = verdict_index(t->attempt[i].row.verdict);
+        enum verdict verdict = verdict_of(t->attempt[i].row.verdict);
 
         m->duplicates += t->attempt[i].row.same_as != 0;
-        if (verdict_names[verdict])
+        if (verdict < VERDICTS)
             m->verdict[verdict]++;
     }
     if (!a)
@@ -134,13 +134,8 @@ static void add_event(struct summary *m, const struct run_event *x)
 
 void summary_make(const struct run_view *v, struct summary *out)
 {
-    size_t verdicts = 0;
-
     *out = (struct summary){0};
     arena_init(&out->memory);
-    while (verdict_names[verdicts])
-        verdicts++;
-    out->verdict = arena_alloc(&out->memory, verdicts * sizeof(*out->verdict));
     out->task = arena_alloc(&out->memory, (v->tasks + 1) * sizeof(*out->task));
     out->entry =
         arena_alloc(&out->memory, (v->entries + 1) * sizeof(*out->entry));
@@ -167,10 +162,10 @@ void summary_release(struct summary *m)
 
 json_t *summary_run_json(const struct summary *m, const char *dir)
 {
-    json_t *verdicts = json_object();
+    json_t *counts = json_object();
 
-    for (size_t i = 0; verdict_names[i]; i++)
-        json_object_set_new(verdicts, verdict_names[i],
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        json_object_set_new(counts, verdicts[i].name,
                             json_integer(m->verdict[i]));
     return json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
@@ -185,7 +180,7 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
         (json_int_t)m->tokens_in, "tokens_out", (json_int_t)m->tokens_out,
         "usd_micro", (json_int_t)m->usd_micro, "reserved_usd_micro",
         (json_int_t)m->reserved_usd_micro, "estimated", m->estimated, "entries",
-        (json_int_t)m->entries, "verdicts", verdicts);
+        (json_int_t)m->entries, "verdicts", counts);
 }
 
 json_t *summary_task_json(const struct summary_task *t)

@@ -87,14 +87,14 @@ static int past_attempt(struct attempt *a, int number,
     *out = (struct prompt_attempt){.number = number};
     if (number == 0) {
         out->code = (struct str){t->source, t->len};
-        out->verdict = "static_reject";
+        out->verdict = verdicts[VERDICT_STATIC_REJECT].name;
         out->fitness = evolve_opts_paper.initial_fitness;
         out->feedback = STR_LIT("This is the PyTorch program itself: nothing "
                                 "of it is written in the DSL yet.");
         return 0;
     }
     p = &a->subject->past[number - 1];
-    out->verdict = verdict_names[p->verdict];
+    out->verdict = verdicts[p->verdict].name;
     out->fitness = p->fitness;
     if (read_text(a, p->code, &out->code, e) < 0)
         return -1;

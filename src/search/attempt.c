@@ -111,7 +111,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
     struct search *s = a->s;
     bool unusable = json_is_true(json_object_get(record, "unusable"));
 
-    if (record && strcmp(jsn_str(record, "verdict"), "infra") == 0) {
+    if (record && verdict_in(record) == VERDICT_INFRA) {
         why = json_string_value(json_object_get(record, "infra"));
         record = NULL;
     }
@@ -256,9 +256,9 @@ static void take_code(struct attempt *a)
         a->code.n = code.len;
         have_candidate(a);
     } else {
-        a->record = result_without_code(
-            got == EXTRACT_TRUNCATED ? "truncated" : "no_code",
-            (struct str){buf_str(&feedback), feedback.len});
+        a->record = verdict_unrun(
+            got == EXTRACT_TRUNCATED ? VERDICT_TRUNCATED : VERDICT_NO_CODE,
+            NULL, (struct str){buf_str(&feedback), feedback.len});
         result_store(a);
     }
 out:

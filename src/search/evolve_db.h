@@ -74,9 +74,4 @@ struct evolve_island {
 };
 struct evolve_island evolve_db_look(const struct evolve_db *db, size_t island);
 
-/* How far a verdict got, from 0; above 1 only when correct. `within` is the
- * part of elements within tolerance, `speedup` the reference's time over its
- * own; NaN where not measured. A name that is no attempt's verdict is a BUG. */
-double evolve_fitness(const char *verdict, double within, double speedup);
-
 #endif

@@ -21,6 +21,7 @@
 #include "search/port.h"
 #include "store/store.h"
 #include "task/task.h"
+#include "verify/verdict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,14 +85,12 @@ struct search_counts {
     size_t tasks, skipped, solved, aside, attempts, open;
     size_t doubted; /* solved kernels that a reviewer refused */
     int iteration, iterations;
-    size_t verdict[16]; /* by verdict_names[] */
+    size_t verdict[VERDICTS];
     size_t calls_in_flight;
     uint64_t work, work_done; /* attempts; those that a solved task does not
                                  need any more count as done */
 };
 struct search_counts search_count(const struct search *s);
-extern const char *const verdict_names[]; /* NULL at the end */
-size_t verdict_index(const char *name);
 
 /* A line about where it stands. */
 void search_describe(const struct search *s, struct buf *out);

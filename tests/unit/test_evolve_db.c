@@ -47,33 +47,6 @@ static size_t count_alive(const struct evolve_db *db, int64_t attempt)
     return n;
 }
 
-/* ---- fitness ---- */
-
-static void test_fitness(void)
-{
-    static const char *const rising[] = {
-        "no_code",    "static_reject", "compile_error", "launch_error",
-        "not_finite", "wrong_values",  "correct"};
-    bool up = true;
-
-    for (size_t i = 1; i < sizeof(rising) / sizeof(rising[0]); i++)
-        up &= evolve_fitness(rising[i - 1], 1, 1) <
-              evolve_fitness(rising[i], 0, 0);
-    ok(up, "each further stage is worth more, whatever its details");
-    ok(evolve_fitness("hack", 1, 9) == 0.05, "a hack is worth a refusal");
-    ok(evolve_fitness("timeout", NAN, NAN) == 0.2 &&
-           evolve_fitness("crash", NAN, NAN) == 0.2 &&
-           evolve_fitness("out_of_memory", NAN, NAN) == 0.2,
-       "what ran and did not end well is one stage");
-    ok(evolve_fitness("wrong_values", 0.5, NAN) == 0.4 + 0.1 * 0.5 &&
-           evolve_fitness("wrong_values", NAN, NAN) == 0.4,
-       "right elements count a little");
-    ok(evolve_fitness("correct", 1, NAN) == 1 &&
-           evolve_fitness("correct", 1, 2) == 1.2 &&
-           evolve_fitness("correct", 1, 99) == 2,
-       "speed counts once it is correct, up to ten times");
-}
-
 /* ---- the parent ---- */
 
 static void test_parents(void)
@@ -448,7 +421,6 @@ static void test_lineage(void)
 void suite_evolve_db(void)
 {
     rng_init(&chance, "evolve_db");
-    test_fitness();
     test_parents();
     test_empty_island();
     test_others();
