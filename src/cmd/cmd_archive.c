@@ -17,7 +17,7 @@ struct archive_values {
 };
 
 static const struct opt list_table[] = {
-    {"json", 0, OPT_FLAG, NULL, "a JSON object for each kernel",
+    {"json", 0, OPT_FLAG, NULL, "one JSON object per kernel",
      offsetof(struct archive_values, json), 0, 0},
     {0},
 };
@@ -59,7 +59,7 @@ static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && call.r.rest_len == 0)
-        rc = err_set(e, ERR_USAGE, "a run's folder or an archive is needed");
+        rc = err_set(e, ERR_USAGE, "give the folder of a run or an archive");
     for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++)
         rc = archives_each(call.r.rest[i], print_one, &v, e);
     cmd_end(&call);
@@ -124,7 +124,7 @@ static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && call.r.rest_len != 2)
-        rc = err_set(e, ERR_USAGE, "a folder and a kernel's name are needed");
+        rc = err_set(e, ERR_USAGE, "give a folder and the name of a kernel");
     if (rc == 0) {
         w.name = call.r.rest[1];
         w.json = v.json;
@@ -170,8 +170,8 @@ static void tell_copied(const struct copying *g, bool json)
             "{s:o, s:I, s:I}", "archive", jsn_text(g->to, strlen(g->to)),
             "written", (json_int_t)g->written, "known", (json_int_t)g->twins));
     else
-        printf("%zu kernels written to %s, %zu were there already\n",
-               g->written, g->to, g->twins);
+        printf("%zu kernel%s written to %s, %zu there already\n", g->written,
+               g->written == 1 ? "" : "s", g->to, g->twins);
 }
 
 static int run_copy(const struct cmd *c, int argc, char **argv, struct err *e)
@@ -183,7 +183,7 @@ static int run_copy(const struct cmd *c, int argc, char **argv, struct err *e)
 
     if (rc == 0 && (!v.out || call.r.rest_len == 0))
         rc = err_set(e, ERR_USAGE,
-                     "-o DIR and the folder of a run or an archive are needed");
+                     "give -o DIR and the folder of a run or an archive");
     if (rc == 0) {
         g.to = v.out;
         rc = archives_read_known(v.out, &g.known, e);
@@ -203,17 +203,18 @@ const struct cmd cmd_archive_list = {
     "archive list",
     "DIR...",
     "list solved kernels",
-    "DIR is a run's folder or an archive: a folder with task.py, solution.py\n"
-    "and meta.json for each kernel, as the seeds of packs have.",
+    "DIR is the folder of a run, or an archive: a folder with one sub-folder\n"
+    "per kernel, which holds task.py, solution.py and meta.json.",
     list_table,
     run_list,
 };
 const struct cmd cmd_archive_show = {
     "archive show",
     "DIR NAME",
-    "show a solved kernel: task, plan, solution, and what was made of it",
-    "NAME is the kernel's name or its task's id. 'Ported' is a small ModelNew\n"
-    "that the judge made from the kernel's trace: allocations and launches,\n"
+    "show a solved kernel: task, plan, solution, ported model",
+    "NAME is the name of the kernel or the id of its task. The ported model "
+    "is\n"
+    "a small ModelNew made from the verified trace: allocations and launches,\n"
     "nothing else.",
     list_table,
     run_show,
@@ -222,10 +223,12 @@ const struct cmd cmd_archive_export = {
     "archive export",
     "RUN...",
     "write the solved kernels of runs into an archive",
-    "Kernels at evidence E3 that no reviewer refused. An archive starts other\n"
-    "runs (run --archive DIR); its folders can become a pack's seeds. Beside\n"
-    "solution.py, as the model wrote it, stands solution.ported.py: a small\n"
-    "ModelNew made from the trace that was verified.",
+    "Writes the kernels at evidence E3 (computed by kernels alone) that no\n"
+    "reviewer rejected. Other runs can start with an archive (run --archive\n"
+    "DIR), and its folders can become the seeds of a pack. solution.py is "
+    "what\n"
+    "the model wrote; solution.ported.py is a small ModelNew made from the\n"
+    "verified trace.",
     out_table,
     run_copy,
 };
@@ -233,9 +236,9 @@ const struct cmd cmd_archive_import = {
     "archive import",
     "DIR...",
     "add other archives to an archive",
-    "A kernel whose task is there already (the same source but for comments)\n"
-    "is left out. What the other archive says about verification is taken\n"
-    "over, not repeated.",
+    "Leaves out a kernel if the archive has one for the same task (the same\n"
+    "source, comments aside). Kernels are not verified again: what the other\n"
+    "archive says about them is kept.",
     out_table,
     run_copy,
 };
