@@ -1,4 +1,4 @@
-/* cmd_status.c: monkeys status: where a run stands. */
+/* cmd_status.c: monkeys status: the state of a run. */
 #include "cmd/cmd.h"
 #include "cmd/summaries.h"
 
@@ -10,14 +10,15 @@ struct status_values {
 };
 
 static const struct opt status_table[] = {
-    {"tasks", 0, OPT_FLAG, NULL, "a line for each task",
+    {"tasks", 0, OPT_FLAG, NULL, "one line per task",
      offsetof(struct status_values, tasks), 0, 0},
     {"examples", 0, OPT_FLAG, NULL,
-     "a line for each member of the archive: how often it was shown, and how "
-     "often the attempt then succeeded",
+     "one line per kernel in the archive: how often it was shown, and how "
+     "often "
+     "the attempt then succeeded",
      offsetof(struct status_values, examples), 0, 0},
     {"json", 0, OPT_FLAG, NULL,
-     "JSON Lines: a line for the run, or each task, or each example",
+     "JSON Lines: one object per run, task or example",
      offsetof(struct status_values, json), 0, 0},
     {0},
 };
@@ -32,6 +33,8 @@ static void print_text(const struct summary *m, const char *dir, bool tasks)
         buf_putc(&b, '\n');
     } else {
         buf_printf(&b, "%s: ", dir);
+        summaries_state(m, &b);
+        buf_puts(&b, "; ");
     }
     summaries_line(m, &b);
     printf("%s\n", buf_str(&b));
@@ -84,9 +87,9 @@ static int run_status(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && call.r.rest_len == 0)
-        rc = err_set(e, ERR_USAGE, "the folder of a run is needed");
+        rc = err_set(e, ERR_USAGE, "give the folder of a run");
     if (rc == 0 && v.tasks && v.examples)
-        rc = err_set(e, ERR_USAGE, "--tasks or --examples, not both");
+        rc = err_set(e, ERR_USAGE, "give --tasks or --examples, not both");
     for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++)
         rc = one(&v, call.r.rest[i], e);
     cmd_end(&call);
@@ -97,8 +100,12 @@ extern const struct cmd cmd_status;
 const struct cmd cmd_status = {
     "status",
     "DIR...",
-    "say where a run stands",
-    "Reads the run's database, also while it runs.",
+    "show the state of runs",
+    "Says whether a run is running (and in which process), finished, stopped,\n"
+    "killed, out of budget, waiting for answers from elsewhere, stuck (tasks\n"
+    "were set aside) or failed; then what it has solved, and at what cost. "
+    "May\n"
+    "be used while the run works.",
     status_table,
     run_status,
 };

@@ -53,25 +53,34 @@ static int show(struct run *r, bool json, struct err *e)
         printf("%s\n", buf_str(&b));
         buf_release(&b);
     }
+    if (!json && m.kernels)
+        printf(
+            "\n%lld solved kernel%s in the run's archive. List them, or "
+            "write them as files:\n"
+            "  monkeys archive list %s\n  monkeys archive export %s -o DIR\n",
+            (long long)m.kernels, m.kernels == 1 ? " is" : "s are", v.dir,
+            v.dir);
     cmd_flush(); /* what follows on stderr stands below it */
     summary_release(&m);
     run_view_close(&v);
     return 0;
 }
 
-/* A call is sent when the most that it may cost fits, so some is always left. */
+/* A call is sent only if the most that it may cost fits, so some of the budget
+ * is always left. */
 static void say_spent(const struct budget *b)
 {
     struct llm_cost taken = cost_add(b->spent, b->reserved);
 
     if (b->cap.usd_micro != BUDGET_NO_CAP)
         fprintf(stderr,
-                ", as dear as one may get ($%.4f of $%.4f is spent or held)",
+                " at its highest possible cost ($%.4f of $%.4f is spent or "
+                "reserved)",
                 (double)taken.usd_micro / 1e6, (double)b->cap.usd_micro / 1e6);
     else
         fprintf(stderr,
-                ", as long as one may get (%lld of %lld tokens are spent or "
-                "held)",
+                " of the greatest length (%lld of %lld tokens are used or "
+                "reserved)",
                 (long long)taken.tokens, (long long)b->cap.tokens);
 }
 
@@ -91,9 +100,9 @@ static int say_end(const struct run_settings *s, const struct run_result *x)
         const char *text;
     } ends[] = {
         [SEARCH_DONE] = {0, NULL},
-        [SEARCH_WAITING] = {0, "it waits for answers from elsewhere"},
-        [SEARCH_NO_BUDGET] = {3, "the budget has no room for another call"},
-        [SEARCH_INTERRUPTED] = {130, "it was stopped"},
+        [SEARCH_WAITING] = {0, "the run waits for answers from elsewhere"},
+        [SEARCH_NO_BUDGET] = {3, "the budget is too small for another call"},
+        [SEARCH_INTERRUPTED] = {130, "the run was stopped"},
         [SEARCH_STUCK] = {4, "some tasks were set aside (above)"},
     };
     const char *higher = "";
@@ -110,7 +119,8 @@ static int say_end(const struct run_settings *s, const struct run_result *x)
     if (x->end == SEARCH_NO_BUDGET)
         say_spent(&x->budget);
     if (ends[x->end].text)
-        fprintf(stderr, ": 'monkeys resume %s%s' goes on\n", s->out, higher);
+        fprintf(stderr, "; continue with: monkeys resume %s%s\n", s->out,
+                higher);
     return ends[x->end].status;
 }
 
@@ -157,21 +167,22 @@ static double cents_up(int64_t usd_micro)
 
 static void print_estimate(const struct run_estimate *x)
 {
-    printf("%zu tasks, %lld attempts each, %d calls an attempt\n", x->tasks,
-           (long long)x->attempts, x->calls);
+    printf("%zu task%s, %lld attempt%s per task, %d call%s per attempt\n",
+           x->tasks, x->tasks == 1 ? "" : "s", (long long)x->attempts,
+           x->attempts == 1 ? "" : "s", x->calls, x->calls == 1 ? "" : "s");
     printf("one attempt of every task: %lld prompts, about %lld tokens in\n",
            (long long)x->prompts, (long long)x->tokens_in);
     printf("all attempts, if nothing is solved: about %lld tokens in\n",
            (long long)(x->tokens_in * x->attempts));
     if (x->priced)
-        printf("about $%.2f for one attempt of every task, $%.2f for all, "
-               "with every answer as long as it may be\n(later prompts are "
-               "longer: plans, feedback, other examples; --budget-usd is what "
-               "bounds a run)\n",
+        printf("at most about $%.2f for one attempt of every task, $%.2f for "
+               "all attempts\n(later prompts are longer: plans, feedback, "
+               "other examples; --budget-usd sets a limit)\n",
                cents_up(x->worst_usd_micro),
                cents_up(x->worst_usd_micro * x->attempts));
     else
-        printf("no price is known for this model: --price IN,OUT gives one\n");
+        printf(
+            "no price is known for this model; set one with --price IN,OUT\n");
 }
 
 static json_t *estimate_json(const struct run_estimate *x)

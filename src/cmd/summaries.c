@@ -25,35 +25,50 @@ static void put_unanswered(const struct summary *m, struct buf *out)
         buf_putc(out, ')');
 }
 
+/* What the provider metered, and what had to be assumed: calls whose answer or
+ * usage never came. */
+static void put_cost(const struct summary *m, struct buf *out)
+{
+    int64_t metered = m->usd_micro - m->assumed_usd_micro;
+
+    if (m->estimated)
+        buf_puts(out, " (partly estimated)");
+    if (m->usd_micro)
+        buf_printf(out, ", $%lld.%06lld", (long long)(metered / 1000000),
+                   (long long)(metered % 1000000));
+    if (m->assumed_usd_micro)
+        buf_printf(out, " metered, $%lld.%06lld assumed",
+                   (long long)(m->assumed_usd_micro / 1000000),
+                   (long long)(m->assumed_usd_micro % 1000000));
+    if (m->reserved_usd_micro)
+        buf_printf(out, " (and up to $%.6f for open calls)",
+                   (double)m->reserved_usd_micro / 1e6);
+}
+
 void summaries_line(const struct summary *m, struct buf *out)
 {
     int told = 0;
 
     if (m->tasks == 0) { /* they are stored when the gate is done */
-        buf_puts(out, "its tasks are not checked yet");
+        buf_puts(out, "tasks are not checked yet");
         return;
     }
-    buf_printf(out, "solved %zu of %zu tasks in %lld attempts",
+    buf_printf(out, "solved %zu of %zu task%s in %lld attempt%s",
                m->solved - m->doubted, m->tasks - m->skipped,
-               (long long)m->attempts);
+               m->tasks - m->skipped == 1 ? "" : "s", (long long)m->attempts,
+               m->attempts == 1 ? "" : "s");
     if (m->doubted)
         buf_printf(out, " (%zu more were refused by the reviewer)", m->doubted);
     if (m->skipped)
         buf_printf(out, ", %zu skipped by the gate", m->skipped);
     if (m->aside)
         buf_printf(out, ", %zu set aside", m->aside);
-    buf_printf(out, "; %lld calls", (long long)m->answered);
+    buf_printf(out, "; %lld call%s", (long long)m->answered,
+               m->answered == 1 ? "" : "s");
     put_unanswered(m, out);
     buf_printf(out, ", %lld tokens in, %lld out", (long long)m->tokens_in,
                (long long)m->tokens_out);
-    if (m->usd_micro)
-        buf_printf(out, ", $%lld.%06lld", (long long)(m->usd_micro / 1000000),
-                   (long long)(m->usd_micro % 1000000));
-    if (m->reserved_usd_micro)
-        buf_printf(out, " (and up to $%.6f for what is open)",
-                   (double)m->reserved_usd_micro / 1e6);
-    if (m->estimated)
-        buf_puts(out, " (partly estimated)");
+    put_cost(m, out);
     for (enum verdict i = 0; i < VERDICTS; i++)
         if (m->verdict[i])
             buf_printf(out, "%s %lld %s", told++ ? "," : ";",
@@ -93,6 +108,7 @@ void summaries_table(const struct summary *m, struct buf *out)
             buf_printf(out, "%s%s", k ? ", " : "", t->shown[k]);
         buf_putc(out, '\n');
     }
+    evidence_explain(out);
 }
 
 void summaries_examples(const struct summary *m, struct buf *out)
@@ -115,6 +131,13 @@ void summaries_examples(const struct summary *m, struct buf *out)
         }
         buf_puts(out, x->left ? " (out)\n" : "\n");
     }
+}
+
+void summaries_state(const struct summary *m, struct buf *out)
+{
+    buf_puts(out, run_states[m->state]);
+    if (m->pid)
+        buf_printf(out, " (process %ld)", m->pid);
 }
 
 void summaries_tasks(const struct summary *m)

@@ -11,6 +11,8 @@ void summaries_table(const struct summary *m, struct buf *out);
 /* A line for each member of the archive: how often it was shown, and how often
  * the attempt then succeeded. */
 void summaries_examples(const struct summary *m, struct buf *out);
+/* "running (process 4711)", "finished", … */
+void summaries_state(const struct summary *m, struct buf *out);
 /* A JSON object for each task, on stdout. */
 void summaries_tasks(const struct summary *m);
 

@@ -208,8 +208,7 @@ int modeling_open(const struct modeling_values *v, struct modeling *m,
     m->llm = llm_open(l, &m->opts, &m->budget, home, e);
     if (!m->llm)
         return -1;
-    if (check_cap(v, m->llm, e) == 0 &&
-        (!v->record || llm_record(m->llm, v->record, e) == 0))
+    if (check_cap(v, m->llm, e) == 0)
         return 0;
     modeling_close(m);
     return -1;

@@ -39,8 +39,8 @@ static int load_archive(struct run *r, const char *dir, struct err *e)
         return -1;
     if (r->kernel_len == before)
         return err_set(e, ERR_INPUT,
-                       "no kernel in it; 'monkeys archive export' makes such a "
-                       "folder of a run");
+                       "no kernel found; 'monkeys archive export' makes an "
+                       "archive from a run");
     return 0;
 }
 
@@ -102,21 +102,10 @@ static int on_entry(const struct row_entry *row, int64_t left, void *arg)
     return c->e->kind == ERR_NONE ? 0 : -1;
 }
 
-static int on_task(const struct row_task *row, void *arg)
-{
-    struct run *r = arg;
-
-    (void)row;
-    r->known++;
-    return 0;
-}
-
 int run_examples_recall(struct run *r, struct err *e)
 {
     struct recalling c = {.r = r, .e = e};
 
-    if (store_each_task(r->store, on_task, r, e) != 0)
-        return -1;
     if (r->known < r->tasks.len) /* ended before it began */
         return run_examples_load(r, e);
     return store_each_entry(r->store, on_entry, &c, e);

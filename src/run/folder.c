@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "llm/cassette.h"
 #include "run/run_int.h"
 
 #include <limits.h>
@@ -90,13 +91,14 @@ static int check_line(const char *name, const char *value, bool path,
                       struct err *e)
 {
     if (strchr(value, '\n'))
-        return err_set(e, ERR_USAGE,
-                       "--%s: a value of more than one line cannot be kept in "
-                       "run.ini",
-                       name);
+        return err_set(
+            e, ERR_USAGE,
+            "--%s: a value with more than one line cannot be kept in "
+            "run.ini",
+            name);
     if (path && str_trim(str_of(value)).n != strlen(value))
         return err_set(e, ERR_USAGE,
-                       "--%s: '%s' begins or ends with a blank, which cannot "
+                       "--%s: '%s' begins or ends with a space, which cannot "
                        "be kept in run.ini",
                        name, value);
     return 0;
@@ -128,7 +130,7 @@ static int check_lines(const struct run *r, struct err *e)
 
 #define FACTS 9
 
-/* What the result depends on: given anew, or changed in run.ini. */
+/* What the result depends on; it may have been changed since. */
 struct fact {
     const char *name, *title, *value;
 };
@@ -169,6 +171,7 @@ static int put_facts(struct run *r, struct err *e)
 
     list_facts(r, fact);
     store_set(r->store, "secret", r->secret);
+    run_tasks_keep(r);
     store_set(r->store, "pack_hash", r->pack->hash);
     store_set(r->store, "provider", r->model.opts.provider);
     for (size_t i = 0; i < FACTS; i++)
@@ -178,10 +181,27 @@ static int put_facts(struct run *r, struct err *e)
     return store_sync(r->store, e);
 }
 
+/* Test inputs are made from the run's secret, so that nobody knows them before
+ * it begins. A strict replay repeats a run, so it takes the recorded one. */
+static int choose_secret(struct run *r, struct err *e)
+{
+    const struct modeling_values *m = &r->set->model;
+    int rc = 0;
+
+    if (m->cassette && m->replay_strict)
+        rc = cassette_secret(m->cassette, r->secret, e);
+    if (rc == 0)
+        return hash_secret_hex(r->secret, e);
+    if (rc > 0)
+        log_info("test inputs are those of the recorded run: its verdicts are "
+                 "repeated, and are no new evidence");
+    return rc < 0 ? -1 : 0;
+}
+
 static int begin_store(struct run *r, const char *file, struct err *e)
 {
     r->store = store_open(file, STORE_NEW, r->loop, e);
-    if (!r->store || hash_secret_hex(r->secret, e) < 0)
+    if (!r->store || choose_secret(r, e) < 0)
         return -1;
     return put_facts(r, e);
 }
@@ -193,7 +213,7 @@ static int take_facts(struct run *r, struct buf *b, struct err *e)
 
     if (rc == 1)
         snprintf(r->secret, sizeof(r->secret), "%s", buf_str(b));
-    if (rc < 0 || (rc == 0 && hash_secret_hex(r->secret, e) < 0))
+    if (rc < 0 || (rc == 0 && choose_secret(r, e) < 0))
         return -1;
     buf_reset(b);
     rc = store_get(r->store, "attempts", b, e);
@@ -215,8 +235,8 @@ static int warn_of_facts(struct run *r, struct err *e)
         buf_reset(&was);
         rc = store_get(r->store, fact[i].name, &was, e);
         if (rc == 1 && strcmp(buf_str(&was), fact[i].value) != 0)
-            log_warn("the run began with %s '%s': with '%s', what follows is "
-                     "not what an uninterrupted run would have done",
+            log_warn("the run began with %s '%s'; with '%s' it continues "
+                     "differently from an uninterrupted run",
                      fact[i].title, buf_str(&was), fact[i].value);
     }
     buf_release(&was);
@@ -229,13 +249,13 @@ static int open_store(struct run *r, const char *file, struct err *e)
     int rc;
 
     r->store = store_open(file, STORE_OPEN, r->loop, e);
-    if (!r->store)
+    if (!r->store || run_tasks_recall(r, e) < 0)
         return -1;
     buf_init(&b, BUF_UNLIMITED);
     rc = take_facts(r, &b, e);
     if (rc == 0 && strcmp(buf_str(&b), r->pack->hash) != 0)
-        log_warn("the pack %s has changed since the run began: what follows "
-                 "is not what an uninterrupted run would have done",
+        log_warn("the pack %s has changed since the run began; the run "
+                 "continues differently from an uninterrupted run",
                  r->pack->id);
     buf_release(&b);
     if (rc < 0 || warn_of_facts(r, e) < 0 || run_examples_recall(r, e) < 0)
@@ -272,8 +292,8 @@ static int make_dir(struct run *r, struct err *e)
 static int holds_a_run(const struct run *r, struct err *e)
 {
     return err_set(e, ERR_INPUT,
-                   "%s holds a run already: 'monkeys resume %s' goes on with "
-                   "it, --out DIR starts another",
+                   "%s holds a run already: 'monkeys resume %s' continues it, "
+                   "--out DIR starts another",
                    r->set->out, r->set->out);
 }
 

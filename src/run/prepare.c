@@ -2,7 +2,6 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/rng.h"
 #include "run/run_int.h"
 
 #include <stdlib.h>
@@ -34,9 +33,10 @@ static int parse_phases(const struct run_settings *s, int64_t phase[3],
         sum += phase[i];
     }
     if (sum != s->attempts)
-        return err_set(e, ERR_USAGE,
-                       "--phases: %s are %lld attempts, --attempts says %lld",
-                       s->phases, (long long)sum, (long long)s->attempts);
+        return err_set(
+            e, ERR_USAGE,
+            "--phases: %s add up to %lld attempts, but --attempts is %lld",
+            s->phases, (long long)sum, (long long)s->attempts);
     return 0;
 }
 
@@ -88,50 +88,7 @@ static int fill_options(struct run *r, struct err *e)
     return 0;
 }
 
-/* ---- tasks, pack, examples ---- */
-
-static int by_id(const void *a, const void *b)
-{
-    return strcmp((*(struct task *const *)a)->id,
-                  (*(struct task *const *)b)->id);
-}
-
-/* The order of the run is fixed by the ids and the seed, not by how the tasks
- * were named. */
-static void shuffle_tasks(struct run *r)
-{
-    size_t n = r->tasks.len, *index = xmalloc((n + 1) * sizeof(*index));
-    struct task **task = xmalloc((n + 1) * sizeof(struct task *));
-    struct rng rng;
-
-    qsort(r->tasks.task, n, sizeof(struct task *), by_id);
-    for (size_t i = 0; i < n; i++)
-        index[i] = i;
-    rng_init(&rng, "%lld/order", (long long)r->set->seed);
-    rng_shuffle(&rng, index, n);
-    for (size_t i = 0; i < n; i++)
-        task[i] = r->tasks.task[index[i]];
-    memcpy(r->tasks.task, task, n * sizeof(*task));
-    free(task);
-    free(index);
-}
-
-static int load_tasks(struct run *r, struct err *e)
-{
-    char *own = fs_join(r->home.dir, "tasks");
-    int rc = collection_add(&r->tasks, r->set->tasks.item, r->set->tasks.len,
-                            own, e);
-
-    free(own);
-    if (rc < 0)
-        return -1;
-    if (r->tasks.len == 0)
-        return err_set(e, ERR_INPUT,
-                       "--tasks: no task there; a task is a Python file with "
-                       "Model, get_inputs and get_init_inputs");
-    shuffle_tasks(r);
-    return 0;
-}
+/* ---- together ---- */
 
 static int apply_sets(struct run_settings *s, struct err *e)
 {
@@ -143,7 +100,7 @@ static int apply_sets(struct run_settings *s, struct err *e)
 
         rest = str_of(s->set.item[i]);
         if (!str_cut(&rest, '=', &name))
-            return err_set(e, ERR_USAGE, "--set %s: NAME=VALUE is needed",
+            return err_set(e, ERR_USAGE, "--set %s: give NAME=VALUE",
                            s->set.item[i]);
         word = xstrndup(name.p, name.n);
         rc = opt_set(run_table, s, word, rest.p, e);
@@ -161,7 +118,6 @@ static int open_model(struct run *r, struct err *e)
     if (r->set->dry_run) { /* sends nothing, so it needs neither cap nor key */
         m.no_cap = true;
         m.budget_usd = NULL;
-        m.record = NULL;
     }
     if (modeling_read(&m, &r->model, e) < 0)
         return -1;
@@ -180,8 +136,9 @@ int run_prepare(struct run *r, struct err *e)
     if (apply_sets(s, e) < 0 || verifying_choose_device(&s->verify, e) < 0)
         return -1;
     if (!s->dsl)
-        return err_set(e, ERR_USAGE,
-                       "--dsl ID is missing; 'monkeys pack list' shows them");
+        return err_set(
+            e, ERR_USAGE,
+            "--dsl ID is missing; 'monkeys pack list' lists the packs");
     if (s->tasks.len == 0)
         return err_set(e, ERR_USAGE,
                        "--tasks PATH is missing; 'starter' is the collection "
@@ -194,10 +151,11 @@ int run_prepare(struct run *r, struct err *e)
     packs_path_init(&r->path, &s->verify.packs, &r->home);
     r->pack = packs_load(&r->path, s->dsl, e);
     if (!r->pack || pack_can_search(r->pack, e) < 0 || fill_options(r, e) < 0 ||
-        load_tasks(r, e) < 0 || (!r->resume && run_examples_load(r, e) < 0))
+        (!r->resume &&
+         (run_tasks_load(r, e) < 0 || run_examples_load(r, e) < 0)))
         return -1;
     dir = fs_join(r->home.dir, "prompts");
-    r->prompts = prompts_load(dir, e);
+    r->prompts = prompts_load(s->prompts ? s->prompts : dir, e);
     free(dir);
     if (!r->prompts || !(r->loop = loop_new(e)) || open_model(r, e) < 0)
         return -1;

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- progress ---- */
 
@@ -20,7 +21,7 @@ static void tell(struct run *r, uint64_t done, const char *note)
         r->watch->step(&r->progress, r->watch->arg);
 }
 
-static void begin_phase(struct run *r, const char *label, uint64_t total)
+static void begin_phase(struct run *r, const char *label, size_t total)
 {
     r->progress = (struct run_progress){.label = label, .total = total};
     tell(r, 0, NULL);
@@ -43,7 +44,7 @@ static int gate(struct run *r, struct err *e)
 
     if (r->known == r->tasks.len || r->set->force)
         return 0; /* the store knows, or nobody asks */
-    begin_phase(r, "checking tasks", r->tasks.len);
+    begin_phase(r, "tasks checked", r->tasks.len);
     rc = verify_port_gate(r->port, &r->tasks, r->why, on_gate_step, r, e);
     for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
         if (!r->why[i])
@@ -53,8 +54,8 @@ static int gate(struct run *r, struct err *e)
     }
     if (rc == 0 && !r->stopping && refused == r->tasks.len)
         return err_set(e, ERR_INPUT,
-                       "the gate refuses all %zu tasks (above); --force ports "
-                       "them all the same",
+                       "none of the %zu tasks can be used (above); --force "
+                       "ports them anyway",
                        refused);
     return rc;
 }
@@ -83,6 +84,8 @@ static void fill_search(struct run *r)
                         r->vectors + i * r->dim);
 }
 
+static const char porting[] = "tasks finished";
+
 static void on_change(void *arg)
 {
     struct run *r = arg;
@@ -90,9 +93,11 @@ static void on_change(void *arg)
     struct buf b;
 
     modeling_news(&r->model);
+    if (r->progress.label != porting)
+        begin_phase(r, porting, c.tasks - c.skipped);
     buf_init(&b, BUF_UNLIMITED);
     search_describe(r->search, &b);
-    tell(r, c.work_done, buf_str(&b));
+    tell(r, c.over, buf_str(&b));
     buf_release(&b);
 }
 
@@ -106,9 +111,9 @@ static void on_signal(int signo, void *arg)
         loop_stop(r->loop);
         return;
     }
-    log_warn(r->stopping ? "stopping now: answers under way are lost"
-                         : "stopping: what is paid for is finished; once more "
-                           "to stop now");
+    log_warn(r->stopping ? "stopping now: open calls are lost"
+                         : "stopping once open calls are answered; interrupt "
+                           "again to stop now");
     r->stopping = true;
     search_stop(r->search);
 }
@@ -129,7 +134,6 @@ static int search(struct run *r, enum search_end *end, struct err *e)
 
     r->search = search_new(&part, &r->opt);
     fill_search(r);
-    begin_phase(r, "porting", search_count(r->search).work);
     search_watch(r->search, on_change, r);
     rc = search_run(r->search, end, e);
     on_change(r);
@@ -142,7 +146,7 @@ static int go(struct run *r, struct run_result *out, struct err *e)
 
     if (!r->pack->run.family)
         log_warn("the pack %s has no recorder (pack.json: /run/family): "
-                 "verdicts end at E2, and the archive of the run will not grow",
+                 "verdicts end at E2, and no kernel joins the archive",
                  r->pack->id);
     rc = gate(r, e);
     r->begun = rc >= 0;
@@ -160,14 +164,31 @@ static int go(struct run *r, struct run_result *out, struct err *e)
     return search(r, &out->end, e);
 }
 
+/* For who looks at the run later: view.h. */
+static void say_ended(struct run *r, int rc, enum search_end end)
+{
+    static const enum run_state states[] = {
+        [SEARCH_DONE] = RUN_FINISHED,       [SEARCH_WAITING] = RUN_WAITING,
+        [SEARCH_NO_BUDGET] = RUN_NO_BUDGET, [SEARCH_INTERRUPTED] = RUN_STOPPED,
+        [SEARCH_STUCK] = RUN_STUCK,
+    };
+
+    store_event(r->store, "ended", -1, 0,
+                run_states[rc < 0 ? RUN_FAILED : states[end]]);
+}
+
 int run_go(struct run *r, const struct run_watch *w, struct run_result *out,
            struct err *e)
 {
+    char pid[32];
     int rc;
 
     *out = (struct run_result){.end = SEARCH_WAITING};
     r->watch = w;
+    snprintf(pid, sizeof(pid), "process %ld", (long)getpid());
+    store_event(r->store, "begun", -1, 0, pid);
     rc = go(r, out, e);
+    say_ended(r, rc, out->end);
     r->watch = NULL;
     if (rc < 0)
         return -1;
@@ -219,7 +240,9 @@ static int open_parts(struct run *r, struct err *e)
         return -1;
     r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
     r->port = verify_port_open(r->loop, &o, e);
-    if (!r->port)
+    if (!r->port ||
+        (r->set->model.record &&
+         llm_record(r->model.llm, r->set->model.record, r->secret, e) < 0))
         return -1;
     return r->resume ? run_folder_keep(r, e) : 0;
 }

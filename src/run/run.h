@@ -34,7 +34,7 @@ int run_close(struct run *r, struct err *e);
 
 /* How far a run has come. */
 struct run_progress {
-    const char *label; /* "checking tasks", "porting" */
+    const char *label; /* what is counted: "tasks checked", "tasks finished" */
     uint64_t done, total;
     const char *note; /* more about it, or NULL */
 };

@@ -54,6 +54,13 @@ struct run {
 int run_prepare(struct run *r, struct err *e);
 void run_unprepare(struct run *r);
 
+/* tasks.c: the tasks, from their files. */
+int run_tasks_load(struct run *r, struct err *e);
+/* The same for a run that is continued: what they were when it began. */
+int run_tasks_recall(struct run *r, struct err *e);
+/* Stores what the table of tasks has no column for. */
+void run_tasks_keep(struct run *r);
+
 /* examples.c: the examples of the start, from the pack and --archive. */
 int run_examples_load(struct run *r, struct err *e);
 /* The same for a run that is continued: those that it began with, whatever has

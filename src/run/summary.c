@@ -70,6 +70,7 @@ static void add_entry(struct summary *m, const struct run_entry *x)
                                                     .version = x->row.version,
                                                     .left = x->left};
     m->seeds += !run;
+    m->kernels += run && !x->left;
     if (run && x->left && x->row.task >= 0 && (size_t)x->row.task < m->tasks) {
         m->task[x->row.task].doubted = true;
         m->doubted++;
@@ -108,6 +109,8 @@ static void add_call(struct summary *m, const struct row_call *c)
     m->failed += strcmp(c->state, "failed") == 0;
     m->lost += strcmp(c->state, "lost") == 0;
     m->usd_micro += c->cost_usd_micro;
+    if (c->estimated || strcmp(c->state, "answered") != 0)
+        m->assumed_usd_micro += c->cost_usd_micro;
     m->tokens_in += c->input;
     m->tokens_out += c->output;
     m->estimated |= c->estimated;
@@ -134,7 +137,7 @@ static void add_event(struct summary *m, const struct run_event *x)
 
 void summary_make(const struct run_view *v, struct summary *out)
 {
-    *out = (struct summary){0};
+    *out = (struct summary){.state = v->state, .pid = v->pid};
     arena_init(&out->memory);
     out->task = arena_alloc(&out->memory, (v->tasks + 1) * sizeof(*out->task));
     out->entry =
@@ -169,7 +172,7 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
                             json_integer(m->verdict[i]));
     return json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I, s:b, s:I, s:o}",
+        "s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:s, s:o}",
         "run", jsn_text(dir, strlen(dir)), "tasks", (json_int_t)m->tasks,
         "skipped", (json_int_t)m->skipped, "solved", (json_int_t)m->solved,
         "doubted", (json_int_t)m->doubted, "aside", (json_int_t)m->aside,
@@ -180,7 +183,9 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
         (json_int_t)m->tokens_in, "tokens_out", (json_int_t)m->tokens_out,
         "usd_micro", (json_int_t)m->usd_micro, "reserved_usd_micro",
         (json_int_t)m->reserved_usd_micro, "estimated", m->estimated, "entries",
-        (json_int_t)m->entries, "verdicts", counts);
+        (json_int_t)m->entries, "verdicts", counts, "assumed_usd_micro",
+        (json_int_t)m->assumed_usd_micro, "state", run_states[m->state], "pid",
+        m->pid ? json_integer(m->pid) : json_null());
 }
 
 json_t *summary_task_json(const struct summary_task *t)

@@ -37,13 +37,17 @@ struct summary_entry {
 };
 
 struct summary {
+    enum run_state state;
+    long pid; /* while it runs, else 0 */
     struct summary_task *task;
     struct summary_entry *entry;
     size_t tasks, skipped, solved, doubted, aside;
     int64_t attempts, calls, answered, lost, failed, duplicates, infra;
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
-    bool estimated; /* some usage was not told by the provider */
+    int64_t assumed_usd_micro; /* of usd_micro: what no provider metered */
+    bool estimated;            /* some usage was not told by the provider */
     int64_t entries, seeds;
+    int64_t kernels; /* of its own tasks in the archive: what export writes */
     int64_t verdict[VERDICTS]; /* how many attempts ended so */
     int64_t first_at, last_at;
     struct arena memory;

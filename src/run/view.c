@@ -3,9 +3,18 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "store/lock.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+const char *const run_states[RUN_STATES] = {
+    [RUN_RUNNING] = "running", [RUN_FINISHED] = "finished",
+    [RUN_WAITING] = "waiting", [RUN_NO_BUDGET] = "out of budget",
+    [RUN_STOPPED] = "stopped", [RUN_STUCK] = "stuck",
+    [RUN_FAILED] = "failed",   [RUN_KILLED] = "killed",
+    [RUN_UNKNOWN] = "unknown",
+};
 
 /* ---- rows ---- */
 
@@ -130,14 +139,14 @@ static int on_event(const char *kind, int64_t task, int64_t attempt,
 static int by_attempt(const void *a, const void *b)
 {
     const struct row_call *x = a, *y = b;
-    int by_stage;
 
     if (x->task != y->task)
         return x->task < y->task ? -1 : 1;
     if (x->attempt != y->attempt)
         return x->attempt < y->attempt ? -1 : 1;
-    by_stage = strcmp(x->stage, y->stage);
-    return by_stage ? by_stage : (x->try > y->try) - (x->try < y->try);
+    if (x->asked_at != y->asked_at)
+        return x->asked_at < y->asked_at ? -1 : 1;
+    return (x->try > y->try) - (x->try < y->try);
 }
 
 static int unknown_task(int64_t ord, size_t tasks, struct err *e)
@@ -205,6 +214,23 @@ static int join_calls(struct run_view *v, struct err *e)
     return 0;
 }
 
+/* A run says when it begins and how it ends; who only began was killed. */
+static enum run_state last_state(const struct run_view *v)
+{
+    for (size_t i = v->events; i-- > 0;) {
+        const struct run_event *x = &v->event[i];
+
+        if (strcmp(x->kind, "begun") == 0)
+            return RUN_KILLED;
+        if (strcmp(x->kind, "ended") != 0)
+            continue;
+        for (int k = 0; k < RUN_STATES; k++)
+            if (x->text && strcmp(x->text, run_states[k]) == 0)
+                return (enum run_state)k;
+    }
+    return RUN_UNKNOWN;
+}
+
 int run_view_read(struct store *s, const char *dir, struct run_view *v,
                   struct err *e)
 {
@@ -213,6 +239,7 @@ int run_view_read(struct store *s, const char *dir, struct run_view *v,
     *v = (struct run_view){.store = s};
     arena_init(&v->memory);
     v->dir = arena_strdup(&v->memory, dir);
+    v->pid = lock_owner(dir); /* before its last rows are read */
     /* What a row refers to is read after it: a run may be writing. */
     if (store_each_shown(s, on_shown, &g, e) == 0 &&
         store_each_verdict(s, on_verdict, &g, e) == 0 &&
@@ -221,8 +248,10 @@ int run_view_read(struct store *s, const char *dir, struct run_view *v,
         store_each_event(s, on_event, &g, e) == 0 &&
         store_each_entry(s, on_entry, &g, e) == 0 &&
         store_each_task(s, on_task, &g, e) == 0 && join_attempts(v, e) == 0 &&
-        join_calls(v, e) == 0)
+        join_calls(v, e) == 0) {
+        v->state = v->pid ? RUN_RUNNING : last_state(v);
         return 0;
+    }
     run_view_close(v);
     return -1;
 }

@@ -24,7 +24,7 @@
 struct run_attempt {
     struct row_attempt row;
     struct row_verdict *verdict; /* NULL: none is stored */
-    struct row_call *call;       /* by stage and try */
+    struct row_call *call;       /* in the order of asking */
     size_t calls;
     struct row_shown *shown; /* by rank */
     size_t shown_len;
@@ -50,16 +50,33 @@ struct run_event {
     int64_t at;
 };
 
+/* What a run does, or how it ended. */
+enum run_state {
+    RUN_RUNNING,
+    RUN_FINISHED, /* every task is solved or has used its attempts */
+    RUN_WAITING,  /* the rest waits for answers from elsewhere */
+    RUN_NO_BUDGET,
+    RUN_STOPPED,
+    RUN_STUCK,   /* tasks were set aside */
+    RUN_FAILED,  /* the machinery failed */
+    RUN_KILLED,  /* it ended without a word */
+    RUN_UNKNOWN, /* of an older version of the program */
+    RUN_STATES,
+};
+extern const char *const run_states[RUN_STATES];
+
 struct run_view {
     const char *dir;
+    enum run_state state;
+    long pid;              /* while it runs, else 0 */
     struct run_task *task; /* in the run's order: task[row.ord] */
     size_t tasks;
     struct run_entry *entry; /* entry[row.entry - 1] */
     size_t entries;
     struct run_event *event;
     size_t events;
-    struct row_call *call; /* all of them, by task and attempt; those that
-                              belong to no task first */
+    struct row_call *call; /* all of them, by task, attempt and time; those
+                              that belong to no task first */
     size_t calls;
     /* private */
     struct run_attempt *attempts;
