@@ -51,7 +51,6 @@ static void make_absolute(struct run *r)
         s->verify.verifier =
             arena_printf(&r->memory, "%s%s", jobs,
                          absolute(r, s->verify.verifier + strlen(jobs)));
-    r->verifier.verifier = s->verify.verifier;
 }
 
 /* A task keeps its id: one that was named without a folder has none. */

@@ -84,7 +84,6 @@ static int fill_options(struct run *r, struct err *e)
                                .timing = !s->verify.no_timing &&
                                          strcmp(s->verify.device, "cpu") != 0,
                                .call_ms = s->verify.call_s * 1000};
-    r->verifier = verifying_opts(&s->verify);
     return 0;
 }
 

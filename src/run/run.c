@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run_int.h"
+#include "verify/gate.h"
 #include "verify/verdict.h"
 
 #include <signal.h>
@@ -45,7 +46,7 @@ static int gate(struct run *r, struct err *e)
     if (r->known == r->tasks.len || r->set->force)
         return 0; /* the store knows, or nobody asks */
     begin_phase(r, "tasks checked", r->tasks.len);
-    rc = verify_port_gate(r->port, &r->tasks, r->why, on_gate_step, r, e);
+    rc = gate_tasks(r->door, &r->tasks, &r->job, r->why, on_gate_step, r, e);
     for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
         if (!r->why[i])
             continue;
@@ -126,7 +127,8 @@ static int search(struct run *r, enum search_end *end, struct err *e)
                                 .budget = &r->model.budget,
                                 .prompts = r->prompts,
                                 .pack = r->pack,
-                                .port = verify_port_search(r->port),
+                                .door = r->door,
+                                .job = &r->job,
                                 .patient = llm_is_patient(r->model.llm),
                                 .model = r->set->model.model,
                                 .dim = r->dim};
@@ -192,7 +194,7 @@ int run_go(struct run *r, const struct run_watch *w, struct run_result *out,
     r->watch = NULL;
     if (rc < 0)
         return -1;
-    out->hint = verify_port_hint(r->port);
+    out->hint = door_hint(r->door);
     out->replayed = strcmp(r->model.opts.provider, "replay") == 0;
     out->budget = r->model.budget;
     return store_sync(r->store, e);
@@ -230,17 +232,13 @@ static int listen(struct run *r, struct err *e)
 
 static int open_parts(struct run *r, struct err *e)
 {
-    struct verify_port_opts o = {.verifier = &r->verifier,
-                                 .home = &r->home,
-                                 .pack = r->pack,
-                                 .job = &r->job,
-                                 .secret = r->secret};
-
     if (listen(r, e) < 0 || run_folder_open(r, e) < 0)
         return -1;
     r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
-    r->port = verify_port_open(r->loop, &o, e);
-    if (!r->port ||
+    r->door_opts = verifying_opts(&r->set->verify, &r->home);
+    r->door_opts.secret = r->secret;
+    r->door = door_open(r->loop, &r->door_opts, e);
+    if (!r->door ||
         (r->set->model.record &&
          llm_record(r->model.llm, r->set->model.record, r->secret, e) < 0))
         return -1;
@@ -268,8 +266,7 @@ int run_close(struct run *r, struct err *e)
         search_free(r->search);
     if (r->model.llm)
         modeling_close(&r->model);
-    if (r->port)
-        verify_port_close(r->port);
+    door_close(r->door);
     if (r->store && store_close(r->store, e) < 0)
         rc = -1;
     if (r->loop)

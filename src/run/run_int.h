@@ -10,9 +10,9 @@
 #include "run/kernel.h"
 #include "run/run.h"
 #include "search/search.h"
-#include "search/verify_port.h"
 #include "store/lock.h"
 #include "task/collection.h"
+#include "verify/door.h"
 
 struct run {
     struct run_settings *set;
@@ -40,12 +40,12 @@ struct run {
     struct loop *loop;
     struct store *store;
     struct modeling model;
-    struct verify_port *port;
+    struct door *door;
     struct search *search;
     const struct run_watch *watch;
     struct run_progress progress;
     struct job_opts job;
-    struct verifier_opts verifier;
+    struct door_opts door_opts;
     char secret[HASH_HEX];
     struct arena memory;
 };

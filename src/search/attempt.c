@@ -125,7 +125,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
     if (!why)
         why = "the verifier gave no reason";
     store_event(s->part.store, "infra", a->subject->ord, a->number, why);
-    if (s->part.port->dead(s->part.port))
+    if (door_is_dead(s->part.door))
         schedule_break(s);
     if (++a->infra < INFRA_TRIES && !s->broken && !unusable)
         judge(a);
@@ -136,12 +136,16 @@ static void on_record(const json_t *record, const char *why, void *arg)
 static void judge(struct attempt *a)
 {
     struct search *s = a->s;
+    struct candidate c = {.pack = s->part.pack,
+                          .task = a->subject->task,
+                          .code = a->code,
+                          .attempt = (size_t)a->number,
+                          .job = s->part.job};
     struct err e = ERR_INIT;
 
     a->state = JUDGING;
     a->judged_ns = tick_now_ns();
-    if (s->part.port->judge(s->part.port, a->subject->task, a->code, a->number,
-                            on_record, a, &e) < 0)
+    if (door_judge(s->part.door, &c, on_record, a, &e) < 0)
         schedule_fail(s, &e);
 }
 

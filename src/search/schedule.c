@@ -288,7 +288,7 @@ void schedule_attempt_over(struct search *s, struct subject *t)
 
 static bool only_waiting(struct search *s)
 {
-    size_t n = s->part.port->waiting(s->part.port);
+    size_t n = door_elsewhere(s->part.door);
 
     if (s->opt.no_wait || s->stopping) /* answers come by a request's name */
         n += llm_waiting(s->part.llm);

@@ -18,9 +18,9 @@
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "search/options.h"
-#include "search/port.h"
 #include "store/store.h"
 #include "task/task.h"
+#include "verify/door.h"
 #include "verify/verdict.h"
 
 #include <stdbool.h>
@@ -38,7 +38,8 @@ struct search_parts {
     struct budget *budget;
     struct prompts *prompts;
     const struct pack *pack;
-    struct search_port *port;
+    struct door *door;
+    const struct job_opts *job; /* how candidates are judged */
     bool patient; /* asking again is free: answers come by a request's name */
     size_t dim;   /* of every vector */
 };

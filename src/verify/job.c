@@ -62,6 +62,8 @@ static int64_t load_ms(const struct pack *p)
 
 int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o)
 {
+    if (o->whole_ms)
+        return o->whole_ms;
     return 2 * load_ms(p) + TRIALS * call_ms(p, o) + TIMING_MS;
 }
 
@@ -91,6 +93,14 @@ json_t *job_task(const struct task *t, const struct job_opts *o, bool self_test,
     return json_pack("{s:s, s:s, s:s, s:b, s:o, s:s}", "kind", "task", "device",
                      o->device, "precision", o->precision, "self_test",
                      self_test, "task", task_json(t), "seed", seed);
+}
+
+char *job_text(const json_t *job, char id[HASH_HEX])
+{
+    char *text = json_dumps(job, JSON_COMPACT | JSON_SORT_KEYS);
+
+    hash_hex(text, strlen(text), id);
+    return text;
 }
 
 json_t *job_static_reject(const struct check_result *r)

@@ -1,4 +1,4 @@
-/* test_verifier.c: a worker that ends: its jobs are sent again, and each is
+/* test_backend.c: a worker that ends: its jobs are sent again, and each is
  * answered once; and a folder, whose answers are frames written by hand. */
 #include "base/fs.h"
 #include "base/hash.h"
@@ -6,22 +6,23 @@
 #include "base/mem.h"
 #include "io/frame_file.h"
 #include "tap.h"
-#include "verify/verifier.h"
+#include "verify/backend.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-void suite_verifier(void);
+void suite_backend(void);
 
 struct bench {
     struct loop *loop;
-    struct verifier *verifier;
+    struct backend *backend;
     char dir[40];
     struct home home;
     struct opt_list packs;
-    struct verifier_opts opts;
+    struct door_opts opts;
+    bool waiting;
     const char *then; /* asked when a job has no answer */
     struct buf told;  /* "NAME answer|none;" for each */
 };
@@ -30,9 +31,9 @@ static void ask(struct bench *b, const char *name, const char *what)
 {
     struct err e = ERR_INIT;
 
-    if (verifier_ask(b->verifier,
-                     json_pack("{s:s, s:s}", "name", name, "do", what), 1000,
-                     (void *)name, &e) < 0)
+    if (b->backend->type->ask(b->backend,
+                              json_pack("{s:s, s:s}", "name", name, "do", what),
+                              1000, (void *)name, &e) < 0)
         BUG("%s", e.text);
 }
 
@@ -46,22 +47,25 @@ static void on_answer(void *job, const json_t *answer, const char *why,
                answer ? "answer"
                : why  ? "none"
                       : "nothing");
-    if (answer || !then)
-        return;
-    b->then = NULL;
-    ask(b, then, "answer");
+    if (!answer && then) {
+        b->then = NULL;
+        ask(b, then, "answer");
+    }
+    if (b->waiting && b->backend->pending == 0)
+        loop_stop(b->loop);
 }
 
 static void open_verifier(struct bench *b, const char *verifier)
 {
     struct err e = ERR_INIT;
 
-    b->opts = (struct verifier_opts){.verifier = verifier,
-                                     .device = "cpu",
-                                     .box = "none",
-                                     .packs = &b->packs};
-    b->verifier = verifier_open(b->loop, &b->opts, &b->home, on_answer, b, &e);
-    if (!b->verifier)
+    b->opts = (struct door_opts){.home = &b->home,
+                                 .verifier = verifier,
+                                 .device = "cpu",
+                                 .box = "none",
+                                 .packs = &b->packs};
+    b->backend = backend_open(b->loop, &b->opts, on_answer, b, &e);
+    if (!b->backend)
         BUG("%s", e.text);
 }
 
@@ -89,12 +93,15 @@ static void begin(struct bench *b)
 
 static void wait_for_all(struct bench *b)
 {
-    struct err e = ERR_INIT;
-    char *hint;
+    b->waiting = true;
+    if (b->backend->pending)
+        loop_run(b->loop);
+    b->waiting = false;
+}
 
-    if (verifier_wait(b->verifier, &hint, &e) < 0)
-        BUG("%s", e.text);
-    free(hint);
+static bool is_dead(const struct bench *b)
+{
+    return b->backend->type->is_dead(b->backend);
 }
 
 /* What the worker was given. */
@@ -114,7 +121,7 @@ static void jobs_are(struct bench *b, const char *want, const char *claim)
 
 static void end(struct bench *b)
 {
-    verifier_close(b->verifier);
+    backend_close(b->backend);
     loop_free(b->loop);
     buf_release(&b->told);
     rmdir(b->dir);
@@ -135,8 +142,7 @@ static void test_sent_again(void)
        "every job is told of once, also one asked meanwhile");
     jobs_are(&b, "first\nbad\nbad\nnext\n",
              "what ends the worker is sent twice, what is new once");
-    ok(!verifier_is_dead(b.verifier) && verifier_pending(b.verifier) == 0,
-       "and the worker lives");
+    ok(!is_dead(&b) && b.backend->pending == 0, "and the worker lives");
     end(&b);
 }
 
@@ -152,8 +158,7 @@ static void test_given_up(void)
     wait_for_all(&b);
     is(buf_str(&b.told), "one none;two none;more none;",
        "a worker that only ends is given up");
-    ok(verifier_is_dead(b.verifier) && verifier_pending(b.verifier) == 0,
-       "and nobody waits for it");
+    ok(is_dead(&b) && b.backend->pending == 0, "and nobody waits for it");
     jobs_are(&b, "one\none\ntwo\n", "it was given nothing more");
     end(&b);
 }
@@ -211,19 +216,18 @@ static void far_run(struct far *r, const char *want, const char *claim)
     buf_reset(&r->b.told);
     open_verifier(&r->b, r->verifier);
     ask(&r->b, "one", "judge");
-    if (verifier_wait(r->b.verifier, &hint, &e) < 0)
-        BUG("%s", e.text);
+    hint = r->b.backend->type->hint(r->b.backend);
     r->written = 0;
     if (frame_file_read(r->jobs, note_job, r, &e) < 0)
         BUG("%s", e.text);
     buf_printf(&r->b.told, " %zu written, %zu waiting, %s", r->written,
-               verifier_pending(r->b.verifier),
+               r->b.backend->pending,
                !hint                         ? "nothing to do"
                : strstr(hint, "wait")        ? "to be answered"
                : strstr(hint, "tried again") ? "to be tried again"
                                              : hint);
     free(hint);
-    verifier_close(r->b.verifier);
+    backend_close(r->b.backend);
     is(buf_str(&r->b.told), want, claim);
 }
 
@@ -309,7 +313,7 @@ static void test_far_unusable(void)
     far_end(&r);
 }
 
-void suite_verifier(void)
+void suite_backend(void)
 {
     test_sent_again();
     test_given_up();
