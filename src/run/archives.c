@@ -1,4 +1,4 @@
-/* archives.c: kernels of runs and folders under one reading. */
+/* archives.c: the kernels of runs and archives, read and copied alike. */
 #include "run/archives.h"
 
 #include "base/fs.h"
@@ -110,7 +110,7 @@ static bool is_sealed(const struct run_attempt *a)
            verdict_may_join(a->verdict->verdict, a->verdict->evidence);
 }
 
-/* The first of a task that is good. */
+/* The first attempt at a task that may join an archive. */
 static const struct run_attempt *kernel_of(const struct run_view *v,
                                            const struct run_task *t)
 {
@@ -176,4 +176,42 @@ void archives_add(struct archives_known *k, const char *task_hash)
 void archives_release_known(struct archives_known *k)
 {
     map_release(&k->hash);
+}
+
+/* ---- copying ---- */
+
+struct copying {
+    const char *to;
+    struct archives_known known;
+    struct archives_copied *count;
+};
+
+static int copy_one(struct kernel *k, void *arg, struct err *e)
+{
+    struct copying *c = arg;
+
+    if (archives_knows(&c->known, k->task->hash)) {
+        c->count->known++;
+        return 0;
+    }
+    if (kernel_write(c->to, k, (struct str){k->task->source, k->task->len}, e) <
+        0)
+        return -1;
+    archives_add(&c->known, k->task->hash);
+    c->count->written++;
+    return 0;
+}
+
+int archives_copy(const char *const *from, size_t n, const char *to,
+                  struct archives_copied *out, struct err *e)
+{
+    struct copying c = {.to = to, .count = out};
+    int rc;
+
+    *out = (struct archives_copied){0};
+    rc = archives_read_known(to, &c.known, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = archives_each(from[i], copy_one, &c, e);
+    archives_release_known(&c.known);
+    return rc;
 }

@@ -20,7 +20,7 @@ static bool is_path(const struct opt *o)
            (strcmp(o->value, "FILE") == 0 || strcmp(o->value, "DIR") == 0);
 }
 
-/* The same place from everywhere. */
+/* The path as it is from any working folder. */
 static const char *absolute(struct run *r, const char *path)
 {
     char cwd[PATH_MAX];
@@ -75,7 +75,7 @@ static int write_ini(struct run *r, struct err *e)
     s.tasks = (struct opt_list){.item = path, .len = r->tasks.len};
     s.set = (struct opt_list){0};
     s.out = NULL;
-    s.verify.json = s.no_wait = false; /* each call's own affair */
+    s.verify.json = s.no_wait = false; /* each command's own */
     buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "# Every option of this run. 'monkeys resume' reads it.\n");
     conf_write("run", run_table, &s, &b);
@@ -85,7 +85,7 @@ static int write_ini(struct run *r, struct err *e)
     return rc;
 }
 
-/* What run.ini gives back as it was: a line, of which the ends are trimmed. */
+/* run.ini keeps a value on one line, and without white space around it. */
 static int check_line(const char *name, const char *value, bool path,
                       struct err *e)
 {
@@ -162,7 +162,7 @@ static void set_number(struct store *s, const char *name, int64_t value)
     store_set(s, name, text);
 }
 
-/* "attempts" is the last: where it is, all are. */
+/* "attempts" is stored last: if it is there, all are. */
 static int put_facts(struct run *r, struct err *e)
 {
     const struct run_settings *s = r->set;
@@ -205,7 +205,7 @@ static int begin_store(struct run *r, const char *file, struct err *e)
     return put_facts(r, e);
 }
 
-/* A run that was ended while it wrote its facts begins now. */
+/* A run that ended while it stored its facts starts now. */
 static int take_facts(struct run *r, struct buf *b, struct err *e)
 {
     int rc = store_get(r->store, "secret", b, e);
@@ -263,7 +263,7 @@ static int open_store(struct run *r, const char *file, struct err *e)
     return 0;
 }
 
-/* Only the folder that a question was put into may still answer it. */
+/* Open requests can only be answered in the folder that they were put into. */
 static int lose_calls(struct run *r, struct err *e)
 {
     const char *before = r->set->spool_before, *now = r->set->model.spool;
@@ -299,7 +299,7 @@ static int holds_a_run(const struct run *r, struct err *e)
 /* Under the lock. */
 static int begin_run(struct run *r, const char *file, struct err *e)
 {
-    if (fs_is_file(file)) /* somebody was quicker */
+    if (fs_is_file(file)) /* another process was faster */
         return holds_a_run(r, e);
     r->made = true;
     make_absolute(r);

@@ -218,3 +218,26 @@ char *kernel_name(const char *task_id)
             *p = '-';
     return name;
 }
+
+static json_t *text_json(struct str s)
+{
+    return s.p ? jsn_text(s.p, s.n) : json_null();
+}
+
+json_t *kernel_json(const struct kernel *k, bool texts)
+{
+    json_t *v = json_pack("{s:s, s:s, s:s, s:b, s:s, s:b, s:s}", "name",
+                          k->name, "task", k->task->id, "dtype", k->dtype,
+                          "verified", k->verified, "origin", k->origin, "plan",
+                          k->plan.p != NULL, "hash", k->task->hash);
+
+    if (!texts)
+        return v;
+    json_object_set_new(v, "problem", jsn_text(k->task->source, k->task->len));
+    json_object_set_new(v, "plan", text_json(k->plan));
+    json_object_set_new(v, "solution", text_json(k->solution));
+    json_object_set_new(v, "ported", text_json(k->ported));
+    if (k->ported_why && k->ported_why[0])
+        json_object_set_new(v, "ported_why", json_string(k->ported_why));
+    return v;
+}

@@ -166,7 +166,7 @@ static int go(struct run *r, struct run_result *out, struct err *e)
     return search(r, &out->end, e);
 }
 
-/* For who looks at the run later: view.h. */
+/* For readers of the run: run_view.state. */
 static void say_ended(struct run *r, int rc, enum search_end end)
 {
     static const enum run_state states[] = {
@@ -213,8 +213,8 @@ int run_look(struct run *r, struct run_view *v, struct err *e)
 
 /* ---- opening and closing ---- */
 
-/* A terminal that is closed is no reason to lose answers; nohup's word that it
- * does not matter holds. */
+/* A closed terminal stops the run in good order, unless nohup has made it ignore
+ * that signal. */
 static int listen(struct run *r, struct err *e)
 {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};

@@ -74,8 +74,8 @@ int run_vectors_check(struct run *r, struct err *e);
 
 /* folder.c: the run's folder: made, or opened. */
 int run_folder_open(struct run *r, struct err *e);
-/* Writes the run.ini of a run that is continued, once what was given anew is
- * known to work, since it stays. */
+/* Writes the run.ini of a run that is continued, once its new options are known
+ * to work. */
 int run_folder_keep(struct run *r, struct err *e);
 /* Removes a run that failed before it began. */
 void run_folder_undo(const struct run *r);

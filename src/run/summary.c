@@ -128,7 +128,7 @@ static void add_event(struct summary *m, const struct run_event *x)
         x->task >= 0 && (size_t)x->task < m->tasks ? &m->task[x->task] : NULL;
 
     m->infra += strcmp(x->kind, "infra") == 0;
-    /* Tried again since then, it is aside no more. */
+    /* It may have been tried again since then. */
     if (strcmp(x->kind, "aside") != 0 || !t || t->attempts >= x->attempt)
         return;
     m->aside += !t->aside;

@@ -155,8 +155,8 @@ static int unknown_task(int64_t ord, size_t tasks, struct err *e)
                    tasks);
 }
 
-/* Lists are in the order of task and attempt, so each task and each attempt has
- * one stretch of each. */
+/* Rows come in the order of task and attempt, so those of one attempt stand
+ * together. */
 static int join_attempts(struct run_view *v, struct err *e)
 {
     size_t verdict = 0, shown = 0;
@@ -214,7 +214,7 @@ static int join_calls(struct run_view *v, struct err *e)
     return 0;
 }
 
-/* A run says when it begins and how it ends; who only began was killed. */
+/* A run stores when it begins and how it ends. Without an end it was killed. */
 static enum run_state last_state(const struct run_view *v)
 {
     for (size_t i = v->events; i-- > 0;) {
