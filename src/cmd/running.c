@@ -34,6 +34,12 @@ static void on_step(const struct run_progress *p, void *arg)
 
 /* ---- the end ---- */
 
+/* Dollars, in whole cents, rounded up. */
+static double cents_up(int64_t usd_micro)
+{
+    return (double)((usd_micro + 9999) / 10000) / 100;
+}
+
 static int show(struct run *r, bool json, struct err *e)
 {
     struct run_view v;
@@ -66,22 +72,31 @@ static int show(struct run *r, bool json, struct err *e)
     return 0;
 }
 
-/* A call is sent only if the most that it may cost fits, so some of the budget
- * is always left. */
-static void say_spent(const struct budget *b)
+/* An attempt begins only if the most that it may cost fits, so some of the
+ * budget is always left. */
+static void say_budget(const struct run_settings *s, const struct run_result *x)
 {
-    struct llm_cost taken = cost_add(b->spent, b->reserved);
+    const struct budget *b = &x->budget;
+    struct llm_cost taken = cost_add(b->spent, b->reserved),
+                    next = cost_add(taken, x->need);
 
-    if (b->cap.usd_micro != BUDGET_NO_CAP)
+    if (x->need.usd_micro > b->cap.usd_micro - taken.usd_micro)
         fprintf(stderr,
-                " at its highest possible cost ($%.4f of $%.4f is spent or "
-                "reserved)",
-                (double)taken.usd_micro / 1e6, (double)b->cap.usd_micro / 1e6);
+                "out of budget: the next attempt may cost $%.4f, and $%.4f of "
+                "$%.4f is left; continue with: monkeys resume %s --budget-usd "
+                "%.2f\n",
+                (double)x->need.usd_micro / 1e6,
+                (double)(b->cap.usd_micro - taken.usd_micro) / 1e6,
+                (double)b->cap.usd_micro / 1e6, s->out,
+                cents_up(next.usd_micro));
     else
         fprintf(stderr,
-                " of the greatest length (%lld of %lld tokens are used or "
-                "reserved)",
-                (long long)taken.tokens, (long long)b->cap.tokens);
+                "out of budget: the next attempt may use %lld tokens, and %lld "
+                "of %lld are left; continue with: monkeys resume %s "
+                "--budget-tokens %lld\n",
+                (long long)x->need.tokens,
+                (long long)(b->cap.tokens - taken.tokens),
+                (long long)b->cap.tokens, s->out, (long long)next.tokens);
 }
 
 static void say_replayed(const struct run_settings *s)
@@ -101,26 +116,20 @@ static int say_end(const struct run_settings *s, const struct run_result *x)
     } ends[] = {
         [SEARCH_DONE] = {0, NULL},
         [SEARCH_WAITING] = {0, "the run waits for answers from elsewhere"},
-        [SEARCH_NO_BUDGET] = {3, "the budget is too small for another call"},
+        [SEARCH_NO_BUDGET] = {3, NULL},
         [SEARCH_INTERRUPTED] = {130, "the run was stopped"},
         [SEARCH_STUCK] = {4, "some tasks were set aside (above)"},
     };
-    const char *higher = "";
 
-    if (x->end == SEARCH_NO_BUDGET)
-        higher = s->model.budget_usd ? " --budget-usd DOLLARS"
-                                     : " --budget-tokens N";
     if (x->hint)
         fprintf(stderr, "%s\n", x->hint);
     if (x->end == SEARCH_DONE && x->replayed && !s->verify.json)
         say_replayed(s);
-    if (ends[x->end].text)
-        fprintf(stderr, "%s", ends[x->end].text);
     if (x->end == SEARCH_NO_BUDGET)
-        say_spent(&x->budget);
-    if (ends[x->end].text)
-        fprintf(stderr, "; continue with: monkeys resume %s%s\n", s->out,
-                higher);
+        say_budget(s, x);
+    else if (ends[x->end].text)
+        fprintf(stderr, "%s; continue with: monkeys resume %s\n",
+                ends[x->end].text, s->out);
     return ends[x->end].status;
 }
 
@@ -158,12 +167,6 @@ int running(struct run_settings *s, enum run_how how, struct err *e)
 }
 
 /* ---- an estimate ---- */
-
-/* Dollars, in whole cents, rounded up. */
-static double cents_up(int64_t usd_micro)
-{
-    return (double)((usd_micro + 9999) / 10000) / 100;
-}
 
 static void print_estimate(const struct run_estimate *x)
 {

@@ -123,13 +123,13 @@ static int search(struct run *r, enum search_end *end, struct err *e)
 {
     struct search_parts part = {.loop = r->loop,
                                 .store = r->store,
+                                .ledger = r->ledger,
                                 .llm = r->model.llm,
                                 .budget = &r->model.budget,
                                 .prompts = r->prompts,
                                 .pack = r->pack,
                                 .door = r->door,
                                 .job = &r->job,
-                                .patient = llm_is_patient(r->model.llm),
                                 .model = r->set->model.model,
                                 .dim = r->dim};
     int rc;
@@ -197,6 +197,8 @@ int run_go(struct run *r, const struct run_watch *w, struct run_result *out,
     out->hint = door_hint(r->door);
     out->replayed = strcmp(r->model.opts.provider, "replay") == 0;
     out->budget = r->model.budget;
+    if (out->end == SEARCH_NO_BUDGET)
+        out->need = search_need(r->search);
     return store_sync(r->store, e);
 }
 
@@ -242,7 +244,13 @@ static int open_parts(struct run *r, struct err *e)
         (r->set->model.record &&
          llm_record(r->model.llm, r->set->model.record, r->secret, e) < 0))
         return -1;
-    return r->resume ? run_folder_keep(r, e) : 0;
+    if (r->resume && run_folder_keep(r, e) < 0)
+        return -1;
+    r->ledger =
+        ledger_open(&(struct ledger_parts){r->loop, r->store, &r->model.budget,
+                                           llm_is_patient(r->model.llm)},
+                    e);
+    return r->ledger ? 0 : -1;
 }
 
 struct run *run_open(struct run_settings *s, enum run_how how, struct err *e)
@@ -264,6 +272,7 @@ int run_close(struct run *r, struct err *e)
 
     if (r->search)
         search_free(r->search);
+    ledger_close(r->ledger);
     if (r->model.llm)
         modeling_close(&r->model);
     door_close(r->door);

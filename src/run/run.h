@@ -49,6 +49,7 @@ struct run_result {
     char *hint;    /* what to do so that missing answers come, or NULL */
     bool replayed; /* the answers came from a recording */
     struct budget budget;
+    struct llm_cost need; /* SEARCH_NO_BUDGET: what the next attempt may cost */
 };
 
 /* SIGINT, SIGTERM and SIGHUP stop it: once to finish what is paid for, twice to

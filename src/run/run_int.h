@@ -40,6 +40,7 @@ struct run {
     struct loop *loop;
     struct store *store;
     struct modeling model;
+    struct ledger *ledger;
     struct door *door;
     struct search *search;
     const struct run_watch *watch;

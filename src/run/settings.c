@@ -3,6 +3,7 @@
 
 #include "base/conf.h"
 #include "base/fs.h"
+#include "search/options.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ const struct opt run_table[] = {
            "that comes with the program (starter); may be repeated (required)",
            tasks, 0, 0),
     OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl, 0, 0),
-    OPTION("method", OPT_CHOICE, "monkeys|sampling|refine|evolve|combined",
+    OPTION("method", OPT_CHOICE, METHOD_CHOICES,
            "how to search (default: monkeys)", method, 0, 0),
     OPTION("out", OPT_TEXT, "DIR",
            "the folder of the run (default: run-DSL-METHOD)", out, 0, 0),

@@ -109,8 +109,7 @@ static void add_call(struct summary *m, const struct row_call *c)
     m->failed += strcmp(c->state, "failed") == 0;
     m->lost += strcmp(c->state, "lost") == 0;
     m->usd_micro += c->cost_usd_micro;
-    if (c->estimated || strcmp(c->state, "answered") != 0)
-        m->assumed_usd_micro += c->cost_usd_micro;
+    m->assumed_usd_micro += c->assumed_usd_micro;
     m->tokens_in += c->input;
     m->tokens_out += c->output;
     m->estimated |= c->estimated;

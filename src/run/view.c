@@ -60,8 +60,8 @@ static int on_call(const struct row_call *r, void *arg)
     v->call = xgrow(v->call, &g->call_cap, v->calls, sizeof(*v->call));
     c = &v->call[v->calls++];
     *c = *r;
-    KEEP_ALL(g, &c->stage, &c->state, &c->prompt, &c->prompt_hash, &c->reply,
-             &c->thought, &c->finish, &c->model, &c->error);
+    KEEP_ALL(g, &c->purpose, &c->asked, &c->state, &c->prompt, &c->prompt_hash,
+             &c->reply, &c->thought, &c->finish, &c->model, &c->error);
     return 0;
 }
 

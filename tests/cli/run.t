@@ -179,7 +179,7 @@ is "$(grep -ac 'monkeys/1 job' "$work/forced/jobs")" 1 "… and is not asked abo
 # ---- how it may end ----
 run run "$@" $quick --command "$answers command quick.jsonl asked" --price 1,2 --budget-usd 0.000001 --out poor
 is $status 3 "a budget that is too small exits 3"
-like "$err" "*the budget is too small for another call at its highest possible cost (\$0.0000 of \$0.0000 is spent or reserved); continue with: monkeys resume poor --budget-usd DOLLARS*" "… and says so"
+like "$err" "*out of budget: the next attempt may cost \$0.*, and \$0.0000 of \$0.0000 is left; continue with: monkeys resume poor --budget-usd 0.*" "… and says so"
 [ ! -e "$work/asked" ]
 ok "… and nothing was asked"
 run status poor

@@ -5,6 +5,7 @@
 #include "store_fixture.h"
 #include "tap.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,9 +63,11 @@ static void put_attempt(struct store *s, int64_t task, int64_t attempt,
 static void put_call(struct store *s, int64_t task, int64_t attempt,
                      const char *purpose, int64_t at)
 {
+    char asked[64];
     struct row_call c = {.task = task,
                          .attempt = attempt,
-                         .stage = purpose,
+                         .purpose = purpose,
+                         .asked = asked,
                          .try = 1,
                          .state = "answered",
                          .input = 10,
@@ -73,6 +76,8 @@ static void put_call(struct store *s, int64_t task, int64_t attempt,
                          .asked_at = at,
                          .answered_at = at + 1};
 
+    snprintf(asked, sizeof(asked), "%lld/%lld", (long long)task,
+             (long long)attempt);
     store_call(s, &c);
 }
 
@@ -115,8 +120,8 @@ static void test_rows(struct run_view *v)
     ok(a && strcmp(a->row.verdict, "correct") == 0 && a->verdict &&
            strcmp(a->verdict->evidence, "E3") == 0,
        "an attempt has its verdict");
-    ok(a && a->calls == 2 && strcmp(a->call[0].stage, "plan") == 0 &&
-           strcmp(a->call[1].stage, "code") == 0,
+    ok(a && a->calls == 2 && strcmp(a->call[0].purpose, "plan") == 0 &&
+           strcmp(a->call[1].purpose, "code") == 0,
        "and its calls, in the order of asking");
     ok(a && a->shown_len == 1 && a->shown[0].entry == 1, "and its examples");
     t = run_view_task(v, "set/two");
