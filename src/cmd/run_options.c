@@ -35,6 +35,9 @@ const struct opt run_table[] = {
            "that comes with the program (starter); may be given several times "
            "(required)",
            tasks, 0, 0),
+    OPTION("strict", OPT_FLAG, NULL,
+           "refuse files that are not tasks (default: skip them, and warn)",
+           strict, 0, 0),
     OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl, 0, 0),
     OPTION("method", OPT_CHOICE, "monkeys|sampling|refine|evolve|combined",
            "how to search (monkeys)", method, 0, 0),

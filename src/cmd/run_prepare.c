@@ -122,7 +122,7 @@ static int load_tasks(struct running *r, struct err *e)
         collection_add(&r->tasks, r->v->tasks.item, r->v->tasks.len, own, e);
 
     free(own);
-    if (rc < 0)
+    if (rc < 0 || collection_report(&r->tasks, r->v->strict, e) < 0)
         return -1;
     if (r->tasks.len == 0)
         return err_set(e, ERR_INPUT,
