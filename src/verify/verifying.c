@@ -21,20 +21,39 @@ int verifying_check_device(const char *device, struct err *e)
                    device);
 }
 
+/* Known at once, where the worker would load torch to find it out. */
+static int check_there(const struct verifying_values *v, struct err *e)
+{
+    int64_t n;
+
+    if (strcmp(v->verifier, "local") != 0 || !device_is_gpu(v->device, &n) ||
+        verifying_has_gpu())
+        return 0;
+    return err_set(
+        e, ERR_USAGE,
+        "--device %s: this machine has no GPU that can be used; use "
+        "--device cpu, or --verifier jobs=DIR and a worker on a host "
+        "that has one",
+        v->device);
+}
+
 bool verifying_has_gpu(void)
 {
     const char *listed = secure_getenv("CUDA_VISIBLE_DEVICES");
     bool none = listed && !isdigit((unsigned char)listed[0]) &&
                 !str_starts(str_of(listed), "GPU-");
 
-    return !none && access("/dev/nvidiactl", F_OK) == 0;
+    return !none && (access("/dev/nvidiactl", F_OK) == 0 ||
+                     access("/dev/dxg", F_OK) == 0); /* the latter: WSL */
 }
 
 int verifying_choose_device(struct verifying_values *v, struct err *e)
 {
     if (strcmp(v->device, "auto") == 0)
         v->device = verifying_has_gpu() ? "cuda:0" : "cpu";
-    return verifying_check_device(v->device, e);
+    if (verifying_check_device(v->device, e) < 0)
+        return -1;
+    return check_there(v, e);
 }
 
 struct door_opts verifying_opts(const struct verifying_values *v,
@@ -105,22 +124,21 @@ const char *verifying_precision(const struct verifying_values *v,
     if (!want)
         want = cpu ? "fp32" : pack_dtypes[p->run.default_dtype];
     if (!(p->run.devices & (1u << (cpu ? PACK_CPU : PACK_CUDA)))) {
-        err_set(e, ERR_INPUT,
-                "the pack %s does not run on %s; its candidates can be "
-                "checked here and verified with --verifier jobs=DIR on a host "
-                "that has the device",
-                p->id, v->device);
+        err_set(
+            e, ERR_INPUT,
+            "the pack %s does not run on %s; 'monkeys check' works here, and "
+            "--verifier jobs=DIR verifies on a host that has the device",
+            p->id, v->device);
         return NULL;
     }
     if (cpu && strcmp(want, "fp32") != 0 && strcmp(want, "tf32") != 0) {
         err_set(e, ERR_USAGE,
-                "--precision %s: on the CPU only fp32 and tf32 are verified",
-                want);
+                "--precision %s: the CPU supports only fp32 and tf32", want);
         return NULL;
     }
     if (has_precision(p, want))
         return want;
-    err_set(e, ERR_USAGE, "--precision %s: the pack %s does not have it", want,
-            p->id);
+    err_set(e, ERR_USAGE, "--precision %s: the pack %s does not support it",
+            want, p->id);
     return NULL;
 }
