@@ -38,7 +38,7 @@ run verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --no-ti
 like "$out" '*"verdict":"static_reject","rule":"c-build"*' "the static rules come first"
 run verify --device cpu --dsl triton --task starter/04_softmax --precision bf16 x.py
 is $status 2 "bf16 is refused on the CPU"
-like "$err" "*on the CPU only fp32 and tf32 are verified*" "… which has fp32 and tf32"
+like "$err" "*the CPU supports only fp32 and tf32*" "… which has fp32 and tf32"
 run verify --device cpu --dsl cuda --task starter/04_softmax x.py
 is $status 2 "a pack that needs a GPU says so"
 like "$err" "*--verifier jobs=DIR*" "… with the way out"
