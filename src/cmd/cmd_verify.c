@@ -222,7 +222,7 @@ static void print_text(const struct item *it, bool trace)
     if (jsn_str(it->record, "evidence")[0])
         printf(", %s", jsn_str(it->record, "evidence"));
     if (json_is_true(json_object_get(it->record, "kernelbench_pass")))
-        printf(", stock check passed");
+        printf(", passes KernelBench's check");
     if (json_is_number(ms))
         printf(", %.4g ms", json_number_value(ms));
     putchar('\n');
