@@ -1,5 +1,5 @@
 /* precision.h: the types that candidates can be asked for: the one table of
- * them. worker/words.json has the same names. */
+ * them. worker/judge/words.py has the same names. */
 #ifndef PACK_PRECISION_H
 #define PACK_PRECISION_H
 
