@@ -199,8 +199,9 @@ static void print_summary(const struct look *k)
 
 static int look_at_all(struct look *k, const struct home *home, struct err *e)
 {
-    struct job_opts o =
-        verifying_job(&k->v->v, k->v->v.precision ? k->v->v.precision : "fp32");
+    struct job_opts o = verifying_job(
+        &k->v->v, k->v->v.precision ? k->v->v.precision
+                                    : precision_names[PRECISION_FP32]);
     struct asked *asked = xcalloc(k->tasks.len + 1, sizeof(*asked));
     struct verifying g = {0};
     int rc = verifying_open(&g, &k->v->v, home, e);

@@ -109,10 +109,7 @@ void verifying_close(struct verifying *g)
 /* What a pack stores decides; tf32 is a way to multiply fp32. */
 static bool has_precision(const struct pack *p, const char *name)
 {
-    for (int i = PACK_FP32; i <= PACK_TF32; i++)
-        if (strcmp(name, pack_dtypes[i]) == 0)
-            return p->run.dtypes & 1u << (i == PACK_TF32 ? PACK_FP32 : i);
-    return false;
+    return p->run.dtypes & 1u << precision_stored(precision_of(name));
 }
 
 const char *verifying_precision(const struct verifying_values *v,
@@ -122,7 +119,8 @@ const char *verifying_precision(const struct verifying_values *v,
     const char *want = v->precision;
 
     if (!want)
-        want = cpu ? "fp32" : pack_dtypes[p->run.default_dtype];
+        want = cpu ? precision_names[PRECISION_FP32]
+                   : precision_names[p->run.default_dtype];
     if (!(p->run.devices & (1u << (cpu ? PACK_CPU : PACK_CUDA)))) {
         err_set(
             e, ERR_INPUT,
@@ -131,7 +129,7 @@ const char *verifying_precision(const struct verifying_values *v,
             p->id, v->device);
         return NULL;
     }
-    if (cpu && strcmp(want, "fp32") != 0 && strcmp(want, "tf32") != 0) {
+    if (cpu && precision_stored(precision_of(want)) != PRECISION_FP32) {
         err_set(e, ERR_USAGE,
                 "--precision %s: the CPU supports only fp32 and tf32", want);
         return NULL;

@@ -28,7 +28,6 @@ struct verifying_values {
         name, 0, type, value, help, offsetof(struct verifying_values, field), \
             lo, hi                                                            \
     }
-#define VERIFYING_PRECISIONS "fp32|tf32|fp16|bf16"
 #define VERIFYING_PRECISION_HELP                                               \
     "the type of inputs and weights; tf32 is fp32 with TF32 products allowed " \
     "(default: the pack's own; fp32 on the CPU)"
@@ -37,7 +36,7 @@ struct verifying_values {
         "device", OPT_TEXT, "cpu|cuda:N|auto",                                 \
         "where candidates run (default: auto, a GPU if there is one)", device, \
         0, 0),                                                                 \
-        VERIFYING_OPTION("precision", OPT_CHOICE, VERIFYING_PRECISIONS,        \
+        VERIFYING_OPTION("precision", OPT_CHOICE, PRECISION_CHOICES,           \
                          VERIFYING_PRECISION_HELP, precision, 0, 0),           \
         VERIFYING_OPTION(                                                      \
             "verifier", OPT_TEXT, "local|jobs=DIR",                            \
