@@ -17,7 +17,8 @@ static void test_fields(const struct pack *p)
        "how it is built");
     ok(p->run.devices == (1u << PACK_CPU | 1u << PACK_CUDA) &&
            p->run.dtypes == (1u << PRECISION_FP32 | 1u << PRECISION_BF16) &&
-           p->run.default_dtype == PRECISION_BF16 && p->run.hang_timeout_s == 30,
+           p->run.default_dtype == PRECISION_BF16 &&
+           p->run.hang_timeout_s == 30,
        "run");
     is(p->run.family, "demos", "the family of its recorder");
     is(p->prompt.must_define, "ModelNew", "prompt");
