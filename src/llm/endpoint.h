@@ -55,6 +55,10 @@ void endpoint_judge(const struct endpoint *p, struct http_call *c,
 void endpoint_lost(const struct endpoint *p, const char *why,
                    struct send_result *out, struct buf *text);
 
+/* True when what came as an answer is a web page: `out` is a refusal then. */
+bool endpoint_is_page(struct http_call *c, const struct buf *body,
+                      struct send_result *out, struct buf *text);
+
 /* What an answer says is wrong, "message (code)"; false: it does not. */
 bool endpoint_complaint(const json_t *answer, struct buf *out);
 

@@ -357,6 +357,11 @@ static void test_texts(void)
     static const struct {
         const char *model, *want, *claim;
     } cases[] = {
+        {"m+status=429+about=no+type=insufficient_quota+code=insufficient_"
+         "quota",
+         "HTTP 429: no (insufficient_quota); add credit to the account, or use "
+         "another key",
+         "an account without credit, which is not asked again"},
         {"m+status=500", "HTTP 500: busy, see [URL] (some_code, some_error)",
          "what the server says, without its URL"},
         {"m+status=500+about=a%0a%1bb+echo",
@@ -365,7 +370,9 @@ static void test_texts(void)
         {"m+status=500+body=sk-marked-0123 and 89-SECRET.",
          "HTTP 500: [key] and [key].", "parts of the key"},
         {"m+status=500+raw=%c3%a4%ff%c3", "HTTP 500: ä??", "not UTF-8"},
-        {"m+status=502+html", "HTTP 502", "a page for browsers"},
+        {"m+status=502+html",
+         "HTTP 502: the server sent text/html, a web page, instead of JSON",
+         "a web page"},
         {"m+status=500+body=", "HTTP 500", "nothing"},
         {"m+status=500+body={\"error\":\"so\"}", "HTTP 500: so", "a string"},
         {"m+status=500+body={\"detail\":\"so\"}", "HTTP 500: so", "a detail"},
@@ -393,6 +400,22 @@ static void test_texts(void)
                        cases[i].claim);
 
         is(g.error, cases[i].want, cases[i].claim);
+        llm_got_release(&g);
+    }
+}
+
+static void test_page(void)
+{
+    for (int stream = 0; stream < 2; stream++) {
+        struct llm_got g =
+            expect((struct llm_opts){.model = "m+html", .stream = stream},
+                   SEND_REFUSED, "a web page instead of an answer");
+
+        is(g.error,
+           "the server sent text/html, a web page, instead of JSON; is the "
+           "base "
+           "URL right?",
+           "… is named, with what to do");
         llm_got_release(&g);
     }
 }
@@ -620,6 +643,7 @@ void suite_openai(void)
     test_streams();
     test_statuses();
     test_texts();
+    test_page();
     test_long_text();
     test_lost();
     test_passing_fault();
