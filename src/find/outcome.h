@@ -1,7 +1,6 @@
-/* outcome.h: what became of attempts that were shown an example: how often each
- * member of the archive was shown, and how often the attempt then succeeded,
- * apart for each stage of asking. In memory only: whoever owns it fills it from
- * the rows of a store. */
+/* outcome.h: how useful examples are: how often each member of the archive was shown
+ * and how often the attempt succeeded, counted separately per stage. In memory only;
+ * the owner fills it from the store. */
 #ifndef FIND_OUTCOME_H
 #define FIND_OUTCOME_H
 

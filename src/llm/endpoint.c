@@ -51,15 +51,16 @@ static int read_key(struct endpoint *p, const struct endpoint_kind *k,
         p->key = read_variable(k->key_name);
     if (!p->key && needed)
         return err_set(e, ERR_INPUT,
-                       "no key: set MONKEYS_API_KEY or %s, or name another "
+                       "no API key: set MONKEYS_API_KEY or %s, or use another "
                        "server with --base-url URL",
                        k->key_name);
     for (const char *c = p->key; c && *c; c++)
         if ((unsigned char)*c < ' ')
-            return err_set(e, ERR_INPUT,
-                           "the key in MONKEYS_API_KEY or %s holds a control "
-                           "character",
-                           k->key_name);
+            return err_set(
+                e, ERR_INPUT,
+                "the key in MONKEYS_API_KEY or %s contains a control "
+                "character",
+                k->key_name);
     return 0;
 }
 
@@ -292,9 +293,9 @@ static const struct {
     {0, "stream_options", "the extra field stream_options: null leaves it out"},
     {0, "reasoning_effort", "without an effort the field is not sent"},
     {0, "seed", "the extra field seed: null leaves it out"},
-    {401, "", "is the key in the environment right?"},
-    {403, "", "may the key in the environment do this?"},
-    {404, "", "are the base URL and the model's name right?"},
+    {401, "", "is the API key correct?"},
+    {403, "", "is the API key allowed to do this?"},
+    {404, "", "are the base URL and the model name correct?"},
     {429, NO_CREDIT, "add credit to the account, or use another key"},
 };
 

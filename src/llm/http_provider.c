@@ -113,7 +113,7 @@ bool answer_is_complaint(const json_t *answer, struct err *e)
         return false;
     buf_init(&text, BUF_UNLIMITED);
     if (!endpoint_complaint(answer, &text))
-        buf_puts(&text, "an error that says nothing");
+        buf_puts(&text, "an error without a message");
     err_set(e, ERR_INPUT, "%s", buf_str(&text));
     buf_release(&text);
     return true;
@@ -245,8 +245,7 @@ static int take_extra(struct http_provider *p, const char *text, struct err *e)
         return err_set(e, ERR_INPUT, "extra fields: not a JSON object");
     for (size_t i = 0; p->api->reserved[i]; i++)
         if (json_object_get(p->extra, p->api->reserved[i]))
-            return err_set(e, ERR_INPUT,
-                           "extra fields: %s is an option or set by us",
+            return err_set(e, ERR_INPUT, "extra fields: %s cannot be set here",
                            p->api->reserved[i]);
     return 0;
 }
@@ -258,7 +257,7 @@ struct provider *http_provider_open(const struct provider_type *type,
     struct http_provider *p;
 
     if (!o->model || !o->model[0]) {
-        err_set(e, ERR_INPUT, "a model must be named: --model NAME");
+        err_set(e, ERR_INPUT, "the model is missing: use --model NAME");
         return NULL;
     }
     p = xcalloc(1, sizeof(*p));

@@ -143,23 +143,23 @@ static void refused(struct llm_opts o, const char *want)
 static void test_refused_settings(void)
 {
     refused((struct llm_opts){.base_url = "http://127.0.0.1"},
-            "a model must be named: --model NAME");
+            "the model is missing: use --model NAME");
     refused((struct llm_opts){.model = "m", .base_url = "ftp://127.0.0.1"},
             "base URL ftp://127.0.0.1: a URL of scheme ftp: http or https is "
             "needed");
     refused((struct llm_opts){.model = "m", .extra = "[]"},
             "extra fields: not a JSON object");
     refused((struct llm_opts){.model = "m", .extra = "{\"n\":4}"},
-            "extra fields: n is an option or set by us");
+            "extra fields: n cannot be set here");
     refused((struct llm_opts){.model = "m", .extra = "{\"messages\":[]}"},
-            "extra fields: messages is an option or set by us");
+            "extra fields: messages cannot be set here");
     llm_set_env("MONKEYS_API_KEY", NULL);
     refused((struct llm_opts){.model = "m"},
-            "no key: set MONKEYS_API_KEY or OPENAI_API_KEY, or name another "
+            "no API key: set MONKEYS_API_KEY or OPENAI_API_KEY, or use another "
             "server with --base-url URL");
     llm_set_env("OPENAI_API_KEY", "a\nb");
     refused((struct llm_opts){.model = "m"},
-            "the key in MONKEYS_API_KEY or OPENAI_API_KEY holds a control "
+            "the key in MONKEYS_API_KEY or OPENAI_API_KEY contains a control "
             "character");
     llm_set_env("OPENAI_API_KEY", NULL);
     llm_set_env("MONKEYS_API_KEY", LLM_KEY);
@@ -387,8 +387,8 @@ static void test_texts(void)
          "extra field max_completion_tokens changes the limit's name",
          "what to do about a limit"},
         {"m+status=401+about=no",
-         "HTTP 401: no (some_code, some_error); is the key in the environment "
-         "right?",
+         "HTTP 401: no (some_code, some_error); is the API key "
+         "correct?",
          "what to do about a wrong key"},
     };
 
