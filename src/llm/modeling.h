@@ -1,5 +1,5 @@
-/* modeling.h: the options that every command which asks a model shares, and
- * what they make: how it is reached, and what it may cost. */
+/* modeling.h: the options shared by all commands that call a model: how to reach it
+ * and what it may cost. */
 #ifndef LLM_MODELING_H
 #define LLM_MODELING_H
 
@@ -29,80 +29,92 @@ struct modeling_values {
     }
 #define MODELING_OPTIONS                                                       \
     MODELING_OPTION("provider", OPT_TEXT, "NAME",                              \
-                    "who answers: openai, anthropic, exec, spool or replay "   \
-                    "(what --command, --spool or --cassette need, else "       \
-                    "openai)",                                                 \
+                    "openai, anthropic, exec, spool or replay "                \
+                    "(default: the one that --command, --spool or "            \
+                    "--cassette belongs to, else openai)",                     \
                     provider, 0, 0),                                           \
         MODELING_OPTION("base-url", OPT_TEXT, "URL",                           \
-                        "of an endpoint (the provider's own)", base_url, 0,    \
-                        0),                                                    \
-        MODELING_OPTION("model", OPT_TEXT, "NAME", "the model", model, 0, 0),  \
+                        "base URL of the endpoint (default: the "              \
+                        "provider's)",                                         \
+                        base_url, 0, 0),                                       \
+        MODELING_OPTION("model", OPT_TEXT, "NAME", "the model to use", model,  \
+                        0, 0),                                                 \
         MODELING_OPTION("command", OPT_TEXT, "COMMAND",                        \
-                        "exec: run by sh for each request", command, 0, 0),    \
+                        "exec: shell command to run for each request",         \
+                        command, 0, 0),                                        \
         MODELING_OPTION("spool", OPT_TEXT, "DIR",                              \
-                        "spool: the folder of requests and answers", spool, 0, \
+                        "spool: folder for requests and answers", spool, 0,    \
                         0),                                                    \
         MODELING_OPTION("cassette", OPT_TEXT, "FILE",                          \
-                        "replay: the recorded answers", cassette, 0, 0),       \
+                        "replay: file with recorded answers", cassette, 0, 0), \
         MODELING_OPTION("replay-strict", OPT_FLAG, NULL,                       \
-                        "replay: refuse a prompt that is not the recorded "    \
-                        "one",                                                 \
+                        "replay: refuse a prompt that differs from the "       \
+                        "recorded one",                                        \
                         replay_strict, 0, 0),                                  \
         MODELING_OPTION("record", OPT_TEXT, "FILE",                            \
                         "also write every answer to this cassette", record, 0, \
                         0),                                                    \
         MODELING_OPTION("stream", OPT_FLAG, NULL,                              \
-                        "let the endpoint send an answer in pieces", stream,   \
-                        0, 0),                                                 \
+                        "ask the endpoint to stream its answers", stream, 0,   \
+                        0),                                                    \
         MODELING_OPTION("temperature", OPT_TEXT, "T",                          \
-                        "of the sampling (1 in a run, else not sent)",         \
+                        "sampling temperature (default: 1 in a run, "          \
+                        "otherwise not sent)",                                 \
                         temperature, 0, 0),                                    \
         MODELING_OPTION("max-tokens", OPT_INT, "N",                            \
-                        "of an answer, thought included (16384; ping: "        \
-                        "256)",                                                \
+                        "maximum length of an answer, including reasoning "    \
+                        "(default: 16384; ping: 256)",                         \
                         max_tokens, 1, 10000000),                              \
         MODELING_OPTION("effort", OPT_TEXT, "WORD",                            \
-                        "how hard a reasoning model thinks (not sent)",        \
+                        "reasoning effort, for models that support it "        \
+                        "(default: not sent)",                                 \
                         effort, 0, 0),                                         \
         MODELING_OPTION("extra-body", OPT_TEXT, "JSON",                        \
-                        "an object of more fields for the endpoint", extra, 0, \
-                        0),                                                    \
+                        "object with further fields for the request", extra,   \
+                        0, 0),                                                 \
         MODELING_OPTION("organisation", OPT_TEXT, "ID",                        \
-                        "that the endpoint bills", organisation, 0, 0),        \
-        MODELING_OPTION("project", OPT_TEXT, "ID", "that the endpoint bills",  \
-                        project, 0, 0),                                        \
+                        "organisation to bill", organisation, 0, 0),           \
+        MODELING_OPTION("project", OPT_TEXT, "ID", "project to bill", project, \
+                        0, 0),                                                 \
         MODELING_OPTION("ca-file", OPT_TEXT, "FILE",                           \
-                        "PEM of who to trust (the system's)", ca_file, 0, 0),  \
+                        "PEM file with trusted CA certificates (default: "     \
+                        "the system's)",                                       \
+                        ca_file, 0, 0),                                        \
         MODELING_OPTION("insecure", OPT_FLAG, NULL,                            \
-                        "trust any server's certificate", insecure, 0, 0),     \
+                        "do not verify the server's certificate", insecure, 0, \
+                        0),                                                    \
         MODELING_OPTION("in-flight", OPT_INT, "N",                             \
-                        "calls at once (16; spool: any number)", in_flight, 1, \
-                        100000),                                               \
+                        "maximum number of calls at once (default: 16; "       \
+                        "spool: no limit)",                                    \
+                        in_flight, 1, 100000),                                 \
         MODELING_OPTION("timeout", OPT_INT, "SECONDS",                         \
-                        "for one request (600; spool: none)", timeout_s, 1,    \
-                        86400),                                                \
+                        "time limit for one request (default: 600; spool: "    \
+                        "none)",                                               \
+                        timeout_s, 1, 86400),                                  \
         MODELING_OPTION("retries", OPT_INT, "N",                               \
-                        "requests a call may make after its first (5)",        \
+                        "maximum number of retries per call (default: 5)",     \
                         retries, 0, 100),                                      \
-        MODELING_OPTION("rpm", OPT_INT, "N", "requests a minute at most", rpm, \
-                        1, 10000000),                                          \
-        MODELING_OPTION("tpm", OPT_INT, "N", "tokens a minute at most", tpm,   \
-                        1, 1000000000000),                                     \
+        MODELING_OPTION("rpm", OPT_INT, "N",                                   \
+                        "maximum number of requests per minute", rpm, 1,       \
+                        10000000),                                             \
+        MODELING_OPTION("tpm", OPT_INT, "N",                                   \
+                        "maximum number of tokens per minute", tpm, 1,         \
+                        1000000000000),                                        \
         MODELING_OPTION("prices", OPT_TEXT, "FILE",                            \
-                        "look for the model's price here first", prices, 0,    \
+                        "look up the model's price in FILE first", prices, 0,  \
                         0),                                                    \
         MODELING_OPTION("price", OPT_TEXT, "IN,OUT[,CACHED]",                  \
-                        "dollars for a million tokens; 0,0: free", price, 0,   \
-                        0),                                                    \
+                        "price in dollars per million tokens; 0,0: free",      \
+                        price, 0, 0),                                          \
         MODELING_OPTION("budget-usd", OPT_TEXT, "DOLLARS",                     \
-                        "a cap that is never passed; what costs money needs "  \
-                        "it, or --no-cap",                                     \
+                        "hard spending limit; required for a priced "          \
+                        "provider, unless --no-cap is given",                  \
                         budget_usd, 0, 0),                                     \
         MODELING_OPTION("budget-tokens", OPT_INT, "N",                         \
-                        "the same in tokens, in and out", budget_tokens, 0,    \
-                        INT64_MAX - 1),                                        \
+                        "hard limit of tokens, input and output",              \
+                        budget_tokens, 0, INT64_MAX - 1),                      \
         MODELING_OPTION("no-cap", OPT_FLAG, NULL,                              \
-                        "spend without a cap in dollars", no_cap, 0, 0)
+                        "allow spending without a limit", no_cap, 0, 0)
 
 struct modeling {
     struct llm_opts opts;

@@ -27,13 +27,13 @@ refused "one that is no URL" "--embeddings: base URL nowhere: not a URL*" \
 refused "no model" "the model is missing: use --model NAME" --budget-usd 1
 refused "no key" "no API key: set MONKEYS_API_KEY or OPENAI_API_KEY*" \
     --model gpt-4.1-mini --budget-usd 1
-refused "no cap" "answers cost money: give --budget-usd*" --command "echo hi" --price 1,2
+refused "no cap" "this provider costs money: set a limit with --budget-usd*" --command "echo hi" --price 1,2
 printf 'a file\n' >"$work/file"
 refused "a spool that is a file" "file/requests: cannot make the folder*" --spool file
-refused "an unknown option in --set" "--set: there is no option 'atempts'*" \
+refused "an unknown option in --set" "--set: unknown option 'atempts'*" \
     --command "echo hi" --set atempts=2
 printf '[rnu]\nattempts = 2\n' >"$work/c.ini"
-refused "a section that is no command" "c.ini:2: \[rnu\] is no command*" -c c.ini
+refused "a section that is no command" "c.ini:2: \[rnu\] is not a command*" -c c.ini
 printf 'attempts = 2\n' >"$work/c.ini"
 refused "a line before any section" "c.ini:1: a line before the first section*" -c c.ini
 
