@@ -40,8 +40,10 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
                      struct budget *budget, const char *home, struct err *e);
 void llm_close(struct llm *l); /* not from a handler */
 
-/* From now on, also writes every answered call to this cassette. */
-int llm_record(struct llm *l, const char *cassette, struct err *e);
+/* From now on, also writes every answered call to this cassette. The header of a
+ * new one contains `secret` (or NULL). */
+int llm_record(struct llm *l, const char *cassette, const char *secret,
+               struct err *e);
 
 /* Whether the provider's answers cost money, and whether a price is known. */
 bool llm_is_priced(const struct llm *l);
