@@ -7,8 +7,8 @@
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
-#include "search/search.h"
 #include "task/task.h"
+#include "verify/verdict.h"
 #include "verify/verifying.h"
 
 #include <stdio.h>
@@ -172,7 +172,7 @@ static int read_attempt(const struct showing *s, struct prompt_attempt *t,
         return err_set(e, ERR_USAGE,
                        "--previous FILE goes with --verdict WORD: "
                        "compile_error, wrong_values, …");
-    if (!verdict_names[verdict_index(t->verdict)])
+    if (verdict_of(t->verdict) >= VERDICTS)
         return err_set(e, ERR_USAGE,
                        "--verdict: there is no '%s'; docs/VERIFIER.md lists "
                        "them: compile_error, wrong_values, …",
@@ -186,7 +186,8 @@ static int build_attempt(struct showing *s, enum prompt_stage stage,
                          struct err *e)
 {
     struct prompt_attempt previous = {.code = source(s),
-                                      .verdict = "static_reject",
+                                      .verdict =
+                                          verdicts[VERDICT_STATIC_REJECT].name,
                                       .feedback = {"", 0},
                                       .fitness = -1};
     struct prompt_input in = {.stage = stage,

@@ -10,9 +10,9 @@
 #include "prompt/prompt.h"
 #include "run/kernel.h"
 #include "search/search.h"
-#include "search/verify_port.h"
 #include "store/lock.h"
 #include "task/collection.h"
+#include "verify/door.h"
 
 struct running {
     struct run_values *v;
@@ -39,11 +39,12 @@ struct running {
     struct loop *loop;
     struct store *store;
     struct modeling model;
-    struct verify_port *port;
+    struct ledger *ledger;
+    struct door *door;
     struct search *search;
     struct term *bar;
     struct job_opts job;
-    struct verifier_opts verifier;
+    struct door_opts door_opts;
     char secret[HASH_HEX];
     struct arena memory;
 };

@@ -84,7 +84,6 @@ static int fill_options(struct running *r, struct err *e)
                                .timing = !v->v.no_timing &&
                                          strcmp(v->v.device, "cpu") != 0,
                                .call_ms = v->v.call_s * 1000};
-    r->verifier = verifying_opts(&v->v);
     return 0;
 }
 

@@ -37,6 +37,7 @@ void call_finish(struct llm_call *c, enum llm_outcome outcome,
                           .thought = STR_LIT(""),
                           .model = STR_LIT(""),
                           .cost = c->lost,
+                          .assumed = c->lost,
                           .error = error};
 
     settle(c, (struct llm_cost){0});
@@ -153,6 +154,7 @@ static void answered(struct llm_call *c, const struct send_result *r)
     record(c, r, &reply.usage);
     settle(c, real);
     reply.cost = cost_add(c->lost, real);
+    reply.assumed = reply.usage.estimated ? reply.cost : c->lost;
     end(c, &reply);
 }
 
@@ -182,8 +184,6 @@ static void again(struct llm_call *c, const struct send_result *r)
         return;
     }
     wait = backoff_ns(&l->backoff, c->requests, r->retry_after_ns);
-    log_debug("%s: asking again in %lld ms", r->error,
-              (long long)(wait / TICK_MS));
     c->timer = loop_add_timer(l->loop, tick_now_ns() + wait, on_backoff, c);
     pump_soon(l);
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "search/archive.h"
 #include "store/store.h"
+#include "verify/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +60,7 @@ static int on_verdict(const struct row_verdict *r, void *arg)
     struct reading *g = arg;
     char key[64];
 
-    if (strcmp(r->verdict, "correct") == 0 && r->evidence &&
-        strcmp(r->evidence, "E3") == 0) {
+    if (verdict_may_join(r->verdict, r->evidence)) {
         key_of(r->task, r->attempt, key);
         map_set(&g->sealed, str_of(key), xstrdup(r->record ? r->record : ""));
     }

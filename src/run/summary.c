@@ -74,8 +74,8 @@ static int on_attempt(const struct row_attempt *r, void *arg)
     note_fate(g, r);
     m->attempts++;
     m->duplicates += r->same_as != 0;
-    if (verdict_names[verdict_index(r->verdict)])
-        m->verdict[verdict_index(r->verdict)]++;
+    if (verdict_of(r->verdict) < VERDICTS)
+        m->verdict[verdict_of(r->verdict)]++;
     t->attempts = r->attempt;
     if (t->solved_at)
         return 0;
@@ -203,15 +203,11 @@ static int on_event(const char *kind, int64_t task, int64_t attempt,
 int summary_read(struct store *s, struct summary *out, struct err *e)
 {
     struct reading g = {.m = out, .e = e};
-    size_t verdicts = 0;
     int rc = -1;
 
     *out = (struct summary){0};
     arena_init(&out->memory);
     g.outcome = outcome_new();
-    while (verdict_names[verdicts])
-        verdicts++;
-    out->verdict = arena_alloc(&out->memory, verdicts * sizeof(*out->verdict));
     if (store_each_task(s, on_task, &g, e) == 0 &&
         store_each_attempt(s, on_attempt, &g, e) == 0 &&
         store_each_verdict(s, on_verdict, &g, e) == 0 &&
@@ -289,10 +285,10 @@ void summary_line(const struct summary *m, struct buf *out)
                    (double)m->reserved_usd_micro / 1e6);
     if (m->estimated)
         buf_puts(out, " (partly estimated)");
-    for (size_t i = 0; verdict_names[i]; i++)
+    for (enum verdict i = 0; i < VERDICTS; i++)
         if (m->verdict[i])
             buf_printf(out, "%s %lld %s", told++ ? "," : ";",
-                       (long long)m->verdict[i], verdict_names[i]);
+                       (long long)m->verdict[i], verdicts[i].name);
 }
 
 static size_t width_of(const struct summary *m)

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "find/outcome.h"
 #include "store/store.h"
+#include "verify/verdict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ struct summary {
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
     bool estimated; /* some usage was not told by the provider */
     int64_t entries, seeds;
-    int64_t *verdict; /* how many attempts ended so, by verdict_names[] */
+    int64_t verdict[VERDICTS]; /* how many attempts ended so */
     int64_t first_at, last_at;
     struct arena memory;
 };

@@ -1,25 +1,9 @@
 /* result.c: what a verdict means to the search, and what is kept of it. */
-#include "base/mem.h"
-#include "search/search_int.h"
+#include "search/attempt.h"
 
 #include <math.h>
 #include <string.h>
 #include <time.h>
-
-const char *const verdict_names[] = {
-    "correct",       "no_code",      "truncated",   "static_reject",
-    "compile_error", "launch_error", "timeout",     "out_of_memory",
-    "crash",         "wrong_shape",  "wrong_dtype", "not_finite",
-    "wrong_values",  "hack",         NULL};
-
-size_t verdict_index(const char *name)
-{
-    size_t i = 0;
-
-    while (verdict_names[i] && strcmp(verdict_names[i], name) != 0)
-        i++;
-    return i;
-}
 
 static const char *text_of(const json_t *record, const char *key)
 {
@@ -31,14 +15,6 @@ static double number_of(const json_t *record, const char *key)
     const json_t *v = json_object_get(record, key);
 
     return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-json_t *result_without_code(const char *verdict, struct str feedback)
-{
-    return json_pack("{s:s, s:n, s:s, s:b, s:b, s:b, s:n, s:[], s:o}",
-                     "verdict", verdict, "rule", "stage", "extract", "compiled",
-                     0, "kernelbench_pass", 0, "hardened_pass", 0, "evidence",
-                     "trials", "feedback", jsn_text(feedback.p, feedback.n));
 }
 
 /* ---- how good it was ---- */
@@ -59,7 +35,7 @@ static double fitness_of(const struct search *s, const json_t *record)
 
     if (s->opt.no_stop && ms > 0 && reference > 0)
         speedup = reference / ms;
-    return evolve_fitness(text_of(record, "verdict"), within, speedup);
+    return verdict_fitness(verdict_in(record), within, speedup);
 }
 
 /* ---- rows ---- */
@@ -141,7 +117,7 @@ static void write_attempt(struct attempt *a, const struct past *p)
                               .code = p->code[0] ? p->code : NULL,
                               .code_hash = p->normal[0] ? p->normal : NULL,
                               .stage = text_of(a->record, "stage"),
-                              .verdict = verdict_names[p->verdict],
+                              .verdict = verdicts[p->verdict].name,
                               .rule = text_of(a->record, "rule"),
                               .fitness = p->fitness,
                               .same_as = a->same_as,
@@ -159,86 +135,25 @@ static void write_attempt(struct attempt *a, const struct past *p)
     store_attempt(a->s->part.store, &row);
 }
 
-/* ---- the end of an attempt ---- */
+/* ---- both ---- */
 
-static void on_stored(const struct err *e, void *arg)
+int result_write(struct attempt *a, struct past *out, struct err *e)
 {
-    struct attempt *a = arg;
-    struct search *s = a->s;
-    struct subject *t = a->subject;
-    struct past p = a->result;
+    const char *verdict = text_of(a->record, "verdict");
 
-    if (e) {
-        schedule_fail(s, e);
-        return;
-    }
-    attempt_free(a);
-    result_apply(s, t, &p);
-    schedule_attempt_over(s, t);
-}
-
-void result_store(struct attempt *a)
-{
-    struct past p = {.verdict = 0};
-    const char *verdict = text_of(a->record, "verdict"),
-               *evidence = text_of(a->record, "evidence");
-    struct err e = ERR_INIT;
-
-    a->state = STORING;
-    p.verdict = verdict ? verdict_index(verdict) : SIZE_MAX;
-    if (!verdict || !verdict_names[p.verdict]) {
-        err_set(&e, ERR_INPUT, "a verdict that nobody knows: %s",
-                verdict ? verdict : "none");
-        schedule_fail(a->s, &e);
-        return;
-    }
-    p.solved = p.verdict == 0;
-    p.sealed = p.solved && evidence && strcmp(evidence, "E3") == 0;
-    p.fitness = a->same_as ? a->subject->past[a->same_as - 1].fitness
-                           : fitness_of(a->s, a->record);
-    memcpy(p.code, a->code_blob, HASH_HEX);
-    memcpy(p.normal, a->normal, HASH_HEX);
-    memcpy(p.plan, a->plan_blob, HASH_HEX);
-    write_verdict(a, &p);
-    write_attempt(a, &p);
-    a->result = p;
-    store_after(a->s->part.store, on_stored, a);
-}
-
-static void grow_program(struct search *s, struct subject *t,
-                         const struct past *p)
-{
-    int64_t number = (int64_t)t->past_len;
-    struct err e = ERR_INIT;
-    struct rng rng;
-    struct buf code;
-
-    if (!p->code[0])
-        return;
-    buf_init(&code, BUF_UNLIMITED);
-    rng_init(&rng, "%lld/%s/%lld/grow", (long long)s->opt.seed, t->task->id,
-             (long long)number);
-    if (store_read_blob(s->part.store, p->code, &code, &e) < 0)
-        schedule_fail(s, &e);
-    else
-        evolve_db_add(t->db, evolve_db_island(t->db, number), number,
-                      buf_str(&code), p->fitness, &rng);
-    buf_release(&code);
-}
-
-void result_apply(struct search *s, struct subject *t, const struct past *p)
-{
-    t->past = xgrow(t->past, &t->past_cap, t->past_len, sizeof(*t->past));
-    t->past[t->past_len++] = *p;
-    s->count.attempts++;
-    s->count.verdict[p->verdict]++;
-    if (p->solved && !t->solved) {
-        t->solved = true;
-        t->solved_at = (int)t->past_len;
-        s->count.solved++;
-    }
-    if (p->sealed && !t->join_at)
-        t->join_at = (int)t->past_len;
-    if (t->db)
-        grow_program(s, t, p);
+    *out = (struct past){.verdict = verdict_of(verdict)};
+    if (out->verdict >= VERDICTS)
+        return err_set(e, ERR_INPUT,
+                       "the verifier answered with an unknown verdict: %s",
+                       verdict ? verdict : "none");
+    out->solved = out->verdict == VERDICT_CORRECT;
+    out->sealed = verdict_may_join(verdict, text_of(a->record, "evidence"));
+    out->fitness = a->same_as ? a->subject->past[a->same_as - 1].fitness
+                              : fitness_of(a->s, a->record);
+    memcpy(out->code, a->code_blob, HASH_HEX);
+    memcpy(out->normal, a->normal, HASH_HEX);
+    memcpy(out->plan, a->plan_blob, HASH_HEX);
+    write_verdict(a, out);
+    write_attempt(a, out);
+    return 0;
 }

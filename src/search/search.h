@@ -13,14 +13,16 @@
 
 #include "base/err.h"
 #include "io/loop.h"
+#include "ledger/ledger.h"
 #include "llm/budget.h"
 #include "llm/llm.h"
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "search/options.h"
-#include "search/port.h"
 #include "store/store.h"
 #include "task/task.h"
+#include "verify/door.h"
+#include "verify/verdict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,14 +34,15 @@ struct search;
 struct search_parts {
     struct loop *loop;
     struct store *store;
-    struct llm *llm;
-    const char *model; /* its name; NULL: it has none */
-    struct budget *budget;
+    struct ledger *ledger; /* every call is made through it */
+    struct llm *llm;       /* the front that answers */
+    const char *model;     /* its name; NULL: it has none */
+    const struct budget *budget;
     struct prompts *prompts;
     const struct pack *pack;
-    struct search_port *port;
-    bool patient; /* asking again is free: answers come by a request's name */
-    size_t dim;   /* of every vector */
+    struct door *door;
+    const struct job_opts *job; /* how candidates are judged */
+    size_t dim;                 /* of every vector */
 };
 
 struct search *search_new(const struct search_parts *p,
@@ -68,12 +71,6 @@ enum search_end {
     SEARCH_STUCK,       /* the machinery failed some tasks: resumable */
 };
 
-/* The provider may have billed calls that were under way when the run ended:
- * they count as spent at their worst, and are asked again. search_run() does so
- * itself unless the front is patient; who goes on with another front than the
- * one that asked does it before. */
-int search_lose_calls(struct store *s, struct err *e);
-
 /* Takes up what the store holds, and goes on until an end; -1 when the store
  * cannot be written or read. `dim` of the vectors. */
 int search_run(struct search *s, enum search_end *end, struct err *e);
@@ -84,14 +81,14 @@ struct search_counts {
     size_t tasks, skipped, solved, aside, attempts, open;
     size_t doubted; /* solved kernels that a reviewer refused */
     int iteration, iterations;
-    size_t verdict[16]; /* by verdict_names[] */
+    size_t verdict[VERDICTS];
     size_t calls_in_flight;
     uint64_t work, work_done; /* attempts; those that a solved task does not
                                  need any more count as done */
 };
 struct search_counts search_count(const struct search *s);
-extern const char *const verdict_names[]; /* NULL at the end */
-size_t verdict_index(const char *name);
+/* After SEARCH_NO_BUDGET: what the next attempt, or review, may cost. */
+struct llm_cost search_need(const struct search *s);
 
 /* A line about where it stands. */
 void search_describe(const struct search *s, struct buf *out);

@@ -2,6 +2,7 @@
 #include "verify/verifying.h"
 
 #include "base/device.h"
+#include "base/log.h"
 #include "base/str.h"
 
 #include <ctype.h>
@@ -36,14 +37,54 @@ int verifying_choose_device(struct verifying_values *v, struct err *e)
     return verifying_check_device(v->device, e);
 }
 
-struct verifier_opts verifying_opts(const struct verifying_values *v)
+struct door_opts verifying_opts(const struct verifying_values *v,
+                                const struct home *home)
 {
-    return (struct verifier_opts){.verifier = v->verifier,
-                                  .device = v->device,
-                                  .box = v->box,
-                                  .children = v->children,
-                                  .unsafe = v->unsafe,
-                                  .packs = &v->packs};
+    return (struct door_opts){.home = home,
+                              .verifier = v->verifier,
+                              .device = v->device,
+                              .box = v->box,
+                              .children = v->children,
+                              .unsafe = v->unsafe,
+                              .packs = &v->packs};
+}
+
+struct job_opts verifying_job(const struct verifying_values *v,
+                              const char *precision)
+{
+    return (struct job_opts){.device = v->device,
+                             .precision = precision,
+                             .protocol = v->protocol,
+                             .timing = !v->no_timing,
+                             .memory_bytes = v->memory,
+                             .call_ms = v->call_s * 1000};
+}
+
+int verifying_open(struct verifying *g, const struct verifying_values *v,
+                   const struct home *home, struct err *e)
+{
+    g->opts = verifying_opts(v, home);
+    g->loop = loop_new(e);
+    g->door = g->loop ? door_open(g->loop, &g->opts, e) : NULL;
+    return g->door ? 0 : -1;
+}
+
+size_t verifying_wait(struct verifying *g)
+{
+    size_t missing = door_wait(g->door);
+    char *hint = door_hint(g->door);
+
+    if (hint)
+        log_warn("%s, then run this command again", hint);
+    free(hint);
+    return missing;
+}
+
+void verifying_close(struct verifying *g)
+{
+    door_close(g->door);
+    if (g->loop)
+        loop_free(g->loop);
 }
 
 /* What a pack stores decides; tf32 is a way to multiply fp32. */

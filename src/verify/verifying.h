@@ -6,8 +6,8 @@
 #include "base/home.h"
 #include "base/opt.h"
 #include "pack/packs.h"
+#include "verify/door.h"
 #include "verify/job.h"
-#include "verify/verifier.h"
 
 /* Embed it as the first member of a command's values. */
 struct verifying_values {
@@ -60,8 +60,25 @@ bool verifying_has_gpu(void);
  * is not a device is refused. */
 int verifying_choose_device(struct verifying_values *v, struct err *e);
 int verifying_check_device(const char *device, struct err *e);
-/* What the verifier is started with. */
-struct verifier_opts verifying_opts(const struct verifying_values *v);
+/* What the options ask for; `v` and `home` are borrowed. */
+struct door_opts verifying_opts(const struct verifying_values *v,
+                                const struct home *home);
+struct job_opts verifying_job(const struct verifying_values *v,
+                              const char *precision);
+
+/* A door and a loop for it, for a command that asks and waits. */
+struct verifying {
+    struct loop *loop;
+    struct door *door;
+    struct door_opts opts;
+};
+int verifying_open(struct verifying *g, const struct verifying_values *v,
+                   const struct home *home, struct err *e);
+/* Waits for the answers that can come; says on stderr how to get the others.
+ * Returns how many are missing. */
+size_t verifying_wait(struct verifying *g);
+/* Also after a failed open. */
+void verifying_close(struct verifying *g);
 /* The precision to use with a pack, or NULL with why it cannot be. */
 const char *verifying_precision(const struct verifying_values *v,
                                 const struct pack *p, struct err *e);

@@ -4,6 +4,7 @@
 #ifndef TESTS_MOCK_H
 #define TESTS_MOCK_H
 
+#include "ledger/ledger.h"
 #include "llm/front.h"
 #include "llm/llm.h"
 #include "llm/options.h"
@@ -39,10 +40,11 @@ struct mock {
     struct store *store;
     struct budget budget;
     struct llm *llm;
+    struct ledger *ledger;
     struct prompts *prompts;
     struct pack *pack;
     struct collection tasks;
-    struct search_port port;
+    struct door door;
     struct search *search;
     struct price price;
     const char *spool; /* a folder that answers in place of the rule, or NULL */

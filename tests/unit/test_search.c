@@ -163,7 +163,7 @@ static void test_no_code(void)
     struct outcome r = run_new(&mock_opts, &rule, 8);
 
     ok(!r.failed && r.end == SEARCH_DONE &&
-           r.count.verdict[verdict_index("no_code")] == (size_t)TASKS * 5 &&
+           r.count.verdict[VERDICT_NO_CODE] == (size_t)TASKS * 5 &&
            r.judged == 0,
        "an answer without code is an attempt, and nothing is verified");
     buf_release(&r.dump);
@@ -276,8 +276,7 @@ static void test_reviewer(void)
     o.reviewer = "loop";
     o.attempts = 2;
     r = run_new(&o, &mock, 8);
-    ok(!r.failed && r.count.solved == 6 &&
-           r.count.verdict[verdict_index("hack")] == 10,
+    ok(!r.failed && r.count.solved == 6 && r.count.verdict[VERDICT_HACK] == 10,
        "in the loop a refused kernel is an attempt that failed (%zu solved)",
        r.count.solved);
     ok(rule.asked == 16, "each kernel is read once (%zu)", rule.asked);
@@ -358,7 +357,7 @@ static void test_budget(void)
     char dir[] = "/tmp/monkeys-search-XXXXXX";
     struct mock m = {
         .price = {.known = true, .input = 1000000, .output = 1000000}};
-    struct llm_cost cap = {36000, BUDGET_NO_CAP};
+    struct llm_cost cap = {74000, BUDGET_NO_CAP};
     enum search_end end;
     struct err e = ERR_INIT;
     struct outcome r;
@@ -372,8 +371,8 @@ static void test_budget(void)
            mock_run(&m, &end, &e) == 0 && end == SEARCH_NO_BUDGET,
        "the run ends when the budget does (%s)", e.text);
     ok(m.budget.spent.usd_micro > 0 &&
-           m.budget.spent.usd_micro + m.budget.reserved.usd_micro <= 36000,
-       "and has not passed it: %lld of 36000",
+           m.budget.spent.usd_micro + m.budget.reserved.usd_micro <= 74000,
+       "and has not passed it: %lld of 74000",
        (long long)m.budget.spent.usd_micro);
     first = m.asked;
     mock_close(&m, &e);
