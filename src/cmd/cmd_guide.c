@@ -35,8 +35,7 @@ static const struct opt guide_table[] = {
      "where the guide and the calls are kept (default: guide-ID)", FIELD(out)},
     {"words", 0, OPT_INT, "N", "length of the guide (default: 2500)",
      offsetof(struct guide_values, words), 100, 20000},
-    {"depth", 0, OPT_INT, "N",
-     "levels of readers below the first (default: 7)",
+    {"depth", 0, OPT_INT, "N", "levels of readers below the first (default: 7)",
      offsetof(struct guide_values, depth), 0, 20},
     {"window", 0, OPT_INT, "TOKENS",
      "prompt of the first reader at most; each level has half of it (default: "
@@ -76,8 +75,8 @@ static int open_folder(struct work *w, struct err *e)
 
     if (fs_mkdirs(w->out, e) == 0 && lock_take(w->out, &w->lock, e) == 0) {
         w->locked = true;
-        w->store = store_open(db, fs_is_file(db) ? STORE_OPEN : STORE_NEW,
-                              w->loop, e);
+        w->store =
+            store_open(db, fs_is_file(db) ? STORE_OPEN : STORE_NEW, w->loop, e);
         rc = w->store ? 0 : -1;
     }
     free(db);
@@ -205,8 +204,9 @@ static int finish(struct work *w, enum guide_end end, struct err *e)
                        "was read: run the command again with a larger budget",
                        out);
     if (end == GUIDE_STOPPED) {
-        fprintf(stderr, "stopped; %s keeps what was read: run the command "
-                        "again to continue\n",
+        fprintf(stderr,
+                "stopped; %s keeps what was read: run the command "
+                "again to continue\n",
                 out);
         return 130;
     }
@@ -265,8 +265,8 @@ static int guide_run_command(const struct cmd *c, int argc, char **argv,
     if (rc == 0 && call.r.rest_len)
         rc = err_set(e, ERR_USAGE, "'%s' is not an option", call.r.rest[0]);
     else if (rc == 0 && (!v.dsl || !v.sources))
-        rc = err_set(e, ERR_USAGE, "--%s is missing",
-                     v.dsl ? "sources" : "dsl");
+        rc =
+            err_set(e, ERR_USAGE, "--%s is missing", v.dsl ? "sources" : "dsl");
     else if (rc == 0)
         rc = open_all(&w, e) < 0 ? -1 : build(&w, e);
     else if (rc == 1)
@@ -288,12 +288,11 @@ const struct cmd cmd_guide_build = {
         "of them, looks into them, and hands long parts to further readers\n"
         "with smaller windows, level by level. It then writes a guide in the\n"
         "layout of a pack's guide.md. Names in the guide that occur in no\n"
-        "document are reported, and the model may mend them twice.\n"
-        "\n"
-        "Every reply is stored in the folder before it is used. A command\n"
-        "that was stopped or killed continues where it was when it is run\n"
-        "again, and pays for nothing twice. Exit status: 0 done, 1 done with\n"
-        "findings, 3 the budget is used up, 130 stopped.",
+        "document are reported, and the model may mend them twice. Every reply\n"
+        "is stored in the folder before it is used: a command that was stopped\n"
+        "or killed continues where it was when it is run again, and pays for\n"
+        "nothing twice. Exit status: 0 done, 1 done with findings, 3 the budget\n"
+        "is used up, 130 stopped.",
     .table = guide_table,
     .run = guide_run_command,
 };

@@ -14,8 +14,8 @@ static const struct {
     bool document;
     const char *text; /* the member that holds its text, or NULL */
 } needs[5] = {
-    [ACTION_LIST] = {true, NULL},         [ACTION_PEEK] = {true, NULL},
-    [ACTION_GREP] = {false, "pattern"},   [ACTION_ASK] = {true, "question"},
+    [ACTION_LIST] = {true, NULL},       [ACTION_PEEK] = {true, NULL},
+    [ACTION_GREP] = {false, "pattern"}, [ACTION_ASK] = {true, "question"},
     [ACTION_FINAL] = {false, "answer"},
 };
 
@@ -44,8 +44,9 @@ static int read_one(const json_t *v, struct action *out, struct err *e)
     if (needs[kind].text)
         out->text = jsn_str(v, needs[kind].text);
     if (needs[kind].document && !out->document[0])
-        return err_set(e, ERR_INPUT, "%s needs \"document\": a name from the "
-                                     "manifest",
+        return err_set(e, ERR_INPUT,
+                       "%s needs \"document\": a name from the "
+                       "manifest",
                        name);
     if (needs[kind].text && !out->text[0])
         return err_set(e, ERR_INPUT, "%s needs \"%s\"", name, needs[kind].text);

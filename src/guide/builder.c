@@ -13,7 +13,6 @@
 #define TURNS        24   /* of one reader */
 #define REPAIRS      2    /* of a guide with findings */
 #define LEAST_WINDOW 2000 /* tokens */
-#define PATH_BYTES   128
 
 /* One action of a turn and what came of it. */
 struct step {
@@ -30,13 +29,13 @@ struct reader {
     struct guide *g;
     struct reader *above; /* NULL: the first */
     struct step *answer;  /* where its answer goes; of `above` */
-    char path[PATH_BYTES];
+    char *path;       /* "1.3.2": the second below the third below the first */
     struct span span; /* of `above` readers: what it may read */
     char *question;
     int64_t window, depth;
     struct turn turn[TURNS];
     size_t turns, open, children;
-    bool last; /* its last turn: it must answer */
+    bool last;           /* its last turn: it must answer */
     struct arena memory; /* of its prompt */
     struct prompt prompt;
     char asked[HASH_HEX];
@@ -80,10 +79,9 @@ static struct reader *reader_new(struct guide *g, struct reader *above,
     if (above) {
         r->window = above->window / 2;
         r->depth = above->depth - 1;
-        snprintf(r->path, sizeof(r->path), "%s.%zu", above->path,
-                 ++above->children);
+        r->path = xasprintf("%s.%zu", above->path, ++above->children);
     } else {
-        snprintf(r->path, sizeof(r->path), "1");
+        r->path = xstrdup("1");
     }
     if (g->readers)
         g->readers->prev = r;
@@ -107,6 +105,7 @@ static void reader_free(struct reader *r)
             buf_release(&r->turn[i].step[j].text);
     arena_release(&r->memory);
     free(r->question);
+    free(r->path);
     free(r);
     g->progress.open--;
 }
@@ -122,6 +121,13 @@ static void finish(struct guide *g, enum guide_end end)
 
 /* ---- a prompt that fits ---- */
 
+static struct str first_line(struct str s)
+{
+    struct str head;
+
+    return str_cut(&s, '\n', &head) ? head : s;
+}
+
 /* What the turns so far gave, the latest whole, those before only as long as
  * there is room. */
 static struct str history(struct reader *r, int64_t tokens)
@@ -135,12 +141,10 @@ static struct str history(struct reader *r, int64_t tokens)
     for (size_t i = r->turns; i-- > 0;)
         for (size_t j = r->turn[i].len; j-- > 0;) {
             const struct buf *t = &r->turn[i].step[j].text;
-            struct str whole = {buf_str(t), t->len}, head = whole;
+            struct str whole = {buf_str(t), t->len};
 
-            if (llm_estimate_tokens(whole) > tokens) {
-                str_cut(&head, '\n', &head);
-                whole = (struct str){head.p, head.n};
-            }
+            if (llm_estimate_tokens(whole) > tokens)
+                whole = first_line(whole);
             tokens -= llm_estimate_tokens(whole) + 1;
             if (tokens < 0)
                 break;
@@ -161,8 +165,8 @@ static struct str contents(struct reader *r, bool *whole)
     struct buf b;
     struct str out;
 
-    *whole = r->above && llm_estimate_tokens(sources_text(s, r->span)) <=
-                             r->window / 2;
+    *whole = r->above &&
+             llm_estimate_tokens(sources_text(s, r->span)) <= r->window / 2;
     if (*whole)
         return sources_text(s, r->span);
     buf_init(&b, BUF_UNLIMITED);
@@ -178,8 +182,8 @@ static void build_prompt(struct reader *r)
     struct prompt_guide in = {.dsl = g->opt.name,
                               .words = g->opt.words,
                               .question = r->question,
-                              .may_ask = r->depth > 0 &&
-                                         r->window / 2 >= LEAST_WINDOW,
+                              .may_ask =
+                                  r->depth > 0 && r->window / 2 >= LEAST_WINDOW,
                               .last = r->last};
     int64_t room;
 
@@ -221,7 +225,8 @@ static struct step *add_step(struct reader *r)
     return x;
 }
 
-static void ask_below(struct reader *r, const struct action *a, struct span span)
+static void ask_below(struct reader *r, const struct action *a,
+                      struct span span)
 {
     struct step *x = add_step(r);
     struct guide *g = r->g;

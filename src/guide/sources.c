@@ -148,8 +148,8 @@ static int add_folder(struct sources *s, const char *dir, const char *prefix,
 
     for (size_t i = 0; rc == 0 && i < names.len; i++) {
         char *path = fs_join(dir, names.name[i]);
-        char *name = xasprintf("%s%s%s", prefix, prefix[0] ? "/" : "",
-                               names.name[i]);
+        char *name =
+            xasprintf("%s%s%s", prefix, prefix[0] ? "/" : "", names.name[i]);
 
         if (names.name[i][0] == '.')
             ;
@@ -245,8 +245,8 @@ void sources_manifest(const struct sources *s, const struct span *only,
     }
     /* Even the names are too many: as many as fit. */
     while (out->len > before &&
-           llm_estimate_tokens((struct str){buf_str(out) + before,
-                                            out->len - before}) > tokens)
+           llm_estimate_tokens(
+               (struct str){buf_str(out) + before, out->len - before}) > tokens)
         out->len = before + (out->len - before) * 3 / 4;
     while (out->len > before && out->data[out->len - 1] != '\n')
         out->len--;

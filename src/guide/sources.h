@@ -21,7 +21,8 @@ struct heading {
 struct source {
     const char *name;
     struct str text;
-    size_t *line_at; /* where line i + 1 begins; one more than there are lines */
+    size_t
+        *line_at; /* where line i + 1 begins; one more than there are lines */
     size_t lines;
     struct heading *heading;
     size_t headings, heading_cap;

@@ -114,8 +114,8 @@ void prompts_guide(const struct prompts *p, const struct prompt_guide *g,
         v[SLOT_LAST] = yes;
     v[g->whole ? SLOT_WHOLE : SLOT_LONG] = yes;
     prompt_make(out, prompt_render(p, FILE_GUIDE_SYSTEM, nothing, v, a),
-                prompt_render(p, g->question ? FILE_GUIDE_PART
-                                             : FILE_GUIDE_ROOT,
+                prompt_render(p,
+                              g->question ? FILE_GUIDE_PART : FILE_GUIDE_ROOT,
                               nothing, v, a),
                 a);
 }

@@ -88,8 +88,8 @@ static const struct {
     [FILE_DECOMPOSE] = {"decompose.md",
                         S(NAME) | S(FENCE) | S(TASK) | S(LOW) | S(HIGH)},
     [FILE_GUIDE_SYSTEM] = {"guide_system.md", S(DSL) | S(ASK)},
-    [FILE_GUIDE_ROOT] = {"guide_root.md", S(DSL) | S(DOCUMENT) | S(LIMIT) |
-                                              S(NOTES) | S(LAST)},
+    [FILE_GUIDE_ROOT] = {"guide_root.md",
+                         S(DSL) | S(DOCUMENT) | S(LIMIT) | S(NOTES) | S(LAST)},
     [FILE_GUIDE_PART] = {"guide_part.md", S(WHOLE) | S(LONG) | S(DOCUMENT) |
                                               S(QUESTION) | S(LIMIT) |
                                               S(NOTES) | S(LAST)},

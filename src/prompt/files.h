@@ -26,7 +26,7 @@ enum prompt_slot {
     SLOT_HIGH,
     SLOT_IMPORTS,
     SLOT_INITIAL, /* a section only */
-    SLOT_LAST, /* a section only */
+    SLOT_LAST,    /* a section only */
     SLOT_LIMIT,
     SLOT_LONG, /* a section only */
     SLOT_LOW,

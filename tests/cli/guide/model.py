@@ -55,9 +55,14 @@ def reply(system: str, prompt: str, turn: int, words: list[str]) -> str:
     if "<text>" in prompt:
         return json.dumps({"do": "final", "answer": " ".join(names)})
     if "Write a guide" in prompt:
-        asked = "Answer:" in prompt or "last turn" in prompt
-        if "have findings" in prompt or "has findings" in prompt:
+        if '"ask"' not in system and "<found>" not in prompt:
+            spans = SPAN.findall(prompt)[:8]
+            return json.dumps([{"do": "peek", "document": s[0], "to": 40} for s in spans])
+        asked = "<found>" in prompt or "last turn" in prompt
+        if "has findings" in prompt:
             return "FINAL\n" + guide(names, "")
+        if "cannot be used" in prompt:
+            asked = "Answer:" in prompt
         if asked:
             extra = "Never use `op_made_up`.\n" if "made-up" in words else ""
             return "FINAL\n" + guide(names, extra)
