@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "lex/py_normal.h"
+#include "facts/py_normal.h"
 #include "prompt/extract.h"
 #include "search/search_int.h"
 

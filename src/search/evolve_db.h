@@ -38,8 +38,6 @@ struct evolve_opts {
 };
 /* The paper's setting, the default: one island, three others by fitness. */
 extern const struct evolve_opts evolve_opts_paper;
-/* OpenEvolve 0.3.2 as it comes: five islands, up to seven others. */
-extern const struct evolve_opts evolve_opts_stock;
 
 #define EVOLVE_OTHERS_MAX 16 /* history_k at most */
 
@@ -64,9 +62,6 @@ void evolve_db_add(struct evolve_db *db, size_t island, int64_t attempt,
  * draws from the first island, the archive or everywhere. */
 void evolve_db_sample(const struct evolve_db *db, size_t island,
                       struct rng *rng, struct evolve_pick *out);
-
-/* The best program ever; its fitness where `fitness` is given. */
-int64_t evolve_db_best(const struct evolve_db *db, double *fitness);
 
 struct evolve_island {
     size_t programs, cells; /* now */

@@ -198,7 +198,8 @@ static int set_up(sqlite3 *db, const char *path, struct err *e)
                       e);
 }
 
-static sqlite3 *connect(const char *path, enum store_mode mode, struct err *e)
+static sqlite3 *open_database(const char *path, enum store_mode mode,
+                              struct err *e)
 {
     bool read = mode == STORE_READ;
     char *uri = uri_of(path, read && is_still(path) ? "?immutable=1" : "");
@@ -238,7 +239,7 @@ static int create(const char *path, struct err *e)
     int rc = -1;
 
     remove_part(part);
-    db = connect(part, STORE_NEW, e);
+    db = open_database(part, STORE_NEW, e);
     if (db && set_up(db, path, e) == 0 &&
         store_migrate(db, path, store_steps, store_version, e) == 0)
         rc = 0;
@@ -258,7 +259,7 @@ static int connect_both(struct store *s, struct err *e)
 {
     sqlite3 **db = s->mode == STORE_READ ? &s->reader : &s->writer;
 
-    *db = connect(s->path, s->mode, e);
+    *db = open_database(s->path, s->mode, e);
     if (!*db || store_check_schema(*db, s->path, s->mode, store_steps,
                                    store_version, e) < 0)
         return -1;
@@ -266,7 +267,7 @@ static int connect_both(struct store *s, struct err *e)
         return 0;
     if (set_up(s->writer, s->path, e) < 0) /* not before it is known as ours */
         return -1;
-    s->reader = connect(s->path, STORE_READ, e);
+    s->reader = open_database(s->path, STORE_READ, e);
     if (!s->reader)
         return -1;
     return store_number(s->reader, s->path,

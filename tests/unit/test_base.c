@@ -245,38 +245,6 @@ static void test_foreign_json(void)
        "what is cut off is no JSON");
 }
 
-/* Every byte by itself, and between others: what jansson would write. */
-static void test_put_text(void)
-{
-    struct buf out;
-    int same = 0;
-
-    buf_init(&out, 10000);
-    for (int i = 0; i < 256; i++) {
-        json_t *v, *back;
-        char text[] = "eight at a time, then the rest: \xc3\xa4 ";
-
-        text[i % 19] = (char)i;
-        text[sizeof(text) - 1] = (char)i;
-        v = jsn_text(text, sizeof(text));
-        buf_reset(&out);
-        jsn_put_text(&out, text, sizeof(text));
-        back = json_loadb(buf_str(&out), out.len,
-                          JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-        same += json_equal(v, back);
-        json_decref(v);
-        json_decref(back);
-    }
-    ok(same == 256, "text is written as JSON, whatever its bytes");
-    buf_reset(&out);
-    jsn_put_text(&out, "\"\\\n\x01/", 5);
-    is(buf_str(&out), "\"\\\"\\\\\\n\\u0001/\"", "with the usual escapes");
-    buf_reset(&out);
-    jsn_put_text(&out, NULL, 0);
-    is(buf_str(&out), "\"\"", "nothing is an empty string");
-    buf_release(&out);
-}
-
 void suite_base(void)
 {
     test_err();
@@ -288,5 +256,4 @@ void suite_base(void)
     test_fs();
     test_json();
     test_foreign_json();
-    test_put_text();
 }

@@ -1,6 +1,6 @@
 /* py_strip.c: marks the tokens that go, then copies the source between and
  * around the others. */
-#include "lex/py_strip.h"
+#include "facts/py_strip.h"
 
 #include "base/buf.h"
 #include "lex/cxx_lex.h"
@@ -77,7 +77,7 @@ static void begin_statement(struct marking *m, size_t i)
 }
 
 /* What token i changes; `depth` counts open brackets. */
-static void step(struct marking *m, size_t i, int depth)
+static void mark_token(struct marking *m, size_t i, int depth)
 {
     const struct py_token *k = &m->t->tok[i];
 
@@ -117,7 +117,7 @@ static void mark_strings(struct marking *m)
         }
         if (k->match)
             depth += k->match > i ? 1 : -1;
-        step(m, i, depth);
+        mark_token(m, i, depth);
     }
 }
 

@@ -1,5 +1,5 @@
 /* py_normal.c: the hash that copies of one program share. */
-#include "lex/py_normal.h"
+#include "facts/py_normal.h"
 
 #include "base/buf.h"
 

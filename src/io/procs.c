@@ -1,26 +1,26 @@
-/* batch.c: a queue of programs on one loop. */
-#include "io/batch.h"
+/* procs.c: a queue of programs on one loop. */
+#include "io/procs.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 
-struct batch {
+struct procs {
     struct loop *loop;
-    struct batch_item *item;
+    struct procs_item *item;
     size_t n, next, done;
     void (*ended)(size_t done, void *arg);
     void *arg;
 };
 
 struct slot {
-    struct batch *b;
-    struct batch_item *item;
+    struct procs *b;
+    struct procs_item *item;
 };
 
-static void start_next(struct batch *b);
+static void start_next(struct procs *b);
 
-static void tell(struct batch *b)
+static void tell(struct procs *b)
 {
     b->done++;
     if (b->ended)
@@ -30,7 +30,7 @@ static void tell(struct batch *b)
 static void on_done(struct proc *p, struct proc_result *r, void *arg)
 {
     struct slot *s = arg;
-    struct batch *b = s->b;
+    struct procs *b = s->b;
 
     s->item->result = *r;
     /* The buffers are the item's now. */
@@ -42,7 +42,7 @@ static void on_done(struct proc *p, struct proc_result *r, void *arg)
     start_next(b);
 }
 
-static void start_next(struct batch *b)
+static void start_next(struct procs *b)
 {
     while (b->next < b->n) {
         struct slot *s = xmalloc(sizeof(*s));
@@ -55,10 +55,10 @@ static void start_next(struct batch *b)
     }
 }
 
-int batch_run(struct batch_item *item, size_t n, size_t at_once,
+int procs_run(struct procs_item *item, size_t n, size_t at_once,
               void (*ended)(size_t done, void *arg), void *arg, struct err *e)
 {
-    struct batch b = {loop_new(e), item, n, 0, 0, ended, arg};
+    struct procs b = {loop_new(e), item, n, 0, 0, ended, arg};
 
     if (!b.loop)
         return -1;

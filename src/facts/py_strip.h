@@ -1,6 +1,6 @@
 /* py_strip.h: a Python source without what is written for readers. */
-#ifndef LEX_PY_STRIP_H
-#define LEX_PY_STRIP_H
+#ifndef FACTS_PY_STRIP_H
+#define FACTS_PY_STRIP_H
 
 #include "base/arena.h"
 #include "base/str.h"

@@ -1,8 +1,8 @@
 /* view.h: what a rule looks at. A view is text made from a source, with the
  * way back from each of its bytes to the place in the source. docs/PACKS.md
  * says what each view contains. */
-#ifndef LEX_VIEW_H
-#define LEX_VIEW_H
+#ifndef FACTS_VIEW_H
+#define FACTS_VIEW_H
 
 #include "base/arena.h"
 #include "base/str.h"

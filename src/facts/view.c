@@ -1,5 +1,5 @@
 /* view.c: text from tokens and lines. */
-#include "lex/view.h"
+#include "facts/view.h"
 
 #include "lex/place.h"
 

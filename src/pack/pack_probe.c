@@ -1,5 +1,5 @@
-/* probe.c: running a pack's probe and reading its line. */
-#include "pack/probe.h"
+/* pack_probe.c: running a pack's probe and reading its line. */
+#include "pack/pack_probe.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -9,11 +9,11 @@
 
 #define PROBE_SECONDS 120
 
-const char *const probe_levels[PROBE_LEVELS] = {"broken", "checks", "compile",
-                                                "run"};
+const char *const pack_probe_levels[PACK_PROBE_LEVELS] = {"broken", "checks",
+                                                          "compile", "run"};
 
-void probe_command(struct proc_opts *o, const char **argv, const char *python,
-                   const char *dir)
+void pack_probe_command(struct proc_opts *o, const char **argv,
+                        const char *python, const char *dir)
 {
     argv[0] = python;
     argv[1] = "-B";
@@ -36,20 +36,20 @@ static struct str last_line(const struct buf *b)
     return str_trim(rest);
 }
 
-static void broken(struct probe *p, const char *what, struct str detail)
+static void broken(struct pack_probe *p, const char *what, struct str detail)
 {
-    p->level = PROBE_BROKEN;
+    p->level = PACK_PROBE_BROKEN;
     p->why = xasprintf("probe.py %s%s%.*s", what, detail.n ? ": " : "",
                        (int)(detail.n < 200 ? detail.n : 200), detail.p);
 }
 
-void probe_read(struct probe *p, const struct batch_item *ran)
+void pack_probe_read(struct pack_probe *p, const struct procs_item *ran)
 {
     const struct proc_result *r = &ran->result;
     struct str line = last_line(&r->out), word;
 
     if (ran->failed.kind != ERR_NONE) {
-        p->level = PROBE_BROKEN;
+        p->level = PACK_PROBE_BROKEN;
         p->why = xstrdup(ran->failed.text);
         return;
     }
@@ -62,10 +62,10 @@ void probe_read(struct probe *p, const struct batch_item *ran)
         return;
     }
     if (str_cut(&line, ':', &word))
-        for (int i = PROBE_CHECKS; i < PROBE_LEVELS; i++)
-            if (str_eq(word, probe_levels[i])) {
+        for (int i = PACK_PROBE_CHECKS; i < PACK_PROBE_LEVELS; i++)
+            if (str_eq(word, pack_probe_levels[i])) {
                 line = str_trim(line);
-                p->level = (enum probe_level)i;
+                p->level = (enum pack_probe_level)i;
                 p->why = xstrndup(line.p, line.n);
                 return;
             }

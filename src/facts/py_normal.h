@@ -1,7 +1,7 @@
 /* py_normal.h: what of a Python source is no part of what it does: comments,
  * docstrings, white space. Two copies of one program have one hash. */
-#ifndef LEX_PY_NORMAL_H
-#define LEX_PY_NORMAL_H
+#ifndef FACTS_PY_NORMAL_H
+#define FACTS_PY_NORMAL_H
 
 #include "base/hash.h"
 #include "base/str.h"
