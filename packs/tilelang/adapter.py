@@ -4,15 +4,14 @@
 import os
 import subprocess
 from collections.abc import Callable
-from typing import Any
 
 import tilelang
 import tilelang.language as T
-import tilelang_ir
-import tilelang_lane
-import tilelang_record
 import tvm
 import tvm_ffi
+from lane import tilelang_ir, tilelang_lane
+from recorder import tilelang_record
+from shared.adapter import Recorder
 from tilelang.contrib.nvcc import get_nvcc_compiler
 from tilelang.env import CUDA_HOME
 from tvm.target import Target
@@ -74,7 +73,7 @@ def claims() -> str:
     return "cuda:0"
 
 
-def install(current: Callable[[], Any]) -> None:
+def install(current: Callable[[], Recorder | None]) -> None:
     tilelang_record.install(current)
 
 

@@ -409,7 +409,7 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
 
 static int start_judge(struct host *h, struct err *e)
 {
-    char *script = fs_join(h->o.home, "worker/judge.py");
+    char *script = fs_join(h->o.home, "worker/judge/judge.py");
     char *log = fs_join(h->o.scratch, "judge.log");
     char children[24], memory[24], total[24];
     const char *argv[] = {

@@ -18,11 +18,10 @@ from small_loop import ROOT
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-import judge  # noqa: E402
-import runner  # noqa: E402
-import verdict  # noqa: E402
-from frames import Frame, recv_frame, recv_message, send_frame, send_message  # noqa: E402
-from steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Gone, NoChild, Release  # noqa: E402
+from judge import judge, runner, verdict  # noqa: E402
+from judge.steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Gone  # noqa: E402
+from judge.steps import NoChild, Release  # noqa: E402
+from shared.frames import Frame, recv_frame, recv_message, send_frame, send_message  # noqa: E402
 
 WAIT_S = 60
 PING = {"op": "ping"}

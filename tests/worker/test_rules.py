@@ -10,25 +10,24 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from judge.steps import Ask
 from runner_client import Client
 from runner_client import Region as RunnerRegion
 from small_loop import ROOT, Loop, make_job, said, verify
-from steps import Ask
 from task_text import task
 
 import candidates
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-import inputs  # noqa: E402
-import ported  # noqa: E402
-import triton_trace  # noqa: E402
-import verdict  # noqa: E402
+from judge import ported, region, triton_trace, verdict  # noqa: E402
+from shared import inputs  # noqa: E402
 
 pytest.importorskip("triton")
 
@@ -94,7 +93,7 @@ def test_7_1_a_kernel_is_given_plain_values_alone(bind: dict) -> None:
 
 def test_7_1_no_part_of_the_judge_reads_pickles() -> None:
     """Nor does a child: what they say to each other is JSON or a layout of bytes."""
-    for path in (ROOT / "worker").glob("*.py"):
+    for path in (ROOT / "worker").rglob("*.py"):
         used = {n.name.partition(".")[0] for node in ast.walk(ast.parse(path.read_text()))
                 if isinstance(node, ast.Import) for n in node.names}  # fmt: skip
         assert not used & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}, path
@@ -460,6 +459,34 @@ def test_7_12_an_answer_that_code_writes_itself_is_no_result(body: str, above: s
 def test_7_12_what_is_written_after_the_answer_does_not_count() -> None:
     body = "pthread_t t; out = y; (void)x; (void)n; pthread_create(&t, NULL, later, NULL);"
     assert native(body, LATER)["verdict"] == "not_finite"
+
+
+AFTERWARDS = """
+static const float *given;
+static float *out;
+static int64_t count;
+static void *afterwards(void *unused)
+{
+    (void)unused;
+    usleep(20000);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = given[i] > 0 ? given[i] : 0;
+    return NULL;
+}
+"""
+
+
+def test_7_12_a_runner_stands_still_while_its_outputs_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of the library would finish the work after `done`, while the judge is slow."""
+    take = region.Region.take
+
+    def slowly(self: region.Region, place: object) -> torch.Tensor:
+        time.sleep(0.3)
+        return take(self, place)
+
+    monkeypatch.setattr(region.Region, "take", slowly)
+    body = "pthread_t t; given = x; out = y; count = n; pthread_create(&t, NULL, afterwards, NULL);"
+    assert native(body, AFTERWARDS)["verdict"] == "not_finite"
 
 
 def test_7_12_no_other_process_stays_to_change_buffers() -> None:

@@ -14,12 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 pytest.importorskip("triton")
 
-import kernel_language  # noqa: E402
+from shared import kernel_language  # noqa: E402
 
 PRELUDE = f"""
 import sys, linecache, types
 import torch
-import triton_record
+from recorder import triton_record
 sys.path.append({str(Path(__file__).parent)!r})
 import launching
 
