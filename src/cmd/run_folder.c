@@ -249,7 +249,7 @@ static int lose_calls(struct running *r, struct err *e)
 
     if (before && now && strcmp(before, now) == 0)
         return 0;
-    return search_lose_calls(r->store, e);
+    return ledger_lose(r->store, e);
 }
 
 int run_folder_keep(struct running *r, struct err *e)

@@ -39,6 +39,7 @@ struct running {
     struct loop *loop;
     struct store *store;
     struct modeling model;
+    struct ledger *ledger;
     struct door *door;
     struct search *search;
     struct term *bar;

@@ -1,5 +1,6 @@
 /* run_options.c: the options of a run. */
 #include "cmd/running.h"
+#include "search/options.h"
 
 #include <stddef.h>
 
@@ -36,8 +37,8 @@ const struct opt run_table[] = {
            "(required)",
            tasks, 0, 0),
     OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl, 0, 0),
-    OPTION("method", OPT_CHOICE, "monkeys|sampling|refine|evolve|combined",
-           "how to search (monkeys)", method, 0, 0),
+    OPTION("method", OPT_CHOICE, METHOD_CHOICES, "how to search (monkeys)",
+           method, 0, 0),
     OPTION("out", OPT_TEXT, "DIR", "the run's folder (run-DSL-METHOD)", out, 0,
            0),
     OPTION("attempts", OPT_INT, "N",

@@ -201,11 +201,11 @@ static int go(struct running *r, char **why, struct err *e)
 {
     struct search_parts part = {.loop = r->loop,
                                 .store = r->store,
+                                .ledger = r->ledger,
                                 .llm = r->model.llm,
                                 .budget = &r->model.budget,
                                 .prompts = r->prompts,
                                 .pack = r->pack,
-                                .patient = llm_is_patient(r->model.llm),
                                 .model = r->v->m.model,
                                 .dim = r->dim};
     enum search_end end = SEARCH_WAITING;
@@ -261,7 +261,13 @@ static int open_parts(struct running *r, struct err *e)
     r->door = door_open(r->loop, &r->door_opts, e);
     if (!r->door)
         return -1;
-    return r->resume ? run_folder_keep(r, e) : 0;
+    if (r->resume && run_folder_keep(r, e) < 0)
+        return -1;
+    r->ledger =
+        ledger_open(&(struct ledger_parts){r->loop, r->store, &r->model.budget,
+                                           llm_is_patient(r->model.llm)},
+                    e);
+    return r->ledger ? 0 : -1;
 }
 
 static void close_parts(struct running *r, int *rc, struct err *e)
@@ -270,6 +276,7 @@ static void close_parts(struct running *r, int *rc, struct err *e)
 
     if (r->search)
         search_free(r->search);
+    ledger_close(r->ledger);
     if (r->model.llm)
         modeling_close(&r->model);
     door_close(r->door);

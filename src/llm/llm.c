@@ -26,6 +26,7 @@ const struct llm_rules llm_default_rules = {
  * below these. */
 #define TOKENS_AROUND_MESSAGE 64
 #define TOKENS_AROUND_ALL     256
+#define ANSWER_BYTES          4 /* of a token, on average */
 
 struct llm *llm_new(struct loop *l, struct provider *p,
                     const struct llm_rules *rules, const struct price *price,
@@ -186,6 +187,15 @@ int64_t call_max_tokens(const struct llm *l, const struct llm_request *r)
 struct llm_cost llm_worst_case(const struct llm *l, const struct llm_request *r)
 {
     return price_worst(&l->price, call_input_bound(r), call_max_tokens(l, r));
+}
+
+struct llm_cost llm_worst_after_answer(const struct llm *l,
+                                       const struct llm_request *r)
+{
+    int64_t most = call_max_tokens(l, r);
+
+    return price_worst(&l->price, call_input_bound(r) + ANSWER_BYTES * most,
+                       most);
 }
 
 size_t llm_pending(const struct llm *l)
