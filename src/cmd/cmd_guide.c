@@ -288,10 +288,13 @@ const struct cmd cmd_guide_build = {
         "of them, looks into them, and hands long parts to further readers\n"
         "with smaller windows, level by level. It then writes a guide in the\n"
         "layout of a pack's guide.md. Names in the guide that occur in no\n"
-        "document are reported, and the model may mend them twice. Every reply\n"
-        "is stored in the folder before it is used: a command that was stopped\n"
+        "document are reported, and the model may mend them twice. Every "
+        "reply\n"
+        "is stored in the folder before it is used: a command that was "
+        "stopped\n"
         "or killed continues where it was when it is run again, and pays for\n"
-        "nothing twice. Exit status: 0 done, 1 done with findings, 3 the budget\n"
+        "nothing twice. Exit status: 0 done, 1 done with findings, 3 the "
+        "budget\n"
         "is used up, 130 stopped.",
     .table = guide_table,
     .run = guide_run_command,
