@@ -1,6 +1,6 @@
-/* pack.h: a DSL pack, loaded. A pack is a folder that teaches the program one
- * language; docs/PACKS.md is its description. Loading is strict and reports
- * everything that is wrong at once. */
+/* pack.h: a loaded DSL pack. A pack is a folder that teaches the program one
+ * language; docs/PACKS.md describes it. Loading is strict and reports all problems at
+ * once. */
 #ifndef PACK_PACK_H
 #define PACK_PACK_H
 
@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "pack/hint.h"
 #include "pack/pack_file.h"
+#include "pack/precision.h"
 #include "pack/problems.h"
 #include "pack/rule.h"
 
@@ -18,12 +19,6 @@
 
 enum pack_language { PACK_PYTHON, PACK_CXX_IN_PYTHON };
 enum pack_device { PACK_CPU, PACK_CUDA };
-enum pack_dtype {
-    PACK_FP32,
-    PACK_FP16,
-    PACK_BF16,
-    PACK_TF32, /* stored as fp32: wherever a pack has that */
-};
 enum pack_set { PACK_DEFAULT, PACK_PAPER };
 #define PACK_SETS 2
 extern const char *const pack_set_names[PACK_SETS]; /* "default", "paper" */
@@ -37,17 +32,17 @@ struct pack_seed {
     const char *name, *dir;
     const char *origin, *licence;
     const char **shapes; /* of the inputs: "64x32"; NULL-terminated */
-    enum pack_dtype dtype;
+    enum precision dtype;
     bool verified;
     const char *verified_on, *why_not; /* one of them is NULL */
 };
 
 struct pack_shared; /* a file of rules that packs extend */
 
-/* All of it belongs to the pack and lives as long. */
+/* The pack owns everything in it. */
 struct pack {
-    char *dir;           /* as it was given, without a slash at the end */
-    char hash[HASH_HEX]; /* of every file in it and every file it extends */
+    char *dir;           /* as given, without a trailing slash */
+    char hash[HASH_HEX]; /* of its files and the files it extends */
 
     const char *id, *display_name, *prompt_name, *version;
     enum pack_language language;
@@ -57,8 +52,8 @@ struct pack {
     struct {
         const char *helper; /* NULL: none */
         const char *family; /* whose launches are recorded; NULL: E2 at most */
-        unsigned devices, dtypes; /* 1 << enum pack_device, pack_dtype */
-        enum pack_dtype default_dtype;
+        unsigned devices, dtypes; /* 1 << enum pack_device, precision */
+        enum precision default_dtype;
         int hang_timeout_s;
     } run;
     struct {
@@ -116,5 +111,9 @@ const struct ruleset *pack_ruleset(const struct pack *p, const char *name,
                                    struct err *e);
 /* Guide, card and at least one seed are there: a search can use the pack. */
 int pack_can_search(const struct pack *p, struct err *e);
+
+/* Why verdicts of this pack end at E2 on a device ("cpu", "cuda:N"): words that
+ * follow its name. NULL: they reach E3. */
+const char *pack_below_e3(const struct pack *p, const char *device);
 
 #endif

@@ -16,10 +16,13 @@ static void test_fields(const struct pack *p)
     ok(p->language == PACK_PYTHON && p->build.timeout_s == 60,
        "how it is built");
     ok(p->run.devices == (1u << PACK_CPU | 1u << PACK_CUDA) &&
-           p->run.dtypes == (1u << PACK_FP32 | 1u << PACK_BF16) &&
-           p->run.default_dtype == PACK_BF16 && p->run.hang_timeout_s == 30,
+           p->run.dtypes == (1u << PRECISION_FP32 | 1u << PRECISION_BF16) &&
+           p->run.default_dtype == PRECISION_BF16 &&
+           p->run.hang_timeout_s == 30,
        "run");
     is(p->run.family, "demos", "the family of its recorder");
+    ok(!pack_below_e3(p, "cpu") && !pack_below_e3(p, "cuda:0"),
+       "whose verdicts reach E3");
     is(p->prompt.must_define, "ModelNew", "prompt");
     ok(p->seed_count == 2 && strcmp(p->seed[0].name, "02_b") == 0,
        "seeds stand in the order given");
@@ -187,6 +190,16 @@ static void test_mistakes(void)
     }
 }
 
+static void test_packs_below_e3(void)
+{
+    struct pack p = {.run = {.family = "native"}};
+
+    ok(!pack_below_e3(&p, "cpu"), "functions of a library are the kernels");
+    ok(pack_below_e3(&p, "cuda:0"), "… but on a GPU they run beside the data");
+    p.run.family = NULL;
+    ok(pack_below_e3(&p, "cpu"), "a pack without a recorder ends at E2");
+}
+
 static void test_all_mistakes_at_once(void)
 {
     struct fixture f;
@@ -330,6 +343,7 @@ void suite_pack(void)
 {
     test_load();
     test_mistakes();
+    test_packs_below_e3();
     test_all_mistakes_at_once();
     test_hash();
     test_find();
