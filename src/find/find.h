@@ -1,6 +1,7 @@
 /* find.h: which examples a task is shown: the members of the archive nearest to
  * it in meaning, a random choice, or the set that covers its operators best.
- * Never the task itself, nor a twin (the same normalised source).
+ * Never the task itself, nor a twin (the same normalised source); of members
+ * that are twins of each other only one.
  *
  * Everything is exact and repeats: equal figures are decided by the order in
  * which members joined. */
