@@ -238,10 +238,11 @@ bool llm_has_price(const struct llm *l)
     return l->price.known;
 }
 
-int llm_record(struct llm *l, const char *cassette, struct err *e)
+int llm_record(struct llm *l, const char *cassette, const char *secret,
+               struct err *e)
 {
     struct cassette_writer *w =
-        cassette_writer_open(cassette, l->rules.model, e);
+        cassette_writer_open(cassette, l->rules.model, secret, e);
 
     if (!w)
         return -1;

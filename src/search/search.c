@@ -153,10 +153,9 @@ struct search_counts search_count(const struct search *s)
     c.calls_in_flight = ledger_in_flight(s->part.ledger);
     for (size_t i = 0; i < s->subject_len; i++) {
         const struct subject *t = &s->subject[i];
-        bool over = t->skipped || t->aside || (t->solved && !s->opt.no_stop);
 
-        c.work += (uint64_t)s->opt.attempts;
-        c.work_done += over ? (uint64_t)s->opt.attempts : t->past_len;
+        c.over += !t->skipped && (t->aside || (t->solved && !s->opt.no_stop) ||
+                                  t->past_len >= (size_t)s->opt.attempts);
     }
     return c;
 }

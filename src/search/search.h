@@ -83,8 +83,7 @@ struct search_counts {
     int iteration, iterations;
     size_t verdict[VERDICTS];
     size_t calls_in_flight;
-    uint64_t work, work_done; /* attempts; those that a solved task does not
-                                 need any more count as done */
+    size_t over; /* tasks that need no more attempts, but for skipped ones */
 };
 struct search_counts search_count(const struct search *s);
 /* After SEARCH_NO_BUDGET: what the next attempt, or review, may cost. */

@@ -26,7 +26,7 @@ import candidates
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-from judge import ported, region, triton_trace, verdict  # noqa: E402
+from judge import ported, region, tuning, verdict  # noqa: E402
 from shared import inputs  # noqa: E402
 
 pytest.importorskip("triton")
@@ -441,6 +441,14 @@ def native(body: str, above: str = "") -> dict:
 RIGHT = "for (int64_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0;"
 
 
+def test_7_15_host_functions_beside_data_end_at_e2() -> None:
+    """On a GPU, where they are not the kernels themselves."""
+    job = make_job(RELU, "", "thunderkittens")
+    assert verdict.host_half(job | {"device": "cuda:0"}) == verdict.HOST_HALF
+    assert verdict.host_half(job) is None
+    assert verdict.host_half(make_job(RELU, "", "cuda") | {"device": "cuda:0"}) is None
+
+
 def test_7_12_an_honest_library_is_right() -> None:
     assert said(native(RIGHT)) == E3
 
@@ -632,11 +640,20 @@ def test_7_19_an_exported_file_holds_no_text_of_a_recorders(change: Callable[[di
 # ---- 7.20 autotune ---------------------------------------------------------------------------------------
 
 
+def test_7_20_a_record_says_that_configurations_were_left_out() -> None:
+    kernel = candidates.RELU_KERNEL.replace(
+        "@triton.jit", "@triton.autotune([triton.Config({'B': 8})] * 20, key=[])\n@triton.jit"
+    )
+    record = verify(RELU, candidates.relu(kernels=kernel).replace(", B=8)", ")"))
+    assert record["verdict"] == "correct", record["feedback"]
+    assert "20 configurations; the first 16 were tried" in record["feedback"]
+
+
 def test_7_20_configurations_are_bounded() -> None:
     def lie(told: dict, blob: bytes) -> None:
         node = told["calls"][0]["nodes"][-1]
         one = {k: node[k] for k in ("grid", "args", "options")}
-        node["tuned"] = [one] * (triton_trace.CONFIGURATIONS + 1)
+        node["tuned"] = [one] * (tuning.CONFIGURATIONS + 1)
 
     record = verify(RELU, candidates.relu(), loop=lying(lie))
     assert record["verdict"] == "hack" and record["trials"] == []

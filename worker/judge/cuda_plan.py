@@ -6,12 +6,13 @@ import re
 import struct
 from dataclasses import dataclass
 
-from judge import native_plan
+from judge import native_plan, tuning
 from judge.native_plan import ARGUMENTS, address, check_texts, is_address, plain_name, unique_views
 from judge.traces import BadTrace, Call, Launch, Trace, View, listed, number, text, whole
 from shared import plan
 from shared.plan import BLOCK, GRID, SHARED_BYTES, THREADS
 
+INTERPRETED, HOST_CODE = False, False  # family.py
 CODES = frozenset("P?bBhHiIqQfd")  # of a parameter: an address, or as in Python's struct
 SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,3999}")
 
@@ -156,8 +157,7 @@ class Maker:
 # ---- what a reader is told -----------------------------------------------------------
 
 
-def name(trace: Trace, launch: Launch) -> str:
-    return trace.kernels[launch.told["kernel"]]["name"]
+name = tuning.kernel_name
 
 
 def views(launch: Launch, call: Call) -> list[View]:

@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from judge import runner
+from judge.family import Family
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error
 from judge.region import Region, sealed_file
 from judge.runner import Status
@@ -47,7 +48,8 @@ def not_started(gone: Gone) -> Exception:
     """How it is told that a child ended before it had seen anything of the candidate's."""
     if gone.why == LATE:
         return gone
-    return NoChild(f"the child did not start ({gone.why}): {gone.output.strip()[-2000:]}")
+    said = gone.output.strip()[-2000:] or "no message"
+    return NoChild(f"a boxed process ended before its work began ({gone.why}): {said}")
 
 
 class Interpreter:
@@ -97,7 +99,7 @@ class _Runner:
     reverses = False
     kinds = {"cubin", "library"}  # of modules
 
-    def __init__(self, job: dict, trace: Trace, family, p: Progress) -> None:
+    def __init__(self, job: dict, trace: Trace, family: Family, p: Progress) -> None:
         self.job, self.trace, self.family, self.p = job, trace, family, p
 
     def greet(self) -> Generator:
@@ -202,7 +204,7 @@ class DeviceRunner(_Runner):
         yield Release(hurt=done.status != Status.DONE)
 
 
-def make_plan(trace: Trace, family, built: object, region: Region) -> plan.Plan:
+def make_plan(trace: Trace, family: Family, built: object, region: Region) -> plan.Plan:
     """Every part of the trace in every configuration, in the order that `run` counts."""
     maker = family.Maker(trace, built, region.layout.scratch)
     calls = []

@@ -40,10 +40,10 @@ with unfit.told():
     from shared import limits
 
 BASELINE_S = 300  # what compiling and measuring a baseline may take
-LOST = "lost its zygote"  # how a child ends whose zygote did (src/worker/zygote.c)
+ORPHANED = "orphaned"  # how a child ends whose zygote did (src/worker/zygote.c)
 
 
-@dataclass
+@dataclass(eq=False)
 class Measuring:
     """A process of baseline.py, and the jobs that wait for what it says."""
 
@@ -55,7 +55,7 @@ class Measuring:
     ready: bool = False  # it has compiled, and wants the device for itself
 
 
-@dataclass
+@dataclass(eq=False)
 class Service:
     """The device's executor: a child of no job's own."""
 
@@ -486,9 +486,10 @@ class Judge:
         job.leaving = False
         if isinstance(job.waiting, End):
             self.step(job, None)
-        elif why == LOST:
+        elif why == ORPHANED:
             job.steps.close()
-            self.finish(job, {"infra": "the process that made its own ended"})
+            self.finish(job, {"infra": f"the process that starts candidates of the pack {job.asked['pack']} "
+                              "ended; `monkeys doctor` tests the pack"})
         else:
             self.step(job, Gone(why, output))
 

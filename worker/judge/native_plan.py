@@ -11,6 +11,7 @@ from judge.traces import BadTrace, Call, Launch, Trace, View, listed, number, te
 from shared import plan
 from shared.plan import ITEM
 
+INTERPRETED, HOST_CODE = False, True  # family.py
 ARGUMENTS = 128  # of a function
 BUILT_BYTES = 64 << 20  # all objects together
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")

@@ -7,19 +7,17 @@ import math
 import re
 from dataclasses import dataclass
 
-from judge import cubin
+from judge import cubin, tuning
+from judge.native_plan import unique_views
 from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, view
 from judge.traces import whole
 from shared import plan
-from shared.plan import ITEM
+from shared.plan import BLOCK, GRID, ITEM, THREADS
 
-CONFIGURATIONS = 64  # of an autotuner
-BUILT_BYTES = 64 << 20  # all binaries together
+INTERPRETED, HOST_CODE = False, False  # family.py
 PARAMETERS = 256
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,250}")
-_GRID = (2**31 - 1, 65535, 65535)
-_BLOCK = (1024, 1024, 64)
 _MAP_TYPES = 13  # so many has CUtensorMapDataType
 
 
@@ -31,15 +29,7 @@ def check(trace: Trace) -> None:
     What a kernel's IR may contain, the lane checks before it reads it."""
     for kernel in trace.kernels:
         _check_kernel(kernel, len(trace.texts))
-    for call in trace.calls:
-        for launch in call.launches():
-            if launch.op != "launch":
-                raise BadTrace("a call of a function in a language of kernels")
-            if len(launch.tuned) > CONFIGURATIONS:
-                raise BadTrace("too many configurations")
-            for told in (launch.told, *launch.tuned):
-                _check_launch(told, call, len(trace.kernels))
-            whole(launch.told.get("kernel"), 0, len(trace.kernels) - 1, "a kernel's number")
+    tuning.check_launches(trace, _check_launch)
 
 
 def _check_kernel(told: dict, texts: int) -> None:
@@ -77,28 +67,11 @@ def _check_launch(told: dict, call: Call, kernels: int) -> None:
 def requests(trace: Trace) -> dict:
     """The distinct launches: of tensors shapes and strides, which sizes of a grid and of
     tensor maps depend on."""
-    return {"launches": [told for told, _ in _distinct(trace)]}
-
-
-def _distinct(trace: Trace) -> list[tuple[dict, str]]:
-    """Each with its key. A launch that is tuned only may fail to compile."""
-    found: dict[str, dict] = {}
-    for call in trace.calls:
-        for launch in call.launches():
-            for config in range(launch.configurations()):
-                told = _request(launch, config)
-                key = _key(told)
-                told["tuned"] = bool(launch.tuned) and found.get(key, told).get("tuned", True)
-                found[key] = told
-    return [(told, key) for key, told in found.items()]
-
-
-def _told(launch: Launch, config: int) -> dict:
-    return launch.tuned[config] if launch.tuned else launch.told
+    return {"launches": [told for told, _ in tuning.distinct(trace, _request, _key)]}
 
 
 def _request(launch: Launch, config: int) -> dict:
-    told = _told(launch, config)
+    told = launch.at(config)
     args = [a["t"][3:5] if isinstance(a, dict) and "t" in a else a for a in told["args"].values()]
     return {"kernel": told["options"].get("kernel", launch.told["kernel"]), "args": args}
 
@@ -142,7 +115,7 @@ class Built:
             told = json.loads(head)
             functions = [_read_function(f) for f in listed(told["functions"], 1000, "functions")]
             modules = _read_modules(told["modules"], functions, binaries)
-            asked = _distinct(trace)
+            asked = tuning.distinct(trace, _request, _key)
             if len(listed(told["launches"], len(asked), "answers")) != len(asked):
                 raise BadTrace("answers of the compiler are missing")
             launches, failures = _read_launches(told["launches"], asked, modules, functions)
@@ -160,20 +133,14 @@ def _read_function(told: dict) -> plan.Function:
 
 
 def _read_modules(told: list, functions: list, binaries: bytes) -> tuple[plan.Module, ...]:
-    if len(binaries) > BUILT_BYTES:
-        raise Refused("cubin", "the compiled kernels are too large")
-    found, at = [], 0
-    for index, one in enumerate(listed(told, 1000, "modules")):
-        size = whole(one["bytes"], 1, BUILT_BYTES, "a module's size")
-        data = binaries[at : at + size]
-        at += size
+    found = []
+    parts = tuning.pieces(told, binaries, tuning.BUILT_BYTES, "binaries")
+    for index, (one, data) in enumerate(parts):
         if one["kind"] == "cubin":
             cubin.check(data, [f.name for f in functions if f.module == index])
         elif one["kind"] != "library" or data[:4] != b"\x7fELF":
             raise BadTrace("a module of another kind")
         found.append(plan.Module(one["kind"], data))
-    if at != len(binaries):
-        raise BadTrace("binaries of another size")
     if any(f.module >= len(found) for f in functions):
         raise BadTrace("a function without a module")
     return tuple(found)
@@ -200,11 +167,11 @@ def _read_node(told: dict, request: dict, functions: list) -> Node:
     params = tuple(_read_param(p, request["args"]) for p in listed_params)
     if "grid" not in told:
         return Node(function, params)
-    grid = _three(told["grid"], _GRID, "a grid")
-    block = _three(told["block"], _BLOCK, "a block")
+    grid = _three(told["grid"], GRID, "a grid")
+    block = _three(told["block"], BLOCK, "a block")
     cluster = _three(told["cluster"], (16, 16, 16), "a cluster")
-    if math.prod(block) > 1024 or math.prod(cluster) > 16:
-        raise Refused("block", f"a block of {math.prod(block)} threads; 1024 are the most")
+    if math.prod(block) > THREADS or math.prod(cluster) > 16:
+        raise Refused("block", f"a block of {math.prod(block)} threads; {THREADS} are the most")
     shared = whole(told["shared"], 0, 256 << 10, "shared memory")
     flags = told["cooperative"], told["pdl"]
     if not all(isinstance(flag, bool) for flag in flags):
@@ -270,19 +237,14 @@ class Maker:
         return self.built.functions
 
     def node(self, launch: Launch, part: Call, places: list[int], config: int) -> list[plan.Node]:
-        config, nodes = self._chosen(launch, config)
-        args = list(_told(launch, config)["args"].values())
+        found = tuning.chosen(self.built.launches, launch, config, _request, _key)
+        if found is None:
+            said = "\n".join(self.built.failures[:1])
+            of = name(self.trace, launch)
+            raise Refused("compile", f"no configuration of {of} compiles: {said}")
+        config, nodes = found
+        args = list(launch.at(config)["args"].values())
         return [self._node(node, args, part, places) for node in nodes]
-
-    def _chosen(self, launch: Launch, config: int) -> tuple[int, tuple[Node, ...]]:
-        """The first configuration that compiled where this one did not, or is not there."""
-        count = launch.configurations()
-        for candidate in (min(config, count - 1), *range(count)):
-            nodes = self.built.launches.get(_key(_request(launch, candidate)))
-            if nodes is not None:
-                return candidate, nodes
-        said = "\n".join(self.built.failures[:1])
-        raise Refused("compile", f"no configuration of {name(self.trace, launch)} compiles: {said}")
 
     def _node(self, node: Node, args: list, part: Call, places: list[int]) -> plan.Node:
         params = tuple(_param(p, args, part, places) for p in node.params)
@@ -314,11 +276,9 @@ def _param(told: tuple, args: list, part: Call, places: list[int]) -> plan.Param
 # ---- what a reader is told -----------------------------------------------------------
 
 
-def name(trace: Trace, launch: Launch) -> str:
-    return trace.kernels[launch.told["kernel"]]["name"]
+name = tuning.kernel_name
 
 
 def views(launch: Launch, call: Call) -> list[View]:
     """The tensors that a launch is given, each once."""
-    args = [a for a in launch.told["args"].values() if isinstance(a, dict) and "t" in a]
-    return list({view(a["t"], call.buffers): None for a in args})
+    return unique_views(list(launch.told["args"].values()), call)

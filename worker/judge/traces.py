@@ -98,9 +98,14 @@ class Launch:
     op: str
     told: dict
     tuned: tuple[dict, ...] = ()
+    left_out: int = 0  # configurations that were not recorded
 
     def configurations(self) -> int:
         return max(1, len(self.tuned))
+
+    def at(self, config: int) -> dict:
+        """As that configuration says it: grid, arguments, options."""
+        return self.tuned[config] if self.tuned else self.told
 
 
 @dataclass
@@ -298,7 +303,8 @@ class _Reader:
                 _of(dict, part, "a configuration")
             if tuned and any(tuned[0].get(k) != told.get(k) for k in ("grid", "args", "options")):
                 raise BadTrace("a first configuration that is not the node's own")
-            return Launch(op, told, tuple(tuned))
+            left_out = whole(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
+            return Launch(op, told, tuple(tuned), left_out)
         raise BadTrace("a node of another kind")
 
     def move(self, op: str, told: dict, buffers: list[Buffer], setup: bool) -> Move:

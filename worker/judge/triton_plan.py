@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from judge import cubin
+from judge import cubin, tuning
 from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, view
 from judge.traces import whole
 from judge.triton_trace import PARAMETERS, check  # noqa: F401 - check is of the interface
@@ -16,7 +16,7 @@ from shared import plan
 from shared.kernel_language import is_plain
 from shared.plan import ITEM
 
-BUILT_BYTES = 64 << 20  # all cubins together
+INTERPRETED, HOST_CODE = True, False  # family.py
 SCRATCH_BYTES = 4 << 30
 _INTEGERS = {"i1": 8, "u1": 8, "i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32,
              "i64": 64, "u64": 64}  # bits that are passed  # fmt: skip
@@ -31,7 +31,7 @@ _TF32 = 11
 def requests(trace: Trace) -> dict:
     """The distinct launches as a lane is told: of tensors only what a kernel depends on.
     `groups` are the configurations of one autotuner: one of them has to compile."""
-    asked = _distinct(trace)
+    asked = tuning.distinct(trace, _request, _key)
     order = {key: i for i, (_, key) in enumerate(asked)}
     groups = {
         tuple(order[_key(_request(launch, config))] for config in range(launch.configurations()))
@@ -40,21 +40,8 @@ def requests(trace: Trace) -> dict:
     return {"launches": [told for told, _ in asked], "groups": sorted(map(list, groups))}
 
 
-def _distinct(trace: Trace) -> list[tuple[dict, str]]:
-    """Each with its key. A launch that is tuned only may fail to compile."""
-    found: dict[str, dict] = {}
-    for call in trace.calls:
-        for launch in call.launches():
-            for config in range(launch.configurations()):
-                told = _request(launch, config)
-                key = _key(told)
-                told["tuned"] = bool(launch.tuned) and found.get(key, told).get("tuned", True)
-                found[key] = told
-    return [(told, key) for key, told in found.items()]
-
-
 def _request(launch: Launch, config: int) -> dict:
-    told = launch.tuned[config] if launch.tuned else launch.told
+    told = launch.at(config)
     args = {name: _reduced(arg) for name, arg in told["args"].items()}
     return {"kernel": launch.told["kernel"], "args": args, "options": told["options"]}
 
@@ -121,7 +108,7 @@ class Built:
             raise BadTrace(f"the compiler's answer cannot be read: {problem}") from None
         except cubin.BadCubin as problem:
             raise Refused("cubin", f"a compiled kernel is not one: {problem}") from None
-        asked = _distinct(trace)
+        asked = tuning.distinct(trace, _request, _key)
         if len(listed(answers, len(asked), "answers")) != len(asked):
             raise BadTrace("answers of the compiler are missing")
         return _matched(binaries, asked, answers)
@@ -140,19 +127,12 @@ def _matched(binaries: tuple[Binary, ...], asked: list, answers: list) -> Built:
 
 
 def _read_binaries(told: object, cubins: bytes) -> tuple[Binary, ...]:
-    if len(cubins) > BUILT_BYTES:
-        raise Refused("cubin", "the compiled kernels are too large")
-    found, at = [], 0
-    for one in listed(told, 20_000, "binaries"):
-        size = whole(one["bytes"], 1, cubin.MOST_BYTES, "a cubin's size")
-        data = cubins[at : at + size]
-        at += size
+    found = []
+    for one, data in tuning.pieces(told, cubins, cubin.MOST_BYTES, "cubins"):
         if not is_plain(one["name"]):
             raise BadTrace("an entry's name")
         cubin.check(data, [one["name"]])
         found.append(_read_binary(one, data))
-    if at != len(cubins):
-        raise BadTrace("cubins of another size")
     return tuple(found)
 
 
@@ -205,8 +185,8 @@ def scratch(trace: Trace, built: Built) -> int:
             for config in range(launch.configurations()):
                 number_of = built.launches.get(_key(_request(launch, config)))
                 if number_of is not None:
-                    told = launch.tuned[config] if launch.tuned else launch.told
-                    most = max(most, sum(_needs(built.binaries[number_of], told["grid"])))
+                    grid = launch.at(config)["grid"]
+                    most = max(most, sum(_needs(built.binaries[number_of], grid)))
     if most > SCRATCH_BYTES:
         raise Refused("scratch", f"kernels need {most} bytes of scratch memory")
     return most
@@ -233,8 +213,10 @@ class Maker:
         return tuple(plan.Function(i, b.name) for i, b in enumerate(self.built.binaries))
 
     def node(self, launch: Launch, part: Call, places: list[int], config: int) -> plan.Launch:
-        config, index = self._chosen(launch, config)
-        told = launch.tuned[config] if launch.tuned else launch.told
+        found = tuning.chosen(self.built.launches, launch, config, _request, _key)
+        if found is None:
+            raise BadTrace("a launch that was not compiled")
+        told, index = launch.at(found[0]), found[1]
         binary = self.built.binaries[index]
         x, y, z = (*told["grid"], 1, 1)[:3]
         return plan.Launch(
@@ -247,16 +229,6 @@ class Maker:
             cooperative=binary.cooperative,
             pdl=binary.pdl,
         )
-
-    def _chosen(self, launch: Launch, config: int) -> tuple[int, int]:
-        """The configuration and its binary; the first one that compiled where this one did
-        not, or is not there."""
-        count = launch.configurations()
-        for candidate in (min(config, count - 1), *range(count)):
-            index = self.built.launches.get(_key(_request(launch, candidate)))
-            if index is not None:
-                return candidate, index
-        raise BadTrace("a launch that was not compiled")
 
     def _params(self, binary: Binary, told: dict, places: list[int]) -> Iterator[plan.Param]:
         maps = iter(binary.maps)
@@ -369,10 +341,7 @@ def _tensor_map(told: list, known: dict, places: list[int]) -> plan.TensorMap:
 # ---- what a reader is told -----------------------------------------------------------
 
 
-def name(trace: Trace, launch: Launch) -> str:
-    return trace.kernels[launch.told["kernel"]]["name"]
-
-
+name = tuning.kernel_name
 
 
 def views(launch: Launch, call: Call) -> list[View]:

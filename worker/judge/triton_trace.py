@@ -9,12 +9,12 @@
 
 import re
 
+from judge import tuning
 from judge.traces import BadTrace, Call, Refused, Trace, listed, number, text, view, whole
 from shared.kernel_language import is_plain
 from shared.kernel_names import LAYOUTS
 from shared.plan import ITEM
 
-CONFIGURATIONS = 64  # of an autotuner
 PARAMETERS = 1000
 _GRID = (2**31 - 1, 65535, 65535)
 _DTYPE = re.compile(r"(pointer<){0,2}[a-z][a-z0-9]{1,10}>{0,2}")
@@ -32,15 +32,7 @@ def check(trace: Trace) -> None:
     into buffers of its call."""
     for kernel in trace.kernels:
         _check_kernel(kernel, len(trace.kernels))
-    for call in trace.calls:
-        for launch in call.launches():
-            if launch.op != "launch":
-                raise BadTrace("a call of a function in a language of kernels")
-            if len(launch.tuned) > CONFIGURATIONS:
-                raise BadTrace("too many configurations")
-            for told in (launch.told, *launch.tuned):
-                _check_launch(told, call, len(trace.kernels))
-            whole(launch.told.get("kernel"), 0, len(trace.kernels) - 1, "a kernel's number")
+    tuning.check_launches(trace, _check_launch)
 
 
 def _check_kernel(told: dict, count: int) -> None:

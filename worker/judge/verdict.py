@@ -15,6 +15,7 @@ from judge import answers, cuda_plan, direct, feedback, layouts, native_plan, po
 from judge import taskfile, tilelang_plan, timing, traces, triton_plan, truth
 from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
+from judge.family import Family
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error, since
 from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
 from judge.session import Session
@@ -25,8 +26,13 @@ from shared import inputs, structure
 
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
-FAMILIES = {"triton": triton_plan, "native": native_plan, "cuda": cuda_plan,
-            "tilelang": tilelang_plan}  # fmt: skip
+HOST_HALF = (
+    "The functions that launch these kernels are the candidate's own and run beside the data: "
+    "evidence ends at E2."
+)
+FAMILIES: dict[str, Family] = {
+    "triton": triton_plan, "native": native_plan, "cuda": cuda_plan, "tilelang": tilelang_plan,
+}  # fmt: skip
 
 
 def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
@@ -202,6 +208,7 @@ def attempt(
             yield from with_other_numbers(job, facts, trace, p, builds, o, own_weights)
         if interpreted(job):
             yield from compiled(job, trace, family, p, builds)
+        p.capped = p.capped or host_half(job)
         if p.timing:
             found = yield from timing.compiled(job, torch_device(job["device"]))
             p.timing["compile_ms"], p.timing["compile_why"] = found
@@ -225,8 +232,15 @@ def attempt(
 
 
 def interpreted(job: dict) -> bool:
-    """On the CPU kernels of this family run in an interpreter, and are compiled besides."""
-    return job["device"] == "cpu" and job["family"] == "triton"
+    """On the CPU kernels of some families run in an interpreter, and are compiled besides."""
+    return job["device"] == "cpu" and FAMILIES[job["family"]].INTERPRETED
+
+
+def host_half(job: dict) -> str | None:
+    """Why evidence ends at E2 where host functions of the candidate's launch kernels: they
+    could compute themselves. On the CPU such functions are the kernels."""
+    host = job["device"] != "cpu" and FAMILIES[job["family"]].HOST_CODE
+    return HOST_HALF if host else None
 
 
 def leave() -> Generator:
@@ -242,7 +256,8 @@ def from_gone(gone: Gone, p: Progress) -> Verdict:
     stage = p.stage
     tail = feedback.shorten(feedback.clean(gone.output))
     if gone.why in ("timeout", LATE):
-        what = {"compile": "Compiling took too long.", "record": "Loading the file and calling "
+        kernels = ", ".join(sorted({feedback.plain(n) for n in p.launches})[:3])
+        what = {"compile": f"Compiling took too long ({kernels}).", "record": "Loading the file and calling "
                 "forward without data took too long."}  # fmt: skip
         told = what.get(stage, f"It did not end in time (stage {stage}).")
         return Verdict("timeout", stage, f"{told}\n{tail}")
@@ -306,7 +321,18 @@ def recorded(
         raise Verdict("hack", "record", "forward launched no kernel of the language.", "no-launch")
     p.seed_only = own_weights or bool(facts.state) and (len(names) < len(facts.state) or trace.packed)
     p.launches = [FAMILIES[job["family"]].name(trace, n) for n in launched]
+    note_left_out(trace, p)
     return trace, dict(names)
+
+
+def note_left_out(trace: Trace, p: Progress) -> None:
+    """Configurations of autotuners that nobody has tried."""
+    for node, name in zip(trace.steady.launches(), p.launches):
+        if node.left_out:
+            told = (f"The autotuner of {feedback.plain(name)} has {len(node.tuned) + node.left_out} "
+                    f"configurations; the first {len(node.tuned)} were tried.")  # fmt: skip
+            if told not in p.notes:
+                p.notes.append(told)
 
 
 def check_output(call: traces.Call, facts: Facts) -> None:
@@ -362,7 +388,7 @@ def target(job: dict) -> str | None:
     return f"sm_{major}{minor}"
 
 
-def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Generator:
+def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Builds) -> Generator:
     """The trace's kernels as binaries, from before or from a lane: a fresh process that has
     neither data nor the candidate's host code."""
     p.stage, started = "compile", time.monotonic()
@@ -386,7 +412,7 @@ def compiled(job: dict, trace: Trace, family, p: Progress, builds: Builds) -> Ge
     return built
 
 
-def kept(data: bytes | None, trace: Trace, family) -> object | None:
+def kept(data: bytes | None, trace: Trace, family: Family) -> object | None:
     """Binaries from before; a file that was spoilt on the disk is none."""
     try:
         return None if data is None else family.Built.parse(data, trace)
@@ -437,7 +463,7 @@ def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interp
 
 def persists(job: dict) -> bool:
     """Whether its executor outlives candidates: only where nothing but device code runs."""
-    return job["device"] != "cpu" and job["family"] != "native"
+    return job["device"] != "cpu" and not FAMILIES[job["family"]].HOST_CODE
 
 
 def with_other_numbers(

@@ -193,7 +193,8 @@ def _tuned(recorder: Any, tuner: Autotuner, args: tuple, kwargs: dict) -> Compil
     another turns out faster. Hooks run as Triton runs them: the tuner's own while it tunes,
     which is when it sees its key for the first time, a configuration's before each launch."""
     tuner.nargs = dict(zip(tuner.arg_names, args))
-    configs = tuner.prune_configs(kwargs)[:MOST_TUNED]
+    every = tuner.prune_configs(kwargs)
+    configs = every[:MOST_TUNED]
     key = _tuning_key(tuner, kwargs)
     if len(tuner.configs) > 1 and key not in tuner.cache:
         tuner.cache[key] = configs[0]
@@ -206,6 +207,8 @@ def _tuned(recorder: Any, tuner: Autotuner, args: tuple, kwargs: dict) -> Compil
     if others:
         parts = ("grid", "args", "options")
         node["tuned"] = [{part: n[part] for part in parts} for n in (node, *others)]
+    if len(every) > len(configs):
+        node["left_out"] = len(every) - len(configs)
     if _captured:
         _captured[-1].append(node)
     else:

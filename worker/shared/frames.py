@@ -19,6 +19,7 @@ from os import write
 CONTROL = 3  # the descriptor of a server's socket to the worker
 MAX_PAYLOAD = 64 << 20
 MAX_MESSAGE = 1 << 20
+HEADER_BYTES = 300
 HEADER = re.compile(
     rb"monkeys/1 ([a-z]+) ([A-Za-z0-9._:/-]{1,200}) (\d{1,15}) (\d{1,9})$"
 )
@@ -79,13 +80,22 @@ def send_frame(sock: socket.socket, frame: Frame) -> None:
     _send(sock, head.encode() + frame.payload, frame.fds)
 
 
+def _ahead(sock: socket.socket) -> int:
+    """How many bytes to take of a header line: up to its end, where that has come."""
+    try:
+        there = sock.recv(HEADER_BYTES, socket.MSG_PEEK)
+    except ConnectionError as problem:
+        raise Broken(str(problem)) from None
+    return (there.find(b"\n") + 1) or len(there) or 1
+
+
 def recv_frame(sock: socket.socket) -> Frame:
     fds: list[int] = []
     line = b""
     while not line.endswith(b"\n"):
-        if len(line) > 300:
+        if len(line) > HEADER_BYTES:
             raise Broken("a header line without an end")
-        line += _recv(sock, 1, fds)
+        line += _recv(sock, _ahead(sock), fds)
     match = HEADER.match(line[:-1])
     if not match:
         raise Broken(f"not a frame: {line[:80]!r}")

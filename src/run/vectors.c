@@ -1,10 +1,10 @@
-/* run_vectors.c: where tasks and kernels lie: a vector for each source, built
+/* vectors.c: where tasks and kernels lie: a vector for each source, built
  * in, or from an endpoint and then kept in the store. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "cmd/run_int.h"
 #include "llm/embeddings.h"
+#include "run/run_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 #define TEXTS_A_REQUEST 64
 #define TRIES           5
 
-static size_t count_of(const struct running *r)
+static size_t count_of(const struct run *r)
 {
     return r->tasks.len + r->kernel_len;
 }
 
-static struct str source_of(const struct running *r, size_t i)
+static struct str source_of(const struct run *r, size_t i)
 {
     const struct task *t =
         i < r->tasks.len ? r->tasks.task[i] : r->kernel[i - r->tasks.len].task;
@@ -25,7 +25,7 @@ static struct str source_of(const struct running *r, size_t i)
     return (struct str){t->source, t->len};
 }
 
-static void built_in(struct running *r)
+static void built_in(struct run *r)
 {
     struct embed *m = embed_new();
 
@@ -41,7 +41,7 @@ static void built_in(struct running *r)
 /* ---- an endpoint ---- */
 
 struct fetching {
-    struct running *r;
+    struct run *r;
     struct embeddings *endpoint;
     const char *source;
     bool *have;
@@ -55,7 +55,7 @@ struct fetching {
 /* All vectors of a run have one length. */
 static int place(struct fetching *f, size_t i, const float *v, size_t dim)
 {
-    struct running *r = f->r;
+    struct run *r = f->r;
 
     if (!r->vectors) {
         r->dim = dim;
@@ -172,18 +172,18 @@ static int fetch(struct fetching *f)
     return rc;
 }
 
-static struct embeddings *open_endpoint(struct running *r, struct err *e)
+static struct embeddings *open_endpoint(struct run *r, struct err *e)
 {
     struct llm_opts o = r->model.opts;
 
-    o.base_url = r->v->embeddings;
-    o.model = r->v->embedding_model;
+    o.base_url = r->set->embeddings;
+    o.model = r->set->embedding_model;
     return embeddings_open(r->loop, &o, e);
 }
 
-static int from_endpoint(struct running *r, struct err *e)
+static int from_endpoint(struct run *r, struct err *e)
 {
-    struct fetching f = {.r = r, .e = e, .source = r->v->embedding_model};
+    struct fetching f = {.r = r, .e = e, .source = r->set->embedding_model};
     int rc = -1;
 
     f.endpoint = open_endpoint(r, e);
@@ -197,13 +197,13 @@ static int from_endpoint(struct running *r, struct err *e)
     return rc == 0 ? store_sync(r->store, e) : rc;
 }
 
-int run_vectors_check(struct running *r, struct err *e)
+int run_vectors_check(struct run *r, struct err *e)
 {
     struct embeddings *m;
 
-    if (strcmp(r->v->embeddings, "hash") == 0)
+    if (strcmp(r->set->embeddings, "hash") == 0)
         return 0;
-    if (!r->v->embedding_model)
+    if (!r->set->embedding_model)
         return err_set(e, ERR_USAGE,
                        "--embeddings URL needs --embedding-model NAME");
     m = open_endpoint(r, e);
@@ -213,9 +213,9 @@ int run_vectors_check(struct running *r, struct err *e)
     return 0;
 }
 
-int run_vectors(struct running *r, struct err *e)
+int run_vectors(struct run *r, struct err *e)
 {
-    if (strcmp(r->v->embeddings, "hash") != 0)
+    if (strcmp(r->set->embeddings, "hash") != 0)
         return from_endpoint(r, e);
     built_in(r);
     return 0;

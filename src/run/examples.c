@@ -1,12 +1,12 @@
-/* run_kernels.c: the examples that a run begins with. */
+/* examples.c: the examples that a run begins with. */
 #include "base/fs.h"
 #include "base/mem.h"
-#include "cmd/run_int.h"
+#include "run/run_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void add_kernel(struct running *r, const struct kernel *k,
+static void add_kernel(struct run *r, const struct kernel *k,
                        const char *origin)
 {
     size_t n = r->kernel_len++;
@@ -21,7 +21,7 @@ static void add_kernel(struct running *r, const struct kernel *k,
 
 static int take_member(struct kernel *k, void *arg, struct err *e)
 {
-    struct running *r = arg;
+    struct run *r = arg;
 
     if (k->dsl[0] && strcmp(k->dsl, r->pack->id) != 0)
         return err_set(e, ERR_INPUT, "%s was written for the pack %s, not %s",
@@ -31,7 +31,7 @@ static int take_member(struct kernel *k, void *arg, struct err *e)
     return 0;
 }
 
-static int load_archive(struct running *r, const char *dir, struct err *e)
+static int load_archive(struct run *r, const char *dir, struct err *e)
 {
     size_t before = r->kernel_len;
 
@@ -39,31 +39,31 @@ static int load_archive(struct running *r, const char *dir, struct err *e)
         return -1;
     if (r->kernel_len == before)
         return err_set(e, ERR_INPUT,
-                       "no kernel in it; 'monkeys archive export' makes such a "
-                       "folder of a run");
+                       "no kernel found; 'monkeys archive export' makes an "
+                       "archive from a run");
     return 0;
 }
 
-int run_kernels_load(struct running *r, struct err *e)
+int run_examples_load(struct run *r, struct err *e)
 {
     struct kernel k;
 
-    for (size_t i = 0; i < r->pack->seed_count && i < (size_t)r->v->pack_seeds;
-         i++) {
+    for (size_t i = 0;
+         i < r->pack->seed_count && i < (size_t)r->set->pack_seeds; i++) {
         if (kernel_read(r->pack->seed[i].dir, &k, e) < 0)
             return -1;
         add_kernel(r, &k, "seed");
     }
-    for (size_t i = 0; i < r->v->archive.len; i++)
-        if (load_archive(r, r->v->archive.item[i], e) < 0)
-            return err_wrap(e, "--archive %s", r->v->archive.item[i]);
+    for (size_t i = 0; i < r->set->archive.len; i++)
+        if (load_archive(r, r->set->archive.item[i], e) < 0)
+            return err_wrap(e, "--archive %s", r->set->archive.item[i]);
     return 0;
 }
 
 /* ---- from the store ---- */
 
 struct recalling {
-    struct running *r;
+    struct run *r;
     struct err *e;
 };
 
@@ -102,22 +102,11 @@ static int on_entry(const struct row_entry *row, int64_t left, void *arg)
     return c->e->kind == ERR_NONE ? 0 : -1;
 }
 
-static int on_task(const struct row_task *row, void *arg)
-{
-    struct running *r = arg;
-
-    (void)row;
-    r->known++;
-    return 0;
-}
-
-int run_kernels_recall(struct running *r, struct err *e)
+int run_examples_recall(struct run *r, struct err *e)
 {
     struct recalling c = {.r = r, .e = e};
 
-    if (store_each_task(r->store, on_task, r, e) != 0)
-        return -1;
     if (r->known < r->tasks.len) /* ended before it began */
-        return run_kernels_load(r, e);
+        return run_examples_load(r, e);
     return store_each_entry(r->store, on_entry, &c, e);
 }
