@@ -286,7 +286,7 @@ static void test_stop(void)
     begin(&f, dir, WORST + 1);
     ask(&f, "a", NULL, 0);
     ask(&f, "b", NULL, 0);
-    while (!f.provider->sent || !ledger_parked(f.ledger))
+    while (!f.provider->sent)
         loop_run_for(f.loop, 5000000);
     ledger_stop(f.ledger);
     ok(f.ends[LEDGER_STOPPED] == 1 && ledger_in_flight(f.ledger) == 1,
