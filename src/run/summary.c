@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "prompt/prompt.h"
+#include "search/method.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +80,9 @@ static void add_entry(struct summary *m, const struct run_entry *x)
 
 static bool has_two_stages(const struct run_attempt *a)
 {
-    return strcmp(a->row.method, "evolve") != 0 &&
-           strcmp(a->row.method, "combined") != 0;
+    const struct method *m = method_find(a->row.method);
+
+    return m && m->two_stage;
 }
 
 static void count_outcomes(struct summary *m, const struct run_attempt *a)
