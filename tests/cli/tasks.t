@@ -47,7 +47,9 @@ if [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
         like "$status $err" "2 *--device cuda:0: this machine has no GPU*--device cpu*--verifier jobs=DIR*" \
             "a GPU that is not there is refused at once: ${command%% *}"
     done
+    run run --tasks set --command true --dsl triton --device cuda:0 --dry-run
+    is "$status" 0 "… but not to estimate a run"
     [ ! -e "$work/made" ]
-    ok "… and nothing is made"
+    ok "nothing is made"
 fi
 finish
