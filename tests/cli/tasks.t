@@ -11,7 +11,7 @@ run tasks list set
 is "$status" 0 "files that are not tasks do not stop 'tasks list'"
 like "$out" "set/04_softmax *softmax" "… which lists the rest"
 like "$err" "set/half.py:1:5: *(skipped)
-set/utils.py: there is no 'class Model'*(skipped)" "… and names them all"
+set/utils.py: 'class Model' is missing*(skipped)" "… and names them all"
 run tasks list set --strict
 is "$status" 2 "--strict refuses them"
 like "$err" "*set/half.py*set/utils.py*2 files are not tasks (above)" "… and names them, too"
