@@ -2,8 +2,9 @@
 #
 #   MODE=release|debug|asan|tsan   how to compile; objects go to build/<mode>/
 #   CC=gcc|clang                   both compile without warnings
-#   WERROR=1                       warnings are errors (the tests say so)
+#   WERROR=1                       warnings are errors, as in the tests
 #   JOBS=N                         compilers at once in `make test`
+#   V=1                            show the commands that are run
 
 MODE    ?= release
 BUILD   ?= build/$(MODE)
@@ -14,13 +15,13 @@ JOBS    ?= $(shell nproc)
 
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
-LAYERS := base io lex store task pack llm prompt verify find search curriculum \
-          data analyze web cmd
+LAYERS := base io lex facts store task pack llm ledger prompt verify find \
+          curriculum search run data analyze web cmd
 
 LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
-              $(addprefix src/base/,arena.c buf.c device.c err.c fs.c hash.c home.c log.c \
+              $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
                 map.c mem.c opt.c secret.c str.c tick.c) \
               $(addprefix src/io/,frame.c frame_file.c loop.c server.c)
 # monkeys-runner, too. What a plan is can be read without the rest of it.
@@ -35,8 +36,9 @@ C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c)
 SUITES     := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 
 # ---- how it is compiled ------------------------------------------------------
-PKGS := libcurl jansson libpcre2-8 libutf8proc sqlite3 libzstd
+PKGS := libcurl libcrypto jansson libpcre2-8 libutf8proc sqlite3 libzstd
 DEB_libcurl     := libcurl4-openssl-dev
+DEB_libcrypto   := libssl-dev
 DEB_jansson     := libjansson-dev
 DEB_libpcre2-8  := libpcre2-dev
 DEB_libutf8proc := libutf8proc-dev
@@ -77,6 +79,9 @@ ifneq ($(filter-out $(NO_LIBS),$(or $(MAKECMDGOALS),all)),)
   LIBS       := $(shell pkg-config --libs $(PKGS)) -lm
 endif
 
+# $(call do,CC,file) starts a recipe: it prints that, or, with V=1, the command.
+do = $(if $(V),,@echo '$(1) $(2)';)
+
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJ    := $(call objs,$(LIB_SRC))
 MAIN_OBJ   := $(call objs,src/main.c)
@@ -96,43 +101,51 @@ worker: $(addprefix $(BUILD)/,monkeys-worker monkeys-runner libmonkeys-box.so) #
 	@ln -sfn $(BUILD)/libmonkeys-box.so libmonkeys-box.so
 
 $(BUILD)/monkeys: $(MAIN_OBJ) $(LIB_OBJ)
-	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/monkeys-worker: $(WORKER_OBJ)
-	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
 $(BUILD)/monkeys-runner: $(RUNNER_OBJ)
-	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
 # Loaded into Python, so without sanitizers in every mode.
 $(BUILD)/libmonkeys-box.so: $(BOX_SRC) src/worker/box.h src/worker/box_filter.h
 	@mkdir -p $(@D)
-	$(CC) $(filter-out $(SAN) -fPIE,$(C_FLAGS)) $(CFLAGS) -fPIC -shared \
+	$(call do,LD,$(@F)) $(CC) $(filter-out $(SAN) -fPIE,$(C_FLAGS)) $(CFLAGS) -fPIC -shared \
 	    -Wl,-z,relro,-z,now -o $@ $(BOX_SRC)
 
 $(BUILD)/unit: $(UNIT_OBJ) $(LIB_OBJ)
-	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
-	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # Benchmarks of the search have the mock model of the tests.
 $(BUILD)/bench-search $(BUILD)/bench-sim: $(BUILD)/bench-%: \
     $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
-	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench-%: $(BUILD)/bench/%.o $(LIB_OBJ)
-	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/unit/suites.inc: $(wildcard tests/unit/test_*.c) Makefile
+$(BUILD)/tests/unit/suites.inc: $(wildcard tests/unit/test_*.c) tests/unit
 	@mkdir -p $(@D)
 	@for s in $(sort $(SUITES)); do echo "SUITE($$s)"; done > $@
 
 $(BUILD)/tests/unit/main.o: $(BUILD)/tests/unit/suites.inc
 
-$(BUILD)/%.o: %.c Makefile
+# Objects depend on the flags: this file changes only when they do.
+COMPILE := $(CC) $(filter-out -Werror,$(C_FLAGS)) $(CFLAGS)
+$(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	$(CC) $(C_FLAGS) $(CFLAGS) $(LIB_CFLAGS) -Itests/unit \
+	@echo '$(COMPILE)' | cmp -s - $@ || echo '$(COMPILE)' >$@
+.PHONY: FORCE
+FORCE:
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call do,CC,$<) $(CC) $(C_FLAGS) $(CFLAGS) $(LIB_CFLAGS) -Itests/unit \
 	    -I$(BUILD)/tests/unit -MMD -MP -c -o $@ $<
 
 -include $(wildcard $(BUILD)/src/*.d $(BUILD)/*/*/*.d $(BUILD)/bench/*.d)
@@ -153,16 +166,18 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) CC=$(CLANG) BUILD=build/clang all
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) MODE=asan check-programs
 	@$(MAKE) --no-print-directory check-headers check-layers check-format check-man
+	@rm -rf build/tests
 	@$(MAKE) --no-print-directory WERROR=1 -j2 -k --output-sync check-worker \
-	    check-commands check-python check
+	    check-commands check-python check; status=$$?; tests/failed build/tests; \
+	    exit $$status
 
-test-long: ## the long families: kills, 2,000 candidates, 5 minutes of fuzzing a target, clang-tidy
+test-long: ## the long tests: kills, 2,000 candidates, 5 minutes of fuzzing per target, TSan, clang-tidy
 	./setup test
 	@$(MAKE) --no-print-directory all
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
 	RUN_KILLS=100 prove tests/cli/run.t
-	@$(MAKE) --no-print-directory tidy
+	@$(MAKE) --no-print-directory tidy check-tsan
 	MONKEYS_SOAK=2000 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
@@ -188,22 +203,22 @@ check-programs: $(BUILD)/unit $(BUILD)/monkeys $(BUILD)/monkeys-worker \
 
 check: ## unit tests and stored fuzz inputs under ASan and UBSan
 	@$(MAKE) --no-print-directory MODE=asan check-programs
-	prove -e '' build/asan/unit
+	@tests/keep unit prove -fo -e '' build/asan/unit
 	tests/fuzz/replay build/asan
 
 # These three wait more than they compute.
 check-commands: programs ## the commands as a user meets them
-	prove -j2 tests/cli/*.t
+	@tests/keep commands prove -j2 -fo tests/cli/*.t
 
 check-worker: programs ## pytest: whole workers with their judges, zygotes and candidates
-	tests/run worker
+	@tests/keep worker tests/run worker
 
 check-python: programs $(BUILD)/dump_tokens ## pytest: the rest; the lexer against Python's own
-	tests/run parts
+	@tests/keep parts tests/run parts
 
-check-tsan: ## what has threads, under ThreadSanitizer
+check-tsan: ## unit tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit
-	prove -e '' build/tsan/unit
+	prove -fo -e '' build/tsan/unit
 
 check-headers: ## each header compiles alone
 	@for h in $(HEADERS); do \
@@ -217,7 +232,7 @@ check-format: ## the code is formatted as .clang-format says
 	@clang-format-14 --dry-run --Werror $(C_FILES) $(HEADERS)
 
 check-man: programs ## the manual is well-formed and agrees with the option tables
-	@mandoc -Tlint -W warning man/monkeys.1
+	@mandoc -Tlint -W warning man/*.1
 	@tests/man ./monkeys man/monkeys.1
 
 .PHONY: fuzz tidy format
@@ -237,11 +252,11 @@ fuzz: ## run every fuzz target (FUZZ_SECONDS=60)
 $(BUILD)/fuzz-plan $(BUILD)/replay-plan: $(call objs,$(PLAN_SRC))
 
 $(BUILD)/fuzz-%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIB_OBJ)
-	$(CC) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call do,LD,$(@F)) $(CC) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/replay-%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o \
                    $(LIB_OBJ)
-	$(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 tidy: ## clang-tidy over all C files
 	@clang-tidy-14 --quiet $(filter src/%,$(C_FILES)) -- -std=c11 \
@@ -259,12 +274,13 @@ man: programs ## write the option tables into the manual
 	@tests/man --write ./monkeys man/monkeys.1
 
 install: all ## install under PREFIX (default /usr/local)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-	    $(DESTDIR)$(PREFIX)/share/monkeys
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/man/man1 share/monkeys \
+	    share/doc/monkeys)
 	install $(BUILD)/monkeys $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
 	install $(BUILD)/libmonkeys-box.so $(BUILD)/monkeys-runner \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
-	install -m 644 man/monkeys.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 LICENSE *.md docs/*.md $(DESTDIR)$(PREFIX)/share/doc/monkeys
 	cp -R packs prompts recordings tasks worker prices.ini \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	if [ -x .venv/bin/python ]; then ln -sfn "$(CURDIR)/.venv" \

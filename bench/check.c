@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "facts/view.h"
 #include "lex/py_lex.h"
-#include "lex/view.h"
 #include "pack/pack.h"
 
 #include <stdio.h>

@@ -25,6 +25,9 @@ int main(int argc, char **argv)
     if (argc < 2 || is_help(argv[1])) {
         argv = help;
         argc = 2;
+    } else if (strcmp(argv[1], "--version") == 0) {
+        argv = help;
+        argc = 3;
     }
     c = cmd_find(argc - 1, argv + 1, &words, &e);
     /* Of several commands, such as 'archive'. */

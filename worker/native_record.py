@@ -36,7 +36,7 @@ def install(current: Callable[[], Any]) -> None:
 
 def library(source: str, toolchain: Toolchain, device: str) -> Library:
     """For host functions: `lib.relu_kernel(x, y, n)`."""
-    return Library(source, toolchain, device, _Call)
+    return Library(source, toolchain, device, Call)
 
 
 def kernels(source: str, toolchain: Toolchain) -> Library:
@@ -111,7 +111,7 @@ def _recorder(name: str) -> Any:
 # ---- host functions ------------------------------------------------------------
 
 
-class _Call:
+class Call:
     """A host function."""
 
     def __init__(self, source: str, function: Function, device: str) -> None:

@@ -97,11 +97,6 @@ void *arena_alloc(struct arena *a, size_t n)
     return memset(arena_alloc_raw(a, n), 0, n);
 }
 
-void *arena_copy(struct arena *a, const void *p, size_t n)
-{
-    return memcpy(arena_alloc_raw(a, n), p, n);
-}
-
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
     char *p = arena_alloc_raw(a, n + 1);

@@ -15,7 +15,6 @@ void arena_release(struct arena *a);
 void arena_reset(struct arena *a); /* keeps the memory for the next round */
 void *arena_alloc(struct arena *a, size_t n); /* zeroed, aligned for anything */
 void *arena_alloc_raw(struct arena *a, size_t n); /* the same, not zeroed */
-void *arena_copy(struct arena *a, const void *p, size_t n); /* aligned, too */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...)

@@ -1,33 +1,34 @@
-/* hash.h: SHA-256 for identity (files, packs, prompts), FNV-1a for tables. */
+/* hash.h: SHA-256, which identifies files, packs, prompts and programs.
+ *
+ * Digests are 64 lowercase hexadecimal digits unless a name says otherwise.
+ * Nothing here fails but hash_secret_hex(). */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
 #include "base/err.h"
+#include "base/str.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 #define HASH_HEX 65 /* 64 hexadecimal digits and the NUL */
 
+/* A text that comes in pieces. hash_finish_hex() releases it. */
 struct hash {
-    uint32_t state[8];
-    uint64_t bytes;
-    unsigned char block[64];
+    struct evp_md_ctx_st *ctx; /* libcrypto's */
 };
 
 void hash_init(struct hash *h);
 void hash_add(struct hash *h, const void *p, size_t n);
-void hash_finish(struct hash *h, unsigned char digest[32]);
 void hash_finish_hex(struct hash *h, char out[HASH_HEX]);
+
+/* A text in one piece. */
 void hash_hex(const void *p, size_t n, char out[HASH_HEX]);
+void hash_bytes(const void *p, size_t n, unsigned char digest[32]);
 
-/* HMAC-SHA-256 of `text` under `key`, in hexadecimal. */
-void hash_hmac_hex(const void *key, size_t key_len, const void *text, size_t n,
-                   char out[HASH_HEX]);
+/* HMAC-SHA-256. */
+void hash_hmac_hex(const char *key, struct str text, char out[HASH_HEX]);
 
-/* Something that nobody can guess. */
+/* 256 random bits from the kernel. */
 int hash_secret_hex(char out[HASH_HEX], struct err *e);
-
-size_t hash_fnv1a(const void *p, size_t n);
 
 #endif

@@ -36,8 +36,8 @@ static int on_line(struct str line, char **section, ini_fn *fn, void *arg,
     return rc;
 }
 
-int ini_parse(const char *name, struct str text, ini_fn *fn, void *arg,
-              struct err *e)
+static int parse(const char *name, struct str text, ini_fn *fn, void *arg,
+                 struct err *e)
 {
     char *section = xstrdup("");
     struct str line;
@@ -61,7 +61,7 @@ int ini_read(const char *path, ini_fn *fn, void *arg, struct err *e)
     buf_init(&b, MAX_FILE);
     rc = fs_read(path, &b, e);
     if (rc == 0)
-        rc = ini_parse(path, (struct str){buf_str(&b), b.len}, fn, arg, e);
+        rc = parse(path, (struct str){buf_str(&b), b.len}, fn, arg, e);
     buf_release(&b);
     return rc;
 }

@@ -14,8 +14,5 @@ typedef int ini_fn(const char *section, const char *name, const char *value,
 
 /* Reads the file; an error names file and line. */
 int ini_read(const char *path, ini_fn *fn, void *arg, struct err *e);
-/* The same for text; `name` is for errors. */
-int ini_parse(const char *name, struct str text, ini_fn *fn, void *arg,
-              struct err *e);
 
 #endif

@@ -25,9 +25,6 @@ const char *jsn_str(const json_t *object, const char *key);
 
 /* Writes `v` and a newline to stdout; takes the reference. */
 void jsn_line(json_t *v);
-/* Writes bytes as a JSON string, as jsn_text() would; for long texts, with
- * which jansson takes its time. */
-void jsn_put_text(struct buf *out, const char *p, size_t n);
 /* A JSON string of bytes that may not be UTF-8: bad ones become U+FFFD. */
 json_t *jsn_text(const char *p, size_t n);
 

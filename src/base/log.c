@@ -52,12 +52,3 @@ void log_info(const char *fmt, ...)
     put(LOG_INFO, fmt, ap);
     va_end(ap);
 }
-
-void log_debug(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    put(LOG_DEBUG, fmt, ap);
-    va_end(ap);
-}

@@ -4,12 +4,11 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
-enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO };
 
 void log_set_level(enum log_level level); /* default LOG_INFO */
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Lines (without the newline) go to `write` until it is set to NULL. */
 void log_set_writer(void (*write)(const char *line, void *arg), void *arg);

@@ -1,7 +1,7 @@
 /* map.c: open addressing over an array that keeps the order of insertion. */
 #include "base/map.h"
 
-#include "base/hash.h"
+#include "base/fnv.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void map_release(struct map *m)
 /* The slot that holds `key`, or the free one where it belongs. */
 static size_t find_slot(const struct map *m, struct str key)
 {
-    size_t i = hash_fnv1a(key.p, key.n) & (m->slot_count - 1);
+    size_t i = (size_t)fnv1a(key.p, key.n) & (m->slot_count - 1);
 
     while (m->slots[i]) {
         const struct map_item *it = &m->items[m->slots[i] - 1];

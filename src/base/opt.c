@@ -12,9 +12,11 @@
 const struct opt opt_common_table[] = {
     {"help", 'h', OPT_FLAG, NULL, "show this text",
      offsetof(struct opt_common, help), 0, 0},
+    {"version", 0, OPT_FLAG, NULL, "show the version",
+     offsetof(struct opt_common, version), 0, 0},
     {"config", 'c', OPT_TEXT, "FILE",
-     "read options from FILE: a section for each command, a line for each "
-     "option, such as 'rules = paper'; the command line comes first",
+     "read options from FILE: one section per command, one line per option, "
+     "such as 'rules = paper'; options on the command line win",
      offsetof(struct opt_common, config), 0, 0},
     {0},
 };
@@ -64,11 +66,31 @@ static bool is_choice(const char *choices, const char *value)
     return str_eq(all, value);
 }
 
+static void list_add(struct opt_list *list, const char *value)
+{
+    list->item = xgrow(list->item, &list->cap, list->len, sizeof(*list->item));
+    list->item[list->len++] = value;
+}
+
+void opt_list_env(struct opt_list *list, const char *variable, struct arena *a)
+{
+    const char *text = secure_getenv(variable);
+    struct str rest = str_of(text ? text : ""), part;
+    bool more = true;
+
+    while (more) {
+        more = str_cut(&rest, ':', &part);
+        if (!more)
+            part = rest;
+        if (part.n)
+            list_add(list, arena_strndup(a, part.p, part.n));
+    }
+}
+
 static int store(const struct opt *o, void *into, const char *value,
                  struct err *e)
 {
     void *at = (char *)into + o->at;
-    struct opt_list *list = at;
 
     switch (o->type) {
     case OPT_FLAG:
@@ -90,9 +112,7 @@ static int store(const struct opt *o, void *into, const char *value,
                            o->name, value, (long long)o->lo, (long long)o->hi);
         return 0;
     case OPT_LIST:
-        list->item =
-            xgrow(list->item, &list->cap, list->len, sizeof(*list->item));
-        list->item[list->len++] = value;
+        list_add(at, value);
         return 0;
     }
     BUG("option type %d", o->type);

@@ -4,6 +4,7 @@
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -34,12 +35,13 @@ struct opt {
     int64_t lo, hi;
 };
 
-/* Gives back the lists in `into`. */
+/* Frees the lists in `into`. */
 void opt_release(const struct opt *table, void *into);
 
 /* What every command has besides its own table. */
 struct opt_common {
     bool help;          /* -h, --help */
+    bool version;       /* --version */
     const char *config; /* -c FILE */
 };
 extern const struct opt opt_common_table[];
@@ -59,6 +61,9 @@ int opt_parse(const struct opt *table, void *into, int argc, char **argv,
 /* Sets one option by name, as a line of a configuration file does. */
 int opt_set(const struct opt *table, void *into, const char *name,
             const char *value, struct err *e);
+
+/* Appends the parts of an environment variable, which colons separate. */
+void opt_list_env(struct opt_list *list, const char *variable, struct arena *a);
 
 /* "  -c, --config FILE  help" for each option, wrapped to 80 columns. */
 void opt_help(const struct opt *table, struct buf *out);

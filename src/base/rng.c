@@ -11,7 +11,6 @@
 void rng_init(struct rng *r, const char *fmt, ...)
 {
     unsigned char digest[32];
-    struct hash h;
     char name[512];
     va_list ap;
     int n;
@@ -21,9 +20,7 @@ void rng_init(struct rng *r, const char *fmt, ...)
     va_end(ap);
     if (n < 0 || (size_t)n >= sizeof(name))
         BUG("the name of a random stream has %d bytes", n);
-    hash_init(&h);
-    hash_add(&h, name, (size_t)n);
-    hash_finish(&h, digest);
+    hash_bytes(name, (size_t)n, digest);
     memcpy(r->state, digest, sizeof(r->state));
     r->state[0] |= 1; /* never all zero */
 }

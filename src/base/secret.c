@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const secret_names[] = {"MONKEYS_API_KEY", "OPENAI_API_KEY",
+static const char *const names[] = {"MONKEYS_API_KEY", "OPENAI_API_KEY",
                                     "ANTHROPIC_API_KEY", NULL};
 
 /* A shorter value is no key, and would tear words apart. */
@@ -18,10 +18,10 @@ const char *const secret_names[] = {"MONKEYS_API_KEY", "OPENAI_API_KEY",
 
 static bool is_secret(const char *entry)
 {
-    for (size_t i = 0; secret_names[i]; i++) {
-        size_t n = strlen(secret_names[i]);
+    for (size_t i = 0; names[i]; i++) {
+        size_t n = strlen(names[i]);
 
-        if (strncmp(entry, secret_names[i], n) == 0 && entry[n] == '=')
+        if (strncmp(entry, names[i], n) == 0 && entry[n] == '=')
             return true;
     }
     return false;
@@ -64,9 +64,8 @@ char *secret_mask(const char *text)
 {
     char *out = xstrdup(text);
 
-    for (size_t i = 0; secret_names[i]; i++) {
-        const char *raw =
-            getenv(secret_names[i]); // NOLINT(concurrency-mt-unsafe)
+    for (size_t i = 0; names[i]; i++) {
+        const char *raw = getenv(names[i]); // NOLINT(concurrency-mt-unsafe)
         struct str trimmed = str_trim(str_of(raw ? raw : ""));
         char *key = xstrndup(trimmed.p, trimmed.n);
 

@@ -3,8 +3,6 @@
 #ifndef BASE_SECRET_H
 #define BASE_SECRET_H
 
-extern const char *const secret_names[]; /* ends with NULL */
-
 /* Our environment without the keys: "NAME=value" borrowed from it, ends with
  * NULL; the caller frees the array. */
 const char **secret_free_env(void);

@@ -199,7 +199,8 @@ static size_t min3(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-size_t str_distance(const char *a, const char *b)
+/* How many edits lie between two words (insert, delete, replace, swap). */
+static size_t distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), w = m + 1, d;
     size_t *t = xcalloc((n + 1) * w, sizeof(*t));
@@ -232,7 +233,7 @@ const char *str_nearest(const char *word, const char *const *names,
     if (len > 64)
         return NULL;
     for (size_t i = 0; i < count; i++) {
-        size_t d = str_distance(word, names[i]);
+        size_t d = distance(word, names[i]);
 
         if (d < least) {
             least = d;

@@ -37,8 +37,6 @@ size_t str_utf8_check(const char *p, size_t n);
 /* Decodes the code point at p (n >= 1 bytes of valid UTF-8); returns its length. */
 size_t str_utf8_decode(const char *p, size_t n, uint32_t *cp);
 
-/* How many edits lie between two words (insert, delete, replace, swap). */
-size_t str_distance(const char *a, const char *b);
 /* The candidate nearest to `word`, or NULL when none is near enough to be what
  * was meant. `names[i]` for i < count. */
 const char *str_nearest(const char *word, const char *const *names,

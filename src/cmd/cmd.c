@@ -5,6 +5,7 @@
 #include "base/ini.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -139,6 +140,15 @@ static int on_line(const char *section, const char *name, const char *value,
                    "[%s] is no command; 'monkeys help' shows them", section);
 }
 
+/* The folders of MONKEYS_PACKS come after those of --packs. */
+static void add_packs_of_environment(struct cmd_call *call)
+{
+    for (const struct opt *o = call->cmd->table; o->name; o++)
+        if (o->type == OPT_LIST && strcmp(o->name, "packs") == 0)
+            opt_list_env((void *)((char *)call->values + o->at),
+                         "MONKEYS_PACKS", &call->arena);
+}
+
 int cmd_begin(struct cmd_call *call, int argc, char **argv, size_t size,
               struct err *e)
 {
@@ -158,6 +168,9 @@ int cmd_begin(struct cmd_call *call, int argc, char **argv, size_t size,
         fputs(buf_str(&help), stdout);
         buf_release(&help);
         rc = 1;
+    } else if (rc == 0 && call->r.common.version) {
+        puts("monkeys " MONKEYS_VERSION);
+        rc = 1;
     } else if (rc == 0 && config) {
         /* The file first, then the command line over it. */
         opt_release(table, call->values);
@@ -170,6 +183,8 @@ int cmd_begin(struct cmd_call *call, int argc, char **argv, size_t size,
         if (rc == 0)
             rc = opt_parse(table, call->values, argc, argv, &call->r, e);
     }
+    if (rc == 0)
+        add_packs_of_environment(call);
     free(defaults);
     return rc;
 }

@@ -40,7 +40,8 @@ struct cmd_call {
     struct arena arena; /* what the configuration file said */
 };
 /* Reads configuration file and command line into `values` (`size` bytes that
- * hold the defaults). Returns 1 when --help was asked for and has been shown. */
+ * hold the defaults). Returns 1 when the call asked
+ * for --help or --version, which has been printed. */
 int cmd_begin(struct cmd_call *call, int argc, char **argv, size_t size,
               struct err *e);
 void cmd_end(struct cmd_call *call);

@@ -3,8 +3,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cmd/archives.h"
 #include "cmd/cmd.h"
+#include "run/archives.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static const struct opt out_table[] = {
 
 /* ---- list and show ---- */
 
-static json_t *as_json(const struct folder_kernel *k)
+static json_t *as_json(const struct kernel *k)
 {
     return json_pack("{s:s, s:s, s:s, s:b, s:s, s:b, s:s}", "name", k->name,
                      "task", k->task->id, "dtype", k->dtype, "verified",
@@ -39,7 +39,7 @@ static json_t *as_json(const struct folder_kernel *k)
                      k->plan.p != NULL, "hash", k->task->hash);
 }
 
-static int print_one(struct folder_kernel *k, void *arg, struct err *e)
+static int print_one(struct kernel *k, void *arg, struct err *e)
 {
     const struct archive_values *v = arg;
 
@@ -71,7 +71,7 @@ struct wanted {
     bool json, found;
 };
 
-static void show_json(const struct folder_kernel *k)
+static void show_json(const struct kernel *k)
 {
     json_t *v = as_json(k);
 
@@ -88,7 +88,7 @@ static void show_json(const struct folder_kernel *k)
 }
 
 /* The file as it was answered, then the one that was made of what it does. */
-static void show_solution(const struct folder_kernel *k)
+static void show_solution(const struct kernel *k)
 {
     printf("## Solution\n%.*s", (int)k->solution.n, k->solution.p);
     if (k->ported.p)
@@ -97,7 +97,7 @@ static void show_solution(const struct folder_kernel *k)
         printf("\n## Ported\nThere is none: %s\n", k->ported_why);
 }
 
-static int show_one(struct folder_kernel *k, void *arg, struct err *e)
+static int show_one(struct kernel *k, void *arg, struct err *e)
 {
     struct wanted *w = arg;
 
@@ -147,7 +147,7 @@ struct copying {
     size_t written, twins;
 };
 
-static int copy_one(struct folder_kernel *k, void *arg, struct err *e)
+static int copy_one(struct kernel *k, void *arg, struct err *e)
 {
     struct copying *c = arg;
 
@@ -155,7 +155,7 @@ static int copy_one(struct folder_kernel *k, void *arg, struct err *e)
         c->twins++;
         return 0;
     }
-    if (folder_write(c->to, k, (struct str){k->task->source, k->task->len}, e) <
+    if (kernel_write(c->to, k, (struct str){k->task->source, k->task->len}, e) <
         0)
         return -1;
     archives_add(&c->known, k->task->hash);

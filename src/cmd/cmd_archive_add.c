@@ -3,12 +3,13 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cmd/archives.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/task_word.h"
-#include "cmd/verifying.h"
-#include "search/verify_port.h"
+#include "pack/packs.h"
+#include "run/archives.h"
+#include "run/kernel.h"
+#include "verify/verdict.h"
+#include "verify/verifying.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -66,34 +67,24 @@ static void on_record(const json_t *record, const char *why, void *arg)
 
 static int judge(struct adding *a, struct err *e)
 {
-    struct verifier_opts vo = verifying_opts(&a->v->v);
-    struct job_opts job = {.device = a->v->v.device,
-                           .precision = a->precision,
-                           .protocol = "hardened",
-                           .gate = true};
-    struct verify_port_opts o = {
-        .verifier = &vo, .home = &a->home, .pack = a->pack, .job = &job};
-    struct loop *l = loop_new(e);
-    struct verify_port *p = l ? verify_port_open(l, &o, e) : NULL;
-    struct search_port *port = p ? verify_port_search(p) : NULL;
-    struct str code = {buf_str(&a->solution), a->solution.len};
-    char *hint = NULL;
-    int rc = -1;
+    struct job_opts job = verifying_job(&a->v->v, a->precision);
+    struct candidate c = {.pack = a->pack,
+                          .task = a->task,
+                          .code = {buf_str(&a->solution), a->solution.len},
+                          .attempt = 1,
+                          .job = &job};
+    struct verifying g = {0};
+    int rc = verifying_open(&g, &a->v->v, &a->home, e);
 
-    if (p && port->judge(port, a->task, code, 1, on_record, a, e) == 0) {
-        while (!a->record && !a->why[0] && port->waiting(port) == 0)
-            loop_run(l);
-        rc = 0;
-    }
+    job.timing = false;
+    job.gate = true;
+    if (rc == 0)
+        rc = door_judge(g.door, &c, on_record, a, e);
+    if (rc == 0)
+        verifying_wait(&g);
     if (rc == 0 && a->why[0])
         rc = err_set(e, ERR_SYSTEM, "%s", a->why);
-    else if (rc == 0 && !a->record && (hint = verify_port_hint(p)))
-        fprintf(stderr, "%s, then this command again\n", hint);
-    free(hint);
-    if (p)
-        verify_port_close(p);
-    if (l)
-        loop_free(l);
+    verifying_close(&g);
     return rc;
 }
 
@@ -137,16 +128,16 @@ static int check_place(const struct adding *a, struct err *e)
 
 static int join(struct adding *a, const char *name, struct err *e)
 {
-    struct folder_kernel k = {
-        .name = name,
-        .task = a->task,
-        .solution = {buf_str(&a->solution), a->solution.len},
-        .origin = a->v->origin ? a->v->origin : "added by hand",
-        .licence = a->v->licence ? a->v->licence : "not said",
-        .dtype = a->precision,
-        .dsl = a->pack->id,
-        .verified = true};
-    char *on = xasprintf("%s, %s, evidence E3", a->v->v.device, a->precision);
+    struct kernel k = {.name = name,
+                       .task = a->task,
+                       .solution = {buf_str(&a->solution), a->solution.len},
+                       .origin = a->v->origin ? a->v->origin : "added by hand",
+                       .licence = a->v->licence ? a->v->licence : "not said",
+                       .dtype = a->precision,
+                       .dsl = a->pack->id,
+                       .verified = true};
+    char *on = xasprintf("%s, %s, evidence %s", a->v->v.device, a->precision,
+                         jsn_str(a->record, "evidence"));
     int rc;
 
     k.verified_on = on;
@@ -155,7 +146,7 @@ static int join(struct adding *a, const char *name, struct err *e)
         k.ported = str_of(jsn_str(a->record, "ported"));
     if (a->v->plan)
         k.plan = (struct str){buf_str(&a->plan), a->plan.len};
-    rc = folder_write(a->v->out, &k,
+    rc = kernel_write(a->v->out, &k,
                       (struct str){a->task->source, a->task->len}, e);
     free(on);
     return rc;
@@ -189,12 +180,14 @@ static int add(struct adding *a, const char *file, struct err *e)
         return -1;
     if (!a->record)
         return 4;
-    if (strcmp(jsn_str(a->record, "verdict"), "correct") != 0 ||
-        strcmp(jsn_str(a->record, "evidence"), "E3") != 0) {
+    if (!verdict_may_join(jsn_str(a->record, "verdict"),
+                          jsn_str(a->record, "evidence"))) {
         tell(a, file, NULL);
-        return strcmp(jsn_str(a->record, "verdict"), "infra") == 0 ? 4 : 1;
+        return verdict_in(a->record) == VERDICT_INFRA
+                   ? verdicts[VERDICT_INFRA].exit_status
+                   : 1;
     }
-    name = folder_name(a->task->id);
+    name = kernel_name(a->task->id);
     rc = join(a, name, e);
     if (rc == 0)
         tell(a, file, name);

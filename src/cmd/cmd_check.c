@@ -2,7 +2,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
+#include "pack/packs.h"
 #include "verify/check.h"
 
 #include <stdio.h>
@@ -24,8 +24,7 @@ static const struct opt check_table[] = {
      offsetof(struct check_values, rules), 0, 0},
     {"json", 0, OPT_FLAG, NULL, "a JSON object for each file",
      offsetof(struct check_values, json), 0, 0},
-    {"packs", 0, OPT_LIST, "DIR",
-     "also look for packs in DIR (may be given several times)",
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
      offsetof(struct check_values, packs), 0, 0},
     {0},
 };

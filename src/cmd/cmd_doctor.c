@@ -6,11 +6,11 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/trials.h"
-#include "io/batch.h"
+#include "io/procs.h"
 #include "io/term.h"
-#include "pack/probe.h"
+#include "pack/pack_probe.h"
+#include "pack/packs.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <curl/curl.h>
@@ -29,8 +29,7 @@ struct doctor_values {
 static const struct opt doctor_table[] = {
     {"json", 0, OPT_FLAG, NULL, "a JSON object for each row",
      offsetof(struct doctor_values, json), 0, 0},
-    {"packs", 0, OPT_LIST, "DIR",
-     "also look for packs in DIR (may be given several times)",
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
      offsetof(struct doctor_values, packs), 0, 0},
     {0},
 };
@@ -113,7 +112,7 @@ static void add_torch(struct doctor *d, const json_t *facts)
                 "none: kernels are verified on the CPU where the pack can"));
 }
 
-static void add_python(struct doctor *d, const struct batch_item *ran)
+static void add_python(struct doctor *d, const struct procs_item *ran)
 {
     const struct proc_result *r = &ran->result;
     struct err e = ERR_INIT;
@@ -139,7 +138,7 @@ static void add_python(struct doctor *d, const struct batch_item *ran)
 
 /* ---- the sandbox ---- */
 
-static void add_sandbox(struct doctor *d, const struct batch_item *ran)
+static void add_sandbox(struct doctor *d, const struct procs_item *ran)
 {
     struct str rest = {buf_str(&ran->result.out), ran->result.out.len}, line;
     bool namespaces = false, landlock = false, seccomp = false;
@@ -173,15 +172,15 @@ static void add_sandbox(struct doctor *d, const struct batch_item *ran)
 
 /* ---- packs ---- */
 
-static void add_pack(struct doctor *d, size_t i, const struct batch_item *ran)
+static void add_pack(struct doctor *d, size_t i, const struct procs_item *ran)
 {
-    struct probe p;
+    struct pack_probe p;
 
-    probe_read(&p, ran);
-    if (p.level == PROBE_RUN)
+    pack_probe_read(&p, ran);
+    if (p.level == PACK_PROBE_RUN)
         d->trial[d->trials++].dir = d->packs.item[i].dir;
-    add(d, xasprintf("pack %s", d->packs.item[i].id), probe_levels[p.level],
-        p.why);
+    add(d, xasprintf("pack %s", d->packs.item[i].id),
+        pack_probe_levels[p.level], p.why);
 }
 
 /* ---- what a verdict finds ---- */
@@ -233,7 +232,7 @@ static void show_progress(size_t done, void *arg)
 static int probe_all(struct doctor *d, struct err *e)
 {
     size_t n = 2 + d->packs.len;
-    struct batch_item *item = xcalloc(n, sizeof(*item));
+    struct procs_item *item = xcalloc(n, sizeof(*item));
     const char *(*argv)[4] = xcalloc(n, sizeof(*argv));
     char *script = fs_join(d->home.dir, "worker/probe.py");
     struct term *bar = term_open(STDERR_FILENO, n, 0, "probing");
@@ -250,9 +249,9 @@ static int probe_all(struct doctor *d, struct err *e)
                                           .err_limit = 65536,
                                           .timeout_ns = 60 * TICK_S};
     for (size_t i = 2; i < n; i++)
-        probe_command(&item[i].opts, argv[i], d->home.python,
-                      d->packs.item[i - 2].dir);
-    rc = batch_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
+        pack_probe_command(&item[i].opts, argv[i], d->home.python,
+                           d->packs.item[i - 2].dir);
+    rc = procs_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
                    show_progress, bar, e);
     term_close(bar);
     if (rc == 0) {

@@ -5,9 +5,9 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "cmd/cmd.h"
-#include "cmd/modeling.h"
 #include "io/term.h"
 #include "llm/embeddings.h"
+#include "llm/modeling.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/trials.h"
 #include "io/term.h"
-#include "pack/probe.h"
+#include "pack/pack_probe.h"
+#include "pack/packs.h"
 #include "verify/selftest.h"
 
 #include <errno.h>
@@ -22,11 +22,10 @@ struct pack_values {
     const char *in;
 };
 
-#define PACKS_OPTION                                                   \
-    {                                                                  \
-        "packs", 0, OPT_LIST, "DIR",                                   \
-            "also look for packs in DIR (may be given several times)", \
-            offsetof(struct pack_values, packs), 0, 0                  \
+#define PACKS_OPTION                                  \
+    {                                                 \
+        "packs", 0, OPT_LIST, "DIR", PACKS_HELP,      \
+            offsetof(struct pack_values, packs), 0, 0 \
     }
 #define JSON_OPTION                                               \
     {                                                             \
@@ -52,7 +51,7 @@ static const struct opt new_table[] = {
 struct seen {
     struct pack *pack; /* NULL: it does not load */
     struct problems problems;
-    struct probe probe; /* why NULL: not probed */
+    struct pack_probe probe; /* why NULL: not probed */
 };
 
 struct packs {
@@ -126,20 +125,20 @@ static void show_progress(size_t done, void *arg)
 static int probe_packs(struct packs *p, struct err *e)
 {
     size_t n = p->list.len;
-    struct batch_item *item = xcalloc(n ? n : 1, sizeof(*item));
+    struct procs_item *item = xcalloc(n ? n : 1, sizeof(*item));
     const char *(*argv)[4] = xcalloc(n ? n : 1, sizeof(*argv));
     struct term *bar = term_open(STDERR_FILENO, n, 0, "probing packs");
     int rc;
 
     for (size_t i = 0; i < n; i++)
-        probe_command(&item[i].opts, argv[i], p->home.python,
-                      p->list.item[i].dir);
-    rc = batch_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
+        pack_probe_command(&item[i].opts, argv[i], p->home.python,
+                           p->list.item[i].dir);
+    rc = procs_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
                    show_progress, bar, e);
     term_close(bar);
     for (size_t i = 0; i < n; i++) {
         if (rc == 0)
-            probe_read(&p->seen[i].probe, &item[i]);
+            pack_probe_read(&p->seen[i].probe, &item[i]);
         proc_result_release(&item[i].result);
     }
     free(item);
@@ -170,14 +169,14 @@ static void print_json(const struct packs *p, size_t i)
         k ? json_integer((json_int_t)k->set[PACK_DEFAULT].len) : json_null(),
         "seeds", k ? (int)k->seed_count : 0, "guide", k && k->has_guide, "ok",
         k && s->problems.len == 0, "usable",
-        s->probe.why ? probe_levels[s->probe.level] : NULL, "why", s->probe.why,
-        "problems", problem_list(&s->problems)));
+        s->probe.why ? pack_probe_levels[s->probe.level] : NULL, "why",
+        s->probe.why, "problems", problem_list(&s->problems)));
 }
 
-static void print_usable(const struct probe *p)
+static void print_usable(const struct pack_probe *p)
 {
     if (p->why)
-        printf("usable: %s (%s)\n", probe_levels[p->level], p->why);
+        printf("usable: %s (%s)\n", pack_probe_levels[p->level], p->why);
     else
         printf("not probed\n");
 }
@@ -283,7 +282,7 @@ static int try_seeds(const struct packs *p, const struct opt_list *given,
     int rc;
 
     for (size_t i = 0; i < p->list.len; i++)
-        if (p->seen[i].pack && p->seen[i].probe.level == PROBE_RUN) {
+        if (p->seen[i].pack && p->seen[i].probe.level == PACK_PROBE_RUN) {
             of[n] = i;
             trial[n++].dir = p->list.item[i].dir;
         }
@@ -305,7 +304,7 @@ static int check_one(const struct packs *p, size_t i, bool as_json)
 
     if (s->pack && selftest_run(s->pack, &s->problems))
         try_removals(s->pack, false, &s->problems);
-    if (s->probe.why && s->probe.level == PROBE_BROKEN)
+    if (s->probe.why && s->probe.level == PACK_PROBE_BROKEN)
         problems_add(&s->problems, "%s/probe.py: %s", p->list.item[i].dir,
                      s->probe.why);
     if (as_json) {

@@ -2,14 +2,14 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/task_word.h"
-#include "cmd/verifying.h"
+#include "pack/packs.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
-#include "search/search.h"
 #include "task/task.h"
+#include "verify/verdict.h"
+#include "verify/verifying.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,9 +69,7 @@ static const struct opt prompt_table[] = {
            0),
     OPTION("prompts", OPT_TEXT, "DIR",
            "templates to use instead of the program's own", prompts, 0, 0),
-    OPTION("packs", OPT_LIST, "DIR",
-           "also look for packs in DIR (may be given several times)", packs, 0,
-           0),
+    OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),
     OPTION("json", OPT_FLAG, NULL, "one JSON object", json, 0, 0),
     {0},
 };
@@ -174,7 +172,7 @@ static int read_attempt(const struct showing *s, struct prompt_attempt *t,
         return err_set(e, ERR_USAGE,
                        "--previous FILE goes with --verdict WORD: "
                        "compile_error, wrong_values, …");
-    if (!verdict_names[verdict_index(t->verdict)])
+    if (verdict_of(t->verdict) >= VERDICTS)
         return err_set(e, ERR_USAGE,
                        "--verdict: there is no '%s'; docs/VERIFIER.md lists "
                        "them: compile_error, wrong_values, …",
@@ -188,7 +186,8 @@ static int build_attempt(struct showing *s, enum prompt_stage stage,
                          struct err *e)
 {
     struct prompt_attempt previous = {.code = source(s),
-                                      .verdict = "static_reject",
+                                      .verdict =
+                                          verdicts[VERDICT_STATIC_REJECT].name,
                                       .feedback = {"", 0},
                                       .fitness = -1};
     struct prompt_input in = {.stage = stage,

@@ -2,9 +2,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/verifying.h"
 #include "io/term.h"
 #include "task/collection.h"
+#include "verify/verifying.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +103,12 @@ struct look {
     struct term *bar;
 };
 
+/* The question about one task. */
+struct asked {
+    struct look *look;
+    size_t index;
+};
+
 /* In a self-test the perfect answer passes and no other does. */
 static bool self_test_ok(const json_t *answer)
 {
@@ -151,17 +157,16 @@ static void print_answer(const struct look *k, size_t i)
     putchar('\n');
 }
 
-static void on_answer(void *job, const json_t *answer, const char *why,
-                      void *arg)
+static void on_record(const json_t *answer, const char *why, void *arg)
 {
-    struct look *k = arg;
-    size_t i = (size_t)((struct task **)job - k->tasks.task);
+    const struct asked *asked = arg;
+    struct look *k = asked->look;
     json_t *a = answer ? json_deep_copy(answer)
                        : json_pack("{s:b, s:[], s:o}", "usable", 0, "reasons",
                                    "infra", jsn_text(why, strlen(why)));
     bool usable = json_is_true(json_object_get(a, "usable"));
 
-    k->answer[i] = a;
+    k->answer[asked->index] = a;
     k->unusable += answer && !usable;
     k->failed += !answer || (usable && !self_test_ok(a));
     while (k->shown < k->tasks.len && k->answer[k->shown]) {
@@ -172,39 +177,36 @@ static void on_answer(void *job, const json_t *answer, const char *why,
     term_set(k->bar, ++k->done, NULL);
 }
 
+static void print_summary(const struct look *k)
+{
+    size_t n = k->tasks.len;
+
+    printf("%zu task%s: %zu usable, %zu not, %zu failed\n", n,
+           n == 1 ? "" : "s", n - k->unusable - k->failed, k->unusable,
+           k->failed);
+}
+
 static int look_at_all(struct look *k, const struct home *home, struct err *e)
 {
-    struct verifier_opts o = verifying_opts(&k->v->v);
-    struct job_opts j = {.device = k->v->v.device,
-                         .precision =
-                             k->v->v.precision ? k->v->v.precision : "fp32"};
-    struct loop *l = loop_new(e);
-    struct verifier *verifier =
-        l ? verifier_open(l, &o, home, on_answer, k, e) : NULL;
-    char *hint = NULL, seed[HASH_HEX];
-    int rc = verifier ? 0 : -1;
+    struct job_opts o =
+        verifying_job(&k->v->v, k->v->v.precision ? k->v->v.precision : "fp32");
+    struct asked *asked = xcalloc(k->tasks.len + 1, sizeof(*asked));
+    struct verifying g = {0};
+    int rc = verifying_open(&g, &k->v->v, home, e);
 
     k->bar = term_open(STDERR_FILENO, k->tasks.len, 0, "checking tasks");
     for (size_t i = 0; rc == 0 && i < k->tasks.len; i++) {
-        struct task *t = k->tasks.task[i];
-
-        job_seed(verifier_secret(verifier), t->id, "gate", seed);
-        rc = verifier_ask(verifier, job_task(t, &j, k->v->self_test, seed),
-                          600000, &k->tasks.task[i], e);
+        asked[i] = (struct asked){k, i};
+        rc = door_check_task(g.door, k->tasks.task[i], &o, k->v->self_test,
+                             on_record, &asked[i], e);
     }
     if (rc == 0)
-        rc = verifier_wait(verifier, &hint, e);
+        verifying_wait(&g);
     term_close(k->bar);
-    if (hint)
-        fprintf(stderr, "%s, then this command again\n", hint);
     if (rc == 0 && k->done == k->tasks.len && !k->v->v.json)
-        printf("%zu tasks: %zu usable, %zu not, %zu failed\n", k->tasks.len,
-               k->tasks.len - k->unusable - k->failed, k->unusable, k->failed);
-    free(hint);
-    if (verifier)
-        verifier_close(verifier);
-    if (l)
-        loop_free(l);
+        print_summary(k);
+    verifying_close(&g);
+    free(asked);
     return rc;
 }
 

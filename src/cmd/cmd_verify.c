@@ -2,12 +2,13 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/packs.h"
 #include "cmd/task_word.h"
 #include "cmd/traces.h"
-#include "cmd/verifying.h"
 #include "io/term.h"
+#include "pack/packs.h"
 #include "task/collection.h"
+#include "verify/verdict.h"
+#include "verify/verifying.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,7 @@ struct item {
     char *task_path, *file;
     struct task *task; /* borrowed from `tasks` */
     json_t *record;    /* NULL: no answer yet */
+    struct verify *f;
 };
 
 struct verify {
@@ -67,9 +69,10 @@ struct verify {
     struct pack *pack;
     struct collection tasks;
     struct item *item;
-    size_t len, cap, shown, correct, infra, done;
+    size_t len, cap, shown, done;
+    bool proven; /* some record has evidence */
+    int status;  /* the worst of the records' */
     struct term *bar;
-    const char *precision;
 };
 
 /* ---- what to verify ---- */
@@ -78,7 +81,7 @@ static void add_item(struct verify *f, struct str task, struct str file)
 {
     f->item = xgrow(f->item, &f->cap, f->len, sizeof(*f->item));
     f->item[f->len++] = (struct item){xstrndup(task.p, task.n),
-                                      xstrndup(file.p, file.n), NULL, NULL};
+                                      xstrndup(file.p, file.n), NULL, NULL, f};
 }
 
 static int read_list(struct verify *f, const char *path, struct err *e)
@@ -159,8 +162,7 @@ static void print_json(const struct item *it, bool trace)
 {
     json_t *line = json_pack(
         "{s:o, s:s, s:b}", "file", jsn_text(it->file, strlen(it->file)), "task",
-        it->task->id, "accepted",
-        strcmp(jsn_str(it->record, "verdict"), "correct") == 0);
+        it->task->id, "accepted", verdict_in(it->record) == VERDICT_CORRECT);
 
     json_object_update(line, it->record);
     if (!trace)
@@ -217,112 +219,92 @@ static void show_ready(struct verify *f)
     cmd_flush();
 }
 
-static void settle(struct verify *f, struct item *it, json_t *record)
+static void settle(struct item *it, json_t *record)
 {
-    const char *verdict = jsn_str(record, "verdict");
+    struct verify *f = it->f;
+    enum verdict v = verdict_in(record);
+    int status = verdicts[v == VERDICT_UNKNOWN ? VERDICT_INFRA : v].exit_status;
 
     it->record = record;
-    f->correct += strcmp(verdict, "correct") == 0;
-    f->infra += strcmp(verdict, "infra") == 0;
+    if (status > f->status)
+        f->status = status;
+    f->proven = f->proven || jsn_str(record, "evidence")[0];
     f->done++;
     show_ready(f);
-    if (f->bar)
-        term_set(f->bar, f->done, NULL);
+    term_set(f->bar, f->done, NULL);
 }
 
-static void on_answer(void *job, const json_t *answer, const char *why,
-                      void *arg)
+static void on_record(const json_t *record, const char *why, void *arg)
 {
-    struct verify *f = arg;
-    json_t *record;
-
-    if (answer) {
-        record = json_deep_copy(answer);
-        job_add_hint(record, f->pack);
-    } else {
-        record = json_pack("{s:s, s:o}", "verdict", "infra", "infra",
-                           jsn_text(why, strlen(why)));
-    }
-    settle(f, job, record);
+    settle(arg, record ? json_deep_copy(record)
+                       : json_pack("{s:s, s:o}", "verdict",
+                                   verdicts[VERDICT_INFRA].name, "infra",
+                                   jsn_text(why, strlen(why))));
 }
 
 /* ---- asking ---- */
 
-static int ask_one(struct verify *f, struct verifier *verifier,
-                   struct check *checker, struct item *it, struct err *e)
+static int ask_one(struct door *d, struct item *it, const struct job_opts *o,
+                   struct err *e)
 {
-    struct job_opts o = {.device = f->v->v.device,
-                         .precision = f->precision,
-                         .protocol = f->v->v.protocol,
-                         .timing = !f->v->v.no_timing,
-                         .gate = !f->v->no_gate,
-                         .memory_bytes = f->v->v.memory,
-                         .call_ms = f->v->v.call_s * 1000};
-    const struct ruleset *set = pack_ruleset(f->pack, "default", e);
-    struct check_result r;
-    struct job_seeds seeds;
+    struct candidate c = {.pack = it->f->pack,
+                          .task = it->task,
+                          .attempt = (size_t)(it - it->f->item),
+                          .job = o};
     struct buf text;
     int rc;
 
     buf_init(&text, MAX_CANDIDATE);
-    rc = set ? fs_read(it->file, &text, e) : -1;
-    if (rc == 0) {
-        r = check_source(checker, set, (struct str){buf_str(&text), text.len});
-        job_seeds(verifier_secret(verifier), it->task->id,
-                  (size_t)(it - f->item), &seeds);
-        if (!r.accepted)
-            settle(f, it, job_static_reject(&r));
-        else
-            rc = verifier_ask(verifier,
-                              job_verify(f->pack, it->task,
-                                         (struct str){buf_str(&text), text.len},
-                                         &o, &seeds),
-                              job_deadline_ms(f->pack, &o), it, e);
-    }
+    rc = fs_read(it->file, &text, e);
+    c.code = (struct str){buf_str(&text), text.len};
+    if (rc == 0)
+        rc = door_judge(d, &c, on_record, it, e);
     buf_release(&text);
     return rc;
 }
 
-static int ask_all(struct verify *f, struct err *e)
+static int ask_all(struct verify *f, const char *precision, struct err *e)
 {
-    struct verifier_opts o = verifying_opts(&f->v->v);
-    struct loop *l = loop_new(e);
-    struct check *checker = check_new(NULL);
-    struct verifier *verifier =
-        l ? verifier_open(l, &o, &f->home, on_answer, f, e) : NULL;
-    char *hint = NULL;
-    int rc = verifier ? 0 : -1;
+    struct job_opts o = verifying_job(&f->v->v, precision);
+    struct verifying g = {0};
+    int rc = verifying_open(&g, &f->v->v, &f->home, e);
 
+    o.gate = !f->v->no_gate;
     f->bar = term_open(STDERR_FILENO, f->len, 0, "verifying");
     for (size_t i = 0; rc == 0 && i < f->len; i++)
-        rc = ask_one(f, verifier, checker, &f->item[i], e);
-    if (rc == 0)
-        rc = verifier_wait(verifier, &hint, e);
+        rc = ask_one(g.door, &f->item[i], &o, e);
+    if (rc == 0 && verifying_wait(&g))
+        f->status = verdicts[VERDICT_INFRA].exit_status;
     term_close(f->bar);
     f->bar = NULL;
-    if (hint)
-        fprintf(stderr, "%s, then this command again\n", hint);
-    free(hint);
-    if (verifier)
-        verifier_close(verifier);
-    check_free(checker);
-    if (l)
-        loop_free(l);
+    verifying_close(&g);
     return rc;
+}
+
+static void explain(void)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    evidence_explain(&b);
+    fputs(buf_str(&b), stdout);
+    buf_release(&b);
 }
 
 static int verify(struct verify *f, const struct opt_result *r, struct err *e)
 {
+    const char *precision;
+
     if (home_find(&f->home, e) < 0 || gather(f, r, e) < 0)
         return -1;
     packs_path_init(&f->path, &f->v->v.packs, &f->home);
     f->pack = packs_load(&f->path, f->v->dsl, e);
-    f->precision = f->pack ? verifying_precision(&f->v->v, f->pack, e) : NULL;
-    if (!f->precision || ask_all(f, e) < 0)
+    precision = f->pack ? verifying_precision(&f->v->v, f->pack, e) : NULL;
+    if (!precision || ask_all(f, precision, e) < 0)
         return -1;
-    if (f->infra || f->done < f->len)
-        return 4;
-    return f->correct == f->len ? 0 : 1;
+    if (f->proven && !f->v->v.json)
+        explain();
+    return f->status;
 }
 
 static void release(struct verify *f)

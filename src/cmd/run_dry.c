@@ -1,6 +1,7 @@
 /* run_dry.c: what a run would cost, from the prompts it would send first. */
 #include "base/json.h"
 #include "cmd/run_int.h"
+#include "verify/verdict.h"
 
 #include <string.h>
 
@@ -15,7 +16,8 @@ static int add_stage(struct running *r, const struct task *t,
 {
     struct prompt_example example[16];
     struct prompt_attempt parent = {.code = {t->source, t->len},
-                                    .verdict = "static_reject",
+                                    .verdict =
+                                        verdicts[VERDICT_STATIC_REJECT].name,
                                     .feedback = STR_LIT("")};
     struct prompt_input in = {.stage = stage,
                               .pack = r->pack,
@@ -34,7 +36,7 @@ static int add_stage(struct running *r, const struct task *t,
 
     for (size_t i = 0;
          i < r->kernel_len && in.example_count < (size_t)r->opt.examples; i++) {
-        const struct folder_kernel *k = &r->kernel[i];
+        const struct kernel *k = &r->kernel[i];
 
         example[in.example_count++] =
             (struct prompt_example){.name = k->name,

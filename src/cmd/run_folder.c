@@ -49,7 +49,6 @@ static void make_absolute(struct running *r)
     if (strncmp(v->v.verifier, jobs, strlen(jobs)) == 0)
         v->v.verifier = arena_printf(&r->memory, "%s%s", jobs,
                                      absolute(r, v->v.verifier + strlen(jobs)));
-    r->verifier.verifier = v->v.verifier;
 }
 
 /* A task keeps its id: one that was named without a folder has none. */

@@ -3,16 +3,16 @@
 #define CMD_RUN_INT_H
 
 #include "base/arena.h"
-#include "cmd/packs.h"
 #include "cmd/running.h"
 #include "find/embed.h"
 #include "io/term.h"
+#include "pack/packs.h"
 #include "prompt/prompt.h"
-#include "search/folder.h"
+#include "run/kernel.h"
 #include "search/search.h"
-#include "search/verify_port.h"
 #include "store/lock.h"
 #include "task/collection.h"
+#include "verify/door.h"
 
 struct running {
     struct run_values *v;
@@ -24,7 +24,7 @@ struct running {
     struct search_opts opt;
     struct prompts *prompts;
     /* examples that are there from the start */
-    struct folder_kernel *kernel;
+    struct kernel *kernel;
     const char **origin;
     size_t kernel_len, kernel_cap, origin_cap;
     /* vectors: of each task, then of each kernel */
@@ -39,11 +39,11 @@ struct running {
     struct loop *loop;
     struct store *store;
     struct modeling model;
-    struct verify_port *port;
+    struct door *door;
     struct search *search;
     struct term *bar;
     struct job_opts job;
-    struct verifier_opts verifier;
+    struct door_opts door_opts;
     char secret[HASH_HEX];
     struct arena memory;
 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_kernel(struct running *r, const struct folder_kernel *k,
+static void add_kernel(struct running *r, const struct kernel *k,
                        const char *origin)
 {
     size_t n = r->kernel_len++;
@@ -19,7 +19,7 @@ static void add_kernel(struct running *r, const struct folder_kernel *k,
 
 /* ---- from folders ---- */
 
-static int take_member(struct folder_kernel *k, void *arg, struct err *e)
+static int take_member(struct kernel *k, void *arg, struct err *e)
 {
     struct running *r = arg;
 
@@ -27,7 +27,7 @@ static int take_member(struct folder_kernel *k, void *arg, struct err *e)
         return err_set(e, ERR_INPUT, "%s was written for the pack %s, not %s",
                        k->name, k->dsl, r->pack->id);
     add_kernel(r, k, "archive");
-    *k = (struct folder_kernel){0};
+    *k = (struct kernel){0};
     return 0;
 }
 
@@ -35,7 +35,7 @@ static int load_archive(struct running *r, const char *dir, struct err *e)
 {
     size_t before = r->kernel_len;
 
-    if (folder_read(dir, take_member, r, e) != 0)
+    if (kernel_each(dir, take_member, r, e) != 0)
         return -1;
     if (r->kernel_len == before)
         return err_set(e, ERR_INPUT,
@@ -46,11 +46,11 @@ static int load_archive(struct running *r, const char *dir, struct err *e)
 
 int run_kernels_load(struct running *r, struct err *e)
 {
-    struct folder_kernel k;
+    struct kernel k;
 
     for (size_t i = 0; i < r->pack->seed_count && i < (size_t)r->v->pack_seeds;
          i++) {
-        if (folder_read_one(r->pack->seed[i].dir, &k, e) < 0)
+        if (kernel_read(r->pack->seed[i].dir, &k, e) < 0)
             return -1;
         add_kernel(r, &k, "seed");
     }
@@ -83,7 +83,7 @@ static int read_text(struct recalling *c, const char *blob, struct str *out)
 static int on_entry(const struct row_entry *row, int64_t left, void *arg)
 {
     struct recalling *c = arg;
-    struct folder_kernel k = {.name = xstrdup(row->name)};
+    struct kernel k = {.name = xstrdup(row->name)};
     struct str problem = {0};
 
     (void)left;
@@ -98,7 +98,7 @@ static int on_entry(const struct row_entry *row, int64_t left, void *arg)
         add_kernel(c->r, &k, arena_strdup(&c->r->memory, row->origin));
         return 0;
     }
-    folder_release(&k);
+    kernel_release(&k);
     return c->e->kind == ERR_NONE ? 0 : -1;
 }
 

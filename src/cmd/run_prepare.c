@@ -84,7 +84,6 @@ static int fill_options(struct running *r, struct err *e)
                                .timing = !v->v.no_timing &&
                                          strcmp(v->v.device, "cpu") != 0,
                                .call_ms = v->v.call_s * 1000};
-    r->verifier = verifying_opts(&v->v);
     return 0;
 }
 
@@ -187,7 +186,7 @@ int run_prepare(struct running *r, struct err *e)
 void run_unprepare(struct running *r)
 {
     for (size_t i = 0; i < r->kernel_len; i++)
-        folder_release(&r->kernel[i]);
+        kernel_release(&r->kernel[i]);
     free(r->kernel);
     free(r->origin);
     free(r->vectors);

@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/run_int.h"
 #include "cmd/summaries.h"
+#include "verify/gate.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static int gate(struct running *r, char **why, struct err *e)
     if (r->known == r->tasks.len || r->v->force)
         return 0; /* the store knows, or nobody asks */
     r->bar = term_open(STDERR_FILENO, r->tasks.len, 0, "checking tasks");
-    rc = verify_port_gate(r->port, &r->tasks, why, on_gate_step, r, e);
+    rc = gate_tasks(r->door, &r->tasks, &r->job, why, on_gate_step, r, e);
     term_close(r->bar);
     r->bar = NULL;
     for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
@@ -53,17 +54,17 @@ static int gate(struct running *r, char **why, struct err *e)
 static void fill_search(struct running *r, char **why)
 {
     for (size_t i = 0; i < r->kernel_len; i++) {
-        const struct folder_kernel *k = &r->kernel[i];
-        struct search_example x = {.origin = r->origin[i],
-                                   .name = k->name,
-                                   .task_hash = k->task->hash,
-                                   .evidence = k->verified ? "E3" : NULL,
-                                   .problem = {k->task->source, k->task->len},
-                                   .plan = k->plan,
-                                   .solution = k->solution,
-                                   .vector =
-                                       r->vectors + (r->tasks.len + i) * r->dim,
-                                   .ops = k->task->ops};
+        const struct kernel *k = &r->kernel[i];
+        struct search_example x = {
+            .origin = r->origin[i],
+            .name = k->name,
+            .task_hash = k->task->hash,
+            .evidence = k->verified ? evidences[EVIDENCE_ARCHIVE].name : NULL,
+            .problem = {k->task->source, k->task->len},
+            .plan = k->plan,
+            .solution = k->solution,
+            .vector = r->vectors + (r->tasks.len + i) * r->dim,
+            .ops = k->task->ops};
 
         search_add_example(r->search, &x);
     }
@@ -169,7 +170,7 @@ static int say_end(struct running *r, enum search_end end)
         [SEARCH_STUCK] = {4, "some tasks were set aside (above)"},
     };
     const char *higher = "";
-    char *hint = r->port ? verify_port_hint(r->port) : NULL;
+    char *hint = r->door ? door_hint(r->door) : NULL;
 
     if (end == SEARCH_NO_BUDGET)
         higher =
@@ -224,7 +225,8 @@ static int go(struct running *r, char **why, struct err *e)
         return say_end(r, SEARCH_INTERRUPTED);
     if (rc < 0)
         return -1;
-    part.port = verify_port_search(r->port);
+    part.door = r->door;
+    part.job = &r->job;
     part.dim = r->dim;
     r->search = search_new(&part, &r->opt);
     fill_search(r, why);
@@ -252,16 +254,12 @@ static int listen(struct running *r, struct err *e)
 
 static int open_parts(struct running *r, struct err *e)
 {
-    struct verify_port_opts o = {.verifier = &r->verifier,
-                                 .home = &r->home,
-                                 .pack = r->pack,
-                                 .job = &r->job,
-                                 .secret = r->secret};
-
     if (listen(r, e) < 0 || run_folder_open(r, e) < 0)
         return -1;
-    r->port = verify_port_open(r->loop, &o, e);
-    if (!r->port)
+    r->door_opts = verifying_opts(&r->v->v, &r->home);
+    r->door_opts.secret = r->secret;
+    r->door = door_open(r->loop, &r->door_opts, e);
+    if (!r->door)
         return -1;
     return r->resume ? run_folder_keep(r, e) : 0;
 }
@@ -274,8 +272,7 @@ static void close_parts(struct running *r, int *rc, struct err *e)
         search_free(r->search);
     if (r->model.llm)
         modeling_close(&r->model);
-    if (r->port)
-        verify_port_close(r->port);
+    door_close(r->door);
     if (r->store && store_close(r->store, &late) < 0 && *rc >= 0) {
         *e = late;
         *rc = -1;

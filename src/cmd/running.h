@@ -4,8 +4,8 @@
 #ifndef CMD_RUNNING_H
 #define CMD_RUNNING_H
 
-#include "cmd/modeling.h"
-#include "cmd/verifying.h"
+#include "llm/modeling.h"
+#include "verify/verifying.h"
 
 struct run_values {
     struct verifying_values v; /* first */

@@ -2,16 +2,16 @@
 #include "cmd/summaries.h"
 
 #include "base/json.h"
-#include "search/search.h"
+#include "verify/verdict.h"
 
 #include <string.h>
 
 void summaries_run(const struct summary *m, const char *dir)
 {
-    json_t *verdicts = json_object();
+    json_t *counts = json_object();
 
-    for (size_t i = 0; verdict_names[i]; i++)
-        json_object_set_new(verdicts, verdict_names[i],
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        json_object_set_new(counts, verdicts[i].name,
                             json_integer(m->verdict[i]));
     jsn_line(json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
@@ -26,7 +26,7 @@ void summaries_run(const struct summary *m, const char *dir)
         (json_int_t)m->tokens_in, "tokens_out", (json_int_t)m->tokens_out,
         "usd_micro", (json_int_t)m->usd_micro, "reserved_usd_micro",
         (json_int_t)m->reserved_usd_micro, "estimated", m->estimated, "entries",
-        (json_int_t)m->entries, "verdicts", verdicts));
+        (json_int_t)m->entries, "verdicts", counts));
 }
 
 void summaries_tasks(const struct summary *m)

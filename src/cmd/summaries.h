@@ -3,7 +3,7 @@
 #ifndef CMD_SUMMARIES_H
 #define CMD_SUMMARIES_H
 
-#include "search/summary.h"
+#include "run/summary.h"
 
 void summaries_run(const struct summary *m, const char *dir); /* one line */
 void summaries_tasks(const struct summary *m);    /* a line for each task */

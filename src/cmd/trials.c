@@ -2,9 +2,10 @@
 #include "cmd/trials.h"
 
 #include "base/mem.h"
-#include "cmd/packs.h"
-#include "cmd/verifying.h"
-#include "search/folder.h"
+#include "pack/packs.h"
+#include "run/kernel.h"
+#include "verify/verdict.h"
+#include "verify/verifying.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,47 +38,40 @@ static void load(struct trial *t, const struct packs_path *path)
 }
 
 /* The first line tells enough. */
-static char *outcome_of(const struct trial *t, const json_t *answer,
-                        const char *why)
+static void on_record(const json_t *record, const char *why, void *arg)
 {
-    const char *verdict = answer ? jsn_str(answer, "verdict") : "infra",
-               *told = answer ? jsn_str(answer, "feedback") : why,
+    struct trial *t = arg;
+    const char *verdict = record ? jsn_str(record, "verdict")
+                                 : verdicts[VERDICT_INFRA].name,
+               *told = record ? jsn_str(record, "feedback") : why,
                *seed = t->pack->seed[0].name;
-    int n = (int)strcspn(told, "\n");
 
-    if (t->correct)
-        return xasprintf("the seed %s is correct on %s, %s", seed, t->device,
-                         jsn_str(answer, "evidence"));
-    return xasprintf("the seed %s ends as %s on %s: %.*s", seed, verdict,
-                     t->device, n, told);
+    t->correct = verdict_in(record) == VERDICT_CORRECT;
+    t->detail = t->correct ? xasprintf("the seed %s is correct on %s, %s", seed,
+                                       t->device, jsn_str(record, "evidence"))
+                           : xasprintf("the seed %s ends as %s on %s: %.*s",
+                                       seed, verdict, t->device,
+                                       (int)strcspn(told, "\n"), told);
 }
 
-static void on_answer(void *job, const json_t *answer, const char *why,
-                      void *arg)
+static int ask(struct door *d, struct trial *t, struct err *e)
 {
-    struct trial *t = job;
-
-    (void)arg;
-    t->correct = strcmp(jsn_str(answer, "verdict"), "correct") == 0;
-    t->detail = outcome_of(t, answer, why);
-}
-
-static int ask(struct verifier *v, struct trial *t, struct err *e)
-{
-    struct job_opts o = {
-        .device = t->device, .precision = "fp32", .protocol = "hardened"};
-    struct folder_kernel k;
-    struct job_seeds seeds;
+    struct job_opts o = {.device = t->device,
+                         .precision = "fp32",
+                         .protocol = "hardened",
+                         .whole_ms = TRIAL_MS};
+    struct candidate c = {.pack = t->pack, .job = &o};
+    struct kernel k;
     int rc;
 
     if (!(t->pack->run.dtypes & 1u << PACK_FP32))
         o.precision = pack_dtypes[t->pack->run.default_dtype];
-    if (folder_read_one(t->pack->seed[0].dir, &k, e) < 0)
+    if (kernel_read(t->pack->seed[0].dir, &k, e) < 0)
         return -1;
-    job_seeds(verifier_secret(v), k.task->id, 0, &seeds);
-    rc = verifier_ask(v, job_verify(t->pack, k.task, k.solution, &o, &seeds),
-                      TRIAL_MS, t, e);
-    folder_release(&k);
+    c.task = k.task;
+    c.code = k.solution;
+    rc = door_judge(d, &c, on_record, t, e);
+    kernel_release(&k);
     return rc;
 }
 
@@ -86,25 +80,20 @@ static int run_on(const char *device, const struct home *home,
                   const struct opt_list *given, struct trial *trial, size_t n,
                   struct err *e)
 {
-    struct verifier_opts o = {
-        .verifier = "local", .device = device, .box = "auto", .packs = given};
-    struct loop *l = loop_new(e);
-    struct verifier *v =
-        l ? verifier_open(l, &o, home, on_answer, NULL, e) : NULL;
-    char *hint = NULL;
-    int rc = v ? 0 : -1;
+    struct verifying_values v = VERIFYING_DEFAULTS;
+    struct verifying g = {0};
+    int rc;
 
+    v.device = device;
+    v.packs = *given;
+    rc = verifying_open(&g, &v, home, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (trial[i].tried && trial[i].pack &&
             strcmp(trial[i].device, device) == 0)
-            rc = ask(v, &trial[i], e);
+            rc = ask(g.door, &trial[i], e);
     if (rc == 0)
-        rc = verifier_wait(v, &hint, e);
-    free(hint);
-    if (v)
-        verifier_close(v);
-    if (l)
-        loop_free(l);
+        door_wait(g.door);
+    verifying_close(&g);
     return rc;
 }
 

@@ -4,7 +4,7 @@
 #include "find/embed.h"
 
 #include "base/arena.h"
-#include "base/hash.h"
+#include "base/fnv.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "find/fold.h"
@@ -294,7 +294,7 @@ void embed_vector(const struct embed *m, struct str python,
     count_text(&text, python);
     for (size_t i = 0; i < text.terms.len; i++) {
         struct str term = term_at(&text, i);
-        uint64_t h = hash_fnv1a(term.p, term.n);
+        uint64_t h = fnv1a(term.p, term.n);
         double w = (double)weight_of(m, term, tally_of(&text, term)) *
                    weight_of_kind(term.p[0]);
 

@@ -2,7 +2,7 @@
 #include "find/find.h"
 
 #include "base/arena.h"
-#include "base/hash.h"
+#include "base/fnv.h"
 #include "base/mem.h"
 #include "find/fold.h"
 #include "find/topk.h"
@@ -83,7 +83,7 @@ static const char *copy_text(struct arena *a, const char *s)
 
 static uint64_t twin_key(const char *text, uint64_t none)
 {
-    return text && *text ? hash_fnv1a(text, strlen(text)) | 4 : none;
+    return text && *text ? fnv1a(text, strlen(text)) | 4 : none;
 }
 
 /* A new panel is all zeros: those who are to come are near to nobody. */

@@ -55,8 +55,6 @@ void proc_kill(struct proc *p);
 /* Kills what still runs; `done` is not called any more. The loop reaps. */
 void proc_free(struct proc *p);
 
-/* Start, wait, and the result, which the caller releases. */
-int proc_run(const struct proc_opts *o, struct proc_result *r, struct err *e);
 void proc_result_release(struct proc_result *r);
 
 #endif

@@ -75,7 +75,7 @@ static char peek_next(const struct cxx_lexer *lx)
     return byte_at(lx, next_of(lx, lx->pos));
 }
 
-static void advance(struct cxx_lexer *lx)
+static void next_byte(struct cxx_lexer *lx)
 {
     lx->end = lx->pos + 1;
     lx->pos = next_of(lx, lx->pos);
@@ -111,18 +111,18 @@ static bool pass_comment(struct cxx_lexer *lx)
         return false;
     if (peek_next(lx) == '/') {
         while (!at_line_end(lx))
-            advance(lx);
+            next_byte(lx);
         return true;
     }
     if (peek_next(lx) != '*')
         return false;
-    advance(lx);
-    advance(lx);
+    next_byte(lx);
+    next_byte(lx);
     while (!at_end(lx) && !(peek(lx) == '*' && peek_next(lx) == '/'))
-        advance(lx);
+        next_byte(lx);
     if (!at_end(lx)) {
-        advance(lx);
-        advance(lx);
+        next_byte(lx);
+        next_byte(lx);
     }
     return true;
 }
@@ -132,16 +132,16 @@ static void pass_quoted(struct cxx_lexer *lx)
 {
     char quote = peek(lx);
 
-    advance(lx);
+    next_byte(lx);
     while (!at_line_end(lx) && peek(lx) != quote) {
         bool escape = peek(lx) == '\\';
 
-        advance(lx);
+        next_byte(lx);
         if (escape && !at_line_end(lx))
-            advance(lx);
+            next_byte(lx);
     }
     if (!at_line_end(lx))
-        advance(lx);
+        next_byte(lx);
 }
 
 /* Passes "delimiter(…)delimiter" from its quote on; false: no raw string. */
@@ -212,10 +212,10 @@ static bool pass_number(struct cxx_lexer *lx)
         bool exponent = c == 'e' || c == 'E' || c == 'p' || c == 'P';
 
         if (exponent && (next == '+' || next == '-'))
-            advance(lx);
+            next_byte(lx);
         else if (!(c == '\'' && is_word(next)) && c != '.' && !is_word(c))
             return true;
-        advance(lx);
+        next_byte(lx);
     }
 }
 
@@ -239,7 +239,7 @@ static void pass_operator(struct cxx_lexer *lx)
     else if (is_any_of(here, "::->++--<<>><=>===!=&&||+=-=*=/=%=&=|=^=##.*", 2))
         n = 2;
     while (n--)
-        advance(lx);
+        next_byte(lx);
 }
 
 static enum cxx_kind pass_token(struct cxx_lexer *lx)
@@ -254,7 +254,7 @@ static enum cxx_kind pass_token(struct cxx_lexer *lx)
         return CXX_OP;
     }
     while (is_word(peek(lx)))
-        advance(lx);
+        next_byte(lx);
     return CXX_NAME;
 }
 
@@ -335,10 +335,10 @@ static bool pass_header(struct cxx_lexer *lx)
         return false;
     lx->raw = lx->src.n;
     do
-        advance(lx);
+        next_byte(lx);
     while (!at_line_end(lx) && peek(lx) != closer);
     if (!at_line_end(lx))
-        advance(lx);
+        next_byte(lx);
     return true;
 }
 
@@ -387,7 +387,7 @@ static void lex_next(struct cxx_lexer *lx)
     if (at_line_end(lx)) {
         end_line(lx);
     } else if (is_blank(c)) {
-        advance(lx);
+        next_byte(lx);
     } else if (lx->line_start && mark) {
         lex_directive(lx);
     } else if (!pass_comment(lx)) {

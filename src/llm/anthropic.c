@@ -7,18 +7,18 @@ enum { MOST_MARKS = 4 }; /* cache markers in a request; more are refused */
 
 /* ---- questions --------------------------------------------------------------- */
 
-static void put_block(struct buf *out, struct str text, bool mark)
+static void add_block(json_t *blocks, struct str text, bool mark)
 {
+    json_t *block;
+
     if (!text.n) /* empty blocks are refused */
         return;
-    if (out->data[out->len - 1] != '[')
-        buf_putc(out, ',');
-    buf_puts(out, "{\"type\":\"text\",");
+    block = json_pack("{s:s}", "type", "text");
     if (mark)
-        buf_puts(out, "\"cache_control\":{\"type\":\"ephemeral\"},");
-    buf_puts(out, "\"text\":");
-    jsn_put_text(out, text.p, text.n);
-    buf_putc(out, '}');
+        json_object_set_new(block, "cache_control",
+                            json_pack("{s:s}", "type", "ephemeral"));
+    json_object_set_new(block, "text", jsn_text(text.p, text.n));
+    json_array_append_new(blocks, block);
 }
 
 /* Where the text that many requests share ends, not inside a character. */
@@ -31,14 +31,14 @@ static size_t shared_end(const struct llm_message *m)
     return n;
 }
 
-static void put_blocks(struct buf *out, const struct llm_message *m, bool mark)
+static void add_blocks(json_t *blocks, const struct llm_message *m, bool mark)
 {
     size_t n = shared_end(m);
 
     if (!m->text.n)
         return;
-    put_block(out, (struct str){m->text.p, n}, mark);
-    put_block(out, (struct str){m->text.p + n, m->text.n - n}, false);
+    add_block(blocks, (struct str){m->text.p, n}, mark);
+    add_block(blocks, (struct str){m->text.p + n, m->text.n - n}, false);
 }
 
 /* The last markers are the ones that cover most. */
@@ -56,51 +56,30 @@ static bool is_system(const struct llm_message *m)
     return strcmp(m->role, "system") == 0;
 }
 
-static void put_system(struct buf *out, const struct llm_request *r,
-                       size_t from)
-{
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < r->count; i++)
-        bytes += is_system(&r->message[i]) ? r->message[i].text.n : 0;
-    if (!bytes)
-        return;
-    buf_puts(out, "\"system\":[");
-    for (size_t i = 0; i < r->count; i++)
-        if (is_system(&r->message[i]))
-            put_blocks(out, &r->message[i], i >= from);
-    buf_puts(out, "],");
-}
-
-static void put_messages(struct buf *out, const struct llm_request *r)
-{
-    size_t from = first_marked(r);
-    bool first = true;
-
-    put_system(out, r, from);
-    buf_puts(out, "\"messages\":[");
-    for (size_t i = 0; i < r->count; i++) {
-        const struct llm_message *m = &r->message[i];
-
-        if (is_system(m))
-            continue;
-        buf_puts(out, first ? "{\"role\":" : ",{\"role\":");
-        first = false;
-        jsn_put_text(out, m->role, strlen(m->role));
-        buf_puts(out, ",\"content\":[");
-        put_blocks(out, m, i >= from);
-        buf_puts(out, "]}");
-    }
-    buf_putc(out, ']');
-}
-
-static json_t *settings(const struct http_provider *p,
+/* The system's text is a field of its own. */
+static json_t *question(const struct http_provider *p,
                         const struct llm_request *r)
 {
-    json_t *q =
-        json_pack("{s:o, s:I}", "model", jsn_text(p->model, strlen(p->model)),
-                  "max_tokens", (json_int_t)http_provider_limit(p, r));
+    json_t *q = json_object(), *system = json_array(), *messages = json_array();
+    size_t from = first_marked(r);
 
+    for (size_t i = 0; i < r->count; i++) {
+        const struct llm_message *m = &r->message[i];
+        json_t *content = is_system(m) ? system : json_array();
+
+        add_blocks(content, m, i >= from);
+        if (!is_system(m))
+            json_array_append_new(
+                messages,
+                json_pack("{s:s, s:o}", "role", m->role, "content", content));
+    }
+    if (json_array_size(system))
+        json_object_set(q, "system", system);
+    json_decref(system);
+    json_object_set_new(q, "messages", messages);
+    json_object_set_new(q, "model", jsn_text(p->model, strlen(p->model)));
+    json_object_set_new(q, "max_tokens",
+                        json_integer(http_provider_limit(p, r)));
     if (p->temperature >= 0)
         json_object_set_new(q, "temperature", json_real(p->temperature));
     if (p->stream)
@@ -234,8 +213,7 @@ const struct http_api api_anthropic = {
     .reserved = (const char *const[]){"model", "messages", "system", "stream",
                                       "max_completion_tokens", NULL},
     .check = check,
-    .messages = put_messages,
-    .settings = settings,
+    .question = question,
     .read = read_answer,
     .hear = hear_event,
 };

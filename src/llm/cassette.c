@@ -36,11 +36,6 @@ void cassette_close(struct cassette *c)
     free(c);
 }
 
-size_t cassette_len(const struct cassette *c)
-{
-    return c->by_key.len;
-}
-
 /* ---- keys ---- */
 
 static void key_text(struct buf *b, const struct llm_key *k)

@@ -20,7 +20,6 @@ struct cassette *cassette_open(const char *path, struct err *e);
 struct cassette *cassette_parse(const char *name, const char *text, size_t n,
                                 struct err *e);
 void cassette_close(struct cassette *c);
-size_t cassette_len(const struct cassette *c);
 
 struct cassette_item {
     const char *prompt; /* hash of what was asked */

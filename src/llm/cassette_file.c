@@ -16,7 +16,7 @@
 
 #define LEVEL 9
 
-bool cassette_is_zstd(const char *path)
+static bool is_zstd(const char *path)
 {
     return str_ends(str_of(path), ".zst");
 }
@@ -70,7 +70,7 @@ int cassette_text(const char *path, struct buf *out, size_t *whole,
     size_t end = 0;
     int rc;
 
-    if (!cassette_is_zstd(path)) {
+    if (!is_zstd(path)) {
         rc = fs_read(path, out, e);
         for (end = out->len; end && out->data[end - 1] != '\n';)
             end--;
@@ -168,7 +168,7 @@ struct cassette_writer *cassette_writer_open(const char *path,
     int rc;
 
     w->path = xstrdup(path);
-    w->zstd = cassette_is_zstd(path);
+    w->zstd = is_zstd(path);
     w->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (w->fd < 0 || fstat(w->fd, &st) < 0)
         rc = err_sys(e, "%s: cannot write", path);

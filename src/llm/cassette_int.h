@@ -5,12 +5,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define CASSETTE_LIMIT ((size_t)1 << 30)
 
-bool cassette_is_zstd(const char *path);
 /* The file's text, unpacked; what stands behind its last whole line (or zstd
  * frame) may be missing. `*whole` (unless NULL): up to which byte of the file it
  * is whole. */

@@ -15,7 +15,8 @@ void doc_release(struct doc *a)
     *a = (struct doc){0};
 }
 
-json_t *doc_text(struct str s)
+/* A JSON string of any bytes; NULs become U+FFFD, too. */
+static json_t *text_json(struct str s)
 {
     struct buf b;
     json_t *v;
@@ -43,7 +44,7 @@ static struct str string_of(const json_t *v)
 
 void doc_from_text(struct doc *a, const char *p, size_t n)
 {
-    *a = (struct doc){.json = doc_text((struct str){p, n})};
+    *a = (struct doc){.json = text_json((struct str){p, n})};
     a->result = (struct send_result){.outcome = SEND_ANSWERED,
                                      .text = string_of(a->json),
                                      .usage.estimated = true,
@@ -176,15 +177,15 @@ json_t *doc_json(const struct send_result *r)
     json_t *v = json_object();
 
     if (r->outcome != SEND_ANSWERED) {
-        json_object_set_new(v, "error", doc_text(str_of(r->error)));
+        json_object_set_new(v, "error", text_json(str_of(r->error)));
         return v;
     }
-    json_object_set_new(v, "text", doc_text(r->text));
+    json_object_set_new(v, "text", text_json(r->text));
     if (r->thought.n)
-        json_object_set_new(v, "thought", doc_text(r->thought));
+        json_object_set_new(v, "thought", text_json(r->thought));
     json_object_set_new(v, "finish", json_string(llm_finishes[r->finish]));
     json_object_set_new(v, "usage", usage_json(&r->usage));
     if (r->model.n)
-        json_object_set_new(v, "model", doc_text(r->model));
+        json_object_set_new(v, "model", text_json(r->model));
     return v;
 }

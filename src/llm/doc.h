@@ -24,7 +24,5 @@ int doc_from_json(struct doc *a, json_t *v, struct err *e);
 
 /* The same object; what is empty is left out. */
 json_t *doc_json(const struct send_result *r);
-/* A JSON string of any bytes, as above. */
-json_t *doc_text(struct str s);
 
 #endif

@@ -72,26 +72,18 @@ static void add_extra(json_t *q, const struct http_provider *p, int64_t limit)
     }
 }
 
-/* {messages, then the rest}, in no more memory than it needs: it stays until
- * the answer comes. */
 static char *write_question(struct http_provider *p,
                             const struct llm_request *r)
 {
-    json_t *q = p->api->settings(p, r);
-    char *rest;
+    json_t *q = p->api->question(p, r);
+    char *text;
 
     add_extra(q, p, http_provider_limit(p, r));
-    rest = json_dumps(q, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    if (!rest)
-        BUG("settings that are not JSON");
-    buf_reset(&p->scratch);
-    buf_putc(&p->scratch, '{');
-    p->api->messages(&p->scratch, r);
-    buf_putc(&p->scratch, ',');
-    buf_puts(&p->scratch, rest + 1); /* a model is always in it */
-    free(rest);
+    text = json_dumps(q, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    if (!text)
+        BUG("a question that is not JSON");
     json_decref(q);
-    return xstrndup(buf_str(&p->scratch), p->scratch.len);
+    return text;
 }
 
 /* ---- answers ----------------------------------------------------------------- */
@@ -274,7 +266,6 @@ struct provider *http_provider_open(const struct provider_type *type,
     p->temperature = o->temperature;
     p->max_tokens = o->max_tokens;
     p->stream = o->stream;
-    buf_init(&p->scratch, BUF_UNLIMITED);
     if ((api->check && api->check(o, e) < 0) ||
         take_extra(p, o->extra, e) < 0 ||
         endpoint_open(&p->endpoint, &api->endpoint, l, o, e) < 0) {
@@ -294,7 +285,6 @@ void http_provider_close(struct provider *base)
     }
     endpoint_release(&p->endpoint);
     json_decref(p->extra);
-    buf_release(&p->scratch);
     free(p->model);
     free(p->effort);
     free(p);

@@ -25,10 +25,9 @@ struct http_api {
     const char *const *reserved; /* fields that are not the user's; NULL ends */
     /* Settings that make no sense; may be NULL. */
     int (*check)(const struct llm_opts *o, struct err *e);
-    /* The question: its messages as text, `"messages":[…]`, since they are
-     * long, and the other fields, a new reference. The user's come later. */
-    void (*messages)(struct buf *out, const struct llm_request *r);
-    json_t *(*settings)(const struct http_provider *p,
+    /* The body of a request, a new reference. The user's extra fields are
+     * added afterwards. */
+    json_t *(*question)(const struct http_provider *p,
                         const struct llm_request *r);
     /* A whole answer, or one event of a stream; an error is one that is none,
      * or says what went wrong. */
@@ -46,8 +45,7 @@ struct http_provider {
     double temperature;
     int64_t max_tokens;
     bool stream;
-    json_t *extra;      /* an object, or NULL */
-    struct buf scratch; /* a question is written here first */
+    json_t *extra; /* an object, or NULL */
     struct send *sends;
 };
 

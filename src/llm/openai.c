@@ -23,29 +23,28 @@ static bool is_reasoning(const char *model)
     return false;
 }
 
-static void put_messages(struct buf *out, const struct llm_request *r)
+static json_t *messages_of(const struct llm_request *r)
 {
-    buf_puts(out, "\"messages\":[");
+    json_t *all = json_array();
+
     for (size_t i = 0; i < r->count; i++) {
         const struct llm_message *m = &r->message[i];
 
-        buf_puts(out, i ? ",{\"role\":" : "{\"role\":");
-        jsn_put_text(out, m->role, strlen(m->role));
-        buf_puts(out, ",\"content\":");
-        jsn_put_text(out, m->text.p, m->text.n);
-        buf_putc(out, '}');
+        json_array_append_new(all, json_pack("{s:s, s:o}", "role", m->role,
+                                             "content",
+                                             jsn_text(m->text.p, m->text.n)));
     }
-    buf_putc(out, ']');
+    return all;
 }
 
-static json_t *settings(const struct http_provider *p,
+static json_t *question(const struct http_provider *p,
                         const struct llm_request *r)
 {
     bool reasoning = is_reasoning(p->model);
     int64_t limit = http_provider_limit(p, r);
-    json_t *q =
-        json_pack("{s:o, s:I}", "model", jsn_text(p->model, strlen(p->model)),
-                  "seed", (json_int_t)(r->seed & SEED_MASK));
+    json_t *q = json_pack("{s:o, s:o, s:I}", "messages", messages_of(r),
+                          "model", jsn_text(p->model, strlen(p->model)), "seed",
+                          (json_int_t)(r->seed & SEED_MASK));
 
     if (limit > 0)
         json_object_set_new(q,
@@ -206,8 +205,7 @@ const struct http_api api_openai = {
     /* More than one answer would cost more than was put aside. */
     .reserved = (const char *const[]){"model", "messages", "stream", "n",
                                       "best_of", NULL},
-    .messages = put_messages,
-    .settings = settings,
+    .question = question,
     .read = read_answer,
     .hear = hear_event,
 };

@@ -148,7 +148,7 @@ bool price_is_free(const struct price *p)
     return p->known && !p->input && !p->cached && !p->written && !p->output;
 }
 
-static int64_t times(int64_t tokens, int64_t pico)
+static int64_t product(int64_t tokens, int64_t pico)
 {
     int64_t product;
 
@@ -171,9 +171,9 @@ struct llm_cost price_of(const struct price *p, const struct llm_usage *u)
 {
     int64_t plain = u->input - u->cached - u->written, pico;
 
-    pico = plus(times(plain, p->input), times(u->cached, p->cached));
-    pico = plus(pico, times(u->written, p->written));
-    pico = plus(pico, times(u->output, p->output));
+    pico = plus(product(plain, p->input), product(u->cached, p->cached));
+    pico = plus(pico, product(u->written, p->written));
+    pico = plus(pico, product(u->output, p->output));
     return (struct llm_cost){p->known ? to_micro(pico) : 0,
                              plus(u->input, u->output)};
 }
@@ -187,8 +187,9 @@ struct llm_cost price_worst(const struct price *p, int64_t input,
         dearest = p->cached;
     if (p->written > dearest)
         dearest = p->written;
-    return (struct llm_cost){p->known ? to_micro(plus(times(input, dearest),
-                                                      times(output, p->output)))
-                                      : 0,
+    return (struct llm_cost){p->known
+                                 ? to_micro(plus(product(input, dearest),
+                                                 product(output, p->output)))
+                                 : 0,
                              plus(input, output)};
 }

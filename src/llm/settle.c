@@ -182,8 +182,6 @@ static void again(struct llm_call *c, const struct send_result *r)
         return;
     }
     wait = backoff_ns(&l->backoff, c->requests, r->retry_after_ns);
-    log_debug("%s: asking again in %lld ms", r->error,
-              (long long)(wait / TICK_MS));
     c->timer = loop_add_timer(l->loop, tick_now_ns() + wait, on_backoff, c);
     pump_soon(l);
 }

@@ -94,19 +94,19 @@ static int add_file(struct hash *h, const struct entry *f, struct err *e)
 static int hash_entries(struct entries *all, char out[HASH_HEX], struct err *e)
 {
     struct hash h;
+    int rc = 0;
 
     if (all->len)
         qsort(all->entry, all->len, sizeof(*all->entry), by_name);
     hash_init(&h);
-    for (size_t i = 0; i < all->len; i++) {
+    for (size_t i = 0; i < all->len && rc == 0; i++) {
         /* A folder of shared rules finds its own files a second time. */
         if (i && strcmp(all->entry[i].name, all->entry[i - 1].name) == 0)
             continue;
-        if (add_file(&h, &all->entry[i], e) < 0)
-            return -1;
+        rc = add_file(&h, &all->entry[i], e);
     }
     hash_finish_hex(&h, out);
-    return 0;
+    return rc;
 }
 
 void pack_load_hash(struct pack *p, struct problems *out)

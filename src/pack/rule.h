@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "lex/view.h"
+#include "facts/view.h"
 #include "pack/problems.h"
 #include "pack/rx.h"
 

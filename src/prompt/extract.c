@@ -1,7 +1,7 @@
 /* extract.c: the program, the plan or the JSON in a reply. */
 #include "prompt/extract.h"
 
-#include "lex/py_normal.h"
+#include "facts/py_normal.h"
 #include "prompt/extract_int.h"
 #include "prompt/fences.h"
 #include "prompt/files.h"
@@ -108,7 +108,8 @@ static struct str block_text(struct str text, struct arena *a)
 
 /* ---- feedback ---- */
 
-struct str text_line(struct str text, size_t number)
+/* The line with this number, from 1. */
+static struct str line_at(struct str text, size_t number)
 {
     struct str line = {"", 0};
 
@@ -133,7 +134,7 @@ void feedback_problem(struct buf *out, struct str text,
 {
     buf_printf(out, "line %u, column %u: %s. The line reads:\n", problem->line,
                problem->column, problem->message);
-    feedback_line(out, text_line(text, problem->line));
+    feedback_line(out, line_at(text, problem->line));
 }
 
 /* ---- looking for the program ---- */

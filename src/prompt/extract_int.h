@@ -23,7 +23,5 @@ void feedback_problem(struct buf *out, struct str text,
                       const struct py_problem *problem);
 /* A line of the model's, indented, with its newline; long ones are cut. */
 void feedback_line(struct buf *out, struct str line);
-/* The line with this number, from 1. */
-struct str text_line(struct str text, size_t number);
 
 #endif

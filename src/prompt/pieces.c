@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,40 +105,26 @@ void pieces_cut(struct prompt *out, size_t message, struct str text,
 
 /* ---- identity ---- */
 
-static char *put(char *to, const char *text)
-{
-    size_t n = strlen(text);
-
-    memcpy(to, text, n);
-    return to + n;
-}
-
-/* Roles and hashes need no escapes. Every text is hashed once: the prompt's
- * hash is made from those of its pieces. */
+/* Every text is hashed once: the prompt's hash is made from those of its
+ * pieces. */
 void pieces_list(struct prompt *out, struct arena *a)
 {
-    static const char head[] = ",{\"role\":\"", middle[] = "\",\"parts\":[";
-    size_t room = out->pieces * (HASH_HEX + 2) + 4, at = 0;
-    char *start, *p;
+    json_t *list = json_array();
+    size_t at = 0;
+    char *text;
 
-    for (size_t i = 0; i < out->count; i++)
-        room += sizeof(head) + sizeof(middle) + strlen(out->message[i].role);
-    start = p = arena_alloc_raw(a, room);
     for (size_t i = 0; i < out->count; i++) {
-        p = put(p, head);
-        p = put(p, out->message[i].role);
-        p = put(p, middle);
-        for (; at < out->pieces && out->piece[at].message == i; at++) {
-            *p++ = '"';
-            memcpy(p, out->piece[at].hash, HASH_HEX - 1);
-            p = put(p + HASH_HEX - 1, "\",");
-        }
-        p -= p[-1] == ',';
-        p = put(p, "]}");
+        json_t *parts = json_array();
+
+        for (; at < out->pieces && out->piece[at].message == i; at++)
+            json_array_append_new(parts, json_string(out->piece[at].hash));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:o}", "role",
+                                        out->message[i].role, "parts", parts));
     }
-    *p++ = ']';
-    *p = '\0';
-    *start = '['; /* in place of the first comma */
-    out->list = (struct str){start, (size_t)(p - start)};
+    text = json_dumps(list, JSON_COMPACT);
+    out->list = str_of(arena_strdup(a, text));
     hash_hex(out->list.p, out->list.n, out->hash);
+    free(text);
+    json_decref(list);
 }

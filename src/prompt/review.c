@@ -1,7 +1,7 @@
 /* review.c: asking the reviewer, and reading what it answers. */
 #include "prompt/review.h"
 
-#include "lex/py_strip.h"
+#include "facts/py_strip.h"
 #include "prompt/extract.h"
 #include "prompt/files.h"
 

@@ -1,6 +1,7 @@
 /* main.c: monkeys-runner, the program that holds data and runs compiled kernels
  * over it. Nothing but libc is in the process: no Python, no torch, no BLAS. */
 #include "base/opt.h"
+#include "base/version.h"
 #include "runner/serve.h"
 
 #include <limits.h>
@@ -44,6 +45,8 @@ int main(int argc, char **argv)
     close_range(JUDGE + 1, UINT_MAX, 0);
     if (rc == 0 && r.common.help)
         print_help();
+    else if (rc == 0 && r.common.version)
+        puts("monkeys-runner " MONKEYS_VERSION);
     else if (rc == 0 && serve(JUDGE, strcmp(v.device, "cpu") ? &device_cuda
                                                              : &device_cpu) < 0)
         rc = err_set(&e, ERR_INPUT, "descriptor %d does not speak as a judge",

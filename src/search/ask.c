@@ -87,14 +87,14 @@ static int past_attempt(struct attempt *a, int number,
     *out = (struct prompt_attempt){.number = number};
     if (number == 0) {
         out->code = (struct str){t->source, t->len};
-        out->verdict = "static_reject";
+        out->verdict = verdicts[VERDICT_STATIC_REJECT].name;
         out->fitness = evolve_opts_paper.initial_fitness;
         out->feedback = STR_LIT("This is the PyTorch program itself: nothing "
                                 "of it is written in the DSL yet.");
         return 0;
     }
     p = &a->subject->past[number - 1];
-    out->verdict = verdict_names[p->verdict];
+    out->verdict = verdicts[p->verdict].name;
     out->fitness = p->fitness;
     if (read_text(a, p->code, &out->code, e) < 0)
         return -1;
@@ -285,25 +285,15 @@ void call_fill(struct row_call *row, const struct llm_reply *r)
     row->answered_at = call_now_us();
 }
 
-/* A plan is most often the beginning of its reply, and then its hash is on the
- * way to the reply's. */
 static void store_reply(struct attempt *a, struct str text, char out[HASH_HEX])
 {
     struct str plan = {NULL, 0};
-    struct hash h, half;
 
     if (strcmp(a->stage, "plan") == 0)
         plan = extract_plan(text);
-    hash_init(&h);
-    if (plan.n && plan.p == text.p) {
-        hash_add(&h, plan.p, plan.n);
-        half = h;
-        hash_finish_hex(&half, a->plan_blob);
-        text.p += plan.n;
-        text.n -= plan.n;
-    }
-    hash_add(&h, text.p, text.n);
-    hash_finish_hex(&h, out);
+    if (plan.n && plan.p == text.p)
+        hash_hex(plan.p, plan.n, a->plan_blob);
+    hash_hex(text.p, text.n, out);
     store_blob_as(a->s->part.store,
                   (struct str){buf_str(&a->reply), a->reply.len}, out);
 }

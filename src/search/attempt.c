@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "lex/py_normal.h"
+#include "facts/py_normal.h"
 #include "prompt/extract.h"
 #include "search/search_int.h"
 
@@ -111,7 +111,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
     struct search *s = a->s;
     bool unusable = json_is_true(json_object_get(record, "unusable"));
 
-    if (record && strcmp(jsn_str(record, "verdict"), "infra") == 0) {
+    if (record && verdict_in(record) == VERDICT_INFRA) {
         why = json_string_value(json_object_get(record, "infra"));
         record = NULL;
     }
@@ -125,7 +125,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
     if (!why)
         why = "the verifier gave no reason";
     store_event(s->part.store, "infra", a->subject->ord, a->number, why);
-    if (s->part.port->dead(s->part.port))
+    if (door_is_dead(s->part.door))
         schedule_break(s);
     if (++a->infra < INFRA_TRIES && !s->broken && !unusable)
         judge(a);
@@ -136,12 +136,16 @@ static void on_record(const json_t *record, const char *why, void *arg)
 static void judge(struct attempt *a)
 {
     struct search *s = a->s;
+    struct candidate c = {.pack = s->part.pack,
+                          .task = a->subject->task,
+                          .code = a->code,
+                          .attempt = (size_t)a->number,
+                          .job = s->part.job};
     struct err e = ERR_INIT;
 
     a->state = JUDGING;
     a->judged_ns = tick_now_ns();
-    if (s->part.port->judge(s->part.port, a->subject->task, a->code, a->number,
-                            on_record, a, &e) < 0)
+    if (door_judge(s->part.door, &c, on_record, a, &e) < 0)
         schedule_fail(s, &e);
 }
 
@@ -256,9 +260,9 @@ static void take_code(struct attempt *a)
         a->code.n = code.len;
         have_candidate(a);
     } else {
-        a->record = result_without_code(
-            got == EXTRACT_TRUNCATED ? "truncated" : "no_code",
-            (struct str){buf_str(&feedback), feedback.len});
+        a->record = verdict_unrun(
+            got == EXTRACT_TRUNCATED ? VERDICT_TRUNCATED : VERDICT_NO_CODE,
+            NULL, (struct str){buf_str(&feedback), feedback.len});
         result_store(a);
     }
 out:

@@ -25,24 +25,6 @@ const struct evolve_opts evolve_opts_paper = {
     .migration_rate = 0.1,
 };
 
-const struct evolve_opts evolve_opts_stock = {
-    .islands = 5,
-    .initial_fitness = 0.05,
-    .history_k = 7,
-    .num_top = 3,
-    .num_diverse = 2,
-    .inspirations = 2,
-    .elite_ratio = 0.1,
-    .exploration = 0.2,
-    .exploitation = 0.7,
-    .population = 1000,
-    .archive = 100,
-    .bins = 10,
-    .references = 20,
-    .migration_interval = 50,
-    .migration_rate = 0.1,
-};
-
 /* ---- leaving ---- */
 
 static void leave(struct evolve_db *db, struct program *p)
@@ -271,15 +253,6 @@ void evolve_db_add(struct evolve_db *db, size_t island, int64_t attempt,
     join(db, &c, rng);
     db->generation[island]++;
     migrate_when_due(db, rng);
-}
-
-int64_t evolve_db_best(const struct evolve_db *db, double *fitness)
-{
-    const struct program *p = &db->p[db->best];
-
-    if (fitness)
-        *fitness = p->fitness;
-    return p->attempt;
 }
 
 struct evolve_island evolve_db_look(const struct evolve_db *db, size_t island)

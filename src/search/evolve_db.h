@@ -38,8 +38,6 @@ struct evolve_opts {
 };
 /* The paper's setting, the default: one island, three others by fitness. */
 extern const struct evolve_opts evolve_opts_paper;
-/* OpenEvolve 0.3.2 as it comes: five islands, up to seven others. */
-extern const struct evolve_opts evolve_opts_stock;
 
 #define EVOLVE_OTHERS_MAX 16 /* history_k at most */
 
@@ -65,18 +63,10 @@ void evolve_db_add(struct evolve_db *db, size_t island, int64_t attempt,
 void evolve_db_sample(const struct evolve_db *db, size_t island,
                       struct rng *rng, struct evolve_pick *out);
 
-/* The best program ever; its fitness where `fitness` is given. */
-int64_t evolve_db_best(const struct evolve_db *db, double *fitness);
-
 struct evolve_island {
     size_t programs, cells; /* now */
     uint64_t generations;   /* attempts added */
 };
 struct evolve_island evolve_db_look(const struct evolve_db *db, size_t island);
-
-/* How far a verdict got, from 0; above 1 only when correct. `within` is the
- * part of elements within tolerance, `speedup` the reference's time over its
- * own; NaN where not measured. A name that is no attempt's verdict is a BUG. */
-double evolve_fitness(const char *verdict, double within, double speedup);
 
 #endif

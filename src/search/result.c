@@ -6,21 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-const char *const verdict_names[] = {
-    "correct",       "no_code",      "truncated",   "static_reject",
-    "compile_error", "launch_error", "timeout",     "out_of_memory",
-    "crash",         "wrong_shape",  "wrong_dtype", "not_finite",
-    "wrong_values",  "hack",         NULL};
-
-size_t verdict_index(const char *name)
-{
-    size_t i = 0;
-
-    while (verdict_names[i] && strcmp(verdict_names[i], name) != 0)
-        i++;
-    return i;
-}
-
 static const char *text_of(const json_t *record, const char *key)
 {
     return json_string_value(json_object_get(record, key));
@@ -31,14 +16,6 @@ static double number_of(const json_t *record, const char *key)
     const json_t *v = json_object_get(record, key);
 
     return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-json_t *result_without_code(const char *verdict, struct str feedback)
-{
-    return json_pack("{s:s, s:n, s:s, s:b, s:b, s:b, s:n, s:[], s:o}",
-                     "verdict", verdict, "rule", "stage", "extract", "compiled",
-                     0, "kernelbench_pass", 0, "hardened_pass", 0, "evidence",
-                     "trials", "feedback", jsn_text(feedback.p, feedback.n));
 }
 
 /* ---- how good it was ---- */
@@ -59,7 +36,7 @@ static double fitness_of(const struct search *s, const json_t *record)
 
     if (s->opt.no_stop && ms > 0 && reference > 0)
         speedup = reference / ms;
-    return evolve_fitness(text_of(record, "verdict"), within, speedup);
+    return verdict_fitness(verdict_in(record), within, speedup);
 }
 
 /* ---- rows ---- */
@@ -141,7 +118,7 @@ static void write_attempt(struct attempt *a, const struct past *p)
                               .code = p->code[0] ? p->code : NULL,
                               .code_hash = p->normal[0] ? p->normal : NULL,
                               .stage = text_of(a->record, "stage"),
-                              .verdict = verdict_names[p->verdict],
+                              .verdict = verdicts[p->verdict].name,
                               .rule = text_of(a->record, "rule"),
                               .fitness = p->fitness,
                               .same_as = a->same_as,
@@ -180,20 +157,20 @@ static void on_stored(const struct err *e, void *arg)
 void result_store(struct attempt *a)
 {
     struct past p = {.verdict = 0};
-    const char *verdict = text_of(a->record, "verdict"),
-               *evidence = text_of(a->record, "evidence");
+    const char *verdict = text_of(a->record, "verdict");
     struct err e = ERR_INIT;
 
     a->state = STORING;
-    p.verdict = verdict ? verdict_index(verdict) : SIZE_MAX;
-    if (!verdict || !verdict_names[p.verdict]) {
-        err_set(&e, ERR_INPUT, "a verdict that nobody knows: %s",
+    p.verdict = verdict_of(verdict);
+    if (p.verdict >= VERDICTS) {
+        err_set(&e, ERR_INPUT,
+                "the verifier answered with an unknown verdict: %s",
                 verdict ? verdict : "none");
         schedule_fail(a->s, &e);
         return;
     }
-    p.solved = p.verdict == 0;
-    p.sealed = p.solved && evidence && strcmp(evidence, "E3") == 0;
+    p.solved = p.verdict == VERDICT_CORRECT;
+    p.sealed = verdict_may_join(verdict, text_of(a->record, "evidence"));
     p.fitness = a->same_as ? a->subject->past[a->same_as - 1].fitness
                            : fitness_of(a->s, a->record);
     memcpy(p.code, a->code_blob, HASH_HEX);

@@ -116,10 +116,10 @@ static int on_attempt(const struct row_attempt *r, void *arg)
         l->s->seen_version = r->archive_version;
     t->kept = xgrow(t->kept, &t->kept_cap, t->kept_len, sizeof(*t->kept));
     p = &t->kept[t->kept_len++];
-    *p = (struct past){.verdict = verdict_index(r->verdict),
+    *p = (struct past){.verdict = verdict_of(r->verdict),
                        .fitness = r->fitness,
                        .solved = r->solved};
-    if (!verdict_names[p->verdict])
+    if (p->verdict >= VERDICTS)
         return err_set(l->e, ERR_INPUT, "%s: unknown verdict %s", t->task->id,
                        r->verdict);
     copy_hash(p->plan, r->plan);
@@ -154,7 +154,7 @@ static int on_verdict(const struct row_verdict *r, void *arg)
         return 0;
     }
     p = &t->kept[r->attempt - 1];
-    p->sealed = p->solved && r->evidence && strcmp(r->evidence, "E3") == 0;
+    p->sealed = verdict_may_join(r->verdict, r->evidence);
     copy_hash(p->feedback, r->feedback);
     copy_hash(p->record, r->record);
     return 0;
@@ -307,7 +307,8 @@ static int on_eager_entry(const struct row_entry *r, int64_t left, void *arg)
 {
     struct loading *l = arg;
     struct subject *t;
-    struct search_example x = {.origin = "run", .evidence = "E3"};
+    struct search_example x = {.origin = "run",
+                               .evidence = evidences[EVIDENCE_ARCHIVE].name};
     struct buf plan, code;
     int rc = -1;
 

@@ -75,7 +75,8 @@ static void refuse_attempt(struct attempt *a, const struct review *v)
                  "refused it:\n");
     for (size_t i = 0; i < v->reason_count && b.len < 3000; i++)
         buf_printf(&b, "- %s\n", v->reason[i]);
-    json_object_set_new(a->record, "verdict", json_string("hack"));
+    json_object_set_new(a->record, "verdict",
+                        json_string(verdicts[VERDICT_HACK].name));
     json_object_set_new(a->record, "rule", json_string("reviewer"));
     json_object_set_new(a->record, "feedback", jsn_text(buf_str(&b), b.len));
     buf_release(&b);
@@ -348,7 +349,7 @@ bool review_begin(struct attempt *a)
     struct reading *g;
 
     if (strcmp(s->opt.reviewer, "loop") != 0 ||
-        strcmp(jsn_str(a->record, "verdict"), "correct") != 0)
+        verdict_in(a->record) != VERDICT_CORRECT)
         return false;
     g = begin(s, a->subject, a->number, a->code, &e);
     if (!g) {

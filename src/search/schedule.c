@@ -94,7 +94,7 @@ static void join(struct search *s, struct subject *t, int64_t version)
     struct search_example x = {.origin = "run",
                                .name = t->task->id,
                                .task_hash = t->task->hash,
-                               .evidence = "E3",
+                               .evidence = evidences[EVIDENCE_ARCHIVE].name,
                                .problem = {t->task->source, t->task->len},
                                .vector = t->vector,
                                .ops = t->task->ops};
@@ -107,7 +107,7 @@ static void join(struct search *s, struct subject *t, int64_t version)
                             .problem = t->source,
                             .plan = p->plan[0] ? p->plan : NULL,
                             .solution = p->code,
-                            .evidence = "E3"};
+                            .evidence = evidences[EVIDENCE_ARCHIVE].name};
     char ported[HASH_HEX];
     struct buf plan, code;
     struct err e = ERR_INIT;
@@ -288,7 +288,7 @@ void schedule_attempt_over(struct search *s, struct subject *t)
 
 static bool only_waiting(struct search *s)
 {
-    size_t n = s->part.port->waiting(s->part.port);
+    size_t n = door_elsewhere(s->part.door);
 
     if (s->opt.no_wait || s->stopping) /* answers come by a request's name */
         n += llm_waiting(s->part.llm);

@@ -196,9 +196,9 @@ void search_describe(const struct search *s, struct buf *out)
     buf_printf(out, ", %zu attempt%s, %zu call%s in flight", c.attempts,
                c.attempts == 1 ? "" : "s", c.calls_in_flight,
                c.calls_in_flight == 1 ? "" : "s");
-    for (size_t i = 1; verdict_names[i]; i++)
+    for (enum verdict i = VERDICT_CORRECT + 1; i < VERDICTS; i++)
         if (c.verdict[i])
-            buf_printf(out, ", %zu %s", c.verdict[i], verdict_names[i]);
+            buf_printf(out, ", %zu %s", c.verdict[i], verdicts[i].name);
     if (s->part.budget->spent.usd_micro)
         buf_printf(out, ", $%.4f",
                    (double)s->part.budget->spent.usd_micro / 1e6);

@@ -18,9 +18,10 @@
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "search/options.h"
-#include "search/port.h"
 #include "store/store.h"
 #include "task/task.h"
+#include "verify/door.h"
+#include "verify/verdict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +38,8 @@ struct search_parts {
     struct budget *budget;
     struct prompts *prompts;
     const struct pack *pack;
-    struct search_port *port;
+    struct door *door;
+    const struct job_opts *job; /* how candidates are judged */
     bool patient; /* asking again is free: answers come by a request's name */
     size_t dim;   /* of every vector */
 };
@@ -84,14 +86,12 @@ struct search_counts {
     size_t tasks, skipped, solved, aside, attempts, open;
     size_t doubted; /* solved kernels that a reviewer refused */
     int iteration, iterations;
-    size_t verdict[16]; /* by verdict_names[] */
+    size_t verdict[VERDICTS];
     size_t calls_in_flight;
     uint64_t work, work_done; /* attempts; those that a solved task does not
                                  need any more count as done */
 };
 struct search_counts search_count(const struct search *s);
-extern const char *const verdict_names[]; /* NULL at the end */
-size_t verdict_index(const char *name);
 
 /* A line about where it stands. */
 void search_describe(const struct search *s, struct buf *out);

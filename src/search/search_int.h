@@ -18,9 +18,9 @@
 
 /* A finished attempt, as later ones need it; texts are in the store. */
 struct past {
-    size_t verdict; /* index into verdict_names */
+    enum verdict verdict;
     double fitness;
-    bool solved, sealed;                   /* sealed: at evidence E3 */
+    bool solved, sealed;                   /* sealed: may join the archive */
     char code[HASH_HEX], normal[HASH_HEX]; /* "" without code */
     char plan[HASH_HEX], feedback[HASH_HEX], record[HASH_HEX];
 };
@@ -208,7 +208,6 @@ void result_store(struct attempt *a);
 void result_apply(struct search *s, struct subject *t, const struct past *p);
 /* Puts times that were kept apart back into a record. */
 void result_give_times(json_t *record, const char *times);
-json_t *result_without_code(const char *verdict, struct str feedback);
 
 /* resume.c */
 int resume_load(struct search *s, struct err *e);

@@ -127,7 +127,8 @@ static sqlite3_stmt *prepare(struct store *s, const struct table *t,
     return *kept;
 }
 
-static void bind(sqlite3_stmt *q, int i, const struct col *c, const void *row)
+static void bind_column(sqlite3_stmt *q, int i, const struct col *c,
+                        const void *row)
 {
     const char *field = (const char *)row + c->at;
     double real;
@@ -164,7 +165,7 @@ static int run(sqlite3_stmt *q, const struct table *t, const void *row,
 
     for (size_t i = 0; i < t->cols; i++)
         if (!(t->col[i].flags & but))
-            bind(q, (int)i + 1, &t->col[i], row);
+            bind_column(q, (int)i + 1, &t->col[i], row);
     rc = sqlite3_step(q);
     sqlite3_reset(q);
     return rc;

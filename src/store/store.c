@@ -198,9 +198,8 @@ static int set_up(sqlite3 *db, const char *path, struct err *e)
                       e);
 }
 
-/* `vfs`: who makes the files; NULL: SQLite itself. */
-static sqlite3 *connect(const char *path, enum store_mode mode, const char *vfs,
-                        struct err *e)
+static sqlite3 *open_database(const char *path, enum store_mode mode,
+                              struct err *e)
 {
     bool read = mode == STORE_READ;
     char *uri = uri_of(path, read && is_still(path) ? "?immutable=1" : "");
@@ -210,7 +209,7 @@ static sqlite3 *connect(const char *path, enum store_mode mode, const char *vfs,
     flags |= read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     if (mode == STORE_NEW)
         flags |= SQLITE_OPEN_CREATE;
-    if (sqlite3_open_v2(uri, &db, flags, vfs) != SQLITE_OK ||
+    if (sqlite3_open_v2(uri, &db, flags, NULL) != SQLITE_OK ||
         sqlite3_busy_timeout(db, 10000) != SQLITE_OK) {
         store_sql_err(e, db, path, "open");
         sqlite3_close(db);
@@ -240,7 +239,7 @@ static int create(const char *path, struct err *e)
     int rc = -1;
 
     remove_part(part);
-    db = connect(part, STORE_NEW, NULL, e);
+    db = open_database(part, STORE_NEW, e);
     if (db && set_up(db, path, e) == 0 &&
         store_migrate(db, path, store_steps, store_version, e) == 0)
         rc = 0;
@@ -260,10 +259,7 @@ static int connect_both(struct store *s, struct err *e)
 {
     sqlite3 **db = s->mode == STORE_READ ? &s->reader : &s->writer;
 
-    if (s->mode != STORE_READ && store_vfs_start(s) != SQLITE_OK)
-        return err_set(e, ERR_SYSTEM, "%s: SQLite is out of memory", s->path);
-    *db = connect(s->path, s->mode, s->mode == STORE_READ ? NULL : s->vfs_name,
-                  e);
+    *db = open_database(s->path, s->mode, e);
     if (!*db || store_check_schema(*db, s->path, s->mode, store_steps,
                                    store_version, e) < 0)
         return -1;
@@ -271,7 +267,7 @@ static int connect_both(struct store *s, struct err *e)
         return 0;
     if (set_up(s->writer, s->path, e) < 0) /* not before it is known as ours */
         return -1;
-    s->reader = connect(s->path, STORE_READ, NULL, e);
+    s->reader = open_database(s->path, STORE_READ, e);
     if (!s->reader)
         return -1;
     return store_number(s->reader, s->path,
@@ -292,7 +288,6 @@ static void release(struct store *s)
     sqlite3_finalize(s->read_blob);
     sqlite3_close(s->reader); /* first: the last one out tidies up */
     sqlite3_close(s->writer);
-    store_vfs_end(s);
     ZSTD_freeCCtx(s->pack);
     ZSTD_freeDCtx(s->unpack);
     free(s->packed);

@@ -125,8 +125,6 @@ struct store {
     bool telling;
 
     /* The writer's thread. */
-    sqlite3_vfs vfs; /* its files */
-    char vfs_name[40];
     sqlite3 *writer;
     sqlite3_stmt *insert[TABLES], *same[TABLES], *begin, *commit;
     ZSTD_CCtx *pack;
@@ -160,12 +158,6 @@ int store_exec(sqlite3 *db, const char *path, const char *sql, struct err *e);
 /* The one number that `sql` gives. */
 int store_number(sqlite3 *db, const char *path, const char *sql, int64_t *out,
                  struct err *e);
-
-/* ---- wal_file.c ---- */
-/* The name `vfs_name` for sqlite3_open_v2(): until the end, which comes after
- * the connection's. */
-int store_vfs_start(struct store *s);
-void store_vfs_end(struct store *s);
 
 /* ---- schema.c ---- */
 #define STORE_APPLICATION 0x4d6f6e6b /* "Monk", in SQLite's header */

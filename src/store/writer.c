@@ -59,8 +59,8 @@ static int write_row(struct store *s, struct item *it, struct err *e)
     return store_insert(s, it->table, it->row, e);
 }
 
-static int step(struct store *s, const char *sql, sqlite3_stmt **kept,
-                struct err *e)
+static int run_sql(struct store *s, const char *sql, sqlite3_stmt **kept,
+                   struct err *e)
 {
     int rc;
 
@@ -79,7 +79,7 @@ static int write_rows(struct store *s, struct item *batch, struct err *e)
     for (struct item *it = batch; it; it = it->next) {
         if (!it->table)
             continue;
-        if (!open && step(s, "BEGIN IMMEDIATE", &s->begin, e) < 0)
+        if (!open && run_sql(s, "BEGIN IMMEDIATE", &s->begin, e) < 0)
             return -1;
         open = true;
         if (write_row(s, it, e) < 0)
@@ -88,7 +88,7 @@ static int write_rows(struct store *s, struct item *batch, struct err *e)
     if (!open)
         return 0;
     operation(s);
-    return step(s, "COMMIT", &s->commit, e);
+    return run_sql(s, "COMMIT", &s->commit, e);
 }
 
 /* Hands marks over to the caller's thread and gives the rows' memory back. */

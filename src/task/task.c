@@ -4,9 +4,9 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "facts/operators.h"
+#include "facts/py_normal.h"
 #include "lex/py_lex.h"
-#include "lex/py_normal.h"
-#include "task/operators.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -126,7 +126,7 @@ static int fill(struct task *t, struct str text, struct err *e)
     rc = check_shape(t, &tok, e);
     if (rc == 0) {
         py_normal_hash(text, t->hash);
-        t->ops = task_operators(&tok, &t->memory);
+        t->ops = operators_of(&tok, &t->memory);
     }
     arena_release(&work);
     return rc;

@@ -3,9 +3,9 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "facts/view.h"
 #include "lex/place.h"
 #include "lex/py_lex.h"
-#include "lex/view.h"
 #include "pack/quote.h"
 
 #include <stdlib.h>

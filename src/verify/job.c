@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "verify/verdict.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ void job_seed(const char *secret, const char *task, const char *label,
 {
     char *text = xasprintf("%s\n%s", task, label);
 
-    hash_hmac_hex(secret, strlen(secret), text, strlen(text), out);
+    hash_hmac_hex(secret, str_of(text), out);
     free(text);
 }
 
@@ -61,6 +62,8 @@ static int64_t load_ms(const struct pack *p)
 
 int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o)
 {
+    if (o->whole_ms)
+        return o->whole_ms;
     return 2 * load_ms(p) + TRIALS * call_ms(p, o) + TIMING_MS;
 }
 
@@ -92,6 +95,14 @@ json_t *job_task(const struct task *t, const struct job_opts *o, bool self_test,
                      self_test, "task", task_json(t), "seed", seed);
 }
 
+char *job_text(const json_t *job, char id[HASH_HEX])
+{
+    char *text = json_dumps(job, JSON_COMPACT | JSON_SORT_KEYS);
+
+    hash_hex(text, strlen(text), id);
+    return text;
+}
+
 json_t *job_static_reject(const struct check_result *r)
 {
     const char *rule = NULL;
@@ -110,45 +121,22 @@ json_t *job_static_reject(const struct check_result *r)
         if (b.len < FEEDBACK_CHARS - 500)
             buf_printf(&b, "line %u: %s [%s]\n", f->line, f->message, f->rule);
     }
-    record =
-        json_pack("{s:s, s:s?, s:s, s:b, s:b, s:b, s:n, s:[], s:o}", "verdict",
-                  "static_reject", "rule", rule, "stage", "static", "compiled",
-                  0, "kernelbench_pass", 0, "hardened_pass", 0, "evidence",
-                  "trials", "feedback", jsn_text(buf_str(&b), b.len));
+    record = verdict_unrun(VERDICT_STATIC_REJECT, rule,
+                           (struct str){buf_str(&b), b.len});
     buf_release(&b);
     return record;
 }
 
-static enum hint_stage hint_stage_of(const char *verdict)
-{
-    static const struct {
-        const char *verdict;
-        enum hint_stage stage;
-    } table[] = {{"compile_error", HINT_COMPILE},
-                 {"launch_error", HINT_ANY},
-                 {"crash", HINT_RUN},
-                 {"timeout", HINT_RUN},
-                 {"out_of_memory", HINT_RUN},
-                 {"wrong_values", HINT_NUMERIC},
-                 {"not_finite", HINT_NUMERIC},
-                 {"wrong_shape", HINT_NUMERIC},
-                 {"wrong_dtype", HINT_NUMERIC}};
-
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-        if (strcmp(table[i].verdict, verdict) == 0)
-            return table[i].stage;
-    return HINT_CHECK;
-}
-
 void job_add_hint(json_t *record, const struct pack *p)
 {
-    const char *verdict = jsn_str(record, "verdict");
+    enum verdict verdict = verdict_in(record);
     json_t *told = json_object_get(record, "feedback");
     const json_t *message = json_object_get(record, "message");
     struct rx_ctx *c;
     struct buf b;
 
-    if (!json_is_string(told) || strcmp(verdict, "correct") == 0)
+    if (!json_is_string(told) || verdict == VERDICT_CORRECT ||
+        verdict == VERDICT_UNKNOWN)
         return;
     if (!json_is_string(message))
         message = told;
@@ -156,7 +144,7 @@ void job_add_hint(json_t *record, const struct pack *p)
     buf_init(&b, BUF_UNLIMITED);
     buf_put(&b, json_string_value(told), json_string_length(told));
     buf_puts(&b, "\nHint: ");
-    if (hint_find(&p->hints, c, hint_stage_of(verdict),
+    if (hint_find(&p->hints, c, verdicts[verdict].hint_stage,
                   (struct str){json_string_value(message),
                                json_string_length(message)},
                   &b))

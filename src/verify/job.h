@@ -17,6 +17,7 @@ struct job_opts {
     bool gate;            /* nobody has looked at the task yet */
     int64_t memory_bytes; /* 0: the worker's own */
     int64_t call_ms;      /* 0: the pack's */
+    int64_t whole_ms;     /* for the job; 0: as its parts take */
 };
 
 /* A seed: nobody can know it beforehand, and the same secret repeats it. */
@@ -38,6 +39,8 @@ json_t *job_verify(const struct pack *p, const struct task *t,
                    const struct job_seeds *seeds);
 json_t *job_task(const struct task *t, const struct job_opts *o, bool self_test,
                  const char *seed);
+/* The text that is sent, and its id, the hash of it. The caller frees it. */
+char *job_text(const json_t *job, char id[HASH_HEX]);
 /* Wall time a verify job may take once it has begun. */
 int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o);
 

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/version.h"
 #include "io/loop.h"
 #include "worker/gpu.h"
 #include "worker/jobs.h"
@@ -53,7 +54,10 @@ static const struct opt table[] = {
      0},
     {"home", 0, OPT_TEXT, "DIR", "the folder that has worker/ and packs/",
      AT(home), 0, 0},
-    {"packs", 0, OPT_LIST, "DIR", "look for packs here first", AT(packs), 0, 0},
+    {"packs", 0, OPT_LIST, "DIR",
+     "look for packs in DIR first (may be repeated), then in the folders of "
+     "MONKEYS_PACKS",
+     AT(packs), 0, 0},
     {"children", 0, OPT_INT, "N",
      "candidates at once (cores; on a GPU 8 at most)", AT(children), 0, 256},
     {"prewarm", 0, OPT_INT, "N", "children kept ready (the CPU: none; as many)",
@@ -280,12 +284,15 @@ int main(int argc, char **argv)
                        .memory = -1};
     struct opt_result r;
     struct err e = ERR_INIT;
+    struct arena memory;
     struct buf help;
     int rc;
 
     signal(SIGPIPE, SIG_IGN);
     umask(022); /* candidates are other users, and enter our folders */
     rc = opt_parse(table, &v, argc, argv, &r, &e);
+    arena_init(&memory);
+    opt_list_env(&v.packs, "MONKEYS_PACKS", &memory);
     if (rc == 0 && r.common.help) {
         buf_init(&help, 16384);
         buf_puts(&help,
@@ -295,11 +302,14 @@ int main(int argc, char **argv)
         opt_help(table, &help);
         fputs(buf_str(&help), stdout);
         buf_release(&help);
+    } else if (rc == 0 && r.common.version) {
+        puts("monkeys-worker " MONKEYS_VERSION);
     } else if (rc == 0) {
         rc = run(&v, &e);
     }
     opt_release(table, &v);
     opt_result_release(&r);
+    arena_release(&memory);
     if (rc < 0) {
         if (!v.told)
             fprintf(stderr, "monkeys-worker: %s\n", e.text);

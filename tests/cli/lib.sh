@@ -21,26 +21,41 @@ run() {
     err=$(cat "$work/.err")
 }
 
-ok() { # CLAIM, after a test: [ … ]; ok "claim"
-    result=$?
+# comment LABEL TEXT: up to 20 lines of TEXT as TAP comments; nothing when empty.
+comment() { [ -z "$2" ] || printf '%s%s\n' "$1" "$2" | head -n 20 | sed 's/^/# /'; }
+
+# claim RESULT CLAIM: one line of TAP; false when RESULT is not 0.
+claim() {
     count=$((count + 1))
-    if [ $result = 0 ]; then
-        echo "ok $count - $1"
-    else
-        failed=$((failed + 1))
-        echo "not ok $count - $1"
-        printf '%s\n' "status $status" "$out" "$err" | head -n 20 | sed 's/^/# /'
-    fi
+    [ "$1" = 0 ] && echo "ok $count - $2" && return
+    failed=$((failed + 1))
+    echo "not ok $count - $2"
+    return 1
 }
 
-is() { # GOT WANT CLAIM
+ok() { # CLAIM, after a test: [ … ]; ok "claim"
+    claim $? "$1" || {
+        comment "exit status: " "$status"
+        comment "output: " "$out"
+        comment "errors: " "$err"
+    }
+}
+
+is() { # GOT EXPECTED CLAIM
     [ "$1" = "$2" ]
-    ok "$3"
+    claim $? "$3" || differs "$1" "$2"
 }
 
-like() { # TEXT PATTERN CLAIM
+like() { # GOT PATTERN CLAIM
     case $1 in $2) true ;; *) false ;; esac
-    ok "$3"
+    claim $? "$3" || differs "$1" "$2"
+}
+
+# differs GOT EXPECTED: both, and what the program said on its error output.
+differs() {
+    comment "expected: " "$2"
+    comment "got:      " "${1:-(nothing)}"
+    [ "$1" = "$err" ] || comment "errors:   " "$err"
 }
 
 finish() {

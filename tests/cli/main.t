@@ -15,6 +15,13 @@ like "$out" "*monkeys pack list*monkeys pack check*monkeys pack new*" "help on t
 run help nonsense
 is $status 2 "help on nothing is a usage error"
 
+run --version
+like "$out" "monkeys [0-9]*.[0-9]*" "--version names the program and its version"
+version=${out#monkeys }
+for program in monkeys-worker monkeys-runner; do
+    is "$("$root/$program" --version)" "$program $version" "… $program, too"
+done
+
 run chekc
 is $status 2 "an unknown command exits 2"
 like "$err" "*did you mean 'monkeys check'*" "… and names the nearest"

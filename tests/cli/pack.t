@@ -24,6 +24,9 @@ is $status 0 "pack new makes a folder"
 run pack check --packs mine my-lang
 is $status 0 "which passes pack check"
 like "$out" "*my-lang *ok *usable: checks*" "at the level of checks"
+mkdir "$work/empty"
+out=$(cd "$work" && env -i PATH="$PATH" MONKEYS_PACKS=empty:mine "$monkeys" pack list --no-probe)
+like "$out" "*my-lang *triton *" "MONKEYS_PACKS is a list of folders with packs"
 run pack new my-lang --in mine
 is $status 2 "it does not write over a pack"
 run pack new 'Bad Name' --in mine

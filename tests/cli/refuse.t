@@ -59,10 +59,10 @@ is $status 2 "a refusal exits 2"
 like "$err" "*refused: not today" "… and says that it is one"
 run archive add --dsl c-cpu --task starter/04_softmax -o made --verifier jobs=far \
     "$root/tests/verify/c-cpu/04_softmax.py"
-like "$err" "*1 job waits for answers: run 'monkeys-worker *' where the device is, then this command again" \
+like "$err" "*1 job waits for answers: run 'monkeys-worker *' on a host with the device, then run this command again" \
     "jobs for elsewhere name the worker's command"
 run run --dsl c-cpu --tasks tasks --out made --verifier jobs=far --command "echo hi"
-like "$err" "*1 job waits *where the device is*'monkeys resume made' goes on" \
+like "$err" "*1 job waits *on a host with the device*'monkeys resume made' goes on" \
     "… and for a run, what goes on"
 run resume made --model another --command "echo hi"
 like "$err" "*the run began with the model '': with 'another',*" "another model is warned of"

@@ -201,7 +201,7 @@ like "$err" "*the run began with --temperature '1': with '0.5', what follows is 
 run run "$@" --tasks $starter/01_swish.py --attempts 1 --out ended --command \
     "test -e once || pkill -9 -P \$PPID monkeys-worker; touch once; $answers command real.jsonl asked"
 is $status 0 "a worker that ends does not end the run"
-like "$err" "*the worker ended; it is started again*" "… and is started again"
+like "$err" "*monkeys-worker ended unexpectedly; starting it again*" "… and is started again"
 like "$out" "*starter/01_swish *correct *1 *E3 *" "… and judges what it had not"
 (cd "$work" && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" $real --cassette real.jsonl --out checked >checked.out 2>&1) &
 pid=$!

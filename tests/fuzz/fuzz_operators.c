@@ -1,6 +1,6 @@
 /* fuzz_operators.c: any bytes as a task's source. Its operators are plain names,
  * sorted, each once. */
-#include "task/operators.h"
+#include "facts/operators.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     arena_init(&a);
     py_lex(&t, src, &a);
-    ops = task_operators(&t, &a);
+    ops = operators_of(&t, &a);
     for (size_t i = 0; ops[i]; i++)
         if (!ops[i][0] || strpbrk(ops[i], ".( \n") ||
             (i && strcmp(ops[i - 1], ops[i]) >= 0))

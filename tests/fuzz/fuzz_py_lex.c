@@ -1,8 +1,8 @@
 /* fuzz_py_lex.c: whatever the bytes, the Python lexer's tokens are in order, in
  * bounds, matched and balanced, and the views lead back into the source. */
+#include "facts/view.h"
 #include "lex/place.h"
 #include "lex/py_lex.h"
-#include "lex/view.h"
 
 #include <stdint.h>
 #include <stdlib.h>

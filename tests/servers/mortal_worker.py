@@ -2,8 +2,9 @@
 """A worker that ends when a job says so.
 
 Started as monkeys-worker is, with frames on descriptor 3. A job's payload has
-"do": "answer" is answered, "die" ends the process. Every job is written to the
-file `jobs` in the folder of --home before anything is done with it.
+"do": "die" ends the process, anything else is answered: with the sidecar of the
+job's task where it has one. Every job is written to the file `jobs` in the folder
+of --home before anything is done with it.
 """
 
 import json
@@ -27,7 +28,8 @@ while line := peer.readline():
         continue
     job = json.loads(payload)
     with open(os.path.join(sys.argv[sys.argv.index("--home") + 1], "jobs"), "a") as f:
-        f.write(job["name"] + "\n")
-    if job["do"] == "die":
+        f.write(job.get("name", job.get("kind")) + "\n")
+    if job.get("do") == "die":
         os._exit(1)
-    tell("answer", name.decode(), payload)
+    told = job.get("task", {}).get("sidecar")
+    tell("answer", name.decode(), json.dumps(told).encode() if told else payload)

@@ -3,7 +3,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "io/proc.h"
+#include "proc_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -46,8 +46,8 @@ bool tap_is(const char *got, const char *want, const char *file, int line,
 
     tap_ok(same, file, line, "%s", what);
     if (!same)
-        printf("#  got: %s\n# want: %s\n", got ? got : "(null)",
-               want ? want : "(null)");
+        printf("# expected: %s\n# got:      %s\n", want ? want : "(null)",
+               got ? got : "(null)");
     return same;
 }
 
@@ -65,7 +65,6 @@ int main(int argc, char **argv)
             wanted = wanted || strstr(suites[i].name, argv[a]);
         if (!wanted)
             continue;
-        printf("# %s\n", suites[i].name);
         /* whatever the one before has left */
         log_set_level(LOG_INFO);
         log_set_writer(NULL, NULL);

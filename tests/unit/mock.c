@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "base/tick.h"
 #include "find/embed.h"
-#include "search/folder.h"
+#include "run/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,24 +122,27 @@ static const struct provider_type mock_type = {.name = "mock",
 
 /* ---- the verifier ---- */
 
-static bool mock_dead(struct search_port *port)
+static struct mock *mock_of(const struct door *d)
 {
-    struct mock *m =
-        (struct mock *)((char *)port - offsetof(struct mock, port));
+    return (struct mock *)((char *)d - offsetof(struct mock, door));
+}
+
+static bool mock_is_dead(const struct door *d)
+{
+    const struct mock *m = mock_of(d);
 
     return m->rule.dead_after && m->judged > m->rule.dead_after;
 }
 
-static int mock_judge(struct search_port *port, const struct task *t,
-                      struct str code, int attempt, port_fn *fn, void *arg,
-                      struct err *e)
+static int mock_judge(struct door *d, const struct candidate *c, door_fn *fn,
+                      void *arg, struct err *e)
 {
-    struct mock *m =
-        (struct mock *)((char *)port - offsetof(struct mock, port));
-    const char *verdict = m->rule.judge
-                              ? m->rule.judge(t, code, attempt, m->rule.arg)
-                          : mock_solves(t->id, attempt) ? "correct"
-                                                        : "wrong_values";
+    struct mock *m = mock_of(d);
+    int attempt = (int)c->attempt;
+    const char *verdict =
+        m->rule.judge ? m->rule.judge(c->task, c->code, attempt, m->rule.arg)
+        : mock_solves(c->task->id, attempt) ? "correct"
+                                            : "wrong_values";
     bool right = strcmp(verdict, "correct") == 0;
     json_t *record = json_pack(
         "{s:s, s:n, s:s, s:b, s:b, s:s, s:s, s:{s:f}, s:{s:{s:f}, s:{s:f}}}",
@@ -151,7 +154,7 @@ static int mock_judge(struct search_port *port, const struct task *t,
 
     (void)e;
     m->judged++;
-    if (mock_dead(port))
+    if (mock_is_dead(d))
         fn(NULL, "the worker ended", arg);
     else
         fn(record, NULL, arg);
@@ -159,11 +162,14 @@ static int mock_judge(struct search_port *port, const struct task *t,
     return 0;
 }
 
-static size_t mock_waiting(struct search_port *port)
+static size_t mock_elsewhere(const struct door *d)
 {
-    (void)port;
+    (void)d;
     return 0;
 }
+
+static const struct door_type mock_door = {mock_judge, mock_is_dead,
+                                           mock_elsewhere};
 
 /* ---- the world around them ---- */
 
@@ -223,10 +229,10 @@ static int add_seeds(struct mock *m, struct embed *x, struct err *e)
     float v[EMBED_DIM];
 
     for (size_t i = 0; i < m->pack->seed_count; i++) {
-        struct folder_kernel k;
+        struct kernel k;
         struct search_example s = {.origin = "seed", .evidence = "E3"};
 
-        if (folder_read_one(m->pack->seed[i].dir, &k, e) < 0)
+        if (kernel_read(m->pack->seed[i].dir, &k, e) < 0)
             return -1;
         s.name = k.name;
         s.task_hash = k.task->hash;
@@ -237,7 +243,7 @@ static int add_seeds(struct mock *m, struct embed *x, struct err *e)
         s.vector = v;
         embed_vector(x, s.problem, v);
         search_add_example(m->search, &s);
-        folder_release(&k);
+        kernel_release(&k);
     }
     return 0;
 }
@@ -312,7 +318,7 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
                     (struct llm_cost){BUDGET_NO_CAP, BUDGET_NO_CAP});
     m->llm =
         llm_new(m->loop, open_provider(m, e), &rules, &m->price, &m->budget);
-    m->port = (struct search_port){mock_judge, mock_dead, mock_waiting};
+    m->door.type = &mock_door;
     if (open_files(m, dir, e) < 0)
         return -1;
     part = (struct search_parts){.loop = m->loop,
@@ -322,7 +328,7 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
                                  .budget = &m->budget,
                                  .prompts = m->prompts,
                                  .pack = m->pack,
-                                 .port = &m->port,
+                                 .door = &m->door,
                                  .patient = llm_is_patient(m->llm),
                                  .dim = EMBED_DIM};
     m->search = search_new(&part, o);

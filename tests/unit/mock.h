@@ -42,7 +42,7 @@ struct mock {
     struct prompts *prompts;
     struct pack *pack;
     struct collection tasks;
-    struct search_port port;
+    struct door door;
     struct search *search;
     struct price price;
     const char *spool; /* a folder that answers in place of the rule, or NULL */

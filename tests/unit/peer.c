@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/tick.h"
-#include "io/proc.h"
+#include "proc_run.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* test_modeling.c: options to a front and a budget, and what is refused. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/modeling.h"
+#include "llm/modeling.h"
 #include "tap.h"
 
 #include <string.h>

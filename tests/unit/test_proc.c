@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "base/tick.h"
 #include "fds.h"
-#include "io/proc.h"
+#include "proc_run.h"
 #include "tap.h"
 
 #include <errno.h>

@@ -163,7 +163,7 @@ static void test_no_code(void)
     struct outcome r = run_new(&mock_opts, &rule, 8);
 
     ok(!r.failed && r.end == SEARCH_DONE &&
-           r.count.verdict[verdict_index("no_code")] == (size_t)TASKS * 5 &&
+           r.count.verdict[VERDICT_NO_CODE] == (size_t)TASKS * 5 &&
            r.judged == 0,
        "an answer without code is an attempt, and nothing is verified");
     buf_release(&r.dump);
@@ -276,8 +276,7 @@ static void test_reviewer(void)
     o.reviewer = "loop";
     o.attempts = 2;
     r = run_new(&o, &mock, 8);
-    ok(!r.failed && r.count.solved == 6 &&
-           r.count.verdict[verdict_index("hack")] == 10,
+    ok(!r.failed && r.count.solved == 6 && r.count.verdict[VERDICT_HACK] == 10,
        "in the loop a refused kernel is an attempt that failed (%zu solved)",
        r.count.solved);
     ok(rule.asked == 16, "each kernel is read once (%zu)", rule.asked);

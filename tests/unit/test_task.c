@@ -119,13 +119,37 @@ static void test_names(void)
             "    Linear, Conv2d as C)",
             "r(exp(C(1)(Linear(x))))", "Conv2d Linear exp relu");
     ops_are("methods of tensors, but not of the program", "import torch",
-            "self.own(); x.sum(1).t(); (x @ x).mean()", "mean sum t");
+            "self.own(); x.sum(1).t(); x.y.mean()", "mean sum t");
     ops_are("not what lies deeper in torch, nor other modules",
             "import torch, math", "torch.linalg.inv(math.exp(x))", "");
     ops_are("a call counts, a mention does not", "import torch",
             "f = torch.relu; x.shape; x.abs", "");
     ops_are("each once, in the order of the alphabet", "import torch",
             "x.b(); torch.a(x); x.b()", "a b");
+    ops_are("a layer counts where it is made, not where it is called",
+            "import torch", "self.fc(x).relu()", "relu");
+}
+
+static void test_symbols(void)
+{
+    ops_are("symbols by torch's names", "", "return x * y + z", "add mul");
+    ops_are("beside functions and methods", "from torch import relu",
+            "return relu(x @ self.w.t() + self.b)", "add matmul relu t");
+    ops_are("all of arithmetic", "", "return ((a - b) / c // d % e) ** f",
+            "div floor_divide pow remainder sub");
+    ops_are("comparisons of values", "", "return (x > 0) * (y != z)",
+            "gt mul ne");
+    ops_are("those with one operand", "", "return -x, ~y, f(-z)",
+            "bitwise_not neg");
+    ops_are("those that assign", "", "x *= y; x += 1", "add mul");
+    ops_are("not those of numbers alone", "", "f(dim=-1, n=2 * 3)", "");
+    ops_are("not arguments that are unpacked", "", "f(*x, **y)", "");
+    ops_are("not conditions", "", "assert x == 3 and n % 2", "");
+    ops_are("but what depends on them", "", "if n > 1: x = x * 2", "mul");
+    ops_are("not places in a tensor", "", "return x[:, n - 1:] * y", "mul");
+    ops_are("not what formats a text", "", "print('%d' % n)", "");
+    ops_are("not what __init__ computes", "",
+            "pass\n    def __init__(self, k):\n        self.pad = k // 2", "");
 }
 
 static void test_collection(void)
@@ -175,6 +199,7 @@ void suite_task(void)
     id_is("/a/./alone.py", "alone");
     test_hash_and_operators();
     test_names();
+    test_symbols();
     refused("s/m.py", HEAD INPUTS, "class Model");
     refused("s/g.py", HEAD BODY, "get_inputs");
     refused("s/u.py", HEAD BODY INPUTS "x = (", "/u.py:");

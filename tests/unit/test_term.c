@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "fds.h"
-#include "io/proc.h"
 #include "io/term.h"
+#include "proc_run.h"
 #include "tap.h"
 
 #include <errno.h>

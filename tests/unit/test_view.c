@@ -1,7 +1,7 @@
 /* test_view.c: what rules get to see. */
 #include "base/mem.h"
+#include "facts/view.h"
 #include "lex/place.h"
-#include "lex/view.h"
 #include "tap.h"
 
 #include <stdlib.h>

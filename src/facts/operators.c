@@ -1,0 +1,326 @@
+/* operators.c: one pass for the names, one for calls and symbols. */
+#include "facts/operators.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reading {
+    const struct py_tokens *t;
+    struct arena *a;
+    struct map imported; /* local name to full dotted name */
+    struct map defined;  /* functions and methods of the file */
+    const char **found;
+    size_t len, cap;
+};
+
+static bool is_name(const struct py_token *k)
+{
+    return k->kind == PY_NAME;
+}
+
+static bool is_one_of(const struct py_token *k, const char *const *words)
+{
+    for (; *words; words++)
+        if (py_is(k, *words))
+            return true;
+    return false;
+}
+
+static void found(struct reading *r, const char *name)
+{
+    r->found = xgrow(r->found, &r->cap, r->len, sizeof(*r->found));
+    r->found[r->len++] = name;
+}
+
+/* ---- names ---- */
+
+/* The dotted name at token *i, which moves behind it: "torch.nn". */
+static const char *read_dotted(struct reading *r, size_t *i)
+{
+    const struct py_token *tok = r->t->tok;
+    const char *name = arena_strndup(r->a, tok[*i].text.p, tok[*i].text.n);
+
+    for (++*i; py_is(&tok[*i], ".") && is_name(&tok[*i + 1]); *i += 2)
+        name = arena_printf(r->a, "%s.%.*s", name, (int)tok[*i + 1].text.n,
+                            tok[*i + 1].text.p);
+    return name;
+}
+
+/* One of the names behind `import`; `module` is NULL without `from`. */
+static void read_imported(struct reading *r, const char *module, size_t *i)
+{
+    struct str local = r->t->tok[*i].text;
+    const char *full = read_dotted(r, i);
+
+    if (module)
+        full = arena_printf(r->a, "%s.%s", module, full);
+    if (py_is(&r->t->tok[*i], "as") && is_name(&r->t->tok[*i + 1])) {
+        local = r->t->tok[*i + 1].text;
+        *i += 2;
+    } else if (!module) { /* `import a.b` binds a */
+        full = arena_strndup(r->a, local.p, local.n);
+    }
+    map_set(&r->imported, local, (void *)full);
+}
+
+/* An import statement, by its token `import`. */
+static void read_import(struct reading *r, size_t import)
+{
+    const struct py_token *tok = r->t->tok;
+    const char *module = NULL;
+    size_t i = import;
+
+    while (i > 0 && (py_is(&tok[i - 1], ".") ||
+                     (is_name(&tok[i - 1]) && !py_is(&tok[i - 1], "from"))))
+        i--;
+    if (i > 0 && i < import && py_is(&tok[i - 1], "from") && is_name(&tok[i]))
+        module = read_dotted(r, &i);
+    i = import + 1;
+    if (py_is(&tok[i], "("))
+        i++;
+    while (is_name(&tok[i])) {
+        read_imported(r, module, &i);
+        if (py_is(&tok[i], ","))
+            i++;
+    }
+}
+
+static void read_names(struct reading *r)
+{
+    for (size_t i = 0; i + 1 < r->t->len; i++) {
+        const struct py_token *k = &r->t->tok[i];
+
+        if (py_is(k, "import"))
+            read_import(r, i);
+        else if (py_is(k, "def") && is_name(k + 1))
+            map_set(&r->defined, k[1].text, r);
+    }
+}
+
+/* ---- calls ---- */
+
+/* The name that is called at token i, as a full one if it was imported; NULL
+ * when it is neither imported nor an attribute. self.norm(x) calls a layer, which
+ * counted where it was made. */
+static const char *called_name(struct reading *r, size_t i, bool *method)
+{
+    const struct py_token *tok = r->t->tok;
+    const char *full;
+    size_t first = i;
+
+    while (first >= 2 && py_is(&tok[first - 1], ".") &&
+           is_name(&tok[first - 2]))
+        first -= 2;
+    full = first > 0 && py_is(&tok[first - 1], ".")
+               ? NULL
+               : map_get(&r->imported, tok[first].text);
+    if (i == first + 2 && py_is(&tok[first], "self"))
+        return NULL;
+    *method = !full && i > 0 && py_is(&tok[i - 1], ".");
+    if (*method)
+        return arena_strndup(r->a, tok[i].text.p, tok[i].text.n);
+    for (size_t k = first + 2; full && k <= i; k += 2)
+        full = arena_printf(r->a, "%s.%.*s", full, (int)tok[k].text.n,
+                            tok[k].text.p);
+    return full;
+}
+
+/* "torch.nn.functional.relu" is the operator relu. */
+static const char *short_name(const char *full)
+{
+    static const char *const homes[] = {"torch.nn.functional.", "torch.nn.",
+                                        "torch."};
+
+    for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++)
+        if (str_starts(str_of(full), homes[i]))
+            return strchr(full + strlen(homes[i]), '.')
+                       ? NULL
+                       : full + strlen(homes[i]);
+    return NULL;
+}
+
+static void read_call(struct reading *r, size_t i)
+{
+    bool method = false;
+    const char *name = called_name(r, i, &method);
+
+    if (name && !method)
+        name = short_name(name);
+    else if (name && (strcmp(name, "__init__") == 0 ||
+                      map_get(&r->defined, str_of(name))))
+        name = NULL;
+    if (name)
+        found(r, name);
+}
+
+/* ---- symbols ---- */
+
+/* The names that torch has for them. */
+static const struct symbol {
+    const char *text, *name;
+} binary[] =
+    {
+        {"+", "add"},           {"-", "sub"},         {"*", "mul"},
+        {"/", "div"},           {"@", "matmul"},      {"**", "pow"},
+        {"//", "floor_divide"}, {"%", "remainder"},   {"<", "lt"},
+        {"<=", "le"},           {">", "gt"},          {">=", "ge"},
+        {"==", "eq"},           {"!=", "ne"},         {"&", "bitwise_and"},
+        {"|", "bitwise_or"},    {"^", "bitwise_xor"},
+},
+  unary[] = {{"-", "neg"}, {"~", "bitwise_not"}};
+
+static const char *symbol_name(const struct symbol *s, size_t count,
+                               struct str text)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(text, s[i].text))
+            return s[i].name;
+    return NULL;
+}
+
+/* Whether a value can end at this token. */
+static bool ends_operand(const struct py_token *k)
+{
+    static const char *const words[] = {
+        "and",   "assert", "await", "elif", "else",   "for", "from",
+        "if",    "import", "in",    "is",   "lambda", "not", "or",
+        "raise", "return", "while", "with", "yield",  NULL};
+    static const char *const closing[] = {")", "]", "}", NULL};
+
+    if (k->kind == PY_NAME)
+        return !is_one_of(k, words);
+    return k->kind == PY_NUMBER || k->kind == PY_STRING || k->kind == PY_FEND ||
+           (k->kind == PY_OP && is_one_of(k, closing));
+}
+
+/* Numbers alone and strings are no tensors. */
+static void read_symbol(struct reading *r, size_t i)
+{
+    const struct py_token *before = &r->t->tok[i ? i - 1 : 0], *k = before + 1,
+                          *after = k + 1;
+    struct str text = k->text;
+    const char *name;
+
+    if (i == 0 || before->kind == PY_STRING || before->kind == PY_FEND)
+        return;
+    if (!ends_operand(before)) {
+        name = symbol_name(unary, 2, text);
+        if (name && after->kind != PY_NUMBER)
+            found(r, name);
+        return;
+    }
+    name = symbol_name(binary, sizeof(binary) / sizeof(binary[0]), text);
+    if (!name && text.n > 1 && text.p[text.n - 1] == '=') { /* x += y */
+        text.n--;
+        name = symbol_name(binary, sizeof(binary) / sizeof(binary[0]), text);
+    }
+    if (name && (before->kind != PY_NUMBER || after->kind != PY_NUMBER))
+        found(r, name);
+}
+
+/* ---- the program ---- */
+
+/* Where the reading stands. */
+struct place_in {
+    int depth;    /* of indentation */
+    int nest;     /* of brackets */
+    int function; /* the indentation of the function it is in, or -1 */
+    bool init;    /* that function is __init__, which computes with numbers */
+    bool aside;   /* no part of the program */
+    bool control; /* in a condition or a header: Python's values */
+    size_t index; /* inside a subscript up to this token */
+};
+
+/* Whether a statement of the module makes inputs, or runs only as a main
+ * program. */
+static bool is_aside(const struct py_token *k)
+{
+    return (py_is(k, "def") &&
+            (py_is(k + 1, "get_inputs") || py_is(k + 1, "get_init_inputs"))) ||
+           (py_is(k, "if") && py_is(k + 1, "__name__"));
+}
+
+static void start_statement(struct place_in *p, const struct py_token *k)
+{
+    static const char *const control[] = {
+        "assert", "class", "def", "elif", "for", "if", "raise", "while", NULL};
+
+    if (p->depth == 0)
+        p->aside = is_aside(k);
+    if (p->depth <= p->function)
+        p->function = -1;
+    if (p->function < 0 && py_is(k, "def")) {
+        p->function = p->depth;
+        p->init = py_is(k + 1, "__init__");
+    }
+    p->control = is_one_of(k, control);
+}
+
+static void read_operator(struct reading *r, struct place_in *p, size_t i)
+{
+    const struct py_token *k = &r->t->tok[i];
+
+    p->nest += py_is(k, "(") || py_is(k, "[") || py_is(k, "{");
+    p->nest -= py_is(k, ")") || py_is(k, "]") || py_is(k, "}");
+    if (py_is(k, "[") && i > 0 && ends_operand(k - 1) && k->match > p->index)
+        p->index = k->match;
+    if (p->function >= 0 && !p->init && !p->control && i >= p->index &&
+        !(k->flags & PY_FIELD))
+        read_symbol(r, i);
+    if (p->nest == 0 && py_is(k, ":"))
+        p->control = false; /* the statement may follow on the line */
+}
+
+static void read_program(struct reading *r)
+{
+    const struct py_token *tok = r->t->tok;
+    struct place_in p = {.function = -1};
+    bool start = true;
+
+    for (size_t i = 0; i + 1 < r->t->len; i++) {
+        p.depth += tok[i].kind == PY_INDENT;
+        p.depth -= tok[i].kind == PY_DEDENT;
+        if (start && tok[i].kind != PY_INDENT && tok[i].kind != PY_DEDENT) {
+            p.nest = 0;
+            start_statement(&p, &tok[i]);
+            start = false;
+        }
+        start = start || tok[i].kind == PY_NEWLINE;
+        if (p.aside)
+            continue;
+        if (is_name(&tok[i]) && py_is(&tok[i + 1], "("))
+            read_call(r, i);
+        else if (tok[i].kind == PY_OP)
+            read_operator(r, &p, i);
+    }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **operators_of(const struct py_tokens *t, struct arena *a)
+{
+    struct reading r = {.t = t, .a = a};
+    const char **ops;
+    size_t kept = 0;
+
+    map_init(&r.imported);
+    map_init(&r.defined);
+    read_names(&r);
+    read_program(&r);
+    if (r.len)
+        qsort(r.found, r.len, sizeof(*r.found), by_name);
+    ops = arena_alloc(a, (r.len + 1) * sizeof(*ops));
+    for (size_t i = 0; i < r.len; i++)
+        if (i == 0 || strcmp(r.found[i], r.found[i - 1]) != 0)
+            ops[kept++] = r.found[i];
+    free(r.found);
+    map_release(&r.imported);
+    map_release(&r.defined);
+    return ops;
+}

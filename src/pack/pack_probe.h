@@ -1,0 +1,32 @@
+/* pack_probe.h: how far each pack gets on this machine. A pack's probe.py tells in
+ * one line; what it says and how it failed both end in a level and a reason. */
+#ifndef PACK_PACK_PROBE_H
+#define PACK_PACK_PROBE_H
+
+#include "io/procs.h"
+
+#include <stddef.h>
+
+enum pack_probe_level {
+    PACK_PROBE_BROKEN,
+    PACK_PROBE_CHECKS,
+    PACK_PROBE_COMPILE,
+    PACK_PROBE_RUN
+};
+#define PACK_PROBE_LEVELS 4
+extern const char
+    *const pack_probe_levels[PACK_PROBE_LEVELS]; /* "broken", "checks", … */
+
+struct pack_probe {
+    enum pack_probe_level level;
+    char *why; /* one line; the caller frees */
+};
+
+/* The program to run for the pack in `dir`; `argv` (4 places) and the strings
+ * must live until it has run. */
+void pack_probe_command(struct proc_opts *o, const char **argv,
+                        const char *python, const char *dir);
+/* What the run told. */
+void pack_probe_read(struct pack_probe *p, const struct procs_item *ran);
+
+#endif

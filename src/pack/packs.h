@@ -1,0 +1,29 @@
+/* packs.h: what every command with --packs and --dsl does to find its pack. */
+#ifndef PACK_PACKS_H
+#define PACK_PACKS_H
+
+#include "base/home.h"
+#include "base/opt.h"
+#include "pack/pack.h"
+
+#define PACKS_HELP                                                            \
+    "also look for packs in DIR (may be repeated); the environment variable " \
+    "MONKEYS_PACKS names further folders, separated by colons"
+
+/* The search path: the folders given, then the program's own. */
+struct packs_path {
+    struct pack_path path;
+    const char **dirs;
+    char *own;
+};
+void packs_path_init(struct packs_path *p, const struct opt_list *given,
+                     const struct home *home);
+void packs_path_release(struct packs_path *p);
+
+int packs_list(const struct opt_list *given, const struct home *home,
+               struct pack_list *out, struct err *e);
+/* The pack `id`, loaded; the caller frees it with pack_free(). */
+struct pack *packs_load(const struct packs_path *p, const char *id,
+                        struct err *e);
+
+#endif

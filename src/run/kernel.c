@@ -1,0 +1,187 @@
+/* kernel.c: kernels to folders and back. */
+#include "run/kernel.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_TEXT ((size_t)8 << 20)
+
+static int read_text(const char *dir, const char *name, struct str *out,
+                     struct err *e)
+{
+    char *path = fs_join(dir, name);
+    struct buf b;
+    int rc;
+
+    buf_init(&b, MAX_TEXT);
+    rc = fs_read(path, &b, e);
+    if (rc == 0) {
+        out->p = buf_take(&b, &out->n);
+        if (!out->p)
+            out->p = xstrdup("");
+    }
+    buf_release(&b);
+    free(path);
+    return rc;
+}
+
+static int read_meta(const char *dir, struct kernel *out, struct err *e)
+{
+    char *path = fs_join(dir, "meta.json");
+    json_t *meta = jsn_read(path, e);
+
+    free(path);
+    if (!meta)
+        return -1;
+    out->origin = xstrdup(jsn_str(meta, "origin"));
+    out->licence = xstrdup(jsn_str(meta, "licence"));
+    out->dtype = xstrdup(jsn_str(meta, "dtype"));
+    out->dsl = xstrdup(jsn_str(meta, "dsl"));
+    out->ported_why = xstrdup(jsn_str(meta, "ported_why"));
+    out->verified = json_is_true(json_object_get(meta, "verified"));
+    out->verified_on =
+        xstrdup(jsn_str(meta, out->verified ? "verified_on" : "why_not"));
+    json_decref(meta);
+    return 0;
+}
+
+static int read_optional(const char *dir, const char *name, struct str *out,
+                         struct err *e)
+{
+    char *path = fs_join(dir, name);
+    int rc = fs_is_file(path) ? read_text(dir, name, out, e) : 0;
+
+    free(path);
+    return rc;
+}
+
+int kernel_read(const char *dir, struct kernel *out, struct err *e)
+{
+    char *task = fs_join(dir, "task.py");
+    int rc = -1;
+
+    *out = (struct kernel){.name = xstrdup(fs_base(dir))};
+    out->task = task_load(task, e);
+    if (out->task && read_meta(dir, out, e) == 0 &&
+        read_text(dir, "solution.py", &out->solution, e) == 0 &&
+        read_optional(dir, "solution.ported.py", &out->ported, e) == 0 &&
+        read_optional(dir, "plan.md", &out->plan, e) == 0)
+        rc = 0;
+    free(task);
+    if (rc < 0)
+        kernel_release(out);
+    return rc;
+}
+
+void kernel_release(struct kernel *k)
+{
+    if (k->task)
+        task_free(k->task);
+    free((char *)k->name);
+    free((char *)k->plan.p);
+    free((char *)k->solution.p);
+    free((char *)k->ported.p);
+    free((char *)k->ported_why);
+    free((char *)k->origin);
+    free((char *)k->licence);
+    free((char *)k->dtype);
+    free((char *)k->dsl);
+    free((char *)k->verified_on);
+    *k = (struct kernel){0};
+}
+
+int kernel_each(const char *dir,
+                int (*fn)(struct kernel *k, void *arg, struct err *e),
+                void *arg, struct err *e)
+{
+    struct fs_names names;
+    struct kernel k;
+    int rc = fs_list(dir, false, &names, e);
+
+    for (size_t i = 0; rc == 0 && i < names.len; i++) {
+        char *sub = fs_join(dir, names.name[i]);
+
+        if (names.name[i][0] != '.' && fs_is_dir(sub)) {
+            rc = kernel_read(sub, &k, e);
+            if (rc == 0) {
+                rc = fn(&k, arg, e);
+                kernel_release(&k);
+            }
+        }
+        free(sub);
+    }
+    fs_names_release(&names);
+    return rc;
+}
+
+static int write_text(const char *dir, const char *name, struct str text,
+                      struct err *e)
+{
+    char *path = fs_join(dir, name);
+    int rc = fs_replace(path, text.p, text.n, e);
+
+    free(path);
+    return rc;
+}
+
+static int write_meta(const char *dir, const struct kernel *k, struct err *e)
+{
+    json_t *meta = json_pack(
+        "{s:s, s:s, s:s, s:[], s:b, s:s}", "origin", k->origin, "licence",
+        k->licence, "dtype", k->dtype, "shapes", "verified", k->verified,
+        k->verified ? "verified_on" : "why_not", k->verified_on);
+    char *text, *line;
+    int rc;
+
+    if (k->dsl && k->dsl[0])
+        json_object_set_new(meta, "dsl", json_string(k->dsl));
+    if (!k->ported.p && k->ported_why && k->ported_why[0])
+        json_object_set_new(meta, "ported_why", json_string(k->ported_why));
+    text = json_dumps(meta, JSON_INDENT(2));
+    line = xasprintf("%s\n", text);
+    rc = write_text(dir, "meta.json", str_of(line), e);
+    free(line);
+    free(text);
+    json_decref(meta);
+    return rc;
+}
+
+/* A folder that was being written when the program ended has no meta.json: it
+ * is written anew. */
+int kernel_write(const char *dir, const struct kernel *k, struct str source,
+                 struct err *e)
+{
+    char *own = fs_join(dir, k->name), *meta = fs_join(own, "meta.json");
+    int rc = -1;
+
+    if (fs_is_file(meta))
+        err_set(e, ERR_INPUT, "%s is there already; choose another folder",
+                own);
+    else if (fs_mkdirs(own, e) == 0 &&
+             write_text(own, "task.py", source, e) == 0 &&
+             (!k->plan.p || write_text(own, "plan.md", k->plan, e) == 0) &&
+             (!k->ported.p ||
+              write_text(own, "solution.ported.py", k->ported, e) == 0) &&
+             write_text(own, "solution.py", k->solution, e) == 0)
+        rc = write_meta(own, k, e);
+    free(own);
+    free(meta);
+    return rc;
+}
+
+char *kernel_name(const char *task_id)
+{
+    char *name = xstrdup(task_id);
+
+    for (char *p = name; *p; p++)
+        if (*p == '/')
+            *p = '-';
+    return name;
+}

@@ -1,0 +1,81 @@
+/* backend.c: the table of back ends. */
+#include "verify/backend.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct backend_type *const types[] = {&backend_local,
+                                                   &backend_jobs};
+#define TYPES (sizeof(types) / sizeof(types[0]))
+
+/* What stands behind the name, "" for nothing; NULL: it is another one. */
+static const char *operand_of(const struct backend_type *t, const char *word)
+{
+    size_t n = strlen(t->name);
+
+    if (strncmp(word, t->name, n) != 0)
+        return NULL;
+    if (!t->operand)
+        return word[n] ? NULL : "";
+    return word[n] == '=' && word[n + 1] ? word + n + 1 : NULL;
+}
+
+static int refuse(const char *word, struct err *e)
+{
+    struct buf b;
+    int rc;
+
+    buf_init(&b, BUF_UNLIMITED);
+    for (size_t i = 0; i < TYPES; i++)
+        buf_printf(&b, "%s%s%s%s", i ? " or " : "", types[i]->name,
+                   types[i]->operand ? "=" : "",
+                   types[i]->operand ? types[i]->operand : "");
+    rc = err_set(e, ERR_USAGE, "--verifier: '%s' is not %s", word, buf_str(&b));
+    buf_release(&b);
+    return rc;
+}
+
+struct backend *backend_open(struct loop *l, const struct door_opts *o,
+                             backend_fn *fn, void *arg, struct err *e)
+{
+    const char *operand = NULL;
+    struct backend *b;
+    size_t i = 0;
+
+    while (i < TYPES && !(operand = operand_of(types[i], o->verifier)))
+        i++;
+    if (i == TYPES) {
+        refuse(o->verifier, e);
+        return NULL;
+    }
+    b = xcalloc(1, types[i]->size);
+    b->type = types[i];
+    b->loop = l;
+    b->o = o;
+    b->fn = fn;
+    b->arg = arg;
+    if (hash_secret_hex(b->secret, e) < 0) {
+        free(b);
+        return NULL;
+    }
+    if (b->type->open(b, operand, e) == 0)
+        return b;
+    backend_close(b);
+    return NULL;
+}
+
+void backend_close(struct backend *b)
+{
+    b->type->close(b);
+    free(b);
+}
+
+void backend_answer(struct backend *b, void *job, const json_t *answer,
+                    const char *why)
+{
+    b->pending--;
+    b->fn(job, answer, why, b->arg);
+}

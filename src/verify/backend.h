@@ -1,0 +1,58 @@
+/* backend.h: who answers the jobs of a door. A back end is a line in the table
+ * of backend.c and a file: a worker that is started here (local.c), or a folder
+ * that a worker anywhere else reads and writes (jobs.c). */
+#ifndef VERIFY_BACKEND_H
+#define VERIFY_BACKEND_H
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "io/loop.h"
+#include "verify/door.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The answer to a job: the judge's record (borrowed), or NULL and why there is
+ * none. `job` is the caller's. */
+typedef void backend_fn(void *job, const json_t *answer, const char *why,
+                        void *arg);
+
+/* Each back end has one as its first member. */
+struct backend {
+    const struct backend_type *type;
+    struct loop *loop;
+    const struct door_opts *o;
+    size_t pending; /* jobs that were asked and have no answer */
+    char secret[HASH_HEX];
+    backend_fn *fn;
+    void *arg;
+};
+
+struct backend_type {
+    const char *name;
+    const char *operand; /* what stands behind NAME=; NULL: nothing does */
+    bool elsewhere;      /* no answer comes while this program runs */
+    size_t size;         /* of its struct, which begins zeroed */
+    int (*open)(struct backend *b, const char *operand, struct err *e);
+    /* Also after a failed open. */
+    void (*close)(struct backend *b);
+    /* `what` is taken. The answer comes from the loop, or before this returns. */
+    int (*ask)(struct backend *b, json_t *what, int64_t deadline_ms, void *job,
+               struct err *e);
+    bool (*is_dead)(const struct backend *b); /* NULL: never */
+    char *(*hint)(const struct backend *b);   /* NULL: has none */
+};
+extern const struct backend_type backend_local, backend_jobs;
+
+/* The one that o->verifier names. */
+struct backend *backend_open(struct loop *l, const struct door_opts *o,
+                             backend_fn *fn, void *arg, struct err *e);
+void backend_close(struct backend *b);
+
+/* For the files behind it: hands an answer to the caller. */
+void backend_answer(struct backend *b, void *job, const json_t *answer,
+                    const char *why);
+
+#endif

@@ -1,0 +1,217 @@
+/* door.c: candidates and tasks to a back end, records back. */
+#include "verify/door.h"
+
+#include "base/mem.h"
+#include "verify/backend.h"
+#include "verify/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TASK_MS 600000 /* for the look at a task */
+
+struct real {
+    struct door door; /* first */
+    struct loop *loop;
+    struct backend *backend;
+    struct check *check;
+    const char *secret;
+    struct question *asked; /* a list */
+    bool waiting;           /* door_wait() has started the loop */
+};
+
+struct question {
+    struct real *r;
+    const struct pack *pack; /* whose hints apply; NULL: about a task */
+    door_fn *fn;             /* NULL: dropped */
+    void *arg;
+    struct question *prev, *next;
+};
+
+static struct real *real_of(const struct door *d)
+{
+    return (struct real *)d;
+}
+
+/* ---- questions ---- */
+
+static struct question *question_new(struct real *r, const struct pack *pack,
+                                     door_fn *fn, void *arg)
+{
+    struct question *q = xmalloc(sizeof(*q));
+
+    *q = (struct question){
+        .r = r, .pack = pack, .fn = fn, .arg = arg, .next = r->asked};
+    if (q->next)
+        q->next->prev = q;
+    r->asked = q;
+    return q;
+}
+
+static void question_free(struct question *q)
+{
+    if (q->prev)
+        q->prev->next = q->next;
+    else
+        q->r->asked = q->next;
+    if (q->next)
+        q->next->prev = q->prev;
+    free(q);
+}
+
+static void on_answer(void *job, const json_t *answer, const char *why,
+                      void *arg)
+{
+    struct question *q = job;
+    struct real *r = arg;
+    json_t *record = NULL;
+
+    if (answer && q->pack) {
+        record = json_deep_copy(answer);
+        job_add_hint(record, q->pack);
+        answer = record;
+    }
+    if (q->fn)
+        q->fn(answer, answer ? NULL : why, q->arg);
+    json_decref(record);
+    question_free(q);
+    if (r->waiting && r->backend->pending == 0)
+        loop_stop(r->loop);
+}
+
+static int ask(struct real *r, json_t *what, int64_t deadline_ms,
+               struct question *q, struct err *e)
+{
+    if (r->backend->type->ask(r->backend, what, deadline_ms, q, e) == 0)
+        return 0;
+    question_free(q);
+    return -1;
+}
+
+/* ---- candidates and tasks ---- */
+
+static int judge(struct door *d, const struct candidate *c, door_fn *fn,
+                 void *arg, struct err *e)
+{
+    struct real *r = real_of(d);
+    const struct ruleset *rules = pack_ruleset(c->pack, "default", e);
+    struct check_result found;
+    struct job_seeds seeds;
+    json_t *record;
+
+    if (!rules)
+        return -1;
+    found = check_source(r->check, rules, c->code);
+    if (!found.accepted) {
+        record = job_static_reject(&found);
+        fn(record, NULL, arg);
+        json_decref(record);
+        return 0;
+    }
+    job_seeds(r->secret, c->task->id, c->attempt, &seeds);
+    return ask(r, job_verify(c->pack, c->task, c->code, c->job, &seeds),
+               job_deadline_ms(c->pack, c->job),
+               question_new(r, c->pack, fn, arg), e);
+}
+
+int door_check_task(struct door *d, const struct task *t,
+                    const struct job_opts *o, bool self_test, door_fn *fn,
+                    void *arg, struct err *e)
+{
+    struct real *r = real_of(d);
+    char seed[HASH_HEX];
+
+    job_seed(r->secret, t->id, "gate", seed);
+    return ask(r, job_task(t, o, self_test, seed), TASK_MS,
+               question_new(r, NULL, fn, arg), e);
+}
+
+/* ---- waiting ---- */
+
+static bool is_dead(const struct door *d)
+{
+    const struct backend *b = real_of(d)->backend;
+
+    return b->type->is_dead && b->type->is_dead(b);
+}
+
+static size_t elsewhere(const struct door *d)
+{
+    const struct backend *b = real_of(d)->backend;
+
+    return b->type->elsewhere ? b->pending : 0;
+}
+
+size_t door_wait(struct door *d)
+{
+    struct real *r = real_of(d);
+
+    if (r->backend->pending && !r->backend->type->elsewhere) {
+        r->waiting = true;
+        loop_run(r->loop);
+        r->waiting = false;
+    }
+    return r->backend->pending;
+}
+
+void door_drop(struct door *d)
+{
+    for (struct question *q = real_of(d)->asked; q; q = q->next)
+        q->fn = NULL;
+}
+
+char *door_hint(const struct door *d)
+{
+    const struct backend *b = real_of(d)->backend;
+
+    return b->type->hint ? b->type->hint(b) : NULL;
+}
+
+/* ---- opening and closing ---- */
+
+static const struct door_type real_type = {judge, is_dead, elsewhere};
+
+struct door *door_open(struct loop *l, const struct door_opts *o, struct err *e)
+{
+    struct real *r = xcalloc(1, sizeof(*r));
+
+    r->door.type = &real_type;
+    r->loop = l;
+    r->backend = backend_open(l, o, on_answer, r, e);
+    if (!r->backend) {
+        free(r);
+        return NULL;
+    }
+    r->check = check_new(NULL);
+    r->secret = o->secret ? o->secret : r->backend->secret;
+    return &r->door;
+}
+
+void door_close(struct door *d)
+{
+    struct real *r = real_of(d);
+
+    if (!d)
+        return;
+    backend_close(r->backend);
+    while (r->asked)
+        question_free(r->asked);
+    check_free(r->check);
+    free(r);
+}
+
+int door_judge(struct door *d, const struct candidate *c, door_fn *fn,
+               void *arg, struct err *e)
+{
+    return d->type->judge(d, c, fn, arg, e);
+}
+
+bool door_is_dead(const struct door *d)
+{
+    return d->type->is_dead(d);
+}
+
+size_t door_elsewhere(const struct door *d)
+{
+    return d->type->elsewhere(d);
+}

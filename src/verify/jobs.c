@@ -1,0 +1,217 @@
+/* jobs.c: a folder of jobs and answers, for a worker that runs anywhere else:
+ * 'monkeys-worker --jobs DIR/jobs --out DIR/answers'.
+ *
+ * A job's id is the hash of what it says, so nothing is asked twice: a job that
+ * has an answer in the folder is answered at once, and one that is in the jobs
+ * file already is not written again. A job that the worker there could not judge
+ * has its reason at once; it stays in the jobs file, so a worker that is started
+ * again tries it again. The folder keeps its secret, so that the same command
+ * run again asks the same. */
+#include "verify/backend.h"
+
+#include "base/fs.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "io/frame_file.h"
+#include "verify/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct jobs {
+    struct backend b; /* first */
+    char *jobs, *answers;
+    int fd;                       /* of the jobs file */
+    struct map written, answered; /* ids; answered: json_t */
+    struct map failed;            /* ids that have a reason instead: char * */
+    struct map to_try;            /* ids: told as failed, may be tried again */
+};
+
+/* ---- the folder ---- */
+
+static int on_written(const struct frame *f, void *arg, struct err *e)
+{
+    struct jobs *j = arg;
+
+    (void)e;
+    if (strcmp(f->type, "job") == 0)
+        map_set(&j->written, str_of(f->id), j);
+    return 0;
+}
+
+static int on_answered(const struct frame *f, void *arg, struct err *e)
+{
+    struct jobs *j = arg;
+    json_t *answer;
+
+    if (strcmp(f->type, "infra") == 0) {
+        free(map_get(&j->failed, str_of(f->id)));
+        map_set(&j->failed, str_of(f->id), xstrndup(f->payload, f->len));
+        return 0;
+    }
+    if (strcmp(f->type, "answer") != 0 || map_get(&j->answered, str_of(f->id)))
+        return 0;
+    answer = jsn_parse(j->answers, f->payload, f->len, e);
+    if (answer)
+        map_set(&j->answered, str_of(f->id), answer);
+    return answer ? 0 : -1;
+}
+
+static int read_secret(struct jobs *j, const char *dir, struct err *e)
+{
+    char *path = fs_join(dir, "secret");
+    struct buf b;
+    int rc;
+
+    buf_init(&b, HASH_HEX);
+    if (fs_is_file(path)) {
+        rc = fs_read(path, &b, e);
+        if (rc == 0)
+            snprintf(j->b.secret, sizeof(j->b.secret), "%s", buf_str(&b));
+    } else {
+        rc = fs_replace(path, j->b.secret, HASH_HEX - 1, e);
+    }
+    buf_release(&b);
+    free(path);
+    return rc;
+}
+
+static int jobs_open(struct backend *b, const char *dir, struct err *e)
+{
+    struct jobs *j = (struct jobs *)b;
+
+    map_init(&j->written);
+    map_init(&j->answered);
+    map_init(&j->failed);
+    map_init(&j->to_try);
+    j->fd = -1;
+    j->jobs = fs_join(dir, "jobs");
+    j->answers = fs_join(dir, "answers");
+    if (fs_mkdirs(dir, e) < 0)
+        return -1;
+    j->fd = frame_file_open(j->jobs, on_written, j, e);
+    if (j->fd < 0 || read_secret(j, dir, e) < 0)
+        return -1;
+    return frame_file_read(j->answers, on_answered, j, e);
+}
+
+static void jobs_close(struct backend *b)
+{
+    struct jobs *j = (struct jobs *)b;
+
+    if (j->fd >= 0)
+        close(j->fd);
+    for (size_t i = 0; i < j->answered.len; i++)
+        json_decref(j->answered.items[i].value);
+    for (size_t i = 0; i < j->failed.len; i++)
+        free(j->failed.items[i].value);
+    map_release(&j->written);
+    map_release(&j->answered);
+    map_release(&j->failed);
+    map_release(&j->to_try);
+    free(j->jobs);
+    free(j->answers);
+}
+
+/* ---- asking ---- */
+
+/* An answer that asking again may change. */
+static bool is_passing(const json_t *answer)
+{
+    enum verdict v = verdict_in(answer);
+
+    return v < VERDICT_UNKNOWN && verdicts[v].retry &&
+           !json_is_true(json_object_get(answer, "unusable"));
+}
+
+/* The job as text, with its id; `known` is the answer that the folder has. An
+ * answer is never given twice, so a job whose answer says that the machinery
+ * failed goes out as another one: `known` is then the last such answer. */
+static char *write_out(struct jobs *j, json_t *what, char id[HASH_HEX],
+                       const json_t **known)
+{
+    const json_t *answer;
+    char *text;
+
+    *known = NULL;
+    for (json_int_t again = 1;; again++) {
+        text = job_text(what, id);
+        answer = map_get(&j->answered, str_of(id));
+        if (answer)
+            *known = answer;
+        if (!is_passing(answer))
+            return text;
+        free(text);
+        json_object_set_new(what, "again", json_integer(again));
+    }
+}
+
+static int write_job(struct jobs *j, const char *id, const char *text,
+                     int64_t deadline_ms, struct err *e)
+{
+    struct frame f = {.type = "job", .deadline_ms = deadline_ms};
+
+    if (map_get(&j->written, str_of(id)))
+        return 0;
+    snprintf(f.id, sizeof(f.id), "%s", id);
+    f.payload = text;
+    f.len = strlen(text);
+    if (frame_write(j->fd, &f, e) < 0)
+        return err_wrap(e, "%s", j->jobs);
+    map_set(&j->written, str_of(id), j);
+    return 0;
+}
+
+static int jobs_ask(struct backend *b, json_t *what, int64_t deadline_ms,
+                    void *job, struct err *e)
+{
+    struct jobs *j = (struct jobs *)b;
+    char id[HASH_HEX];
+    const json_t *known;
+    char *text = write_out(j, what, id, &known);
+    const char *why = map_get(&j->failed, str_of(id));
+    bool done = known && !is_passing(known);
+    int rc = done ? 0 : write_job(j, id, text, deadline_ms, e);
+
+    json_decref(what);
+    free(text);
+    if (rc < 0)
+        return -1;
+    b->pending++;
+    if (!done && (known || why))
+        map_set(&j->to_try, str_of(id), j);
+    if (why && !done)
+        backend_answer(b, job, NULL, why);
+    else if (known)
+        backend_answer(b, job, known, NULL);
+    return 0;
+}
+
+/* What is to be done elsewhere, and the command that does it. */
+static char *jobs_hint(const struct backend *b)
+{
+    const struct jobs *j = (const struct jobs *)b;
+    bool cpu = strcmp(b->o->device, "cpu") == 0;
+    size_t n = b->pending ? b->pending : j->to_try.len;
+
+    if (n == 0)
+        return NULL;
+    return xasprintf(
+        "%zu job%s %s: run 'monkeys-worker --jobs %s --out %s%s%s' "
+        "on a host with the device",
+        n, n == 1 ? "" : "s",
+        !b->pending ? "failed and can be tried again"
+        : n == 1    ? "waits for answers"
+                    : "wait for answers",
+        j->jobs, j->answers, cpu ? "" : " --device ", cpu ? "" : b->o->device);
+}
+
+const struct backend_type backend_jobs = {.name = "jobs",
+                                          .operand = "DIR",
+                                          .elsewhere = true,
+                                          .size = sizeof(struct jobs),
+                                          .open = jobs_open,
+                                          .close = jobs_close,
+                                          .ask = jobs_ask,
+                                          .hint = jobs_hint};

@@ -1,0 +1,136 @@
+/* verdict.c: the tables of verdicts, stages and evidence. */
+#include "verify/verdict.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+const char *const stage_names[STAGES] = {
+    [STAGE_EXTRACT] = "extract",
+    [STAGE_STATIC] = "static",
+    [STAGE_FORK] = "fork",
+    [STAGE_LOAD] = "load",
+    [STAGE_RECORD] = "record",
+    [STAGE_COMPILE] = "compile",
+    [STAGE_FIRST_CALL] = "first_call",
+    [STAGE_TRIALS] = "trials",
+    [STAGE_TIMING] = "timing",
+    [STAGE_EVIDENCE] = "evidence",
+    [STAGE_DONE] = "done",
+};
+
+/* name, fitness, stage, hints, compiled, retry, exit status. A kernel that
+ * cheats got no further than one that is refused unread. */
+const struct verdict_info verdicts[VERDICT_INFRA + 1] = {
+    // clang-format off
+    [VERDICT_CORRECT] =
+        {"correct",       1.0,  STAGE_DONE,    HINT_CHECK,   true,  false, 0},
+    [VERDICT_NO_CODE] =
+        {"no_code",       0.0,  STAGE_EXTRACT, HINT_CHECK,   false, false, 1},
+    [VERDICT_TRUNCATED] =
+        {"truncated",     0.0,  STAGE_EXTRACT, HINT_CHECK,   false, false, 1},
+    [VERDICT_STATIC_REJECT] =
+        {"static_reject", 0.05, STAGE_STATIC,  HINT_CHECK,   false, false, 1},
+    [VERDICT_COMPILE_ERROR] =
+        {"compile_error", 0.1,  STAGE_LOAD,    HINT_COMPILE, false, false, 1},
+    [VERDICT_LAUNCH_ERROR] =
+        {"launch_error",  0.2,  STAGE_LOAD,    HINT_ANY,     true,  false, 1},
+    [VERDICT_TIMEOUT] =
+        {"timeout",       0.2,  STAGE_LOAD,    HINT_RUN,     false, false, 1},
+    [VERDICT_OUT_OF_MEMORY] =
+        {"out_of_memory", 0.2,  STAGE_LOAD,    HINT_RUN,     false, false, 1},
+    [VERDICT_CRASH] =
+        {"crash",         0.2,  STAGE_LOAD,    HINT_RUN,     false, false, 1},
+    [VERDICT_WRONG_SHAPE] =
+        {"wrong_shape",   0.3,  STAGE_RECORD,  HINT_NUMERIC, false, false, 1},
+    [VERDICT_WRONG_DTYPE] =
+        {"wrong_dtype",   0.3,  STAGE_RECORD,  HINT_NUMERIC, false, false, 1},
+    [VERDICT_NOT_FINITE] =
+        {"not_finite",    0.3,  STAGE_TRIALS,  HINT_NUMERIC, true,  false, 1},
+    [VERDICT_WRONG_VALUES] =
+        {"wrong_values",  0.4,  STAGE_TRIALS,  HINT_NUMERIC, true,  false, 1},
+    [VERDICT_HACK] =
+        {"hack",          0.05, STAGE_RECORD,  HINT_CHECK,   false, false, 1},
+    [VERDICT_INFRA] =
+        {"infra",         0.0,  STAGE_FORK,    HINT_CHECK,   false, true,  4},
+    // clang-format on
+};
+
+const struct evidence_info evidences[EVIDENCES] = {
+    [EVIDENCE_NONE] = {NULL, "not compiled"},
+    [EVIDENCE_E0] = {"E0", "compiled"},
+    [EVIDENCE_E2] = {"E2", "passed all trials"},
+    [EVIDENCE_E3] = {"E3", "passed, and computed by the kernels alone"},
+};
+
+enum verdict verdict_of(const char *name)
+{
+    enum verdict v = 0;
+
+    if (!name)
+        return VERDICT_UNKNOWN;
+    while (v < VERDICT_UNKNOWN && strcmp(verdicts[v].name, name) != 0)
+        v++;
+    return v;
+}
+
+enum verdict verdict_in(const json_t *record)
+{
+    return verdict_of(json_string_value(json_object_get(record, "verdict")));
+}
+
+/* NaN is nothing. */
+static double between(double x, double lo, double hi)
+{
+    if (!(x > lo))
+        return lo;
+    return x < hi ? x : hi;
+}
+
+double verdict_fitness(enum verdict v, double within, double speedup)
+{
+    double base;
+
+    if (v >= VERDICTS)
+        BUG("verdict %d is not on an attempt", (int)v);
+    base = verdicts[v].fitness;
+    if (v == VERDICT_WRONG_VALUES)
+        return base + 0.1 * between(within, 0, 1);
+    if (v == VERDICT_CORRECT)
+        return base + between(speedup, 0, 10) / 10;
+    return base;
+}
+
+json_t *verdict_unrun(enum verdict v, const char *rule, struct str feedback)
+{
+    const struct verdict_info *i = &verdicts[v];
+
+    return json_pack("{s:s, s:s?, s:s, s:b, s:b, s:b, s:n, s:[], s:o}",
+                     "verdict", i->name, "rule", rule, "stage",
+                     stage_names[i->stage], "compiled", i->compiled,
+                     "kernelbench_pass", 0, "hardened_pass", 0, "evidence",
+                     "trials", "feedback", jsn_text(feedback.p, feedback.n));
+}
+
+enum evidence evidence_of(const char *name)
+{
+    for (enum evidence v = EVIDENCE_E0; name && v < EVIDENCES; v++)
+        if (strcmp(evidences[v].name, name) == 0)
+            return v;
+    return EVIDENCE_NONE;
+}
+
+bool verdict_may_join(const char *verdict, const char *evidence)
+{
+    return verdict_of(verdict) == VERDICT_CORRECT &&
+           evidence_of(evidence) >= EVIDENCE_ARCHIVE;
+}
+
+void evidence_explain(struct buf *out)
+{
+    buf_puts(out, "Evidence:");
+    for (enum evidence v = EVIDENCE_E0; v < EVIDENCES; v++)
+        buf_printf(out, "%s %s %s", v > EVIDENCE_E0 ? "," : "",
+                   evidences[v].name, evidences[v].meaning);
+    buf_putc(out, '\n');
+}

@@ -1,0 +1,126 @@
+/* verifying.c: devices and precisions as every verifying command means them. */
+#include "verify/verifying.h"
+
+#include "base/device.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int verifying_check_device(const char *device, struct err *e)
+{
+    int64_t n;
+
+    if (strcmp(device, "cpu") == 0 || strcmp(device, "auto") == 0 ||
+        device_is_gpu(device, &n))
+        return 0;
+    return err_set(e, ERR_USAGE, "--device: '%s' is not cpu, cuda:N or auto",
+                   device);
+}
+
+bool verifying_has_gpu(void)
+{
+    const char *listed = secure_getenv("CUDA_VISIBLE_DEVICES");
+    bool none = listed && !isdigit((unsigned char)listed[0]) &&
+                !str_starts(str_of(listed), "GPU-");
+
+    return !none && access("/dev/nvidiactl", F_OK) == 0;
+}
+
+int verifying_choose_device(struct verifying_values *v, struct err *e)
+{
+    if (strcmp(v->device, "auto") == 0)
+        v->device = verifying_has_gpu() ? "cuda:0" : "cpu";
+    return verifying_check_device(v->device, e);
+}
+
+struct door_opts verifying_opts(const struct verifying_values *v,
+                                const struct home *home)
+{
+    return (struct door_opts){.home = home,
+                              .verifier = v->verifier,
+                              .device = v->device,
+                              .box = v->box,
+                              .children = v->children,
+                              .unsafe = v->unsafe,
+                              .packs = &v->packs};
+}
+
+struct job_opts verifying_job(const struct verifying_values *v,
+                              const char *precision)
+{
+    return (struct job_opts){.device = v->device,
+                             .precision = precision,
+                             .protocol = v->protocol,
+                             .timing = !v->no_timing,
+                             .memory_bytes = v->memory,
+                             .call_ms = v->call_s * 1000};
+}
+
+int verifying_open(struct verifying *g, const struct verifying_values *v,
+                   const struct home *home, struct err *e)
+{
+    g->opts = verifying_opts(v, home);
+    g->loop = loop_new(e);
+    g->door = g->loop ? door_open(g->loop, &g->opts, e) : NULL;
+    return g->door ? 0 : -1;
+}
+
+size_t verifying_wait(struct verifying *g)
+{
+    size_t missing = door_wait(g->door);
+    char *hint = door_hint(g->door);
+
+    if (hint)
+        log_warn("%s, then run this command again", hint);
+    free(hint);
+    return missing;
+}
+
+void verifying_close(struct verifying *g)
+{
+    door_close(g->door);
+    if (g->loop)
+        loop_free(g->loop);
+}
+
+/* What a pack stores decides; tf32 is a way to multiply fp32. */
+static bool has_precision(const struct pack *p, const char *name)
+{
+    for (int i = PACK_FP32; i <= PACK_TF32; i++)
+        if (strcmp(name, pack_dtypes[i]) == 0)
+            return p->run.dtypes & 1u << (i == PACK_TF32 ? PACK_FP32 : i);
+    return false;
+}
+
+const char *verifying_precision(const struct verifying_values *v,
+                                const struct pack *p, struct err *e)
+{
+    bool cpu = strcmp(v->device, "cpu") == 0;
+    const char *want = v->precision;
+
+    if (!want)
+        want = cpu ? "fp32" : pack_dtypes[p->run.default_dtype];
+    if (!(p->run.devices & (1u << (cpu ? PACK_CPU : PACK_CUDA)))) {
+        err_set(e, ERR_INPUT,
+                "the pack %s does not run on %s; its candidates can be "
+                "checked here and verified with --verifier jobs=DIR on a host "
+                "that has the device",
+                p->id, v->device);
+        return NULL;
+    }
+    if (cpu && strcmp(want, "fp32") != 0 && strcmp(want, "tf32") != 0) {
+        err_set(e, ERR_USAGE,
+                "--precision %s: on the CPU only fp32 and tf32 are verified",
+                want);
+        return NULL;
+    }
+    if (has_precision(p, want))
+        return want;
+    err_set(e, ERR_USAGE, "--precision %s: the pack %s does not have it", want,
+            p->id);
+    return NULL;
+}

@@ -1,0 +1,86 @@
+/* verifying.h: the options that every command with a verifier shares, and the
+ * machinery behind them. */
+#ifndef VERIFY_VERIFYING_H
+#define VERIFY_VERIFYING_H
+
+#include "base/home.h"
+#include "base/opt.h"
+#include "pack/packs.h"
+#include "verify/door.h"
+#include "verify/job.h"
+
+/* Embed it as the first member of a command's values. */
+struct verifying_values {
+    const char *verifier, *device, *precision, *protocol, *box;
+    bool no_timing, unsafe, json;
+    int64_t children, memory, call_s;
+    struct opt_list packs;
+};
+
+#define VERIFYING_DEFAULTS                                    \
+    {                                                         \
+        .verifier = "local", .device = "auto", .box = "auto", \
+        .protocol = "hardened"                                \
+    }
+
+#define VERIFYING_OPTION(name, type, value, help, field, lo, hi)              \
+    {                                                                         \
+        name, 0, type, value, help, offsetof(struct verifying_values, field), \
+            lo, hi                                                            \
+    }
+#define VERIFYING_PRECISIONS "fp32|tf32|fp16|bf16"
+#define VERIFYING_PRECISION_HELP                                             \
+    "of inputs and weights (the pack's own; fp32 on the CPU); tf32 is fp32 " \
+    "with TF32 products allowed"
+#define VERIFYING_OPTIONS                                                      \
+    VERIFYING_OPTION("device", OPT_TEXT, "cpu|cuda:N|auto",                    \
+                     "where it runs (auto: a GPU if there is one)", device, 0, \
+                     0),                                                       \
+        VERIFYING_OPTION("precision", OPT_CHOICE, VERIFYING_PRECISIONS,        \
+                         VERIFYING_PRECISION_HELP, precision, 0, 0),           \
+        VERIFYING_OPTION("verifier", OPT_TEXT, "local|jobs=DIR",               \
+                         "run here, or write the jobs into DIR for a worker "  \
+                         "elsewhere and read its answers from there",          \
+                         verifier, 0, 0),                                      \
+        VERIFYING_OPTION("children", OPT_INT, "N",                             \
+                         "candidates at once (0: as many as are sensible)",    \
+                         children, 0, 256),                                    \
+        VERIFYING_OPTION("box", OPT_CHOICE, "auto|full|thin|none",             \
+                         "which sandbox (auto: the strongest there is)", box,  \
+                         0, 0),                                                \
+        VERIFYING_OPTION("unsafe", OPT_FLAG, NULL,                             \
+                         "go on where no sandbox can be made", unsafe, 0, 0),  \
+        VERIFYING_OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),   \
+        VERIFYING_OPTION("json", OPT_FLAG, NULL,                               \
+                         "a JSON object for each item", json, 0, 0)
+
+/* Whether there is a GPU that this process may use, as far as files tell. */
+bool verifying_has_gpu(void);
+/* "auto" becomes a GPU if there is one; the result lives as long as `v`. What
+ * is not a device is refused. */
+int verifying_choose_device(struct verifying_values *v, struct err *e);
+int verifying_check_device(const char *device, struct err *e);
+/* What the options ask for; `v` and `home` are borrowed. */
+struct door_opts verifying_opts(const struct verifying_values *v,
+                                const struct home *home);
+struct job_opts verifying_job(const struct verifying_values *v,
+                              const char *precision);
+
+/* A door and a loop for it, for a command that asks and waits. */
+struct verifying {
+    struct loop *loop;
+    struct door *door;
+    struct door_opts opts;
+};
+int verifying_open(struct verifying *g, const struct verifying_values *v,
+                   const struct home *home, struct err *e);
+/* Waits for the answers that can come; says on stderr how to get the others.
+ * Returns how many are missing. */
+size_t verifying_wait(struct verifying *g);
+/* Also after a failed open. */
+void verifying_close(struct verifying *g);
+/* The precision to use with a pack, or NULL with why it cannot be. */
+const char *verifying_precision(const struct verifying_values *v,
+                                const struct pack *p, struct err *e);
+
+#endif

@@ -1,0 +1,324 @@
+/* test_backend.c: a worker that ends: its jobs are sent again, and each is
+ * answered once; and a folder, whose answers are frames written by hand. */
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/frame_file.h"
+#include "tap.h"
+#include "verify/backend.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void suite_backend(void);
+
+struct bench {
+    struct loop *loop;
+    struct backend *backend;
+    char dir[40];
+    struct home home;
+    struct opt_list packs;
+    struct door_opts opts;
+    bool waiting;
+    const char *then; /* asked when a job has no answer */
+    struct buf told;  /* "NAME answer|none;" for each */
+};
+
+static void ask(struct bench *b, const char *name, const char *what)
+{
+    struct err e = ERR_INIT;
+
+    if (b->backend->type->ask(b->backend,
+                              json_pack("{s:s, s:s}", "name", name, "do", what),
+                              1000, (void *)name, &e) < 0)
+        BUG("%s", e.text);
+}
+
+static void on_answer(void *job, const json_t *answer, const char *why,
+                      void *arg)
+{
+    struct bench *b = arg;
+    const char *then = b->then;
+
+    buf_printf(&b->told, "%s %s;", (const char *)job,
+               answer ? "answer"
+               : why  ? "none"
+                      : "nothing");
+    if (!answer && then) {
+        b->then = NULL;
+        ask(b, then, "answer");
+    }
+    if (b->waiting && b->backend->pending == 0)
+        loop_stop(b->loop);
+}
+
+static void open_verifier(struct bench *b, const char *verifier)
+{
+    struct err e = ERR_INIT;
+
+    b->opts = (struct door_opts){.home = &b->home,
+                                 .verifier = verifier,
+                                 .device = "cpu",
+                                 .box = "none",
+                                 .packs = &b->packs};
+    b->backend = backend_open(b->loop, &b->opts, on_answer, b, &e);
+    if (!b->backend)
+        BUG("%s", e.text);
+}
+
+static void begin_with(struct bench *b, const char *verifier)
+{
+    static char worker[] = "tests/servers/mortal_worker.py",
+                python[] = "python3";
+    struct err e = ERR_INIT;
+
+    *b = (struct bench){.dir = "/tmp/test-verifier-XXXXXX",
+                        .loop = loop_new(&e)};
+    if (!b->loop || !mkdtemp(b->dir))
+        BUG("%s", e.text);
+    buf_init(&b->told, BUF_UNLIMITED);
+    b->home = (struct home){b->dir, worker, python};
+    if (verifier)
+        open_verifier(b, verifier);
+    log_set_level(LOG_QUIET);
+}
+
+static void begin(struct bench *b)
+{
+    begin_with(b, "local");
+}
+
+static void wait_for_all(struct bench *b)
+{
+    b->waiting = true;
+    if (b->backend->pending)
+        loop_run(b->loop);
+    b->waiting = false;
+}
+
+static bool is_dead(const struct bench *b)
+{
+    return b->backend->type->is_dead(b->backend);
+}
+
+/* What the worker was given. */
+static void jobs_are(struct bench *b, const char *want, const char *claim)
+{
+    char *path = fs_join(b->dir, "jobs");
+    struct err e = ERR_INIT;
+    struct buf text;
+
+    buf_init(&text, BUF_UNLIMITED);
+    fs_read(path, &text, &e);
+    is(buf_str(&text), want, claim);
+    buf_release(&text);
+    unlink(path);
+    free(path);
+}
+
+static void end(struct bench *b)
+{
+    backend_close(b->backend);
+    loop_free(b->loop);
+    buf_release(&b->told);
+    rmdir(b->dir);
+    log_set_level(LOG_INFO);
+}
+
+static void test_sent_again(void)
+{
+    struct bench b;
+
+    begin(&b);
+    b.then = "next";
+    ask(&b, "first", "answer");
+    ask(&b, "bad", "die");
+    ask(&b, "last", "answer");
+    wait_for_all(&b);
+    is(buf_str(&b.told), "first answer;bad none;last none;next answer;",
+       "every job is told of once, also one asked meanwhile");
+    jobs_are(&b, "first\nbad\nbad\nnext\n",
+             "what ends the worker is sent twice, what is new once");
+    ok(!is_dead(&b) && b.backend->pending == 0, "and the worker lives");
+    end(&b);
+}
+
+static void test_given_up(void)
+{
+    struct bench b;
+
+    begin(&b);
+    ask(&b, "one", "die");
+    wait_for_all(&b);
+    ask(&b, "two", "die");
+    b.then = "more";
+    wait_for_all(&b);
+    is(buf_str(&b.told), "one none;two none;more none;",
+       "a worker that only ends is given up");
+    ok(is_dead(&b) && b.backend->pending == 0, "and nobody waits for it");
+    jobs_are(&b, "one\none\ntwo\n", "it was given nothing more");
+    end(&b);
+}
+
+static void test_not_started(void)
+{
+    static char nothing[] = "/nonexistent/worker";
+    struct bench b;
+
+    begin(&b);
+    ask(&b, "one", "die");
+    b.home.worker = nothing;
+    wait_for_all(&b);
+    is(buf_str(&b.told), "one none;", "one that cannot be started is given up");
+    jobs_are(&b, "one\n", "it had the job");
+    end(&b);
+    ok(fcntl(STDIN_FILENO, F_GETFD) >= 0, "nobody else's descriptor is closed");
+}
+
+/* ---- a folder ---- */
+
+struct far {
+    struct bench b;
+    char *verifier, *jobs, *answers;
+    char id[3][HASH_HEX]; /* of the jobs written so far */
+    size_t written;
+};
+
+static int note_job(const struct frame *f, void *arg, struct err *e)
+{
+    struct far *r = arg;
+
+    (void)e;
+    snprintf(r->id[r->written++ % 3], HASH_HEX, "%.64s", f->id);
+    return 0;
+}
+
+static void far_begin(struct far *r)
+{
+    *r = (struct far){0};
+    begin_with(&r->b, NULL);
+    r->verifier = xasprintf("jobs=%s/far", r->b.dir);
+    r->jobs = xasprintf("%s/far/jobs", r->b.dir);
+    r->answers = xasprintf("%s/far/answers", r->b.dir);
+}
+
+/* What the command does each time it is run: asks, and takes in what is there.
+ * "NAME answer|none" as it was told, then how many jobs have been written and
+ * how many wait. */
+static void far_run(struct far *r, const char *want, const char *claim)
+{
+    struct err e = ERR_INIT;
+    char *hint;
+
+    buf_reset(&r->b.told);
+    open_verifier(&r->b, r->verifier);
+    ask(&r->b, "one", "judge");
+    hint = r->b.backend->type->hint(r->b.backend);
+    r->written = 0;
+    if (frame_file_read(r->jobs, note_job, r, &e) < 0)
+        BUG("%s", e.text);
+    buf_printf(&r->b.told, " %zu written, %zu waiting, %s", r->written,
+               r->b.backend->pending,
+               !hint                         ? "nothing to do"
+               : strstr(hint, "wait")        ? "to be answered"
+               : strstr(hint, "tried again") ? "to be tried again"
+                                             : hint);
+    free(hint);
+    backend_close(r->b.backend);
+    is(buf_str(&r->b.told), want, claim);
+}
+
+static void far_answer(struct far *r, size_t job, const char *type,
+                       const char *payload)
+{
+    struct frame f = {.payload = payload, .len = strlen(payload)};
+    int fd = open(r->answers, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    struct err e = ERR_INIT;
+
+    snprintf(f.type, sizeof(f.type), "%s", type);
+    snprintf(f.id, sizeof(f.id), "%s", r->id[job]);
+    if (fd < 0 || frame_write(fd, &f, &e) < 0)
+        BUG("%s", e.text);
+    close(fd);
+}
+
+static void far_end(struct far *r)
+{
+    static const char *const names[] = {"jobs", "answers", "secret", ""};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *path = xasprintf("%s/far/%s", r->b.dir, names[i]);
+
+        if (remove(path) < 0 && names[i][0] == '\0')
+            BUG("%s", path);
+        free(path);
+    }
+    free(r->verifier);
+    free(r->jobs);
+    free(r->answers);
+    loop_free(r->b.loop);
+    buf_release(&r->b.told);
+    rmdir(r->b.dir);
+    log_set_level(LOG_INFO);
+}
+
+static void test_far_infra_frame(void)
+{
+    struct far r;
+
+    far_begin(&r);
+    far_run(&r, " 1 written, 1 waiting, to be answered", "a job waits");
+    far_answer(&r, 0, "infra", "the GPU fell off the bus");
+    far_run(&r, "one none; 1 written, 0 waiting, to be tried again",
+            "one that the worker could not judge does not");
+    far_run(&r, "one none; 1 written, 0 waiting, to be tried again",
+            "however often it is asked");
+    far_answer(&r, 0, "answer", "{\"verdict\":\"correct\"}");
+    far_run(&r, "one answer; 1 written, 0 waiting, nothing to do",
+            "a worker that is started again may have an answer");
+    far_end(&r);
+}
+
+static void test_far_infra_answer(void)
+{
+    struct far r;
+
+    far_begin(&r);
+    far_run(&r, " 1 written, 1 waiting, to be answered", "a job waits");
+    far_answer(&r, 0, "answer", "{\"verdict\":\"infra\",\"infra\":\"full\"}");
+    far_run(&r, "one answer; 2 written, 0 waiting, to be tried again",
+            "an answer that is no verdict is told, and the job written anew");
+    far_run(&r, "one answer; 2 written, 0 waiting, to be tried again",
+            "once, until that has an answer");
+    far_answer(&r, 1, "answer", "{\"verdict\":\"correct\"}");
+    far_run(&r, "one answer; 2 written, 0 waiting, nothing to do",
+            "which is the one that counts");
+    far_end(&r);
+}
+
+static void test_far_unusable(void)
+{
+    struct far r;
+
+    far_begin(&r);
+    far_run(&r, " 1 written, 1 waiting, to be answered", "a job waits");
+    far_answer(&r, 0, "answer",
+               "{\"verdict\":\"infra\",\"infra\":\"its reference fails\","
+               "\"unusable\":true}");
+    far_run(&r, "one answer; 1 written, 0 waiting, nothing to do",
+            "a task that cannot be judged is not asked about again");
+    far_end(&r);
+}
+
+void suite_backend(void)
+{
+    test_sent_again();
+    test_given_up();
+    test_not_started();
+    test_far_infra_frame();
+    test_far_infra_answer();
+    test_far_unusable();
+}

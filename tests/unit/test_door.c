@@ -1,0 +1,189 @@
+/* test_door.c: what a candidate meets on its way to a verdict: the static rules,
+ * a worker, the pack's hint; and who stops the loop. */
+#include "verify/door.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "pack_fixture.h"
+#include "tap.h"
+#include "verify/gate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void suite_door(void);
+
+struct bench {
+    struct fixture fixture;
+    struct pack *pack;
+    struct task *task;
+    struct loop *loop;
+    struct door *door;
+    struct home home;
+    struct opt_list packs;
+    struct door_opts opts;
+    struct job_opts job;
+    json_t *record; /* the last */
+    int told, steps;
+};
+
+static struct task *make_task(const char *path)
+{
+    static const char source[] = "class Model: ...\n"
+                                 "def get_inputs(): ...\n"
+                                 "def get_init_inputs(): ...\n";
+    struct err e = ERR_INIT;
+    struct task *t = task_from(path, str_of(source), &e);
+
+    if (!t)
+        BUG("%s", e.text);
+    return t;
+}
+
+static void begin(struct bench *b)
+{
+    static char worker[] = "tests/servers/mortal_worker.py",
+                python[] = "python3";
+    struct problems problems;
+    struct err e = ERR_INIT;
+
+    *b = (struct bench){0};
+    fixture_open(&b->fixture);
+    problems_init(&problems);
+    b->pack = pack_load(&b->fixture.path, b->fixture.demo, &problems);
+    problems_release(&problems);
+    b->task = make_task("a/b");
+    b->home = (struct home){b->fixture.root, worker, python};
+    b->opts = (struct door_opts){.home = &b->home,
+                                 .verifier = "local",
+                                 .device = "cpu",
+                                 .box = "none",
+                                 .packs = &b->packs};
+    b->job = (struct job_opts){
+        .device = "cpu", .precision = "fp32", .protocol = "hardened"};
+    b->loop = loop_new(&e);
+    b->door = b->loop ? door_open(b->loop, &b->opts, &e) : NULL;
+    if (!b->pack || !b->door)
+        BUG("%s", e.text);
+}
+
+static void end(struct bench *b)
+{
+    door_close(b->door);
+    loop_free(b->loop);
+    json_decref(b->record);
+    task_free(b->task);
+    pack_free(b->pack);
+    fixture_close(&b->fixture);
+}
+
+static void on_record(const json_t *record, const char *why, void *arg)
+{
+    struct bench *b = arg;
+
+    if (!record)
+        BUG("%s", why);
+    json_decref(b->record);
+    b->record = json_deep_copy(record);
+    b->told++;
+}
+
+/* The worker's answer to a task is its sidecar. */
+static void answer_with(struct bench *b, json_t *answer)
+{
+    json_decref(b->task->sidecar);
+    b->task->sidecar = answer;
+}
+
+static void judge(struct bench *b, const char *code, door_fn *fn)
+{
+    struct candidate c = {
+        .pack = b->pack, .task = b->task, .code = str_of(code), .job = &b->job};
+    struct err e = ERR_INIT;
+
+    if (door_judge(b->door, &c, fn, b, &e) < 0)
+        BUG("%s", e.text);
+}
+
+static void test_rules(struct bench *b)
+{
+    judge(b, "not ( Python", on_record);
+    ok(b->told == 1 && door_wait(b->door) == 0,
+       "what the rules refuse is answered at once, and no worker is asked");
+    is(jsn_str(b->record, "verdict"), "static_reject", "as static_reject");
+}
+
+static void test_hint(struct bench *b, const char *good)
+{
+    answer_with(b, json_pack("{s:s, s:s}", "verdict", "compile_error",
+                             "feedback", "shape 4 is not 8"));
+    judge(b, good, on_record);
+    ok(door_wait(b->door) == 0, "an answer can be waited for");
+    is(jsn_str(b->record, "feedback"),
+       "shape 4 is not 8\nHint: make 4 equal to 8",
+       "and has the pack's hint behind the feedback");
+}
+
+/* If the loop were stopped by the answer, this would not get to its end. */
+static void step(void *arg)
+{
+    struct bench *b = arg;
+
+    if (++b->steps == 5)
+        loop_stop(b->loop);
+    else
+        loop_defer(b->loop, step, b);
+}
+
+static void on_record_step(const json_t *record, const char *why, void *arg)
+{
+    on_record(record, why, arg);
+    step(arg);
+}
+
+static void test_loop(struct bench *b, const char *good)
+{
+    b->job.call_ms = 1; /* another question */
+    judge(b, good, on_record_step);
+    loop_run(b->loop);
+    ok(b->steps == 5, "an answer does not stop a loop that others started");
+}
+
+static void on_gate(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static void test_gate(struct bench *b)
+{
+    struct task *list[2] = {b->task, make_task("a/c")};
+    struct collection tasks = {.task = list, .len = 2};
+    char *why[2] = {NULL, NULL};
+    struct err e = ERR_INIT;
+    int steps = 0;
+
+    answer_with(b, json_pack("{s:b, s:[s, s]}", "usable", 0, "reasons",
+                             "constant", "not finite"));
+    list[1]->sidecar = json_pack("{s:b}", "usable", 1);
+    ok(gate_tasks(b->door, &tasks, &b->job, why, on_gate, &steps, &e) == 0 &&
+           steps == 2,
+       "the gate asks about every task");
+    is(why[0], "constant; not finite", "what is refused has its reasons");
+    ok(!why[1], "what passes has none");
+    free(why[0]);
+    task_free(list[1]);
+}
+
+void suite_door(void)
+{
+    static const char good[] = "@jit\ndef k(): return 1\n";
+    struct bench b;
+
+    begin(&b);
+    test_rules(&b);
+    test_hint(&b, good);
+    test_loop(&b, good);
+    test_gate(&b);
+    end(&b);
+}

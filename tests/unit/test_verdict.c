@@ -1,0 +1,115 @@
+/* test_verdict.c: what the tables of verdicts, stages and evidence promise. */
+#include "verify/verdict.h"
+
+#include "tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void suite_verdict(void);
+
+static void test_names(void)
+{
+    bool found = true;
+
+    for (enum verdict v = 0; v <= VERDICT_INFRA; v++)
+        found = found && verdict_of(verdicts[v].name) == v;
+    ok(found, "every verdict is found by its name");
+    ok(verdict_of("right") == VERDICT_UNKNOWN &&
+           verdict_of(NULL) == VERDICT_UNKNOWN &&
+           verdict_in(NULL) == VERDICT_UNKNOWN,
+       "another word is unknown, and so is none");
+}
+
+static void test_meanings(void)
+{
+    bool retry = true, status = true;
+
+    for (enum verdict v = 0; v <= VERDICT_INFRA; v++) {
+        retry = retry && verdicts[v].retry == (v == VERDICT_INFRA);
+        status =
+            status && verdicts[v].exit_status == (v == VERDICT_CORRECT ? 0
+                                                  : v == VERDICT_INFRA ? 4
+                                                                       : 1);
+    }
+    ok(retry, "only a failure of the machinery is tried again");
+    ok(status, "exit status 0 for correct, 4 for the machinery, else 1");
+}
+
+static double fitness(enum verdict v)
+{
+    return verdict_fitness(v, NAN, NAN);
+}
+
+static void test_fitness(void)
+{
+    static const enum verdict rising[] = {
+        VERDICT_NO_CODE,      VERDICT_STATIC_REJECT, VERDICT_COMPILE_ERROR,
+        VERDICT_LAUNCH_ERROR, VERDICT_NOT_FINITE,    VERDICT_WRONG_VALUES,
+        VERDICT_CORRECT};
+    bool up = true;
+
+    for (size_t i = 1; i < sizeof(rising) / sizeof(rising[0]); i++)
+        up = up && verdict_fitness(rising[i - 1], 1, 1) <
+                       verdict_fitness(rising[i], 0, 0);
+    ok(up, "each further stage is worth more, whatever its details");
+    ok(verdict_fitness(VERDICT_HACK, 1, 9) == 0.05,
+       "a hack is worth a refusal");
+    ok(fitness(VERDICT_TIMEOUT) == 0.2 && fitness(VERDICT_CRASH) == 0.2 &&
+           fitness(VERDICT_OUT_OF_MEMORY) == 0.2,
+       "what ran and did not end well is one stage");
+    ok(verdict_fitness(VERDICT_WRONG_VALUES, 0.5, NAN) == 0.4 + 0.1 * 0.5 &&
+           fitness(VERDICT_WRONG_VALUES) == 0.4,
+       "right elements count a little");
+    ok(fitness(VERDICT_CORRECT) == 1 &&
+           verdict_fitness(VERDICT_CORRECT, 1, 2) == 1.2 &&
+           verdict_fitness(VERDICT_CORRECT, 1, 99) == 2,
+       "speed counts once it is correct, up to ten times");
+}
+
+static void test_unrun(void)
+{
+    json_t *r = verdict_unrun(VERDICT_STATIC_REJECT, "no-torch", STR_LIT("x"));
+    char *text = json_dumps(r, JSON_COMPACT);
+
+    is(text,
+       "{\"verdict\":\"static_reject\",\"rule\":\"no-torch\",\"stage\":"
+       "\"static\",\"compiled\":false,\"kernelbench_pass\":false,"
+       "\"hardened_pass\":false,\"evidence\":null,\"trials\":[],"
+       "\"feedback\":\"x\"}",
+       "a candidate that was never run has a whole record");
+    free(text);
+    json_decref(r);
+}
+
+static void test_evidence(void)
+{
+    struct buf b;
+
+    ok(evidence_of("E2") == EVIDENCE_E2 && evidence_of("E9") == EVIDENCE_NONE &&
+           evidence_of("") == EVIDENCE_NONE &&
+           evidence_of(NULL) == EVIDENCE_NONE,
+       "evidence is found by its name, else there is none");
+    ok(verdict_may_join("correct", "E3") &&
+           !verdict_may_join("correct", "E2") &&
+           !verdict_may_join("hack", "E3") &&
+           !verdict_may_join("correct", NULL),
+       "an archive takes what is correct at E3, and nothing else");
+    buf_init(&b, BUF_UNLIMITED);
+    evidence_explain(&b);
+    is(buf_str(&b),
+       "Evidence: E0 compiled, E2 passed all trials, E3 passed, and computed "
+       "by the kernels alone\n",
+       "one line explains the levels");
+    buf_release(&b);
+}
+
+void suite_verdict(void)
+{
+    test_names();
+    test_meanings();
+    test_fitness();
+    test_unrun();
+    test_evidence();
+}
