@@ -14,8 +14,13 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("tilelang", reason="the package tilelang is not installed")
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "packs" / "tilelang"))
+
+import tilelang_packages  # noqa: E402
+
+tilelang_packages.add()
+pytest.importorskip("tilelang", reason="tilelang is not installed: ./setup pack tilelang")
 sys.path.insert(0, str(ROOT / "worker"))
 
 import plan  # noqa: E402
@@ -447,6 +452,23 @@ def test_candidates_for_a_gpu_are_recorded_and_compiled(recorder):
     trace = recorder.trace()
     nodes = planned(trace, built(trace, "cuda"))
     assert [type(n) for n in nodes] == [plan.Launch] * 3
+
+
+SEEDS = sorted((ROOT / "packs" / "tilelang" / "seeds").iterdir())
+
+
+@nvcc
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.name)
+def test_a_seed_is_recorded_and_compiled_for_a_gpu(recorder, seed):
+    """In bf16, the pack's precision; float32 takes another way to the same products."""
+    asked = load(seed / "task.py")
+    made = load(seed / "solution.py").ModelNew(*asked.get_init_inputs())
+    made = made.to(device="meta", dtype=torch.bfloat16)
+    inputs = [x.to(torch.bfloat16) if x.is_floating_point() else x for x in asked.get_inputs()]
+    made(*[x.to("meta") for x in inputs])
+    trace = recorder.trace()
+    nodes = planned(trace, built(trace, "cuda"))
+    assert nodes and all(isinstance(node, plan.Launch) for node in nodes)
 
 
 @nvcc
