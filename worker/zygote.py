@@ -2,7 +2,7 @@
 use. It never runs candidate code and never touches CUDA.
 
     record      children that record or compile: no data and no device
-    interpret   children that interpret kernels over the judge's region (cpu_test of pack.json)
+    interpret   children that interpret kernels over the judge's region
     runner      children that become monkeys-runner; nothing is imported
     direct      children that run a candidate beside the data (packs without a recorder)
 
@@ -27,15 +27,17 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
 
-import unfit
-from frames import CONTROL
+from shared import adapter as interface
+from shared import unfit
+from shared.adapter import Adapter
+from shared.frames import CONTROL
 
 GIB = 1 << 30
 MODES = ("record", "interpret", "runner", "direct")
-FUNCTIONS = ["prepare", "child", "version", "is_compile_error"]  # of every adapter
-CALLED = {"record": ["claims", "install", "compile"], "interpret": ["interpreter"], "direct": []}
+# Which folders of worker/ each box shows: those of its own side, and what all sides share.
+SIDES = {"record": ["recorder", "lane", "shared"], "interpret": ["executor", "shared"],
+         "direct": ["direct", "shared"], "runner": []}  # fmt: skip
 ON_DEVICE = ("runner", "direct")  # whose children see the GPU, where there is one
 USERS = 1024  # user ids from the first one on that children take turns in
 KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS",
@@ -57,9 +59,9 @@ def options() -> argparse.Namespace:
 
 def language_variables(pack: dict, o: argparse.Namespace) -> dict[str, str]:
     """What the language reads from its environment."""
-    values = dict(pack["env"].get("vars", {}))
+    values = dict(pack["env"]["vars"])
     if o.mode == "interpret":
-        values |= pack["cpu_test"].get("env", {})
+        values |= pack["env"].get("interpret_vars", {})
     return {name: value.replace("${pack}", o.pack) for name, value in values.items()}
 
 
@@ -77,7 +79,7 @@ def set_environment(pack: dict, o: argparse.Namespace) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # nothing here has a device
 
 
-def load_adapter(pack_dir: str) -> ModuleType:
+def load_adapter(pack_dir: str) -> Adapter:
     """The pack's trusted adapter.py; every pack that verifies has one."""
     path = os.path.join(pack_dir, "adapter.py")
     spec = importlib.util.spec_from_file_location("pack_adapter", path)
@@ -87,18 +89,17 @@ def load_adapter(pack_dir: str) -> ModuleType:
     return module
 
 
-def identity(adapter: ModuleType, pack_dir: str) -> str:
+def identity(adapter: Adapter, pack_dir: str) -> str:
     """Of all that compiling depends on besides what is compiled: the language, as the adapter
     says, and the pack's own code."""
-    parts = [getattr(adapter, "identity", adapter.version)().encode()]
+    parts = [adapter.identity().encode()]
     parts += [path.read_bytes() for path in sorted(Path(pack_dir).glob("*.py"))]
     return hashlib.sha256(b"".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
 
 
-def check_adapter(adapter: ModuleType, mode: str) -> None:
+def check_adapter(adapter: Adapter, mode: str) -> None:
     """What will be called must be there."""
-    wanted = FUNCTIONS + CALLED[mode]
-    missing = [name for name in wanted if not callable(getattr(adapter, name, None))]
+    missing = interface.missing(adapter, mode)
     if missing:
         raise SystemExit(f"{adapter.__file__} has no function {' or '.join(missing)}")
 
@@ -119,8 +120,8 @@ def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
     """docs: src/worker/box.h. Paths that are not there are left out."""
     lines = [f"level {o.box}", f"root {root}", f"tmp {4 * GIB}"]
     visible = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/alternatives",
-               "/etc/ld.so.cache", "/opt", o.pack, os.path.join(o.home, "worker"),
-               sys.prefix, sys.base_prefix, *o.folders]  # fmt: skip
+               "/etc/ld.so.cache", "/opt", o.pack, sys.prefix, sys.base_prefix, *o.folders]  # fmt: skip
+    visible += [os.path.join(o.home, "worker", side) for side in SIDES[o.mode]]
     seen: set[str] = set()
     for path in visible:
         if not os.path.lexists(path):
@@ -185,24 +186,25 @@ class Box:
 # ---- children ----------------------------------------------------------------
 
 
-def become_child(sock: socket.socket, adapter: ModuleType | None, o: argparse.Namespace,
+def become_child(sock: socket.socket, adapter: Adapter | None, o: argparse.Namespace,
                  pack: dict, folder: str) -> None:  # fmt: skip
     """In the box, from here on: private caches, then serve."""
     home = "/tmp" if o.box == "full" else folder
     if o.mode == "runner":
         become_runner(sock, o)
-    for name in pack["env"].get("cache_vars", []):
+    for name in pack["env"]["cache_vars"]:
         path = os.path.join(home, "cache-" + name.lower())
         os.makedirs(path, exist_ok=True)
         os.environ[name] = path
     os.environ["HOME"] = os.environ["TMPDIR"] = home
     tempfile.tempdir = None  # it remembers what the zygote's was
     os.chdir(home)
-    import child
+    from shared import child
 
     adapter.child(o.mode)
     device = "cuda:0" if o.device != "cpu" and o.mode in ON_DEVICE else "cpu"
-    child.Child(sock, adapter, home, device, o.identity).serve()
+    target = pack["run"].get("target")
+    child.Child(sock, adapter, home, device, o.identity, target).serve()
 
 
 def become_runner(sock: socket.socket, o: argparse.Namespace) -> None:
@@ -304,17 +306,17 @@ class Zygote:
         self.adapter = load_adapter(self.o.pack)
         check_adapter(self.adapter, self.o.mode)
         self.adapter.prepare(self.o.mode)
-        self.o.folders = getattr(self.adapter, "folders", list)()  # for the box, besides its own
+        self.o.folders = self.adapter.folders()
         self.o.identity = identity(self.adapter, self.o.pack)
-        import child  # noqa: F401
+        from shared import child  # noqa: F401
 
         if self.o.mode == "record":
-            import recorder
+            from recorder import recorder
 
             recorder.warm()
 
     def run(self) -> None:
-        from frames import Broken, Frame, recv_frame, send_frame
+        from shared.frames import Broken, Frame, recv_frame, send_frame
 
         version = self.adapter.version() if self.adapter else ""
         facts = {"pack": self.pack["id"], "dsl": version, "box": self.o.box}
@@ -410,8 +412,7 @@ class Zygote:
 
 def main() -> None:
     o = options()
-    sys.path.insert(0, os.path.join(o.home, "worker"))
-    sys.path.insert(1, o.pack)
+    sys.path.insert(1, o.pack)  # after worker/
     with unfit.told():
         zygote = Zygote(o)
     zygote.run()

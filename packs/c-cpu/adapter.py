@@ -2,12 +2,13 @@
 called in the zygote and in each child (docs/PACKS.md, "adapter.py")."""
 
 import platform
-from typing import Any, Callable
+from collections.abc import Callable
 
 import c_cpu
-import native
-import native_lane
-import native_record
+from lane import native_lane
+from recorder import native_record
+from shared import native
+from shared.adapter import Recorder
 
 _WARM = "void warm_kernel(float *x) { x[0] += 1.0f; }\n"
 
@@ -35,11 +36,16 @@ def is_compile_error(problem: BaseException) -> bool:
     return isinstance(problem, native.BuildError)
 
 
+def folders() -> list[str]:
+    """Everything lies in the system's folders and in Python's own."""
+    return []
+
+
 def claims() -> str:
     return "cpu"
 
 
-def install(current: Callable[[], Any]) -> None:
+def install(current: Callable[[], Recorder | None]) -> None:
     native_record.install(current)
 
 

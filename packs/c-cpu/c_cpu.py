@@ -4,7 +4,7 @@
     lib = build(SOURCE)
     lib.relu_kernel(x, y, x.numel())
 
-The work is done by worker/native_record.py, which lies at the same place beside packs/
+The work is done by worker/recorder/native_record.py, which lies at the same place beside packs/
 in a source tree and in an installation; this file says how C is compiled.
 """
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
 
-import native  # noqa: E402
-import native_record  # noqa: E402
+from recorder import native_record  # noqa: E402
+from shared import native  # noqa: E402
 
 __all__ = ["build"]
 

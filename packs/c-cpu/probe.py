@@ -18,7 +18,7 @@ void probe_kernel(const float *x, float *y, int n)
 def probe() -> str:
     try:
         import c_cpu
-        import native_lane
+        from lane import native_lane
 
         asked = {"text": 0, "launches": [["probe_kernel", "ppi"]]}
         request = {"texts": [SOURCE], "objects": [asked]}

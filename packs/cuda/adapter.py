@@ -1,13 +1,13 @@
 """adapter.py: how the verifier records and builds this pack's candidates. Trusted;
 called in the zygote and in each child (docs/PACKS.md, "adapter.py")."""
 
-from typing import Any, Callable
+from collections.abc import Callable
 
 import cuda_build
-import native
-import native_cuda
-import native_lane
-import native_record
+from lane import native_lane
+from recorder import native_record
+from shared import native, native_cuda
+from shared.adapter import Recorder
 
 _WARM = """
 #include <cuda_runtime.h>
@@ -55,10 +55,10 @@ def claims() -> str:
     return "cuda:0"
 
 
-def install(current: Callable[[], Any]) -> None:
+def install(current: Callable[[], Recorder | None]) -> None:
     native_record.install(current)
 
 
 def compile(request: dict) -> bytes:
-    target = request.get("target", native_cuda.DEFAULT_TARGET)
+    target = request.get("target") or native_cuda.DEFAULT_TARGET
     return native_lane.cubins(request, cuda_build.toolchain(target))

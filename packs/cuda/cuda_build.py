@@ -7,7 +7,7 @@
 Every __global__ function of the source is an attribute of the result; in brackets stand
 the grid, the block and, if wanted, the bytes of dynamic shared memory. A tensor is
 passed as a pointer to its elements. Host code in the source is never run. The work is
-done by worker/native_record.py, which lies at the same place beside packs/ in a source
+done by worker/recorder/native_record.py, which lies at the same place beside packs/ in a source
 tree and in an installation.
 """
 from __future__ import annotations
@@ -17,9 +17,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
 
-import native  # noqa: E402
-import native_cuda  # noqa: E402
-import native_record  # noqa: E402
+from recorder import native_record  # noqa: E402
+from shared import native, native_cuda  # noqa: E402
 
 __all__ = ["build"]
 

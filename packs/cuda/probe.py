@@ -19,8 +19,8 @@ COUNT = 1000
 def probe() -> str:
     try:
         import cuda_build
-        import native_cuda
-        import native_lane
+        from lane import native_lane
+        from shared import native_cuda
 
         target = native_cuda.target()
         asked = {"text": 0, "launches": [["twice_kernel", "PPi"]]}

@@ -27,6 +27,10 @@ def version() -> str:
         raise ImportError(f"the package {_PACKAGE} is not installed") from None
 
 
+def identity() -> str:
+    return version()
+
+
 @functools.cache
 def folders() -> list[str]:
     """Where the language lies, which may be outside of Python's own folders."""

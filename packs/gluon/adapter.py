@@ -3,12 +3,13 @@ Trusted; called in the zygote and in each child. Gluon's functions are Triton's 
 language; it has no interpreter."""
 
 from collections.abc import Callable
-from typing import Any
 
-import triton_common
-import triton_lane
-import triton_record
-from triton_common import identity, is_compile_error, version  # noqa: F401 - of the interface
+from lane import triton_lane
+from recorder import triton_record
+from shared import triton_common
+from shared.adapter import Recorder
+from shared.triton_common import identity, is_compile_error  # noqa: F401 - of the interface
+from shared.triton_common import version  # noqa: F401 - of the interface
 
 _WARM = """
 def warm(p, n, B: gl.constexpr):
@@ -33,12 +34,17 @@ def child(mode: str) -> None:
     """In each child, after the box."""
 
 
+def folders() -> list[str]:
+    """Everything lies in the system's folders and in Python's own."""
+    return []
+
+
 def claims() -> str:
     """Where a candidate's tensors seem to be."""
     return "cuda:0"
 
 
-def install(current: Callable[[], Any]) -> None:
+def install(current: Callable[[], Recorder | None]) -> None:
     triton_record.install(current)
 
 

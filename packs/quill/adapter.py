@@ -3,15 +3,16 @@ called in the zygote and in each child (docs/PACKS.md, "adapter.py")."""
 
 import hashlib
 import platform
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
 
-import native
-import native_lane
-import native_record
 import quill
 import quill_c
 import quill_read
+from lane import native_lane
+from recorder import native_record
+from shared import native
+from shared.adapter import Recorder
 
 _WARM = """\
 scroll warm(well xs: f32[nn], basin ys: f32[nn], count nn)
@@ -44,11 +45,16 @@ def is_compile_error(problem: BaseException) -> bool:
     return isinstance(problem, native.BuildError)
 
 
+def folders() -> list[str]:
+    """Everything lies in the system's folders and in Python's own."""
+    return []
+
+
 def claims() -> str:
     return "cpu"
 
 
-def install(current: Callable[[], Any]) -> None:
+def install(current: Callable[[], Recorder | None]) -> None:
     native_record.install(current)
 
 

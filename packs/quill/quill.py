@@ -14,9 +14,9 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
 
-import native  # noqa: E402
-import native_record  # noqa: E402
-from native_source import CType, Function, Parameter  # noqa: E402
+from recorder import native_record  # noqa: E402
+from shared import native  # noqa: E402
+from shared.native_source import CType, Function, Parameter  # noqa: E402
 
 import quill_read  # noqa: E402
 

@@ -2,13 +2,13 @@
 zygote and in each child (docs/PACKS.md, "adapter.py")."""
 
 import os
-from typing import Any, Callable
+from collections.abc import Callable
 
-import native
-import native_cuda
-import native_lane
-import native_record
 import tk_build
+from lane import native_lane
+from recorder import native_record
+from shared import native, native_cuda
+from shared.adapter import Recorder
 
 _WARM = """
 #include "kittens.cuh"
@@ -66,7 +66,7 @@ def claims() -> str:
     return "cuda:0"
 
 
-def install(current: Callable[[], Any]) -> None:
+def install(current: Callable[[], Recorder | None]) -> None:
     native_record.install(current)
 
 

@@ -36,8 +36,8 @@ extern "C" void launch_twice(bf16 *x, bf16 *y, int64_t cols, cudaStream_t stream
 def probe() -> str:
     try:
         import tk_build  # it knows where the others are
-        import native_cuda
-        import native_lane
+        from lane import native_lane
+        from shared import native_cuda
 
         asked = {"text": 0, "launches": [["launch_twice", "ppip"]]}
         request = {"texts": [SOURCE], "objects": [asked]}

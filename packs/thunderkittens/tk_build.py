@@ -18,10 +18,9 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
 
-import native  # noqa: E402
-import native_cuda  # noqa: E402
-import native_record  # noqa: E402
-from native_source import CType  # noqa: E402
+from recorder import native_record  # noqa: E402
+from shared import native, native_cuda  # noqa: E402
+from shared.native_source import CType  # noqa: E402
 
 __all__ = ["build"]
 

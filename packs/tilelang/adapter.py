@@ -4,7 +4,6 @@
 import os
 import subprocess
 from collections.abc import Callable
-from typing import Any
 
 import tilelang_packages
 
@@ -12,11 +11,11 @@ tilelang_packages.add()  # before the language is imported
 
 import tilelang  # noqa: E402
 import tilelang.language as T  # noqa: E402
-import tilelang_ir  # noqa: E402
-import tilelang_lane  # noqa: E402
-import tilelang_record  # noqa: E402
 import tvm  # noqa: E402
 import tvm_ffi  # noqa: E402
+from lane import tilelang_ir, tilelang_lane  # noqa: E402
+from recorder import tilelang_record  # noqa: E402
+from shared.adapter import Recorder  # noqa: E402
 from tilelang.contrib.nvcc import get_nvcc_compiler  # noqa: E402
 from tilelang.env import CUDA_HOME  # noqa: E402
 from tvm.target import Target  # noqa: E402
@@ -78,7 +77,7 @@ def claims() -> str:
     return "cuda:0"
 
 
-def install(current: Callable[[], Any]) -> None:
+def install(current: Callable[[], Recorder | None]) -> None:
     tilelang_record.install(current)
 
 

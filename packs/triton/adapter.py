@@ -5,10 +5,11 @@ interpreter accepts what the compiler refuses."""
 
 import mmap
 from collections.abc import Callable
-from typing import Any
 
-import triton_common
-from triton_common import identity, is_compile_error, version  # noqa: F401 - of the interface
+from shared import triton_common
+from shared.adapter import Recorder, Runner
+from shared.triton_common import identity, is_compile_error  # noqa: F401 - of the interface
+from shared.triton_common import version  # noqa: F401 - of the interface
 
 _WARM = """
 def warm(p, n, B: tl.constexpr):
@@ -25,7 +26,7 @@ def prepare(mode: str) -> None:
     if mode == "interpret":
         import libdevice
         import repairs
-        import triton_interpret
+        from executor import triton_interpret
 
         libdevice.apply()
         repairs.apply()
@@ -40,24 +41,29 @@ def child(mode: str) -> None:
     """In each child, after the box."""
 
 
+def folders() -> list[str]:
+    """Everything lies in the system's folders and in Python's own."""
+    return []
+
+
 def claims() -> str:
     """Where a candidate's tensors seem to be: kernels of this language run on GPUs."""
     return "cuda:0"
 
 
-def install(current: Callable[[], Any]) -> None:
-    import triton_record
+def install(current: Callable[[], Recorder | None]) -> None:
+    from recorder import triton_record
 
     triton_record.install(current)
 
 
 def compile(request: dict) -> bytes:
-    import triton_lane
+    from lane import triton_lane
 
     return triton_lane.compile(request)
 
 
-def interpreter(message: dict, region: mmap.mmap) -> Any:
-    import triton_interpret
+def interpreter(message: dict, region: mmap.mmap) -> Runner:
+    from executor import triton_interpret
 
     return triton_interpret.Interpreter(message, region)

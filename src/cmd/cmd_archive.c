@@ -1,14 +1,11 @@
 /* cmd_archive.c: monkeys archive list|show|export|import: solved kernels of
  * runs and folders. */
-#include "base/fs.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "run/archives.h"
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct archive_values {
@@ -17,7 +14,7 @@ struct archive_values {
 };
 
 static const struct opt list_table[] = {
-    {"json", 0, OPT_FLAG, NULL, "a JSON object for each kernel",
+    {"json", 0, OPT_FLAG, NULL, "one JSON object per kernel",
      offsetof(struct archive_values, json), 0, 0},
     {0},
 };
@@ -31,21 +28,13 @@ static const struct opt out_table[] = {
 
 /* ---- list and show ---- */
 
-static json_t *as_json(const struct kernel *k)
-{
-    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:b, s:s}", "name", k->name,
-                     "task", k->task->id, "dtype", k->dtype, "verified",
-                     k->verified, "origin", k->origin, "plan",
-                     k->plan.p != NULL, "hash", k->task->hash);
-}
-
 static int print_one(struct kernel *k, void *arg, struct err *e)
 {
     const struct archive_values *v = arg;
 
     (void)e;
     if (v->json)
-        jsn_line(as_json(k));
+        jsn_line(kernel_json(k, false));
     else
         printf("%-32s %-5s %-8s %s\n", k->name, k->dtype,
                k->verified ? "verified" : "not", k->origin);
@@ -59,7 +48,7 @@ static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && call.r.rest_len == 0)
-        rc = err_set(e, ERR_USAGE, "a run's folder or an archive is needed");
+        rc = err_set(e, ERR_USAGE, "give the folder of a run or an archive");
     for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++)
         rc = archives_each(call.r.rest[i], print_one, &v, e);
     cmd_end(&call);
@@ -70,22 +59,6 @@ struct wanted {
     const char *name;
     bool json, found;
 };
-
-static void show_json(const struct kernel *k)
-{
-    json_t *v = as_json(k);
-
-    json_object_set_new(v, "problem", jsn_text(k->task->source, k->task->len));
-    json_object_set_new(
-        v, "plan", k->plan.p ? jsn_text(k->plan.p, k->plan.n) : json_null());
-    json_object_set_new(v, "solution", jsn_text(k->solution.p, k->solution.n));
-    json_object_set_new(v, "ported",
-                        k->ported.p ? jsn_text(k->ported.p, k->ported.n)
-                                    : json_null());
-    if (k->ported_why && k->ported_why[0])
-        json_object_set_new(v, "ported_why", json_string(k->ported_why));
-    jsn_line(v);
-}
 
 /* The file as it was answered, then the one that was made of what it does. */
 static void show_solution(const struct kernel *k)
@@ -106,7 +79,7 @@ static int show_one(struct kernel *k, void *arg, struct err *e)
         return 0;
     w->found = true;
     if (w->json) {
-        show_json(k);
+        jsn_line(kernel_json(k, true));
         return 0;
     }
     printf("# %s\n# %s\n\n## Task\n%s\n", k->name, k->origin, k->task->source);
@@ -124,7 +97,7 @@ static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && call.r.rest_len != 2)
-        rc = err_set(e, ERR_USAGE, "a folder and a kernel's name are needed");
+        rc = err_set(e, ERR_USAGE, "give a folder and the name of a kernel");
     if (rc == 0) {
         w.name = call.r.rest[1];
         w.json = v.json;
@@ -141,58 +114,32 @@ static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
 
 /* ---- export and import ---- */
 
-struct copying {
-    const char *to;
-    struct archives_known known; /* what is there already */
-    size_t written, twins;
-};
-
-static int copy_one(struct kernel *k, void *arg, struct err *e)
-{
-    struct copying *c = arg;
-
-    if (archives_knows(&c->known, k->task->hash)) {
-        c->twins++;
-        return 0;
-    }
-    if (kernel_write(c->to, k, (struct str){k->task->source, k->task->len}, e) <
-        0)
-        return -1;
-    archives_add(&c->known, k->task->hash);
-    c->written++;
-    return 0;
-}
-
-static void tell_copied(const struct copying *g, bool json)
+static void tell_copied(const char *to, const struct archives_copied *n,
+                        bool json)
 {
     if (json)
         jsn_line(json_pack(
-            "{s:o, s:I, s:I}", "archive", jsn_text(g->to, strlen(g->to)),
-            "written", (json_int_t)g->written, "known", (json_int_t)g->twins));
+            "{s:o, s:I, s:I}", "archive", jsn_text(to, strlen(to)), "written",
+            (json_int_t)n->written, "known", (json_int_t)n->known));
     else
-        printf("%zu kernels written to %s, %zu were there already\n",
-               g->written, g->to, g->twins);
+        printf("%zu kernel%s written to %s, %zu there already\n", n->written,
+               n->written == 1 ? "" : "s", to, n->known);
 }
 
 static int run_copy(const struct cmd *c, int argc, char **argv, struct err *e)
 {
     struct archive_values v = {0};
     struct cmd_call call = {.cmd = c, .values = &v};
-    struct copying g = {0};
+    struct archives_copied n;
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && (!v.out || call.r.rest_len == 0))
         rc = err_set(e, ERR_USAGE,
-                     "-o DIR and the folder of a run or an archive are needed");
-    if (rc == 0) {
-        g.to = v.out;
-        rc = archives_read_known(v.out, &g.known, e);
-    }
-    for (size_t i = 0; rc == 0 && v.out && i < call.r.rest_len; i++)
-        rc = archives_each(call.r.rest[i], copy_one, &g, e);
+                     "give -o DIR and the folder of a run or an archive");
+    if (rc == 0)
+        rc = archives_copy(call.r.rest, call.r.rest_len, v.out, &n, e);
     if (rc == 0 && v.out)
-        tell_copied(&g, v.json);
-    archives_release_known(&g.known);
+        tell_copied(v.out, &n, v.json);
     cmd_end(&call);
     return rc > 0 ? 0 : rc;
 }
@@ -203,17 +150,18 @@ const struct cmd cmd_archive_list = {
     "archive list",
     "DIR...",
     "list solved kernels",
-    "DIR is a run's folder or an archive: a folder with task.py, solution.py\n"
-    "and meta.json for each kernel, as the seeds of packs have.",
+    "DIR is the folder of a run, or an archive: a folder with one sub-folder\n"
+    "per kernel, which holds task.py, solution.py and meta.json.",
     list_table,
     run_list,
 };
 const struct cmd cmd_archive_show = {
     "archive show",
     "DIR NAME",
-    "show a solved kernel: task, plan, solution, and what was made of it",
-    "NAME is the kernel's name or its task's id. 'Ported' is a small ModelNew\n"
-    "that the judge made from the kernel's trace: allocations and launches,\n"
+    "show a solved kernel: task, plan, solution, ported model",
+    "NAME is the name of the kernel or the id of its task. The ported model "
+    "is\n"
+    "a small ModelNew made from the verified trace: allocations and launches,\n"
     "nothing else.",
     list_table,
     run_show,
@@ -222,10 +170,12 @@ const struct cmd cmd_archive_export = {
     "archive export",
     "RUN...",
     "write the solved kernels of runs into an archive",
-    "Kernels at evidence E3 that no reviewer refused. An archive starts other\n"
-    "runs (run --archive DIR); its folders can become a pack's seeds. Beside\n"
-    "solution.py, as the model wrote it, stands solution.ported.py: a small\n"
-    "ModelNew made from the trace that was verified.",
+    "Writes the kernels at evidence E3 (computed by kernels alone) that no\n"
+    "reviewer rejected. Other runs can start with an archive (run --archive\n"
+    "DIR), and its folders can become the seeds of a pack. solution.py is "
+    "what\n"
+    "the model wrote; solution.ported.py is a small ModelNew made from the\n"
+    "verified trace.",
     out_table,
     run_copy,
 };
@@ -233,9 +183,9 @@ const struct cmd cmd_archive_import = {
     "archive import",
     "DIR...",
     "add other archives to an archive",
-    "A kernel whose task is there already (the same source but for comments)\n"
-    "is left out. What the other archive says about verification is taken\n"
-    "over, not repeated.",
+    "Leaves out a kernel if the archive has one for the same task (the same\n"
+    "source, comments aside). Kernels are not verified again: what the other\n"
+    "archive says about them is kept.",
     out_table,
     run_copy,
 };

@@ -62,7 +62,7 @@ static int export_run(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && (call.r.rest_len != 1 || !v.output))
-        rc = err_set(e, ERR_USAGE, "a FOLDER and -o FILE are needed");
+        rc = err_set(e, ERR_USAGE, "give a FOLDER and -o FILE");
     else if (rc == 0)
         rc = do_export(call.r.rest[0], &v, e);
     cmd_end(&call);
@@ -103,7 +103,7 @@ static int import_run(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && call.r.rest_len != 2)
-        rc = err_set(e, ERR_USAGE, "a FOLDER and a FILE are needed");
+        rc = err_set(e, ERR_USAGE, "give a FOLDER and a FILE");
     else if (rc == 0)
         rc = do_import(call.r.rest[0], call.r.rest[1], &v, e);
     cmd_end(&call);
@@ -115,9 +115,8 @@ const struct cmd cmd_llm_batch_export = {
     .args = "FOLDER",
     .summary = "write a spool folder's open requests as a batch file",
     .text =
-        "Requests that have an answer or that somebody has claimed are left\n"
-        "out; those that are written are claimed. The file is JSON Lines as\n"
-        "OpenAI's batch interface takes them.",
+        "Leaves out requests that are answered or claimed, and claims those\n"
+        "that it writes. The file is JSON Lines for OpenAI's batch interface.",
     .table = export_table,
     .run = export_run,
 };
@@ -125,11 +124,10 @@ const struct cmd cmd_llm_batch_export = {
 const struct cmd cmd_llm_batch_import = {
     .name = "llm batch-import",
     .args = "FOLDER FILE",
-    .summary = "store a batch's results as the folder's answers",
-    .text = "Reads both the output file and the error file of a batch. What "
-            "failed\n"
-            "for now can be exported again; answers that are there are not\n"
-            "touched.",
+    .summary = "store the results of a batch as answers in a spool folder",
+    .text =
+        "Reads the output file or the error file of a batch. Requests that\n"
+        "failed for now can be exported again; existing answers are kept.",
     .table = import_table,
     .run = import_run,
 };

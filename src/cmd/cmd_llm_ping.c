@@ -24,7 +24,7 @@ struct ping_values {
 static const struct opt ping_table[] = {
     MODELING_OPTIONS,
     {"embeddings", 0, OPT_FLAG, NULL,
-     "ask an endpoint's /embeddings for the vector of a word instead",
+     "ask the endpoint's /embeddings for the vector of a word instead",
      offsetof(struct ping_values, embeddings), 0, 0},
     {"json", 0, OPT_FLAG, NULL, "the result as a JSON object",
      offsetof(struct ping_values, json), 0, 0},
@@ -66,8 +66,8 @@ static void print_text(const struct ping *p, const struct llm_reply *r)
                (long long)(r->cost.usd_micro % 1000000));
     else
         printf("cost: %s\n", llm_is_priced(p->m->llm)
-                                 ? "not known: there is no price"
-                                 : "nothing that is counted");
+                                 ? "unknown: no price is known for the model"
+                                 : "none: this provider is free");
 }
 
 static void print_json(const struct ping *p, const struct llm_reply *r)
@@ -242,7 +242,8 @@ static int ping_run(const struct cmd *c, int argc, char **argv, struct err *e)
         rc = embed(&p, l);
         goto out;
     }
-    if (modeling_open(&v.m, &m, l, home.dir, e) < 0)
+    if (modeling_open(&v.m, &m, l, home.dir, e) < 0 ||
+        (v.m.record && llm_record(m.llm, v.m.record, NULL, e) < 0))
         goto out;
     rc = ask(&p, l);
     modeling_news(&m);
@@ -258,13 +259,17 @@ out:
 const struct cmd cmd_llm_ping = {
     .name = "llm ping",
     .args = "",
-    .summary = "ask a model one tiny question; show time, tokens and cost",
+    .summary = "ask a model a tiny question; show time, tokens and cost",
     .text =
-        "An answer may have 256 tokens and, where its price is known, cost 5\n"
-        "cents unless other limits are given. The API key comes from\n"
-        "MONKEYS_API_KEY, else from OPENAI_API_KEY or ANTHROPIC_API_KEY. With\n"
-        "--embeddings one request is sent once; its time, tokens and the\n"
-        "vector's length are shown, and its cost is not counted. Exit status:\n"
+        "The answer may have at most 256 tokens and, where the price is "
+        "known,\n"
+        "cost at most 5 cents, unless other limits are given. The API key "
+        "comes\n"
+        "from MONKEYS_API_KEY, else from OPENAI_API_KEY or ANTHROPIC_API_KEY.\n"
+        "--embeddings sends one request, does not retry it, and shows its "
+        "time,\n"
+        "its tokens and the length of the vector, but not its cost. Exit "
+        "status:\n"
         "0 answered, 2 refused, 3 over the budget, 4 no answer.",
     .table = ping_table,
     .run = ping_run,

@@ -42,33 +42,33 @@ static const struct opt prompt_table[] = {
     OPTION("stage", OPT_CHOICE, "plan|code|evolve|review|borrowing|decompose",
            "which prompt (default: code)", stage, 0, 0),
     OPTION("examples", OPT_INT, "N",
-           "show the first N of the pack's seeds (default: 3, or as many as "
-           "there are)",
-           examples, 0, 100),
+           "show the first N examples of the pack (default: 3)", examples, 0,
+           100),
     OPTION("plan", OPT_TEXT, "FILE", "code: the implementation plan", plan, 0,
            0),
     OPTION("previous", OPT_TEXT, "FILE",
-           "plan, code: the attempt before this one; evolve: the parent (the "
+           "plan, code: the previous attempt; evolve: the parent (default: the "
            "task's own program)",
            previous, 0, 0),
-    OPTION("verdict", OPT_TEXT, "WORD", "how that attempt ended", verdict, 0,
-           0),
-    OPTION("feedback", OPT_TEXT, "FILE", "what the verifier said about it",
+    OPTION("verdict", OPT_TEXT, "WORD", "the verdict on that attempt", verdict,
+           0, 0),
+    OPTION("feedback", OPT_TEXT, "FILE", "the verifier's feedback on it",
            feedback, 0, 0),
     OPTION("diff", OPT_FLAG, NULL,
            "evolve: ask for edits instead of a whole program", diff, 0, 0),
     OPTION("solution", OPT_TEXT, "FILE",
-           "review, borrowing: the program that is looked at", solution, 0, 0),
+           "review, borrowing: the program to look at", solution, 0, 0),
     OPTION("precision", OPT_CHOICE, VERIFYING_PRECISIONS,
            VERIFYING_PRECISION_HELP, precision, 0, 0),
-    OPTION("device", OPT_TEXT, "cpu|cuda:N|auto",
-           "where it will run (auto: a GPU if there is one or the pack needs "
-           "one)",
-           device, 0, 0),
+    OPTION(
+        "device", OPT_TEXT, "cpu|cuda:N|auto",
+        "where it will run (default: auto, a GPU if there is one or the pack "
+        "needs one)",
+        device, 0, 0),
     OPTION("no-card", OPT_FLAG, NULL, "leave out the pack's card", no_card, 0,
            0),
     OPTION("prompts", OPT_TEXT, "DIR",
-           "templates to use instead of the program's own", prompts, 0, 0),
+           "prompt templates (default: the program's own)", prompts, 0, 0),
     OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),
     OPTION("json", OPT_FLAG, NULL, "one JSON object", json, 0, 0),
     {0},
@@ -383,15 +383,15 @@ static int run_prompt(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && !v.dsl)
-        rc = err_set(e, ERR_USAGE,
-                     "--dsl ID is missing; 'monkeys pack list' shows them");
+        rc =
+            err_set(e, ERR_USAGE,
+                    "--dsl ID is missing; 'monkeys pack list' lists the packs");
     if (rc == 0 && !v.task)
         rc = err_set(e, ERR_USAGE,
                      "--task TASK is missing: a file, or a name such as "
                      "starter/04_softmax; 'monkeys tasks list' shows them");
     if (rc == 0 && call.r.rest_len)
-        rc = err_set(e, ERR_USAGE, "'%s': there are options only",
-                     call.r.rest[0]);
+        rc = err_set(e, ERR_USAGE, "'%s' is not an option", call.r.rest[0]);
     if (rc == 0)
         rc = check_options(&v, e);
     if (rc == 0)
@@ -407,9 +407,9 @@ const struct cmd cmd_prompt = {
     "prompt",
     "",
     "show what a model would be sent",
-    "Nothing is sent. The messages are printed as they are built in a run,\n"
-    "each with an estimate of its tokens and how much of its start is the\n"
-    "same for all tasks. docs/PROMPTS.md says which template holds what.",
+    "Prints the messages as a run builds them, each with an estimate of its\n"
+    "tokens and of how much of it is the same for all tasks. Sends nothing.\n"
+    "docs/PROMPTS.md describes the templates.",
     prompt_table,
     run_prompt,
 };

@@ -1,53 +1,42 @@
-/* cmd_resume.c: monkeys resume: go on with a run. */
+/* cmd_resume.c: monkeys resume: continue a run. */
 #include "base/conf.h"
-#include "base/fs.h"
 #include "cmd/cmd.h"
 #include "cmd/running.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #undef MODELING_AT
-#define MODELING_AT offsetof(struct run_values, m)
+#define MODELING_AT offsetof(struct run_settings, model)
 
-/* Options that change nothing about what a run decides may be given anew. */
+/* Options that do not change what a run decides may be given again. */
 static const struct opt resume_table[] = {
     {"no-wait", 0, OPT_FLAG, NULL,
-     "end when all that is left waits for answers from elsewhere",
-     offsetof(struct run_values, no_wait), 0, 0},
+     "end when everything left waits for answers from elsewhere",
+     offsetof(struct run_settings, no_wait), 0, 0},
     VERIFYING_OPTION("verifier", OPT_TEXT, "local|jobs=DIR",
                      "as in 'monkeys run'", verifier, 0, 0),
-    VERIFYING_OPTION("children", OPT_INT, "N", "candidates at once", children,
-                     0, 256),
+    VERIFYING_OPTION("children", OPT_INT, "N", "candidates verified at once",
+                     children, 0, 256),
     VERIFYING_OPTION("json", OPT_FLAG, NULL, "a JSON object for each task",
                      json, 0, 0),
     MODELING_OPTIONS,
     {0},
 };
 
-/* run.ini first, then what the command line says again. */
+/* run.ini first, then the command line. */
 static int read_run(struct cmd_call *call, int argc, char **argv,
-                    struct run_values *v, struct err *e)
+                    struct run_settings *s, struct err *e)
 {
-    struct run_values again = {0};
+    struct run_settings again = {0};
     struct cmd_call quiet = {.cmd = call->cmd, .values = &again};
-    char *ini;
     int rc = cmd_begin(&quiet, argc, argv, sizeof(again), e);
 
     if (rc == 0 && quiet.r.rest_len != 1)
-        rc = err_set(e, ERR_USAGE, "the folder of one run is needed");
+        rc = err_set(e, ERR_USAGE, "give the folder of one run");
     if (rc == 0) {
-        ini = fs_join(quiet.r.rest[0], "run.ini");
-        rc =
-            fs_is_file(ini)
-                ? conf_apply(ini, "run", run_table, v, &call->arena, e)
-                : err_set(e, ERR_INPUT, "%s: no run there (run.ini is missing)",
-                          quiet.r.rest[0]);
-        free(ini);
-        v->spool_before = v->m.spool;
-        modeling_renew(&v->m, &again.m);
+        rc = run_settings_read(quiet.r.rest[0], s, &call->arena, e);
+        s->spool_before = s->model.spool;
+        modeling_renew(&s->model, &again.model);
         if (rc == 0 && quiet.r.common.config)
-            rc = conf_apply(quiet.r.common.config, "resume", resume_table, v,
+            rc = conf_apply(quiet.r.common.config, "resume", resume_table, s,
                             &call->arena, e);
     }
     cmd_end(&quiet);
@@ -56,21 +45,21 @@ static int read_run(struct cmd_call *call, int argc, char **argv,
 
 static int run_resume(const struct cmd *c, int argc, char **argv, struct err *e)
 {
-    struct run_values v = run_defaults;
-    struct cmd_call call = {.cmd = c, .values = &v};
+    struct run_settings s = run_defaults;
+    struct cmd_call call = {.cmd = c, .values = &s};
     int rc;
 
     arena_init(&call.arena);
-    rc = read_run(&call, argc, argv, &v, e);
+    rc = read_run(&call, argc, argv, &s, e);
     if (rc == 0)
-        rc = opt_parse(resume_table, &v, argc, argv, &call.r, e);
+        rc = opt_parse(resume_table, &s, argc, argv, &call.r, e);
     if (rc == 0) {
-        v.out = call.r.rest[0];
-        rc = running(&v, true, e);
+        s.out = call.r.rest[0];
+        rc = running(&s, RUN_RESUME, e);
     } else if (rc > 0) {
         rc = 0;
     }
-    opt_release(run_table, &v);
+    opt_release(run_table, &s);
     opt_result_release(&call.r);
     arena_release(&call.arena);
     return rc;
@@ -80,13 +69,14 @@ extern const struct cmd cmd_resume;
 const struct cmd cmd_resume = {
     "resume",
     "DIR",
-    "go on with a run after a stop, a crash or a kill",
-    "The result is that of a run that was never interrupted: replies and\n"
-    "verdicts in the store are not asked for again. All other options are "
-    "those\n"
-    "of the run (run.ini); a higher --budget-usd, another endpoint or more "
-    "calls\n"
-    "at once may be given. The budget is the whole run's, not what is added.",
+    "continue a run after a stop, a crash or a kill",
+    "The result is the same as if the run had not been interrupted: stored\n"
+    "replies and verdicts are not asked for again. Tasks are as they were "
+    "when\n"
+    "the run began, even if their files have been changed or removed. Options\n"
+    "come from DIR/run.ini; those below may be given again, such as a higher\n"
+    "--budget-usd or another endpoint. A budget counts from the start of the\n"
+    "run, not from now.",
     resume_table,
     run_resume,
 };

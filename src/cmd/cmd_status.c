@@ -1,25 +1,24 @@
-/* cmd_status.c: monkeys status: where a run stands. */
-#include "base/fs.h"
+/* cmd_status.c: monkeys status: the state of a run. */
 #include "cmd/cmd.h"
 #include "cmd/summaries.h"
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct status_values {
     bool tasks, examples, json;
 };
 
 static const struct opt status_table[] = {
-    {"tasks", 0, OPT_FLAG, NULL, "a line for each task",
+    {"tasks", 0, OPT_FLAG, NULL, "one line per task",
      offsetof(struct status_values, tasks), 0, 0},
     {"examples", 0, OPT_FLAG, NULL,
-     "a line for each member of the archive: how often it was shown, and how "
-     "often the attempt then succeeded",
+     "one line per kernel in the archive: how often it was shown, and how "
+     "often "
+     "the attempt then succeeded",
      offsetof(struct status_values, examples), 0, 0},
     {"json", 0, OPT_FLAG, NULL,
-     "JSON Lines: a line for the run, or each task, or each example",
+     "JSON Lines: one object per run, task or example",
      offsetof(struct status_values, json), 0, 0},
     {0},
 };
@@ -30,12 +29,14 @@ static void print_text(const struct summary *m, const char *dir, bool tasks)
 
     buf_init(&b, BUF_UNLIMITED);
     if (tasks) {
-        summary_table(m, &b);
+        summaries_table(m, &b);
         buf_putc(&b, '\n');
     } else {
         buf_printf(&b, "%s: ", dir);
+        summaries_state(m, &b);
+        buf_puts(&b, "; ");
     }
-    summary_line(m, &b);
+    summaries_line(m, &b);
     printf("%s\n", buf_str(&b));
     buf_release(&b);
 }
@@ -45,35 +46,38 @@ static void print_examples(const struct summary *m)
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    summary_examples(m, &b);
+    summaries_examples(m, &b);
     printf("%s", buf_str(&b));
     buf_release(&b);
 }
 
+static void print_examples_json(const struct summary *m)
+{
+    for (int64_t i = 0; i < m->entries; i++)
+        jsn_line(summary_entry_json(&m->entry[i]));
+}
+
 static int one(const struct status_values *v, const char *dir, struct err *e)
 {
-    char *file = fs_join(dir, "run.db");
-    struct store *s = store_open(file, STORE_READ, NULL, e);
+    struct run_view view;
     struct summary m;
-    int rc = s ? summary_read(s, &m, e) : -1;
 
-    free(file);
-    if (rc == 0) {
-        if (v->json && v->examples)
-            summaries_examples(&m);
-        else if (v->json && v->tasks)
-            summaries_tasks(&m);
-        else if (v->json)
-            summaries_run(&m, dir);
-        else if (v->examples)
-            print_examples(&m);
-        else
-            print_text(&m, dir, v->tasks);
-        summary_release(&m);
-    }
-    if (s && store_close(s, e) < 0)
-        rc = -1;
-    return rc;
+    if (run_view_open(dir, &view, e) < 0)
+        return -1;
+    summary_make(&view, &m);
+    if (v->json && v->examples)
+        print_examples_json(&m);
+    else if (v->json && v->tasks)
+        summaries_tasks(&m);
+    else if (v->json)
+        jsn_line(summary_run_json(&m, dir));
+    else if (v->examples)
+        print_examples(&m);
+    else
+        print_text(&m, dir, v->tasks);
+    summary_release(&m);
+    run_view_close(&view);
+    return 0;
 }
 
 static int run_status(const struct cmd *c, int argc, char **argv, struct err *e)
@@ -83,9 +87,9 @@ static int run_status(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && call.r.rest_len == 0)
-        rc = err_set(e, ERR_USAGE, "the folder of a run is needed");
+        rc = err_set(e, ERR_USAGE, "give the folder of a run");
     if (rc == 0 && v.tasks && v.examples)
-        rc = err_set(e, ERR_USAGE, "--tasks or --examples, not both");
+        rc = err_set(e, ERR_USAGE, "give --tasks or --examples, not both");
     for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++)
         rc = one(&v, call.r.rest[i], e);
     cmd_end(&call);
@@ -96,8 +100,12 @@ extern const struct cmd cmd_status;
 const struct cmd cmd_status = {
     "status",
     "DIR...",
-    "say where a run stands",
-    "Reads the run's database, also while it runs.",
+    "show the state of runs",
+    "Says whether a run is running (and in which process), finished, stopped,\n"
+    "killed, out of budget, waiting for answers from elsewhere, stuck (tasks\n"
+    "were set aside) or failed; then what it has solved, and at what cost. "
+    "May\n"
+    "be used while the run works.",
     status_table,
     run_status,
 };

@@ -1,327 +1,214 @@
-/* running.c: a run from its options to its table. */
+/* running.c: a run as people see it: a progress line, a table, how it ended. */
 #include "cmd/running.h"
 
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/tick.h"
+#include "base/json.h"
 #include "cmd/cmd.h"
-#include "cmd/run_int.h"
 #include "cmd/summaries.h"
-#include "verify/gate.h"
+#include "io/term.h"
 
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the gate ---- */
+/* ---- while it works ---- */
 
-static void on_gate_step(void *arg)
+struct bar {
+    struct term *term;
+    const char *label; /* of the phase that it shows */
+};
+
+static void on_step(const struct run_progress *p, void *arg)
 {
-    struct running *r = arg;
+    struct bar *b = arg;
 
-    term_step(r->bar, NULL);
-}
-
-/* Fills `why` for tasks that must not cost a token. 1: answers are missing. */
-static int gate(struct running *r, char **why, struct err *e)
-{
-    size_t refused = 0;
-    int rc;
-
-    if (r->known == r->tasks.len || r->v->force)
-        return 0; /* the store knows, or nobody asks */
-    r->bar = term_open(STDERR_FILENO, r->tasks.len, 0, "checking tasks");
-    rc = gate_tasks(r->door, &r->tasks, &r->job, why, on_gate_step, r, e);
-    term_close(r->bar);
-    r->bar = NULL;
-    for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
-        if (!why[i])
-            continue;
-        refused++;
-        log_warn("%s is skipped: %s", r->tasks.task[i]->id, why[i]);
+    if (b->label != p->label) {
+        if (b->term)
+            term_close(b->term);
+        b->term = term_open(STDERR_FILENO, p->total, 0, p->label);
+        b->label = p->label;
+    } else {
+        term_set(b->term, p->done, p->note);
     }
-    if (rc == 0 && !r->stopping && refused == r->tasks.len)
-        return err_set(e, ERR_INPUT,
-                       "the gate refuses all %zu tasks (above); --force ports "
-                       "them all the same",
-                       refused);
-    return rc;
-}
-
-/* ---- the search ---- */
-
-static void fill_search(struct running *r, char **why)
-{
-    for (size_t i = 0; i < r->kernel_len; i++) {
-        const struct kernel *k = &r->kernel[i];
-        struct search_example x = {
-            .origin = r->origin[i],
-            .name = k->name,
-            .task_hash = k->task->hash,
-            .evidence = k->verified ? evidences[EVIDENCE_ARCHIVE].name : NULL,
-            .problem = {k->task->source, k->task->len},
-            .plan = k->plan,
-            .solution = k->solution,
-            .vector = r->vectors + (r->tasks.len + i) * r->dim,
-            .ops = k->task->ops};
-
-        search_add_example(r->search, &x);
-    }
-    for (size_t i = 0; i < r->tasks.len; i++)
-        search_add_task(r->search, r->tasks.task[i], why[i],
-                        r->vectors + i * r->dim);
-}
-
-static void on_change(void *arg)
-{
-    struct running *r = arg;
-    struct search_counts c = search_count(r->search);
-    struct buf b;
-
-    modeling_news(&r->model);
-    buf_init(&b, BUF_UNLIMITED);
-    search_describe(r->search, &b);
-    term_set(r->bar, c.work_done, buf_str(&b));
-    buf_release(&b);
-}
-
-static void on_signal(int signo, void *arg)
-{
-    struct running *r = arg;
-
-    (void)signo;
-    if (!r->search) {
-        r->stopping = true;
-        loop_stop(r->loop);
-        return;
-    }
-    log_warn(r->stopping ? "stopping now: answers under way are lost"
-                         : "stopping: what is paid for is finished; once more "
-                           "to stop now");
-    r->stopping = true;
-    search_stop(r->search);
-}
-
-static int search(struct running *r, enum search_end *end, struct err *e)
-{
-    struct search_counts c = search_count(r->search);
-    int rc;
-
-    r->bar = term_open(STDERR_FILENO, c.work, 0, "porting");
-    search_watch(r->search, on_change, r);
-    rc = search_run(r->search, end, e);
-    on_change(r);
-    term_close(r->bar);
-    r->bar = NULL;
-    return rc;
 }
 
 /* ---- the end ---- */
 
-static int show(struct running *r, struct err *e)
+/* Dollars, in whole cents, rounded up. */
+static double cents_up(int64_t usd_micro)
 {
+    return (double)((usd_micro + 9999) / 10000) / 100;
+}
+
+static int show(struct run *r, bool json, struct err *e)
+{
+    struct run_view v;
     struct summary m;
     struct buf b;
 
-    if (store_sync(r->store, e) < 0 || summary_read(r->store, &m, e) < 0)
+    if (run_look(r, &v, e) < 0)
         return -1;
-    if (r->v->v.json) {
+    summary_make(&v, &m);
+    if (json) {
         summaries_tasks(&m);
     } else {
         buf_init(&b, BUF_UNLIMITED);
-        summary_table(&m, &b);
+        summaries_table(&m, &b);
         buf_putc(&b, '\n');
-        summary_line(&m, &b);
+        summaries_line(&m, &b);
         printf("%s\n", buf_str(&b));
         buf_release(&b);
     }
+    if (!json && m.kernels)
+        printf(
+            "\n%lld solved kernel%s in the run's archive. List them, or "
+            "write them as files:\n"
+            "  monkeys archive list %s\n  monkeys archive export %s -o DIR\n",
+            (long long)m.kernels, m.kernels == 1 ? " is" : "s are", v.dir,
+            v.dir);
     cmd_flush(); /* what follows on stderr stands below it */
     summary_release(&m);
+    run_view_close(&v);
     return 0;
 }
 
-/* A call is sent when the most that it may cost fits, so some is always left. */
-static void say_spent(const struct budget *b)
+/* An attempt begins only if the most that it may cost fits, so some of the
+ * budget is always left. */
+static void say_budget(const struct run_settings *s, const struct run_result *x)
 {
-    struct llm_cost taken = cost_add(b->spent, b->reserved);
+    const struct budget *b = &x->budget;
+    struct llm_cost taken = cost_add(b->spent, b->reserved),
+                    next = cost_add(taken, x->need);
 
-    if (b->cap.usd_micro != BUDGET_NO_CAP)
+    if (x->need.usd_micro > b->cap.usd_micro - taken.usd_micro)
         fprintf(stderr,
-                ", as dear as one may get ($%.4f of $%.4f is spent or held)",
-                (double)taken.usd_micro / 1e6, (double)b->cap.usd_micro / 1e6);
+                "out of budget: the next attempt may cost $%.4f, and $%.4f of "
+                "$%.4f is left; continue with: monkeys resume %s --budget-usd "
+                "%.2f\n",
+                (double)x->need.usd_micro / 1e6,
+                (double)(b->cap.usd_micro - taken.usd_micro) / 1e6,
+                (double)b->cap.usd_micro / 1e6, s->out,
+                cents_up(next.usd_micro));
     else
         fprintf(stderr,
-                ", as long as one may get (%lld of %lld tokens are spent or "
-                "held)",
-                (long long)taken.tokens, (long long)b->cap.tokens);
+                "out of budget: the next attempt may use %lld tokens, and %lld "
+                "of %lld are left; continue with: monkeys resume %s "
+                "--budget-tokens %lld\n",
+                (long long)x->need.tokens,
+                (long long)(b->cap.tokens - taken.tokens),
+                (long long)b->cap.tokens, s->out, (long long)next.tokens);
 }
 
-static int say_end(struct running *r, enum search_end end)
+static void say_replayed(const struct run_settings *s)
+{
+    printf("\nThe answers were replayed from %s. With a model of your own:\n"
+           "  monkeys run --tasks %s --dsl %s --provider openai "
+           "--model NAME --budget-usd 5\n",
+           s->model.cassette, s->tasks.len == 1 ? s->tasks.item[0] : "PATH",
+           s->dsl);
+}
+
+static int say_end(const struct run_settings *s, const struct run_result *x)
 {
     static const struct {
         int status;
         const char *text;
     } ends[] = {
         [SEARCH_DONE] = {0, NULL},
-        [SEARCH_WAITING] = {0, "it waits for answers from elsewhere"},
-        [SEARCH_NO_BUDGET] = {3, "the budget has no room for another call"},
-        [SEARCH_INTERRUPTED] = {130, "it was stopped"},
+        [SEARCH_WAITING] = {0, "the run waits for answers from elsewhere"},
+        [SEARCH_NO_BUDGET] = {3, NULL},
+        [SEARCH_INTERRUPTED] = {130, "the run was stopped"},
         [SEARCH_STUCK] = {4, "some tasks were set aside (above)"},
     };
-    const char *higher = "";
-    char *hint = r->door ? door_hint(r->door) : NULL;
 
-    if (end == SEARCH_NO_BUDGET)
-        higher =
-            r->v->m.budget_usd ? " --budget-usd DOLLARS" : " --budget-tokens N";
-    if (hint)
-        fprintf(stderr, "%s\n", hint);
-    free(hint);
-    if (end == SEARCH_DONE && strcmp(r->model.opts.provider, "replay") == 0 &&
-        !r->v->v.json)
-        printf(
-            "\nThe answers were replayed from %s. With a model of your own:\n"
-            "  monkeys run --tasks %s --dsl %s --provider openai "
-            "--model NAME --budget-usd 5\n",
-            r->model.opts.cassette,
-            r->v->tasks.len == 1 ? r->v->tasks.item[0] : "PATH", r->pack->id);
-    if (ends[end].text)
-        fprintf(stderr, "%s", ends[end].text);
-    if (end == SEARCH_NO_BUDGET)
-        say_spent(&r->model.budget);
-    if (ends[end].text)
-        fprintf(stderr, ": 'monkeys resume %s%s' goes on\n", r->v->out, higher);
-    return ends[end].status;
+    if (x->hint)
+        fprintf(stderr, "%s\n", x->hint);
+    if (x->end == SEARCH_DONE && x->replayed && !s->verify.json)
+        say_replayed(s);
+    if (x->end == SEARCH_NO_BUDGET)
+        say_budget(s, x);
+    else if (ends[x->end].text)
+        fprintf(stderr, "%s; continue with: monkeys resume %s\n",
+                ends[x->end].text, s->out);
+    return ends[x->end].status;
 }
 
-/* ---- together ---- */
-
-static int go(struct running *r, char **why, struct err *e)
+static int go(struct run *r, const struct run_settings *s, struct err *e)
 {
-    struct search_parts part = {.loop = r->loop,
-                                .store = r->store,
-                                .llm = r->model.llm,
-                                .budget = &r->model.budget,
-                                .prompts = r->prompts,
-                                .pack = r->pack,
-                                .patient = llm_is_patient(r->model.llm),
-                                .model = r->v->m.model,
-                                .dim = r->dim};
-    enum search_end end = SEARCH_WAITING;
-    int rc;
+    struct bar bar = {0};
+    struct run_watch watch = {on_step, &bar};
+    struct run_result x;
+    int rc = run_go(r, &watch, &x, e);
 
-    if (!r->pack->run.family)
-        log_warn("the pack %s has no recorder (pack.json: /run/family): "
-                 "verdicts end at E2, and the archive of the run will not grow",
-                 r->pack->id);
-    rc = gate(r, why, e);
-    r->begun = rc >= 0;
-    if (rc == 1 && !r->stopping)
-        return say_end(r, SEARCH_WAITING);
-    if (rc >= 0 && !r->stopping)
-        rc = run_vectors(r, e);
-    if (r->stopping)
-        return say_end(r, SEARCH_INTERRUPTED);
-    if (rc < 0)
-        return -1;
-    part.door = r->door;
-    part.job = &r->job;
-    part.dim = r->dim;
-    r->search = search_new(&part, &r->opt);
-    fill_search(r, why);
-    if (search(r, &end, e) < 0 || show(r, e) < 0)
-        return -1;
-    return say_end(r, end);
+    if (bar.term)
+        term_close(bar.term);
+    if (rc == 0 && x.searched)
+        rc = show(r, s->verify.json, e);
+    if (rc == 0)
+        rc = say_end(s, &x);
+    run_result_release(&x);
+    return rc;
 }
 
-/* A terminal that is closed is no reason to lose answers; nohup's word that it
- * does not matter holds. */
-static int listen(struct running *r, struct err *e)
-{
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction was;
-
-    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
-        if (stops[i] == SIGHUP && sigaction(SIGHUP, NULL, &was) == 0 &&
-            was.sa_handler == SIG_IGN)
-            continue;
-        if (!loop_add_signal(r->loop, stops[i], on_signal, r, e))
-            return -1;
-    }
-    return 0;
-}
-
-static int open_parts(struct running *r, struct err *e)
-{
-    if (listen(r, e) < 0 || run_folder_open(r, e) < 0)
-        return -1;
-    r->door_opts = verifying_opts(&r->v->v, &r->home);
-    r->door_opts.secret = r->secret;
-    r->door = door_open(r->loop, &r->door_opts, e);
-    if (!r->door)
-        return -1;
-    return r->resume ? run_folder_keep(r, e) : 0;
-}
-
-static void close_parts(struct running *r, int *rc, struct err *e)
+int running(struct run_settings *s, enum run_how how, struct err *e)
 {
     struct err late = ERR_INIT;
+    struct run *r = run_open(s, how, e);
+    int rc;
 
-    if (r->search)
-        search_free(r->search);
-    if (r->model.llm)
-        modeling_close(&r->model);
-    door_close(r->door);
-    if (r->store && store_close(r->store, &late) < 0 && *rc >= 0) {
-        *e = late;
-        *rc = -1;
-    }
-    if (r->loop)
-        loop_free(r->loop);
-    if (*rc < 0 && r->made && !r->begun)
-        run_folder_undo(r);
-    if (r->locked)
-        lock_drop(&r->lock);
-}
-
-/* An estimate sends nothing, so it needs neither cap nor key. */
-static int open_model(struct running *r, struct err *e)
-{
-    struct modeling_values m = r->v->m;
-
-    if (r->v->dry_run) {
-        m.no_cap = true;
-        m.budget_usd = NULL;
-        m.record = NULL;
-    }
-    if (modeling_read(&m, &r->model, e) < 0)
+    if (!r)
         return -1;
-    r->model.opts.dry = r->v->dry_run;
-    return modeling_open(&m, &r->model, r->loop, r->home.dir, e);
+    rc = go(r, s, e);
+    if (run_close(r, &late) < 0 && rc >= 0) {
+        *e = late;
+        rc = -1;
+    }
+    return rc;
 }
 
-int running(struct run_values *v, bool resume, struct err *e)
-{
-    struct running r = {.v = v, .resume = resume};
-    char **why = NULL;
-    int rc = -1;
+/* ---- an estimate ---- */
 
-    arena_init(&r.memory);
-    if (!v->m.temperature) /* every method samples at 1 */
-        v->m.temperature = "1";
-    if (run_prepare(&r, e) == 0 && (r.loop = loop_new(e)) &&
-        open_model(&r, e) == 0 && run_vectors_check(&r, e) == 0) {
-        why = xcalloc(r.tasks.len + 1, sizeof(*why));
-        if (v->dry_run)
-            rc = run_dry(&r, e);
-        else if (open_parts(&r, e) == 0)
-            rc = go(&r, why, e);
-    }
-    close_parts(&r, &rc, e);
-    for (size_t i = 0; why && i < r.tasks.len; i++)
-        free(why[i]);
-    free(why);
-    run_unprepare(&r);
-    return rc;
+static void print_estimate(const struct run_estimate *x)
+{
+    printf("%zu task%s, %lld attempt%s per task, %d call%s per attempt\n",
+           x->tasks, x->tasks == 1 ? "" : "s", (long long)x->attempts,
+           x->attempts == 1 ? "" : "s", x->calls, x->calls == 1 ? "" : "s");
+    printf("one attempt of every task: %lld prompts, about %lld tokens in\n",
+           (long long)x->prompts, (long long)x->tokens_in);
+    printf("all attempts, if nothing is solved: about %lld tokens in\n",
+           (long long)(x->tokens_in * x->attempts));
+    if (x->priced)
+        printf("at most about $%.2f for one attempt of every task, $%.2f for "
+               "all attempts\n(later prompts are longer: plans, feedback, "
+               "other examples; --budget-usd sets a limit)\n",
+               cents_up(x->worst_usd_micro),
+               cents_up(x->worst_usd_micro * x->attempts));
+    else
+        printf(
+            "no price is known for this model; set one with --price IN,OUT\n");
+}
+
+static json_t *estimate_json(const struct run_estimate *x)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "tasks",
+                     (json_int_t)x->tasks, "attempts", (json_int_t)x->attempts,
+                     "prompts", (json_int_t)x->prompts, "tokens_in",
+                     (json_int_t)x->tokens_in, "worst_usd_micro",
+                     x->priced ? json_integer(x->worst_usd_micro) : json_null(),
+                     "worst_usd_micro_all",
+                     x->priced ? json_integer(x->worst_usd_micro * x->attempts)
+                               : json_null());
+}
+
+int running_estimate(struct run_settings *s, struct err *e)
+{
+    struct run_estimate x;
+
+    if (run_estimate(s, &x, e) < 0)
+        return -1;
+    if (s->verify.json)
+        jsn_line(estimate_json(&x));
+    else
+        print_estimate(&x);
+    return 0;
 }

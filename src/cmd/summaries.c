@@ -1,65 +1,147 @@
-/* summaries.c: summaries as JSON Lines. */
+/* summaries.c: where a run stands, for people and as JSON Lines. */
 #include "cmd/summaries.h"
 
-#include "base/json.h"
-#include "verify/verdict.h"
+#include "prompt/prompt.h"
 
 #include <string.h>
 
-void summaries_run(const struct summary *m, const char *dir)
+static void put_unanswered(const struct summary *m, struct buf *out)
 {
-    json_t *counts = json_object();
+    const struct {
+        const char *word;
+        int64_t n;
+    } kinds[] = {
+        {"open", m->calls - m->answered - m->failed - m->lost},
+        {"failed", m->failed},
+        {"lost", m->lost},
+    };
+    int told = 0;
 
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (kinds[i].n > 0)
+            buf_printf(out, "%s%lld %s", told++ ? ", " : " (and ",
+                       (long long)kinds[i].n, kinds[i].word);
+    if (told)
+        buf_putc(out, ')');
+}
+
+/* What the provider metered, and what had to be assumed: calls whose answer or
+ * usage never came. */
+static void put_cost(const struct summary *m, struct buf *out)
+{
+    int64_t metered = m->usd_micro - m->assumed_usd_micro;
+
+    if (m->estimated)
+        buf_puts(out, " (partly estimated)");
+    if (m->usd_micro)
+        buf_printf(out, ", $%lld.%06lld", (long long)(metered / 1000000),
+                   (long long)(metered % 1000000));
+    if (m->assumed_usd_micro)
+        buf_printf(out, " metered, $%lld.%06lld assumed",
+                   (long long)(m->assumed_usd_micro / 1000000),
+                   (long long)(m->assumed_usd_micro % 1000000));
+    if (m->reserved_usd_micro)
+        buf_printf(out, " (and up to $%.6f for open calls)",
+                   (double)m->reserved_usd_micro / 1e6);
+}
+
+void summaries_line(const struct summary *m, struct buf *out)
+{
+    int told = 0;
+
+    if (m->tasks == 0) { /* they are stored when the gate is done */
+        buf_puts(out, "tasks are not checked yet");
+        return;
+    }
+    buf_printf(out, "solved %zu of %zu task%s in %lld attempt%s",
+               m->solved - m->doubted, m->tasks - m->skipped,
+               m->tasks - m->skipped == 1 ? "" : "s", (long long)m->attempts,
+               m->attempts == 1 ? "" : "s");
+    if (m->doubted)
+        buf_printf(out, " (%zu more were refused by the reviewer)", m->doubted);
+    if (m->skipped)
+        buf_printf(out, ", %zu skipped by the gate", m->skipped);
+    if (m->aside)
+        buf_printf(out, ", %zu set aside", m->aside);
+    buf_printf(out, "; %lld call%s", (long long)m->answered,
+               m->answered == 1 ? "" : "s");
+    put_unanswered(m, out);
+    buf_printf(out, ", %lld tokens in, %lld out", (long long)m->tokens_in,
+               (long long)m->tokens_out);
+    put_cost(m, out);
     for (enum verdict i = 0; i < VERDICTS; i++)
-        json_object_set_new(counts, verdicts[i].name,
-                            json_integer(m->verdict[i]));
-    jsn_line(json_pack(
-        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I, s:b, s:I, s:o}",
-        "run", jsn_text(dir, strlen(dir)), "tasks", (json_int_t)m->tasks,
-        "skipped", (json_int_t)m->skipped, "solved", (json_int_t)m->solved,
-        "doubted", (json_int_t)m->doubted, "aside", (json_int_t)m->aside,
-        "attempts", (json_int_t)m->attempts, "duplicates",
-        (json_int_t)m->duplicates, "infra", (json_int_t)m->infra, "calls",
-        (json_int_t)m->calls, "answered", (json_int_t)m->answered, "failed",
-        (json_int_t)m->failed, "lost", (json_int_t)m->lost, "tokens_in",
-        (json_int_t)m->tokens_in, "tokens_out", (json_int_t)m->tokens_out,
-        "usd_micro", (json_int_t)m->usd_micro, "reserved_usd_micro",
-        (json_int_t)m->reserved_usd_micro, "estimated", m->estimated, "entries",
-        (json_int_t)m->entries, "verdicts", counts));
+        if (m->verdict[i])
+            buf_printf(out, "%s %lld %s", told++ ? "," : ";",
+                       (long long)m->verdict[i], verdicts[i].name);
+}
+
+static size_t width_of(const struct summary *m)
+{
+    size_t width = 4;
+
+    for (size_t i = 0; i < m->tasks; i++)
+        if (strlen(m->task[i].id) > width)
+            width = strlen(m->task[i].id);
+    return width;
+}
+
+void summaries_table(const struct summary *m, struct buf *out)
+{
+    int width = (int)width_of(m);
+
+    buf_printf(out, "%-*s  %-14s %8s  %-8s  %s\n", width, "task", "verdict",
+               "attempts", "evidence", "examples shown");
+    for (size_t i = 0; i < m->tasks; i++) {
+        const struct summary_task *t = &m->task[i];
+
+        buf_printf(out, "%-*s  %-14s %8lld  %-8s  %s", width, t->id,
+                   t->skipped   ? "skipped"
+                   : t->doubted ? "doubted"
+                   : t->aside   ? "set aside"
+                   : t->verdict ? t->verdict
+                                : "-",
+                   (long long)t->attempts, t->evidence ? t->evidence : "-",
+                   t->skipped ? t->skipped
+                   : t->aside ? t->aside
+                              : "");
+        for (size_t k = 0; !t->skipped && !t->aside && k < t->shown_len; k++)
+            buf_printf(out, "%s%s", k ? ", " : "", t->shown[k]);
+        buf_putc(out, '\n');
+    }
+    evidence_explain(out);
+}
+
+void summaries_examples(const struct summary *m, struct buf *out)
+{
+    buf_printf(out, "%5s  %-32s %-8s %7s  %s\n", "entry", "name", "origin",
+               "version", "shown, and solved then");
+    for (int64_t i = 0; i < m->entries; i++) {
+        const struct summary_entry *x = &m->entry[i];
+        const char *between = "";
+
+        buf_printf(out, "%5lld  %-32s %-8s %7lld  ", (long long)i + 1, x->name,
+                   x->origin, (long long)x->version);
+        for (int k = 0; k < 3; k++) {
+            if (!x->count[k].shown)
+                continue;
+            buf_printf(out, "%s%s %lld, %lld", between, prompt_stages[k],
+                       (long long)x->count[k].shown,
+                       (long long)x->count[k].solved);
+            between = "; ";
+        }
+        buf_puts(out, x->left ? " (out)\n" : "\n");
+    }
+}
+
+void summaries_state(const struct summary *m, struct buf *out)
+{
+    buf_puts(out, run_states[m->state]);
+    if (m->pid)
+        buf_printf(out, " (process %ld)", m->pid);
 }
 
 void summaries_tasks(const struct summary *m)
 {
-    for (size_t i = 0; i < m->tasks; i++) {
-        const struct summary_task *t = &m->task[i];
-        json_t *shown = json_array();
-
-        for (size_t k = 0; k < t->shown_len; k++)
-            json_array_append_new(shown, json_string(t->shown[k]));
-        jsn_line(json_pack(
-            "{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:o, s:s?, s:s?}", "task",
-            t->id, "verdict", t->verdict, "rule", t->rule, "evidence",
-            t->evidence, "attempts", (json_int_t)t->attempts, "solved_at",
-            (json_int_t)t->solved_at, "doubted", t->doubted, "shown", shown,
-            "skipped", t->skipped, "aside", t->aside));
-    }
-}
-
-void summaries_examples(const struct summary *m)
-{
-    for (int64_t i = 0; i < m->entries; i++) {
-        const struct summary_entry *x = &m->entry[i];
-        json_t *stages = json_object();
-
-        for (int k = 0; k < 3; k++)
-            json_object_set_new(
-                stages, prompt_stages[k],
-                json_pack("{s:I, s:I}", "shown", (json_int_t)x->count[k].shown,
-                          "solved", (json_int_t)x->count[k].solved));
-        jsn_line(json_pack("{s:I, s:s, s:s, s:I, s:I, s:o}", "entry",
-                           (json_int_t)i + 1, "name", x->name, "origin",
-                           x->origin, "version", (json_int_t)x->version, "left",
-                           (json_int_t)x->left, "stages", stages));
-    }
+    for (size_t i = 0; i < m->tasks; i++)
+        jsn_line(summary_task_json(&m->task[i]));
 }

@@ -1,12 +1,19 @@
-/* summaries.h: where a run stands, as JSON Lines on stdout: what `status`,
- * `run` and `resume` share. */
+/* summaries.h: where a run stands, as `status`, `run` and `resume` print it. */
 #ifndef CMD_SUMMARIES_H
 #define CMD_SUMMARIES_H
 
+#include "base/buf.h"
 #include "run/summary.h"
 
-void summaries_run(const struct summary *m, const char *dir); /* one line */
-void summaries_tasks(const struct summary *m);    /* a line for each task */
-void summaries_examples(const struct summary *m); /* … member of the archive */
+/* One line; a table with a line for each task. */
+void summaries_line(const struct summary *m, struct buf *out);
+void summaries_table(const struct summary *m, struct buf *out);
+/* A line for each member of the archive: how often it was shown, and how often
+ * the attempt then succeeded. */
+void summaries_examples(const struct summary *m, struct buf *out);
+/* "running (process 4711)", "finished", … */
+void summaries_state(const struct summary *m, struct buf *out);
+/* A JSON object for each task, on stdout. */
+void summaries_tasks(const struct summary *m);
 
 #endif

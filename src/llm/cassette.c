@@ -181,3 +181,28 @@ struct cassette *cassette_open(const char *path, struct err *e)
     buf_release(&text);
     return c;
 }
+
+int cassette_secret(const char *path, char secret[HASH_HEX], struct err *e)
+{
+    struct str rest, line;
+    struct buf text;
+    json_t *v = NULL;
+    const char *is;
+    int rc = -1;
+
+    buf_init(&text, CASSETTE_LIMIT);
+    if (cassette_text(path, &text, NULL, e) == 0) {
+        rest = (struct str){buf_str(&text), text.len};
+        v = str_cut(&rest, '\n', &line) ? jsn_parse(path, line.p, line.n, e)
+                                        : jsn_parse(path, rest.p, rest.n, e);
+    }
+    buf_release(&text);
+    if (!v)
+        return -1;
+    is = jsn_str(v, "secret");
+    rc = strlen(is) == HASH_HEX - 1;
+    if (rc)
+        memcpy(secret, is, HASH_HEX);
+    json_decref(v);
+    return rc;
+}

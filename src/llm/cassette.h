@@ -7,6 +7,7 @@
 #define LLM_CASSETTE_H
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "llm/doc.h"
 #include "llm/llm.h"
 
@@ -29,11 +30,17 @@ struct cassette_item {
 bool cassette_find(const struct cassette *c, const struct llm_key *k,
                    struct cassette_item *out);
 
+/* The secret of the run that was recorded: test inputs are made from it. 1 when
+ * the first line of the cassette at `path` has one, 0 when not. */
+int cassette_secret(const char *path, char secret[HASH_HEX], struct err *e);
+
 struct cassette_writer;
-/* Goes on at the end of a cassette that is there; an unfinished last line of it
- * is cut off. A new one names the model (or NULL) in its first line. */
+/* Appends to a cassette that is there; an unfinished last line of it is cut off,
+ * and one that has another secret is warned of. A new one gets the model and the
+ * secret (NULL: none) in its first line. */
 struct cassette_writer *cassette_writer_open(const char *path,
-                                             const char *model, struct err *e);
+                                             const char *model,
+                                             const char *secret, struct err *e);
 int cassette_write(struct cassette_writer *w, const struct llm_request *r,
                    const struct send_result *s, struct err *e);
 void cassette_writer_close(struct cassette_writer *w); /* may be NULL */

@@ -1,6 +1,7 @@
 /* cassette_file.c: a cassette's bytes: zstd frames, and a line at a time to
  * the end of the file. */
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "llm/cassette.h"
@@ -9,6 +10,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -130,7 +132,7 @@ static int put_line(struct cassette_writer *w, json_t *v, struct err *e)
 }
 
 static int put_header(struct cassette_writer *w, const char *model,
-                      struct err *e)
+                      const char *secret, struct err *e)
 {
     json_t *v = json_object();
 
@@ -138,13 +140,16 @@ static int put_header(struct cassette_writer *w, const char *model,
     json_object_set_new(v, "model", model ? json_string(model) : json_null());
     put_date(v);
     json_object_set_new(v, "note", json_string(""));
+    if (secret)
+        json_object_set_new(v, "secret", json_string(secret));
     return put_line(w, v, e);
 }
 
 /* What is there must be a cassette; behind its last whole line we go on. */
-static int go_on(struct cassette_writer *w, struct err *e)
+static int go_on(struct cassette_writer *w, const char *secret, struct err *e)
 {
     struct cassette *old = NULL;
+    char before[HASH_HEX];
     struct buf text;
     size_t whole = 0;
 
@@ -155,13 +160,19 @@ static int go_on(struct cassette_writer *w, struct err *e)
     if (!old)
         return -1;
     cassette_close(old);
+    if (secret && cassette_secret(w->path, before, e) == 1 &&
+        strcmp(before, secret) != 0)
+        log_warn("%s holds the recording of another run: --replay-strict "
+                 "repeats that one",
+                 w->path);
     if (ftruncate(w->fd, (off_t)whole) < 0)
         return err_sys(e, "%s: cannot cut", w->path);
     return 0;
 }
 
 struct cassette_writer *cassette_writer_open(const char *path,
-                                             const char *model, struct err *e)
+                                             const char *model,
+                                             const char *secret, struct err *e)
 {
     struct cassette_writer *w = xcalloc(1, sizeof(*w));
     struct stat st;
@@ -173,7 +184,7 @@ struct cassette_writer *cassette_writer_open(const char *path,
     if (w->fd < 0 || fstat(w->fd, &st) < 0)
         rc = err_sys(e, "%s: cannot write", path);
     else
-        rc = st.st_size ? go_on(w, e) : put_header(w, model, e);
+        rc = st.st_size ? go_on(w, secret, e) : put_header(w, model, secret, e);
     if (rc == 0)
         return w;
     cassette_writer_close(w);

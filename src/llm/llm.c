@@ -26,6 +26,7 @@ const struct llm_rules llm_default_rules = {
  * below these. */
 #define TOKENS_AROUND_MESSAGE 64
 #define TOKENS_AROUND_ALL     256
+#define ANSWER_BYTES          4 /* of a token, on average */
 
 struct llm *llm_new(struct loop *l, struct provider *p,
                     const struct llm_rules *rules, const struct price *price,
@@ -188,6 +189,15 @@ struct llm_cost llm_worst_case(const struct llm *l, const struct llm_request *r)
     return price_worst(&l->price, call_input_bound(r), call_max_tokens(l, r));
 }
 
+struct llm_cost llm_worst_after_answer(const struct llm *l,
+                                       const struct llm_request *r)
+{
+    int64_t most = call_max_tokens(l, r);
+
+    return price_worst(&l->price, call_input_bound(r) + ANSWER_BYTES * most,
+                       most);
+}
+
 size_t llm_pending(const struct llm *l)
 {
     return l->queued.n + l->funding.n + l->ready.n + l->away.n;
@@ -228,10 +238,11 @@ bool llm_has_price(const struct llm *l)
     return l->price.known;
 }
 
-int llm_record(struct llm *l, const char *cassette, struct err *e)
+int llm_record(struct llm *l, const char *cassette, const char *secret,
+               struct err *e)
 {
     struct cassette_writer *w =
-        cassette_writer_open(cassette, l->rules.model, e);
+        cassette_writer_open(cassette, l->rules.model, secret, e);
 
     if (!w)
         return -1;

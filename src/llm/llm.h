@@ -78,6 +78,7 @@ struct llm_reply {
     struct str model;   /* the name the provider gave itself */
     struct llm_usage usage;
     struct llm_cost cost; /* what it took from the budget, lost requests too */
+    struct llm_cost assumed; /* of that, what the provider has not metered */
     int requests; /* HTTP requests, commands, files: all that went out */
     int64_t wall_ns;
     const char *error; /* "" when answered; holds no key, no URL */
@@ -110,6 +111,10 @@ bool llm_withdraw(struct llm_call *c);
 /* What a request could cost at most, and about how many tokens go in. */
 struct llm_cost llm_worst_case(const struct llm *l,
                                const struct llm_request *r);
+/* The same for a request that an answer is still to be put into, of its full
+ * length at 4 bytes a token. */
+struct llm_cost llm_worst_after_answer(const struct llm *l,
+                                       const struct llm_request *r);
 int64_t llm_estimate_tokens(struct str text);
 
 /* Calls that are under way, and of these the ones that wait for somebody else:

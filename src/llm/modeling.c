@@ -1,4 +1,4 @@
-/* modeling.c: options to a model's front. */
+/* modeling.c: from options to an open model. */
 #include "llm/modeling.h"
 
 #include "base/json.h"
@@ -33,8 +33,8 @@ static int choose_provider(const struct modeling_values *v, const char **out,
         if (!own[i].value)
             continue;
         if (by)
-            return err_set(e, ERR_USAGE, "%s and %s do not go together", by,
-                           own[i].option);
+            return err_set(e, ERR_USAGE, "%s and %s cannot be used together",
+                           by, own[i].option);
         if (*out && strcmp(*out, own[i].provider) != 0)
             return err_set(e, ERR_USAGE, "%s is for the provider %s, not %s",
                            own[i].option, own[i].provider, *out);
@@ -46,7 +46,7 @@ static int choose_provider(const struct modeling_values *v, const char **out,
     return 0;
 }
 
-/* What one provider's option says is another's no more. */
+/* The option of one provider has no meaning for another. */
 static void renew_provider(struct modeling_values *v,
                            const struct modeling_values *given)
 {
@@ -130,7 +130,7 @@ static int read_budget(const struct modeling_values *v, struct budget *b,
     struct llm_cost cap = {BUDGET_NO_CAP, BUDGET_NO_CAP};
 
     if (v->budget_usd && v->no_cap)
-        return err_set(e, ERR_USAGE, "--budget-usd or --no-cap, not both");
+        return err_set(e, ERR_USAGE, "give --budget-usd or --no-cap, not both");
     if (v->budget_usd &&
         (!str_to_fixed(str_of(v->budget_usd), USD_PLACES, &cap.usd_micro) ||
          cap.usd_micro == BUDGET_NO_CAP))
@@ -208,8 +208,7 @@ int modeling_open(const struct modeling_values *v, struct modeling *m,
     m->llm = llm_open(l, &m->opts, &m->budget, home, e);
     if (!m->llm)
         return -1;
-    if (check_cap(v, m->llm, e) == 0 &&
-        (!v->record || llm_record(m->llm, v->record, e) == 0))
+    if (check_cap(v, m->llm, e) == 0)
         return 0;
     modeling_close(m);
     return -1;

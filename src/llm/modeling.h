@@ -1,5 +1,5 @@
-/* modeling.h: the options that every command which asks a model shares, and
- * what they make: how it is reached, and what it may cost. */
+/* modeling.h: the options shared by all commands that ask a model: how it is
+ * reached, and what it may cost. */
 #ifndef LLM_MODELING_H
 #define LLM_MODELING_H
 
@@ -29,13 +29,13 @@ struct modeling_values {
     }
 #define MODELING_OPTIONS                                                       \
     MODELING_OPTION("provider", OPT_TEXT, "NAME",                              \
-                    "who answers: openai, anthropic, exec, spool or replay "   \
-                    "(what --command, --spool or --cassette need, else "       \
-                    "openai)",                                                 \
+                    "openai, anthropic, exec, spool or replay (default: the "  \
+                    "one that --command, --spool or --cassette belongs to, "   \
+                    "else openai)",                                            \
                     provider, 0, 0),                                           \
         MODELING_OPTION("base-url", OPT_TEXT, "URL",                           \
-                        "of an endpoint (the provider's own)", base_url, 0,    \
-                        0),                                                    \
+                        "of the endpoint (default: the provider's)", base_url, \
+                        0, 0),                                                 \
         MODELING_OPTION("model", OPT_TEXT, "NAME", "the model", model, 0, 0),  \
         MODELING_OPTION("command", OPT_TEXT, "COMMAND",                        \
                         "exec: run by sh for each request", command, 0, 0),    \
@@ -45,64 +45,65 @@ struct modeling_values {
         MODELING_OPTION("cassette", OPT_TEXT, "FILE",                          \
                         "replay: the recorded answers", cassette, 0, 0),       \
         MODELING_OPTION("replay-strict", OPT_FLAG, NULL,                       \
-                        "replay: refuse a prompt that is not the recorded "    \
-                        "one",                                                 \
+                        "replay: repeat the recorded run exactly: use its "    \
+                        "test inputs, refuse a prompt that differs",           \
                         replay_strict, 0, 0),                                  \
         MODELING_OPTION("record", OPT_TEXT, "FILE",                            \
-                        "also write every answer to this cassette", record, 0, \
-                        0),                                                    \
+                        "append every answer to this cassette", record, 0, 0), \
         MODELING_OPTION("stream", OPT_FLAG, NULL,                              \
-                        "let the endpoint send an answer in pieces", stream,   \
-                        0, 0),                                                 \
+                        "receive answers as they are written", stream, 0, 0),  \
         MODELING_OPTION("temperature", OPT_TEXT, "T",                          \
-                        "of the sampling (1 in a run, else not sent)",         \
+                        "sampling temperature (default: 1 in a run, else the " \
+                        "endpoint's)",                                         \
                         temperature, 0, 0),                                    \
         MODELING_OPTION("max-tokens", OPT_INT, "N",                            \
-                        "of an answer, thought included (16384; ping: "        \
-                        "256)",                                                \
+                        "longest answer, reasoning included (default: 16384; " \
+                        "ping: 256)",                                          \
                         max_tokens, 1, 10000000),                              \
         MODELING_OPTION("effort", OPT_TEXT, "WORD",                            \
-                        "how hard a reasoning model thinks (not sent)",        \
-                        effort, 0, 0),                                         \
+                        "reasoning effort (default: the endpoint's)", effort,  \
+                        0, 0),                                                 \
         MODELING_OPTION("extra-body", OPT_TEXT, "JSON",                        \
-                        "an object of more fields for the endpoint", extra, 0, \
-                        0),                                                    \
+                        "an object with more fields for each request", extra,  \
+                        0, 0),                                                 \
         MODELING_OPTION("organisation", OPT_TEXT, "ID",                        \
-                        "that the endpoint bills", organisation, 0, 0),        \
-        MODELING_OPTION("project", OPT_TEXT, "ID", "that the endpoint bills",  \
-                        project, 0, 0),                                        \
+                        "organisation to bill", organisation, 0, 0),           \
+        MODELING_OPTION("project", OPT_TEXT, "ID", "project to bill", project, \
+                        0, 0),                                                 \
         MODELING_OPTION("ca-file", OPT_TEXT, "FILE",                           \
-                        "PEM of who to trust (the system's)", ca_file, 0, 0),  \
+                        "CA certificates, PEM (default: the system's)",        \
+                        ca_file, 0, 0),                                        \
         MODELING_OPTION("insecure", OPT_FLAG, NULL,                            \
-                        "trust any server's certificate", insecure, 0, 0),     \
+                        "accept any server certificate", insecure, 0, 0),      \
         MODELING_OPTION("in-flight", OPT_INT, "N",                             \
-                        "calls at once (16; spool: any number)", in_flight, 1, \
-                        100000),                                               \
+                        "calls at once (default: 16; spool: no limit)",        \
+                        in_flight, 1, 100000),                                 \
         MODELING_OPTION("timeout", OPT_INT, "SECONDS",                         \
-                        "for one request (600; spool: none)", timeout_s, 1,    \
-                        86400),                                                \
+                        "limit for one request (default: 600; spool: none)",   \
+                        timeout_s, 1, 86400),                                  \
         MODELING_OPTION("retries", OPT_INT, "N",                               \
-                        "requests a call may make after its first (5)",        \
+                        "further requests if the first fails (default: 5)",    \
                         retries, 0, 100),                                      \
-        MODELING_OPTION("rpm", OPT_INT, "N", "requests a minute at most", rpm, \
-                        1, 10000000),                                          \
-        MODELING_OPTION("tpm", OPT_INT, "N", "tokens a minute at most", tpm,   \
-                        1, 1000000000000),                                     \
+        MODELING_OPTION("rpm", OPT_INT, "N",                                   \
+                        "requests per minute (default: no limit)", rpm, 1,     \
+                        10000000),                                             \
+        MODELING_OPTION("tpm", OPT_INT, "N",                                   \
+                        "tokens per minute (default: no limit)", tpm, 1,       \
+                        1000000000000),                                        \
         MODELING_OPTION("prices", OPT_TEXT, "FILE",                            \
-                        "look for the model's price here first", prices, 0,    \
-                        0),                                                    \
+                        "look up the model's price here first", prices, 0, 0), \
         MODELING_OPTION("price", OPT_TEXT, "IN,OUT[,CACHED]",                  \
-                        "dollars for a million tokens; 0,0: free", price, 0,   \
-                        0),                                                    \
+                        "dollars per million tokens; 0,0 means free", price,   \
+                        0, 0),                                                 \
         MODELING_OPTION("budget-usd", OPT_TEXT, "DOLLARS",                     \
-                        "a cap that is never passed; what costs money needs "  \
-                        "it, or --no-cap",                                     \
+                        "spend at most this much; required for a provider "    \
+                        "that costs money, unless --no-cap is given",          \
                         budget_usd, 0, 0),                                     \
         MODELING_OPTION("budget-tokens", OPT_INT, "N",                         \
-                        "the same in tokens, in and out", budget_tokens, 0,    \
-                        INT64_MAX - 1),                                        \
+                        "use at most this many tokens, in and out",            \
+                        budget_tokens, 0, INT64_MAX - 1),                      \
         MODELING_OPTION("no-cap", OPT_FLAG, NULL,                              \
-                        "spend without a cap in dollars", no_cap, 0, 0)
+                        "spend without a limit in dollars", no_cap, 0, 0)
 
 struct modeling {
     struct llm_opts opts;
@@ -110,23 +111,22 @@ struct modeling {
     struct llm *llm;
 };
 
-/* Before what is `given` anew takes its place in `v`: takes out what it cannot
- * stand beside, such as another provider's option or the word that there is no
- * cap; and a price of nothing, which was one endpoint's. */
+/* Removes from `v` what contradicts the options `given` now, before they are
+ * added: options of another provider, --no-cap beside a budget, and the price
+ * "free" of an endpoint that is no longer used. */
 void modeling_renew(struct modeling_values *v,
                     const struct modeling_values *given);
 
 /* Options to settings and a fresh budget; strings stay the values'. */
 int modeling_read(const struct modeling_values *v, struct modeling *m,
                   struct err *e);
-/* Opens the front on m->opts and m->budget, which the caller may have changed
- * since: `m` must not move any more. Refuses what costs money and has no cap,
- * and a cap in dollars that cannot be kept for want of a price. */
+/* Opens m->llm with m->opts and m->budget, which the caller may have changed
+ * since; `m` must not move any more. Refuses a provider that costs money without
+ * a cap, and a cap in dollars where no price is known. */
 int modeling_open(const struct modeling_values *v, struct modeling *m,
                   struct loop *l, const char *home, struct err *e);
 void modeling_close(struct modeling *m);
-/* Tells the log when half and four fifths of a cap are spent; true when it
- * did. */
+/* Logs when 50 % and 80 % of a cap are spent; true when it did. */
 bool modeling_news(struct modeling *m);
 
 #endif

@@ -41,8 +41,10 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
                      struct budget *budget, const char *home, struct err *e);
 void llm_close(struct llm *l); /* not from a handler */
 
-/* Every answered call is also written to this cassette from now on. */
-int llm_record(struct llm *l, const char *cassette, struct err *e);
+/* Every answered call is also written to this cassette from now on. A new one
+ * keeps `secret` (or NULL) in its first line. */
+int llm_record(struct llm *l, const char *cassette, const char *secret,
+               struct err *e);
 
 /* Whether the provider's answers cost money, and whether a price is known. */
 bool llm_is_priced(const struct llm *l);

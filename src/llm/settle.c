@@ -37,6 +37,7 @@ void call_finish(struct llm_call *c, enum llm_outcome outcome,
                           .thought = STR_LIT(""),
                           .model = STR_LIT(""),
                           .cost = c->lost,
+                          .assumed = c->lost,
                           .error = error};
 
     settle(c, (struct llm_cost){0});
@@ -153,6 +154,7 @@ static void answered(struct llm_call *c, const struct send_result *r)
     record(c, r, &reply.usage);
     settle(c, real);
     reply.cost = cost_add(c->lost, real);
+    reply.assumed = reply.usage.estimated ? reply.cost : c->lost;
     end(c, &reply);
 }
 

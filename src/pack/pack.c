@@ -34,22 +34,6 @@ const char **pack_strings(struct pack *p, const json_t *list)
     return s;
 }
 
-static struct pack_pairs pairs_of(struct pack *p, const json_t *map)
-{
-    struct pack_pairs out = {0};
-    const char *key;
-    json_t *value;
-
-    out.pair = arena_alloc(&p->memory,
-                           (json_object_size(map) + 1) * sizeof(*out.pair));
-    json_object_foreach((json_t *)map, key, value)
-    {
-        out.pair[out.len].name = key;
-        out.pair[out.len++].value = json_string_value(value);
-    }
-    return out;
-}
-
 #define CHOICE(type, object, field, names)           \
     ((type)schema_choice((object), (field), (names), \
                          sizeof(names) / sizeof((names)[0])))
@@ -77,32 +61,8 @@ static bool is_true(const json_t *object, const char *field)
     return json_is_true(json_object_get(object, field));
 }
 
-static void fill_env(struct pack *p, const json_t *env)
-{
-    const json_t *list = json_object_get(env, "requires");
-    size_t n = json_array_size(list);
-
-    p->env.requires =
-        arena_alloc(&p->memory, (n + 1) * sizeof(*p->env.requires));
-    p->env.require_count = n;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *item = json_array_get(list, i);
-
-        p->env.requires[i] = (struct pack_require){
-            schema_text(item, "dist"), schema_text(item, "version"),
-            json_integer_value(json_object_get(item, "bytes"))};
-    }
-    p->env.python = schema_text(env, "python");
-    p->env.venv = schema_text(env, "venv");
-    p->env.needs = pairs_of(p, json_object_get(env, "needs"));
-    p->env.vars = pairs_of(p, json_object_get(env, "vars"));
-    p->env.cache_vars = pack_strings(p, json_object_get(env, "cache_vars"));
-}
-
 static void fill_run(struct pack *p, const json_t *run)
 {
-    const json_t *evidence = json_object_get(run, "launch_evidence");
-
     p->run.helper = schema_text(run, "helper");
     p->run.family = schema_text(run, "family");
     p->run.devices = mask_of(json_object_get(run, "devices"), pack_devices, 2);
@@ -111,9 +71,6 @@ static void fill_run(struct pack *p, const json_t *run)
     p->run.default_dtype =
         CHOICE(enum pack_dtype, run, "default_dtype", pack_dtypes);
     p->run.hang_timeout_s = int_of(run, "hang_timeout_s");
-    p->run.evidence =
-        CHOICE(enum pack_evidence, evidence, "kind", pack_evidences);
-    p->run.evidence_pattern = schema_text(evidence, "pattern");
 }
 
 static void fill_prompt(struct pack *p, const json_t *prompt)
@@ -128,23 +85,12 @@ static void fill_prompt(struct pack *p, const json_t *prompt)
 
 static void fill_identity(struct pack *p, const json_t *v)
 {
-    const json_t *build = json_object_get(v, "build");
-    const json_t *cpu = json_object_get(v, "cpu_test");
-
     p->id = schema_text(v, "id");
     p->display_name = schema_text(v, "display_name");
     p->prompt_name = schema_text(v, "prompt_name");
-    p->homepage = schema_text(v, "homepage");
-    p->licence = schema_text(v, "licence");
     p->version = schema_text(v, "pack_version");
     p->language = CHOICE(enum pack_language, v, "language", pack_languages);
-    p->level = CHOICE(enum pack_level, v, "level", pack_levels);
-    p->build.mode = CHOICE(enum pack_build, build, "mode", pack_builds);
-    p->build.compile_only = is_true(build, "compile_only");
-    p->build.parallel_ok = is_true(build, "parallel_ok");
-    p->build.timeout_s = int_of(build, "timeout_s");
-    p->cpu_test.mode = CHOICE(enum pack_cpu_test, cpu, "mode", pack_cpu_tests);
-    p->cpu_test.env = pairs_of(p, json_object_get(cpu, "env"));
+    p->build.timeout_s = int_of(json_object_get(v, "build"), "timeout_s");
 }
 
 static void need_file(struct pack *p, const char *name, const char *why,
@@ -267,7 +213,6 @@ static void load_identity(struct pack *p, struct problems *out)
     if (!v)
         return;
     fill_identity(p, v);
-    fill_env(p, json_object_get(v, "env"));
     fill_run(p, json_object_get(v, "run"));
     fill_prompt(p, json_object_get(v, "prompt"));
     load_seeds(p, json_object_get(v, "prompt"), out);

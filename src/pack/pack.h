@@ -17,8 +17,6 @@
 #include <stdint.h>
 
 enum pack_language { PACK_PYTHON, PACK_CXX_IN_PYTHON };
-enum pack_level { PACK_BLOCK, PACK_WARP, PACK_THREAD };
-enum pack_build { PACK_JIT, PACK_HELPER };
 enum pack_device { PACK_CPU, PACK_CUDA };
 enum pack_dtype {
     PACK_FP32,
@@ -26,29 +24,9 @@ enum pack_dtype {
     PACK_BF16,
     PACK_TF32, /* stored as fp32: wherever a pack has that */
 };
-enum pack_evidence { PACK_JIT_HOOK, PACK_HELPER_CALLS, PACK_KERNEL_NAMES };
-enum pack_cpu_test {
-    PACK_CPU_NONE,
-    PACK_CPU_NATIVE,
-    PACK_CPU_INTERPRET,
-    PACK_CPU_COMPILE_ONLY,
-};
 enum pack_set { PACK_DEFAULT, PACK_PAPER };
 #define PACK_SETS 2
 extern const char *const pack_set_names[PACK_SETS]; /* "default", "paper" */
-
-struct pack_pair {
-    const char *name, *value;
-};
-struct pack_pairs {
-    struct pack_pair *pair;
-    size_t len;
-};
-
-struct pack_require {
-    const char *dist, *version;
-    int64_t bytes; /* 0: not said */
-};
 
 struct pack_source {
     const char *repo, *commit, *licence, *note; /* note may be NULL */
@@ -71,20 +49,9 @@ struct pack {
     char *dir;           /* as it was given, without a slash at the end */
     char hash[HASH_HEX]; /* of every file in it and every file it extends */
 
-    const char *id, *display_name, *prompt_name;
-    const char *homepage, *licence, *version;
+    const char *id, *display_name, *prompt_name, *version;
     enum pack_language language;
-    enum pack_level level;
     struct {
-        struct pack_require *requires;
-        size_t require_count;
-        const char *python, *venv;
-        struct pack_pairs needs, vars; /* ${pack} is still in the values */
-        const char **cache_vars;       /* NULL-terminated */
-    } env;
-    struct {
-        enum pack_build mode;
-        bool compile_only, parallel_ok;
         int timeout_s;
     } build;
     struct {
@@ -93,13 +60,7 @@ struct pack {
         unsigned devices, dtypes; /* 1 << enum pack_device, pack_dtype */
         enum pack_dtype default_dtype;
         int hang_timeout_s;
-        enum pack_evidence evidence;
-        const char *evidence_pattern; /* NULL: any kernel's name */
     } run;
-    struct {
-        enum pack_cpu_test mode;
-        struct pack_pairs env;
-    } cpu_test;
     struct {
         const char *answer_fence, *must_define, *plan_hint, *code_hint;
         int64_t max_guide_tokens;

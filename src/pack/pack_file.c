@@ -12,14 +12,8 @@
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 
 const char *const pack_languages[2] = {"python", "cxx-in-python"};
-const char *const pack_levels[3] = {"block", "warp", "thread"};
-const char *const pack_builds[2] = {"jit", "helper"};
 const char *const pack_devices[2] = {"cpu", "cuda"};
 const char *const pack_dtypes[4] = {"fp32", "fp16", "bf16", "tf32"};
-const char *const pack_evidences[3] = {"jit_hook", "helper_calls",
-                                       "kernel_names"};
-const char *const pack_cpu_tests[4] = {"none", "native", "interpret",
-                                       "compile_only"};
 
 /* ---- values that several tables use ---- */
 
@@ -63,13 +57,6 @@ static const struct schema rule_id = {ID};
 
 /* ---- pack.json ---- */
 
-static const struct schema_field require_fields[] = {
-    {"dist", NEEDED, {TEXT}},
-    {"version", NEEDED, {TEXT}},
-    {"bytes", OPTIONAL, {.type = SCHEMA_INT, .min = 0}},
-    {0},
-};
-static const struct schema require = {OBJECT(require_fields)};
 static const struct schema variable = {
     .type = SCHEMA_STRING, .min = 1, VARIABLE};
 static const struct schema var_value = {
@@ -87,24 +74,13 @@ static const struct schema seed_name = {
 };
 
 static const struct schema_field env_fields[] = {
-    {"requires", NEEDED, {LIST_OF(require, 0, 64)}},
-    {"python", NEEDED, {TEXT, .remedy = "a version range, such as >=3.10"}},
-    {"venv", NEEDED, {ID}},
-    {"needs", NEEDED, {MAP_OF(some_text)}},
     {"vars", NEEDED, {MAP_OF(var_value), VARIABLE}},
     {"cache_vars", NEEDED, {SET_OF(variable, 0, 64)}},
+    {"interpret_vars", OPTIONAL, {MAP_OF(var_value), VARIABLE}},
     {0},
 };
 static const struct schema_field build_fields[] = {
-    {"mode", NEEDED, {ONE_OF(pack_builds)}},
-    {"compile_only", NEEDED, {YES_NO}},
     {"timeout_s", NEEDED, {SECONDS}},
-    {"parallel_ok", NEEDED, {YES_NO}},
-    {0},
-};
-static const struct schema_field evidence_fields[] = {
-    {"kind", NEEDED, {ONE_OF(pack_evidences)}},
-    {"pattern", OPTIONAL, {PATTERN}},
     {0},
 };
 static const struct schema_field run_fields[] = {
@@ -116,16 +92,14 @@ static const struct schema_field run_fields[] = {
      OPTIONAL,
      {TEXT, .pattern = "[a-z]+",
       .remedy = "the executor's name for how launches are recorded"}},
+    {"target",
+     OPTIONAL,
+     {TEXT, .pattern = "sm_[0-9]+a?",
+      .remedy = "an architecture, such as sm_90"}},
     {"devices", NEEDED, {SET_OF(device, 1, COUNT(pack_devices))}},
     {"dtypes", NEEDED, {SET_OF(dtype, 1, PACK_STORED)}},
     {"default_dtype", NEEDED, {STORED_DTYPE}},
     {"hang_timeout_s", NEEDED, {SECONDS}},
-    {"launch_evidence", NEEDED, {OBJECT(evidence_fields)}},
-    {0},
-};
-static const struct schema_field cpu_test_fields[] = {
-    {"mode", NEEDED, {ONE_OF(pack_cpu_tests)}},
-    {"env", OPTIONAL, {MAP_OF(var_value), VARIABLE}},
     {0},
 };
 static const struct schema_field prompt_fields[] = {
@@ -147,14 +121,10 @@ static const struct schema_field pack_fields[] = {
     {"display_name", NEEDED, {TEXT}},
     {"prompt_name", NEEDED, {TEXT}},
     {"language", NEEDED, {ONE_OF(pack_languages)}},
-    {"level", NEEDED, {ONE_OF(pack_levels)}},
-    {"homepage", NEEDED, {TEXT}},
-    {"licence", NEEDED, {TEXT, .remedy = "the language's licence"}},
     {"pack_version", NEEDED, {TEXT, .remedy = "the pack's own version"}},
     {"env", NEEDED, {OBJECT(env_fields)}},
     {"build", NEEDED, {OBJECT(build_fields)}},
     {"run", NEEDED, {OBJECT(run_fields)}},
-    {"cpu_test", NEEDED, {OBJECT(cpu_test_fields)}},
     {"prompt", NEEDED, {OBJECT(prompt_fields)}},
     {0},
 };
@@ -296,11 +266,6 @@ static bool contains(const json_t *list, const char *word)
 static void check_pack(const json_t *v, const char *name, struct problems *out)
 {
     const json_t *run = json_object_get(v, "run");
-    const json_t *evidence = json_object_get(run, "launch_evidence");
-    const json_t *build = json_object_get(v, "build");
-    const char *pattern = schema_text(evidence, "pattern");
-    struct err e = ERR_INIT;
-    struct rx *rx;
 
     if (!contains(json_object_get(run, "dtypes"),
                   schema_text(run, "default_dtype")))
@@ -308,21 +273,6 @@ static void check_pack(const json_t *v, const char *name, struct problems *out)
                      "%s: /run/default_dtype: \"%s\" is not in /run/dtypes; "
                      "add it there",
                      name, schema_text(run, "default_dtype"));
-    if (strcmp(schema_text(build, "mode"), "helper") == 0 &&
-        !json_object_get(run, "helper"))
-        problems_add(out,
-                     "%s: /run/helper: missing, but /build/mode is helper; "
-                     "name the module that builds",
-                     name);
-    if (!pattern)
-        return;
-    rx = rx_new(pattern, &e);
-    if (!rx)
-        problems_add(out,
-                     "%s: /run/launch_evidence/pattern: %s; correct the "
-                     "pattern",
-                     name, e.text);
-    rx_free(rx);
 }
 
 static void check_meta(const json_t *v, const char *name, struct problems *out)

@@ -1,83 +1,17 @@
-/* archives.c: kernels of runs and folders under one reading. */
+/* archives.c: the kernels of runs and archives, read and copied alike. */
 #include "run/archives.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "search/archive.h"
-#include "store/store.h"
+#include "run/view.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef int kernel_fn(struct kernel *k, void *arg, struct err *e);
 
 /* ---- a run ---- */
-
-struct reading {
-    struct store *store;
-    kernel_fn *fn;
-    void *arg;
-    struct err *e;
-    char *method, *precision, *device, *model, *dsl;
-    struct map done;   /* tasks that have told theirs */
-    struct map sealed; /* "task/attempt": the record's blob, char * */
-    struct map refused;
-    struct row_task *task;
-    size_t tasks, task_cap;
-};
-
-static char *fact(struct store *s, const char *name)
-{
-    struct err e = ERR_INIT;
-    struct buf b;
-    char *text;
-
-    buf_init(&b, BUF_UNLIMITED);
-    text = xstrdup(store_get(s, name, &b, &e) == 1 ? buf_str(&b) : "");
-    buf_release(&b);
-    return text;
-}
-
-static int on_task(const struct row_task *r, void *arg)
-{
-    struct reading *g = arg;
-
-    g->task = xgrow(g->task, &g->task_cap, g->tasks, sizeof(*g->task));
-    g->task[g->tasks++] =
-        (struct row_task){.id = xstrdup(r->id), .source = xstrdup(r->source)};
-    return 0;
-}
-
-static void key_of(int64_t task, int64_t attempt, char out[64])
-{
-    snprintf(out, 64, "%lld/%lld", (long long)task, (long long)attempt);
-}
-
-static int on_verdict(const struct row_verdict *r, void *arg)
-{
-    struct reading *g = arg;
-    char key[64];
-
-    if (verdict_may_join(r->verdict, r->evidence)) {
-        key_of(r->task, r->attempt, key);
-        map_set(&g->sealed, str_of(key), xstrdup(r->record ? r->record : ""));
-    }
-    return 0;
-}
-
-static int on_entry(const struct row_entry *r, int64_t left, void *arg)
-{
-    struct reading *g = arg;
-    char key[64];
-
-    if (left) {
-        key_of(r->task, r->attempt, key);
-        map_set(&g->refused, str_of(key), g);
-    }
-    return 0;
-}
 
 /* The texts of a kernel. */
 struct text {
@@ -100,78 +34,57 @@ static void text_release(struct text *t)
     buf_release(&t->ported_why);
 }
 
-/* The task as a file of its own, since that is what a task is read from. */
-static struct task *task_of(struct reading *g, const struct row_task *r)
+static int read_texts(struct run_view *v, const struct run_attempt *a,
+                      struct text *t, struct err *e)
 {
-    char dir[] = "/tmp/monkeys-archive-XXXXXX";
-    struct task *t = NULL;
-    struct buf b;
-    char *path;
+    json_t *record;
 
-    if (!mkdtemp(dir)) {
-        err_sys(g->e, "%s", dir);
-        return NULL;
-    }
-    buf_init(&b, BUF_UNLIMITED);
-    path = fs_join(dir, "task.py");
-    if (store_read_blob(g->store, r->source, &b, g->e) == 0 &&
-        fs_replace(path, buf_str(&b), b.len, g->e) == 0)
-        t = task_load(path, g->e);
-    unlink(path);
-    rmdir(dir);
-    free(path);
-    buf_release(&b);
-    if (t) {
-        free(t->id);
-        t->id = xstrdup(r->id);
-    }
-    return t;
-}
-
-static int read_texts(struct reading *g, const struct row_attempt *r,
-                      struct text *t)
-{
-    char key[64];
-    const char *record;
-
-    key_of(r->task, r->attempt, key);
-    record = map_get(&g->sealed, str_of(key));
-    if (store_read_blob(g->store, r->code, &t->code, g->e) < 0 ||
-        (r->plan && store_read_blob(g->store, r->plan, &t->plan, g->e) < 0))
+    if (run_view_text(v, a->row.code, &t->code, e) < 0 ||
+        run_view_text(v, a->row.plan, &t->plan, e) < 0)
         return -1;
-    return record[0] ? archive_ported(g->store, record, &t->ported,
-                                      &t->ported_why, g->e)
-                     : 0;
+    if (!a->verdict->record)
+        return 0;
+    record = run_view_record(v, a, e);
+    if (!record)
+        return -1;
+    buf_puts(&t->ported, jsn_str(record, "ported"));
+    buf_puts(&t->ported_why, jsn_str(record, "ported_why"));
+    json_decref(record);
+    return 0;
 }
 
-static int tell(struct reading *g, const struct row_attempt *r,
-                const struct row_task *row)
+static int tell(struct run_view *v, const struct run_task *task,
+                const struct run_attempt *a, kernel_fn *fn, void *arg,
+                struct err *e)
 {
-    struct kernel k = {.licence = "as its task",
-                       .dtype = g->precision,
-                       .dsl = g->dsl,
-                       .verified = true};
-    char *name = kernel_name(row->id),
-         *origin =
-             xasprintf("%s, attempt %lld, %s", g->method, (long long)r->attempt,
-                       g->model[0] ? g->model : "a model without a name"),
-         *on = xasprintf("%s, %s, evidence E3", g->device, g->precision);
+    const char *model = run_view_fact(v, "model"),
+               *precision = run_view_fact(v, "precision");
+    char *name = kernel_name(task->row.id),
+         *origin = xasprintf("%s, attempt %lld, %s", run_view_fact(v, "method"),
+                             (long long)a->row.attempt,
+                             model[0] ? model : "a model without a name"),
+         *on = xasprintf("%s, %s, evidence %s", run_view_fact(v, "device"),
+                         precision, evidences[EVIDENCE_ARCHIVE].name);
+    struct kernel k = {.name = name,
+                       .origin = origin,
+                       .licence = "as its task",
+                       .dtype = precision,
+                       .dsl = run_view_fact(v, "dsl"),
+                       .verified = true,
+                       .verified_on = on,
+                       .task = run_view_program(v, task, e)};
     struct text t;
     int rc = -1;
 
     text_init(&t);
-    k.name = name;
-    k.origin = origin;
-    k.verified_on = on;
-    k.task = task_of(g, row);
-    if (k.task && read_texts(g, r, &t) == 0) {
+    if (k.task && read_texts(v, a, &t, e) == 0) {
         k.solution = (struct str){buf_str(&t.code), t.code.len};
-        if (r->plan)
+        if (a->row.plan)
             k.plan = (struct str){buf_str(&t.plan), t.plan.len};
         if (t.ported.len)
             k.ported = (struct str){buf_str(&t.ported), t.ported.len};
         k.ported_why = buf_str(&t.ported_why);
-        rc = g->fn(&k, g->arg, g->e);
+        rc = fn(&k, arg, e);
     }
     if (k.task)
         task_free(k.task);
@@ -182,64 +95,52 @@ static int tell(struct reading *g, const struct row_attempt *r,
     return rc;
 }
 
-static int on_attempt(const struct row_attempt *r, void *arg)
+static bool is_refused(const struct run_view *v, const struct run_attempt *a)
 {
-    struct reading *g = arg;
-    char key[64], task[32];
-
-    key_of(r->task, r->attempt, key);
-    snprintf(task, sizeof(task), "%lld", (long long)r->task);
-    if (!r->solved || !r->code || !map_get(&g->sealed, str_of(key)) ||
-        map_get(&g->refused, str_of(key)) || map_get(&g->done, str_of(task)) ||
-        r->task < 0 || (size_t)r->task >= g->tasks)
-        return 0;
-    map_set(&g->done, str_of(task), g);
-    return tell(g, r, &g->task[r->task]);
+    for (size_t i = 0; i < v->entries; i++)
+        if (v->entry[i].left && v->entry[i].row.task == a->row.task &&
+            v->entry[i].row.attempt == a->row.attempt)
+            return true;
+    return false;
 }
 
-static int each_of_run(const char *file, kernel_fn *fn, void *arg,
-                       struct err *e)
+static bool is_sealed(const struct run_attempt *a)
 {
-    struct reading g = {.fn = fn, .arg = arg, .e = e};
-    struct err late = ERR_INIT;
-    int rc = -1;
+    return a->row.solved && a->row.code && a->verdict &&
+           verdict_may_join(a->verdict->verdict, a->verdict->evidence);
+}
 
-    g.store = store_open(file, STORE_READ, NULL, e);
-    if (!g.store)
+/* The first attempt at a task that may join an archive. */
+static const struct run_attempt *kernel_of(const struct run_view *v,
+                                           const struct run_task *t)
+{
+    for (size_t i = 0; i < t->attempts; i++)
+        if (is_sealed(&t->attempt[i]) && !is_refused(v, &t->attempt[i]))
+            return &t->attempt[i];
+    return NULL;
+}
+
+static int each_of_run(const char *dir, kernel_fn *fn, void *arg, struct err *e)
+{
+    struct run_view v;
+    int rc = run_view_open(dir, &v, e);
+
+    if (rc < 0)
         return -1;
-    g.method = fact(g.store, "method");
-    g.precision = fact(g.store, "precision");
-    g.device = fact(g.store, "device");
-    g.model = fact(g.store, "model");
-    g.dsl = fact(g.store, "dsl");
-    if (store_each_task(g.store, on_task, &g, e) == 0 &&
-        store_each_verdict(g.store, on_verdict, &g, e) == 0 &&
-        store_each_entry(g.store, on_entry, &g, e) == 0 &&
-        store_each_attempt(g.store, on_attempt, &g, e) == 0)
-        rc = 0;
-    for (size_t i = 0; i < g.tasks; i++) {
-        free((char *)g.task[i].id);
-        free((char *)g.task[i].source);
+    for (size_t i = 0; rc == 0 && i < v.tasks; i++) {
+        const struct run_attempt *a = kernel_of(&v, &v.task[i]);
+
+        if (a)
+            rc = tell(&v, &v.task[i], a, fn, arg, e);
     }
-    free(g.task);
-    free(g.method);
-    free(g.precision);
-    free(g.device);
-    free(g.model);
-    free(g.dsl);
-    for (size_t i = 0; i < g.sealed.len; i++)
-        free(g.sealed.items[i].value);
-    map_release(&g.done);
-    map_release(&g.sealed);
-    map_release(&g.refused);
-    store_close(g.store, &late);
+    run_view_close(&v);
     return rc;
 }
 
 int archives_each(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 {
     char *file = fs_join(dir, "run.db");
-    int rc = fs_is_file(file) ? each_of_run(file, fn, arg, e)
+    int rc = fs_is_file(file) ? each_of_run(dir, fn, arg, e)
                               : kernel_each(dir, fn, arg, e);
 
     free(file);
@@ -275,4 +176,42 @@ void archives_add(struct archives_known *k, const char *task_hash)
 void archives_release_known(struct archives_known *k)
 {
     map_release(&k->hash);
+}
+
+/* ---- copying ---- */
+
+struct copying {
+    const char *to;
+    struct archives_known known;
+    struct archives_copied *count;
+};
+
+static int copy_one(struct kernel *k, void *arg, struct err *e)
+{
+    struct copying *c = arg;
+
+    if (archives_knows(&c->known, k->task->hash)) {
+        c->count->known++;
+        return 0;
+    }
+    if (kernel_write(c->to, k, (struct str){k->task->source, k->task->len}, e) <
+        0)
+        return -1;
+    archives_add(&c->known, k->task->hash);
+    c->count->written++;
+    return 0;
+}
+
+int archives_copy(const char *const *from, size_t n, const char *to,
+                  struct archives_copied *out, struct err *e)
+{
+    struct copying c = {.to = to, .count = out};
+    int rc;
+
+    *out = (struct archives_copied){0};
+    rc = archives_read_known(to, &c.known, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = archives_each(from[i], copy_one, &c, e);
+    archives_release_known(&c.known);
+    return rc;
 }

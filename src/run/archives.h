@@ -9,10 +9,19 @@
 
 #include <stdbool.h>
 
-/* Each kernel of `dir`: of a run, those at E3 that no reviewer refused. */
+/* Calls `fn` for each kernel of `dir`, an archive or a run: of a run, those at E3
+ * that no reviewer rejected. Other than 0 from `fn` ends it. */
 int archives_each(const char *dir,
                   int (*fn)(struct kernel *k, void *arg, struct err *e),
                   void *arg, struct err *e);
+
+struct archives_copied {
+    size_t written, known; /* known: left out, its task has a kernel there */
+};
+/* Adds the kernels of each run or archive to the archive `to`, which is made if
+ * it is not there. */
+int archives_copy(const char *const *from, size_t n, const char *to,
+                  struct archives_copied *out, struct err *e);
 
 /* Which tasks an archive has kernels for. */
 struct archives_known {

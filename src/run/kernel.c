@@ -7,9 +7,11 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_TEXT ((size_t)8 << 20)
 
@@ -153,26 +155,57 @@ static int write_meta(const char *dir, const struct kernel *k, struct err *e)
     return rc;
 }
 
-/* A folder that was being written when the program ended has no meta.json: it
- * is written anew. */
+static int write_files(const char *dir, const struct kernel *k,
+                       struct str source, struct err *e)
+{
+    if (write_text(dir, "task.py", source, e) < 0 ||
+        (k->plan.p && write_text(dir, "plan.md", k->plan, e) < 0) ||
+        (k->ported.p &&
+         write_text(dir, "solution.ported.py", k->ported, e) < 0) ||
+        write_text(dir, "solution.py", k->solution, e) < 0)
+        return -1;
+    return write_meta(dir, k, e);
+}
+
+static void remove_files(const char *dir)
+{
+    struct err ignored = ERR_INIT;
+    struct fs_names names;
+
+    if (fs_list(dir, true, &names, &ignored) == 0) {
+        for (size_t i = 0; i < names.len; i++) {
+            char *path = fs_join(dir, names.name[i]);
+
+            unlink(path);
+            free(path);
+        }
+        fs_names_release(&names);
+    }
+    rmdir(dir);
+}
+
+/* Under a name that readers pass over until all of it is there. */
 int kernel_write(const char *dir, const struct kernel *k, struct str source,
                  struct err *e)
 {
-    char *own = fs_join(dir, k->name), *meta = fs_join(own, "meta.json");
+    char *own = fs_join(dir, k->name),
+         *begun = xasprintf("%s/.%s.part", dir, k->name);
     int rc = -1;
 
-    if (fs_is_file(meta))
-        err_set(e, ERR_INPUT, "%s is there already; choose another folder",
-                own);
-    else if (fs_mkdirs(own, e) == 0 &&
-             write_text(own, "task.py", source, e) == 0 &&
-             (!k->plan.p || write_text(own, "plan.md", k->plan, e) == 0) &&
-             (!k->ported.p ||
-              write_text(own, "solution.ported.py", k->ported, e) == 0) &&
-             write_text(own, "solution.py", k->solution, e) == 0)
-        rc = write_meta(own, k, e);
+    if (fs_is_dir(own)) {
+        err_set(e, ERR_INPUT, "%s exists already; choose another folder", own);
+    } else {
+        remove_files(begun); /* of a program that was killed */
+        rc = fs_mkdirs(begun, e);
+        if (rc == 0)
+            rc = write_files(begun, k, source, e);
+        if (rc == 0 && rename(begun, own) < 0)
+            rc = err_sys(e, "%s: cannot rename to %s", begun, own);
+        if (rc < 0)
+            remove_files(begun);
+    }
     free(own);
-    free(meta);
+    free(begun);
     return rc;
 }
 
@@ -184,4 +217,27 @@ char *kernel_name(const char *task_id)
         if (*p == '/')
             *p = '-';
     return name;
+}
+
+static json_t *text_json(struct str s)
+{
+    return s.p ? jsn_text(s.p, s.n) : json_null();
+}
+
+json_t *kernel_json(const struct kernel *k, bool texts)
+{
+    json_t *v = json_pack("{s:s, s:s, s:s, s:b, s:s, s:b, s:s}", "name",
+                          k->name, "task", k->task->id, "dtype", k->dtype,
+                          "verified", k->verified, "origin", k->origin, "plan",
+                          k->plan.p != NULL, "hash", k->task->hash);
+
+    if (!texts)
+        return v;
+    json_object_set_new(v, "problem", jsn_text(k->task->source, k->task->len));
+    json_object_set_new(v, "plan", text_json(k->plan));
+    json_object_set_new(v, "solution", text_json(k->solution));
+    json_object_set_new(v, "ported", text_json(k->ported));
+    if (k->ported_why && k->ported_why[0])
+        json_object_set_new(v, "ported_why", json_string(k->ported_why));
+    return v;
 }

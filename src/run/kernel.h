@@ -6,12 +6,13 @@
 #define RUN_KERNEL_H
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "task/task.h"
 
 #include <stdbool.h>
 
-/* All borrowed, but for what kernel_read() gives: kernel_release(). */
+/* All borrowed, except in what kernel_read() fills: kernel_release() frees it. */
 struct kernel {
     const char *name; /* the folder's */
     struct task *task;
@@ -27,15 +28,18 @@ struct kernel {
 
 int kernel_read(const char *dir, struct kernel *out, struct err *e);
 void kernel_release(struct kernel *k);
-/* Every folder in `dir`, by name. Other than 0 from `fn` ends it; what `fn`
- * empties it has taken. */
+/* Every kernel in `dir`, by name. Other than 0 from `fn` ends it; a kernel that
+ * `fn` empties now belongs to it. */
 int kernel_each(const char *dir,
                 int (*fn)(struct kernel *k, void *arg, struct err *e),
                 void *arg, struct err *e);
-/* Writes `dir`/k->name; `source` is the task's file. What is there already is
- * an error. */
+/* Writes `dir`/k->name, all of it or nothing; `source` is the task's file. A
+ * folder of that name is an error. */
 int kernel_write(const char *dir, const struct kernel *k, struct str source,
                  struct err *e);
+/* As `archive list --json` prints it, or (`texts`) `archive show --json`; the
+ * caller owns the reference. */
+json_t *kernel_json(const struct kernel *k, bool texts);
 /* A task's id as a folder's name. The caller frees it. */
 char *kernel_name(const char *task_id);
 

@@ -1,12 +1,10 @@
-/* summary.h: where a run stands, read from its store alone. */
+/* summary.h: where a run stands, counted from a view of it. */
 #ifndef RUN_SUMMARY_H
 #define RUN_SUMMARY_H
 
 #include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "find/outcome.h"
-#include "store/store.h"
+#include "base/json.h"
+#include "run/view.h"
 #include "verify/verdict.h"
 
 #include <stdbool.h>
@@ -21,38 +19,47 @@ struct summary_task {
     const char *rule;     /* of that attempt, or NULL */
     const char *evidence; /* likewise */
     const char **shown;   /* names of its examples */
-    size_t shown_len, shown_cap;
+    size_t shown_len;
     bool doubted; /* a reviewer refused the kernel */
+};
+
+/* How often an example was shown, and how often the attempt then succeeded. */
+struct summary_count {
+    int64_t shown, solved;
 };
 
 /* A member of the archive, and what became of attempts that it was shown to. */
 struct summary_entry {
+    int64_t entry; /* from 1, in the order they joined */
     const char *name, *origin;
     int64_t version, left;         /* left: from which it is out; 0: it is in */
-    struct outcome_count count[3]; /* by enum prompt_stage */
+    struct summary_count count[3]; /* by enum prompt_stage */
 };
 
 struct summary {
+    enum run_state state;
+    long pid; /* while it runs, else 0 */
     struct summary_task *task;
     struct summary_entry *entry;
     size_t tasks, skipped, solved, doubted, aside;
     int64_t attempts, calls, answered, lost, failed, duplicates, infra;
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
-    bool estimated; /* some usage was not told by the provider */
+    int64_t assumed_usd_micro; /* of usd_micro: what no provider metered */
+    bool estimated;            /* some usage was not told by the provider */
     int64_t entries, seeds;
+    int64_t kernels; /* of its own tasks in the archive: what export writes */
     int64_t verdict[VERDICTS]; /* how many attempts ended so */
     int64_t first_at, last_at;
     struct arena memory;
 };
 
-int summary_read(struct store *s, struct summary *out, struct err *e);
+/* Texts are borrowed from the view. */
+void summary_make(const struct run_view *v, struct summary *out);
 void summary_release(struct summary *m);
 
-/* One line; a table with a line for each task. */
-void summary_line(const struct summary *m, struct buf *out);
-void summary_table(const struct summary *m, struct buf *out);
-/* A line for each member of the archive: how often it was shown, and how often
- * the attempt then succeeded. */
-void summary_examples(const struct summary *m, struct buf *out);
+/* As --json prints them; the caller owns the reference. */
+json_t *summary_run_json(const struct summary *m, const char *dir);
+json_t *summary_task_json(const struct summary_task *t);
+json_t *summary_entry_json(const struct summary_entry *x);
 
 #endif

@@ -1,15 +1,23 @@
-/* attempt.c: one attempt from the choice of its examples to its verdict. */
+/* attempt.c: one attempt: examples, plan, code, verdict, review, rows. */
+#include "search/attempt.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
 #include "facts/py_normal.h"
 #include "prompt/extract.h"
-#include "search/search_int.h"
+#include "search/resume.h"
+#include "search/reviewer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define INFRA_TRIES 2 /* the worker has tried twice each time */
+
+static void ask(struct attempt *a, enum prompt_stage stage);
+static void judge(struct attempt *a);
+
+/* ---- the beginning and the end ---- */
 
 static void link_attempt(struct search *s, struct attempt *a)
 {
@@ -32,23 +40,43 @@ void attempt_free(struct attempt *a)
         a->next->prev = a->prev;
     s->open_count--;
     if (a->reading)
-        review_drop(a->reading);
+        reviewer_drop(a->reading);
     if (a->call)
-        llm_cancel(a->call);
+        ledger_drop(a->call);
+    ledger_purse_close(s->part.ledger, &a->purse);
     if (a->record)
         json_decref(a->record);
-    buf_release(&a->reply);
     arena_release(&a->memory);
     free(a);
 }
 
-void attempt_abandon(struct attempt *a)
+static void end(struct attempt *a, enum attempt_end how)
 {
-    a->s->round.active--;
+    struct search *s = a->s;
+    struct subject *t = a->subject;
+    attempt_fn *over = a->over;
+
     attempt_free(a);
+    over(s, t, how);
 }
 
-/* ---- the beginning ---- */
+static void end_aside(struct attempt *a, const char *why)
+{
+    struct search *s = a->s;
+    struct subject *t = a->subject;
+
+    log_warn("%s: set aside at attempt %d: %s", t->task->id, a->number, why);
+    store_event(s->part.store, "aside", t->ord, a->number, why);
+    t->aside = true;
+    s->count.aside++;
+    end(a, ATTEMPT_ASIDE);
+}
+
+static void end_without_budget(struct attempt *a, struct llm_cost need)
+{
+    a->s->need = need;
+    end(a, ATTEMPT_NO_BUDGET);
+}
 
 static void choose_parent(struct search *s, struct attempt *a)
 {
@@ -64,46 +92,116 @@ static void choose_parent(struct search *s, struct attempt *a)
         a->other[a->other_count++] = (int)c.other[i];
 }
 
-void attempt_start(struct search *s, struct subject *t)
+void attempt_start(struct search *s, struct subject *t, attempt_fn *over)
 {
     struct attempt *a = xcalloc(1, sizeof(*a));
 
     a->s = s;
     a->subject = t;
+    a->over = over;
     a->number = (int)t->past_len + 1;
     a->iteration = s->round.iteration ? s->round.iteration : a->number;
     a->batch = s->round.batch;
     a->island = -1;
     a->version = archive_version(s->archive);
+    ledger_hash(a->asked, "%s\n%s\n%d", t->task->id, t->source, a->number);
     arena_init(&a->memory);
-    buf_init(&a->reply, BUF_UNLIMITED);
     link_attempt(s, a);
     s->method->choose(s, a);
     if (s->method->evolves)
         choose_parent(s, a);
-    else if (strcmp(s->method->name, "refine") == 0)
+    else if (s->method->refines)
         a->parent = a->number - 1;
-    ask_stage(a, s->method->two_stage ? "plan" : "evolve");
+    ask(a, s->method->two_stage ? PROMPT_PLAN : PROMPT_EVOLVE);
 }
 
-/* ---- the machinery failed ---- */
+/* ---- the result ---- */
 
-void attempt_aside(struct attempt *a, const char *why)
+static void on_stored(const struct err *e, void *arg)
 {
-    struct search *s = a->s;
-    struct subject *t = a->subject;
+    struct attempt *a = arg;
 
-    log_warn("%s: set aside at attempt %d: %s", t->task->id, a->number, why);
-    store_event(s->part.store, "aside", t->ord, a->number, why);
-    t->aside = true;
-    s->count.aside++;
-    attempt_free(a);
-    schedule_attempt_over(s, t);
+    if (e) {
+        state_fail(a->s, e);
+        return;
+    }
+    state_apply(a->s, a->subject, &a->result);
+    end(a, ATTEMPT_DONE);
 }
 
-/* ---- a candidate ---- */
+static void store_result(struct attempt *a)
+{
+    struct err e = ERR_INIT;
 
-static void judge(struct attempt *a);
+    if (result_write(a, &a->result, &e) < 0)
+        state_fail(a->s, &e);
+    else
+        store_after(a->s->part.store, on_stored, a);
+}
+
+/* ---- the reviewer ---- */
+
+/* A kernel that did not earn its verdict is an attempt like any other that
+ * failed: the next one hears why. */
+static void refuse(struct attempt *a, const struct review *v)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_puts(&b, "The outputs are right, but a reviewer read the kernel and "
+                 "refused it:\n");
+    for (size_t i = 0; i < v->reason_count && b.len < 3000; i++)
+        buf_printf(&b, "- %s\n", v->reason[i]);
+    json_object_set_new(a->record, "verdict",
+                        json_string(verdicts[VERDICT_HACK].name));
+    json_object_set_new(a->record, "rule", json_string("reviewer"));
+    json_object_set_new(a->record, "feedback", jsn_text(buf_str(&b), b.len));
+    buf_release(&b);
+    a->s->count.doubted++;
+}
+
+static void on_review(void *arg, const struct reviewer_word *w)
+{
+    struct attempt *a = arg;
+
+    a->reading = NULL;
+    switch (w->end) {
+    case REVIEWER_REFUSED:
+        refuse(a, w->review);
+        store_result(a);
+        return;
+    case REVIEWER_PASSED:
+        store_result(a);
+        return;
+    case REVIEWER_STOPPED:
+        end(a, ATTEMPT_ABANDONED);
+        return;
+    case REVIEWER_NO_BUDGET:
+        end_without_budget(a, w->need);
+        return;
+    case REVIEWER_BROKEN:
+        state_fail(a->s, w->err);
+        return;
+    }
+    BUG("end %d", w->end);
+}
+
+static void review(struct attempt *a)
+{
+    const struct task *t = a->subject->task;
+    struct reviewer_kernel k = {.task_id = t->id,
+                                .task = a->subject->ord,
+                                .source = {t->source, t->len},
+                                .code = a->code,
+                                .attempt = a->number,
+                                .asked = a->asked};
+    struct reading *g = reviewer_read(a->s->reviewer, &k, on_review, a);
+
+    if (g)
+        a->reading = g;
+}
+
+/* ---- the verdict ---- */
 
 static void on_record(const json_t *record, const char *why, void *arg)
 {
@@ -118,19 +216,24 @@ static void on_record(const json_t *record, const char *why, void *arg)
     if (record) {
         a->judged_ns = tick_now_ns() - a->judged_ns;
         a->record = json_copy((json_t *)record); /* its values never change */
-        if (!review_begin(a))
-            result_store(a);
+        if (strcmp(s->opt.reviewer, "loop") == 0 &&
+            verdict_in(a->record) == VERDICT_CORRECT)
+            review(a);
+        else
+            store_result(a);
         return;
     }
     if (!why)
         why = "the verifier gave no reason";
     store_event(s->part.store, "infra", a->subject->ord, a->number, why);
-    if (door_is_dead(s->part.door))
-        schedule_break(s);
+    if (door_is_dead(s->part.door)) {
+        s->broken = true;
+        state_stop(s);
+    }
     if (++a->infra < INFRA_TRIES && !s->broken && !unusable)
         judge(a);
     else
-        attempt_aside(a, why);
+        end_aside(a, why);
 }
 
 static void judge(struct attempt *a)
@@ -143,36 +246,40 @@ static void judge(struct attempt *a)
                           .job = s->part.job};
     struct err e = ERR_INIT;
 
-    a->state = JUDGING;
     a->judged_ns = tick_now_ns();
     if (door_judge(s->part.door, &c, on_record, a, &e) < 0)
-        schedule_fail(s, &e);
+        state_fail(s, &e);
+}
+
+/* ---- a candidate ---- */
+
+/* Reads the blob of a record into the attempt. */
+static bool read_record(struct attempt *a, const char *blob)
+{
+    struct err e = ERR_INIT;
+    struct buf text;
+
+    buf_init(&text, BUF_UNLIMITED);
+    if (store_read_blob(a->s->part.store, blob, &text, &e) == 0)
+        a->record = jsn_parse("record", buf_str(&text), text.len, &e);
+    buf_release(&text);
+    if (!a->record)
+        state_fail(a->s, &e);
+    return a->record != NULL;
 }
 
 /* A verdict that a crash left without its attempt. */
 static bool take_stored_record(struct attempt *a)
 {
-    struct search *s = a->s;
-    char key[64];
-    const struct kept_verdict *k;
-    struct err e = ERR_INIT;
-    struct buf text;
+    const struct kept_verdict *k =
+        resume_verdict(a->s->resume, a->subject, a->number);
 
-    snprintf(key, sizeof(key), "%lld/%d", (long long)a->subject->ord,
-             a->number);
-    k = map_get(&s->verdicts, str_of(key));
     if (!k)
         return false;
-    buf_init(&text, BUF_UNLIMITED);
-    if (store_read_blob(s->part.store, k->record, &text, &e) == 0)
-        a->record = jsn_parse("record", buf_str(&text), text.len, &e);
-    buf_release(&text);
-    if (!a->record) {
-        schedule_fail(s, &e);
-        return true;
+    if (read_record(a, k->record)) {
+        result_give_times(a->record, k->times);
+        store_result(a);
     }
-    result_give_times(a->record, k->times);
-    result_store(a);
     return true;
 }
 
@@ -188,23 +295,10 @@ static void find_same_code(struct attempt *a)
 /* Code that was judged before in this task has its verdict already. */
 static bool take_earlier_verdict(struct attempt *a)
 {
-    struct search *s = a->s;
-    struct subject *t = a->subject;
-    struct err e = ERR_INIT;
-    struct buf text;
-
     if (!a->same_as)
         return false;
-    buf_init(&text, BUF_UNLIMITED);
-    if (store_read_blob(s->part.store, t->past[a->same_as - 1].record, &text,
-                        &e) == 0)
-        a->record = jsn_parse("record", buf_str(&text), text.len, &e);
-    buf_release(&text);
-    if (!a->record) {
-        schedule_fail(s, &e);
-        return true;
-    }
-    result_store(a);
+    if (read_record(a, a->subject->past[a->same_as - 1].record))
+        store_result(a);
     return true;
 }
 
@@ -217,8 +311,6 @@ static void have_candidate(struct attempt *a)
     if (!take_stored_record(a) && !take_earlier_verdict(a))
         judge(a);
 }
-
-/* ---- replies ---- */
 
 static int parent_code(struct attempt *a, struct buf *out, struct err *e)
 {
@@ -234,10 +326,9 @@ static int parent_code(struct attempt *a, struct buf *out, struct err *e)
                            a->subject->past[a->parent - 1].code, out, e);
 }
 
-static void take_code(struct attempt *a)
+static void take_code(struct attempt *a, struct str reply, bool cut)
 {
     struct search *s = a->s;
-    struct str reply = {buf_str(&a->reply), a->reply.len};
     const char *define = s->part.pack->prompt.must_define;
     struct buf code, feedback, parent;
     struct err e = ERR_INIT;
@@ -247,14 +338,13 @@ static void take_code(struct attempt *a)
     buf_init(&feedback, BUF_UNLIMITED);
     buf_init(&parent, BUF_UNLIMITED);
     if (s->method->evolves && s->opt.diff && parent_code(a, &parent, &e) < 0) {
-        schedule_fail(s, &e);
+        state_fail(s, &e);
         goto out;
     }
-    got =
-        s->method->evolves && s->opt.diff
-            ? extract_diff(reply, (struct str){buf_str(&parent), parent.len},
-                           define, a->cut, &code, &feedback)
-            : extract_code(reply, define, a->cut, &code, &feedback, a->normal);
+    got = s->method->evolves && s->opt.diff
+              ? extract_diff(reply, (struct str){buf_str(&parent), parent.len},
+                             define, cut, &code, &feedback)
+              : extract_code(reply, define, cut, &code, &feedback, a->normal);
     if (got == EXTRACT_CODE) {
         a->code.p = arena_strndup(&a->memory, buf_str(&code), code.len);
         a->code.n = code.len;
@@ -263,7 +353,7 @@ static void take_code(struct attempt *a)
         a->record = verdict_unrun(
             got == EXTRACT_TRUNCATED ? VERDICT_TRUNCATED : VERDICT_NO_CODE,
             NULL, (struct str){buf_str(&feedback), feedback.len});
-        result_store(a);
+        store_result(a);
     }
 out:
     buf_release(&code);
@@ -271,20 +361,105 @@ out:
     buf_release(&parent);
 }
 
-void attempt_replied(struct attempt *a)
-{
-    if (strcmp(a->stage, "plan") == 0) {
-        struct str plan =
-            extract_plan((struct str){buf_str(&a->reply), a->reply.len});
+/* ---- asking ---- */
 
-        a->plan.p = arena_strndup(&a->memory, plan.p, plan.n);
-        a->plan.n = plan.n;
-        if (a->plan_blob[0])
-            store_blob_as(a->s->part.store, a->plan, a->plan_blob);
-        else if (plan.n)
-            store_blob(a->s->part.store, a->plan, a->plan_blob);
-        ask_stage(a, "code");
-    } else {
-        take_code(a);
+static void take_plan(struct attempt *a, struct str reply)
+{
+    struct str plan = extract_plan(reply);
+
+    a->plan.p = arena_strndup(&a->memory, plan.p, plan.n);
+    a->plan.n = plan.n;
+    if (plan.n)
+        store_blob(a->s->part.store, a->plan, a->plan_blob);
+    ask(a, PROMPT_CODE);
+}
+
+static void on_answer(void *arg, const struct ledger_answer *r)
+{
+    struct attempt *a = arg;
+
+    a->call = NULL;
+    switch (r->end) {
+    case LEDGER_ANSWERED:
+        if (a->stage == PROMPT_PLAN)
+            take_plan(a, r->text);
+        else
+            take_code(a, r->text, r->cut);
+        return;
+    case LEDGER_FAILED:
+        end_aside(a, r->why);
+        return;
+    case LEDGER_STOPPED:
+        end(a, ATTEMPT_ABANDONED);
+        return;
+    case LEDGER_NO_BUDGET:
+        end_without_budget(a, r->need);
+        return;
+    case LEDGER_BROKEN:
+        state_fail(a->s, r->err);
+        return;
     }
+    BUG("end %d", r->end);
+}
+
+static struct llm_request request_of(const struct attempt *a,
+                                     enum prompt_stage stage,
+                                     const struct prompt *p)
+{
+    const struct search *s = a->s;
+    struct rng rng;
+
+    rng_init(&rng, "%lld/%s/%d/%s", (long long)s->opt.seed,
+             a->subject->task->id, a->number, prompt_stages[stage]);
+    return (struct llm_request){.key = {a->subject->task->id, s->method->name,
+                                        prompt_stages[stage], a->number},
+                                .message = p->message,
+                                .count = p->count,
+                                .seed = rng_next(&rng) >>
+                                        33, /* what every endpoint takes */
+                                .max_tokens = s->opt.max_tokens};
+}
+
+/* What writing the code may cost once there is a plan. A plan is asked for when
+ * there is money for both. Without a cap nobody has to know. */
+static int cost_of_code(struct attempt *a, struct llm_cost *out, struct err *e)
+{
+    const struct budget *b = a->s->part.budget;
+    struct llm_request r;
+    struct prompt p;
+
+    if (b->cap.usd_micro == BUDGET_NO_CAP && b->cap.tokens == BUDGET_NO_CAP)
+        return 0;
+    if (attempt_prompt(a, PROMPT_CODE, &p, e) < 0)
+        return -1;
+    r = request_of(a, PROMPT_CODE, &p);
+    *out = llm_worst_after_answer(a->s->part.llm, &r);
+    return 0;
+}
+
+static void ask(struct attempt *a, enum prompt_stage stage)
+{
+    struct search *s = a->s;
+    struct ledger_question q = {.purpose = prompt_stages[stage],
+                                .asked = a->asked,
+                                .task = a->subject->ord,
+                                .attempt = a->number,
+                                .front = s->part.llm,
+                                .prompt_hash = a->prompt.hash,
+                                .prompt_stored = true,
+                                .purse = &a->purse};
+    struct ledger_call *c;
+    struct err e = ERR_INIT;
+
+    a->stage = stage;
+    if (attempt_prompt(a, stage, &a->prompt, &e) < 0 ||
+        (stage == PROMPT_PLAN && cost_of_code(a, &q.then, &e) < 0)) {
+        state_fail(s, &e);
+        return;
+    }
+    attempt_store_prompt(a);
+    q.request = request_of(a, stage, &a->prompt);
+    c = ledger_ask(s->part.ledger, &q, on_answer, a);
+    if (c)
+        a->call = c;
 }

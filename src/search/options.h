@@ -28,7 +28,16 @@ struct search_opts {
     double threshold;     /* a score below it is a rejection */
 };
 
-/* The names, NULL at the end. */
-extern const char *const method_names[];
+/* The methods, in the order in which help lists them; `sep` stands between two
+ * of them. Each has a file method_NAME.c. */
+#define METHODS(X, sep)        \
+    X(monkeys) sep X(sampling) \
+    sep X(refine)              \
+    sep X(evolve)              \
+    sep X(combined)
+
+#define METHOD_WORD(name) #name
+#define METHOD_CHOICES    METHODS(METHOD_WORD, "|") /* "monkeys|sampling|…" */
+extern const char *const method_names[];            /* NULL at the end */
 
 #endif

@@ -1,6 +1,5 @@
 /* result.c: what a verdict means to the search, and what is kept of it. */
-#include "base/mem.h"
-#include "search/search_int.h"
+#include "search/attempt.h"
 
 #include <math.h>
 #include <string.h>
@@ -136,86 +135,25 @@ static void write_attempt(struct attempt *a, const struct past *p)
     store_attempt(a->s->part.store, &row);
 }
 
-/* ---- the end of an attempt ---- */
+/* ---- both ---- */
 
-static void on_stored(const struct err *e, void *arg)
+int result_write(struct attempt *a, struct past *out, struct err *e)
 {
-    struct attempt *a = arg;
-    struct search *s = a->s;
-    struct subject *t = a->subject;
-    struct past p = a->result;
-
-    if (e) {
-        schedule_fail(s, e);
-        return;
-    }
-    attempt_free(a);
-    result_apply(s, t, &p);
-    schedule_attempt_over(s, t);
-}
-
-void result_store(struct attempt *a)
-{
-    struct past p = {.verdict = 0};
     const char *verdict = text_of(a->record, "verdict");
-    struct err e = ERR_INIT;
 
-    a->state = STORING;
-    p.verdict = verdict_of(verdict);
-    if (p.verdict >= VERDICTS) {
-        err_set(&e, ERR_INPUT,
-                "the verifier answered with an unknown verdict: %s",
-                verdict ? verdict : "none");
-        schedule_fail(a->s, &e);
-        return;
-    }
-    p.solved = p.verdict == VERDICT_CORRECT;
-    p.sealed = verdict_may_join(verdict, text_of(a->record, "evidence"));
-    p.fitness = a->same_as ? a->subject->past[a->same_as - 1].fitness
-                           : fitness_of(a->s, a->record);
-    memcpy(p.code, a->code_blob, HASH_HEX);
-    memcpy(p.normal, a->normal, HASH_HEX);
-    memcpy(p.plan, a->plan_blob, HASH_HEX);
-    write_verdict(a, &p);
-    write_attempt(a, &p);
-    a->result = p;
-    store_after(a->s->part.store, on_stored, a);
-}
-
-static void grow_program(struct search *s, struct subject *t,
-                         const struct past *p)
-{
-    int64_t number = (int64_t)t->past_len;
-    struct err e = ERR_INIT;
-    struct rng rng;
-    struct buf code;
-
-    if (!p->code[0])
-        return;
-    buf_init(&code, BUF_UNLIMITED);
-    rng_init(&rng, "%lld/%s/%lld/grow", (long long)s->opt.seed, t->task->id,
-             (long long)number);
-    if (store_read_blob(s->part.store, p->code, &code, &e) < 0)
-        schedule_fail(s, &e);
-    else
-        evolve_db_add(t->db, evolve_db_island(t->db, number), number,
-                      buf_str(&code), p->fitness, &rng);
-    buf_release(&code);
-}
-
-void result_apply(struct search *s, struct subject *t, const struct past *p)
-{
-    t->past = xgrow(t->past, &t->past_cap, t->past_len, sizeof(*t->past));
-    t->past[t->past_len++] = *p;
-    s->count.attempts++;
-    s->count.verdict[p->verdict]++;
-    if (p->solved && !t->solved) {
-        t->solved = true;
-        t->solved_at = (int)t->past_len;
-        s->count.solved++;
-    }
-    if (p->sealed && !t->join_at)
-        t->join_at = (int)t->past_len;
-    if (t->db)
-        grow_program(s, t, p);
+    *out = (struct past){.verdict = verdict_of(verdict)};
+    if (out->verdict >= VERDICTS)
+        return err_set(e, ERR_INPUT,
+                       "the verifier answered with an unknown verdict: %s",
+                       verdict ? verdict : "none");
+    out->solved = out->verdict == VERDICT_CORRECT;
+    out->sealed = verdict_may_join(verdict, text_of(a->record, "evidence"));
+    out->fitness = a->same_as ? a->subject->past[a->same_as - 1].fitness
+                              : fitness_of(a->s, a->record);
+    memcpy(out->code, a->code_blob, HASH_HEX);
+    memcpy(out->normal, a->normal, HASH_HEX);
+    memcpy(out->plan, a->plan_blob, HASH_HEX);
+    write_verdict(a, out);
+    write_attempt(a, out);
+    return 0;
 }

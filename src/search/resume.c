@@ -1,47 +1,102 @@
-/* resume.c: what the store of a run holds, brought back: tasks that must be the
- * same, the ledger, replies and verdicts that are paid for. */
-#include "base/log.h"
+/* resume.c: the rows of a run, brought back. */
+#include "search/resume.h"
+
+#include "base/map.h"
 #include "base/mem.h"
-#include "search/search_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct loading {
-    struct search *s;
-    struct err *e;
-    size_t tasks;
+struct kept_attempts {
+    struct past *past;
+    size_t len, cap;
 };
 
-static struct subject *subject_of(struct loading *l, int64_t ord)
+struct resume {
+    struct search *s;
+    struct err *e; /* while loading */
+    size_t tasks;
+    struct kept_attempts *attempts; /* by task */
+    struct map verdicts;            /* "task/attempt": struct kept_verdict */
+    struct kept_entry *entry;       /* in their order */
+    size_t entry_len, entry_cap, entry_next;
+    int64_t seen_version;
+};
+
+void resume_free(struct resume *r)
 {
-    if (ord < 0 || (size_t)ord >= l->s->subject_len) {
-        err_set(l->e, ERR_INPUT, "a row names task %lld of %zu", (long long)ord,
-                l->s->subject_len);
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->s->subject_len; i++)
+        free(r->attempts[i].past);
+    for (size_t i = 0; i < r->verdicts.len; i++)
+        free(r->verdicts.items[i].value);
+    map_release(&r->verdicts);
+    free(r->attempts);
+    free(r->entry);
+    free(r);
+}
+
+const struct past *resume_past(const struct resume *r, const struct subject *t,
+                               size_t number)
+{
+    const struct kept_attempts *k = &r->attempts[t->ord];
+
+    return number <= k->len ? &k->past[number - 1] : NULL;
+}
+
+const struct kept_verdict *resume_verdict(const struct resume *r,
+                                          const struct subject *t, int number)
+{
+    char key[64];
+
+    snprintf(key, sizeof(key), "%lld/%d", (long long)t->ord, number);
+    return map_get(&r->verdicts, str_of(key));
+}
+
+const struct kept_entry *resume_entry(const struct resume *r)
+{
+    return r->entry_next < r->entry_len ? &r->entry[r->entry_next] : NULL;
+}
+
+void resume_entry_joined(struct resume *r)
+{
+    r->entry_next++;
+}
+
+int64_t resume_seen_version(const struct resume *r)
+{
+    return r->seen_version;
+}
+
+static struct subject *subject_of(struct resume *r, int64_t ord)
+{
+    if (ord < 0 || (size_t)ord >= r->s->subject_len) {
+        err_set(r->e, ERR_INPUT, "a row names task %lld of %zu", (long long)ord,
+                r->s->subject_len);
         return NULL;
     }
-    return &l->s->subject[ord];
+    return &r->s->subject[ord];
 }
 
 /* ---- tasks ---- */
 
-static int on_task(const struct row_task *r, void *arg)
+static int on_task(const struct row_task *row, void *arg)
 {
-    struct loading *l = arg;
-    struct subject *t = subject_of(l, r->ord);
-    char source[HASH_HEX];
+    struct resume *r = arg;
+    struct subject *t = subject_of(r, row->ord);
 
-    l->tasks++;
+    r->tasks++;
     if (!t)
         return -1;
-    hash_hex(t->task->source, t->task->len, source);
-    if (strcmp(t->task->id, r->id) != 0 || strcmp(source, r->source) != 0)
-        return err_set(l->e, ERR_INPUT,
-                       "%s is not the task %s that the run began with; put it "
-                       "back, or start a new run",
-                       t->task->path, r->id);
+    if (strcmp(t->task->id, row->id) != 0 ||
+        strcmp(t->source, row->source) != 0)
+        return err_set(r->e, ERR_INPUT,
+                       "%s is not the task %s that the run began with; restore "
+                       "the file, or start a new run",
+                       t->task->path, row->id);
     free(t->skipped);
-    t->skipped = r->skipped ? xstrdup(r->skipped) : NULL;
+    t->skipped = row->skipped ? xstrdup(row->skipped) : NULL;
     return 0;
 }
 
@@ -70,28 +125,27 @@ static void write_tasks(struct search *s)
     buf_release(&ops);
 }
 
-static int count_call(const struct row_call *r, void *arg)
+static int count_call(const struct row_call *row, void *arg)
 {
-    (void)r;
-    ++*(size_t *)arg;
+    *(size_t *)arg += row->task >= 0;
     return 0;
 }
 
-/* Tasks are stored before anything is asked; a program that ended while it did
- * that left some of them. */
-static int begin_tasks(struct loading *l)
+/* Tasks are stored before a model is asked about any; a program that ended
+ * while it did that left some of them. */
+static int begin_tasks(struct resume *r)
 {
-    struct search *s = l->s;
+    struct search *s = r->s;
     size_t calls = 0;
 
-    if (store_each_call(s->part.store, count_call, &calls, l->e) != 0)
+    if (store_each_call(s->part.store, count_call, &calls, r->e) != 0)
         return -1;
-    if (calls || l->tasks > s->subject_len)
-        return err_set(l->e, ERR_INPUT,
+    if (calls || r->tasks > s->subject_len)
+        return err_set(r->e, ERR_INPUT,
                        "the run began with %zu tasks, now there are %zu",
-                       l->tasks, s->subject_len);
+                       r->tasks, s->subject_len);
     write_tasks(s);
-    return store_sync(s->part.store, l->e);
+    return store_sync(s->part.store, r->e);
 }
 
 /* ---- attempts and verdicts ---- */
@@ -101,211 +155,98 @@ static void copy_hash(char *to, const char *from)
     snprintf(to, HASH_HEX, "%s", from ? from : "");
 }
 
-static int on_attempt(const struct row_attempt *r, void *arg)
+static int on_attempt(const struct row_attempt *row, void *arg)
 {
-    struct loading *l = arg;
-    struct subject *t = subject_of(l, r->task);
+    struct resume *r = arg;
+    struct subject *t = subject_of(r, row->task);
+    struct kept_attempts *k;
     struct past *p;
 
     if (!t)
         return -1;
-    if ((size_t)r->attempt != t->kept_len + 1)
-        return err_set(l->e, ERR_INPUT, "%s: attempt %lld follows attempt %zu",
-                       t->task->id, (long long)r->attempt, t->kept_len);
-    if (r->archive_version > l->s->seen_version)
-        l->s->seen_version = r->archive_version;
-    t->kept = xgrow(t->kept, &t->kept_cap, t->kept_len, sizeof(*t->kept));
-    p = &t->kept[t->kept_len++];
-    *p = (struct past){.verdict = verdict_of(r->verdict),
-                       .fitness = r->fitness,
-                       .solved = r->solved};
+    k = &r->attempts[row->task];
+    if ((size_t)row->attempt != k->len + 1)
+        return err_set(r->e, ERR_INPUT, "%s: attempt %lld follows attempt %zu",
+                       t->task->id, (long long)row->attempt, k->len);
+    if (row->archive_version > r->seen_version)
+        r->seen_version = row->archive_version;
+    k->past = xgrow(k->past, &k->cap, k->len, sizeof(*k->past));
+    p = &k->past[k->len++];
+    *p = (struct past){.verdict = verdict_of(row->verdict),
+                       .fitness = row->fitness,
+                       .solved = row->solved};
     if (p->verdict >= VERDICTS)
-        return err_set(l->e, ERR_INPUT, "%s: unknown verdict %s", t->task->id,
-                       r->verdict);
-    copy_hash(p->plan, r->plan);
-    copy_hash(p->code, r->code);
-    copy_hash(p->normal, r->code_hash);
+        return err_set(r->e, ERR_INPUT, "%s: unknown verdict %s", t->task->id,
+                       row->verdict);
+    copy_hash(p->plan, row->plan);
+    copy_hash(p->code, row->code);
+    copy_hash(p->normal, row->code_hash);
     return 0;
 }
 
-static void keep_verdict(struct search *s, const struct row_verdict *r)
+static void keep_verdict(struct resume *r, const struct row_verdict *row)
 {
-    const char *times = r->times ? r->times : "";
+    const char *times = row->times ? row->times : "";
     struct kept_verdict *k = xmalloc(sizeof(*k) + strlen(times) + 1);
     char key[64];
 
-    copy_hash(k->record, r->record);
+    copy_hash(k->record, row->record);
     memcpy(k->times, times, strlen(times) + 1);
-    snprintf(key, sizeof(key), "%lld/%lld", (long long)r->task,
-             (long long)r->attempt);
-    map_set(&s->verdicts, str_of(key), k);
+    snprintf(key, sizeof(key), "%lld/%lld", (long long)row->task,
+             (long long)row->attempt);
+    map_set(&r->verdicts, str_of(key), k);
 }
 
-static int on_verdict(const struct row_verdict *r, void *arg)
+static int on_verdict(const struct row_verdict *row, void *arg)
 {
-    struct loading *l = arg;
-    struct subject *t = subject_of(l, r->task);
+    struct resume *r = arg;
     struct past *p;
 
-    if (!t)
+    if (!subject_of(r, row->task))
         return -1;
-    if ((size_t)r->attempt > t->kept_len) {
-        keep_verdict(l->s, r);
+    if ((size_t)row->attempt > r->attempts[row->task].len) {
+        keep_verdict(r, row);
         return 0;
     }
-    p = &t->kept[r->attempt - 1];
-    p->sealed = verdict_may_join(r->verdict, r->evidence);
-    copy_hash(p->feedback, r->feedback);
-    copy_hash(p->record, r->record);
+    p = &r->attempts[row->task].past[row->attempt - 1];
+    p->sealed = verdict_may_join(row->verdict, row->evidence);
+    copy_hash(p->feedback, row->feedback);
+    copy_hash(p->record, row->record);
     return 0;
 }
 
-/* ---- calls ---- */
+/* ---- members of the archive ---- */
 
-static void keep_reply(struct loading *l, const struct row_call *r,
-                       const char *key)
+/* In strict order members join again where they did. */
+static int on_entry(const struct row_entry *row, int64_t left, void *arg)
 {
-    const struct subject *t = subject_of(l, r->task);
-    struct kept_reply *k;
+    struct resume *r = arg;
 
-    if (!t || !r->reply ||
-        ((size_t)r->attempt <= t->kept_len &&
-         strncmp(r->stage, "review", strlen("review")) != 0))
-        return;
-    k = xcalloc(1, sizeof(*k));
-    copy_hash(k->reply, r->reply);
-    k->cut = r->finish && strcmp(r->finish, llm_finishes[LLM_LENGTH]) == 0;
-    map_set(&l->s->kept, str_of(key), k);
-}
-
-/* Its reservation stays until it is asked again. */
-static void keep_waiting(struct search *s, const struct row_call *r,
-                         const char *key)
-{
-    struct kept_open *k = xcalloc(1, sizeof(*k));
-    struct budget *b = s->part.budget;
-
-    k->held = (struct llm_cost){r->reserved_usd_micro, r->reserved_tokens};
-    b->reserved = cost_add(b->reserved, k->held);
-    map_set(&s->waiting, str_of(key), k);
-}
-
-/* A call that is open here waits for the same answer, where asking again is
- * free. */
-static int on_call(const struct row_call *r, void *arg)
-{
-    struct loading *l = arg;
-    struct search *s = l->s;
-    bool open = strcmp(r->state, "open") == 0;
-    char key[128];
-
-    snprintf(key, sizeof(key), "%lld/%lld/%s", (long long)r->task,
-             (long long)r->attempt, r->stage);
-    map_set(&s->tries, str_of(key),
-            (void *)(intptr_t)(open ? r->try - 1 : r->try));
-    if (open) {
-        keep_waiting(s, r, key);
+    (void)left;
+    if (strcmp(row->origin, "run") != 0)
         return 0;
-    }
-    s->part.budget->spent.usd_micro += r->cost_usd_micro;
-    s->part.budget->spent.tokens += r->cost_tokens;
-    if (strcmp(r->state, "answered") == 0)
-        keep_reply(l, r, key);
+    if (!subject_of(r, row->task))
+        return -1;
+    r->entry = xgrow(r->entry, &r->entry_cap, r->entry_len, sizeof(*r->entry));
+    r->entry[r->entry_len++] =
+        (struct kept_entry){(size_t)row->task, row->version};
     return 0;
 }
 
-/* ---- calls that were under way ---- */
-
-struct losing {
-    struct row_call *call;
-    size_t len, cap;
-};
-
-static int on_open_call(const struct row_call *r, void *arg)
-{
-    struct losing *l = arg;
-    struct row_call *c;
-
-    if (strcmp(r->state, "open") != 0)
-        return 0;
-    l->call = xgrow(l->call, &l->cap, l->len, sizeof(*l->call));
-    c = &l->call[l->len++];
-    *c = *r;
-    c->stage = xstrdup(r->stage);
-    c->prompt = r->prompt ? xstrdup(r->prompt) : NULL;
-    c->prompt_hash = r->prompt_hash ? xstrdup(r->prompt_hash) : NULL;
-    return 0;
-}
-
-static void lose(struct store *s, struct row_call *r)
-{
-    r->state = "lost";
-    r->cost_usd_micro = r->reserved_usd_micro;
-    r->cost_tokens = r->reserved_tokens;
-    r->estimated = true;
-    r->reply = r->thought = r->finish = r->model = r->error = NULL;
-    store_call(s, r);
-    free((char *)r->stage);
-    free((char *)r->prompt);
-    free((char *)r->prompt_hash);
-}
-
-int search_lose_calls(struct store *s, struct err *e)
-{
-    struct losing l = {0};
-    int rc = store_each_call(s, on_open_call, &l, e) == 0 ? 0 : -1;
-
-    for (size_t i = 0; i < l.len; i++)
-        lose(s, &l.call[i]);
-    if (l.len)
-        log_info("%zu calls were under way when the run ended; they count as "
-                 "spent and are asked again",
-                 l.len);
-    free(l.call);
-    return rc == 0 ? store_sync(s, e) : rc;
-}
-
-/* ---- the rest ---- */
-
-static int on_review(const struct row_review *r, void *arg)
-{
-    struct loading *l = arg;
-
-    map_set(&l->s->reviews, str_of(r->hash), l->s);
-    return 0;
-}
-
-static int read_blob(struct search *s, const char *blob, struct buf *b,
-                     struct str *out, struct err *e)
+static int read_blob(struct resume *r, const char *blob, struct buf *b,
+                     struct str *out)
 {
     if (!blob)
         return 0;
-    if (store_read_blob(s->part.store, blob, b, e) < 0)
+    if (store_read_blob(r->s->part.store, blob, b, r->e) < 0)
         return -1;
     *out = (struct str){buf_str(b), b->len};
     return 0;
 }
 
-/* In strict order members join again where they did. */
-static int on_entry(const struct row_entry *r, int64_t left, void *arg)
+static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
 {
-    struct loading *l = arg;
-    struct search *s = l->s;
-
-    (void)left;
-    if (strcmp(r->origin, "run") != 0)
-        return 0;
-    if (!subject_of(l, r->task))
-        return -1;
-    s->entry = xgrow(s->entry, &s->entry_cap, s->entry_len, sizeof(*s->entry));
-    s->entry[s->entry_len++] = (struct kept_entry){(size_t)r->task, r->version};
-    return 0;
-}
-
-/* In eager order members joined as it came, so the store's order is the one. */
-static int on_eager_entry(const struct row_entry *r, int64_t left, void *arg)
-{
-    struct loading *l = arg;
+    struct resume *r = arg;
     struct subject *t;
     struct search_example x = {.origin = "run",
                                .evidence = evidences[EVIDENCE_ARCHIVE].name};
@@ -313,21 +254,21 @@ static int on_eager_entry(const struct row_entry *r, int64_t left, void *arg)
     int rc = -1;
 
     (void)left;
-    if (strcmp(r->origin, "run") != 0)
+    if (strcmp(row->origin, "run") != 0)
         return 0;
-    t = subject_of(l, r->task);
+    t = subject_of(r, row->task);
     if (!t)
         return -1;
     buf_init(&plan, BUF_UNLIMITED);
     buf_init(&code, BUF_UNLIMITED);
-    if (read_blob(l->s, r->plan, &plan, &x.plan, l->e) == 0 &&
-        read_blob(l->s, r->solution, &code, &x.solution, l->e) == 0) {
+    if (read_blob(r, row->plan, &plan, &x.plan) == 0 &&
+        read_blob(r, row->solution, &code, &x.solution) == 0) {
         x.name = t->task->id;
         x.task_hash = t->task->hash;
         x.problem = (struct str){t->task->source, t->task->len};
         x.vector = t->vector;
         x.ops = t->task->ops;
-        t->entry = archive_join(l->s->archive, &x, r->version);
+        t->entry = archive_join(r->s->archive, &x, row->version);
         t->joined = true;
         rc = 0;
     }
@@ -336,24 +277,38 @@ static int on_eager_entry(const struct row_entry *r, int64_t left, void *arg)
     return rc;
 }
 
-int resume_load(struct search *s, struct err *e)
-{
-    struct loading l = {.s = s, .e = e};
-    struct store *st = s->part.store;
+/* ---- all of it ---- */
 
-    if (store_each_task(st, on_task, &l, e) != 0)
+static int load(struct resume *r)
+{
+    struct store *st = r->s->part.store;
+    struct err *e = r->e;
+
+    if (store_each_task(st, on_task, r, e) != 0)
         return -1;
-    if (l.tasks != s->subject_len)
-        return begin_tasks(&l);
-    if (!s->part.patient && search_lose_calls(st, e) < 0)
+    if (r->tasks != r->s->subject_len)
+        return begin_tasks(r);
+    if (store_each_attempt(st, on_attempt, r, e) != 0 ||
+        store_each_verdict(st, on_verdict, r, e) != 0 ||
+        store_each_entry(st, r->s->eager ? on_eager_entry : on_entry, r, e) !=
+            0)
         return -1;
-    if (store_each_attempt(st, on_attempt, &l, e) != 0 ||
-        store_each_verdict(st, on_verdict, &l, e) != 0 ||
-        store_each_call(st, on_call, &l, e) != 0 ||
-        store_each_review(st, on_review, &l, e) != 0)
-        return -1;
-    return store_each_entry(st, schedule_eager(s) ? on_eager_entry : on_entry,
-                            &l, e) == 0
-               ? 0
-               : -1;
+    return 0;
+}
+
+struct resume *resume_load(struct search *s, struct err *e)
+{
+    struct resume *r = xcalloc(1, sizeof(*r));
+    int rc;
+
+    r->s = s;
+    r->e = e;
+    r->attempts = xcalloc(s->subject_len + 1, sizeof(*r->attempts));
+    map_init(&r->verdicts);
+    rc = load(r);
+    r->e = NULL;
+    if (rc == 0)
+        return r;
+    resume_free(r);
+    return NULL;
 }

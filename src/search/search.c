@@ -3,7 +3,9 @@
 
 #include "base/mem.h"
 #include "base/tick.h"
-#include "search/search_int.h"
+#include "search/attempt.h"
+#include "search/resume.h"
+#include "search/reviewer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,83 +19,33 @@ struct search *search_new(const struct search_parts *p,
 
     s->part = *p;
     s->opt = *o;
-    for (s->method = methods; s->method->name; s->method++)
-        if (strcmp(s->method->name, o->method) == 0)
-            break;
-    if (!s->method->name)
+    s->method = method_find(o->method);
+    if (!s->method)
         BUG("no method %s", o->method);
     if (o->examples > MAX_EXAMPLES || o->history > MAX_HISTORY)
         BUG("%lld examples", (long long)o->examples);
+    s->eager = s->method->may_be_eager && strcmp(o->order, "eager") == 0;
     s->archive = archive_new(p->dim);
-    map_init(&s->kept);
-    map_init(&s->tries);
-    map_init(&s->waiting);
-    map_init(&s->verdicts);
-    map_init(&s->reviews);
     return s;
-}
-
-static void free_values(struct map *m)
-{
-    for (size_t i = 0; i < m->len; i++)
-        free(m->items[i].value);
-    map_release(m);
 }
 
 void search_free(struct search *s)
 {
     while (s->open)
         attempt_free(s->open);
-    while (s->readings)
-        review_drop(s->readings);
-    for (size_t i = 0; i < s->subject_len; i++) {
-        struct subject *t = &s->subject[i];
-
-        free(t->skipped);
-        free(t->vector);
-        free(t->past);
-        free(t->kept);
-        free(t->refused);
-        if (t->db)
-            evolve_db_free(t->db);
-    }
-    free(s->subject);
+    reviewer_free(s->reviewer);
+    resume_free(s->resume);
+    state_release_subjects(s);
     free(s->round.subject);
-    free(s->entry);
     archive_free(s->archive);
-    free_values(&s->kept);
-    free_values(&s->waiting);
-    free_values(&s->verdicts);
-    map_release(&s->reviews);
-    map_release(&s->tries);
     loop_remove(s->part.loop, s->timer);
     free(s);
-}
-
-static void start_programs(struct search *s, struct subject *t)
-{
-    struct evolve_opts o = evolve_opts_paper;
-
-    o.islands = (size_t)s->opt.islands;
-    o.history_k = o.num_top = (size_t)s->opt.history;
-    t->db = evolve_db_new(&o, t->task->source);
 }
 
 void search_add_task(struct search *s, const struct task *t,
                      const char *skipped, const float *vector)
 {
-    struct subject *x;
-
-    s->subject =
-        xgrow(s->subject, &s->subject_cap, s->subject_len, sizeof(*s->subject));
-    x = &s->subject[s->subject_len];
-    *x = (struct subject){.task = t, .ord = (int64_t)s->subject_len++};
-    hash_hex(t->source, t->len, x->source);
-    x->skipped = skipped ? xstrdup(skipped) : NULL;
-    x->vector = xmalloc(s->part.dim * sizeof(*vector));
-    memcpy(x->vector, vector, s->part.dim * sizeof(*vector));
-    if (s->method->evolves)
-        start_programs(s, x);
+    state_add_subject(s, t, skipped, vector);
 }
 
 void search_add_example(struct search *s, const struct search_example *x)
@@ -127,14 +79,32 @@ static void on_timer(void *arg)
     if (s->watch)
         s->watch(s->watch_arg);
     schedule_check_end(s);
-    review_check_end(s);
+}
+
+static struct reviewer *open_reviewer(struct search *s, struct err *e)
+{
+    struct reviewer_parts p = {.ledger = s->part.ledger,
+                               .store = s->part.store,
+                               .llm = s->part.llm,
+                               .prompts = s->part.prompts,
+                               .pack = s->part.pack,
+                               .model = s->part.model,
+                               .method = s->method->name,
+                               .precision = s->opt.precision,
+                               .threshold = s->opt.threshold};
+
+    return reviewer_new(&p, e);
 }
 
 int search_run(struct search *s, enum search_end *end, struct err *e)
 {
     s->count.tasks = s->subject_len;
     s->count.iterations = (int)s->opt.attempts;
-    if (resume_load(s, e) < 0)
+    s->resume = resume_load(s, e);
+    if (!s->resume)
+        return -1;
+    if (strcmp(s->opt.reviewer, "off") != 0 &&
+        !(s->reviewer = open_reviewer(s, e)))
         return -1;
     for (size_t i = 0; i < s->subject_len; i++)
         s->count.skipped += s->subject[i].skipped != NULL;
@@ -148,19 +118,19 @@ int search_run(struct search *s, enum search_end *end, struct err *e)
         return -1;
     }
     if (s->end == SEARCH_DONE && strcmp(s->opt.reviewer, "end") == 0)
-        return review_all(s, end, e);
+        return review_end(s, end, e);
     return 0;
 }
 
 void search_stop(struct search *s)
 {
-    s->stopping++;
-    if (s->parked)
-        ask_unpark(s);
-    ask_withdraw(s);
-    review_withdraw(s);
+    bool again = s->stopping > 0;
+
+    state_stop(s);
+    if (again)
+        s->stopping = 2;
     schedule_check_end(s);
-    if (s->stopping >= 2)
+    if (again)
         loop_stop(s->part.loop);
 }
 
@@ -170,18 +140,22 @@ void search_watch(struct search *s, void (*fn)(void *arg), void *arg)
     s->watch_arg = arg;
 }
 
+struct llm_cost search_need(const struct search *s)
+{
+    return s->need;
+}
+
 struct search_counts search_count(const struct search *s)
 {
     struct search_counts c = s->count;
 
     c.open = s->open_count;
-    c.calls_in_flight = s->in_flight;
+    c.calls_in_flight = ledger_in_flight(s->part.ledger);
     for (size_t i = 0; i < s->subject_len; i++) {
         const struct subject *t = &s->subject[i];
-        bool over = t->skipped || t->aside || (t->solved && !s->opt.no_stop);
 
-        c.work += (uint64_t)s->opt.attempts;
-        c.work_done += over ? (uint64_t)s->opt.attempts : t->past_len;
+        c.over += !t->skipped && (t->aside || (t->solved && !s->opt.no_stop) ||
+                                  t->past_len >= (size_t)s->opt.attempts);
     }
     return c;
 }

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "io/loop.h"
+#include "ledger/ledger.h"
 #include "llm/budget.h"
 #include "llm/llm.h"
 #include "pack/pack.h"
@@ -33,15 +34,15 @@ struct search;
 struct search_parts {
     struct loop *loop;
     struct store *store;
-    struct llm *llm;
-    const char *model; /* its name; NULL: it has none */
-    struct budget *budget;
+    struct ledger *ledger; /* every call is made through it */
+    struct llm *llm;       /* the front that answers */
+    const char *model;     /* its name; NULL: it has none */
+    const struct budget *budget;
     struct prompts *prompts;
     const struct pack *pack;
     struct door *door;
     const struct job_opts *job; /* how candidates are judged */
-    bool patient; /* asking again is free: answers come by a request's name */
-    size_t dim;   /* of every vector */
+    size_t dim;                 /* of every vector */
 };
 
 struct search *search_new(const struct search_parts *p,
@@ -70,12 +71,6 @@ enum search_end {
     SEARCH_STUCK,       /* the machinery failed some tasks: resumable */
 };
 
-/* The provider may have billed calls that were under way when the run ended:
- * they count as spent at their worst, and are asked again. search_run() does so
- * itself unless the front is patient; who goes on with another front than the
- * one that asked does it before. */
-int search_lose_calls(struct store *s, struct err *e);
-
 /* Takes up what the store holds, and goes on until an end; -1 when the store
  * cannot be written or read. `dim` of the vectors. */
 int search_run(struct search *s, enum search_end *end, struct err *e);
@@ -88,10 +83,11 @@ struct search_counts {
     int iteration, iterations;
     size_t verdict[VERDICTS];
     size_t calls_in_flight;
-    uint64_t work, work_done; /* attempts; those that a solved task does not
-                                 need any more count as done */
+    size_t over; /* tasks that need no more attempts, but for skipped ones */
 };
 struct search_counts search_count(const struct search *s);
+/* After SEARCH_NO_BUDGET: what the next attempt, or review, may cost. */
+struct llm_cost search_need(const struct search *s);
 
 /* A line about where it stands. */
 void search_describe(const struct search *s, struct buf *out);

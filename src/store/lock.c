@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,4 +65,24 @@ void lock_drop(struct lock *l)
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
+}
+
+/* A lock that is only tried could keep a run from starting at that moment, so it
+ * is tried only while the process that signed it is there. */
+long lock_owner(const char *dir)
+{
+    char *path = fs_join(dir, "lock"), text[24] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    long pid = 0;
+
+    free(path);
+    if (fd < 0)
+        return 0;
+    if (pread(fd, text, sizeof(text) - 1, 0) > 0)
+        pid = strtol(text, NULL, 10);
+    if (pid <= 0 || (kill((pid_t)pid, 0) < 0 && errno == ESRCH) ||
+        flock(fd, LOCK_SH | LOCK_NB) == 0)
+        pid = 0;
+    close(fd);
+    return pid;
 }

@@ -12,5 +12,7 @@ struct lock {
 /* ERR_INPUT when another holds it; the text names its process. */
 int lock_take(const char *dir, struct lock *l, struct err *e);
 void lock_drop(struct lock *l);
+/* The process that holds it; 0: none does. */
+long lock_owner(const char *dir);
 
 #endif

@@ -86,12 +86,56 @@ static const char version_1[] =
     " told_at INTEGER NOT NULL"
     ") STRICT;";
 
+/* A call is known by its purpose and a hash of what is asked. Whose call it was
+ * says that of the calls in version 2. */
+#define CALL_REST                                                        \
+    " prompt, prompt_hash, reply, thought, finish, model, error, input," \
+    " cached, output, reasoning, estimated, reserved_usd_micro,"         \
+    " reserved_tokens, cost_usd_micro, cost_tokens,"                     \
+    " CASE WHEN estimated OR state IN ('failed', 'lost')"                \
+    " THEN cost_usd_micro ELSE 0 END AS assumed_usd_micro,"              \
+    " requests, wall_us, asked_at, answered_at"
+static const char version_3[] =
+    "CREATE TABLE call_3 ("
+    " purpose TEXT NOT NULL, asked TEXT NOT NULL, try INTEGER NOT NULL,"
+    " task INTEGER NOT NULL, attempt INTEGER NOT NULL, state TEXT NOT NULL,"
+    " prompt TEXT, prompt_hash TEXT, reply TEXT, thought TEXT, finish TEXT,"
+    " model TEXT, error TEXT, input INTEGER NOT NULL, cached INTEGER NOT NULL,"
+    " output INTEGER NOT NULL, reasoning INTEGER NOT NULL,"
+    " estimated INTEGER NOT NULL, reserved_usd_micro INTEGER NOT NULL,"
+    " reserved_tokens INTEGER NOT NULL, cost_usd_micro INTEGER NOT NULL,"
+    " cost_tokens INTEGER NOT NULL, assumed_usd_micro INTEGER NOT NULL,"
+    " requests INTEGER NOT NULL, wall_us INTEGER NOT NULL,"
+    " asked_at INTEGER NOT NULL, answered_at INTEGER NOT NULL,"
+    " PRIMARY KEY (purpose, asked, try)"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO call_3 SELECT call.stage,"
+    " sha256(task.id || char(10) || task.source || char(10) || attempt),"
+    " try, task, attempt, state," CALL_REST
+    " FROM call JOIN task ON task.ord = call.task;"
+    "DROP TABLE call;"
+    "ALTER TABLE call_3 RENAME TO call;";
+static const char look_3[] =
+    "CREATE TEMP VIEW call AS SELECT stage AS purpose, '' AS asked, try,"
+    " task, attempt, state," CALL_REST " FROM main.call;";
+
 const struct store_step store_steps[] = {
     {version_1, NULL},
     {"ALTER TABLE entry ADD COLUMN ported TEXT;",
      "CREATE TEMP VIEW entry AS SELECT *, NULL AS ported FROM main.entry;"},
+    {version_3, look_3},
 };
 const size_t store_version = sizeof(store_steps) / sizeof(store_steps[0]);
+
+/* sha256(text), for steps that need one. */
+static void sql_sha256(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    char hex[HASH_HEX];
+
+    (void)n;
+    hash_hex(sqlite3_value_text(v[0]), (size_t)sqlite3_value_bytes(v[0]), hex);
+    sqlite3_result_text(c, hex, -1, SQLITE_TRANSIENT);
+}
 
 static int run_steps(sqlite3 *db, const char *path,
                      const struct store_step *steps, size_t version,
@@ -103,6 +147,8 @@ static int run_steps(sqlite3 *db, const char *path,
 
     if (store_number(db, path, "PRAGMA user_version", &from, e) < 0)
         return -1;
+    sqlite3_create_function(db, "sha256", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                            NULL, sql_sha256, NULL, NULL);
     for (size_t v = (size_t)from; v < version; v++)
         if (store_exec(db, path, steps[v].make, e) < 0)
             return err_wrap(e, "schema %zu", v + 1);

@@ -73,14 +73,15 @@ struct row_task {
 };
 void store_task(struct store *s, const struct row_task *r);
 
-/* A model call. Written when its reservation is made (`state` "open"), again
- * when that grows, and with its end; key: task, attempt, stage, try. The last
+/* A call to a model. Written when its reservation is made (`state` "open"),
+ * again when that grows, and when it ends. Key: purpose, asked, try. The last
  * one counts, but an answered call never changes again. */
 struct row_call {
-    int64_t task, attempt;
-    const char *stage;
-    int64_t try;       /* from 1: how often the call was asked for anew */
-    const char *state; /* "open", "answered", "failed" */
+    const char *purpose; /* "plan", "code", "evolve", "review", "embed", … */
+    const char *asked;   /* hash of what is asked */
+    int64_t try;         /* from 1: how often it was asked */
+    int64_t task, attempt; /* whose it is; -1 and 0: no task's */
+    const char *state;     /* "open", "answered", "failed", "lost" */
     const char *prompt /* blob: the messages */, *prompt_hash;
     const char *reply /* blob */, *thought /* blob */;
     const char *finish, *model, *error;
@@ -88,6 +89,7 @@ struct row_call {
     bool estimated;
     int64_t reserved_usd_micro, reserved_tokens;
     int64_t cost_usd_micro, cost_tokens;
+    int64_t assumed_usd_micro; /* of the cost: what nobody metered */
     int64_t requests, wall_us, asked_at, answered_at;
 };
 void store_call(struct store *s, const struct row_call *r);

@@ -28,6 +28,8 @@ struct child {
     int pipe;      /* its stdout and stderr */
     uint64_t pipe_id, timer;
     int64_t asked_ns; /* when it was last asked for: to be made, or to end */
+    int64_t stage_ns, stage_began_ns; /* its deadline, and since when */
+    int64_t used_ns; /* processor time that its box had used by then */
     struct buf output;
     struct cgroup group;
     const char *killed; /* "timeout", "late", "memory", or NULL */
@@ -44,7 +46,11 @@ void child_born(struct child *c, pid_t pid, int pidfd);
 /* Leaves its memory group to the caller. */
 void child_free(struct child *c);
 
-/* It must be told another deadline within `ms` (0: none), or is killed. */
+/* It must be told another deadline within `ms` (0: none), or is killed. Where
+ * others keep the processors busy, its own processor time counts: it gets as
+ * much longer as it had to wait for them, and at most CHILD_SLOWEST times
+ * `ms`. */
+#define CHILD_SLOWEST 8
 void child_deadline(struct child *c, int64_t ms);
 void child_kill(struct child *c, const char *why);
 /* Reads what is left of its output. */

@@ -14,7 +14,7 @@ struct health {
     int64_t asked_ns; /* 0: it owes nothing */
     int64_t idle_ns;  /* seen without progress for so long */
     int64_t looked_ns;
-    uint64_t used; /* processor time at the last look, in clock ticks */
+    int64_t used; /* processor time at the last look */
 };
 
 /* It was asked something now. Asking again changes nothing. */

@@ -40,9 +40,12 @@ void host_note_end(struct host *h, const struct server *s, const char *who,
     buf_init(&b, (size_t)1 << 24);
     fs_read(s->log, &b, &e);
     from = b.len > 2000 ? b.len - 2000 : 0;
-    text = b.len ? xasprintf("%s ended; its last words:\n%s", who,
-                             buf_str(&b) + from)
-                 : xasprintf("%s ended without a word", who);
+    text = b.len
+               ? xasprintf("%s ended; the end of its log:\n%s", who,
+                           buf_str(&b) + from)
+               : xasprintf("%s ended and left no message; the system may have "
+                           "killed it for its memory (dmesg tells)",
+                           who);
     if (b.len || !known)
         tell(h, "note", "-", text);
     free(text);
@@ -133,7 +136,9 @@ void host_job(struct host *h, const struct frame *job)
         give_job(h, j);
     if (h->judge_lost) {
         j->tries = TRIES;
-        job_failed(h, j, "there is no judge any more");
+        job_failed(h, j,
+                   "the judge could not be started again; the notes "
+                   "before this one say why");
     }
 }
 
@@ -328,7 +333,10 @@ static void judge_gone(struct host *h)
         }
     }
     if (h->failures >= RESTARTS || start_judge(h, &e) < 0) {
-        judge_lost(h, e.kind != ERR_NONE ? e.text : "the judge keeps ending");
+        judge_lost(h, e.kind != ERR_NONE
+                          ? e.text
+                          : "the judge ended again and again; "
+                            "`monkeys doctor` tests this machine");
         return;
     }
     /* Only those that had begun can be what ended it. */
@@ -340,7 +348,9 @@ static void judge_gone(struct host *h)
 
             memcpy(id, j->id, sizeof(id));
             remove_job(h, j);
-            tell(h, "infra", id, "the judge ended twice during this job");
+            tell(h, "infra", id,
+                 "the judge ended twice while it judged this candidate; if "
+                 "memory is short, --children 1 takes less");
         }
     }
 }
@@ -409,7 +419,7 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
 
 static int start_judge(struct host *h, struct err *e)
 {
-    char *script = fs_join(h->o.home, "worker/judge.py");
+    char *script = fs_join(h->o.home, "worker/judge/judge.py");
     char *log = fs_join(h->o.scratch, "judge.log");
     char children[24], memory[24], total[24];
     const char *argv[] = {

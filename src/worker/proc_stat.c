@@ -1,8 +1,13 @@
-/* proc_stat.c: the line, cut behind the name. */
+/* proc_stat.c: files of /proc. */
 #include "worker/proc_stat.h"
+
+#include "base/tick.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#define DEEPEST 16 /* generations of processes that are looked at */
 
 const char *proc_stat(pid_t pid, char *line, size_t cap)
 {
@@ -18,4 +23,41 @@ const char *proc_stat(pid_t pid, char *line, size_t cap)
     name_end = fgets(line, (int)cap, f) ? strrchr(line, ')') : NULL;
     fclose(f);
     return name_end ? name_end + 1 : NULL;
+}
+
+int64_t proc_time_ns(pid_t pid)
+{
+    char line[1024];
+    const char *fields = proc_stat(pid, line, sizeof(line));
+    long long t[4];
+
+    if (!fields || sscanf(fields, // NOLINT(cert-err34-c)
+                          " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+                          " %lld %lld %lld %lld",
+                          &t[0], &t[1], &t[2], &t[3]) != 4)
+        return 0;
+    return (t[0] + t[1] + t[2] + t[3]) * (TICK_S / sysconf(_SC_CLK_TCK));
+}
+
+static int64_t tree_time(pid_t pid, int depth)
+{
+    int64_t total = proc_time_ns(pid);
+    char path[64];
+    long child;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid,
+             (long)pid);
+    f = depth < DEEPEST ? fopen(path, "re") : NULL;
+    if (!f)
+        return total;
+    while (fscanf(f, "%ld", &child) == 1) // NOLINT(cert-err34-c)
+        total += tree_time((pid_t)child, depth + 1);
+    fclose(f);
+    return total;
+}
+
+int64_t proc_tree_time_ns(pid_t pid)
+{
+    return tree_time(pid, 0);
 }

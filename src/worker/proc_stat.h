@@ -1,12 +1,19 @@
-/* proc_stat.h: what the kernel tells of a process on one line. */
+/* proc_stat.h: what the kernel tells about processes. */
 #ifndef WORKER_PROC_STAT_H
 #define WORKER_PROC_STAT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-/* The fields of /proc/PID/stat behind the name, from the state on, in `line`;
- * NULL when there is no such process. */
+/* The fields of /proc/PID/stat after the name, from the state on, in `line`;
+ * NULL if there is no such process. */
 const char *proc_stat(pid_t pid, char *line, size_t cap);
+
+/* Processor time of the process and of children that it has waited for, in
+ * nanoseconds (counted in clock ticks); 0 if there is no such process. */
+int64_t proc_time_ns(pid_t pid);
+/* The same for the process and all its descendants. */
+int64_t proc_tree_time_ns(pid_t pid);
 
 #endif

@@ -336,7 +336,7 @@ static void zygote_gone(struct zygote *z)
         if (c->owner != z)
             continue;
         child_kill(c, NULL);
-        child_ended(h, c, why ? why : "lost its zygote");
+        child_ended(h, c, why ? why : "orphaned");
     }
     while (*at != z)
         at = &(*at)->next;

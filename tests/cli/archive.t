@@ -18,7 +18,7 @@ is $status 2 "one that is not there exits 2"
 like "$err" "*no kernel none; 'monkeys archive list *" "… and says where to look"
 
 run archive import "$seeds" -o mine
-like "$out" "* kernels written to mine, 0 were there already" "archives are added to another"
+like "$out" "* kernels written to mine, 0 there already" "archives are added to another"
 run archive import "$seeds" -o mine --json
 like "$out" '{"archive":"mine","written":0,"known":*' "… once"
 run archive import nowhere -o other
@@ -95,8 +95,31 @@ run resume old
 sql old "ALTER TABLE entry DROP COLUMN ported"
 sql old "PRAGMA user_version = 1"
 run archive export old -o before
-is "$out" "1 kernels written to before, 0 were there already" "a run from before there were any is read"
+is "$out" "1 kernel written to before, 0 there already" "a run from before there were any is read"
 is "$(sql old "PRAGMA user_version")" 1 "… as it is"
 run resume old
 is "$status $(sql old "PRAGMA user_version")" "0 2" "one that goes on is brought up to date"
+
+# A disk that fills while kernels are written. A mount shows it for real; without
+# the right to one, a limit on the size of files does.
+mkdir "$work/disk"
+if mount -t tmpfs -o "size=$((8 * $(getconf PAGESIZE)))" tmpfs "$work/disk" 2>/dev/null; then
+    trap 'umount "$work/disk"; rm -rf "$work"' EXIT
+    run archive import "$seeds" -o disk/full
+    like "$status $err" "4 *No space left on device*" "a disk that fills ends it, and is named"
+else
+    (cd "$work" && trap '' XFSZ && ulimit -f 4 && exec env -i PATH="$PATH" HOME="$work" "$monkeys" archive import "$seeds" -o disk/full) >"$work/.out" 2>"$work/.err"
+    status=$? err=$(cat "$work/.err")
+    like "$status $err" "4 *File too large*" "a disk that fills ends it, and is named"
+fi
+run archive list disk/full
+is "$status $(printf '%s\n' "$out" | grep -vc verified)" "0 0" "… and what is there is whole: list reads it"
+whole=$(printf '%s\n' "$out" | wc -l)
+run archive import disk/full -o other-disk
+like "$out" "$whole kernel* written to other-disk, 0 there already" "… and import"
+[ -z "$(find "$work/disk" -name '.*.part')" ]
+ok "… and nothing half-written is left"
+mkdir -p "$work/other-disk/.99_killed.part"
+run archive list other-disk
+is "$status $(printf '%s\n' "$out" | wc -l)" "0 $whole" "what a killed program left is passed over"
 finish

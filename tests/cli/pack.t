@@ -47,9 +47,9 @@ PY
     is $status 1 "$1 is found"
     like "$out" "$5" "$1: $5"
 }
-broken "a wrong type" pack.json '"timeout_s": ' '"timeout_s": "x", "y": ' '*pack.json: /build/timeout_s: *'
-broken "an unknown field" pack.json '"licence"' '"license"' '*pack.json: /license: *licence*'
-broken "a value that is no choice" pack.json '"level": "' '"level": "un' '*pack.json: /level: *block*'
+broken "a wrong type" pack.json '"max_guide_tokens": ' '"max_guide_tokens": "x", "y": ' '*pack.json: /prompt/max_guide_tokens: *'
+broken "an unknown field" pack.json '"display_name"' '"displayname"' '*pack.json: /displayname: *display_name*'
+broken "a value that is no choice" pack.json '"default_dtype": "' '"default_dtype": "un' '*pack.json: /run/default_dtype: *fp32*'
 broken "broken JSON" checks.json '{' '{,' '*checks.json:*'
 broken "a bad pattern" checks.json '"pcre": "' '"pcre": "(' '*checks.json: /sets/*/pcre: *'
 broken "an id that is not the folder's" pack.json '"id": "my-lang"' '"id": "other"' '*pack.json: /id: *'

@@ -56,7 +56,7 @@ refuse "*go with --previous*" "feedback on nothing" $show --feedback feedback
 refuse "*needs --solution*" "nothing to review" $show --stage review
 refuse "*the pack c-cpu has 3*" "more examples than there are" $show --examples 4
 refuse "*missing.md*" "a file that is not there" $show --plan missing.md
-refuse "*there are options only*" "a word too many" $show extra
+refuse "*is not an option*" "a word too many" $show extra
 
 cp -R "$root/prompts" "$work/mine"
 echo 'Short: {{task}}' >"$work/mine/decompose.md"

@@ -18,7 +18,7 @@ refused() {
 
 refused "a device that is none" "--device: 'gpu' is not cpu, cuda:N or auto" \
     --command "echo hi" --device gpu
-refused "an archive without kernels" "--archive empty: no kernel in it*" \
+refused "an archive without kernels" "--archive empty: no kernel found*" \
     --command "echo hi" --archive empty
 refused "an endpoint of vectors without a model" "*needs --embedding-model NAME" \
     --command "echo hi" --embeddings http://127.0.0.1:1
@@ -39,7 +39,7 @@ refused "a line before any section" "c.ini:1: a line before the first section*" 
 
 run run --dsl c-cpu --tasks tasks --command "echo hi" --price 1,2 --dry-run
 is $status 0 "an estimate needs no cap"
-like "$out" '*about $* for all, with every answer as long as it may be*--budget-usd*' "… and tells what it may cost"
+like "$out" '*at most about $* for all attempts*--budget-usd*' "… and tells what it may cost"
 [ ! -e "$work/run-c-cpu-monkeys" ]
 ok "… without a folder"
 run run --dsl c-cpu --tasks tasks --model gpt-4.1-mini --dry-run --json --attempts 2
@@ -62,10 +62,10 @@ run archive add --dsl c-cpu --task starter/04_softmax -o made --verifier jobs=fa
 like "$err" "*1 job waits for answers: run 'monkeys-worker *' on a host with the device, then run this command again" \
     "jobs for elsewhere name the worker's command"
 run run --dsl c-cpu --tasks tasks --out made --verifier jobs=far --command "echo hi"
-like "$err" "*1 job waits *on a host with the device*'monkeys resume made' goes on" \
+like "$err" "*1 job waits *on a host with the device*monkeys resume made" \
     "… and for a run, what goes on"
 run resume made --model another --command "echo hi"
-like "$err" "*the run began with the model '': with 'another',*" "another model is warned of"
+like "$err" "*the run began with the model ''; with 'another' *" "another model is warned of"
 (cd "$work" && "$monkeys" prompt --dsl c-cpu --task starter/04_softmax 2>.err; echo $? >.status) | true
 is "$(cat "$work/.status")$(cat "$work/.err")" 0 "a reader that has read enough is no failure"
 finish

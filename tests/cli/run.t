@@ -43,13 +43,16 @@ for line in "starter/01_swish *correct *1 *E3 " "starter/04_softmax *correct *2 
     ok "its table has $line"
 done
 like "$out" "*solved 3 of 4 tasks in 7 attempts; 14 calls, 1400 tokens in, 700 out; 3 correct, 1 no_code, 1 static_reject, 2 wrong_values*" "… and a line below"
+like "$out" "*3 solved kernels are in the run's archive.*monkeys archive export whole -o DIR*" "… and how to get the kernels"
+like "$err" "*tasks checked 4/4 *tasks finished 4/4 *" "… its progress has units"
 line=$(printf '%s\n' "$out" | grep "^solved ")
 run status whole
-is "$out" "whole: $line" "status says the same line"
+is "$out" "whole: finished; $line" "status says the same line, and that it is finished"
 run status whole --tasks
+like "$out" "*Evidence: E0 *, E2 *, E3 *" "status --tasks explains the levels of evidence"
 is "$(printf '%s\n' "$out" | grep -c '^starter/')" 4 "status --tasks has the table"
 run status whole --json
-like "$out" '{"run":"whole","tasks":4,"skipped":0,"solved":3,"doubted":0,"aside":0,"attempts":7,*"calls":14,"answered":14,"failed":0,"lost":0,*"verdicts":{"correct":3,"no_code":1,*' "status --json has the figures"
+like "$out" '{"run":"whole","tasks":4,"skipped":0,"solved":3,"doubted":0,"aside":0,"attempts":7,*"calls":14,"answered":14,"failed":0,"lost":0,*"verdicts":{"correct":3,"no_code":1,*"assumed_usd_micro":0,"state":"finished","pid":null}' "status --json has the figures"
 run status whole --tasks --json
 like "$out" '*{"task":"starter/04_softmax","verdict":"correct","rule":null,"evidence":"E3","attempts":2,"solved_at":2,*"shown":\["*","*"\],*' "… also of each task"
 before=$(tables whole)
@@ -58,7 +61,7 @@ is $status 0 "a run that is over can be gone on with"
 is "$(tables whole)" "$before" "… and nothing is added"
 run run "$@" $real --cassette real.jsonl --out whole
 is $status 2 "another run in its folder is refused"
-like "$err" "*whole holds a run already: 'monkeys resume whole' goes on*--out DIR*" "… with the two ways on"
+like "$err" "*whole holds a run already: 'monkeys resume whole' continues it*--out DIR*" "… with the two ways on"
 
 # ---- the archive ----
 run archive list whole
@@ -70,11 +73,11 @@ like "$out" "*## Task*class Model(*## Plan*Plan 2 for starter/04_softmax*## Solu
 run archive show whole starter/22_mse_loss
 is $status 2 "one that is not there exits 2"
 run archive export whole -o kernels
-is "$out" "3 kernels written to kernels, 0 were there already" "export writes them"
+is "$out" "3 kernels written to kernels, 0 there already" "export writes them"
 run archive export whole -o kernels
-is "$out" "0 kernels written to kernels, 3 were there already" "… once"
+is "$out" "0 kernels written to kernels, 3 there already" "… once"
 run archive import kernels -o more
-is "$out" "3 kernels written to more, 0 were there already" "import adds them to another"
+is "$out" "3 kernels written to more, 0 there already" "import adds them to another"
 cmp -s "$work/more/starter-01_swish/solution.py" "$root/tests/verify/c-cpu/01_swish.py"
 ok "the kernel is what was answered"
 run archive list more
@@ -114,13 +117,13 @@ cp -R packs/c-cpu "$work/packs"
 sed -i '/"family"/d' "$work/packs/c-cpu/pack.json"
 run run "$@" $quick --cassette quick.jsonl --packs packs --out bounded
 is $status 0 "a pack without a recorder can be searched with"
-like "$err" "*the pack c-cpu has no recorder*verdicts end at E2*archive*will not grow*" "… and the run says what that means"
+like "$err" "*the pack c-cpu has no recorder*verdicts end at E2*no kernel joins the archive*" "… and the run says what that means"
 
 # ---- a folder of questions ----
 rounds=0
 run run "$@" $quick --spool folder --no-wait --out spooled --record tape.jsonl
 while [ $status = 0 ] && [ $rounds -lt 9 ]; do
-    case $err in *"waits for answers from elsewhere: 'monkeys resume "*"spooled' goes on"*) ;; *) break ;; esac
+    case $err in *"waits for answers from elsewhere; continue with: monkeys resume "*spooled*) ;; *) break ;; esac
     rounds=$((rounds + 1))
     $answers spool "$work/folder" "$work/quick.jsonl"
     run resume spooled --no-wait
@@ -135,7 +138,7 @@ is "$(tables replayed)" "$(tables spooled)" "… that replays to the same tables
 # ---- a verifier elsewhere ----
 run run "$@" --tasks $starter/04_softmax.py --attempts 2 --cassette real.jsonl --verifier jobs=far --out jobs
 is $status 0 "a verifier elsewhere: the run ends"
-like "$err" "*1 job waits for answers: run 'monkeys-worker --jobs *far/jobs --out *far/answers'*jobs' goes on*" "… and says what it waits for"
+like "$err" "*1 job waits for answers: run 'monkeys-worker --jobs *far/jobs --out *far/answers'*continue with: monkeys resume jobs*" "… and says what it waits for"
 worker() { (cd "$work" && env -i PATH="$PATH" HOME="$work" "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs far/jobs --out far/answers 2>/dev/null); }
 rounds=0
 while [ $status = 0 ] && [ $rounds -lt 5 ]; do
@@ -145,7 +148,7 @@ while [ $status = 0 ] && [ $rounds -lt 5 ]; do
     run resume jobs
 done
 is "$status $rounds" "0 3" "the gate, then each attempt, is answered there"
-like "$out" "*starter/04_softmax *correct *2 *E3 *solved 1 of 1 tasks in 2 attempts;*" "… and the run is solved"
+like "$out" "*starter/04_softmax *correct *2 *E3 *solved 1 of 1 task in 2 attempts;*" "… and the run is solved"
 
 # ---- what nobody can judge there ----
 run run "$@" --tasks $starter/01_swish.py --tasks $starter/04_softmax.py --attempts 1 --cassette real.jsonl --verifier jobs=hand --out some-of-it
@@ -154,12 +157,12 @@ $answers judge "$work/hand" starter/01_swish infra "its reference needs 40 GB"
 $answers judge "$work/hand" starter/04_softmax answer '{"usable":true,"reasons":[]}'
 run resume some-of-it
 like "$err" "*starter/01_swish is skipped: it could not be checked: its reference needs 40 GB*" "one that could not be checked is skipped with the reason"
-like "$err" "*1 job waits for answers*'monkeys resume some-of-it' goes on*" "… and the other is tried"
+like "$err" "*1 job waits for answers*continue with: monkeys resume some-of-it*" "… and the other is tried"
 $answers judge "$work/hand" starter/04_softmax infra "the GPU fell off the bus"
 run resume some-of-it
 is $status 4 "a candidate that the worker could not judge is not waited for"
 like "$out" "*starter/04_softmax *set aside * 0 *the GPU fell off the bus*" "… its task is set aside, with the reason"
-like "$err" "*1 job failed and can be tried again: run 'monkeys-worker *'monkeys resume some-of-it' goes on*" "… and the way on is told"
+like "$err" "*1 job failed and can be tried again: run 'monkeys-worker *continue with: monkeys resume some-of-it*" "… and the way on is told"
 right='{"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[]}'
 id=$(grep -ao 'monkeys/1 infra [^ ]*' "$work/hand/answers" | tail -1 | cut -d' ' -f3)
 printf 'monkeys/1 answer %s 0 %s\n%s' "$id" ${#right} "$right" >>"$work/hand/answers"
@@ -176,9 +179,11 @@ is "$(grep -ac 'monkeys/1 job' "$work/forced/jobs")" 1 "… and is not asked abo
 # ---- how it may end ----
 run run "$@" $quick --command "$answers command quick.jsonl asked" --price 1,2 --budget-usd 0.000001 --out poor
 is $status 3 "a budget that is too small exits 3"
-like "$err" "*no room for another call, as dear as one may get (\$0.0000 of \$0.0000 is spent or held): 'monkeys resume *poor --budget-usd DOLLARS' goes on*" "… and says so"
+like "$err" "*out of budget: the next attempt may cost \$0.*, and \$0.0000 of \$0.0000 is left; continue with: monkeys resume poor --budget-usd 0.*" "… and says so"
 [ ! -e "$work/asked" ]
 ok "… and nothing was asked"
+run status poor
+like "$out" "poor: out of budget; *" "… status, too"
 run resume poor --budget-usd 10
 is $status 0 "with a higher one it goes on"
 is "$(grep '^budget-usd' "$work/poor/run.ini")" "budget-usd = 10" "… which stays the run's"
@@ -197,7 +202,7 @@ is $status 0 "it goes on when answers are there"
 run status refused --tasks
 like "$out" "*starter/01_swish *no_code *in 4 attempts; 8 calls*" "… and is aside no more"
 run resume refused --temperature 0.5 --max-tokens 99
-like "$err" "*the run began with --temperature '1': with '0.5', what follows is not what an uninterrupted run would have done*--max-tokens '16384': with '99'*" "what changes the answers is warned of"
+like "$err" "*the run began with --temperature '1'; with '0.5' it continues differently from an uninterrupted run*--max-tokens '16384'; with '99'*" "what changes the answers is warned of"
 run run "$@" --tasks $starter/01_swish.py --attempts 1 --out ended --command \
     "test -e once || pkill -9 -P \$PPID monkeys-worker; touch once; $answers command real.jsonl asked"
 is $status 0 "a worker that ends does not end the run"
@@ -209,7 +214,7 @@ until [ -e "$work/checked/run.db" ]; do kill -0 $pid 2>/dev/null || break; done
 kill -INT $pid
 wait $pid
 is $? 130 "stopped while tasks are checked it exits 130"
-like "$(cat "$work/checked.out")" "*it was stopped: 'monkeys resume checked' goes on*" "… and says how to go on"
+like "$(cat "$work/checked.out")" "*the run was stopped; continue with: monkeys resume checked*" "… and says how to go on"
 run resume checked
 is "$status" 0 "… which works"
 is "$(tables checked)" "$before" "… and comes to the same"
@@ -217,6 +222,8 @@ rm -f "$work/asked"
 run run "$@" $quick --command "$answers command quick.jsonl asked stop" --in-flight 1 --out stopped
 is $status 130 "an interrupted run exits 130"
 is "$(grep -c . "$work/asked")" 1 "… and asks no more"
+run status stopped
+like "$out" "stopped: stopped; *" "… status knows that it was stopped"
 run status stopped --json
 is "$(value calls) $(value answered)" "1 1" "… what was paid for is kept"
 run resume stopped
@@ -254,6 +261,7 @@ is $status 2 "a run's folder that is in use is refused"
 like "$err" "*held: in use by process $pid" "… and by whom"
 run status held
 is $status 0 "status can be asked meanwhile"
+like "$out" "held: running (process $pid); *" "… and says which process it is"
 kill -TERM $pid
 wait $pid
 is $? 130 "stopped it does not wait for answers that may take days"
@@ -284,7 +292,7 @@ run resume bare --budget-usd 1
 is "$status $(grep -c '^no-cap' "$work/bare/run.ini")" "0 0" "a cap takes the place of none"
 sed -i 's/^method = .*/method = sampling/' "$work/bare/run.ini"
 run resume bare
-like "$err" "*the run began with --method 'monkeys': with 'sampling', what follows is not*" "a run.ini that was changed by hand is warned of"
+like "$err" "*the run began with --method 'monkeys'; with 'sampling' it continues differently*" "a run.ini that was changed by hand is warned of"
 cp $starter/01_swish.py "$work/$(printf 'two\nlines').py"
 refused "a task whose name run.ini cannot keep" "*--tasks: *more than one line*" --dsl c-cpu --tasks "$(printf 'two\nlines.py')" --cassette alone.jsonl
 (cd "$work" && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" --tasks alone.py --force --attempts 1 --price 1,2 --budget-usd 1 \
@@ -294,11 +302,16 @@ until [ -s "$work/begun" ]; do kill -0 $pid 2>/dev/null || break; done
 kill -KILL $pid
 kill "$(cat "$work/begun")"
 wait $pid 2>/dev/null
+run status moved
+like "$out" "moved: killed; *" "a run that was killed is known as such"
 run resume moved --spool another --no-wait
 is $status 0 "a run whose call was killed goes on in a folder"
 run status moved --json
 spent=$(value usd_micro)
 is "$(value lost) $((spent > 0))" "1 1" "… and the call counts as spent: $spent"
+is "$(value assumed_usd_micro)" "$spent" "… which is assumed, not metered"
+run status moved
+like "$out" "*, \$0.000000 metered, \$0.* assumed*" "… and is said to be"
 run resume moved --no-wait
 run status moved --json
 is "$(value lost) $(value usd_micro)" "1 $spent" "what waits in the same folder does not"
@@ -337,7 +350,7 @@ refused "an unknown verifier" "*--verifier*" --dsl c-cpu $swish $with --verifier
 refused "embeddings without a model" "*--embedding-model*" --dsl c-cpu $swish $with --embeddings http://127.0.0.1:1 --force
 run run "$@" --tasks zero.py $with --out bad
 is "$status" 2 "a collection that the gate refuses as a whole exits 2"
-like "$err" "*zero is skipped: *the gate refuses all 1 tasks*--force*" "… with the reasons"
+like "$err" "*zero is skipped: *none of the 1 tasks can be used*--force*" "… with the reasons"
 [ ! -e "$work/bad" ]
 ok "… and nothing is left"
 run run "$@" $quick $with --out half.py/run

@@ -18,13 +18,12 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "tests" / "worker")]
 
-import device_memory  # noqa: E402
-from region import Layout  # noqa: E402
-import runner  # noqa: E402
-from plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number  # noqa: E402
-from plan import Place, Plan, Pointer, TensorMap  # noqa: E402
-from runner import Done, Status  # noqa: E402
+from judge import runner  # noqa: E402
+from judge.region import DeviceRegion, Layout  # noqa: E402
+from judge.runner import Done, Status  # noqa: E402
 from runner_client import GUARD, Client, aligned, name  # noqa: E402
+from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node  # noqa: E402
+from shared.plan import Number, Place, Plan, Pointer, TensorMap  # noqa: E402
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 KERNELS = r"""
@@ -99,7 +98,7 @@ class Region:
     """As the tests' own, in device memory."""
 
     def __init__(self, size: int) -> None:
-        self.buffer = device_memory.DeviceRegion(Layout(size=size))
+        self.buffer = DeviceRegion(Layout(size=size))
         self.size, self.fd, self.end = self.buffer.size, self.buffer.fd, GUARD
         self.bytes = self.buffer.mapped.bytes
         self.fill()

@@ -1,4 +1,4 @@
-"""A judge that does what its jobs say: it stands in for worker/judge.py where a test is
+"""A judge that does what its jobs say: it stands in for worker/judge/judge.py where a test is
 about what monkeys-worker does for a judge.
 
 A job's payload is {"steps": [STEP, …]}; the answer has what each step heard. A STEP is
@@ -15,8 +15,11 @@ import json
 import os
 import socket
 import struct
+import sys
 
-from frames import CONTROL, Broken, Frame, recv_frame, send_frame
+sys.path[0] = os.path.dirname(sys.path[0])  # as judge.py does
+
+from shared.frames import CONTROL, Broken, Frame, recv_frame, send_frame  # noqa: E402
 
 UNLOAD = struct.pack("<IQ", 8, 3)  # docs/RUNNER.md
 ANSWER_BYTES = 4 + 2088

@@ -321,15 +321,21 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
     m->door.type = &mock_door;
     if (open_files(m, dir, e) < 0)
         return -1;
+    m->ledger =
+        ledger_open(&(struct ledger_parts){m->loop, m->store, &m->budget,
+                                           llm_is_patient(m->llm)},
+                    e);
+    if (!m->ledger)
+        return -1;
     part = (struct search_parts){.loop = m->loop,
                                  .store = m->store,
+                                 .ledger = m->ledger,
                                  .llm = m->llm,
                                  .model = "mock",
                                  .budget = &m->budget,
                                  .prompts = m->prompts,
                                  .pack = m->pack,
                                  .door = &m->door,
-                                 .patient = llm_is_patient(m->llm),
                                  .dim = EMBED_DIM};
     m->search = search_new(&part, o);
     return fill(m, e);
@@ -348,6 +354,7 @@ int mock_close(struct mock *m, struct err *e)
 
     if (m->search)
         search_free(m->search);
+    ledger_close(m->ledger);
     llm_close(m->llm);
     if (m->store)
         rc = store_close(m->store, e);

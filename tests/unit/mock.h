@@ -4,6 +4,7 @@
 #ifndef TESTS_MOCK_H
 #define TESTS_MOCK_H
 
+#include "ledger/ledger.h"
 #include "llm/front.h"
 #include "llm/llm.h"
 #include "llm/options.h"
@@ -39,6 +40,7 @@ struct mock {
     struct store *store;
     struct budget budget;
     struct llm *llm;
+    struct ledger *ledger;
     struct prompts *prompts;
     struct pack *pack;
     struct collection tasks;

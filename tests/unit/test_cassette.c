@@ -30,7 +30,7 @@ static void record(struct asking *a, const char *name, int first, int last)
         "\"usage\": {\"input\": 50, \"cached\": 20, \"output\":"
         " 30, \"reasoning\": 10, \"written\": 5}}'";
     asking_open(a);
-    if (!a->llm || llm_record(a->llm, asking_path(a, name), &e) < 0)
+    if (!a->llm || llm_record(a->llm, asking_path(a, name), NULL, &e) < 0)
         BUG("%s %s", a->error, e.text);
     for (int i = first; i <= last; i++)
         asking_ask(a, i, "question");
@@ -202,7 +202,7 @@ static void test_bad(void)
     {
         struct err e = ERR_INIT;
 
-        ok(llm_record(a.llm, asking_path(&a, "keep.jsonl"), &e) < 0 &&
+        ok(llm_record(a.llm, asking_path(&a, "keep.jsonl"), NULL, &e) < 0 &&
                asking_finds(&a, "something of value"),
            "a file that is no cassette is not recorded over");
     }

@@ -135,7 +135,7 @@ static void test_keys(void)
     a.opts.command = "{ env; tr '\\0' '\\n' </proc/$$/environ; } |"
                      " grep -aE 'HARMLESS|API_KEY|sk-this'; env >&2";
     asking_open(&a);
-    ok(llm_record(a.llm, asking_path(&a, "cassette.jsonl"), &e) == 0,
+    ok(llm_record(a.llm, asking_path(&a, "cassette.jsonl"), NULL, &e) == 0,
        "answers are recorded");
     asking_ask(&a, 1, "q");
     ok(strstr(a.text, "HARMLESS=yes") != NULL, "the child has an environment");

@@ -20,11 +20,14 @@ static void test_two(const char *dir)
     struct err e = ERR_INIT;
     char *want = xasprintf("%s: in use by process %ld", dir, (long)getpid());
 
+    ok(lock_owner(dir) == 0, "nobody owns a free folder");
     ok(lock_take(dir, &a, &e) == 0, "a free folder is taken");
+    ok(lock_owner(dir) == (long)getpid(), "and who has it can be asked for");
     ok(lock_take(dir, &b, &e) < 0 && e.kind == ERR_INPUT, "once");
     is(e.text, want, "and the message names who has it");
     ok(b.fd < 0, "a refused lock holds nothing");
     lock_drop(&a);
+    ok(lock_owner(dir) == 0, "dropped, it is nobody's");
     ok(lock_take(dir, &a, &e) == 0, "dropped, it can be taken again");
     lock_drop(&a);
     lock_drop(&a);

@@ -357,7 +357,7 @@ static void test_budget(void)
     char dir[] = "/tmp/monkeys-search-XXXXXX";
     struct mock m = {
         .price = {.known = true, .input = 1000000, .output = 1000000}};
-    struct llm_cost cap = {36000, BUDGET_NO_CAP};
+    struct llm_cost cap = {74000, BUDGET_NO_CAP};
     enum search_end end;
     struct err e = ERR_INIT;
     struct outcome r;
@@ -371,8 +371,8 @@ static void test_budget(void)
            mock_run(&m, &end, &e) == 0 && end == SEARCH_NO_BUDGET,
        "the run ends when the budget does (%s)", e.text);
     ok(m.budget.spent.usd_micro > 0 &&
-           m.budget.spent.usd_micro + m.budget.reserved.usd_micro <= 36000,
-       "and has not passed it: %lld of 36000",
+           m.budget.spent.usd_micro + m.budget.reserved.usd_micro <= 74000,
+       "and has not passed it: %lld of 74000",
        (long long)m.budget.spent.usd_micro);
     first = m.asked;
     mock_close(&m, &e);

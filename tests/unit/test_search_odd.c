@@ -330,9 +330,9 @@ static void test_held(void)
         t.o.slots = TASKS;
         t.m.spool = spool;
         t.in_flight = 0;
-        t.cap = 50000;
+        t.cap = 120000;
         ended = live(&t, dir);
-        ok(ended && t.end == SEARCH_WAITING && t.owed > t.cap / 2 &&
+        ok(ended && t.end == SEARCH_WAITING && t.owed > t.cap / 4 &&
                t.owed <= t.cap,
            "what the folder may cost stays within the cap: %lld of %lld",
            (long long)t.owed, (long long)t.cap);
@@ -395,5 +395,5 @@ void suite_search_odd(void)
     test_no_wait("off", 0, 0);
     test_no_wait("loop", 3, 0);
     test_no_wait("end", 0, 0);
-    test_no_wait("off", 0, 50000);
+    test_no_wait("off", 0, 120000);
 }

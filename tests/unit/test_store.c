@@ -20,7 +20,8 @@ static const struct row_task task = {3,    "level1/19_ReLU", "abc", "def",
                                      NULL, "relu\nsum",      NULL};
 static const struct row_call call = {.task = 3,
                                      .attempt = 1,
-                                     .stage = "plan",
+                                     .purpose = "plan",
+                                     .asked = "q",
                                      .try = 1,
                                      .state = "open",
                                      .prompt = "p",
@@ -30,7 +31,8 @@ static const struct row_call call = {.task = 3,
                                      .asked_at = 17};
 static const struct row_call answered = {.task = 3,
                                          .attempt = 1,
-                                         .stage = "plan",
+                                         .purpose = "plan",
+                                         .asked = "q",
                                          .try = 1,
                                          .state = "answered",
                                          .prompt = "p",
@@ -46,6 +48,7 @@ static const struct row_call answered = {.task = 3,
                                          .estimated = true,
                                          .cost_usd_micro = 5,
                                          .cost_tokens = 6,
+                                         .assumed_usd_micro = 2,
                                          .requests = 7,
                                          .wall_us = 8,
                                          .asked_at = 17,
@@ -81,8 +84,9 @@ static int check_call(const struct row_call *r, void *arg)
     const struct row_call *a = &answered;
 
     *(int *)arg +=
-        r->task == 3 && r->attempt == 1 && same(r->stage, a->stage) &&
-        r->try == 1 && same(r->state, a->state) && same(r->prompt, a->prompt) &&
+        r->task == 3 && r->attempt == 1 && same(r->purpose, a->purpose) &&
+        same(r->asked, a->asked) && r->assumed_usd_micro == 2 && r->try == 1 &&
+        same(r->state, a->state) && same(r->prompt, a->prompt) &&
         same(r->prompt_hash, a->prompt_hash) && same(r->reply, a->reply) &&
         same(r->thought, a->thought) && same(r->finish, a->finish) &&
         same(r->model, a->model) && same(r->error, NULL) && r->input == 1 &&
@@ -441,7 +445,7 @@ static void other_vector(struct store *s)
 
 static void test_mistakes(void)
 {
-    ok(fails(reopen_answered, "call with task 3 attempt 1 stage plan try 1"),
+    ok(fails(reopen_answered, "call with purpose plan asked q try 1"),
        "an answered call never changes");
     ok(fails(change_fact, "fact with name seed"), "a fact is set once");
     ok(fails(no_id, "task.id"), "what must be there is missed by name");

@@ -196,6 +196,60 @@ static void test_first_schema(void)
     db_rmdir(dir);
 }
 
+/* A call of the second schema, as a run that goes on looks for it. */
+static int find_old_call(const struct row_call *r, void *arg)
+{
+    char asked[HASH_HEX];
+
+    hash_hex("a/b\nsrc\n2", 9, asked);
+    *(int *)arg += strcmp(r->purpose, "plan") == 0 && r->task == 0 &&
+                   r->attempt == 2 && r->try == 1 &&
+                   strcmp(r->state, "answered") == 0 &&
+                   strcmp(r->reply, "blob") == 0 && r->cost_usd_micro == 7 &&
+                   r->assumed_usd_micro == 0 && strcmp(r->asked, asked) == 0;
+    return 0;
+}
+
+static int count_calls(const struct row_call *r, void *arg)
+{
+    *(int *)arg += strcmp(r->purpose, "plan") == 0 && r->attempt == 2;
+    return 0;
+}
+
+static void test_second_schema(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    struct err e = ERR_INIT;
+    sqlite3 *db = NULL;
+    struct store *s;
+    int n = 0;
+
+    if (sqlite3_open(path, &db) != SQLITE_OK ||
+        store_migrate(db, path, store_steps, 2, &e) < 0)
+        BUG("%s", e.text);
+    sqlite3_close(db);
+    db_exec(path,
+            "PRAGMA journal_mode = WAL;"
+            "INSERT INTO task VALUES (0, 'a/b', 'h', 'src', NULL, '', NULL);"
+            "INSERT INTO call VALUES (0, 2, 'plan', 1, 'answered', 'p', 'p',"
+            " 'blob', NULL, 'stop', 'm', NULL, 1, 0, 2, 0, 0, 9, 9, 7, 3, 1,"
+            " 10, 11, 12)");
+    s = store_open(path, STORE_READ, NULL, &e);
+    ok(s && store_each_call(s, count_calls, &n, &e) == 0 && n == 1,
+       "the calls of the second schema are read as they are");
+    if (s)
+        db_close(s);
+    n = 0;
+    s = store_open(path, STORE_OPEN, NULL, &e);
+    ok(s && store_each_call(s, find_old_call, &n, &e) == 0 && n == 1,
+       "a reply that was paid for under it is found by what was asked (%s)",
+       e.text);
+    if (s)
+        db_close(s);
+    free(path);
+    db_rmdir(dir);
+}
+
 /* ---- refusals ---- */
 
 /* One line: PATH, and what to do. */
@@ -252,7 +306,7 @@ static void test_newer(void)
     db_close(db_open(dir, STORE_NEW, NULL));
     db_exec(path, "PRAGMA user_version = 999");
     refuses(path, STORE_OPEN,
-            "has schema 999, and this program knows up to 2; use the newer "
+            "has schema 999, and this program knows up to 3; use the newer "
             "monkeys that wrote it",
             "a newer schema");
     free(path);
@@ -420,6 +474,7 @@ void suite_store_file(void)
     test_documented_queries();
     test_migration();
     test_first_schema();
+    test_second_schema();
     test_wrong_files();
     test_newer();
     test_damaged();

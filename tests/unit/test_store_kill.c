@@ -47,7 +47,8 @@ static void write_call(struct child *c, int64_t group, const char *hash)
 {
     struct row_call r = {.task = 1,
                          .attempt = group,
-                         .stage = "code",
+                         .purpose = "code",
+                         .asked = hash,
                          .try = 1,
                          .state = "open",
                          .prompt = hash};

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "worker"))  # judge, recorder, …
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from worker_run import ROOT, Job, Outcome, make_home, run
+from worker_run import ROOT, Job, Outcome, described, make_home, run
 
 PACKS = ROOT / "tests" / "fixtures" / "packs"
 GOOD_EVERY = 10  # forgeries between two honest traces
@@ -178,3 +178,21 @@ def judged(folder: Path, table: Table, good: Forgery, pack: str, family: str) ->
         jobs.append(forgery.job(folder, pack, family))
     program, home = make_home(folder)
     return run(program, home, folder, jobs, children=2, packs=PACKS)
+
+
+def check_refused(outcome: Outcome, name: str) -> None:
+    """A forged trace is the candidate's fault, and not correct."""
+    assert name not in outcome.infra, outcome.infra[name]
+    answer = outcome.answers[name]
+    assert answer["verdict"] not in ("correct", "infra"), described(name, answer)
+
+
+def check_survived(outcome: Outcome) -> None:
+    """Honest traces between the forged ones are correct, and no process of ours ended."""
+    good = {n: a for n, a in outcome.answers.items() if n.startswith("good-")}
+    assert good
+    for name, answer in good.items():
+        assert (answer["verdict"], answer["evidence"]) == ("correct", "E3"), described(name, answer)
+    assert outcome.status == 0, outcome.log
+    assert "ended; the end of its log" not in outcome.log, outcome.log
+    assert "Traceback" not in outcome.log, outcome.log

@@ -16,9 +16,8 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-import native_plan  # noqa: E402
-import plan  # noqa: E402
-import traces  # noqa: E402
+from judge import native_plan, traces  # noqa: E402
+from shared import plan  # noqa: E402
 
 
 class Recorder:

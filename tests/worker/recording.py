@@ -23,7 +23,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import recorder  # noqa: E402
+from recorder import recorder  # noqa: E402
 
 torch.set_num_threads(1)  # before any work: forked children would hang
 

@@ -16,8 +16,8 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-import runner  # noqa: E402
-from plan import Node, Place, Plan  # noqa: E402
+from judge import runner  # noqa: E402
+from shared.plan import Node, Place, Plan  # noqa: E402
 
 PROGRAM = ROOT / "monkeys-runner"
 GUARD = 256

@@ -11,6 +11,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -22,21 +23,21 @@ from types import SimpleNamespace
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-import runner  # noqa: E402
 import torch  # noqa: E402
-import verdict  # noqa: E402
-from builds import Builds  # noqa: E402
-from frames import (  # noqa: E402
+from judge import freezing, runner, verdict  # noqa: E402
+from judge.builds import Builds  # noqa: E402
+from judge.steps import Ask, Baseline, End, Forged, Fork, Freeze, Gone  # noqa: E402
+from shared.frames import (  # noqa: E402
     MAX_MESSAGE,
     Broken,
     Frame,
     _send,
     recv_frame,
     recv_message,
+    sender,
     send_frame,
     send_message,
 )
-from steps import Ask, Baseline, End, Forged, Fork, Gone  # noqa: E402
 
 BOXED = {"box": "full"}  # what a record is written for: evidence does not end at E2
 WAIT_S = 120
@@ -58,6 +59,7 @@ class Zygote:
         theirs.close()
         self.children = 0
         self.ends: dict[str, str] = {}
+        self.keepers: dict[str, int] = {}  # descriptors of the processes that keep children
         atexit.register(self.close)
         assert recv_frame(self.control).kind == "ready"
 
@@ -77,10 +79,13 @@ class Zygote:
         heard = False
         while select.select([self.control], [], [], 0 if heard else wait_s)[0]:
             frame, heard = recv_frame(self.control), True
+            if frame.kind == "forked":
+                self.keepers[frame.id] = frame.fds.pop()
             for fd in frame.fds:
                 os.close(fd)
             if frame.kind == "exited":
                 self.ends[frame.id] = frame.text().partition("\n")[0]
+                os.close(self.keepers.pop(frame.id))
         return heard
 
     def ended(self, name: str) -> str:
@@ -88,6 +93,14 @@ class Zygote:
         while name not in self.ends:
             assert self.hear(WAIT_S), f"{name} does not end"
         return self.ends[name]
+
+    def end(self, name: str) -> None:
+        """As the worker ends a child: its keeper kills it."""
+        while name not in self.ends and name not in self.keepers:
+            assert self.hear(WAIT_S), f"{name} is not forked"
+        if name in self.keepers:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.keepers[name], signal.SIGTERM)
 
     def close(self) -> None:
         self.control.shutdown(socket.SHUT_WR)
@@ -102,19 +115,32 @@ class Child:
     def __init__(self, zygote: Zygote, name: str, sock: socket.socket, output: int) -> None:
         self.zygote, self.name, self.sock, self.output = zygote, name, sock, output
         sock.settimeout(WAIT_S)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.peer: int | None = None  # of a runner: the process that answered last
+        self.frozen = False
 
     def ask(self, message: dict | bytes, fds: list[int]) -> dict | bytes:
+        if self.frozen:
+            freezing.resume(self.peer)
+            self.frozen = False
         try:
             if isinstance(message, dict):
                 send_message(self.sock, message, fds)
                 return recv_message(self.sock, MAX_MESSAGE)[0]
             _send(self.sock, message, fds)
-            data = self.sock.recv(runner.ANSWER_BYTES, socket.MSG_WAITALL)
+            data, ancillary, _, _ = self.sock.recvmsg(
+                runner.ANSWER_BYTES, socket.CMSG_SPACE(12), socket.MSG_WAITALL
+            )
             if data:
+                self.peer = sender(ancillary)
                 return data
         except (Broken, ConnectionError):
             pass
         raise Gone(self.zygote.ended(self.name), os.read(self.output, 1 << 16).decode())
+
+    def freeze(self) -> None:
+        freezing.stop(self.peer)
+        self.frozen = True
 
     def pids(self) -> list[int]:
         """Of the processes under its zygote: its keeper and itself, and who is not reaped yet."""
@@ -126,8 +152,10 @@ class Child:
         return sorted(found)
 
     def close(self) -> None:
+        """Killed, not only left: without a box nobody else ends a kernel that does not."""
         self.sock.close()
         os.close(self.output)
+        self.zygote.end(self.name)
 
 
 _zygotes: dict[str, Zygote] = {}
@@ -174,6 +202,8 @@ class Loop:
         elif isinstance(wanted, Ask):
             said = self.instead(wanted)
             return self.child.ask(wanted.message, wanted.fds) if said is None else said
+        elif isinstance(wanted, Freeze):
+            self.child.freeze()
         elif isinstance(wanted, End):
             self.drop()
         elif isinstance(wanted, Baseline):

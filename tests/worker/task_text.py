@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-import truth
+from judge import truth
 
 
 def task(

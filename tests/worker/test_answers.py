@@ -16,10 +16,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-import answers  # noqa: E402
-import feedback  # noqa: E402
-from frames import Broken, Channel, Closed  # noqa: E402
-from steps import Forged  # noqa: E402
+from judge import answers, feedback  # noqa: E402
+from judge.steps import Forged  # noqa: E402
+from shared.frames import Broken, Channel, Closed  # noqa: E402
 
 ERROR = {"error": {"stage": "call", "type": "ValueError", "text": "…", "compile": False,
                    "message": "ValueError: no", "rule": None}}  # fmt: skip
@@ -28,6 +27,7 @@ READERS = [
     (answers.refusal, {"refused": {"rule": "dispatch:aten.mm", "text": "mm computes"}}),
     (lambda told: answers.names(told, ["fc.weight"]), {"names": [["w", "fc.weight"]]}),
     (answers.identity, {"identity": "triton 3.7"}),
+    (answers.target, {"target": "sm_90"}),
     (lambda told: answers.size(told, 100), {"size": 7}),
 ]
 ODD = [None, True, -1, 10**400, float("nan"), float("inf"), "text", "\ud800\0", [], [[[]]], {},
@@ -57,7 +57,7 @@ def changed(value: dict, path: tuple, by: object, remove: bool = False) -> dict:
     return value
 
 
-@pytest.mark.parametrize(("read", "good"), READERS, ids=["problem", "refusal", "names", "identity", "size"])
+@pytest.mark.parametrize(("read", "good"), READERS, ids=["problem", "refusal", "names", "identity", "target", "size"])
 def test_any_other_value_in_any_place_is_taken_or_is_a_forgery(read, good) -> None:
     read(good)
     for path in places(good):

@@ -16,7 +16,7 @@ from worker_session import Session
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-import builds  # noqa: E402
+from judge import builds  # noqa: E402
 
 GOOD = (VERIFY / "c-cpu" / "01_swish.py").read_text()
 

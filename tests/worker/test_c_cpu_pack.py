@@ -17,9 +17,9 @@ PACK = ROOT / "packs" / "c-cpu"
 sys.path[:0] = [str(ROOT / "worker"), str(PACK)]
 
 import c_cpu  # noqa: E402
-import native_lane  # noqa: E402
-import native_record  # noqa: E402
+from lane import native_lane  # noqa: E402
 from native_run import Recorder, Runner, load  # noqa: E402
+from recorder import native_record  # noqa: E402
 
 SEEDS = sorted(p.name for p in (PACK / "seeds").iterdir())
 HINTS = json.loads((PACK / "errors.json").read_text())["hints"]

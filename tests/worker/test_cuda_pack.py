@@ -19,12 +19,11 @@ PACKS = ROOT / "packs"
 sys.path[:0] = [str(ROOT / "worker"), str(PACKS / "cuda"), str(PACKS / "thunderkittens")]
 
 import cuda_build  # noqa: E402
-import native  # noqa: E402
-import native_cuda  # noqa: E402
-import native_lane  # noqa: E402
-import native_record  # noqa: E402
 import tk_build  # noqa: E402
-from native_source import Parameter  # noqa: E402
+from lane import native_lane  # noqa: E402
+from recorder import native_record  # noqa: E402
+from shared import native, native_cuda  # noqa: E402
+from shared.native_source import Parameter  # noqa: E402
 
 BOTH = ("cuda", "thunderkittens")
 

@@ -10,9 +10,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-import native_cuda  # noqa: E402
-import native_source  # noqa: E402
-from native_source import CType  # noqa: E402
+from shared import native_cuda, native_source  # noqa: E402
+from shared.native_source import CType  # noqa: E402
 
 
 

@@ -17,11 +17,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "cuda")]
 
 import cuda_build  # noqa: E402
-import cuda_plan  # noqa: E402
-import native  # noqa: E402
-import native_lane  # noqa: E402
-import native_record  # noqa: E402
+from judge import cuda_plan  # noqa: E402
+from lane import native_lane  # noqa: E402
 from native_run import Recorder, request  # noqa: E402
+from recorder import native_record  # noqa: E402
+from shared import native  # noqa: E402
 
 LINES = [
     line.split()

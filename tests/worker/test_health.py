@@ -3,8 +3,11 @@ the new one; a candidate is never blamed for it. They are made sick for real."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -262,3 +265,68 @@ def test_a_worker_that_nobody_listens_to_leaves_at_once(folder: Path) -> None:
         status = os.waitpid(worker.pid, 0)[1]
         assert os.waitstatus_to_exitcode(status) == 0
         assert time.monotonic() - began < 15  # children that do not end have 20 s
+
+# ---- a busy machine --------------------------------------------------------------------
+
+BURNS = r"""
+import torch
+import torch.nn as nn
+from c_cpu import build
+
+SOURCE = r'''
+#include <stdint.h>
+#include <time.h>
+static int burnt;
+void relu_kernel(const float *x, float *y, int64_t n)
+{
+    struct timespec t = {0, 0};
+
+    while (!burnt && t.tv_sec < 3)
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    burnt = 1;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
+}
+'''
+lib = build(SOURCE)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        lib.relu_kernel(x, y, x.numel())
+        return y
+"""
+
+
+@contextlib.contextmanager
+def busy(processor: int, programs: int) -> Iterator[None]:
+    """So many other programs want that processor."""
+    code = f"import os\nos.sched_setaffinity(0, [{processor}])\nwhile True: pass"
+    started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(programs)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def test_a_kernel_that_has_to_wait_for_a_processor_is_not_late(folder: Path) -> None:
+    """It takes three seconds of four; there is a quarter of a processor for it."""
+    work = folder / "busy"
+    work.mkdir(mode=0o755)
+    candidate = work / "burns.py"
+    candidate.write_text(BURNS)
+    program, home = worker_run.make_home(folder)
+    job = Job("burns", "c-cpu", VERIFY / "tasks" / "relu.py", candidate, call_ms=4000)
+    one, before = min(os.sched_getaffinity(0)), os.sched_getaffinity(0)
+    os.sched_setaffinity(0, [one])  # the worker inherits it
+    try:
+        with busy(one, 3):
+            outcome = worker_run.run(program, home, work, [job], 1)
+    finally:
+        os.sched_setaffinity(0, before)
+    answer = outcome.answers["burns"]
+    assert answer["verdict"] == "correct", answer["feedback"]
+    assert answer["times_ms"]["trials"] > 4000  # by the clock on the wall

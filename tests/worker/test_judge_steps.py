@@ -7,22 +7,23 @@ from __future__ import annotations
 import argparse
 import json
 import select
+import selectors
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
+from types import SimpleNamespace
 
 import pytest
 from small_loop import ROOT
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-import judge  # noqa: E402
-import runner  # noqa: E402
-import verdict  # noqa: E402
-from frames import Frame, recv_frame, recv_message, send_frame, send_message  # noqa: E402
-from steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Gone, NoChild, Release  # noqa: E402
+from judge import judge, runner, verdict  # noqa: E402
+from judge.steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Gone  # noqa: E402
+from judge.steps import NoChild, Release  # noqa: E402
+from shared.frames import Frame, recv_frame, recv_message, send_frame, send_message  # noqa: E402
 
 WAIT_S = 60
 PING = {"op": "ping"}
@@ -278,6 +279,17 @@ def test_an_executor_that_dies_is_its_owners_end_and_is_replaced(worker: Worker)
     assert id == "service-2"
     serve(fresh)
     assert worker.answer("b")["status"] == 0
+
+
+def test_news_of_an_executor_that_was_given_up_in_the_same_breath_is_nobodys(worker: Worker) -> None:
+    """Its socket was ready, too, when the loop heard of its end first."""
+    stale = judge.Service("service-9", "c-cpu+runner")
+    key = SimpleNamespace(data=stale, fileobj=None)
+    rounds = iter([[(key, selectors.EVENT_READ)]])
+    wait = worker.judge.select.select
+    worker.judge.select.select = lambda timeout: next(rounds, None) or wait(timeout)
+    worker.quiet()
+    worker.quiet()
 
 
 def next_child(worker: Worker, name: str, wanted: dict) -> tuple[str, socket.socket]:

@@ -11,14 +11,9 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import compare  # noqa: E402
-import executors  # noqa: E402
-import inputs  # noqa: E402
-import judge  # noqa: E402
-import judging  # noqa: E402
-import truth  # noqa: E402
-import verdict  # noqa: E402
-from steps import Ask, Fork, Gone, NoChild  # noqa: E402
+from judge import compare, executors, judge, judging, truth, verdict  # noqa: E402
+from judge.steps import Ask, Fork, Gone, NoChild  # noqa: E402
+from shared import inputs  # noqa: E402
 
 VERIFY = ROOT / "tests" / "verify"
 
@@ -113,26 +108,6 @@ def test_another_order_of_adding_is_not_chance() -> None:
     first, second = (reference.fresh().expect(5, "plain") for _ in range(2))
     assert abs(float(first.eager[0] - second.eager[0])) > 1e-2
     assert not [why for why in truth.gate(reference, "0" * 64) if "nondeterministic" in why]
-    assert not reference.fresh().remembers(5)
-
-
-DRIFT = """
-import torch
-class Model(torch.nn.Module):
-    calls = 0
-    def forward(self, x):
-        self.calls += 1
-        return x * (1 + 1e-5 * self.calls)
-def get_inputs():
-    return [torch.randn(4, 4)]
-def get_init_inputs():
-    return []
-"""
-
-
-def test_what_a_hundred_calls_add_up_to_is_remembered() -> None:
-    """Each changes the output by less than a tolerance."""
-    assert truth.Reference(DRIFT, "fp32", "cpu", 1).fresh().remembers(5)
 
 
 RAGGED = EDGE.replace("return x * 2", "return x[x > 1]").replace("(1, 1)", "(40,)")
@@ -183,11 +158,11 @@ def test_a_full_device_is_not_a_sick_one(monkeypatch: pytest.MonkeyPatch) -> Non
     "kind, text, wanted",
     [
         ("torch.OutOfMemoryError", "x", "out_of_memory"),
-        ("RuntimeError", "trace\nRuntimeError: Triton Error [CUDA]: out of memory", "out_of_memory"),
-        ("RuntimeError", "out of memory, CUDA\nRuntimeError: no", "launch_error"),
+        ("numpy._core._exceptions._ArrayMemoryError", "x", "out_of_memory"),
+        ("RuntimeError", "trace\nRuntimeError: Triton Error [CUDA]: out of memory", "launch_error"),
     ],
 )
-def test_a_full_device_is_known_by_its_error(kind: str, text: str, wanted: str) -> None:
+def test_a_full_device_is_known_by_the_errors_class_not_by_its_words(kind: str, text: str, wanted: str) -> None:
     told = {"error": {"stage": "call", "type": kind, "text": text}}
     with pytest.raises(judging.Verdict) as end:
         judging.fail_on_error(told, judging.Progress())

@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import kernel_language  # noqa: E402
-from kernel_language import Denied  # noqa: E402
+from shared import kernel_language  # noqa: E402
+from shared.kernel_language import Denied  # noqa: E402
 
 TL = {"module": "triton.language"}
 LIBDEVICE = {"module": "triton.language.extra.cuda.libdevice"}

@@ -10,9 +10,8 @@ from worker_run import ROOT
 
 sys.path.insert(0, str(ROOT / "worker"))
 
-import layouts  # noqa: E402
-import truth  # noqa: E402
-from traces import Buffer, Call, Move, Refused, View  # noqa: E402
+from judge import layouts, truth  # noqa: E402
+from judge.traces import Buffer, Call, Move, Refused, View  # noqa: E402
 
 
 def moves(text: str) -> bool:

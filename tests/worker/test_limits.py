@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-import limits  # noqa: E402
-import truth  # noqa: E402
+from judge import truth  # noqa: E402
+from shared import limits  # noqa: E402
 from task_text import reference, task  # noqa: E402
 
 GIB = 1 << 30

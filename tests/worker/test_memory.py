@@ -16,7 +16,7 @@ from worker_session import Frame, Session, send_frame
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-from room import Room  # noqa: E402
+from judge.room import Room  # noqa: E402
 
 MIB = 1 << 20
 TASK = ROOT / "tasks" / "starter" / "01_swish.py"

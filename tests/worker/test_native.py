@@ -17,10 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "c-cpu")]
 
 import c_cpu  # noqa: E402
-import native  # noqa: E402
-import native_lane  # noqa: E402
-import native_record  # noqa: E402
+from lane import native_lane  # noqa: E402
 from native_run import Recorder, Runner, load_library  # noqa: E402
+from recorder import native_record  # noqa: E402
+from shared import native  # noqa: E402
 
 ADD_ONE = """
 #include <stdint.h>

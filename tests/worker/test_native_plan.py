@@ -14,11 +14,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-import cuda_plan  # noqa: E402
-import native_plan  # noqa: E402
-import plan  # noqa: E402
-import traces  # noqa: E402
+from judge import cuda_plan, native_plan, traces  # noqa: E402
 from native_run import parse  # noqa: E402
+from shared import plan  # noqa: E402
 
 BUFFERS = [{"kind": "new", "bytes": 64, "dtype": "float32"}] * 2
 VIEW = {"t": [1, "float32", 4, [2, 2], [2, 1]]}

@@ -11,12 +11,12 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "quill")]
 
-import native  # noqa: E402
-import native_record  # noqa: E402
 import quill  # noqa: E402
 import quill_c  # noqa: E402
 from native_run import Runner  # noqa: E402
 from quill_read import QuillError, read  # noqa: E402
+from recorder import native_record  # noqa: E402
+from shared import native  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "packs" / "quill"))
 sys.modules.pop("adapter", None)

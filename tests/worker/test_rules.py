@@ -10,25 +10,24 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from judge.steps import Ask
 from runner_client import Client
 from runner_client import Region as RunnerRegion
 from small_loop import ROOT, Loop, make_job, said, verify
-from steps import Ask
 from task_text import task
 
 import candidates
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-import inputs  # noqa: E402
-import ported  # noqa: E402
-import triton_trace  # noqa: E402
-import verdict  # noqa: E402
+from judge import ported, region, tuning, verdict  # noqa: E402
+from shared import inputs  # noqa: E402
 
 pytest.importorskip("triton")
 
@@ -94,7 +93,7 @@ def test_7_1_a_kernel_is_given_plain_values_alone(bind: dict) -> None:
 
 def test_7_1_no_part_of_the_judge_reads_pickles() -> None:
     """Nor does a child: what they say to each other is JSON or a layout of bytes."""
-    for path in (ROOT / "worker").glob("*.py"):
+    for path in (ROOT / "worker").rglob("*.py"):
         used = {n.name.partition(".")[0] for node in ast.walk(ast.parse(path.read_text()))
                 if isinstance(node, ast.Import) for n in node.names}  # fmt: skip
         assert not used & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}, path
@@ -442,6 +441,14 @@ def native(body: str, above: str = "") -> dict:
 RIGHT = "for (int64_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0;"
 
 
+def test_7_15_host_functions_beside_data_end_at_e2() -> None:
+    """On a GPU, where they are not the kernels themselves."""
+    job = make_job(RELU, "", "thunderkittens")
+    assert verdict.host_half(job | {"device": "cuda:0"}) == verdict.HOST_HALF
+    assert verdict.host_half(job) is None
+    assert verdict.host_half(make_job(RELU, "", "cuda") | {"device": "cuda:0"}) is None
+
+
 def test_7_12_an_honest_library_is_right() -> None:
     assert said(native(RIGHT)) == E3
 
@@ -460,6 +467,34 @@ def test_7_12_an_answer_that_code_writes_itself_is_no_result(body: str, above: s
 def test_7_12_what_is_written_after_the_answer_does_not_count() -> None:
     body = "pthread_t t; out = y; (void)x; (void)n; pthread_create(&t, NULL, later, NULL);"
     assert native(body, LATER)["verdict"] == "not_finite"
+
+
+AFTERWARDS = """
+static const float *given;
+static float *out;
+static int64_t count;
+static void *afterwards(void *unused)
+{
+    (void)unused;
+    usleep(20000);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = given[i] > 0 ? given[i] : 0;
+    return NULL;
+}
+"""
+
+
+def test_7_12_a_runner_stands_still_while_its_outputs_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of the library would finish the work after `done`, while the judge is slow."""
+    take = region.Region.take
+
+    def slowly(self: region.Region, place: object) -> torch.Tensor:
+        time.sleep(0.3)
+        return take(self, place)
+
+    monkeypatch.setattr(region.Region, "take", slowly)
+    body = "pthread_t t; given = x; out = y; count = n; pthread_create(&t, NULL, afterwards, NULL);"
+    assert native(body, AFTERWARDS)["verdict"] == "not_finite"
 
 
 def test_7_12_no_other_process_stays_to_change_buffers() -> None:
@@ -605,11 +640,20 @@ def test_7_19_an_exported_file_holds_no_text_of_a_recorders(change: Callable[[di
 # ---- 7.20 autotune ---------------------------------------------------------------------------------------
 
 
+def test_7_20_a_record_says_that_configurations_were_left_out() -> None:
+    kernel = candidates.RELU_KERNEL.replace(
+        "@triton.jit", "@triton.autotune([triton.Config({'B': 8})] * 20, key=[])\n@triton.jit"
+    )
+    record = verify(RELU, candidates.relu(kernels=kernel).replace(", B=8)", ")"))
+    assert record["verdict"] == "correct", record["feedback"]
+    assert "20 configurations; the first 16 were tried" in record["feedback"]
+
+
 def test_7_20_configurations_are_bounded() -> None:
     def lie(told: dict, blob: bytes) -> None:
         node = told["calls"][0]["nodes"][-1]
         one = {k: node[k] for k in ("grid", "args", "options")}
-        node["tuned"] = [one] * (triton_trace.CONFIGURATIONS + 1)
+        node["tuned"] = [one] * (tuning.CONFIGURATIONS + 1)
 
     record = verify(RELU, candidates.relu(), loop=lying(lie))
     assert record["verdict"] == "hack" and record["trials"] == []

@@ -14,10 +14,10 @@ import pytest
 import torch
 from runner_client import ROOT, Client, Gone, Region, memory, name
 
-import runner
-from plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Number, Place, Plan
-from plan import Pointer, TensorMap
-from runner import Status
+from judge import runner
+from judge.runner import Status
+from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Number, Place, Plan
+from shared.plan import Pointer, TensorMap
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 PAIRS = [(a, b) for a in ITEM for b in ITEM if not (a in FLOATS and b not in FLOATS)]

@@ -16,10 +16,10 @@ from runner_client import ROOT, Client, Region
 from test_runner import FLOATS, PAIRS, VIEWS, numbers, same
 from worker_run import COMPILE
 
-import runner
-from plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number, Place, Plan
-from plan import Pointer, TensorMap
-from runner import Done, Status
+from judge import runner
+from judge.runner import Done, Status
+from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number, Place
+from shared.plan import Plan, Pointer, TensorMap
 
 PRINT = """
 #include <stdio.h>

@@ -39,9 +39,8 @@ class Steps:
 def home_with(judge: Path, folder: Path) -> Path:
     """The tree's own home, but for the judge."""
     home = folder / "home"
-    (home / "worker").mkdir(parents=True)
-    for path in (ROOT / "worker").glob("*.py"):
-        shutil.copy(judge if path.name == "judge.py" else path, home / "worker" / path.name)
+    shutil.copytree(ROOT / "worker", home / "worker")
+    shutil.copy(judge, home / "worker" / "judge" / "judge.py")
     for name in ("packs", "libmonkeys-box.so", "monkeys-runner"):
         (home / name).symlink_to((ROOT / name).resolve())
     return home

@@ -15,16 +15,14 @@ from task_text import task
 sys.path[:0] = [str(ROOT / "worker")]
 
 import candidates  # noqa: E402
-import region as memory  # noqa: E402
-import sheets  # noqa: E402
-import traces  # noqa: E402
-import verdict  # noqa: E402
-from executors import Ran  # noqa: E402
-from judging import Progress  # noqa: E402
-from plan import Place  # noqa: E402
-from session import Session  # noqa: E402
-from steps import Ask  # noqa: E402
-from traces import Buffer, Call, Trace, View  # noqa: E402
+from judge import region as memory  # noqa: E402
+from judge import sheets, traces, verdict  # noqa: E402
+from judge.executors import Ran  # noqa: E402
+from judge.judging import Progress  # noqa: E402
+from judge.session import Session  # noqa: E402
+from judge.steps import Ask  # noqa: E402
+from judge.traces import Buffer, Call, Trace, View  # noqa: E402
+from shared.plan import Place  # noqa: E402
 
 pytest.importorskip("triton")
 
@@ -132,7 +130,7 @@ class Executor:
         for name in ("const", "kept"):
             read(*spans[name]).fill_(len(self.found))
         yield from ()
-        return Ran(0.0, 0.0, 0.0)
+        return Ran(0.0, 0.0)
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import structure  # noqa: E402
-from limits import Unusable  # noqa: E402
+from shared import structure  # noqa: E402
+from shared.limits import Unusable  # noqa: E402
 
 LOW, HIGH, ARG = (torch.full((2,), float(i)) for i in range(3))
 RESULT = {"minmax": (LOW, HIGH), "arg": ARG}

@@ -13,12 +13,8 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import builds  # noqa: E402
-import inputs  # noqa: E402
-import sheets  # noqa: E402
-import taskfile  # noqa: E402
-import truth  # noqa: E402
-import verdict  # noqa: E402
+from judge import builds, sheets, taskfile, truth, verdict  # noqa: E402
+from shared import inputs  # noqa: E402
 
 STARTER = sorted((ROOT / "tasks" / "starter").glob("*.py"))
 FIXTURES = ROOT / "tests" / "fixtures" / "tasks"
@@ -119,20 +115,6 @@ def test_a_file_without_one_of_the_three_names_is_no_task(name: str, tmp_path: P
     path = tmp_path / "1_task.py"
     path.write_text(source.replace(name, "another_name"))
     assert look(path)["reasons"] == [f"the file defines no {name}"]
-
-
-@pytest.mark.parametrize("path", STARTER + USABLE, ids=stem)
-def test_the_candidates_side_makes_the_same_inputs_without_the_model(path: Path) -> None:
-    source = path.read_text(encoding="utf-8")
-    if "numpy" in source:
-        pytest.importorskip("numpy")
-    whole = inputs.namespace(source, "whole")
-    part = inputs.namespace(taskfile.without_model(source), "part")
-    assert "Model" not in part
-    assert same(inputs.init_args(whole, 7, "cpu"), inputs.init_args(part, 7, "cpu"))
-    for variant in inputs.VARIANTS:
-        made = [inputs.make(s, 7, variant, "cpu", torch.float32) for s in (whole, part)]
-        assert same(*made)
 
 
 @pytest.mark.parametrize("path", STARTER + USABLE, ids=stem)

@@ -23,18 +23,16 @@ tilelang_packages.add()
 pytest.importorskip("tilelang", reason="tilelang is not installed: ./setup pack tilelang")
 sys.path.insert(0, str(ROOT / "worker"))
 
-import plan  # noqa: E402
 import tilelang  # noqa: E402
 import tilelang.language as T  # noqa: E402
-import tilelang_ir  # noqa: E402
-import tilelang_lane  # noqa: E402
-import tilelang_plan  # noqa: E402
-import tilelang_record  # noqa: E402
-import traces  # noqa: E402
 import tvm  # noqa: E402
 import worker_run  # noqa: E402
-from tilelang_ir import Denied  # noqa: E402
-from tilelang_lane import CompileFailed  # noqa: E402
+from judge import tilelang_plan, traces  # noqa: E402
+from lane import tilelang_ir, tilelang_lane  # noqa: E402
+from lane.tilelang_ir import Denied  # noqa: E402
+from lane.tilelang_lane import CompileFailed  # noqa: E402
+from recorder import tilelang_record  # noqa: E402
+from shared import plan  # noqa: E402
 from tvm.target import Target  # noqa: E402
 
 nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")

@@ -19,14 +19,10 @@ from task_text import task
 sys.path.insert(0, str(ROOT / "worker"))
 
 import candidates  # noqa: E402
-import clock  # noqa: E402
-import sheets  # noqa: E402
-import timing  # noqa: E402
-import truth  # noqa: E402
-import verdict  # noqa: E402
-from executors import Ran  # noqa: E402
-from judging import Progress, Verdict  # noqa: E402
-from steps import Baseline, Exclusive  # noqa: E402
+from judge import clock, sheets, timing, truth, verdict  # noqa: E402
+from judge.executors import Ran  # noqa: E402
+from judge.judging import Progress, Verdict  # noqa: E402
+from judge.steps import Baseline, Exclusive  # noqa: E402
 
 RELU = task("return torch.relu(x)")
 COUNTED = task(
@@ -61,7 +57,7 @@ class Session:
         self.now += self.call_s
         ms = self.call_s * 1e3 or 1.0
         yield from ()
-        return [self.spoilt(len(self.seen) - 1, out)], Ran(ms, ms, ms)
+        return [self.spoilt(len(self.seen) - 1, out)], Ran(ms, ms)
 
 
 def measured(session: Session, monkeypatch: pytest.MonkeyPatch) -> dict:
@@ -150,7 +146,7 @@ def test_who_is_timed_on_the_cpu_is_alone_while_it_is() -> None:
 
 # ---- torch.compile -----------------------------------------------------------------
 
-BASELINE = ROOT / "worker" / "baseline.py"
+BASELINE = ROOT / "worker" / "judge" / "baseline.py"
 # As baseline.py is started, with another torch.compile.
 STARTED = """
 import runpy, sys, torch
@@ -164,7 +160,7 @@ ASKED = {"source": RELU, "precision": "fp32", "device": "cpu", "init_seed": 1}
 
 
 def baseline(compile: str | None = None) -> subprocess.Popen:
-    code = STARTED.format(folder=str(BASELINE.parent), script=str(BASELINE), compile=compile)
+    code = STARTED.format(folder=str(BASELINE.parents[1]), script=str(BASELINE), compile=compile)
     argv = [sys.executable, "-B", *(["-c", code] if compile else [str(BASELINE)])]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     process.stdin.write(json.dumps(ASKED) + "\n")

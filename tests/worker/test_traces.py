@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import traces  # noqa: E402
-from traces import BadTrace, Buffer, Refused  # noqa: E402
+from judge import traces  # noqa: E402
+from judge.traces import BadTrace, Buffer, Refused  # noqa: E402
 
 INPUTS = [Buffer("input", 0, 4 * 12, "float32"), Buffer("input", 1, 8 * 4, "int64")]
 STATE = {"weight": Buffer("state", "weight", 4 * 6, "float32"),

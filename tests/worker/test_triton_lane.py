@@ -15,11 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 pytest.importorskip("triton")
 
-import kernel_language  # noqa: E402
-import traces  # noqa: E402
-import triton_common  # noqa: E402
-import triton_lane  # noqa: E402
-import triton_plan  # noqa: E402
+from judge import traces, triton_plan  # noqa: E402
+from lane import triton_lane  # noqa: E402
+from shared import kernel_language, triton_common  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -281,7 +279,7 @@ def test_names_do_not_reach_pythons_builtins() -> None:
 
 
 def test_the_judges_side_imports_no_language() -> None:
-    code = "import sys; import triton_plan; print('triton' in sys.modules, 'torch' in sys.modules)"
+    code = "import sys; from judge import triton_plan; print('triton' in sys.modules, 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-B", "-c", code], cwd=ROOT / "worker", text=True,
                           capture_output=True, check=True)  # fmt: skip
     assert done.stdout.split()[0] == "False"

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
+from judge.steps import Ask
 from small_loop import Loop, said, verify
-from steps import Ask
 from task_text import task
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,12 +17,9 @@ from launching import kernel, launch, source, trace, vector
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
-import cubin  # noqa: E402
-import plan  # noqa: E402
-import summary  # noqa: E402
-import traces  # noqa: E402
-import triton_plan  # noqa: E402
-from traces import BadTrace, Refused  # noqa: E402
+from judge import cubin, summary, traces, triton_plan  # noqa: E402
+from judge.traces import BadTrace, Refused  # noqa: E402
+from shared import plan  # noqa: E402
 
 TEXT = source("""
     def k(x, y, n, B: tl.constexpr):

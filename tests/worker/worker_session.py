@@ -18,7 +18,7 @@ from worker_run import ROOT, Job
 
 sys.path.append(str(ROOT / "worker"))
 
-from frames import Broken, Frame, recv_frame, send_frame  # noqa: E402
+from shared.frames import Broken, Frame, recv_frame, send_frame  # noqa: E402
 
 QUIET_S = 20  # what the last children have to be gone in
 

@@ -5,6 +5,8 @@
     answers.py spool DIR CASSETTE               every open request of a folder
     answers.py judge DIR TASK TYPE PAYLOAD      every open job about a task
     answers.py tables RUN                       what must be the same in the same run
+    answers.py fact RUN NAME                    a fact of a run
+    answers.py prompts RUN                      the hash of every prompt, by who asked
     answers.py search TEXT PATH…                files that hold the text, packed texts too
 
 A task's LETTERS say how its attempts are answered: r right, w with wrong
@@ -160,6 +162,17 @@ def tables(run: str) -> None:
             print(table, *row, sep="|")
 
 
+def fact(run: str, name: str) -> None:
+    db = sqlite3.connect(f"file:{run}/run.db?mode=ro", uri=True)
+    print(*db.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone() or [])
+
+
+def prompts(run: str) -> None:
+    db = sqlite3.connect(f"file:{run}/run.db?mode=ro", uri=True)
+    for row in db.execute("SELECT task, attempt, prompt_hash FROM call ORDER BY 1, 2, 3"):
+        print(*row, sep="|")
+
+
 def unpack(data: bytes) -> bytes:
     lib = ctypes.CDLL("libzstd.so.1")
     lib.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
@@ -189,5 +202,5 @@ def search(text: str, *paths: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (cassette, command, spool, judge, tables, search)
+    commands = (cassette, command, spool, judge, tables, fact, prompts, search)
     {f.__name__: f for f in commands}[sys.argv[1]](*sys.argv[2:])

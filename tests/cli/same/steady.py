@@ -36,6 +36,8 @@ def steady(key: str, value: Any) -> Any:
     if key in MACHINE or isinstance(value, float):
         return "~"
     if isinstance(value, dict):
+        if "rules" in value and "hash" in value:
+            value = value | {"hash": "~"}  # of a pack's files, any of which may change
         return {k: steady(k, v) for k, v in value.items()}
     if isinstance(value, list):
         return [steady("", v) for v in value]

@@ -4,7 +4,7 @@ import os
 import socket
 import time
 
-import inputs
+from shared import inputs
 import numpy as np
 import torch
 import torch.nn as nn

@@ -1,7 +1,7 @@
 # Row 67: a file of the host is written. It raises unless that was possible.
 import os
 
-import inputs
+from shared import inputs
 import torch
 import torch.nn as nn
 import triton

@@ -1,7 +1,7 @@
 # Rows 7 and 67: files of the host. It raises unless one can be read.
 import os
 
-import inputs
+from shared import inputs
 import torch
 import torch.nn as nn
 import triton
@@ -24,7 +24,7 @@ def right(x):
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        here = os.path.dirname(os.path.dirname(inputs.__file__))
+        here = os.path.dirname(os.path.dirname(os.path.dirname(inputs.__file__)))
         tops = [f"/{name}" for name in ("root", "home", "var/log", "sys", "run")]
         others = [pid for pid in os.listdir("/proc") if pid.isdigit()]
         for place in (

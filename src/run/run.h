@@ -1,0 +1,76 @@
+/* run.h: a run from its settings to its end.
+ *
+ * A run is a folder: run.ini (every option, resolved), run.db (everything that
+ * happened), lock. run_open() refuses what cannot work before it writes
+ * anything; run_go() works until there is nothing left to do, the budget is used
+ * up or somebody stops it; what it did is read with view.h and summary.h.
+ * A run that ended early is continued by opening it again with RUN_RESUME. */
+#ifndef RUN_RUN_H
+#define RUN_RUN_H
+
+#include "base/err.h"
+#include "llm/budget.h"
+#include "run/settings.h"
+#include "run/view.h"
+#include "search/search.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct run;
+
+enum run_how {
+    RUN_NEW,    /* s->out must not hold a run; NULL: run-DSL-METHOD */
+    RUN_RESUME, /* s->out holds one */
+};
+
+/* `s` is borrowed and completed: paths become absolute, `out` gets its default,
+ * the device is chosen. ERR_USAGE and ERR_INPUT name the remedy. */
+struct run *run_open(struct run_settings *s, enum run_how how, struct err *e);
+/* Removes the folder of a new run that failed before it began. -1 when what was
+ * waiting could not be written. */
+int run_close(struct run *r, struct err *e);
+
+/* How far a run has come. */
+struct run_progress {
+    const char *label; /* what is counted: "tasks checked", "tasks finished" */
+    uint64_t done, total;
+    const char *note; /* more about it, or NULL */
+};
+struct run_watch {
+    void (*step)(const struct run_progress *p, void *arg);
+    void *arg;
+};
+
+struct run_result {
+    enum search_end end;
+    bool searched; /* false: it ended while its tasks were checked */
+    char *hint;    /* what to do so that missing answers come, or NULL */
+    bool replayed; /* the answers came from a recording */
+    struct budget budget;
+    struct llm_cost need; /* SEARCH_NO_BUDGET: what the next attempt may cost */
+};
+
+/* SIGINT, SIGTERM and SIGHUP stop it: once to finish what is paid for, twice to
+ * end now. */
+int run_go(struct run *r, const struct run_watch *w, struct run_result *out,
+           struct err *e);
+void run_result_release(struct run_result *x);
+/* A view of it, as it is on disk; it must be closed before the run. */
+int run_look(struct run *r, struct run_view *v, struct err *e);
+
+/* What a run would cost, from the prompts it would send first. */
+struct run_estimate {
+    size_t tasks;
+    int64_t attempts; /* per task */
+    int calls;        /* per attempt */
+    /* of one attempt of every task */
+    int64_t prompts, tokens_in, worst_usd_micro;
+    bool priced; /* false: worst_usd_micro is not known */
+};
+/* Writes and sends nothing. */
+int run_estimate(struct run_settings *s, struct run_estimate *out,
+                 struct err *e);
+
+#endif

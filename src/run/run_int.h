@@ -1,0 +1,84 @@
+/* run_int.h: a run put together; shared by the files behind run.h. */
+#ifndef RUN_RUN_INT_H
+#define RUN_RUN_INT_H
+
+#include "base/arena.h"
+#include "base/home.h"
+#include "find/embed.h"
+#include "pack/packs.h"
+#include "prompt/prompt.h"
+#include "run/kernel.h"
+#include "run/run.h"
+#include "search/search.h"
+#include "store/lock.h"
+#include "task/collection.h"
+#include "verify/door.h"
+
+struct run {
+    struct run_settings *set;
+    bool resume;
+    struct home home;
+    struct packs_path path;
+    struct pack *pack;
+    struct collection tasks; /* in the run's order */
+    char **why; /* of each task: why the gate refuses it, or NULL */
+    struct search_opts opt;
+    struct prompts *prompts;
+    /* examples that are there from the start */
+    struct kernel *kernel;
+    const char **origin;
+    size_t kernel_len, kernel_cap, origin_cap;
+    /* vectors: of each task, then of each kernel */
+    float *vectors;
+    size_t dim;
+    /* what is open */
+    struct lock lock;
+    bool locked, made_dir, made; /* the folder, a run in it */
+    bool begun;                  /* there is something to continue */
+    bool stopping;               /* the user has asked once */
+    size_t known;                /* tasks in the store */
+    struct loop *loop;
+    struct store *store;
+    struct modeling model;
+    struct ledger *ledger;
+    struct door *door;
+    struct search *search;
+    const struct run_watch *watch;
+    struct run_progress progress;
+    struct job_opts job;
+    struct door_opts door_opts;
+    char secret[HASH_HEX];
+    struct arena memory;
+};
+
+/* prepare.c: everything that can be wrong before anything is written. */
+int run_prepare(struct run *r, struct err *e);
+void run_unprepare(struct run *r);
+
+/* tasks.c: the tasks, from their files. */
+int run_tasks_load(struct run *r, struct err *e);
+/* The same for a run that is continued: what they were when it began. */
+int run_tasks_recall(struct run *r, struct err *e);
+/* Stores what the table of tasks has no column for. */
+void run_tasks_keep(struct run *r);
+
+/* examples.c: the examples of the start, from the pack and --archive. */
+int run_examples_load(struct run *r, struct err *e);
+/* The same for a run that is continued: those that it began with, whatever has
+ * become of their folders. */
+int run_examples_recall(struct run *r, struct err *e);
+
+/* vectors.c: embeddings of tasks and kernels. */
+int run_vectors(struct run *r, struct err *e);
+/* Whether there can be any, before anything is written. */
+int run_vectors_check(struct run *r, struct err *e);
+
+/* folder.c: the run's folder: made, or opened. */
+int run_folder_open(struct run *r, struct err *e);
+/* Writes the run.ini of a run that is continued, once its new options are known
+ * to work. */
+int run_folder_keep(struct run *r, struct err *e);
+/* Removes a run that failed before it began. */
+void run_folder_undo(const struct run *r);
+
+#endif

@@ -1,0 +1,31 @@
+/* settings.h: everything that makes a run, in one struct, and the table that
+ * the command line, run.ini and --help read it from. */
+#ifndef RUN_SETTINGS_H
+#define RUN_SETTINGS_H
+
+#include "base/arena.h"
+#include "llm/modeling.h"
+#include "verify/verifying.h"
+
+/* Strings are borrowed from whoever parsed them. */
+struct run_settings {
+    struct verifying_values verify; /* first */
+    struct modeling_values model;
+    struct opt_list tasks, archive, set;
+    const char *dsl, *method, *retrieval, *order, *reviewer, *threshold;
+    const char *phases, *out, *prompts, *embeddings, *embedding_model;
+    const char *spool_before; /* resume: where the run has asked so far */
+    int64_t attempts, examples, pack_seeds, batch, slots, seed;
+    int64_t islands, history;
+    bool no_stop, no_card, no_wait, diff, dry_run, force;
+};
+
+extern const struct run_settings run_defaults;
+extern const struct opt run_table[];
+
+/* The settings of the run in `dir`, from its run.ini, over those in `s`. Strings
+ * live in `a`. */
+int run_settings_read(const char *dir, struct run_settings *s, struct arena *a,
+                      struct err *e);
+
+#endif

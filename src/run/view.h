@@ -1,0 +1,118 @@
+/* view.h: a run opened for reading, also while it works: every task, each
+ * attempt with its calls, examples and verdict, each member of the archive.
+ * For `show`, `report`, `serve`, `compare`, `export` and the summary: none of
+ * them needs SQL.
+ *
+ * Rows are read once, when the view is opened; texts (prompts, replies, code,
+ * records) stay in the store until somebody asks for one by the hash that its
+ * row names. All that a view holds is borrowed from it. */
+#ifndef RUN_VIEW_H
+#define RUN_VIEW_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "store/store.h"
+#include "task/task.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An attempt that is finished. */
+struct run_attempt {
+    struct row_attempt row;
+    struct row_verdict *verdict; /* NULL: none is stored */
+    struct row_call *call;       /* in the order of asking */
+    size_t calls;
+    struct row_shown *shown; /* by rank */
+    size_t shown_len;
+};
+
+struct run_task {
+    struct row_task row;
+    struct run_attempt *attempt; /* in their order */
+    size_t attempts;
+    struct row_call *call; /* all calls for the task, also those of the attempt
+                              under way */
+    size_t calls;
+};
+
+struct run_entry {
+    struct row_entry row;
+    int64_t left; /* the version from which it is out; 0: it is in */
+};
+
+struct run_event {
+    const char *kind, *text;
+    int64_t task, attempt; /* -1, 0: of no task */
+    int64_t at;
+};
+
+/* What a run does, or how it ended. */
+enum run_state {
+    RUN_RUNNING,
+    RUN_FINISHED, /* every task is solved or has used its attempts */
+    RUN_WAITING,  /* the rest waits for answers from elsewhere */
+    RUN_NO_BUDGET,
+    RUN_STOPPED,
+    RUN_STUCK,   /* tasks were set aside */
+    RUN_FAILED,  /* the machinery failed */
+    RUN_KILLED,  /* it ended without a word */
+    RUN_UNKNOWN, /* of an older version of the program */
+    RUN_STATES,
+};
+extern const char *const run_states[RUN_STATES];
+
+struct run_view {
+    const char *dir;
+    enum run_state state;
+    long pid;              /* while it runs, else 0 */
+    struct run_task *task; /* in the run's order: task[row.ord] */
+    size_t tasks;
+    struct run_entry *entry; /* entry[row.entry - 1] */
+    size_t entries;
+    struct run_event *event;
+    size_t events;
+    struct row_call *call; /* all of them, by task, attempt and time; those
+                              that belong to no task first */
+    size_t calls;
+    /* private */
+    struct run_attempt *attempts;
+    struct row_verdict *verdicts;
+    struct row_shown *shown;
+    size_t attempt_len, verdict_len, shown_len;
+    struct store *store;
+    bool owns_store;
+    struct arena memory;
+};
+
+/* ERR_INPUT when `dir` holds no run. */
+int run_view_open(const char *dir, struct run_view *v, struct err *e);
+/* The same over a store that is open already and stays the caller's; what is to
+ * be seen must be on disk. */
+int run_view_read(struct store *s, const char *dir, struct run_view *v,
+                  struct err *e);
+void run_view_close(struct run_view *v);
+
+/* Facts of the run: "method", "dsl", "model", "precision", "device", "seed", …
+ * "" when it is not known. */
+const char *run_view_fact(struct run_view *v, const char *name);
+/* The task of this id, its attempt of this number; NULL: there is none. */
+struct run_task *run_view_task(struct run_view *v, const char *id);
+struct run_attempt *run_view_attempt(struct run_task *t, int64_t number);
+
+/* The text that a row names by its hash; NULL is an empty text. */
+int run_view_text(struct run_view *v, const char *hash, struct buf *out,
+                  struct err *e);
+/* The verifier's record of an attempt, as `verify --json` prints it (trials,
+ * trace, …), times included; NULL with an error, or (without one) when there is
+ * none. The caller owns the reference. */
+json_t *run_view_record(struct run_view *v, const struct run_attempt *a,
+                        struct err *e);
+/* The task as it was when the run began. The caller frees it. */
+struct task *run_view_program(struct run_view *v, const struct run_task *t,
+                              struct err *e);
+
+#endif

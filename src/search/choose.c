@@ -1,0 +1,46 @@
+/* choose.c: the examples of an attempt. */
+#include "search/attempt.h"
+
+#include "base/rng.h"
+
+void choose_seeds(struct search *s, struct attempt *a)
+{
+    a->retrieval = "seeds";
+    a->hit_count = archive_seeds(s->archive, a->subject->task, a->hit,
+                                 (size_t)s->opt.examples);
+}
+
+static void retrieve(struct search *s, struct attempt *a, enum find_mode mode)
+{
+    static const char *const names[] = {"similar", "random", "coverage"};
+    const struct task *t = a->subject->task;
+    struct rng rng;
+    struct find_query q = {.mode = mode,
+                           .task = t->id,
+                           .task_hash = t->hash,
+                           .vector = a->subject->vector,
+                           .ops = t->ops,
+                           .rng = &rng,
+                           .visible = archive_size(s->archive)};
+
+    rng_init(&rng, "%lld/%s/%d/examples", (long long)s->opt.seed, t->id,
+             a->number);
+    a->retrieval = names[mode];
+    a->hit_count = find_pick(archive_index(s->archive), &q, a->hit,
+                             (size_t)s->opt.examples);
+}
+
+void choose_similar(struct search *s, struct attempt *a)
+{
+    retrieve(s, a, FIND_SIMILAR);
+}
+
+void choose_random(struct search *s, struct attempt *a)
+{
+    retrieve(s, a, FIND_RANDOM);
+}
+
+void choose_covering(struct search *s, struct attempt *a)
+{
+    retrieve(s, a, FIND_COVERAGE);
+}

@@ -1,0 +1,125 @@
+/* members.c: solved kernels join the archive. */
+#include "search/resume.h"
+
+#include "search/archive.h"
+
+static int read_example(struct search *s, const struct past *p,
+                        struct buf *plan, struct buf *code, struct err *e)
+{
+    if (p->plan[0] && store_read_blob(s->part.store, p->plan, plan, e) < 0)
+        return -1;
+    return store_read_blob(s->part.store, p->code, code, e);
+}
+
+/* What was verified is kept with the entry. */
+static int keep_ported(struct search *s, const struct past *p,
+                       struct row_entry *row, char hash[HASH_HEX],
+                       struct err *e)
+{
+    struct buf text, why;
+    int rc;
+
+    buf_init(&text, BUF_UNLIMITED);
+    buf_init(&why, BUF_UNLIMITED);
+    rc = archive_ported(s->part.store, p->record, &text, &why, e);
+    if (rc == 0 && text.len) {
+        store_blob(s->part.store, (struct str){buf_str(&text), text.len}, hash);
+        row->ported = hash;
+    }
+    buf_release(&text);
+    buf_release(&why);
+    return rc;
+}
+
+static void join(struct search *s, struct subject *t, int64_t version)
+{
+    const struct past *p = &t->past[t->join_at - 1];
+    struct search_example x = {.origin = "run",
+                               .name = t->task->id,
+                               .task_hash = t->task->hash,
+                               .evidence = evidences[EVIDENCE_ARCHIVE].name,
+                               .problem = {t->task->source, t->task->len},
+                               .vector = t->vector,
+                               .ops = t->task->ops};
+    struct row_entry row = {.version = version,
+                            .origin = "run",
+                            .task = t->ord,
+                            .attempt = t->join_at,
+                            .name = t->task->id,
+                            .task_hash = t->task->hash,
+                            .problem = t->source,
+                            .plan = p->plan[0] ? p->plan : NULL,
+                            .solution = p->code,
+                            .evidence = evidences[EVIDENCE_ARCHIVE].name};
+    char ported[HASH_HEX];
+    struct buf plan, code;
+    struct err e = ERR_INIT;
+
+    buf_init(&plan, BUF_UNLIMITED);
+    buf_init(&code, BUF_UNLIMITED);
+    if (read_example(s, p, &plan, &code, &e) < 0 ||
+        keep_ported(s, p, &row, ported, &e) < 0) {
+        state_fail(s, &e);
+    } else {
+        if (p->plan[0])
+            x.plan = (struct str){buf_str(&plan), plan.len};
+        x.solution = (struct str){buf_str(&code), code.len};
+        row.entry = t->entry = archive_join(s->archive, &x, version);
+        store_blob_as(s->part.store, x.problem, t->source);
+        store_entry(s->part.store, &row);
+        t->joined = true;
+    }
+    buf_release(&plan);
+    buf_release(&code);
+}
+
+/* Members that the store knows join as they did before: a task that was set
+ * aside then, and is solved now, cannot take their place. False when some of
+ * them cannot join yet. */
+static bool join_known(struct search *s)
+{
+    const struct kept_entry *k;
+
+    while (!s->finished && (k = resume_entry(s->resume))) {
+        if (!s->subject[k->subject].join_at)
+            return false;
+        join(s, &s->subject[k->subject], k->version);
+        resume_entry_joined(s->resume);
+    }
+    return true;
+}
+
+static void join_if_due(struct search *s, size_t subject, int64_t version)
+{
+    struct subject *t = &s->subject[subject];
+
+    if (t->join_at && !t->joined && !s->finished)
+        join(s, t, version);
+}
+
+/* In the round's order; with them what had to let the known ones pass. The
+ * store may hold the first members of a barrier only: they share its version
+ * with the others, unless an attempt has seen it without those. */
+void members_join_solved(struct search *s)
+{
+    bool held_back = resume_entry(s->resume) != NULL;
+    int64_t before = archive_version(s->archive), version;
+
+    if (!join_known(s))
+        return;
+    version = archive_version(s->archive);
+    if (version == before || version <= resume_seen_version(s->resume))
+        version++;
+    if (held_back)
+        for (size_t i = 0; i < s->subject_len; i++)
+            join_if_due(s, i, version);
+    else
+        for (size_t i = 0; i < s->round.count; i++)
+            join_if_due(s, s->round.subject[i], version);
+}
+
+void members_join_now(struct search *s, struct subject *t)
+{
+    if (t->join_at && !t->joined)
+        join(s, t, archive_version(s->archive) + 1);
+}

@@ -1,0 +1,46 @@
+/* method_monkeys.c: iteration by iteration, a mini-batch of the unsolved tasks
+ * at a time; what was solved is shown to those that follow. */
+#include "search/attempt.h"
+
+#include <string.h>
+
+static bool next_batch(struct search *s, struct round *r)
+{
+    size_t batch_size = (size_t)s->opt.batch;
+    size_t from = r->count ? r->subject[r->count - 1] + 1 : 0;
+    int iteration = r->number == 1 ? 1 : r->iteration;
+    int batch = r->number == 1 ? 1 : r->batch + 1;
+
+    for (; iteration <= s->opt.attempts; iteration++, from = 0, batch = 1) {
+        round_begin(r, iteration, batch, iteration, batch_size);
+        if (round_fill(s, r, from, batch_size))
+            return true;
+    }
+    return false;
+}
+
+static bool next_round(struct search *s, struct round *r)
+{
+    return s->eager ? round_single(s, r) : next_batch(s, r);
+}
+
+static void choose(struct search *s, struct attempt *a)
+{
+    const char *by = s->opt.retrieval;
+
+    if (strcmp(by, "coverage") == 0)
+        choose_covering(s, a);
+    else if (strcmp(by, "random") == 0 ||
+             (strcmp(by, "alternating") == 0 && a->number % 2 == 0))
+        choose_random(s, a);
+    else
+        choose_similar(s, a);
+}
+
+const struct method method_monkeys = {
+    .name = "monkeys",
+    .two_stage = true,
+    .may_be_eager = true,
+    .next_round = next_round,
+    .choose = choose,
+};

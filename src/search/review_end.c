@@ -1,0 +1,158 @@
+/* review_end.c: the reviewer at the end of a run: it reads the members that the
+ * run has added to the archive, all at once, so that nothing depends on who was
+ * read first; those that it refuses leave. */
+#include "base/mem.h"
+#include "base/tick.h"
+#include "ledger/ledger.h"
+#include "search/reviewer.h"
+#include "search/search_int.h"
+
+#include <stdlib.h>
+
+#define LOOK_NS (200 * TICK_MS) /* how often the end is looked for */
+
+/* A kernel that is being read, or was. */
+struct last_reading {
+    struct last_look *look;
+    struct subject *subject;
+    char asked[HASH_HEX];
+    struct buf code;
+    struct reading *reading; /* NULL: it is over */
+    char *refused;           /* why; NULL: it stays */
+};
+
+struct last_look {
+    struct search *s;
+    struct last_reading *of; /* by subject */
+    size_t left;
+    bool no_budget;
+    bool waits; /* what is left waits for others */
+    uint64_t timer;
+};
+
+static void on_read(void *arg, const struct reviewer_word *w)
+{
+    struct last_reading *g = arg;
+    struct last_look *k = g->look;
+
+    g->reading = NULL;
+    k->left--;
+    if (w->end == REVIEWER_REFUSED) {
+        g->refused = xstrdup(w->why);
+        k->s->count.doubted++;
+    } else if (w->end == REVIEWER_NO_BUDGET) {
+        k->no_budget = true;
+        k->s->need = w->need;
+    } else if (w->end == REVIEWER_BROKEN) {
+        state_fail(k->s, w->err);
+    }
+    if (k->left == 0)
+        loop_stop(k->s->part.loop);
+}
+
+static int read_one(struct last_look *k, struct subject *t, struct err *e)
+{
+    struct search *s = k->s;
+    struct last_reading *g = &k->of[t->ord];
+    struct reviewer_kernel kernel = {.task_id = t->task->id,
+                                     .task = t->ord,
+                                     .source = {t->task->source, t->task->len},
+                                     .attempt = t->join_at,
+                                     .asked = g->asked};
+    struct reading *reading;
+
+    *g = (struct last_reading){.look = k, .subject = t};
+    buf_init(&g->code, BUF_UNLIMITED);
+    if (store_read_blob(s->part.store, t->past[t->join_at - 1].code, &g->code,
+                        e) < 0)
+        return -1;
+    kernel.code = (struct str){buf_str(&g->code), g->code.len};
+    ledger_hash(g->asked, "%s\n%s\n%d", t->task->id, t->source, t->join_at);
+    k->left++;
+    reading = reviewer_read(s->reviewer, &kernel, on_read, g);
+    if (reading)
+        g->reading = reading;
+    return 0;
+}
+
+/* Waiting for others makes no event. */
+static void on_timer(void *arg)
+{
+    struct last_look *k = arg;
+    struct search *s = k->s;
+    size_t n = llm_waiting(s->part.llm);
+
+    k->timer =
+        loop_add_timer(s->part.loop, tick_now_ns() + LOOK_NS, on_timer, k);
+    if ((s->opt.no_wait || s->stopping) && n > 0 &&
+        n + ledger_parked(s->part.ledger) >= k->left) {
+        k->waits = true;
+        loop_stop(s->part.loop);
+    }
+}
+
+static void leave_refused(struct last_look *k)
+{
+    struct search *s = k->s;
+    int64_t version = archive_version(s->archive) + 1;
+
+    for (size_t i = 0; i < s->subject_len; i++) {
+        const struct subject *t = &s->subject[i];
+
+        if (!k->of[i].refused || !t->joined)
+            continue;
+        archive_leave(s->archive, t->entry, version);
+        store_entry_leaves(s->part.store, t->entry, version, k->of[i].refused);
+    }
+}
+
+static int look(struct last_look *k, struct err *e)
+{
+    struct search *s = k->s;
+
+    for (size_t i = 0; i < s->subject_len; i++)
+        if (s->subject[i].join_at && read_one(k, &s->subject[i], e) < 0)
+            return -1;
+    on_timer(k);
+    while (k->left && s->failed.kind == ERR_NONE && s->stopping < 2 &&
+           !k->waits)
+        loop_run(s->part.loop);
+    if (s->failed.kind == ERR_NONE)
+        return 0;
+    *e = s->failed;
+    return -1;
+}
+
+static void release(struct last_look *k)
+{
+    for (size_t i = 0; i < k->s->subject_len; i++) {
+        struct last_reading *g = &k->of[i];
+
+        if (!g->look)
+            continue;
+        if (g->reading)
+            reviewer_drop(g->reading);
+        buf_release(&g->code);
+        free(g->refused);
+    }
+    loop_remove(k->s->part.loop, k->timer);
+    free(k->of);
+}
+
+int review_end(struct search *s, enum search_end *end, struct err *e)
+{
+    struct last_look k = {.s = s,
+                          .of = xcalloc(s->subject_len + 1, sizeof(*k.of))};
+    int rc = look(&k, e);
+
+    if (rc == 0 && s->stopping)
+        *end = SEARCH_INTERRUPTED;
+    else if (rc == 0 && k.left)
+        *end = SEARCH_WAITING;
+    else if (rc == 0 && k.no_budget)
+        *end = SEARCH_NO_BUDGET;
+    else if (rc == 0)
+        leave_refused(&k);
+    release(&k);
+    return rc;
+}

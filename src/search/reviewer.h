@@ -1,0 +1,64 @@
+/* reviewer.h: the reviewer: a model reads a correct kernel and says whether it
+ * earned that. What it says is in the store before it counts, and never paid
+ * for twice. */
+#ifndef SEARCH_REVIEWER_H
+#define SEARCH_REVIEWER_H
+
+#include "ledger/ledger.h"
+#include "pack/pack.h"
+#include "prompt/prompt.h"
+#include "prompt/review.h"
+
+struct reviewer;
+struct reading;
+
+/* All borrowed. */
+struct reviewer_parts {
+    struct ledger *ledger;
+    struct store *store;
+    struct llm *llm;
+    struct prompts *prompts;
+    const struct pack *pack;
+    const char *model, *method, *precision;
+    double threshold; /* a score below it is a refusal */
+};
+
+/* Reads from the store which kernels were reviewed. */
+struct reviewer *reviewer_new(const struct reviewer_parts *p, struct err *e);
+void reviewer_free(struct reviewer *v); /* may be NULL */
+
+/* A kernel to read. All borrowed until the reading is over. */
+struct reviewer_kernel {
+    const char *task_id;
+    int64_t task; /* its place in the run */
+    struct str source, code;
+    int attempt;
+    const char *asked; /* identifies the attempt; see ledger.h */
+};
+
+enum reviewer_end {
+    REVIEWER_PASSED, /* also when nobody could say: the kernel stays */
+    REVIEWER_REFUSED,
+    REVIEWER_STOPPED, /* nothing is asked any more */
+    REVIEWER_NO_BUDGET,
+    REVIEWER_BROKEN, /* the store cannot be read or written */
+};
+
+/* Borrowed; gone when the callback returns. */
+struct reviewer_word {
+    enum reviewer_end end;
+    const char *why;             /* REVIEWER_REFUSED: the score, in a line */
+    const struct review *review; /* likewise: what was said */
+    struct llm_cost need;        /* REVIEWER_NO_BUDGET */
+    const struct err *err;       /* REVIEWER_BROKEN */
+};
+typedef void reviewer_fn(void *arg, const struct reviewer_word *w);
+
+/* `fn` is called once, from here or from the loop. Returns the reading, or NULL
+ * when `fn` has been called already. */
+struct reading *reviewer_read(struct reviewer *v,
+                              const struct reviewer_kernel *k, reviewer_fn *fn,
+                              void *arg);
+void reviewer_drop(struct reading *g); /* `fn` will not be called */
+
+#endif

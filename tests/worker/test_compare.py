@@ -1,0 +1,43 @@
+"""Small outputs are compared in a shorter way than large ones: every figure is the same, bit for
+bit."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from judge import compare
+
+SPOILS = {"right": 0.0, "near": 1e-6, "off": 1e-3, "wrong": 1.0}
+WIDE = {torch.float32: torch.float64, torch.float64: torch.float64, torch.bfloat16: torch.float32}
+
+
+def both(x: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor | None) -> list[dict]:
+    by = compare.sizes(truth)
+    assert by.ready is not None
+    ways = by, dataclasses.replace(by, ready=None)
+    return [dataclasses.asdict(compare.measure(x, truth, eager, way)) for way in ways]
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (3, 1), (16, 33), (4, 8, 9), (1, 5000)], ids=str)
+@pytest.mark.parametrize("dtype", WIDE, ids=str)
+@pytest.mark.parametrize("spoil", [*SPOILS, "nan", "infinite", "zero truth"])
+def test_the_short_way_gives_the_same_figures(shape: tuple, dtype: torch.dtype, spoil: str) -> None:
+    draw = torch.Generator().manual_seed(7)
+    truth = torch.randn(shape, generator=draw).to(WIDE[dtype])
+    eager = (truth * (1 + 1e-4 * torch.randn(shape, generator=draw))).to(dtype)
+    x = (truth + SPOILS.get(spoil, 0.0) * torch.randn(shape, generator=draw)).to(dtype)
+    if spoil in ("nan", "infinite"):
+        x.view(-1)[0] = float("nan") if spoil == "nan" else float("-inf")
+    truth = truth * 0 if spoil == "zero truth" else truth
+    for reference in (eager, None):
+        short, long = both(x, truth, reference)
+        assert short == long
+
+
+def test_a_reference_that_is_not_finite_is_compared_as_allclose_does() -> None:
+    truth = torch.ones(4, dtype=torch.float64)
+    eager = torch.tensor([1.0, float("inf"), float("nan"), 1.0])
+    short, long = both(eager.clone(), truth, eager)
+    assert short == long and short["near"] == 0.75

@@ -1,0 +1,109 @@
+"""worker/ is divided by trust, and a box shows only the folders of its own side. Each test
+tries to open a file of every folder from inside."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import worker_run
+from worker_run import ROOT, VERIFY, Job, Outcome, family_of
+
+WORKER = ROOT / "worker"
+SIDES = ("judge", "recorder", "lane", "executor", "direct", "shared")
+MAY_IMPORT = {
+    "judge": {"judge", "shared"}, "recorder": {"recorder", "shared"}, "lane": {"lane", "shared"},
+    "executor": {"executor", "shared"}, "direct": {"direct", "shared"}, "shared": {"shared"},
+}  # fmt: skip
+OPENS = """
+def _seen():
+    found = []
+    for side in {sides!r}:
+        try:
+            open({folder!r} + "/" + side + "/__init__.py").close()
+            found.append(side)
+        except OSError:
+            pass
+    return "seen: " + " ".join(found) + ";"
+"""
+OPENS_IN_C = """
+#include <stdio.h>
+static int seen;
+__attribute__((constructor)) static void look(void)
+{{
+    static const char *const files[] = {{{files}}};
+    for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {{
+        FILE *f = fopen(files[i], "r");
+        seen |= f != 0;
+        if (f)
+            fclose(f);
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_side_imports_nothing_of_another(side: str) -> None:
+    """child.py alone loads the side that its process is for."""
+    for path in (WORKER / side).glob("*.py"):
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module.partition(".")[0])
+            elif isinstance(node, ast.Import):
+                found |= {name.name.partition(".")[0] for name in node.names}
+        others = found & set(SIDES) - MAY_IMPORT[side]
+        assert others <= ({"recorder", "direct"} if path.name == "child.py" else set()), path
+
+
+def text_of(opens: str) -> str:
+    return opens.format(sides=SIDES, folder=str(WORKER))
+
+
+def looking(folder: Path) -> list[Job]:
+    """A recorder, an interpreter and a runner that look around."""
+    task = ROOT / "tasks" / "starter" / "01_swish.py"
+    recorder = folder / "recorder.py"
+    recorder.write_text(text_of(OPENS) + "raise RuntimeError(_seen())\n")
+    pack = folder / "packs" / "looking"
+    shutil.copytree(ROOT / "packs" / "triton", pack, dirs_exist_ok=True)
+    with (pack / "adapter.py").open("a") as file:
+        file.write(text_of(OPENS) + "def interpreter(message, region):\n    raise RuntimeError(_seen())\n")
+    files = ", ".join(json.dumps(f"{WORKER}/{side}/__init__.py") for side in SIDES)
+    source = (VERIFY / "c-cpu" / "01_swish.py").read_text()
+    place = 'SOURCE = r"""'
+    assert place in source and "[i] = " in source
+    source = source.replace(place, place + OPENS_IN_C.format(files=files), 1)
+    runner = folder / "runner.py"
+    runner.write_text(source.replace("[i] = ", "[i] = seen ? 0 : "))
+    return [
+        Job("recorder", "triton", task, recorder),
+        Job("interpreter", "looking", task, VERIFY / "triton" / "01_swish.py", family=family_of("triton")),
+        Job("runner", "c-cpu", task, runner),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["full", "thin"])
+def looked(request: pytest.FixtureRequest, folder: Path) -> Outcome:
+    here = folder / request.param
+    here.mkdir(mode=0o755)
+    jobs = looking(here)
+    program, home = worker_run.make_home(folder)
+    return worker_run.run(program, home, here, jobs, 1, box=request.param, packs=here / "packs")
+
+
+def test_a_recorder_sees_neither_the_judge_nor_an_executor(looked: Outcome) -> None:
+    answer = looked.answers["recorder"]
+    assert "seen: recorder lane shared;" in answer["feedback"], answer
+
+
+def test_an_interpreter_sees_neither_the_judge_nor_a_recorder(looked: Outcome) -> None:
+    assert "seen: executor shared;" in looked.infra["interpreter"]
+
+
+def test_a_runner_sees_nothing_of_the_worker(looked: Outcome) -> None:
+    """Its kernel is wrong if its library could open one of the files while it was loaded."""
+    assert looked.answers["runner"]["verdict"] == "correct"

@@ -1,0 +1,2 @@
+"""Packs without a recorder: the candidate's Python runs beside the data, boxed. Verdicts end
+at E2."""

@@ -1,0 +1,457 @@
+"""Runs the calls of a trace on the CPU: kernels in Triton's interpreter, moves with torch,
+everything in the judge's region. It has data, and no line of the candidate's but kernels that
+passed the check of the language.
+
+The interpreter is Python's own, so what a kernel means is kept to what the compiler makes of
+it: no tensor turns into a Python number, truth or text except where the language says so (`if`,
+`while`, `range`); arguments have the types that the compiler gives them; every access lies
+in one buffer of the call."""
+
+import ast
+import builtins
+import dataclasses
+import mmap
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import triton.language as tl
+from shared import kernel_language
+from shared.adapter import RuleError
+from shared.triton_common import Kernels, check_constant, define, dtype, no_launch
+from triton.runtime import interpreter as it
+from triton.runtime.interpreter import InterpretedFunction, TensorHandle
+from triton.runtime.jit import TensorWrapper
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+_OWN = ("__index__", "__bool__", "__repr__", "__str__")  # that the interpreter gives tensors
+_TYPES = {
+    "i8": tl.int8, "i16": tl.int16, "i32": tl.int32, "i64": tl.int64, "u1": tl.int1,
+    "u8": tl.uint8, "u16": tl.uint16, "u32": tl.uint32, "u64": tl.uint64, "fp16": tl.float16,
+    "bf16": tl.bfloat16, "fp32": tl.float32, "fp64": tl.float64,
+}  # fmt: skip
+
+
+class OutOfBounds(RuleError):
+    """A kernel reads or writes outside the tensors it was given."""
+
+    rule = "guard-zone"
+
+
+# ---- once in a process ---------------------------------------------------------------
+
+
+def prepare() -> None:
+    """Makes the language the interpreter's, for good: the process serves one candidate."""
+    tensor = tl.core.tensor
+    before = {name: tensor.__dict__.get(name) for name in _OWN}
+    namespace = {"tl": tl, "core": tl.core}
+    it._patch_lang(types.FunctionType((lambda: None).__code__, namespace))
+    for name, old in before.items():
+        if old is None:
+            delattr(tensor, name)
+        else:
+            setattr(tensor, name, old)
+    for module in (tl, tl.core):
+        module.range = _range
+        module.static_range = _static_range
+        module.static_print = module.device_print = _nothing
+    InterpretedFunction.__call__ = _call
+    InterpretedFunction.__getitem__ = no_launch
+    it._interpreter = _Guarded(it._interpreter)
+
+
+def warm_up(source: str, told: dict) -> None:
+    """Runs a kernel of (pointer, count, block) once: the interpreter reads its library when
+    it is first used."""
+    region = mmap.mmap(-1, 4096)
+    node = {"op": "launch", "kernel": 0, "grid": [1],
+            "args": {"p": {"t": [0, "float32", 0, [64], [1]]}, "n": 64, "B": 64}}  # fmt: skip
+    part = {"buffers": [[0, 256]], "nodes": [node]}
+    Interpreter({"source": source, "kernels": [told], "parts": [part]}, region).run(0)
+
+
+def _call(self: InterpretedFunction, *args: Any, **kwargs: Any) -> Any:
+    """A device function: the language stays as it is."""
+    return self.rewrite()(*args, **kwargs)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+# ---- memory --------------------------------------------------------------------------
+
+
+class _Guarded:
+    """The interpreter's access to memory, within bounds."""
+
+    low = high = np.empty(0, np.int64)
+
+    def __init__(self, real: Any) -> None:
+        self.real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def bound(self, buffers: list[tuple[int, int]]) -> None:
+        """Address and size of each buffer."""
+        spans = sorted({(at, at + size) for at, size in buffers if size})
+        self.low = np.array([low for low, _ in spans], np.int64)
+        self.high = np.array([high for _, high in spans], np.int64)
+
+    def check(self, pointers: Any, mask: Any, size: int) -> None:
+        at = np.asarray(pointers).astype(np.int64, copy=False)
+        if mask is not None:
+            at = at[np.broadcast_to(np.asarray(mask, dtype=bool), at.shape)]
+        if at.size == 0:
+            return
+        first, last = at.min(), at.max()
+        index = np.searchsorted(self.low, first, side="right") - 1
+        if index >= 0 and last <= self.high[index] - size:
+            return
+        index = np.searchsorted(self.low, at.reshape(-1), side="right") - 1
+        if (index < 0).any() or (at.reshape(-1) > self.high[index] - size).any():
+            raise OutOfBounds("a kernel reads or writes outside the tensors it was given")
+
+    def load(self, pointers: Any, mask: Any, other: Any, kind: Any) -> Any:
+        self.check(pointers, mask, np.dtype(kind).itemsize)
+        return self.real.load(pointers, mask, other, kind)
+
+    def store(self, pointers: Any, value: Any, mask: Any) -> Any:
+        self.check(pointers, mask, np.asarray(value).dtype.itemsize)
+        return self.real.store(pointers, value, mask)
+
+    def atomic_rmw(self, op: Any, pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:
+        self.check(pointers, mask, np.asarray(value).dtype.itemsize)
+        return self.real.atomic_rmw(op, pointers, value, mask, *rest)
+
+    def atomic_cas(self, pointers: Any, old: Any, new: Any, *rest: Any) -> Any:
+        size = max(np.asarray(old).dtype.itemsize, np.asarray(new).dtype.itemsize)
+        self.check(pointers, None, size)
+        return self.real.atomic_cas(pointers, old, new, *rest)
+
+
+# ---- what Python's own words mean in a kernel ----------------------------------------
+
+
+def _scalar(value: Any) -> Any:
+    """A number that decides what runs next: of a tensor of one element, or a constant."""
+    value = _constant(value)
+    if not isinstance(value, tl.core.tensor):
+        return value
+    if value.handle.data.size != 1:
+        raise ValueError("a tensor with more than one element cannot decide what runs next")
+    return value.handle.data.reshape(-1)[0].item()
+
+
+def _constant(value: Any) -> Any:
+    while isinstance(value, tl.constexpr):
+        value = value.value
+    return value
+
+
+def _truth(value: Any) -> bool:
+    return bool(_scalar(value))
+
+
+def _assigned(value: Any) -> Any:
+    """What a name holds after an assignment: numbers become tensors."""
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(map(_assigned, value))
+    return it.interpreter_semantic.to_tensor(value, False)
+
+
+def _range(start: Any, stop: Any = None, step: Any = None, **_: Any) -> Iterator[Any]:
+    """A loop whose variable is a number at run time."""
+    if stop is None:
+        start, stop = 0, start
+    bounds = [_scalar(start), _scalar(stop), _scalar(1 if step is None else step)]
+    if not all(isinstance(b, int) for b in bounds):
+        raise TypeError("the bounds of a loop must be integers")
+    wide = any(isinstance(b, tl.core.tensor) and b.dtype.primitive_bitwidth == 64
+               for b in (start, stop, step)) or any(abs(b) >= 2**31 for b in bounds)  # fmt: skip
+    kind = tl.int64 if wide else tl.int32
+    for i in builtins.range(*bounds):
+        yield _number(i, kind)
+
+
+def _static_range(start: Any, stop: Any = None, step: Any = None, **_: Any) -> range:
+    """A loop that is unrolled: its variable is a constant."""
+    start, stop, step = map(_constant, (start, stop, step))
+    if stop is None:
+        start, stop = 0, start
+    return builtins.range(start, stop, 1 if step is None else step)
+
+
+def _number(value: Any, kind: tl.dtype) -> tl.core.tensor:
+    if kind == tl.bfloat16:
+        bits = np.array([value], np.float32).view(np.uint32) >> 16  # as a launcher does it
+        return tl.core.tensor(TensorHandle(bits.astype(np.uint16), kind), kind)
+    return tl.core.tensor(TensorHandle(np.array([value], it._get_np_dtype(kind)), kind), kind)
+
+
+def _both(first: Any, *rest: Any) -> Any:
+    """`and`: constants decide, values at run time are combined."""
+    return _combined(first, rest, False, "logical_and")
+
+
+def _either(first: Any, *rest: Any) -> Any:
+    return _combined(first, rest, True, "logical_or")
+
+
+def _combined(value: Any, rest: tuple, decides: bool, method: str) -> Any:
+    found = None
+    for later in (*rest, None):
+        if not isinstance(_constant(value), tl.core.tensor):
+            if bool(_constant(value)) is decides:
+                return value
+            last = value
+        else:
+            found = value if found is None else getattr(found, method)(value)
+        if later is not None:
+            value = later()
+    return last if found is None else found
+
+
+def _not(value: Any) -> Any:
+    value = _constant(value)
+    if isinstance(value, tl.core.tensor):
+        return it.interpreter_semantic.not_(value)
+    return not value
+
+
+def _least(first: Any, *rest: Any) -> Any:
+    return _chosen(first, rest, builtins.min, tl.minimum)
+
+
+def _greatest(first: Any, *rest: Any) -> Any:
+    return _chosen(first, rest, builtins.max, tl.maximum)
+
+
+def _chosen(first: Any, rest: tuple, of_constants: Any, of_tensors: Any) -> Any:
+    values = [_constant(v) for v in (first, *rest)]
+    if not any(isinstance(v, tl.core.tensor) for v in values):
+        return of_constants(*values)
+    found = values[0]
+    for value in values[1:]:
+        found = of_tensors(found, value)
+    return found
+
+
+def _isinstance(value: Any, kinds: Any) -> bool:
+    return builtins.isinstance(_constant(value), kinds)
+
+
+def _value(value: Any) -> Any:
+    """`.value` of a constant, which is a plain value here."""
+    return value.value if isinstance(value, tl.constexpr) else value
+
+
+def _checked(condition: Any, message: Any = "") -> None:
+    condition = _constant(condition)
+    holds = condition.handle.data.all() if isinstance(condition, tl.core.tensor) else condition
+    if not holds:
+        raise AssertionError(message)
+
+
+_WORDS = {
+    "range": _range, "min": _least, "max": _greatest, "isinstance": _isinstance, "float": float,
+    "int": int, "len": len, "__truth": _truth, "__assigned": _assigned, "__both": _both,
+    "__either": _either, "__not": _not, "__value": _value, "__checked": _checked,
+}  # fmt: skip
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Makes a kernel say these words."""
+
+    def _call(self, node: ast.AST, word: str, *args: ast.expr) -> ast.expr:
+        made = ast.Call(ast.Name(word, ast.Load()), list(args), [])
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        node.value = self._call(node.value, "__assigned", node.value)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        held = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+        joined = ast.copy_location(ast.BinOp(held, node.op, node.value), node)
+        made = ast.Assign([node.target], self._call(node, "__assigned", joined), None)
+        return ast.copy_location(made, node)
+
+    def _visit_test(self, node: Any) -> Any:
+        self.generic_visit(node)
+        node.test = self._call(node.test, "__truth", node.test)
+        return node
+
+    visit_If = visit_While = visit_IfExp = _visit_test
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        none = ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[],
+                             kwarg=None, defaults=[])  # fmt: skip
+        first, *rest = node.values
+        word = "__both" if isinstance(node.op, ast.And) else "__either"
+        return self._call(node, word, first, *(ast.Lambda(none, value) for value in rest))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        return self._call(node, "__not", node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        return self._call(node, "__value", node.value) if node.attr == "value" else node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        self.generic_visit(node)
+        args = [node.test] + ([node.msg] if node.msg else [])
+        return ast.copy_location(ast.Expr(self._call(node, "__checked", *args)), node)
+
+
+def _unwrapped(value: Any) -> Any:
+    """A constant from outside as a plain value, as constants among arguments are: in Python a
+    wrapper on the left of an operator would swallow a tensor."""
+    if type(value) is tuple:
+        return tuple(map(_unwrapped, value))
+    return _constant(value)
+
+
+def _interpreted(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> Any:
+    space.update({name: _unwrapped(value) for name, value in space.items()})
+    for word, meaning in _WORDS.items():
+        space.setdefault(word, meaning)
+    code = compile(_Rewriter().visit(kernel.tree), file, "exec")
+    function = define(kernel.text, code, kernel.name, space, file)
+    made = InterpretedFunction(function)
+    made.rewrite = lambda: function
+    made.unspecialized = set(told["do_not_specialize"])
+    return made
+
+
+# ---- calls ---------------------------------------------------------------------------
+
+
+class Interpreter:
+    """A candidate's calls. `message` has source, kernels and parts: of each part the place
+    and size of its buffers, and its nodes."""
+
+    def __init__(self, message: dict, region: mmap.mmap) -> None:
+        self.parts = message["parts"]
+        self.region = torch.frombuffer(region, dtype=torch.uint8)
+        self.kernels = Kernels(message["source"], message["kernels"], _interpreted)
+        for part in self.parts:
+            for node in part["nodes"]:
+                if node["op"] == "launch":
+                    self.kernels.get(node["kernel"])
+
+    def run(self, part: int, config: int = 0, mute: bool = False, order: str = "forward") -> None:
+        buffers = self.parts[part]["buffers"]
+        start = self.region.data_ptr()
+        it._interpreter.bound([(start + at, size) for at, size in buffers])
+        for node in self.parts[part]["nodes"]:
+            if node["op"] != "launch":
+                self._move(node, buffers)
+            elif not mute:
+                self._launch(node, config, buffers, order == "reversed")
+
+    # ---- moves ----
+
+    def _view(self, told: list, buffers: list) -> torch.Tensor:
+        buffer, name, offset, shape, strides = told
+        at, size = buffers[buffer]
+        whole = self.region[at : at + size].view(getattr(torch, name))
+        for n, stride in zip(shape, strides):
+            offset += (n - 1) * stride if stride < 0 and n else 0
+        forward = [abs(s) for s in strides]
+        found = whole.as_strided(shape, forward, whole.storage_offset() + offset)
+        backwards = [d for d, s in enumerate(strides) if s < 0]
+        return found.flip(backwards) if backwards else found
+
+    def _move(self, node: dict, buffers: list) -> None:
+        to = self._view(node["to"], buffers)
+        if node["op"] == "copy":
+            to.copy_(self._view(node["from"], buffers))
+        elif node["op"] == "fill":
+            value = node["value"]
+            to.fill_(float(value["float"]) if isinstance(value, dict) else value)
+        else:
+            to.add_(node["value"])
+
+    # ---- launches ----
+
+    def _launch(self, node: dict, config: int, buffers: list, backwards: bool) -> None:
+        kernel = self.kernels.get(node["kernel"])
+        if node.get("tuned"):
+            node = node["tuned"][min(config, len(node["tuned"]) - 1)] | {"kernel": node["kernel"]}
+        args = self._arguments(kernel, node["args"], buffers)
+        grid = (*node["grid"], 1, 1)[:3]
+        asserts = bool(node.get("options", {}).get("debug"))
+        builder = it.interpreter_builder
+        builder.options = dataclasses.replace(builder.options, debug=asserts)
+        it.interpreter_builder.set_grid_dim(*grid)
+        for program in _programs(grid, backwards):
+            it.interpreter_builder.set_grid_idx(*program)
+            kernel.fn(**args)
+
+    def _arguments(self, kernel: Any, told: dict, buffers: list) -> dict[str, Any]:
+        kinds = kernel.fn.__annotations__
+        found = {}
+        for place, name in enumerate(kernel.arg_names):
+            if name not in told:
+                continue
+            if kinds.get(name) is tl.constexpr:
+                check_constant(name, told[name])
+            value = self._argument(told[name], buffers)
+            if kinds.get(name) is tl.constexpr:
+                found[name] = value
+            else:
+                special = not {name, place} & kernel.unspecialized
+                found[name] = _passed(value, kinds.get(name), special)
+        return found
+
+    def _argument(self, told: Any, buffers: list) -> Any:
+        if not isinstance(told, dict):
+            return told
+        ((kind, content),) = told.items()
+        if kind == "t":
+            return self._view(content, buffers)
+        if kind == "reinterpret":
+            return TensorWrapper(self._view(content[0], buffers), dtype(content[1]))
+        if kind == "tuple":
+            return tuple(self._argument(part, buffers) for part in content)
+        if kind == "desc":
+            base, shape, strides, block, padding, *_ = content
+            return TensorDescriptor(self._view(base, buffers), shape, strides, block, padding)
+        return self.kernels.value(told)
+
+
+def _programs(grid: tuple[int, ...], backwards: bool) -> Iterator[tuple[int, int, int]]:
+    """One after the other: a grid may be large."""
+    step = -1 if backwards else 1
+    for x in builtins.range(grid[0])[::step]:
+        for y in builtins.range(grid[1])[::step]:
+            for z in builtins.range(grid[2])[::step]:
+                yield x, y, z
+
+
+def _passed(value: Any, annotation: str | None, special: bool) -> Any:
+    """An argument with the type that the compiler gives it. A number 1 is a constant there,
+    unless it was said that it is not."""
+    if isinstance(value, (bool, int, float)):
+        if annotation in _TYPES:
+            return _number(value, _TYPES[annotation])
+        if isinstance(value, bool):
+            return _number(value, tl.int1)
+        if isinstance(value, float):
+            return _number(value, tl.float32)
+        if value == 1 and special:
+            return value
+        small = -(2**31) <= value < 2**31
+        return _number(value, tl.int32 if small else tl.uint64 if value >= 2**63 else tl.int64)
+    if isinstance(value, tuple):
+        return tuple(_passed(part, None, special) for part in value)
+    return it._implicit_cvt(value)

@@ -1,0 +1,89 @@
+"""What a boxed process says, read as what it is: bytes from a hostile peer. An honest
+harness never says anything else than what is taken here, so anything else is a forgery,
+and never an error of the judge's."""
+
+from dataclasses import dataclass
+
+from judge.steps import Forged
+
+TEXT = 200  # characters of a name
+ERROR = 20000  # characters of an error
+
+
+def _of(kind: type | tuple, value: object, what: str) -> object:
+    if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
+        raise Forged(f"{what} is a {type(value).__name__}")
+    return value
+
+
+@dataclass
+class Problem:
+    """An exception on the other side; `message` is what it says by itself."""
+
+    stage: str
+    kind: str
+    text: str
+    compile: bool
+    message: str
+    rule: str | None
+
+
+def problem(answer: dict) -> Problem | None:
+    if "error" not in answer:
+        return None
+    told = _of(dict, answer["error"], "an error")
+    rule = told.get("rule")
+    return Problem(
+        str(_of(str, told.get("stage"), "an error's stage"))[:TEXT],
+        str(_of(str, told.get("type"), "an error's type"))[:TEXT],
+        str(_of(str, told.get("text"), "an error's text"))[:ERROR],
+        bool(_of(bool, told.get("compile", False), "an error's kind")),
+        str(_of(str, told.get("message", ""), "an error's message"))[:ERROR],
+        None if rule is None else str(_of(str, rule, "an error's rule"))[:TEXT],
+    )
+
+
+def broken(answer: dict) -> str | None:
+    """What is wrong with the pack's own adapter. Only of a process without the candidate's
+    host code: a recorder that says it lies."""
+    if "broken" not in answer:
+        return None
+    return str(_of(str, answer["broken"], "what is broken"))[:ERROR]
+
+
+def refusal(answer: dict) -> tuple[str, str] | None:
+    """Rule and text of what the recorder refuses."""
+    if "refused" not in answer:
+        return None
+    told = _of(dict, answer["refused"], "a refusal")
+    rule = str(_of(str, told.get("rule"), "a rule"))[:TEXT]
+    return rule, str(_of(str, told.get("text"), "a refusal's text"))[:ERROR]
+
+
+def names(answer: dict, known: list[str]) -> dict[str, str]:
+    """Which of the reference's names each of the candidate's means."""
+    found = {}
+    for pair in _of(list, answer.get("names"), "names"):
+        if len(_of(list, pair, "a name")) != 2 or pair[1] not in known:
+            raise Forged("a name that is not the reference's")
+        found[str(_of(str, pair[0], "a name"))[:TEXT]] = pair[1]
+    return found
+
+
+def identity(answer: dict) -> str:
+    """What a pack's compilations depend on, as its zygote's child says before it has seen
+    a candidate."""
+    return str(_of(str, answer.get("identity"), "an identity"))[:TEXT]
+
+
+def target(answer: dict) -> str | None:
+    """The architecture that the pack compiles for where there is no GPU, likewise."""
+    told = answer.get("target")
+    return None if told is None else str(_of(str, told, "a target"))[:TEXT]
+
+
+def size(answer: dict, most: int) -> int:
+    number = _of(int, answer.get("size"), "a size")
+    if not 0 <= number <= most:
+        raise Forged("a size is out of range")
+    return number

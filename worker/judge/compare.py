@@ -1,0 +1,187 @@
+"""How far an output is from the truth, in one pass over bounded pieces.
+
+Every figure of a verdict comes from here: largest absolute and relative error,
+the error ratio rms(x - t) / rms(t) of the worst slice along the leading
+dimension, the worst single element, and counts of NaN and Inf.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+# Elements looked at together, which bounds every temporary: small enough for a
+# CPU's cache, large enough to keep a GPU busy.
+PIECE = {"cpu": 1 << 18, "cuda": 1 << 26}
+READY = 1 << 18  # elements of a truth whose sizes are kept: 6 MiB
+
+# By an output's dtype. float64 comes out of references that use such constants.
+FLOOR = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 2e-3, torch.bfloat16: 1e-2}
+STOCK = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+TF32_FLOOR = 2e-3  # ten bits of a product's factors, whatever it is stored as
+SLACK = 4.0  # how much worse than the eager reference a kernel may be
+MOST = 0.25  # however bad the reference is: its sums may saturate, a kernel's need not
+OUTLIER = 16.0  # how much worse than the slice's bound one element may be
+SMALL_SLICE = 0.01  # a slice's rms counts as at least this share of the whole
+
+
+@dataclass
+class Errors:
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    ratio: float = 0.0  # worst slice
+    outlier: float = 0.0  # worst |x - t| / (|t| + rms(t))
+    not_finite: int = 0
+    stock_close: bool = True  # allclose(reference, x) as KernelBench asks
+    near: float = 1.0  # the share of elements that are
+
+
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    """As slices of the leading dimension; one-dimensional data is one slice."""
+    return x.reshape(1, -1) if x.dim() < 2 or x.shape[0] == 0 else x.reshape(x.shape[0], -1)
+
+
+def _pieces(matrix: torch.Tensor):
+    """Bounds (r0, r1, c0, c1) that cover the matrix, each within PIECE."""
+    rows, columns = matrix.shape
+    piece = PIECE[matrix.device.type]
+    step = max(1, piece // max(1, columns))
+    for r in range(0, rows, step):
+        for c in range(0, columns, piece):
+            yield r, min(rows, r + step), c, min(columns, c + piece)
+
+
+def _squares(rows: torch.Tensor) -> torch.Tensor:
+    """Sum of squares of each slice, in double precision."""
+    total = torch.zeros(rows.shape[0], dtype=torch.float64, device=rows.device)
+    for r0, r1, c0, c1 in _pieces(rows):
+        total[r0:r1] += rows[r0:r1, c0:c1].double().square().sum(1)
+    return total
+
+
+@dataclass
+class Sizes:
+    """What errors are measured by: rms(t) of each slice, with its floor."""
+
+    rms: torch.Tensor
+    columns: int
+    ready: "Ready | None" = None
+
+
+class Ready:
+    """What comparisons with a small truth have in common, computed once: most outputs are
+    small, and then the time goes into asking torch, not into computing."""
+
+    def __init__(self, truth: torch.Tensor, rms: torch.Tensor) -> None:
+        self.truth = truth.double()
+        size = self.truth.abs()
+        self.relative = size.clamp_min(1e-30)
+        self.outlier = size.add_(rms[:, None]).clamp_min_(1e-300)
+        self.rms = rms.clamp_min(1e-300)
+        self.stock: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def allowed(self, reference: torch.Tensor, tolerance: float) -> torch.Tensor | None:
+        """What allclose allows beside a finite reference; None: ask allclose itself."""
+        if self.stock is None or self.stock[0] is not reference:
+            if not bool(torch.isfinite(reference).all()):
+                return None
+            self.stock = reference, _rows((tolerance * reference).abs_().add_(tolerance))
+        return self.stock[1]
+
+
+def sizes(truth: torch.Tensor) -> Sizes:
+    rows = _rows(truth)
+    squares = _squares(rows)
+    columns = max(1, rows.shape[1])
+    whole = (squares.sum() / (columns * rows.shape[0])).sqrt()
+    rms = torch.maximum((squares / columns).sqrt(), whole * SMALL_SLICE)
+    small = 0 < truth.numel() <= min(READY, PIECE[truth.device.type])
+    return Sizes(rms, columns, Ready(rows, rms) if small else None)
+
+
+def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None,
+            by: Sizes | None = None) -> Errors:  # fmt: skip
+    """Errors of x against the truth, which is finite. `reference` is the eager result
+    that the stock check compares with; None leaves that check out. `by`: the truth's
+    sizes, where they are known already."""
+    if truth.numel() == 0:
+        return Errors()
+    xs, ts = _rows(x), _rows(truth)
+    rs = _rows(reference) if reference is not None else None
+    tolerance = STOCK.get(x.dtype, 0.0)
+    by = by or sizes(truth)
+    if by.ready is not None:
+        return _measure_small(xs, reference, by, tolerance)
+    wrong = torch.zeros_like(by.rms)
+    # On the device until the end: each question to it would wait for its answer.
+    most = torch.zeros(3, dtype=torch.float64, device=ts.device)
+    bad_count = torch.zeros((), dtype=torch.int64, device=ts.device)
+    near = torch.zeros((), dtype=torch.int64, device=ts.device)
+    for r0, r1, c0, c1 in _pieces(ts):
+        a, b = xs[r0:r1, c0:c1], ts[r0:r1, c0:c1]
+        d = (a.double() - b.double()).abs_()
+        bad = ~(d < float("inf"))  # NaN, too
+        bad_count += bad.sum()
+        d.masked_fill_(bad, float("inf"))
+        wrong[r0:r1] += d.square().sum(1)
+        most = torch.maximum(most, _worst(d, b, by.rms[r0:r1, None]))
+        if rs is not None:
+            near += torch.isclose(a, rs[r0:r1, c0:c1], atol=tolerance, rtol=tolerance).sum()
+    ratio = ((wrong / by.columns).sqrt() / by.rms.clamp_min(1e-300)).max()
+    found = [*most, ratio, bad_count.double()] + ([near.double()] if rs is not None else [])
+    return _errors(torch.stack(found).tolist(), truth.numel())
+
+
+def _measure_small(
+    xs: torch.Tensor, reference: torch.Tensor | None, by: Sizes, tolerance: float
+) -> Errors:
+    """The same figures, bit for bit, with fewer questions to torch."""
+    ready, infinite = by.ready, float("inf")
+    d = (xs.double() - ready.truth).abs_().nan_to_num_(nan=infinite, posinf=infinite)
+    ratio = ((d.square().sum(1) / by.columns).sqrt() / ready.rms).max()
+    found = [d.max(), (d / ready.relative).max(), (d / ready.outlier).max(), ratio,
+             (d == infinite).sum(dtype=torch.float64)]  # fmt: skip
+    if reference is not None:
+        rs, allowed = _rows(reference), ready.allowed(reference, tolerance)
+        near = (
+            torch.isclose(xs, rs, atol=tolerance, rtol=tolerance)
+            if allowed is None or xs.dtype != rs.dtype
+            else (xs - rs).abs_() <= allowed
+        )
+        found.append(near.sum(dtype=torch.float64))
+    return _errors(torch.stack(found).tolist(), xs.numel())
+
+
+def _errors(figures: list[float], count: int) -> Errors:
+    """As they come from the device; the last is there if there was a reference."""
+    e = Errors(figures[0], figures[1], figures[3], figures[2], int(figures[4]))
+    if len(figures) > 5:
+        e.near = figures[5] / count
+        e.stock_close = int(figures[5]) == count
+    return e
+
+
+def _worst(d: torch.Tensor, t: torch.Tensor, rms: torch.Tensor) -> torch.Tensor:
+    """The largest of d, d / |t| and d / (|t| + rms)."""
+    size = t.double().abs()
+    relative = size.clamp_min(1e-30)
+    torch.div(d, relative, out=relative)
+    size.add_(rms).clamp_min_(1e-300)
+    torch.div(d, size, out=size)
+    return torch.stack([d.max(), relative.max(), size.max()])
+
+
+def floor(dtype: torch.dtype, precision: str = "") -> float:
+    """The error ratio that is always allowed."""
+    return max(FLOOR[dtype], TF32_FLOOR) if precision == "tf32" else FLOOR[dtype]
+
+
+def bounds(dtype: torch.dtype, own: Errors, precision: str = "") -> tuple[float, float]:
+    """What the hardened protocol allows: the worst slice's ratio and the worst
+    element, given the eager reference's own errors."""
+    least = floor(dtype, precision)
+    ratio = min(max(SLACK * own.ratio, least), MOST)
+    return ratio, max(OUTLIER * least, SLACK * own.outlier)
+
+
+def within(e: Errors, limit: tuple[float, float]) -> bool:
+    return e.not_finite == 0 and e.ratio <= limit[0] and e.outlier <= limit[1]

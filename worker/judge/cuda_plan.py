@@ -1,0 +1,165 @@
+"""The judge's side of kernels in CUDA C++ that Python launches: what a trace may say, what
+has to be compiled, and what an executor is asked to do. Trace and lane are hostile."""
+
+import math
+import re
+import struct
+from dataclasses import dataclass
+
+from judge import native_plan, tuning
+from judge.native_plan import ARGUMENTS, address, check_texts, is_address, plain_name, unique_views
+from judge.traces import BadTrace, Call, Launch, Trace, View, listed, number, text, whole
+from shared import plan
+from shared.plan import BLOCK, GRID, SHARED_BYTES, THREADS
+
+INTERPRETED, HOST_CODE = False, False  # family.py
+CODES = frozenset("P?bBhHiIqQfd")  # of a parameter: an address, or as in Python's struct
+SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,3999}")
+
+
+# ---- what a trace may say ------------------------------------------------------------
+
+
+def check(trace: Trace) -> None:
+    check_texts(trace)
+    for kernel in trace.kernels:
+        _check_kernel(kernel, len(trace.texts))
+    if len({(k["text"], k["name"]) for k in trace.kernels}) < len(trace.kernels):
+        raise BadTrace("two kernels with one name")
+    for call in trace.calls:
+        for launch in call.launches():
+            _check_launch(launch, call, trace.kernels)
+
+
+def _check_kernel(kernel: dict, texts: int) -> None:
+    if kernel.keys() != {"text", "name", "params"}:
+        raise BadTrace("a kernel that is none")
+    whole(kernel["text"], 0, texts - 1, "a text")
+    plain_name(kernel["name"])
+    if not CODES.issuperset(text(kernel["params"], ARGUMENTS, "the parameters")):
+        raise BadTrace("a parameter of another type")
+
+
+def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
+    told = launch.told
+    if launch.op != "launch" or launch.tuned:
+        raise BadTrace("a call of a library, where there are launches")
+    kernel = kernels[whole(told.get("kernel"), 0, len(kernels) - 1, "a kernel's number")]
+    options, args = told.get("options"), told.get("args")
+    if not isinstance(options, dict) or options.keys() != {"block", "shared"}:
+        raise BadTrace("options of another kind")
+    _check_sizes(told.get("grid"), GRID)
+    _check_sizes(options["block"], BLOCK)
+    whole(math.prod(options["block"]), 1, THREADS, "a block's number of threads")
+    whole(options["shared"], 0, SHARED_BYTES, "shared memory")
+    params = kernel["params"]
+    if not isinstance(args, dict) or list(args) != [f"p{i}" for i in range(len(params))]:
+        raise BadTrace("as many arguments as parameters")
+    for code, arg in zip(params, args.values()):
+        if code != "P":
+            _number(code, arg)
+        elif not is_address(arg, call):
+            raise BadTrace("a pointer that is no tensor")
+
+
+def _check_sizes(told: object, most: tuple[int, ...]) -> None:
+    sizes = listed(told, 3, "dimensions")
+    if len(sizes) != 3:
+        raise BadTrace("a launch has three dimensions")
+    for size, limit in zip(sizes, most):
+        whole(size, 1, limit, "a dimension")
+
+
+def _number(code: str, arg: object) -> plan.Number:
+    value = number(arg, "an argument")
+    if type(value) is not {"?": bool, "f": float, "d": float}.get(code, int):
+        raise BadTrace("an argument of another type than its parameter")
+    try:
+        data = struct.pack(f"<{code}", value)
+    except (struct.error, OverflowError):
+        raise BadTrace("an argument that does not fit its parameter") from None
+    return plan.Number(len(data), int.from_bytes(data, "little"))
+
+
+# ---- what has to be compiled ---------------------------------------------------------
+
+
+def requests(trace: Trace) -> dict:
+    """A cubin for each text with a kernel that is launched."""
+    launched = {n.told["kernel"] for call in trace.calls for n in call.launches()}
+    found: dict[int, list] = {}
+    for index in sorted(launched):
+        kernel = trace.kernels[index]
+        found.setdefault(kernel["text"], []).append([kernel["name"], kernel["params"]])
+    return {"objects": [{"text": t, "launches": launches} for t, launches in found.items()]}
+
+
+@dataclass(frozen=True)
+class Built:
+    """A lane's answer: each cubin, and its kernels by what the trace calls them."""
+
+    objects: tuple[bytes, ...]
+    functions: tuple[tuple[int, str, tuple[int, str]], ...]  # cubin, symbol, text and name
+
+    @staticmethod
+    def parse(data: bytes, trace: Trace) -> "Built":
+        asked = requests(trace)["objects"]
+        head, objects = native_plan.split(data, len(asked))
+        entries = listed(head.get("entries"), len(asked), "entries")
+        if len(entries) != len(asked):
+            raise BadTrace("entries of the compiler are missing")
+        functions = []
+        for i, (told, symbols) in enumerate(zip(asked, entries)):
+            if len(listed(symbols, len(told["launches"]), "symbols")) != len(told["launches"]):
+                raise BadTrace("symbols of the compiler are missing")
+            for (name, _), symbol in zip(told["launches"], symbols):
+                if not SYMBOL.fullmatch(text(symbol, 4000, "a symbol")):
+                    raise BadTrace("a symbol that is none")
+                functions.append((i, symbol, (told["text"], name)))
+        return Built(tuple(objects), tuple(functions))
+
+
+# ---- what is executed ----------------------------------------------------------------
+
+
+def scratch(trace: Trace, built: Built) -> int:
+    return 0
+
+
+class Maker:
+    """Turns the launches of a trace into nodes of a plan."""
+
+    def __init__(self, trace: Trace, built: Built, at: int) -> None:
+        self.kernels, self.built = trace.kernels, built
+        self.index = {key: i for i, (_, _, key) in enumerate(built.functions)}
+
+    def modules(self) -> tuple[plan.Module, ...]:
+        return tuple(plan.Module("cubin", data) for data in self.built.objects)
+
+    def functions(self) -> tuple[plan.Function, ...]:
+        return tuple(plan.Function(i, symbol) for i, symbol, _ in self.built.functions)
+
+    def node(self, launch: Launch, part: Call, places: list[int], config: int) -> plan.Launch:
+        told = launch.told
+        kernel = self.kernels[told["kernel"]]
+        args = zip(kernel["params"], told["args"].values())
+        return plan.Launch(
+            function=self.index[kernel["text"], kernel["name"]],
+            grid=tuple(told["grid"]),
+            block=tuple(told["options"]["block"]),
+            shared=told["options"]["shared"],
+            params=tuple(
+                address(arg, places) if code == "P" else _number(code, arg) for code, arg in args
+            ),
+        )
+
+
+# ---- what a reader is told -----------------------------------------------------------
+
+
+name = tuning.kernel_name
+
+
+def views(launch: Launch, call: Call) -> list[View]:
+    """The tensors that a launch is given, each once."""
+    return unique_views(list(launch.told["args"].values()), call)

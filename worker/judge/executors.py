@@ -1,0 +1,229 @@
+"""The judge's side of the processes that run a trace. Each works on the region alone and
+is told a plan that the judge made: none of them has a line of the candidate's host code.
+
+    Interpreter   a forked Python that interprets checked kernels (Triton on the CPU)
+    LibraryRunner monkeys-runner with a library of the candidate's, one process each
+    DeviceRunner  monkeys-runner on a GPU; it outlives candidates until one hurts it
+
+Their methods are generators of steps (steps.py). `part` 0 is the trace's setup, 1 its first
+call, and so on; `config` chooses among the configurations of an autotuner."""
+
+import os
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from judge import runner
+from judge.family import Family
+from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error
+from judge.region import Region, sealed_file
+from judge.runner import Status
+from judge.steps import Ask, Device, End, Forged, Fork, Freeze, Gone, NoChild, Release
+from judge.traces import BadTrace, Call, Launch, Trace
+from shared import plan
+
+LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
+
+
+@dataclass
+class Ran:
+    """One call: how long it took, and the host's share of that."""
+
+    device_ms: float
+    host_ms: float
+
+
+def start_child(job: dict, zygote: str, record: bool = False) -> Generator:
+    """A child that has spoken: what goes wrong before, in the box or the harness, is ours,
+    whatever goes wrong after is the candidate's."""
+    deadline = job["deadlines"]["load_ms"]
+    yield Fork(zygote, deadline, job["limits"]["memory_bytes"])
+    try:
+        return (yield Ask({"op": "ping", "record": record}, deadline))
+    except Gone as gone:
+        raise not_started(gone) from None
+
+
+def not_started(gone: Gone) -> Exception:
+    """How it is told that a child ended before it had seen anything of the candidate's."""
+    if gone.why == LATE:
+        return gone
+    said = gone.output.strip()[-2000:] or "no message"
+    return NoChild(f"a boxed process ended before its work began ({gone.why}): {said}")
+
+
+class Interpreter:
+    reverses = True  # it can run the programs of a grid backwards
+
+    def __init__(self, job: dict, trace: Trace, p: Progress) -> None:
+        self.job, self.trace, self.p = job, trace, p
+
+    def open(self, region: Region, built: object) -> Generator:
+        yield from start_child(self.job, self.job["pack"] + "+interpret")
+        parts = [
+            {"buffers": [[at, b.bytes] for at, b in zip(places, part.buffers)],
+             "nodes": part.told["nodes"]}
+            for places, part in zip(region.layout.parts, self.trace.parts())
+        ]  # fmt: skip
+        message = {"op": "load", "source": self.job["candidate"], "kernels": self.trace.kernels,
+                   "parts": parts, "bytes": region.size}  # fmt: skip
+        answer = yield Ask(message, self.job["deadlines"]["load_ms"], [region.fd])
+        fail_if_broken(answer)
+        fail_on_error(answer, self.p)
+
+    def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
+            timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
+        message = {"op": "run", "part": part, "config": config, "mute": mute,
+                   "order": "reversed" if backwards else "forward"}  # fmt: skip
+        before = time.monotonic()
+        answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
+        outside = (time.monotonic() - before) * 1e3
+        fail_if_broken(answer)
+        fail_on_error(answer, self.p, executor=True)
+        return Ran(outside, outside)
+
+    def close(self, hurt: bool = False) -> Generator:
+        yield End()
+
+
+def heard(data: bytes) -> runner.Done:
+    try:
+        return runner.parse(data)
+    except runner.BadAnswer as problem:
+        raise Forged(str(problem)) from None
+
+
+class _Runner:
+    """What both uses of monkeys-runner share."""
+
+    reverses = False
+    kinds = {"cubin", "library"}  # of modules
+
+    def __init__(self, job: dict, trace: Trace, family: Family, p: Progress) -> None:
+        self.job, self.trace, self.family, self.p = job, trace, family, p
+
+    def greet(self) -> Generator:
+        """A runner that answers; what goes wrong before is ours."""
+        try:
+            done = heard((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
+        except Gone as gone:
+            raise not_started(gone) from None
+        if done.status != Status.DONE:
+            raise NoChild(f"the runner refuses: {done.text}")
+
+    def load(self, region: Region, built: object) -> Generator:
+        made = make_plan(self.trace, self.family, built, region)
+        if not {module.kind for module in made.modules} <= self.kinds:
+            raise BadTrace("the compiler's answer has host code, where only kernels run")
+        data = runner.encode(made)
+        file = sealed_file(len(data))
+        try:
+            os.pwrite(file, data, 0)
+            message = runner.load(len(data), region.size)
+            deadline = self.job["deadlines"]["load_ms"]
+            done = heard((yield Ask(message, deadline, [file, region.fd])))
+        finally:
+            os.close(file)
+        self.check(done)
+
+    def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
+            timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
+        index = config * len(self.trace.parts()) + part
+        before = time.monotonic()
+        answer = yield Ask(
+            runner.run(index, mute, timed), deadline_ms or self.job["deadlines"]["call_ms"]
+        )
+        outside = (time.monotonic() - before) * 1e3
+        done = heard(answer)
+        self.check(done)
+        return Ran(self.own_ms(done, outside), done.host_ns / 1e6)
+
+    def check(self, done: runner.Done) -> None:
+        if done.status == Status.DONE:
+            return
+        if done.status in (Status.BAD_REQUEST, Status.BAD_PLAN, Status.NO_DEVICE):
+            raise self.refusal(done.text)
+        stage = "trials" if self.p.trials else "first_call"
+        told = f"A kernel could not run: {done.text}"
+        if done.status == Status.NO_MEMORY:
+            raise Verdict("out_of_memory", stage, told)
+        self.p.compiled = True
+        raise Verdict("launch_error", stage, told)
+
+    def refusal(self, text: str) -> Exception:
+        """What the machinery's own failure is."""
+        return NoChild(f"the runner refuses: {text}")
+
+
+class LibraryRunner(_Runner):
+    def open(self, region: Region, built: object) -> Generator:
+        """What goes wrong before the library is there is ours: the runner is asked whether
+        it can work."""
+        deadline = self.job["deadlines"]["load_ms"]
+        yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
+        yield from self.greet()
+        yield from self.load(region, built)
+
+    def run(self, *args: object, **more: object) -> Generator:
+        """Stopped when it has answered: what is read afterwards cannot change any more."""
+        ran = yield from super().run(*args, **more)
+        yield Freeze()
+        return ran
+
+    def refusal(self, text: str) -> Exception:
+        """Code of the candidate's runs in that process: it may say so to escape a verdict."""
+        return Forged(f"the runner refuses: {text}")
+
+    def own_ms(self, done: runner.Done, outside: float) -> float:
+        """The library's code runs in that process: only our own clock counts."""
+        return outside
+
+    def close(self, hurt: bool = False) -> Generator:
+        yield End()
+        yield Release()
+
+
+class DeviceRunner(_Runner):
+    """Holds the device already."""
+
+    kinds = {"cubin"}
+
+    def open(self, region: Region, built: object) -> Generator:
+        yield from self.greet()
+        yield from self.load(region, built)
+
+    def own_ms(self, done: runner.Done, outside: float) -> float:
+        return done.device_ns / 1e6
+
+    def close(self, hurt: bool = False) -> Generator:
+        """Nothing of a candidate stays."""
+        if hurt:
+            yield Release(hurt=True)
+            return
+        done = heard((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
+        yield Release(hurt=done.status != Status.DONE)
+
+
+def make_plan(trace: Trace, family: Family, built: object, region: Region) -> plan.Plan:
+    """Every part of the trace in every configuration, in the order that `run` counts."""
+    maker = family.Maker(trace, built, region.layout.scratch)
+    calls = []
+    for config in range(trace.configurations()):
+        for part, places in zip(trace.parts(), region.layout.parts):
+            calls.append(tuple(_planned(maker, part, places, config)))
+    return plan.Plan(maker.modules(), maker.functions(), tuple(calls))
+
+
+def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan.Node]:
+    """A launch of the trace may be several of a plan."""
+    for node in part.nodes:
+        if not isinstance(node, Launch):
+            yield node.plan(places)
+            continue
+        made = maker.node(node, part, places, config)
+        yield from made if isinstance(made, list) else [made]
+
+
+def lease(job: dict) -> Generator:
+    """The device, for this job alone."""
+    yield Device(job["pack"] + "+runner", job["deadlines"]["load_ms"])

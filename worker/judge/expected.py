@@ -1,0 +1,131 @@
+"""One trial's right answer, and whether an output is it."""
+
+from dataclasses import dataclass, field
+
+import torch
+from judge import compare
+from shared import structure
+from shared.limits import Unusable
+
+# How much worse than the floor the eager reference itself may be on scaled inputs: beyond
+# that the problem is ill conditioned, and another order of adding would be wrong.
+CONDITION = 10.0
+
+Judged = tuple[compare.Errors, tuple[float, float] | None, bool]
+
+
+@dataclass
+class Expected:
+    """One trial's right answer."""
+
+    seed: int
+    variant: str
+    eager: list[torch.Tensor]
+    truth: list[torch.Tensor]
+    structure: structure.Structure  # of the result; a tensor is its index in those lists
+    args: list  # forward's arguments
+    precision: str = ""
+    buffers: dict[str, torch.Tensor] = field(default_factory=dict)  # eager, after the call
+    truth_buffers: dict[str, torch.Tensor] = field(default_factory=dict)
+    limits: dict[int, tuple[float, float]] = field(default_factory=dict)
+    sizes: dict[int, compare.Sizes] = field(default_factory=dict)
+    own: dict[int, compare.Errors] = field(default_factory=dict)  # the eager reference's
+
+    @property
+    def single(self) -> bool:
+        """A tensor, not a list or tuple of them."""
+        return "tensor" in self.structure
+
+    def judge(self, i: int, x: torch.Tensor) -> "Judged":
+        """x as output i; what the eager reference's own error allows is found once."""
+        if i not in self.limits and self.truth[i].is_floating_point():
+            dtype = self.eager[i].dtype
+            self.limits[i] = compare.bounds(dtype, self.own_errors(i), self.precision)
+        return judge_output(
+            x, self.truth[i], self.eager[i], self.limits.get(i), by=self.sizes.get(i)
+        )
+
+    def judge_buffer(self, name: str, x: torch.Tensor) -> "Judged":
+        """x as the buffer of that name after the call."""
+        truth, eager = self.truth_buffers[name], self.buffers[name]
+        return judge_output(x, truth, eager, precision=self.precision)
+
+    def own_errors(self, i: int) -> compare.Errors:
+        if i not in self.own:
+            self.sizes[i] = compare.sizes(self.truth[i])
+            self.own[i] = compare.measure(self.eager[i], self.truth[i], None, self.sizes[i])
+        return self.own[i]
+
+    def exact(self) -> bool:
+        """Integer outputs do not hang on a rounding."""
+        return all(
+            t.is_floating_point() or torch.equal(t, x) for t, x in zip(self.truth, self.eager)
+        )
+
+    def conditioned(self) -> bool:
+        """The eager reference is near the truth by itself."""
+        return all(
+            self.own_errors(i).ratio <= CONDITION * compare.floor(x.dtype, self.precision)
+            for i, x in enumerate(self.eager)
+            if x.is_floating_point()
+        )
+
+
+def judge_output(
+    x: torch.Tensor,
+    truth: torch.Tensor,
+    eager: torch.Tensor,
+    limit: tuple[float, float] | None = None,
+    precision: str = "",
+    by: compare.Sizes | None = None,
+) -> Judged:
+    """(errors, bounds, pass) of one output; integers must be equal."""
+    if not truth.is_floating_point():
+        same = torch.equal(x, eager)
+        e = compare.Errors(stock_close=same, ratio=0.0 if same else 1.0)
+        e.near = float((x == eager).double().mean()) if x.numel() else 1.0
+        if not same:
+            e.max_abs = float((x.double() - eager.double()).abs().max())
+        return e, None, same
+    by = by or compare.sizes(truth)
+    if limit is None:
+        own = compare.measure(eager, truth, None, by)
+        limit = compare.bounds(eager.dtype, own, precision)
+    e = compare.measure(x, truth, eager, by)
+    return e, limit, compare.within(e, limit)
+
+
+def check_outputs(
+    eager: list[torch.Tensor], truth: list[torch.Tensor], differs: str | None
+) -> None:
+    """Raises Unusable for results that cannot be compared."""
+    if differs:
+        raise Unusable(f"{differs} in higher precision: return tensors for what is computed")
+    for t in (*eager, *truth):
+        _check_kind(t)
+    if [t.shape for t in eager] != [t.shape for t in truth]:
+        raise Unusable("the output's shape depends on the inputs' values")
+    if not _all_finite([*truth, *eager]):
+        raise Unusable("the reference's output is not finite")
+
+
+def _check_kind(t: torch.Tensor) -> None:
+    kind = str(t.dtype).removeprefix("torch.")
+    if t.layout != torch.strided:
+        raise Unusable(f"the output is a {str(t.layout).removeprefix('torch.')} tensor; "
+                       "return a dense one, as to_dense() gives")  # fmt: skip
+    if t.is_complex():
+        raise Unusable(f"the output is {kind}; return real numbers, as torch.view_as_real gives")
+    if t.is_floating_point() and t.dtype not in compare.FLOOR:
+        raise Unusable(f"the output is {kind}, for which there is no tolerance; return float32")
+
+
+def _all_finite(tensors: list[torch.Tensor]) -> bool:
+    """One question to the device for all."""
+    ends = [
+        end.double()
+        for t in tensors
+        if t.is_floating_point() and t.numel()
+        for end in torch.aminmax(t)
+    ]
+    return not ends or bool(torch.isfinite(torch.stack(ends)).all())

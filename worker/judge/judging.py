@@ -1,0 +1,148 @@
+"""One call of a candidate, judged: what it raised, its shapes, its values. The first thing
+that is wrong ends the job, as a Verdict."""
+
+import time
+from dataclasses import dataclass, field
+
+import torch
+from judge import answers, feedback, truth
+from judge.steps import NoChild
+
+
+class Verdict(Exception):
+    """Ends a job: the verdict, the rule that made it, what the model is told. `message`
+    are an error's own words, without source lines: hints are matched against it."""
+
+    def __init__(
+        self, verdict: str, stage: str, told: str, rule: str | None = None, message: str | None = None
+    ) -> None:
+        super().__init__(verdict)
+        self.verdict, self.stage, self.told, self.rule = verdict, stage, told, rule
+        self.message = message
+
+
+@dataclass
+class Progress:
+    """What is known so far; becomes the record."""
+
+    stage: str = "load"
+    compiled: bool = False
+    target: str | None = None  # the architecture that kernels are compiled for
+    stock: bool = True
+    seed_only: bool = False  # right for its own initial weights, at lower evidence
+    trials: list[dict] = field(default_factory=list)
+    launches: list[str] = field(default_factory=list)
+    trace: dict | None = None
+    ported: str | None = None
+    ported_why: str | None = None
+    times: dict[str, float] = field(default_factory=dict)
+    timing: dict | None = None
+    build: str | None = None
+    notes: list[str] = field(default_factory=list)
+    hardened: bool = False
+    capped: str | None = None  # why evidence ends at E2
+    peak: int | None = None  # bytes of the device's memory; on the CPU the worker knows
+
+
+def fail_if_broken(answer: dict) -> None:
+    """The pack's adapter failed, not the candidate. For lanes and interpreters alone."""
+    told = answers.broken(answer)
+    if told is not None:
+        raise NoChild(f"the pack is broken: {told}")
+
+
+def fail_on_error(answer: dict, p: Progress, executor: bool = False) -> None:
+    """An exception on the other side, or a refusal of the recorder's. `executor`: no host code
+    of the candidate's runs there, so that an error's rule is believed."""
+    refusal = answers.refusal(answer)
+    if refusal is not None:
+        raise Verdict("hack", "record", feedback.shorten(feedback.clean(refusal[1])), refusal[0])
+    problem = answers.problem(answer)
+    if problem is None:
+        return
+    told = feedback.from_error(problem.stage, problem.text)
+    said = feedback.clean(problem.message) if problem.message else None
+    place = {"load": "load", "init": "load", "compile": "compile"}.get(
+        problem.stage, "trials" if p.trials else "first_call"
+    )
+    if _out_of_memory(problem):
+        raise Verdict("out_of_memory", place, told, message=said)
+    if problem.compile or problem.stage in ("load", "compile"):
+        raise Verdict("compile_error", place, told, message=said)
+    p.compiled = True
+    raise Verdict("launch_error", place, told, problem.rule if executor else None, said)
+
+
+def _out_of_memory(problem: answers.Problem) -> bool:
+    """By the exception's class. Its words are the candidate's, and decide nothing."""
+    return "OutOfMemory" in problem.kind or problem.kind.endswith("MemoryError")
+
+
+def judge_trial(job, p, got, expected, variant, where="") -> None:
+    worst: dict = {"variant": variant, "outputs": len(got), "pass": True}
+    for i, (x, t) in enumerate(zip(got, expected.truth)):
+        x = x.to(t.device)
+        e, limit, hardened = expected.judge(i, x)
+        passed = e.stock_close if job["protocol"] == "kernelbench" else hardened
+        if variant == "plain":
+            p.stock = p.stock and e.stock_close
+        if i == 0 or not passed:
+            worst |= {"max_abs": e.max_abs, "max_rel": e.max_rel, "error_ratio": e.ratio,
+                      "outlier": e.outlier, "near": round(e.near, 2),
+                      "bound": limit[0] if limit else 0.0}  # fmt: skip
+        worst["pass"] = worst["pass"] and passed
+        if not passed:
+            p.trials.append(finite(worst))
+            raise wrong(p, i, x, t, e, limit, variant, where)
+    p.trials.append(finite(worst))
+
+
+def wrong(p, index, x, t, e, limit, variant, extra="") -> Verdict:
+    trial = len(p.trials)
+    where = f"output {index}, trial {trial} ({variant} inputs{extra})"
+    if e.not_finite:
+        count = f"{e.not_finite} of {t.numel()} values are NaN or Inf"
+        return Verdict("not_finite", "trials", f"{where}: {count}; memory that no kernel wrote "
+                       "holds NaN.")  # fmt: skip
+    bound = limit[0] if limit else 0.0
+    told = (
+        f"{where}: max abs error {feedback.number(e.max_abs)}, error ratio "
+        f"{feedback.number(e.ratio)}, allowed {feedback.number(bound)}."
+    )
+    return Verdict("wrong_values", "trials", told + first_wrong(x, t, bound))
+
+
+def first_wrong(x: torch.Tensor, t: torch.Tensor, bound: float) -> str:
+    """The first place that is further off than is allowed, and how much of the output is."""
+    d = (x.double() - t.double()).abs()
+    scale = torch.maximum(t.double().abs(), t.double().square().mean().sqrt())
+    bad = (d > bound * scale).flatten()
+    count = int(bad.sum())
+    if not count:
+        return ""
+    at = int(bad.nonzero()[0])
+    place = [int(i) for i in torch.unravel_index(torch.tensor(at), t.shape)] if t.dim() else []
+    return (
+        f" First at index {place}: {float(x.flatten()[at]):.6g} instead of "
+        f"{float(t.flatten()[at]):.6g}; {100 * count / t.numel():.1f} % of the values are off."
+    )
+
+
+def check_buffers(got: dict[str, torch.Tensor], expected: truth.Expected) -> None:
+    """Running statistics and other buffers must move as the reference's do."""
+    for name, x in got.items():
+        if not expected.judge_buffer(name, x.to(expected.buffers[name].device))[2]:
+            raise Verdict("wrong_values", "trials",
+                          f"the buffer {name} is not what the reference's is after a call.",
+                          "buffer")  # fmt: skip
+
+
+def since(start: float) -> float:
+    return round((time.monotonic() - start) * 1e3, 1)
+
+
+def finite(values: dict) -> dict:
+    """JSON has no Inf: a very large number stands for it."""
+    return {
+        k: (1e308 if isinstance(v, float) and not abs(v) < 1e308 else v) for k, v in values.items()
+    }

@@ -1,0 +1,193 @@
+"""The judge's side of calls into libraries that are built from recorded texts: what a trace
+may say, what has to be built, and what an executor is asked to do. Trace and lane are
+hostile."""
+
+import json
+import re
+import struct
+from dataclasses import dataclass
+
+from judge.traces import BadTrace, Call, Launch, Trace, View, listed, number, text, view, whole
+from shared import plan
+from shared.plan import ITEM
+
+INTERPRETED, HOST_CODE = False, True  # family.py
+ARGUMENTS = 128  # of a function
+BUILT_BYTES = 64 << 20  # all objects together
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+WORD = (1 << 64) - 1
+
+
+# ---- what a trace may say ------------------------------------------------------------
+
+
+def check(trace: Trace) -> None:
+    check_texts(trace)
+    if trace.kernels:
+        raise BadTrace("kernels, where there are functions of a library")
+    kinds: dict[tuple[int, str], str] = {}
+    for call in trace.calls:
+        for launch in call.launches():
+            key, given = _read(launch, call, len(trace.texts))
+            if kinds.setdefault(key, given) != given:
+                raise BadTrace("a function that takes different kinds of arguments")
+
+
+def check_texts(trace: Trace) -> None:
+    """They go to a compiler by way of a file, so they can be written to one."""
+    for source in trace.texts:
+        try:
+            source.encode()
+        except UnicodeEncodeError:
+            raise BadTrace("a text that is no Unicode") from None
+
+
+def _read(launch: Launch, call: Call, texts: int) -> tuple[tuple[int, str], str]:
+    """Which function is called, and a letter for each argument."""
+    if launch.op != "call" or launch.tuned:
+        raise BadTrace("a launch, where there are calls of a library")
+    told = launch.told
+    key = whole(told.get("text"), 0, texts - 1, "a text"), plain_name(told.get("function"))
+    args = listed(told.get("args"), ARGUMENTS, "the arguments")
+    return key, "".join(_kind(arg, call) for arg in args)
+
+
+def plain_name(value: object) -> str:
+    name = text(value, 200, "a function's name")
+    if not NAME.fullmatch(name):
+        raise BadTrace("a function's name that is none")
+    return name
+
+
+def _kind(arg: object, call: Call) -> str:
+    """How a stub takes it: p, i, b or d."""
+    if is_address(arg, call):
+        return "p"
+    value = number(arg, "an argument")
+    return "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "d"
+
+
+def is_address(arg: object, call: Call) -> bool:
+    if isinstance(arg, dict) and arg.keys() == {"t"}:
+        view(arg["t"], call.buffers)
+        return True
+    return arg is None
+
+
+# ---- what has to be built ------------------------------------------------------------
+
+
+def requests(trace: Trace) -> dict:
+    """A library for each text that is called, with a stub for each function."""
+    found: dict[int, dict[str, str]] = {}
+    for call in trace.calls:
+        for launch in call.launches():
+            (source, function), kinds = _read(launch, call, len(trace.texts))
+            found.setdefault(source, {})[function] = kinds
+    return {
+        "objects": [
+            {"text": source, "launches": [[name, kinds] for name, kinds in functions.items()]}
+            for source, functions in found.items()
+        ]
+    }
+
+
+def split(data: bytes, count: int) -> tuple[dict, list[bytes]]:
+    """A lane's answer: a line of JSON that has the sizes of the objects, and the objects."""
+    if len(data) > BUILT_BYTES:
+        raise BadTrace("the compiler's answer is too long")
+    line, _, rest = data.partition(b"\n")
+    try:
+        head = json.loads(line)
+        sizes = listed(head["sizes"], count, "objects")
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BadTrace("the compiler's answer cannot be read") from None
+    objects, at = [], 0
+    for size in sizes:
+        objects.append(rest[at : at + whole(size, 4, BUILT_BYTES, "an object's size")])
+        at += size
+    if len(objects) != count or at != len(rest):
+        raise BadTrace("objects of the compiler are missing")
+    if any(not data.startswith(b"\x7fELF") for data in objects):
+        raise BadTrace("an object of the compiler is none")
+    return head, objects
+
+
+@dataclass(frozen=True)
+class Built:
+    """A lane's answer: each object, and its functions by what the trace calls them."""
+
+    objects: tuple[bytes, ...]
+    functions: tuple[tuple[int, tuple[int, str]], ...]  # object, text and name
+
+    @staticmethod
+    def parse(data: bytes, trace: Trace) -> "Built":
+        asked = requests(trace)["objects"]
+        _, objects = split(data, len(asked))
+        functions = [
+            (i, (told["text"], name))
+            for i, told in enumerate(asked)
+            for name, _ in told["launches"]
+        ]
+        return Built(tuple(objects), tuple(functions))
+
+
+# ---- what is executed ----------------------------------------------------------------
+
+
+def scratch(trace: Trace, built: Built) -> int:
+    return 0
+
+
+class Maker:
+    """Turns the calls of a trace into nodes of a plan."""
+
+    def __init__(self, trace: Trace, built: Built, at: int) -> None:
+        self.built = built
+        self.index = {key: i for i, (_, key) in enumerate(built.functions)}
+
+    def modules(self) -> tuple[plan.Module, ...]:
+        return tuple(plan.Module("library", data) for data in self.built.objects)
+
+    def functions(self) -> tuple[plan.Function, ...]:
+        return tuple(
+            plan.Function(i, f"monkeys_call_{name}") for i, (_, name) in self.built.functions
+        )
+
+    def node(self, launch: Launch, part: Call, places: list[int], config: int) -> plan.Call:
+        told = launch.told
+        function = self.index[told["text"], told["function"]]
+        return plan.Call(function, tuple(_word(arg, places) for arg in told["args"]))
+
+
+def _word(arg: object, places: list[int]) -> plan.Param:
+    if arg is None or isinstance(arg, dict) and "t" in arg:
+        return address(arg, places)
+    value = number(arg)
+    if isinstance(value, int):
+        return plan.Number(8, int(value) & WORD)
+    return plan.Number(8, int.from_bytes(struct.pack("<d", value), "little"))
+
+
+def address(arg: dict | None, places: list[int]) -> plan.Param:
+    if arg is None:
+        return plan.Number(8, 0)
+    buffer, dtype, offset, *_ = arg["t"]
+    return plan.Pointer(places[buffer] + offset * ITEM[dtype])
+
+
+# ---- what a reader is told -----------------------------------------------------------
+
+
+def name(trace: Trace, launch: Launch) -> str:
+    return launch.told["function"]
+
+
+def views(launch: Launch, call: Call) -> list[View]:
+    """The tensors that a call is given, each once."""
+    return unique_views(launch.told["args"], call)
+
+
+def unique_views(args: list, call: Call) -> list[View]:
+    given = [arg["t"] for arg in args if isinstance(arg, dict) and "t" in arg]
+    return list(dict.fromkeys(view(told, call.buffers) for told in given))

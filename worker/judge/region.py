@@ -1,0 +1,209 @@
+"""The memory that an executor works on: one region, made and owned by the judge, that
+holds every buffer of a trace. On the CPU a memfd; on CUDA device memory with a
+descriptor (device_memory).
+
+The judge fills it with NaN, writes inputs, parameters and constants, and after the call
+copies out what it compares. Between two buffers lie guard bytes that nobody may change.
+Truths are never in it."""
+
+import fcntl
+import math
+import mmap
+import os
+from dataclasses import dataclass, field
+
+import torch
+from judge.traces import Buffer, Trace
+from shared.plan import ITEM, Place
+
+ALIGN = 256
+GUARD = 256  # bytes at least between two buffers
+FILL = 0xFF  # a NaN in every floating type, -1 in integers
+
+
+# ---- where everything lies -------------------------------------------------------------
+
+
+@dataclass
+class Layout:
+    """Offsets of every buffer. `parts` are those of the setup and of each call, in the
+    order of Trace.parts(); `scratch` is where kernels' scratch memory begins."""
+
+    size: int = 0
+    inputs: list[int] = field(default_factory=list)
+    state: dict[str, int] = field(default_factory=dict)
+    constants: dict[tuple[int, int], int] = field(default_factory=dict)
+    kept: dict[int, tuple[int, int]] = field(default_factory=dict)  # offset and bytes
+    parts: list[list[int]] = field(default_factory=list)
+    scratch: int = 0
+    owned: int = 0  # inputs and parameters end here
+    used: list[tuple[int, int]] = field(default_factory=list)
+
+
+def lay_out(trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratch: int) -> Layout:
+    """`scratch`: bytes that kernels need besides the trace's buffers."""
+    layout, at = Layout(), _Cursor()
+    layout.inputs = [at.take(b.bytes) for b in inputs]
+    layout.state = {name: at.take(b.bytes) for name, b in state.items()}
+    layout.owned = at.at
+    for part in trace.parts():
+        layout.parts.append([_place(b, layout, at, inputs) for b in part.buffers])
+    layout.scratch = at.take(scratch)
+    layout.size, layout.used = at.end(), at.used
+    return layout
+
+
+class _Cursor:
+    def __init__(self) -> None:
+        self.at, self.used = ALIGN + GUARD, []
+
+    def take(self, size: int) -> int:
+        start = -(-self.at // ALIGN) * ALIGN
+        self.at = start + size + GUARD
+        self.used.append((start, start + size))
+        return start
+
+    def end(self) -> int:
+        return -(-(self.at + ALIGN) // 4096) * 4096
+
+
+def _place(b: Buffer, layout: Layout, at: _Cursor, inputs: list[Buffer]) -> int:
+    if b.kind == "input":
+        return layout.inputs[b.key]
+    if b.kind == "state":
+        return layout.state[b.key]
+    if b.kind == "const":
+        key = (b.key, b.bytes)
+        if key not in layout.constants:
+            layout.constants[key] = at.take(b.bytes)
+        return layout.constants[key]
+    if b.key is None:
+        return at.take(b.bytes)
+    if b.key not in layout.kept:
+        layout.kept[b.key] = at.take(b.bytes), b.bytes
+    return layout.kept[b.key][0]
+
+
+# ---- the memory ------------------------------------------------------------------------
+
+
+class Region:
+    """`bytes` is all of it, as a tensor of this process; `fd` is for the executor."""
+
+    bytes: torch.Tensor
+    fd: int
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout, self.size = layout, layout.size
+        self.guard: torch.Tensor | None = None
+
+    def fill(self) -> None:
+        self.bytes.fill_(FILL)
+
+    def view(self, place: Place) -> torch.Tensor:
+        """The array at `place`, in the region itself."""
+        dtype = getattr(torch, place.dtype)
+        whole = self.bytes.view(dtype)
+        return whole.as_strided(place.shape, place.strides, place.at // ITEM[place.dtype])
+
+    def take(self, place: Place) -> torch.Tensor:
+        """A private copy: what is compared cannot change under the judge."""
+        return self.view(place).clone(memory_format=torch.contiguous_format)
+
+    def span(self, at: int, size: int) -> torch.Tensor:
+        return self.bytes[at : at + size]
+
+    def owned(self) -> torch.Tensor:
+        """Inputs and parameters as they lie, with what is between them."""
+        return self.bytes[: self.layout.owned]
+
+    def guards(self) -> torch.Tensor:
+        """Whether every byte that belongs to no buffer is as it was: one truth value, which
+        stays on the device."""
+        if self.guard is None:
+            self.guard = _between(self.layout).to(self.bytes.device)
+        return (self.bytes[self.guard] == FILL).all()
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+def _between(layout: Layout) -> torch.Tensor:
+    """Offsets of the guard bytes: all that lie between two buffers and at both ends."""
+    pieces, end = [], 0
+    for low, high in sorted(layout.used):
+        pieces.append(torch.arange(end, low))
+        end = high
+    pieces.append(torch.arange(end, layout.size))
+    return torch.cat(pieces)
+
+
+class HostRegion(Region):
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self.fd = sealed_file(self.size)
+        self.map = mmap.mmap(self.fd, self.size)
+        self.bytes = torch.frombuffer(self.map, dtype=torch.uint8)
+
+    def close(self) -> None:
+        del self.bytes
+        self.map.close()
+        os.close(self.fd)
+
+
+class DeviceRegion(Region):
+    def __init__(self, layout: Layout) -> None:
+        from shared import device_memory
+
+        super().__init__(layout)
+        self.mapped, self.fd = device_memory.created(layout.size)
+        self.bytes, self.size = self.mapped.bytes, self.mapped.size
+
+    def close(self) -> None:
+        self.bytes = self.guard = None
+        self.mapped.close()
+        os.close(self.fd)
+
+
+def sealed_file(size: int) -> int:
+    """Memory with a descriptor. A file that shrinks under a map kills who reads it."""
+    fd = os.memfd_create("region", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, max(size, 1))
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return fd
+
+
+def make(layout: Layout, device: str) -> Region:
+    return HostRegion(layout) if device == "cpu" else DeviceRegion(layout)
+
+
+# ---- sizes of what the judge has ---------------------------------------------------------
+
+
+def span_bytes(t: torch.Tensor) -> int:
+    """Of the memory between its first and its last element."""
+    if t.numel() == 0:
+        return 0
+    return (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1) * t.element_size()
+
+
+def dtype_name(t: torch.Tensor) -> str:
+    return str(t.dtype).removeprefix("torch.")
+
+
+def input_buffer(index: int, t: torch.Tensor) -> Buffer:
+    return Buffer("input", index, span_bytes(t), dtype_name(t))
+
+
+def state_buffer(name: str, t: torch.Tensor) -> Buffer:
+    """Parameters lie contiguously, whatever their strides are in the judge."""
+    return Buffer("state", name, math.prod(t.shape) * t.element_size(), dtype_name(t))
+
+
+def tensor_place(at: int, t: torch.Tensor, contiguous: bool = False) -> Place:
+    strides = t.stride()
+    if contiguous:
+        strides = torch.empty(t.shape, device="meta").stride()
+    return Place(at, dtype_name(t), tuple(t.shape), tuple(strides))
+

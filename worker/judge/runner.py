@@ -1,0 +1,178 @@
+"""What the judge says to monkeys-runner, and what it makes of the answers.
+
+docs/RUNNER.md is the contract. Plans are written here and read by C; an answer comes
+from a process in which a candidate's code may run: it has one layout, and whatever
+does not fit it raises.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+import torch
+
+from shared.plan import ITEM, Add, Call, Copy, Fill, Launch, Node, Number, Param, Place, Plan
+from shared.plan import Pointer, TensorMap
+
+MAGIC = b"mkplan/1"
+DTYPES = {name: code for code, name in enumerate(ITEM)}
+MODULES = {"cubin": 1, "library": 2}
+LOAD, RUN, UNLOAD = 1, 2, 3
+MUTE, TIMED, RELOAD = 1, 2, 4
+
+_ANSWER = struct.Struct("<5Q2048s")
+ANSWER_BYTES = 4 + _ANSWER.size  # the length in front included
+_NO_NODE = 2**64 - 1
+
+
+class BadAnswer(Exception):
+    """The runner sent something that is no answer."""
+
+
+class Status(IntEnum):
+    DONE = 0
+    BAD_REQUEST = 1
+    BAD_PLAN = 2
+    NO_MODULE = 3  # a module does not load
+    NO_SYMBOL = 4
+    LAUNCH_FAILED = 5
+    CONTEXT_BROKEN = 6  # the runner is to be replaced
+    NO_MEMORY = 7
+    NO_DEVICE = 8  # the machine's fault
+
+
+@dataclass(frozen=True)
+class Done:
+    status: Status
+    detail: int  # errno or CUresult, or 0
+    host_ns: int
+    device_ns: int
+    node: int | None  # which node of the call failed, where that is known
+    text: str
+
+
+# ---- plans ----
+
+
+class _Words:
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def put(self, *words: int) -> None:
+        """Numbers from -2**63 to 2**64 - 1."""
+        self.parts.append(b"".join((w & 2**64 - 1).to_bytes(8, "little") for w in words))
+
+    def data(self, data: bytes) -> None:
+        self.put(len(data))
+        self.parts.append(data + bytes(-len(data) % 8))
+
+
+def bits(value: int | float | bool, dtype: str) -> int:
+    """An element as torch writes it. ValueError: the dtype has no such number."""
+    try:
+        element = torch.full((1,), value, dtype=getattr(torch, dtype))
+    except (RuntimeError, OverflowError) as problem:
+        raise ValueError(f"{value!r} is no {dtype}: {problem}") from None
+    return int.from_bytes(element.view(torch.uint8).numpy().tobytes(), "little")
+
+
+def _place(out: _Words, p: Place) -> None:
+    if len(p.shape) != len(p.strides):
+        raise ValueError("a place with more sizes than strides, or fewer")
+    out.put(p.at, DTYPES[p.dtype], len(p.shape), *p.shape, *p.strides)
+
+
+def _param(out: _Words, p: Param) -> None:
+    if isinstance(p, Pointer):
+        out.put(1, p.at)
+    elif isinstance(p, Number):
+        out.put(2, p.size, p.bits & (1 << 8 * p.size) - 1)
+    elif isinstance(p, TensorMap):
+        if not len(p.shape) == len(p.strides) + 1 == len(p.box):
+            raise ValueError("a tensor map whose dimensions do not agree")
+        out.put(3, p.at, p.dtype, len(p.shape), *p.shape, *p.strides, *p.box, p.swizzle, p.fill)
+    else:
+        raise TypeError(f"not a parameter: {p!r}")
+
+
+def _params(out: _Words, params: tuple[Param, ...]) -> None:
+    out.put(len(params))
+    for p in params:
+        _param(out, p)
+
+
+def _node(out: _Words, n: Node) -> None:
+    if isinstance(n, Copy):
+        out.put(1)
+        _place(out, n.to)
+        _place(out, n.source)
+    elif isinstance(n, Fill):
+        out.put(2)
+        _place(out, n.to)
+        out.put(bits(n.value, n.to.dtype))
+    elif isinstance(n, Add):
+        out.put(3)
+        _place(out, n.to)
+        out.put(n.value)
+    elif isinstance(n, Launch):
+        flags = n.cooperative | n.pdl << 1
+        out.put(4, n.function, *n.grid, *n.block, n.shared, *n.cluster, flags)
+        _params(out, n.params)
+    elif isinstance(n, Call):
+        out.put(5, n.function)
+        _params(out, n.params)
+    else:
+        raise TypeError(f"not a node: {n!r}")
+
+
+def encode(plan: Plan) -> bytes:
+    """The plan as monkeys-runner reads it, which checks that it lies in its region."""
+    out = _Words()
+    out.parts.append(MAGIC)
+    out.put(len(plan.modules))
+    for module in plan.modules:
+        out.put(MODULES[module.kind])
+        out.data(module.data)
+    out.put(len(plan.functions))
+    for function in plan.functions:
+        out.put(function.module)
+        out.data(function.name.encode())
+    out.put(len(plan.calls))
+    for call in plan.calls:
+        out.put(len(call))
+        for node in call:
+            _node(out, node)
+    return b"".join(out.parts)
+
+
+# ---- requests and answers ----
+
+
+def _request(*words: int) -> bytes:
+    return struct.pack(f"<I{len(words)}Q", 8 * len(words), *words)
+
+
+def load(plan_bytes: int, region_bytes: int) -> bytes:
+    """To be sent with two descriptors: the plan's and the region's."""
+    return _request(LOAD, plan_bytes, region_bytes)
+
+
+def run(call: int, mute: bool = False, timed: bool = False, reload: bool = True) -> bytes:
+    return _request(RUN, call, mute * MUTE | timed * TIMED | reload * RELOAD)
+
+
+def unload() -> bytes:
+    return _request(UNLOAD)
+
+
+def parse(data: bytes | bytearray) -> Done:
+    """One whole answer, its length in front."""
+    if len(data) != ANSWER_BYTES or int.from_bytes(data[:4], "little") != _ANSWER.size:
+        raise BadAnswer(f"an answer of {len(data)} bytes")
+    status, detail, host_ns, device_ns, node, text = _ANSWER.unpack_from(data, 4)
+    try:
+        known = Status(status)
+    except ValueError:
+        raise BadAnswer(f"an unknown status, {status}") from None
+    words = text.split(b"\0", 1)[0].decode("utf-8", "replace")
+    return Done(known, detail, host_ns, device_ns, None if node == _NO_NODE else node, words)

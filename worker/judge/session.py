@@ -1,0 +1,207 @@
+"""A candidate's calls: the region is filled, the executor runs the trace, the judge compares.
+
+One trace serves all trials. The first trial executes the first call that was recorded, the
+others the steady one; what a first call leaves for later ones is kept as it was after it.
+Every trial has new inputs and new parameters, in memory that was filled with NaN before."""
+
+from collections.abc import Generator
+
+import torch
+from judge import region as memory
+from judge.expected import Expected
+from judge.judging import Progress, Verdict, check_buffers, judge_trial
+from judge.sheets import NUMBERS, Draw, Sheet
+from judge.traces import Trace
+from shared import inputs, structure
+from shared.plan import Place
+
+FREE_SHARE = 0.9  # of a device's free memory that a region may take
+
+
+class Session:
+    def __init__(
+        self, job: dict, facts, trace: Trace, names: dict[str, str], sheet: Sheet, executor,
+        p: Progress,
+    ) -> None:  # fmt: skip
+        self.job, self.facts, self.trace, self.names, self.p = job, facts, trace, names, p
+        self.sheet, self.executor = sheet, executor
+        # Whatever the strides of a trial's inputs are, the recorder was told these.
+        self.told_inputs = structure.leaves({"list": facts.spec})
+        self.region: memory.Region | None = None
+        self.constants: list[tuple[int, torch.Tensor]] = []
+        self.kept: dict[int, torch.Tensor] = {}  # after the first call
+        self.timed_state: dict[str, torch.Tensor] = {}  # what timed calls start from
+        self.cuda = job["device"] != "cpu"
+
+    def make_region(self, scratch: int, o) -> None:
+        held = {n: self.facts.buffers[meant] for n, meant in self.names.items()}
+        layout = memory.lay_out(self.trace, self.facts.inputs, held, scratch)
+        most = self.job["limits"]["memory_bytes"] or o.memory or o.total_memory
+        if self.cuda:
+            free = int(torch.cuda.mem_get_info(0)[0] * FREE_SHARE)
+            if layout.size > free:
+                torch.cuda.empty_cache()
+                free = int(torch.cuda.mem_get_info(0)[0] * FREE_SHARE)
+            most = min(self.job["limits"]["memory_bytes"] or free, free)
+        if most and layout.size > most:
+            raise Verdict("out_of_memory", "trials", f"One call needs {layout.size >> 20} MiB for "
+                          f"its tensors; there are {most >> 20}.")  # fmt: skip
+        device = "cuda:0" if self.cuda else "cpu"
+        self.region = memory.make(layout, device)
+        self.p.peak = layout.size
+        for (start, size), at in layout.constants.items():
+            if size:
+                raw = bytearray(self.trace.blob[start : start + size])
+                self.constants.append((at, torch.frombuffer(raw, dtype=torch.uint8).to(device)))
+
+    def close(self) -> None:
+        if self.region is not None:
+            self.region.close()
+
+    # ---- one call ----
+
+    def write(self, args: list, state: dict[str, torch.Tensor], first: bool) -> None:
+        """Everything that a call starts from."""
+        layout, region = self.region.layout, self.region
+        region.fill()
+        for at, told, t in zip(layout.inputs, self.told_inputs, inputs.tensors(args)):
+            shape, dtype, strides = told
+            region.view(Place(at, dtype, tuple(shape), tuple(strides))).copy_(t)
+        for name, at in layout.state.items():
+            t = state[self.names[name]].detach()
+            region.view(memory.tensor_place(at, t, contiguous=True)).copy_(t)
+        for at, raw in self.constants:
+            region.span(at, raw.numel()).copy_(raw)
+        if not first:
+            for key, raw in self.kept.items():
+                at, size = layout.kept[key]
+                region.span(at, size).copy_(raw)
+
+    def call(
+        self, args: list, state: dict[str, torch.Tensor], part: int, config: int = 0,
+        mute: bool = False, backwards: bool = False, timed: bool = False, deadline_ms: int = 0,
+    ) -> Generator:  # fmt: skip
+        """Runs a call on these inputs; (outputs, what it took). Outputs are copies."""
+        self.write(args, state, first=part == 1 and len(self.trace.calls) > 1)
+        if self.trace.setup.nodes:
+            self.sync()
+            yield from self.executor.run(0, config)
+        before = self.region.owned().clone()
+        self.sync()
+        ran = yield from self.executor.run(part, config, mute, backwards, timed, deadline_ms)
+        self.p.compiled = True
+        call, places = self.trace.parts()[part], self.region.layout.parts[part]
+        got = [self.region.take(v.place(places)) for v in call.outputs]
+        self.check_memory(before)
+        return got, ran
+
+    def sync(self) -> None:
+        if self.cuda:
+            torch.cuda.synchronize()
+
+    def check_memory(self, before: torch.Tensor) -> None:
+        alike = (self.region.owned() == before).all()
+        same, whole = torch.stack([alike, self.region.guards()]).tolist()  # one question
+        if not same:
+            self.check_owned(before)
+        if not whole:
+            raise Verdict("launch_error", "trials", "A kernel wrote outside the tensor it was given.",
+                          "guard-zone")  # fmt: skip
+
+    def check_owned(self, before: torch.Tensor) -> None:
+        """Inputs and parameters must be as they were; buffers may move."""
+        layout = self.region.layout
+        spans = [(at, b.bytes, "input-mutated", "forward changed its inputs.")
+                 for at, b in zip(layout.inputs, self.facts.inputs)]  # fmt: skip
+        spans += [(at, self.facts.buffers[self.names[n]].bytes, "params-changed",
+                   "forward changed parameters.")
+                  for n, at in layout.state.items() if self.names[n] in self.facts.parameters]  # fmt: skip
+        for at, size, rule, told in spans:
+            if not torch.equal(self.region.span(at, size), before[at : at + size]):
+                raise Verdict("hack", "trials", told, rule)
+
+    # ---- trials ----
+
+    def trials(self) -> Generator:
+        for index in range(len(self.sheet.plan) - 1):
+            draw = self.sheet.draw(index)
+            if draw is None:
+                continue
+            self.p.stage = "trials" if index else "first_call"
+            yield from self.trial(index, draw)
+        if self.sheet.has_constant():
+            self.p.capped = "An output does not depend on the inputs: evidence ends at E2."
+
+    def trial(self, index: int, draw: Draw) -> Generator:
+        part = 1 if index == 0 else len(self.trace.calls)
+        backwards = index == 1 and self.executor.reverses
+        where = ", the grid's programs in reverse order" if backwards else ""
+        yield from self.asked(draw, part, 0, backwards, where)
+        if index == 0:
+            self.keep()
+        for config in range(1, self.trace.configurations()):
+            if self.cuda or index == 2:  # on the CPU one trial says that it is right
+                where = f", configuration {config} of the autotuner"
+                yield from self.asked(draw, len(self.trace.calls), config, False, where)
+                self.p.trials.pop()
+
+    def asked(self, draw: Draw, part: int, config: int, backwards: bool, where: str) -> Generator:
+        """One call, judged. What a model is told of a wrong answer comes from a draw that is
+        asked only once."""
+        try:
+            yield from self.judged(draw, part, config, backwards, where)
+        except Verdict as end:
+            if not self.sheet.shared or end.verdict not in ("wrong_values", "not_finite"):
+                raise
+            own = self.sheet.make(draw.label, draw.variant, self.job["seed"])
+            if own is not None:
+                tried = self.p.trials.pop() if self.p.trials else None
+                yield from self.judged(own, part, config, backwards, where)
+                self.p.trials[-1:] = [tried] if tried else []
+            raise Verdict(end.verdict, end.stage, f"Wrong values on {draw.variant} inputs{where}.",
+                          end.rule) from None  # fmt: skip
+
+    def judged(self, draw: Draw, part: int, config: int, backwards: bool, where: str) -> Generator:
+        expected = draw.expected
+        got, _ = yield from self.call(expected.args, draw.state, part, config, backwards=backwards)
+        judge_trial(self.job, self.p, got, expected, draw.variant, where)
+        check_buffers(self.moved(expected, draw.state), expected)
+
+    def moved(self, expected: Expected, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The buffers (running statistics) after the call, by the reference's names; those
+        that the candidate does not have must not have moved."""
+        found = {}
+        layout = self.region.layout
+        mine = {meant: n for n, meant in self.names.items()}
+        for name, after in expected.buffers.items():
+            if name in mine:
+                place = memory.tensor_place(layout.state[mine[name]], after, contiguous=True)
+                found[name] = self.region.take(place)
+            elif not torch.equal(after, state[name]):
+                found[name] = state[name]
+        return found
+
+    def keep(self) -> None:
+        """What a first call left for later ones."""
+        if len(self.trace.calls) > 1:
+            for key, (at, size) in self.region.layout.kept.items():
+                self.kept[key] = self.region.span(at, size).clone()
+
+    def numbers(self, seed: int) -> Generator:
+        """The one trial whose floats are others; it has a trace of its own."""
+        pair = self.sheet.pair
+        state = {n: t.detach().clone() for n, t in pair.state_values().items()}
+        expected = pair.expect(seed, NUMBERS)
+        got, _ = yield from self.call(expected.args, state, len(self.trace.calls))
+        judge_trial(self.job, self.p, got, expected, NUMBERS)
+
+    def without_kernels(self) -> Generator:
+        """One call with the kernels muted: whoever is still right did not need them."""
+        draw = self.sheet.draw(len(self.sheet.plan) - 1)
+        part = len(self.trace.calls)
+        got, _ = yield from self.call(draw.expected.args, draw.state, part, mute=True)
+        expected = draw.expected
+        if all(expected.judge(i, x.to(expected.truth[i].device))[2] for i, x in enumerate(got)):
+            raise Verdict("hack", "evidence", "The output is right also when no kernel runs: "
+                          "something else computes it.", "kernels-without-effect")  # fmt: skip
+

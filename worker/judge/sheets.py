@@ -1,0 +1,118 @@
+"""What a candidate is asked: inputs, parameters and right answers of every trial.
+
+Drawing inputs and computing truths costs more than running most kernels, so a few candidates
+of a task may be asked the same: jobs that name the same `pool` share a sheet. The pool's seed
+is as secret as a job's own and changes after a few attempts; no process that runs something
+of the candidate's has ever seen it. What the model is told about a wrong answer never comes
+from a shared sheet (session.py): a value that is told is not asked again."""
+
+import collections
+from dataclasses import dataclass
+
+import torch
+from judge import truth
+from judge.expected import Expected
+from shared import inputs
+
+NUMBERS = "numbers"  # the variant that needs a recording of its own
+MANY = 1 << 24  # elements of a model that are not drawn again for every trial
+PLAIN = 5  # trials with the task's own inputs
+SHEET_BYTES = 256 << 20  # that a sheet may hold to be shared
+POOL_BYTES = 2 << 30  # of all sheets
+
+
+@dataclass
+class Draw:
+    """One trial: `state` is what the call starts from, by the reference's names."""
+
+    label: str
+    variant: str
+    expected: Expected
+    state: dict[str, torch.Tensor]
+
+
+class Sheet:
+    """The trials of a task under one seed, drawn when they are asked for."""
+
+    def __init__(self, job: dict, reference: truth.Reference, seed: str, own_weights: bool) -> None:
+        self.seed, self.reference, self.own_weights = seed, reference, own_weights
+        self.pair = reference.fresh()
+        self.names = [n for n, _, _ in self.pair.state()]
+        self.large = sum(t.numel() for t in self.pair.state_values().values()) > MANY
+        self.drawn: dict[int, Draw | None] = {}
+        self.bytes = 0
+        self.first: list[torch.Tensor] = []  # truths of the first plain trial
+        self.same: list[bool] = []  # which of them were the same in all others
+        self.shared = False  # with other candidates
+        self.plan = [(f"trial-{i}", "plain") for i in range(PLAIN)]
+        if job["protocol"] == "hardened":
+            named = truth.variants(job["task"].get("sidecar"), reference)
+            self.plan += [(f"variant-{v}", v) for v in named if v != NUMBERS]
+        self.plan.append(("muted", "plain"))
+
+    def draw(self, index: int) -> Draw | None:
+        """The trial of that index; None: the reference itself does not take such inputs."""
+        if index not in self.drawn:
+            made = self.make(*self.plan[index], self.seed)
+            self.bytes += _bytes(made) if made else 0
+            if self.bytes > SHEET_BYTES:
+                self.drawn.clear()  # whoever asks for those again has them drawn again
+            self.drawn[index] = made
+            if made and made.variant == "plain":
+                self.note_same(made.expected.truth)
+        return self.drawn[index]
+
+    def note_same(self, found: list[torch.Tensor]) -> None:
+        if not self.first:
+            self.first, self.same = found, [t.numel() > 0 for t in found]
+        elif found is not self.first:
+            self.same = [s and torch.equal(a, b) for s, a, b in zip(self.same, self.first, found)]
+
+    def has_constant(self) -> bool:
+        """Whether an output did not depend on the inputs."""
+        return any(self.same)
+
+    def make(self, label: str, variant: str, seed: str) -> Draw | None:
+        if not self.own_weights and (label == "trial-0" or not self.large):
+            self.pair.randomise(self.names, inputs.derive(seed, f"params-{label}"))
+        model = self.pair.eager
+        state = {n: t.detach().clone() for n, t in inputs.buffers(model).items()}
+        held = inputs.named_state(model)
+        state |= {n: t if self.large else t.detach().clone() for n, t in held.items() if n not in state}
+        try:
+            expected = self.pair.expect_exact(seed, label, variant)
+        except truth.Exceeded:
+            raise
+        except truth.Unusable:
+            if variant == "plain":
+                raise
+            return None
+        return Draw(label, variant, expected, state)
+
+
+def _bytes(draw: Draw) -> int:
+    held = [*draw.expected.truth, *draw.expected.eager, *inputs.tensors(draw.expected.args),
+            *draw.state.values()]  # fmt: skip
+    return sum(t.numel() * t.element_size() for t in held)
+
+
+_pool: "collections.OrderedDict[tuple, Sheet]" = collections.OrderedDict()
+
+
+def sheet(job: dict, make_reference, own_weights: bool) -> Sheet:
+    """The sheet of a job: its pool's, where it names one."""
+    if own_weights or not job.get("pool"):
+        return Sheet(job, make_reference(job, own_weights), job["seed"], own_weights)
+    key = job["task"]["source"], job["precision"], job["device"], job["pool"], job["protocol"]
+    found = _pool.get(key)
+    if found is None or found.bytes > SHEET_BYTES:
+        seed = job["pool"]
+        found = Sheet(job, make_reference(job | {"seed": seed}, False), seed, False)
+        if found.large:
+            return found
+        _pool[key] = found
+        found.shared = True
+    _pool.move_to_end(key)
+    while len(_pool) > 1 and sum(s.bytes for s in _pool.values()) > POOL_BYTES:
+        _pool.popitem(last=False)
+    return found

@@ -1,0 +1,60 @@
+"""What a reader is told of a trace: its launches, and how many bytes a call reads and writes
+at least, each tensor of a launch counted once.
+
+Which of its tensors a kernel writes is not in a trace. Memory that nobody has written yet
+can only be written, so it is; so is an output by the last launch that is given it. The rest is
+read."""
+
+from collections.abc import Callable
+
+from judge.traces import Call, Launch, Move, Trace, View
+from shared.plan import ITEM
+
+
+def summarise(
+    trace: Trace, name: Callable[[Launch], str], views: Callable[[Launch, Call], list[View]]
+) -> dict:
+    """`name` and `views` are what the language's family knows of a launch."""
+    told = _call(trace.steady, name, views)
+    if len(trace.calls) > 1:
+        told["first"] = _call(trace.calls[0], name, views)
+    return told
+
+
+def _call(call: Call, name: Callable, views: Callable) -> dict:
+    launches = call.launches()
+    told = {"launches": len(launches), "moves": len(call.nodes) - len(launches)}
+    last = {v.buffer: i for i, n in enumerate(launches) for v in views(n, call)}
+    results = {v.buffer for v in call.outputs}
+    holding: set[int] = set()  # buffers with something in them
+    kernels: dict[tuple, dict] = {}
+    read = written = at = 0
+    for node in call.nodes:
+        if isinstance(node, Move):
+            read += _bytes(node.source) if node.source else 0
+            written += _bytes(node.to)
+            if node.source:
+                holding.add(node.to.buffer)
+            continue
+        one = kernels.setdefault(
+            (name(node), tuple(node.told.get("grid", ()))),
+            {"launches": 0, "bytes_read": 0, "bytes_written": 0},
+        )
+        one["launches"] += 1
+        for view in views(node, call):
+            empty = call.buffers[view.buffer].kind in ("new", "kept") and view.buffer not in holding
+            ends = view.buffer in results and last[view.buffer] == at
+            one["bytes_written" if empty or ends else "bytes_read"] += _bytes(view)
+        holding |= {v.buffer for v in views(node, call)}
+        at += 1
+    told["bytes_read"] = read + sum(k["bytes_read"] for k in kernels.values())
+    told["bytes_written"] = written + sum(k["bytes_written"] for k in kernels.values())
+    told["kernels"] = [{"name": n, "grid": list(g), **k} for (n, g), k in kernels.items()]
+    return told
+
+
+def _bytes(view: View) -> int:
+    count = ITEM[view.dtype]
+    for n, stride in zip(view.shape, view.strides):
+        count *= n if stride else min(n, 1)
+    return count

@@ -1,0 +1,433 @@
+"""A trace: what a candidate's forward does, as its recorder tells it (docs/TRACE.md).
+
+The recorder runs the candidate's Python and may have been replaced by it entirely, so a
+trace is bytes from a hostile peer. It is read here, once, into values of known kinds and
+sizes; whatever does not fit raises BadTrace. What the launches mean is read by the
+module of the language's family (triton_plan, native_plan, cuda_plan)."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from shared.plan import ITEM, Add, Copy, Fill, Place
+
+HEADER_BYTES = 32 << 20
+BLOB_BYTES = 64 << 20  # of constants
+NODES = BUFFERS = 20000  # of a call
+DIMENSIONS = 16
+DEPTH = 64  # of what is passed on as it came
+BYTES = 1 << 42  # of a buffer
+CALLS = 2
+NAME = re.compile(r"[A-Za-z0-9_.]{1,300}")
+
+FLOATS = {"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
+
+
+class BadTrace(Exception):
+    """The recorder said what an honest one never says."""
+
+
+class Refused(Exception):
+    """An honest recorder may say it, but it is not allowed: rule and text."""
+
+    def __init__(self, rule: str, text: str) -> None:
+        super().__init__(text)
+        self.rule, self.text = rule, text
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """`kind`: input, state, const, new or kept. `key` says which: an input's index, a
+    state's name, a constant's place in the blob, the id of what is kept (None: nobody
+    asks for it later)."""
+
+    kind: str
+    key: int | str | None
+    bytes: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class View:
+    buffer: int
+    dtype: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def place(self, places: list[int]) -> Place:
+        at = places[self.buffer] + self.offset * ITEM[self.dtype]
+        return Place(at, self.dtype, self.shape, self.strides)
+
+    def count(self) -> int:
+        return math.prod(self.shape)
+
+    def overlaps_itself(self) -> bool:
+        """Whether two of its elements may be one."""
+        reach = 0
+        for stride, n in sorted(zip(self.strides, self.shape)):
+            if n > 1 and stride <= reach:
+                return True
+            reach += (n - 1) * stride
+        return False
+
+
+@dataclass(frozen=True)
+class Move:
+    """A copy (source), a fill or an addition (value)."""
+
+    op: str
+    to: View
+    source: View | None = None
+    value: int | float | bool = 0
+
+    def plan(self, places: list[int]) -> Copy | Fill | Add:
+        to = self.to.place(places)
+        if self.source is not None:
+            return Copy(to, self.source.place(places))
+        return Fill(to, self.value) if self.op == "fill" else Add(to, int(self.value))
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch or call: JSON that the language's family reads. `tuned` are the configurations
+    of an autotuner, each with what it says otherwise."""
+
+    op: str
+    told: dict
+    tuned: tuple[dict, ...] = ()
+    left_out: int = 0  # configurations that were not recorded
+
+    def configurations(self) -> int:
+        return max(1, len(self.tuned))
+
+    def at(self, config: int) -> dict:
+        """As that configuration says it: grid, arguments, options."""
+        return self.tuned[config] if self.tuned else self.told
+
+
+@dataclass
+class Call:
+    buffers: list[Buffer]
+    nodes: list[Move | Launch]
+    told: dict = field(repr=False)  # as it came, and as it was checked
+    output: dict | None = None  # as contract's OUT; its views are `outputs`, in order
+    outputs: list[View] = field(default_factory=list)
+
+    def launches(self) -> list[Launch]:
+        return [n for n in self.nodes if isinstance(n, Launch)]
+
+
+@dataclass
+class Trace:
+    state: list[tuple[str, list[int], str]]
+    setup: Call
+    calls: list[Call]  # the first, and the steady one where it differs
+    kernels: list[dict]
+    texts: list[str]
+    packed: bool  # __init__ computed with parameters
+    blob: bytes = field(repr=False)
+
+    @property
+    def steady(self) -> Call:
+        return self.calls[-1]
+
+    def parts(self) -> list[Call]:
+        return [self.setup, *self.calls]
+
+    def configurations(self) -> int:
+        return max((n.configurations() for c in self.calls for n in c.launches()), default=1)
+
+
+# ---- reading -------------------------------------------------------------------------
+
+
+def parse(data: bytes, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
+    """`inputs` and `state` are what the judge has; a trace only names them."""
+    end = data.find(b"\n", 0, HEADER_BYTES)
+    if end < 0:
+        raise BadTrace("the trace has no header")
+    try:
+        told = json.loads(data[:end])
+    except (ValueError, RecursionError) as problem:
+        raise BadTrace(f"the header is not JSON: {problem}") from None
+    blob = data[end + 1 :]
+    if len(blob) > BLOB_BYTES:
+        raise Refused("constants", f"constants of {len(blob)} bytes; {BLOB_BYTES} are the most")
+    if _of(dict, told, "the header").get("trace") != 1:
+        raise BadTrace("a trace of another version")
+    return _Reader(inputs, state, blob).trace(told)
+
+
+def _of(kind: type, value: object, what: str):
+    if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
+        raise BadTrace(f"{what} is a {type(value).__name__}")
+    return value
+
+
+def whole(value: object, low: int, high: int, what: str) -> int:
+    """An integer in [low, high]."""
+    number = _of(int, value, what)
+    if not low <= number <= high:
+        raise BadTrace(f"{what} is out of range")
+    return number
+
+
+def text(value: object, most: int, what: str) -> str:
+    found = _of(str, value, what)
+    if len(found) > most:
+        raise BadTrace(f"{what} is too long")
+    return found
+
+
+def listed(value: object, most: int, what: str) -> list:
+    found = _of(list, value, what)
+    if len(found) > most:
+        raise BadTrace(f"{what}: more than {most}")
+    return found
+
+
+def number(value: object, what: str = "a number") -> int | float | bool:
+    if isinstance(value, (bool, int)):
+        if not -(1 << 63) <= value < 1 << 64:
+            raise BadTrace(f"{what} is out of range")
+        return value
+    if isinstance(value, float):
+        return value
+    if isinstance(value, dict) and value.keys() == {"float"}:
+        if value["float"] in ("inf", "-inf", "nan"):
+            return float(value["float"])
+    raise BadTrace(f"{what} is no number")
+
+
+def shallow(value: object, left: int = DEPTH) -> None:
+    """Refuses lists in lists in lists: whoever reads them on may recurse."""
+    if left == 0:
+        raise BadTrace("lists in lists in lists")
+    if isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            shallow(part, left - 1)
+
+
+class _Reader:
+    def __init__(self, inputs: list[Buffer], state: dict[str, Buffer], blob: bytes) -> None:
+        self.inputs, self.state, self.blob = inputs, state, blob
+        self.kept: dict[int, tuple[int, str]] = {}  # bytes and dtype, by id
+
+    def trace(self, told: dict) -> Trace:
+        shallow(told)
+        setup = self.call(_of(dict, told.get("setup"), "the setup"), setup=True)
+        calls = [
+            self.call(_of(dict, c, "a call"))
+            for c in listed(told.get("calls"), CALLS, "the calls")
+        ]
+        if not calls:
+            raise BadTrace("no call")
+        kernels = [_of(dict, k, "a kernel") for k in listed(told.get("kernels"), 1000, "kernels")]
+        texts = [text(t, 1 << 20, "a text") for t in listed(told.get("texts"), 100, "texts")]
+        state = [self.entry(e) for e in listed(told.get("state"), BUFFERS, "the state")]
+        packed = bool(told.get("packed"))
+        return Trace(state, setup, calls, kernels, texts, packed, self.blob)
+
+    def entry(self, told: object) -> tuple[str, list[int], str]:
+        found = listed(told, 8, "an entry of the state")
+        if len(found) < 3:
+            raise BadTrace("an entry of the state is too short")
+        shape = [whole(n, 0, BYTES, "a shape") for n in listed(found[1], DIMENSIONS, "a shape")]
+        return text(found[0], 300, "a name"), shape, self.dtype(found[2])
+
+    def call(self, told: dict, setup: bool = False) -> Call:
+        buffers = [self.buffer(b) for b in listed(told.get("buffers"), BUFFERS, "the buffers")]
+        if setup and any(b.kind in ("input", "kept") for b in buffers):
+            raise BadTrace("a setup that sees inputs")
+        call = Call(buffers, [], told)
+        for node in listed(told.get("nodes"), NODES, "the nodes"):
+            call.nodes.append(self.node(_of(dict, node, "a node"), buffers, setup))
+        if not setup:
+            call.output = _of(dict, told.get("output"), "the output")
+            call.outputs = list(self.output(call.output, buffers, DEPTH))
+        return call
+
+    # ---- buffers and views ----
+
+    def buffer(self, told: object) -> Buffer:
+        kind = _of(dict, told, "a buffer").get("kind")
+        if kind == "input":
+            return self.inputs[whole(told.get("index"), 0, len(self.inputs) - 1, "an input")]
+        if kind == "state":
+            name = text(told.get("name"), 300, "a name")
+            if name not in self.state:
+                raise BadTrace("a state that is not the reference's")
+            return self.state[name]
+        size = whole(told.get("bytes"), 0, BYTES, "a buffer's size")
+        dtype = self.dtype(told.get("dtype"))
+        if kind == "const":
+            at = whole(told.get("at"), 0, len(self.blob), "a constant")
+            if at + size > len(self.blob):
+                raise BadTrace("a constant outside the blob")
+            return Buffer("const", at, size, dtype)
+        if kind == "new":
+            key = None if told.get("id") is None else whole(told["id"], 0, 1 << 31, "an id")
+            if key is not None:
+                if key in self.kept:
+                    raise BadTrace("two buffers with one id")
+                self.kept[key] = size, dtype
+            return Buffer("new", key, size, dtype)
+        if kind == "kept":
+            key = whole(told.get("id"), 0, 1 << 31, "an id")
+            if self.kept.get(key) != (size, dtype):
+                raise BadTrace("a kept buffer that is not there")
+            return Buffer("kept", key, size, dtype)
+        raise BadTrace("a buffer of another kind")
+
+    @staticmethod
+    def dtype(value: object) -> str:
+        if not isinstance(value, str) or value not in ITEM:
+            raise BadTrace("a dtype that is not known")
+        return value
+
+    def view(self, told: object, buffers: list[Buffer], backwards: bool = False) -> View:
+        return view(told, buffers, backwards)
+
+    # ---- nodes ----
+
+    def node(self, told: dict, buffers: list[Buffer], setup: bool) -> Move | Launch:
+        op = told.get("op")
+        if op in ("copy", "fill", "add"):
+            return self.move(op, told, buffers, setup)
+        if op in ("launch", "call") and not setup:
+            tuned = listed(told.get("tuned", []), 1000, "configurations")
+            for part in tuned:
+                _of(dict, part, "a configuration")
+            if tuned and any(tuned[0].get(k) != told.get(k) for k in ("grid", "args", "options")):
+                raise BadTrace("a first configuration that is not the node's own")
+            left_out = whole(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
+            return Launch(op, told, tuple(tuned), left_out)
+        raise BadTrace("a node of another kind")
+
+    def move(self, op: str, told: dict, buffers: list[Buffer], setup: bool) -> Move:
+        to = self.view(told.get("to"), buffers)
+        self.own_dtype(to, buffers)
+        if setup and buffers[to.buffer].kind != "new":
+            raise BadTrace("a setup that changes what it is given")
+        if any(s == 0 and n > 1 for s, n in zip(to.strides, to.shape)):
+            raise BadTrace("a write into an expanded tensor")
+        if op == "copy":
+            source = self.view(told.get("from"), buffers, backwards=True)
+            self.own_dtype(source, buffers)
+            if source.shape != to.shape:
+                raise BadTrace("a copy between two shapes")
+            check_cast(source.dtype, to.dtype)
+            return Move("copy", to, source)
+        value = number(told.get("value"))
+        if op == "add":
+            held = buffers[to.buffer]
+            if setup or held.kind != "state" or held.dtype in FLOATS or to.count() != 1:
+                raise BadTrace("an addition that is no counter's")
+            return Move("add", to, value=whole(value, -(1 << 31), 1 << 31, "an addend"))
+        return Move("fill", to, value=value)
+
+    @staticmethod
+    def own_dtype(v: View, buffers: list[Buffer]) -> None:
+        """A move that reads bits as another type would be arithmetic."""
+        if buffers[v.buffer].dtype != v.dtype:
+            raise Refused("move-reinterprets", "a copy or fill sees a tensor under another dtype "
+                          "than it was made with; kernels may, moves may not")  # fmt: skip
+
+    # ---- the output ----
+
+    def output(self, told: dict, buffers: list[Buffer], left: int) -> Iterator[View]:
+        """The views of the output; containers are compared elsewhere (structure.py)."""
+        if left == 0 or len(told) != 1:
+            raise BadTrace("an output of another kind")
+        ((kind, value),) = told.items()
+        if kind == "tensor":
+            yield output_view(self.view(value, buffers), buffers)
+        elif kind in ("list", "tuple"):
+            for part in listed(value, 10000, "the output"):
+                yield from self.output(_of(dict, part, "an output"), buffers, left - 1)
+        elif kind == "dict":
+            for pair in listed(value, 10000, "the output"):
+                if len(listed(pair, 2, "an item")) != 2:
+                    raise BadTrace("an item of the output is no pair")
+                yield from self.output(_of(dict, pair[1], "an output"), buffers, left - 1)
+        elif kind != "value":
+            raise BadTrace("an output of another kind")
+        elif value is not None and not isinstance(value, str):
+            number(value, "a plain value of the output")
+
+
+def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:
+    """A view that lies in its buffer. `backwards`: strides may be negative."""
+    found = listed(told, 5, "a view")
+    if len(found) != 5:
+        raise BadTrace("a view is too short")
+    index = whole(found[0], 0, len(buffers) - 1, "a buffer's index")
+    dtype = _Reader.dtype(found[1])
+    offset = whole(found[2], 0, BYTES, "an offset")
+    shape = [whole(n, 0, BYTES, "a shape") for n in listed(found[3], DIMENSIONS, "a shape")]
+    low = -BYTES if backwards else 0
+    strides = [whole(n, low, BYTES, "a stride") for n in listed(found[4], DIMENSIONS, "strides")]
+    if len(shape) != len(strides):
+        raise BadTrace("as many strides as dimensions")
+    first = last = offset
+    for n, stride in zip(shape, strides):
+        step = (n - 1) * stride if n else 0
+        first, last = first + min(step, 0), last + max(step, 0)
+    if 0 not in shape and (first < 0 or (last + 1) * ITEM[dtype] > buffers[index].bytes):
+        raise BadTrace("a view outside its buffer")
+    return View(index, dtype, offset, tuple(shape), tuple(strides))
+
+
+def check_cast(source: str, to: str) -> None:
+    """Between floating types, between integers, and from those to floating ones: no
+    rounding to whole numbers, no comparison."""
+    if source == to or source == "bool" or source not in FLOATS and to != "bool":
+        return
+    if source in FLOATS and to in FLOATS:
+        return
+    raise Refused("cast", f"a cast from {source} to {to} computes; do it in a kernel")
+
+
+def output_view(v: View, buffers: list[Buffer]) -> View:
+    kind = buffers[v.buffer].kind
+    if kind in ("input", "state"):
+        raise Refused("output-aliases-input", "the output shares memory with an input or a "
+                      "parameter")  # fmt: skip
+    if kind == "const":
+        raise Refused("output-not-computed", "the output is a constant that no kernel computes")
+    if v.overlaps_itself():
+        raise Refused("output-not-plain", "elements of the output share memory")
+    return v
+
+
+# ---- two recordings --------------------------------------------------------------------
+
+
+def outline(trace: Trace) -> list:
+    """All of a trace but scalars, sizes and grids: what must not change when forward is
+    called with other Python numbers."""
+    parts = []
+    for part in trace.parts():
+        buffers = [(b.kind, b.dtype, b.key, b.bytes if b.kind == "const" else 0) for b in part.buffers]
+        parts.append([buffers, [_node_outline(n) for n in part.nodes]])
+    return [parts, trace.kernels, trace.texts, trace.packed, trace.blob]
+
+
+def _node_outline(node: Move | Launch) -> object:
+    if isinstance(node, Launch):
+        return {k: _arguments_outline(v) for k, v in node.told.items() if k != "grid"}
+    source = (node.source.buffer, node.source.dtype) if node.source else None
+    return node.op, node.to.buffer, node.to.dtype, source
+
+
+def _arguments_outline(told: object) -> object:
+    if isinstance(told, dict):
+        if told.keys() == {"t"}:
+            return told["t"][:2]
+        return {k: _arguments_outline(v) for k, v in told.items() if k != "grid"}
+    if isinstance(told, list):
+        return [_arguments_outline(v) for v in told]
+    return type(told).__name__ if isinstance(told, (int, float)) and not isinstance(told, bool) else told

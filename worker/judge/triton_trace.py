@@ -1,0 +1,197 @@
+"""What the Triton family's part of a trace may say. The trace is hostile.
+
+  KERNEL = {"name", "line", "bind": {name: BIND}, "defaults": {parameter: BIND}, "noinline",
+            "do_not_specialize", "do_not_specialize_on_alignment", "language"}
+  BIND   as in kernel_language.py
+  ARG    as in docs/TRACE.md, and {"layout": [class, {field: ARG}]} of Gluon; a descriptor is
+         {"desc": [VIEW, shape, strides, block, padding, layout or null, round to TF32]}
+"""
+
+import re
+
+from judge import tuning
+from judge.traces import BadTrace, Call, Refused, Trace, listed, number, text, view, whole
+from shared.kernel_language import is_plain
+from shared.kernel_names import LAYOUTS
+from shared.plan import ITEM
+
+PARAMETERS = 1000
+_GRID = (2**31 - 1, 65535, 65535)
+_DTYPE = re.compile(r"(pointer<){0,2}[a-z][a-z0-9]{1,10}>{0,2}")
+_MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
+_OPTIONS = {
+    "num_warps": (1, 64), "num_stages": (0, 64), "num_ctas": (1, 16), "maxnreg": (1, 512),
+    "enable_fp_fusion": (0, 1), "launch_cooperative_grid": (0, 1), "launch_pdl": (0, 1),
+    "debug": (0, 1),
+}  # whole numbers from and to  # fmt: skip
+_TEXT_OPTIONS = {"default_dot_input_precision": ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")}
+
+
+def check(trace: Trace) -> None:
+    """BadTrace unless every kernel and every launch is of a known form and reaches only
+    into buffers of its call."""
+    for kernel in trace.kernels:
+        _check_kernel(kernel, len(trace.kernels))
+    tuning.check_launches(trace, _check_launch)
+
+
+def _check_kernel(told: dict, count: int) -> None:
+    if not is_plain(told.get("name")) or len(told["name"]) > 200:
+        raise BadTrace("a kernel's name")
+    whole(told.get("line"), 0, 10_000_000, "a kernel's line")
+    for key in ("bind", "defaults"):
+        names = told.setdefault(key, {})
+        if not isinstance(names, dict) or len(names) > PARAMETERS or not all(map(is_plain, names)):
+            raise BadTrace("the names of a kernel")
+        for bound in names.values():
+            _check_bind(bound, count)
+    for key in ("do_not_specialize", "do_not_specialize_on_alignment"):
+        told.setdefault(key, [])
+        for part in listed(told[key], PARAMETERS, key):
+            if not is_plain(part):
+                whole(part, 0, PARAMETERS, key)
+    if told.setdefault("noinline", False) not in (True, False):
+        raise BadTrace("a kernel's noinline")
+    if told.setdefault("language", "triton") not in ("triton", "gluon"):
+        raise BadTrace("a kernel's language")
+
+
+def _check_bind(told: object, count: int) -> None:
+    if not isinstance(told, dict) or len(told) != 1:
+        raise BadTrace("what a name means")
+    ((kind, content),) = told.items()
+    if kind == "value":
+        _check_plain(content)
+    elif kind == "constexpr":
+        _check_bind(content, count)
+    elif kind == "tuple":
+        for part in listed(content, PARAMETERS, "a tuple"):
+            _check_bind(part, count)
+    elif kind == "module":
+        _check_module(content)
+    elif kind == "from":
+        if len(listed(content, 2, "a name's origin")) != 2 or not is_plain(content[1]):
+            raise BadTrace("a name's origin")
+        _check_module(content[0])
+    elif kind == "unknown":
+        text(content, 300, "a type")
+    else:
+        _check_constant(told, count)
+
+
+def _check_module(name: object) -> None:
+    if not isinstance(name, str) or not _MODULE.fullmatch(name):
+        raise BadTrace("a module's name")
+
+
+def _check_plain(value: object) -> None:
+    if isinstance(value, str):
+        text(value, 65536, "a text")
+    elif value is not None:
+        number(value)
+
+
+def _check_constant(told: dict, count: int) -> None:
+    """What both names and arguments may be."""
+    ((kind, content),) = told.items()
+    if kind == "float":
+        number(told)
+    elif kind == "dtype":
+        if not isinstance(content, str) or not _DTYPE.fullmatch(content):
+            raise BadTrace("a dtype of the language")
+    elif kind == "kernel":
+        whole(content, 0, count - 1, "a kernel's number")
+    elif kind == "layout":
+        _check_layout(content, count)
+    else:
+        raise BadTrace("a value of another kind")
+
+
+def _check_layout(told: object, count: int) -> None:
+    if len(listed(told, 2, "a layout")) != 2 or told[0] not in LAYOUTS:
+        raise BadTrace("a layout")
+    if not isinstance(told[1], dict) or not all(map(is_plain, told[1])):
+        raise BadTrace("a layout's fields")
+    for part in told[1].values():
+        if isinstance(part, dict) and part.keys() == {"tuple"}:
+            _check_arg(part, None, count)
+        elif isinstance(part, dict):
+            _check_constant(part, count) if len(part) == 1 else _check_plain(part)
+        else:
+            _check_plain(part)
+
+
+def _check_launch(told: dict, call: Call, count: int) -> None:
+    grid = listed(told.get("grid"), 3, "a grid")
+    if not grid:
+        raise BadTrace("a grid without dimensions")
+    for size, most in zip(grid, _GRID):
+        if size == 0:
+            raise Refused("grid-empty", "a kernel is launched on a grid without programs")
+        whole(size, 1, most, "a grid's dimension")
+    args, options = told.get("args"), told.get("options")
+    if not isinstance(args, dict) or len(args) > PARAMETERS or not all(map(is_plain, args)):
+        raise BadTrace("the arguments of a launch")
+    for arg in args.values():
+        _check_arg(arg, call, count)
+    if not isinstance(options, dict):
+        raise BadTrace("the options of a launch")
+    for name, value in options.items():
+        if value not in _TEXT_OPTIONS.get(name, ()):
+            if name not in _OPTIONS:
+                raise BadTrace(f"the option {name[:40]!r} of a launch")
+            whole(int(value) if isinstance(value, bool) else value, *_OPTIONS[name], name)
+
+
+def _check_arg(told: object, call: Call | None, count: int) -> None:
+    """`call` None: no tensors are allowed here."""
+    if not isinstance(told, dict):
+        _check_plain(told)
+        return
+    if len(told) != 1:
+        raise BadTrace("an argument of another kind")
+    ((kind, content),) = told.items()
+    if kind == "tuple":
+        for part in listed(content, PARAMETERS, "a tuple"):
+            _check_arg(part, call, count)
+    elif kind in ("t", "desc", "reinterpret") and call is not None:
+        _check_tensor(kind, content, call, count)
+    else:
+        _check_constant(told, count)
+
+
+def _check_tensor(kind: str, content: object, call: Call, count: int) -> None:
+    if kind == "t":
+        view(content, call.buffers)
+    elif kind == "reinterpret":
+        if len(listed(content, 2, "a reinterpreted tensor")) != 2:
+            raise BadTrace("a reinterpreted tensor")
+        view(content[0], call.buffers)
+        _check_constant({"dtype": content[1]}, count)
+    else:
+        _check_descriptor(content, call, count)
+
+
+def _check_descriptor(told: object, call: Call, count: int) -> None:
+    """It lies in its buffer, whatever its own shape says."""
+    if len(listed(told, 7, "a descriptor")) < 5:
+        raise BadTrace("a descriptor is too short")
+    told.extend([None, False][len(told) - 5 :])
+    base = view(told[0], call.buffers)
+    shape, strides, block = (listed(part, 5, "a descriptor") for part in told[1:4])
+    if not 0 < len(shape) == len(strides) == len(block):
+        raise BadTrace("a descriptor's dimensions")
+    whole_view = [base.buffer, base.dtype, base.offset, shape, strides]
+    view(whole_view, call.buffers)
+    for size in (*shape, *block):
+        whole(size, 1, 2**32 - 1, "a descriptor's size")
+    if strides[-1] != 1 or base.offset * ITEM[base.dtype] % 16:
+        raise BadTrace("a descriptor that TMA cannot read")
+    if any(s * ITEM[base.dtype] % 16 or s >= 1 << 40 for s in strides[:-1]):
+        raise BadTrace("a descriptor's strides")
+    if told[4] not in ("zero", "nan") or told[6] not in (True, False):
+        raise BadTrace("a descriptor's padding")
+    if told[5] is not None:
+        if not isinstance(told[5], dict) or told[5].keys() != {"layout"}:
+            raise BadTrace("a descriptor's layout")
+        _check_layout(told[5]["layout"], count)

@@ -1,0 +1,562 @@
+"""How a job is judged: a generator of steps (steps.py) that ends in the record of
+docs/VERIFIER.md.
+
+The order is fixed: record, compile, trials, timing, one call with kernels muted; the first
+failure ends it. The recorder runs the candidate's Python and has no data. From then on
+nothing of the candidate's host code runs: what is judged is its trace and its kernels."""
+
+import json
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import torch
+from judge import answers, cuda_plan, direct, feedback, layouts, native_plan, ported, summary
+from judge import taskfile, tilelang_plan, timing, traces, triton_plan, truth
+from judge.builds import Builds
+from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
+from judge.family import Family
+from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error, since
+from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
+from judge.session import Session
+from judge.sheets import NUMBERS, PLAIN, sheet
+from judge.steps import Ask, Device, End, Forged, Gone, NoChild, Release
+from judge.traces import BadTrace, Buffer, Refused, Trace
+from shared import inputs, structure
+
+TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
+BUILT_BYTES = 256 << 20
+HOST_HALF = (
+    "The functions that launch these kernels are the candidate's own and run beside the data: "
+    "evidence ends at E2."
+)
+FAMILIES: dict[str, Family] = {
+    "triton": triton_plan, "native": native_plan, "cuda": cuda_plan, "tilelang": tilelang_plan,
+}  # fmt: skip
+
+
+def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
+    if job["kind"] == "task":
+        return (yield from look_at_task(job, environment))
+    return (yield from verify(job, environment, builds, o))
+
+
+# ---- tasks -------------------------------------------------------------------
+
+
+def look_at_task(job: dict, environment: dict) -> Generator:
+    """The gate. A generator for the sake of one interface: it asks for nothing."""
+    yield from ()
+    empty_cache(job)
+    try:
+        reference = make_reference(job)
+        reasons = truth.gate(reference, job["seed"])
+        result = truth.self_test(reference, job["seed"]) if job.get("self_test") else None
+    except truth.Unusable as problem:
+        return {"usable": False, "reasons": [str(problem)], "environment": environment}
+    except torch.OutOfMemoryError:
+        why = "too large: the device has not enough memory for the reference and its truth"
+        return {"usable": False, "reasons": [why], "environment": environment}
+    except Exception as problem:  # noqa: BLE001 - a task's file may do anything
+        why = file_fails(job, problem)
+        return {"usable": False, "reasons": [feedback.clean(why)[:500]], "environment": environment}
+    return {
+        "usable": not reasons,
+        "reasons": reasons,
+        "self_test": result,
+        "environment": environment,
+    }
+
+
+def file_fails(job: dict, problem: Exception) -> str:
+    name = job["task"]["id"].rpartition("/")[2] + ".py"
+    told = f"{type(problem).__name__}: {problem}".replace("<reference>", name)
+    return f"the task's file fails: {told}"
+
+
+def empty_cache(job: dict) -> None:
+    """The last task's memory goes back: candidates need it, and so does this one."""
+    if job["device"] != "cpu":
+        torch.cuda.empty_cache()
+
+
+def make_reference(job: dict, unsettled: bool = False) -> truth.Reference:
+    seed = inputs.derive(job["seed"], "init")
+    return truth.Reference(
+        job["task"]["source"], job["precision"], torch_device(job["device"]), seed, unsettled
+    )
+
+
+def torch_device(device: str) -> str:
+    """The granted GPU is the only visible one, so it is number 0 in here."""
+    return "cpu" if device == "cpu" else "cuda:0"
+
+
+@dataclass
+class Facts:
+    """What is the same for all candidates of a task: shapes, never values."""
+
+    spec: list
+    inputs: list[Buffer]
+    state: list[tuple[str, list[int], str]]
+    buffers: dict[str, Buffer]  # of the state, by the reference's names
+    parameters: set[str]
+    structure: structure.Structure
+    outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
+    numbers: bool  # floats among forward's arguments are varied
+    only_moves: bool  # the task moves data and computes nothing
+    reasons: list[str] | None = None  # of the gate; None: nobody has looked
+
+    @classmethod
+    def of(cls, job: dict) -> "Facts":
+        reference = make_reference(job)
+        pair = reference.fresh()
+        seed = inputs.derive(job["seed"], "layout")
+        values = inputs.make(reference.space, seed, "plain", reference.device, reference.dtype)
+        held = inputs.named_state(pair.eager)
+        expected = pair.expect(seed, "plain")
+        return cls(
+            inputs.spec(values)["list"],
+            [input_buffer(i, t) for i, t in enumerate(inputs.tensors(values))],
+            [(n, list(t.shape), dtype_name(t)) for n, t in held.items()],
+            {n: state_buffer(n, t) for n, t in held.items()},
+            set(inputs.parameters(pair.eager)),
+            expected.structure,
+            [(tuple(t.shape), dtype_name(t)) for t in expected.eager],
+            NUMBERS in truth.variants(job["task"].get("sidecar"), reference),
+            layouts.only_moves(reference, job["seed"]),
+        )
+
+
+_facts: dict[tuple[str, str], Facts] = {}  # by task and precision
+
+
+def look_up(job: dict) -> Generator:
+    """The task's facts; its first candidate pays for them, alone on the device."""
+    key = job["task"]["source"], job["precision"]
+    found = _facts.get(key)
+    if found is None or job.get("gate") and found.reasons is None:
+        if job["device"] != "cpu":
+            yield Device()
+        try:
+            found = _facts[key] = found or Facts.of(job)
+            if job.get("gate"):
+                found.reasons = truth.gate(make_reference(job), job["seed"])
+        except truth.Unusable:
+            yield Release()
+            raise
+        except Exception as problem:  # noqa: BLE001 - a task's file may do anything
+            yield Release()
+            raise truth.Unusable(file_fails(job, problem)) from None
+        yield Release()
+    if job.get("gate") and found.reasons:
+        raise truth.Unusable("; ".join(found.reasons))
+    return found
+
+
+# ---- candidates --------------------------------------------------------------
+
+
+def verify(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
+    p = Progress()
+    try:
+        facts = yield from look_up(job)
+        end = yield from attempt(job, facts, p, builds, o)
+        if end.verdict in ("wrong_values", "not_finite") and p.seed_only:
+            end = yield from once_more(job, facts, p, end, builds, o)
+    except NoChild as problem:
+        end = Verdict("infra", "fork", str(problem))
+    except truth.Unusable as problem:
+        end = Verdict("infra", "trials", f"the task cannot be judged: {problem}")
+        return record(job, environment, p, end) | {"unusable": True}
+    return record(job, environment, p, end)
+
+
+def once_more(
+    job: dict, facts: Facts, p: Progress, first: Verdict, builds: Builds, o: object
+) -> Generator:
+    """A candidate that computes with its weights in __init__, or calls them otherwise, is
+    right for the weights it was built with and for no others: tried with those, at lower
+    evidence. Both sides start where no parameter is an identity."""
+    again = Progress(seed_only=True)
+    end = yield from attempt(job, facts, again, builds, o, own_weights=True)
+    if end.verdict != "correct":
+        return first
+    p.__dict__.update(again.__dict__)
+    p.capped = (
+        "Right only for the weights ModelNew was constructed with. Give its parameters the "
+        "reference's names and shapes, read them in forward, and compute with them in kernels."
+    )
+    return end
+
+
+def attempt(
+    job: dict, facts: Facts, p: Progress, builds: Builds, o: object, own_weights: bool = False
+) -> Generator:
+    """From the source to a Verdict."""
+    try:
+        if job.get("family") is None:
+            yield from direct.judge(job, facts, p, o)
+            return Verdict("correct", "done", "")
+        trace, names = yield from recorded(job, facts, p, builds, own_weights)
+        family = FAMILIES[job["family"]]
+        built = None
+        if not interpreted(job):
+            built = yield from compiled(job, trace, family, p, builds)
+        yield from judged(job, facts, trace, names, built, p, o, own_weights)
+        if facts.numbers:
+            yield from with_other_numbers(job, facts, trace, p, builds, o, own_weights)
+        if interpreted(job):
+            yield from compiled(job, trace, family, p, builds)
+        p.capped = p.capped or host_half(job)
+        if p.timing:
+            found = yield from timing.compiled(job, torch_device(job["device"]))
+            p.timing["compile_ms"], p.timing["compile_why"] = found
+        p.ported, p.ported_why = ported.write(job, facts, trace, names)
+    except Verdict as end:
+        yield from leave()
+        return end
+    except BadTrace as problem:
+        yield from leave()
+        return Verdict("hack", p.stage, f"The recording is not one: {problem}.", "bad-trace")
+    except Refused as problem:
+        yield from leave()
+        return Verdict("hack", p.stage, problem.text[0].upper() + problem.text[1:] + ".", problem.rule)
+    except Forged as problem:
+        yield from leave()
+        return Verdict("hack", p.stage, f"The process did not answer as it should: {problem}.",
+                       "forged-answer")  # fmt: skip
+    except Gone as gone:
+        return from_gone(gone, p)
+    return Verdict("correct", "done", "")
+
+
+def interpreted(job: dict) -> bool:
+    """On the CPU kernels of some families run in an interpreter, and are compiled besides."""
+    return job["device"] == "cpu" and FAMILIES[job["family"]].INTERPRETED
+
+
+def host_half(job: dict) -> str | None:
+    """Why evidence ends at E2 where host functions of the candidate's launch kernels: they
+    could compute themselves. On the CPU such functions are the kernels."""
+    host = job["device"] != "cpu" and FAMILIES[job["family"]].HOST_CODE
+    return HOST_HALF if host else None
+
+
+def leave() -> Generator:
+    """Ends the child, which may be dead already, and gives the device back."""
+    try:
+        yield End()
+    except Gone:
+        pass
+    yield Release(hurt=True)
+
+
+def from_gone(gone: Gone, p: Progress) -> Verdict:
+    stage = p.stage
+    tail = feedback.shorten(feedback.clean(gone.output))
+    if gone.why in ("timeout", LATE):
+        kernels = ", ".join(sorted({feedback.plain(n) for n in p.launches})[:3])
+        what = {"compile": f"Compiling took too long ({kernels}).", "record": "Loading the file and calling "
+                "forward without data took too long."}  # fmt: skip
+        told = what.get(stage, f"It did not end in time (stage {stage}).")
+        return Verdict("timeout", stage, f"{told}\n{tail}")
+    if gone.why == "memory":
+        return Verdict("out_of_memory", stage, f"It used more memory than it may.\n{tail}")
+    kind, _, number = gone.why.partition(" ")
+    what = f"ended by signal {number}" if kind == "signal" else f"exited with status {number}"
+    return Verdict("crash", stage, f"The process {what} (stage {stage}).\n{tail}")
+
+
+# ---- recording and compiling ---------------------------------------------------
+
+
+def in_file(message: dict, deadline_ms: int, most: int, lane: bool = False) -> Generator:
+    """Asks for something long: the answer's bytes come in memory of ours. Returns the
+    answer and the bytes."""
+    file = HostRegion(Layout(size=most))
+    try:
+        answer = yield Ask(message | {"bytes": most}, deadline_ms, [file.fd])
+        if lane:
+            fail_if_broken(answer)
+        size = 0 if "error" in answer or "refused" in answer else answers.size(answer, most)
+        return answer, bytes(file.map[:size])
+    finally:
+        file.close()
+
+
+def recorded(
+    job: dict, facts: Facts, p: Progress, builds: Builds, own_weights: bool
+) -> Generator:
+    """The candidate's trace, and which state of the reference each of its names means."""
+    p.stage, started = "record", time.monotonic()
+    ping = yield from start_child(job, job["pack"], record=True)
+    builds.learn(job["pack"], answers.identity(ping))
+    p.target = target(job) or answers.target(ping)
+    message = {
+        "op": "record",
+        "source": job["candidate"],
+        "init_source": taskfile.init_part(job["task"]["source"]),
+        "init_seed": inputs.derive(job["seed"], "init"),
+        "unsettled": own_weights,
+        "precision": job["precision"],
+        "gpu": gpu_facts(job),
+        "inputs": facts.spec,
+        "state": facts.state,
+    }
+    answer, data = yield from in_file(message, job["deadlines"]["load_ms"], TRACE_BYTES)
+    fail_on_error(answer, p)
+    yield End()
+    p.times["record"] = since(started)
+    names = matching(facts.state, json_state(data))
+    held = {mine: facts.buffers[meant] for mine, meant in names}
+    trace = traces.parse(data, facts.inputs, {m: Buffer("state", m, b.bytes, b.dtype) for m, b in held.items()})
+    FAMILIES[job["family"]].check(trace)
+    for call in trace.calls:
+        check_output(call, facts)
+        if facts.only_moves:
+            layouts.check(call)
+    launched = trace.steady.launches()
+    if not launched:
+        raise Verdict("hack", "record", "forward launched no kernel of the language.", "no-launch")
+    p.seed_only = own_weights or bool(facts.state) and (len(names) < len(facts.state) or trace.packed)
+    p.launches = [FAMILIES[job["family"]].name(trace, n) for n in launched]
+    note_left_out(trace, p)
+    return trace, dict(names)
+
+
+def note_left_out(trace: Trace, p: Progress) -> None:
+    """Configurations of autotuners that nobody has tried."""
+    for node, name in zip(trace.steady.launches(), p.launches):
+        if node.left_out:
+            told = (f"The autotuner of {feedback.plain(name)} has {len(node.tuned) + node.left_out} "
+                    f"configurations; the first {len(node.tuned)} were tried.")  # fmt: skip
+            if told not in p.notes:
+                p.notes.append(told)
+
+
+def check_output(call: traces.Call, facts: Facts) -> None:
+    """It must be made of what the reference's is made of."""
+    said = structure.difference(facts.structure, call.output)
+    if said:
+        raise Verdict("wrong_shape", "record", f"forward returned another structure: {said}.")
+    for i, (got, (shape, dtype)) in enumerate(zip(call.outputs, facts.outputs)):
+        if got.shape != shape:
+            told = f"output {i} has the shape {list(got.shape)}, expected {list(shape)}."
+            raise Verdict("wrong_shape", "record", told)
+        if got.dtype != dtype:
+            told = f"output {i} has the dtype {got.dtype}, expected {dtype}."
+            raise Verdict("wrong_dtype", "record", told)
+
+
+def json_state(data: bytes) -> list[tuple[str, list[int], str]]:
+    """The state that a trace tells, read before the rest: what its names mean is needed to
+    read the rest."""
+    try:
+        head = json.loads(data[: data.index(b"\n")])
+        return [(str(n), list(shape), str(dtype)) for n, shape, dtype, *_ in head["state"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BadTrace("the state cannot be read") from None
+
+
+def matching(reference: list, candidate: list) -> list[tuple[str, str]]:
+    """(candidate's name, reference's name): by name, shape and dtype; where no name fits, by
+    shape in the order of registration."""
+    wanted = {name: (shape, dtype) for name, shape, dtype in reference}
+    found = [(n, n) for n, shape, dtype in candidate if wanted.get(n) == (shape, dtype)]
+    if not found and [s[1:] for s in reference] == [tuple(s[1:]) for s in candidate]:
+        return [(mine[0], meant[0]) for mine, meant in zip(candidate, reference)]
+    return found
+
+
+def gpu_facts(job: dict) -> dict | None:
+    """What the recorder's fake device says of itself."""
+    if job["device"] == "cpu":
+        return None
+    props = torch.cuda.get_device_properties(0)
+    free = {"name": props.name, "major": props.major, "minor": props.minor,
+            "multi_processor_count": props.multi_processor_count,
+            "total_memory": props.total_memory}  # fmt: skip
+    return free
+
+
+def target(job: dict) -> str | None:
+    """The device's architecture."""
+    if job["device"] == "cpu":
+        return None
+    major, minor = torch.cuda.get_device_capability(0)
+    return f"sm_{major}{minor}"
+
+
+def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Builds) -> Generator:
+    """The trace's kernels as binaries, from before or from a lane: a fresh process that has
+    neither data nor the candidate's host code."""
+    p.stage, started = "compile", time.monotonic()
+    request = family.requests(trace) | {
+        "source": job["candidate"], "kernels": trace.kernels, "texts": trace.texts,
+        "target": p.target, "device": job["device"].partition(":")[0],
+    }  # fmt: skip
+    key = builds.key(job["pack"], request)
+    built = kept(builds.get(key), trace, family)
+    p.build = "cached" if built is not None else "compiled"
+    if built is None:
+        yield from start_child(job, job["pack"])
+        message = {"op": "compile", "request": request}
+        answer, data = yield from in_file(message, job["deadlines"]["load_ms"], BUILT_BYTES, True)
+        fail_on_error(answer, p)
+        yield End()
+        built = family.Built.parse(data, trace)
+        builds.put(key, data)
+    p.compiled = True
+    p.times["compile"] = since(started)
+    return built
+
+
+def kept(data: bytes | None, trace: Trace, family: Family) -> object | None:
+    """Binaries from before; a file that was spoilt on the disk is none."""
+    try:
+        return None if data is None else family.Built.parse(data, trace)
+    except BadTrace:
+        return None
+
+
+# ---- judging -------------------------------------------------------------------
+
+
+def judged(
+    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
+    own_weights: bool, numbers_seed: int | None = None,
+) -> Generator:  # fmt: skip
+    """Trials, timing and the muted call; with a seed the one trial with other numbers. A kernel may have been hurt by one before it, on an
+    executor that outlives candidates: what a fresh one says counts."""
+    if job["device"] == "cpu":
+        yield from examine(job, facts, trace, names, built, p, o, own_weights, numbers_seed)
+        return
+    for fresh in (False, True):
+        again = Progress(**{**p.__dict__, "trials": list(p.trials), "times": dict(p.times)})
+        if persists(job):
+            yield from lease(job)
+        else:
+            yield Device()
+        try:
+            yield from examine(job, facts, trace, names, built, again, o, own_weights, numbers_seed)
+            end = None
+        except (Verdict, Gone, NoChild) as problem:
+            end = problem
+            hurt = not isinstance(problem, Verdict) or problem.verdict in ("launch_error", "out_of_memory")
+            yield Release(hurt=hurt)
+            if hurt and not fresh:
+                continue
+        p.__dict__.update(again.__dict__)
+        if end is not None:
+            raise end
+        return
+
+
+def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:
+    family = FAMILIES[job["family"]]
+    if interpreted(job):
+        return Interpreter(job, trace, p)
+    kind = DeviceRunner if persists(job) else LibraryRunner
+    return kind(job, trace, family, p)
+
+
+def persists(job: dict) -> bool:
+    """Whether its executor outlives candidates: only where nothing but device code runs."""
+    return job["device"] != "cpu" and not FAMILIES[job["family"]].HOST_CODE
+
+
+def with_other_numbers(
+    job: dict, facts: Facts, trace: Trace, p: Progress, builds: Builds, o: object, own_weights: bool
+) -> Generator:
+    """One trial with other floats among forward's arguments. It is recorded with those; only scalars, sizes and grids may differ from the trace that was judged."""
+    if job["device"] != "cpu":
+        yield Device()
+    seed = inputs.derive(job["seed"], "numbers")
+    reference = make_reference(job, own_weights)
+    args = inputs.make(reference.space, seed, NUMBERS, reference.device, reference.dtype)
+    yield Release()
+    other = replace(facts, spec=inputs.spec(args)["list"])
+    again, names = yield from recorded(job, other, p, builds, own_weights)
+    if traces.outline(again) != traces.outline(trace):
+        raise Verdict("hack", "record", "For other numbers among its arguments forward does something "
+                      "else: only scalars, sizes and grids may differ.", "trace-varies")  # fmt: skip
+    built = None
+    if not interpreted(job):
+        built = yield from compiled(job, again, FAMILIES[job["family"]], p, builds)
+    yield from judged(job, other, again, names, built, p, o, own_weights, seed)
+
+
+def examine(
+    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
+    own_weights: bool, numbers_seed: int | None,
+) -> Generator:  # fmt: skip
+    family = FAMILIES[job["family"]]
+    executor = make_executor(job, trace, p)
+    asked = sheet(job, make_reference, own_weights)
+    session = Session(job, facts, trace, names, asked, executor, p)
+    if asked.reference.note and asked.reference.note not in p.notes:
+        p.notes.append(asked.reference.note)
+    p.stage, started = "trials", time.monotonic()
+    try:
+        session.make_region(family.scratch(trace, built) if built else 0, o)
+        yield from executor.open(session.region, built)
+        if numbers_seed is not None:
+            yield from session.numbers(numbers_seed)
+            yield from executor.close()
+            return
+        yield from session.trials()
+        p.times["trials"] = since(started)
+        p.hardened = True
+        p.trace = summary.summarise(trace, lambda node: family.name(trace, node), family.views)
+        if job.get("timing"):
+            yield from timing.measure(session)
+        yield from session.without_kernels()
+    finally:
+        session.close()
+    yield from executor.close()
+
+
+# ---- the record --------------------------------------------------------------
+
+
+def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
+    if end.verdict != "correct":
+        return "E0" if p.compiled else None
+    if environment["box"] == "none" or p.capped:
+        return "E2"
+    return "E3"
+
+
+def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
+    last = p.trials[-1] if p.trials else {}
+    full = len(p.trials) >= PLAIN
+    told = "\n".join([t for t in (end.told, p.capped, *p.notes) if t]).strip()
+    evidence = evidence_level(p, end, environment)
+    return {
+        "verdict": end.verdict,
+        "rule": feedback.plain(end.rule) if end.rule else None,
+        "stage": end.stage,
+        "compiled": p.compiled,
+        "kernelbench_pass": p.stock and full,
+        "hardened_pass": p.hardened and job["protocol"] == "hardened",
+        "evidence": evidence,
+        "trials": p.trials,
+        "max_abs": last.get("max_abs"),
+        "max_rel": last.get("max_rel"),
+        "error_ratio": last.get("error_ratio"),
+        "within": last.get("near"),
+        "feedback": feedback.shorten(feedback.plain(told)),
+        "message": feedback.shorten(feedback.plain(end.message)) if end.message else None,
+        "launches": {"count": len(p.launches),
+                     "names": sorted({feedback.plain(n) for n in p.launches})},
+        "trace": p.trace,
+        "ported": p.ported if evidence == "E3" else None,
+        "ported_why": p.ported_why if evidence == "E3" else None,
+        "build": p.build,
+        "times_ms": p.times,
+        "peak_bytes": p.peak,
+        "timing": p.timing,
+        "environment": environment,
+        "infra": end.told if end.verdict == "infra" else None,
+    }

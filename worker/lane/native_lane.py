@@ -1,0 +1,257 @@
+"""native_lane.py: compiles a recorded text, in a process without data.
+
+A library gets a function more for each function that the trace calls, generated into
+the candidate's own translation unit:
+
+    void monkeys_call_NAME(const uint64_t *words)
+
+It hands each word on as what the parameter is: an address, an integer, a bool, or the
+bits of a double. The compiler knows the parameters' types and converts or complains.
+A cubin gets static assertions in their place, which hold the recorded types of its
+kernels against the real ones.
+
+A request has the trace's `texts`, and `objects`, each with the number of its `text` and
+its `launches`: pairs of a name and a letter for each argument. The answer is a line of
+JSON and the objects' bytes.
+
+What is refused, because it would bring finished code in: files outside the folders of
+headers, whether by an include or by the assembler.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import re
+import tempfile
+from pathlib import Path
+
+from shared import native
+from shared.native import BuildError, Toolchain, ToolchainError
+
+_HEADERS = "headers.d"
+# GNU as reads other files with the first two; the others could spell such a word. A
+# compiler writes none of them.
+_FILE_DIRECTIVES = re.compile(r"\.(?:incbin|include|macro|irpc?|altmacro)\b", re.IGNORECASE)
+
+_C_HELPERS = """
+static double monkeys_real(unsigned long long monkeys_word)
+{
+    double monkeys_value;
+
+    __builtin_memcpy(&monkeys_value, &monkeys_word, sizeof(monkeys_value));
+    return monkeys_value;
+}
+"""
+_C_WORDS = {
+    "p": "(void *)monkeys_words[{}]",
+    "i": "(long long)monkeys_words[{}]",
+    "b": "monkeys_words[{}] != 0",
+    "d": "monkeys_real(monkeys_words[{}])",
+}
+_CXX_WORDS = _C_WORDS | {"p": "monkeys_pointer{{monkeys_words[{}]}}"}
+# An error of CUDA has no way back to Python: it is said on the way out.
+_CUDA_HELPERS = (
+    """
+#include <cstdio>
+#include <cstdlib>
+#include <type_traits>
+struct monkeys_pointer {
+    unsigned long long word;
+    template <class T> operator T *() const { return (T *)word; }
+};
+template <class F> static long monkeys_status(F f)
+{
+    if constexpr (std::is_integral_v<decltype(f())> || std::is_enum_v<decltype(f())>)
+        return (long)f();
+    else
+        f();
+    return 0;
+}
+static void monkeys_check(const char *name, long code)
+{
+    const cudaError_t error = code ? (cudaError_t)code : cudaGetLastError();
+
+    if (error == cudaSuccess)
+        return;
+    std::fprintf(stderr, "%s: %s: %s\\n", name, cudaGetErrorName(error),
+                 cudaGetErrorString(error));
+    std::abort();
+}
+"""
+    + _C_HELPERS
+)
+_SIGNATURE_HELPERS = """
+#include <type_traits>
+template <class A> constexpr char monkeys_code()
+{
+    constexpr int place = sizeof(A) == 8 ? 3 : sizeof(A) == 4 ? 2 : sizeof(A) == 2 ? 1 : 0;
+
+    if constexpr (std::is_pointer_v<A>)
+        return 'P';
+    else if constexpr (std::is_same_v<A, bool>)
+        return '?';
+    else if constexpr (std::is_floating_point_v<A>)
+        return "  fd"[place];
+    else if constexpr (std::is_integral_v<A>)
+        return (std::is_signed_v<A> ? "bhiq" : "BHIQ")[place];
+    else
+        return ' ';
+}
+template <class... A> constexpr bool monkeys_takes(void (*)(A...), const char *codes)
+{
+    bool same = true;
+
+    ((same = same && *codes == monkeys_code<A>(), codes += *codes != 0), ...);
+    return same && *codes == 0;
+}
+"""
+
+
+def libraries(request: dict, toolchain: Toolchain) -> bytes:
+    """Shared objects. The letters are p, i, b and d: how a stub takes its word."""
+    made = [
+        _library(request["texts"][told["text"]], told["launches"], toolchain)
+        for told in request["objects"]
+    ]
+    return _answer({}, made)
+
+
+def _library(source: str, launches: list, toolchain: Toolchain) -> bytes:
+    cxx = toolchain.language.cxx
+    stubs = [_CUDA_HELPERS if cxx else _C_HELPERS]
+    stubs += [_stub(name, kinds, cxx) for name, kinds in launches]
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        said = _compile(work, source, "calls", stubs, toolchain, "kernel.so")
+        _check_symbols(said)
+        _check_assembler(work)
+        return (work / "kernel.so").read_bytes()
+
+
+def _stub(name: str, kinds: str, cxx: bool) -> str:
+    words = _CXX_WORDS if cxx else _C_WORDS
+    call = f"{name}({', '.join(words[kind].format(i) for i, kind in enumerate(kinds))})"
+    if cxx:
+        call = f'monkeys_check("{name}", monkeys_status([=] {{ return {call}; }}))'
+    linkage = 'extern "C" ' if cxx else ""
+    head = f"{linkage}void monkeys_call_{name}(const unsigned long long *monkeys_words)"
+    return f"{head}\n{{\n    (void)monkeys_words;\n    (void){call};\n}}\n"
+
+
+def cubins(request: dict, toolchain: Toolchain) -> bytes:
+    """The letters are P for an address and those of Python's struct. The answer also has
+    the names that the kernels have in the cubin."""
+    made = [
+        _cubin(request["texts"][told["text"]], told["launches"], toolchain)
+        for told in request["objects"]
+    ]
+    return _answer({"entries": [entries for entries, _ in made]}, [data for _, data in made])
+
+
+def _cubin(source: str, launches: list, toolchain: Toolchain) -> tuple[list[str], bytes]:
+    names = [name for name, _ in launches]
+    checks = [_SIGNATURE_HELPERS]
+    for name, params in launches:
+        checks.append(f'static_assert(monkeys_takes({name}, "{params}"), "{name}: signature");\n')
+    # A kernel that nothing uses may be left out.
+    used = ", ".join(f"(void *){name}" for name in names)
+    checks.append(f"__attribute__((used)) static void *monkeys_used[] = {{{used}}};\n")
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        said = _compile(work, source, "signatures", checks, toolchain, "kernel.cubin")
+        return _entries(said, names), (work / "kernel.cubin").read_bytes()
+
+
+def _entries(said: str, names: list[str]) -> list[str]:
+    """What each kernel is called in the cubin."""
+    compiled = re.findall(r"Compiling entry function '([\w$]+)'", said)
+    entries = []
+    for name in names:
+        found = [entry for entry in compiled if plain_name(entry) == name]
+        if len(found) != 1:
+            count = "no kernel is" if not found else f"{len(found)} kernels are"
+            raise BuildError(
+                f"{count} called {name} once compiled ({', '.join(compiled)}); a kernel that is "
+                "launched is no template and has a name of its own"
+            )
+        entries.append(found[0])
+    return entries
+
+
+def plain_name(symbol: str) -> str:
+    """Of a function that is no template: `_ZN1a4reluEPf` is `relu`. The rest is as it
+    is."""
+    match = re.match(r"_Z(?:N|L)?(?=\d)", symbol)
+    name, at = symbol, match.end() if match else len(symbol)
+    while digits := re.compile(r"\d+").match(symbol, at):
+        end = digits.end() + int(digits.group())
+        name, at = symbol[digits.end() : end], end
+    return symbol if symbol[at : at + 1] == "I" else name
+
+
+def _compile(
+    work: Path, source: str, title: str, more: list[str], toolchain: Toolchain, output: str
+) -> str:
+    text = f'{source}\n#line 1 "{title}"\n{"".join(more)}'
+    extra = ["-MD", "-MF", _HEADERS, "-o", output, *toolchain.output_flags]
+    try:
+        said = native.compile_in(work, text, toolchain, extra)
+    except BuildError as error:
+        # What a foreign file made of the source is not the reason, and shows its lines.
+        try:
+            native.compile_in(work, text, toolchain, ["-M", "-MF", _HEADERS])
+        except BuildError as earlier:
+            raise BuildError(str(earlier)) from None
+        _check_headers(work, toolchain)
+        own = [line for line in str(error).split("\n") if not line.startswith(f"{title}:")]
+        raise BuildError("\n".join(own) if "error:" in "".join(own) else str(error)) from None
+    _check_headers(work, toolchain)
+    return said
+
+
+def _check_headers(work: Path, toolchain: Toolchain) -> None:
+    compiler, language = ("g++", "c++") if toolchain.language.cxx else (toolchain.compiler[0], "c")
+    known = [*native.header_folders(compiler, language), *toolchain.folders, str(work)]
+    roots = [Path(folder).resolve() for folder in known]
+    rule = (work / _HEADERS).read_text(errors="replace").replace("\\\n", " ")
+    for name in rule.partition(":")[2].split():
+        path = Path(work, name).resolve()
+        # The name of a #line directive is no file.
+        if path.exists() and not any(path.is_relative_to(root) for root in roots):
+            raise BuildError(
+                f"#include of {name} is not allowed; headers come from the compiler's own "
+                "folders and are named without a path that leaves them"
+            )
+
+
+def _check_symbols(said: str) -> None:
+    """The driver's functions are found when the library is loaded; others must be there."""
+    for name in re.findall(r"undefined reference to `([^']+)'", said):
+        if not re.fullmatch(r"cu[A-Z]\w+", name):
+            raise BuildError(f"undefined reference to `{name}': no library but the CUDA runtime "
+                             "is linked; write it in the source")
+
+
+def _check_assembler(work: Path) -> None:
+    written = list(work.glob("*.s"))
+    if not written:
+        raise ToolchainError("the compiler left no assembler text to look at")
+    for path in written:
+        if match := _FILE_DIRECTIVES.search(path.read_text(errors="replace")):
+            raise BuildError(
+                f"the assembler directive {match.group()} is not allowed; a kernel brings no "
+                "other files along"
+            )
+
+
+def _answer(head: dict, objects: list[bytes]) -> bytes:
+    head = head | {"sizes": [len(data) for data in objects]}
+    return json.dumps(head).encode() + b"\n" + b"".join(objects)
+
+
+def identity(toolchain: Toolchain) -> str:
+    """Of all that an answer depends on besides its request."""
+    facts = [native.version(toolchain.compiler[0]), platform.machine(), repr(toolchain)]
+    own = [Path(module).read_bytes() for module in (__file__, native.__file__)]
+    return hashlib.sha256("\0".join(facts).encode() + b"".join(own)).hexdigest()

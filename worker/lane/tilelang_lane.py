@@ -1,0 +1,302 @@
+"""Compiles recorded TileLang kernels, in a process without data and without a GPU.
+
+A request's launches are what tilelang_plan.requests makes of a trace:
+
+  {"kernel": k, "args": [[shape, strides] | NUMBER, …], "tuned": bool}
+
+`target` is "sm_90" and so on; where `device` is "cpu", kernels become C++ and a library. The
+answer is a line of JSON and the binaries behind each other:
+
+  {"modules": [{"kind": "cubin" | "library", "bytes": n}],
+   "functions": [{"module": m, "name": symbol}],
+   "launches": [{"nodes": [NODE, …]} | {"error": text}]}
+  NODE  = {"function": f, "grid": [x, y, z], "block": […], "cluster": […], "shared": bytes,
+           "cooperative": bool, "pdl": bool, "params": [PARAM, …]}; of a library's function
+           "function" and "params" alone
+  PARAM = ["p", argument, bytes] (an address) | ["n", size, bits] | ["m", argument, bytes,
+           dtype, shape, strides, box, swizzle, fill] (a tensor map)
+
+An error is told where an autotuner may do without the configuration; else it ends the
+compilation."""
+
+import json
+import os
+import re
+import struct
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tilelang
+import tvm
+from lane import tilelang_ir
+from lane.tilelang_host import Address, Host, HostError, Launch, Slot, TensorArgument
+from tilelang.cuda.backend import tilelang_callback_cuda_compile
+from tilelang.env import TILELANG_TEMPLATE_PATH
+from tvm import tirx
+from tvm.target import Target
+
+_SHARED = {80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448,
+           103: 232448, 120: 101376, 121: 101376}  # bytes that a block may have  # fmt: skip
+_ACCELERATED = (90, 100, 103, 120, 121)  # whose own instructions need an "a" behind the number
+_FLOATS = {"float16": "<e", "float32": "<f", "float64": "<d"}
+_CPP = ["-std=c++17", "-O3", "-w", "-fPIC", "-shared", "-Wl,--as-needed"]
+_LONGEST = 8000  # characters of an error
+
+
+class CompileFailed(Exception):
+    """A kernel that does not compile; the text is for whoever wrote it."""
+
+
+def compile(request: dict) -> bytes:
+    """The answer; raises CompileFailed or tilelang_ir.Denied."""
+    os.environ["TILELANG_DISABLE_CACHE"] = "1"
+    answer = _Answer(request)
+    for launch in request["launches"]:
+        try:
+            nodes = answer.nodes(launch)
+            answer.launches.append({"nodes": nodes})
+        except (CompileFailed, tilelang_ir.Denied) as problem:
+            if not launch["tuned"]:
+                raise
+            answer.launches.append({"error": str(problem)[:4000]})
+    return answer.data()
+
+
+def target(device: str, name: str) -> Target:
+    if device == "cpu":
+        return Target("c")
+    number = int(name.removeprefix("sm_"))
+    return Target({"kind": "cuda", "arch": name + ("a" if number in _ACCELERATED else "")})
+
+
+# ---- one kernel ------------------------------------------------------------------
+
+
+@dataclass
+class _Kernel:
+    """A kernel after lowering."""
+
+    name: str
+    host: tirx.PrimFunc
+    device: dict[str, tirx.PrimFunc]
+    source: str
+    configs: dict
+    first: int = -1  # number of its first function in the answer
+
+
+def load(told: dict, texts: list[str]) -> tirx.PrimFunc:
+    """The function that was recorded, after the check."""
+    text = texts[told["text"]]
+    tilelang_ir.check(text)
+    tilelang_ir.check_configuration(told["configs"], told["flags"])
+    return tvm.ir.load_json(text)
+
+
+def lower(told: dict, texts: list[str], where: Target) -> _Kernel:
+    name = told["name"]
+    configs = dict(told["configs"])
+    if told["flags"]:
+        configs["tl.device_compile_flags"] = told["flags"]
+    try:
+        func = load(told, texts)
+        with tvm.transform.PassContext(opt_level=3, config=configs), where:
+            made = tilelang.lower(func, target=where)
+    except tilelang_ir.Denied:
+        raise
+    except Exception as problem:  # noqa: BLE001 - any refusal counts
+        raise CompileFailed(_explained(name, problem)) from None
+    device = {_symbol(var, func): func for var, func in made.device_mod.functions.items()}
+    hosts = list(made.host_mod.functions.values())
+    if len(hosts) != 1:
+        raise CompileFailed(f"{name}: the kernel has {len(hosts)} host functions")
+    return _Kernel(name, hosts[0], device, made.kernel_source, configs)
+
+
+def _symbol(var: Any, func: tirx.PrimFunc) -> str:
+    return str(func.attrs["global_symbol"]) if "global_symbol" in func.attrs else var.name_hint
+
+
+def _explained(name: str, problem: Exception) -> str:
+    """Without the frames of the compiler itself, which TVM writes into its messages."""
+    text = str(problem).strip()
+    if "Compilation error:" in text:  # the whole source comes before it
+        text = text[text.index("Compilation error:") :]
+    said = [line for line in text.splitlines() if line.strip()]
+    if any(line.lstrip().startswith("File \"") for line in said):
+        said = said[-3:]
+    return f"{name}: {type(problem).__name__}: " + "\n".join(said)[-_LONGEST:]
+
+
+# ---- the answer -------------------------------------------------------------------
+
+
+class _Answer:
+    def __init__(self, request: dict) -> None:
+        self.request, self.where = request, target(request["device"], request["target"])
+        self.cpu = request["device"] == "cpu"
+        self.kernels: dict[int, _Kernel] = {}
+        self.failures: dict[int, Exception] = {}
+        self.modules: list[dict] = []
+        self.functions: list[dict] = []
+        self.launches: list[dict] = []
+        self.binaries: list[bytes] = []
+
+    def data(self) -> bytes:
+        head = {"modules": self.modules, "functions": self.functions, "launches": self.launches}
+        return json.dumps(head).encode() + b"\n" + b"".join(self.binaries)
+
+    def kernel(self, number: int) -> _Kernel:
+        if number in self.failures:
+            raise self.failures[number]
+        if number not in self.kernels:
+            try:
+                self.kernels[number] = self.build(self.request["kernels"][number])
+            except (CompileFailed, tilelang_ir.Denied) as problem:
+                self.failures[number] = problem
+                raise
+        return self.kernels[number]
+
+    def build(self, told: dict) -> _Kernel:
+        kernel = lower(told, self.request["texts"], self.where)
+        data = _library(kernel) if self.cpu else _cubin(kernel, self.where)
+        kernel.first = len(self.functions)
+        for name in kernel.device:
+            symbol = f"monkeys_call_{name}" if self.cpu else name
+            self.functions.append({"module": len(self.modules), "name": symbol})
+        kind = "library" if self.cpu else "cubin"
+        self.modules.append({"kind": kind, "bytes": len(data)})
+        self.binaries.append(data)
+        return kernel
+
+    def nodes(self, launch: dict) -> list[dict]:
+        kernel = self.kernel(launch["kernel"])
+        arguments = [_argument(i, told) for i, told in enumerate(launch["args"])]
+        try:
+            made = Host(kernel.host, arguments, "c" if self.cpu else "cuda").run()
+            return [self.node(kernel, launch) for launch in made]
+        except HostError as problem:
+            raise CompileFailed(f"{kernel.name}: {problem}") from None
+
+    def node(self, kernel: _Kernel, launch: Launch) -> dict:
+        func = kernel.device.get(launch.function)
+        if func is None:
+            raise HostError(f"the host's part of the kernel calls {launch.function}, which is not "
+                            "supported")  # fmt: skip
+        count = len(func.params)
+        params = [_param(v, str(p.dtype)) for v, p in zip(launch.values, func.params)]
+        made = {"function": kernel.first + list(kernel.device).index(launch.function),
+                "params": params}  # fmt: skip
+        if self.cpu:
+            return made
+        made |= _shape(func.attrs, launch.values[count:])
+        most = _SHARED.get(int(self.request["target"].removeprefix("sm_")), 49152)
+        if made["shared"] > most:
+            raise HostError(f"out of resource: shared memory, required: {made['shared']}, hardware "
+                            f"limit: {most}. Smaller tiles or fewer stages may help.")  # fmt: skip
+        return made
+
+
+def _argument(index: int, told: Any) -> Any:
+    if isinstance(told, list):
+        return TensorArgument(index, tuple(told[0]), tuple(told[1]))
+    return float(told["float"]) if isinstance(told, dict) else told
+
+
+def _param(value: Any, dtype: str) -> list:
+    if isinstance(value, Address):
+        return ["p", value.argument, value.offset]
+    if isinstance(value, Slot) and value.map:
+        told = value.map
+        return ["m", told["address"].argument, told["address"].offset, told["dtype"], told["shape"],
+                told["strides"], told["box"], told["swizzle"], told["fill"]]  # fmt: skip
+    if dtype in _FLOATS:
+        data = _packed(_FLOATS[dtype], float(value))
+    elif dtype == "bfloat16":
+        data = _packed("<f", float(value))[2:]
+    elif dtype == "bool":
+        data = bytes([bool(value)])
+    elif match := re.fullmatch(r"u?int(8|16|32|64)", dtype):
+        data = (int(value) & (1 << int(match[1])) - 1).to_bytes(int(match[1]) // 8, "little")
+    else:
+        raise HostError(f"a parameter of the type {dtype} is not supported")
+    return ["n", len(data), int.from_bytes(data, "little")]
+
+
+def _packed(form: str, value: float) -> bytes:
+    try:
+        return struct.pack(form, value)
+    except OverflowError:
+        return struct.pack(form, float("inf") if value > 0 else float("-inf"))
+
+
+def _shape(attrs: Any, values: list[Any]) -> dict:
+    """The launch's own arguments, in the order of their tags."""
+    made = {"grid": [1, 1, 1], "block": [1, 1, 1], "cluster": [1, 1, 1], "shared": 0,
+            "cooperative": bool(attrs.get("use_cooperative_groups", False)),
+            "pdl": bool(attrs.get("has_cuda_pdl_sync", False))}  # fmt: skip
+    rest = iter(values)
+    for tag in map(str, attrs["tirx.kernel_launch_params"]):
+        place, axis = tag[:-1], "xyz".find(tag[-1])
+        if place in _TAGS and axis >= 0:
+            made[_TAGS[place]][axis] = int(next(rest))
+        elif tag == "tirx.use_dyn_shared_memory":
+            made["shared"] = int(next(rest))
+        elif tag == "tirx.use_cooperative_launch":
+            made["cooperative"] = True
+        elif tag == "tirx.use_programtic_dependent_launch":
+            made["pdl"] = True
+        else:
+            raise HostError(f"a launch with {tag} is not supported")
+    return made
+
+
+_TAGS = {"blockIdx.": "grid", "threadIdx.": "block", "tir.cluster_dim_": "cluster"}
+
+
+# ---- binaries ---------------------------------------------------------------------
+
+
+def _cubin(kernel: _Kernel, where: Target) -> bytes:
+    try:
+        return bytes(tilelang_callback_cuda_compile(kernel.source, where, kernel.configs))
+    except Exception as problem:  # noqa: BLE001 - nvcc's words
+        raise CompileFailed(_explained(kernel.name, problem)) from None
+
+
+def _library(kernel: _Kernel) -> bytes:
+    """C++ with a function for each of the kernel's that takes words."""
+    stubs = "".join(_stub(name, func) for name, func in kernel.device.items())
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
+        source.write_text(kernel.source + _WORDS + stubs)
+        command = ["g++", *_CPP, "-I", TILELANG_TEMPLATE_PATH, "-o", str(made), str(source), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if done.returncode:
+            raise CompileFailed(f"{kernel.name}: {done.stderr[:_LONGEST]}")
+        return made.read_bytes()
+
+
+# A word is whatever the parameter is: the compiler knows its type.
+_WORDS = """
+struct monkeys_word {
+    unsigned long long word;
+    template <class T> operator T() const
+    {
+        T value;
+
+        __builtin_memcpy(&value, &word, sizeof(value));
+        return value;
+    }
+};
+"""
+
+
+def _stub(name: str, func: tirx.PrimFunc) -> str:
+    words = ", ".join(f"monkeys_word{{monkeys_words[{i}]}}" for i in range(len(func.params)))
+    return (
+        f'extern "C" void monkeys_call_{name}(const unsigned long long *monkeys_words)\n'
+        f"{{\n    (void)monkeys_words;\n    {name}({words});\n}}\n"
+    )

@@ -1,0 +1,101 @@
+"""The interface of a pack's adapter.py: a module that has these functions. docs/PACKS.md
+("adapter.py") describes the same for authors of packs. An adapter is trusted; whatever it
+raises by itself is the machinery's fault, never the candidate's.
+
+A zygote loads the adapter once and calls it in its children. Which of the three interfaces it
+needs depends on what its children are for."""
+
+import mmap
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class RuleError(Exception):
+    """What an executor itself finds wrong with a call: `rule` is the verdict's. A recorder's
+    exceptions are the candidate's, and choose no rule."""
+
+    rule: str
+
+
+class Recorder(Protocol):
+    """What an adapter's patches call while forward runs (recorder/recorder.py)."""
+
+    def view(self, t: Any) -> list:
+        """A tensor as VIEW of docs/TRACE.md."""
+
+    def kernel(self, key: Any, told: dict | Callable[[], dict] | None = None) -> int:
+        """The number of a kernel. `key` is what this process knows it by; `told`, or what it
+        returns, describes it in the trace."""
+
+    def text(self, source: str) -> int:
+        """The number of a source text."""
+
+    def launch(self, node: dict) -> None:
+        """Adds a node of op `launch` or `call`."""
+
+    def refuse(self, rule: str, text: str) -> None:
+        """Raises, and ends the recording even where the candidate catches it."""
+
+
+class Adapter(Protocol):
+    """Of every pack that verifies; enough where candidates run beside their data."""
+
+    def prepare(self, mode: str) -> None:
+        """Once, in the zygote: imports the language, and loads what a first kernel would.
+        `mode` is `record` (recorders and lanes), `interpret` or `direct`."""
+
+    def child(self, mode: str) -> None:
+        """In each child, after the box: what cannot be done before the fork."""
+
+    def version(self) -> str:
+        """The language's version, for the record."""
+
+    def identity(self) -> str:
+        """What compilations depend on besides what is compiled; binaries are kept under it."""
+
+    def folders(self) -> list[str]:
+        """Folders that the box must show besides the system's, such as a toolkit."""
+
+    def is_compile_error(self, problem: BaseException) -> bool:
+        """Whether an exception means that a kernel does not compile."""
+
+
+class Recording(Adapter, Protocol):
+    """Of a pack with a family: its candidates are recorded, its kernels compiled."""
+
+    def claims(self) -> str:
+        """Where fake tensors seem to be: `cuda:0` or `cpu`."""
+
+    def install(self, current: Callable[[], Recorder | None]) -> None:
+        """Patches the language's launching. `current()` is the recorder while forward runs."""
+
+    def compile(self, request: dict) -> bytes:
+        """In a lane: the kernels of a trace as binaries, in the family's layout."""
+
+
+class Runner(Protocol):
+    """What executes the parts of a trace over the region."""
+
+    def run(self, part: int, config: int, mute: bool, order: str) -> None: ...
+
+
+class Interpreting(Adapter, Protocol):
+    """Of a pack whose kernels are interpreted where there is no GPU."""
+
+    def interpreter(self, message: dict, region: mmap.mmap) -> Runner:
+        """In an executor: `message` is the judge's `load` (docs/PROTOCOL.md)."""
+
+
+BY_MODE: dict[str, type] = {"record": Recording, "interpret": Interpreting, "direct": Adapter}
+
+
+def missing(adapter: object, mode: str) -> list[str]:
+    """The functions that an adapter lacks for that use."""
+    wanted = [
+        name
+        for interface in reversed(BY_MODE[mode].__mro__)
+        if interface.__module__ == __name__
+        for name in vars(interface)
+        if not name.startswith("_")
+    ]
+    return [name for name in wanted if not callable(getattr(adapter, name, None))]

@@ -1,0 +1,254 @@
+"""Inputs, parameters and seeds, made alike on the judge's and on the candidate's
+side: neither has to trust what the other holds."""
+
+import contextlib
+import hashlib
+import itertools
+import random
+from collections.abc import Iterator
+
+import torch
+from shared import limits, structure
+from shared.limits import Unusable
+from shared.plan import ITEM
+from shared.structure import tensors  # noqa: F401 - forward's, in the order of spec
+from torch import default_generator  # by name: a candidate may replace it
+
+DTYPES = {
+    "fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
+}  # of tensors in memory, by precision  # fmt: skip
+# Variants that make values larger: beyond what exp() takes, or a product of two does.
+SCALES = {"scaled": 100.0, "tenfold": 10.0}
+FACTORS = 0.7, 0.9  # of `numbers`: below 1, so that a share or a probability stays one
+MASK = 2**63 - 1
+
+
+def derive(seed: str, label: str) -> int:
+    """The 63-bit number that stands for `label` under a job's seed."""
+    digest = hashlib.sha256(f"{seed}:{label}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def sow(seed: int, device: str) -> None:
+    """What torch.manual_seed does to the generators that matter here; it also keeps a
+    trace of its caller for every kind of device that this machine does not have."""
+    default_generator.manual_seed(seed)
+    if device != "cpu":
+        torch.cuda.init()
+        for generator in torch.cuda.default_generators:
+            generator.manual_seed(seed)
+
+
+def namespace(source: str, name: str) -> dict:
+    """Runs a task's source (or its inputs part) as a module of its own."""
+    space: dict = {"__name__": name}
+    dtype = torch.get_default_dtype()
+    try:
+        with limits.task_code("the task's file"):
+            exec(compile(source, f"<{name}>", "exec"), space)  # noqa: S102
+    finally:
+        torch.set_default_dtype(dtype)  # other tasks follow
+    return space
+
+
+def cast(value: object, device: str, dtype: torch.dtype) -> object:
+    """Floating tensors take the run's precision; integers, booleans and plain
+    Python values stay what they are."""
+
+    def converted(x: torch.Tensor) -> torch.Tensor:
+        x = x.to(device)
+        return x.to(dtype) if x.is_floating_point() else x
+
+    return structure.mapped(value, converted)
+
+
+def _listed(name: str, made: object, whose: str) -> list:
+    """What get_inputs or get_init_inputs returned. Other things than a list can be
+    iterated, too, and would be taken apart."""
+    if isinstance(made, (list, tuple)):
+        return list(made)
+    kind = "None" if made is None else f"a {type(made).__name__}"
+    raise Unusable(f"{name} returns {kind}; return a list of {whose}'s arguments in order")
+
+
+def init_args(space: dict, seed: int, device: str) -> list:
+    sow(seed, device)
+    with torch.device(device), limits.task_code("get_init_inputs"):
+        args = space["get_init_inputs"]()
+    return _listed("get_init_inputs", args, "Model")
+
+
+def build(cls: type, args: list, seed: int, device: str, dtype: torch.dtype,
+          unsettled: bool) -> torch.nn.Module:  # fmt: skip
+    """A model as KernelBench builds it: one seed, train mode, then the cast.
+    `unsettled`: what layers start at one or zero starts near it instead."""
+    sow(seed, device)
+    with torch.device(device), _unsettled(seed) if unsettled else contextlib.nullcontext():
+        model = cls(*args)
+    return torch.nn.Module.to(model, device=device, dtype=dtype)
+
+
+@contextlib.contextmanager
+def _unsettled(seed: int) -> Iterator[None]:
+    """A weight of ones or a bias of zeros hides that nobody uses it. The noise has
+    its own generators: what else is drawn stays the same."""
+    init = torch.nn.init
+    kept = {name: getattr(init, name) for name in ("ones_", "zeros_", "constant_")}
+    count = itertools.count()
+
+    def noisy(fill):
+        def filled(tensor: torch.Tensor, *args: float, **kwargs: float) -> torch.Tensor:
+            with torch.no_grad():
+                fresh = _near(fill(tensor, *args, **kwargs), seed, next(count))
+                return tensor.copy_(fresh)
+
+        return filled
+
+    for name, fill in kept.items():
+        setattr(init, name, noisy(fill))
+    try:
+        yield
+    finally:
+        for name, fill in kept.items():
+            setattr(init, name, fill)
+
+
+def _near(value: torch.Tensor, seed: int, index: int) -> torch.Tensor:
+    """Random values near the given ones in size, never at an identity."""
+    maker = torch.Generator().manual_seed((seed + index * 7919) & MASK)
+    noise = torch.rand(value.shape, generator=maker, device="cpu") - 0.5
+    spread = value.float().abs().mean().item() if value.numel() else 0.0
+    return value.float().cpu() + noise * (0.5 * spread if spread > 0 else 0.1)
+
+
+def _structured(x: torch.Tensor) -> bool:
+    """Zeros by construction or symmetry: changing single elements would break
+    what the task promises about its inputs."""
+    if x.numel() == 0 or (x == 0).sum().item() * 10 > x.numel():
+        return True
+    return x.dim() == 2 and x.shape[0] == x.shape[1] and bool(torch.equal(x, x.t()))
+
+
+def _two_valued(x: torch.Tensor) -> bool:
+    """A mask or a sign: what it is does not lie in its size."""
+    if x.numel() == 0:
+        return True
+    low, high = torch.aminmax(x)
+    return bool(((x == low) | (x == high)).all())
+
+
+def _vary(x: torch.Tensor, variant: str) -> torch.Tensor:
+    if not x.is_floating_point() or variant == "plain":
+        return x
+    if variant in SCALES:
+        return x if x.numel() > 2 and _two_valued(x) else x * SCALES[variant]
+    if _structured(x):
+        return -x if variant == "signed" else x
+    if variant == "signed":
+        return x * 2 - 1 if bool((x >= 0).all()) else -x
+    order = torch.randperm(x.shape[0], device=x.device) if x.dim() else None
+    return x if order is None else x[order]
+
+
+def _drawn(space: dict, seed: int, device: str) -> list:
+    sow(seed, device)
+    with torch.device(device), limits.task_code("get_inputs"):
+        return _listed("get_inputs", space["get_inputs"](), "forward")
+
+
+def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype) -> list:
+    """The inputs of one call. `numbers` has those of the plain variant with the same seed, but
+    for floats that are no tensors."""
+    values = _drawn(space, seed, device)
+    if variant == "numbers":
+        chance = random.Random(seed)
+        values = [_numbers(v, chance) for v in values]
+    elif variant != "plain":
+        values = structure.mapped(values, lambda x: _vary(x, variant))
+    return cast(values, device, dtype)
+
+
+def _numbers(value: object, chance: random.Random) -> object:
+    """Another float for a float. Integers stay what they are: a dimension, a window or a count
+    is what an honest kernel may be written for, as it is for the shapes."""
+    if isinstance(value, float):
+        return value * chance.uniform(*FACTORS)
+    if isinstance(value, (list, tuple)) and has_floats(list(value)):
+        return type(value)(_numbers(v, chance) for v in value)
+    return value
+
+
+def has_floats(values: list) -> bool:
+    """Whether there are floats among forward's arguments."""
+    return any(
+        has_floats(list(v)) if isinstance(v, (list, tuple)) else isinstance(v, float)
+        for v in values
+    )
+
+
+def spec(values: list) -> structure.Structure:
+    """forward's arguments as the recorder is told them: of a tensor [shape, dtype,
+    strides], of anything else its value."""
+    for i, value in enumerate(values):
+        if hasattr(value, "_fields"):
+            raise Unusable(f"argument {i} of forward is a named tuple: pass a plain one")
+    return structure.walk(values, _told, "get_inputs()")
+
+
+def _told(x: torch.Tensor, where: str) -> list:
+    dtype = str(x.dtype).removeprefix("torch.")
+    if x.layout != torch.strided or dtype not in ITEM:
+        kind = dtype if x.layout == torch.strided else str(x.layout).removeprefix("torch.")
+        raise Unusable(f"{where} is a {kind} tensor: use dense ones of real numbers")
+    return [list(x.shape), dtype, list(x.stride())]
+
+
+# ---- a model's own tensors ----------------------------------------------------
+# Read from the dictionaries that nn.Module keeps: a candidate's model may answer
+# for its own methods, and would compute or lie there.
+
+
+def _dictionary(model: torch.nn.Module, name: str) -> dict:
+    found = object.__getattribute__(model, "__dict__").get(name) or {}
+    return dict(dict.items(found))
+
+
+def _walk(model: torch.nn.Module, prefix: str, above: tuple) -> Iterator[tuple]:
+    """(kind, name, tensor) in order of registration."""
+    passing = object.__getattribute__(model, "__dict__").get("_non_persistent_buffers_set") or ()
+    for kind in ("_parameters", "_buffers"):
+        for name, value in _dictionary(model, kind).items():
+            if issubclass(type(value), torch.Tensor):
+                yield "passing" if name in passing else kind, f"{prefix}{name}", value
+    for name, part in _dictionary(model, "_modules").items():
+        if part is not None and not any(part is m for m in above):
+            yield from _walk(part, f"{prefix}{name}.", (*above, part))
+
+
+def parameters(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {n: t for kind, n, t in _walk(model, "", (model,)) if kind == "_parameters"}
+
+
+def buffers(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {n: t for kind, n, t in _walk(model, "", (model,)) if kind != "_parameters"}
+
+
+def named_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """What a state dict has."""
+    return {n: t for kind, n, t in _walk(model, "", (model,)) if kind != "passing"}
+
+
+def randomise(model: torch.nn.Module, names: list[tuple[str, str]], seed: int) -> None:
+    """Draws new values for parameters and floating buffers: near the old ones in
+    size, so that the task stays what it is, but never at an identity such as a
+    weight of ones or a bias of zeros. `names`: this model's and the reference's."""
+    state = named_state(model)
+    with torch.no_grad():
+        for index, (name, meant) in enumerate(names):
+            value = state[name]
+            if not value.is_floating_point() or value.numel() == 0:
+                continue
+            fresh = _near(value, seed, index)
+            if meant.endswith("running_var"):
+                fresh = fresh.abs() + 0.1
+            torch.Tensor.copy_(value, fresh.to(value.dtype))

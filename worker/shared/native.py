@@ -1,0 +1,156 @@
+"""native.py: what recording and building of C-like kernels share: how one kind of
+source is compiled, and what a compiler has to say.
+
+A pack whose kernels are text describes its compiler as a `Toolchain`. The recorder
+reads the preprocessed text (native_record.py), a lane compiles it (native_lane.py).
+"""
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from shared import native_source
+
+MAX_SOURCE_BYTES = 1 << 20
+
+
+class BuildError(Exception):
+    """The source cannot be built or may not be: the candidate's fault."""
+
+
+class ToolchainError(RuntimeError):
+    """The compiler is missing or does what it should not: this machine's fault."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """`flags` are those of every compilation. The output needs `output_flags`, a check
+    of the syntax alone `syntax_flags`. Headers come from the compiler's own folders and
+    from `folders`."""
+
+    compiler: tuple[str, ...]
+    flags: tuple[str, ...]
+    output_flags: tuple[str, ...]
+    timeout_s: float
+    syntax_flags: tuple[str, ...] = ("-fsyntax-only",)
+    preprocess_flags: tuple[str, ...] = ()
+    source_name: str = "kernel.c"
+    language: native_source.Language = native_source.C
+    folders: tuple[str, ...] = ()
+
+
+def check_text(source: object) -> str:
+    """`source`, if it can be a text at all."""
+    if not isinstance(source, str):
+        raise TypeError(f"build() takes the source as a str, got {type(source).__name__}")
+    try:
+        size = len(source.encode())
+    except UnicodeEncodeError:
+        raise BuildError("the source is not valid Unicode text") from None
+    if size > MAX_SOURCE_BYTES:
+        raise BuildError(f"the source is longer than {MAX_SOURCE_BYTES} bytes")
+    if "\0" in source:
+        raise BuildError("the source holds a NUL byte")
+    return source
+
+
+def preprocess(source: str, toolchain: Toolchain) -> str:
+    """What the source says itself, once macros and conditions are done with."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        compile_in(work, source, toolchain, [*toolchain.preprocess_flags, "-E", "-o", "raw.i"])
+        # Python's own text mode would end lines where C does not.
+        raw = (work / "raw.i").read_bytes().decode(errors="replace")
+    return native_source.own_text(raw, toolchain.source_name)
+
+
+def check_syntax(source: str, toolchain: Toolchain) -> None:
+    """Raises BuildError with the compiler's words, if it has any."""
+    with tempfile.TemporaryDirectory() as folder:
+        compile_in(Path(folder), source, toolchain, list(toolchain.syntax_flags))
+
+
+def compile_in(work: Path, source: str, toolchain: Toolchain, extra: list[str]) -> str:
+    """Runs the compiler once; what it says where it succeeds."""
+    (work / "tmp").mkdir(exist_ok=True)  # nvcc empties its own
+    (work / toolchain.source_name).write_bytes(source.encode())
+    argv = [*toolchain.compiler, *toolchain.flags, toolchain.source_name, *extra]
+    status, text = run(argv, work, toolchain.timeout_s)
+    if status != 0:
+        raise BuildError(_clean(text, toolchain, work) or f"the compiler exited with {status}")
+    return text
+
+
+def run(argv: list[str], folder: Path, timeout_s: float) -> tuple[int, str]:
+    """Runs a compiler in an environment of its own: variables such as CPATH would
+    change what is compiled. The whole process group goes when time is up."""
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "LC_ALL": "C",
+        "SOURCE_DATE_EPOCH": "0",
+        "TMPDIR": str(folder / "tmp"),
+    }
+    try:
+        process = subprocess.Popen(
+            argv,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise ToolchainError(
+            f"the compiler {argv[0]!r} is not on PATH; install one, such as Debian's gcc"
+        ) from None
+    try:
+        output, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"the compiler took longer than {timeout_s:g} s") from None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    return process.returncode, output.decode(errors="replace")
+
+
+@lru_cache(maxsize=None)
+def version(compiler: str) -> str:
+    status, text = run([compiler, "--version"], Path("/"), 60)
+    if status != 0 or not text.strip():
+        raise ToolchainError(f"{compiler} --version failed: {text.strip()}")
+    return text.strip()
+
+
+@lru_cache(maxsize=None)
+def header_folders(compiler: str, language: str) -> tuple[str, ...]:
+    """Where the compiler finds the headers of the system and its own."""
+    argv = [compiler, "-x", language, "-E", "-v", "/dev/null"]
+    _, text = run(argv, Path("/"), 60)
+    found = re.findall(r"^ (/\S+)$", text, re.MULTILINE)
+    if not found:
+        raise ToolchainError(f"{compiler} -v names no folder of headers: {text[:200]}")
+    return tuple(found)
+
+
+def _clean(text: str, toolchain: Toolchain, work: Path) -> str:
+    """The compiler's words without the names of temporary files and without the
+    folders of headers."""
+    name = toolchain.source_name
+    stem = re.escape(Path(name).stem)
+    text = re.sub(r"^ptxas info .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(re.escape(str(work)) + r"/tmp/cc\w+\.[os]\b", name, text)
+    text = re.sub(rf"(?:\S*/)?tmpxft_[\w-]*_{stem}(?=\.ptx\b)", stem, text)
+    text = re.sub(rf"(?:[^\s`'\"]*/)?tmpxft_[\w-]*_{stem}(?:\.\w+)+", name, text)
+    text = re.sub(rf"[\w.]+-{stem}\.[os]\b", name, text)
+    for flag in toolchain.flags:
+        if flag.startswith("-I"):
+            text = text.replace(flag[2:].rstrip("/") + "/", "")
+    return text.replace(f"{work}/", "").strip()
