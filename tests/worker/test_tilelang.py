@@ -452,23 +452,6 @@ def test_candidates_for_a_gpu_are_recorded_and_compiled(recorder):
     assert [type(n) for n in nodes] == [plan.Launch] * 3
 
 
-SEEDS = sorted((ROOT / "packs" / "tilelang" / "seeds").iterdir())
-
-
-@nvcc
-@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.name)
-def test_a_seed_is_recorded_and_compiled_for_a_gpu(recorder, seed):
-    """In bf16, the pack's precision; float32 takes another way to the same products."""
-    asked = load(seed / "task.py")
-    made = load(seed / "solution.py").ModelNew(*asked.get_init_inputs())
-    made = made.to(device="meta", dtype=torch.bfloat16)
-    inputs = [x.to(torch.bfloat16) if x.is_floating_point() else x for x in asked.get_inputs()]
-    made(*[x.to("meta") for x in inputs])
-    trace = recorder.trace()
-    nodes = planned(trace, built(trace, "cuda"))
-    assert nodes and all(isinstance(node, plan.Launch) for node in nodes)
-
-
 @nvcc
 def test_one_cubin_serves_all_sizes_of_a_dynamic_kernel(recorder):
     half = {"dtype": torch.float16}
@@ -514,6 +497,19 @@ def test_what_a_kernel_asks_of_a_gpu_that_has_less_is_told(recorder):
     lowered.first, answer.kernels[0] = 0, lowered
     with pytest.raises(CompileFailed, match="out of resource: shared memory, required: 524288"):
         answer.nodes(request(trace, "cuda")["launches"][0])
+
+
+@nvcc
+def test_a_block_with_too_many_threads_is_told_so(recorder):
+    @T.prim_func
+    def wide(X: T.Tensor((2048,), "float32")):
+        with T.Kernel(1, threads=2048):
+            for i in T.Parallel(2048):
+                X[i] = X[i] * 2
+
+    tilelang.compile(wide)(meta(2048))
+    with pytest.raises(CompileFailed, match="out of resource: threads, required: 2048"):
+        built(recorder.trace(), "cuda")
 
 
 def test_a_kernel_that_does_not_lower_says_why(recorder):
