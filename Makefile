@@ -165,7 +165,7 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) all build/release/dump_tokens
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) CC=$(CLANG) BUILD=build/clang all
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) MODE=asan check-programs
-	@$(MAKE) --no-print-directory check-headers check-layers check-format check-man
+	@$(MAKE) --no-print-directory check-headers check-layers check-format check-man check-words
 	@rm -rf build/tests
 	@$(MAKE) --no-print-directory WERROR=1 -j2 -k --output-sync check-worker \
 	    check-commands check-python check; status=$$?; tests/failed build/tests; \
@@ -193,7 +193,7 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 
 # ---- checks ------------------------------------------------------------------
 .PHONY: unit check check-programs check-commands check-worker check-python
-.PHONY: check-tsan check-headers check-layers check-format check-man
+.PHONY: check-tsan check-headers check-layers check-format check-man check-words
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
 
@@ -231,9 +231,12 @@ check-layers: ## a folder includes only folders above it
 check-format: ## the code is formatted as .clang-format says
 	@clang-format-14 --dry-run --Werror $(C_FILES) $(HEADERS)
 
-check-man: programs ## the manual is well-formed and agrees with the option tables
+check-man: programs ## the manuals are well-formed and agree with the option tables
 	@mandoc -Tlint -W warning man/*.1
 	@tests/man ./monkeys man/monkeys.1
+
+check-words: programs ## documents and help: width, links, paths, wording
+	@tests/words ./monkeys ./monkeys-worker
 
 .PHONY: fuzz tidy format
 FUZZ_SECONDS ?= 60

@@ -1,5 +1,5 @@
-/* cmd_archive_add.c: monkeys archive add: a kernel of one's own joins an
- * archive once the verifier has said so. */
+/* cmd_archive_add.c: monkeys archive add: puts a user's kernel into an archive
+ * once the verifier has found it correct. */
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -28,16 +28,17 @@ static const struct opt add_table[] = {
     {"dsl", 0, OPT_TEXT, "ID", "the pack (required)",
      offsetof(struct add_values, dsl), 0, 0},
     {"task", 0, OPT_TEXT, "TASK",
-     "the task's file, or COLLECTION/NAME of one that comes with the program "
+     "the task: a file, or COLLECTION/NAME of one that comes with the program "
      "(required)",
      offsetof(struct add_values, task), 0, 0},
-    {"plan", 0, OPT_TEXT, "FILE", "the plan it was written from",
+    {"plan", 0, OPT_TEXT, "FILE", "the plan that the kernel was written from",
      offsetof(struct add_values, plan), 0, 0},
     {"output", 'o', OPT_TEXT, "DIR", "the archive's folder (required)",
      offsetof(struct add_values, out), 0, 0},
-    {"origin", 0, OPT_TEXT, "TEXT", "where it comes from (added by hand)",
+    {"origin", 0, OPT_TEXT, "TEXT",
+     "where the kernel comes from (default: added by hand)",
      offsetof(struct add_values, origin), 0, 0},
-    {"licence", 0, OPT_TEXT, "NAME", "of the kernel (not said)",
+    {"licence", 0, OPT_TEXT, "NAME", "the kernel's licence (default: not said)",
      offsetof(struct add_values, licence), 0, 0},
     VERIFYING_OPTIONS,
     {0},
@@ -117,7 +118,7 @@ static int check_place(const struct adding *a, struct err *e)
         return err_set(e, ERR_INPUT, "%s: not a folder", a->v->out);
     if (archives_read_known(a->v->out, &known, e) == 0) {
         if (archives_knows(&known, a->task->hash))
-            err_set(e, ERR_INPUT, "%s has a kernel for %s already", a->v->out,
+            err_set(e, ERR_INPUT, "%s already has a kernel for %s", a->v->out,
                     a->task->id);
         else
             rc = 0;
@@ -164,7 +165,7 @@ static void tell(const struct adding *a, const char *file, const char *name)
                            "verdict", verdict, "evidence", evidence, "feedback",
                            feedback, "name", name));
     else if (name)
-        printf("%s: joined %s/%s\n", file, a->v->out, name);
+        printf("%s: added as %s/%s\n", file, a->v->out, name);
     else
         printf("%s: %s %s: not added\n    %s\n", file, verdict, evidence,
                feedback);
@@ -205,7 +206,7 @@ static int run_add(const struct cmd *c, int argc, char **argv, struct err *e)
     buf_init(&a.solution, MAX_TEXT);
     buf_init(&a.plan, MAX_TEXT);
     if (rc == 0 && call.r.rest_len != 1)
-        rc = err_set(e, ERR_USAGE, "the file of one kernel is needed");
+        rc = err_set(e, ERR_USAGE, "exactly one kernel FILE is needed");
     if (rc == 0)
         rc = verifying_choose_device(&v.v, e);
     if (rc == 0)
@@ -229,10 +230,10 @@ const struct cmd cmd_archive_add = {
     "archive add",
     "FILE",
     "verify a kernel and add it to an archive",
-    "Only a kernel that the verifier finds correct at evidence E3 joins, for "
-    "a\n"
-    "task that 'tasks check' accepts. Exit status 1: it did not, 4: there is\n"
-    "no verdict, or not yet.",
+    "The kernel is added only if the verifier finds it correct with evidence "
+    "E3\n"
+    "(computed by its kernels alone), for a task that 'tasks check' accepts.\n"
+    "Exit status: 1 if it was not added, 4 if there is no verdict yet.",
     add_table,
     run_add,
 };

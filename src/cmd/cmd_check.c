@@ -20,9 +20,10 @@ static const struct opt check_table[] = {
     {"dsl", 0, OPT_TEXT, "ID", "the pack whose rules apply (required)",
      offsetof(struct check_values, dsl), 0, 0},
     {"rules", 0, OPT_CHOICE, "default|paper",
-     "the scope-aware rules, or the paper's tables taken literally",
+     "which rules to apply: the scope-aware ones, or the paper's tables taken "
+     "literally (default: default)",
      offsetof(struct check_values, rules), 0, 0},
-    {"json", 0, OPT_FLAG, NULL, "a JSON object for each file",
+    {"json", 0, OPT_FLAG, NULL, "print a JSON object for each file",
      offsetof(struct check_values, json), 0, 0},
     {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
      offsetof(struct check_values, packs), 0, 0},
@@ -52,8 +53,12 @@ static void print_text(const char *file, const struct check_result *r)
     for (size_t i = 0; i < r->len; i++) {
         const struct finding *f = &r->finding[i];
 
-        printf("%s:%u:%u: %s: %s [%s]\n", file, f->line, f->column,
-               check_severities[f->severity], f->message, f->rule);
+        if (f->line)
+            printf("%s:%u:%u: ", file, f->line, f->column);
+        else
+            printf("%s: ", file);
+        printf("%s: %s [%s]\n", check_severities[f->severity], f->message,
+               f->rule);
         if (f->excerpt[0])
             printf("    %s\n", f->excerpt);
     }
@@ -65,8 +70,8 @@ static void print_text(const char *file, const struct check_result *r)
     putchar('\n');
 }
 
-/* All files are tried; one that cannot be read is told, and is the command's
- * failure once the others are done. */
+/* All files are checked. One that cannot be read is reported, and makes the
+ * command fail once the others are done. */
 static int check_files(const struct check_values *v,
                        const struct opt_result *words,
                        const struct ruleset *set, struct err *e)
@@ -149,10 +154,10 @@ extern const struct cmd cmd_check;
 const struct cmd cmd_check = {
     "check",
     "FILE...",
-    "look at candidates with a pack's static rules",
-    "Nothing is run: the rules see the source alone. What only running can\n"
-    "show is the verifier's to find. Exit status 0: all accepted, 1: at least\n"
-    "one rejected, 2: a file could not be read.",
+    "check candidates against a pack's static rules",
+    "Nothing is run: the rules read the source alone. 'monkeys verify' finds\n"
+    "what only running can show. Exit status: 0 if all are accepted, 1 if at\n"
+    "least one is rejected, 2 if a file cannot be read.",
     check_table,
     run_check,
 };

@@ -27,22 +27,22 @@ struct pack_values {
         "packs", 0, OPT_LIST, "DIR", PACKS_HELP,      \
             offsetof(struct pack_values, packs), 0, 0 \
     }
-#define JSON_OPTION                                               \
-    {                                                             \
-        "json", 0, OPT_FLAG, NULL, "a JSON object for each pack", \
-            offsetof(struct pack_values, json), 0, 0              \
+#define JSON_OPTION                                                     \
+    {                                                                   \
+        "json", 0, OPT_FLAG, NULL, "print a JSON object for each pack", \
+            offsetof(struct pack_values, json), 0, 0                    \
     }
-#define NO_PROBE_OPTION                                        \
-    {                                                          \
-        "no-probe", 0, OPT_FLAG, NULL,                         \
-            "do not try what this machine can do with a pack", \
-            offsetof(struct pack_values, no_probe), 0, 0       \
+#define NO_PROBE_OPTION                                         \
+    {                                                           \
+        "no-probe", 0, OPT_FLAG, NULL,                          \
+            "do not test what this machine can do with a pack", \
+            offsetof(struct pack_values, no_probe), 0, 0        \
     }
 
 static const struct opt list_table[] = {
     JSON_OPTION, NO_PROBE_OPTION, PACKS_OPTION, {0}};
 static const struct opt new_table[] = {
-    {"in", 0, OPT_TEXT, "DIR", "the folder to make it in (default: packs)",
+    {"in", 0, OPT_TEXT, "DIR", "create it in DIR (default: packs)",
      offsetof(struct pack_values, in), 0, 0},
     {0},
 };
@@ -216,7 +216,7 @@ extern const struct cmd cmd_pack_list;
 const struct cmd cmd_pack_list = {
     "pack list",
     "[ID...]",
-    "the packs there are and how far each gets on this machine",
+    "list the packs and how far each works on this machine",
     NULL,
     list_table,
     run_list,
@@ -348,14 +348,14 @@ const struct cmd cmd_pack_check = {
     "pack check",
     "[ID...]",
     "validate packs and run their self-tests",
-    "Every file is read and every pattern compiled; each good file must be\n"
-    "accepted and each bad one must hit exactly the rules listed for it; each\n"
-    "rule is then left out once, and its bad files must fail. The pack's "
+    "Every file is read and every pattern compiled. Each good file must be\n"
+    "accepted, and each bad one must hit exactly the rules listed for it. "
+    "Then\n"
+    "each rule is left out once, and its bad files must fail. The pack's "
     "probe\n"
-    "says how far it gets here: checks, compile or run. One that runs must "
-    "find\n"
-    "its first seed correct. Exit status 1 when something is wrong with a "
-    "pack.",
+    "says how far it works here: checks, compile or run. If it runs, its "
+    "first\n"
+    "seed must be correct. Exit status: 1 if something is wrong with a pack.",
     list_table,
     run_pack_check,
 };
@@ -426,17 +426,19 @@ static int make_pack(const char *in, const char *id, struct err *e)
     int rc = home_find(&home, e);
 
     if (rc == 0 && !is_id(id))
-        rc = err_set(e, ERR_USAGE,
-                     "'%s' is no id: small letters, digits and dashes", id);
+        rc = err_set(
+            e, ERR_USAGE,
+            "'%s' is not a valid id: use lower-case letters, digits and dashes",
+            id);
     if (rc == 0 && access(to, F_OK) == 0)
-        rc = err_set(e, ERR_INPUT, "%s exists already", to);
+        rc = err_set(e, ERR_INPUT, "%s already exists", to);
     if (rc == 0) {
         from = fs_join(home.dir, "packs/template");
         rc = copy_tree(from, to, id, e);
     }
     if (rc == 0)
-        printf("%s is made: it passes 'monkeys pack check --packs %s %s' and "
-               "waits for its language;\nits README.md says what to fill in.\n",
+        printf("Created %s. It passes 'monkeys pack check --packs %s %s'.\n"
+               "Its README.md says what to fill in.\n",
                to, in, id);
     free(from);
     free(to);
@@ -451,7 +453,8 @@ static int run_new(const struct cmd *c, int argc, char **argv, struct err *e)
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
     if (rc == 0 && call.r.rest_len != 1)
-        rc = err_set(e, ERR_USAGE, "one ID is needed, the new pack's name");
+        rc = err_set(e, ERR_USAGE,
+                     "exactly one ID is needed: the name of the new pack");
     if (rc == 0)
         rc = make_pack(v.in, call.r.rest[0], e);
     cmd_end(&call);
@@ -462,7 +465,7 @@ extern const struct cmd cmd_pack_new;
 const struct cmd cmd_pack_new = {
     "pack new",
     "ID",
-    "make the folder of a new pack, ready to be filled in",
+    "create the folder of a new pack, ready to be filled in",
     NULL,
     new_table,
     run_new,

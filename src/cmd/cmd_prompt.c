@@ -58,8 +58,8 @@ static const struct opt prompt_table[] = {
            "evolve: ask for edits instead of a whole program", diff, 0, 0),
     OPTION("solution", OPT_TEXT, "FILE",
            "review, borrowing: the program to look at", solution, 0, 0),
-    OPTION("precision", OPT_CHOICE, VERIFYING_PRECISIONS,
-           VERIFYING_PRECISION_HELP, precision, 0, 0),
+    OPTION("precision", OPT_CHOICE, PRECISION_CHOICES, VERIFYING_PRECISION_HELP,
+           precision, 0, 0),
     OPTION(
         "device", OPT_TEXT, "cpu|cuda:N|auto",
         "where it will run (default: auto, a GPU if there is one or the pack "
@@ -150,8 +150,8 @@ static void choose_device(struct showing *s)
     s->precision = s->v->precision;
     if (!s->precision)
         s->precision = strcmp(s->device, "cpu") == 0
-                           ? "fp32"
-                           : pack_dtypes[s->pack->run.default_dtype];
+                           ? precision_names[PRECISION_FP32]
+                           : precision_names[s->pack->run.default_dtype];
 }
 
 static struct str source(const struct showing *s)

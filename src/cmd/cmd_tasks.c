@@ -13,25 +13,35 @@
 
 struct tasks_values {
     struct verifying_values v;
-    bool self_test;
+    bool self_test, strict;
 };
 
+#define STRICT_OPTION                                                         \
+    {                                                                         \
+        "strict", 0, OPT_FLAG, NULL,                                          \
+            "refuse files that are not tasks (default: skip them, and warn)", \
+            offsetof(struct tasks_values, strict), 0, 0                       \
+    }
+
 static const struct opt list_table[] = {
-    VERIFYING_OPTION("json", OPT_FLAG, NULL, "a JSON object for each task",
-                     json, 0, 0),
+    VERIFYING_OPTION("json", OPT_FLAG, NULL,
+                     "print a JSON object for each task", json, 0, 0),
+    STRICT_OPTION,
     {0},
 };
 static const struct opt check_table[] = {
     {"self-test", 0, OPT_FLAG, NULL,
-     "also try answers whose verdict is known: a perfect one must pass; zeros, "
-     "a constant, the input and another seed's output must not",
+     "also test the judge with known answers: a perfect one must pass; zeros, "
+     "a "
+     "constant, the input and the output for another seed must not",
      offsetof(struct tasks_values, self_test), 0, 0},
+    STRICT_OPTION,
     VERIFYING_OPTIONS,
     {0},
 };
 
 static int gather(struct collection *c, const struct home *home,
-                  const struct opt_result *r, struct err *e)
+                  const struct opt_result *r, bool strict, struct err *e)
 {
     char *own = fs_join(home->dir, "tasks");
     const char *starter = "starter";
@@ -39,7 +49,7 @@ static int gather(struct collection *c, const struct home *home,
                          : collection_add(c, &starter, 1, own, e);
 
     free(own);
-    return rc;
+    return rc < 0 ? -1 : collection_report(c, strict, e);
 }
 
 /* ---- list ---- */
@@ -71,8 +81,8 @@ static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
     struct home home = {0};
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
-    if (rc == 0 &&
-        (home_find(&home, e) < 0 || gather(&tasks, &home, &call.r, e) < 0))
+    if (rc == 0 && (home_find(&home, e) < 0 ||
+                    gather(&tasks, &home, &call.r, v.strict, e) < 0))
         rc = -1;
     for (size_t i = 0; rc == 0 && i < tasks.len; i++)
         print_task(tasks.task[i], v.v.json);
@@ -86,9 +96,10 @@ extern const struct cmd cmd_tasks_list;
 const struct cmd cmd_tasks_list = {
     "tasks list",
     "[TASKS...]",
-    "the tasks of a collection and the operators they use",
+    "list the tasks of a collection and the operators they use",
     "TASKS is a file, a folder, a pattern, or the name of a collection that\n"
-    "comes with the program (default: starter).",
+    "comes with the program (default: starter). Files that are not tasks are\n"
+    "reported and skipped.",
     list_table,
     run_list,
 };
@@ -188,8 +199,9 @@ static void print_summary(const struct look *k)
 
 static int look_at_all(struct look *k, const struct home *home, struct err *e)
 {
-    struct job_opts o =
-        verifying_job(&k->v->v, k->v->v.precision ? k->v->v.precision : "fp32");
+    struct job_opts o = verifying_job(
+        &k->v->v, k->v->v.precision ? k->v->v.precision
+                                    : precision_names[PRECISION_FP32]);
     struct asked *asked = xcalloc(k->tasks.len + 1, sizeof(*asked));
     struct verifying g = {0};
     int rc = verifying_open(&g, &k->v->v, home, e);
@@ -222,7 +234,7 @@ static int run_tasks_check(const struct cmd *c, int argc, char **argv,
 
     if (rc == 0) {
         if (verifying_choose_device(&v.v, e) < 0 || home_find(&home, e) < 0 ||
-            gather(&k.tasks, &home, &call.r, e) < 0)
+            gather(&k.tasks, &home, &call.r, v.strict, e) < 0)
             rc = -1;
     }
     if (rc == 0) {
@@ -245,12 +257,16 @@ extern const struct cmd cmd_tasks_check;
 const struct cmd cmd_tasks_check = {
     "tasks check",
     "[TASKS...]",
-    "say which tasks can be judged, and why others cannot",
-    "A task passes when its reference runs, is finite and deterministic,\n"
-    "depends on its inputs, and is neither constant nor below the tolerance\n"
-    "everywhere. Exit status 1 when a task does not pass, 4 when the "
-    "machinery\n"
-    "or a self-test failed, or the answer of another host is still to come.",
+    "check which tasks can be judged, and explain why others cannot",
+    "A task passes if its reference runs, is finite and deterministic, "
+    "depends\n"
+    "on its inputs, and is neither constant nor below the tolerance "
+    "everywhere.\n"
+    "Files that are not tasks are reported and skipped. Exit status: 1 if a "
+    "task\n"
+    "does not pass, 4 if the verifier or a self-test failed, or the answer "
+    "from\n"
+    "another host is still missing.",
     check_table,
     run_tasks_check,
 };

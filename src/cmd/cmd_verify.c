@@ -27,30 +27,34 @@ static const struct opt verify_table[] = {
     {"dsl", 0, OPT_TEXT, "ID", "the pack (required)",
      offsetof(struct verify_values, dsl), 0, 0},
     {"task", 0, OPT_TEXT, "TASK",
-     "the task's file, or COLLECTION/NAME of one that comes with the program",
+     "the task: a file, or COLLECTION/NAME of one that comes with the program",
      offsetof(struct verify_values, task), 0, 0},
     {"list", 0, OPT_TEXT, "FILE",
-     "many pairs: a line each, the task's file and the candidate's, a blank "
-     "between",
+     "verify many candidates: each line of FILE is a task, a space and a "
+     "candidate's file; paths are relative to FILE",
      offsetof(struct verify_values, list), 0, 0},
-    VERIFYING_OPTION("protocol", OPT_CHOICE, "hardened|kernelbench",
-                     "which one decides; both are reported", protocol, 0, 0),
+    VERIFYING_OPTION(
+        "protocol", OPT_CHOICE, "hardened|kernelbench",
+        "which check decides; both are reported (default: hardened)", protocol,
+        0, 0),
     VERIFYING_OPTION("no-timing", OPT_FLAG, NULL,
-                     "do not measure correct kernels", no_timing, 0, 0),
+                     "do not measure the speed of correct kernels", no_timing,
+                     0, 0),
     {"no-gate", 0, OPT_FLAG, NULL,
-     "judge also for tasks that 'tasks check' refuses",
+     "also judge candidates for tasks that 'tasks check' refuses",
      offsetof(struct verify_values, no_gate), 0, 0},
     {"trace", 0, OPT_FLAG, NULL,
-     "also show what each call does: kernels, grids, launches, moves, and the "
-     "bytes it reads and writes at least",
+     "also show what each call does: its kernels, grids, launches, copies, and "
+     "the least number of bytes that it reads and writes",
      offsetof(struct verify_values, trace), 0, 0},
     VERIFYING_OPTION("timeout", OPT_INT, "SECONDS",
-                     "for one call of forward (the pack's own)", call_s, 1,
-                     3600),
-    VERIFYING_OPTION(
-        "memory", OPT_INT, "BYTES",
-        "of a candidate's process, of the GPU too (8 GiB on the CPU)", memory,
-        0, INT64_MAX),
+                     "limit for one call of forward (default: the pack's)",
+                     call_s, 1, 3600),
+    VERIFYING_OPTION("memory", OPT_INT, "BYTES",
+                     "limit for a candidate's process, also of GPU memory "
+                     "(default: 8 GiB on "
+                     "the CPU)",
+                     memory, 0, INT64_MAX),
     VERIFYING_OPTIONS,
     {0},
 };
@@ -84,6 +88,31 @@ static void add_item(struct verify *f, struct str task, struct str file)
                                       xstrndup(file.p, file.n), NULL, NULL, f};
 }
 
+/* A path in a list is relative to the list's own folder. */
+static char *beside(const char *list, struct str path)
+{
+    const char *slash = strrchr(list, '/');
+
+    if (!slash || path.p[0] == '/')
+        return xstrndup(path.p, path.n);
+    return xasprintf("%.*s/%.*s", (int)(slash - list), list, (int)path.n,
+                     path.p);
+}
+
+/* A task may also be one that comes with the program. Its id is made from its
+ * path, so that must not have '..' in it. */
+static void add_pair(struct verify *f, const char *list, struct str task,
+                     struct str file)
+{
+    char *a = beside(list, task), *b = beside(list, file),
+         *path = fs_is_file(a) ? realpath(a, NULL) : NULL;
+
+    add_item(f, path ? str_of(path) : task, str_of(b));
+    free(path);
+    free(a);
+    free(b);
+}
+
 static int read_list(struct verify *f, const char *path, struct err *e)
 {
     struct buf text;
@@ -101,14 +130,13 @@ static int read_list(struct verify *f, const char *path, struct err *e)
         if (line.n == 0 || line.p[0] == '#')
             continue;
         if (str_cut(&line, ' ', &task) || str_cut(&line, '\t', &task))
-            add_item(f, task, str_trim(line));
+            add_pair(f, path, task, str_trim(line));
         else
-            rc = err_set(e, ERR_INPUT,
-                         "%s:%d: a task's file and a candidate's are needed",
+            rc = err_set(e, ERR_INPUT, "%s:%d: not a pair: write TASK FILE",
                          path, number);
     }
     if (rc == 0 && f->len == 0)
-        rc = err_set(e, ERR_INPUT, "%s: no pair in it", path);
+        rc = err_set(e, ERR_INPUT, "%s: it has no pairs", path);
     buf_release(&text);
     return rc;
 }
@@ -146,11 +174,13 @@ static int gather(struct verify *f, const struct opt_result *r, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--dsl ID is missing; 'monkeys pack list' shows them");
     if (f->v->list && (f->v->task || r->rest_len))
-        return err_set(e, ERR_USAGE, "--list stands alone: no --task, no FILE");
+        return err_set(e, ERR_USAGE,
+                       "--list cannot be used with --task or FILE");
     if (f->v->list && read_list(f, f->v->list, e) < 0)
         return -1;
     if (!f->v->list && (!f->v->task || !r->rest_len))
-        return err_set(e, ERR_USAGE, "--task TASK and a FILE are needed");
+        return err_set(e, ERR_USAGE,
+                       "--task TASK and at least one FILE are needed");
     for (size_t i = 0; i < r->rest_len; i++)
         add_item(f, str_of(f->v->task), str_of(r->rest[i]));
     return load_tasks(f, e);
@@ -192,7 +222,7 @@ static void print_text(const struct item *it, bool trace)
     if (jsn_str(it->record, "evidence")[0])
         printf(", %s", jsn_str(it->record, "evidence"));
     if (json_is_true(json_object_get(it->record, "kernelbench_pass")))
-        printf(", stock check passed");
+        printf(", passes KernelBench's check");
     if (json_is_number(ms))
         printf(", %.4g ms", json_number_value(ms));
     putchar('\n');
@@ -344,15 +374,15 @@ extern const struct cmd cmd_verify;
 const struct cmd cmd_verify = {
     "verify",
     "[FILE...]",
-    "say whether candidates are right, and prove it",
-    "Each candidate passes the static rules, then runs in a sandbox against\n"
-    "its task: five trials with fresh inputs and three with changed ones, "
-    "outputs\n"
-    "compared by a process that the candidate cannot reach. Exit status 0: "
-    "all\n"
-    "correct, 1: at least one is not, 4: at least one has no verdict (the\n"
-    "machinery failed, the task cannot be judged, or the answer of another\n"
-    "host is still to come).",
+    "decide whether candidates are correct",
+    "Each candidate must pass the static rules. Then it runs in a sandbox\n"
+    "against its task: five trials with fresh inputs and three with changed\n"
+    "ones. A process that the candidate cannot reach compares the outputs.\n"
+    "Exit status: 0 if all are correct, 1 if at least one is not, 4 if at "
+    "least\n"
+    "one has no verdict (the verifier failed, the task cannot be judged, or "
+    "the\n"
+    "answer from another host is still missing).",
     verify_table,
     run_verify,
 };

@@ -16,10 +16,11 @@ char *task_word_path(const struct home *home, const char *word, struct err *e)
     free(own);
     if (access(word, F_OK) == 0)
         return xstrdup(word);
-    err_set(e, ERR_INPUT,
-            "%s: no such file, and no such task of the program; 'monkeys tasks "
-            "list' shows those",
-            word);
+    err_set(
+        e, ERR_INPUT,
+        "%s: no such file, and no task of that name comes with the program; "
+        "'monkeys tasks list' shows them",
+        word);
     return NULL;
 }
 

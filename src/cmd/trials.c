@@ -57,15 +57,15 @@ static void on_record(const json_t *record, const char *why, void *arg)
 static int ask(struct door *d, struct trial *t, struct err *e)
 {
     struct job_opts o = {.device = t->device,
-                         .precision = "fp32",
+                         .precision = precision_names[PRECISION_FP32],
                          .protocol = "hardened",
                          .whole_ms = TRIAL_MS};
     struct candidate c = {.pack = t->pack, .job = &o};
     struct kernel k;
     int rc;
 
-    if (!(t->pack->run.dtypes & 1u << PACK_FP32))
-        o.precision = pack_dtypes[t->pack->run.default_dtype];
+    if (!(t->pack->run.dtypes & 1u << PRECISION_FP32))
+        o.precision = precision_names[t->pack->run.default_dtype];
     if (kernel_read(t->pack->seed[0].dir, &k, e) < 0)
         return -1;
     c.task = k.task;

@@ -66,10 +66,10 @@ static void fill_run(struct pack *p, const json_t *run)
     p->run.helper = schema_text(run, "helper");
     p->run.family = schema_text(run, "family");
     p->run.devices = mask_of(json_object_get(run, "devices"), pack_devices, 2);
-    p->run.dtypes =
-        mask_of(json_object_get(run, "dtypes"), pack_dtypes, PACK_STORED);
+    p->run.dtypes = mask_of(json_object_get(run, "dtypes"), precision_names,
+                            PRECISION_STORED);
     p->run.default_dtype =
-        CHOICE(enum pack_dtype, run, "default_dtype", pack_dtypes);
+        CHOICE(enum precision, run, "default_dtype", precision_names);
     p->run.hang_timeout_s = int_of(run, "hang_timeout_s");
 }
 
@@ -119,7 +119,7 @@ static void load_seed(struct pack *p, struct pack_seed *seed,
     seed->origin = schema_text(meta, "origin");
     seed->licence = schema_text(meta, "licence");
     seed->shapes = pack_strings(p, json_object_get(meta, "shapes"));
-    seed->dtype = CHOICE(enum pack_dtype, meta, "dtype", pack_dtypes);
+    seed->dtype = CHOICE(enum precision, meta, "dtype", precision_names);
     seed->verified = is_true(meta, "verified");
     seed->verified_on = schema_text(meta, "verified_on");
     seed->why_not = schema_text(meta, "why_not");

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "pack/hint.h"
 #include "pack/pack_file.h"
+#include "pack/precision.h"
 #include "pack/problems.h"
 #include "pack/rule.h"
 
@@ -18,12 +19,6 @@
 
 enum pack_language { PACK_PYTHON, PACK_CXX_IN_PYTHON };
 enum pack_device { PACK_CPU, PACK_CUDA };
-enum pack_dtype {
-    PACK_FP32,
-    PACK_FP16,
-    PACK_BF16,
-    PACK_TF32, /* stored as fp32: wherever a pack has that */
-};
 enum pack_set { PACK_DEFAULT, PACK_PAPER };
 #define PACK_SETS 2
 extern const char *const pack_set_names[PACK_SETS]; /* "default", "paper" */
@@ -37,7 +32,7 @@ struct pack_seed {
     const char *name, *dir;
     const char *origin, *licence;
     const char **shapes; /* of the inputs: "64x32"; NULL-terminated */
-    enum pack_dtype dtype;
+    enum precision dtype;
     bool verified;
     const char *verified_on, *why_not; /* one of them is NULL */
 };
@@ -57,8 +52,8 @@ struct pack {
     struct {
         const char *helper; /* NULL: none */
         const char *family; /* whose launches are recorded; NULL: E2 at most */
-        unsigned devices, dtypes; /* 1 << enum pack_device, pack_dtype */
-        enum pack_dtype default_dtype;
+        unsigned devices, dtypes; /* 1 << enum pack_device, precision */
+        enum precision default_dtype;
         int hang_timeout_s;
     } run;
     struct {

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "pack/hint.h"
+#include "pack/precision.h"
 #include "pack/rule.h"
 #include "pack/schema.h"
 
@@ -13,7 +14,6 @@
 
 const char *const pack_languages[2] = {"python", "cxx-in-python"};
 const char *const pack_devices[2] = {"cpu", "cuda"};
-const char *const pack_dtypes[4] = {"fp32", "fp16", "bf16", "tf32"};
 
 /* ---- values that several tables use ---- */
 
@@ -23,9 +23,9 @@ const char *const pack_dtypes[4] = {"fp32", "fp16", "bf16", "tf32"};
 #define TEXT     .type = SCHEMA_STRING, .min = 1
 #define ONE_OF(a) \
     .type = SCHEMA_STRING, .min = 1, .choices = (a), .choice_count = COUNT(a)
-#define STORED_DTYPE                                         \
-    .type = SCHEMA_STRING, .min = 1, .choices = pack_dtypes, \
-    .choice_count = PACK_STORED
+#define STORED_DTYPE                                             \
+    .type = SCHEMA_STRING, .min = 1, .choices = precision_names, \
+    .choice_count = PRECISION_STORED
 #define LIST_OF(e, least, most) \
     .type = SCHEMA_LIST, .min = (least), .max = (most), .element = &(e)
 #define SET_OF(e, least, most) LIST_OF(e, least, most), .unique = true
@@ -97,7 +97,7 @@ static const struct schema_field run_fields[] = {
      {TEXT, .pattern = "sm_[0-9]+a?",
       .remedy = "an architecture, such as sm_90"}},
     {"devices", NEEDED, {SET_OF(device, 1, COUNT(pack_devices))}},
-    {"dtypes", NEEDED, {SET_OF(dtype, 1, PACK_STORED)}},
+    {"dtypes", NEEDED, {SET_OF(dtype, 1, PRECISION_STORED)}},
     {"default_dtype", NEEDED, {STORED_DTYPE}},
     {"hang_timeout_s", NEEDED, {SECONDS}},
     {0},
@@ -208,7 +208,7 @@ static const struct schema shape = {
 static const struct schema_field meta_fields[] = {
     {"origin", NEEDED, {TEXT, .remedy = "where the seed comes from"}},
     {"licence", NEEDED, {TEXT}},
-    {"dtype", NEEDED, {ONE_OF(pack_dtypes)}},
+    {"dtype", NEEDED, {ONE_OF(precision_names)}},
     {"shapes", NEEDED, {LIST_OF(shape, 1, 64)}},
     {"verified", NEEDED, {YES_NO}},
     {"dsl", OPTIONAL, {TEXT}},

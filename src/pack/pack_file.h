@@ -20,11 +20,9 @@ enum pack_file {
 };
 #define PACK_FILES       7
 #define PACK_EXTENDS_MAX 16 /* files that one set extends */
-#define PACK_STORED      3  /* of pack_dtypes: those that memory can hold */
 
 /* The words of pack.json, in the order of the enums of pack.h. */
-extern const char *const pack_languages[2], *const pack_devices[2],
-                                                *const pack_dtypes[4];
+extern const char *const pack_languages[2], *const pack_devices[2];
 
 /* A new reference, or NULL with a line in `out` for each thing that is wrong:
  * not JSON, or not as the file's table says. `name` stands in front of each

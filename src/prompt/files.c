@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "pack/precision.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,17 +185,11 @@ struct str prompt_number(int64_t n, struct arena *a)
 
 bool prompt_precision(const char *precision, struct str *values)
 {
-    static const char *const dtypes[][2] = {
-        {"fp32", "torch.float32"},
-        {"tf32", "torch.float32, products in TF32 allowed"},
-        {"fp16", "torch.float16"},
-        {"bf16", "torch.bfloat16"}};
+    enum precision p = precision_of(precision);
 
-    for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++)
-        if (strcmp(precision, dtypes[i][0]) == 0) {
-            values[SLOT_PRECISION] = str_of(dtypes[i][0]);
-            values[SLOT_DTYPE] = str_of(dtypes[i][1]);
-            return true;
-        }
-    return false;
+    if (p == PRECISIONS)
+        return false;
+    values[SLOT_PRECISION] = str_of(precision_names[p]);
+    values[SLOT_DTYPE] = str_of(precision_dtypes[p]);
+    return true;
 }

@@ -293,7 +293,7 @@ static int fill(struct building *b, struct str *v, struct err *e)
 
     if (!prompt_precision(in->precision, v))
         return err_set(e, ERR_INPUT,
-                       "precision '%s': there are fp32, tf32, fp16 and bf16",
+                       "precision '%s' is not one of " PRECISION_CHOICES,
                        in->precision);
     v[SLOT_DSL] = str_of(in->pack->prompt_name);
     v[SLOT_MUST_DEFINE] = str_of(in->pack->prompt.must_define);

@@ -20,7 +20,7 @@ int review_build(const struct prompts *p, const struct review_input *in,
 
     if (!prompt_precision(in->precision, v))
         return err_set(e, ERR_INPUT,
-                       "precision '%s': there are fp32, tf32, fp16 and bf16",
+                       "precision '%s' is not one of " PRECISION_CHOICES,
                        in->precision);
     code[0] = v[SLOT_TASK] = prompt_tidy(in->task);
     code[1] = v[SLOT_SOLUTION] = prompt_tidy(py_strip(in->solution, cxx, a));

@@ -40,6 +40,9 @@ const struct opt run_table[] = {
            "what to port: a file, a folder, a glob pattern, or a collection "
            "that comes with the program (starter); may be repeated (required)",
            tasks, 0, 0),
+    OPTION("strict", OPT_FLAG, NULL,
+           "refuse files that are not tasks (default: skip them, and warn)",
+           strict, 0, 0),
     OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl, 0, 0),
     OPTION("method", OPT_CHOICE, METHOD_CHOICES,
            "how to search (default: monkeys)", method, 0, 0),

@@ -17,7 +17,7 @@ struct run_settings {
     const char *spool_before; /* resume: where the run has asked so far */
     int64_t attempts, examples, pack_seeds, batch, slots, seed;
     int64_t islands, history;
-    bool no_stop, no_card, no_wait, diff, dry_run, force;
+    bool no_stop, no_card, no_wait, diff, dry_run, force, strict;
 };
 
 extern const struct run_settings run_defaults;

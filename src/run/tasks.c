@@ -43,7 +43,7 @@ int run_tasks_load(struct run *r, struct err *e)
                             own, e);
 
     free(own);
-    if (rc < 0)
+    if (rc < 0 || collection_report(&r->tasks, r->set->strict, e) < 0)
         return -1;
     if (r->tasks.len == 0)
         return err_set(e, ERR_INPUT,

@@ -2,6 +2,7 @@
 #include "task/collection.h"
 
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -118,6 +119,12 @@ static int add_word(struct paths *p, const char *word, const char *own,
     return rc;
 }
 
+static void add_stray(struct collection *c, const char *what)
+{
+    c->stray = xgrow(c->stray, &c->stray_cap, c->stray_len, sizeof(*c->stray));
+    c->stray[c->stray_len++] = xstrdup(what);
+}
+
 static int load_all(struct collection *c, const struct paths *p, struct err *e)
 {
     struct map seen;
@@ -127,11 +134,12 @@ static int load_all(struct collection *c, const struct paths *p, struct err *e)
     for (size_t i = 0; i < c->len; i++)
         map_set(&seen, str_of(c->task[i]->id), c->task[i]);
     for (size_t i = 0; rc == 0 && i < p->len; i++) {
-        struct task *t = task_load(p->path[i], e), *twin;
+        struct err one = ERR_INIT;
+        struct task *t = task_load(p->path[i], &one), *twin;
 
         if (!t) {
-            rc = -1;
-            break;
+            add_stray(c, one.text);
+            continue;
         }
         twin = map_get(&seen, str_of(t->id));
         if (twin && strcmp(twin->path, t->path) != 0)
@@ -147,6 +155,8 @@ static int load_all(struct collection *c, const struct paths *p, struct err *e)
         c->task[c->len++] = t;
     }
     map_release(&seen);
+    if (rc == 0 && c->len == 0)
+        rc = err_set(e, ERR_INPUT, "%s", c->stray[0]);
     return rc;
 }
 
@@ -173,8 +183,23 @@ int collection_add(struct collection *c, const char *const *words, size_t n,
     return rc;
 }
 
+int collection_report(const struct collection *c, bool strict, struct err *e)
+{
+    size_t n = c->stray_len;
+
+    for (size_t i = 0; i < n; i++)
+        log_warn("%s%s", c->stray[i], strict ? "" : " (skipped)");
+    if (strict && n)
+        return err_set(e, ERR_INPUT, "%zu file%s not %s (above)", n,
+                       n == 1 ? " is" : "s are", n == 1 ? "a task" : "tasks");
+    return 0;
+}
+
 void collection_release(struct collection *c)
 {
+    for (size_t i = 0; i < c->stray_len; i++)
+        free(c->stray[i]);
+    free(c->stray);
     for (size_t i = 0; i < c->len; i++)
         task_free(c->task[i]);
     free(c->task);

@@ -103,6 +103,13 @@ char *job_text(const json_t *job, char id[HASH_HEX])
     return text;
 }
 
+static void put_finding(struct buf *b, const struct finding *f)
+{
+    if (f->line) /* else it is about the whole file */
+        buf_printf(b, "line %u: ", f->line);
+    buf_printf(b, "%s [%s]\n", f->message, f->rule);
+}
+
 json_t *job_static_reject(const struct check_result *r)
 {
     const char *rule = NULL;
@@ -119,7 +126,7 @@ json_t *job_static_reject(const struct check_result *r)
         if (!rule)
             rule = f->rule;
         if (b.len < FEEDBACK_CHARS - 500)
-            buf_printf(&b, "line %u: %s [%s]\n", f->line, f->message, f->rule);
+            put_finding(&b, f);
     }
     record = verdict_unrun(VERDICT_STATIC_REJECT, rule,
                            (struct str){buf_str(&b), b.len});

@@ -1,6 +1,6 @@
 /* verdict.h: the words of a record, one table each: how a candidate ended, how
  * far it got, and how much is proven. Records, tables and the store use the
- * names; worker/words.json holds the same words for the judge, and a test
+ * names; worker/judge/words.py holds the same words for the judge, and a test
  * compares the two. docs/VERIFIER.md explains them to users. */
 #ifndef VERIFY_VERDICT_H
 #define VERIFY_VERDICT_H

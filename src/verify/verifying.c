@@ -21,20 +21,39 @@ int verifying_check_device(const char *device, struct err *e)
                    device);
 }
 
+/* Known at once, where the worker would load torch to find it out. */
+static int check_there(const struct verifying_values *v, struct err *e)
+{
+    int64_t n;
+
+    if (strcmp(v->verifier, "local") != 0 || !device_is_gpu(v->device, &n) ||
+        verifying_has_gpu())
+        return 0;
+    return err_set(
+        e, ERR_USAGE,
+        "--device %s: this machine has no GPU that can be used; use "
+        "--device cpu, or --verifier jobs=DIR and a worker on a host "
+        "that has one",
+        v->device);
+}
+
 bool verifying_has_gpu(void)
 {
     const char *listed = secure_getenv("CUDA_VISIBLE_DEVICES");
     bool none = listed && !isdigit((unsigned char)listed[0]) &&
                 !str_starts(str_of(listed), "GPU-");
 
-    return !none && access("/dev/nvidiactl", F_OK) == 0;
+    return !none && (access("/dev/nvidiactl", F_OK) == 0 ||
+                     access("/dev/dxg", F_OK) == 0); /* the latter: WSL */
 }
 
 int verifying_choose_device(struct verifying_values *v, struct err *e)
 {
     if (strcmp(v->device, "auto") == 0)
         v->device = verifying_has_gpu() ? "cuda:0" : "cpu";
-    return verifying_check_device(v->device, e);
+    if (verifying_check_device(v->device, e) < 0)
+        return -1;
+    return check_there(v, e);
 }
 
 struct door_opts verifying_opts(const struct verifying_values *v,
@@ -90,10 +109,7 @@ void verifying_close(struct verifying *g)
 /* What a pack stores decides; tf32 is a way to multiply fp32. */
 static bool has_precision(const struct pack *p, const char *name)
 {
-    for (int i = PACK_FP32; i <= PACK_TF32; i++)
-        if (strcmp(name, pack_dtypes[i]) == 0)
-            return p->run.dtypes & 1u << (i == PACK_TF32 ? PACK_FP32 : i);
-    return false;
+    return p->run.dtypes & 1u << precision_stored(precision_of(name));
 }
 
 const char *verifying_precision(const struct verifying_values *v,
@@ -103,24 +119,24 @@ const char *verifying_precision(const struct verifying_values *v,
     const char *want = v->precision;
 
     if (!want)
-        want = cpu ? "fp32" : pack_dtypes[p->run.default_dtype];
+        want = cpu ? precision_names[PRECISION_FP32]
+                   : precision_names[p->run.default_dtype];
     if (!(p->run.devices & (1u << (cpu ? PACK_CPU : PACK_CUDA)))) {
-        err_set(e, ERR_INPUT,
-                "the pack %s does not run on %s; its candidates can be "
-                "checked here and verified with --verifier jobs=DIR on a host "
-                "that has the device",
-                p->id, v->device);
+        err_set(
+            e, ERR_INPUT,
+            "the pack %s does not run on %s; 'monkeys check' works here, and "
+            "--verifier jobs=DIR verifies on a host that has the device",
+            p->id, v->device);
         return NULL;
     }
-    if (cpu && strcmp(want, "fp32") != 0 && strcmp(want, "tf32") != 0) {
+    if (cpu && precision_stored(precision_of(want)) != PRECISION_FP32) {
         err_set(e, ERR_USAGE,
-                "--precision %s: on the CPU only fp32 and tf32 are verified",
-                want);
+                "--precision %s: the CPU supports only fp32 and tf32", want);
         return NULL;
     }
     if (has_precision(p, want))
         return want;
-    err_set(e, ERR_USAGE, "--precision %s: the pack %s does not have it", want,
-            p->id);
+    err_set(e, ERR_USAGE, "--precision %s: the pack %s does not support it",
+            want, p->id);
     return NULL;
 }

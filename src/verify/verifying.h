@@ -28,31 +28,35 @@ struct verifying_values {
         name, 0, type, value, help, offsetof(struct verifying_values, field), \
             lo, hi                                                            \
     }
-#define VERIFYING_PRECISIONS "fp32|tf32|fp16|bf16"
-#define VERIFYING_PRECISION_HELP                                             \
-    "of inputs and weights (the pack's own; fp32 on the CPU); tf32 is fp32 " \
-    "with TF32 products allowed"
+#define VERIFYING_PRECISION_HELP                                               \
+    "the type of inputs and weights; tf32 is fp32 with TF32 products allowed " \
+    "(default: the pack's own; fp32 on the CPU)"
 #define VERIFYING_OPTIONS                                                      \
-    VERIFYING_OPTION("device", OPT_TEXT, "cpu|cuda:N|auto",                    \
-                     "where it runs (auto: a GPU if there is one)", device, 0, \
-                     0),                                                       \
-        VERIFYING_OPTION("precision", OPT_CHOICE, VERIFYING_PRECISIONS,        \
+    VERIFYING_OPTION(                                                          \
+        "device", OPT_TEXT, "cpu|cuda:N|auto",                                 \
+        "where candidates run (default: auto, a GPU if there is one)", device, \
+        0, 0),                                                                 \
+        VERIFYING_OPTION("precision", OPT_CHOICE, PRECISION_CHOICES,           \
                          VERIFYING_PRECISION_HELP, precision, 0, 0),           \
-        VERIFYING_OPTION("verifier", OPT_TEXT, "local|jobs=DIR",               \
-                         "run here, or write the jobs into DIR for a worker "  \
-                         "elsewhere and read its answers from there",          \
-                         verifier, 0, 0),                                      \
+        VERIFYING_OPTION(                                                      \
+            "verifier", OPT_TEXT, "local|jobs=DIR",                            \
+            "verify here, or write jobs to DIR for a worker on another host "  \
+            "and read its answers from there (default: local)",                \
+            verifier, 0, 0),                                                   \
         VERIFYING_OPTION("children", OPT_INT, "N",                             \
-                         "candidates at once (0: as many as are sensible)",    \
+                         "candidates to run at once (default: 0, which "       \
+                         "chooses for this machine)",                          \
                          children, 0, 256),                                    \
-        VERIFYING_OPTION("box", OPT_CHOICE, "auto|full|thin|none",             \
-                         "which sandbox (auto: the strongest there is)", box,  \
-                         0, 0),                                                \
+        VERIFYING_OPTION(                                                      \
+            "box", OPT_CHOICE, "auto|full|thin|none",                          \
+            "which sandbox to use (default: auto, the strongest available)",   \
+            box, 0, 0),                                                        \
         VERIFYING_OPTION("unsafe", OPT_FLAG, NULL,                             \
-                         "go on where no sandbox can be made", unsafe, 0, 0),  \
+                         "continue where no sandbox is available", unsafe, 0,  \
+                         0),                                                   \
         VERIFYING_OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),   \
         VERIFYING_OPTION("json", OPT_FLAG, NULL,                               \
-                         "a JSON object for each item", json, 0, 0)
+                         "print a JSON object for each item", json, 0, 0)
 
 /* Whether there is a GPU that this process may use, as far as files tell. */
 bool verifying_has_gpu(void);

@@ -16,8 +16,9 @@ static void test_fields(const struct pack *p)
     ok(p->language == PACK_PYTHON && p->build.timeout_s == 60,
        "how it is built");
     ok(p->run.devices == (1u << PACK_CPU | 1u << PACK_CUDA) &&
-           p->run.dtypes == (1u << PACK_FP32 | 1u << PACK_BF16) &&
-           p->run.default_dtype == PACK_BF16 && p->run.hang_timeout_s == 30,
+           p->run.dtypes == (1u << PRECISION_FP32 | 1u << PRECISION_BF16) &&
+           p->run.default_dtype == PRECISION_BF16 &&
+           p->run.hang_timeout_s == 30,
        "run");
     is(p->run.family, "demos", "the family of its recorder");
     is(p->prompt.must_define, "ModelNew", "prompt");

@@ -1,5 +1,6 @@
 /* test_task.c: ids, normalised hashes, operators, collections. */
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "tap.h"
 #include "task/collection.h"
@@ -159,7 +160,7 @@ static void test_collection(void)
     char *a = put("level1/10_ten.py", HEAD BODY INPUTS);
     char *b = put("level1/2_two.py", HEAD BODY INPUTS);
     char *s = put("level1/2_two.json", "{\"variants\": []}");
-    char *folder = fs_join(dir, "level1");
+    char *folder = fs_join(dir, "level1"), *u;
     const char *words[] = {folder};
 
     ok(collection_add(&c, words, 1, dir, &e) == 0 && c.len == 2,
@@ -173,6 +174,20 @@ static void test_collection(void)
     ok(collection_add(&c, words, 1, dir, &e) == 0 && c.len == 2,
        "a collection is known by its name");
     collection_release(&c);
+    u = put("level1/utils.py", "def helper(): pass\n");
+    ok(collection_add(&c, words, 1, dir, &e) == 0 && c.len == 2 &&
+           c.stray_len == 1 && strstr(c.stray[0], "level1/utils.py"),
+       "a file that is not a task is noted, and the others are there");
+    log_set_level(LOG_QUIET);
+    ok(collection_report(&c, false, &e) == 0, "which is worth a warning");
+    ok(collection_report(&c, true, &e) < 0 && e.kind == ERR_INPUT,
+       "or, if strict, an error");
+    log_set_level(LOG_INFO);
+    collection_release(&c);
+    words[0] = u;
+    ok(collection_add(&c, words, 1, dir, &e) < 0 && e.kind == ERR_INPUT,
+       "a file that is not a task is an error when there is no other");
+    collection_release(&c);
     words[0] = "nowhere*";
     ok(collection_add(&c, words, 1, dir, &e) < 0 && e.kind == ERR_INPUT,
        "nothing is an error");
@@ -180,7 +195,9 @@ static void test_collection(void)
     unlink(a);
     unlink(b);
     unlink(s);
+    unlink(u);
     rmdir(folder);
+    free(u);
     free(a);
     free(b);
     free(s);

@@ -133,12 +133,13 @@ def test_the_pack_lists_its_seeds() -> None:
     assert pack["prompt"]["seed_order"] == SEEDS
 
 
-HONEST = (ROOT / "tests" / "verify" / "honest-c-cpu.list").read_text().split("\n")
+VERIFY = ROOT / "tests" / "verify"
+HONEST = (VERIFY / "honest-c-cpu.list").read_text().split("\n")
 
 
 @pytest.mark.parametrize("pair", [line for line in HONEST if line])
 def test_honest_styles_are_recorded_and_right(pair: str) -> None:
-    task, solution = (load(ROOT / name) for name in pair.split())
+    task, solution = (load(VERIFY / name) for name in pair.split())
     torch.manual_seed(0)
     model = task.Model(*task.get_init_inputs())
     torch.manual_seed(0)

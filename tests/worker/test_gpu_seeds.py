@@ -47,3 +47,10 @@ def test_the_seeds_of_gluon_are_recorded_and_compiled(precision: str) -> None:
 def test_the_seeds_of_tilelang_are_recorded_and_compiled() -> None:
     for seed, told in compiled("tilelang", "bf16").items():
         assert told.get("launches"), (seed, told)
+
+
+def test_the_list_for_a_gpu_has_all_seeds_of_tilelang() -> None:
+    lines = (ROOT / "tests" / "verify" / "seeds-tilelang.list").read_text().splitlines()
+    places = [f"packs/tilelang/seeds/{name}" for name in seeds_of("tilelang")]
+    listed = [line.split() for line in lines if not line.startswith("#")]
+    assert listed == [[f"{place}/task.py", f"{place}/solution.py"] for place in places]

@@ -204,6 +204,6 @@ def pairs(path: Path) -> list[list[str]]:
 )  # fmt: skip
 def test_every_kernel_of_a_folder_is_in_its_list(lists: str, folders: list[str]) -> None:
     listed = [pair for path in VERIFY.glob(lists) for pair in pairs(path)]
-    assert all(len(pair) == 2 and (ROOT / pair[0]).is_file() for pair in listed)
-    kernels = [str(p.relative_to(ROOT)) for f in folders for p in (VERIFY / f).glob("*.py")]
+    assert all(len(pair) == 2 and (VERIFY / pair[0]).is_file() for pair in listed)
+    kernels = [str(p.relative_to(VERIFY)) for f in folders for p in (VERIFY / f).glob("*.py")]
     assert sorted(pair[1] for pair in listed) == sorted(kernels)

@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 import worker_run
 from worker_run import (
-    ROOT,
     TABLE,
     VERIFY,
     Job,
@@ -55,7 +54,7 @@ def good() -> list[Job]:
     ]
     lines = (VERIFY / "starter-c-cpu.list").read_text().split("\n")
     pairs = [line.split() for line in lines if line]
-    return triton + [Job(f"c-{Path(c).stem}", "c-cpu", ROOT / t, ROOT / c) for t, c in pairs]
+    return triton + [Job(f"c-{Path(c).stem}", "c-cpu", VERIFY / t, VERIFY / c) for t, c in pairs]
 
 
 def hostile(numbers: str) -> list[Job]:

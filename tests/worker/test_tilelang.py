@@ -15,6 +15,7 @@ import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[2]
+VERIFY = ROOT / "tests" / "verify"
 sys.path.insert(0, str(ROOT / "packs" / "tilelang"))
 
 import tilelang_packages  # noqa: E402
@@ -441,10 +442,10 @@ def test_a_gemm_becomes_a_cubin_with_tensor_maps(recorder):
 
 @nvcc
 def test_candidates_for_a_gpu_are_recorded_and_compiled(recorder):
-    lines = (ROOT / "tests" / "verify" / "tilelang.list").read_text().splitlines()
+    lines = (VERIFY / "tilelang.list").read_text().splitlines()
     for task, candidate in (line.split() for line in lines if not line.startswith("#")):
-        asked = load(ROOT / task)
-        model = load(ROOT / candidate).ModelNew(*asked.get_init_inputs())
+        asked = load(VERIFY / task)
+        model = load(VERIFY / candidate).ModelNew(*asked.get_init_inputs())
         model = model.to(device="meta", dtype=torch.bfloat16)
         model(*[x.to(device="meta", dtype=torch.bfloat16) for x in asked.get_inputs()])
     trace = recorder.trace()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from judge import answers, feedback, truth
 from judge.steps import NoChild
+from judge.words import STAGES, VERDICTS
 
 
 class Verdict(Exception):
@@ -17,6 +18,8 @@ class Verdict(Exception):
         self, verdict: str, stage: str, told: str, rule: str | None = None, message: str | None = None
     ) -> None:
         super().__init__(verdict)
+        if verdict not in VERDICTS or stage not in STAGES:
+            raise ValueError(f"no record says {verdict} at {stage}: see words.py")
         self.verdict, self.stage, self.told, self.rule = verdict, stage, told, rule
         self.message = message
 

@@ -22,8 +22,10 @@ from judge.session import Session
 from judge.sheets import NUMBERS, PLAIN, sheet
 from judge.steps import Ask, Device, End, Forged, Gone, NoChild, Release
 from judge.traces import BadTrace, Buffer, Refused, Trace
+from judge.words import EVIDENCE
 from shared import inputs, structure
 
+E0, E2, E3 = EVIDENCE
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
 HOST_HALF = (
@@ -522,10 +524,10 @@ def examine(
 
 def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
     if end.verdict != "correct":
-        return "E0" if p.compiled else None
+        return E0 if p.compiled else None
     if environment["box"] == "none" or p.capped:
-        return "E2"
-    return "E3"
+        return E2
+    return E3
 
 
 def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
@@ -551,8 +553,8 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "launches": {"count": len(p.launches),
                      "names": sorted({feedback.plain(n) for n in p.launches})},
         "trace": p.trace,
-        "ported": p.ported if evidence == "E3" else None,
-        "ported_why": p.ported_why if evidence == "E3" else None,
+        "ported": p.ported if evidence == E3 else None,
+        "ported_why": p.ported_why if evidence == E3 else None,
         "build": p.build,
         "times_ms": p.times,
         "peak_bytes": p.peak,

@@ -1,0 +1,53 @@
+#!/bin/sh
+# tasks.t: which files count as tasks, and how lists and devices are read. Nothing
+# is run.
+. tests/cli/lib.sh
+mkdir -p "$work/set/lists"
+cp "$root/tasks/starter/04_softmax.py" "$work/set"
+printf 'def helper():\n    pass\n' >"$work/set/utils.py"
+printf 'x = (\n' >"$work/set/half.py"
+
+run tasks list set
+is "$status" 0 "files that are not tasks do not stop 'tasks list'"
+like "$out" "set/04_softmax *softmax" "… which lists the rest"
+like "$err" "set/half.py:1:5: *(skipped)
+set/utils.py: there is no 'class Model'*(skipped)" "… and names them all"
+run tasks list set --strict
+is "$status" 2 "--strict refuses them"
+like "$err" "*set/half.py*set/utils.py*2 files are not tasks (above)" "… and names them, too"
+run tasks list set/utils.py
+is "$status" 2 "one without any other is refused"
+run tasks check set --verifier jobs=gate
+like "$err" "*utils.py*1 job waits for answers*" "'tasks check' goes on with the rest"
+run run --dsl c-cpu --tasks set --command "echo hi" --dry-run --attempts 1 --json
+like "$status $out" '0 {"tasks":1,*' "and so does 'run'"
+run run --dsl c-cpu --tasks set --command "echo hi" --dry-run --strict
+like "$status $err" "2 *2 files are not tasks (above)" "… unless it is strict"
+
+printf 'x = 1\n' >"$work/set/lists/empty.py"
+printf '../04_softmax.py empty.py\nstarter/04_softmax empty.py\n' >"$work/set/lists/pairs"
+run verify --dsl c-cpu --device cpu --list set/lists/pairs --json
+is "$status" 1 "paths in a list are relative to the list"
+is "$(printf '%s\n' "$out" | grep -c '"file":"set/lists/empty.py"')" 2 "… and reported as seen from here"
+like "$out" '*"task":"set/04_softmax"*"task":"starter/04_softmax"*' "… but for tasks of the program"
+printf 'alone\n' >"$work/bad"
+run verify --dsl c-cpu --list bad
+like "$status $err" "2 *bad:1: not a pair: write TASK FILE" "a line without a pair is refused"
+
+run check --dsl c-cpu set/lists/empty.py
+like "$out" "set/lists/empty.py: error: *" "a finding about the whole file has no line"
+run verify --dsl c-cpu --device cpu --task starter/04_softmax set/lists/empty.py
+is "$(printf '%s\n' "$out" | grep -c 'line 0')" 0 "… nor has its feedback"
+
+if [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
+    for command in "verify --task starter/04_softmax set/lists/empty.py" \
+        "archive add --task starter/04_softmax -o made set/lists/empty.py" \
+        "run --tasks set --command true --out made"; do
+        run $command --dsl triton --device cuda:0
+        like "$status $err" "2 *--device cuda:0: this machine has no GPU*--device cpu*--verifier jobs=DIR*" \
+            "a GPU that is not there is refused at once: ${command%% *}"
+    done
+    [ ! -e "$work/made" ]
+    ok "… and nothing is made"
+fi
+finish

@@ -1,0 +1,66 @@
+/* test_words.c: worker/judge/words.py has the words of the tables of verdicts,
+ * stages, evidence and precisions. WRITE_WORDS=1 makes it so. */
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "pack/precision.h"
+#include "tap.h"
+#include "verify/verdict.h"
+
+#include <stdlib.h>
+
+#define FILE_NAME "worker/judge/words.py"
+
+void suite_words(void);
+
+static void begin(struct buf *b, const char *name)
+{
+    buf_printf(b, "%s = (\n", name);
+}
+
+static void put(struct buf *b, const char *word)
+{
+    buf_printf(b, "    \"%s\",\n", word);
+}
+
+static void write_out(struct buf *b)
+{
+    buf_puts(b,
+             "\"\"\"The words of a record, from the tables of the C side "
+             "(src/verify/verdict.c and\nsrc/pack/precision.c). Do not edit: "
+             "`WRITE_WORDS=1 make unit NAME=words` writes it.\"\"\"\n\n");
+    begin(b, "VERDICTS");
+    for (enum verdict v = 0; v <= VERDICT_INFRA; v++)
+        put(b, verdicts[v].name);
+    buf_puts(b, ")\n");
+    begin(b, "STAGES");
+    for (enum stage s = 0; s < STAGES; s++)
+        put(b, stage_names[s]);
+    buf_puts(b, ")\n");
+    begin(b, "EVIDENCE");
+    for (enum evidence v = EVIDENCE_E0; v < EVIDENCES; v++)
+        put(b, evidences[v].name);
+    buf_puts(b, ")\n");
+    begin(b, "PRECISIONS");
+    for (enum precision p = 0; p < PRECISIONS; p++)
+        put(b, precision_names[p]);
+    buf_puts(b, ")\n");
+}
+
+void suite_words(void)
+{
+    struct err e = ERR_INIT;
+    struct buf want, got;
+
+    buf_init(&want, BUF_UNLIMITED);
+    buf_init(&got, BUF_UNLIMITED);
+    write_out(&want);
+    if (getenv("WRITE_WORDS") &&
+        fs_replace(FILE_NAME, buf_str(&want), want.len, &e) < 0)
+        BUG("%s", e.text);
+    if (fs_read(FILE_NAME, &got, &e) < 0)
+        BUG("%s", e.text);
+    is(buf_str(&got), buf_str(&want), FILE_NAME " has the words of the tables");
+    buf_release(&want);
+    buf_release(&got);
+}
