@@ -33,8 +33,8 @@ def build(M, N, eps, dtype, threads=128):
             T.reduce_sum(d, square, dim=1)
             for i, j in T.Parallel(1, width):
                 if j < N:
-                    y = v[i, j] * T.rsqrt(square[i] / N + eps)
-                    y = y * T.cast(Weight[j], "float32") + T.cast(Bias[j], "float32")
+                    z = v[i, j] * T.rsqrt(square[i] / N + eps)
+                    y = z * T.cast(Weight[j], "float32") + T.cast(Bias[j], "float32")
                     x[i, j] = T.cast(y, dtype)
             T.copy(x, Y[row, 0])
 
