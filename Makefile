@@ -15,7 +15,7 @@ JOBS    ?= $(shell nproc)
 
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
-LAYERS := base io lex facts store task pack llm ledger prompt verify find \
+LAYERS := base io lex facts store task pack llm ledger prompt guide verify find \
           curriculum search run data analyze web cmd
 
 LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))

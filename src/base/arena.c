@@ -45,8 +45,7 @@ void arena_release(struct arena *a)
     }
 }
 
-/* What took several blocks has one for itself in the next round, so that its
- * memory is no larger, and no more scattered, than the work. */
+/* Work that took several blocks gets one of that size the next time. */
 void arena_reset(struct arena *a)
 {
     size_t total = 0;

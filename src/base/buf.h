@@ -1,6 +1,7 @@
-/* buf.h: bytes with a ceiling, so that a hostile peer costs us at most `limit`.
- * An add that does not fit changes nothing. Inner NULs happen: trust `len`;
- * `data` is NULL while nothing was added, and NUL-terminated afterwards. */
+/* buf.h: a growing buffer with a limit, so that a hostile peer costs at most
+ * `limit` bytes. An add that does not fit changes nothing. The bytes may include
+ * NULs: use `len`. `data` is NULL until something is added, and NUL-terminated
+ * afterwards. */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
@@ -19,7 +20,7 @@ void buf_init(struct buf *b, size_t limit); /* cannot fail, allocates nothing */
 void buf_release(struct buf *b);
 void buf_reset(struct buf *b); /* empties, keeps the memory */
 int buf_add(struct buf *b, const void *p, size_t n, struct err *e);
-/* For text of our own making: a limit reached here is a BUG. */
+/* For our own text: reaching the limit is a BUG. */
 void buf_put(struct buf *b, const void *p, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);

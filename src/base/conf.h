@@ -8,12 +8,12 @@
 #include "base/err.h"
 #include "base/opt.h"
 
-/* Sets every option that section `section` of `path` gives; sections of other
- * commands are passed over. Values live in `a`. An error names file and line. */
+/* Sets every option in section `section` of `path` and ignores other sections.
+ * Values live in `a`. An error names the file and the line. */
 int conf_apply(const char *path, const char *section, const struct opt *table,
                void *into, struct arena *a, struct err *e);
-/* The values as such a section, one that conf_apply() reads back; no value may
- * hold a line end. Numbers out of range mean "not given" and are left out. */
+/* Writes the values as a section that conf_apply() can read. No value may contain
+ * a newline. Numbers out of range mean "not given" and are left out. */
 void conf_write(const char *section, const struct opt *table,
                 const void *values, struct buf *out);
 

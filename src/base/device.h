@@ -7,7 +7,7 @@
 
 #define DEVICE_MAX 1023 /* the highest N */
 
-/* Whether it is cuda:N, and N. */
+/* True for "cuda:N", with N in `n`. */
 bool device_is_gpu(const char *device, int64_t *n);
 
 #endif

@@ -12,15 +12,15 @@
  * that is not a regular file (a folder, a device) is ERR_INPUT. "-" is stdin. */
 int fs_read(const char *path, struct buf *b, struct err *e);
 int fs_write_all(int fd, const void *p, size_t n, struct err *e);
-/* Replaces `path` by `data`, or leaves it as it was. */
+/* Replaces the contents of `path`, or leaves the file as it was. */
 int fs_replace(const char *path, const void *data, size_t n, struct err *e);
 int fs_mkdirs(const char *path, struct err *e);
 
 bool fs_is_dir(const char *path);
 bool fs_is_file(const char *path);
 
-/* The names in a folder, sorted by byte, without "." and "..". A folder that is
- * not there has none when `missing_ok`. */
+/* The names in a folder, sorted by byte, without "." and "..". With `missing_ok` a
+ * folder that does not exist is empty. */
 struct fs_names {
     char **name;
     size_t len, cap;

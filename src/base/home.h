@@ -1,6 +1,5 @@
-/* home.h: where the program's own files are: packs, the Python side, the other
- * program. In a source tree that is the tree itself; installed, it is
- * PREFIX/share/monkeys. */
+/* home.h: where the program's own files are: packs, the Python side, the worker.
+ * In a source tree that is the tree itself; installed, PREFIX/share/monkeys. */
 #ifndef BASE_HOME_H
 #define BASE_HOME_H
 
@@ -9,7 +8,7 @@
 struct home {
     char *dir;    /* has packs/ and worker/ */
     char *worker; /* the program monkeys-worker */
-    char *python; /* MONKEYS_PYTHON, else the environment's, else python3 */
+    char *python; /* MONKEYS_PYTHON, else .venv's, else python3 */
 };
 
 int home_find(struct home *h, struct err *e);

@@ -1,14 +1,13 @@
-/* ini.h: INI files: [section] lines, `name = value` lines, and lines that start
- * with # or ; and say nothing. A value is the rest of its line, of any length,
- * without the blanks around it. */
+/* ini.h: INI files: [section] lines, `name = value` lines, and comments that start
+ * with # or ;. A value is the rest of its line without the blanks around it. */
 #ifndef BASE_INI_H
 #define BASE_INI_H
 
 #include "base/err.h"
 #include "base/str.h"
 
-/* Called for each `name = value`; the strings are gone when it returns. An
- * error it fills gets the place in front. */
+/* Called for each `name = value`; the strings are valid until it returns. The
+ * file and the line are added to an error that it fills. */
 typedef int ini_fn(const char *section, const char *name, const char *value,
                    void *arg, struct err *e);
 

@@ -1,6 +1,6 @@
-/* json.h: what we add to jansson: files read with a place in every error, a
- * depth limit, and one object a line on stdout. Values are jansson's
- * (json_t, reference-counted); the names here start with `jsn_`. */
+/* json.h: additions to jansson: errors with file, line and column, a depth limit,
+ * and one object per line on stdout. Values are jansson's (json_t, reference
+ * counted); the names here start with `jsn_`. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -13,14 +13,14 @@
 /* A new reference, or NULL with "FILE:LINE:COLUMN: what". `name` is only for
  * the error. Duplicate keys and nesting past 64 levels are errors. */
 json_t *jsn_parse(const char *name, const char *text, size_t n, struct err *e);
-/* The same from a server that is paid for: what can be made sense of is let
- * through. The last of duplicate keys counts; bytes that are not UTF-8, NULs
- * and halves of surrogate pairs become U+FFFD. */
+/* The same for an answer that was paid for, so as lenient as possible: the last
+ * of duplicate keys counts; bytes that are not UTF-8, NULs and halves of
+ * surrogate pairs become U+FFFD. */
 json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
                           struct err *e);
 json_t *jsn_read(const char *path, struct err *e); /* at most 16 MiB */
 
-/* The text of a member, borrowed; "" when it has none. */
+/* A string member, borrowed; "" when there is none. */
 const char *jsn_str(const json_t *object, const char *key);
 
 /* Writes `v` and a newline to stdout; takes the reference. */

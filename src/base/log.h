@@ -1,6 +1,5 @@
-/* log.h: what the program tells its user besides results: whole lines on
- * stderr. A progress display registers itself as the writer, so that a line and
- * the display never mix. */
+/* log.h: messages to the user: whole lines on stderr. A progress display registers
+ * itself as the writer, so that messages and the display never mix. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

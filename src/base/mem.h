@@ -1,5 +1,5 @@
-/* mem.h: allocation that cannot fail. Out of memory ends the program: we are an
- * application, and no caller could do better. BUG() is for broken invariants. */
+/* mem.h: allocation that cannot fail: running out of memory ends the program,
+ * since no caller could do better. BUG() is for broken invariants. */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 

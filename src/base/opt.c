@@ -10,7 +10,7 @@
 #define MAX_OPTIONS 64
 
 const struct opt opt_common_table[] = {
-    {"help", 'h', OPT_FLAG, NULL, "show this text",
+    {"help", 'h', OPT_FLAG, NULL, "show this help",
      offsetof(struct opt_common, help), 0, 0},
     {"version", 0, OPT_FLAG, NULL, "show the version",
      offsetof(struct opt_common, version), 0, 0},
@@ -129,7 +129,7 @@ int opt_set(const struct opt *table, void *into, const char *name,
         for (o = table; o->name && n < MAX_OPTIONS; o++)
             names[n++] = o->name;
         near = str_nearest(name, names, n);
-        return err_set(e, ERR_INPUT, "there is no option '%s'%s%s%s", name,
+        return err_set(e, ERR_INPUT, "unknown option '%s'%s%s%s", name,
                        near ? "; did you mean '" : "", near ? near : "",
                        near ? "'?" : "");
     }

@@ -1,6 +1,6 @@
-/* opt.h: a command's options are one table; parsing, --help, the manual and the
- * configuration file all read it. Values land in a struct of the command's own
- * through offsets, so that a table is constant and needs no instance. */
+/* opt.h: a command's options are one table, used for parsing, --help, the manual
+ * and configuration files. Values go to a struct of the command through offsets,
+ * so a table is constant. */
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
 
@@ -17,7 +17,7 @@ enum opt_type {
     OPT_TEXT,   /* const char *, borrowed from the command line */
     OPT_CHOICE, /* const char *, one of the words in `value`, "a|b|c" */
     OPT_INT,    /* int64_t, within [lo, hi] */
-    OPT_LIST,   /* struct opt_list: may be given several times */
+    OPT_LIST,   /* struct opt_list: may be repeated */
 };
 
 struct opt_list {
@@ -29,7 +29,7 @@ struct opt {
     const char *name; /* without the dashes; NULL ends a table */
     char letter;      /* short form, or 0 */
     enum opt_type type;
-    const char *value; /* what stands for the value in help, "FILE" */
+    const char *value; /* the placeholder in help, such as "FILE" */
     const char *help;
     size_t at; /* offset of the value in the command's struct */
     int64_t lo, hi;
@@ -48,14 +48,14 @@ extern const struct opt opt_common_table[];
 
 struct opt_result {
     struct opt_common common;
-    const char **rest; /* what is not an option, in order; borrowed words */
+    const char **rest; /* arguments that are not options, in order; borrowed */
     size_t rest_len, rest_cap;
 };
 void opt_result_release(struct opt_result *r);
 
 /* Parses argv[1..argc). "--" ends the options; "--name=value" and
- * "--name value" are the same; an unknown option is ERR_USAGE with the nearest
- * name. `into` holds the defaults and is changed only for options given. */
+ * "--name value" are the same; an unknown option is ERR_USAGE and names the most
+ * similar one. `into` holds the defaults. */
 int opt_parse(const struct opt *table, void *into, int argc, char **argv,
               struct opt_result *r, struct err *e);
 /* Sets one option by name, as a line of a configuration file does. */

@@ -1,6 +1,5 @@
-/* rng.h: numbers that look random and repeat: a stream is named by a text such
- * as "SEED/TASK/ATTEMPT/what for", so that no decision depends on the order in
- * which others were made. */
+/* rng.h: repeatable random numbers. A stream has a name such as
+ * "SEED/TASK/ATTEMPT/purpose", so no decision depends on the order of others. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 

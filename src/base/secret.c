@@ -13,7 +13,7 @@
 static const char *const names[] = {"MONKEYS_API_KEY", "OPENAI_API_KEY",
                                     "ANTHROPIC_API_KEY", NULL};
 
-/* A shorter value is no key, and would tear words apart. */
+/* A shorter value is not a key, and masking it would spoil ordinary words. */
 #define SHORTEST 6
 
 static bool is_secret(const char *entry)

@@ -1,4 +1,4 @@
-/* str.h: borrowed slices of text, and the small questions asked of them. */
+/* str.h: borrowed slices of text. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
@@ -23,13 +23,13 @@ bool str_same(struct str a, struct str b);
 bool str_starts(struct str s, const char *prefix);
 bool str_ends(struct str s, const char *suffix);
 struct str str_trim(struct str s); /* without white space at either end */
-/* Splits at the first `c`: *head before it, *s behind it; false at the end. */
+/* Splits at the first `c`: *head before it, *s after it; false when there is none. */
 bool str_cut(struct str *s, char c, struct str *head);
 /* A whole decimal number within [lo, hi], or false. */
 bool str_to_i64(struct str s, int64_t lo, int64_t hi, int64_t *out);
-/* A decimal number that is not negative, exactly, in units of 10^-places: with 6
- * places "2.5" is 2500000. False when it is none, has more places than these
- * (zeros aside), or does not fit. */
+/* A non-negative decimal number, exactly, in units of 10^-places: with 6 places
+ * "2.5" is 2500000. False when it is not a number, has more decimal places
+ * (other than zeros), or does not fit. */
 bool str_to_fixed(struct str s, int places, int64_t *out);
 
 /* Offset of the first byte that is not UTF-8, or `n` when all of it is. */
@@ -37,8 +37,7 @@ size_t str_utf8_check(const char *p, size_t n);
 /* Decodes the code point at p (n >= 1 bytes of valid UTF-8); returns its length. */
 size_t str_utf8_decode(const char *p, size_t n, uint32_t *cp);
 
-/* The candidate nearest to `word`, or NULL when none is near enough to be what
- * was meant. `names[i]` for i < count. */
+/* The name that was probably meant by `word`, or NULL when none is close. */
 const char *str_nearest(const char *word, const char *const *names,
                         size_t count);
 

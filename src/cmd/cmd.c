@@ -13,10 +13,10 @@
 #include <string.h>
 
 extern const struct cmd cmd_archive_add, cmd_archive_export, cmd_archive_import,
-    cmd_archive_list, cmd_archive_show, cmd_check, cmd_doctor, cmd_help,
-    cmd_llm_batch_export, cmd_llm_batch_import, cmd_llm_ping, cmd_pack_check,
-    cmd_pack_list, cmd_pack_new, cmd_prompt, cmd_resume, cmd_run, cmd_status,
-    cmd_tasks_check, cmd_tasks_list, cmd_verify;
+    cmd_archive_list, cmd_archive_show, cmd_check, cmd_doctor, cmd_guide_build,
+    cmd_help, cmd_llm_batch_export, cmd_llm_batch_import, cmd_llm_ping,
+    cmd_pack_check, cmd_pack_list, cmd_pack_new, cmd_prompt, cmd_resume,
+    cmd_run, cmd_status, cmd_tasks_check, cmd_tasks_list, cmd_verify;
 
 /* In the order that help shows them. */
 const struct cmd *const cmd_list[] = {
@@ -35,6 +35,7 @@ const struct cmd *const cmd_list[] = {
     &cmd_pack_list,
     &cmd_pack_check,
     &cmd_pack_new,
+    &cmd_guide_build,
     &cmd_prompt,
     &cmd_llm_ping,
     &cmd_llm_batch_export,
@@ -122,7 +123,7 @@ const struct cmd *cmd_find(int argc, char **argv, int *words, struct err *e)
     return NULL;
 }
 
-/* A section that is no command's would be passed over in silence. */
+/* A section that is not a command would otherwise be ignored silently. */
 static int on_line(const char *section, const char *name, const char *value,
                    void *arg, struct err *e)
 {
@@ -137,7 +138,7 @@ static int on_line(const char *section, const char *name, const char *value,
                        "a line before the first section; a section is a "
                        "command, such as [run]");
     return err_set(e, ERR_INPUT,
-                   "[%s] is no command; 'monkeys help' shows them", section);
+                   "[%s] is not a command; 'monkeys help' lists them", section);
 }
 
 /* The folders of MONKEYS_PACKS come after those of --packs. */
@@ -204,9 +205,11 @@ void cmd_help_all(struct buf *out)
     for (size_t i = 0; cmd_list[i]; i++)
         buf_printf(out, "  %-16s  %s\n", cmd_list[i]->name,
                    cmd_list[i]->summary);
-    buf_puts(out, "\n'monkeys help COMMAND' tells more. Exit status: 0 done or "
-                  "yes, 1 no,\n2 usage or bad input, 3 budget used up, 4 the "
-                  "machinery failed, 130 interrupted.\n");
+    buf_puts(
+        out,
+        "\nSee 'monkeys help COMMAND' for its options. Exit status: 0 done or "
+        "yes, 1 no,\n2 usage or bad input, 3 budget exhausted, 4 "
+        "internal or system failure,\n130 interrupted.\n");
 }
 
 void cmd_help_one(const struct cmd *c, struct buf *out)

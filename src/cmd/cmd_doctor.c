@@ -27,7 +27,7 @@ struct doctor_values {
 };
 
 static const struct opt doctor_table[] = {
-    {"json", 0, OPT_FLAG, NULL, "a JSON object for each row",
+    {"json", 0, OPT_FLAG, NULL, "print one JSON object per row",
      offsetof(struct doctor_values, json), 0, 0},
     {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
      offsetof(struct doctor_values, packs), 0, 0},
@@ -108,8 +108,7 @@ static void add_torch(struct doctor *d, const json_t *facts)
                       json_string_value(json_array_get(gpus, 0))));
     else
         add(d, xstrdup("gpu"), "no",
-            xstrdup(
-                "none: kernels are verified on the CPU where the pack can"));
+            xstrdup("none: packs that support it run on the CPU"));
 }
 
 static void add_python(struct doctor *d, const struct procs_item *ran)
@@ -194,7 +193,7 @@ static void add_conclusion(struct doctor *d, size_t tried, size_t correct)
                       : !d->trials ? "no pack reaches the level 'run'"
                       : !tried
                           ? "no pack that runs has a seed to try"
-                          : "a kernel that is right was not found so (above)";
+                          : "a correct kernel was not accepted (see above)";
 
     d->works = !why;
     add(d, xstrdup("a run"), why ? "no" : "yes",
@@ -329,12 +328,13 @@ extern const struct cmd cmd_doctor;
 const struct cmd cmd_doctor = {
     "doctor",
     "",
-    "what this machine can do",
-    "A row for each capability: libraries, Python, torch, GPU, what a sandbox\n"
-    "can be made of, and for each pack how far it gets here: checks (rules\n"
-    "only), compile, or run. Everything is tried, nothing assumed: the first\n"
-    "seed of each pack that runs is verified like any candidate. The exit\n"
-    "status is 0 only if a run would work: all of them came back correct.",
+    "show what this machine can do",
+    "Prints a row for each capability: libraries, Python, torch, GPU, "
+    "sandbox,\n"
+    "and what each pack can do here: checks (rules only), compile, or run.\n"
+    "Everything is really tried: the first seed of each pack that can run is\n"
+    "verified like any candidate. The exit status is 0 only if a run would\n"
+    "work, that is, if all these verdicts are correct.",
     doctor_table,
     run_doctor,
 };

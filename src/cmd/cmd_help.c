@@ -9,8 +9,7 @@ struct help_values {
 };
 
 static const struct opt help_table[] = {
-    {"mdoc", 0, OPT_FLAG, NULL,
-     "print synopsis and commands as the manual has them",
+    {"mdoc", 0, OPT_FLAG, NULL, "print the generated part of the manual",
      offsetof(struct help_values, mdoc), 0, 0},
     {0},
 };
@@ -74,6 +73,6 @@ static int run_help(const struct cmd *c, int argc, char **argv, struct err *e)
 
 extern const struct cmd cmd_help;
 const struct cmd cmd_help = {
-    "help", "[COMMAND]", "what the commands are and what one of them does",
+    "help", "[COMMAND]", "show the commands, or the help of one",
     NULL,   help_table,  run_help,
 };

@@ -1,6 +1,6 @@
 /* embed.h: the built-in embedding: identifiers, torch operators and pairs of
- * neighbours, hashed into a fixed number of places and weighted by how rare
- * they are among the texts it was taught. No model, no network; the same texts
+ * neighbours, hashed into a fixed number of dimensions and weighted by how rare
+ * they are among the texts it has learned. No model, no network; the same texts
  * give the same vectors on every machine. */
 #ifndef FIND_EMBED_H
 #define FIND_EMBED_H
@@ -15,10 +15,10 @@
 struct embed;
 struct embed *embed_new(void);
 void embed_free(struct embed *m);
-/* Teaches it what is rare; the order does not matter. All texts are taught
- * before the first vector is made. */
+/* Learns which words are rare, in any order. Learn all texts before making the first
+ * vector. */
 void embed_learn(struct embed *m, struct str python);
-/* Unit length; all zeros for a text without a word. */
+/* Of unit length; all zeros for a text without words. */
 void embed_vector(const struct embed *m, struct str python,
                   float out[EMBED_DIM]);
 

@@ -1,9 +1,9 @@
-/* find.h: which examples a task is shown: the members of the archive nearest to
- * it in meaning, a random choice, or the set that covers its operators best.
- * Never the task itself, nor a twin (the same normalised source).
+/* find.h: chooses the examples for a task: the most similar members of the archive,
+ * a random choice, or the set that covers its operators best. Never the task itself
+ * or a twin (the same normalised source).
  *
- * Everything is exact and repeats: equal figures are decided by the order in
- * which members joined. */
+ * Results are exact and repeatable: ties are broken by the order in which members
+ * joined. */
 #ifndef FIND_FIND_H
 #define FIND_FIND_H
 
@@ -18,41 +18,41 @@
 struct find; /* the index: members in the order they joined */
 
 struct find_member {
-    int64_t entry;          /* the archive's key, handed back */
+    int64_t entry;          /* the archive's key, returned in hits */
     const char *task;       /* the id of the task it solves, or a seed's name */
     const char *task_hash;  /* normalised */
     const float *vector;    /* of its problem: `dim` floats */
-    const char *const *ops; /* operators its solution shows; NULL-ended; case
-                               and underscores are no difference */
+    const char *const *ops; /* operators of its task; NULL-terminated; case
+                               and underscores do not matter */
 };
 
 struct find *find_new(size_t dim);
 void find_free(struct find *f);
-/* Copies everything. A vector of length zero, or one that is not finite, is
- * never near: it comes after all others. */
+/* Copies everything. A vector that is zero or not finite ranks after all others. */
 void find_add(struct find *f, const struct find_member *m);
-/* It is shown no more, not even under an older snapshot. */
+/* It is not shown again, not even for an older snapshot. */
 void find_remove(struct find *f, int64_t entry);
-/* How many have joined, removed ones too: the size of a snapshot taken now. */
+/* How many have joined, including removed ones: the size of a snapshot. */
 size_t find_count(const struct find *f);
 
 enum find_mode { FIND_SIMILAR, FIND_RANDOM, FIND_COVERAGE };
 
 struct find_query {
     enum find_mode mode;
-    const char *task, *task_hash; /* whom not to show */
+    const char *task, *task_hash; /* not to be shown */
     const float *vector;
     const char *const *ops; /* of the task; for FIND_COVERAGE */
     struct rng *rng;        /* for FIND_RANDOM */
-    size_t visible; /* only the first so many members; a snapshot's size */
+    size_t visible;         /* the size of the snapshot to choose from */
 };
 
 struct find_hit {
     int64_t entry;
-    double cosine; /* rounded to 6 digits; FIND_NO_COSINE: not compared */
+    double
+        cosine; /* rounded to 6 decimal places; FIND_NO_COSINE: not compared */
 };
 
-/* Fills at most `k` hits, best first; returns how many there are. */
+/* Fills at most `k` hits, best first; returns their number. */
 size_t find_pick(const struct find *f, const struct find_query *q,
                  struct find_hit *hit, size_t k);
 

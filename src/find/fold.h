@@ -1,5 +1,5 @@
-/* fold.h: names without habits: LayerNorm, layer_norm and layernorm are one.
- * ASCII alone, whatever the locale says. */
+/* fold.h: names without case and underscores: LayerNorm, layer_norm and layernorm
+ * are equal. ASCII only, in every locale. */
 #ifndef FIND_FOLD_H
 #define FIND_FOLD_H
 
@@ -7,8 +7,7 @@
 
 #include <stddef.h>
 
-/* Writes small letters, no underscores, at most `max` bytes and no NUL; returns
- * how many. */
+/* Writes at most `max` bytes, without a NUL; returns how many. */
 size_t fold_name(char *out, size_t max, struct str name);
 
 #endif

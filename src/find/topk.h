@@ -1,9 +1,9 @@
-/* topk.h: vectors compared: unit length, cosines as whole millionths, so that
- * equal is equal on every machine.
+/* topk.h: compares unit vectors. Cosines are whole millionths, so that ties are the
+ * same on every machine.
  *
- * Vectors lie in panels of TOPK_PANEL, place by place: a query looks only at
- * the places where it is not zero itself, and of these at all vectors of a
- * panel at once. */
+ * Vectors are stored in panels of TOPK_PANEL, dimension by dimension: a query visits
+ * only the dimensions where it is not zero itself, for all vectors of a panel at
+ * once. */
 #ifndef FIND_TOPK_H
 #define FIND_TOPK_H
 

@@ -1,9 +1,9 @@
 /* frame.h: frames on a socket, both ways, never blocking.
  *
  * A frame is `monkeys/1 TYPE ID DEADLINE_MS BYTES\n` and BYTES of payload
- * (docs/PROTOCOL.md). Descriptors travel with a frame's first byte; those that
- * arrive are kept in order, and the reader of a frame that must have one takes
- * it. Whatever is not a frame ends the connection. */
+ * (docs/PROTOCOL.md). File descriptors travel with a frame's first byte and are
+ * kept in order of arrival until the reader of the frame takes them. Anything that
+ * is not a frame ends the connection. */
 #ifndef IO_FRAME_H
 #define IO_FRAME_H
 
@@ -40,9 +40,10 @@ struct peer {
 void peer_init(struct peer *p, int fd); /* takes the descriptor */
 void peer_close(struct peer *p);
 
-/* Reads what is there. 0, or -1 at the end or on an error. */
+/* Reads what has arrived. Returns -1 at the end of the stream or on an error. */
 int peer_fill(struct peer *p, struct err *e);
-/* The next whole frame: 1, 0 when there is none yet, -1 when it is none. */
+/* The next complete frame: 1, 0 when more bytes are needed, -1 when the bytes are
+ * not a frame. */
 int peer_next(struct peer *p, struct frame *f, struct err *e);
 int peer_take_fd(struct peer *p); /* -1 when none has arrived */
 
@@ -53,8 +54,8 @@ bool peer_has_output(const struct peer *p);
 /* Writes what the socket takes. 0, or -1 when the peer is gone. */
 int peer_flush(struct peer *p, struct err *e);
 
-/* One frame at the start of `p[0..n)`: its whole length, 0 when more bytes are
- * needed, -1 when it is none. */
+/* One frame at the start of `p[0..n)`: its length, 0 when more bytes are needed,
+ * -1 when the bytes are not a frame. */
 long frame_parse(const char *p, size_t n, struct frame *f, struct err *e);
 /* The header line of a frame, as text; returns its length. */
 size_t frame_header(const struct frame *f, char *out, size_t size);

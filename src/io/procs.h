@@ -1,4 +1,4 @@
-/* procs.h: several programs, some of them at once. */
+/* procs.h: runs several programs, a number of them at a time. */
 #ifndef IO_PROCS_H
 #define IO_PROCS_H
 
@@ -10,8 +10,8 @@ struct procs_item {
     struct err failed;         /* kind ERR_NONE: it was started */
 };
 
-/* Runs all of them, at most `at_once` at a time, and tells each end. A program
- * that cannot be started is told in its item, not as an error. */
+/* Runs all of them, at most `at_once` at a time, and calls `ended` after each. That
+ * a program cannot be started is recorded in its item, and is not an error. */
 int procs_run(struct procs_item *item, size_t n, size_t at_once,
               void (*ended)(size_t done, void *arg), void *arg, struct err *e);
 

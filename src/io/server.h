@@ -1,5 +1,5 @@
-/* server.h: a program of ours with a socket to it, over which frames go both
- * ways (io/frame.h). */
+/* server.h: one of our programs, started with a socket that carries frames in both
+ * directions (io/frame.h). */
 #ifndef IO_SERVER_H
 #define IO_SERVER_H
 
@@ -11,32 +11,32 @@
 #include <sys/types.h>
 
 struct server;
-/* A frame from it, or (f NULL) its end. */
+/* Called for each frame from it, and with NULL when it has ended. */
 typedef void server_fn(struct server *s, const struct frame *f, void *arg);
 
 struct server {
     struct loop *loop;
     struct peer peer;
-    int pidfd; /* signals go here: a pid may be another's by then */
+    int pidfd; /* for signals: a pid may be reused */
     pid_t pid;
     uint64_t fd_id, child_id;
     unsigned interest;
-    bool deaf; /* nothing can be sent to it any more */
+    bool deaf; /* it no longer accepts frames */
     bool ended;
     char log[600]; /* the file its output goes to; "": ours */
     server_fn *fn;
     void *arg;
 };
 
-/* Starts argv (`s` holds fn and arg, the rest is set here) with its socket as descriptor 3; stdout and stderr go to the end
- * of the file `log`, or both to our stderr when that is NULL. API keys do not
- * reach its environment. */
+/* Starts argv with the socket as its descriptor 3. `s` holds fn and arg; the rest
+ * is set here. stdout and stderr are appended to the file `log`, or go to our
+ * stderr when it is NULL. API keys do not reach its environment. */
 int server_start(struct server *s, struct loop *l, const char *const *argv,
                  const char *log, struct err *e);
-/* Kills it; the callback is not called any more. */
+/* Kills it, without calling the callback. */
 void server_stop(struct server *s);
-/* Ends the connection, gives it `wait_ms` to put things in order and leave, and
- * kills it only then. Blocks meanwhile. */
+/* Closes the connection, gives it `wait_ms` to clean up and exit, then kills it.
+ * Blocks until it has ended. */
 void server_end(struct server *s, int wait_ms);
 void server_send(struct server *s, const struct frame *f, const int *fds,
                  size_t fd_count);

@@ -1,8 +1,7 @@
-/* sse.h: server-sent events out of bytes that arrive in any pieces. Lines end
- * with LF, CR or CRLF; a byte-order mark in front is passed over; an event ends
- * with an empty line, and one without data is none. What the stream's end cuts
- * off is not an event. `id` and `retry` are passed over: nobody here connects
- * again by himself. */
+/* sse.h: parses server-sent events from bytes that arrive in any pieces. Lines end
+ * with LF, CR or CRLF; a leading byte-order mark is skipped; an event ends with an
+ * empty line. Events without data, and one cut off by the end of the stream, do
+ * not count. `id` and `retry` are ignored: we never reconnect. */
 #ifndef IO_SSE_H
 #define IO_SSE_H
 
@@ -13,25 +12,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One event; its type is "message" when it says none. Gone when the function
- * returns; 0 goes on, anything else ends sse_feed(). */
+/* Called for each event; the default type is "message". The strings are valid until
+ * it returns. Returns 0 to continue; anything else ends sse_feed(). */
 typedef int sse_fn(struct str type, struct str data, void *arg);
 
 struct sse {
     sse_fn *fn;
     void *arg;
-    struct buf line, type, data; /* of the event that is not whole yet */
+    struct buf line, type, data; /* of the incomplete event */
     bool has_data;
-    bool after_cr; /* a LF here belongs to the CR before it */
-    bool started;  /* a byte-order mark can no longer come */
-    bool over;     /* it was refused or ended; nothing more is taken */
+    bool after_cr; /* a LF here is part of a CRLF */
+    bool started;  /* past a possible byte-order mark */
+    bool over;     /* ended by the function or an error */
 };
 
 /* `limit`: bytes of one line, and of one event's data. Allocates nothing. */
 void sse_init(struct sse *s, size_t limit, sse_fn *fn, void *arg);
 void sse_release(struct sse *s);
 
-/* 0; or 1 when the function ended it; or -1 past the limit. */
+/* Returns 1 when the function ended it, -1 past the limit. */
 int sse_feed(struct sse *s, const char *p, size_t n, struct err *e);
 
 #endif

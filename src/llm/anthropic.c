@@ -91,11 +91,12 @@ static int check(const struct llm_opts *o, struct err *e)
 {
     if (o->max_tokens <= 0)
         return err_set(e, ERR_INPUT,
-                       "anthropic: answers need a limit of tokens");
+                       "anthropic: --max-tokens must be more than 0");
     if (o->effort)
-        return err_set(e, ERR_INPUT,
-                       "anthropic: there is no effort; the extra field "
-                       "\"thinking\" makes a model think");
+        return err_set(
+            e, ERR_INPUT,
+            "anthropic: --effort is not supported; use the extra field "
+            "\"thinking\" instead");
     return 0;
 }
 
@@ -164,7 +165,7 @@ static int read_answer(struct answer *a, const json_t *whole, struct err *e)
 {
     if (answer_is_complaint(whole, e) || take_message(a, whole, e) < 0)
         return -1;
-    return a->begun ? 0 : err_set(e, ERR_INPUT, "answer: it has no content");
+    return a->begun ? 0 : err_set(e, ERR_INPUT, "the answer has no content");
 }
 
 static int take_event(struct answer *a, const json_t *v, struct err *e)

@@ -46,7 +46,7 @@ static json_t *line_of(const char *id, const json_t *request, const char *model,
         return v;
     err_set(e, ERR_INPUT,
             json_is_array(json_object_get(body, "messages"))
-                ? "the request names no model: give --model NAME"
+                ? "the request names no model; use --model NAME"
                 : "there are no messages");
     json_decref(v);
     return NULL;
@@ -220,7 +220,8 @@ static int import_line(const char *dir, const json_t *line,
     bool ours;
 
     if (!id)
-        return err_set(e, ERR_INPUT, "not a batch's result: no custom_id");
+        return err_set(e, ERR_INPUT,
+                       "not a batch result: custom_id is missing");
     request = folder_path(dir, "requests", id, ".json");
     ours = request_is_id(id) && fs_is_file(request);
     free(request);

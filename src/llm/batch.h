@@ -1,6 +1,6 @@
-/* batch.h: a spool folder as a provider's batch file and back: JSON Lines, one
- * request or result each, as OpenAI's batch interface and those like it take
- * them (docs/MODELS.md). */
+/* batch.h: converts a spool folder to a provider's batch file and back: JSON Lines
+ * with one request or result each, in the format of OpenAI's batch API
+ * (docs/MODELS.md). */
 #ifndef LLM_BATCH_H
 #define LLM_BATCH_H
 
@@ -9,21 +9,21 @@
 #include <stddef.h>
 
 struct batch_exported {
-    size_t written, answered, claimed; /* the last two are left out */
+    size_t written, answered, claimed; /* the last two are not written */
 };
-/* Writes the requests that have neither an answer nor a claim, and claims them.
- * `model` (or NULL) stands in where a request names none. */
+/* Writes the requests that are neither answered nor claimed, and claims them.
+ * `model` (or NULL) is for requests that name none. */
 int batch_export(const char *dir, const char *file, const char *model,
                  struct batch_exported *n, struct err *e);
 
 struct batch_imported {
     size_t answered;
-    size_t refused;        /* the provider will never answer: stored as that */
-    size_t again;          /* failed for now: unclaimed, for the next export */
-    size_t known, unknown; /* answered before; no request of this folder */
+    size_t refused; /* the provider refused: stored as a refusal */
+    size_t again;   /* failed for now: claim released, for the next export */
+    size_t known, unknown; /* already answered; not a request of this folder */
 };
-/* Results as answers. An answer that is there is not touched, so that a file may
- * be read twice. A line that is no result is an error; those before it count. */
+/* Stores results as answers. Existing answers are kept, so a file may be imported
+ * twice. A line that is not a result is an error; the lines before it count. */
 int batch_import(const char *dir, const char *file, struct batch_imported *n,
                  struct err *e);
 

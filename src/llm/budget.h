@@ -1,7 +1,7 @@
-/* budget.h: a cap that is never passed. A call's worst case is reserved before
- * it is sent, and settled with what it really cost; spent + reserved never
- * exceeds the cap. The ledger is a plain value: who stores calls can rebuild it
- * (answered calls as spent, calls without an end as reserved). */
+/* budget.h: a cap that is never exceeded. The worst case of a call is reserved before
+ * it is sent and settled with the real cost; spent + reserved never exceeds the cap.
+ * The budget is a plain value, which can be rebuilt from stored calls: answered ones
+ * are spent, unfinished ones are reserved. */
 #ifndef LLM_BUDGET_H
 #define LLM_BUDGET_H
 
@@ -17,26 +17,26 @@ struct llm_cost {
 struct budget {
     struct llm_cost cap; /* BUDGET_NO_CAP: none */
     struct llm_cost spent, reserved;
-    struct llm_cost live; /* of `reserved`, what calls under way will settle;
-                             kept by who makes them */
-    int announced;        /* 0, 50 or 80: what budget_news() has told */
+    struct llm_cost live; /* the part of `reserved` that calls in flight will
+                             settle; kept by llm.c */
+    int announced;        /* 0, 50 or 80: what budget_news() has reported */
 };
 
-/* Sum and difference; they stop at the ends of the range. */
+/* Sum and difference, saturating. */
 struct llm_cost cost_add(struct llm_cost a, struct llm_cost b);
 struct llm_cost cost_sub(struct llm_cost a, struct llm_cost b);
 
 void budget_init(struct budget *b, struct llm_cost cap);
-/* False when it does not fit; nothing is changed then. */
+/* False, and nothing is reserved, when it does not fit. */
 bool budget_reserve(struct budget *b, struct llm_cost worst);
-/* Whether it would fit if all that is live settled for nothing: who gets false
- * need not wait. */
+/* Whether it would fit if all calls in flight turned out to cost nothing: if not,
+ * waiting is pointless. */
 bool budget_may_fit(const struct budget *b, struct llm_cost worst);
-/* Gives `reserved` back and takes `real`, which is at most that: more is a BUG
- * of the estimate, and counted in full. */
+/* Releases `reserved` and spends `real`, which is counted in full even if it is
+ * more. */
 void budget_settle(struct budget *b, struct llm_cost reserved,
                    struct llm_cost real);
-/* 50 or 80 once each, when that share of a cap is spent; else 0. */
+/* 50 or 80, once each, when that percentage of a cap is spent; else 0. */
 int budget_news(struct budget *b);
 
 #endif

@@ -154,7 +154,8 @@ struct cassette *cassette_parse(const char *name, const char *text, size_t n,
             continue;
         if (read_line(c, line, header, e) < 0) {
             if (!more && !header) {
-                log_warn("%s:%d: an unfinished line is left out", name, number);
+                log_warn("%s:%d: ignoring an incomplete last line", name,
+                         number);
                 break;
             }
             err_wrap(e, "%s:%d", name, number);
@@ -164,7 +165,7 @@ struct cassette *cassette_parse(const char *name, const char *text, size_t n,
     }
     if (!header)
         return c;
-    err_set(e, ERR_INPUT, "%s: empty; not a cassette", name);
+    err_set(e, ERR_INPUT, "%s: not a cassette: the file is empty", name);
 bad:
     cassette_close(c);
     return NULL;

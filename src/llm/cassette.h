@@ -1,8 +1,7 @@
-/* cassette.h: recorded answers: JSON Lines, or the same compressed with zstd
- * when the name ends in ".zst". The first line says what it is, every other is
- * an answer with the key of who asked and the hash of what was asked
- * (docs/MODELS.md). Every line is whole on its own: a recording that was cut
- * short loses its last answer at most. */
+/* cassette.h: recorded answers: JSON Lines, compressed with zstd when the name ends
+ * in ".zst". The first line is a header; every other line is an answer with its key
+ * and the hash of its prompt (docs/MODELS.md). Every line stands alone: a recording
+ * that was cut short loses at most its last answer. */
 #ifndef LLM_CASSETTE_H
 #define LLM_CASSETTE_H
 
@@ -13,17 +12,17 @@
 
 #include <stddef.h>
 
-struct cassette; /* read, to look answers up */
+struct cassette; /* for looking up answers */
 
 /* An error names the file and the line. */
 struct cassette *cassette_open(const char *path, struct err *e);
-/* The same from memory. `name` is only for errors; ".zst" is not looked at. */
+/* The same from memory, uncompressed. `name` is for errors. */
 struct cassette *cassette_parse(const char *name, const char *text, size_t n,
                                 struct err *e);
 void cassette_close(struct cassette *c);
 
 struct cassette_item {
-    const char *prompt; /* hash of what was asked */
+    const char *prompt; /* hash of the prompt */
     const struct send_result *result;
 };
 /* The last answer recorded for this key; false when there is none. Borrowed. */
@@ -35,9 +34,9 @@ bool cassette_find(const struct cassette *c, const struct llm_key *k,
 int cassette_secret(const char *path, char secret[HASH_HEX], struct err *e);
 
 struct cassette_writer;
-/* Appends to a cassette that is there; an unfinished last line of it is cut off,
- * and one that has another secret is warned of. A new one gets the model and the
- * secret (NULL: none) in its first line. */
+/* Appends to an existing cassette: an incomplete last line is cut off, and another
+ * secret is reported. The header of a new one contains the model and the secret
+ * (NULL: none). */
 struct cassette_writer *cassette_writer_open(const char *path,
                                              const char *model,
                                              const char *secret, struct err *e);

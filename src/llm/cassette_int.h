@@ -1,4 +1,4 @@
-/* cassette_int.h: what reading and writing a cassette share. */
+/* cassette_int.h: shared by reading and writing a cassette. */
 #ifndef LLM_CASSETTE_INT_H
 #define LLM_CASSETTE_INT_H
 
@@ -9,9 +9,8 @@
 
 #define CASSETTE_LIMIT ((size_t)1 << 30)
 
-/* The file's text, unpacked; what stands behind its last whole line (or zstd
- * frame) may be missing. `*whole` (unless NULL): up to which byte of the file it
- * is whole. */
+/* The uncompressed text; what follows the last complete line (or zstd frame) may be
+ * missing. `*whole` (unless NULL) is where the complete part of the file ends. */
 int cassette_text(const char *path, struct buf *out, size_t *whole,
                   struct err *e);
 

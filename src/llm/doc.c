@@ -98,9 +98,9 @@ static int get_usage(const json_t *v, struct llm_usage *u, struct err *e)
         get_count(usage, "reasoning", &u->reasoning, e) < 0)
         return -1;
     if (!json_object_get(usage, "input") || !json_object_get(usage, "output"))
-        return err_set(e, ERR_INPUT, "usage: input and output are needed");
+        return err_set(e, ERR_INPUT, "usage: input and output are required");
     if (u->cached + u->written > u->input || u->reasoning > u->output)
-        return err_set(e, ERR_INPUT, "usage: a part is more than the whole");
+        return err_set(e, ERR_INPUT, "usage: a part is larger than the whole");
     u->estimated = json_is_true(json_object_get(usage, "estimated"));
     return 0;
 }
@@ -136,7 +136,7 @@ static int read_object(struct doc *a, struct err *e)
         return 0;
     }
     if (!json_is_string(json_object_get(v, "text")))
-        return err_set(e, ERR_INPUT, "there is no string \"text\"");
+        return err_set(e, ERR_INPUT, "the string \"text\" is missing");
     *r = (struct send_result){.outcome = SEND_ANSWERED, .error = ""};
     if (get_text(v, "text", &r->text, e) < 0 ||
         get_text(v, "thought", &r->thought, e) < 0 ||

@@ -86,10 +86,10 @@ static int read_row(struct embeddings_call *c, const json_t *row, bool *seen,
     size_t i = (size_t)json_integer_value(index);
 
     if (!json_is_integer(index) || i >= c->count || seen[i])
-        return err_set(e, ERR_INPUT, "a vector of no text, or a second one");
+        return err_set(e, ERR_INPUT, "a vector with a wrong or repeated index");
     seen[i] = true;
     if (!json_is_array(numbers))
-        return err_set(e, ERR_INPUT, "vector %zu is none", i);
+        return err_set(e, ERR_INPUT, "vector %zu is not a list of numbers", i);
     if (check_dimension(c, json_array_size(numbers), i, e) < 0)
         return -1;
     return read_vector(c, numbers, i, e);
@@ -179,7 +179,7 @@ struct embeddings *embeddings_open(struct loop *l, const struct llm_opts *o,
 
     m->model = xstrdup(o->model ? o->model : "");
     if (!m->model[0])
-        err_set(e, ERR_INPUT, "a model must be named: --model NAME");
+        err_set(e, ERR_INPUT, "the model is missing: use --model NAME");
     if (!m->model[0] || endpoint_open(&m->endpoint, &kind, l, o, e) < 0) {
         embeddings_close(m);
         return NULL;

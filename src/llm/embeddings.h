@@ -1,6 +1,5 @@
-/* embeddings.h: texts to vectors, by an endpoint /embeddings as OpenAI defined
- * it. One request, sent once, as a provider does it (provider.h): who calls
- * decides about sending again. */
+/* embeddings.h: turns texts into vectors with OpenAI's /embeddings API. Each request is
+ * sent once, as by a provider (provider.h): retrying is up to the caller. */
 #ifndef LLM_EMBEDDINGS_H
 #define LLM_EMBEDDINGS_H
 
@@ -12,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Gone when the callback returns. */
+/* Valid until the callback returns. */
 struct embeddings_result {
-    enum send_outcome outcome; /* SEND_ANSWERED: all that follows is checked */
+    enum send_outcome outcome; /* SEND_ANSWERED: the rest has been checked */
     int status;                /* HTTP's, or 0 */
     int64_t retry_after_ns;    /* 0: not said */
     const char *error;
@@ -31,7 +30,7 @@ struct embeddings_call;
  * insecure, in_flight, timeout_ms. Keys as for the provider openai. */
 struct embeddings *embeddings_open(struct loop *l, const struct llm_opts *o,
                                    struct err *e);
-void embeddings_close(struct embeddings *m); /* drops what is under way */
+void embeddings_close(struct embeddings *m); /* cancels what is in flight */
 
 /* Calls `fn` once, from the loop, never from inside. At least one text; none of
  * them is needed afterwards. */

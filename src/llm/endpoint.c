@@ -51,15 +51,16 @@ static int read_key(struct endpoint *p, const struct endpoint_kind *k,
         p->key = read_variable(k->key_name);
     if (!p->key && needed)
         return err_set(e, ERR_INPUT,
-                       "no key: set MONKEYS_API_KEY or %s, or name another "
+                       "no API key: set MONKEYS_API_KEY or %s, or use another "
                        "server with --base-url URL",
                        k->key_name);
     for (const char *c = p->key; c && *c; c++)
         if ((unsigned char)*c < ' ')
-            return err_set(e, ERR_INPUT,
-                           "the key in MONKEYS_API_KEY or %s holds a control "
-                           "character",
-                           k->key_name);
+            return err_set(
+                e, ERR_INPUT,
+                "the key in MONKEYS_API_KEY or %s contains a control "
+                "character",
+                k->key_name);
     return 0;
 }
 
@@ -166,6 +167,9 @@ struct http_call *endpoint_post(struct endpoint *p, struct str body,
     return http_send(p->http, &r, e);
 }
 
+/* The code of an account without credit, with the status of one that is busy. */
+#define NO_CREDIT "insufficient_quota"
+
 /* ---- texts ------------------------------------------------------------------- */
 
 /* How many bytes at `text` are a part of the key that must not be shown. */
@@ -248,7 +252,7 @@ bool endpoint_complaint(const json_t *answer, struct buf *out)
     static const char *const names[] = {"message", "msg", "detail", "error"};
     static const char *const codes[] = {"code", "type", "param"};
     const json_t *error;
-    struct str text = {0};
+    struct str text = {0}, last = {0};
     const char *sep = " (";
 
     if (json_is_array(answer))
@@ -264,8 +268,9 @@ bool endpoint_complaint(const json_t *answer, struct buf *out)
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
         struct str code = text_member(error, codes[i]);
 
-        if (!code.n || error == answer)
+        if (!code.n || error == answer || str_same(code, last))
             continue;
+        last = code;
         buf_printf(out, "%s%.*s", sep, (int)code.n, code.p);
         sep = ", ";
     }
@@ -288,9 +293,10 @@ static const struct {
     {0, "stream_options", "the extra field stream_options: null leaves it out"},
     {0, "reasoning_effort", "without an effort the field is not sent"},
     {0, "seed", "the extra field seed: null leaves it out"},
-    {401, "", "is the key in the environment right?"},
-    {403, "", "may the key in the environment do this?"},
-    {404, "", "are the base URL and the model's name right?"},
+    {401, "", "is the API key correct?"},
+    {403, "", "is the API key allowed to do this?"},
+    {404, "", "are the base URL and the model name correct?"},
+    {429, NO_CREDIT, "add credit to the account, or use another key"},
 };
 
 static void add_remedy(int status, struct buf *text)
@@ -306,6 +312,13 @@ static void add_remedy(int status, struct buf *text)
     }
 }
 
+#define PAGE "the server sent text/html, a web page, instead of JSON"
+
+static bool is_page(struct str body)
+{
+    return str_starts(str_trim(body), "<");
+}
+
 /* "HTTP 429: what the server said". */
 static void describe_status(const struct endpoint *p,
                             const struct http_reply *r, struct buf *text)
@@ -318,8 +331,10 @@ static void describe_status(const struct endpoint *p,
     buf_init(&complaint, BUF_UNLIMITED);
     if (endpoint_complaint(v, &complaint))
         said = (struct str){buf_str(&complaint), complaint.len};
-    else if (v || str_starts(str_trim(said), "<"))
-        said.n = 0; /* a page for browsers */
+    else if (is_page(said))
+        said = STR_LIT(PAGE);
+    else if (v)
+        said.n = 0;
     buf_printf(text, "HTTP %d", r->status);
     if (str_trim(said).n)
         buf_puts(text, ": ");
@@ -360,9 +375,28 @@ void endpoint_judge(const struct endpoint *p, struct http_call *c,
     buf_reset(text);
     if (r->status >= 300)
         describe_status(p, r, text);
+    else if (endpoint_is_page(c, &r->body, out, text))
+        return;
     else if (out->outcome != SEND_ANSWERED)
         add_clean(p, str_of(r->error), text);
     out->error = buf_str(text);
+    if (out->outcome == SEND_RETRY && strstr(out->error, NO_CREDIT))
+        out->outcome = SEND_REFUSED;
+}
+
+bool endpoint_is_page(struct http_call *c, const struct buf *body,
+                      struct send_result *out, struct buf *text)
+{
+    const char *type = http_header(c, "content-type");
+
+    if (out->outcome != SEND_ANSWERED || !type || !strstr(type, "html") ||
+        !is_page((struct str){buf_str(body), body->len}))
+        return false;
+    out->outcome = SEND_REFUSED;
+    buf_reset(text);
+    buf_puts(text, PAGE "; is the base URL right?");
+    out->error = buf_str(text);
+    return true;
 }
 
 void endpoint_lost(const struct endpoint *p, const char *why,

@@ -1,6 +1,5 @@
-/* front.h: the front without its options: any provider under any rules. What
- * llm_open() makes of the options, and what tests use with a provider and with
- * waits of their own. */
+/* front.h: opens the front with a given provider and rules. llm_open() derives them
+ * from the options; tests bring their own. */
 #ifndef LLM_FRONT_H
 #define LLM_FRONT_H
 
@@ -9,14 +8,14 @@
 #include "llm/provider.h"
 
 struct llm_rules {
-    int64_t max_tokens; /* of an answer whose request does not say; > 0 */
+    int64_t max_tokens; /* default for an answer; > 0 */
     int64_t in_flight;  /* calls at once; 0: any number */
-    int retries;        /* a call makes at most one request more than these */
+    int retries;        /* per call, after the first request */
     int64_t requests_per_minute, tokens_per_minute; /* 0: no limit */
     int64_t backoff_base_ns, backoff_cap_ns;
     int pause_after; /* failures in a row; 0: never pauses */
     int64_t pause_ns;
-    const char *model; /* noted in recordings; may be NULL */
+    const char *model; /* for recordings; may be NULL */
 };
 
 /* 1 s to 60 s between requests; a pause of 30 s after 10 failures. */

@@ -1,5 +1,5 @@
-/* front_int.h: what the files of the front share: llm.c (calls), pump.c (what
- * may go on), settle.c (how a request ended). */
+/* front_int.h: shared by the files of the front: llm.c (calls), pump.c (what may be
+ * sent), settle.c (how a request ended). */
 #ifndef LLM_FRONT_INT_H
 #define LLM_FRONT_INT_H
 
@@ -8,9 +8,9 @@
 #include "llm/rate.h"
 #include "llm/retry.h"
 
-/* A call is in one list: `queued` until it has one of the slots, `funding`
- * until its next request is reserved, `ready` until that is sent, else `away`:
- * with the caller, the provider, or a timer. */
+/* A call is in one list: `queued` until it has a slot, `funding` until money for its
+ * next request is reserved, `ready` until that is sent, otherwise `away`: with the
+ * caller, the provider, or a timer. */
 struct call_list {
     struct llm_call *first, *last;
     size_t n;
@@ -19,19 +19,19 @@ struct call_list {
 struct llm_call {
     struct llm *llm;
     struct llm_call *next, *prev;
-    struct call_list *list; /* NULL: it is over, and its handler runs */
+    struct call_list *list; /* NULL: it has ended and its handler runs */
     struct llm_request request;
     struct llm_handlers handlers;
     void *arg;
     struct llm_cost worst; /* of one request */
-    struct llm_cost held;  /* reserved for the request to come or under way */
+    struct llm_cost held;  /* reserved for the next or current request */
     struct llm_cost lost;  /* spent on requests without an answer */
-    struct send *send;     /* under way, or NULL */
+    struct send *send;     /* in flight, or NULL */
     uint64_t timer;        /* of the back-off, or 0 */
     int64_t began_ns;      /* the first request */
-    int64_t rated;         /* tokens taken from the rate for the request */
+    int64_t rated;         /* tokens counted toward the rate limit */
     int requests;
-    bool told, probe; /* waits for llm_go(); is the breaker's probe */
+    bool told, probe; /* waits for llm_go(); tests a closed connection */
 };
 
 struct llm {
@@ -53,16 +53,16 @@ struct llm {
 };
 
 void call_move(struct llm_call *c, struct call_list *to); /* to its end */
-/* The call is over: takes it off, calls `done`, frees it. */
+/* Ends the call: removes it, calls `done`, frees it. */
 void call_finish(struct llm_call *c, enum llm_outcome outcome,
                  const char *error);
 /* A provider's answer to call_send(). */
 void call_ended(void *arg, const struct send_result *r);
-/* More tokens than a request can have in. */
+/* An upper bound of the tokens in a request. */
 int64_t call_input_bound(const struct llm_request *r);
 int64_t call_max_tokens(const struct llm *l, const struct llm_request *r);
 
-/* Looks from the loop what may go on: now, or in `ns` at the latest. */
+/* Sends what may be sent, from the loop: now, or in `ns` at the latest. */
 void pump_soon(struct llm *l);
 void pump_in(struct llm *l, int64_t ns);
 

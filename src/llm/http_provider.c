@@ -113,7 +113,7 @@ bool answer_is_complaint(const json_t *answer, struct err *e)
         return false;
     buf_init(&text, BUF_UNLIMITED);
     if (!endpoint_complaint(answer, &text))
-        buf_puts(&text, "an error that says nothing");
+        buf_puts(&text, "an error without a message");
     err_set(e, ERR_INPUT, "%s", buf_str(&text));
     buf_release(&text);
     return true;
@@ -150,7 +150,7 @@ static int on_chunk(struct http_call *c, const char *data, size_t n, void *arg)
         const char *type = http_header(c, "content-type");
 
         s->heard = true;
-        s->streams = !type || !strstr(type, "json");
+        s->streams = !type || (!strstr(type, "json") && !strstr(type, "html"));
     }
     if (!s->streams)
         return buf_add(&s->whole, data, n, &s->bad);
@@ -172,8 +172,9 @@ static int read_whole(struct send *s, const struct buf *body, struct err *e)
 
 /* What became of it: `out` is what the way it ended is worth, before anybody
  * has looked at the answer. */
-static void settle(struct send *s, const struct http_reply *r,
-                   struct send_result *out, struct buf *text)
+static void settle(struct send *s, struct http_call *c,
+                   const struct http_reply *r, struct send_result *out,
+                   struct buf *text)
 {
     const struct endpoint *at = &s->p->endpoint;
     struct err e = ERR_INIT;
@@ -185,6 +186,8 @@ static void settle(struct send *s, const struct http_reply *r,
         endpoint_lost(at, s->bad.text, out, text);
     } else if (out->outcome == SEND_ANSWERED && s->streams) {
         endpoint_lost(at, "the stream ended before the answer did", out, text);
+    } else if (s->heard && endpoint_is_page(c, &s->whole, out, text)) {
+        return;
     } else if (out->outcome == SEND_ANSWERED &&
                read_whole(s, s->heard ? &s->whole : &r->body, &e) < 0) {
         endpoint_lost(at, e.text, out, text);
@@ -215,7 +218,7 @@ static void on_done(struct http_call *c, struct http_reply *r, void *arg)
 
     buf_init(&text, BUF_UNLIMITED);
     endpoint_judge(&s->p->endpoint, c, r, &out, &text);
-    settle(s, r, &out, &text);
+    settle(s, c, r, &out, &text);
     if (out.outcome == SEND_ANSWERED) {
         out.text = (struct str){buf_str(&a->text), a->text.len};
         out.thought = (struct str){buf_str(&a->thought), a->thought.len};
@@ -242,8 +245,7 @@ static int take_extra(struct http_provider *p, const char *text, struct err *e)
         return err_set(e, ERR_INPUT, "extra fields: not a JSON object");
     for (size_t i = 0; p->api->reserved[i]; i++)
         if (json_object_get(p->extra, p->api->reserved[i]))
-            return err_set(e, ERR_INPUT,
-                           "extra fields: %s is an option or set by us",
+            return err_set(e, ERR_INPUT, "extra fields: %s cannot be set here",
                            p->api->reserved[i]);
     return 0;
 }
@@ -255,7 +257,7 @@ struct provider *http_provider_open(const struct provider_type *type,
     struct http_provider *p;
 
     if (!o->model || !o->model[0]) {
-        err_set(e, ERR_INPUT, "a model must be named: --model NAME");
+        err_set(e, ERR_INPUT, "the model is missing: use --model NAME");
         return NULL;
     }
     p = xcalloc(1, sizeof(*p));

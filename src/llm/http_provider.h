@@ -1,6 +1,6 @@
-/* http_provider.h: what the providers that speak HTTP have in common: one
- * request and its life. They differ in the words of an API: how a question is
- * written, and how an answer is read, whole or as a stream of events. */
+/* http_provider.h: common to the providers that use HTTP: the life of a request. They
+ * differ in how a request is written and how an answer is read, complete or as a
+ * stream of events. */
 #ifndef LLM_HTTP_PROVIDER_H
 #define LLM_HTTP_PROVIDER_H
 
@@ -10,27 +10,28 @@
 #include "llm/options.h"
 #include "llm/provider.h"
 
-/* What has arrived of an answer. */
+/* What has arrived of an answer so far. */
 struct answer {
     struct buf text, thought, model;
     enum llm_finish finish;
     struct llm_usage usage; /* estimated until the provider says */
-    bool begun;             /* there is an answer, were it an empty one */
+    bool begun;             /* there is an answer, even if it is empty */
     bool complete;          /* nothing more is needed */
 };
 
 struct http_provider;
 struct http_api {
     struct endpoint_kind endpoint;
-    const char *const *reserved; /* fields that are not the user's; NULL ends */
-    /* Settings that make no sense; may be NULL. */
+    const char *const
+        *reserved; /* fields that users may not set; NULL-terminated */
+    /* Refuses settings that the API does not support; may be NULL. */
     int (*check)(const struct llm_opts *o, struct err *e);
     /* The body of a request, a new reference. The user's extra fields are
      * added afterwards. */
     json_t *(*question)(const struct http_provider *p,
                         const struct llm_request *r);
-    /* A whole answer, or one event of a stream; an error is one that is none,
-     * or says what went wrong. */
+    /* A complete answer, or one event of a stream. Fails when it is not one, or
+     * reports an error. */
     int (*read)(struct answer *a, const json_t *whole, struct err *e);
     int (*hear)(struct answer *a, struct str event, struct err *e);
 };
@@ -58,19 +59,19 @@ struct send *http_provider_send(struct provider *base,
                                 void *arg, struct err *e);
 void http_provider_cancel(struct send *s);
 
-/* How long an answer may be; 0: not said. */
+/* The token limit of an answer; 0: none. */
 int64_t http_provider_limit(const struct http_provider *p,
                             const struct llm_request *r);
 
-/* ---- for those who read answers ---- */
+/* ---- reading answers ---- */
 
 void answer_init(struct answer *a);
 void answer_release(struct answer *a);
-/* Adds a JSON string; anything else is passed over. -1 past the limit. */
+/* Adds a JSON string and ignores other values. -1 past the limit. */
 int answer_add(struct buf *b, const json_t *text, struct err *e);
-/* A count of tokens, 0 when it is none. */
+/* A number of tokens; 0 when it is missing. */
 int64_t answer_count(const json_t *object, const char *name);
-/* True, with what it says in `e`, when the answer is a complaint. */
+/* True, with its text in `e`, when the answer is an error. */
 bool answer_is_complaint(const json_t *answer, struct err *e);
 
 #endif

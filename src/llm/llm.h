@@ -1,15 +1,14 @@
-/* llm.h: questions to a language model, any number at once, whoever answers.
+/* llm.h: calls to a language model, any number at once, with any provider.
  *
- * One front (llm.c) over several providers (provider.h): it reserves money
- * before anything is sent, keeps to the provider's rates, sends again what may
- * succeed, pauses while the provider is down, and prices every reply. A call
- * that ends without an answer is the provider's fault and says so; it is never
- * blamed on a task.
+ * One front (llm.c) for all providers (provider.h): it reserves money before
+ * anything is sent, respects rate limits, retries what may succeed, pauses while
+ * the provider is down, and prices every reply. A call without an answer is the
+ * provider's failure, never a task's.
  *
- * Money: `reserved` is called when a call's reservation has been made or has
- * grown (a request whose fate is unknown may have been billed, so another one
- * needs its own reservation). Nothing goes out until the caller, having stored
- * that figure, says llm_go(). */
+ * Money: `reserved` is called when the reservation of a call has been made or has
+ * grown (a request that was lost may have been billed, so its repetition needs a
+ * reservation of its own). Nothing is sent until the caller has stored that figure
+ * and calls llm_go(). */
 #ifndef LLM_LLM_H
 #define LLM_LLM_H
 
@@ -26,8 +25,8 @@
 struct llm_message {
     const char *role; /* "system", "user", "assistant" */
     struct str text;
-    size_t shared; /* bytes at the start that many requests have in common: a
-                      provider with cache markers puts one there; 0: none */
+    size_t shared; /* bytes at the start that many requests share: providers
+                      with prompt caching mark their end; 0: none */
 };
 
 /* Who asks: unique in a run, and the key of a cassette. */
@@ -43,15 +42,15 @@ struct llm_request {
     size_t count;
     uint64_t seed;
     int64_t max_tokens; /* 0: the provider's setting */
-    /* What the budget holds for it from an earlier life of the program; its
-     * own reservation takes the place of that. */
+    /* What an earlier run of the program reserved for it; its own reservation
+     * replaces that. */
     struct llm_cost held;
 };
 
 enum llm_outcome {
     LLM_ANSWERED,
-    LLM_FAILED,    /* after all retries; asking again later may succeed */
-    LLM_REFUSED,   /* it will never succeed: wrong key, unknown model, … */
+    LLM_FAILED,    /* after all retries; may succeed later */
+    LLM_REFUSED,   /* will never succeed: wrong key, unknown model, … */
     LLM_NO_BUDGET, /* the next request does not fit under the cap */
 };
 enum llm_finish {

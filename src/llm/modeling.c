@@ -190,13 +190,14 @@ static int check_cap(const struct modeling_values *v, const struct llm *l,
     if (!llm_is_priced(l))
         return 0;
     if (!v->budget_usd && !v->no_cap)
-        return err_set(e, ERR_USAGE,
-                       "answers cost money: give --budget-usd DOLLARS, or "
-                       "--no-cap; --price 0,0 says that they are free");
+        return err_set(
+            e, ERR_USAGE,
+            "this provider costs money: set a limit with --budget-usd "
+            "DOLLARS, or use --no-cap; --price 0,0 means free");
     if (v->budget_usd && !llm_has_price(l) && v->budget_tokens < 0)
         return err_set(e, ERR_USAGE,
-                       "no price is known for %s, so --budget-usd cannot be "
-                       "kept: give --price IN,OUT, --prices FILE or "
+                       "the price of %s is unknown, so --budget-usd cannot be "
+                       "enforced: add --price IN,OUT, --prices FILE or "
                        "--budget-tokens N",
                        v->model ? v->model : "a model without a name");
     return 0;

@@ -170,7 +170,7 @@ static int read_answer(struct answer *a, const json_t *whole, struct err *e)
 {
     if (take_answer(a, whole, "message", e) < 0)
         return -1;
-    return a->begun ? 0 : err_set(e, ERR_INPUT, "answer: it has no choices");
+    return a->begun ? 0 : err_set(e, ERR_INPUT, "the answer has no choices");
 }
 
 static int hear_event(struct answer *a, struct str event, struct err *e)

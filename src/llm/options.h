@@ -1,5 +1,4 @@
-/* options.h: how a model is reached and what it may cost; filled from the
- * command line or the configuration file. */
+/* options.h: how to reach a model and what it may cost. */
 #ifndef LLM_OPTIONS_H
 #define LLM_OPTIONS_H
 
@@ -26,12 +25,12 @@ struct llm_opts {
     const char *organisation, *project;
     const char *ca_file;
     bool insecure;
-    bool dry; /* nothing will be sent: no key is needed, no folder made */
+    bool dry; /* nothing is sent: no key is needed, no folder created */
     int64_t in_flight; /* calls at once */
     int64_t timeout_ms;
     int retries;
     int64_t requests_per_minute, tokens_per_minute; /* 0: no limit */
-    const char *prices; /* a file besides the program's own, or NULL */
+    const char *prices; /* another price file, or NULL */
     const char *price;  /* "IN,OUT[,CACHED]": dollars per million tokens */
 };
 
@@ -41,15 +40,15 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
                      struct budget *budget, const char *home, struct err *e);
 void llm_close(struct llm *l); /* not from a handler */
 
-/* Every answered call is also written to this cassette from now on. A new one
- * keeps `secret` (or NULL) in its first line. */
+/* From now on, also writes every answered call to this cassette. The header of a
+ * new one contains `secret` (or NULL). */
 int llm_record(struct llm *l, const char *cassette, const char *secret,
                struct err *e);
 
 /* Whether the provider's answers cost money, and whether a price is known. */
 bool llm_is_priced(const struct llm *l);
 bool llm_has_price(const struct llm *l);
-/* Asking again is free: answers come by a request's name. */
+/* Repeating a request is free: it has an id, and so has its answer. */
 bool llm_is_patient(const struct llm *l);
 
 #endif

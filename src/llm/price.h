@@ -1,6 +1,6 @@
-/* price.h: what tokens cost. A price is a whole number of pico-dollars a token,
- * which is dollars for a million tokens with six decimal places: no floating
- * point touches money, and a cost is rounded up. */
+/* price.h: what tokens cost. A price is a whole number of pico-dollars per token, that
+ * is, dollars per million tokens with six decimal places. Money is never a floating-
+ * point number, and costs are rounded up. */
 #ifndef LLM_PRICE_H
 #define LLM_PRICE_H
 
@@ -11,22 +11,22 @@
 #include <stdint.h>
 
 struct price {
-    bool known; /* else a cost is tokens alone */
+    bool known; /* otherwise a cost is tokens only */
     int64_t input, cached, written, output;
 };
 
-/* "IN,OUT[,CACHED]" in dollars for a million tokens. */
+/* "IN,OUT[,CACHED]" in dollars per million tokens. */
 int price_parse(const char *text, struct price *out, struct err *e);
-/* The section of a price file that names the model, or the longest that is the
- * beginning of its name ("gpt-4o*"). Not listed is not an error: `known` is
- * false then. The whole file is checked. */
+/* Reads the section of a price file that names the model, or the longest prefix of its
+ * name ("gpt-4o*"). When it is not listed, `known` is false. The whole file is
+ * checked. */
 int price_read(const char *path, const char *model, struct price *out,
                struct err *e);
 
-/* Nothing costs anything. */
+/* All prices are 0. */
 bool price_is_free(const struct price *p);
 struct llm_cost price_of(const struct price *p, const struct llm_usage *u);
-/* At most this for so many tokens in and out, whatever was cached. */
+/* The most that so many tokens can cost, cached or not. */
 struct llm_cost price_worst(const struct price *p, int64_t input,
                             int64_t output);
 

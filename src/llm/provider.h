@@ -1,5 +1,5 @@
-/* provider.h: what a provider is to the front. A provider sends one request
- * once and tells how it ended; it never retries, waits or counts money. */
+/* provider.h: the interface of a provider. A provider sends a request once and reports
+ * how it ended; it never retries, waits or counts money. */
 #ifndef LLM_PROVIDER_H
 #define LLM_PROVIDER_H
 
@@ -9,7 +9,7 @@
 enum send_outcome {
     SEND_ANSWERED,
     SEND_RETRY,   /* not done, not billed: 408, 409, 429, 5xx, no connection */
-    SEND_LOST,    /* cut or timed out after it was sent: may have been billed */
+    SEND_LOST,    /* broken off or timed out: may have been billed */
     SEND_REFUSED, /* will never succeed */
 };
 struct send_result {
@@ -30,16 +30,16 @@ typedef void send_fn(void *arg, const struct send_result *r);
 struct provider;
 struct provider_type {
     const char *name;
-    bool priced;  /* its answers cost money unless the price says otherwise */
-    bool patient; /* answers may take days: no deadline, counted as waiting */
+    bool priced;  /* answers cost money unless the price is 0 */
+    bool patient; /* answers may take days: no deadline */
     struct provider *(*open)(struct loop *l, const struct llm_opts *o,
                              struct err *e);
-    void (*close)(struct provider *p); /* drops what is under way */
+    void (*close)(struct provider *p); /* cancels what is in flight */
     /* Calls `fn` once, from the loop, never from inside. */
     struct send *(*send)(struct provider *p, const struct llm_request *r,
                          send_fn *fn, void *arg, struct err *e);
     void (*cancel)(struct send *s);
-    /* Of those under way, the ones that were looked for in vain. NULL: all. */
+    /* How many requests have no answer yet. NULL: all in flight. */
     size_t (*waiting)(const struct provider *p);
 };
 struct provider {

@@ -26,7 +26,7 @@ const struct provider_type *provider_find(const char *name, struct err *e)
     buf_init(&names, BUF_UNLIMITED);
     for (size_t i = 0; i < TYPES; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", types[i]->name);
-    err_set(e, ERR_USAGE, "there is no provider '%s'; there are %s", name,
+    err_set(e, ERR_USAGE, "unknown provider '%s'; choose one of %s", name,
             buf_str(&names));
     buf_release(&names);
     return NULL;
@@ -68,7 +68,7 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
     if (!t)
         return NULL;
     if (o->max_tokens <= 0) {
-        err_set(e, ERR_USAGE, "an answer needs a limit of tokens");
+        err_set(e, ERR_USAGE, "--max-tokens must be more than 0");
         return NULL;
     }
     if (find_price(o, t, home, &price, e) < 0)
@@ -77,8 +77,8 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
     if (!p)
         return NULL;
     if (t->priced && !price.known)
-        log_warn("no price is known for %s: its tokens are counted, not its "
-                 "dollars (--price IN,OUT or --prices FILE tells it)",
+        log_warn("the price of %s is unknown: only tokens are counted (set it "
+                 "with --price IN,OUT or --prices FILE)",
                  o->model ? o->model : "a model without a name");
     rules.max_tokens = o->max_tokens;
     rules.in_flight = o->in_flight;

@@ -1,7 +1,6 @@
-/* rate.h: so many a minute, spread evenly: a token bucket that holds one
- * request. What does not fit now is told when it will; the caller waits. No
- * minute sees more requests than allowed, nor more tokens than allowed and one
- * request's. */
+/* rate.h: a rate limit per minute, spread evenly: a token bucket that holds one
+ * request. The caller waits as long as it is told. No minute has more requests than
+ * allowed, nor more tokens than allowed plus those of one request. */
 #ifndef LLM_RATE_H
 #define LLM_RATE_H
 
@@ -9,7 +8,7 @@
 
 struct rate {
     int64_t per_minute; /* 0: no limit */
-    int64_t free_at_ns; /* when what was taken will have flowed off */
+    int64_t free_at_ns; /* when the bucket will be empty again */
 };
 
 /* 0 when something may be taken now, else how long to wait. */

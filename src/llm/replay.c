@@ -86,9 +86,9 @@ static bool same_prompt(struct replay *r, const struct llm_request *q,
     if (strcmp(hash, item->prompt) == 0)
         return true;
     if (!r->strict && !r->warned)
-        log_warn("%s: the prompt of %s (%s, %s, attempt %d) is not the "
-                 "recorded one; its answer is used all the same, and so for "
-                 "others that follow",
+        log_warn("%s: the prompt of %s (%s, %s, attempt %d) differs "
+                 "from the recorded one; using its answer anyway (further "
+                 "differences are not reported)",
                  r->name, q->key.task, q->key.method, q->key.stage,
                  q->key.attempt);
     r->warned = true;

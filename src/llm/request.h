@@ -1,5 +1,5 @@
-/* request.h: a request as others see it: its identity, and the JSON that the
- * providers `exec` and `spool` hand out (docs/MODELS.md). */
+/* request.h: the identity of a request, and the JSON that the providers `exec` and
+ * `spool` write (docs/MODELS.md). */
 #ifndef LLM_REQUEST_H
 #define LLM_REQUEST_H
 
@@ -14,8 +14,7 @@
 
 /* SHA-256 over roles and texts. */
 void request_prompt_hash(const struct llm_request *r, char out[HASH_HEX]);
-/* The beginning of a SHA-256 over key and prompt: the same question has the
- * same id in every run. */
+/* The start of a SHA-256 over key and prompt: the same in every run. */
 void request_id(const struct llm_request *r, char out[REQUEST_ID]);
 /* Whether a word could be an id. */
 bool request_is_id(const char *word);

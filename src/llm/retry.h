@@ -1,5 +1,5 @@
-/* retry.h: how long to wait before the same is sent again, and when to stop
- * sending at all. Plain values: time comes in, decisions come out. */
+/* retry.h: how long to wait before a retry, and when to stop sending. Plain values: the
+ * caller passes the time. */
 #ifndef LLM_RETRY_H
 #define LLM_RETRY_H
 
@@ -8,18 +8,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Doubles with every failure of a call (from 1) up to the cap; at least half of
- * it, the rest is chance, so that calls that failed together do not come back
- * together. Never sooner than the provider asked for. */
+/* Doubles with every failure of a call (from 1) up to the cap. Half of it is random, so
+ * that calls that failed together are not retried together. Never shorter than the
+ * provider asked for. */
 struct backoff {
     int64_t base_ns, cap_ns;
     struct rng rng;
 };
 int64_t backoff_ns(struct backoff *b, int failures, int64_t retry_after_ns);
 
-/* Opens after `after` failures in a row, of whatever calls; then nothing goes
- * out for `pause_ns`, then one call, whose end decides. The pause doubles while
- * these fail, up to 16 times. */
+/* Opens after `after` failures in a row, of any calls. Then nothing is sent for
+ * `pause_ns`, then one call, the probe, whose result decides. The pause doubles while
+ * probes fail, up to 16 times. */
 enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_PROBING };
 struct breaker {
     int after; /* 0: never opens */
@@ -28,15 +28,15 @@ struct breaker {
     int failures, opened; /* in a row */
     int64_t until_ns;
 };
-/* 0: one may be sent now. > 0: wait so long. < 0: wait for the probe's end. */
+/* 0: send now; > 0: wait that long; < 0: wait for the probe. */
 int64_t breaker_wait_ns(const struct breaker *b, int64_t now_ns);
-/* Something is sent; true when it is the probe. */
+/* Call when sending; true when it is the probe. */
 bool breaker_sent(struct breaker *b);
-/* How it ended; true when the state has changed. */
+/* Call when it has ended; true when the state has changed. */
 bool breaker_good(struct breaker *b);
 bool breaker_bad(struct breaker *b, bool probe, int64_t now_ns,
                  int64_t retry_after_ns);
-/* The probe ended without telling anything. */
+/* The probe was cancelled. */
 void breaker_forget_probe(struct breaker *b, int64_t now_ns);
 
 #endif

@@ -107,9 +107,9 @@ static struct llm_cost charge(struct llm_call *c, const struct send_result *r,
     if ((real.usd_micro > c->held.usd_micro || real.tokens > c->held.tokens) &&
         !l->warned_estimate) {
         l->warned_estimate = true;
-        log_warn("the provider counts %lld tokens in and %lld out where at "
-                 "most %lld and %lld were expected: the budget's cap may be "
-                 "passed by what it counts more",
+        log_warn("the provider counted %lld input and %lld output tokens; at "
+                 "most %lld and %lld were expected, so the budget may be "
+                 "exceeded by the difference",
                  (long long)u->input, (long long)u->output,
                  (long long)call_input_bound(&c->request),
                  (long long)call_max_tokens(l, &c->request));
@@ -128,7 +128,7 @@ static void record(struct llm_call *c, const struct send_result *r,
     full.usage = *u;
     if (cassette_write(c->llm->record, &c->request, &full, &e) == 0)
         return;
-    log_warn("%s: no more answers are recorded", e.text);
+    log_warn("%s; recording stops", e.text);
     cassette_writer_close(c->llm->record);
     c->llm->record = NULL;
 }
@@ -197,7 +197,7 @@ static void note(struct llm_call *c, const struct send_result *r)
 
     if (!failed) {
         if (breaker_good(&l->breaker))
-            log_info("the model answers again");
+            log_info("the model is answering again");
         l->state[0] = '\0';
         return;
     }

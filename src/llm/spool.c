@@ -121,7 +121,7 @@ static void take(struct send *s)
     int rc = folder_answer(s->spool->opts->folder, s->id, &a, &e);
 
     if (rc < 0 && !s->warned) {
-        log_warn("%s; left there until it is valid", e.text);
+        log_warn("%s; ignored until it is valid", e.text);
         s->warned = true;
     }
     if (rc <= 0) {

@@ -1,5 +1,5 @@
-/* hint.h: what to tell a model about a compiler's message. A pack lists
- * patterns with a hint each, in order; the first that matches wins. */
+/* hint.h: advice for the model about an error message. A pack lists patterns with a
+ * hint each; the first that matches wins. */
 #ifndef PACK_HINT_H
 #define PACK_HINT_H
 
@@ -19,7 +19,7 @@ enum hint_stage {
     HINT_LAUNCH,
     HINT_RUN,
     HINT_NUMERIC,
-    HINT_ANY, /* only to ask with */
+    HINT_ANY, /* for hint_find() */
 };
 #define HINT_STAGES 6
 extern const char *const hint_stages[HINT_STAGES]; /* "parse", … */

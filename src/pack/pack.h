@@ -1,6 +1,6 @@
-/* pack.h: a DSL pack, loaded. A pack is a folder that teaches the program one
- * language; docs/PACKS.md is its description. Loading is strict and reports
- * everything that is wrong at once. */
+/* pack.h: a loaded DSL pack. A pack is a folder that teaches the program one
+ * language; docs/PACKS.md describes it. Loading is strict and reports all problems at
+ * once. */
 #ifndef PACK_PACK_H
 #define PACK_PACK_H
 
@@ -39,10 +39,10 @@ struct pack_seed {
 
 struct pack_shared; /* a file of rules that packs extend */
 
-/* All of it belongs to the pack and lives as long. */
+/* The pack owns everything in it. */
 struct pack {
-    char *dir;           /* as it was given, without a slash at the end */
-    char hash[HASH_HEX]; /* of every file in it and every file it extends */
+    char *dir;           /* as given, without a trailing slash */
+    char hash[HASH_HEX]; /* of its files and the files it extends */
 
     const char *id, *display_name, *prompt_name, *version;
     enum pack_language language;
@@ -111,5 +111,9 @@ const struct ruleset *pack_ruleset(const struct pack *p, const char *name,
                                    struct err *e);
 /* Guide, card and at least one seed are there: a search can use the pack. */
 int pack_can_search(const struct pack *p, struct err *e);
+
+/* Why verdicts of this pack end at E2 on a device ("cpu", "cuda:N"): words that
+ * follow its name. NULL: they reach E3. */
+const char *pack_below_e3(const struct pack *p, const char *device);
 
 #endif

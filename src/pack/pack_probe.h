@@ -1,5 +1,5 @@
-/* pack_probe.h: how far each pack gets on this machine. A pack's probe.py tells in
- * one line; what it says and how it failed both end in a level and a reason. */
+/* pack_probe.h: what each pack can do on this machine. A pack's probe.py prints one
+ * line; that line, or how the probe failed, becomes a level and a reason. */
 #ifndef PACK_PACK_PROBE_H
 #define PACK_PACK_PROBE_H
 
@@ -26,7 +26,7 @@ struct pack_probe {
  * must live until it has run. */
 void pack_probe_command(struct proc_opts *o, const char **argv,
                         const char *python, const char *dir);
-/* What the run told. */
+/* The result of the run. */
 void pack_probe_read(struct pack_probe *p, const struct procs_item *ran);
 
 #endif

@@ -1,4 +1,4 @@
-/* packs.h: what every command with --packs and --dsl does to find its pack. */
+/* packs.h: finds the pack of a command with --packs and --dsl. */
 #ifndef PACK_PACKS_H
 #define PACK_PACKS_H
 

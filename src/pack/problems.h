@@ -1,6 +1,5 @@
-/* problems.h: everything that is wrong with some files, a line for each, so
- * that an author mends them in one go. A line reads
- * `FILE: /json/pointer: what is wrong; remedy`. */
+/* problems.h: a list of all problems with some files, so that an author can fix them
+ * in one go. A line reads `FILE: /json/pointer: what is wrong; what to do`. */
 #ifndef PACK_PROBLEMS_H
 #define PACK_PROBLEMS_H
 
@@ -13,14 +12,14 @@
 struct problems {
     char **line;
     size_t len, cap;
-    size_t more; /* how many came after the last that was kept */
+    size_t more; /* how many were not kept */
 };
 
 void problems_init(struct problems *p); /* allocates nothing */
 void problems_release(struct problems *p);
 void problems_add(struct problems *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* The first line as an error, with the number of the others. Returns -1. */
+/* The first line and the number of further ones as an error. Returns -1. */
 int problems_to_err(const struct problems *p, struct err *e);
 
 #endif

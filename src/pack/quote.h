@@ -1,5 +1,5 @@
-/* quote.h: foreign text on one line of ours. Candidates, compilers and packs
- * write what they like; a terminal must not obey it. */
+/* quote.h: untrusted text in one line of output. What candidates, compilers and packs
+ * write must not control the terminal. */
 #ifndef PACK_QUOTE_H
 #define PACK_QUOTE_H
 

@@ -22,7 +22,7 @@ struct rule {
     const char *id, *message; /* borrowed from the JSON */
     enum rule_kind kind;
     enum view_kind view;
-    bool own; /* stands in the pack itself, not in a file it extends */
+    bool own; /* in the pack itself, not in a file it extends */
     struct rx *rx;
 };
 
@@ -32,7 +32,7 @@ struct rules {
     size_t len;
 };
 
-/* Where a list stands, for errors. */
+/* Where a list is, for errors. */
 struct rule_place {
     const char *file, *pointer;
     bool own;
@@ -74,8 +74,8 @@ struct rule_hits {
     enum rx_result end; /* RX_LIMIT, RX_TIME: not searched to the end */
 };
 
-/* All matches in valid UTF-8; of a `require` rule only the first, which has
- * nothing to say. */
+/* All matches in valid UTF-8; of a `require` rule only the first, without a
+ * message. */
 void rule_apply(const struct rule *r, struct rx_ctx *c, struct str text,
                 struct arena *a, struct rule_hits *out);
 

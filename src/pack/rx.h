@@ -1,6 +1,6 @@
-/* rx.h: patterns on foreign text. PCRE2 in UTF and multi-line mode, with a
- * bound on everything: steps, depth, memory, and time for a whole round of
- * searches. To run into a bound is a result of its own, never "no match". */
+/* rx.h: regular expressions on untrusted text: PCRE2 in UTF and multi-line mode, with
+ * limits on steps, depth, memory, and the time of a round of searches. Reaching a limit
+ * is a result of its own, never "no match". */
 #ifndef PACK_RX_H
 #define PACK_RX_H
 
@@ -36,7 +36,7 @@ extern const struct rx_limits rx_limits_default;
 struct rx_ctx;
 struct rx_ctx *rx_ctx_new(const struct rx_limits *l);
 void rx_ctx_free(struct rx_ctx *c);
-void rx_round(struct rx_ctx *c); /* the time allowed starts anew */
+void rx_round(struct rx_ctx *c); /* restarts the time limit */
 
 enum rx_result {
     RX_NONE,
@@ -45,7 +45,7 @@ enum rx_result {
     RX_TIME,  /* the round's time is used up */
 };
 
-/* The first match that starts at `from` or behind it. `text` is valid UTF-8. */
+/* The first match that starts at or after `from`. `text` is valid UTF-8. */
 enum rx_result rx_find(struct rx_ctx *c, const struct rx *rx, struct str text,
                        size_t from);
 /* Where to look for the next match after RX_MATCH; past text.n at the end. */

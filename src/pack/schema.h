@@ -1,6 +1,5 @@
-/* schema.h: JSON files described by tables, and everything in a file that is
- * not as its table says. An unknown field is an error too: a misspelt one
- * would otherwise silently not count. */
+/* schema.h: checks JSON files against tables and reports every difference. An unknown
+ * field is an error, too: otherwise a misspelt one would be ignored silently. */
 #ifndef PACK_SCHEMA_H
 #define PACK_SCHEMA_H
 
@@ -24,15 +23,15 @@ struct schema_field;
 
 struct schema {
     enum schema_type type;
-    bool unique;                /* list of strings: none stands twice */
+    bool unique;                /* list of strings: no duplicates */
     const char *const *choices; /* string: one of these */
     size_t choice_count;
-    int64_t min, max;    /* number: its range; string, list, map: how long.
-                            max 0: no bound */
-    const char *pattern; /* string, name in a map: all of it matches this */
+    int64_t min, max;    /* the range of a number, the length of the rest;
+                            max 0: no limit */
+    const char *pattern; /* string, name in a map: must match as a whole */
     const struct schema_field *fields; /* ends with a NULL name */
     const struct schema *element;
-    const char *remedy; /* what to write instead; NULL: the error says it */
+    const char *remedy; /* what to write instead, or NULL */
 };
 
 struct schema_field {

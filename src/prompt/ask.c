@@ -93,44 +93,29 @@ void prompts_decompose(const struct prompts *p, const struct prompt_part *task,
 
 /* ---- a guide ---- */
 
-static void guide(const struct prompts *p, const struct prompt_guide *g,
-                  enum prompt_file file, struct str *v, struct arena *a,
-                  struct prompt *out)
+#define ANSWER_WORDS 500 /* of a question about a part */
+
+void prompts_guide(const struct prompts *p, const struct prompt_guide *g,
+                   struct arena *a, struct prompt *out)
 {
+    const struct str yes = STR_LIT("yes");
+    struct str v[PROMPT_SLOTS] = {0};
+
     v[SLOT_DSL] = str_of(g->dsl);
-    v[SLOT_LIMIT] = prompt_number(g->limit, a);
-    prompt_make(out, nothing, prompt_render(p, file, nothing, v, a), a);
-}
-
-void prompts_guide_read(const struct prompts *p, const struct prompt_guide *g,
-                        const struct prompt_part *document, struct arena *a,
-                        struct prompt *out)
-{
-    struct str v[PROMPT_SLOTS] = {0};
-
-    v[SLOT_NAME] = str_of(document->name);
-    v[SLOT_DOCUMENT] = prompt_tidy(document->text);
-    guide(p, g, FILE_GUIDE_READ, v, a, out);
-}
-
-void prompts_guide_merge(const struct prompts *p, const struct prompt_guide *g,
-                         const struct str *notes, size_t count, struct arena *a,
-                         struct prompt *out)
-{
-    struct str v[PROMPT_SLOTS] = {0};
-    struct str *piece = arena_alloc(a, (count + 1) * sizeof(*piece));
-
-    for (size_t i = 0; i < count; i++)
-        piece[i] = str_trim(notes[i]);
-    v[SLOT_NOTES] = prompt_join(piece, count, a);
-    guide(p, g, FILE_GUIDE_MERGE, v, a, out);
-}
-
-void prompts_guide_write(const struct prompts *p, const struct prompt_guide *g,
-                         struct str notes, struct arena *a, struct prompt *out)
-{
-    struct str v[PROMPT_SLOTS] = {0};
-
-    v[SLOT_NOTES] = str_trim(notes);
-    guide(p, g, FILE_GUIDE_WRITE, v, a, out);
+    v[SLOT_DOCUMENT] = prompt_tidy(g->contents);
+    v[SLOT_LIMIT] = prompt_number(g->question ? ANSWER_WORDS : g->words, a);
+    if (g->question)
+        v[SLOT_QUESTION] = str_of(g->question);
+    if (g->history.n)
+        v[SLOT_NOTES] = str_trim(g->history);
+    if (g->may_ask)
+        v[SLOT_ASK] = yes;
+    if (g->last)
+        v[SLOT_LAST] = yes;
+    v[g->whole ? SLOT_WHOLE : SLOT_LONG] = yes;
+    prompt_make(out, prompt_render(p, FILE_GUIDE_SYSTEM, nothing, v, a),
+                prompt_render(p,
+                              g->question ? FILE_GUIDE_PART : FILE_GUIDE_ROOT,
+                              nothing, v, a),
+                a);
 }

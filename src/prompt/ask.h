@@ -1,5 +1,5 @@
-/* ask.h: the questions that are no attempts: borrowing, decomposition, making
- * a guide, and asking again for JSON that could not be read. Answers to those
+/* ask.h: the questions that are no attempts: borrowing, decomposition, reading
+ * for a guide, and asking again for JSON that could not be read. Answers to those
  * that want JSON are read with extract_json(). */
 #ifndef PROMPT_ASK_H
 #define PROMPT_ASK_H
@@ -33,20 +33,18 @@ void prompts_decompose(const struct prompts *p, const struct prompt_part *task,
                        int low, int high, struct arena *a, struct prompt *out);
 extern const char prompt_decompose_shape[];
 
-/* A guide from documents of any length: notes on each part of a document,
- * notes merged as often as it takes, the guide written from what is left. Each
- * answer is text; the single word NOTHING means no notes. */
+/* A turn of a reader of documents (guide/builder.h). Answer: actions
+ * (guide/action.h). */
 struct prompt_guide {
-    const char *dsl; /* as prompts call it */
-    int64_t limit;   /* tokens of the answer */
+    const char *dsl;      /* as prompts call it */
+    int64_t words;        /* of the guide */
+    const char *question; /* NULL: the guide itself is to be written */
+    struct str contents;  /* a manifest, or the text itself: */
+    bool whole;
+    struct str history; /* what was found so far; may be empty */
+    bool may_ask, last;
 };
-void prompts_guide_read(const struct prompts *p, const struct prompt_guide *g,
-                        const struct prompt_part *document, struct arena *a,
-                        struct prompt *out);
-void prompts_guide_merge(const struct prompts *p, const struct prompt_guide *g,
-                         const struct str *notes, size_t count, struct arena *a,
-                         struct prompt *out);
-void prompts_guide_write(const struct prompts *p, const struct prompt_guide *g,
-                         struct str notes, struct arena *a, struct prompt *out);
+void prompts_guide(const struct prompts *p, const struct prompt_guide *g,
+                   struct arena *a, struct prompt *out);
 
 #endif

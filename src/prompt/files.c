@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const char *const slot_names[PROMPT_SLOTS] = {
+    [SLOT_ASK] = "ask",
     [SLOT_ATTEMPTS] = "attempts",
     [SLOT_CARD] = "card",
     [SLOT_CODE] = "code",
@@ -26,7 +27,9 @@ static const char *const slot_names[PROMPT_SLOTS] = {
     [SLOT_HIGH] = "high",
     [SLOT_IMPORTS] = "imports",
     [SLOT_INITIAL] = "initial",
+    [SLOT_LAST] = "last",
     [SLOT_LIMIT] = "limit",
+    [SLOT_LONG] = "long",
     [SLOT_LOW] = "low",
     [SLOT_MUST_DEFINE] = "must_define",
     [SLOT_NAME] = "name",
@@ -37,6 +40,7 @@ static const char *const slot_names[PROMPT_SLOTS] = {
     [SLOT_PLAN_HINT] = "plan_hint",
     [SLOT_PRECISION] = "precision",
     [SLOT_PROBLEM] = "problem",
+    [SLOT_QUESTION] = "question",
     [SLOT_REPLY] = "reply",
     [SLOT_REWRITE] = "rewrite",
     [SLOT_SHAPE] = "shape",
@@ -44,6 +48,7 @@ static const char *const slot_names[PROMPT_SLOTS] = {
     [SLOT_TAG] = "tag",
     [SLOT_TASK] = "task",
     [SLOT_VERDICT] = "verdict",
+    [SLOT_WHOLE] = "whole",
     [SLOT_WHY] = "why",
 };
 
@@ -83,10 +88,12 @@ static const struct {
     [FILE_DECOMPOSE_SYSTEM] = {"decompose_system.md", 0},
     [FILE_DECOMPOSE] = {"decompose.md",
                         S(NAME) | S(FENCE) | S(TASK) | S(LOW) | S(HIGH)},
-    [FILE_GUIDE_READ] = {"guide_read.md",
-                         S(DSL) | S(NAME) | S(DOCUMENT) | S(LIMIT)},
-    [FILE_GUIDE_MERGE] = {"guide_merge.md", S(DSL) | S(NOTES) | S(LIMIT)},
-    [FILE_GUIDE_WRITE] = {"guide_write.md", S(DSL) | S(NOTES) | S(LIMIT)},
+    [FILE_GUIDE_SYSTEM] = {"guide_system.md", S(DSL) | S(ASK)},
+    [FILE_GUIDE_ROOT] = {"guide_root.md",
+                         S(DSL) | S(DOCUMENT) | S(LIMIT) | S(NOTES) | S(LAST)},
+    [FILE_GUIDE_PART] = {"guide_part.md", S(WHOLE) | S(LONG) | S(DOCUMENT) |
+                                              S(QUESTION) | S(LIMIT) |
+                                              S(NOTES) | S(LAST)},
 };
 
 int prompt_files_load(struct prompts *p, const char *dir, struct err *e)

@@ -8,6 +8,7 @@
 
 /* What a slot can be called; values are arrays of PROMPT_SLOTS slices. */
 enum prompt_slot {
+    SLOT_ASK, /* a section only */
     SLOT_ATTEMPTS,
     SLOT_CARD,
     SLOT_CODE,
@@ -25,7 +26,9 @@ enum prompt_slot {
     SLOT_HIGH,
     SLOT_IMPORTS,
     SLOT_INITIAL, /* a section only */
+    SLOT_LAST,    /* a section only */
     SLOT_LIMIT,
+    SLOT_LONG, /* a section only */
     SLOT_LOW,
     SLOT_MUST_DEFINE,
     SLOT_NAME,
@@ -36,6 +39,7 @@ enum prompt_slot {
     SLOT_PLAN_HINT,
     SLOT_PRECISION,
     SLOT_PROBLEM,
+    SLOT_QUESTION,
     SLOT_REPLY,
     SLOT_REWRITE,
     SLOT_SHAPE,
@@ -43,6 +47,7 @@ enum prompt_slot {
     SLOT_TAG, /* the language of the answer's fence */
     SLOT_TASK,
     SLOT_VERDICT,
+    SLOT_WHOLE, /* a section only */
     SLOT_WHY,
     PROMPT_SLOTS,
 };
@@ -63,9 +68,9 @@ enum prompt_file {
     FILE_BORROWING_PARENT,
     FILE_DECOMPOSE_SYSTEM,
     FILE_DECOMPOSE,
-    FILE_GUIDE_READ,
-    FILE_GUIDE_MERGE,
-    FILE_GUIDE_WRITE,
+    FILE_GUIDE_SYSTEM,
+    FILE_GUIDE_ROOT,
+    FILE_GUIDE_PART,
     PROMPT_FILES,
 };
 

@@ -1,5 +1,5 @@
-/* lock.h: one process at a time works in a run's folder. The lock is the
- * kernel's, on DIR/lock: it ends with the process, however that ends. */
+/* lock.h: only one process at a time may write to a run's folder. The kernel holds
+ * the lock on DIR/lock and releases it when the process ends, however it ends. */
 #ifndef STORE_LOCK_H
 #define STORE_LOCK_H
 
@@ -9,7 +9,7 @@ struct lock {
     int fd;
 };
 
-/* ERR_INPUT when another holds it; the text names its process. */
+/* ERR_INPUT when another process holds it; the text names that process. */
 int lock_take(const char *dir, struct lock *l, struct err *e);
 void lock_drop(struct lock *l);
 /* The process that holds it; 0: none does. */

@@ -20,17 +20,17 @@ static const struct {
     const char *text;
 } complaints[] = {
     {SQLITE_FULL, ERR_SYSTEM, ENOSPC,
-     "the disk is full; make room and go on with 'monkeys resume'"},
+     "the disk is full; free some space and continue with "
+     "'monkeys resume'"},
     {SQLITE_NOTADB, ERR_INPUT, 0, "not a database"},
     {SQLITE_CORRUPT, ERR_INPUT, 0,
-     "the database is damaged; 'sqlite3 FILE .recover' saves what is left"},
+     "the database is damaged; 'sqlite3 FILE .recover' recovers what it can"},
     {SQLITE_READONLY, ERR_INPUT, 0,
      "cannot be written; check the permissions of the file and its folder"},
-    {SQLITE_PERM, ERR_INPUT, EACCES,
-     "may not be opened; check its permissions"},
+    {SQLITE_PERM, ERR_INPUT, EACCES, "cannot be opened; check its permissions"},
     {SQLITE_CANTOPEN, ERR_INPUT, 0,
      "cannot be opened; check the permissions of the file and its folder"},
-    {SQLITE_BUSY, ERR_SYSTEM, EBUSY, "held by another program"},
+    {SQLITE_BUSY, ERR_SYSTEM, EBUSY, "locked by another program"},
 };
 
 int store_sql_err(struct err *e, sqlite3 *db, const char *path,
@@ -99,14 +99,14 @@ static int sync_folder(const char *path, struct err *e)
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 
     if (fd < 0 || fsync(fd) < 0)
-        rc = err_sys(e, "%s: cannot be made durable", dir);
+        rc = err_sys(e, "%s: cannot be flushed to disk", dir);
     if (fd >= 0)
         close(fd);
     free(dir);
     return rc;
 }
 
-/* Looks before SQLite does: its words name no remedy. */
+/* SQLite's own messages do not say what to do. */
 static int check_file(const char *path, enum store_mode mode, struct err *e)
 {
     char *dir = folder_of(path);
@@ -121,11 +121,11 @@ static int check_file(const char *path, enum store_mode mode, struct err *e)
         rc = access(path, F_OK) < 0
                  ? 0
                  : err_set(e, ERR_INPUT,
-                           "%s: exists already; go on with 'monkeys resume', "
-                           "or choose another folder",
+                           "%s: already exists; continue it with 'monkeys "
+                           "resume', or choose another folder",
                            path);
     else if (stat(path, &st) < 0)
-        err_set(e, ERR_INPUT, "%s: not there; is this the folder of a run?",
+        err_set(e, ERR_INPUT, "%s: not found; is this the folder of a run?",
                 path);
     else if (!S_ISREG(st.st_mode))
         err_set(e, ERR_INPUT, "%s: not a file", path);
@@ -140,8 +140,8 @@ static int check_file(const char *path, enum store_mode mode, struct err *e)
 
 /* ---- connections ---- */
 
-/* In a folder that cannot be written SQLite has no place for its shared index;
- * a file that nobody is writing can be read without. */
+/* In a read-only folder SQLite cannot create its shared index; a file that nobody
+ * writes can be read without one. */
 static bool is_still(const char *path)
 {
     char *dir = folder_of(path), *wal = xasprintf("%s-wal", path);
@@ -168,7 +168,7 @@ static char *uri_of(const char *path, const char *query)
     return buf_take(&b, NULL);
 }
 
-/* One file and its log, durable when COMMIT returns, readable meanwhile. */
+/* A database with a log: durable when COMMIT returns, readable at any time. */
 static int set_up(sqlite3 *db, const char *path, struct err *e)
 {
     sqlite3_stmt *q = NULL;
@@ -183,8 +183,8 @@ static int set_up(sqlite3 *db, const char *path, struct err *e)
         store_sql_err(e, db, path, "open");
     else if (strcmp(mode, "wal") != 0)
         err_set(e, ERR_INPUT,
-                "%s: this file system cannot share memory between programs; "
-                "choose a folder on a local disk",
+                "%s: SQLite's log does not work on this file system; choose a "
+                "folder on a local disk",
                 path);
     else
         rc = 0;
@@ -219,7 +219,7 @@ static sqlite3 *open_database(const char *path, enum store_mode mode,
     return db;
 }
 
-/* Also what SQLite puts beside it. */
+/* Also removes the files that SQLite puts next to it. */
 static void remove_part(const char *part)
 {
     char *log = xasprintf("%s-wal", part), *index = xasprintf("%s-shm", part);
@@ -231,7 +231,7 @@ static void remove_part(const char *part)
     free(index);
 }
 
-/* Made under another name, so that a file that is there is whole. */
+/* Created under another name and renamed, so that a run.db is always complete. */
 static int create(const char *path, struct err *e)
 {
     char *part = xasprintf("%s.part", path);
@@ -243,10 +243,10 @@ static int create(const char *path, struct err *e)
     if (db && set_up(db, path, e) == 0 &&
         store_migrate(db, path, store_steps, store_version, e) == 0)
         rc = 0;
-    if (sqlite3_close(db) != SQLITE_OK) /* also empties the log into it */
+    if (sqlite3_close(db) != SQLITE_OK) /* also merges the log */
         rc = err_set(e, ERR_SYSTEM, "%s: cannot be closed", part);
     if (rc == 0 && rename(part, path) < 0)
-        rc = err_sys(e, "%s: cannot be made", path);
+        rc = err_sys(e, "%s: cannot be created", path);
     if (rc == 0)
         rc = sync_folder(path, e);
     if (rc < 0)
@@ -265,7 +265,8 @@ static int connect_both(struct store *s, struct err *e)
         return -1;
     if (s->mode == STORE_READ)
         return 0;
-    if (set_up(s->writer, s->path, e) < 0) /* not before it is known as ours */
+    if (set_up(s->writer, s->path, e) <
+        0) /* only once it is known to be ours */
         return -1;
     s->reader = open_database(s->path, STORE_READ, e);
     if (!s->reader)
@@ -286,7 +287,7 @@ static void release(struct store *s)
     sqlite3_finalize(s->begin);
     sqlite3_finalize(s->commit);
     sqlite3_finalize(s->read_blob);
-    sqlite3_close(s->reader); /* first: the last one out tidies up */
+    sqlite3_close(s->reader); /* first: the last one to close cleans up */
     sqlite3_close(s->writer);
     ZSTD_freeCCtx(s->pack);
     ZSTD_freeDCtx(s->unpack);

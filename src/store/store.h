@@ -1,20 +1,18 @@
-/* store.h: one run's memory: a SQLite database that only grows.
+/* store.h: the database of a run: SQLite, append-only.
  *
- * Writing does not wait for the disk, unless 64 MiB wait already: each function
- * below copies its row, and a thread of the store writes them in that order,
- * many to a transaction, at the latest 0.2 s after it became free. What must be
- * durable before something else happens waits with store_after(). A write that
- * fails (a full disk) is told there, and once it has, nothing more is written:
- * the file holds the rows up to some point and none after it.
+ * Writing does not wait for the disk, unless 64 MiB are queued: each function below
+ * copies its row, and a thread of the store writes the rows in order, many per
+ * transaction, within 0.2 s. Use store_after() to wait until rows are durable. It
+ * also reports a write that failed (a full disk); after a failure nothing more is
+ * written, so the file holds all rows up to some point and none after it.
  *
- * A row whose key is stored already must say the same, times aside, and is then
- * passed over. One that says something else is a mistake of the caller's; it is
- * told as a write that failed.
+ * A row whose key is already stored must be identical, apart from times, and is
+ * then ignored. A different one is a caller's mistake, reported as a failed write.
  *
- * Reading is done by the caller's thread and sees what is durable; who needs
- * to read what was just written waits for it first.
+ * Reading happens in the caller's thread and sees what is durable. To read what was
+ * just written, wait for it first.
  *
- * Rows have natural keys and no clock in them but columns named `*_at` (micro-
+ * Rows have natural keys, and no times except in columns named `*_at` (micro-
  * seconds since 1970) and `wall_*`: two runs with the same replies and verdicts
  * differ in nothing else. docs/STORAGE.md describes every table. */
 #ifndef STORE_STORE_H
@@ -34,53 +32,53 @@ struct store;
 
 enum store_mode {
     STORE_NEW,  /* the file must not exist */
-    STORE_OPEN, /* it must; an older schema is migrated after a copy */
-    STORE_READ, /* likewise, and nothing can be written */
+    STORE_OPEN, /* it must exist; an older schema is migrated after a copy */
+    STORE_READ, /* it must exist; read-only */
 };
 
 /* `l` may be NULL when store_after() is not used. A newer schema, another kind
  * of file, a folder that cannot be written: ERR_INPUT with the remedy. */
 struct store *store_open(const char *path, enum store_mode mode, struct loop *l,
                          struct err *e);
-/* Writes what is waiting; the error is the first that happened. Callbacks of
- * store_after() that have not come by then do not come. Not from one of them. */
+/* Writes what is queued; the error is the first one that happened. Callbacks of
+ * store_after() that have not run by then do not run. Not from such a callback. */
 int store_close(struct store *s, struct err *e);
 
-/* Calls back from the loop when every row given so far is on disk, or `e` says
- * why not (NULL: all is well). In the order of asking. */
+/* Calls back from the loop, in order, when every row given so far is on disk (`e`
+ * is NULL) or could not be written. */
 typedef void store_fn(const struct err *e, void *arg);
 void store_after(struct store *s, store_fn *fn, void *arg);
-/* The same, waiting here. */
+/* The same, but waits. */
 int store_sync(struct store *s, struct err *e);
 
 /* ---- blobs: texts by their SHA-256, compressed, each stored once ---- */
 void store_blob(struct store *s, struct str text, char hash[HASH_HEX]);
-/* The same for a text whose hash the caller has. */
+/* The same when the caller already knows the hash. */
 void store_blob_as(struct store *s, struct str text, const char *hash);
 int store_read_blob(struct store *s, const char *hash, struct buf *out,
                     struct err *e);
 
 /* ---- rows; strings may be NULL where a column may be empty ---- */
 
-/* Facts of the run: "secret", "seed", "method", … A name is set once. */
+/* Settings of the run: "secret", "seed", "method", … Each is set once. */
 void store_set(struct store *s, const char *name, const char *value);
 
 struct row_task {
     int64_t ord; /* place in the run's order, from 0: the key */
     const char *id, *hash /* normalised */, *source /* blob */;
     const char *path, *ops /* one a line */;
-    const char *skipped; /* why the gate refused it; NULL: it takes part */
+    const char *skipped; /* why it is not attempted; NULL: it is */
 };
 void store_task(struct store *s, const struct row_task *r);
 
-/* A call to a model. Written when its reservation is made (`state` "open"),
- * again when that grows, and when it ends. Key: purpose, asked, try. The last
- * one counts, but an answered call never changes again. */
+/* A call to a model. Written when money is reserved for it (`state` "open"), when
+ * the reservation grows, and when it ends. Key: purpose, asked, try. The last
+ * row counts, but an answered call never changes. */
 struct row_call {
     const char *purpose; /* "plan", "code", "evolve", "review", "embed", … */
     const char *asked;   /* hash of what is asked */
     int64_t try;         /* from 1: how often it was asked */
-    int64_t task, attempt; /* whose it is; -1 and 0: no task's */
+    int64_t task, attempt; /* what it is for; -1 and 0: no task */
     const char *state;     /* "open", "answered", "failed", "lost" */
     const char *prompt /* blob: the messages */, *prompt_hash;
     const char *reply /* blob */, *thought /* blob */;
@@ -94,7 +92,7 @@ struct row_call {
 };
 void store_call(struct store *s, const struct row_call *r);
 
-/* An attempt: what was decided before the model was asked, and what it gave. */
+/* An attempt: what was decided before the call, and the result. */
 struct row_attempt {
     int64_t task, attempt; /* the key; attempts from 1 */
     const char *method;
@@ -120,8 +118,8 @@ struct row_shown {
 };
 void store_shown(struct store *s, const struct row_shown *r);
 
-/* A verifier's record: JSON as `verify --json` prints it, without times; these
- * go to their own table. Key: task, attempt. */
+/* A verdict: the record that `verify --json` prints, without times, which go to a
+ * table of their own. Key: task, attempt. */
 struct row_verdict {
     int64_t task, attempt;
     const char *verdict, *stage, *evidence;
@@ -134,20 +132,20 @@ void store_verdict(struct store *s, const struct row_verdict *r);
 
 /* A member of the archive. Key: entry, from 1 in the order they joined. */
 struct row_entry {
-    int64_t entry, version; /* the archive's version once it was in */
+    int64_t entry, version; /* the archive's version after it joined */
     const char *origin;     /* "seed", "archive", "run" */
-    int64_t task, attempt;  /* -1, 0 for one that came from outside */
+    int64_t task, attempt;  /* -1 and 0 when it came from outside */
     const char *name;       /* the task's id, or the seed's name */
     const char *task_hash, *problem /* blob */, *plan /* blob or NULL */;
     const char *solution /* blob */, *evidence;
     const char *ported; /* blob: a ModelNew made from its trace; or NULL */
 };
 void store_entry(struct store *s, const struct row_entry *r);
-/* An entry that a reviewer refused leaves the archive from `version` on. */
+/* An entry that a reviewer refused is not part of the archive from `version` on. */
 void store_entry_leaves(struct store *s, int64_t entry, int64_t version,
                         const char *why);
 
-/* What a reviewer said, by what it read. Key: hash. */
+/* A review. Key: hash. */
 struct row_review {
     const char *hash; /* of the reviewer's model and prompt */
     double score;
@@ -155,7 +153,7 @@ struct row_review {
 };
 void store_review(struct store *s, const struct row_review *r);
 
-/* An embedding, so that no text is paid for twice. Key: source, hash. */
+/* An embedding, stored so that it is paid for once. Key: source, hash. */
 struct row_vector {
     const char *source; /* "hash/1", or the endpoint's model */
     const char *hash;   /* of the text */
@@ -164,13 +162,12 @@ struct row_vector {
 };
 void store_vector(struct store *s, const struct row_vector *r);
 
-/* What happened, for people: "infra", "paused", "budget", "duplicate", … */
+/* An event for people to read: "infra", "paused", "budget", "duplicate", … */
 void store_event(struct store *s, const char *kind, int64_t task,
                  int64_t attempt, const char *text);
 
-/* ---- reading: rows in the order of their keys; the callback's strings are
- * gone when it returns; other than 0 from it ends the reading and is
- * returned ---- */
+/* ---- reading: rows in key order; strings are valid until the callback returns;
+ * a result other than 0 from it ends the reading and is returned ---- */
 int store_get(struct store *s, const char *name, struct buf *out,
               struct err *e); /* 1 when there, 0 when not */
 int store_each_task(struct store *s, int (*fn)(const struct row_task *, void *),
@@ -186,7 +183,7 @@ int store_each_shown(struct store *s,
 int store_each_verdict(struct store *s,
                        int (*fn)(const struct row_verdict *, void *), void *arg,
                        struct err *e);
-/* `left` is the version from which it is out, 0 while it is in. */
+/* `left` is the version at which it left the archive; 0: it has not. */
 int store_each_entry(struct store *s,
                      int (*fn)(const struct row_entry *, int64_t left, void *),
                      void *arg, struct err *e);

@@ -1,4 +1,4 @@
-/* store_int.h: what the files of the store share, and what its tests reach. */
+/* store_int.h: shared by the files of the store and by its tests. */
 #ifndef STORE_STORE_INT_H
 #define STORE_STORE_INT_H
 
@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 #include <zstd.h>
 
-/* ---- tables: how a struct and the columns of a table belong together ---- */
+/* ---- tables: how the fields of a struct map to columns ---- */
 
 enum col_type {
     COL_INT,   /* int64_t */
@@ -21,8 +21,7 @@ enum col_type {
 
 enum {
     COL_KEY = 1,
-    /* Times, and how a text was packed: rows that differ only there say the
-     * same. */
+    /* Times, and how a text was compressed: differences there do not count. */
     COL_LOOSE = 2,
 };
 
@@ -39,8 +38,8 @@ struct table {
     const struct col *col;
     size_t cols;
     size_t size; /* of the struct */
-    /* NULL: a row never changes. Else the same key replaces it unless this
-     * condition holds for the row that is there. */
+    /* NULL: a row never changes. Otherwise a row with the same key replaces the
+     * stored one, unless this condition holds for the stored one. */
     const char *frozen;
 };
 
@@ -67,7 +66,7 @@ extern const struct table store_verdict_read, store_entry_read;
 void store_put_names(struct buf *sql, const struct table *t); /* a, b, c */
 void store_put_keys(struct buf *sql, const struct table *t);
 
-/* Rows whose structs are nobody else's. */
+/* Rows with private structs. */
 struct row_fact {
     const char *name, *value;
 };
@@ -85,7 +84,7 @@ struct row_event {
     int64_t at;
 };
 
-/* An entry, and since when it is out. */
+/* An entry, and the version at which it left. */
 struct row_entry_read {
     struct row_entry entry;
     int64_t left;
@@ -94,16 +93,16 @@ struct row_entry_read {
 struct row_blob {
     const char *hash;
     int64_t size;     /* of the text */
-    const void *data; /* the text until the writer packs it */
+    const void *data; /* the text until the writer compresses it */
     size_t len;
 };
 
 /* ---- the store ---- */
 
-struct item; /* a row or a mark on its way to the disk */
+struct item; /* a queued row or mark */
 
-/* The N-th operation of the writer (a row, a commit, telling who waited) ends
- * the process instead of happening. */
+/* For tests: the process ends instead of doing the N-th operation of the writer (a
+ * row, a commit, a callback). */
 struct store_fault {
     int64_t at, count; /* at 0: never */
 };
@@ -120,8 +119,8 @@ struct store {
     struct map known; /* hashes of blobs given so far */
     int64_t events;
     int64_t marks;  /* given so far */
-    size_t waiting; /* callbacks that are to come */
-    uint64_t watch; /* the loop's source, while some are */
+    size_t waiting; /* callbacks to be called */
+    uint64_t watch; /* the loop's source, while there are some */
     bool telling;
 
     /* The writer's thread. */
@@ -139,60 +138,62 @@ struct store {
     pthread_t thread;
     struct item *first, **last;
     size_t bytes;   /* of rows that are not yet written */
-    int64_t due_ns; /* when they are to be written, of tick_now_ns() */
+    int64_t due_ns; /* when to write them */
     bool closing;
     int64_t marks_done;
-    struct item *told, **told_last; /* marks whose callback is to come */
-    struct err failed;              /* the first failure; kept for ever */
+    struct item *told, **told_last; /* marks whose callback is due */
+    struct err failed;              /* the first failure */
     int wake_fd;
 };
 
-/* From the next operation on; for tests, before the first row. */
+/* Call before the first row. */
 void store_fault_set(struct store *s, int64_t n);
 
 /* ---- store.c ---- */
-/* What SQLite says about `path`, as one line with the remedy. */
+/* SQLite's error about `path` as one line that says what to do. */
 int store_sql_err(struct err *e, sqlite3 *db, const char *path,
                   const char *doing);
 int store_exec(sqlite3 *db, const char *path, const char *sql, struct err *e);
-/* The one number that `sql` gives. */
+/* The number that `sql` selects. */
 int store_number(sqlite3 *db, const char *path, const char *sql, int64_t *out,
                  struct err *e);
 
 /* ---- schema.c ---- */
 #define STORE_APPLICATION 0x4d6f6e6b /* "Monk", in SQLite's header */
 
-/* steps[v] leads from version v to version v + 1. */
+/* steps[v] migrates from version v to v + 1. */
 struct store_step {
-    const char *make; /* done to the file */
-    const char *view; /* what a reader makes of it in memory instead: temporary
-                         views; NULL: it cannot */
+    const char *make; /* run on the file */
+    const char *view; /* temporary views that let a reader see an older file
+                         so; NULL: it must be migrated */
 };
 extern const struct store_step store_steps[];
 extern const size_t store_version;
 
 int store_migrate(sqlite3 *db, const char *path, const struct store_step *steps,
                   size_t version, struct err *e);
-/* Brings a file to `version` (for reading: as it looks), or says why it is not
- * ours or cannot be. */
+/* Migrates a file to `version` (a reader only makes views), or says why it is not
+ * a run's database or cannot be migrated. */
 int store_check_schema(sqlite3 *db, const char *path, enum store_mode mode,
                        const struct store_step *steps, size_t version,
                        struct err *e);
 
 /* ---- writer.c ---- */
 int store_writer_start(struct store *s, struct err *e);
-void store_writer_end(struct store *s); /* writes what waits, then returns */
+void store_writer_end(
+    struct store *s); /* writes what is queued, then returns */
 void store_put(struct store *s, const struct table *t, const void *row);
 
 /* ---- rows.c ---- */
 int store_insert(struct store *s, const struct table *t, const void *row,
                  struct err *e);
-/* Copies a row behind `into`, which has room for store_row_bytes(). */
+/* Copies a row to `into`, which has room for store_row_bytes(). */
 size_t store_row_bytes(const struct table *t, const void *row);
 void store_row_copy(const struct table *t, const void *row, void *into);
 
 /* ---- blob.c ---- */
-/* Compresses the row's text; it points into the store then. */
+/* Compresses the row's text into the store's buffer, which the row then points
+ * to. */
 int store_pack(struct store *s, struct row_blob *row, struct err *e);
 
 #endif

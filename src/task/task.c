@@ -54,7 +54,7 @@ char *task_id(const char *path)
     return xasprintf("%.*s/%.*s", (int)folder.n, folder.p, (int)stem.n, stem.p);
 }
 
-/* ---- what it must define ---- */
+/* ---- required definitions ---- */
 
 /* True when a line of the module level starts with `word name`. */
 static bool defines(const struct py_tokens *t, const char *word,
@@ -85,7 +85,7 @@ static int check_shape(const struct task *t, const struct py_tokens *tok,
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
         if (!defines(tok, needed[i][0], needed[i][1]))
             return err_set(e, ERR_INPUT,
-                           "%s: there is no '%s %s'; a task defines class "
+                           "%s: '%s %s' is missing; a task defines class "
                            "Model, get_inputs() and get_init_inputs()",
                            t->path, needed[i][0], needed[i][1]);
     return 0;

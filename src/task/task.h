@@ -1,5 +1,5 @@
-/* task.h: one KernelBench-format file: a PyTorch program to be ported. A file
- * `<stem>.json` beside it, the sidecar, may say more about its inputs. */
+/* task.h: a task: one KernelBench-format file, a PyTorch program to be ported. An
+ * optional file `<stem>.json` next to it, the sidecar, describes its inputs. */
 #ifndef TASK_TASK_H
 #define TASK_TASK_H
 
@@ -13,7 +13,7 @@
 
 #define TASK_MAX_BYTES ((size_t)1 << 20)
 
-/* All of it belongs to the task. */
+/* The task owns everything in it. */
 struct task {
     char *id; /* FOLDER/STEM, or LN/ID for levelN/ID_*.py */
     char *path;
@@ -21,20 +21,19 @@ struct task {
     size_t len;
     json_t *sidecar;     /* an object, or NULL */
     char hash[HASH_HEX]; /* of the source without comments, docstrings and
-                            white space: equal for copies of one program */
-    const char **ops; /* torch operators of class Model, sorted; NULL-ended */
+                            white space: equal for copies of a program */
+    const char **ops;    /* facts/operators.h; sorted, NULL-terminated */
     struct arena memory;
 };
 
-/* Reads a file: it must be Python that defines Model, get_inputs and
- * get_init_inputs. An error names the file, the line and the remedy. */
+/* Reads a file, which must be Python and define Model, get_inputs and
+ * get_init_inputs. An error names the file and the line and says what to do. */
 struct task *task_load(const char *path, struct err *e);
-/* The same from a text that has no file any more; `name` is its path for
- * messages. It has no sidecar. */
+/* The same from a text, without a sidecar; `name` is the path it had. */
 struct task *task_from(const char *name, struct str text, struct err *e);
 void task_free(struct task *t);
 
-/* The id a path gives; the caller frees it. */
+/* The id of the task at this path; the caller frees it. */
 char *task_id(const char *path);
 
 #endif

@@ -39,7 +39,7 @@ is $status 2 "two providers at once exit 2"
 run llm ping --command cat --provider replay
 like "$err" "*--command is for the provider exec, not replay*" "… as does the wrong one"
 run llm ping --provider nobody
-like "$err" "*there is no provider 'nobody'*exec*" "an unknown one is named"
+like "$err" "*unknown provider 'nobody'*exec*" "an unknown one is named"
 run llm ping --command cat --extra-body '[1]'
 is $status 2 "--extra-body is an object"
 run llm ping --command cat --temperature hot

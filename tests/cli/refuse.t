@@ -24,16 +24,16 @@ refused "an endpoint of vectors without a model" "*needs --embedding-model NAME"
     --command "echo hi" --embeddings http://127.0.0.1:1
 refused "one that is no URL" "--embeddings: base URL nowhere: not a URL*" \
     --command "echo hi" --embeddings nowhere --embedding-model m
-refused "no model" "a model must be named: --model NAME" --budget-usd 1
-refused "no key" "no key: set MONKEYS_API_KEY or OPENAI_API_KEY*" \
+refused "no model" "the model is missing: use --model NAME" --budget-usd 1
+refused "no key" "no API key: set MONKEYS_API_KEY or OPENAI_API_KEY*" \
     --model gpt-4.1-mini --budget-usd 1
-refused "no cap" "answers cost money: give --budget-usd*" --command "echo hi" --price 1,2
+refused "no cap" "this provider costs money: set a limit with --budget-usd*" --command "echo hi" --price 1,2
 printf 'a file\n' >"$work/file"
 refused "a spool that is a file" "file/requests: cannot make the folder*" --spool file
-refused "an unknown option in --set" "--set: there is no option 'atempts'*" \
+refused "an unknown option in --set" "--set: unknown option 'atempts'*" \
     --command "echo hi" --set atempts=2
 printf '[rnu]\nattempts = 2\n' >"$work/c.ini"
-refused "a section that is no command" "c.ini:2: \[rnu\] is no command*" -c c.ini
+refused "a section that is no command" "c.ini:2: \[rnu\] is not a command*" -c c.ini
 printf 'attempts = 2\n' >"$work/c.ini"
 refused "a line before any section" "c.ini:1: a line before the first section*" -c c.ini
 
@@ -49,7 +49,7 @@ like "$out" '{"tasks":1,"attempts":2,"prompts":2,"tokens_in":*,"worst_usd_micro"
 run status empty --tasks --examples
 is $status 2 "--tasks and --examples do not go together"
 run status empty
-like "$err" "*empty/run.db: not there; is this the folder of a run?" "a folder without a run is named"
+like "$err" "*empty/run.db: not found; is this the folder of a run?" "a folder without a run is named"
 run prompt --dsl c-cpu --task starter/none
 like "$err" "*starter/none: no such file*'monkeys tasks list'*" "a task that is not there, too"
 run prompt --dsl c-cpu --task starter/04_softmax --previous file --verdict bad

@@ -285,7 +285,7 @@ is $status 2 "what cannot work is refused"
 run resume bare
 is $status 0 "… and does not stay"
 run resume bare --command "$answers command alone.jsonl" --price 1,2
-like "$err" "*answers cost money: give --budget-usd*" "another provider takes the place of the first"
+like "$err" "*this provider costs money: set a limit with --budget-usd*" "another provider takes the place of the first"
 run resume bare --command "$answers command alone.jsonl" --price 1,2 --no-cap
 is $status 0 "… with its cap"
 run resume bare --budget-usd 1

@@ -45,7 +45,7 @@ run verify --device cpu --dsl c-cpu --task nothing.py "$good"
 is $status 2 "a task that is not there exits 2"
 printf 'class Model: pass\n' >"$work/half.py"
 run verify --device cpu --dsl c-cpu --task half.py "$good"
-like "$err" "*half.py: there is no 'def get_inputs'*" "a file that is no task says what is missing"
+like "$err" "*half.py: 'def get_inputs' is missing*" "a file that is no task says what is missing"
 
 # Tasks that cannot be judged.
 cat >"$work/nearly.py" <<'END'

@@ -11,6 +11,7 @@ of the path: "any+status=429+retry-after=7" or /fault/status=429/v1/….
 
   delay=S          answer after S seconds           text=N      an answer of N bytes
   status=N         with a complaint about `about`   about=TEXT  …
+  type=WORD, code=WORD                              of the complaint
   retry-after=X, retry-after-ms=X                   never       no answer at all
   hangup           close after the request          half        a part of the answer, then nothing
   cut=N            close after N events (stream) or bytes
@@ -219,7 +220,8 @@ def complaint(r: Request) -> dict:
     about = r.words.get("about", "busy, see https://example.invalid/help")
     if "echo" in r.words:
         about += " " + " ".join(r.headers.get(n, "") for n in ("authorization", "x-api-key"))
-    return {"message": about, "type": "some_error", "param": None, "code": "some_code"}
+    kind, code = r.words.get("type", "some_error"), r.words.get("code", "some_code")
+    return {"message": about, "type": kind, "param": None, "code": code}
 
 
 def whole_body(r: Request) -> bytes:
@@ -251,6 +253,8 @@ class Answer:
         status = int(r.number("status", 200))
         streamed = r.stream and status == 200 and not {"body", "raw", "large", "html"} & r.words.keys()
         kind = "text/event-stream" if streamed else "application/json"
+        if "html" in r.words:
+            kind = "text/html; charset=utf-8"
         head = [f"HTTP/1.1 {status} {REASON.get(status, 'Status')}", f"Content-Type: {kind}"]
         head += [f"{n}: {r.words[n]}" for n in ("retry-after", "retry-after-ms") if n in r.words]
         self.close = "cut" in r.words

@@ -116,18 +116,19 @@ static void refused(struct llm_opts o, const char *want)
 static void test_refused_settings(void)
 {
     refused((struct llm_opts){.model = "m"},
-            "anthropic: answers need a limit of tokens");
+            "anthropic: --max-tokens must be more than 0");
     refused((struct llm_opts){.model = "m", .max_tokens = 9, .effort = "high"},
-            "anthropic: there is no effort; the extra field \"thinking\" makes "
-            "a model think");
+            "anthropic: --effort is not supported; use the extra field "
+            "\"thinking\" instead");
     refused((struct llm_opts){.model = "m",
                               .max_tokens = 9,
                               .extra = "{\"system\":\"x\"}"},
-            "extra fields: system is an option or set by us");
+            "extra fields: system cannot be set here");
     llm_set_env("MONKEYS_API_KEY", NULL);
-    refused((struct llm_opts){.model = "m", .max_tokens = 9},
-            "no key: set MONKEYS_API_KEY or ANTHROPIC_API_KEY, or name another "
-            "server with --base-url URL");
+    refused(
+        (struct llm_opts){.model = "m", .max_tokens = 9},
+        "no API key: set MONKEYS_API_KEY or ANTHROPIC_API_KEY, or use another "
+        "server with --base-url URL");
     llm_set_env("MONKEYS_API_KEY", LLM_KEY);
 }
 

@@ -93,7 +93,8 @@ static void test_prompt(void)
     asking_ask(&a, 1, "question");
     is(line, "", "the recorded prompt needs no word");
     asking_ask(&a, 1, "another question");
-    ok(a.outcome == LLM_ANSWERED && strstr(line, "is not the recorded one"),
+    ok(a.outcome == LLM_ANSWERED &&
+           strstr(line, "differs from the recorded one"),
        "another prompt is warned of");
     line[0] = '\0';
     asking_ask(&a, 2, "a third question");
@@ -167,7 +168,7 @@ static void test_bad(void)
     static const struct {
         const char *text, *error;
     } bad[] = {
-        {"", "c: empty; not a cassette"},
+        {"", "c: not a cassette: the file is empty"},
         {"{}\n", "c:1: not a cassette: it starts with"},
         {"[1]\n", "c:1: not a cassette: it starts with"},
         {"{\"cassette\":2}\n", "c:1: a cassette of version 2"},
@@ -179,7 +180,7 @@ static void test_bad(void)
         {"{\"cassette\":1}\n{\"key\":{\"task\":\"t\",\"method\":\"m\","
          "\"stage\":\"s\",\"attempt\":1},\"prompt\":\"012345678901234567890123"
          "4567890123456789012345678901234567890123\"}\n",
-         "c:2: there is no string \"text\""},
+         "c:2: the string \"text\" is missing"},
     };
     struct asking a;
 

@@ -103,7 +103,8 @@ static void test_failures(void)
     struct got g;
 
     test_refused("m+short", SEND_LOST, "2 vectors for 3 texts");
-    test_refused("m+double", SEND_LOST, "a vector of no text, or a second one");
+    test_refused("m+double", SEND_LOST,
+                 "a vector with a wrong or repeated index");
     test_refused("m+uneven", SEND_LOST,
                  "vector 2 has 4 dimensions, the first one 3");
     test_refused("m+value=1e39", SEND_LOST,
@@ -115,15 +116,15 @@ static void test_failures(void)
     g = ask("m+value=1e999");
     ok(g.outcome == SEND_LOST && g.error[0], "past all numbers: %s", g.error);
     test_refused("m+body={\"data\":[{},{},{}]}", SEND_LOST,
-                 "a vector of no text, or a second one");
+                 "a vector with a wrong or repeated index");
     test_refused("m+body={\"data\":[{\"index\":0,\"embedding\":[]},1,2]}",
                  SEND_LOST, "a vector of 0 dimensions");
     test_refused("m+body={\"data\":[{\"index\":-1,\"embedding\":[1]},1,2]}",
-                 SEND_LOST, "a vector of no text, or a second one");
+                 SEND_LOST, "a vector with a wrong or repeated index");
     test_refused("m+body={}", SEND_LOST, "0 vectors for 3 texts");
     test_refused("m+status=401+about=no+echo", SEND_REFUSED,
                  "HTTP 401: no Bearer [key]  (some_code, some_error); is the "
-                 "key in the environment right?");
+                 "API key correct?");
     g = ask("m+status=429+retry-after=2");
     ok(g.outcome == SEND_RETRY && g.retry_after_ns == 2 * TICK_S, "429");
 }

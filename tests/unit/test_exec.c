@@ -81,7 +81,7 @@ static void test_failures(void)
         {"true", "the command wrote nothing (after 1 request)", LLM_FAILED,
          true},
         {"echo '{\"text\": 3}'",
-         "the command's JSON: there is no string \"text\" (after 1 request)",
+         "the command's JSON: the string \"text\" is missing (after 1 request)",
          LLM_FAILED, true},
         {"echo '{\"text\": \"x\", \"usage\": {\"input\": 1, \"output\": -1}}'",
          "the command's JSON: usage: \"output\" is not a number of tokens "

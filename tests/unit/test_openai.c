@@ -143,23 +143,23 @@ static void refused(struct llm_opts o, const char *want)
 static void test_refused_settings(void)
 {
     refused((struct llm_opts){.base_url = "http://127.0.0.1"},
-            "a model must be named: --model NAME");
+            "the model is missing: use --model NAME");
     refused((struct llm_opts){.model = "m", .base_url = "ftp://127.0.0.1"},
             "base URL ftp://127.0.0.1: a URL of scheme ftp: http or https is "
             "needed");
     refused((struct llm_opts){.model = "m", .extra = "[]"},
             "extra fields: not a JSON object");
     refused((struct llm_opts){.model = "m", .extra = "{\"n\":4}"},
-            "extra fields: n is an option or set by us");
+            "extra fields: n cannot be set here");
     refused((struct llm_opts){.model = "m", .extra = "{\"messages\":[]}"},
-            "extra fields: messages is an option or set by us");
+            "extra fields: messages cannot be set here");
     llm_set_env("MONKEYS_API_KEY", NULL);
     refused((struct llm_opts){.model = "m"},
-            "no key: set MONKEYS_API_KEY or OPENAI_API_KEY, or name another "
+            "no API key: set MONKEYS_API_KEY or OPENAI_API_KEY, or use another "
             "server with --base-url URL");
     llm_set_env("OPENAI_API_KEY", "a\nb");
     refused((struct llm_opts){.model = "m"},
-            "the key in MONKEYS_API_KEY or OPENAI_API_KEY holds a control "
+            "the key in MONKEYS_API_KEY or OPENAI_API_KEY contains a control "
             "character");
     llm_set_env("OPENAI_API_KEY", NULL);
     llm_set_env("MONKEYS_API_KEY", LLM_KEY);
@@ -357,6 +357,11 @@ static void test_texts(void)
     static const struct {
         const char *model, *want, *claim;
     } cases[] = {
+        {"m+status=429+about=no+type=insufficient_quota+code=insufficient_"
+         "quota",
+         "HTTP 429: no (insufficient_quota); add credit to the account, or use "
+         "another key",
+         "an account without credit, which is not asked again"},
         {"m+status=500", "HTTP 500: busy, see [URL] (some_code, some_error)",
          "what the server says, without its URL"},
         {"m+status=500+about=a%0a%1bb+echo",
@@ -365,7 +370,9 @@ static void test_texts(void)
         {"m+status=500+body=sk-marked-0123 and 89-SECRET.",
          "HTTP 500: [key] and [key].", "parts of the key"},
         {"m+status=500+raw=%c3%a4%ff%c3", "HTTP 500: ä??", "not UTF-8"},
-        {"m+status=502+html", "HTTP 502", "a page for browsers"},
+        {"m+status=502+html",
+         "HTTP 502: the server sent text/html, a web page, instead of JSON",
+         "a web page"},
         {"m+status=500+body=", "HTTP 500", "nothing"},
         {"m+status=500+body={\"error\":\"so\"}", "HTTP 500: so", "a string"},
         {"m+status=500+body={\"detail\":\"so\"}", "HTTP 500: so", "a detail"},
@@ -380,8 +387,8 @@ static void test_texts(void)
          "extra field max_completion_tokens changes the limit's name",
          "what to do about a limit"},
         {"m+status=401+about=no",
-         "HTTP 401: no (some_code, some_error); is the key in the environment "
-         "right?",
+         "HTTP 401: no (some_code, some_error); is the API key "
+         "correct?",
          "what to do about a wrong key"},
     };
 
@@ -393,6 +400,22 @@ static void test_texts(void)
                        cases[i].claim);
 
         is(g.error, cases[i].want, cases[i].claim);
+        llm_got_release(&g);
+    }
+}
+
+static void test_page(void)
+{
+    for (int stream = 0; stream < 2; stream++) {
+        struct llm_got g =
+            expect((struct llm_opts){.model = "m+html", .stream = stream},
+                   SEND_REFUSED, "a web page instead of an answer");
+
+        is(g.error,
+           "the server sent text/html, a web page, instead of JSON; is the "
+           "base "
+           "URL right?",
+           "… is named, with what to do");
         llm_got_release(&g);
     }
 }
@@ -620,6 +643,7 @@ void suite_openai(void)
     test_streams();
     test_statuses();
     test_texts();
+    test_page();
     test_long_text();
     test_lost();
     test_passing_fault();

@@ -135,7 +135,7 @@ static void test_configuration(void)
     ok(conf_apply(path, "mine", table, &v, &a, &e) == 0 && v.json, "is read");
     is(v.rules, "paper", "its values arrive");
     ok(conf_apply(path, "other", table, &v, &a, &e) < 0 &&
-           strstr(e.text, ":2: [other]: there is no option 'what'"),
+           strstr(e.text, ":2: [other]: unknown option 'what'"),
        "an unknown option names file and line");
     ok(fs_replace(path, "rubbish\n", 8, &e) == 0 &&
            conf_apply(path, "mine", table, &v, &a, &e) < 0 &&

@@ -323,8 +323,10 @@ static void test_questions(const struct prompts *p, struct arena *a)
     const struct prompt_part task = {"L3/5", STR_LIT("the-task")};
     const struct prompt_part parents[] = {{"gemm", STR_LIT("a\nb\n")},
                                           {"norm", STR_LIT("c")}};
-    const struct prompt_guide g = {"Lang", 500};
-    const struct str notes[] = {STR_LIT("note one\n"), STR_LIT("note two")};
+    struct prompt_guide g = {.dsl = "Lang",
+                             .words = 700,
+                             .contents = STR_LIT("a.md: lines 1 to 9"),
+                             .may_ask = true};
     struct prompt out;
 
     prompts_borrowing(p, &task, parents, 2, a, &out);
@@ -338,14 +340,26 @@ static void test_questions(const struct prompts *p, struct arena *a)
            has(out.message[1].text, "into 3 to 9 pieces") &&
            out.message[0].shared == out.message[0].text.n,
        "decomposition: how many pieces");
-    prompts_guide_read(p, &g, &task, a, &out);
-    ok(out.count == 1 && has(out.message[0].text, "name=\"L3/5\">\nthe-task") &&
-           has(out.message[0].text, "At most 500 tokens"),
-       "guide: notes on a document");
-    prompts_guide_merge(p, &g, notes, 2, a, &out);
-    ok(has(out.message[0].text, "note one\n\nnote two"), "guide: notes merged");
-    prompts_guide_write(p, &g, notes[0], a, &out);
-    ok(has(out.message[0].text, "# Lang: Abstraction"), "guide: written");
+    prompts_guide(p, &g, a, &out);
+    ok(has(out.message[0].text, "\"do\": \"ask\"") &&
+           has(out.message[1].text, "<documents>\na.md: lines 1 to 9") &&
+           has(out.message[1].text, "# Lang: Abstraction") &&
+           has(out.message[1].text, "About 700 words") &&
+           !has(out.message[1].text, "last turn"),
+       "guide: the first reader has the list of documents");
+    g = (struct prompt_guide){.dsl = "Lang",
+                              .question = "How?",
+                              .contents = STR_LIT("the text"),
+                              .whole = true,
+                              .history = STR_LIT("peek a.md:\n1: x\n"),
+                              .last = true};
+    prompts_guide(p, &g, a, &out);
+    ok(!has(out.message[0].text, "\"do\": \"ask\"") &&
+           has(out.message[1].text, "<text>\nthe text\n</text>") &&
+           has(out.message[1].text, "Question: How?") &&
+           has(out.message[1].text, "<found>\npeek a.md:\n1: x\n</found>") &&
+           has(out.message[1].text, "last turn"),
+       "guide: a reader of a part has its text, and what it found");
     prompts_repair(p, STR_LIT("{\"a\": 1,}"), "{\"a\": 1}", "a comma", a, &out);
     ok(has(out.message[0].text, "could not be used: a comma") &&
            has(out.message[0].text, "{\"a\": 1,}"),

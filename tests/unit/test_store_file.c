@@ -270,7 +270,7 @@ static void test_wrong_files(void)
     struct err e = ERR_INIT;
     struct buf out;
 
-    refuses(path, STORE_OPEN, "not there; is this the folder of a run?",
+    refuses(path, STORE_OPEN, "not found; is this the folder of a run?",
             "a missing file");
     fs_replace(path, "", 0, &e);
     refuses(path, STORE_OPEN, "a database, but not of a run of monkeys",
@@ -278,10 +278,11 @@ static void test_wrong_files(void)
     fs_replace(path, "not a database, whatever its name may say", 41, &e);
     refuses(path, STORE_OPEN, "not a database", "another kind of file");
     refuses(path, STORE_READ, "not a database", "… for reading");
-    refuses(path, STORE_NEW,
-            "exists already; go on with 'monkeys resume', or choose another "
-            "folder",
-            "a file where a new one should be");
+    refuses(
+        path, STORE_NEW,
+        "already exists; continue it with 'monkeys resume', or choose another "
+        "folder",
+        "a file where a new one should be");
     unlink(path);
     db_exec(path, "CREATE TABLE mine (a)");
     refuses(path, STORE_OPEN, "a database, but not of a run of monkeys",
@@ -328,8 +329,8 @@ static void test_damaged(void)
         fputc('x', f);
     fclose(f);
     refuses(path, STORE_OPEN,
-            "the database is damaged; 'sqlite3 FILE .recover' saves what is "
-            "left",
+            "the database is damaged; 'sqlite3 FILE .recover' recovers what it "
+            "can",
             "a damaged file");
     free(path);
     db_rmdir(dir);
@@ -410,7 +411,8 @@ static void test_full_disk(const char *dir)
 
     fill(s);
     ok(store_close(s, &e) < 0 && e.sys == ENOSPC &&
-           strstr(e.text, "the disk is full; make room and go on with"),
+           strstr(e.text,
+                  "the disk is full; free some space and continue with"),
        "a full disk is told: %s", e.text);
     if (mount("none", dir, "tmpfs", MS_REMOUNT, "size=16m") < 0)
         BUG("remount");

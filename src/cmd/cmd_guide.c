@@ -1,0 +1,301 @@
+/* cmd_guide.c: monkeys guide build: a guide for a pack, read out of the
+ * language's documents by a model. */
+#include "base/fs.h"
+#include "base/home.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "guide/builder.h"
+#include "io/term.h"
+#include "llm/modeling.h"
+#include "pack/packs.h"
+#include "store/lock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct guide_values {
+    struct modeling_values m;
+    struct opt_list packs;
+    const char *dsl, *sources, *out;
+    int64_t words, depth, window, calls;
+    bool json;
+};
+
+#define FIELD(name) offsetof(struct guide_values, name), 0, 0
+static const struct opt guide_table[] = {
+    {"dsl", 0, OPT_TEXT, "ID", "the pack (required)", FIELD(dsl)},
+    {"sources", 0, OPT_TEXT, "DIR",
+     "the language's documents: text files, also in folders below (required)",
+     FIELD(sources)},
+    {"out", 'o', OPT_TEXT, "DIR",
+     "where the guide and the calls are kept (default: guide-ID)", FIELD(out)},
+    {"words", 0, OPT_INT, "N", "length of the guide (default: 2500)",
+     offsetof(struct guide_values, words), 100, 20000},
+    {"depth", 0, OPT_INT, "N", "levels of readers below the first (default: 7)",
+     offsetof(struct guide_values, depth), 0, 20},
+    {"window", 0, OPT_INT, "TOKENS",
+     "prompt of the first reader at most; each level has half of it (default: "
+     "60000)",
+     offsetof(struct guide_values, window), 4000, 10000000},
+    {"calls", 0, OPT_INT, "N", "calls at most (default: 400)",
+     offsetof(struct guide_values, calls), 1, 1000000},
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP, FIELD(packs)},
+    {"json", 0, OPT_FLAG, NULL, "the result as a JSON object", FIELD(json)},
+    MODELING_OPTIONS,
+    {0},
+};
+
+/* What is open while it works. */
+struct work {
+    const struct guide_values *v;
+    struct home home;
+    struct packs_path path;
+    struct pack *pack;
+    struct sources sources;
+    struct loop *loop;
+    struct modeling model;
+    struct prompts *prompts;
+    char *out, *file;
+    struct lock lock;
+    bool locked;
+    struct store *store;
+    struct ledger *ledger;
+    struct guide *guide;
+    struct term *term;
+};
+
+static int open_folder(struct work *w, struct err *e)
+{
+    char *db = fs_join(w->out, "guide.db");
+    int rc = -1;
+
+    if (fs_mkdirs(w->out, e) == 0 && lock_take(w->out, &w->lock, e) == 0) {
+        w->locked = true;
+        w->store =
+            store_open(db, fs_is_file(db) ? STORE_OPEN : STORE_NEW, w->loop, e);
+        rc = w->store ? 0 : -1;
+    }
+    free(db);
+    return rc;
+}
+
+static int open_all(struct work *w, struct err *e)
+{
+    const struct guide_values *v = w->v;
+    char *prompts;
+
+    w->out = v->out ? xstrdup(v->out) : xasprintf("guide-%s", v->dsl);
+    w->file = fs_join(w->out, "guide.md");
+    if (home_find(&w->home, e) < 0)
+        return -1;
+    packs_path_init(&w->path, &v->packs, &w->home);
+    w->pack = packs_load(&w->path, v->dsl, e);
+    if (!w->pack || sources_read(&w->sources, v->sources, e) < 0 ||
+        modeling_read(&v->m, &w->model, e) < 0)
+        return -1;
+    prompts = fs_join(w->home.dir, "prompts");
+    w->prompts = prompts_load(prompts, e);
+    free(prompts);
+    w->loop = w->prompts ? loop_new(e) : NULL;
+    if (!w->loop || open_folder(w, e) < 0)
+        return -1;
+    return modeling_open(&v->m, &w->model, w->loop, w->home.dir, e);
+}
+
+static int close_all(struct work *w, struct err *e)
+{
+    int rc = 0;
+
+    if (w->term)
+        term_close(w->term);
+    if (w->guide)
+        guide_free(w->guide);
+    ledger_close(w->ledger);
+    modeling_close(&w->model);
+    if (w->store)
+        rc = store_close(w->store, e);
+    if (w->loop)
+        loop_free(w->loop);
+    if (w->locked)
+        lock_drop(&w->lock);
+    if (w->prompts)
+        prompts_free(w->prompts);
+    sources_release(&w->sources);
+    if (w->pack)
+        pack_free(w->pack);
+    packs_path_release(&w->path);
+    home_release(&w->home);
+    free(w->out);
+    free(w->file);
+    return rc;
+}
+
+/* ---- while it works ---- */
+
+static void on_step(const struct guide_progress *p, void *arg)
+{
+    struct work *w = arg;
+    char note[120];
+
+    modeling_news(&w->model);
+    snprintf(note, sizeof(note), "%zu readers, %zu at work, $%.4f", p->readers,
+             p->open, (double)w->model.budget.spent.usd_micro / 1e6);
+    term_set(w->term, p->calls, note);
+}
+
+static void on_signal(int signo, void *arg)
+{
+    struct work *w = arg;
+
+    (void)signo;
+    log_warn("stopping: replies under way are waited for");
+    guide_stop(w->guide);
+}
+
+/* ---- the end ---- */
+
+static int write_guide(struct work *w, struct err *e)
+{
+    struct str text = guide_text(w->guide);
+    struct buf b;
+    int rc;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_put(&b, text.p, text.n);
+    buf_putc(&b, '\n');
+    rc = fs_replace(w->file, buf_str(&b), b.len, e);
+    buf_release(&b);
+    return rc;
+}
+
+static void print_result(const struct work *w)
+{
+    struct str findings = guide_findings(w->guide);
+    const struct budget *b = &w->model.budget;
+
+    if (w->v->json) {
+        jsn_line(json_pack("{s:s, s:s, s:i, s:I, s:I, s:o}", "dsl", w->v->dsl,
+                           "file", w->file, "documents", (int)w->sources.len,
+                           "usd_micro", (json_int_t)b->spent.usd_micro,
+                           "tokens", (json_int_t)b->spent.tokens, "findings",
+                           jsn_text(findings.p, findings.n)));
+        return;
+    }
+    printf("%s: made from %zu documents with %lld tokens\n", w->file,
+           w->sources.len, (long long)b->spent.tokens);
+    if (findings.n)
+        printf("Look at these before you use it:\n%.*s", (int)findings.n,
+               findings.p);
+}
+
+static int finish(struct work *w, enum guide_end end, struct err *e)
+{
+    const char *out = w->out;
+
+    if (end == GUIDE_FAILED)
+        return -1;
+    if (end == GUIDE_NO_BUDGET)
+        return err_set(e, ERR_BUDGET,
+                       "the budget has no room for another call; %s keeps what "
+                       "was read: run the command again with a larger budget",
+                       out);
+    if (end == GUIDE_STOPPED) {
+        fprintf(stderr,
+                "stopped; %s keeps what was read: run the command "
+                "again to continue\n",
+                out);
+        return 130;
+    }
+    if (write_guide(w, e) < 0)
+        return -1;
+    print_result(w);
+    return guide_findings(w->guide).n ? 1 : 0;
+}
+
+static int build(struct work *w, struct err *e)
+{
+    const struct guide_values *v = w->v;
+    struct ledger_parts lp = {.loop = w->loop,
+                              .store = w->store,
+                              .budget = &w->model.budget,
+                              .patient = llm_is_patient(w->model.llm)};
+    struct guide_parts parts;
+    struct guide_opts opts = {.dsl = v->dsl,
+                              .name = w->pack->prompt_name,
+                              .words = v->words,
+                              .depth = v->depth,
+                              .window = v->window,
+                              .calls = v->calls,
+                              .max_tokens = v->m.max_tokens};
+    enum guide_end end;
+
+    w->ledger = ledger_open(&lp, e);
+    if (!w->ledger)
+        return -1;
+    parts = (struct guide_parts){w->loop, w->ledger, w->model.llm, w->prompts,
+                                 &w->sources};
+    w->guide = guide_new(&parts, &opts);
+    if (!loop_add_signal(w->loop, SIGINT, on_signal, w, e) ||
+        !loop_add_signal(w->loop, SIGTERM, on_signal, w, e))
+        return -1;
+    w->term = term_open(STDERR_FILENO, (uint64_t)v->calls, 0, "reading, calls");
+    end = guide_run(w->guide, on_step, w, e);
+    term_close(w->term);
+    w->term = NULL;
+    return finish(w, end, e);
+}
+
+static int guide_run_command(const struct cmd *c, int argc, char **argv,
+                             struct err *e)
+{
+    struct guide_values v = {.m = MODELING_DEFAULTS,
+                             .words = 2500,
+                             .depth = 7,
+                             .window = 60000,
+                             .calls = 400};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct work w = {.v = &v};
+    struct err late = ERR_INIT;
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 && call.r.rest_len)
+        rc = err_set(e, ERR_USAGE, "'%s' is not an option", call.r.rest[0]);
+    else if (rc == 0 && (!v.dsl || !v.sources))
+        rc =
+            err_set(e, ERR_USAGE, "--%s is missing", v.dsl ? "sources" : "dsl");
+    else if (rc == 0)
+        rc = open_all(&w, e) < 0 ? -1 : build(&w, e);
+    else if (rc == 1)
+        rc = 0;
+    if (close_all(&w, &late) < 0 && rc >= 0) {
+        *e = late;
+        rc = -1;
+    }
+    cmd_end(&call);
+    return rc;
+}
+
+const struct cmd cmd_guide_build = {
+    .name = "guide build",
+    .args = "",
+    .summary = "write a pack's guide from the language's documents",
+    .text =
+        "A model reads the documents, however long they are: it sees a list\n"
+        "of them, looks into them, and hands long parts to further readers\n"
+        "with smaller windows, level by level. It then writes a guide in the\n"
+        "layout of a pack's guide.md. Names in the guide that occur in no\n"
+        "document are reported, and the model may mend them twice. Every "
+        "reply\n"
+        "is stored in the folder before it is used: a command that was "
+        "stopped\n"
+        "or killed continues where it was when it is run again, and pays for\n"
+        "nothing twice. Exit status: 0 done, 1 done with findings, 3 the "
+        "budget\n"
+        "is used up, 130 stopped.",
+    .table = guide_table,
+    .run = guide_run_command,
+};
