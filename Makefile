@@ -225,8 +225,9 @@ check-headers: ## each header compiles alone
 	    $(CC) $(C_FLAGS) $(LIB_CFLAGS) -Werror -fsyntax-only -x c $$h || exit 1; \
 	done
 
-check-layers: ## a folder includes only folders above it
+check-layers: ## a folder includes only folders above it; names do not clash
 	@tests/layers $(LAYERS)
+	@tests/names
 
 check-format: ## the code is formatted as .clang-format says
 	@clang-format-14 --dry-run --Werror $(C_FILES) $(HEADERS)
