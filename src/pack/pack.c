@@ -318,3 +318,12 @@ int pack_can_search(const struct pack *p, struct err *e)
     return err_set(e, ERR_INPUT, "%s: a search needs %s, which is missing",
                    p->dir, missing);
 }
+
+const char *pack_below_e3(const struct pack *p, const char *device)
+{
+    if (!p->run.family)
+        return "has no recorder (pack.json: /run/family)";
+    if (strcmp(p->run.family, "native") == 0 && strcmp(device, "cpu") != 0)
+        return "has host functions that run beside the data";
+    return NULL;
+}

@@ -144,12 +144,13 @@ static int search(struct run *r, enum search_end *end, struct err *e)
 
 static int go(struct run *r, struct run_result *out, struct err *e)
 {
+    const char *why = pack_below_e3(r->pack, r->job.device);
     int rc;
 
-    if (!r->pack->run.family)
-        log_warn("the pack %s has no recorder (pack.json: /run/family): "
-                 "verdicts end at E2, and no kernel joins the archive",
-                 r->pack->id);
+    if (why)
+        log_warn("the pack %s %s: verdicts end at E2, and no kernel joins the "
+                 "archive",
+                 r->pack->id, why);
     rc = gate(r, e);
     r->begun = rc >= 0;
     if (rc == 1 && !r->stopping)

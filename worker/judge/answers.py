@@ -1,6 +1,6 @@
-"""What a boxed process says, read as what it is: bytes from a hostile peer. An honest
-harness never says anything else than what is taken here, so anything else is a forgery,
-and never an error of the judge's."""
+"""What a boxed process says, read as bytes from a hostile peer. An honest harness never says
+anything that is not accepted here, so everything else is a forgery, and never an error of the
+judge's."""
 
 from dataclasses import dataclass
 

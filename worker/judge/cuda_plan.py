@@ -33,7 +33,7 @@ def check(trace: Trace) -> None:
 
 def _check_kernel(kernel: dict, texts: int) -> None:
     if kernel.keys() != {"text", "name", "params"}:
-        raise BadTrace("a kernel that is none")
+        raise BadTrace("a malformed kernel")
     whole(kernel["text"], 0, texts - 1, "a text")
     plain_name(kernel["name"])
     if not CODES.issuperset(text(kernel["params"], ARGUMENTS, "the parameters")):
@@ -114,7 +114,7 @@ class Built:
                 raise BadTrace("symbols of the compiler are missing")
             for (name, _), symbol in zip(told["launches"], symbols):
                 if not SYMBOL.fullmatch(text(symbol, 4000, "a symbol")):
-                    raise BadTrace("a symbol that is none")
+                    raise BadTrace("a malformed symbol")
                 functions.append((i, symbol, (told["text"], name)))
         return Built(tuple(objects), tuple(functions))
 

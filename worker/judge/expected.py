@@ -1,4 +1,4 @@
-"""One trial's right answer, and whether an output is it."""
+"""The right answer to one trial, and whether an output matches it."""
 
 from dataclasses import dataclass, field
 

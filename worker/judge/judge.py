@@ -330,7 +330,7 @@ class Judge:
         self.service = None
 
     def service_frame(self, frame: Frame) -> None:
-        """What the worker says of it; one that was given up is nobody's."""
+        """What the worker says about it; frames about one that was given up are ignored."""
         if self.service is None or frame.id != self.service.id:
             for fd in frame.fds:
                 os.close(fd)
@@ -350,7 +350,7 @@ class Judge:
             self.step(self.owner, NoChild(frame.text()) if frame.kind == "nochild" else Gone(why, output))
 
     def waits_for_service(self) -> bool:
-        """Whoever has the device by itself has another child, or none."""
+        """A job that has the device without an executor has a child of its own, or none."""
         job = self.owner
         return isinstance(job, Job) and job.child is None and isinstance(job.waiting, (Ask, Device))
 

@@ -1,5 +1,5 @@
-"""Whether a task only moves data. There copies are the work itself, and a trace's own moves
-(cat, contiguous, flip) would do it for nothing: they are left to kernels."""
+"""Whether a task only moves data. Then copies are the work itself, and a trace's own moves (cat,
+contiguous, flip) would do it without a kernel, so they are refused."""
 
 import torch
 from judge.expected import Expected

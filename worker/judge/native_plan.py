@@ -55,7 +55,7 @@ def _read(launch: Launch, call: Call, texts: int) -> tuple[tuple[int, str], str]
 def plain_name(value: object) -> str:
     name = text(value, 200, "a function's name")
     if not NAME.fullmatch(name):
-        raise BadTrace("a function's name that is none")
+        raise BadTrace("a malformed function name")
     return name
 
 
@@ -109,7 +109,7 @@ def split(data: bytes, count: int) -> tuple[dict, list[bytes]]:
     if len(objects) != count or at != len(rest):
         raise BadTrace("objects of the compiler are missing")
     if any(not data.startswith(b"\x7fELF") for data in objects):
-        raise BadTrace("an object of the compiler is none")
+        raise BadTrace("an object of the compiler is not ELF")
     return head, objects
 
 

@@ -1,10 +1,10 @@
-"""Which jobs run beside each other: as many as memory allows, in the order they came.
+"""Which jobs run at once: as many as memory allows, in the order they came.
 
-A job counts as much as its task has been seen to take. Where nobody has seen that yet it
-counts its own limit, or without one a share: so tasks that are new fill all places. The
-figures are what the kernel counted for the candidate's processes (the worker tells, when
-they are gone). One job always runs, whatever it takes, so nobody waits for ever; a job that
-waits holds nothing. On CUDA one job at a time has the device, and its number decides."""
+A job counts for the memory that its task has been seen to take. For a new task it counts for its
+own limit, or for a share of the whole, so that new tasks fill all places. The figures are those
+of the kernel, which the worker reports when a candidate's processes are gone. One job always
+runs, whatever it takes, so none waits forever; a waiting job holds nothing. On CUDA one job at a
+time has the device, and only the number of jobs counts."""
 
 import hashlib
 
@@ -18,7 +18,7 @@ class Room:
         self.taken: dict[str, int] = {}  # by the job's id
 
     def enter(self, name: str, job: dict) -> bool:
-        """False: not now. Whoever is let in has to leave()."""
+        """False: not now. A job that was let in must leave()."""
         need = self.need(job)
         if self.total and self.taken and sum(self.taken.values()) + need > self.total:
             return False

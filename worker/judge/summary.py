@@ -1,4 +1,4 @@
-"""What a reader is told of a trace: its launches, and how many bytes a call reads and writes
+"""A trace for people: its launches, and how many bytes a call reads and writes
 at least, each tensor of a launch counted once.
 
 Which of its tensors a kernel writes is not in a trace. Memory that nobody has written yet

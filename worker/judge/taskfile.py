@@ -1,4 +1,4 @@
-"""The part of a task's file that the candidate's side gets."""
+"""The part of a task's file that the recorder gets."""
 
 import ast
 
@@ -22,8 +22,8 @@ def _names_used(node: ast.stmt) -> set[str]:
 
 
 def init_part(source: str) -> str:
-    """The statements that get_init_inputs needs, and no others: who builds a model
-    learns nothing of what it will be given."""
+    """The statements that get_init_inputs needs, and no others: the recorder learns nothing about
+    the inputs."""
     needed, left_out = {"get_init_inputs"}, {"Model", "get_inputs"}
     tree = ast.parse(source)
     keep: set[int] = set()

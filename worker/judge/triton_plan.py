@@ -263,7 +263,7 @@ def _found(path: tuple, args: dict) -> object:
         return _part_of_descriptor(found["desc"], rest)
     for part in rest:
         if not isinstance(found, dict) or "tuple" not in found or not isinstance(part, int):
-            raise BadTrace("a parameter in a tuple that is none")
+            raise BadTrace("a parameter inside something that is not a tuple")
         if part >= len(found["tuple"]):
             raise BadTrace("a parameter outside its tuple")
         found = found["tuple"][part]
@@ -296,7 +296,7 @@ def _pointer(found: object, places: list[int]) -> plan.Param:
 def _integer(found: object, bits: int, signed: bool) -> plan.Number:
     """As the driver takes it; what does not fit is refused, as a launcher would."""
     if not isinstance(found, (bool, int)):
-        raise BadTrace("an integer that is none")
+        raise BadTrace("an argument that is not an integer")
     low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
     if not low <= found < high:
         raise BadTrace("an integer that does not fit its parameter")

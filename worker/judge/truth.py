@@ -1,5 +1,5 @@
-"""The reference's side, in the judge alone: what the right answer is, how exact
-the eager reference itself is, and whether a task can be judged at all."""
+"""The reference, which only the judge has: the right answer, how exact the eager reference
+itself is, and whether a task can be judged at all."""
 
 import contextlib
 import copy

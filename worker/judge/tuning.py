@@ -1,5 +1,5 @@
-"""What the families share whose launches may be tuned: a launch then has several
-configurations, each of which is compiled, and some of which need not compile."""
+"""What families with autotuners share. A tuned launch has several configurations; each is
+compiled, and some may fail to."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar

@@ -1,5 +1,5 @@
-"""What a call may change in a model, kept so that the call can be taken back. A copy of
-the whole model does that, too, and costs more than most calls: parameters seldom change."""
+"""What a call may change in a model, kept so that the call can be undone. Copying the whole model
+would cost more than most calls, and parameters seldom change."""
 
 import copy
 import types

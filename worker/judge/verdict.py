@@ -134,7 +134,7 @@ _facts: dict[tuple[str, str], Facts] = {}  # by task and precision
 
 
 def look_up(job: dict) -> Generator:
-    """The task's facts; its first candidate pays for them, alone on the device."""
+    """The task's facts, computed once, for its first candidate, alone on the device."""
     key = job["task"]["source"], job["precision"]
     found = _facts.get(key)
     if found is None or job.get("gate") and found.reasons is None:
@@ -220,13 +220,13 @@ def attempt(
         return end
     except BadTrace as problem:
         yield from leave()
-        return Verdict("hack", p.stage, f"The recording is not one: {problem}.", "bad-trace")
+        return Verdict("hack", p.stage, f"The trace is malformed: {problem}.", "bad-trace")
     except Refused as problem:
         yield from leave()
         return Verdict("hack", p.stage, problem.text[0].upper() + problem.text[1:] + ".", problem.rule)
     except Forged as problem:
         yield from leave()
-        return Verdict("hack", p.stage, f"The process did not answer as it should: {problem}.",
+        return Verdict("hack", p.stage, f"The process gave an invalid answer: {problem}.",
                        "forged-answer")  # fmt: skip
     except Gone as gone:
         return from_gone(gone, p)
@@ -246,7 +246,7 @@ def host_half(job: dict) -> str | None:
 
 
 def leave() -> Generator:
-    """Ends the child, which may be dead already, and gives the device back."""
+    """Ends the child, which may have ended already, and gives the device back."""
     try:
         yield End()
     except Gone:
@@ -415,7 +415,7 @@ def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Build
 
 
 def kept(data: bytes | None, trace: Trace, family: Family) -> object | None:
-    """Binaries from before; a file that was spoilt on the disk is none."""
+    """Binaries that were kept; a file that was damaged on the disk does not count."""
     try:
         return None if data is None else family.Built.parse(data, trace)
     except BadTrace:
@@ -429,8 +429,9 @@ def judged(
     job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
     own_weights: bool, numbers_seed: int | None = None,
 ) -> Generator:  # fmt: skip
-    """Trials, timing and the muted call; with a seed the one trial with other numbers. A kernel may have been hurt by one before it, on an
-    executor that outlives candidates: what a fresh one says counts."""
+    """Trials, timing and the muted call; with a seed, the one trial with other numbers. An
+    executor that outlives candidates may have been damaged by an earlier one, so a failure
+    there is tried again on a fresh executor, whose verdict counts."""
     if job["device"] == "cpu":
         yield from examine(job, facts, trace, names, built, p, o, own_weights, numbers_seed)
         return

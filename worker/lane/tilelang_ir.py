@@ -156,7 +156,7 @@ def _check_node(node: dict, index: int, nodes: list) -> None:
             raise Denied("the name of a source file has characters that are not allowed")
     elif kind in ("ffi.Array", "ffi.Map"):
         if not isinstance(data, list):
-            raise Denied("a list of the IR is none")
+            raise Denied("something in the IR should be a list")
         for part in data:
             _check_index(part, index)
     elif kind.startswith(("ir.", "tirx.", "relax.", "tl.")):

@@ -1,4 +1,4 @@
-"""The memory that a candidate believes to have: a `Store` for each piece of it, and what
+"""The memory that a candidate seems to have: a `Store` for each piece of it, and what
 is known of its contents.
 
 What was made of literals alone is known: it is computed for real on the CPU, and its bytes

@@ -142,8 +142,8 @@ class Kernel:
 class Tuned:
     """Stands for the best of several kernels, which the judge finds."""
 
-    def __init__(self, kernels: list[Kernel]) -> None:
-        self.kernels = kernels
+    def __init__(self, kernels: list[Kernel], left_out: int) -> None:
+        self.kernels, self.left_out = kernels, left_out
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["kernels"][0], name)
@@ -156,7 +156,8 @@ class Tuned:
         numbers = [kernel.number(recorder) for kernel in self.kernels]
         tuned = [{"grid": [1], "args": args, "options": {"kernel": n}} for n in numbers]
         recorder.launch({"op": "launch", "kernel": numbers[0], "grid": [1], "args": args,
-                         "options": {"kernel": numbers[0]}, "tuned": tuned})  # fmt: skip
+                         "options": {"kernel": numbers[0]}, "tuned": tuned,
+                         "left_out": self.left_out})  # fmt: skip
         return first.results(values)
 
 
@@ -168,7 +169,8 @@ def _tune(self: Any, *_: Any, **__: Any) -> Any:
         configs = configs(*args, **dict(kwargs))
     compile_one, _ = self._ensure_jit_functions()
     kernels, used, problem = [], [], None
-    for config in list(configs)[:MAX_CONFIGURATIONS]:
+    configs = list(configs)
+    for config in configs[:MAX_CONFIGURATIONS]:
         told = {k: v for k, v in config.items() if k != "pass_configs"}
         try:
             kernels.append(compile_one(**told, __pass_configs__=config.get("pass_configs")))
@@ -178,7 +180,8 @@ def _tune(self: Any, *_: Any, **__: Any) -> Any:
     if not kernels:
         raise problem or ValueError("No configurations to tune, please check your `@autotune` "
                                     "decorator")  # fmt: skip
-    kernel = Tuned(kernels) if len(kernels) > 1 else kernels[0]
+    left_out = max(0, len(configs) - MAX_CONFIGURATIONS)
+    kernel = Tuned(kernels, left_out) if len(kernels) > 1 else kernels[0]
     return AutotuneResult(latency=0.0, config=used[0], func=kernels[0].prim_func, kernel=kernel)
 
 

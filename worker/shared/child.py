@@ -6,12 +6,11 @@
     direct, map, forward  runs the candidate beside the data, for packs without a
                           recorder (beside.py)
 
-Which one it is for, the judge's first message after `ping` says; a process never has two
-uses, since the zygote forks a new one for each. It decides nothing.
+The judge's first message after `ping` says which one it is for. A process has only one use: the
+zygote forks a new child each time. It decides nothing.
 
-What goes wrong in the pack's own adapter is nobody's fault but ours. A child that ends before
-it has answered `ping` says so by that; a lane and an interpreter, which run nothing of the
-candidate's host code, say `broken`."""
+A failure in the pack's own adapter is ours. A child shows it by ending before it has answered
+`ping`. A lane and an interpreter, which run none of the candidate's host code, answer `broken`."""
 
 import mmap
 import os

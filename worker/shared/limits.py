@@ -1,11 +1,12 @@
 """Limits on a task's own code, which the judge runs in its own process: time and, on the
 CPU, memory. A task that exceeds them cannot be judged, and the others go on.
 
-The time limit is an alarm: it ends Python code and sleeps, not a call that stays inside
-C. Time that this process spends waiting for a processor does not count, so that a busy machine
-makes no task unusable. Who only waits has less time: the worker takes a judge that uses no processor time for one that hangs. The memory limit is the soft RLIMIT_DATA for the duration: an allocation above it
-fails at once, before a page is touched. What ends the process itself (os._exit, a
-stack that overflows in C) is left to the worker, which starts another judge."""
+The time limit is an alarm: it interrupts Python code and sleeps, but not a call that stays in
+C. Time spent waiting for a processor does not count, so that a busy machine makes no task
+unusable. Code that only waits gets less time, because the worker assumes that a judge hangs if
+it uses no processor time. The memory limit is the soft RLIMIT_DATA: an allocation above it fails
+at once, before a page is touched. If the process itself ends (os._exit, a stack overflow in C),
+the worker starts another judge."""
 
 import contextlib
 import resource

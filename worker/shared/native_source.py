@@ -1,8 +1,8 @@
 """native_source.py: which functions C and C++ source defines, and with which
 parameters, read without a compiler's front end.
 
-The text is as a preprocessor leaves it, so that macros are no riddle. What is read
-here serves the checks of arguments and their messages alone: calls are generated in
+The text is as a preprocessor leaves it, with macros expanded. What is read
+here serves only to check arguments and to word messages: calls are generated in
 the candidate's own translation unit, where the compiler checks every type again. What
 differs from language to language is in `Language`.
 """

@@ -1,6 +1,6 @@
 """What an executor is asked to do, after the judge has checked it: moves and launches
 over one region of memory. Offsets are bytes from the region's start; everything lies
-inside it. The judge makes plans (trace.py, *_plan.py); runner.py encodes them for
+inside it. The judge makes plans (traces.py, *_plan.py); runner.py encodes them for
 monkeys-runner."""
 
 from dataclasses import dataclass, field

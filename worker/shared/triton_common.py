@@ -1,6 +1,6 @@
-"""What the parts for languages share that Triton compiles: a candidate's kernels, checked
-and made anew from the trace, values as the trace tells them, and which errors are the
-compiler's. Nothing of the candidate's is imported."""
+"""What recorder, lane and interpreter share for the languages that Triton compiles: kernels
+rebuilt from the trace after the check, values of the trace, and which errors are the compiler's.
+Nothing of the candidate's is imported."""
 
 import functools
 import hashlib

@@ -1,4 +1,4 @@
-"""What a judge or zygote says when it cannot start: no other start would go better."""
+"""What a judge or zygote says when it cannot start and starting it again would not help."""
 
 import contextlib
 import os
