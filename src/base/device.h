@@ -1,4 +1,4 @@
-/* device.h: how a device is named: "cpu" or "cuda:N". */
+/* device.h: devices: "cpu" or "cuda:N". */
 #ifndef BASE_DEVICE_H
 #define BASE_DEVICE_H
 
@@ -9,5 +9,8 @@
 
 /* True for "cuda:N", with N in `n`. */
 bool device_is_gpu(const char *device, int64_t *n);
+/* Whether this process may use a GPU, as far as device files and
+ * CUDA_VISIBLE_DEVICES tell. */
+bool device_has_gpu(void);
 
 #endif

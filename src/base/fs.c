@@ -128,11 +128,11 @@ int fs_mkdirs(const char *path, struct err *e)
             continue;
         *at = '\0';
         if (mkdir(p, 0777) < 0 && errno != EEXIST)
-            rc = err_sys(e, "%s: cannot make the folder", p);
+            rc = err_sys(e, "%s: cannot create the folder", p);
         *at = '/';
     }
     if (rc == 0 && mkdir(p, 0777) < 0 && errno != EEXIST)
-        rc = err_sys(e, "%s: cannot make the folder", p);
+        rc = err_sys(e, "%s: cannot create the folder", p);
     free(p);
     return rc < 0 ? bad_place(e) : 0;
 }

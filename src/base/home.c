@@ -80,8 +80,8 @@ int home_find(struct home *h, struct err *e)
     h->dir = find_dir(bin);
     if (!h->dir)
         err_set(e, ERR_SYSTEM,
-                "the folders packs/ and worker/ are neither beside %s nor in "
-                "../share/monkeys: install with 'make install'",
+                "packs/ and worker/ are neither next to %s nor in "
+                "../share/monkeys; run 'make install'",
                 exe);
     else {
         h->worker = fs_join(bin, "monkeys-worker");

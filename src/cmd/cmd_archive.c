@@ -19,9 +19,9 @@ static const struct opt list_table[] = {
     {0},
 };
 static const struct opt out_table[] = {
-    {"output", 'o', OPT_TEXT, "DIR", "the archive's folder (required)",
+    {"output", 'o', OPT_TEXT, "DIR", "the folder of the archive (required)",
      offsetof(struct archive_values, out), 0, 0},
-    {"json", 0, OPT_FLAG, NULL, "the counts as a JSON object",
+    {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object",
      offsetof(struct archive_values, json), 0, 0},
     {0},
 };
@@ -67,7 +67,7 @@ static void show_solution(const struct kernel *k)
     if (k->ported.p)
         printf("\n## Ported\n%.*s", (int)k->ported.n, k->ported.p);
     else if (k->ported_why && k->ported_why[0])
-        printf("\n## Ported\nThere is none: %s\n", k->ported_why);
+        printf("\n## Ported\nNot available: %s\n", k->ported_why);
 }
 
 static int show_one(struct kernel *k, void *arg, struct err *e)
@@ -105,8 +105,8 @@ static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
     }
     if (rc == 0 && w.name && !w.found)
         rc = err_set(e, ERR_INPUT,
-                     "%s has no kernel %s; 'monkeys archive list %s' shows "
-                     "them",
+                     "%s has no kernel %s; 'monkeys archive list %s' lists "
+                     "the kernels",
                      call.r.rest[0], w.name, call.r.rest[0]);
     cmd_end(&call);
     return rc > 0 ? 0 : rc;
@@ -169,7 +169,7 @@ const struct cmd cmd_archive_show = {
 const struct cmd cmd_archive_export = {
     "archive export",
     "RUN...",
-    "write the solved kernels of runs into an archive",
+    "write the solved kernels of runs to an archive",
     "Writes the kernels at evidence E3 (computed by kernels alone) that no\n"
     "reviewer rejected. Other runs can start with an archive (run --archive\n"
     "DIR), and its folders can become the seeds of a pack. solution.py is "

@@ -171,7 +171,7 @@ static void tell(const struct adding *a, const char *file, const char *name)
                feedback);
 }
 
-/* 0: it joined, 1: it is not right, 4: there is no verdict, or not yet. */
+/* 0: it was added, 1: it is not correct, 4: there is no verdict yet. */
 static int add(struct adding *a, const char *file, struct err *e)
 {
     char *name;

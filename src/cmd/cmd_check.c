@@ -139,7 +139,8 @@ static int run_check(const struct cmd *c, int argc, char **argv, struct err *e)
 
     if (rc == 0 && !v.dsl)
         rc = err_set(e, ERR_USAGE,
-                     "--dsl ID is missing; 'monkeys pack list' shows them");
+                     "--dsl ID is missing; 'monkeys pack list' lists the "
+                     "packs");
     if (rc == 0 && !call.r.rest_len)
         rc = err_set(e, ERR_USAGE, "no FILE given ('-' is standard input)");
     if (rc == 0)

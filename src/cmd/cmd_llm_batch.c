@@ -15,15 +15,15 @@ struct batch_values {
 static const struct opt export_table[] = {
     {"output", 'o', OPT_TEXT, "FILE", "the batch file to write (required)",
      offsetof(struct batch_values, output), 0, 0},
-    {"model", 0, OPT_TEXT, "NAME", "for requests that name no model",
+    {"model", 0, OPT_TEXT, "NAME", "model for requests that name none",
      offsetof(struct batch_values, model), 0, 0},
-    {"json", 0, OPT_FLAG, NULL, "the counts as a JSON object",
+    {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object",
      offsetof(struct batch_values, json), 0, 0},
     {0},
 };
 
 static const struct opt import_table[] = {
-    {"json", 0, OPT_FLAG, NULL, "the counts as a JSON object",
+    {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object",
      offsetof(struct batch_values, json), 0, 0},
     {0},
 };
@@ -42,7 +42,8 @@ static int do_export(const char *dir, const struct batch_values *v,
     if (batch_export(dir, v->output, v->model, &n, e) < 0)
         return -1;
     if (!v->json) {
-        printf("%s: %zu requests (%zu are answered, %zu are claimed)\n",
+        printf("%s: %zu requests (%zu already answered, %zu already "
+               "claimed)\n",
                v->output, n.written, n.answered, n.claimed);
         return 0;
     }
@@ -80,8 +81,8 @@ static int do_import(const char *dir, const char *file,
     if (batch_import(dir, file, &n, e) < 0)
         return -1;
     if (!v->json) {
-        printf("%s: %zu answers, %zu refusals, %zu to be asked again, %zu "
-               "answered before, %zu not of this folder\n",
+        printf("%s: %zu answers, %zu refusals, %zu to ask again, %zu "
+               "answered before, %zu not from this folder\n",
                file, n.answered, n.refused, n.again, n.known, n.unknown);
         return 0;
     }
@@ -113,7 +114,8 @@ static int import_run(const struct cmd *c, int argc, char **argv, struct err *e)
 const struct cmd cmd_llm_batch_export = {
     .name = "llm batch-export",
     .args = "FOLDER",
-    .summary = "write a spool folder's open requests as a batch file",
+    .summary = "write the open requests of a spool folder to a batch "
+               "file",
     .text =
         "Leaves out requests that are answered or claimed, and claims those\n"
         "that it writes. The file is JSON Lines for OpenAI's batch interface.",

@@ -26,7 +26,7 @@ static const struct opt ping_table[] = {
     {"embeddings", 0, OPT_FLAG, NULL,
      "ask the endpoint's /embeddings for the vector of a word instead",
      offsetof(struct ping_values, embeddings), 0, 0},
-    {"json", 0, OPT_FLAG, NULL, "the result as a JSON object",
+    {"json", 0, OPT_FLAG, NULL, "print the result as a JSON object",
      offsetof(struct ping_values, json), 0, 0},
     {0},
 };
@@ -58,7 +58,8 @@ static void print_text(const struct ping *p, const struct llm_reply *r)
     puts(buf_str(&line));
     buf_release(&line);
     free(copy);
-    printf("tokens: %lld in (%lld cached), %lld out (%lld thought)%s\n",
+    printf("tokens: %lld in (%lld cached), %lld out (%lld "
+           "reasoning)%s\n",
            (long long)u->input, (long long)u->cached, (long long)u->output,
            (long long)u->reasoning, u->estimated ? ", estimated" : "");
     if (llm_has_price(p->m->llm))
@@ -168,7 +169,7 @@ static void on_vector(void *arg, const struct embeddings_result *r)
                "tokens: %lld in%s\n",
                p->m->opts.provider, p->m->opts.model,
                (double)wall_ns / (double)TICK_S, r->dim, (long long)r->tokens,
-               r->tokens ? "" : ", not told");
+               r->tokens ? "" : ", not reported");
     p->rc = 0;
     if (r->outcome != SEND_ANSWERED)
         p->rc = err_set(p->e, ends[r->outcome].kind, "%s", r->error);
@@ -203,11 +204,11 @@ static int check_words(const struct ping_values *v, const struct cmd_call *call,
     if (call->r.rest_len)
         return err_set(e, ERR_USAGE, "'%s' is not an option", call->r.rest[0]);
     if (v->embeddings && other)
-        return err_set(e, ERR_USAGE, "--embeddings and %s do not go together",
+        return err_set(e, ERR_USAGE, "--embeddings and %s cannot be combined",
                        other);
     if (v->embeddings && v->m.provider && strcmp(v->m.provider, "openai") != 0)
         return err_set(e, ERR_USAGE,
-                       "--embeddings is for the provider openai, not %s",
+                       "--embeddings works with the provider openai, not %s",
                        v->m.provider);
     return 0;
 }

@@ -224,7 +224,7 @@ const struct cmd cmd_pack_list = {
 
 /* ---- check ---- */
 
-/* Every rule must be missed when it is gone: its bad files fail without it. */
+/* Every rule must be needed: without it, its bad files fail. */
 static void try_removals(const struct pack *k, bool shared,
                          struct problems *out)
 {

@@ -1,4 +1,5 @@
 /* cmd_prompt.c: monkeys prompt: what a model would be sent. */
+#include "base/device.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
@@ -141,7 +142,7 @@ static int read_examples(struct showing *s, struct err *e)
 
 static void choose_device(struct showing *s)
 {
-    bool gpu = verifying_has_gpu() || !(s->pack->run.devices & 1u << PACK_CPU);
+    bool gpu = device_has_gpu() || !(s->pack->run.devices & 1u << PACK_CPU);
 
     s->device = s->v->device;
     if (strcmp(s->device, "auto") == 0)

@@ -15,7 +15,7 @@ static const struct opt resume_table[] = {
                      "as in 'monkeys run'", verifier, 0, 0),
     VERIFYING_OPTION("children", OPT_INT, "N", "candidates verified at once",
                      children, 0, 256),
-    VERIFYING_OPTION("json", OPT_FLAG, NULL, "a JSON object for each task",
+    VERIFYING_OPTION("json", OPT_FLAG, NULL, "print a JSON object per task",
                      json, 0, 0),
     MODELING_OPTIONS,
     {0},

@@ -172,7 +172,8 @@ static int gather(struct verify *f, const struct opt_result *r, struct err *e)
 {
     if (!f->v->dsl)
         return err_set(e, ERR_USAGE,
-                       "--dsl ID is missing; 'monkeys pack list' shows them");
+                       "--dsl ID is missing; 'monkeys pack list' lists the "
+                       "packs");
     if (f->v->list && (f->v->task || r->rest_len))
         return err_set(e, ERR_USAGE,
                        "--list cannot be used with --task or FILE");

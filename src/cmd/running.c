@@ -101,9 +101,10 @@ static void say_budget(const struct run_settings *s, const struct run_result *x)
 
 static void say_replayed(const struct run_settings *s)
 {
-    printf("\nThe answers were replayed from %s. With a model of your own:\n"
-           "  monkeys run --tasks %s --dsl %s --provider openai "
-           "--model NAME --budget-usd 5\n",
+    printf("\n"
+           "These replies were replayed from %s. To use your own model:\n"
+           "  monkeys run --tasks %s --dsl %s --provider openai --model NAME "
+           "--budget-usd 5\n",
            s->model.cassette, s->tasks.len == 1 ? s->tasks.item[0] : "PATH",
            s->dsl);
 }
@@ -118,7 +119,7 @@ static int say_end(const struct run_settings *s, const struct run_result *x)
         [SEARCH_WAITING] = {0, "the run waits for answers from elsewhere"},
         [SEARCH_NO_BUDGET] = {3, NULL},
         [SEARCH_INTERRUPTED] = {130, "the run was stopped"},
-        [SEARCH_STUCK] = {4, "some tasks were set aside (above)"},
+        [SEARCH_STUCK] = {4, "some tasks were set aside (see above)"},
     };
 
     if (x->hint)
@@ -173,9 +174,11 @@ static void print_estimate(const struct run_estimate *x)
     printf("%zu task%s, %lld attempt%s per task, %d call%s per attempt\n",
            x->tasks, x->tasks == 1 ? "" : "s", (long long)x->attempts,
            x->attempts == 1 ? "" : "s", x->calls, x->calls == 1 ? "" : "s");
-    printf("one attempt of every task: %lld prompts, about %lld tokens in\n",
+    printf("one attempt per task: %lld prompts, about %lld input "
+           "tokens\n",
            (long long)x->prompts, (long long)x->tokens_in);
-    printf("all attempts, if nothing is solved: about %lld tokens in\n",
+    printf("all attempts, if nothing is solved: about %lld input "
+           "tokens\n",
            (long long)(x->tokens_in * x->attempts));
     if (x->priced)
         printf("at most about $%.2f for one attempt of every task, $%.2f for "

@@ -54,7 +54,7 @@ void traces_put(const json_t *trace, struct buf *out)
     const json_t *first = json_object_get(trace, "first");
 
     if (!json_is_object(trace)) {
-        buf_puts(out, "    no trace was recorded\n");
+        buf_puts(out, "    no trace\n");
         return;
     }
     put_call(trace, "each call", out);

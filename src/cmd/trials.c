@@ -1,6 +1,7 @@
 /* trials.c: seeds of packs as candidates. */
 #include "cmd/trials.h"
 
+#include "base/device.h"
 #include "base/mem.h"
 #include "pack/packs.h"
 #include "run/kernel.h"
@@ -14,7 +15,7 @@
 
 static const char *device_of(const struct pack *p)
 {
-    if (p->run.devices & 1u << PACK_CUDA && verifying_has_gpu())
+    if (p->run.devices & 1u << PACK_CUDA && device_has_gpu())
         return "cuda:0";
     return p->run.devices & 1u << PACK_CPU ? "cpu" : NULL;
 }
@@ -37,13 +38,13 @@ static void load(struct trial *t, const struct packs_path *path)
     problems_release(&problems);
 }
 
-/* The first line tells enough. */
+/* The first line of the feedback is enough. */
 static void on_record(const json_t *record, const char *why, void *arg)
 {
     struct trial *t = arg;
     const char *verdict = record ? jsn_str(record, "verdict")
                                  : verdicts[VERDICT_INFRA].name,
-               *told = record ? jsn_str(record, "feedback") : why,
+               *feedback = record ? jsn_str(record, "feedback") : why,
                *seed = t->pack->seed[0].name;
 
     t->correct = verdict_in(record) == VERDICT_CORRECT;
@@ -51,7 +52,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
                                        t->device, jsn_str(record, "evidence"))
                            : xasprintf("the seed %s ends as %s on %s: %.*s",
                                        seed, verdict, t->device,
-                                       (int)strcspn(told, "\n"), told);
+                                       (int)strcspn(feedback, "\n"), feedback);
 }
 
 static int ask(struct door *d, struct trial *t, struct err *e)

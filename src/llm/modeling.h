@@ -38,10 +38,11 @@ struct modeling_values {
                         0, 0),                                                 \
         MODELING_OPTION("model", OPT_TEXT, "NAME", "the model", model, 0, 0),  \
         MODELING_OPTION("command", OPT_TEXT, "COMMAND",                        \
-                        "exec: run by sh for each request", command, 0, 0),    \
+                        "exec: the command that sh runs for each request",     \
+                        command, 0, 0),                                        \
         MODELING_OPTION("spool", OPT_TEXT, "DIR",                              \
-                        "spool: the folder of requests and answers", spool, 0, \
-                        0),                                                    \
+                        "spool: the folder for requests and answers", spool,   \
+                        0, 0),                                                 \
         MODELING_OPTION("cassette", OPT_TEXT, "FILE",                          \
                         "replay: the recorded answers", cassette, 0, 0),       \
         MODELING_OPTION("replay-strict", OPT_FLAG, NULL,                       \

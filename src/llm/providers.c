@@ -34,8 +34,8 @@ const struct provider_type *provider_find(const char *name, struct err *e)
 
 /* --price, else the user's file, else ours. The files apply to priced
  * providers: a command or a folder costs what --price says. */
-static int find_price(const struct llm_opts *o, const struct provider_type *t,
-                      const char *home, struct price *out, struct err *e)
+int provider_price(const struct llm_opts *o, const struct provider_type *t,
+                   const char *home, struct price *out, struct err *e)
 {
     char *own;
     int rc = 0;
@@ -71,7 +71,7 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
         err_set(e, ERR_USAGE, "--max-tokens must be more than 0");
         return NULL;
     }
-    if (find_price(o, t, home, &price, e) < 0)
+    if (provider_price(o, t, home, &price, e) < 0)
         return NULL;
     p = t->open(l, o, e);
     if (!p)

@@ -88,10 +88,10 @@ static void unknown(const struct pack_list *l, const char *id, struct err *e)
     }
     near = str_nearest(id, names, l->len);
     if (near)
-        err_set(e, ERR_USAGE, "there is no pack \"%s\"; did you mean \"%s\"?",
-                id, near);
+        err_set(e, ERR_USAGE, "unknown pack \"%s\"; did you mean \"%s\"?", id,
+                near);
     else
-        err_set(e, ERR_USAGE, "there is no pack \"%s\"; there are: %s", id,
+        err_set(e, ERR_USAGE, "unknown pack \"%s\"; the packs are: %s", id,
                 l->len ? buf_str(&b) : "none");
     buf_release(&b);
     free(names);

@@ -54,7 +54,7 @@ void pack_probe_read(struct pack_probe *p, const struct procs_item *ran)
         return;
     }
     if (r->timed_out) {
-        broken(p, "did not end in time", STR_LIT(""));
+        broken(p, "timed out", STR_LIT(""));
         return;
     }
     if (r->exit_code != 0) {

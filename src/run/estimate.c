@@ -1,10 +1,10 @@
 /* estimate.c: what a run would cost, from the prompts it would send first. */
 #include "base/mem.h"
 #include "run/run_int.h"
+#include "search/method.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The first prompt of each stage: what later ones add (feedback, longer
  * examples) is not known yet. */
@@ -59,19 +59,18 @@ static int add_stage(struct run *r, const struct task *t,
 
 static int add_all(struct run *r, struct run_estimate *out, struct err *e)
 {
-    bool one = strcmp(r->opt.method, "evolve") == 0 ||
-               strcmp(r->opt.method, "combined") == 0;
+    bool two = method_find(r->opt.method)->two_stage;
 
     *out = (struct run_estimate){.tasks = r->tasks.len,
                                  .attempts = r->opt.attempts,
-                                 .calls = one ? 1 : 2,
+                                 .calls = two ? 2 : 1,
                                  .priced = llm_has_price(r->model.llm)};
     for (size_t i = 0; i < r->tasks.len; i++) {
         const struct task *t = r->tasks.task[i];
 
-        if (one ? add_stage(r, t, PROMPT_EVOLVE, out, e) < 0
-                : add_stage(r, t, PROMPT_PLAN, out, e) < 0 ||
-                      add_stage(r, t, PROMPT_CODE, out, e) < 0)
+        if (two ? add_stage(r, t, PROMPT_PLAN, out, e) < 0 ||
+                      add_stage(r, t, PROMPT_CODE, out, e) < 0
+                : add_stage(r, t, PROMPT_EVOLVE, out, e) < 0)
             return -1;
     }
     return 0;

@@ -24,8 +24,9 @@ static int take_member(struct kernel *k, void *arg, struct err *e)
     struct run *r = arg;
 
     if (k->dsl[0] && strcmp(k->dsl, r->pack->id) != 0)
-        return err_set(e, ERR_INPUT, "%s was written for the pack %s, not %s",
-                       k->name, k->dsl, r->pack->id);
+        return err_set(e, ERR_INPUT,
+                       "%s was written for the pack %s, not for %s", k->name,
+                       k->dsl, r->pack->id);
     add_kernel(r, k, "archive");
     *k = (struct kernel){0};
     return 0;

@@ -331,8 +331,7 @@ int run_folder_open(struct run *r, struct err *e)
             arena_printf(&r->memory, "run-%s-%s", r->pack->id, r->set->method);
     file = fs_join(r->set->out, "run.db");
     if (r->resume && !fs_is_file(file))
-        err_set(e, ERR_INPUT, "%s: no run there (run.db is missing)",
-                r->set->out);
+        err_set(e, ERR_INPUT, "%s: not a run (run.db is missing)", r->set->out);
     else if (!r->resume && fs_is_file(file))
         holds_a_run(r, e);
     else if (check_lines(r, e) == 0 && make_dir(r, e) == 0 &&

@@ -108,7 +108,10 @@ static void on_signal(int signo, void *arg)
 
     (void)signo;
     if (!r->search) {
+        r->hurry = r->stopping;
         r->stopping = true;
+        if (r->ledger)
+            ledger_stop(r->ledger);
         loop_stop(r->loop);
         return;
     }
@@ -156,9 +159,9 @@ static int go(struct run *r, struct run_result *out, struct err *e)
     if (rc == 1 && !r->stopping)
         return 0; /* SEARCH_WAITING */
     if (rc >= 0 && !r->stopping)
-        rc = run_vectors(r, e);
-    if (r->stopping) {
-        out->end = SEARCH_INTERRUPTED;
+        rc = run_vectors(r, out, e);
+    if (r->stopping || rc > 0) {
+        out->end = r->stopping ? SEARCH_INTERRUPTED : SEARCH_NO_BUDGET;
         return 0;
     }
     if (rc < 0)
@@ -198,7 +201,7 @@ int run_go(struct run *r, const struct run_watch *w, struct run_result *out,
     out->hint = door_hint(r->door);
     out->replayed = strcmp(r->model.opts.provider, "replay") == 0;
     out->budget = r->model.budget;
-    if (out->end == SEARCH_NO_BUDGET)
+    if (out->end == SEARCH_NO_BUDGET && r->search)
         out->need = search_need(r->search);
     return store_sync(r->store, e);
 }
@@ -274,6 +277,7 @@ int run_close(struct run *r, struct err *e)
     if (r->search)
         search_free(r->search);
     ledger_close(r->ledger);
+    llm_close(r->embedder);
     if (r->model.llm)
         modeling_close(&r->model);
     door_close(r->door);

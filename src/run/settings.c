@@ -109,8 +109,9 @@ const struct opt run_table[] = {
            "(default: 0)",
            seed, 0, INT64_MAX),
     OPTION("no-card", OPT_FLAG, NULL,
-           "show the pack's guide without its card, as in the paper", no_card,
-           0, 0),
+           "show the guide of the pack without its card, as in the "
+           "paper",
+           no_card, 0, 0),
     OPTION("force", OPT_FLAG, NULL,
            "port all tasks, also those that 'tasks check' would refuse", force,
            0, 0),
@@ -137,10 +138,10 @@ int run_settings_read(const char *dir, struct run_settings *s, struct arena *a,
                       struct err *e)
 {
     char *ini = fs_join(dir, "run.ini");
-    int rc = fs_is_file(ini)
-                 ? conf_apply(ini, "run", run_table, s, a, e)
-                 : err_set(e, ERR_INPUT,
-                           "%s: no run there (run.ini is missing)", dir);
+    int rc =
+        fs_is_file(ini)
+            ? conf_apply(ini, "run", run_table, s, a, e)
+            : err_set(e, ERR_INPUT, "%s: not a run (run.ini is missing)", dir);
 
     free(ini);
     return rc;

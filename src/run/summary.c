@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "prompt/prompt.h"
+#include "search/method.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,16 +78,12 @@ static void add_entry(struct summary *m, const struct run_entry *x)
     }
 }
 
-static bool has_two_stages(const struct run_attempt *a)
-{
-    return strcmp(a->row.method, "evolve") != 0 &&
-           strcmp(a->row.method, "combined") != 0;
-}
-
 static void count_outcomes(struct summary *m, const struct run_attempt *a)
 {
-    enum prompt_stage first = has_two_stages(a) ? PROMPT_PLAN : PROMPT_EVOLVE,
-                      last = has_two_stages(a) ? PROMPT_CODE : PROMPT_EVOLVE;
+    const struct method *method = method_find(a->row.method);
+    bool two = method && method->two_stage;
+    enum prompt_stage first = two ? PROMPT_PLAN : PROMPT_EVOLVE,
+                      last = two ? PROMPT_CODE : PROMPT_EVOLVE;
 
     for (size_t i = 0; i < a->shown_len; i++) {
         int64_t entry = a->shown[i].entry;

@@ -224,7 +224,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
         return;
     }
     if (!why)
-        why = "the verifier gave no reason";
+        why = "no reason given";
     store_event(s->part.store, "infra", a->subject->ord, a->number, why);
     if (door_is_dead(s->part.door)) {
         s->broken = true;

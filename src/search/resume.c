@@ -142,7 +142,7 @@ static int begin_tasks(struct resume *r)
         return -1;
     if (calls || r->tasks > s->subject_len)
         return err_set(r->e, ERR_INPUT,
-                       "the run began with %zu tasks, now there are %zu",
+                       "the run started with %zu tasks, but now there are %zu",
                        r->tasks, s->subject_len);
     write_tasks(s);
     return store_sync(s->part.store, r->e);

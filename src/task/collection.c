@@ -81,8 +81,7 @@ static int add_pattern(struct paths *p, const char *word, struct err *e)
 
     if (rc != 0)
         return err_set(e, ERR_INPUT,
-                       "%s: no such file, folder, collection or task of "
-                       "the program",
+                       "%s: no such file, folder, collection or built-in task",
                        word);
     for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++) {
         if (fs_is_dir(found.gl_pathv[i]))
@@ -173,7 +172,7 @@ int collection_add(struct collection *c, const char *const *words, size_t n,
         if (rc == 0 && p.len > from)
             qsort(p.path + from, p.len - from, sizeof(*p.path), by_path);
         else if (rc == 0)
-            rc = err_set(e, ERR_INPUT, "%s: no task in it", words[i]);
+            rc = err_set(e, ERR_INPUT, "%s: contains no task", words[i]);
     }
     if (rc == 0)
         rc = load_all(c, &p, e);

@@ -11,7 +11,8 @@ static const struct backend_type *const types[] = {&backend_local,
                                                    &backend_jobs};
 #define TYPES (sizeof(types) / sizeof(types[0]))
 
-/* What stands behind the name, "" for nothing; NULL: it is another one. */
+/* The operand of `word` if it names this type ("" if the type takes none), or
+ * NULL. */
 static const char *operand_of(const struct backend_type *t, const char *word)
 {
     size_t n = strlen(t->name);

@@ -1,6 +1,6 @@
-/* backend.h: who answers the jobs of a door. A back end is a line in the table
- * of backend.c and a file: a worker that is started here (local.c), or a folder
- * that a worker anywhere else reads and writes (jobs.c). */
+/* backend.h: what answers the jobs of a door. Each back end has a file and a line
+ * in the table of backend.c: a worker started here (local.c), or a folder that a
+ * worker on another host reads and writes (jobs.c). */
 #ifndef VERIFY_BACKEND_H
 #define VERIFY_BACKEND_H
 
@@ -32,8 +32,8 @@ struct backend {
 
 struct backend_type {
     const char *name;
-    const char *operand; /* what stands behind NAME=; NULL: nothing does */
-    bool elsewhere;      /* no answer comes while this program runs */
+    const char *operand; /* what follows NAME=; NULL: nothing does */
+    bool elsewhere;      /* answers do not come while this program runs */
     size_t size;         /* of its struct, which begins zeroed */
     int (*open)(struct backend *b, const char *operand, struct err *e);
     /* Also after a failed open. */

@@ -16,7 +16,7 @@ const char *const check_severities[2] = {
     [CHECK_WARNING] = "warning",
 };
 
-/* A finding before it has a line: where it stands in the source. */
+/* A finding before it has a line: its offset in the source. */
 struct raw {
     const char *rule;
     enum check_severity severity;
@@ -114,8 +114,8 @@ static struct str view_text(struct check *c, enum view_kind kind)
     return (struct str){v->data, v->len};
 }
 
-/* Where a match in a view stands in the source; one behind the last byte
- * belongs to it. */
+/* The offset in the source of a match in a view. A match behind the last byte
+ * belongs to that byte. */
 static size_t source_at(const struct check *c, enum view_kind kind, size_t at)
 {
     const struct view *v = &c->view[kind];
@@ -182,7 +182,7 @@ static int by_place(const void *pa, const void *pb)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* All of a token stands at one place, so two matches in it say the same. */
+/* All of a token has one place, so two matches in it are the same finding. */
 static bool is_repeated(const struct raw *first, const struct raw *r)
 {
     const struct raw *before = r - 1;

@@ -1,12 +1,12 @@
-/* door.h: the one way to a verdict. Every command that wants one comes through
- * here: the static rules first, then a job for a worker, then the pack's hint
- * behind the feedback. Whether the worker runs here or on another host is up to
- * the back end (backend.h).
+/* door.h: the one way to a verdict. Everything that wants one comes through here:
+ * first the static rules, then a job for a worker, then the pack's hint is added
+ * to the feedback. The back end (backend.h) decides whether the worker runs here
+ * or on another host.
  *
- * A record is what `verify --json` prints. No record means that the machinery
- * failed, which says nothing about the candidate; a record whose verdict is
- * "infra" means the same, and with `"unusable": true` trying again is of no use:
- * the task cannot be judged. */
+ * A record is what `verify --json` prints. No record means that the verifier
+ * itself failed, which says nothing about the candidate. A record with the
+ * verdict "infra" means the same; if it also has `"unusable": true`, the task
+ * cannot be judged and trying again does not help. */
 #ifndef VERIFY_DOOR_H
 #define VERIFY_DOOR_H
 
@@ -30,11 +30,11 @@ struct candidate {
     const struct pack *pack;
     const struct task *task;
     struct str code;
-    size_t attempt; /* inputs are drawn anew for each */
+    size_t attempt; /* each has inputs of its own */
     const struct job_opts *job;
 };
 
-/* What the search needs of a door; its tests have one of their own. */
+/* What the search needs of a door. Its unit tests provide another type. */
 struct door {
     const struct door_type *type;
 };
@@ -47,7 +47,7 @@ struct door_type {
 
 /* Judges a candidate, whose parts are borrowed for the call only, but for the
  * pack, which must outlive the door. `fn` is called once: before this returns,
- * or from the loop. On -1 it is not called. */
+ * or later from the loop; never after -1. */
 int door_judge(struct door *d, const struct candidate *c, door_fn *fn,
                void *arg, struct err *e);
 /* The worker has ended for good: nothing more will be judged. */
@@ -66,15 +66,15 @@ struct door_opts {
     int64_t children;
     bool unsafe;
     const struct opt_list *packs;
-    /* Inputs are drawn from it, so the same secret asks the same again. NULL: a
-     * new one, or that of the folder of jobs. */
+    /* The seeds of all inputs come from it, so the same secret asks the same
+     * questions again. NULL: a new one, or that of the folder of jobs. */
     const char *secret;
 };
 
 /* Answers come from `l`, which the caller runs, or door_wait(). */
 struct door *door_open(struct loop *l, const struct door_opts *o,
                        struct err *e);
-/* Takes NULL, too. Questions that are open are dropped. */
+/* `d` may be NULL. Questions without an answer are dropped. */
 void door_close(struct door *d);
 
 /* Asks whether a task can be judged: its record has `usable` and `reasons`.
@@ -86,10 +86,10 @@ int door_check_task(struct door *d, const struct task *t,
 /* Runs the loop until all answers that can come are there, or somebody stops
  * the loop. Returns how many are missing. */
 size_t door_wait(struct door *d);
-/* Nobody is told of the answers that are missing now. */
+/* Answers that are still missing will not be reported any more. */
 void door_drop(struct door *d);
-/* How to get answers that are missing, or to try again what failed elsewhere;
- * NULL: there is nothing to do. The caller frees it. */
+/* Tells the user how to get the missing answers, or how to retry what failed on
+ * the other host. NULL: there is nothing to do. The caller frees it. */
 char *door_hint(const struct door *d);
 
 #endif

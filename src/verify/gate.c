@@ -28,7 +28,7 @@ static char *reasons_of(const json_t *record)
     for (size_t i = 0; i < json_array_size(list); i++)
         buf_printf(&b, "%s%s", i ? "; " : "",
                    json_string_value(json_array_get(list, i)));
-    text = xstrdup(b.len ? buf_str(&b) : "the gate gave no reason");
+    text = xstrdup(b.len ? buf_str(&b) : "no reason given");
     buf_release(&b);
     return text;
 }
@@ -38,7 +38,7 @@ static void on_record(const json_t *record, const char *why, void *arg)
     struct look *k = arg;
 
     if (!record) {
-        *k->why = xasprintf("it could not be checked: %s", why);
+        *k->why = xasprintf("could not be checked: %s", why);
         k->g->unchecked++;
         k->g->unchecked_at = k->index;
     } else if (!json_is_true(json_object_get(record, "usable"))) {

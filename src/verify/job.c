@@ -137,19 +137,19 @@ json_t *job_static_reject(const struct check_result *r)
 void job_add_hint(json_t *record, const struct pack *p)
 {
     enum verdict verdict = verdict_in(record);
-    json_t *told = json_object_get(record, "feedback");
+    json_t *feedback = json_object_get(record, "feedback");
     const json_t *message = json_object_get(record, "message");
     struct rx_ctx *c;
     struct buf b;
 
-    if (!json_is_string(told) || verdict == VERDICT_CORRECT ||
+    if (!json_is_string(feedback) || verdict == VERDICT_CORRECT ||
         verdict == VERDICT_UNKNOWN)
         return;
     if (!json_is_string(message))
-        message = told;
+        message = feedback;
     c = rx_ctx_new(&rx_limits_default);
     buf_init(&b, BUF_UNLIMITED);
-    buf_put(&b, json_string_value(told), json_string_length(told));
+    buf_put(&b, json_string_value(feedback), json_string_length(feedback));
     buf_puts(&b, "\nHint: ");
     if (hint_find(&p->hints, c, verdicts[verdict].hint_stage,
                   (struct str){json_string_value(message),

@@ -14,13 +14,14 @@
 struct job_opts {
     const char *device, *precision, *protocol;
     bool timing;
-    bool gate;            /* nobody has looked at the task yet */
+    bool gate;            /* check the task, too */
     int64_t memory_bytes; /* 0: the worker's own */
     int64_t call_ms;      /* 0: the pack's */
     int64_t whole_ms;     /* for the job; 0: as its parts take */
 };
 
-/* A seed: nobody can know it beforehand, and the same secret repeats it. */
+/* A seed. It cannot be known without the secret, and the same secret gives the
+ * same seed. */
 void job_seed(const char *secret, const char *task, const char *label,
               char out[HASH_HEX]);
 

@@ -1,12 +1,12 @@
 /* jobs.c: a folder of jobs and answers, for a worker that runs anywhere else:
  * 'monkeys-worker --jobs DIR/jobs --out DIR/answers'.
  *
- * A job's id is the hash of what it says, so nothing is asked twice: a job that
- * has an answer in the folder is answered at once, and one that is in the jobs
- * file already is not written again. A job that the worker there could not judge
- * has its reason at once; it stays in the jobs file, so a worker that is started
- * again tries it again. The folder keeps its secret, so that the same command
- * run again asks the same. */
+ * A job's id is the hash of its text, so nothing is asked twice. A job that has an
+ * answer in the folder is answered at once, and one that is already in the jobs
+ * file is not written again. If the other worker could not judge a job, its reason
+ * is reported at once; the job stays in the jobs file, so that the worker tries it
+ * again when it is started again. The secret is kept in the folder, so that the
+ * same command asks the same questions when it is run again. */
 #include "verify/backend.h"
 
 #include "base/fs.h"
@@ -25,7 +25,7 @@ struct jobs {
     int fd;                       /* of the jobs file */
     struct map written, answered; /* ids; answered: json_t */
     struct map failed;            /* ids that have a reason instead: char * */
-    struct map to_try;            /* ids: told as failed, may be tried again */
+    struct map to_try;            /* ids that failed and can be tried again */
 };
 
 /* ---- the folder ---- */
@@ -125,9 +125,9 @@ static bool is_passing(const json_t *answer)
            !json_is_true(json_object_get(answer, "unusable"));
 }
 
-/* The job as text, with its id; `known` is the answer that the folder has. An
- * answer is never given twice, so a job whose answer says that the machinery
- * failed goes out as another one: `known` is then the last such answer. */
+/* The job as text, with its id; `known` is the answer that the folder has. A
+ * worker answers a job only once, so a job whose answer says that the verifier
+ * failed is sent as a new one: `known` is then the last such answer. */
 static char *write_out(struct jobs *j, json_t *what, char id[HASH_HEX],
                        const json_t **known)
 {

@@ -1,8 +1,9 @@
-/* local.c: a worker that is started here and talks over a socket. When it ends
- * it is started again, and its jobs are sent again; one that was there each time
- * may be what ends it, so it is given up. */
+/* local.c: a worker that is started here and talks over a socket. If it ends, it
+ * is started again and its jobs are sent again. A job that was there each time may
+ * be the cause, so it is not sent a third time. */
 #include "verify/backend.h"
 
+#include "base/device.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -11,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAVE_MS 5000 /* for the worker to clear up */
-#define DEATHS   2    /* of the worker that a job may be there for */
-#define BARREN   3    /* deaths of it in a row without an answer between */
+#define LEAVE_MS 5000 /* for the worker to clean up */
+#define DEATHS   2    /* crashes of the worker that a job may be part of */
+#define BARREN   3    /* crashes in a row without an answer in between */
 #define WORDS    64   /* of its command line */
 
 struct local {
@@ -101,7 +102,7 @@ static void start_again(void *arg)
         if (a && ++a->deaths < DEATHS)
             send_job(w, w->waiting.items[i].key, a);
     }
-    /* Last: who is told may ask for more, which is sent at once. */
+    /* Last, since the caller may ask for more, which is sent at once. */
     for (size_t i = 0; i < w->waiting.len; i++) {
         const struct asked *a = w->waiting.items[i].value;
 
@@ -111,7 +112,7 @@ static void start_again(void *arg)
     }
 }
 
-/* One that has never greeted cannot work here. */
+/* A worker that never said that it is ready cannot work here. */
 static void on_end(struct local *w)
 {
     if (w->ended)
@@ -203,12 +204,29 @@ static int start(struct local *w, struct err *e)
 
 /* ---- as a back end ---- */
 
+/* Without this the worker would load torch first, which takes a while. */
+static int check_device(const char *device, struct err *e)
+{
+    int64_t n;
+
+    if (!device_is_gpu(device, &n) || device_has_gpu())
+        return 0;
+    return err_set(
+        e, ERR_USAGE,
+        "--device %s: this machine has no GPU that can be used; use "
+        "--device cpu, or --verifier jobs=DIR and a worker on a host "
+        "that has one",
+        device);
+}
+
 static int local_open(struct backend *b, const char *operand, struct err *e)
 {
     struct local *w = (struct local *)b;
 
     (void)operand;
     map_init(&w->waiting);
+    if (check_device(b->o->device, e) < 0)
+        return -1;
     return start(w, e);
 }
 

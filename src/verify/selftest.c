@@ -26,7 +26,7 @@ struct part {
     const struct ruleset *set;
     const json_t *expect; /* with "good" and "bad" */
     const char *dir;      /* packs/x/selftest, packs/x/selftest/paper */
-    const char *pointer;  /* "" or "/paper": where it stands in expect.json */
+    const char *pointer;  /* "" or "/paper": its place in expect.json */
 };
 
 static bool run_init(struct run *r, const struct pack *p, struct problems *out)
@@ -120,7 +120,7 @@ static void must_be_accepted(struct run *r, const struct ruleset *set,
         if (f->severity == CHECK_ERROR)
             report_finding(r, path, "must be accepted, but hits", f);
         else if (ids && !lists(ids, "warn:", f->rule))
-            report_finding(r, path, "may not have the warning", f);
+            report_finding(r, path, "must not have the warning", f);
     }
     buf_release(&b);
 }
@@ -166,7 +166,7 @@ static void check_id(struct run *r, const struct part *t, const char *place,
     else if (warning && rule->kind != RULE_WARN)
         problems_add(r->out,
                      "%s: %s: rule \"%s\" is not of the kind warn; a good file "
-                     "may not hit it",
+                     "must not hit it",
                      r->file, place, name);
 }
 

@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A line for each failure; true when there is none. Also for a folder of
+/* A line for each failure; true if there are none. Also for a folder of
  * shared rules (pack_load_shared). */
 bool selftest_run(const struct pack *p, struct problems *out);
 
 /* The bad files that name a rule, tried without the rule: each must fail then.
- * Returns how many did, so 0 means that nobody would miss the rule. */
+ * Returns how many did, so 0 means that no test needs the rule. */
 size_t selftest_without(const struct pack *p, enum pack_set set,
                         const char *rule_id, struct problems *out);
 

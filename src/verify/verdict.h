@@ -27,7 +27,7 @@ enum verdict {
     VERDICT_NOT_FINITE,
     VERDICT_WRONG_VALUES,
     VERDICT_HACK,
-    VERDICT_INFRA,   /* the machinery failed: not a verdict on an attempt */
+    VERDICT_INFRA,   /* the verifier failed: not a verdict on an attempt */
     VERDICT_UNKNOWN, /* no such name */
 };
 #define VERDICTS VERDICT_INFRA /* those that an attempt can end with */
@@ -60,7 +60,7 @@ struct verdict_info {
 };
 extern const struct verdict_info verdicts[VERDICT_INFRA + 1];
 
-/* NULL is unknown, too. */
+/* VERDICT_UNKNOWN for NULL and other words. */
 enum verdict verdict_of(const char *name);
 /* The verdict of a record; NULL or without one: unknown. */
 enum verdict verdict_in(const json_t *record);
@@ -91,7 +91,7 @@ struct evidence_info {
 };
 extern const struct evidence_info evidences[EVIDENCES];
 
-/* NULL, "" and what is no level: none. */
+/* EVIDENCE_NONE for NULL, "" and unknown names. */
 enum evidence evidence_of(const char *name);
 /* Whether it may join an archive: correct, with enough evidence. */
 bool verdict_may_join(const char *verdict, const char *evidence);

@@ -5,10 +5,8 @@
 #include "base/log.h"
 #include "base/str.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int verifying_check_device(const char *device, struct err *e)
 {
@@ -21,39 +19,11 @@ int verifying_check_device(const char *device, struct err *e)
                    device);
 }
 
-/* Known at once, where the worker would load torch to find it out. */
-static int check_there(const struct verifying_values *v, struct err *e)
-{
-    int64_t n;
-
-    if (strcmp(v->verifier, "local") != 0 || !device_is_gpu(v->device, &n) ||
-        verifying_has_gpu())
-        return 0;
-    return err_set(
-        e, ERR_USAGE,
-        "--device %s: this machine has no GPU that can be used; use "
-        "--device cpu, or --verifier jobs=DIR and a worker on a host "
-        "that has one",
-        v->device);
-}
-
-bool verifying_has_gpu(void)
-{
-    const char *listed = secure_getenv("CUDA_VISIBLE_DEVICES");
-    bool none = listed && !isdigit((unsigned char)listed[0]) &&
-                !str_starts(str_of(listed), "GPU-");
-
-    return !none && (access("/dev/nvidiactl", F_OK) == 0 ||
-                     access("/dev/dxg", F_OK) == 0); /* the latter: WSL */
-}
-
 int verifying_choose_device(struct verifying_values *v, struct err *e)
 {
     if (strcmp(v->device, "auto") == 0)
-        v->device = verifying_has_gpu() ? "cuda:0" : "cpu";
-    if (verifying_check_device(v->device, e) < 0)
-        return -1;
-    return check_there(v, e);
+        v->device = device_has_gpu() ? "cuda:0" : "cpu";
+    return verifying_check_device(v->device, e);
 }
 
 struct door_opts verifying_opts(const struct verifying_values *v,

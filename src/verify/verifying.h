@@ -1,5 +1,5 @@
-/* verifying.h: the options that every command with a verifier shares, and the
- * machinery behind them. */
+/* verifying.h: the options that all commands with a verifier share, and what they
+ * mean. */
 #ifndef VERIFY_VERIFYING_H
 #define VERIFY_VERIFYING_H
 
@@ -58,8 +58,6 @@ struct verifying_values {
         VERIFYING_OPTION("json", OPT_FLAG, NULL,                               \
                          "print a JSON object for each item", json, 0, 0)
 
-/* Whether there is a GPU that this process may use, as far as files tell. */
-bool verifying_has_gpu(void);
 /* "auto" becomes a GPU if there is one; the result lives as long as `v`. What
  * is not a device is refused. */
 int verifying_choose_device(struct verifying_values *v, struct err *e);

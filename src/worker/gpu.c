@@ -24,8 +24,8 @@ static int nth_name(int64_t n, const char *listed, char *out, size_t size,
     if (n == 0 && name.n > 0 && name.n < size)
         return snprintf(out, size, "%.*s", (int)name.n, name.p), 0;
     return err_set(e, ERR_INPUT,
-                   "--device: there is no such GPU in CUDA_VISIBLE_DEVICES, "
-                   "which is '%s'",
+                   "--device: CUDA_VISIBLE_DEVICES is '%s' and has no such "
+                   "GPU",
                    listed);
 }
 
@@ -48,8 +48,8 @@ static int by_name(const char *name, const struct nvml *g, struct gpu *out,
         }
     }
     return err_set(e, ERR_INPUT,
-                   "--device: no GPU '%s' (nvidia-smi -L lists them; parts of "
-                   "one, MIG, are not supported)",
+                   "--device: no GPU '%s' (nvidia-smi -L lists them; MIG "
+                   "is not supported)",
                    name);
 }
 

@@ -108,8 +108,9 @@ static void on_out(const struct frame *f, void *arg)
 
 static int interrupted(const struct run *r)
 {
-    log_info("stopped: %zu of %zu done; the same command goes on", r->answered,
-             r->total);
+    log_info("stopped: %zu of %zu done; run the same command to "
+             "continue",
+             r->answered, r->total);
     return 130;
 }
 
@@ -127,7 +128,8 @@ int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
     r.out = frame_file_open(out, on_old, &r, e);
     if (r.out < 0 || count_jobs(&r, jobs, e) < 0)
         goto done;
-    log_info("%zu jobs, %zu answered before", r.total + r.done.len, r.done.len);
+    log_info("%zu jobs, %zu already answered", r.total + r.done.len,
+             r.done.len);
     rc = 0;
     if (r.total == 0)
         goto done;

@@ -40,18 +40,20 @@ struct values {
 
 static const struct opt table[] = {
     {"probe", 0, OPT_FLAG, NULL,
-     "try what this machine offers for sandboxes, a line for each: NAME yes|no "
-     "DETAIL",
+     "try each part of the sandbox and print a line for it: "
+     "NAME yes|no DETAIL",
      AT(probe), 0, 0},
-    {"jobs", 0, OPT_TEXT, "FILE", "take the jobs from FILE", AT(jobs), 0, 0},
+    {"jobs", 0, OPT_TEXT, "FILE", "read jobs from FILE", AT(jobs), 0, 0},
     {"out", 0, OPT_TEXT, "FILE",
-     "append the answers to FILE; jobs that have one there are skipped",
+     "append answers to FILE; skip jobs that have an answer "
+     "there",
      AT(out), 0, 0},
-    {"device", 0, OPT_TEXT, "cpu|cuda:N", "where candidates run (cpu)",
+    {"device", 0, OPT_TEXT, "cpu|cuda:N", "where candidates run (default: cpu)",
      AT(device), 0, 0},
     {"python", 0, OPT_TEXT, "PATH",
-     "the Python with torch (MONKEYS_PYTHON, .venv, python3)", AT(python), 0,
-     0},
+     "the Python with torch (default: MONKEYS_PYTHON, then "
+     ".venv, then python3)",
+     AT(python), 0, 0},
     {"home", 0, OPT_TEXT, "DIR", "the folder that has worker/ and packs/",
      AT(home), 0, 0},
     {"packs", 0, OPT_LIST, "DIR",
@@ -59,29 +61,34 @@ static const struct opt table[] = {
      "MONKEYS_PACKS",
      AT(packs), 0, 0},
     {"children", 0, OPT_INT, "N",
-     "candidates at once (cores; on a GPU 8 at most)", AT(children), 0, 256},
-    {"prewarm", 0, OPT_INT, "N", "children kept ready (the CPU: none; as many)",
+     "candidates at a time (default: the number of cores)", AT(children), 0,
+     256},
+    {"prewarm", 0, OPT_INT, "N",
+     "processes to keep ready for each language (default: 0 "
+     "on the CPU; on a GPU as many as --children, at most 8)",
      AT(prewarm), 0, 64},
     {"memory", 0, OPT_INT, "BYTES",
-     "memory of a child, of the GPU too (the CPU: 8 GiB at most)", AT(memory),
-     0, INT64_MAX},
+     "memory limit of one candidate, also on a GPU (default: "
+     "a share of the machine, at most 8 GiB; on a GPU none)",
+     AT(memory), 0, INT64_MAX},
     {"total-memory", 0, OPT_INT, "BYTES",
-     "memory of all candidates together, on CUDA the device's (three quarters "
-     "of what is free)",
+     "memory limit of all candidates together, on the CPU "
+     "(default: three quarters of the free memory)",
      AT(total), 1, INT64_MAX},
     {"patience", 0, OPT_INT, "S",
-     "replace a judge or zygote that neither answers nor computes for S "
-     "seconds (10)",
+     "replace a judge or zygote that neither answers nor "
+     "computes for S seconds (default: 10)",
      AT(patience), 1, 3600},
-    {"box", 0, OPT_CHOICE, "auto|full|thin|none", "which sandbox (auto)",
-     AT(box), 0, 0},
-    {"unsafe", 0, OPT_FLAG, NULL, "go on where no sandbox can be made",
+    {"box", 0, OPT_CHOICE, "auto|full|thin|none",
+     "the sandbox (default: auto, the strongest available)", AT(box), 0, 0},
+    {"unsafe", 0, OPT_FLAG, NULL, "continue even if no sandbox can be made",
      AT(unsafe), 0, 0},
     {"cache", 0, OPT_TEXT, "DIR|none",
-     "where to keep compiled candidates (XDG_CACHE_HOME/monkeys/builds)",
+     "where to keep compiled kernels (default: "
+     "XDG_CACHE_HOME/monkeys/builds)",
      AT(cache), 0, 0},
-    {"scratch", 0, OPT_TEXT, "DIR", "where to keep temporary files (/tmp)",
-     AT(scratch), 0, 0},
+    {"scratch", 0, OPT_TEXT, "DIR",
+     "where to keep temporary files (default: /tmp)", AT(scratch), 0, 0},
     {0},
 };
 
@@ -108,14 +115,14 @@ static const char *choose_box(const struct values *v, struct err *e)
         can = v->box;
     if (strcmp(v->box, "none") == 0 && !v->unsafe) {
         err_set(e, ERR_USAGE,
-                "--box none runs candidates without a sandbox: that needs "
-                "--unsafe, too");
+                "--box none runs candidates without a sandbox; give "
+                "--unsafe, too, if you mean it");
         return NULL;
     }
     if (strcmp(can, "none") == 0 && !v->unsafe) {
         err_set(e, ERR_SYSTEM,
-                "no sandbox can be made here ('monkeys-worker --probe' tells "
-                "what is missing); --unsafe goes on "
+                "no sandbox can be made here ('monkeys-worker --probe' "
+                "shows what is missing); --unsafe runs candidates "
                 "without one");
         return NULL;
     }
@@ -257,11 +264,11 @@ static int run(struct values *v, struct err *e)
     if (v->probe)
         return probe_print(stdout);
     if (!v->jobs != !v->out)
-        return err_set(e, ERR_USAGE, "--jobs and --out go together");
+        return err_set(e, ERR_USAGE, "--jobs and --out must be given together");
     if (!v->jobs && !serve_is_owned(OWNER))
         return err_set(e, ERR_USAGE,
-                       "no jobs: --jobs FILE --out FILE names them ('monkeys' "
-                       "gives them through a socket)");
+                       "no jobs: give --jobs FILE and --out FILE (only "
+                       "'monkeys' passes jobs through a socket)");
     scratch = xasprintf("%s/monkeys-XXXXXX", v->scratch);
     if (!mkdtemp(scratch) || chmod(scratch, 0755) < 0) {
         rc = err_sys(e, "%s", scratch);
@@ -295,10 +302,11 @@ int main(int argc, char **argv)
     opt_list_env(&v.packs, "MONKEYS_PACKS", &memory);
     if (rc == 0 && r.common.help) {
         buf_init(&help, 16384);
-        buf_puts(&help,
-                 "usage: monkeys-worker [options]\n\nRuns candidates for "
-                 "'monkeys' on this host: on the socket that is\n"
-                 "descriptor 3, or from a file of jobs.\n\n");
+        buf_puts(&help, "usage: monkeys-worker [options]\n\n"
+                        "Runs and judges candidates for 'monkeys' on this "
+                        "host. Jobs come from a file\n"
+                        "(--jobs), or from the socket on descriptor 3 when "
+                        "'monkeys' starts it.\n\n");
         opt_help(table, &help);
         fputs(buf_str(&help), stdout);
         buf_release(&help);

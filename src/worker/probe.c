@@ -72,7 +72,7 @@ static const char *const namespace_steps[] = {
     "unshare is refused",
     "the user map cannot be written",
     "no second process in the pid namespace",
-    "a fresh /proc cannot be mounted",
+    "a new /proc cannot be mounted",
 };
 
 static int mount_proc(void)
@@ -153,8 +153,8 @@ static void print_cgroup(FILE *out)
         fprintf(out, "cgroup yes version %d, memory limits can be set\n",
                 g.version);
     else
-        fprintf(out, "cgroup no none delegated to this user; memory is "
-                     "bounded by rlimits alone\n");
+        fprintf(out, "cgroup no none delegated to this user; only rlimits "
+                     "bound the memory\n");
     cgroup_remove(&g);
 }
 

@@ -424,7 +424,7 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
     if (!z->dir || fs_mkdirs(scratch, e) < 0 ||
         server_start(&z->server, h->loop, argv, log, e) < 0) {
         if (!z->dir)
-            err_set(e, ERR_INPUT, "there is no pack '%s' on this host", pack);
+            err_set(e, ERR_INPUT, "this host has no pack '%s'", pack);
         free(z->dir);
         free(z);
         z = NULL;
@@ -452,7 +452,8 @@ void zygote_want_child(struct host *h, struct job *j)
     z = h->failures < RESTARTS ? get_zygote(h, j->pack, &e) : NULL;
     if (!z) {
         server_say(&h->judge, "nochild", j->id,
-                   e.kind != ERR_NONE ? e.text : "too many failures in a row");
+                   e.kind != ERR_NONE ? e.text
+                                      : "too many consecutive failures");
         return;
     }
     /* A child that is there has proved itself; a new one must wait. */

@@ -7,7 +7,7 @@ answer='{"text": "pong", "model": "m-1", "usage": {"input": 100, "cached": 40, "
 run llm ping --command "printf %s '$answer'"
 is $status 0 "a command answers"
 like "$out" "exec m-1 answered in * s (1 request): pong*" "… with its model and text"
-like "$out" "*tokens: 100 in (40 cached), 10 out (0 thought)*" "… and its usage"
+like "$out" "*tokens: 100 in (40 cached), 10 out (0 reasoning)*" "… and its usage"
 run llm ping --json --price 2.50,10,0.25 --command "printf %s '$answer'"
 like "$out" '{"provider":"exec","outcome":"answered","model":"m-1","text":"pong","finish":"stop","usage":{"input":100,"cached":40,"output":10,"reasoning":0,"estimated":false},"usd_micro":260,*' \
     "JSON: usage and cost, exactly"
@@ -69,7 +69,7 @@ done
 id=$(basename "$work"/folder/requests/*.json .json)
 run llm batch-export folder -o batch.jsonl
 is $status 0 "open requests go out"
-like "$out" "batch.jsonl: 1 requests (0 are answered, 0 are claimed)" "… counted"
+like "$out" "batch.jsonl: 1 requests (0 already answered, 0 already claimed)" "… counted"
 like "$(cat "$work/batch.jsonl")" "{\"custom_id\":\"$id\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"model\":\"m\",\"messages\":*" "… as a batch's line"
 run llm batch-export folder -o batch.jsonl --json
 is "$out" '{"file":"batch.jsonl","written":0,"answered":0,"claimed":1}' "… once"
@@ -115,7 +115,7 @@ run llm ping --embeddings --provider anthropic --model m
 is $status 2 "who has no embeddings is not asked for them"
 for other in "--command cat" "--spool x" "--cassette x" "--record x" --stream; do
     run llm ping --embeddings --model m $other
-    like "$err" "*--embeddings and ${other%% *} do not go together*" "--embeddings does not go with ${other%% *}"
+    like "$err" "*--embeddings and ${other%% *} cannot be combined*" "--embeddings does not go with ${other%% *}"
 done
 # A worker that speaks up meanwhile (its Python ends at once) ends no waiting.
 MONKEYS_PYTHON=/bin/false

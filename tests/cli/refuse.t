@@ -29,7 +29,7 @@ refused "no key" "no API key: set MONKEYS_API_KEY or OPENAI_API_KEY*" \
     --model gpt-4.1-mini --budget-usd 1
 refused "no cap" "this provider costs money: set a limit with --budget-usd*" --command "echo hi" --price 1,2
 printf 'a file\n' >"$work/file"
-refused "a spool that is a file" "file/requests: cannot make the folder*" --spool file
+refused "a spool that is a file" "file/requests: cannot create the folder*" --spool file
 refused "an unknown option in --set" "--set: unknown option 'atempts'*" \
     --command "echo hi" --set atempts=2
 printf '[rnu]\nattempts = 2\n' >"$work/c.ini"

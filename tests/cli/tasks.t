@@ -11,7 +11,7 @@ run tasks list set
 is "$status" 0 "files that are not tasks do not stop 'tasks list'"
 like "$out" "set/04_softmax *softmax" "… which lists the rest"
 like "$err" "set/half.py:1:5: *(skipped)
-set/utils.py: there is no 'class Model'*(skipped)" "… and names them all"
+set/utils.py: 'class Model' is missing*(skipped)" "… and names them all"
 run tasks list set --strict
 is "$status" 2 "--strict refuses them"
 like "$err" "*set/half.py*set/utils.py*2 files are not tasks (above)" "… and names them, too"
@@ -47,7 +47,9 @@ if [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
         like "$status $err" "2 *--device cuda:0: this machine has no GPU*--device cpu*--verifier jobs=DIR*" \
             "a GPU that is not there is refused at once: ${command%% *}"
     done
+    run run --tasks set --command true --dsl triton --device cuda:0 --dry-run
+    is "$status" 0 "… but not to estimate a run"
     [ ! -e "$work/made" ]
-    ok "… and nothing is made"
+    ok "nothing is made"
 fi
 finish

@@ -34,7 +34,7 @@ like "$(cat "$work/err")" "*monkeys-worker: the judge cannot start: *has no torc
 export MONKEYS_PYTHON="$python"
 (cd "$work" && CUDA_VISIBLE_DEVICES=0 "$root/monkeys-worker" --device cuda:1 --jobs far/jobs --out far/answers 2>err)
 is $? 2 "a GPU that is not granted"
-like "$(cat "$work/err")" "*no such GPU in CUDA_VISIBLE_DEVICES, which is '0'*" "… is none"
+like "$(cat "$work/err")" "*CUDA_VISIBLE_DEVICES is '0' and has no such GPU*" "… is none"
 
 mkdir "$work/packs"
 cp -R packs/c-cpu "$work/packs"
@@ -45,6 +45,6 @@ is "$(printf '%s\n' "$out" | grep -c 'the pack c-cpu does not work here: Runtime
 is "$(printf '%s\n' "$err" | grep -c 'Traceback')" 1 "… and it was tried once"
 
 is "$("$root/monkeys-worker" 3<&- 2>&1)" \
-    "monkeys-worker: no jobs: --jobs FILE --out FILE names them ('monkeys' gives them through a socket)" \
+    "monkeys-worker: no jobs: give --jobs FILE and --out FILE (only 'monkeys' passes jobs through a socket)" \
     "a worker without jobs says what it needs"
 finish

@@ -109,7 +109,7 @@ like "$(cat "$work/.err")" "*it is for cuda:0, and this worker has --device cpu*
 (cd "$work" && env --default-signal=INT timeout -s INT --preserve-status 1 \
     "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs sick/jobs --out sick/stopped 2>"$work/.err")
 is $? 130 "a worker that is stopped says so by its status"
-like "$(cat "$work/.err")" "*stopped: 0 of 2 done; the same command goes on*" "… and in words"
+like "$(cat "$work/.err")" "*stopped: 0 of 2 done; run the same command to continue*" "… and in words"
 
 # A worker elsewhere: jobs out, answers in, nothing twice.
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
@@ -127,7 +127,7 @@ run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timin
 is $status 0 "the same command takes the answer in"
 printf 'monkeys/1 answer x 0 100\nhalf' >>"$work/far/answers"
 (cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs far/jobs --out far/answers 2>"$work/.err")
-like "$(cat "$work/.err")" "*1 jobs, 1 answered before*" "started again it does nothing twice"
+like "$(cat "$work/.err")" "*1 jobs, 1 already answered*" "started again it does nothing twice"
 case $(cat "$work/far/answers") in *half) false ;; *) true ;; esac
 ok "and cuts off what was torn"
 run verify --device cpu --dsl c-cpu --task "$root/tests/verify/tasks/relu.py" \

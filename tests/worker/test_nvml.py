@@ -110,8 +110,8 @@ CHOICES = [
     ("cuda:1", "1, GPU-1", "GPU-10ab /dev/nvidia9"),
     ("cuda:2", "unset", "--device: no GPU '2'"),
     ("cuda:0", "MIG-8", "--device: no GPU 'MIG-8'"),
-    ("cuda:1", "0", "--device: there is no such GPU in CUDA_VISIBLE_DEVICES, which is '0'"),
-    ("cuda:0", "", "--device: there is no such GPU in CUDA_VISIBLE_DEVICES, which is ''"),
+    ("cuda:1", "0", "--device: CUDA_VISIBLE_DEVICES is '0' and has no such GPU"),
+    ("cuda:0", "", "--device: CUDA_VISIBLE_DEVICES is '' and has no such GPU"),
     ("cuda", "unset", "--device: 'cuda' is not cpu or cuda:N"),
     ("cuda:-1", "unset", "--device: 'cuda:-1' is not cpu or cuda:N"),
 ]  # fmt: skip

@@ -152,7 +152,7 @@ def test_a_service_has_a_memory_group_of_its_own(worker: Session) -> None:
 def test_for_a_pack_that_is_not_there_no_service_is_made(worker: Session) -> None:
     told = do(worker, ["say", "fork", "service-1", 1000, "nowhere+runner 0"],
               ["hear", "nochild", "service-1"])  # fmt: skip
-    assert "there is no pack 'nowhere+runner'" in told[-1]
+    assert "this host has no pack 'nowhere+runner'" in told[-1]
 
 
 def test_a_service_ends_with_its_judge(worker: Session) -> None:

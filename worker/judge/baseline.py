@@ -12,7 +12,8 @@ import sys
 import tempfile
 
 if __name__ == "__main__":
-    sys.path[0] = os.path.dirname(sys.path[0])  # worker/, where the packages lie
+    # worker/, where the packages lie
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def main() -> None:
     out = os.fdopen(os.dup(1), "w")

@@ -24,7 +24,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 if __name__ == "__main__":
-    sys.path[0] = os.path.dirname(sys.path[0])  # worker/, where the packages lie
+    # worker/, where the packages lie
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from judge.steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Freeze, Gone, NoChild
 from judge.steps import Release
