@@ -68,7 +68,7 @@ C_FLAGS  := -std=c11 -D_GNU_SOURCE -Isrc -include base/banned.h $(WARN) \
 L_FLAGS  := -pie -Wl,-z,relro,-z,now $(SAN)
 
 # Only targets that compile the main program ask for its libraries.
-NO_LIBS := help run test test-long test-gpu test-live worker clean format check-layers
+NO_LIBS := help run test test-long test-gpu test-live worker clean format
 ifneq ($(filter-out $(NO_LIBS),$(or $(MAKECMDGOALS),all)),)
   missing := $(strip $(foreach p,$(PKGS),\
       $(shell pkg-config --exists $(p) 2>/dev/null || echo $(DEB_$(p)))))
@@ -193,7 +193,8 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 
 # ---- checks ------------------------------------------------------------------
 .PHONY: unit check check-programs check-commands check-worker check-python
-.PHONY: check-tsan check-headers check-layers check-format check-man check-words
+.PHONY: check-tsan check-headers check-layers check-circles check-format check-man
+.PHONY: check-words
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
 
@@ -225,8 +226,12 @@ check-headers: ## each header compiles alone
 	    $(CC) $(C_FLAGS) $(LIB_CFLAGS) -Werror -fsyntax-only -x c $$h || exit 1; \
 	done
 
-check-layers: ## a folder includes only folders above it
+check-layers: check-circles ## a folder includes only folders above it; no circle in src/search; names do not clash
 	@tests/layers $(LAYERS)
+	@tests/names
+
+check-circles: $(call objs,$(wildcard src/search/*.c)) ## which file of src/search uses which, in order
+	@tests/circles $^
 
 check-format: ## the code is formatted as .clang-format says
 	@clang-format-14 --dry-run --Werror $(C_FILES) $(HEADERS)

@@ -5,16 +5,20 @@ import os
 import subprocess
 from collections.abc import Callable
 
-import tilelang
-import tilelang.language as T
-import tvm
-import tvm_ffi
-from lane import tilelang_ir, tilelang_lane
-from recorder import tilelang_record
-from shared.adapter import Recorder
-from tilelang.contrib.nvcc import get_nvcc_compiler
-from tilelang.env import CUDA_HOME
-from tvm.target import Target
+import tilelang_packages
+
+tilelang_packages.add()  # before the language is imported
+
+import tilelang  # noqa: E402
+import tilelang.language as T  # noqa: E402
+import tvm  # noqa: E402
+import tvm_ffi  # noqa: E402
+from lane import tilelang_ir, tilelang_lane  # noqa: E402
+from recorder import tilelang_record  # noqa: E402
+from shared.adapter import Recorder  # noqa: E402
+from tilelang.contrib.nvcc import get_nvcc_compiler  # noqa: E402
+from tilelang.env import CUDA_HOME  # noqa: E402
+from tvm.target import Target  # noqa: E402
 
 _LANGUAGE = (*(os.path.dirname(m.__file__) for m in (tilelang, tvm_ffi)), "python/tvm_ffi")
 _TARGET = {"kind": "cuda", "arch": "sm_90a"}  # while kernels are described

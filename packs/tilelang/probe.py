@@ -5,6 +5,8 @@ import os
 import shutil
 import tempfile
 
+import tilelang_packages
+
 TARGET = {"kind": "cuda", "arch": "sm_90a"}
 
 
@@ -47,9 +49,11 @@ def find_nvcc() -> str | None:
 
 
 def probe() -> str:
+    tilelang_packages.add()
     for name in ("tilelang", "torch"):
         if importlib.util.find_spec(name) is None:
-            return f"checks: the Python package {name} is not installed"
+            setup = "./setup run" if name == "torch" else "./setup pack tilelang"
+            return f"checks: the Python package {name} is not installed ({setup})"
     version = importlib.metadata.version("tilelang")
     if find_nvcc() is None:
         return f"checks: tilelang {version} is installed, but nvcc is not found"

@@ -17,14 +17,14 @@ struct member {
     bool near;        /* its vector has a direction */
 };
 
-/* Whom not to show, as numbers: all members are looked through at each choice,
- * and texts would take longer. */
+/* What not to show, as numbers: every choice visits all members, and comparing
+ * texts would take longer. */
 struct twin {
     uint64_t task, hash; /* of the two texts; or one of these: */
 };
-#define TWIN_REMOVED 0 /* keeps its place, so that snapshots keep their sizes */
+#define TWIN_REMOVED 0 /* keeps its place, so that snapshots stay valid */
 #define TWIN_NONE    1 /* an empty text of a member */
-#define TWIN_ASKED   2 /* an empty text of a query: nobody's */
+#define TWIN_ASKED   2 /* an empty text of a query: matches nothing */
 
 struct find {
     size_t dim;
@@ -57,7 +57,7 @@ void find_free(struct find *f)
     free(f);
 }
 
-/* MaxPool2d is max_pool2d: a layer and its function are one operator. */
+/* MaxPool2d is max_pool2d: a layer and its function are the same operator. */
 static const char **fold_ops(struct arena *a, const char *const *ops)
 {
     const char **copy;
@@ -86,7 +86,7 @@ static uint64_t twin_key(const char *text, uint64_t none)
     return text && *text ? fnv1a(text, strlen(text)) | 4 : none;
 }
 
-/* A new panel is all zeros: those who are to come are near to nobody. */
+/* A new panel is all zeros: unused places are similar to nothing. */
 static void add_panel(struct find *f)
 {
     size_t bytes = f->dim * TOPK_PANEL * sizeof(float), n = f->len / TOPK_PANEL;
@@ -163,6 +163,37 @@ static bool hidden(const struct asked *a, size_t i)
             strcmp(m->task_hash, a->q->task_hash) == 0);
 }
 
+/* Members that were chosen already. */
+struct chosen {
+    const size_t *at;
+    size_t len;
+};
+
+static bool is_chosen(struct chosen c, size_t i)
+{
+    size_t k = 0;
+
+    while (k < c.len && c.at[k] != i)
+        k++;
+    return k < c.len;
+}
+
+/* Twins take one place: not a second kernel for the same source. */
+static bool has_twin(const struct asked *a, struct chosen c, size_t i)
+{
+    const struct find *f = a->f;
+
+    for (size_t k = 0; k < c.len; k++) {
+        size_t x = c.at[k];
+
+        if (f->twin[x].hash != TWIN_NONE &&
+            f->twin[x].hash == f->twin[i].hash &&
+            strcmp(f->member[x].task_hash, f->member[i].task_hash) == 0)
+            return true;
+    }
+    return false;
+}
+
 static struct find_hit hit_of(const struct find *f, size_t i, int32_t cosine)
 {
     return (struct find_hit){f->member[i].entry, cosine == TOPK_NEVER
@@ -188,20 +219,24 @@ static void places_put(struct places *p, size_t i, size_t at)
 static size_t pick_random(const struct asked *a, struct find_hit *hit, size_t k)
 {
     struct places out = {0};
-    size_t n = 0;
+    size_t n = 0, *at = xcalloc(k + 1, sizeof(*at));
 
     for (size_t i = 0; i < a->n; i++)
         if (hidden(a, i))
             places_put(&out, out.len, i);
-    for (; n < k && out.len < a->n; n++) {
+    while (n < k && out.len < a->n) {
         size_t nth = (size_t)rng_below(a->q->rng, a->n - out.len), i = 0;
 
         for (; i < out.len && out.at[i] <= nth; i++)
             nth++;
-        hit[n] = hit_of(a->f, nth, TOPK_NEVER);
         places_put(&out, i, nth);
+        if (has_twin(a, (struct chosen){at, n}, nth))
+            continue;
+        at[n] = nth;
+        hit[n++] = hit_of(a->f, nth, TOPK_NEVER);
     }
     free(out.at);
+    free(at);
     return n;
 }
 
@@ -225,45 +260,43 @@ static int32_t *compare(const struct asked *a)
     return cosine;
 }
 
-/* One candidate for an answer. */
-struct choice {
-    size_t member;
-    int32_t cosine; /* millionths, or TOPK_NEVER */
-    bool taken;
-};
-
-/* Most are farther away than the last of those found so far, and that is all
- * that is asked of them. Of equals the first to join is first. */
+/* The best that is left, one after the other. Of equals the first to join is
+ * first. */
 static size_t pick_nearest(const struct asked *a, struct find_hit *hit,
                            size_t k)
 {
-    struct choice *best = xcalloc(k, sizeof(*best));
     int32_t *cosine = compare(a);
-    size_t n = 0;
+    size_t n = 0, *at = xcalloc(k + 1, sizeof(*at));
 
-    for (size_t i = 0; k && i < a->n; i++) {
-        int32_t x = cosine[i];
-        size_t at;
-
-        if (n == k && x <= best[k - 1].cosine)
-            continue;
+    for (size_t i = 0; i < a->n; i++)
         if (!a->f->member[i].near)
-            x = TOPK_NEVER;
-        if (hidden(a, i) || (n == k && x <= best[k - 1].cosine))
-            continue;
-        n += n < k;
-        for (at = n - 1; at && best[at - 1].cosine < x; at--)
-            best[at] = best[at - 1];
-        best[at] = (struct choice){i, x, true};
+            cosine[i] = TOPK_NEVER;
+    for (; n < k; n++) {
+        size_t best = a->n;
+
+        for (size_t i = 0; i < a->n; i++)
+            if ((best == a->n || cosine[i] > cosine[best]) && !hidden(a, i) &&
+                !is_chosen((struct chosen){at, n}, i) &&
+                !has_twin(a, (struct chosen){at, n}, i))
+                best = i;
+        if (best == a->n)
+            break;
+        at[n] = best;
+        hit[n] = hit_of(a->f, best, cosine[best]);
     }
-    for (size_t i = 0; i < n; i++)
-        hit[i] = hit_of(a->f, best[i].member, best[i].cosine);
     free(cosine);
-    free(best);
+    free(at);
     return n;
 }
 
 /* ---- what covers the task's operators ---- */
+
+/* One candidate for an answer. */
+struct choice {
+    size_t member;
+    int32_t cosine; /* millionths, or TOPK_NEVER */
+    bool taken;     /* or a twin of it is */
+};
 
 struct choices {
     struct choice *of; /* in the order of joining */
@@ -282,7 +315,7 @@ static void choices_init(struct choices *c, const struct asked *a)
     free(cosine);
 }
 
-/* Operators of the task that no example shows yet. */
+/* Operators of the task that no chosen example has. */
 struct wanted {
     const char **op;
     size_t len;
@@ -315,8 +348,8 @@ static void cover(struct wanted *w, const struct member *m)
     w->len = kept;
 }
 
-/* The one that shows most of what is wanted, then the nearest, then the first
- * to join; with nothing wanted that is the nearest. */
+/* The member that covers most of the missing operators; of equals the most
+ * similar, then the first to join. */
 static struct choice *best(const struct find *f, struct choices *c,
                            struct wanted *w)
 {
@@ -356,6 +389,20 @@ static void wanted_init(struct wanted *w, const struct find_query *q,
     w->len = kept;
 }
 
+/* Takes a member, and its twins out of the choice. */
+static void take(const struct asked *a, struct choices *c, size_t member)
+{
+    for (size_t i = 0; i < c->len; i++) {
+        struct choice *x = &c->of[i];
+
+        if (x->taken || (x->member != member &&
+                         !has_twin(a, (struct chosen){&member, 1}, x->member)))
+            continue;
+        x->taken = true;
+        c->taken++;
+    }
+}
+
 static size_t pick_covering(const struct asked *a, struct find_hit *hit,
                             size_t k)
 {
@@ -367,11 +414,11 @@ static size_t pick_covering(const struct asked *a, struct find_hit *hit,
     arena_init(&memory);
     choices_init(&c, a);
     wanted_init(&w, a->q, &memory);
-    for (; n < k && c.taken < c.len; c.taken++, n++) {
+    while (n < k && c.taken < c.len) {
         struct choice *x = best(a->f, &c, &w);
 
-        x->taken = true;
-        hit[n] = hit_of(a->f, x->member, x->cosine);
+        hit[n++] = hit_of(a->f, x->member, x->cosine);
+        take(a, &c, x->member);
     }
     free(c.of);
     arena_release(&memory);

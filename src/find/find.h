@@ -1,6 +1,7 @@
 /* find.h: chooses the examples for a task: the most similar members of the archive,
  * a random choice, or the set that covers its operators best. Never the task itself
- * or a twin (the same normalised source).
+ * or a twin (the same normalised source); of members that are twins of each other,
+ * only one.
  *
  * Results are exact and repeatable: ties are broken by the order in which members
  * joined. */

@@ -158,7 +158,7 @@ int run_prepare(struct run *r, struct err *e)
     free(dir);
     if (!r->prompts || !(r->loop = loop_new(e)) || open_model(r, e) < 0)
         return -1;
-    return run_vectors_check(r, e);
+    return run_vectors_open(r, e);
 }
 
 void run_unprepare(struct run *r)

@@ -108,7 +108,10 @@ static void on_signal(int signo, void *arg)
 
     (void)signo;
     if (!r->search) {
+        r->hurry = r->stopping;
         r->stopping = true;
+        if (r->ledger)
+            ledger_stop(r->ledger);
         loop_stop(r->loop);
         return;
     }
@@ -156,9 +159,9 @@ static int go(struct run *r, struct run_result *out, struct err *e)
     if (rc == 1 && !r->stopping)
         return 0; /* SEARCH_WAITING */
     if (rc >= 0 && !r->stopping)
-        rc = run_vectors(r, e);
-    if (r->stopping) {
-        out->end = SEARCH_INTERRUPTED;
+        rc = run_vectors(r, out, e);
+    if (r->stopping || rc > 0) {
+        out->end = r->stopping ? SEARCH_INTERRUPTED : SEARCH_NO_BUDGET;
         return 0;
     }
     if (rc < 0)
@@ -198,7 +201,7 @@ int run_go(struct run *r, const struct run_watch *w, struct run_result *out,
     out->hint = door_hint(r->door);
     out->replayed = strcmp(r->model.opts.provider, "replay") == 0;
     out->budget = r->model.budget;
-    if (out->end == SEARCH_NO_BUDGET)
+    if (out->end == SEARCH_NO_BUDGET && r->search)
         out->need = search_need(r->search);
     return store_sync(r->store, e);
 }
@@ -218,7 +221,7 @@ int run_look(struct run *r, struct run_view *v, struct err *e)
 
 /* A closed terminal stops the run in good order, unless nohup has made it ignore
  * that signal. */
-static int listen(struct run *r, struct err *e)
+static int watch_signals(struct run *r, struct err *e)
 {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction was;
@@ -235,7 +238,7 @@ static int listen(struct run *r, struct err *e)
 
 static int open_parts(struct run *r, struct err *e)
 {
-    if (listen(r, e) < 0 || run_folder_open(r, e) < 0)
+    if (watch_signals(r, e) < 0 || run_folder_open(r, e) < 0)
         return -1;
     r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
     r->door_opts = verifying_opts(&r->set->verify, &r->home);
@@ -274,6 +277,7 @@ int run_close(struct run *r, struct err *e)
     if (r->search)
         search_free(r->search);
     ledger_close(r->ledger);
+    llm_close(r->embedder);
     if (r->model.llm)
         modeling_close(&r->model);
     door_close(r->door);

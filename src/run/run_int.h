@@ -36,10 +36,12 @@ struct run {
     bool locked, made_dir, made; /* the folder, a run in it */
     bool begun;                  /* there is something to continue */
     bool stopping;               /* the user has asked once */
+    bool hurry;                  /* and twice */
     size_t known;                /* tasks in the store */
     struct loop *loop;
     struct store *store;
     struct modeling model;
+    struct llm *embedder; /* NULL: vectors are built in */
     struct ledger *ledger;
     struct door *door;
     struct search *search;
@@ -68,10 +70,10 @@ int run_examples_load(struct run *r, struct err *e);
  * become of their folders. */
 int run_examples_recall(struct run *r, struct err *e);
 
-/* vectors.c: embeddings of tasks and kernels. */
-int run_vectors(struct run *r, struct err *e);
-/* Whether there can be any, before anything is written. */
-int run_vectors_check(struct run *r, struct err *e);
+/* vectors.c: opens the endpoint of --embeddings, before anything is written. */
+int run_vectors_open(struct run *r, struct err *e);
+/* Makes the vectors of tasks and examples: an enum vectors_end, or -1. */
+int run_vectors(struct run *r, struct run_result *out, struct err *e);
 
 /* folder.c: the run's folder: made, or opened. */
 int run_folder_open(struct run *r, struct err *e);

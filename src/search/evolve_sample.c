@@ -219,12 +219,20 @@ static void offer_inspirations(const struct evolve_db *db, struct list *l,
     free(at);
 }
 
+static bool has_programs(const struct evolve_db *db, size_t island)
+{
+    for (size_t i = 0; i < db->len; i++)
+        if (db->p[i].alive && db->p[i].island == island)
+            return true;
+    return false;
+}
+
 void evolve_db_sample(const struct evolve_db *db, size_t island,
                       struct rng *rng, struct evolve_pick *out)
 {
     size_t at[EVOLVE_OTHERS_MAX + 1];
     struct list l = {at, 1, db->o.history_k + 1};
-    bool empty = evolve_db_look(db, island).programs == 0;
+    bool empty = !has_programs(db, island);
 
     at[0] = draw_parent(db, empty ? 0 : island, empty, rng);
     offer_top(db, &l, rng);

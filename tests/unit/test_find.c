@@ -110,6 +110,41 @@ static void test_never_shown(void)
     find_free(f);
 }
 
+/* A task that was solved and the seed it is a copy of: one of them is shown. */
+static void test_twins(void)
+{
+    static const char *const relu[] = {"relu", NULL}, *const all[] = {
+                                                          "relu", "sum", "exp",
+                                                          NULL};
+    static const float near[DIM] = {1, 0, 0}, far[DIM] = {0, 1, 0};
+    struct find *f = find_new(DIM);
+    struct rng rng;
+    struct find_query q = {.mode = FIND_SIMILAR,
+                           .task = "me",
+                           .task_hash = "h",
+                           .vector = near,
+                           .ops = all,
+                           .rng = &rng,
+                           .visible = 100};
+    struct find_hit hit[8];
+    bool both = false;
+
+    find_add(f, &(struct find_member){1, "seed", "same", near, relu});
+    find_add(f, &(struct find_member){2, "other", "else", far, all});
+    find_add(f, &(struct find_member){3, "task", "same", near, relu});
+    is(entries(f, &q, 3), "1 2", "twins take one place: the first to join");
+    q.mode = FIND_COVERAGE;
+    is(entries(f, &q, 3), "2 1", "also where operators are covered");
+    q.mode = FIND_RANDOM;
+    for (int i = 0; i < 50; i++) {
+        rng_init(&rng, "twins/%d", i);
+        both |=
+            find_pick(f, &q, hit, 3) != 2 || hit[0].entry + hit[1].entry == 4;
+    }
+    ok(!both, "and at random");
+    find_free(f);
+}
+
 static void test_snapshot(void)
 {
     static const float v[DIM] = {1, 0, 0};
@@ -146,7 +181,7 @@ static void test_random(void)
     char *once;
 
     for (int64_t i = 0; i < 5; i++)
-        add(f, i, "task", 1, (float)i);
+        add(f, i, (const char *[]){"a", "b", "c", "d", "e"}[i], 1, (float)i);
     find_remove(f, 4);
     q.rng = &rng;
     rng_init(&rng, "stream");
@@ -282,6 +317,7 @@ void suite_find(void)
     test_similar();
     test_equal_digits();
     test_never_shown();
+    test_twins();
     test_snapshot();
     test_random();
     test_coverage();

@@ -352,6 +352,21 @@ static void test_stopped_before_review(void)
 
 /* ---- the cap ---- */
 
+struct asked {
+    int plans, codes;
+};
+
+static int count_answered(const struct row_call *r, void *arg)
+{
+    struct asked *n = arg;
+
+    n->plans +=
+        strcmp(r->purpose, "plan") == 0 && strcmp(r->state, "answered") == 0;
+    n->codes +=
+        strcmp(r->purpose, "code") == 0 && strcmp(r->state, "answered") == 0;
+    return 0;
+}
+
 static void test_budget(void)
 {
     char dir[] = "/tmp/monkeys-search-XXXXXX";
@@ -362,6 +377,7 @@ static void test_budget(void)
     struct err e = ERR_INIT;
     struct outcome r;
     struct mock_rule none = {0};
+    struct asked n = {0};
     size_t first;
 
     if (!mkdtemp(dir) || mock_tasks(dir, TASKS, &e) < 0)
@@ -374,6 +390,13 @@ static void test_budget(void)
            m.budget.spent.usd_micro + m.budget.reserved.usd_micro <= 74000,
        "and has not passed it: %lld of 74000",
        (long long)m.budget.spent.usd_micro);
+    ok(store_each_call(m.store, count_answered, &n, &e) == 0 && n.plans > 0 &&
+           n.plans == n.codes,
+       "every plan that was paid for has its code (%d, %d)", n.plans, n.codes);
+    ok(search_need(m.search).usd_micro >
+           74000 - m.budget.spent.usd_micro - m.budget.reserved.usd_micro,
+       "and it says what the next attempt may cost: %lld",
+       (long long)search_need(m.search).usd_micro);
     first = m.asked;
     mock_close(&m, &e);
     r = run_in(dir, &mock_opts, &none, 8);

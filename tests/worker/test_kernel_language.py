@@ -76,6 +76,7 @@ HONEST = sorted(
         "tests/verify/triton/*.py", "tests/verify/good/*.py", "tests/verify/honest/*.py",
         "tests/verify/gluon/*.py", "packs/triton/seeds/*/solution.py",
         "packs/triton/selftest/good/*.py", "packs/gluon/selftest/good/*.py",
+        "packs/gluon/seeds/*/solution.py",
     ) for path in ROOT.glob(pattern) if not path.name.startswith("c_")
 )  # fmt: skip
 

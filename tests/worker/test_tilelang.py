@@ -14,9 +14,14 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("tilelang", reason="the package tilelang is not installed")
 ROOT = Path(__file__).resolve().parents[2]
 VERIFY = ROOT / "tests" / "verify"
+sys.path.insert(0, str(ROOT / "packs" / "tilelang"))
+
+import tilelang_packages  # noqa: E402
+
+tilelang_packages.add()
+pytest.importorskip("tilelang", reason="tilelang is not installed: ./setup pack tilelang")
 sys.path.insert(0, str(ROOT / "worker"))
 
 import tilelang  # noqa: E402
@@ -493,6 +498,19 @@ def test_what_a_kernel_asks_of_a_gpu_that_has_less_is_told(recorder):
     lowered.first, answer.kernels[0] = 0, lowered
     with pytest.raises(CompileFailed, match="out of resource: shared memory, required: 524288"):
         answer.nodes(request(trace, "cuda")["launches"][0])
+
+
+@nvcc
+def test_a_block_with_too_many_threads_is_told_so(recorder):
+    @T.prim_func
+    def wide(X: T.Tensor((2048,), "float32")):
+        with T.Kernel(1, threads=2048):
+            for i in T.Parallel(2048):
+                X[i] = X[i] * 2
+
+    tilelang.compile(wide)(meta(2048))
+    with pytest.raises(CompileFailed, match="out of resource: threads, required: 2048"):
+        built(recorder.trace(), "cuda")
 
 
 def test_a_kernel_that_does_not_lower_says_why(recorder):

@@ -20,6 +20,7 @@ An error is told where an autotuner may do without the configuration; else it en
 compilation."""
 
 import json
+import math
 import os
 import re
 import struct
@@ -40,6 +41,7 @@ from tvm.target import Target
 
 _SHARED = {80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448,
            103: 232448, 120: 101376, 121: 101376}  # bytes that a block may have  # fmt: skip
+_THREADS = 1024  # that a block may have
 _ACCELERATED = (90, 100, 103, 120, 121)  # whose own instructions need an "a" behind the number
 _FLOATS = {"float16": "<e", "float32": "<f", "float64": "<d"}
 _CPP = ["-std=c++17", "-O3", "-w", "-fPIC", "-shared", "-Wl,--as-needed"]
@@ -196,6 +198,10 @@ class _Answer:
         if made["shared"] > most:
             raise HostError(f"out of resource: shared memory, required: {made['shared']}, hardware "
                             f"limit: {most}. Smaller tiles or fewer stages may help.")  # fmt: skip
+        threads = math.prod(made["block"])
+        if threads > _THREADS:
+            raise HostError(f"out of resource: threads, required: {threads}, hardware limit: "
+                            f"{_THREADS}")  # fmt: skip
         return made
 
 

@@ -1,0 +1,223 @@
+/* vectors.c: vectors, from the store where it has them, else asked for, some
+ * texts at a time. */
+#include "find/vectors.h"
+
+#include "base/mem.h"
+#include "find/embed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXTS_A_REQUEST 64
+
+static void built_in(const struct str *text, size_t count, struct vectors *out)
+{
+    struct embed *m = embed_new();
+
+    out->dim = EMBED_DIM;
+    out->v = xcalloc(count + 1, out->dim * sizeof(*out->v));
+    for (size_t i = 0; i < count; i++)
+        embed_learn(m, text[i]);
+    for (size_t i = 0; i < count; i++)
+        embed_vector(m, text[i], out->v + i * out->dim);
+    embed_free(m);
+}
+
+/* ---- an endpoint ---- */
+
+struct fetching {
+    const struct vectors_parts *part;
+    const struct str *text;
+    size_t count;
+    char (*hash)[HASH_HEX]; /* of each text */
+    bool *have;
+    struct vectors *out;
+    struct err *e;
+    /* the request under way */
+    size_t first, asked; /* its texts */
+    bool over;
+    int rc;
+};
+
+/* All vectors of a run have one length. */
+static int place(struct fetching *f, size_t i, const float *v, size_t dim)
+{
+    struct vectors *out = f->out;
+
+    if (!out->v) {
+        out->dim = dim;
+        out->v = xcalloc(f->count, dim * sizeof(*v));
+    }
+    if (dim != out->dim)
+        return err_set(f->e, ERR_INPUT,
+                       "%s gave a vector of %zu numbers after one of %zu",
+                       f->part->model, dim, out->dim);
+    memcpy(out->v + i * dim, v, dim * sizeof(*v));
+    f->have[i] = true;
+    return 0;
+}
+
+static int on_stored(const struct row_vector *row, void *arg)
+{
+    struct fetching *f = arg;
+
+    for (size_t i = 0; i < f->count; i++)
+        if (!f->have[i] && strcmp(f->hash[i], row->hash) == 0 &&
+            place(f, i, row->v, row->dim) < 0)
+            return -1;
+    return 0;
+}
+
+/* A text that comes twice is stored once: an endpoint may round differently. */
+static bool is_repeated(const struct fetching *f, size_t i)
+{
+    size_t j = 0;
+
+    while (j < i && strcmp(f->hash[j], f->hash[i]) != 0)
+        j++;
+    return j < i;
+}
+
+/* A reply is the vectors of its texts, one after the other. */
+static int take(struct fetching *f, struct str reply)
+{
+    size_t dim = reply.n / sizeof(float) / f->asked;
+    float *v = xmalloc(reply.n + 1);
+    int rc = 0;
+
+    memcpy(v, reply.p, reply.n);
+    for (size_t k = 0; rc == 0 && k < f->asked; k++) {
+        struct row_vector row = {.source = f->part->model,
+                                 .hash = f->hash[f->first + k],
+                                 .v = v + k * dim,
+                                 .dim = dim};
+
+        if (f->have[f->first + k])
+            continue;
+        rc = place(f, f->first + k, row.v, dim);
+        if (rc == 0 && !is_repeated(f, f->first + k))
+            store_vector(f->part->store, &row);
+    }
+    free(v);
+    return rc;
+}
+
+static void on_answer(void *arg, const struct ledger_answer *a)
+{
+    struct fetching *f = arg;
+
+    f->over = true;
+    switch (a->end) {
+    case LEDGER_ANSWERED:
+        f->rc = take(f, a->text);
+        break;
+    case LEDGER_FAILED:
+        f->rc = err_set(f->e, ERR_SYSTEM, "the embeddings of %s: %s",
+                        f->part->model, a->why);
+        break;
+    case LEDGER_NO_BUDGET:
+        f->out->need = a->need;
+        f->rc = VECTORS_NO_BUDGET;
+        break;
+    case LEDGER_STOPPED:
+        f->rc = VECTORS_STOPPED;
+        break;
+    case LEDGER_BROKEN:
+        *f->e = *a->err;
+        f->rc = -1;
+        break;
+    }
+    loop_stop(f->part->loop);
+}
+
+static bool in_a_hurry(const struct fetching *f)
+{
+    return f->part->hurry && *f->part->hurry;
+}
+
+/* One request: the same texts of the same model are the same question. */
+static int ask(struct fetching *f)
+{
+    struct llm_message message[TEXTS_A_REQUEST];
+    char asked[HASH_HEX];
+    struct hash h;
+    struct ledger_call *call;
+    struct ledger_question q = {
+        .purpose = "embed",
+        .asked = asked,
+        .task = -1,
+        .front = f->part->front,
+        .request = {.key = {"embeddings", "embed", "embed", 1},
+                    .message = message,
+                    .count = f->asked},
+        .prompt_hash = asked};
+
+    hash_init(&h);
+    hash_add(&h, f->part->model, strlen(f->part->model) + 1);
+    for (size_t k = 0; k < f->asked; k++) {
+        message[k] =
+            (struct llm_message){.role = "user", .text = f->text[f->first + k]};
+        hash_add(&h, f->hash[f->first + k], HASH_HEX);
+    }
+    hash_finish_hex(&h, asked);
+    f->over = false;
+    call = ledger_ask(f->part->ledger, &q, on_answer, f);
+    while (!f->over && !in_a_hurry(f)) /* others stop the loop, too */
+        loop_run(f->part->loop);
+    if (f->over)
+        return f->rc;
+    ledger_drop(call);
+    return VECTORS_STOPPED;
+}
+
+static bool have_all(const struct fetching *f)
+{
+    size_t k = 0;
+
+    while (k < f->asked && f->have[f->first + k])
+        k++;
+    return k == f->asked;
+}
+
+/* A request always has the same texts, whatever the store has of them: so a
+ * reply that was paid for before is found. */
+static int fetch(struct fetching *f)
+{
+    int rc = 0;
+
+    for (; rc == 0 && f->first < f->count; f->first += TEXTS_A_REQUEST) {
+        f->asked = f->count - f->first < TEXTS_A_REQUEST ? f->count - f->first
+                                                         : TEXTS_A_REQUEST;
+        if (!have_all(f))
+            rc = ask(f);
+    }
+    return rc;
+}
+
+static int from_endpoint(const struct vectors_parts *p, const struct str *text,
+                         size_t count, struct vectors *out, struct err *e)
+{
+    struct fetching f = {
+        .part = p, .text = text, .count = count, .out = out, .e = e};
+    int rc = -1;
+
+    f.have = xcalloc(count + 1, sizeof(*f.have));
+    f.hash = xcalloc(count + 1, sizeof(*f.hash));
+    for (size_t i = 0; i < count; i++)
+        hash_hex(text[i].p, text[i].n, f.hash[i]);
+    if (store_each_vector(p->store, p->model, on_stored, &f, e) == 0)
+        rc = fetch(&f);
+    free(f.have);
+    free(f.hash);
+    return rc == 0 ? store_sync(p->store, e) : rc;
+}
+
+int vectors_make(const struct vectors_parts *p, const struct str *text,
+                 size_t count, struct vectors *out, struct err *e)
+{
+    *out = (struct vectors){0};
+    if (p->front)
+        return from_endpoint(p, text, count, out, e);
+    built_in(text, count, out);
+    return VECTORS_DONE;
+}

@@ -1,0 +1,314 @@
+/* test_ledger.c: a call is paid for once and never lost: what the store holds
+ * at each step, what a later life makes of it, and the room under the cap. */
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ledger/ledger.h"
+#include "llm/options.h"
+#include "scripted.h"
+#include "store_fixture.h"
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void suite_ledger(void);
+
+#define MAX_TOKENS 1000
+/* What one request may cost at a micro-dollar a token: 3 bytes of text and what
+ * may stand around it. */
+#define WORST  (3 + 64 + 256 + MAX_TOKENS)
+#define REAL   150 /* what it does cost */
+#define NO_CAP BUDGET_NO_CAP
+
+/* One life of a program. */
+struct life {
+    char *db;
+    struct loop *loop;
+    struct store *store;
+    struct budget budget;
+    struct scripted *provider;
+    struct llm *llm;
+    struct ledger *ledger;
+    enum send_outcome outcome; /* of every request */
+    bool never;                /* no request ends */
+    bool open_first; /* each request found its own reservation in the store */
+    /* of the calls that are over */
+    size_t over, ends[5];
+    char text[64];
+    struct llm_cost need;
+    /* asked, or closed, when the first call is over */
+    const char *follow;
+    struct ledger_purse *purse, *close;
+};
+
+static void ask(struct life *f, const char *asked, struct ledger_purse *purse,
+                int64_t then);
+
+static void next(struct scripted *s, size_t n, const struct llm_request *r,
+                 struct send_result *out, int64_t *after_ns)
+{
+    struct life *f = s->arg;
+
+    (void)n, (void)r;
+    *after_ns = f->never ? INT64_MAX / 4 : 0;
+    f->open_first =
+        db_number(f->db, "SELECT count(*) FROM call WHERE state = 'open' AND "
+                         "reserved_usd_micro > 0") > 0;
+    *out = f->outcome == SEND_ANSWERED ? scripted_answer("hello", 100, 50)
+                                       : scripted_failure(f->outcome, "no");
+}
+
+static void begin(struct life *f, const char *dir, int64_t cap)
+{
+    struct llm_rules rules = llm_default_rules;
+    struct price price = {.known = true, .input = 1000000, .output = 1000000};
+    struct err e = ERR_INIT;
+
+    f->db = fs_join(dir, "run.db");
+    f->loop = loop_new(&e);
+    f->store =
+        db_open(dir, fs_is_file(f->db) ? STORE_OPEN : STORE_NEW, f->loop);
+    budget_init(&f->budget, (struct llm_cost){cap, NO_CAP});
+    rules.max_tokens = MAX_TOKENS;
+    rules.backoff_base_ns = rules.backoff_cap_ns = 1000;
+    f->provider = scripted_new(f->loop, next, f, true);
+    f->llm = llm_new(f->loop, &f->provider->base, &rules, &price, &f->budget);
+    f->ledger = ledger_open(
+        &(struct ledger_parts){f->loop, f->store, &f->budget, false}, &e);
+    if (!f->ledger)
+        BUG("%s", e.text);
+}
+
+static void end(struct life *f)
+{
+    ledger_close(f->ledger);
+    llm_close(f->llm);
+    db_close(f->store);
+    loop_free(f->loop);
+    free(f->db);
+}
+
+static void on_answer(void *arg, const struct ledger_answer *a)
+{
+    struct life *f = arg;
+
+    f->over++;
+    f->ends[a->end]++;
+    f->need = a->need;
+    snprintf(f->text, sizeof(f->text), "%.*s", (int)a->text.n, a->text.p);
+    if (f->over == 1 && f->follow)
+        ask(f, f->follow, f->purse, 0);
+    if (f->over == 1 && f->close)
+        ledger_purse_close(f->ledger, f->close);
+}
+
+/* `then` > 0: it is the first call on the purse. */
+static void ask(struct life *f, const char *asked, struct ledger_purse *purse,
+                int64_t then)
+{
+    static const struct llm_message message = {.role = "user",
+                                               .text = {"Hi?", 3}};
+    struct ledger_question q = {.purpose = "test",
+                                .asked = asked,
+                                .task = -1,
+                                .front = f->llm,
+                                .request = {.key = {"t", "m", "test", 1},
+                                            .message = &message,
+                                            .count = 1},
+                                .prompt_hash = "p",
+                                .purse = purse,
+                                .then = {then, then}};
+
+    ledger_ask(f->ledger, &q, on_answer, f);
+}
+
+static void run_until(struct life *f, size_t over)
+{
+    while (f->over < over)
+        loop_run_for(f->loop, 5000000);
+}
+
+/* ---- once, and durable ---- */
+
+static void test_once(void)
+{
+    char *dir = db_dir();
+    struct life f = {.outcome = SEND_ANSWERED}, g = f;
+
+    begin(&f, dir, NO_CAP);
+    ask(&f, "a", NULL, 0);
+    run_until(&f, 1);
+    ok(f.ends[LEDGER_ANSWERED] == 1 && strcmp(f.text, "hello") == 0,
+       "a question is answered");
+    ok(f.open_first, "its reservation is in the store before it goes out");
+    ok(f.budget.spent.usd_micro == REAL && f.budget.reserved.usd_micro == 0,
+       "it costs what the provider metered");
+    end(&f);
+
+    begin(&g, dir, NO_CAP);
+    ok(g.budget.spent.usd_micro == REAL, "the next life knows what was spent");
+    ask(&g, "a", NULL, 0);
+    ok(g.over == 1 && strcmp(g.text, "hello") == 0 && g.provider->sent == 0,
+       "and has the reply without asking");
+    ask(&g, "b", NULL, 0);
+    run_until(&g, 2);
+    ok(g.provider->sent == 1, "another question is another call");
+    end(&g);
+    db_rmdir(dir);
+}
+
+static void test_lost(void)
+{
+    char *dir = db_dir(), *db = fs_join(dir, "run.db");
+    struct life f = {.never = true}, g = {.outcome = SEND_ANSWERED};
+
+    begin(&f, dir, NO_CAP);
+    ask(&f, "a", NULL, 0);
+    while (!f.provider->sent)
+        loop_run_for(f.loop, 5000000);
+    end(&f);
+    ok(db_number(db, "SELECT count(*) FROM call WHERE state = 'open'") == 1,
+       "a call is under way when the program ends");
+
+    begin(&g, dir, NO_CAP);
+    ok(g.budget.spent.usd_micro == WORST && g.budget.reserved.usd_micro == 0,
+       "it counts as spent at its worst");
+    ask(&g, "a", NULL, 0);
+    run_until(&g, 1);
+    ok(g.ends[LEDGER_ANSWERED] == 1 && g.provider->sent == 1,
+       "and is asked again");
+    end(&g);
+    ok(db_number(db, "SELECT count(*) FROM call WHERE state = 'lost' AND try = "
+                     "1 AND assumed_usd_micro = cost_usd_micro") == 1 &&
+           db_number(db, "SELECT count(*) FROM call WHERE state = 'answered' "
+                         "AND try = 2 AND assumed_usd_micro = 0") == 1,
+       "the store has both tries, and says which cost was assumed");
+    free(db);
+    db_rmdir(dir);
+}
+
+static void test_failed(void)
+{
+    char *dir = db_dir();
+    struct life f = {.outcome = SEND_RETRY}, g = {.outcome = SEND_REFUSED};
+
+    begin(&f, dir, NO_CAP);
+    ask(&f, "a", NULL, 0);
+    run_until(&f, 1);
+    ok(f.ends[LEDGER_FAILED] == 1 && f.provider->sent == 5 &&
+           f.budget.reserved.usd_micro == 0,
+       "a call that fails is tried five times, and costs nothing");
+    end(&f);
+    begin(&g, dir, NO_CAP);
+    ask(&g, "a", NULL, 0);
+    run_until(&g, 1);
+    ok(g.ends[LEDGER_FAILED] == 1 && g.provider->sent == 1,
+       "one that is refused, once");
+    end(&g);
+    db_rmdir(dir);
+}
+
+/* ---- the cap ---- */
+
+static void test_parked(void)
+{
+    char *dir = db_dir();
+    struct life f = {.outcome = SEND_ANSWERED};
+
+    /* room for one at a time, three times */
+    begin(&f, dir, WORST + 2 * REAL);
+    ask(&f, "a", NULL, 0);
+    ask(&f, "b", NULL, 0);
+    ask(&f, "c", NULL, 0);
+    ask(&f, "d", NULL, 0);
+    run_until(&f, 4);
+    ok(f.ends[LEDGER_ANSWERED] == 3 && f.provider->most_at_once == 1,
+       "calls wait for room that others leave");
+    ok(f.ends[LEDGER_NO_BUDGET] == 1 && f.need.usd_micro == WORST,
+       "when nobody can make room, the rest hears what it would take");
+    ok(f.budget.spent.usd_micro == 3 * REAL, "and the cap holds");
+    end(&f);
+    db_rmdir(dir);
+}
+
+static void test_purse(void)
+{
+    char *dir = db_dir();
+    struct life f = {.outcome = SEND_ANSWERED};
+    struct ledger_purse one = {0}, other = {0};
+
+    f.follow = "code 1";
+    f.purse = &one;
+    begin(&f, dir, 2 * WORST + REAL);
+    ask(&f, "plan 1", &one, WORST);
+    ask(&f, "plan 2", &other, WORST);
+    ok(ledger_parked(f.ledger) == 1 && ledger_in_flight(f.ledger) == 1,
+       "a plan is asked for when there is money for its code as well");
+    run_until(&f, 3);
+    ok(f.ends[LEDGER_ANSWERED] == 2 && f.provider->sent == 2 &&
+           one.rest.usd_micro == 0,
+       "the code has its money");
+    ok(f.ends[LEDGER_NO_BUDGET] == 1 && f.need.usd_micro == 2 * WORST,
+       "the other attempt does not begin, and says what both calls need");
+    ok(f.budget.spent.usd_micro == 2 * REAL && f.budget.reserved.usd_micro == 0,
+       "and nothing stays reserved");
+    end(&f);
+    db_rmdir(dir);
+}
+
+static void test_purse_returned(void)
+{
+    char *dir = db_dir();
+    struct life f = {.outcome = SEND_ANSWERED};
+    struct ledger_purse one = {0}, other = {0};
+
+    f.close = &one;
+    begin(&f, dir, 2 * WORST + 2 * REAL);
+    ask(&f, "plan 1", &one, WORST);
+    ask(&f, "plan 2", &other, WORST);
+    run_until(&f, 2);
+    ok(f.ends[LEDGER_ANSWERED] == 2,
+       "money that an attempt did not need lets another begin");
+    ledger_purse_close(f.ledger, &other);
+    ok(f.budget.reserved.usd_micro == 0, "and nothing stays reserved");
+    end(&f);
+    db_rmdir(dir);
+}
+
+/* ---- stopping ---- */
+
+static void test_stop(void)
+{
+    char *dir = db_dir();
+    struct life f = {.never = true};
+
+    begin(&f, dir, WORST + 1);
+    ask(&f, "a", NULL, 0);
+    ask(&f, "b", NULL, 0);
+    while (!f.provider->sent)
+        loop_run_for(f.loop, 5000000);
+    ledger_stop(f.ledger);
+    ok(f.ends[LEDGER_STOPPED] == 1 && ledger_in_flight(f.ledger) == 1,
+       "what has not gone out ends, what has is waited for");
+    ask(&f, "c", NULL, 0);
+    ok(f.ends[LEDGER_STOPPED] == 2, "nothing else is asked");
+    scripted_end(f.provider);
+    run_until(&f, 3);
+    ok(f.over == 3, "the reply that was under way is taken");
+    end(&f);
+    db_rmdir(dir);
+}
+
+void suite_ledger(void)
+{
+    log_set_level(LOG_QUIET);
+    test_once();
+    test_lost();
+    test_failed();
+    test_parked();
+    test_purse();
+    test_purse_returned();
+    test_stop();
+    log_set_level(LOG_INFO);
+}

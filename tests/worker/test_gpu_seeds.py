@@ -1,0 +1,56 @@
+"""The seeds of packs that need a GPU to run, as far as a machine without one can tell: each
+is recorded by the real recorder, its trace read by the judge, its kernels compiled for sm_90
+by the lane. What they compute is left to tests/verify/seeds.list and a GPU."""
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def seeds_of(pack: str) -> list[str]:
+    return sorted(p.name for p in (ROOT / "packs" / pack / "seeds").iterdir())
+
+
+def has_tilelang() -> bool:
+    installed = list(ROOT.glob(".venv-tilelang/lib/python3.*/site-packages/tilelang"))
+    return bool(installed) or importlib.util.find_spec("tilelang") is not None
+
+
+def compiled(pack: str, precision: str) -> dict[str, dict]:
+    script = Path(__file__).with_name("seed_compile.py")
+    argv = [sys.executable, "-B", script, pack, precision, *seeds_of(pack)]
+    environment = os.environ | {"TILELANG_PRINT_ON_COMPILATION": "0"}
+    done = subprocess.run(argv, capture_output=True, text=True, env=environment)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"seed"')]
+    assert len(lines) == len(seeds_of(pack)), done.stderr[-2000:]
+    return {line["seed"]: line for line in lines}
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+def test_the_seeds_of_gluon_are_recorded_and_compiled(precision: str) -> None:
+    pytest.importorskip("triton")
+    for seed, told in compiled("gluon", precision).items():
+        assert told.get("launches"), (seed, told)
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+@pytest.mark.skipif(not has_tilelang(), reason="tilelang is missing: ./setup pack tilelang")
+def test_the_seeds_of_tilelang_are_recorded_and_compiled() -> None:
+    for seed, told in compiled("tilelang", "bf16").items():
+        assert told.get("launches"), (seed, told)
+
+
+def test_the_list_for_a_gpu_has_all_seeds_of_tilelang() -> None:
+    lines = (ROOT / "tests" / "verify" / "seeds-tilelang.list").read_text().splitlines()
+    places = [f"packs/tilelang/seeds/{name}" for name in seeds_of("tilelang")]
+    listed = [line.split() for line in lines if not line.startswith("#")]
+    assert listed == [[f"{place}/task.py", f"{place}/solution.py"] for place in places]
