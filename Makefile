@@ -226,8 +226,9 @@ check-headers: ## each header compiles alone
 	    $(CC) $(C_FLAGS) $(LIB_CFLAGS) -Werror -fsyntax-only -x c $$h || exit 1; \
 	done
 
-check-layers: check-circles ## a folder includes only folders above it; no circle in src/search
+check-layers: check-circles ## a folder includes only folders above it; no circle in src/search; names do not clash
 	@tests/layers $(LAYERS)
+	@tests/names
 
 check-circles: $(call objs,$(wildcard src/search/*.c)) ## which file of src/search uses which, in order
 	@tests/circles $^

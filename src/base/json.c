@@ -77,7 +77,7 @@ static long unit_at(const char *p, size_t n)
     return v;
 }
 
-/* Copies the escape at p[0..n), or what may stand for it; returns its length. */
+/* Copies the escape at p[0..n), or a valid replacement; returns its length. */
 static size_t mend_escape(const char *p, size_t n, struct buf *out)
 {
     long unit = unit_at(p, n), low;

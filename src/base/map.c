@@ -21,7 +21,7 @@ void map_release(struct map *m)
     map_init(m);
 }
 
-/* The slot that holds `key`, or the free one where it belongs. */
+/* The slot of `key`, or the free one for it. */
 static size_t find_slot(const struct map *m, struct str key)
 {
     size_t i = (size_t)fnv1a(key.p, key.n) & (m->slot_count - 1);

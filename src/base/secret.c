@@ -1,4 +1,4 @@
-/* secret.c: the variables that hold keys. */
+/* secret.c: the variables that contain keys. */
 #include "base/secret.h"
 
 #include "base/buf.h"

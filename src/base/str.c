@@ -92,7 +92,7 @@ bool str_to_fixed(struct str s, int places, int64_t *out)
 {
     int64_t v = 0;
     size_t digits = 0;
-    int after = -1; /* digits behind the point; -1 before it */
+    int after = -1; /* decimal places so far; -1 before the point */
 
     for (size_t i = 0; i < s.n; i++) {
         int digit = s.p[i] - '0';
@@ -142,7 +142,7 @@ static size_t utf8_length(const unsigned char *p, size_t n)
     return len;
 }
 
-/* Length of the ASCII that `p` starts with: most text is nothing else. */
+/* Length of the ASCII prefix: most text is only that. */
 static size_t ascii_length(const char *p, size_t n)
 {
     size_t i = 0;

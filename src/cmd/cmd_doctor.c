@@ -184,7 +184,7 @@ static void add_pack(struct doctor *d, size_t i, const struct procs_item *ran)
 
 /* ---- what a verdict finds ---- */
 
-/* Other rows say what there is; only a verdict says that it fits together. */
+/* Other rows show the parts; only a verdict shows that they work together. */
 static void add_conclusion(struct doctor *d, size_t tried, size_t correct)
 {
     const char *why = tried && correct == tried ? NULL

@@ -37,7 +37,7 @@ static void found(struct reading *r, const char *name)
 
 /* ---- names ---- */
 
-/* The dotted name at token *i, which moves behind it: "torch.nn". */
+/* The dotted name at token *i, such as "torch.nn"; moves *i past it. */
 static const char *read_dotted(struct reading *r, size_t *i)
 {
     const struct py_token *tok = r->t->tok;
@@ -49,7 +49,7 @@ static const char *read_dotted(struct reading *r, size_t *i)
     return name;
 }
 
-/* One of the names behind `import`; `module` is NULL without `from`. */
+/* One of the names after `import`; `module` is NULL without `from`. */
 static void read_imported(struct reading *r, const char *module, size_t *i)
 {
     struct str local = r->t->tok[*i].text;
@@ -196,7 +196,7 @@ static bool ends_operand(const struct py_token *k)
            (k->kind == PY_OP && is_one_of(k, closing));
 }
 
-/* Numbers alone and strings are no tensors. */
+/* Operations on two numbers or on a string are not tensor operations. */
 static void read_symbol(struct reading *r, size_t i)
 {
     const struct py_token *before = &r->t->tok[i ? i - 1 : 0], *k = before + 1,
@@ -223,7 +223,7 @@ static void read_symbol(struct reading *r, size_t i)
 
 /* ---- the program ---- */
 
-/* Where the reading stands. */
+/* The current position. */
 struct place_in {
     int depth;    /* of indentation */
     int nest;     /* of brackets */

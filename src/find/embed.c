@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_MAX 63 /* what is longer is cut: no name says more */
+#define WORD_MAX 63 /* longer names are cut */
 #define TERM_MAX 500
-#define FIXED    16 /* bits behind the point */
+#define FIXED    16 /* fraction bits */
 
 /* How often each term was seen. */
 struct tally {
@@ -29,10 +29,10 @@ struct embed {
     uint64_t texts;
 };
 
-/* What a term is; the letter keeps the kinds apart in the tables. */
+/* The kind of a term; the letter distinguishes them in the tables. */
 enum kind { WHOLE, PART, PAIR, CALL, DOTTED, KINDS };
 static const char kind_letter[KINDS] = {'w', 'p', 'n', 'c', 'd'};
-/* What a program calls says most of what it does. */
+/* Calls say most about what a program does. */
 static const int kind_weight[KINDS] = {1, 2, 1, 4, 1};
 
 struct term {

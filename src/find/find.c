@@ -17,14 +17,14 @@ struct member {
     bool near;        /* its vector has a direction */
 };
 
-/* Whom not to show, as numbers: all members are looked through at each choice,
- * and texts would take longer. */
+/* What not to show, as numbers: every choice visits all members, and comparing
+ * texts would take longer. */
 struct twin {
     uint64_t task, hash; /* of the two texts; or one of these: */
 };
-#define TWIN_REMOVED 0 /* keeps its place, so that snapshots keep their sizes */
+#define TWIN_REMOVED 0 /* keeps its place, so that snapshots stay valid */
 #define TWIN_NONE    1 /* an empty text of a member */
-#define TWIN_ASKED   2 /* an empty text of a query: nobody's */
+#define TWIN_ASKED   2 /* an empty text of a query: matches nothing */
 
 struct find {
     size_t dim;
@@ -57,7 +57,7 @@ void find_free(struct find *f)
     free(f);
 }
 
-/* MaxPool2d is max_pool2d: a layer and its function are one operator. */
+/* MaxPool2d is max_pool2d: a layer and its function are the same operator. */
 static const char **fold_ops(struct arena *a, const char *const *ops)
 {
     const char **copy;
@@ -86,7 +86,7 @@ static uint64_t twin_key(const char *text, uint64_t none)
     return text && *text ? fnv1a(text, strlen(text)) | 4 : none;
 }
 
-/* A new panel is all zeros: those who are to come are near to nobody. */
+/* A new panel is all zeros: unused places are similar to nothing. */
 static void add_panel(struct find *f)
 {
     size_t bytes = f->dim * TOPK_PANEL * sizeof(float), n = f->len / TOPK_PANEL;
@@ -315,7 +315,7 @@ static void choices_init(struct choices *c, const struct asked *a)
     free(cosine);
 }
 
-/* Operators of the task that no example shows yet. */
+/* Operators of the task that no chosen example has. */
 struct wanted {
     const char **op;
     size_t len;
@@ -348,8 +348,8 @@ static void cover(struct wanted *w, const struct member *m)
     w->len = kept;
 }
 
-/* The one that shows most of what is wanted, then the nearest, then the first
- * to join; with nothing wanted that is the nearest. */
+/* The member that covers most of the missing operators; of equals the most
+ * similar, then the first to join. */
 static struct choice *best(const struct find *f, struct choices *c,
                            struct wanted *w)
 {

@@ -1,4 +1,4 @@
-/* fold.c: the one place that says which names are the same. */
+/* fold.c: decides which names are equal. */
 #include "find/fold.h"
 
 size_t fold_name(char *out, size_t max, struct str name)

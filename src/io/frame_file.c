@@ -55,7 +55,7 @@ int frame_file_open(const char *path, frame_file_fn *fn, void *arg,
 
     if (fd < 0)
         return err_sys(e, "%s", path);
-    /* Where locks are not supported there are none. */
+    /* Some file systems do not support locks. */
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         err_set(e, ERR_INPUT, "%s: another process is writing to it", path);
     else if (read_all(path, fn, arg, &whole, &torn, e) == 0 &&

@@ -1,7 +1,7 @@
-/* http.c: libcurl's multi interface on our loop. libcurl tells us which sockets
- * and which time it waits for; we tell it when one of them comes. What arrives
- * is put aside while libcurl runs and handed out by settle() afterwards, because
- * libcurl forbids most of its functions inside its callbacks. */
+/* http.c: libcurl's multi interface on our loop. libcurl names the sockets and
+ * the timeout it waits for, and we tell it when one is ready. Data that
+ * arrives is kept until libcurl returns and is then passed on by settle(),
+ * because libcurl forbids most of its functions inside its callbacks. */
 #include "io/http.h"
 
 #include "base/mem.h"
@@ -17,7 +17,7 @@
 
 enum {
     POOL = 64,         /* handles kept for the next request */
-    KEPT = 4096,       /* connections; past it libcurl uses none again */
+    KEPT = 4096,       /* connections; libcurl does not reuse those beyond it */
     BUFFER_KB = 16,    /* for each request in flight */
     MAX_STREAMS = 100, /* libcurl's own default */
 };
@@ -212,9 +212,9 @@ int64_t http_retry_after_ns(struct http_call *c)
 
 /* ---- what goes out ----------------------------------------------------------------- */
 
-/* libcurl has a connection and is about to send. A second time means that a
- * connection used again was lost before an answer: it takes for granted that
- * the server has seen nothing, which nobody can know. */
+/* libcurl has a connection and is about to send. A second call means that a
+ * reused connection was lost before an answer: libcurl assumes that the server
+ * has seen nothing, which is not certain. */
 static int on_sending(void *arg, char *peer_ip, /* NOLINT: libcurl's type */
                       char *own_ip, int peer_port, int own_port) /* NOLINT */
 {
@@ -259,7 +259,7 @@ static void deliver(struct http_call *c)
     h->calling = c;
     stop = c->on_chunk(c, data.data, data.len, c->arg);
     buf_release(&data);
-    /* Without h->calling the call was cancelled, and is gone. */
+    /* If h->calling is NULL, the call was cancelled and freed. */
     if (h->calling && stop)
         finish(c, HTTP_STOPPED, "stopped by the receiver");
     h->calling = NULL;
@@ -311,7 +311,7 @@ static void wake_waiting(struct http *h)
     }
 }
 
-/* The first answer tells which HTTP the server speaks. */
+/* The first answer shows the server's HTTP version. */
 static void see_version(struct http *h, struct http_call *c)
 {
     long version = 0;
@@ -566,8 +566,9 @@ static void set_connection(CURL *easy, const struct http *h, bool tls)
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-    /* Wait and see whether the first connection speaks HTTP/2. TLS says so at
-     * once; without it libcurl would wait for the first whole answer. */
+    /* Waits to see whether the first connection speaks HTTP/2. With TLS that is
+     * known at once; without it, libcurl would wait for the first complete
+     * answer. */
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, tls ? 1L : 0L);
     /* A model may think for minutes; routers forget silent connections. */
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -594,7 +595,7 @@ static struct http_call *call_new(struct http *h, const struct http_request *r,
     c->body_limit = r->body_limit;
     buf_init(&c->fresh, BUF_UNLIMITED);
     buf_init(&c->reply.body, r->body_limit);
-    /* We ask for neither of these; the caller's own headers come behind. */
+    /* Removes two default headers; the caller's headers follow. */
     add_header(c, "Expect:");
     add_header(c, "Content-Type:");
     for (size_t i = 0; r->headers && r->headers[i]; i++)

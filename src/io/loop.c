@@ -64,7 +64,7 @@ static uint64_t id_of(const struct loop *l, size_t i)
     return (uint64_t)l->sources[i].generation << 32 | i;
 }
 
-/* The source with this id, or NULL when it is gone. */
+/* The source with this id, or NULL when it was removed. */
 static struct source *find(const struct loop *l, uint64_t id)
 {
     size_t i = (size_t)(id & UINT32_MAX);
@@ -104,7 +104,7 @@ static void slot_free(struct loop *l, struct source *s)
     if (s->kind != SOURCE_SIGNAL)
         l->alive--;
     s->kind = SOURCE_FREE;
-    /* A slot whose generations are used up is not used again. */
+    /* A slot that has used up its generations is not reused. */
     if (++s->generation == 0)
         return;
     s->next_free = l->first_free;
@@ -173,8 +173,8 @@ uint64_t loop_add_timer(struct loop *l, int64_t at_ns, loop_timer_fn *fn,
     size_t i = slot_take(l, SOURCE_TIMER, arg);
 
     l->sources[i].fn.timer = fn;
-    /* Not before now: one that is overdue waits behind those due already, so a
-     * timer that adds itself again cannot keep the others from running. */
+    /* Never earlier than now: an overdue timer goes after those already due, so a
+     * timer that re-adds itself cannot starve the others. */
     l->sources[i].at_ns = at_ns > now ? at_ns : now;
     l->sources[i].seq = l->next_seq++;
     l->heap = xgrow(l->heap, &l->heap_cap, l->heap_len, sizeof(*l->heap));
@@ -244,7 +244,7 @@ int loop_set_interest(struct loop *l, uint64_t id, unsigned interest,
         BUG("loop_set_interest: no descriptor has this id");
     if (s->interest == interest)
         return 0;
-    /* epoll reports hang-ups even to who asks for nothing: so stop asking. */
+    /* epoll reports hang-ups even without interest: so remove the descriptor. */
     if (!s->interest)
         op = EPOLL_CTL_ADD;
     else if (!interest)
@@ -288,7 +288,7 @@ static uint64_t add_own(struct loop *l, size_t i, int fd, struct err *e)
     return id_of(l, i);
 }
 
-/* Tells epoll first: a child between spawn and exec may hold a copy. */
+/* First remove it from epoll: a child between spawn and exec may hold a copy. */
 static void close_own(struct loop *l, int fd)
 {
     epoll_ctl(l->epoll, EPOLL_CTL_DEL, fd, NULL);
@@ -368,7 +368,7 @@ static void run_child(struct loop *l, struct source *s)
 
     if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid == 0)
-        return; /* alive: nothing to tell yet */
+        return; /* still alive */
     slot_free(l, s);
     if (fn)
         fn(&info, arg);

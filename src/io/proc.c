@@ -1,9 +1,9 @@
-/* proc.c: posix_spawn, never fork: libraries stop their threads in fork
- * handlers, and a lock left behind there would hang us, not the child.
+/* proc.c: posix_spawn, never fork: libraries have fork handlers, and a lock held
+ * in one could hang this process.
  *
- * A child is over when it has ended and both of its output pipes have. A
- * descendant that lives on may keep a pipe open: it is listened to for a short
- * time after the child's end, then the pipe is closed. */
+ * A child is finished when it has exited and both of its output pipes are closed.
+ * A surviving descendant may keep a pipe open: we read from it for a short time
+ * after the child's exit, then close it. */
 #include "io/proc.h"
 
 #include "base/fs.h"
@@ -108,8 +108,8 @@ static void on_output(int fd, unsigned events, void *arg)
     }
 }
 
-/* write() to a pipe that nobody may be reading: EPIPE without the signal, and
- * without a change of the program's way with SIGPIPE. */
+/* write() to a pipe whose reader may be gone: EPIPE without SIGPIPE, and
+ * without changing how the program handles that signal. */
 static ssize_t write_quietly(int fd, const char *data, size_t n)
 {
     const struct timespec now = {0, 0};

@@ -17,8 +17,8 @@
 
 #define DRAW_EVERY_NS  (100 * TICK_MS)
 #define LINE_EVERY_NS  (5 * TICK_S)
-#define MOST_S         1e9 /* more seconds than this are not worth telling apart */
-#define KNOWN_AFTER_NS (1 * TICK_S) /* a rate of less time says nothing */
+#define MOST_S         1e9          /* longer times are shown as this */
+#define KNOWN_AFTER_NS (1 * TICK_S) /* too short for a meaningful rate */
 
 #define CLEAR     "\r\x1b[K"
 #define CLEAR_END "\x1b[K"
@@ -29,7 +29,7 @@ struct term {
     int fd;
     bool in_place; /* a terminal that can */
     bool colour;
-    bool on_screen; /* our line is there now */
+    bool on_screen; /* our line is on the screen */
     bool changed;   /* since it was last shown */
     struct term_state state;
     char *label, *note;
@@ -155,7 +155,7 @@ static size_t width_of(int fd)
     return w.ws_col;
 }
 
-/* A terminal that is not ours to ask about is somebody's who gave it to us. */
+/* If the terminal cannot be queried, we were given it on purpose. */
 static bool in_foreground(int fd)
 {
     pid_t group = tcgetpgrp(fd);

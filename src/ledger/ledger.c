@@ -42,7 +42,7 @@ struct ledger {
     uint64_t look; /* for room that will not come */
 };
 
-static void send(struct ledger_call *c);
+static void send_call(struct ledger_call *c);
 
 void ledger_hash(char out[HASH_HEX], const char *format, ...)
 {
@@ -243,7 +243,7 @@ static void unpark(struct ledger *l)
     for (size_t i = 0; i < n; i++) {
         list[i]->parked = false;
         l->parked--;
-        send(list[i]);
+        send_call(list[i]);
     }
     free(list);
 }
@@ -420,7 +420,7 @@ static void on_failed(struct ledger_call *c, const struct llm_reply *r)
     else if (r->outcome == LLM_REFUSED || ++c->failures >= FAILURES)
         finish(c, &a);
     else
-        send(c);
+        send_call(c);
 }
 
 static void on_done(struct llm_call *call, const struct llm_reply *r, void *arg)
@@ -481,7 +481,7 @@ static void lose_held(struct ledger_call *c)
     c->tries++;
 }
 
-static void send(struct ledger_call *c)
+static void send_call(struct ledger_call *c)
 {
     static const struct llm_handlers handlers = {on_reserved, on_done};
     struct ledger *l = c->l;
@@ -552,7 +552,7 @@ struct ledger_call *ledger_ask(struct ledger *l,
     *(l->last ? &l->last->next : &l->first) = c;
     l->last = c;
     l->count++;
-    send(c);
+    send_call(c);
     return c;
 }
 

@@ -104,7 +104,7 @@ static bool is_word(char c)
 
 /* ---- comments and literals ------------------------------------------------- */
 
-/* Passes a comment; false: there is none here. */
+/* Skips a comment; false when there is none. */
 static bool pass_comment(struct cxx_lexer *lx)
 {
     if (peek(lx) != '/')

@@ -432,7 +432,7 @@ void py_lex(struct py_tokens *out, struct str src, struct arena *a)
     lx.src = src.n ? src : (struct str){"", 0};
     place_init(&lx.place, lx.src);
     if (py_source_admit(&lx)) {
-        /* Room for what most sources have, so that nothing is moved. */
+        /* Enough room for most sources. */
         make_room(&lx, lx.src.n / 3 + 16);
         lex_all(&lx);
     }

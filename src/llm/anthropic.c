@@ -21,7 +21,7 @@ static void add_block(json_t *blocks, struct str text, bool mark)
     json_array_append_new(blocks, block);
 }
 
-/* Where the text that many requests share ends, not inside a character. */
+/* The end of the text that many requests share, at a character boundary. */
 static size_t shared_end(const struct llm_message *m)
 {
     size_t n = m->shared < m->text.n ? m->shared : m->text.n;
@@ -41,7 +41,7 @@ static void add_blocks(json_t *blocks, const struct llm_message *m, bool mark)
     add_block(blocks, (struct str){m->text.p + n, m->text.n - n}, false);
 }
 
-/* The last markers are the ones that cover most. */
+/* The last markers cover the most text. */
 static size_t first_marked(const struct llm_request *r)
 {
     size_t i = r->count, marks = 0;
@@ -102,7 +102,7 @@ static int check(const struct llm_opts *o, struct err *e)
 
 /* ---- answers ----------------------------------------------------------------- */
 
-/* Later counts of a stream stand for all so far; it may leave some out. */
+/* In a stream, later counts are totals; some may be missing. */
 static void take_usage(struct answer *a, const json_t *holder)
 {
     const json_t *u = json_object_get(holder, "usage");
@@ -135,7 +135,7 @@ static void take_stop(struct answer *a, const json_t *holder)
         a->finish = LLM_FILTERED;
 }
 
-/* A block, or what comes on to one: each has the fields of its kind. */
+/* A block, or a delta of one: each has the fields of its type. */
 static int take_block(struct answer *a, const json_t *block, struct err *e)
 {
     if (answer_add(&a->text, json_object_get(block, "text"), e) < 0)

@@ -122,7 +122,7 @@ int batch_export(const char *dir, const char *file, const char *model,
     rc = export_all(&x, e);
     if (rc == 0)
         rc = fs_replace(file, buf_str(&x.text), x.text.len, e);
-    /* The file is there: from now on they are somebody's. */
+    /* The file is written: claim its requests. */
     for (size_t i = 0; rc == 0 && i < x.ids.len; i++)
         rc = folder_claim(dir, x.ids.name[i], CLAIM, e) < 0 ? -1 : 0;
     n->written = x.ids.len;
@@ -171,7 +171,7 @@ static struct str text_of(const json_t *v)
                : STR_LIT("");
 }
 
-/* The first choice of a completion; false when it is none. */
+/* The first choice of a completion; false when there is none. */
 static bool read_body(const json_t *body, struct send_result *r)
 {
     const json_t *choice = json_array_get(json_object_get(body, "choices"), 0),

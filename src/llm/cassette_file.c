@@ -107,7 +107,7 @@ static void put_date(json_t *v)
     json_object_set_new(v, "date", json_string(text));
 }
 
-/* Takes the reference. One write, so that a line is there or not. */
+/* Takes the reference. A single write, so that a line is complete or missing. */
 static int put_line(struct cassette_writer *w, json_t *v, struct err *e)
 {
     char *text = json_dumps(v, JSON_COMPACT), *line = xasprintf("%s\n", text);
@@ -145,7 +145,7 @@ static int put_header(struct cassette_writer *w, const char *model,
     return put_line(w, v, e);
 }
 
-/* What is there must be a cassette; behind its last whole line we go on. */
+/* An existing file must be a cassette; appends after its last complete line. */
 static int go_on(struct cassette_writer *w, const char *secret, struct err *e)
 {
     struct cassette *old = NULL;

@@ -1,4 +1,4 @@
-/* embeddings.c: asks for vectors and believes none that does not fit. */
+/* embeddings.c: requests vectors and checks them. */
 #include "llm/embeddings.h"
 
 #include "base/json.h"
@@ -61,7 +61,7 @@ static int read_vector(struct embeddings_call *c, const json_t *numbers,
     return 0;
 }
 
-/* The first row says how long all of them are. */
+/* The first row determines the length of all. */
 static int check_dimension(struct embeddings_call *c, size_t dim, size_t index,
                            struct err *e)
 {

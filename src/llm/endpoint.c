@@ -18,8 +18,8 @@ enum {
 
 /* ---- opening ----------------------------------------------------------------- */
 
-/* BASE + PATH, whether or not BASE ends with a slash, has a part of PATH
- * already, or carries a query. */
+/* BASE + PATH; BASE may end with a slash, contain a part of PATH, or have a
+ * query. */
 static char *join_url(const char *base, const char *path)
 {
     struct str b = {base, strcspn(base, "?")};
@@ -34,7 +34,7 @@ static char *join_url(const char *base, const char *path)
     return xasprintf("%.*s%s%s", (int)b.n, b.p, path, query);
 }
 
-/* The value without white space around it, as keys out of files have. */
+/* The value without surrounding white space, which keys from files often have. */
 static char *read_variable(const char *name)
 {
     const char *raw = getenv(name); /* NOLINT(concurrency-mt-unsafe) */
@@ -77,8 +77,8 @@ static void add_header(struct endpoint *p, const char *name, const char *value)
     p->headers[i] = xasprintf("%s%s", name, value);
 }
 
-/* How many connections there may be, so that `wanted` requests need not wait
- * for each other; 0: as many. Raises our own limit if it must. */
+/* How many connections to allow so that `wanted` requests need not wait for
+ * each other; 0: no limit. Raises our limit of open files if necessary. */
 static int connections_for(int64_t wanted)
 {
     struct rlimit files;
@@ -178,7 +178,7 @@ static size_t key_at(const char *key, struct str text)
     size_t len = key ? strlen(key) : 0, part = len < KEY_PART ? len : KEY_PART;
     size_t best = 0;
 
-    if (part < 4) /* nobody's secret */
+    if (part < 4) /* too short to be a secret */
         return 0;
     for (size_t i = 0; i + part <= len; i++) {
         size_t n = 0;
@@ -203,8 +203,8 @@ static size_t url_at(struct str text)
     return n;
 }
 
-/* Adds the character at the start of `text`, or what may stand for it on a
- * line; returns how many bytes it took. */
+/* Adds the character at the start of `text`, or a replacement if it cannot be
+ * printed; returns its length in bytes. */
 static size_t add_char(struct str text, struct buf *out)
 {
     unsigned char first = (unsigned char)*text.p;
@@ -279,8 +279,8 @@ bool endpoint_complaint(const json_t *answer, struct buf *out)
     return true;
 }
 
-/* What a person can do about a refusal: the status, or 0 for 400 and 422, and a
- * word that the refusal holds. */
+/* What to do about a refusal, by its status (0: 400 and 422) and a word in its
+ * text. */
 static const struct {
     int status;
     const char *word, *remedy;

@@ -94,8 +94,8 @@ static void said(const struct buf *err, struct buf *out)
     }
 }
 
-/* What went wrong, or SEND_ANSWERED. Only a command that says so itself, by its
- * exit status, is known not to have been billed. */
+/* What went wrong, or SEND_ANSWERED. Only a command that says so by its exit
+ * status is known not to have been billed. */
 static enum send_outcome judge(const struct proc_result *r, struct buf *why)
 {
     enum send_outcome outcome = SEND_LOST;

@@ -46,9 +46,9 @@ bool folder_has_answer(const char *dir, const char *id)
     return has;
 }
 
-/* Whether somebody has it open for writing. A lease for reading is refused
- * then; where leases cannot be had (another's file, a network file system) the
- * rule that answers are renamed into place is all there is. */
+/* Whether it is open for writing: then a read lease is refused. Where leases
+ * are not available (another user's file, a network file system), we rely on
+ * answers being renamed into place. */
 static bool is_being_written(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -56,8 +56,8 @@ static bool is_being_written(const char *path)
 
     if (fd < 0)
         return false;
-    /* Who opens it meanwhile makes the kernel signal us: with one that does
-     * nothing, not with SIGIO, which kills. */
+    /* If another process opens the file, the kernel signals us: use a signal that
+     * is ignored by default, not SIGIO, which kills. */
     fcntl(fd, F_SETSIG, SIGURG);
     busy = fcntl(fd, F_SETLEASE, F_RDLCK) < 0 && errno == EAGAIN;
     if (!busy)

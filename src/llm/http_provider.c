@@ -1,5 +1,5 @@
-/* http_provider.c: a question goes out, an answer is gathered, and how it ended
- * is told once. */
+/* http_provider.c: sends a request, collects the answer, and reports once how
+ * it ended. */
 #include "llm/http_provider.h"
 
 #include "base/mem.h"
@@ -40,8 +40,8 @@ static bool is_limit(const char *field)
            strcmp(field, "max_completion_tokens") == 0;
 }
 
-/* Renames the limit. It may become lower, never higher: money was put aside for
- * what was asked for. */
+/* Renames the limit. It may become lower, never higher: money was reserved for
+ * the original one. */
 static void rename_limit(json_t *q, const char *name, const json_t *value,
                          int64_t limit)
 {
@@ -55,7 +55,7 @@ static void rename_limit(json_t *q, const char *name, const json_t *value,
         json_object_set_new(q, name, json_integer(wanted));
 }
 
-/* The user's fields win; null takes a field away. */
+/* The user's fields win; null removes a field. */
 static void add_extra(json_t *q, const struct http_provider *p, int64_t limit)
 {
     const char *name;
@@ -170,8 +170,8 @@ static int read_whole(struct send *s, const struct buf *body, struct err *e)
     return rc;
 }
 
-/* What became of it: `out` is what the way it ended is worth, before anybody
- * has looked at the answer. */
+/* Completes `out`, which so far only reflects how the request ended, by
+ * reading the answer. */
 static void settle(struct send *s, struct http_call *c,
                    const struct http_reply *r, struct send_result *out,
                    struct buf *text)
@@ -180,7 +180,7 @@ static void settle(struct send *s, struct http_call *c,
     struct err e = ERR_INIT;
 
     if (s->answer.complete) {
-        out->outcome = SEND_ANSWERED; /* whatever came behind it */
+        out->outcome = SEND_ANSWERED; /* regardless of what followed */
         out->error = "";
     } else if (s->bad.kind) {
         endpoint_lost(at, s->bad.text, out, text);

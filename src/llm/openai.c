@@ -4,12 +4,14 @@
 
 #include <string.h>
 
-enum { SEED_MASK = 0x7fffffff }; /* what every server's seed can hold */
+enum {
+    SEED_MASK = 0x7fffffff
+}; /* the largest seed that every server accepts */
 
 /* ---- questions --------------------------------------------------------------- */
 
-/* Models that think first: their limit has another name, since it counts their
- * thoughts, and they take no temperature. */
+/* Reasoning models: their limit has another name, since it includes reasoning,
+ * and they accept no temperature. */
 static bool is_reasoning(const char *model)
 {
     static const char *const prefixes[] = {"o1", "o3", "o4-", "gpt-5",
@@ -81,7 +83,7 @@ static void take_usage(struct answer *a, const json_t *answer)
 
     if (!json_is_object(u))
         return;
-    /* Some servers count thoughts in the total alone. */
+    /* Some servers count reasoning only in the total. */
     if (total - got.input > got.output)
         got.output = total - got.input;
     if (got.cached > got.input)
@@ -202,7 +204,7 @@ const struct http_api api_openai = {
             .organisation = "OpenAI-Organization: ",
             .project = "OpenAI-Project: ",
         },
-    /* More than one answer would cost more than was put aside. */
+    /* More than one answer would cost more than was reserved. */
     .reserved = (const char *const[]){"model", "messages", "stream", "n",
                                       "best_of", NULL},
     .question = question,

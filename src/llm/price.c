@@ -44,7 +44,7 @@ struct reading {
     const char *model;
     char section[128]; /* being read */
     int64_t line[4];   /* input, cached, cache_write, output; -1: not given */
-    size_t matched;    /* how well the best section so far fits, 0: none did */
+    size_t matched;    /* how well the best section so far matches; 0: none */
     size_t match;      /* the same of the one being read */
     struct price best;
 };

@@ -1,4 +1,4 @@
-/* providers.c: the list of providers, and a front made of options. */
+/* providers.c: the list of providers, and llm_open(). */
 #include "llm/providers.h"
 
 #include "base/buf.h"
@@ -32,8 +32,8 @@ const struct provider_type *provider_find(const char *name, struct err *e)
     return NULL;
 }
 
-/* --price, else the user's file, else ours. The files are for providers whose
- * answers cost money: a command or a folder costs what --price says. */
+/* --price, else the user's file, else ours. The files apply to priced
+ * providers: a command or a folder costs what --price says. */
 int provider_price(const struct llm_opts *o, const struct provider_type *t,
                    const char *home, struct price *out, struct err *e)
 {

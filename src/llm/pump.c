@@ -1,10 +1,10 @@
-/* pump.c: what may go on now: a free slot, money, the provider's rates. Always
- * the first of each list, so that calls keep their order and no handler that
- * asks, lets go or cancels can disturb it. */
+/* pump.c: decides what may be sent: free slots, money, rate limits. It always
+ * takes the first of a list, so that calls stay in order and handlers may add
+ * or cancel calls. */
 #include "base/tick.h"
 #include "llm/front_int.h"
 
-/* Money that another front on the same budget holds comes back unannounced. */
+/* Another front on the same budget may release money without notice. */
 #define LOOK_AGAIN (100 * TICK_MS)
 
 static bool admit(struct llm *l)
@@ -18,7 +18,7 @@ static bool admit(struct llm *l)
     return true;
 }
 
-/* What was held for it before comes back in the same step, so that nobody else
+/* Its earlier reservation is released in the same step, so that no other call
  * can take it. */
 static bool reserve(struct llm *l, struct llm_call *c)
 {

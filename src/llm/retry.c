@@ -47,7 +47,7 @@ bool breaker_bad(struct breaker *b, bool probe, int64_t now_ns,
     b->failures++;
     if (!b->after || b->failures < b->after)
         return false;
-    /* Calls sent before the pause tell nothing new. */
+    /* Calls sent before the pause do not count. */
     if (b->state != BREAKER_CLOSED && !probe)
         return false;
     for (int i = 0; i < b->opened && i < 4; i++)

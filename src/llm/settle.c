@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* What was held becomes `real`. */
+/* Replaces the reservation by the real cost. */
 static void settle(struct llm_call *c, struct llm_cost real)
 {
     struct budget *b = c->llm->budget;
@@ -78,7 +78,7 @@ static struct llm_usage estimate(const struct llm_call *c,
     return u;
 }
 
-/* What the provider said, made consistent. */
+/* What the provider reported, made consistent. */
 static struct llm_usage reported(const struct send_result *r)
 {
     struct llm_usage u = r->usage;
@@ -91,7 +91,7 @@ static struct llm_usage reported(const struct send_result *r)
     return u;
 }
 
-/* A bill that is not shown is taken at its worst. */
+/* Without reported usage, the worst case is charged. */
 static struct llm_cost charge(struct llm_call *c, const struct send_result *r,
                               struct llm_usage *u)
 {
@@ -133,7 +133,7 @@ static void record(struct llm_call *c, const struct send_result *r,
     c->llm->record = NULL;
 }
 
-/* What is missing is empty, not NULL. */
+/* A missing text is empty, not NULL. */
 static struct str present(struct str s)
 {
     return s.p ? s : STR_LIT("");
@@ -188,7 +188,7 @@ static void again(struct llm_call *c, const struct send_result *r)
     pump_soon(l);
 }
 
-/* Keeps the breaker, and what a person is told about it. */
+/* Updates the breaker and reports its changes. */
 static void note(struct llm_call *c, const struct send_result *r)
 {
     struct llm *l = c->llm;
@@ -235,7 +235,7 @@ void call_ended(void *arg, const struct send_result *r)
 {
     struct llm_call *c = arg;
     struct send_result masked = *r;
-    /* From here on every text can be shown and stored. */
+    /* From here on every text is safe to show and store. */
     char *error = secret_mask(r->error ? r->error : "");
 
     masked.error = error;

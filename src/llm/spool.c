@@ -1,7 +1,7 @@
-/* spool.c: the provider `spool`: requests and answers are files in a folder, and
- * whoever can write there answers: a person, a program, a batch. Answers may
- * take days; a run that is started again finds those of its questions that were
- * answered meanwhile, since a question's id is made of what is asked. */
+/* spool.c: the provider `spool`: requests and answers are files in a folder,
+ * answered by a person, a program or a batch. Answers may take days; a run
+ * that is started again finds the answers that have arrived, since a request's
+ * id depends only on its contents. */
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,7 +32,7 @@ struct send {
     struct send *next, *prev;
     char id[REQUEST_ID];
     bool warned; /* of an answer that is not valid */
-    bool looked; /* it was not there yet */
+    bool looked; /* not found yet */
     send_fn *fn;
     void *arg;
 };

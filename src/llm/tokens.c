@@ -14,7 +14,7 @@
 #define STRIDE \
     (255 * sizeof(uint64_t)) /* what a count in a byte has room for */
 
-/* Bytes outside ASCII in whole words, each byte of which is counted apart. */
+/* Counts bytes outside ASCII, a word at a time. */
 static size_t count_wide(const char *p, size_t n)
 {
     uint64_t counts = 0, eight;

@@ -133,7 +133,7 @@ static bool list_has(const char *const *list, const char *word)
     return false;
 }
 
-/* Every folder under seeds/ must stand in the order. */
+/* Every folder under seeds/ must be listed in the order. */
 static void find_stray_seeds(struct pack *p, const char *const *order,
                              struct problems *out)
 {

@@ -143,7 +143,7 @@ static size_t count_strings(const char *const *list)
     return n;
 }
 
-/* The pack's modules and those of the extended files, one after the other. */
+/* The pack's modules, then those of the extended files. */
 static void add_imports(const struct making *m, const char **own)
 {
     size_t room = count_strings(own), n = 0;

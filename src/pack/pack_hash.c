@@ -29,7 +29,7 @@ static void add_entry(struct entries *all, const char *name, const char *path)
     all->entry[all->len++] = (struct entry){name, path};
 }
 
-/* Hidden files and what Python leaves behind are not part of a pack. */
+/* Hidden files and Python's caches are not part of a pack. */
 static bool is_ignored(const char *name)
 {
     return name[0] == '.' || strcmp(name, "__pycache__") == 0 ||
@@ -72,7 +72,7 @@ static int by_name(const void *a, const void *b)
                   ((const struct entry *)b)->name);
 }
 
-/* Length in front, so that no two folders read as the same bytes. */
+/* With its length, so that different folders never give the same bytes. */
 static int add_file(struct hash *h, const struct entry *f, struct err *e)
 {
     struct buf b;
@@ -100,7 +100,7 @@ static int hash_entries(struct entries *all, char out[HASH_HEX], struct err *e)
         qsort(all->entry, all->len, sizeof(*all->entry), by_name);
     hash_init(&h);
     for (size_t i = 0; i < all->len && rc == 0; i++) {
-        /* A folder of shared rules finds its own files a second time. */
+        /* A folder of shared rules lists its own files twice. */
         if (i && strcmp(all->entry[i].name, all->entry[i - 1].name) == 0)
             continue;
         rc = add_file(&h, &all->entry[i], e);

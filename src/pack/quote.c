@@ -1,4 +1,4 @@
-/* quote.c: foreign text on one line of ours. */
+/* quote.c: untrusted text in one line of output. */
 #include "pack/quote.h"
 
 static bool is_control(uint32_t cp)

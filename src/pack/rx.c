@@ -1,4 +1,4 @@
-/* rx.c: patterns on foreign text. */
+/* rx.c: regular expressions on untrusted text. */
 #include "pack/rx.h"
 
 #include "base/mem.h"
@@ -10,9 +10,9 @@
 
 #define GROUP_CHARS 100 /* of a group shown in a message */
 
-/* PCRE2 counts steps anew at each place where a match may start, so a long
- * text can cost a step limit for each of its bytes. The text is therefore
- * searched in windows of start places, with a look at the clock in between. */
+/* PCRE2 counts steps separately for each position where a match may start, so
+ * a long text can cost the step limit for each of its bytes. The text is
+ * therefore searched in windows, and the time is checked between them. */
 #define WINDOW_FIRST ((size_t)256)
 #define WINDOW_MOST  ((size_t)4096)
 

@@ -221,7 +221,7 @@ int run_look(struct run *r, struct run_view *v, struct err *e)
 
 /* A closed terminal stops the run in good order, unless nohup has made it ignore
  * that signal. */
-static int listen(struct run *r, struct err *e)
+static int watch_signals(struct run *r, struct err *e)
 {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction was;
@@ -238,7 +238,7 @@ static int listen(struct run *r, struct err *e)
 
 static int open_parts(struct run *r, struct err *e)
 {
-    if (listen(r, e) < 0 || run_folder_open(r, e) < 0)
+    if (watch_signals(r, e) < 0 || run_folder_open(r, e) < 0)
         return -1;
     r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
     r->door_opts = verifying_opts(&r->set->verify, &r->home);

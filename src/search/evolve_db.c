@@ -164,7 +164,8 @@ static bool has_code(const struct evolve_db *db, size_t island,
 }
 
 /* A copy, unless it came from elsewhere itself or is there already. */
-static void send(struct evolve_db *db, size_t i, size_t island, struct rng *rng)
+static void copy_to(struct evolve_db *db, size_t i, size_t island,
+                    struct rng *rng)
 {
     const struct program *p = &db->p[i];
     struct comer copy = {p->attempt, p->code, p->fitness, island, true};
@@ -184,8 +185,8 @@ static void migrate(struct evolve_db *db, struct rng *rng)
         if (count == 0 && n)
             count = 1;
         for (size_t k = 0; k < count; k++) {
-            send(db, top[k], (i + 1) % islands, rng);
-            send(db, top[k], (i + islands - 1) % islands, rng);
+            copy_to(db, top[k], (i + 1) % islands, rng);
+            copy_to(db, top[k], (i + islands - 1) % islands, rng);
         }
         free(top);
     }

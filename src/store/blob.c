@@ -51,7 +51,7 @@ static int damaged(const struct store *s, const char *hash, struct err *e)
     return err_set(e, ERR_INPUT, "%s: text %.12s… is damaged", s->path, hash);
 }
 
-/* The text of the row that `q` stands on, checked against its name. */
+/* The text of the current row of `q`, checked against its hash. */
 static int unpack(struct store *s, sqlite3_stmt *q, const char *hash,
                   struct buf *out, struct err *e)
 {

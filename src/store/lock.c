@@ -1,5 +1,5 @@
-/* lock.c: flock() on DIR/lock, which holds the owner's process number for the
- * message to others. The file stays: removing it would let two in. */
+/* lock.c: flock() on DIR/lock, which contains the owner's pid for messages.
+ * The file is never removed: that would let two processes in. */
 #include "store/lock.h"
 
 #include "base/fs.h"
@@ -20,7 +20,7 @@ static int in_use(const char *dir, int fd, struct err *e)
     ssize_t n = pread(fd, owner, sizeof(owner) - 1, 0);
     size_t digits = n > 0 ? strspn(owner, "0123456789") : 0;
 
-    if (!digits) /* it has not yet said who it is */
+    if (!digits) /* its pid is not written yet */
         return err_set(e, ERR_INPUT, "%s: in use by another process", dir);
     return err_set(e, ERR_INPUT, "%s: in use by process %.*s", dir, (int)digits,
                    owner);

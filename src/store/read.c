@@ -1,4 +1,4 @@
-/* read.c: rows to structs, and to whom they are given. */
+/* read.c: reads rows into structs and calls back for each. */
 #include "store/store_int.h"
 
 #include "base/mem.h"

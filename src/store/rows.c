@@ -96,7 +96,7 @@ static void put_insert(struct buf *sql, const struct table *t)
     buf_printf(sql, " WHERE NOT (%s.%s)", t->name, t->frozen);
 }
 
-/* Finds the row that says the same, whatever its times. */
+/* Finds an identical row, apart from times. */
 static void put_same(struct buf *sql, const struct table *t)
 {
     const char *sep = "";

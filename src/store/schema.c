@@ -184,8 +184,8 @@ static int sync_file(const char *path, struct err *e)
     return rc;
 }
 
-/* A whole copy as PATH.vN.bak. One that is there already is from a migration
- * that did not come to its end, and the file is still as it was. */
+/* Copies the file to PATH.vN.bak. An existing copy is from a migration that
+ * did not finish, so the file is unchanged. */
 static int keep_copy(sqlite3 *db, const char *path, int64_t version,
                      struct err *e)
 {

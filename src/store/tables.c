@@ -27,7 +27,7 @@ static const struct col task_cols[] = {
 };
 #undef ROW
 
-/* The bytes change with the compressor's version; the hash says what it is. */
+/* The bytes depend on the compressor's version; the hash identifies the text. */
 #define ROW row_blob
 static const struct col blob_cols[] = {
     KEY_TEXT(hash),

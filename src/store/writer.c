@@ -1,9 +1,9 @@
-/* writer.c: the thread that writes, and the queue to it.
+/* writer.c: the writer thread and its queue.
  *
- * The caller's thread copies rows into the queue; the writer takes all that is
- * there and makes one transaction of it. Marks stand in the same queue: when
- * the writer comes to one, every row before it is in the transaction that is
- * then committed, so marks are told in order and never too early. */
+ * The caller's thread copies rows into the queue; the writer takes all of them
+ * and writes them in one transaction. Marks are in the same queue: when the
+ * writer reaches one, all rows before it are in the transaction that is then
+ * committed, so callbacks come in order and never too early. */
 #include "store/store_int.h"
 
 #include "base/mem.h"
@@ -15,12 +15,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Past this much the caller waits: a disk that is slower than what is written
- * must not take all memory. */
+/* When this much is queued the caller waits, so that a slow disk cannot use up the
+ * memory. */
 #define QUEUE_BYTES ((size_t)64 << 20)
-/* Rows are held back a little so that many share a commit: for so long when
- * nobody waits for them, when a callback does (it waited for a model before,
- * and others who did come at the same time), or until there are many. */
+/* Rows are delayed so that many share a commit: how long when nothing waits
+ * for them, how long when a callback does, and how many bytes at most. */
 #define IDLE_NS     (200 * TICK_MS)
 #define LINGER_NS   (2 * TICK_MS)
 #define BATCH_BYTES ((size_t)4 << 20)
@@ -127,9 +126,9 @@ static void settle(struct store *s, struct item *batch, const struct err *bad)
         BUG("eventfd: errno %d", errno);
 }
 
-/* Waits until something is due; NULL when all is done. All that waits is one
- * batch; with a fault to come each row is one, so that the file can end behind
- * every row, and not only where a batch happened to. */
+/* Waits until something is due; NULL at the end. The whole queue is one batch.
+ * With a fault set, each row is a batch of its own, so that tests can stop
+ * after any row. */
 static struct item *take_batch(struct store *s)
 {
     struct item *batch;
@@ -299,8 +298,8 @@ static void on_deferred(void *arg)
     tell(s);
 }
 
-/* The loop hears of the eventfd only while somebody waits, since a source keeps
- * loop_run() going. */
+/* The eventfd is a source of the loop only while a callback is due, since a
+ * source keeps loop_run() running. */
 void store_after(struct store *s, store_fn *fn, void *arg)
 {
     struct err ignored;

@@ -154,7 +154,7 @@ static void wait_for(struct child *c, int64_t until_ns)
 static int64_t owed_ns(const struct child *c, int64_t now)
 {
     int64_t elapsed = now - c->stage_began_ns;
-    int64_t used = proc_tree_time_ns(c->pid) - c->used_ns;
+    int64_t used = proc_stat_tree_time_ns(c->pid) - c->used_ns;
 
     if (used > c->stage_ns / 5 * 4 || used < elapsed / 50)
         return 0;
@@ -184,7 +184,7 @@ void child_deadline(struct child *c, int64_t ms)
         return;
     c->stage_ns = ms * TICK_MS;
     c->stage_began_ns = tick_now_ns();
-    c->used_ns = c->pid ? proc_tree_time_ns(c->pid) : 0;
+    c->used_ns = c->pid ? proc_stat_tree_time_ns(c->pid) : 0;
     wait_for(c, c->stage_began_ns + c->stage_ns);
 }
 

@@ -15,7 +15,7 @@ void health_asked(struct health *h, pid_t pid)
         return;
     h->asked_ns = h->looked_ns = tick_now_ns();
     h->idle_ns = 0;
-    h->used = proc_time_ns(pid);
+    h->used = proc_stat_time_ns(pid);
 }
 
 void health_answered(struct health *h)
@@ -35,7 +35,7 @@ bool health_stuck(struct health *h, pid_t pid, int64_t patience_ns)
 
     if (!h->asked_ns)
         return false;
-    used = proc_time_ns(pid);
+    used = proc_stat_time_ns(pid);
     since = now - h->looked_ns;
     h->idle_ns =
         used != h->used ? 0 : h->idle_ns + (since < LOOK_NS ? since : LOOK_NS);

@@ -25,7 +25,7 @@ const char *proc_stat(pid_t pid, char *line, size_t cap)
     return name_end ? name_end + 1 : NULL;
 }
 
-int64_t proc_time_ns(pid_t pid)
+int64_t proc_stat_time_ns(pid_t pid)
 {
     char line[1024];
     const char *fields = proc_stat(pid, line, sizeof(line));
@@ -41,7 +41,7 @@ int64_t proc_time_ns(pid_t pid)
 
 static int64_t tree_time(pid_t pid, int depth)
 {
-    int64_t total = proc_time_ns(pid);
+    int64_t total = proc_stat_time_ns(pid);
     char path[64];
     long child;
     FILE *f;
@@ -57,7 +57,7 @@ static int64_t tree_time(pid_t pid, int depth)
     return total;
 }
 
-int64_t proc_tree_time_ns(pid_t pid)
+int64_t proc_stat_tree_time_ns(pid_t pid)
 {
     return tree_time(pid, 0);
 }

@@ -12,8 +12,8 @@ const char *proc_stat(pid_t pid, char *line, size_t cap);
 
 /* Processor time of the process and of children that it has waited for, in
  * nanoseconds (counted in clock ticks); 0 if there is no such process. */
-int64_t proc_time_ns(pid_t pid);
+int64_t proc_stat_time_ns(pid_t pid);
 /* The same for the process and all its descendants. */
-int64_t proc_tree_time_ns(pid_t pid);
+int64_t proc_stat_tree_time_ns(pid_t pid);
 
 #endif

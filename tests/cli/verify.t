@@ -82,13 +82,14 @@ is "$out" "$good: correct, E3
     each call: 3 launches, 1 move, at least 4096 bytes read, 2048 written
         scale, grid 8 x 4: 2 launches, 4096 bytes read, 1024 written
         add, grid 1: 1 launch, 0 bytes read, 1024 written
-    the first call: 4 launches, 0 moves, at least 1 bytes read, 2 written" "--trace shows what a call does"
+    the first call: 4 launches, 0 moves, at least 1 bytes read, 2 written
+Evidence: E0 compiled, E2 passed all trials, E3 passed, and computed by the kernels alone" "--trace shows what a call does"
 run verify "$@" --trace --json
 like "$out" "*\"trace\":{\"launches\":3,*" "… in JSON, too"
 run verify "$@" --json
 is "$(printf '%s\n' "$out" | grep -c '"trace"')" 0 "… and only then"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --trace
-like "$out" "*static_reject*no trace was recorded*" "what was not recorded has none"
+like "$out" "*static_reject*    no trace*" "what was not recorded has none"
 
 # One that failed there is asked again.
 run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=sick
