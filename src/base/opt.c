@@ -139,7 +139,7 @@ int opt_set(const struct opt *table, void *into, const char *name,
         return store(o, into, NULL, e);
     if (strcmp(value, "no") == 0 || strcmp(value, "false") == 0)
         return 0;
-    return err_set(e, ERR_INPUT, "%s: '%s' is not yes or no", name, value);
+    return err_set(e, ERR_INPUT, "%s: '%s' is neither yes nor no", name, value);
 }
 
 static int unknown(const struct opt *table, const char *word, struct err *e)

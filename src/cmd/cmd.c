@@ -135,8 +135,8 @@ static int on_line(const char *section, const char *name, const char *value,
             return 0;
     if (!section[0])
         return err_set(e, ERR_INPUT,
-                       "a line before the first section; a section is a "
-                       "command, such as [run]");
+                       "a line before the first section; a section is the name "
+                       "of a command, such as [run]");
     return err_set(e, ERR_INPUT,
                    "[%s] is not a command; 'monkeys help' lists them", section);
 }
@@ -201,7 +201,7 @@ void cmd_help_all(struct buf *out)
 {
     buf_puts(out, "usage: monkeys <command> [options]\n\n"
                   "Ports PyTorch programs to GPU languages with a language "
-                  "model, and verifies every answer.\n\n");
+                  "model, and verifies every kernel.\n\n");
     for (size_t i = 0; cmd_list[i]; i++)
         buf_printf(out, "  %-16s  %s\n", cmd_list[i]->name,
                    cmd_list[i]->summary);

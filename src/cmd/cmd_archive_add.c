@@ -33,7 +33,7 @@ static const struct opt add_table[] = {
      offsetof(struct add_values, task), 0, 0},
     {"plan", 0, OPT_TEXT, "FILE", "the plan that the kernel was written from",
      offsetof(struct add_values, plan), 0, 0},
-    {"output", 'o', OPT_TEXT, "DIR", "the archive's folder (required)",
+    {"output", 'o', OPT_TEXT, "DIR", "the folder of the archive (required)",
      offsetof(struct add_values, out), 0, 0},
     {"origin", 0, OPT_TEXT, "TEXT",
      "where the kernel comes from (default: added by hand)",
@@ -92,8 +92,7 @@ static int judge(struct adding *a, struct err *e)
 static int read_files(struct adding *a, const char *file, struct err *e)
 {
     if (!a->v->dsl || !a->v->task || !a->v->out)
-        return err_set(e, ERR_USAGE,
-                       "--dsl ID, --task TASK and -o DIR are needed");
+        return err_set(e, ERR_USAGE, "give --dsl ID, --task TASK and -o DIR");
     if (home_find(&a->home, e) < 0)
         return -1;
     packs_path_init(&a->path, &a->v->v.packs, &a->home);

@@ -192,7 +192,7 @@ static void add_conclusion(struct doctor *d, size_t tried, size_t correct)
                       : !d->has_box             ? "no sandbox"
                       : !d->trials ? "no pack reaches the level 'run'"
                       : !tried
-                          ? "no pack that runs has a seed to try"
+                          ? "no pack that can run here has a seed to try"
                           : "a correct kernel was not accepted (see above)";
 
     d->works = !why;

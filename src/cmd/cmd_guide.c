@@ -44,7 +44,8 @@ static const struct opt guide_table[] = {
     {"calls", 0, OPT_INT, "N", "calls at most (default: 400)",
      offsetof(struct guide_values, calls), 1, 1000000},
     {"packs", 0, OPT_LIST, "DIR", PACKS_HELP, FIELD(packs)},
-    {"json", 0, OPT_FLAG, NULL, "the result as a JSON object", FIELD(json)},
+    {"json", 0, OPT_FLAG, NULL, "print the result as a JSON object",
+     FIELD(json)},
     MODELING_OPTIONS,
     {0},
 };

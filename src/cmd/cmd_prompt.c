@@ -36,8 +36,8 @@ struct prompt_values {
     }
 static const struct opt prompt_table[] = {
     OPTION("task", OPT_TEXT, "TASK",
-           "the task's file, or COLLECTION/NAME of one that comes with the "
-           "program (required)",
+           "the file of the task, or COLLECTION/NAME for one that "
+           "comes with the program (required)",
            task, 0, 0),
     OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl, 0, 0),
     OPTION("stage", OPT_CHOICE, "plan|code|evolve|review|borrowing|decompose",
@@ -66,12 +66,12 @@ static const struct opt prompt_table[] = {
         "where it will run (default: auto, a GPU if there is one or the pack "
         "needs one)",
         device, 0, 0),
-    OPTION("no-card", OPT_FLAG, NULL, "leave out the pack's card", no_card, 0,
-           0),
+    OPTION("no-card", OPT_FLAG, NULL, "leave out the card of the pack", no_card,
+           0, 0),
     OPTION("prompts", OPT_TEXT, "DIR",
            "prompt templates (default: the program's own)", prompts, 0, 0),
     OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),
-    OPTION("json", OPT_FLAG, NULL, "one JSON object", json, 0, 0),
+    OPTION("json", OPT_FLAG, NULL, "print one JSON object", json, 0, 0),
     {0},
 };
 
@@ -122,7 +122,7 @@ static int read_examples(struct showing *s, struct err *e)
     size_t want = s->v->examples < 0 ? 3 : (size_t)s->v->examples;
 
     if (s->v->examples > 0 && want > have)
-        return err_set(e, ERR_USAGE, "--examples %zu: the pack %s has %zu",
+        return err_set(e, ERR_USAGE, "--examples %zu: the pack %s has only %zu",
                        want, s->pack->id, have);
     want = want < have ? want : have;
     s->example = arena_alloc(s->a, (want + 1) * sizeof(*s->example));
@@ -171,12 +171,12 @@ static int read_attempt(const struct showing *s, struct prompt_attempt *t,
                                  .fitness = -1};
     if (!t->verdict)
         return err_set(e, ERR_USAGE,
-                       "--previous FILE goes with --verdict WORD: "
-                       "compile_error, wrong_values, …");
+                       "--previous FILE needs --verdict WORD: compile_error, "
+                       "wrong_values, …");
     if (verdict_of(t->verdict) >= VERDICTS)
         return err_set(e, ERR_USAGE,
-                       "--verdict: there is no '%s'; docs/VERIFIER.md lists "
-                       "them: compile_error, wrong_values, …",
+                       "--verdict: unknown verdict '%s'; docs/VERIFIER.md "
+                       "lists them: compile_error, wrong_values, …",
                        t->verdict);
     if (s->v->feedback && read_text(s->v->feedback, s->a, &t->feedback, e) < 0)
         return -1;
@@ -230,8 +230,7 @@ static int build_borrowing(struct showing *s, struct str solution,
 
     if (!s->example_count)
         return err_set(e, ERR_USAGE,
-                       "--stage borrowing needs examples, and "
-                       "there are none");
+                       "--stage borrowing needs examples, but there are none");
     for (size_t i = 0; i < s->example_count; i++)
         parent[i] =
             (struct prompt_part){s->example[i].name, s->example[i].solution};
@@ -368,11 +367,11 @@ static int check_options(const struct prompt_values *v, struct err *e)
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
         if (rules[i].given && !strstr(rules[i].stages, v->stage))
             return err_set(e, ERR_USAGE,
-                           "%s has no meaning for --stage %s (only for: %s)",
+                           "%s cannot be used with --stage %s (only with: %s)",
                            rules[i].option, v->stage, rules[i].stages);
     if ((v->verdict || v->feedback) && !v->previous)
         return err_set(e, ERR_USAGE,
-                       "--verdict and --feedback go with --previous FILE");
+                       "--verdict and --feedback need --previous FILE");
     return 0;
 }
 
@@ -390,7 +389,8 @@ static int run_prompt(const struct cmd *c, int argc, char **argv, struct err *e)
     if (rc == 0 && !v.task)
         rc = err_set(e, ERR_USAGE,
                      "--task TASK is missing: a file, or a name such as "
-                     "starter/04_softmax; 'monkeys tasks list' shows them");
+                     "starter/04_softmax; 'monkeys tasks list' lists the "
+                     "names");
     if (rc == 0 && call.r.rest_len)
         rc = err_set(e, ERR_USAGE, "'%s' is not an option", call.r.rest[0]);
     if (rc == 0)
@@ -407,7 +407,7 @@ extern const struct cmd cmd_prompt;
 const struct cmd cmd_prompt = {
     "prompt",
     "",
-    "show what a model would be sent",
+    "print the prompt that a model would get",
     "Prints the messages as a run builds them, each with an estimate of its\n"
     "tokens and of how much of it is the same for all tasks. Sends nothing.\n"
     "docs/PROMPTS.md describes the templates.",

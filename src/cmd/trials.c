@@ -50,8 +50,8 @@ static void on_record(const json_t *record, const char *why, void *arg)
     t->correct = verdict_in(record) == VERDICT_CORRECT;
     t->detail = t->correct ? xasprintf("the seed %s is correct on %s, %s", seed,
                                        t->device, jsn_str(record, "evidence"))
-                           : xasprintf("the seed %s ends as %s on %s: %.*s",
-                                       seed, verdict, t->device,
+                           : xasprintf("the seed %s is %s on %s: %.*s", seed,
+                                       verdict, t->device,
                                        (int)strcspn(feedback, "\n"), feedback);
 }
 

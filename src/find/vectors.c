@@ -50,7 +50,7 @@ static int place(struct fetching *f, size_t i, const float *v, size_t dim)
     }
     if (dim != out->dim)
         return err_set(f->e, ERR_INPUT,
-                       "%s gave a vector of %zu numbers after one of %zu",
+                       "%s returned a vector of %zu numbers after one of %zu",
                        f->part->model, dim, out->dim);
     memcpy(out->v + i * dim, v, dim * sizeof(*v));
     f->have[i] = true;

@@ -290,10 +290,10 @@ static void over(struct http_call *c, CURLcode code)
         c->error[0] = '\0';
     else if (outcome == HTTP_TOO_LARGE)
         snprintf(c->error, sizeof(c->error),
-                 "the answer is larger than %zu bytes", c->body_limit);
+                 "the reply is larger than %zu bytes", c->body_limit);
     else if (c->twice)
         snprintf(c->error, sizeof(c->error),
-                 "the connection was lost before an answer");
+                 "the connection was lost before a reply");
     else if (!c->error[0])
         snprintf(c->error, sizeof(c->error), "%s", curl_easy_strerror(code));
     finish(c, outcome, c->error);
@@ -357,8 +357,8 @@ static void on_deadline(void *arg)
 {
     struct http_call *c = arg;
 
-    snprintf(c->error, sizeof(c->error), "no %sanswer within %.1f s",
-             status_of(c) ? "whole " : "",
+    snprintf(c->error, sizeof(c->error), "no %sreply within %.1f s",
+             status_of(c) ? "complete " : "",
              (double)c->timeout_ns / (double)TICK_S);
     finish(c, HTTP_TIMED_OUT, c->error);
 }
@@ -502,7 +502,7 @@ int http_check_url(const char *url, bool *tls, struct err *e)
     if (code != CURLUE_OK)
         err_set(e, ERR_INPUT, "not a URL: %s", curl_url_strerror(code));
     else if (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0)
-        err_set(e, ERR_INPUT, "a URL of scheme %s: http or https is needed",
+        err_set(e, ERR_INPUT, "a URL must begin with http or https, not %s",
                 scheme);
     else
         rc = 0;

@@ -200,7 +200,7 @@ static const char *read_error(const json_t *line)
 
     if (!said)
         said = json_string_value(get(line, "error", "message"));
-    return said && *said ? said : "the batch's result is an error";
+    return said && *said ? said : "the result of the batch is an error";
 }
 
 /* A status that asking again cannot change. */

@@ -85,7 +85,8 @@ static int read_header(const json_t *v, struct err *e)
 
     if (!json_is_integer(version))
         return err_set(e, ERR_INPUT,
-                       "not a cassette: it starts with {\"cassette\": 1, …}");
+                       "not a cassette: a cassette starts with {\"cassette\": "
+                       "1, …}");
     if (json_integer_value(version) != 1)
         return err_set(e, ERR_INPUT,
                        "a cassette of version %lld; this program "

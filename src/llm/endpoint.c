@@ -285,14 +285,17 @@ static const struct {
     int status;
     const char *word, *remedy;
 } remedies[] = {
-    {0, "temperature", "a temperature below 0 sends none"},
+    {0, "temperature", "a temperature below 0 leaves the field out"},
     {0, "max_tokens",
-     "the extra field max_completion_tokens changes the limit's name"},
+     "set the extra field max_completion_tokens to rename "
+     "the limit"},
     {0, "max_completion_tokens",
-     "the extra field max_tokens changes the limit's name"},
-    {0, "stream_options", "the extra field stream_options: null leaves it out"},
-    {0, "reasoning_effort", "without an effort the field is not sent"},
-    {0, "seed", "the extra field seed: null leaves it out"},
+     "set the extra field max_tokens to rename the limit"},
+    {0, "stream_options",
+     "set the extra field stream_options to null to leave it "
+     "out"},
+    {0, "reasoning_effort", "leave out --effort to leave out the field"},
+    {0, "seed", "set the extra field seed to null to leave it out"},
     {401, "", "is the API key correct?"},
     {403, "", "is the API key allowed to do this?"},
     {404, "", "are the base URL and the model name correct?"},

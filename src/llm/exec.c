@@ -101,13 +101,13 @@ static enum send_outcome judge(const struct proc_result *r, struct buf *why)
     enum send_outcome outcome = SEND_LOST;
 
     if (r->timed_out) {
-        buf_puts(why, "the command ran past its deadline");
+        buf_puts(why, "the command timed out");
     } else if (r->out_truncated) {
         buf_printf(why, "the command wrote more than %zu bytes", OUT_LIMIT);
     } else if (r->signal) {
-        buf_printf(why, "the command was ended by signal %d", r->signal);
+        buf_printf(why, "the command was killed by signal %d", r->signal);
     } else if (r->exit_code) {
-        buf_printf(why, "the command ended with status %d", r->exit_code);
+        buf_printf(why, "the command exited with status %d", r->exit_code);
         if (r->exit_code == EX_TEMPFAIL)
             outcome = SEND_RETRY;
         if (r->exit_code == 126 || r->exit_code == 127)

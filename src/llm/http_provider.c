@@ -163,7 +163,7 @@ static int read_whole(struct send *s, const struct buf *body, struct err *e)
     int rc;
 
     if (!body->len)
-        return err_set(e, ERR_INPUT, "the answer is empty");
+        return err_set(e, ERR_INPUT, "the reply is empty");
     v = jsn_parse_foreign("answer", buf_str(body), body->len, e);
     rc = v ? s->p->api->read(&s->answer, v, e) : -1;
     json_decref(v);
@@ -185,7 +185,8 @@ static void settle(struct send *s, struct http_call *c,
     } else if (s->bad.kind) {
         endpoint_lost(at, s->bad.text, out, text);
     } else if (out->outcome == SEND_ANSWERED && s->streams) {
-        endpoint_lost(at, "the stream ended before the answer did", out, text);
+        endpoint_lost(at, "the stream ended before the reply was complete", out,
+                      text);
     } else if (s->heard && endpoint_is_page(c, &s->whole, out, text)) {
         return;
     } else if (out->outcome == SEND_ANSWERED &&

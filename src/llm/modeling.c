@@ -36,7 +36,8 @@ static int choose_provider(const struct modeling_values *v, const char **out,
             return err_set(e, ERR_USAGE, "%s and %s cannot be used together",
                            by, own[i].option);
         if (*out && strcmp(*out, own[i].provider) != 0)
-            return err_set(e, ERR_USAGE, "%s is for the provider %s, not %s",
+            return err_set(e, ERR_USAGE,
+                           "%s works with the provider %s, not %s",
                            own[i].option, own[i].provider, *out);
         *out = own[i].provider;
         by = own[i].option;

@@ -28,9 +28,9 @@ int price_parse(const char *text, struct price *out, struct err *e)
         !to_price(part[1], &out->output) ||
         (n == 3 && !to_price(part[2], &out->cached)))
         return err_set(e, ERR_USAGE,
-                       "'%s' is no price: IN,OUT[,CACHED] in dollars for a "
-                       "million tokens, such as 2.50,10 (at most %d decimal "
-                       "places)",
+                       "'%s' is not a price: give IN,OUT[,CACHED] in dollars "
+                       "per million tokens, such as 2.50,10 (at most %d "
+                       "decimal places)",
                        text, PLACES);
     if (n == 2)
         out->cached = out->input;
@@ -117,12 +117,12 @@ static int on_line(const char *section, const char *name, const char *value,
         if (r->line[i] < 0 && to_price(str_of(value), &r->line[i]))
             return 0;
         return err_set(e, ERR_INPUT,
-                       "[%s] %s = %.40s: not one number of dollars for a "
-                       "million tokens",
+                       "[%s] %s = %.40s: not a number of dollars per million "
+                       "tokens",
                        section, name, value);
     }
     return err_set(e, ERR_INPUT,
-                   "[%s] has no line '%.40s': input, output, cached, "
+                   "[%s]: unknown line '%.40s'; use input, output, cached, "
                    "cache_write",
                    section, name);
 }

@@ -45,7 +45,7 @@ static bool fund(struct llm *l)
             return false;
         }
         call_finish(c, LLM_NO_BUDGET,
-                    "the next request could pass the budget's cap");
+                    "the next request could exceed the budget");
         return true;
     }
     c->held = c->worst;

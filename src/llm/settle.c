@@ -206,7 +206,7 @@ static void note(struct llm_call *c, const struct send_result *r)
     snprintf(l->state, sizeof(l->state), "paused for %lld s: %s",
              (long long)((l->breaker.until_ns - now + TICK_S - 1) / TICK_S),
              r->error);
-    log_warn("%s (%d failures in a row)", l->state, l->breaker.failures);
+    log_warn("%s (%d consecutive failures)", l->state, l->breaker.failures);
 }
 
 static void not_answered(struct llm_call *c, const struct send_result *r)

@@ -315,7 +315,7 @@ int pack_can_search(const struct pack *p, struct err *e)
 
     if (!missing)
         return 0;
-    return err_set(e, ERR_INPUT, "%s: a search needs %s, which is missing",
+    return err_set(e, ERR_INPUT, "%s: 'monkeys run' needs %s, which is missing",
                    p->dir, missing);
 }
 

@@ -47,7 +47,7 @@ static int parse_threshold(const struct run_settings *s, double *out,
 
     if (!str_to_fixed(str_of(s->threshold), 6, &micro) || micro > 1000000)
         return err_set(e, ERR_USAGE,
-                       "--reviewer-threshold: '%s' is not from 0 to 1",
+                       "--reviewer-threshold: '%s' is not a number from 0 to 1",
                        s->threshold);
     *out = (double)micro / 1e6;
     return 0;
@@ -140,7 +140,7 @@ int run_prepare(struct run *r, struct err *e)
             "--dsl ID is missing; 'monkeys pack list' lists the packs");
     if (s->tasks.len == 0)
         return err_set(e, ERR_USAGE,
-                       "--tasks PATH is missing; 'starter' is the collection "
+                       "--tasks PATH is missing; try 'starter', the collection "
                        "that comes with the program");
     if (strcmp(s->embeddings, "hash") != 0 && !s->embedding_model)
         return err_set(e, ERR_USAGE,

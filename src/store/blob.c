@@ -97,7 +97,7 @@ int store_read_blob(struct store *s, const char *hash, struct buf *out,
     if (got == SQLITE_ROW)
         rc = unpack(s, *q, hash, out, e);
     else if (got == SQLITE_DONE)
-        err_set(e, ERR_INPUT, "%s: text %.12s… is not there", s->path, hash);
+        err_set(e, ERR_INPUT, "%s: text %.12s… is missing", s->path, hash);
     else
         store_sql_err(e, s->reader, s->path, "read a text");
     sqlite3_reset(*q);

@@ -215,9 +215,8 @@ static int look_through(sqlite3 *db, const char *path,
     for (size_t v = from; v < version; v++)
         if (!steps[v].view)
             return err_set(e, ERR_INPUT,
-                           "%s: has schema %zu, and this program reads %zu; "
-                           "'monkeys resume' on its folder brings it up to "
-                           "date",
+                           "%s: has schema %zu, but this program reads %zu; "
+                           "'monkeys resume' updates it",
                            path, from, version);
     for (size_t v = from; v < version; v++)
         if (store_exec(db, path, steps[v].view, e) < 0)
@@ -235,12 +234,12 @@ int store_check_schema(sqlite3 *db, const char *path, enum store_mode mode,
         store_number(db, path, "PRAGMA user_version", &there, e) < 0)
         return -1;
     if (app != STORE_APPLICATION || there < 1)
-        return err_set(e, ERR_INPUT,
-                       "%s: a database, but not of a run of monkeys", path);
+        return err_set(e, ERR_INPUT, "%s: a database, but not that of a run",
+                       path);
     if (there > (int64_t)version)
         return err_set(e, ERR_INPUT,
-                       "%s: has schema %lld, and this program knows up to %zu; "
-                       "use the newer monkeys that wrote it",
+                       "%s: has schema %lld, but this program knows only up to "
+                       "%zu; use the newer monkeys that wrote it",
                        path, (long long)there, version);
     if (there == (int64_t)version)
         return 0;

@@ -116,7 +116,7 @@ static int check_file(const char *path, enum store_mode mode, struct err *e)
     if (stat(dir, &st) < 0)
         err_set(e, ERR_INPUT, "%s: no such folder", dir);
     else if (mode != STORE_READ && access(dir, W_OK) < 0)
-        input_err(e, dir, "the folder cannot be written");
+        input_err(e, dir, "the folder is not writable");
     else if (mode == STORE_NEW)
         rc = access(path, F_OK) < 0
                  ? 0

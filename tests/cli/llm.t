@@ -37,7 +37,7 @@ is $status 4 "one that hangs ends by its deadline"
 run llm ping --command cat --spool x
 is $status 2 "two providers at once exit 2"
 run llm ping --command cat --provider replay
-like "$err" "*--command is for the provider exec, not replay*" "… as does the wrong one"
+like "$err" "*--command works with the provider exec, not replay*" "… as does the wrong one"
 run llm ping --provider nobody
 like "$err" "*unknown provider 'nobody'*exec*" "an unknown one is named"
 run llm ping --command cat --extra-body '[1]'

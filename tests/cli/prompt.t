@@ -50,11 +50,11 @@ refuse() { # PATTERN CLAIM ARGS…
 refuse "*--dsl ID is missing*" "no pack" prompt --task starter/04_softmax
 refuse "*--task TASK is missing*" "no task" prompt --dsl c-cpu
 refuse "*nowhere.py*" "no such task" prompt --dsl c-cpu --task nowhere.py
-refuse "*--plan has no meaning for --stage plan*" "an option of another stage" $show --stage plan --plan "$seed/plan.md"
-refuse "*goes with --verdict*" "an attempt without a verdict" $show --previous "$seed/solution.py"
-refuse "*go with --previous*" "feedback on nothing" $show --feedback feedback
+refuse "*--plan cannot be used with --stage plan*" "an option of another stage" $show --stage plan --plan "$seed/plan.md"
+refuse "*needs --verdict*" "an attempt without a verdict" $show --previous "$seed/solution.py"
+refuse "*need --previous*" "feedback on nothing" $show --feedback feedback
 refuse "*needs --solution*" "nothing to review" $show --stage review
-refuse "*the pack c-cpu has 3*" "more examples than there are" $show --examples 4
+refuse "*the pack c-cpu has only 3*" "more examples than there are" $show --examples 4
 refuse "*missing.md*" "a file that is not there" $show --plan missing.md
 refuse "*is not an option*" "a word too many" $show extra
 

@@ -53,7 +53,7 @@ like "$err" "*empty/run.db: not found; is this the folder of a run?" "a folder w
 run prompt --dsl c-cpu --task starter/none
 like "$err" "*starter/none: no such file*'monkeys tasks list'*" "a task that is not there, too"
 run prompt --dsl c-cpu --task starter/04_softmax --previous file --verdict bad
-like "$err" "*--verdict: there is no 'bad'*" "a verdict is one of the verifier's"
+like "$err" "*--verdict: unknown verdict 'bad'*" "a verdict is one of the verifier's"
 run llm ping --command 'printf %s "{\"error\": \"not today\"}"'
 is $status 2 "a refusal exits 2"
 like "$err" "*refused: not today" "… and says that it is one"

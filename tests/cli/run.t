@@ -370,7 +370,7 @@ for command in status resume; do
     like "$err" "*garbage/run.db: not a database" "… and says so"
     run $command newer
     is "$status $(printf '%s\n' "$err" | wc -l)" "2 1" "$command: a newer database exits 2"
-    like "$err" "*newer/run.db: has schema 99, and this program knows up to *" "… and says so"
+    like "$err" "*newer/run.db: has schema 99, but this program knows only up to *" "… and says so"
     run $command nowhere
     is "$status $(printf '%s\n' "$err" | wc -l)" "2 1" "$command: a folder without a run exits 2"
 done

@@ -169,8 +169,8 @@ static void test_bad(void)
         const char *text, *error;
     } bad[] = {
         {"", "c: not a cassette: the file is empty"},
-        {"{}\n", "c:1: not a cassette: it starts with"},
-        {"[1]\n", "c:1: not a cassette: it starts with"},
+        {"{}\n", "c:1: not a cassette: a cassette starts with"},
+        {"[1]\n", "c:1: not a cassette: a cassette starts with"},
         {"{\"cassette\":2}\n", "c:1: a cassette of version 2"},
         {"{\"cassette\":1}\nnonsense\n", "c:2: JSON:1:"},
         {"{\"cassette\":1}\n{\"prompt\":\"x\"}\n", "c:2: \"prompt\" is not"},

@@ -72,11 +72,16 @@ static void test_failures(void)
         bool charged;
     } bad[] = {
         {"echo oh dear >&2; exit 3",
-         "the command ended with status 3: oh dear (after 1 request)",
+         "the command exited with status 3: oh dear (after "
+         "1 request)",
          LLM_FAILED, true},
-        {"exit 75", "the command ended with status 75 (after 1 request)",
+        {"exit 75",
+         "the command exited with status 75 (after 1 "
+         "request)",
          LLM_FAILED, false},
-        {"kill -9 $$", "the command was ended by signal 9 (after 1 request)",
+        {"kill -9 $$",
+         "the command was killed by signal 9 (after 1 "
+         "request)",
          LLM_FAILED, true},
         {"true", "the command wrote nothing (after 1 request)", LLM_FAILED,
          true},
@@ -110,7 +115,7 @@ static void test_failures(void)
     a.opts.timeout_ms = 30;
     asking_open(&a);
     asking_ask(&a, 1, "q");
-    is(a.error, "the command ran past its deadline (after 1 request)",
+    is(a.error, "the command timed out (after 1 request)",
        "there is a deadline");
     asking_end(&a);
     asking_begin(&a, "exec");
@@ -148,7 +153,9 @@ static void test_keys(void)
     a.opts.command = "echo sk-this-must-stay-here >&2; exit 9";
     asking_open(&a);
     asking_ask(&a, 1, "q");
-    is(a.error, "the command ended with status 9: [key] (after 1 request)",
+    is(a.error,
+       "the command exited with status 9: [key] (after 1 "
+       "request)",
        "and an error's text hides one that was guessed");
     asking_end(&a);
     asking_begin(&a, "spool");

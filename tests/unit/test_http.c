@@ -224,7 +224,7 @@ static void test_never_twice(void)
     g = ask(&c, "/drop", (struct http_request){.body = "x", .body_len = 1});
     ok(g.done == 1 && g.outcome == HTTP_BROKEN && g.sent,
        "a connection lost before the answer");
-    is(g.error, "the connection was lost before an answer", "says so");
+    is(g.error, "the connection was lost before a reply", "says so");
     g = ask(&c, "/dropped", (struct http_request){0});
     is(g.body, "1", "the request was sent once");
     client_close(&c);
@@ -280,7 +280,7 @@ static void test_failures(struct client *c)
     g = ask(c, "/large/4001", (struct http_request){0});
     ok(g.outcome == HTTP_TOO_LARGE && g.status == 200 && g.body_len == 4000,
        "a body past its limit");
-    is(g.error, "the answer is larger than 4000 bytes", "says so");
+    is(g.error, "the reply is larger than 4000 bytes", "says so");
     g = ask(c, "/large/50000000", (struct http_request){0});
     ok(g.outcome == HTTP_TOO_LARGE && g.body_len == 4000, "a huge one");
     g = ask(c, "/cut", (struct http_request){0});
@@ -319,7 +319,7 @@ static void test_deadline(struct client *c)
     ok(g.done == 1 && g.outcome == HTTP_TIMED_OUT && g.status == 0 && g.sent &&
            g.wall_ns >= TICK_S,
        "a server that never answers");
-    is(g.error, "no answer within 1.0 s", "says so");
+    is(g.error, "no reply within 1.0 s", "says so");
     g = ask(c, "/half", (struct http_request){.timeout_ns = 500 * TICK_MS});
     ok(g.outcome == HTTP_TIMED_OUT && strstr(g.error, "within 0.5 s"),
        "nor finishes");
@@ -357,9 +357,9 @@ static void test_refusals(struct client *c)
     char line[] = "Authorization: secret\n";
 
     refused(c, (struct http_request){.url = "ftp://127.0.0.1/x"},
-            "a URL of scheme ftp: http or https is needed");
+            "a URL must begin with http or https, not ftp");
     refused(c, (struct http_request){.url = "file:///etc/passwd"},
-            "a URL of scheme file: http or https is needed");
+            "a URL must begin with http or https, not file");
     refused(c, (struct http_request){.url = "127.0.0.1/x"},
             "not a URL: Bad scheme");
     refused(c,

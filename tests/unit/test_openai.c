@@ -145,8 +145,8 @@ static void test_refused_settings(void)
     refused((struct llm_opts){.base_url = "http://127.0.0.1"},
             "the model is missing: use --model NAME");
     refused((struct llm_opts){.model = "m", .base_url = "ftp://127.0.0.1"},
-            "base URL ftp://127.0.0.1: a URL of scheme ftp: http or https is "
-            "needed");
+            "base URL ftp://127.0.0.1: a URL must begin with "
+            "http or https, not ftp");
     refused((struct llm_opts){.model = "m", .extra = "[]"},
             "extra fields: not a JSON object");
     refused((struct llm_opts){.model = "m", .extra = "{\"n\":4}"},
@@ -379,12 +379,14 @@ static void test_texts(void)
         {"m+status=500+body=[{\"error\":{\"message\":\"so\"}}]", "HTTP 500: so",
          "a list"},
         {"m+status=400+about=temperature is not supported",
-         "HTTP 400: temperature is not supported (some_code, some_error); a "
-         "temperature below 0 sends none",
+         "HTTP 400: temperature is not supported "
+         "(some_code, some_error); a temperature below 0 "
+         "leaves the field out",
          "what to do about a temperature"},
         {"m+status=400+about=max_tokens is not supported",
-         "HTTP 400: max_tokens is not supported (some_code, some_error); the "
-         "extra field max_completion_tokens changes the limit's name",
+         "HTTP 400: max_tokens is not supported (some_code, "
+         "some_error); set the extra field "
+         "max_completion_tokens to rename the limit",
          "what to do about a limit"},
         {"m+status=401+about=no",
          "HTTP 401: no (some_code, some_error); is the API key "

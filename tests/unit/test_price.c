@@ -126,7 +126,7 @@ static void test_file(void)
         {"[m]\ninput = 1\n", "needs input and output"},
         {"[m]\ninput = 1\noutput = x\n", ":3: [m] output = x"},
         {"[m]\ninput = 1\ninput = 2\noutput = 1\n", ":3: [m] input"},
-        {"[m]\ninput = 1\noutput = 1\nimput = 2\n", ":4: [m] has no line"},
+        {"[m]\ninput = 1\noutput = 1\nimput = 2\n", ":4: [m]: unknown line"},
         {"input = 1\n", ":1: a line before the first"},
         {"[m]\nnonsense\n", ":2: "},
         {"[a-name-of-a-model-that-is-longer-than-any-model-would-ever-have-"

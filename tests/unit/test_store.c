@@ -502,7 +502,7 @@ static void test_blobs(void)
     ok(store_read_blob(s, a, &small, &e) < 0 && e.kind == ERR_LIMIT,
        "not past the reader's limit");
     a[0] = a[0] == 'f' ? 'e' : 'f';
-    ok(store_read_blob(s, a, &out, &e) < 0 && strstr(e.text, "is not there"),
+    ok(store_read_blob(s, a, &out, &e) < 0 && strstr(e.text, "is missing"),
        "one that is not there is an error");
     db_close(s);
     s = db_open(dir, STORE_OPEN, NULL);

@@ -124,7 +124,7 @@ static void test_migration(void)
     sqlite3_close(db);
     db_exec(path, "INSERT INTO old VALUES (5)");
     ok(bring_to(path, later_schema, 3, STORE_READ, &e) < 0 &&
-           strstr(e.text, "has schema 1, and this program reads 3; 'monkeys "
+           strstr(e.text, "has schema 1, but this program reads 3; 'monkeys "
                           "resume'"),
        "what a reader cannot see through it says who migrates");
     ok(bring_to(path, broken_schema, 3, STORE_OPEN, &e) < 0 &&
@@ -140,8 +140,8 @@ static void test_migration(void)
     db_query(copy, "SELECT * FROM old; PRAGMA user_version", &out);
     is(buf_str(&out), "5\n1\n", "and a copy of it as it was is kept");
     ok(bring_to(path, later_schema, 2, STORE_OPEN, &e) < 0 &&
-           strstr(e.text, "has schema 3, and this program knows up to 2; use "
-                          "the newer monkeys"),
+           strstr(e.text, "has schema 3, but this program knows only up to "
+                          "2; use the newer monkeys"),
        "a newer file is refused with both numbers and the remedy");
     buf_release(&out);
     free(copy);
@@ -273,7 +273,7 @@ static void test_wrong_files(void)
     refuses(path, STORE_OPEN, "not found; is this the folder of a run?",
             "a missing file");
     fs_replace(path, "", 0, &e);
-    refuses(path, STORE_OPEN, "a database, but not of a run of monkeys",
+    refuses(path, STORE_OPEN, "a database, but not that of a run",
             "an empty file");
     fs_replace(path, "not a database, whatever its name may say", 41, &e);
     refuses(path, STORE_OPEN, "not a database", "another kind of file");
@@ -285,7 +285,7 @@ static void test_wrong_files(void)
         "a file where a new one should be");
     unlink(path);
     db_exec(path, "CREATE TABLE mine (a)");
-    refuses(path, STORE_OPEN, "a database, but not of a run of monkeys",
+    refuses(path, STORE_OPEN, "a database, but not that of a run",
             "a database of somebody else's");
     buf_init(&out, BUF_UNLIMITED);
     db_query(path, "PRAGMA journal_mode", &out);
@@ -307,8 +307,8 @@ static void test_newer(void)
     db_close(db_open(dir, STORE_NEW, NULL));
     db_exec(path, "PRAGMA user_version = 999");
     refuses(path, STORE_OPEN,
-            "has schema 999, and this program knows up to 3; use the newer "
-            "monkeys that wrote it",
+            "has schema 999, but this program knows only up to "
+            "3; use the newer monkeys that wrote it",
             "a newer schema");
     free(path);
     db_rmdir(dir);
@@ -367,7 +367,7 @@ static void test_permissions(void)
     if (!root && chmod(dir, 0555) < 0)
         BUG("chmod");
     ok(strstr(db_refusal(path, STORE_OPEN, &e),
-              ": the folder cannot be written: Permission denied"),
+              ": the folder is not writable: Permission denied"),
        "a folder that may not be written");
     is(db_refusal(path, STORE_READ, &e), "", "it can be read all the same");
     if (root && setresuid(0, 0, 0) < 0)
@@ -438,7 +438,8 @@ static void test_read_only_disk(const char *dir)
     if (mount("none", dir, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL) < 0)
         BUG("remount");
     ok(strstr(db_refusal(path, STORE_OPEN, &e),
-              ": the folder cannot be written: Read-only file system"),
+              ": the folder is not writable: Read-only file "
+              "system"),
        "a disk that cannot be written");
     is(db_refusal(path, STORE_READ, &e), "", "a run there can be read");
     free(path);
