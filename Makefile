@@ -167,7 +167,7 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) MODE=asan check-programs
 	@$(MAKE) --no-print-directory check-headers check-layers check-format check-man check-words
 	@rm -rf build/tests
-	@$(MAKE) --no-print-directory WERROR=1 -j2 -k --output-sync check-worker \
+	@$(MAKE) --no-print-directory WERROR=1 -j3 -k --output-sync check-worker \
 	    check-commands check-python check; status=$$?; tests/failed build/tests; \
 	    exit $$status
 

@@ -9,8 +9,9 @@
 
 #include <stdbool.h>
 
-/* Calls `fn` for each kernel of `dir`, an archive or a run: of a run, those at E3
- * that no reviewer rejected. Other than 0 from `fn` ends it. */
+/* Calls `fn` for each kernel of `dir`, which is an archive or a run, until `fn`
+ * returns other than 0. A run has one kernel per task: the first at E3 that the
+ * reviewer has not refused. */
 int archives_each(const char *dir,
                   int (*fn)(struct kernel *k, void *arg, struct err *e),
                   void *arg, struct err *e);

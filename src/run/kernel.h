@@ -1,7 +1,7 @@
 /* kernel.h: solved kernels as files: a folder for each, with task.py, plan.md
- * (where there is one), solution.py, solution.ported.py (the ModelNew that was
- * made from its trace, where there is one) and meta.json. Seeds of packs and exported
- * archives have this shape, so that one can become the other. */
+ * (if there is one), solution.py, solution.ported.py (the ModelNew that the
+ * judge wrote from its trace, if there is one) and meta.json. Seeds of packs
+ * and exported archives have the same format, so one can become the other. */
 #ifndef RUN_KERNEL_H
 #define RUN_KERNEL_H
 
@@ -12,24 +12,26 @@
 
 #include <stdbool.h>
 
-/* All borrowed, except in what kernel_read() fills: kernel_release() frees it. */
+/* Strings and task are borrowed. Only if kernel_read() filled it, the kernel
+ * owns them, and kernel_release() frees them. */
 struct kernel {
     const char *name; /* the folder's */
     struct task *task;
     struct str plan; /* p NULL: none */
     struct str solution;
     struct str ported;      /* p NULL: none */
-    const char *ported_why; /* why there is none; "" or NULL: not said */
+    const char *ported_why; /* why there is none; "", NULL: unknown */
     const char *origin, *licence, *dtype;
-    const char *dsl; /* the pack it was written for; "": not said */
+    const char *dsl; /* the pack it was written for; "": unknown */
     bool verified;
     const char *verified_on; /* or why it was not */
 };
 
 int kernel_read(const char *dir, struct kernel *out, struct err *e);
 void kernel_release(struct kernel *k);
-/* Every kernel in `dir`, by name. Other than 0 from `fn` ends it; a kernel that
- * `fn` empties now belongs to it. */
+/* Calls `fn` for each kernel in `dir`, in the order of their names, until `fn`
+ * returns other than 0. The kernel is released after each call; to keep it,
+ * `fn` copies the struct and sets *k to zero. */
 int kernel_each(const char *dir,
                 int (*fn)(struct kernel *k, void *arg, struct err *e),
                 void *arg, struct err *e);

@@ -2,8 +2,8 @@
  *
  * A run is a folder: run.ini (every option, resolved), run.db (everything that
  * happened), lock. run_open() refuses what cannot work before it writes
- * anything; run_go() works until there is nothing left to do, the budget is used
- * up or somebody stops it; what it did is read with view.h and summary.h.
+ * anything; run_go() works until there is nothing left to do, the budget is
+ * used up or somebody stops it; what it did is read with view.h and summary.h.
  * A run that ended early is continued by opening it again with RUN_RESUME. */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
@@ -28,8 +28,8 @@ enum run_how {
 /* `s` is borrowed and completed: paths become absolute, `out` gets its default,
  * the device is chosen. ERR_USAGE and ERR_INPUT name the remedy. */
 struct run *run_open(struct run_settings *s, enum run_how how, struct err *e);
-/* Removes the folder of a new run that failed before it began. -1 when what was
- * waiting could not be written. */
+/* Closes the run. Also removes the folder of a new run that failed before it
+ * began. -1 when rows that were still queued could not be written. */
 int run_close(struct run *r, struct err *e);
 
 /* How far a run has come. */

@@ -24,7 +24,7 @@ struct run {
     char **why; /* of each task: why the gate refuses it, or NULL */
     struct search_opts opt;
     struct prompts *prompts;
-    /* examples that are there from the start */
+    /* the examples that the run starts with */
     struct kernel *kernel;
     const char **origin;
     size_t kernel_len, kernel_cap, origin_cap;
@@ -33,11 +33,12 @@ struct run {
     size_t dim;
     /* what is open */
     struct lock lock;
-    bool locked, made_dir, made; /* the folder, a run in it */
-    bool begun;                  /* there is something to continue */
-    bool stopping;               /* the user has asked once */
-    bool hurry;                  /* and twice */
-    size_t known;                /* tasks in the store */
+    /* made_dir: this process created the folder; made: and the run in it */
+    bool locked, made_dir, made;
+    bool begun;    /* the run can be continued, so its folder is kept */
+    bool stopping; /* the user has asked to stop */
+    bool hurry;    /* and asked again before the search began */
+    size_t known;  /* tasks in the store */
     struct loop *loop;
     struct store *store;
     struct modeling model;
@@ -64,10 +65,11 @@ int run_tasks_recall(struct run *r, struct err *e);
 /* Stores what the table of tasks has no column for. */
 void run_tasks_keep(struct run *r);
 
-/* examples.c: the examples of the start, from the pack and --archive. */
+/* examples.c: the examples that a run starts with, from the pack and
+ * --archive. */
 int run_examples_load(struct run *r, struct err *e);
-/* The same for a run that is continued: those that it began with, whatever has
- * become of their folders. */
+/* The same for a run that is continued: those that it started with, from its
+ * store, even if their folders have changed. */
 int run_examples_recall(struct run *r, struct err *e);
 
 /* vectors.c: opens the endpoint of --embeddings, before anything is written. */

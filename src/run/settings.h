@@ -1,5 +1,5 @@
-/* settings.h: everything that makes a run, in one struct, and the table that
- * the command line, run.ini and --help read it from. */
+/* settings.h: the settings of a run in one struct, and the table of its
+ * options, which the command line, run.ini and --help share. */
 #ifndef RUN_SETTINGS_H
 #define RUN_SETTINGS_H
 
@@ -7,14 +7,14 @@
 #include "llm/modeling.h"
 #include "verify/verifying.h"
 
-/* Strings are borrowed from whoever parsed them. */
+/* Strings are borrowed. */
 struct run_settings {
-    struct verifying_values verify; /* first */
+    struct verifying_values verify; /* first, as verifying.h asks */
     struct modeling_values model;
     struct opt_list tasks, archive, set;
     const char *dsl, *method, *retrieval, *order, *reviewer, *threshold;
     const char *phases, *out, *prompts, *embeddings, *embedding_model;
-    const char *spool_before; /* resume: where the run has asked so far */
+    const char *spool_before; /* resume: the --spool folder so far */
     int64_t attempts, examples, pack_seeds, batch, slots, seed;
     int64_t islands, history;
     bool no_stop, no_card, no_wait, diff, dry_run, force, strict;
@@ -23,8 +23,8 @@ struct run_settings {
 extern const struct run_settings run_defaults;
 extern const struct opt run_table[];
 
-/* The settings of the run in `dir`, from its run.ini, over those in `s`. Strings
- * live in `a`. */
+/* Reads the run.ini of the run in `dir`; its settings replace those in `s`.
+ * Strings live in `a`. */
 int run_settings_read(const char *dir, struct run_settings *s, struct arena *a,
                       struct err *e);
 

@@ -13,14 +13,14 @@
 
 struct summary_task {
     const char *id, *skipped; /* NULL: it takes part */
-    const char *aside;        /* why it was set aside at last, or NULL */
+    const char *aside;        /* why it is set aside, or NULL: it is not */
     int64_t attempts, solved_at;
     const char *verdict;  /* of the attempt that solved it, else the last */
     const char *rule;     /* of that attempt, or NULL */
     const char *evidence; /* likewise */
     const char **shown;   /* names of its examples */
     size_t shown_len;
-    bool doubted; /* a reviewer refused the kernel */
+    bool doubted; /* its kernel was refused at the end of the run */
 };
 
 /* How often an example was shown, and how often the attempt then succeeded. */
@@ -32,7 +32,7 @@ struct summary_count {
 struct summary_entry {
     int64_t entry; /* from 1, in the order they joined */
     const char *name, *origin;
-    int64_t version, left;         /* left: from which it is out; 0: it is in */
+    int64_t version, left; /* of joining and leaving; left 0: it is in */
     struct summary_count count[3]; /* by enum prompt_stage */
 };
 
@@ -45,10 +45,10 @@ struct summary {
     int64_t attempts, calls, answered, lost, failed, duplicates, infra;
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
     int64_t assumed_usd_micro; /* of usd_micro: what no provider metered */
-    bool estimated;            /* some usage was not told by the provider */
+    bool estimated;            /* the provider did not report all usage */
     int64_t entries, seeds;
-    int64_t kernels; /* of its own tasks in the archive: what export writes */
-    int64_t verdict[VERDICTS]; /* how many attempts ended so */
+    int64_t kernels; /* that the run added and kept: what export writes */
+    int64_t verdict[VERDICTS]; /* attempts by verdict */
     int64_t first_at, last_at;
     struct arena memory;
 };

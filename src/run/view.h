@@ -41,7 +41,7 @@ struct run_task {
 
 struct run_entry {
     struct row_entry row;
-    int64_t left; /* the version from which it is out; 0: it is in */
+    int64_t left; /* the version at which it left, or 0 */
 };
 
 struct run_event {
@@ -54,13 +54,13 @@ struct run_event {
 enum run_state {
     RUN_RUNNING,
     RUN_FINISHED, /* every task is solved or has used its attempts */
-    RUN_WAITING,  /* the rest waits for answers from elsewhere */
+    RUN_WAITING,  /* only answers from elsewhere are missing */
     RUN_NO_BUDGET,
     RUN_STOPPED,
-    RUN_STUCK,   /* tasks were set aside */
-    RUN_FAILED,  /* the machinery failed */
-    RUN_KILLED,  /* it ended without a word */
-    RUN_UNKNOWN, /* of an older version of the program */
+    RUN_STUCK,   /* provider or verifier failed tasks; see SEARCH_STUCK */
+    RUN_FAILED,  /* an error ended it, such as a store that cannot be written */
+    RUN_KILLED,  /* the process ended without storing how */
+    RUN_UNKNOWN, /* an older version of the program did not store it */
     RUN_STATES,
 };
 extern const char *const run_states[RUN_STATES];
@@ -90,8 +90,8 @@ struct run_view {
 
 /* ERR_INPUT when `dir` holds no run. */
 int run_view_open(const char *dir, struct run_view *v, struct err *e);
-/* The same over a store that is open already and stays the caller's; what is to
- * be seen must be on disk. */
+/* The same with an open store, which the caller keeps. Shows only what is on
+ * disk: call store_sync() first to see everything. */
 int run_view_read(struct store *s, const char *dir, struct run_view *v,
                   struct err *e);
 void run_view_close(struct run_view *v);
@@ -103,7 +103,7 @@ const char *run_view_fact(struct run_view *v, const char *name);
 struct run_task *run_view_task(struct run_view *v, const char *id);
 struct run_attempt *run_view_attempt(struct run_task *t, int64_t number);
 
-/* The text that a row names by its hash; NULL is an empty text. */
+/* Reads the text with this hash, as a row names it; NULL: an empty text. */
 int run_view_text(struct run_view *v, const char *hash, struct buf *out,
                   struct err *e);
 /* The verifier's record of an attempt, as `verify --json` prints it (trials,

@@ -1,6 +1,11 @@
-/* archive.h: the solved kernels that prompts draw their examples from. Members
- * are numbered in the order they joined; the archive's version counts how often
- * it changed. */
+/* archive.h: the solved kernels that prompts take their examples from. Members
+ * are numbered from 1 in the order they joined, and keep their numbers when
+ * others leave. Each change gives the archive a new version; members that join
+ * at the same barrier share one.
+ *
+ * A twin of a task is a member whose problem has the same hash: the same
+ * program, whatever its name, comments and layout. A task is never shown its
+ * twin. */
 #ifndef SEARCH_ARCHIVE_H
 #define SEARCH_ARCHIVE_H
 
@@ -13,24 +18,27 @@ struct archive;
 struct archive *archive_new(size_t dim);
 void archive_free(struct archive *a);
 
-/* Copies the example; returns its number. `version` is the archive's from now
- * on. */
+/* Copies the example and returns its number. Sets the archive's version. */
 int64_t archive_join(struct archive *a, const struct search_example *x,
                      int64_t version);
+/* The member is not shown any more. Sets the archive's version. */
 void archive_leave(struct archive *a, int64_t entry, int64_t version);
 int64_t archive_version(const struct archive *a);
+/* How many have joined, including those that left. */
 size_t archive_size(const struct archive *a);
 const struct find *archive_index(const struct archive *a);
 
 /* The texts of a member, borrowed. */
 struct prompt_example archive_example(const struct archive *a, int64_t entry);
-/* The first `k` members with origin "seed" that are not the task's twins. */
+/* The first `k` members with origin "seed" that are not twins of the task. */
 size_t archive_seeds(const struct archive *a, const struct task *t,
                      struct find_hit *hit, size_t k);
 
-/* The ModelNew that the judge made from the trace of a correct kernel, by the
- * blob of the verdict's record: in `text`, or in `why` the reason that there is
- * none. Both stay empty where the record says nothing. */
+/* The ported program of a correct kernel: a ModelNew that the judge writes
+ * from the trace, so it has what was verified and nothing else. Prompts show
+ * the model's own code; this one is stored and exported beside it. `record` is
+ * the blob of the verdict's record. Fills `text`, or `why` with the reason
+ * that there is no such program; neither if the record says nothing. */
 int archive_ported(struct store *s, const char *record, struct buf *text,
                    struct buf *why, struct err *e);
 

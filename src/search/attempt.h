@@ -1,4 +1,15 @@
-/* attempt.h: one attempt from the choice of its examples to its verdict. */
+/* attempt.h: one attempt at a task, in this order: choose examples, ask for a
+ * plan and then for code (or for a program at once), get a verdict, let the
+ * reviewer read a correct kernel (reviewer "loop" only), write the rows.
+ *
+ * The rows of the verdict, the attempt and its examples are written together,
+ * after the review. If the reviewer refuses the kernel, the verdict in them is
+ * "hack", with the rule "reviewer".
+ *
+ * Code that an earlier attempt at the same task had gets the same verdict
+ * without being judged again. If the verifier fails, the code is judged a
+ * second time, unless the task cannot be judged at all or the worker is dead;
+ * if that does not help, the task is set aside. */
 #ifndef SEARCH_ATTEMPT_H
 #define SEARCH_ATTEMPT_H
 
@@ -6,14 +17,15 @@
 #include "ledger/ledger.h"
 #include "search/search_int.h"
 
+/* The limits of --examples and --history. evolve_db.h itself allows more. */
 #define MAX_EXAMPLES 16
 #define MAX_HISTORY  8
 
 enum attempt_end {
-    ATTEMPT_DONE,      /* it is the past of its subject now */
-    ATTEMPT_ASIDE,     /* the machinery failed it, and so its subject */
-    ATTEMPT_ABANDONED, /* nothing is asked any more: made when the run goes on */
-    ATTEMPT_NO_BUDGET, /* likewise, for want of money */
+    ATTEMPT_DONE,      /* stored; now part of its task's past */
+    ATTEMPT_ASIDE,     /* its task is set aside: provider or verifier failed */
+    ATTEMPT_ABANDONED, /* the run stops; resuming makes it again */
+    ATTEMPT_NO_BUDGET, /* the same, because the budget is used up */
 };
 typedef void attempt_fn(struct search *s, struct subject *t,
                         enum attempt_end end);
@@ -29,41 +41,46 @@ struct attempt {
     int64_t version; /* of the archive */
     struct find_hit hit[MAX_EXAMPLES];
     size_t hit_count;
-    int parent, island; /* 0, -1: none */
+    int parent, island; /* 0: no earlier attempt; -1: no islands */
     int other[MAX_HISTORY];
     size_t other_count;
     /* the call under way */
-    char asked[HASH_HEX];
+    char asked[HASH_HEX]; /* of task id, source hash and attempt number */
     enum prompt_stage stage;
     struct prompt prompt;
-    struct ledger_purse purse; /* for plan and code */
+    struct ledger_purse purse; /* under a cap, plan and code share it */
     struct ledger_call *call;
-    struct reading *reading; /* by the reviewer, or NULL */
+    struct reading *reading; /* under way, or NULL */
     /* what came of it */
     struct str plan, code;
+    /* `normal` is the hash of the code without comments, docstrings and white
+     * space: two attempts with the same one have the same code. */
     char plan_blob[HASH_HEX], code_blob[HASH_HEX], normal[HASH_HEX];
     json_t *record;
     struct past result;
-    int same_as;       /* an earlier attempt with this code; 0: none */
-    int infra;         /* how often the verifier had no verdict */
-    int64_t judged_ns; /* since when it is, then how long it took */
-    struct attempt *prev, *next; /* all that are under way */
+    int same_as;                 /* an earlier attempt with this code, or 0 */
+    int infra;                   /* how often the verifier has failed */
+    int64_t judged_ns;           /* when judging began, then how long it took */
+    struct attempt *prev, *next; /* of all that are under way */
 };
 
-/* Starts the subject's next attempt. `over` is called once, from here or from
- * the loop, when the attempt is gone. */
+/* Starts the task's next attempt. `over` is called once, from here or from the
+ * loop, after the attempt has been freed. */
 void attempt_start(struct search *s, struct subject *t, attempt_fn *over);
 void attempt_free(struct attempt *a);
 
-/* attempt_prompt.c: builds the prompt of a stage with a->plan. */
+/* attempt_prompt.c: builds the prompt of a stage. A plan prompt shows the
+ * problems and plans of the examples; the others show their solutions, too.
+ * The code stage also shows a->plan. */
 int attempt_prompt(struct attempt *a, enum prompt_stage stage,
                    struct prompt *out, struct err *e);
-/* Puts its parts into the store; what prompts share is a blob of its own. */
+/* Stores a->prompt in pieces, so that a text that many prompts have in common
+ * is stored once. */
 void attempt_store_prompt(struct attempt *a);
 
-/* result.c: what the record of an attempt means; writes its rows. */
+/* result.c: fills `out` from a->record, and writes the rows. */
 int result_write(struct attempt *a, struct past *out, struct err *e);
-/* Puts times that were kept apart back into a record. */
+/* Puts measured times, which are stored apart from the record, back into it. */
 void result_give_times(json_t *record, const char *times);
 
 #endif

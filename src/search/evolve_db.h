@@ -1,13 +1,17 @@
 /* evolve_db.h: the population of one task under OpenEvolve's rules: islands, a
  * grid of code length by diversity on each, an archive of the best, migration.
- * Pure: no clock, no files; all chance comes from streams the caller names per
- * attempt, so the same attempts give the same lineage.
+ * "Archive" is OpenEvolve's word here: it holds programs of this one task,
+ * right or wrong, and has nothing to do with archive.h.
  *
- * A program is known by its attempt's number, 0 being the initial program;
- * texts other than code (feedback, verdicts) stay with the caller. An attempt
- * that gave no code is not added. Of equal fitness, the first to come keeps its
- * seat as best, in the grid and in the archive; a list by fitness has the later
- * program first, so that what is shown moves on. */
+ * Pure: no clock, no files. All random numbers come from a generator that the
+ * caller seeds for each attempt, so the same attempts give the same lineage.
+ *
+ * A program is identified by the number of its attempt; 0 is the initial
+ * program. Texts other than code (feedback, verdicts) stay with the caller. An
+ * attempt without code is not added. When two programs have the same fitness,
+ * the earlier one stays best and keeps its place in the grid and in the
+ * archive; a list by fitness has the later one first, so that prompts do not
+ * always show the same. */
 #ifndef SEARCH_EVOLVE_DB_H
 #define SEARCH_EVOLVE_DB_H
 
@@ -16,19 +20,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Counts are above 0 but for what is shown, ratios within [0, 1]; whoever lets
- * a user choose them checks that. */
+/* The numbers of programs to show may be 0, other counts may not; ratios are
+ * from 0 to 1. The caller checks what a user chose. */
 struct evolve_opts {
-    size_t islands; /* 1, as the version of the paper had in effect, or 5 */
-    double initial_fitness; /* of the initial program, which is not counted */
+    size_t islands;         /* 1 in the paper, 5 in OpenEvolve */
+    double initial_fitness; /* of the initial program */
     /* Besides the parent, at most history_k programs are shown: the num_top
-     * best of its island, then num_diverse drawn from as many next best ones,
-     * then `inspirations` of the island: its elite, neighbours in the grid,
-     * any. None of them twice, none with the parent's code. */
+     * best of its island, then the num_diverse next best in random order, then
+     * `inspirations` of the attempt's island: its best, neighbours of the
+     * parent in the grid, any. No code is shown twice. */
     size_t history_k, num_top, num_diverse, inspirations;
-    double elite_ratio; /* this part of the inspirations comes from the top */
-    /* How a parent is drawn: uniformly from the island, uniformly from the
-     * island's part of the archive, else by fitness. */
+    double elite_ratio; /* share of the inspirations that are the best */
+    /* The probabilities that the parent is drawn uniformly from the island, or
+     * uniformly from the island's programs in the archive. Otherwise it is
+     * drawn from the island by fitness. */
     double exploration, exploitation;
     size_t population, archive; /* limits */
     size_t bins;                /* of the grid, each way */
@@ -39,11 +44,11 @@ struct evolve_opts {
 /* The paper's setting, the default: one island, three others by fitness. */
 extern const struct evolve_opts evolve_opts_paper;
 
-#define EVOLVE_OTHERS_MAX 16 /* history_k at most */
+#define EVOLVE_OTHERS_MAX 16 /* the most that history_k may be */
 
 struct evolve_pick {
     int64_t parent;
-    int64_t other[EVOLVE_OTHERS_MAX]; /* as they are to be shown */
+    int64_t other[EVOLVE_OTHERS_MAX]; /* in the order to show them */
     size_t others;
 };
 
@@ -52,14 +57,15 @@ struct evolve_db *evolve_db_new(const struct evolve_opts *o,
                                 const char *initial_code);
 void evolve_db_free(struct evolve_db *db);
 
-/* The island whose turn an attempt is: (attempt - 1) mod islands. */
+/* The island that an attempt belongs to: (attempt - 1) mod islands. */
 size_t evolve_db_island(const struct evolve_db *db, int64_t attempt);
-/* Adds a verified attempt to an island, whose generation it ends; programs
- * migrate when that is due. The code is copied. */
+/* Adds a judged attempt to an island. That is one generation of the island;
+ * programs migrate when migration_interval is reached. The code is copied. */
 void evolve_db_add(struct evolve_db *db, size_t island, int64_t attempt,
                    const char *code, double fitness, struct rng *rng);
-/* What the island's next attempt builds upon. An island that is empty as yet
- * draws from the first island, the archive or everywhere. */
+/* Chooses the parent of the island's next attempt, and what to show besides. If
+ * the island is still empty, the parent comes from the first island, from the
+ * archive, or from any island. */
 void evolve_db_sample(const struct evolve_db *db, size_t island,
                       struct rng *rng, struct evolve_pick *out);
 

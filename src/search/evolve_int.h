@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* What of a code's text diversity is measured by. */
+/* The properties of a code's text that diversity is computed from. */
 struct traits {
     size_t chars, lines;
     uint32_t *set; /* its characters, sorted, each once */
@@ -34,19 +34,20 @@ struct program {
     bool migrant;
     bool alive, seated; /* in its island; in the archive */
     bool owner;         /* of `cell` on its island */
-    struct cell cell;   /* as of its coming: cells are never counted anew */
+    struct cell cell;   /* as it was on joining; never updated */
 };
 
 struct evolve_db {
     struct evolve_opts o;
-    struct program
-        *p; /* in the order of coming; the dead stay for their text */
+    /* In the order they joined. Programs that left stay in the list, since
+     * `reference` may name them. */
+    struct program *p;
     size_t len, cap;
     size_t alive, seated;
-    size_t best;
+    size_t best;          /* index of the best program so far */
     uint64_t *generation; /* by island */
     uint64_t migrated_at;
-    size_t *reference; /* programs, dead or alive */
+    size_t *reference; /* indices; some may have left */
     size_t references;
     struct range complexity, diversity;
 };
@@ -55,7 +56,7 @@ struct evolve_db {
 void traits_init(struct traits *t, const char *code);
 void traits_release(struct traits *t);
 double traits_distance(const struct traits *a, const struct traits *b);
-/* Measures the program at `i` and widens the grid's ranges by it. */
+/* Measures the program at `i` and widens the grid's ranges to include it. */
 void evolve_measure(struct evolve_db *db, size_t i, struct rng *rng);
 /* Its cell under the ranges as they are now. */
 struct cell evolve_cell(const struct evolve_db *db, const struct program *p);

@@ -1,9 +1,9 @@
-/* method.h: what a method of the search is: a way to divide the work into
- * rounds (between two of them what was solved joins the archive), a way to
- * choose examples, and a few facts. docs/METHODS.md describes the five.
+/* method.h: a method of the search: how it divides the work into rounds, how
+ * it chooses examples, and a few facts. The end of a round is a barrier: there
+ * the first kernel at E3 of each task joins the archive. docs/METHODS.md
+ * describes the five methods.
  *
- * To add one: a file method_NAME.c, and its name in METHODS
- * (options.h). */
+ * To add one: a file method_NAME.c, and its name in METHODS (options.h). */
 #ifndef SEARCH_METHOD_H
 #define SEARCH_METHOD_H
 
@@ -16,16 +16,17 @@ struct search;
 struct attempt;
 struct subject;
 
-/* Tasks that work on their own until a barrier. */
+/* Tasks at work. In strict order, they do not see each other's results before
+ * the barrier. */
 struct round {
     size_t number;   /* from 1, counted by the schedule */
-    int iteration;   /* 0: each task has its own */
+    int iteration;   /* 0: it is the number of the attempt */
     int batch;       /* 0: rounds have no parts */
-    int until;       /* attempts that a task may have made when it is over */
-    size_t at_once;  /* tasks at work */
-    size_t *subject; /* indices, in their order */
+    int until;       /* a task leaves after this attempt */
+    size_t at_once;  /* tasks that may be at work */
+    size_t *subject; /* indices of the tasks */
     size_t count, cap;
-    size_t next;   /* the first that has not begun */
+    size_t next;   /* the first that has not started */
     size_t active; /* at work */
 };
 
@@ -35,7 +36,7 @@ struct method {
     bool evolves;      /* keeps a population of programs for each task */
     bool refines;      /* an attempt is shown the one before it */
     bool may_be_eager; /* --order eager changes something */
-    /* Fills the round after r->number - 1 others; false: there is none. */
+    /* Fills round r->number; false: the last one is over. */
     bool (*next_round)(struct search *s, struct round *r);
     /* Chooses the examples of an attempt. */
     void (*choose)(struct search *s, struct attempt *a);
@@ -45,7 +46,7 @@ struct method {
 METHODS(METHOD_DECLARE, )
 #undef METHOD_DECLARE
 
-/* NULL: there is none of that name. */
+/* NULL: no method has that name. */
 const struct method *method_find(const char *name);
 
 /* ---- what methods have in common ---- */
@@ -53,14 +54,17 @@ const struct method *method_find(const char *name);
 /* round.c: starts a round without tasks. */
 void round_begin(struct round *r, int iteration, int batch, int until,
                  size_t at_once);
-/* Adds tasks, from index `from` on, that may make another attempt in it, at
- * most `most`; true when the round has any. */
+/* Adds tasks from index `from` on that have an attempt left in this round,
+ * until it has `most` of them. True when it has any. */
 bool round_fill(const struct search *s, struct round *r, size_t from,
                 size_t most);
-/* One round for everything: nobody learns from others. */
+/* A single round with all tasks: there is no barrier before the end. */
 bool round_single(struct search *s, struct round *r);
 
-/* choose.c: the pack's seeds; members by likeness, by chance, by operators. */
+/* choose.c: the pack's seeds; or any members: similar ones, random ones, or a
+ * set that covers the task's operators. Only monkeys, and combined from its
+ * second phase on, use the last three, so only they show what the run itself
+ * has added. */
 void choose_seeds(struct search *s, struct attempt *a);
 void choose_similar(struct search *s, struct attempt *a);
 void choose_random(struct search *s, struct attempt *a);

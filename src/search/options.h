@@ -1,4 +1,5 @@
-/* options.h: what a run is to do; the same values give the same run. */
+/* options.h: the options of a search. In strict order, the same options, tasks,
+ * examples, replies and verdicts give the same run. */
 #ifndef SEARCH_OPTIONS_H
 #define SEARCH_OPTIONS_H
 
@@ -11,21 +12,24 @@ struct search_opts {
     const char *order;     /* "strict", "eager" */
     const char *precision, *device;
     int64_t seed;
-    int64_t attempts;   /* of each task */
-    int64_t examples;   /* in a prompt */
-    int64_t batch;      /* tasks of a mini-batch */
-    int64_t slots;      /* tasks at once where nothing else says so */
-    int64_t max_tokens; /* of an answer; 0: the provider's setting */
-    int64_t phase[3];   /* combined: attempts before each barrier */
-    bool no_stop;       /* all attempts, also after a success */
-    bool no_card;       /* the guide alone, as in the paper */
-    bool no_wait;       /* end when all that is left waits for others */
+    int64_t attempts;   /* per task */
+    int64_t examples;   /* per prompt */
+    int64_t batch;      /* monkeys: tasks per mini-batch */
+    int64_t slots;      /* other methods: tasks at once */
+    int64_t max_tokens; /* per reply; 0: the provider's setting */
+    int64_t phase[3];   /* combined: attempts per task in each phase */
+    bool no_stop;       /* make all attempts, also after a success */
+    bool no_card;       /* show the guide alone, as in the paper */
+    bool no_wait;       /* end when only answers from elsewhere are missing */
     /* evolve and combined */
     int64_t islands, history;
     bool diff;
-    /* the reviewer */
-    const char *reviewer; /* "off", "loop", "end" */
-    double threshold;     /* a score below it is a rejection */
+    /* The reviewer, a model that reads correct kernels. "off": never. "loop":
+     * each one, before its verdict is stored; a refused kernel is a failed
+     * attempt. "end": after the search, the kernels that the run has added to
+     * the archive; refused ones leave it. */
+    const char *reviewer;
+    double threshold; /* a lower score is a refusal */
 };
 
 /* The methods, in the order in which help lists them; `sep` stands between two

@@ -6,33 +6,34 @@
 
 #include "search/search_int.h"
 
-/* A verdict in the store whose attempt is not. */
+/* A stored verdict whose attempt is missing. */
 struct kept_verdict {
     char record[HASH_HEX];
     char times[]; /* JSON, or "" */
 };
 
-/* A member that joined the archive before. */
+/* A member that the run added to the archive before. */
 struct kept_entry {
     size_t subject;
     int64_t version;
 };
 
-/* Reads all of it. A run without tasks is new: they are written. In eager order
- * members join s->archive here, in the order in which they did. */
+/* Reads all of it. If the store does not have all tasks, the run is new, and
+ * they are written. In eager order, members join s->archive here, in the order
+ * in which they joined before; in strict order, they join at the barriers. */
 struct resume *resume_load(struct search *s, struct err *e);
 void resume_free(struct resume *r); /* may be NULL */
 
-/* Attempt `number` of the task; NULL: the store does not have it. */
+/* NULL: the store has no such attempt of the task, or no such verdict. */
 const struct past *resume_past(const struct resume *r, const struct subject *t,
                                size_t number);
 const struct kept_verdict *resume_verdict(const struct resume *r,
                                           const struct subject *t, int number);
 
-/* The next member that has to join in strict order; NULL: all have. */
+/* Strict order: the next stored member that is to join; NULL: all have. */
 const struct kept_entry *resume_entry(const struct resume *r);
 void resume_entry_joined(struct resume *r);
-/* The last version of the archive that a stored attempt saw. */
+/* The newest version of the archive that a stored attempt has seen. */
 int64_t resume_seen_version(const struct resume *r);
 
 #endif

@@ -1,6 +1,6 @@
-/* reviewer.h: the reviewer: a model reads a correct kernel and says whether it
- * earned that. What it says is in the store before it counts, and never paid
- * for twice. */
+/* reviewer.h: a model reads a correct kernel and scores whether it is honest.
+ * Its reply is stored before it counts, and a stored reply is never asked for
+ * again. */
 #ifndef SEARCH_REVIEWER_H
 #define SEARCH_REVIEWER_H
 
@@ -20,7 +20,7 @@ struct reviewer_parts {
     struct prompts *prompts;
     const struct pack *pack;
     const char *model, *method, *precision;
-    double threshold; /* a score below it is a refusal */
+    double threshold; /* a lower score is a refusal */
 };
 
 /* Reads from the store which kernels were reviewed. */
@@ -37,9 +37,9 @@ struct reviewer_kernel {
 };
 
 enum reviewer_end {
-    REVIEWER_PASSED, /* also when nobody could say: the kernel stays */
+    REVIEWER_PASSED, /* also if the answer is missing or unreadable */
     REVIEWER_REFUSED,
-    REVIEWER_STOPPED, /* nothing is asked any more */
+    REVIEWER_STOPPED, /* the run stops; resuming asks again */
     REVIEWER_NO_BUDGET,
     REVIEWER_BROKEN, /* the store cannot be read or written */
 };
@@ -48,14 +48,14 @@ enum reviewer_end {
 struct reviewer_word {
     enum reviewer_end end;
     const char *why;             /* REVIEWER_REFUSED: the score, in a line */
-    const struct review *review; /* likewise: what was said */
+    const struct review *review; /* what it said, or NULL */
     struct llm_cost need;        /* REVIEWER_NO_BUDGET */
     const struct err *err;       /* REVIEWER_BROKEN */
 };
 typedef void reviewer_fn(void *arg, const struct reviewer_word *w);
 
-/* `fn` is called once, from here or from the loop. Returns the reading, or NULL
- * when `fn` has been called already. */
+/* Starts a reading. `fn` is called once, from here or from the loop. Returns
+ * NULL when `fn` has been called already. */
 struct reading *reviewer_read(struct reviewer *v,
                               const struct reviewer_kernel *k, reviewer_fn *fn,
                               void *arg);

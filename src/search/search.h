@@ -1,13 +1,14 @@
-/* search.h: a run: a collection of tasks, a model, a verifier, an archive that
+/* search.h: the search of a run: tasks, a model, a verifier, an archive that
  * grows, and one of five methods that decides what to try next.
  *
- * Everything that decides is a function of the seed, the stored replies and the
- * stored verdicts. So a run that goes on after a crash is the same run: the
- * decisions are made again from the start, and what is in the store already is
- * not asked again.
+ * In strict order, every decision follows from the options, the stored replies
+ * and the stored verdicts. So a run that continues after a crash is the same
+ * run: it makes its decisions again from the start, and asks for nothing that
+ * the store already has.
  *
- * A reply is on disk before it is used, a verdict before anything depends on
- * it, a reservation before its request goes out. */
+ * A reply is on disk before it is used, and a reservation before its request
+ * goes out. A verdict is on disk before another attempt depends on it; only
+ * the review of the same attempt comes earlier. */
 #ifndef SEARCH_SEARCH_H
 #define SEARCH_SEARCH_H
 
@@ -35,8 +36,8 @@ struct search_parts {
     struct loop *loop;
     struct store *store;
     struct ledger *ledger; /* every call is made through it */
-    struct llm *llm;       /* the front that answers */
-    const char *model;     /* its name; NULL: it has none */
+    struct llm *llm;       /* the model */
+    const char *model;     /* the model's name, or NULL */
     const struct budget *budget;
     struct prompts *prompts;
     const struct pack *pack;
@@ -49,13 +50,15 @@ struct search *search_new(const struct search_parts *p,
                           const struct search_opts *o);
 void search_free(struct search *s);
 
-/* Before the start: tasks in the run's order; `skipped` says why one takes no
- * part, NULL: it does. `vector` is of its source, `dim` floats, copied. */
+/* Before search_run(): adds the tasks in the run's order. `skipped` says why a
+ * task takes no part; NULL: it does. `vector` is that of its source, `dim`
+ * floats; it is copied. */
 void search_add_task(struct search *s, const struct task *t,
                      const char *skipped, const float *vector);
-/* An example from outside. */
+/* A member of the archive. The caller adds those that the run starts with; the
+ * search adds the run's own. */
 struct search_example {
-    const char *origin; /* "seed", "archive" */
+    const char *origin; /* "seed": the pack's, "archive": --archive, "run" */
     const char *name, *task_hash, *evidence;
     struct str problem, plan /* p NULL: none */, solution;
     const float *vector;
@@ -65,31 +68,34 @@ void search_add_example(struct search *s, const struct search_example *x);
 
 enum search_end {
     SEARCH_DONE,        /* every task is solved or has used its attempts */
-    SEARCH_WAITING,     /* the rest waits for answers from elsewhere */
+    SEARCH_WAITING,     /* only answers from elsewhere are missing */
     SEARCH_NO_BUDGET,   /* resumable with a higher cap */
     SEARCH_INTERRUPTED, /* search_stop() */
-    SEARCH_STUCK,       /* the machinery failed some tasks: resumable */
+    SEARCH_STUCK,       /* provider or verifier failed tasks; resumable */
 };
 
-/* Takes up what the store holds, and goes on until an end; -1 when the store
- * cannot be written or read. `dim` of the vectors. */
+/* Continues from what the store holds until one of the ends above. -1 when it
+ * cannot continue, for instance because the store cannot be written. */
 int search_run(struct search *s, enum search_end *end, struct err *e);
-/* Asks no more; what is paid for is finished. The second time: ends now. */
+/* Sends no more requests, and ends when the open ones are answered and judged.
+ * The second call ends the search now. */
 void search_stop(struct search *s);
 
 struct search_counts {
+    /* solved: has a correct attempt; aside: provider or verifier failed it;
+     * open: attempts under way */
     size_t tasks, skipped, solved, aside, attempts, open;
-    size_t doubted; /* solved kernels that a reviewer refused */
+    size_t doubted; /* correct kernels refused since search_run() began */
     int iteration, iterations;
     size_t verdict[VERDICTS];
     size_t calls_in_flight;
-    size_t over; /* tasks that need no more attempts, but for skipped ones */
+    size_t over; /* tasks that make no more attempts, without skipped ones */
 };
 struct search_counts search_count(const struct search *s);
-/* After SEARCH_NO_BUDGET: what the next attempt, or review, may cost. */
+/* After SEARCH_NO_BUDGET: what the next attempt or review may cost. */
 struct llm_cost search_need(const struct search *s);
 
-/* A line about where it stands. */
+/* One line about its progress. */
 void search_describe(const struct search *s, struct buf *out);
 /* Called from the loop whenever something changed. */
 void search_watch(struct search *s, void (*fn)(void *arg), void *arg);

@@ -1,4 +1,4 @@
-/* search_int.h: what the files of the search share.
+/* search_int.h: shared by the files behind search.h.
  *
  * A file uses only files that stand above it here (make check-circles):
  *
@@ -7,7 +7,7 @@
  *   reviewer.c   a model reads a kernel
  *   state.c      tasks, their past, what ends the run
  *   resume.c     what the store of the run holds
- *   members.c    solved kernels join the archive
+ *   members.c    which kernels join the archive, and when
  *   result.c     what a verdict means, and its rows
  *   round.c, choose.c   what methods have in common
  *   method_*.c   a method each; method.c, the list of them
@@ -34,7 +34,9 @@ struct attempt;
 struct past {
     enum verdict verdict;
     double fitness;
-    bool solved, sealed;                   /* sealed: may join the archive */
+    /* solved: correct, with any evidence; sealed: correct with E3, so that it
+     * may join the archive */
+    bool solved, sealed;
     char code[HASH_HEX], normal[HASH_HEX]; /* "" without code */
     char plan[HASH_HEX], feedback[HASH_HEX], record[HASH_HEX];
 };
@@ -49,10 +51,10 @@ struct subject {
     struct past *past;
     size_t past_len, past_cap; /* attempt n is past[n - 1] */
     int left;                  /* attempts it may still make in this round */
-    bool solved;
-    bool aside;    /* the machinery failed it */
-    int solved_at; /* the first attempt that was right; 0: none */
-    int join_at;   /* the first that may join the archive; 0: none */
+    bool solved;   /* a correct attempt ends the task, unless no_stop */
+    bool aside;    /* provider or verifier failed it */
+    int solved_at; /* the first solved attempt; 0: none */
+    int join_at;   /* the first sealed attempt; 0: none */
     bool joined;
     int64_t entry; /* in the archive, once joined */
     struct evolve_db *db;
@@ -60,29 +62,29 @@ struct subject {
 
 enum schedule_state {
     SCHEDULE_ROUNDS,
-    SCHEDULE_BARRIER, /* what joined between two rounds is being stored */
-    SCHEDULE_OVER,    /* there is no other round */
+    SCHEDULE_BARRIER, /* members that joined are being stored */
+    SCHEDULE_OVER,    /* there are no more rounds */
 };
 
 struct search {
     struct search_parts part;
     struct search_opts opt;
     const struct method *method;
-    bool eager; /* members join the archive as they come */
+    bool eager; /* members join at once, not at barriers */
     struct subject *subject;
     size_t subject_len, subject_cap;
     struct archive *archive;
     struct resume *resume;
-    struct reviewer *reviewer; /* NULL: there is none */
+    struct reviewer *reviewer; /* NULL: "off" */
     enum schedule_state state;
     struct round round;
     struct attempt *open; /* list */
     size_t open_count;
-    int stopping; /* 1: asks no more, 2: ends now */
+    int stopping; /* 1: sends no more requests, 2: ends now */
     bool finished;
     bool no_budget;
     struct llm_cost need; /* of the next call, when there is no budget */
-    bool broken;          /* nobody judges any more */
+    bool broken;          /* the worker is dead: nothing can be judged */
     struct err failed;
     enum search_end end;
     struct search_counts count;
@@ -96,29 +98,35 @@ struct search {
 void state_add_subject(struct search *s, const struct task *t,
                        const char *skipped, const float *vector);
 void state_release_subjects(struct search *s);
-/* A finished attempt becomes the past of its subject. */
+/* Adds a finished attempt to the past of its task. */
 void state_apply(struct search *s, struct subject *t, const struct past *p);
-/* Nothing can be read or written any more: the run ends at once. */
+/* An error that the run cannot survive: it ends at once. */
 void state_fail(struct search *s, const struct err *e);
-/* Asks no more; what is under way is finished. */
+/* Sends no more requests; what is under way is finished. */
 void state_stop(struct search *s);
 
 /* ---- members.c ---- */
 
-/* What was solved in the round joins the archive. */
+/* At a barrier: the first sealed kernel of each task joins the archive, in the
+ * order of the round and with one version for all. Members join in memory
+ * first; their rows are stored before the next round begins. */
 void members_join_solved(struct search *s);
-/* One subject, as soon as it is solved; for the eager order. */
+/* Eager order: the task's kernel joins as soon as it is sealed. */
 void members_join_now(struct search *s, struct subject *t);
 
 /* ---- schedule.c ---- */
 
+/* Starts whatever may start now: tasks, then the next round. */
 void schedule_pump(struct search *s);
-/* The end may have come. */
+/* Ends the search if nothing is left to do, or only answers from elsewhere are
+ * missing. */
 void schedule_check_end(struct search *s);
 
 /* ---- review_end.c ---- */
 
-/* Reads every kernel in the archive that the run has made. */
+/* Reviewer "end": reads the kernels that the run has added to the archive;
+ * refused ones leave it, once all have been read. Sets `end` if not all could
+ * be read. */
 int review_end(struct search *s, enum search_end *end, struct err *e);
 
 #endif

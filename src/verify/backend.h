@@ -1,6 +1,6 @@
-/* backend.h: what answers the jobs of a door. Each back end has a file and a line
- * in the table of backend.c: a worker started here (local.c), or a folder that a
- * worker on another host reads and writes (jobs.c). */
+/* backend.h: what answers the jobs of a door. Each back end has a file and a
+ * line in the table of backend.c: a worker started here (local.c), or a folder
+ * that a worker on another host reads and writes (jobs.c). */
 #ifndef VERIFY_BACKEND_H
 #define VERIFY_BACKEND_H
 
@@ -24,7 +24,7 @@ struct backend {
     const struct backend_type *type;
     struct loop *loop;
     const struct door_opts *o;
-    size_t pending; /* jobs that were asked and have no answer */
+    size_t pending; /* jobs without an answer */
     char secret[HASH_HEX];
     backend_fn *fn;
     void *arg;
@@ -32,17 +32,18 @@ struct backend {
 
 struct backend_type {
     const char *name;
-    const char *operand; /* what follows NAME=; NULL: nothing does */
-    bool elsewhere;      /* answers do not come while this program runs */
+    const char *operand; /* what follows NAME=; NULL: it takes none */
+    bool elsewhere;      /* no answers arrive while this program runs */
     size_t size;         /* of its struct, which begins zeroed */
     int (*open)(struct backend *b, const char *operand, struct err *e);
     /* Also after a failed open. */
     void (*close)(struct backend *b);
-    /* `what` is taken. The answer comes from the loop, or before this returns. */
+    /* Takes over `what`. The answer comes before this returns, or later from
+     * the loop; none comes after -1. */
     int (*ask)(struct backend *b, json_t *what, int64_t deadline_ms, void *job,
                struct err *e);
     bool (*is_dead)(const struct backend *b); /* NULL: never */
-    char *(*hint)(const struct backend *b);   /* NULL: has none */
+    char *(*hint)(const struct backend *b);   /* NULL: no hint */
 };
 extern const struct backend_type backend_local, backend_jobs;
 

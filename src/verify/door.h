@@ -1,7 +1,9 @@
-/* door.h: the one way to a verdict. Everything that wants one comes through here:
- * first the static rules, then a job for a worker, then the pack's hint is added
- * to the feedback. The back end (backend.h) decides whether the worker runs here
- * or on another host.
+/* door.h: the one way to the verifier. Every candidate that is judged comes
+ * through here: first the static rules, then a job for a worker, then the
+ * pack's hint is added to the feedback. The back end (backend.h) decides
+ * whether the worker runs here or on another host. The search gives some
+ * verdicts without it: no_code and truncated, the verdict of an earlier
+ * attempt with the same code, and hack when the reviewer refuses a kernel.
  *
  * A record is what `verify --json` prints. No record means that the verifier
  * itself failed, which says nothing about the candidate. A record with the
@@ -30,11 +32,11 @@ struct candidate {
     const struct pack *pack;
     const struct task *task;
     struct str code;
-    size_t attempt; /* each has inputs of its own */
+    size_t attempt; /* chooses the inputs: see job_seeds() */
     const struct job_opts *job;
 };
 
-/* What the search needs of a door. Its unit tests provide another type. */
+/* What the search needs from a door. Its unit tests use another type. */
 struct door {
     const struct door_type *type;
 };
@@ -45,7 +47,7 @@ struct door_type {
     size_t (*elsewhere)(const struct door *d);
 };
 
-/* Judges a candidate, whose parts are borrowed for the call only, but for the
+/* Judges a candidate. Its parts are borrowed for this call only, except the
  * pack, which must outlive the door. `fn` is called once: before this returns,
  * or later from the loop; never after -1. */
 int door_judge(struct door *d, const struct candidate *c, door_fn *fn,
@@ -66,8 +68,8 @@ struct door_opts {
     int64_t children;
     bool unsafe;
     const struct opt_list *packs;
-    /* The seeds of all inputs come from it, so the same secret asks the same
-     * questions again. NULL: a new one, or that of the folder of jobs. */
+    /* The seeds of all inputs come from it, so the same secret gives the same
+     * jobs. NULL: a new one, or the one in the folder of jobs. */
     const char *secret;
 };
 

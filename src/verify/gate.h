@@ -1,14 +1,15 @@
-/* gate.h: which tasks of a collection may cost a token. */
+/* gate.h: checks which tasks of a collection can be judged, before a run
+ * spends a token on them. */
 #ifndef VERIFY_GATE_H
 #define VERIFY_GATE_H
 
 #include "task/collection.h"
 #include "verify/door.h"
 
-/* Fills why[i] with the reason for each task that cannot be judged (the caller
- * frees it), NULL for one that can; a task that could not be checked does not
- * stop the others. Calls `step` after each. Returns 0 when all are answered, 1
- * when answers are missing, -1 when none could be checked. */
+/* Sets why[i] to the reason that task i cannot be judged, or could not be
+ * checked; the caller frees it. It stays NULL for a task that can be judged.
+ * Calls `step` after each task. Returns 0 when all are answered, 1 when
+ * answers are missing, -1 when none could be checked or the worker is dead. */
 int gate_tasks(struct door *d, const struct collection *tasks,
                const struct job_opts *o, char **why, void (*step)(void *arg),
                void *arg, struct err *e);

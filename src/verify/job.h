@@ -14,10 +14,10 @@
 struct job_opts {
     const char *device, *precision, *protocol;
     bool timing;
-    bool gate;            /* check the task, too */
+    bool gate;            /* also check the task */
     int64_t memory_bytes; /* 0: the worker's own */
     int64_t call_ms;      /* 0: the pack's */
-    int64_t whole_ms;     /* for the job; 0: as its parts take */
+    int64_t whole_ms;     /* for the job; 0: the sum over its parts */
 };
 
 /* A seed. It cannot be known without the secret, and the same secret gives the
@@ -25,8 +25,8 @@ struct job_opts {
 void job_seed(const char *secret, const char *task, const char *label,
               char out[HASH_HEX]);
 
-/* The seeds of an attempt: its own, and one that a few attempts share, so that
- * what they are asked is computed once. */
+/* The seeds of an attempt: its own, and one that 16 attempts in a row share,
+ * so that the inputs and outputs that come from it are computed once. */
 struct job_seeds {
     char own[HASH_HEX], pool[HASH_HEX];
 };
@@ -40,16 +40,16 @@ json_t *job_verify(const struct pack *p, const struct task *t,
                    const struct job_seeds *seeds);
 json_t *job_task(const struct task *t, const struct job_opts *o, bool self_test,
                  const char *seed);
-/* The text that is sent, and its id, the hash of it. The caller frees it. */
+/* The text that is sent; `id` is its hash. The caller frees the text. */
 char *job_text(const json_t *job, char id[HASH_HEX]);
 /* Wall time a verify job may take once it has begun. */
 int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o);
 
 /* The record of a candidate that the static rules refuse: nothing was run. */
 json_t *job_static_reject(const struct check_result *r);
-/* Puts the pack's hint behind the feedback of a failed record. The hint is for
- * the error's own words (`message`): feedback also quotes the candidate's lines,
- * which may say anything. */
+/* Appends the pack's hint to the feedback of a failed record. The hint is
+ * looked up by the error's own text (`message`), since feedback also quotes
+ * lines of the candidate, which may say anything. */
 void job_add_hint(json_t *record, const struct pack *p);
 
 #endif

@@ -15,13 +15,14 @@
  * shared rules (pack_load_shared). */
 bool selftest_run(const struct pack *p, struct problems *out);
 
-/* The bad files that name a rule, tried without the rule: each must fail then.
- * Returns how many did, so 0 means that no test needs the rule. */
+/* Removes a rule and tries the bad files that expect it. Each of them should
+ * fail now. Returns how many did; 0 means that no test needs the rule. */
 size_t selftest_without(const struct pack *p, enum pack_set set,
                         const char *rule_id, struct problems *out);
 
-/* Rules that a pack inherits need a good and a bad file, too, but in one of
- * the packs that are checked together: a line for each that has none. */
+/* An inherited rule needs a good and a bad file, too, but any of the packs
+ * that are checked together may have them. Adds a line for each file that is
+ * missing. */
 bool selftest_inherited(const struct pack *const *packs, size_t count,
                         struct problems *out);
 

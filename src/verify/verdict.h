@@ -26,15 +26,15 @@ enum verdict {
     VERDICT_WRONG_DTYPE,
     VERDICT_NOT_FINITE,
     VERDICT_WRONG_VALUES,
-    VERDICT_HACK,
-    VERDICT_INFRA,   /* the verifier failed: not a verdict on an attempt */
+    VERDICT_HACK,    /* a cheat: found by the verifier, or by the reviewer */
+    VERDICT_INFRA,   /* the verifier failed: no attempt ends with it */
     VERDICT_UNKNOWN, /* no such name */
 };
-#define VERDICTS VERDICT_INFRA /* those that an attempt can end with */
+#define VERDICTS VERDICT_INFRA /* how many an attempt can end with */
 
-/* Where it ended. */
+/* How far a candidate got. */
 enum stage {
-    STAGE_EXTRACT, /* the reply held no program */
+    STAGE_EXTRACT, /* no program was found in the reply */
     STAGE_STATIC,
     STAGE_FORK,
     STAGE_LOAD,
@@ -51,12 +51,12 @@ extern const char *const stage_names[STAGES];
 
 struct verdict_info {
     const char *name;
-    double fitness;             /* how far it got, for evolution */
-    enum stage stage;           /* the first at which it can end so */
+    double fitness;             /* the base of verdict_fitness() */
+    enum stage stage;           /* the earliest that it can end at */
     enum hint_stage hint_stage; /* which of a pack's hints may apply */
-    bool compiled;              /* it cannot end so without having compiled */
-    bool retry;      /* nothing is known about the candidate: ask again */
-    int exit_status; /* of a command that was asked for this one verdict */
+    bool compiled;              /* it implies that the candidate compiled */
+    bool retry;      /* says nothing about the candidate: ask again */
+    int exit_status; /* of a command that judges one candidate */
 };
 extern const struct verdict_info verdicts[VERDICT_INFRA + 1];
 
@@ -65,9 +65,10 @@ enum verdict verdict_of(const char *name);
 /* The verdict of a record; NULL or without one: unknown. */
 enum verdict verdict_in(const json_t *record);
 
-/* The fitness of an attempt, from 0 to 2: wrong values gain up to 0.1 by the
- * share of elements `within` the tolerance, correct ones up to 1 by `speedup`,
- * which counts up to 10. NaN: not known. */
+/* The fitness of an attempt, from 0 to 2. To the verdict's own fitness,
+ * wrong_values adds a tenth of `within`, the share of elements within the
+ * tolerance; correct adds a tenth of `speedup`, but at most 1. NaN means
+ * unknown and adds nothing. */
 double verdict_fitness(enum verdict v, double within, double speedup);
 
 /* The record of a candidate that was never run: no program in the reply, or
@@ -95,7 +96,7 @@ extern const struct evidence_info evidences[EVIDENCES];
 enum evidence evidence_of(const char *name);
 /* Whether it may join an archive: correct, with enough evidence. */
 bool verdict_may_join(const char *verdict, const char *evidence);
-/* One line that explains the levels, for below a table that has them. */
+/* Appends a line that explains the levels, to print below a table of them. */
 void evidence_explain(struct buf *out);
 
 #endif

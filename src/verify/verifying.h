@@ -1,5 +1,5 @@
-/* verifying.h: the options that all commands with a verifier share, and what they
- * mean. */
+/* verifying.h: the options that all commands with a verifier share, and what
+ * they mean. */
 #ifndef VERIFY_VERIFYING_H
 #define VERIFY_VERIFYING_H
 
@@ -58,8 +58,8 @@ struct verifying_values {
         VERIFYING_OPTION("json", OPT_FLAG, NULL,                               \
                          "print a JSON object for each item", json, 0, 0)
 
-/* "auto" becomes a GPU if there is one; the result lives as long as `v`. What
- * is not a device is refused. */
+/* Replaces "auto" by a GPU if there is one, else by the CPU. ERR_USAGE when
+ * the name is not that of a device. */
 int verifying_choose_device(struct verifying_values *v, struct err *e);
 int verifying_check_device(const char *device, struct err *e);
 /* What the options ask for; `v` and `home` are borrowed. */
@@ -81,7 +81,7 @@ int verifying_open(struct verifying *g, const struct verifying_values *v,
 size_t verifying_wait(struct verifying *g);
 /* Also after a failed open. */
 void verifying_close(struct verifying *g);
-/* The precision to use with a pack, or NULL with why it cannot be. */
+/* The precision to use with a pack; NULL and an error if it is not possible. */
 const char *verifying_precision(const struct verifying_values *v,
                                 const struct pack *p, struct err *e);
 

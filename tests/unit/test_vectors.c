@@ -53,7 +53,7 @@ static int live(struct life *f, const char *dir, int64_t cap)
 {
     struct llm_rules rules = llm_default_rules;
     struct price price = {.known = true, .input = 1000000};
-    char *db = fs_join(dir, "run.db"), texts[TEXTS][8];
+    char *db = fs_join(dir, "run.db"), texts[TEXTS][16];
     struct str text[TEXTS];
     struct vectors_parts p = {.model = "m"};
     int rc;
