@@ -42,7 +42,7 @@ printf '\ndef prepare(mode):\n    raise RuntimeError("no widget")\n' >>"$work/pa
 run doctor --packs packs
 is $status 1 "a pack whose seed has no verdict exits 1"
 like "$out" "*torch * yes *2.13.0*" "for people: a table"
-like "$out" "*verdict triton *no *ends as infra on cpu: *no widget*" "… with the reason"
+like "$out" "*verdict triton *no *is infra on cpu: *no widget*" "… with the reason"
 like "$out" "*verdict c-cpu *yes *a run *no *" "… although another pack works"
 MONKEYS_PYTHON=/bin/false
 run doctor

@@ -63,6 +63,6 @@ cp -R "$root/packs/triton" "$work/mine"
 printf '\ndef interpreter(message, region):\n    raise RuntimeError("no widget")\n' >>"$work/mine/triton/adapter.py"
 run pack check --packs mine triton
 is $status 1 "a broken adapter is found"
-like "$out" "*mine/triton: the seed * ends as infra *: the pack is broken: *mine/triton/adapter.py, line *, in interpreter: RuntimeError: no widget*" \
+like "$out" "*mine/triton: the seed * is infra on cpu: the pack is broken: *mine/triton/adapter.py, line *, in interpreter: RuntimeError: no widget*" \
     "… and named with its line"
 finish
