@@ -34,12 +34,19 @@ static int read_text(const char *dir, const char *name, struct str *out,
     return rc;
 }
 
-static int read_meta(const char *dir, struct kernel *out, struct err *e)
+json_t *kernel_meta(const char *dir, struct err *e)
 {
     char *path = fs_join(dir, "meta.json");
     json_t *meta = jsn_read(path, e);
 
     free(path);
+    return meta;
+}
+
+static int read_meta(const char *dir, struct kernel *out, struct err *e)
+{
+    json_t *meta = kernel_meta(dir, e);
+
     if (!meta)
         return -1;
     out->origin = xstrdup(jsn_str(meta, "origin"));
@@ -133,24 +140,30 @@ static int write_text(const char *dir, const char *name, struct str text,
     return rc;
 }
 
+int kernel_put_meta(const char *dir, const json_t *meta, struct err *e)
+{
+    char *text = json_dumps(meta, JSON_INDENT(2)),
+         *line = xasprintf("%s\n", text);
+    int rc = write_text(dir, "meta.json", str_of(line), e);
+
+    free(line);
+    free(text);
+    return rc;
+}
+
 static int write_meta(const char *dir, const struct kernel *k, struct err *e)
 {
     json_t *meta = json_pack(
         "{s:s, s:s, s:s, s:[], s:b, s:s}", "origin", k->origin, "licence",
         k->licence, "dtype", k->dtype, "shapes", "verified", k->verified,
         k->verified ? "verified_on" : "why_not", k->verified_on);
-    char *text, *line;
     int rc;
 
     if (k->dsl && k->dsl[0])
         json_object_set_new(meta, "dsl", json_string(k->dsl));
     if (!k->ported.p && k->ported_why && k->ported_why[0])
         json_object_set_new(meta, "ported_why", json_string(k->ported_why));
-    text = json_dumps(meta, JSON_INDENT(2));
-    line = xasprintf("%s\n", text);
-    rc = write_text(dir, "meta.json", str_of(line), e);
-    free(line);
-    free(text);
+    rc = kernel_put_meta(dir, meta, e);
     json_decref(meta);
     return rc;
 }

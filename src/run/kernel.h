@@ -39,6 +39,10 @@ int kernel_each(const char *dir,
  * folder of that name is an error. */
 int kernel_write(const char *dir, const struct kernel *k, struct str source,
                  struct err *e);
+/* The meta.json of a kernel's folder, for those who change some of it: a new
+ * reference; and back, all of it or nothing. */
+json_t *kernel_meta(const char *dir, struct err *e);
+int kernel_put_meta(const char *dir, const json_t *meta, struct err *e);
 /* As `archive list --json` prints it, or (`texts`) `archive show --json`; the
  * caller owns the reference. */
 json_t *kernel_json(const struct kernel *k, bool texts);
