@@ -11,7 +11,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import torch
-from judge import answers, cuda_plan, direct, feedback, layouts, native_plan, ported, summary
+from judge import answers, cuda_plan, cute_plan, direct, feedback, layouts, native_plan, ported, summary
 from judge import taskfile, tilelang_plan, timing, traces, triton_plan, truth
 from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
@@ -34,6 +34,7 @@ HOST_HALF = (
 )
 FAMILIES: dict[str, Family] = {
     "triton": triton_plan, "native": native_plan, "cuda": cuda_plan, "tilelang": tilelang_plan,
+    "cute": cute_plan,
 }  # fmt: skip
 
 
