@@ -85,7 +85,7 @@ def compiled(seed: Path) -> dict:
                                        "device": "cuda"}  # fmt: skip
     made = adapter.compile(json.loads(json.dumps(request)))
     plans.Built.parse(made, trace)
-    names = [trace.kernels[n.told["kernel"]]["name"] for n in trace.steady.launches()]
+    names = [plans.name(trace, n) for n in trace.steady.launches()]
     return {"launches": names, "bytes": len(made)}
 
 
