@@ -227,7 +227,10 @@ def _expand(program: _Program, calls: list[dict], first: int) -> list[dict]:
             for i, call in enumerate(calls)
         ]
     except HostError as problem:
-        return [{"error": str(problem)[:8000]} for _ in calls]
+        said = str(problem)
+    except (ValueError, KeyError, IndexError) as problem:  # it wrote there itself
+        said = f"what the host functions launch cannot be read: {problem}"
+    return [{"error": said[:8000]} for _ in calls]
 
 
 def _places(index: int, call: dict, moved: int) -> dict[int, int]:
