@@ -197,7 +197,7 @@ const struct cmd cmd_archive_export = {
     "RUN...",
     "write the solved kernels of runs to an archive",
     "Writes the kernels at evidence E3 (computed by kernels alone) that no\n"
-    "reviewer rejected. Other runs can start with an archive (run --archive\n"
+    "reviewer refused. Other runs can start with an archive (run --archive\n"
     "DIR), and its folders can become the seeds of a pack. solution.py is "
     "what\n"
     "the model wrote; solution.ported.py is a small ModelNew made from the\n"
