@@ -310,6 +310,8 @@ class Zygote:
         self.o.identity = identity(self.adapter, self.o.pack)
         from shared import child  # noqa: F401
 
+        if self.o.mode == "direct":
+            from direct import beside  # noqa: F401
         if self.o.mode == "record":
             from recorder import recorder
 

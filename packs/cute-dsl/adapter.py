@@ -9,6 +9,10 @@ import importlib.metadata
 import importlib.util
 import os
 
+import cute_packages
+
+cute_packages.add()
+
 _PACKAGE = "nvidia-cutlass-dsl"
 
 

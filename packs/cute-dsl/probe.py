@@ -4,6 +4,8 @@ import importlib.util
 import shutil
 from pathlib import Path
 
+import cute_packages
+
 NEEDED = (4, 5)
 
 
@@ -12,7 +14,7 @@ def package() -> tuple[bool, str]:
     try:
         version = importlib.metadata.version("nvidia-cutlass-dsl")
     except importlib.metadata.PackageNotFoundError:
-        return False, "the package nvidia-cutlass-dsl is not installed"
+        return False, "nvidia-cutlass-dsl is not installed (./setup pack cute-dsl)"
     if importlib.util.find_spec("cutlass") is None:
         return False, "nvidia-cutlass-dsl is installed, but there is no module cutlass"
     numbers = [part for part in version.split(".")[:2] if part.isdigit()]
@@ -38,6 +40,7 @@ def device() -> tuple[bool, str]:
 
 
 def main() -> None:
+    cute_packages.add()
     usable, why = package()
     if not usable:
         print(f"checks: {why}")

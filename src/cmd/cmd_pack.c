@@ -3,11 +3,14 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/seeds.h"
 #include "cmd/trials.h"
 #include "io/term.h"
 #include "pack/pack_probe.h"
 #include "pack/packs.h"
 #include "verify/selftest.h"
+#include "verify/verdict.h"
+#include "verify/verifying.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,21 +20,12 @@
 #include <unistd.h>
 
 struct pack_values {
-    bool json, no_probe;
-    struct opt_list packs;
+    struct verifying_values v; /* first; `pack check` offers all of it */
+    bool no_probe, verify, write;
+    struct opt_list precision;
     const char *in;
 };
 
-#define PACKS_OPTION                                  \
-    {                                                 \
-        "packs", 0, OPT_LIST, "DIR", PACKS_HELP,      \
-            offsetof(struct pack_values, packs), 0, 0 \
-    }
-#define JSON_OPTION                                                     \
-    {                                                                   \
-        "json", 0, OPT_FLAG, NULL, "print a JSON object for each pack", \
-            offsetof(struct pack_values, json), 0, 0                    \
-    }
 #define NO_PROBE_OPTION                                         \
     {                                                           \
         "no-probe", 0, OPT_FLAG, NULL,                          \
@@ -40,7 +34,32 @@ struct pack_values {
     }
 
 static const struct opt list_table[] = {
-    JSON_OPTION, NO_PROBE_OPTION, PACKS_OPTION, {0}};
+    VERIFYING_OPTION("json", OPT_FLAG, NULL,
+                     "print a JSON object for each pack", json, 0, 0),
+    NO_PROBE_OPTION,
+    VERIFYING_OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),
+    {0},
+};
+static const struct opt check_table[] = {
+    NO_PROBE_OPTION,
+    {"verify", 0, OPT_FLAG, NULL,
+     "verify all seeds and show a table of the verdicts; the options below "
+     "belong to it",
+     offsetof(struct pack_values, verify), 0, 0},
+    {"write", 0, OPT_FLAG, NULL,
+     "store the verdicts in the meta.json of the seeds (verified, verified_on, "
+     "why_not)",
+     offsetof(struct pack_values, write), 0, 0},
+    {"precision", 0, OPT_LIST, "LIST",
+     "one or more of " PRECISION_CHOICES ", separated by commas (may be "
+     "repeated; default: the pack's own; fp32 on the CPU)",
+     offsetof(struct pack_values, precision), 0, 0},
+    VERIFYING_OPTION("no-timing", OPT_FLAG, NULL,
+                     "do not measure the speed of correct seeds", no_timing, 0,
+                     0),
+    VERIFYING_PLACE_OPTIONS,
+    {0},
+};
 static const struct opt new_table[] = {
     {"in", 0, OPT_TEXT, "DIR", "create it in DIR (default: packs)",
      offsetof(struct pack_values, in), 0, 0},
@@ -52,6 +71,7 @@ struct seen {
     struct pack *pack; /* NULL: it does not load */
     struct problems problems;
     struct pack_probe probe; /* why NULL: not probed */
+    struct seeds seeds;      /* with --verify */
 };
 
 struct packs {
@@ -91,7 +111,7 @@ static int open_packs(struct packs *p, const struct pack_values *v,
 {
     if (home_find(&p->home, e) < 0)
         return -1;
-    packs_path_init(&p->path, &v->packs, &p->home);
+    packs_path_init(&p->path, &v->v.packs, &p->home);
     if (pack_list(&p->path.path, &p->list, e) < 0 || select_packs(p, r, e) < 0)
         return -1;
     p->seen = xcalloc(p->list.len ? p->list.len : 1, sizeof(*p->seen));
@@ -106,6 +126,7 @@ static int open_packs(struct packs *p, const struct pack_values *v,
 static void close_packs(struct packs *p)
 {
     for (size_t i = 0; p->seen && i < p->list.len; i++) {
+        seeds_release(&p->seen[i].seeds);
         if (p->seen[i].pack)
             pack_free(p->seen[i].pack);
         problems_release(&p->seen[i].problems);
@@ -160,8 +181,7 @@ static void print_json(const struct packs *p, size_t i)
 {
     const struct seen *s = &p->seen[i];
     const struct pack *k = s->pack;
-
-    jsn_line(json_pack(
+    json_t *line = json_pack(
         "{s:s, s:s, s:s?, s:s?, s:s?, s:o, s:i, s:b, s:b, s:s?, s:s?, s:o}",
         "id", p->list.item[i].id, "dir", p->list.item[i].dir, "name",
         k ? k->display_name : NULL, "version", k ? k->version : NULL, "hash",
@@ -170,7 +190,11 @@ static void print_json(const struct packs *p, size_t i)
         "seeds", k ? (int)k->seed_count : 0, "guide", k && k->has_guide, "ok",
         k && s->problems.len == 0, "usable",
         s->probe.why ? pack_probe_levels[s->probe.level] : NULL, "why",
-        s->probe.why, "problems", problem_list(&s->problems)));
+        s->probe.why, "problems", problem_list(&s->problems));
+
+    if (s->seeds.len)
+        json_object_set_new(line, "verdicts", seeds_json(&s->seeds));
+    jsn_line(line);
 }
 
 static void print_usable(const struct pack_probe *p)
@@ -195,7 +219,7 @@ static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
     if (rc == 0 && !v.no_probe)
         rc = probe_packs(&p, e);
     for (size_t i = 0; rc == 0 && i < p.list.len; i++) {
-        if (v.json) {
+        if (v.v.json) {
             print_json(&p, i);
         } else if (!p.seen[i].pack) {
             printf("%-16s does not load: %s\n", p.list.item[i].id,
@@ -298,6 +322,38 @@ static int try_seeds(const struct packs *p, const struct opt_list *given,
     return rc;
 }
 
+/* With --verify: all seeds of each pack. Returns how many answers are missing,
+ * or -1. */
+static int verify_seeds(const struct packs *p, const struct pack_values *v,
+                        struct err *e)
+{
+    struct seeds_opts o = {&p->home, &v->v, &v->precision};
+    size_t missing = 0;
+
+    for (size_t i = 0; i < p->list.len; i++) {
+        struct seen *s = &p->seen[i];
+
+        if (!s->pack)
+            continue;
+        if (seeds_verify(&s->seeds, s->pack, &o, &s->problems, e) < 0 ||
+            (v->write && seeds_write(&s->seeds, e) < 0))
+            return -1;
+        missing += seeds_missing(&s->seeds);
+    }
+    return (int)missing;
+}
+
+static int check_usage(const struct pack_values *v, const struct opt_result *r,
+                       struct err *e)
+{
+    if (v->verify && r->rest_len == 0)
+        return err_set(e, ERR_USAGE,
+                       "--verify needs the ID of at least one pack");
+    if (v->write && !v->verify)
+        return err_set(e, ERR_USAGE, "--write needs --verify");
+    return 0;
+}
+
 static int check_one(const struct packs *p, size_t i, bool as_json)
 {
     struct seen *s = &p->seen[i];
@@ -311,11 +367,15 @@ static int check_one(const struct packs *p, size_t i, bool as_json)
         print_json(p, i);
         return s->problems.len != 0;
     }
+    seeds_print(&s->seeds);
     for (size_t k = 0; k < s->problems.len; k++)
         printf("%s\n", s->problems.line[k]);
     if (s->problems.more)
         printf("… and %zu more\n", s->problems.more);
-    printf("%-16s %s  ", p->list.item[i].id, s->problems.len ? "FAILED" : "ok");
+    printf("%-16s %s  ", p->list.item[i].id,
+           s->problems.len            ? "FAILED"
+           : seeds_missing(&s->seeds) ? "waiting"
+                                      : "ok");
     print_usable(&s->probe);
     return s->problems.len != 0;
 }
@@ -323,24 +383,30 @@ static int check_one(const struct packs *p, size_t i, bool as_json)
 static int run_pack_check(const struct cmd *c, int argc, char **argv,
                           struct err *e)
 {
-    struct pack_values v = {0};
+    struct pack_values v = {.v = VERIFYING_DEFAULTS};
     struct cmd_call call = {.cmd = c, .values = &v};
     struct packs p = {0};
-    int bad = 0, rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int bad = 0, missing = 0, rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
+    if (rc == 0)
+        rc = check_usage(&v, &call.r, e);
     if (rc == 0)
         rc = open_packs(&p, &v, &call.r, e);
     if (rc == 0 && !v.no_probe)
         rc = probe_packs(&p, e);
-    if (rc == 0 && !v.no_probe)
-        rc = try_seeds(&p, &v.packs, e);
+    if (rc == 0 && v.verify)
+        rc = (missing = verify_seeds(&p, &v, e)) < 0 ? -1 : 0;
+    else if (rc == 0 && !v.no_probe)
+        rc = try_seeds(&p, &v.v.packs, e);
     if (rc == 0 && call.r.rest_len == 0)
-        bad += check_shared(&p, v.json);
+        bad += check_shared(&p, v.v.json);
     for (size_t i = 0; rc == 0 && i < p.list.len; i++)
-        bad += check_one(&p, i, v.json);
+        bad += check_one(&p, i, v.v.json);
     close_packs(&p);
     cmd_end(&call);
-    return rc > 0 ? 0 : rc < 0 ? -1 : bad ? 1 : 0;
+    if (rc != 0)
+        return rc > 0 ? 0 : -1;
+    return bad ? 1 : missing ? verdicts[VERDICT_INFRA].exit_status : 0;
 }
 
 extern const struct cmd cmd_pack_check;
@@ -355,8 +421,17 @@ const struct cmd cmd_pack_check = {
     "probe\n"
     "says how far it works here: checks, compile or run. If it runs, its "
     "first\n"
-    "seed must be correct. Exit status: 1 if something is wrong with a pack.",
-    list_table,
+    "seed must be correct.\n"
+    "With --verify all seeds must be correct with evidence E3. The table "
+    "shows\n"
+    "for each seed and precision the verdict, the evidence, how long its "
+    "kernels\n"
+    "took to compile, the speed-up over eager PyTorch and over torch.compile,\n"
+    "and the launches of a call.\n"
+    "Exit status: 1 if something is wrong with a pack, 4 if answers from "
+    "another\n"
+    "host are still missing.",
+    check_table,
     run_pack_check,
 };
 

@@ -1,7 +1,6 @@
 /* trials.c: seeds of packs as candidates. */
 #include "cmd/trials.h"
 
-#include "base/device.h"
 #include "base/mem.h"
 #include "pack/packs.h"
 #include "run/kernel.h"
@@ -15,9 +14,11 @@
 
 static const char *device_of(const struct pack *p)
 {
-    if (p->run.devices & 1u << PACK_CUDA && device_has_gpu())
-        return "cuda:0";
-    return p->run.devices & 1u << PACK_CPU ? "cpu" : NULL;
+    struct verifying_values v = VERIFYING_DEFAULTS;
+    struct err ignored = ERR_INIT;
+
+    verifying_choose_for(&v, p, &ignored);
+    return verifying_precision(&v, p, &ignored) ? v.device : NULL;
 }
 
 static void load(struct trial *t, const struct packs_path *path)

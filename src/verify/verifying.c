@@ -26,6 +26,16 @@ int verifying_choose_device(struct verifying_values *v, struct err *e)
     return verifying_check_device(v->device, e);
 }
 
+int verifying_choose_for(struct verifying_values *v, const struct pack *p,
+                         struct err *e)
+{
+    if (strcmp(v->device, "auto") == 0)
+        v->device = p->run.devices & 1u << PACK_CUDA && device_has_gpu()
+                        ? "cuda:0"
+                        : "cpu";
+    return verifying_check_device(v->device, e);
+}
+
 struct door_opts verifying_opts(const struct verifying_values *v,
                                 const struct home *home)
 {
@@ -92,11 +102,12 @@ const char *verifying_precision(const struct verifying_values *v,
         want = cpu ? precision_names[PRECISION_FP32]
                    : precision_names[p->run.default_dtype];
     if (!(p->run.devices & (1u << (cpu ? PACK_CPU : PACK_CUDA)))) {
-        err_set(
-            e, ERR_INPUT,
-            "the pack %s does not run on %s; 'monkeys check' works here, and "
-            "--verifier jobs=DIR verifies on a host that has the device",
-            p->id, v->device);
+        err_set(e, ERR_INPUT,
+                cpu ? "the pack %s does not run on %s; 'monkeys check' works "
+                      "here, and --device cuda:0 --verifier jobs=DIR verifies "
+                      "on a host with a GPU"
+                    : "the pack %s does not run on %s; use --device cpu",
+                p->id, v->device);
         return NULL;
     }
     if (cpu && precision_stored(precision_of(want)) != PRECISION_FP32) {

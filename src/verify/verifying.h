@@ -31,13 +31,16 @@ struct verifying_values {
 #define VERIFYING_PRECISION_HELP                                               \
     "the type of inputs and weights; tf32 is fp32 with TF32 products allowed " \
     "(default: the pack's own; fp32 on the CPU)"
-#define VERIFYING_OPTIONS                                                      \
+#define VERIFYING_OPTIONS                                        \
+    VERIFYING_OPTION("precision", OPT_CHOICE, PRECISION_CHOICES, \
+                     VERIFYING_PRECISION_HELP, precision, 0, 0), \
+        VERIFYING_PLACE_OPTIONS
+/* Those that say where and how, for a command with its own --precision. */
+#define VERIFYING_PLACE_OPTIONS                                                \
     VERIFYING_OPTION(                                                          \
         "device", OPT_TEXT, "cpu|cuda:N|auto",                                 \
         "where candidates run (default: auto, a GPU if there is one)", device, \
         0, 0),                                                                 \
-        VERIFYING_OPTION("precision", OPT_CHOICE, PRECISION_CHOICES,           \
-                         VERIFYING_PRECISION_HELP, precision, 0, 0),           \
         VERIFYING_OPTION(                                                      \
             "verifier", OPT_TEXT, "local|jobs=DIR",                            \
             "verify here, or write jobs to DIR for a worker on another host "  \
@@ -61,6 +64,9 @@ struct verifying_values {
 /* Replaces "auto" by a GPU if there is one, else by the CPU. ERR_USAGE when
  * the name is not that of a device. */
 int verifying_choose_device(struct verifying_values *v, struct err *e);
+/* The same for one pack: a GPU only if the pack runs on one. */
+int verifying_choose_for(struct verifying_values *v, const struct pack *p,
+                         struct err *e);
 int verifying_check_device(const char *device, struct err *e);
 /* What the options ask for; `v` and `home` are borrowed. */
 struct door_opts verifying_opts(const struct verifying_values *v,

@@ -65,4 +65,98 @@ run pack check --packs mine triton
 is $status 1 "a broken adapter is found"
 like "$out" "*mine/triton: the seed * is infra on cpu: the pack is broken: *mine/triton/adapter.py, line *, in interpreter: RuntimeError: no widget*" \
     "… and named with its line"
+
+# pack check --verify: every seed, as a table.
+run pack check --no-probe --verify c-cpu quill --device cpu
+is $status 0 "pack check --verify: the seeds of c-cpu and quill are correct"
+for seed in 01_matmul 02_softmax 03_conv2d; do
+    is "$(printf '%s\n' "$out" | grep -c "^$seed  *fp32  *correct  *E3 .*x  *-  *1\$")" 2 \
+        "$seed has a row for each pack, with its speed-up and launches"
+done
+run pack check --no-probe --verify --no-timing --json c-cpu --precision tf32,fp32 --precision fp32
+is "$(printf '%s\n' "$out" | grep -o '"verdict":"correct","evidence":"E3"' | wc -l)" 6 \
+    "JSON: a verdict for each seed and precision, each precision once"
+run pack check --no-probe --verify
+is $status 2 "--verify needs a pack"
+run pack check --no-probe --write c-cpu
+like "$status $err" "2 *--write needs --verify*" "--write needs --verify"
+run pack check --no-probe --verify c-cpu --precision fp32,fp31
+like "$status $err" "2 *'fp31' is not one of fp32|tf32|fp16|bf16*" "a precision that there is not is refused"
+run pack check --no-probe --verify c-cpu --device cuda:0
+like "$status $out" "1 */c-cpu/pack.json: *does not run on cuda:0; use --device cpu*" \
+    "a device that the pack does not support is named, with the remedy"
+
+# keep_seeds PACK NAME…: a copy of the pack with these seeds only.
+keep_seeds() {
+    rm -rf "$work/mine"
+    mkdir "$work/mine"
+    cp -R "$root/packs/$1" "$work/mine"
+    python3 - "$work/mine/$1" "$@" <<'PY'
+import json, os, shutil, sys
+pack, keep = sys.argv[1], sys.argv[3:]
+told = json.load(open(pack + "/pack.json"))
+told["prompt"]["seed_order"] = keep
+json.dump(told, open(pack + "/pack.json", "w"))
+for name in os.listdir(pack + "/seeds"):
+    if name not in keep:
+        shutil.rmtree(pack + "/seeds/" + name)
+PY
+}
+meta() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$work/mine/$1/meta.json" "$2"; }
+
+keep_seeds triton 01_scale_add_mish
+run pack check --no-probe --verify --no-timing --packs mine triton --device cpu
+like "$status $out" "0 *01_scale_add_mish  fp32       correct        E3 *-         1*" "a seed that is interpreted, too"
+rm "$work/mine/triton/adapter.py"
+run pack check --no-probe --verify --packs mine triton
+like "$status $out" "1 *mine/triton/adapter.py: missing; *docs/PACKS.md*" "a pack without an adapter is told so"
+
+keep_seeds c-cpu 01_matmul 02_softmax
+seeds=c-cpu/seeds
+sed -i 's/expf(\(.*\)) *;/expf(\1) + 1.0f;/' "$work/mine/$seeds/02_softmax/solution.py"
+! cmp -s "$work/mine/$seeds/02_softmax/solution.py" "$root/packs/$seeds/02_softmax/solution.py"
+ok "a seed is broken"
+before=$(cat "$work/mine/$seeds/02_softmax/meta.json")
+run pack check --no-probe --verify --no-timing --packs mine c-cpu --device cpu
+is $status 1 "a seed that is not correct exits 1"
+like "$out" "*01_matmul  *correct *02_softmax  *wrong_values *mine/c-cpu/seeds/02_softmax/solution.py: in fp32 on cpu: wrong_values: *" \
+    "… and is named"
+is "$(cat "$work/mine/$seeds/02_softmax/meta.json")" "$before" "nothing is written without --write"
+today=$(date -u +%F)
+run pack check --no-probe --verify --no-timing --write --packs mine c-cpu --device cpu
+is "$(meta $seeds/01_matmul verified_on)" "correct at E3 in fp32 on the CPU ($(uname -m)), $today" "--write says what is verified, where and when"
+like "$(meta $seeds/02_softmax verified) $(meta $seeds/02_softmax why_not)" \
+    "False in fp32 on the CPU ($(uname -m)), $today: wrong_values: *" "… and why a seed is not"
+run pack check --no-probe --packs mine c-cpu
+is $status 0 "what is written is a valid pack"
+
+# The verifier on another host.
+cp "$root/packs/$seeds/02_softmax/solution.py" "$work/mine/$seeds/02_softmax/"
+set -- pack check --no-probe --verify --no-timing --write --packs mine c-cpu --device cpu --verifier jobs=far
+before=$(cat "$work/mine/$seeds/02_softmax/meta.json")
+run "$@"
+is $status 4 "answers from another host are missing at first"
+like "$out$err" "*02_softmax *no answer yet*c-cpu * waiting *monkeys-worker --jobs far/jobs --out far/answers*" "… and the way to them is told"
+is "$(cat "$work/mine/$seeds/02_softmax/meta.json")" "$before" "a missing answer changes nothing"
+(cd "$work" && umask 077 && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --packs mine --jobs far/jobs --out far/answers 2>"$work/.err")
+run "$@"
+is $status 0 "the second call reads the answers"
+like "$(meta $seeds/02_softmax verified_on)" "correct at E3 in fp32 on the CPU *" "… and writes them"
+
+# What a GPU answers: the record of a judge there.
+keep_seeds cuda 01_matmul
+set -- pack check --no-probe --verify --write --packs mine cuda --device cuda:0 --precision bf16,fp32 --verifier jobs=gpu
+run "$@"
+is $status 4 "jobs for a GPU are written on a host without one"
+python3 -B "$root/tests/cli/run/answers.py" judge "$work/gpu" 01_matmul/task answer \
+    '{"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[],"build":"compiled","launches":{"count":2,"names":["k"]},"times_ms":{"compile":1500},"timing":{"ms":{"median":0.5},"reference_ms":{"median":1.0},"compile_ms":{"median":0.75}},"environment":{"device":"cuda:0","gpu":"NVIDIA H200"}}'
+run "$@"
+like "$status $out" "0 *01_matmul  bf16       correct        E3          1.50 s     2.00x          1.50x         2*" \
+    "the table has build time, speed-ups and launches"
+is "$(meta cuda/seeds/01_matmul verified_on)" "correct at E3 in fp32 and bf16 on NVIDIA H200, $today" "meta.json names the GPU and each precision"
+
+keep_seeds c-cpu 02_softmax
+rm "$work/mine/$seeds/02_softmax/task.py"
+run pack check --no-probe --verify --packs mine c-cpu
+like "$status $out" "1 *mine/c-cpu/seeds/02_softmax/task.py: /: missing; *" "a seed without a task is named"
 finish

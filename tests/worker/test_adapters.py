@@ -8,11 +8,11 @@ import shutil
 from pathlib import Path
 
 import forked
+import pack_packages
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = sorted(p.parent.name for p in (ROOT / "packs").glob("*/adapter.py"))
-PACKAGES = {"triton": "triton", "gluon": "triton", "tilelang": "tilelang", "cute-dsl": "cutlass"}
 ALL = ["prepare", "child", "version", "is_compile_error"]
 RECORDED = ["claims", "install", "compile"]  # of packs that have a recorder
 
@@ -35,8 +35,10 @@ def needs(pack: str) -> None:
         pytest.skip("there is no nvcc")
     if pack == "thunderkittens" and not os.environ.get("THUNDERKITTENS_ROOT"):
         pytest.skip("THUNDERKITTENS_ROOT names no checkout of ThunderKittens")
-    if pack in PACKAGES:
-        pytest.importorskip(PACKAGES[pack])
+    if pack in ("triton", "gluon"):
+        pytest.importorskip("triton")
+    if pack in pack_packages.MODULES and pack_packages.missing(pack):
+        pytest.skip(pack_packages.missing(pack))
 
 
 @pytest.mark.parametrize("pack", ADAPTERS)

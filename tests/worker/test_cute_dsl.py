@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 import worker_run
+from pack_packages import missing
 
 TASK = """
 import torch
@@ -25,7 +25,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-INSTALLED = importlib.util.find_spec("cutlass") is not None
+INSTALLED = not missing("cute-dsl")
 
 
 def judged(folder: Path) -> worker_run.Outcome:

@@ -3,7 +3,6 @@ is recorded by the real recorder, its trace read by the judge, its kernels compi
 by the lane. What they compute is left to tests/verify/seeds.list and a GPU."""
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -12,17 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from pack_packages import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def seeds_of(pack: str) -> list[str]:
     return sorted(p.name for p in (ROOT / "packs" / pack / "seeds").iterdir())
-
-
-def has_tilelang() -> bool:
-    installed = list(ROOT.glob(".venv-tilelang/lib/python3.*/site-packages/tilelang"))
-    return bool(installed) or importlib.util.find_spec("tilelang") is not None
 
 
 def compiled(pack: str, precision: str) -> dict[str, dict]:
@@ -43,14 +38,22 @@ def test_the_seeds_of_gluon_are_recorded_and_compiled(precision: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
-@pytest.mark.skipif(not has_tilelang(), reason="tilelang is missing: ./setup pack tilelang")
+@pytest.mark.skipif(missing("tilelang") != "", reason=missing("tilelang"))
 def test_the_seeds_of_tilelang_are_recorded_and_compiled() -> None:
     for seed, told in compiled("tilelang", "bf16").items():
         assert told.get("launches"), (seed, told)
 
 
-def test_the_list_for_a_gpu_has_all_seeds_of_tilelang() -> None:
-    lines = (ROOT / "tests" / "verify" / "seeds-tilelang.list").read_text().splitlines()
-    places = [f"packs/tilelang/seeds/{name}" for name in seeds_of("tilelang")]
+@pytest.mark.skipif(missing("tlx") != "", reason=missing("tlx"))
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+def test_the_seeds_of_tlx_are_recorded_and_compiled(precision: str) -> None:
+    for seed, told in compiled("tlx", precision).items():
+        assert told.get("launches"), (seed, told)
+
+
+@pytest.mark.parametrize("pack", ["tilelang", "tlx"])
+def test_the_list_for_a_gpu_has_all_seeds_of_a_pack_with_packages(pack: str) -> None:
+    lines = (ROOT / "tests" / "verify" / f"seeds-{pack}.list").read_text().splitlines()
+    places = [f"packs/{pack}/seeds/{name}" for name in seeds_of(pack)]
     listed = [line.split() for line in lines if not line.startswith("#")]
     assert listed == [[f"{place}/task.py", f"{place}/solution.py"] for place in places]

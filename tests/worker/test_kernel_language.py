@@ -19,6 +19,7 @@ from shared.kernel_language import Denied  # noqa: E402
 TL = {"module": "triton.language"}
 LIBDEVICE = {"module": "triton.language.extra.cuda.libdevice"}
 GLUON = {"module": "triton.experimental.gluon.language"}
+TLX = {"module": "triton.language.extra.tlx"}
 HOPPER = {"from": ["triton.experimental.gluon.language.nvidia.hopper", "warpgroup_mma"]}
 
 
@@ -76,7 +77,8 @@ HONEST = sorted(
         "tests/verify/triton/*.py", "tests/verify/good/*.py", "tests/verify/honest/*.py",
         "tests/verify/gluon/*.py", "packs/triton/seeds/*/solution.py",
         "packs/triton/selftest/good/*.py", "packs/gluon/selftest/good/*.py",
-        "packs/gluon/seeds/*/solution.py",
+        "packs/gluon/seeds/*/solution.py", "packs/tlx/selftest/good/*.py",
+        "packs/tlx/seeds/*/solution.py",
     ) for path in ROOT.glob(pattern) if not path.name.startswith("c_")
 )  # fmt: skip
 
@@ -141,6 +143,36 @@ def test_gluon_has_names_of_its_own() -> None:
          "gl.nvidia.hopper.tma.store_wait(pendings=0)\n"
          "a = warpgroup_mma(s, s, i, is_async=True)", gl=gl, warpgroup_mma=HOPPER)  # fmt: skip
     assert "not part" in refusal("z = gl.dot(x, y)", gl=gl)
+
+
+def test_tlx_has_names_and_regions_of_its_own() -> None:
+    text = ("held = tlx.local_alloc((B,), tlx.dtype_of(x), 2)\nbars = tlx.alloc_barriers(2)\n"
+            "with tlx.async_tasks():\n    with tlx.async_task('default'):\n        pass\n"
+            "    with tlx.async_task(num_warps=4, num_regs=40):\n"
+            "        tlx.barrier_wait(bars[0], 0)\n        tl.store(y, tlx.local_load(held[1]))")  # fmt: skip
+    assert body(text, tlx=TLX).splitlines()[3:5] == [
+        "    with tlx.async_tasks():", "        with tlx.async_task('default'):"
+    ]  # fmt: skip
+    body("z = tl.extra.tlx.local_alloc((B,), tl.float32, 1, tl.extra.tlx.storage_kind.smem)")
+    body("with async_tasks():\n    pass", async_tasks={"from": [TLX["module"], "async_tasks"]})
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("with open('/etc/passwd'):\n    pass", "the name open is not known"),
+        ("with x:\n    pass", "with statement opens"),
+        ("with tlx.local_alloc((B,), tl.float32, 1):\n    pass", "with statement opens"),
+        ("with tlx.async_tasks() as t:\n    pass", "with statement opens"),
+        ("with tlx.async_tasks(), tlx.async_task('default'):\n    pass", "with statement opens"),
+        ("with tlx.async_tasks(x.__class__):\n    pass", "__class__"),
+        ("t = tlx.async_task('default')", "belongs into a with statement"),
+        ("z = tlx.compiler.dispatch", "not part of the kernel language"),
+        ("z = tlx.storage_kind.__members__", "__members__"),
+    ],
+)  # fmt: skip
+def test_regions_of_tlx_open_nothing_else(text: str, told: str) -> None:
+    assert told in refusal(text, tlx=TLX)
 
 
 def test_a_kernel_is_found_by_name_and_line_without_its_decorators() -> None:

@@ -26,9 +26,10 @@ MOST_CHARACTERS = 1_000_000  # of a candidate's file
 MOST_NODES = 20_000  # of a kernel's tree
 _STATEMENTS = (
     ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If, ast.Return, ast.Expr,
-    ast.Pass, ast.Assert, ast.Break, ast.Continue,
+    ast.Pass, ast.Assert, ast.Break, ast.Continue, ast.With,
 )  # fmt: skip
 _ITERATORS = ("range", "static_range")
+_REGIONS = ("async_task", "async_tasks")  # what a with statement opens
 _PRINTS = ("static_print", "device_print")
 _MESSAGES = ("static_assert", "device_assert")  # their text is shown, never computed with
 _CONSTANTS = (type(None), bool, int, float, str)
@@ -217,7 +218,7 @@ class _Checker:
                          node.lineno)  # fmt: skip
         if not isinstance(node.target, ast.Name) or node.orelse:
             raise Denied("a kernel's for loop has one variable and no else", node.lineno)
-        call = self._call(node.iter, iterator=True)
+        call = self._call(node.iter, head=True)
         return ast.For(self._target(node.target), call, self._body(node.body), [], None)
 
     def _iterator(self, func: ast.expr) -> str | None:
@@ -237,6 +238,18 @@ class _Checker:
     def _if(self, node: ast.If) -> ast.stmt:
         orelse = self._body(node.orelse) if node.orelse else []
         return ast.If(self._expression(node.test), self._body(node.body), orelse)
+
+    def _with(self, node: ast.With) -> ast.stmt:
+        """A region of TLX: the compiler knows no other."""
+        item = node.items[0]
+        opened = item.context_expr
+        if len(node.items) > 1 or item.optional_vars or not self._is_region(opened):
+            raise Denied("a kernel's with statement opens tlx.async_tasks() or tlx.async_task(…)",
+                         node.lineno)  # fmt: skip
+        return ast.With([ast.withitem(self._call(opened, head=True))], self._body(node.body), None)
+
+    def _is_region(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self._callee(node.func)[1] in _REGIONS
 
     def _return(self, node: ast.Return) -> ast.stmt:
         return ast.Return(self._expression(node.value) if node.value is not None else None)
@@ -339,10 +352,12 @@ class _Checker:
     def _call_value(self, node: ast.Call) -> ast.expr:
         return self._call(node)
 
-    def _call(self, node: ast.Call, iterator: bool = False) -> ast.expr:
+    def _call(self, node: ast.Call, head: bool = False) -> ast.expr:
+        """`head`: it stands in the head of a for loop or of a with statement."""
         func, name = self._callee(node.func)
-        if name in _ITERATORS and not iterator:
-            raise Denied(f"{name} belongs into a for loop", node.lineno)
+        if name in _ITERATORS + _REGIONS and not head:
+            where = "for loop" if name in _ITERATORS else "with statement"
+            raise Denied(f"{name} belongs into a {where}", node.lineno)
         if name == "isinstance":
             return self._isinstance(node, func)
         args = list(node.args)
@@ -589,5 +604,7 @@ def _header(node: ast.stmt) -> str:
         return f"def {node.name}({ast.unparse(node.args)}):"
     if isinstance(node, ast.For):
         return f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}:"
+    if isinstance(node, ast.With):
+        return f"with {ast.unparse(node.items[0])}:"
     word = "while" if isinstance(node, ast.While) else "if"
     return f"{word} {ast.unparse(node.test)}:"

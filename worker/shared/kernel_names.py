@@ -87,12 +87,27 @@ NAMES: dict[str, Names] = {
         {"math": "tl.math", "extra": "tl.extra"},
     ),
     "tl.math": Names(_MATH),
-    "tl.extra": Names(modules={"cuda": "tl.extra.cuda", "libdevice": "libdevice"}),
+    "tl.extra": Names(modules={"cuda": "tl.extra.cuda", "libdevice": "libdevice", "tlx": "tlx"}),
     "tl.extra.cuda": Names(
         _words("gdc_launch_dependents gdc_wait globaltimer num_threads num_warps smid"),
         modules={"libdevice": "libdevice"},
     ),
     "libdevice": Names(_LIBDEVICE),
+    "tlx": Names(
+        _words("""
+            alloc_barriers alloc_warp_barrier allocate_tensor_descriptor async_descriptor_load
+            async_descriptor_prefetch_tensor async_descriptor_store async_descriptor_store_wait
+            async_dot async_dot_scaled async_dot_wait async_load async_load_commit_group
+            async_load_wait_group async_remote_shmem_copy async_remote_shmem_store async_store
+            async_task async_task_replica_id async_tasks barrier_arrive barrier_expect_bytes
+            barrier_wait cluster_barrier cluster_cta_rank cluster_size_1d dtype_of fence
+            fence_async_shared fence_mbarrier_init_cluster local_alloc local_gather local_load
+            local_reinterpret local_reshape local_scatter local_slice local_store local_trans
+            local_view make_tensor_descriptor named_barrier_arrive named_barrier_wait prefetch
+            reinterpret_tensor_descriptor remote_shmem_store remote_view size_of stoch_round
+            subslice tcgen05_commit thread_id tmem_copy vote_ballot_sync warp_redux"""),
+        values=_words("storage_kind"),
+    ),
     "gl": Names(
         (_SHARED - _words("cat trans view clamp flip interleave cumsum cumprod sort topk softmax "
                           "bitonic_merge sigmoid squeeze unsqueeze argmax argmin broadcast_to"))
@@ -137,6 +152,7 @@ MODULES: dict[str, str] = {
     "triton.language.extra.libdevice": "libdevice",
     "triton.language.extra.cuda": "tl.extra.cuda",
     "triton.language.extra.cuda.libdevice": "libdevice",
+    "triton.language.extra.tlx": "tlx",
     _GLUON: "gl",
     f"{_GLUON}.nvidia": "gl.nvidia",
     f"{_GLUON}.nvidia.ampere": "gl.ampere",
@@ -165,7 +181,7 @@ ATTRIBUTES = _words("""
     atomic_min atomic_or atomic_xchg atomic_xor broadcast_to cast cdiv ceil cos cumprod cumsum erf
     exp exp2 expand_dims flip floor gather histogram item log log2 logical_and logical_or max min
     permute ravel reduce reduce_or reshape rsqrt scatter sigmoid sin softmax sort split sqrt
-    sqrt_rn store load sum to trans view xor_sum index slice _reinterpret
+    sqrt_rn store load sum to trans view xor_sum index slice _reinterpret smem smemCluster tmem
     is_bf16 is_block is_bool is_const is_floating is_fp16 is_fp32 is_fp64 is_fp8 is_fp8e4b15
     is_fp8e4b8 is_fp8e4nv is_fp8e5 is_fp8e5b16 is_int is_int1 is_int16 is_int32 is_int64 is_int8
     is_int_signed is_int_unsigned is_ptr is_standard_floating is_uint16 is_uint32 is_uint64

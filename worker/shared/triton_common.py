@@ -46,11 +46,18 @@ def version() -> str:
 def identity() -> str:
     """What compiling depends on, as a hash: Triton's files, as its wheel lists them with
     their hashes (ptxas is one of them), ours, and Python."""
-    files = importlib.metadata.distribution("triton").read_text("RECORD") or triton.__version__
+    files = _distribution().read_text("RECORD") or triton.__version__
     here = Path(__file__).parents[1]
     own = [(here / name).read_bytes() for name in _OWN]
     parts = [files.encode(), sys.version.encode(), *own]
     return hashlib.sha256(b"\0".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
+
+
+def _distribution() -> importlib.metadata.Distribution:
+    """What the module was installed by: a fork of Triton has another name."""
+    beside = os.path.dirname(os.path.dirname(triton.__file__))
+    forks = importlib.metadata.distributions(name="fbtriton", path=[beside])
+    return next(iter(forks), None) or importlib.metadata.distribution("triton")
 
 
 def is_compile_error(problem: BaseException) -> bool:

@@ -1,0 +1,465 @@
+/* seeds.c: the seeds of a pack as candidates, and what is known of them then. */
+#include "cmd/seeds.h"
+
+#include "base/date.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "io/term.h"
+#include "run/kernel.h"
+#include "verify/verdict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct seed_trial {
+    struct seeds *s;
+    const struct pack_seed *seed;
+    const char *precision;
+    json_t *record; /* NULL: no answer yet */
+};
+
+/* ---- what to ask ---- */
+
+/* Each word once, in the order given. */
+static int add_precision(struct str word, const char **list, size_t *len,
+                         struct err *e)
+{
+    char *name = xstrndup(word.p, word.n);
+    enum precision p = precision_of(name);
+    int rc = 0;
+
+    if (p == PRECISIONS)
+        rc =
+            err_set(e, ERR_USAGE,
+                    "--precision: '%s' is not one of " PRECISION_CHOICES, name);
+    for (size_t i = 0; rc == 0 && i < *len; i++)
+        if (list[i] == precision_names[p])
+            rc = 1;
+    if (rc == 0)
+        list[(*len)++] = precision_names[p];
+    free(name);
+    return rc < 0 ? -1 : 0;
+}
+
+static int read_precisions(const struct opt_list *given, const char **list,
+                           size_t *len, struct err *e)
+{
+    for (size_t i = 0; i < given->len; i++) {
+        struct str rest = str_of(given->item[i]), word;
+
+        while (str_cut(&rest, ',', &word))
+            if (add_precision(str_trim(word), list, len, e) < 0)
+                return -1;
+        if (add_precision(str_trim(rest), list, len, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void add_trials(struct seeds *s, const char *precision)
+{
+    for (size_t i = 0; i < s->pack->seed_count; i++) {
+        s->trial = xgrow(s->trial, &s->cap, s->len, sizeof(*s->trial));
+        s->trial[s->len++] =
+            (struct seed_trial){s, &s->pack->seed[i], precision, NULL};
+    }
+}
+
+/* False when the pack cannot be verified as asked. */
+static bool plan(struct seeds *s, struct verifying_values v,
+                 const char *const *list, size_t n, struct problems *out)
+{
+    char *adapter = fs_join(s->pack->dir, "adapter.py");
+    struct err e = ERR_INIT;
+
+    if (!fs_is_file(adapter))
+        problems_add(out,
+                     "%s: missing; the verifier needs it, see docs/PACKS.md",
+                     adapter);
+    else if (!s->pack->seed_count)
+        problems_add(out, "%s/seeds: there is no seed to verify; add one",
+                     s->pack->dir);
+    for (size_t i = 0; out->len == 0 && i < (n ? n : 1); i++) {
+        const char *precision;
+
+        v.precision = n ? list[i] : NULL;
+        precision = verifying_precision(&v, s->pack, &e);
+        if (precision)
+            add_trials(s, precision);
+        else
+            problems_add(out, "%s/pack.json: /run: %s", s->pack->dir, e.text);
+    }
+    free(adapter);
+    return out->len == 0;
+}
+
+static int by_seed(const void *a, const void *b)
+{
+    const struct seed_trial *x = a, *y = b;
+
+    if (x->seed != y->seed)
+        return x->seed < y->seed ? -1 : 1;
+    return (int)precision_of(x->precision) - (int)precision_of(y->precision);
+}
+
+/* ---- asking ---- */
+
+static void on_record(const json_t *record, const char *why, void *arg)
+{
+    struct seed_trial *t = arg;
+
+    t->record = record ? json_deep_copy(record)
+                       : json_pack("{s:s, s:o}", "verdict",
+                                   verdicts[VERDICT_INFRA].name, "infra",
+                                   jsn_text(why, strlen(why)));
+    term_set(t->s->bar, ++t->s->done, t->seed->name);
+}
+
+static int ask_one(struct door *d, struct seed_trial *t,
+                   const struct verifying_values *v, struct err *e)
+{
+    struct job_opts o = verifying_job(v, t->precision);
+    struct candidate c = {.pack = t->s->pack,
+                          .attempt = (size_t)(t->seed - t->s->pack->seed),
+                          .job = &o};
+    struct kernel k;
+    int rc;
+
+    o.gate = true;
+    if (kernel_read(t->seed->dir, &k, e) < 0)
+        return -1;
+    c.task = k.task;
+    c.code = k.solution;
+    rc = door_judge(d, &c, on_record, t, e);
+    kernel_release(&k);
+    return rc;
+}
+
+static int ask_all(struct seeds *s, const struct verifying_values *v,
+                   const struct home *home, struct err *e)
+{
+    struct verifying g = {0};
+    char *label = xasprintf("verifying %s", s->pack->id);
+    int rc = verifying_open(&g, v, home, e);
+
+    s->bar = term_open(STDERR_FILENO, s->len, 0, label);
+    for (size_t i = 0; rc == 0 && i < s->len; i++)
+        rc = ask_one(g.door, &s->trial[i], v, e);
+    if (rc == 0)
+        verifying_wait(&g);
+    term_close(s->bar);
+    s->bar = NULL;
+    verifying_close(&g);
+    free(label);
+    return rc;
+}
+
+static bool is_sound(const struct seed_trial *t)
+{
+    return verdict_may_join(jsn_str(t->record, "verdict"),
+                            jsn_str(t->record, "evidence"));
+}
+
+/* Why it is not sound, in a line. */
+static char *complaint(const struct seed_trial *t)
+{
+    const char *below = pack_below_e3(t->s->pack, t->s->device);
+    char *line = verdict_line(t->record), *more;
+
+    if (verdict_in(t->record) != VERDICT_CORRECT || !below)
+        return line;
+    more = xasprintf("%s: the pack %s", line, below);
+    free(line);
+    return more;
+}
+
+static void add_complaints(const struct seeds *s, struct problems *out)
+{
+    for (size_t i = 0; i < s->len; i++) {
+        const struct seed_trial *t = &s->trial[i];
+        char *what;
+
+        if (!t->record || is_sound(t))
+            continue;
+        what = complaint(t);
+        problems_add(out, "%s/solution.py: in %s on %s: %s", t->seed->dir,
+                     t->precision, s->device, what);
+        free(what);
+    }
+}
+
+int seeds_verify(struct seeds *s, const struct pack *p,
+                 const struct seeds_opts *o, struct problems *out,
+                 struct err *e)
+{
+    struct verifying_values v = *o->v;
+    const char *list[PRECISIONS];
+    size_t n = 0;
+
+    *s = (struct seeds){.pack = p};
+    if (read_precisions(o->precision, list, &n, e) < 0 ||
+        verifying_choose_for(&v, p, e) < 0)
+        return -1;
+    s->device = v.device;
+    if (!plan(s, v, list, n, out))
+        return 0;
+    qsort(s->trial, s->len, sizeof(*s->trial), by_seed);
+    if (ask_all(s, &v, o->home, e) < 0)
+        return -1;
+    add_complaints(s, out);
+    return 0;
+}
+
+size_t seeds_missing(const struct seeds *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->len; i++)
+        n += !s->trial[i].record;
+    return n;
+}
+
+void seeds_release(struct seeds *s)
+{
+    for (size_t i = 0; i < s->len; i++)
+        json_decref(s->trial[i].record);
+    free(s->trial);
+    *s = (struct seeds){0};
+}
+
+/* ---- the table ---- */
+
+/* A number of the record; below 0: it is not there. */
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *v = json_object_get(object, key);
+
+    return json_is_number(v) ? json_number_value(v) : -1;
+}
+
+static double median_of(const json_t *record, const char *key)
+{
+    return number_of(json_object_get(json_object_get(record, "timing"), key),
+                     "median");
+}
+
+/* How much faster than `key` the kernel is; below 0: not known. */
+static double speedup(const json_t *record, const char *key)
+{
+    double own = median_of(record, "ms"), other = median_of(record, key);
+
+    return own > 0 && other > 0 ? other / own : -1;
+}
+
+static double build_s(const json_t *record)
+{
+    double ms = number_of(json_object_get(record, "times_ms"), "compile");
+
+    return ms < 0 || strcmp(jsn_str(record, "build"), "compiled") != 0
+               ? -1
+               : ms / 1000;
+}
+
+static double launches(const json_t *record)
+{
+    return number_of(json_object_get(record, "launches"), "count");
+}
+
+static void print_cell(int width, double v, int digits, const char *unit)
+{
+    char text[32] = "-";
+
+    if (v >= 0)
+        snprintf(text, sizeof(text), "%.*f%s", digits, v, unit);
+    printf("  %*s", width, text);
+}
+
+static const char *or_dash(const char *s)
+{
+    return s[0] ? s : "-";
+}
+
+static void print_row(const struct seed_trial *t, int width)
+{
+    const json_t *r = t->record;
+    bool cached = strcmp(jsn_str(r, "build"), "cached") == 0;
+
+    printf("%-*s  %-9s  %-13s  %-8s", width, t->seed->name, t->precision,
+           r ? jsn_str(r, "verdict") : "no answer yet",
+           or_dash(jsn_str(r, "evidence")));
+    if (cached)
+        printf("  %8s", "cached");
+    else
+        print_cell(8, build_s(r), 2, " s");
+    print_cell(8, speedup(r, "reference_ms"), 2, "x");
+    print_cell(13, speedup(r, "compile_ms"), 2, "x");
+    print_cell(8, launches(r), 0, "");
+    putchar('\n');
+}
+
+void seeds_print(const struct seeds *s)
+{
+    int width = 4;
+
+    if (!s->len)
+        return;
+    for (size_t i = 0; i < s->len; i++)
+        if ((int)strlen(s->trial[i].seed->name) > width)
+            width = (int)strlen(s->trial[i].seed->name);
+    printf("%-*s  %-9s  %-13s  %-8s  %8s  %8s  %13s  %8s\n", width, "seed",
+           "precision", "verdict", "evidence", "build", "eager",
+           "torch.compile", "launches");
+    for (size_t i = 0; i < s->len; i++)
+        print_row(&s->trial[i], width);
+}
+
+static json_t *number_json(double v)
+{
+    return v < 0 ? json_null() : json_real(v);
+}
+
+json_t *seeds_json(const struct seeds *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->len; i++) {
+        const struct seed_trial *t = &s->trial[i];
+        const json_t *r = t->record;
+        char *why = r && !is_sound(t) ? complaint(t) : NULL;
+        double n = launches(r);
+
+        json_array_append_new(
+            list,
+            json_pack(
+                "{s:s, s:s, s:s, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:o, "
+                "s:o}",
+                "seed", t->seed->name, "precision", t->precision, "device",
+                s->device, "verdict", r ? jsn_str(r, "verdict") : NULL,
+                "evidence",
+                r && jsn_str(r, "evidence")[0] ? jsn_str(r, "evidence") : NULL,
+                "build",
+                r && jsn_str(r, "build")[0] ? jsn_str(r, "build") : NULL,
+                "build_s", number_json(build_s(r)), "speedup_eager",
+                number_json(speedup(r, "reference_ms")), "speedup_compile",
+                number_json(speedup(r, "compile_ms")), "launches",
+                n < 0 ? json_null() : json_integer((json_int_t)n), "why",
+                why ? jsn_text(why, strlen(why)) : json_null()));
+        free(why);
+    }
+    return list;
+}
+
+/* ---- meta.json ---- */
+
+/* The trials of one seed. */
+struct group {
+    const struct seed_trial *trial;
+    size_t len;
+};
+
+/* "fp32", "bf16 and fp32": those that are sound, or those that are not. */
+static void put_precisions(const struct group *g, bool sound, struct buf *out)
+{
+    size_t n = 0, at = 0;
+
+    for (size_t i = 0; i < g->len; i++)
+        n += is_sound(&g->trial[i]) == sound;
+    for (size_t i = 0; i < g->len; i++)
+        if (is_sound(&g->trial[i]) == sound) {
+            buf_printf(out, "%s%s",
+                       at == 0       ? ""
+                       : at + 1 == n ? " and "
+                                     : ", ",
+                       g->trial[i].precision);
+            at++;
+        }
+}
+
+static void put_place(const struct group *g, struct buf *out)
+{
+    const json_t *env = json_object_get(g->trial->record, "environment");
+    char date[DATE_SIZE];
+
+    date_today(date);
+    if (jsn_str(env, "gpu")[0])
+        buf_printf(out, " on %s", jsn_str(env, "gpu"));
+    else
+        buf_printf(out, " on the CPU (%s)", or_dash(jsn_str(env, "machine")));
+    buf_printf(out, ", %s", date);
+}
+
+/* What the verdicts say in a line; true when all are sound. */
+static bool describe(const struct group *g, struct buf *out)
+{
+    const struct seed_trial *broken = NULL;
+    char *why;
+
+    for (size_t i = 0; i < g->len && !broken; i++)
+        if (!is_sound(&g->trial[i]))
+            broken = &g->trial[i];
+    if (!broken) {
+        buf_printf(out, "correct at %s in ", evidences[EVIDENCE_ARCHIVE].name);
+        put_precisions(g, true, out);
+        put_place(g, out);
+        return true;
+    }
+    why = complaint(broken);
+    buf_puts(out, "in ");
+    put_precisions(g, false, out);
+    put_place(g, out);
+    buf_printf(out, ": %s", why);
+    free(why);
+    return false;
+}
+
+/* Missing answers and a verifier that failed say nothing about a seed. */
+static bool is_complete(const struct group *g)
+{
+    for (size_t i = 0; i < g->len; i++)
+        if (!g->trial[i].record ||
+            verdict_in(g->trial[i].record) >= VERDICT_INFRA)
+            return false;
+    return true;
+}
+
+static int write_one(const struct group *g, struct err *e)
+{
+    const char *dir = g->trial->seed->dir;
+    json_t *meta = kernel_meta(dir, e);
+    struct buf text;
+    bool sound;
+    int rc;
+
+    if (!meta)
+        return -1;
+    buf_init(&text, BUF_UNLIMITED);
+    sound = describe(g, &text);
+    json_object_del(meta, sound ? "why_not" : "verified_on");
+    json_object_set_new(meta, "verified", json_boolean(sound));
+    json_object_set_new(meta, sound ? "verified_on" : "why_not",
+                        jsn_text(buf_str(&text), text.len));
+    rc = kernel_put_meta(dir, meta, e);
+    buf_release(&text);
+    json_decref(meta);
+    return rc;
+}
+
+int seeds_write(const struct seeds *s, struct err *e)
+{
+    int written = 0;
+
+    for (size_t i = 0; i < s->len;) {
+        struct group g = {&s->trial[i], 0};
+
+        while (i < s->len && s->trial[i].seed == g.trial->seed)
+            g.len++, i++;
+        if (!is_complete(&g))
+            continue;
+        if (write_one(&g, e) < 0)
+            return -1;
+        written++;
+    }
+    return written;
+}
