@@ -28,16 +28,27 @@ static const struct opt out_table[] = {
 
 /* ---- list and show ---- */
 
+struct listing {
+    bool json;
+    size_t count;
+};
+
 static int print_one(struct kernel *k, void *arg, struct err *e)
 {
-    const struct archive_values *v = arg;
+    struct listing *l = arg;
 
     (void)e;
-    if (v->json)
+    l->count++;
+    if (l->json)
         jsn_line(kernel_json(k, false));
     else
         printf("%-32s %-5s %-8s %s\n", k->name, k->dtype,
-               k->verified ? "verified" : "not", k->origin);
+               kernel_is_retired(k) ? "retired"
+               : k->verified        ? "verified"
+                                    : "not",
+               k->origin);
+    if (!l->json && kernel_is_retired(k))
+        printf("    since %s: %s\n", k->retired_on, k->retired_why);
     return 0;
 }
 
@@ -49,8 +60,15 @@ static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
 
     if (rc == 0 && call.r.rest_len == 0)
         rc = err_set(e, ERR_USAGE, "give the folder of a run or an archive");
-    for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++)
-        rc = archives_each(call.r.rest[i], print_one, &v, e);
+    for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++) {
+        struct listing l = {.json = v.json};
+
+        rc = archives_each(call.r.rest[i], print_one, &l, e);
+        if (rc == 0 && l.count == 0 && !v.json)
+            printf("%s: no kernels yet; they come from a run that solves a "
+                   "task, 'monkeys archive add' or 'monkeys archive import'\n",
+                   call.r.rest[i]);
+    }
     cmd_end(&call);
     return rc > 0 ? 0 : rc;
 }
@@ -82,7 +100,10 @@ static int show_one(struct kernel *k, void *arg, struct err *e)
         jsn_line(kernel_json(k, true));
         return 0;
     }
-    printf("# %s\n# %s\n\n## Task\n%s\n", k->name, k->origin, k->task->source);
+    printf("# %s\n# %s\n", k->name, k->origin);
+    if (kernel_is_retired(k))
+        printf("# retired on %s: %s\n", k->retired_on, k->retired_why);
+    printf("\n## Task\n%s\n", k->task->source);
     if (k->plan.p)
         printf("## Plan\n%.*s\n\n", (int)k->plan.n, k->plan.p);
     show_solution(k);
@@ -119,11 +140,16 @@ static void tell_copied(const char *to, const struct archives_copied *n,
 {
     if (json)
         jsn_line(json_pack(
-            "{s:o, s:I, s:I}", "archive", jsn_text(to, strlen(to)), "written",
-            (json_int_t)n->written, "known", (json_int_t)n->known));
+            "{s:o, s:I, s:I, s:I}", "archive", jsn_text(to, strlen(to)),
+            "written", (json_int_t)n->written, "known", (json_int_t)n->known,
+            "retired", (json_int_t)n->retired));
     else
-        printf("%zu kernel%s written to %s, %zu there already\n", n->written,
+        printf("%zu kernel%s written to %s, %zu there already", n->written,
                n->written == 1 ? "" : "s", to, n->known);
+    if (!json && n->retired)
+        printf(", %zu retired and left out", n->retired);
+    if (!json)
+        putchar('\n');
 }
 
 static int run_copy(const struct cmd *c, int argc, char **argv, struct err *e)
@@ -171,7 +197,7 @@ const struct cmd cmd_archive_export = {
     "RUN...",
     "write the solved kernels of runs to an archive",
     "Writes the kernels at evidence E3 (computed by kernels alone) that no\n"
-    "reviewer rejected. Other runs can start with an archive (run --archive\n"
+    "reviewer refused. Other runs can start with an archive (run --archive\n"
     "DIR), and its folders can become the seeds of a pack. solution.py is "
     "what\n"
     "the model wrote; solution.ported.py is a small ModelNew made from the\n"

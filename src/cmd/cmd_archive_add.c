@@ -173,7 +173,7 @@ static void tell(const struct adding *a, const char *file, const char *name)
 /* 0: it was added, 1: it is not correct, 4: there is no verdict yet. */
 static int add(struct adding *a, const char *file, struct err *e)
 {
-    char *name;
+    char *plain, *name;
     int rc;
 
     if (read_files(a, file, e) < 0 || check_place(a, e) < 0 || judge(a, e) < 0)
@@ -187,11 +187,13 @@ static int add(struct adding *a, const char *file, struct err *e)
                    ? verdicts[VERDICT_INFRA].exit_status
                    : 1;
     }
-    name = kernel_name(a->task->id);
+    plain = kernel_name(a->task->id);
+    name = kernel_free_name(a->v->out, plain);
     rc = join(a, name, e);
     if (rc == 0)
         tell(a, file, name);
     free(name);
+    free(plain);
     return rc;
 }
 

@@ -240,8 +240,7 @@ static int build(struct work *w, struct err *e)
     parts = (struct guide_parts){w->loop, w->ledger, w->model.llm, w->prompts,
                                  &w->sources};
     w->guide = guide_new(&parts, &opts);
-    if (!loop_add_signal(w->loop, SIGINT, on_signal, w, e) ||
-        !loop_add_signal(w->loop, SIGTERM, on_signal, w, e))
+    if (loop_add_stops(w->loop, on_signal, w, e) < 0)
         return -1;
     w->term = term_open(STDERR_FILENO, (uint64_t)v->calls, 0, "reading, calls");
     end = guide_run(w->guide, on_step, w, e);

@@ -372,7 +372,10 @@ static int check_one(const struct packs *p, size_t i, bool as_json)
         printf("%s\n", s->problems.line[k]);
     if (s->problems.more)
         printf("… and %zu more\n", s->problems.more);
-    printf("%-16s %s  ", p->list.item[i].id, s->problems.len ? "FAILED" : "ok");
+    printf("%-16s %s  ", p->list.item[i].id,
+           s->problems.len            ? "FAILED"
+           : seeds_missing(&s->seeds) ? "waiting"
+                                      : "ok");
     print_usable(&s->probe);
     return s->problems.len != 0;
 }

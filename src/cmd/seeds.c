@@ -165,18 +165,14 @@ static bool is_sound(const struct seed_trial *t)
 /* Why it is not sound, in a line. */
 static char *complaint(const struct seed_trial *t)
 {
-    const char *why = jsn_str(t->record, "infra"),
-               *evidence = jsn_str(t->record, "evidence"),
-               *below = pack_below_e3(t->s->pack, t->s->device);
-    const char *verdict = jsn_str(t->record, "verdict");
+    const char *below = pack_below_e3(t->s->pack);
+    char *line = verdict_line(t->record), *more;
 
-    if (verdict_in(t->record) == VERDICT_CORRECT)
-        return xasprintf("correct, but only at %s%s%s",
-                         evidence[0] ? evidence : "E0",
-                         below ? ": the pack " : "", below ? below : "");
-    if (!why[0])
-        why = jsn_str(t->record, "feedback");
-    return xasprintf("%s: %.*s", verdict, (int)strcspn(why, "\n"), why);
+    if (verdict_in(t->record) != VERDICT_CORRECT || !below)
+        return line;
+    more = xasprintf("%s: the pack %s", line, below);
+    free(line);
+    return more;
 }
 
 static void add_complaints(const struct seeds *s, struct problems *out)

@@ -336,6 +336,21 @@ uint64_t loop_add_signal(struct loop *l, int signo, loop_signal_fn *fn,
     return id;
 }
 
+int loop_add_stops(struct loop *l, loop_signal_fn *fn, void *arg, struct err *e)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction was;
+
+    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+        if (stops[i] == SIGHUP && sigaction(SIGHUP, NULL, &was) == 0 &&
+            was.sa_handler == SIG_IGN)
+            continue;
+        if (!loop_add_signal(l, stops[i], fn, arg, e))
+            return -1;
+    }
+    return 0;
+}
+
 static void run_signal(struct source *s)
 {
     struct signalfd_siginfo info;

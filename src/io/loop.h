@@ -55,6 +55,10 @@ uint64_t loop_defer(struct loop *l, loop_timer_fn *fn, void *arg);
  * for one signal, only one is called. Does not keep loop_run() running. */
 uint64_t loop_add_signal(struct loop *l, int signo, loop_signal_fn *fn,
                          void *arg, struct err *e);
+/* Calls back when the user wants the program to stop: for SIGINT, SIGTERM and
+ * SIGHUP (a closed terminal), unless nohup has made it ignore the last. */
+int loop_add_stops(struct loop *l, loop_signal_fn *fn, void *arg,
+                   struct err *e);
 /* Calls back once, when the child has ended, and reaps it. `fn` NULL: only
  * reaps. A child whose source is removed is the caller's to reap. */
 uint64_t loop_add_child(struct loop *l, pid_t pid, loop_child_fn *fn, void *arg,

@@ -35,15 +35,16 @@ struct loading {
     struct budget *budget;
 };
 
-static struct known_call *known_add(struct map *known, const struct row_call *r)
+struct known_call *known_put(struct map *known, const char *purpose,
+                             const char *asked)
 {
-    struct known_call *k = known_find(known, r->purpose, r->asked);
+    struct known_call *k = known_find(known, purpose, asked);
     char key[KEY_BYTES];
 
     if (k)
         return k;
     k = xcalloc(1, sizeof(*k));
-    map_set(known, key_of(r->purpose, r->asked, key), k);
+    map_set(known, key_of(purpose, asked, key), k);
     return k;
 }
 
@@ -52,7 +53,7 @@ static struct known_call *known_add(struct map *known, const struct row_call *r)
 static int on_call(const struct row_call *r, void *arg)
 {
     struct loading *l = arg;
-    struct known_call *k = known_add(l->known, r);
+    struct known_call *k = known_put(l->known, r->purpose, r->asked);
     struct budget *b = l->budget;
 
     if (strcmp(r->state, "open") == 0) {

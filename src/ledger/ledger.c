@@ -3,6 +3,7 @@
 #include "ledger/ledger.h"
 
 #include "base/buf.h"
+#include "base/date.h"
 #include "base/mem.h"
 #include "ledger/ledger_int.h"
 #include "llm/options.h"
@@ -10,39 +11,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* So many failures of a front, each with its own retries, end a call. */
 #define FAILURES 5
-
-struct ledger_call {
-    struct ledger *l;
-    struct ledger_question q;
-    ledger_fn *fn;
-    void *arg;
-    struct known_call *known;   /* or NULL */
-    struct llm_call *call;      /* with the front, or NULL */
-    struct llm_cost from_purse; /* goes with `call` once that is reserved */
-    struct row_call row;        /* state NULL: it is not in the store yet */
-    int64_t tries;
-    int failures;
-    bool parked;
-    int storing; /* callbacks of the store that will come */
-    struct buf text;
-    bool cut;
-    struct ledger_call *prev, *next;
-};
-
-struct ledger {
-    struct ledger_parts part;
-    struct map known;
-    struct ledger_call *first, *last; /* in the order of asking */
-    size_t count, parked, in_flight;
-    bool stopping;
-    uint64_t look; /* for room that will not come */
-};
-
-static void send_call(struct ledger_call *c);
 
 void ledger_hash(char out[HASH_HEX], const char *format, ...)
 {
@@ -55,14 +26,6 @@ void ledger_hash(char out[HASH_HEX], const char *format, ...)
     va_end(ap);
     hash_hex(text, strlen(text), out);
     free(text);
-}
-
-static int64_t now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 /* ---- open and closed ---- */
@@ -99,6 +62,8 @@ static void free_call(struct ledger_call *c)
 
 static void cancel(struct ledger_call *c)
 {
+    loop_remove(c->l->part.loop, c->defer);
+    c->defer = 0;
     if (!c->call)
         return;
     llm_cancel(c->call);
@@ -106,9 +71,61 @@ static void cancel(struct ledger_call *c)
     c->l->in_flight--;
 }
 
+static void link_call(struct ledger_call *c)
+{
+    struct ledger *l = c->l;
+
+    c->prev = l->last;
+    *(l->last ? &l->last->next : &l->first) = c;
+    l->last = c;
+    l->count++;
+}
+
+static void on_defer(void *arg)
+{
+    struct ledger_call *c = arg;
+
+    c->defer = 0;
+    ledger_send(c);
+}
+
+static void leave(struct ledger_call *c)
+{
+    struct ledger_call **at = &c->leader->joined;
+
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    free_call(c);
+}
+
+/* What the leader borrows goes with its caller, so the next one asks for
+ * itself: from the loop, since all of them may be about to be dropped. */
+static void pass_on(struct ledger_call *c)
+{
+    struct ledger_call *heir = c->joined;
+
+    if (!heir)
+        return;
+    c->joined = NULL;
+    heir->joined = heir->next;
+    heir->next = heir->leader = NULL;
+    for (struct ledger_call *j = heir->joined; j; j = j->next)
+        j->leader = heir;
+    heir->known = known_find(&c->l->known, heir->q.purpose, heir->q.asked);
+    heir->tries = c->tries;
+    link_call(heir);
+    heir->defer = loop_defer(c->l->part.loop, on_defer, heir);
+}
+
 void ledger_drop(struct ledger_call *c)
 {
+    if (c->leader) {
+        leave(c);
+        return;
+    }
     c->fn = NULL;
+    pass_on(c);
     cancel(c);
     if (c->storing) /* the store's callback takes it away */
         return;
@@ -121,6 +138,8 @@ void ledger_close(struct ledger *l)
     if (!l)
         return;
     while (l->first) {
+        while (l->first->joined)
+            leave(l->first->joined);
         l->first->storing = 0; /* nobody runs the loop any more */
         ledger_drop(l->first);
     }
@@ -141,11 +160,10 @@ size_t ledger_parked(const struct ledger *l)
 
 /* ---- the end of a call ---- */
 
-static void look_for_room(struct ledger *l);
-
-static void finish(struct ledger_call *c, struct ledger_answer *a)
+void ledger_finish(struct ledger_call *c, struct ledger_answer *a)
 {
     struct ledger *l = c->l;
+    struct ledger_call *j;
 
     unlink_call(c);
     if (!a->text.p)
@@ -153,155 +171,27 @@ static void finish(struct ledger_call *c, struct ledger_answer *a)
     if (!a->why)
         a->why = "";
     c->fn(c->arg, a);
+    while ((j = c->joined)) {
+        c->joined = j->next;
+        j->fn(j->arg, a);
+        free_call(j);
+    }
     free_call(c);
-    look_for_room(l);
+    room_look(l);
 }
 
 static void finish_as(struct ledger_call *c, enum ledger_end end)
 {
     struct ledger_answer a = {.end = end};
 
-    finish(c, &a);
+    ledger_finish(c, &a);
 }
 
 static void finish_broken(struct ledger_call *c, const struct err *e)
 {
     struct ledger_answer a = {.end = LEDGER_BROKEN, .err = e};
 
-    finish(c, &a);
-}
-
-/* ---- room under the cap ---- */
-
-static bool is_nothing(struct llm_cost c)
-{
-    return c.usd_micro == 0 && c.tokens == 0;
-}
-
-/* The difference, and nothing where that is less. */
-static struct llm_cost above(struct llm_cost a, struct llm_cost b)
-{
-    struct llm_cost d = cost_sub(a, b);
-
-    return (struct llm_cost){d.usd_micro > 0 ? d.usd_micro : 0,
-                             d.tokens > 0 ? d.tokens : 0};
-}
-
-static struct llm_cost held_before(const struct ledger_call *c)
-{
-    return c->known ? c->known->held : (struct llm_cost){0};
-}
-
-/* What it takes beyond that which is held for it already. */
-static struct llm_cost need_of(const struct ledger_call *c)
-{
-    struct llm_cost need =
-        cost_add(llm_worst_case(c->q.front, &c->q.request), c->q.then);
-
-    need = above(need, held_before(c));
-    return c->q.purse ? above(need, c->q.purse->rest) : need;
-}
-
-/* The first call on a purse fills it, or waits. */
-static bool fill_purse(struct ledger_call *c)
-{
-    struct ledger_purse *p = c->q.purse;
-    struct llm_cost need;
-
-    if (!p || is_nothing(c->q.then) || !is_nothing(p->rest))
-        return true;
-    need = need_of(c);
-    if (!budget_reserve(c->l->part.budget, need))
-        return false;
-    p->rest = need;
-    return true;
-}
-
-static void park(struct ledger_call *c)
-{
-    c->parked = true;
-    c->l->parked++;
-    look_for_room(c->l);
-}
-
-/* Room may have come. What has begun is finished before anything else begins:
- * calls that start something new wait until no other one does. */
-static void unpark(struct ledger *l)
-{
-    bool begun = false;
-    size_t n = 0;
-    struct ledger_call **list;
-
-    if (!l->parked || l->stopping)
-        return;
-    list = xcalloc(l->parked, sizeof(struct ledger_call *));
-    for (struct ledger_call *c = l->first; c; c = c->next)
-        begun |= c->parked && is_nothing(c->q.then);
-    for (struct ledger_call *c = l->first; c; c = c->next)
-        if (c->parked && (!begun || is_nothing(c->q.then)))
-            list[n++] = c;
-    for (size_t i = 0; i < n; i++) {
-        list[i]->parked = false;
-        l->parked--;
-        send_call(list[i]);
-    }
-    free(list);
-}
-
-void ledger_purse_close(struct ledger *l, struct ledger_purse *p)
-{
-    if (is_nothing(p->rest))
-        return;
-    budget_settle(l->part.budget, p->rest, (struct llm_cost){0});
-    p->rest = (struct llm_cost){0};
-    unpark(l);
-}
-
-static struct llm_cost least_need(const struct ledger *l)
-{
-    struct llm_cost least = {INT64_MAX, INT64_MAX};
-
-    for (const struct ledger_call *c = l->first; c; c = c->next) {
-        struct llm_cost need = need_of(c);
-
-        if (c->parked && need.usd_micro < least.usd_micro)
-            least.usd_micro = need.usd_micro;
-        if (c->parked && need.tokens < least.tokens)
-            least.tokens = need.tokens;
-    }
-    return least;
-}
-
-static struct ledger_call *first_parked(const struct ledger *l)
-{
-    struct ledger_call *c = l->first;
-
-    while (c && !c->parked)
-        c = c->next;
-    return c;
-}
-
-static void on_look(void *arg)
-{
-    struct ledger *l = arg;
-    struct ledger_answer a = {.end = LEDGER_NO_BUDGET};
-    struct ledger_call *c;
-
-    l->look = 0;
-    if (!l->parked || l->parked < l->count)
-        return;
-    a.need = least_need(l);
-    /* who hears of it may stop the ledger, which ends the others */
-    while ((c = first_parked(l)) && l->parked == l->count)
-        finish(c, &a);
-}
-
-/* When all calls are parked, nobody can make room. Looked at from the loop:
- * whoever asks may be about to ask something cheaper. */
-static void look_for_room(struct ledger *l)
-{
-    if (l->parked && l->parked == l->count && !l->look)
-        l->look = loop_defer(l->part.loop, on_look, l);
+    ledger_finish(c, &a);
 }
 
 /* ---- a call ---- */
@@ -357,6 +247,10 @@ static void on_reply_stored(const struct err *e, void *arg)
     struct ledger_call *c = arg;
     struct ledger_answer a = {.end = LEDGER_ANSWERED};
 
+    if (!e) {
+        memcpy(c->known->reply, c->reply, sizeof(c->reply));
+        c->known->cut = c->cut;
+    }
     if (dropped(c))
         return;
     if (e) {
@@ -365,7 +259,7 @@ static void on_reply_stored(const struct err *e, void *arg)
     }
     a.text = (struct str){buf_str(&c->text), c->text.len};
     a.cut = c->cut;
-    finish(c, &a);
+    ledger_finish(c, &a);
 }
 
 /* `row` borrows from the reply. */
@@ -384,26 +278,28 @@ static void fill_row(struct row_call *row, const struct llm_reply *r)
     row->assumed_usd_micro = r->assumed.usd_micro;
     row->requests = r->requests;
     row->wall_us = r->wall_ns / 1000;
-    row->answered_at = now_us();
+    row->answered_at = date_now_us();
 }
 
 static void store_end(struct ledger_call *c, const struct llm_reply *r)
 {
     struct store *s = c->l->part.store;
-    char reply[HASH_HEX], thought[HASH_HEX], *model = NULL;
+    char thought[HASH_HEX], *model = NULL;
 
     fill_row(&c->row, r);
     if (r->model.n)
         c->row.model = model = xstrndup(r->model.p, r->model.n);
     if (r->outcome == LLM_ANSWERED) {
-        store_blob(s, r->text, reply);
-        c->row.reply = reply;
+        store_blob(s, r->text, c->reply);
+        c->row.reply = c->reply;
         if (r->thought.n) {
             store_blob(s, r->thought, thought);
             c->row.thought = thought;
         }
     }
     store_call(s, &c->row); /* copies */
+    c->known = known_put(&c->l->known, c->q.purpose, c->q.asked);
+    c->known->tries = c->row.try;
     c->row.reply = c->row.thought = c->row.error = c->row.model = NULL;
     free(model);
 }
@@ -418,9 +314,9 @@ static void on_failed(struct ledger_call *c, const struct llm_reply *r)
     if (l->stopping)
         finish_as(c, LEDGER_STOPPED);
     else if (r->outcome == LLM_REFUSED || ++c->failures >= FAILURES)
-        finish(c, &a);
+        ledger_finish(c, &a);
     else
-        send_call(c);
+        ledger_send(c);
 }
 
 static void on_done(struct llm_call *call, const struct llm_reply *r, void *arg)
@@ -432,7 +328,7 @@ static void on_done(struct llm_call *call, const struct llm_reply *r, void *arg)
     c->call = NULL;
     l->in_flight--;
     if (r->outcome == LLM_NO_BUDGET && r->requests == 0) {
-        park(c); /* nothing has changed for anybody */
+        room_park(c); /* nothing has changed for anybody */
         return;
     }
     store_end(c, r);
@@ -443,11 +339,11 @@ static void on_done(struct llm_call *call, const struct llm_reply *r, void *arg)
         c->storing++;
         store_after(l->part.store, on_reply_stored, c);
     } else if (r->outcome == LLM_NO_BUDGET) {
-        park(c);
+        room_park(c);
     } else {
         on_failed(c, r);
     }
-    unpark(l);
+    room_unpark(l);
 }
 
 static void start_row(struct ledger_call *c)
@@ -462,7 +358,7 @@ static void start_row(struct ledger_call *c)
                           .attempt = q->attempt,
                           .prompt = q->prompt_stored ? q->prompt_hash : NULL,
                           .prompt_hash = q->prompt_hash,
-                          .asked_at = now_us()};
+                          .asked_at = date_now_us()};
 }
 
 /* It was open when the program ended, with a front that asks again for
@@ -481,21 +377,21 @@ static void lose_held(struct ledger_call *c)
     c->tries++;
 }
 
-static void send_call(struct ledger_call *c)
+void ledger_send(struct ledger_call *c)
 {
     static const struct llm_handlers handlers = {on_reserved, on_done};
     struct ledger *l = c->l;
     struct err e = ERR_INIT;
 
-    if (!is_nothing(held_before(c)) && !llm_is_patient(c->q.front))
+    if (!room_is_nothing(room_held(c)) && !llm_is_patient(c->q.front))
         lose_held(c);
-    if (!fill_purse(c)) {
-        park(c);
+    if (!room_fill_purse(c)) {
+        room_park(c);
         return;
     }
     if (c->q.purse)
-        c->from_purse = above(c->q.purse->rest, c->q.then);
-    c->q.request.held = cost_add(held_before(c), c->from_purse);
+        c->from_purse = room_above(c->q.purse->rest, c->q.then);
+    c->q.request.held = cost_add(room_held(c), c->from_purse);
     start_row(c);
     c->call = llm_ask(c->q.front, &c->q.request, &handlers, c, &e);
     if (!c->call)
@@ -503,7 +399,7 @@ static void send_call(struct ledger_call *c)
     l->in_flight++;
 }
 
-/* A reply that was stored before the program ended. */
+/* A reply that is in the store. */
 static void answer_from_store(struct ledger *l, const struct known_call *k,
                               ledger_fn *fn, void *arg)
 {
@@ -523,6 +419,28 @@ static void answer_from_store(struct ledger *l, const struct known_call *k,
     buf_release(&b);
 }
 
+/* A call that asks the same and is not over. */
+static struct ledger_call *find_open(const struct ledger *l,
+                                     const struct ledger_question *q)
+{
+    struct ledger_call *c = l->first;
+
+    while (c && !(c->fn && strcmp(c->q.asked, q->asked) == 0 &&
+                  strcmp(c->q.purpose, q->purpose) == 0))
+        c = c->next;
+    return c;
+}
+
+static void join(struct ledger_call *leader, struct ledger_call *c)
+{
+    struct ledger_call **at = &leader->joined;
+
+    while (*at)
+        at = &(*at)->next;
+    *at = c;
+    c->leader = leader;
+}
+
 struct ledger_call *ledger_ask(struct ledger *l,
                                const struct ledger_question *q, ledger_fn *fn,
                                void *arg)
@@ -530,7 +448,7 @@ struct ledger_call *ledger_ask(struct ledger *l,
     struct known_call *k = known_find(&l->known, q->purpose, q->asked);
     struct ledger_answer stopped = {
         .end = LEDGER_STOPPED, .text = STR_LIT(""), .why = ""};
-    struct ledger_call *c;
+    struct ledger_call *c, *open;
 
     if (k && k->reply[0]) {
         answer_from_store(l, k, fn, arg);
@@ -540,19 +458,21 @@ struct ledger_call *ledger_ask(struct ledger *l,
         fn(arg, &stopped);
         return NULL;
     }
+    open = find_open(l, q);
     c = xcalloc(1, sizeof(*c));
     *c = (struct ledger_call){.l = l,
                               .q = *q,
                               .fn = fn,
                               .arg = arg,
                               .known = k,
-                              .tries = k ? k->tries : 0,
-                              .prev = l->last};
+                              .tries = k ? k->tries : 0};
     buf_init(&c->text, BUF_UNLIMITED);
-    *(l->last ? &l->last->next : &l->first) = c;
-    l->last = c;
-    l->count++;
-    send_call(c);
+    if (open) {
+        join(open, c);
+    } else {
+        link_call(c);
+        ledger_send(c);
+    }
     return c;
 }
 
@@ -562,7 +482,7 @@ static struct ledger_call *first_unsent(const struct ledger *l)
 {
     struct ledger_call *c = l->first;
 
-    while (c && !c->parked && !(c->call && !c->row.state))
+    while (c && !c->parked && !c->defer && !(c->call && !c->row.state))
         c = c->next;
     return c;
 }

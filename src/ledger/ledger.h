@@ -14,6 +14,10 @@
  * "review-repair", "guide", "embed") and a hash of what is asked. The caller
  * decides what to hash: a prompt, or a task and the number of an attempt.
  *
+ * Who asks what somebody else is being answered joins that call: it is sent
+ * and paid for once, and all of them get the answer, however it ends. If the
+ * one who asked first drops the call, the next one asks again.
+ *
  * A call that does not fit under the cap is parked. It is sent when other
  * calls have cost less than was reserved for them. When only parked calls are
  * left, they all end with LEDGER_NO_BUDGET.

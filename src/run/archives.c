@@ -1,9 +1,9 @@
 /* archives.c: the kernels of runs and archives, read and copied alike. */
 #include "run/archives.h"
 
+#include "base/date.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "run/view.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>
@@ -73,9 +73,17 @@ static int tell(struct run_view *v, const struct run_task *task,
                        .verified = true,
                        .verified_on = on,
                        .task = run_view_program(v, task, e)};
+    const struct row_recheck *again =
+        run_view_recheck(v, task->row.source, a->row.code);
+    char date[DATE_SIZE];
     struct text t;
     int rc = -1;
 
+    if (again && !verdict_may_join(again->verdict, again->evidence)) {
+        date_of(again->judged_at, date);
+        k.retired_on = date;
+        k.retired_why = again->why ? again->why : again->verdict;
+    }
     text_init(&t);
     if (k.task && read_texts(v, a, &t, e) == 0) {
         k.solution = (struct str){buf_str(&t.code), t.code.len};
@@ -110,9 +118,8 @@ static bool is_sealed(const struct run_attempt *a)
            verdict_may_join(a->verdict->verdict, a->verdict->evidence);
 }
 
-/* The first attempt at a task that may join an archive. */
-static const struct run_attempt *kernel_of(const struct run_view *v,
-                                           const struct run_task *t)
+const struct run_attempt *archives_kernel_of(const struct run_view *v,
+                                             const struct run_task *t)
 {
     for (size_t i = 0; i < t->attempts; i++)
         if (is_sealed(&t->attempt[i]) && !is_refused(v, &t->attempt[i]))
@@ -128,7 +135,7 @@ static int each_of_run(const char *dir, kernel_fn *fn, void *arg, struct err *e)
     if (rc < 0)
         return -1;
     for (size_t i = 0; rc == 0 && i < v.tasks; i++) {
-        const struct run_attempt *a = kernel_of(&v, &v.task[i]);
+        const struct run_attempt *a = archives_kernel_of(&v, &v.task[i]);
 
         if (a)
             rc = tell(&v, &v.task[i], a, fn, arg, e);
@@ -152,7 +159,8 @@ int archives_each(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 static int note_one(struct kernel *k, void *arg, struct err *e)
 {
     (void)e;
-    archives_add(arg, k->task->hash);
+    if (!kernel_is_retired(k))
+        archives_add(arg, k->task->hash);
     return 0;
 }
 
@@ -189,13 +197,24 @@ struct copying {
 static int copy_one(struct kernel *k, void *arg, struct err *e)
 {
     struct copying *c = arg;
+    struct kernel copy = *k;
+    char *name;
+    int rc;
 
+    if (kernel_is_retired(k)) {
+        c->count->retired++;
+        return 0;
+    }
     if (archives_knows(&c->known, k->task->hash)) {
         c->count->known++;
         return 0;
     }
-    if (kernel_write(c->to, k, (struct str){k->task->source, k->task->len}, e) <
-        0)
+    name = kernel_free_name(c->to, k->name);
+    copy.name = name;
+    rc = kernel_write(c->to, &copy, (struct str){k->task->source, k->task->len},
+                      e);
+    free(name);
+    if (rc < 0)
         return -1;
     archives_add(&c->known, k->task->hash);
     c->count->written++;

@@ -19,10 +19,20 @@ static void add_kernel(struct run *r, const struct kernel *k,
 
 /* ---- from folders ---- */
 
+struct taking {
+    struct run *r;
+    size_t retired;
+};
+
 static int take_member(struct kernel *k, void *arg, struct err *e)
 {
-    struct run *r = arg;
+    struct taking *t = arg;
+    struct run *r = t->r;
 
+    if (kernel_is_retired(k)) {
+        t->retired++;
+        return 0;
+    }
     if (k->dsl[0] && strcmp(k->dsl, r->pack->id) != 0)
         return err_set(e, ERR_INPUT,
                        "%s was written for the pack %s, not for %s", k->name,
@@ -35,9 +45,15 @@ static int take_member(struct kernel *k, void *arg, struct err *e)
 static int load_archive(struct run *r, const char *dir, struct err *e)
 {
     size_t before = r->kernel_len;
+    struct taking t = {.r = r};
 
-    if (kernel_each(dir, take_member, r, e) != 0)
+    if (kernel_each(dir, take_member, &t, e) != 0)
         return -1;
+    if (r->kernel_len == before && t.retired)
+        return err_set(e, ERR_INPUT,
+                       "all %zu kernels are retired; 'monkeys archive list %s' "
+                       "says why",
+                       t.retired, dir);
     if (r->kernel_len == before)
         return err_set(e, ERR_INPUT,
                        "no kernel found; 'monkeys archive export' makes an "

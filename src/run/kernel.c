@@ -57,6 +57,8 @@ static int read_meta(const char *dir, struct kernel *out, struct err *e)
     out->verified = json_is_true(json_object_get(meta, "verified"));
     out->verified_on =
         xstrdup(jsn_str(meta, out->verified ? "verified_on" : "why_not"));
+    out->retired_on = xstrdup(jsn_str(meta, "retired_on"));
+    out->retired_why = xstrdup(jsn_str(meta, "retired_why"));
     json_decref(meta);
     return 0;
 }
@@ -69,6 +71,11 @@ static int read_optional(const char *dir, const char *name, struct str *out,
 
     free(path);
     return rc;
+}
+
+bool kernel_is_retired(const struct kernel *k)
+{
+    return k->retired_on && k->retired_on[0];
 }
 
 int kernel_read(const char *dir, struct kernel *out, struct err *e)
@@ -103,6 +110,8 @@ void kernel_release(struct kernel *k)
     free((char *)k->dtype);
     free((char *)k->dsl);
     free((char *)k->verified_on);
+    free((char *)k->retired_on);
+    free((char *)k->retired_why);
     *k = (struct kernel){0};
 }
 
@@ -232,6 +241,22 @@ char *kernel_name(const char *task_id)
     return name;
 }
 
+char *kernel_free_name(const char *dir, const char *name)
+{
+    char *free_name = xstrdup(name);
+
+    for (int n = 2;; n++) {
+        char *path = fs_join(dir, free_name);
+        bool taken = access(path, F_OK) == 0;
+
+        free(path);
+        if (!taken)
+            return free_name;
+        free(free_name);
+        free_name = xasprintf("%s-%d", name, n);
+    }
+}
+
 static json_t *text_json(struct str s)
 {
     return s.p ? jsn_text(s.p, s.n) : json_null();
@@ -244,6 +269,11 @@ json_t *kernel_json(const struct kernel *k, bool texts)
                           "verified", k->verified, "origin", k->origin, "plan",
                           k->plan.p != NULL, "hash", k->task->hash);
 
+    if (kernel_is_retired(k)) {
+        json_object_set_new(v, "retired_on", json_string(k->retired_on));
+        json_object_set_new(v, "retired_why",
+                            jsn_text(k->retired_why, strlen(k->retired_why)));
+    }
     if (!texts)
         return v;
     json_object_set_new(v, "problem", jsn_text(k->task->source, k->task->len));

@@ -25,8 +25,13 @@ struct kernel {
     const char *dsl; /* the pack it was written for; "": unknown */
     bool verified;
     const char *verified_on; /* or why it was not */
+    /* Retired: it was found broken when it was verified again. It is kept and
+     * listed, but not used. NULL, "": it is not retired. */
+    const char *retired_on; /* the date */
+    const char *retired_why;
 };
 
+bool kernel_is_retired(const struct kernel *k);
 int kernel_read(const char *dir, struct kernel *out, struct err *e);
 void kernel_release(struct kernel *k);
 /* Calls `fn` for each kernel in `dir`, in the order of their names, until `fn`
@@ -48,5 +53,8 @@ int kernel_put_meta(const char *dir, const json_t *meta, struct err *e);
 json_t *kernel_json(const struct kernel *k, bool texts);
 /* A task's id as a folder's name. The caller frees it. */
 char *kernel_name(const char *task_id);
+/* The name, or NAME-2 and so on if `dir` has such a folder. The caller frees
+ * it. */
+char *kernel_free_name(const char *dir, const char *name);
 
 #endif

@@ -7,7 +7,6 @@
 #include "verify/gate.h"
 #include "verify/verdict.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -147,7 +146,7 @@ static int search(struct run *r, enum search_end *end, struct err *e)
 
 static int go(struct run *r, struct run_result *out, struct err *e)
 {
-    const char *why = pack_below_e3(r->pack, r->job.device);
+    const char *why = pack_below_e3(r->pack);
     int rc;
 
     if (why)
@@ -219,26 +218,10 @@ int run_look(struct run *r, struct run_view *v, struct err *e)
 
 /* ---- opening and closing ---- */
 
-/* A closed terminal stops the run in good order, unless nohup has made it ignore
- * that signal. */
-static int watch_signals(struct run *r, struct err *e)
-{
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction was;
-
-    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
-        if (stops[i] == SIGHUP && sigaction(SIGHUP, NULL, &was) == 0 &&
-            was.sa_handler == SIG_IGN)
-            continue;
-        if (!loop_add_signal(r->loop, stops[i], on_signal, r, e))
-            return -1;
-    }
-    return 0;
-}
-
 static int open_parts(struct run *r, struct err *e)
 {
-    if (watch_signals(r, e) < 0 || run_folder_open(r, e) < 0)
+    if (loop_add_stops(r->loop, on_signal, r, e) < 0 ||
+        run_folder_open(r, e) < 0)
         return -1;
     r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
     r->door_opts = verifying_opts(&r->set->verify, &r->home);

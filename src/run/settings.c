@@ -95,7 +95,7 @@ const struct opt run_table[] = {
            "off)",
            reviewer, 0, 0),
     OPTION("reviewer-threshold", OPT_TEXT, "SCORE",
-           "reject kernels with a lower score, from 0 to 1 (default: 0.7)",
+           "refuse kernels with a lower score, from 0 to 1 (default: 0.7)",
            threshold, 0, 0),
     OPTION("embeddings", OPT_TEXT, "hash|URL",
            "how similarity is measured: built in (hash), or by an endpoint "

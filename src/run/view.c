@@ -22,7 +22,7 @@ const char *const run_states[RUN_STATES] = {
 struct reading {
     struct run_view *v;
     size_t task_cap, entry_cap, event_cap, call_cap;
-    size_t attempt_cap, verdict_cap, shown_cap;
+    size_t attempt_cap, verdict_cap, shown_cap, recheck_cap;
 };
 
 static void keep(struct reading *g, const char **s)
@@ -117,6 +117,21 @@ static int on_entry(const struct row_entry *r, int64_t left, void *arg)
     KEEP_ALL(g, &x->row.origin, &x->row.name, &x->row.task_hash,
              &x->row.problem, &x->row.plan, &x->row.solution, &x->row.evidence,
              &x->row.ported);
+    return 0;
+}
+
+static int on_recheck(const struct row_recheck *r, void *arg)
+{
+    struct reading *g = arg;
+    struct run_view *v = g->v;
+    struct row_recheck *x;
+
+    v->recheck =
+        xgrow(v->recheck, &g->recheck_cap, v->rechecks, sizeof(*v->recheck));
+    x = &v->recheck[v->rechecks++];
+    *x = *r;
+    KEEP_ALL(g, &x->problem, &x->solution, &x->under, &x->verdict, &x->evidence,
+             &x->why);
     return 0;
 }
 
@@ -247,6 +262,7 @@ int run_view_read(struct store *s, const char *dir, struct run_view *v,
         store_each_call(s, on_call, &g, e) == 0 &&
         store_each_event(s, on_event, &g, e) == 0 &&
         store_each_entry(s, on_entry, &g, e) == 0 &&
+        store_each_recheck(s, on_recheck, &g, e) == 0 &&
         store_each_task(s, on_task, &g, e) == 0 && join_attempts(v, e) == 0 &&
         join_calls(v, e) == 0) {
         v->state = v->pid ? RUN_RUNNING : last_state(v);
@@ -279,6 +295,7 @@ void run_view_close(struct run_view *v)
 
     free(v->task);
     free(v->entry);
+    free(v->recheck);
     free(v->event);
     free(v->call);
     free(v->attempts);
@@ -362,4 +379,15 @@ struct task *run_view_program(struct run_view *v, const struct run_task *t,
         program->id = xstrdup(t->row.id);
     }
     return program;
+}
+
+const struct row_recheck *run_view_recheck(const struct run_view *v,
+                                           const char *problem,
+                                           const char *solution)
+{
+    for (size_t i = v->rechecks; i-- > 0;)
+        if (strcmp(v->recheck[i].problem, problem) == 0 &&
+            strcmp(v->recheck[i].solution, solution) == 0)
+            return &v->recheck[i];
+    return NULL;
 }

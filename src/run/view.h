@@ -75,6 +75,8 @@ struct run_view {
     size_t entries;
     struct run_event *event;
     size_t events;
+    struct row_recheck *recheck; /* by pass */
+    size_t rechecks;
     struct row_call *call; /* all of them, by task, attempt and time; those
                               that belong to no task first */
     size_t calls;
@@ -99,6 +101,11 @@ void run_view_close(struct run_view *v);
 /* Facts of the run: "method", "dsl", "model", "precision", "device", "seed", …
  * "" when it is not known. */
 const char *run_view_fact(struct run_view *v, const char *name);
+/* What came of a kernel (two blobs) when it was verified again the last time;
+ * NULL: it was not. */
+const struct row_recheck *run_view_recheck(const struct run_view *v,
+                                           const char *problem,
+                                           const char *solution);
 /* The task of this id, its attempt of this number; NULL: there is none. */
 struct run_task *run_view_task(struct run_view *v, const char *id);
 struct run_attempt *run_view_attempt(struct run_task *t, int64_t number);

@@ -2,16 +2,19 @@
 #include "search/archive.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct member {
     struct prompt_example text;
     const char *task_hash;
-    bool seed;
+    bool seed, hidden;
 };
 
 struct archive {
@@ -20,6 +23,7 @@ struct archive {
     struct member *member; /* entry n is member[n - 1] */
     size_t len, cap;
     int64_t version;
+    struct map broken; /* "problem/solution"; NULL: it is sound again */
 };
 
 struct archive *archive_new(size_t dim)
@@ -27,6 +31,7 @@ struct archive *archive_new(size_t dim)
     struct archive *a = xcalloc(1, sizeof(*a));
 
     arena_init(&a->memory);
+    map_init(&a->broken);
     a->index = find_new(dim);
     return a;
 }
@@ -35,6 +40,7 @@ void archive_free(struct archive *a)
 {
     find_free(a->index);
     free(a->member);
+    map_release(&a->broken);
     arena_release(&a->memory);
     free(a);
 }
@@ -43,6 +49,47 @@ static struct str keep(struct archive *a, struct str s)
 {
     return s.p ? (struct str){arena_strndup(&a->memory, s.p, s.n), s.n} : s;
 }
+
+/* ---- kernels that were verified again ---- */
+
+#define KEY_BYTES (2 * HASH_HEX)
+
+static struct str key_of(const char *problem, const char *solution, char *out)
+{
+    snprintf(out, KEY_BYTES, "%s/%s", problem, solution);
+    return str_of(out);
+}
+
+static void hide_if_broken(struct archive *a, size_t i)
+{
+    struct member *m = &a->member[i];
+    char problem[HASH_HEX], solution[HASH_HEX], key[KEY_BYTES];
+
+    if (a->broken.len == 0 || m->hidden)
+        return;
+    hash_hex(m->text.problem.p, m->text.problem.n, problem);
+    hash_hex(m->text.solution.p, m->text.solution.n, solution);
+    if (!map_get(&a->broken, key_of(problem, solution, key)))
+        return;
+    m->hidden = true;
+    find_remove(a->index, (int64_t)i + 1);
+}
+
+void archive_rechecked(struct archive *a, const char *problem,
+                       const char *solution, bool broken)
+{
+    char key[KEY_BYTES];
+
+    map_set(&a->broken, key_of(problem, solution, key), broken ? a : NULL);
+}
+
+void archive_hide_broken(struct archive *a)
+{
+    for (size_t i = 0; i < a->len; i++)
+        hide_if_broken(a, i);
+}
+
+/* ---- members ---- */
 
 int64_t archive_join(struct archive *a, const struct search_example *x,
                      int64_t version)
@@ -64,7 +111,9 @@ int64_t archive_join(struct archive *a, const struct search_example *x,
         .seen = arena_alloc(&a->memory, 2 * sizeof(*m->text.seen))};
     m->task_hash = arena_strdup(&a->memory, x->task_hash);
     m->seed = strcmp(x->origin, "seed") == 0;
+    m->hidden = false;
     find_add(a->index, &f);
+    hide_if_broken(a, a->len - 1);
     a->version = version;
     return f.entry;
 }
@@ -103,7 +152,8 @@ size_t archive_seeds(const struct archive *a, const struct task *t,
     size_t n = 0;
 
     for (size_t i = 0; i < a->len && n < k; i++)
-        if (a->member[i].seed && strcmp(a->member[i].task_hash, t->hash) != 0)
+        if (a->member[i].seed && !a->member[i].hidden &&
+            strcmp(a->member[i].task_hash, t->hash) != 0)
             hit[n++] = (struct find_hit){(int64_t)i + 1, FIND_NO_COSINE};
     return n;
 }

@@ -23,6 +23,13 @@ int64_t archive_join(struct archive *a, const struct search_example *x,
                      int64_t version);
 /* The member is not shown any more. Sets the archive's version. */
 void archive_leave(struct archive *a, int64_t entry, int64_t version);
+/* What was found when a kernel was verified again; the last word counts. Both
+ * are hashes of texts. Kernels that are broken by then are not shown after
+ * archive_hide_broken(), whether they are members or join later. The version
+ * stays. */
+void archive_rechecked(struct archive *a, const char *problem,
+                       const char *solution, bool broken);
+void archive_hide_broken(struct archive *a);
 int64_t archive_version(const struct archive *a);
 /* How many have joined, including those that left. */
 size_t archive_size(const struct archive *a);
@@ -30,7 +37,8 @@ const struct find *archive_index(const struct archive *a);
 
 /* The texts of a member, borrowed. */
 struct prompt_example archive_example(const struct archive *a, int64_t entry);
-/* The first `k` members with origin "seed" that are not twins of the task. */
+/* The first `k` members with origin "seed" that are neither hidden nor twins
+ * of the task. */
 size_t archive_seeds(const struct archive *a, const struct task *t,
                      struct find_hit *hit, size_t k);
 

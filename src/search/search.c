@@ -96,10 +96,21 @@ static struct reviewer *open_reviewer(struct search *s, struct err *e)
     return reviewer_new(&p, e);
 }
 
+/* Rows come pass by pass. */
+static int on_recheck(const struct row_recheck *r, void *arg)
+{
+    archive_rechecked(arg, r->problem, r->solution,
+                      !verdict_may_join(r->verdict, r->evidence));
+    return 0;
+}
+
 int search_run(struct search *s, enum search_end *end, struct err *e)
 {
     s->count.tasks = s->subject_len;
     s->count.iterations = (int)s->opt.attempts;
+    if (store_each_recheck(s->part.store, on_recheck, s->archive, e) != 0)
+        return -1;
+    archive_hide_broken(s->archive);
     s->resume = resume_load(s, e);
     if (!s->resume)
         return -1;

@@ -16,6 +16,7 @@ struct reading {
         int (*verdict)(const struct row_verdict *, void *);
         int (*entry)(const struct row_entry *, int64_t, void *);
         int (*review)(const struct row_review *, void *);
+        int (*recheck)(const struct row_recheck *, void *);
         int (*vector)(const struct row_vector *, void *);
         int (*event)(const char *, int64_t, int64_t, const char *, int64_t,
                      void *);
@@ -136,6 +137,7 @@ READ(attempt, &store_tables[TABLE_ATTEMPT])
 READ(shown, &store_tables[TABLE_SHOWN])
 READ(verdict, &store_verdict_read)
 READ(review, &store_tables[TABLE_REVIEW])
+READ(recheck, &store_tables[TABLE_RECHECK])
 
 static int give_vector(const struct reading *r, const void *row)
 {

@@ -1,8 +1,9 @@
 /* rows.c: structs to rows. */
 #include "store/store_int.h"
 
+#include "base/date.h"
+
 #include <string.h>
-#include <time.h>
 
 /* ---- fields of a struct, by their column ---- */
 
@@ -231,6 +232,7 @@ WRITE(shown, TABLE_SHOWN)
 WRITE(entry, TABLE_ENTRY)
 WRITE(review, TABLE_REVIEW)
 WRITE(vector, TABLE_VECTOR)
+WRITE(recheck, TABLE_RECHECK)
 
 void store_verdict(struct store *s, const struct row_verdict *r)
 {
@@ -253,10 +255,8 @@ void store_entry_leaves(struct store *s, int64_t entry, int64_t version,
 void store_event(struct store *s, const char *kind, int64_t task,
                  int64_t attempt, const char *text)
 {
-    struct timespec now;
-    struct row_event r = {++s->events, kind, task, attempt, text, 0};
+    struct row_event r = {++s->events, kind, task,
+                          attempt,     text, date_now_us()};
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    r.at = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
     store_put(s, &store_tables[TABLE_EVENT], &r);
 }

@@ -119,11 +119,24 @@ static const char look_3[] =
     "CREATE TEMP VIEW call AS SELECT stage AS purpose, '' AS asked, try,"
     " task, attempt, state," CALL_REST " FROM main.call;";
 
+/* Kernels that were verified again, pass by pass. */
+static const char version_4[] =
+    "CREATE TABLE recheck ("
+    " pass INTEGER NOT NULL, problem TEXT NOT NULL, solution TEXT NOT NULL,"
+    " under TEXT NOT NULL, verdict TEXT NOT NULL, evidence TEXT, why TEXT,"
+    " judged_at INTEGER NOT NULL, PRIMARY KEY (pass, problem, solution)"
+    ") STRICT, WITHOUT ROWID;";
+static const char look_4[] =
+    "CREATE TEMP VIEW recheck AS SELECT 0 AS pass, '' AS problem,"
+    " '' AS solution, '' AS under, '' AS verdict, NULL AS evidence,"
+    " NULL AS why, 0 AS judged_at WHERE 0;";
+
 const struct store_step store_steps[] = {
     {version_1, NULL},
     {"ALTER TABLE entry ADD COLUMN ported TEXT;",
      "CREATE TEMP VIEW entry AS SELECT *, NULL AS ported FROM main.entry;"},
     {version_3, look_3},
+    {version_4, look_4},
 };
 const size_t store_version = sizeof(store_steps) / sizeof(store_steps[0]);
 

@@ -162,6 +162,18 @@ struct row_vector {
 };
 void store_vector(struct store *s, const struct row_vector *r);
 
+/* A kernel that was verified again after it had been found correct. Key: pass,
+ * problem, solution; the row of the last pass counts. */
+struct row_recheck {
+    int64_t pass; /* from 1 */
+    const char *problem /* blob */, *solution /* blob */;
+    const char *under; /* pack, device and the like: see run/recheck.h */
+    const char *verdict, *evidence;
+    const char *why; /* the first line of the error, or NULL */
+    int64_t judged_at;
+};
+void store_recheck(struct store *s, const struct row_recheck *r);
+
 /* An event for people to read: "infra", "paused", "budget", "duplicate", … */
 void store_event(struct store *s, const char *kind, int64_t task,
                  int64_t attempt, const char *text);
@@ -190,6 +202,9 @@ int store_each_entry(struct store *s,
 int store_each_review(struct store *s,
                       int (*fn)(const struct row_review *, void *), void *arg,
                       struct err *e);
+int store_each_recheck(struct store *s,
+                       int (*fn)(const struct row_recheck *, void *), void *arg,
+                       struct err *e);
 int store_each_vector(struct store *s, const char *source,
                       int (*fn)(const struct row_vector *, void *), void *arg,
                       struct err *e);

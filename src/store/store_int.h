@@ -56,6 +56,7 @@ enum {
     TABLE_ENTRY_LEFT,
     TABLE_REVIEW,
     TABLE_VECTOR,
+    TABLE_RECHECK,
     TABLE_EVENT,
     TABLES
 };

@@ -139,6 +139,13 @@ static const struct col event_cols[] = {
 };
 #undef ROW
 
+#define ROW row_recheck
+static const struct col recheck_cols[] = {
+    KEY_INT(pass), KEY_TEXT(problem), KEY_TEXT(solution), TEXT(under),
+    TEXT(verdict), TEXT(evidence),    TEXT(why),          CLOCK(judged_at),
+};
+#undef ROW
+
 #define TABLE(name, cols, row, frozen)                                    \
     {                                                                     \
         name, cols, sizeof(cols) / sizeof((cols)[0]), sizeof(struct row), \
@@ -160,6 +167,7 @@ const struct table store_tables[TABLES] = {
         TABLE("entry_left", entry_left_cols, row_entry_left, NULL),
     [TABLE_REVIEW] = TABLE("review", review_cols, row_review, NULL),
     [TABLE_VECTOR] = TABLE("vector", vector_cols, row_vector, NULL),
+    [TABLE_RECHECK] = TABLE("recheck", recheck_cols, row_recheck, NULL),
     [TABLE_EVENT] = TABLE("event", event_cols, row_event, NULL),
 };
 

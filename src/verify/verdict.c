@@ -112,6 +112,37 @@ json_t *verdict_unrun(enum verdict v, const char *rule, struct str feedback)
                      "trials", "feedback", jsn_text(feedback.p, feedback.n));
 }
 
+/* A line that ends with a colon only announces the next one. */
+static struct str telling_line(struct str text)
+{
+    struct str line, first = {"", 0};
+    bool more = true;
+
+    while (more) {
+        more = str_cut(&text, '\n', &line);
+        line = str_trim(more ? line : text);
+        if (line.n && line.p[line.n - 1] != ':')
+            return line;
+        if (first.n == 0)
+            first = line;
+    }
+    return first;
+}
+
+char *verdict_line(const json_t *record)
+{
+    static const char *const places[] = {"infra", "message", "feedback"};
+    struct str line = {"", 0};
+
+    if (verdict_in(record) == VERDICT_CORRECT)
+        return xasprintf("correct, but only at %s",
+                         jsn_str(record, "evidence"));
+    for (size_t i = 0; i < 3 && line.n == 0; i++)
+        line = telling_line(str_of(jsn_str(record, places[i])));
+    return xasprintf("%s: %.*s", jsn_str(record, "verdict"), (int)line.n,
+                     line.p);
+}
+
 enum evidence evidence_of(const char *name)
 {
     for (enum evidence v = EVIDENCE_E0; name && v < EVIDENCES; v++)

@@ -75,6 +75,11 @@ double verdict_fitness(enum verdict v, double within, double speedup);
  * refused by the static rules. A new reference; `rule` may be NULL. */
 json_t *verdict_unrun(enum verdict v, const char *rule, struct str feedback);
 
+/* Why a record may not join an archive, in a line: the verdict, and the first
+ * line of the error that says something (not "In function 'f':"). The caller
+ * frees it. */
+char *verdict_line(const json_t *record);
+
 /* How much is proven. */
 enum evidence {
     EVIDENCE_NONE,

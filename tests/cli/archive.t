@@ -17,6 +17,12 @@ run archive show "$seeds" none
 is $status 2 "one that is not there exits 2"
 like "$err" "*no kernel none; 'monkeys archive list *" "… and says where to look"
 
+mkdir "$work/nothing"
+run archive list nothing
+like "$status $out" "0 nothing: no kernels yet; they come from a run *'monkeys archive add'*" "an empty archive says where kernels come from"
+run archive list nothing --json
+is "$status$out" 0 "… but not in JSON"
+
 run archive import "$seeds" -o mine
 like "$out" "* kernels written to mine, 0 there already" "archives are added to another"
 run archive import "$seeds" -o mine --json
@@ -92,6 +98,7 @@ is "$(sql ran "SELECT count(ported) FROM entry WHERE origin = 'run'")" 1 "the en
 run run --dsl c-cpu --device cpu --force --attempts 1 --cassette tape.jsonl --verifier jobs=old --out old --tasks "$root/tasks/starter/01_swish.py"
 $answers judge "$work/old" starter/01_swish answer "{$correct}"
 run resume old
+sql old "DROP TABLE recheck"
 sql old "ALTER TABLE entry DROP COLUMN ported"
 sql old "CREATE TABLE call_1 AS SELECT purpose AS stage, * FROM call"
 sql old "DROP TABLE call"

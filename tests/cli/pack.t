@@ -136,12 +136,26 @@ set -- pack check --no-probe --verify --no-timing --write --packs mine c-cpu --d
 before=$(cat "$work/mine/$seeds/02_softmax/meta.json")
 run "$@"
 is $status 4 "answers from another host are missing at first"
-like "$out$err" "*02_softmax *no answer yet*monkeys-worker --jobs far/jobs --out far/answers*" "… and the way to them is told"
+like "$out$err" "*02_softmax *no answer yet*c-cpu * waiting *monkeys-worker --jobs far/jobs --out far/answers*" "… and the way to them is told"
 is "$(cat "$work/mine/$seeds/02_softmax/meta.json")" "$before" "a missing answer changes nothing"
 (cd "$work" && umask 077 && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --packs mine --jobs far/jobs --out far/answers 2>"$work/.err")
 run "$@"
 is $status 0 "the second call reads the answers"
 like "$(meta $seeds/02_softmax verified_on)" "correct at E3 in fp32 on the CPU *" "… and writes them"
+
+# What a GPU answers: the record of a judge there.
+keep_seeds cuda 01_matmul
+set -- pack check --no-probe --verify --write --packs mine cuda --device cuda:0 --precision bf16,fp32 --verifier jobs=gpu
+run "$@"
+is $status 4 "jobs for a GPU are written on a host without one"
+python3 -B "$root/tests/cli/run/answers.py" judge "$work/gpu" 01_matmul/task answer \
+    '{"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[],"build":"compiled","launches":{"count":2,"names":["k"]},"times_ms":{"compile":1500},"timing":{"ms":{"median":0.5},"reference_ms":{"median":1.0},"compile_ms":{"median":0.75}},"environment":{"device":"cuda:0","gpu":"NVIDIA H200"}}'
+run "$@"
+like "$status $out" "0 *01_matmul  bf16       correct        E3          1.50 s     2.00x          1.50x         2*" \
+    "the table has build time, speed-ups and launches"
+is "$(meta cuda/seeds/01_matmul verified_on)" "correct at E3 in fp32 and bf16 on NVIDIA H200, $today" "meta.json names the GPU and each precision"
+
+keep_seeds c-cpu 02_softmax
 rm "$work/mine/$seeds/02_softmax/task.py"
 run pack check --no-probe --verify --packs mine c-cpu
 like "$status $out" "1 *mine/c-cpu/seeds/02_softmax/task.py: /: missing; *" "a seed without a task is named"

@@ -42,8 +42,8 @@ struct life {
     struct ledger_purse *purse, *close;
 };
 
-static void ask(struct life *f, const char *asked, struct ledger_purse *purse,
-                int64_t then);
+static struct ledger_call *ask(struct life *f, const char *asked,
+                               struct ledger_purse *purse, int64_t then);
 
 static void next(struct scripted *s, size_t n, const struct llm_request *r,
                  struct send_result *out, int64_t *after_ns)
@@ -104,8 +104,8 @@ static void on_answer(void *arg, const struct ledger_answer *a)
 }
 
 /* `then` > 0: it is the first call on the purse. */
-static void ask(struct life *f, const char *asked, struct ledger_purse *purse,
-                int64_t then)
+static struct ledger_call *ask(struct life *f, const char *asked,
+                               struct ledger_purse *purse, int64_t then)
 {
     static const struct llm_message message = {.role = "user",
                                                .text = {"Hi?", 3}};
@@ -120,7 +120,7 @@ static void ask(struct life *f, const char *asked, struct ledger_purse *purse,
                                 .purse = purse,
                                 .then = {then, then}};
 
-    ledger_ask(f->ledger, &q, on_answer, f);
+    return ledger_ask(f->ledger, &q, on_answer, f);
 }
 
 static void run_until(struct life *f, size_t over)
@@ -155,6 +155,106 @@ static void test_once(void)
     run_until(&g, 2);
     ok(g.provider->sent == 1, "another question is another call");
     end(&g);
+    db_rmdir(dir);
+}
+
+static void test_joined(void)
+{
+    char *dir = db_dir(), *db = fs_join(dir, "run.db");
+    struct life f = {.outcome = SEND_ANSWERED};
+    struct ledger_call *second;
+
+    begin(&f, dir, NO_CAP);
+    ask(&f, "a", NULL, 0);
+    ask(&f, "a", NULL, 0);
+    second = ask(&f, "a", NULL, 0);
+    ask(&f, "b", NULL, 0);
+    ledger_drop(second);
+    run_until(&f, 3);
+    ok(f.ends[LEDGER_ANSWERED] == 3 && f.provider->sent == 2,
+       "who asks the same while it is under way gets the same answer");
+    ok(f.budget.spent.usd_micro == 2 * REAL &&
+           db_number(db, "SELECT count(*) FROM call") == 2,
+       "and it is paid for once");
+    f.text[0] = '\0';
+    ok(!ask(&f, "a", NULL, 0) && f.over == 4 && strcmp(f.text, "hello") == 0 &&
+           f.provider->sent == 2,
+       "who asks later has the reply at once");
+    end(&f);
+    ok(f.over == 4, "who has dropped the call hears nothing");
+    free(db);
+    db_rmdir(dir);
+}
+
+static void test_passed_on(void)
+{
+    char *dir = db_dir(), *db = fs_join(dir, "run.db");
+    struct life f = {.never = true};
+    struct ledger_call *first;
+
+    begin(&f, dir, NO_CAP);
+    first = ask(&f, "a", NULL, 0);
+    ask(&f, "a", NULL, 0);
+    ask(&f, "a", NULL, 0);
+    while (!f.provider->sent)
+        loop_run_for(f.loop, 5000000);
+    f.never = false;
+    f.outcome = SEND_ANSWERED;
+    ledger_drop(first);
+    ok(f.provider->sent == 1, "when the first drops the call, nothing is sent "
+                              "before the loop runs");
+    run_until(&f, 2);
+    ok(f.ends[LEDGER_ANSWERED] == 2 && f.provider->sent == 2,
+       "then the next one asks, once for all that wait");
+    ok(db_number(db, "SELECT count(*) FROM call WHERE state = 'open' AND try = "
+                     "1") == 1 &&
+           db_number(db, "SELECT count(*) FROM call WHERE state = 'answered' "
+                         "AND try = 2") == 1,
+       "and the store has both tries");
+    end(&f);
+    free(db);
+    db_rmdir(dir);
+}
+
+/* Those who have joined end as the call does. */
+static void test_joined_ends(void)
+{
+    char *dir = db_dir();
+    struct life f = {.outcome = SEND_REFUSED}, g = {.outcome = SEND_ANSWERED},
+                h = {.never = true};
+
+    begin(&f, dir, NO_CAP);
+    ask(&f, "a", NULL, 0);
+    ask(&f, "a", NULL, 0);
+    run_until(&f, 2);
+    ok(f.ends[LEDGER_FAILED] == 2 && f.provider->sent == 1, "refused: once");
+    ask(&f, "a", NULL, 0);
+    run_until(&f, 3);
+    ok(f.provider->sent == 2 &&
+           db_number(f.db, "SELECT count(*) FROM call") == 2,
+       "asked again, it is another try");
+    end(&f);
+    begin(&g, dir, 10);
+    ask(&g, "b", NULL, 0);
+    ask(&g, "b", NULL, 0);
+    run_until(&g, 2);
+    ok(g.ends[LEDGER_NO_BUDGET] == 2, "no budget: all hear of it");
+    end(&g);
+    begin(&h, dir, NO_CAP);
+    ask(&h, "c", NULL, 0);
+    ask(&h, "c", NULL, 0);
+    ledger_stop(h.ledger);
+    ok(h.ends[LEDGER_STOPPED] == 2, "stopped: all hear of it");
+    ask(&h, "d", NULL, 0);
+    end(&h);
+    begin(&h, dir, NO_CAP);
+    ask(&h, "e", NULL, 0);
+    ask(&h, "e", NULL, 0);
+    while (!h.provider->sent)
+        loop_run_for(h.loop, 5000000);
+    h.over = 0;
+    end(&h);
+    ok(h.over == 0, "closed: nobody hears anything");
     db_rmdir(dir);
 }
 
@@ -304,6 +404,9 @@ void suite_ledger(void)
 {
     log_set_level(LOG_QUIET);
     test_once();
+    test_joined();
+    test_passed_on();
+    test_joined_ends();
     test_lost();
     test_failed();
     test_parked();

@@ -375,6 +375,32 @@ static void test_signals(void)
     loop_free(l);
 }
 
+static void test_stops(void)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    struct err e = ERR_INIT;
+    struct loop *l = new_loop();
+    struct pair p = {.loop = l};
+
+    sigaction(SIGHUP, &(struct sigaction){.sa_handler = SIG_DFL}, &before);
+    ok(loop_add_stops(l, note_signal, &p, &e) == 0, "stops are listened for");
+    for (size_t i = 0; i < 3; i++) {
+        kill(getpid(), stops[i]);
+        loop_add_timer(l, tick_now_ns() + 60 * TICK_S, note_a, NULL);
+        loop_run(l);
+        ok(p.calls == stops[i], "%s stops", strsignal(stops[i]));
+    }
+    loop_free(l);
+    sigaction(SIGHUP, &ignore, NULL);
+    l = new_loop();
+    ok(loop_add_stops(l, note_signal, &p, &e) == 0 && !is_blocked(SIGHUP) &&
+           is_blocked(SIGTERM),
+       "a hangup that is ignored stays ignored");
+    loop_free(l);
+    sigaction(SIGHUP, &before, NULL);
+}
+
 static volatile sig_atomic_t alarms;
 
 static void on_alarm(int signo)
@@ -547,6 +573,7 @@ void suite_loop(void)
     test_hang_up();
     test_write_interest();
     test_signals();
+    test_stops();
     test_interrupted_wait();
     test_children();
     test_stop();

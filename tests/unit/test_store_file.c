@@ -250,6 +250,57 @@ static void test_second_schema(void)
     db_rmdir(dir);
 }
 
+static int count_recheck(const struct row_recheck *r, void *arg)
+{
+    *(int *)arg += r->pass == 1 && strcmp(r->verdict, "crash") == 0;
+    return 0;
+}
+
+static void test_third_schema(void)
+{
+    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    struct row_recheck row = {.pass = 1,
+                              .problem = "p",
+                              .solution = "s",
+                              .under = "here",
+                              .verdict = "crash",
+                              .judged_at = 5};
+    struct err e = ERR_INIT;
+    sqlite3 *db = NULL;
+    struct store *s;
+    int n = 0;
+
+    if (sqlite3_open(path, &db) != SQLITE_OK ||
+        store_migrate(db, path, store_steps, 3, &e) < 0)
+        BUG("%s", e.text);
+    sqlite3_close(db);
+    db_exec(path, "PRAGMA journal_mode = WAL;"
+                  "INSERT INTO entry VALUES (3, 1, 'run', 0, 1, 'a/b', 'h', "
+                  "'p', NULL, 's', 'E3', NULL)");
+    s = store_open(path, STORE_READ, NULL, &e);
+    ok(s && store_each_recheck(s, count_recheck, &n, &e) == 0 && n == 0,
+       "in a run of the third schema nothing was verified again (%s)", e.text);
+    if (s)
+        db_close(s);
+    s = store_open(path, STORE_OPEN, NULL, &e);
+    if (s) {
+        store_recheck(s, &row);
+        store_sync(s, &e);
+        n = 0;
+        ok(store_each_recheck(s, count_recheck, &n, &e) == 0 && n == 1,
+           "one that is brought up to date has a place for it");
+        n = 0;
+        ok(store_each_entry(s, count_entry, &n, &e) == 0 && n == 1,
+           "and keeps its entries");
+        row.verdict = "correct";
+        store_recheck(s, &row);
+        ok(store_sync(s, &e) < 0, "what a pass has found does not change");
+        store_close(s, &e);
+    }
+    free(path);
+    db_rmdir(dir);
+}
+
 /* ---- refusals ---- */
 
 /* One line: PATH, and what to do. */
@@ -308,7 +359,7 @@ static void test_newer(void)
     db_exec(path, "PRAGMA user_version = 999");
     refuses(path, STORE_OPEN,
             "has schema 999, but this program knows only up to "
-            "3; use the newer monkeys that wrote it",
+            "4; use the newer monkeys that wrote it",
             "a newer schema");
     free(path);
     db_rmdir(dir);
@@ -478,6 +529,7 @@ void suite_store_file(void)
     test_migration();
     test_first_schema();
     test_second_schema();
+    test_third_schema();
     test_wrong_files();
     test_newer();
     test_damaged();

@@ -105,6 +105,28 @@ static void test_evidence(void)
     buf_release(&b);
 }
 
+static void says(json_t *record, const char *want, const char *claim)
+{
+    char *line = verdict_line(record);
+
+    is(line, want, claim);
+    free(line);
+    json_decref(record);
+}
+
+static void test_line(void)
+{
+    says(json_pack("{s:s, s:n, s:s, s:s}", "verdict", "compile_error", "infra",
+                   "message", "k.c: In function 'f':\nk.c:3: error: no g\n^",
+                   "feedback", "It does not compile."),
+         "compile_error: k.c:3: error: no g",
+         "the first line of an error that says something");
+    says(json_pack("{s:s, s:s}", "verdict", "crash", "feedback", "Ended:"),
+         "crash: Ended:", "… or the only one");
+    says(json_pack("{s:s, s:s}", "verdict", "correct", "evidence", "E2"),
+         "correct, but only at E2", "correct is not enough");
+}
+
 void suite_verdict(void)
 {
     test_names();
@@ -112,4 +134,5 @@ void suite_verdict(void)
     test_fitness();
     test_unrun();
     test_evidence();
+    test_line();
 }

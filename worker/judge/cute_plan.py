@@ -9,9 +9,9 @@ from judge.cuda_plan import Built, requests, scratch  # noqa: F401 - of the fami
 from judge.native_plan import ARGUMENTS, check_texts, unique_views
 from judge.traces import BadTrace, Call, Launch, Trace, View, listed, text, view, whole
 from shared import plan
-from shared.plan import BLOCK, GRID, ITEM, SHARED_BYTES, THREADS
+from shared.plan import BLOCK, GRID, ITEM, SHARED_BYTES, STRUCT_BYTES, THREADS
 
-INTERPRETED, HOST_CODE = False, False  # family.py
+INTERPRETED = False  # family.py
 _CLUSTER = (16, 16, 16)
 _OPTIONS = {"block", "shared", "cluster", "cooperative", "pdl"}
 
@@ -37,7 +37,7 @@ def _check_kernel(kernel: dict, texts: int) -> None:
     if not cuda_plan.SYMBOL.fullmatch(text(kernel["name"], 4000, "a kernel's name")):
         raise BadTrace("a kernel's name")
     for size in listed(kernel["params"], ARGUMENTS, "the parameters"):
-        whole(size, 1, 8, "a parameter's size")
+        whole(size, 1, STRUCT_BYTES, "a parameter's size")
 
 
 def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
@@ -63,12 +63,22 @@ def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
 
 
 def _check_argument(size: int, arg: object, call: Call) -> None:
-    if isinstance(arg, dict) and arg.keys() == {"t", "o"} and size == 8:
+    if not isinstance(arg, dict) or arg.keys() not in ({"b"}, {"b", "t", "o"}):
+        raise BadTrace("an argument of another kind")
+    if len(_bytes(arg)) != size:
+        raise BadTrace("an argument of another size than its parameter")
+    if "t" in arg:
         found = view(arg["t"], call.buffers)
         room = call.buffers[found.buffer].bytes - found.offset * ITEM[found.dtype]
         whole(arg["o"], 0, room, "an address in a tensor")
-    else:
-        whole(arg, 0, (1 << 8 * size) - 1, "the bits of an argument")
+        whole(size, 8, STRUCT_BYTES, "the size of an address")
+
+
+def _bytes(arg: dict) -> bytes:
+    try:
+        return bytes.fromhex(text(arg["b"], 2 * STRUCT_BYTES, "an argument's bytes"))
+    except ValueError:
+        raise BadTrace("an argument's bytes") from None
 
 
 # ---- what is executed ----------------------------------------------------------------
@@ -85,21 +95,22 @@ class Maker(cuda_plan.Maker):
             grid=tuple(told["grid"]),
             block=tuple(options["block"]),
             shared=options["shared"],
-            params=tuple(
-                _param(size, arg, part, places)
-                for size, arg in zip(kernel["params"], told["args"].values())
-            ),
+            params=tuple(_param(arg, part, places) for arg in told["args"].values()),
             cluster=tuple(options["cluster"]),
             cooperative=options["cooperative"],
             pdl=options["pdl"],
         )
 
 
-def _param(size: int, arg: dict | int, part: Call, places: list[int]) -> plan.Param:
-    if isinstance(arg, int):
-        return plan.Number(size, arg)
-    found = view(arg["t"], part.buffers)
-    return plan.Pointer(places[found.buffer] + found.offset * ITEM[found.dtype] + arg["o"])
+def _param(arg: dict, part: Call, places: list[int]) -> plan.Param:
+    data = _bytes(arg)
+    if "t" in arg:
+        found = view(arg["t"], part.buffers)
+        at = plan.Pointer(places[found.buffer] + found.offset * ITEM[found.dtype] + arg["o"])
+        return at if len(data) == 8 else plan.Struct(data, ((0, at),))
+    if len(data) <= 8:
+        return plan.Number(len(data), int.from_bytes(data, "little"))
+    return plan.Struct(data, ())
 
 
 # ---- what a reader is told -----------------------------------------------------------

@@ -8,8 +8,8 @@ lane compiles it once more, and only that binary is executed.
   launch = {"op": "launch", "kernel": k, "grid": [x, y, z], "args": {"p0": ARG, …},
             "options": {"block": […], "shared": bytes, "cluster": […], "cooperative": bool,
                         "pdl": bool}}
-  ARG    = the parameter's bits as a number | {"t": VIEW, "o": bytes}: an address, that many
-           bytes behind the start of the view
+  ARG    = {"b": hex} (bytes) | {"b": hex, "t": VIEW, "o": bytes}: the first eight bytes are
+           an address, that many bytes behind the start of the view
 
 Nothing here is believed: the judge checks what arrives (cute_plan.py)."""
 
@@ -273,21 +273,16 @@ def _launch(config: int, kernel: int, params: int, *_: int) -> int:
     return 0
 
 
-def _argument(recorder: Any, kernel: _Kernel, index: int, data: bytes) -> dict | int:
-    bits = int.from_bytes(data, "little")
-    if len(data) > 8:
-        recorder.refuse("argument", f"argument {index} of the kernel {kernel.name} has {len(data)} "
-                        "bytes, mostly a tensor whose layout is dynamic: keep layouts static (no "
-                        "mark_layout_dynamic; from_dlpack before the call), and compile a function "
-                        "for each shape")  # fmt: skip
+def _argument(recorder: Any, kernel: _Kernel, index: int, data: bytes) -> dict:
+    """A tensor begins with its address; what of its layout is dynamic follows."""
     if not _ADDRESS.match(kernel.types[index]):
-        return bits
-    found = recorder.at(bits)
+        return {"b": data.hex()}
+    found = recorder.at(int.from_bytes(data[:8], "little"))
     if found is None:
         recorder.refuse("argument", f"argument {index} of the kernel {kernel.name} is an address "
                         "in no tensor of this call")  # fmt: skip
     view, offset = found
-    return {"t": view, "o": offset}
+    return {"b": (bytes(8) + data[8:]).hex(), "t": view, "o": offset}
 
 
 def _options(attributes: int, count: int) -> dict:

@@ -1,0 +1,348 @@
+/* cmd_archive_reverify.c: monkeys archive reverify: the kernels of an archive or
+ * a run once more, after the language or its compiler has changed. */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "io/term.h"
+#include "pack/pack_probe.h"
+#include "pack/packs.h"
+#include "run/recheck.h"
+#include "verify/verdict.h"
+#include "verify/verifying.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct reverify_values {
+    struct verifying_values v; /* first */
+    const char *dsl;
+};
+
+static const struct opt reverify_table[] = {
+    {"dsl", 0, OPT_TEXT, "ID",
+     "the pack; kernels of other packs are left alone (default: the pack of "
+     "the first kernel)",
+     offsetof(struct reverify_values, dsl), 0, 0},
+    VERIFYING_OPTIONS,
+    {0},
+};
+
+struct reverify {
+    struct reverify_values *v;
+    const char *dir;
+    struct home home;
+    struct packs_path path;
+    struct pack *pack;
+    struct recheck *again;
+    struct asked *asked; /* by kernel */
+    size_t others;       /* kernels of other packs */
+    size_t before;       /* kernels that the pass had verified before */
+    size_t done;
+    size_t retired, restored; /* now */
+    struct loop *loop;
+    struct term *bar;
+    struct err failed;
+};
+
+struct asked {
+    struct reverify *f;
+    const char *precision;
+    bool was_retired;
+    char *infra; /* why there is no verdict */
+};
+
+/* ---- what to verify ---- */
+
+static bool is_of_pack(const struct recheck_kernel *k, void *arg)
+{
+    struct reverify *f = arg;
+    bool meant = !k->dsl[0] || strcmp(k->dsl, f->pack->id) == 0;
+
+    f->others += !meant;
+    return meant;
+}
+
+static int load_pack(struct reverify *f, struct err *e)
+{
+    const char *id = f->v->dsl ? f->v->dsl : recheck_at(f->again, 0)->dsl;
+
+    if (!id[0])
+        return err_set(e, ERR_USAGE,
+                       "%s does not say which pack its kernels belong to; give "
+                       "--dsl ID",
+                       f->dir);
+    if (home_find(&f->home, e) < 0)
+        return -1;
+    packs_path_init(&f->path, &f->v->v.packs, &f->home);
+    f->pack = packs_load(&f->path, id, e);
+    return f->pack ? verifying_choose_for(&f->v->v, f->pack, e) : -1;
+}
+
+/* A kernel is verified in the precision that it was verified in before. */
+static int choose_precisions(struct reverify *f, struct err *e)
+{
+    size_t n = recheck_count(f->again);
+
+    f->asked = xcalloc(n ? n : 1, sizeof(*f->asked));
+    for (size_t i = 0; i < n; i++) {
+        const struct recheck_kernel *k = recheck_at(f->again, i);
+        struct verifying_values v = f->v->v;
+
+        if (!v.precision && k->precision[0])
+            v.precision = k->precision;
+        f->asked[i] = (struct asked){
+            .f = f,
+            .precision = verifying_precision(&v, f->pack, e),
+            .was_retired = k->retired,
+        };
+        if (!f->asked[i].precision)
+            return err_wrap(e, "%s", k->name);
+    }
+    return 0;
+}
+
+/* What the verdicts depend on besides the kernels. The probe names the version
+ * of the language on this machine; a folder of jobs does not know it. */
+static int describe(const struct reverify *f, struct buf *under, struct err *e)
+{
+    const struct verifying_values *v = &f->v->v;
+    struct procs_item item = {0};
+    struct pack_probe probe;
+    const char *argv[4];
+    int rc = 0;
+
+    buf_printf(under, "pack %s %s, device %s, precision %s", f->pack->id,
+               f->pack->hash, v->device, v->precision ? v->precision : "own");
+    if (strcmp(v->verifier, "local") != 0) {
+        buf_printf(under, ", %s", v->verifier);
+        return 0;
+    }
+    pack_probe_command(&item.opts, argv, f->home.python, f->pack->dir);
+    rc = procs_run(&item, 1, 1, NULL, NULL, e);
+    if (rc == 0) {
+        pack_probe_read(&probe, &item);
+        buf_printf(under, ", %s", probe.why);
+        free(probe.why);
+    }
+    proc_result_release(&item.result);
+    return rc;
+}
+
+/* ---- asking ---- */
+
+static void note(struct asked *a, const json_t *record)
+{
+    struct reverify *f = a->f;
+    size_t i = (size_t)(a - f->asked);
+    char *why = verdict_line(record);
+
+    if (recheck_note(f->again, i, jsn_str(record, "verdict"),
+                     jsn_str(record, "evidence"), why, &f->failed) < 0)
+        loop_stop(f->loop);
+    f->retired += recheck_at(f->again, i)->retired && !a->was_retired;
+    f->restored += !recheck_at(f->again, i)->retired && a->was_retired;
+    free(why);
+}
+
+static void on_record(const json_t *record, const char *why, void *arg)
+{
+    struct asked *a = arg;
+    struct reverify *f = a->f;
+
+    if (f->failed.kind != ERR_NONE)
+        return;
+    if (record && verdict_in(record) < VERDICT_INFRA)
+        note(a, record);
+    else
+        a->infra = xstrdup(record ? jsn_str(record, "infra") : why);
+    term_set(f->bar, ++f->done,
+             recheck_at(f->again, (size_t)(a - f->asked))->name);
+}
+
+/* Each pass has its own inputs, so that an answer of an earlier pass in a
+ * folder of jobs does not count for this one. */
+static int ask_one(struct door *d, struct asked *a, struct err *e)
+{
+    struct reverify *f = a->f;
+    const struct recheck_kernel *k =
+        recheck_at(f->again, (size_t)(a - f->asked));
+    struct job_opts o = verifying_job(&f->v->v, a->precision);
+    struct candidate c = {.pack = f->pack,
+                          .task = k->task,
+                          .code = k->code,
+                          .attempt = (size_t)recheck_pass(f->again),
+                          .job = &o};
+
+    o.timing = false;
+    return door_judge(d, &c, on_record, a, e);
+}
+
+static int ask_all(struct reverify *f, struct err *e)
+{
+    struct verifying g = {0};
+    size_t n = recheck_count(f->again);
+    int rc = verifying_open(&g, &f->v->v, &f->home, e);
+
+    f->loop = g.loop;
+    for (size_t i = 0; i < n; i++)
+        f->before += recheck_at(f->again, i)->done;
+    f->done = f->before;
+    f->bar = term_open(STDERR_FILENO, n, f->done, "verifying again");
+    for (size_t i = 0; rc == 0 && f->failed.kind == ERR_NONE && i < n; i++)
+        if (!recheck_at(f->again, i)->done)
+            rc = ask_one(g.door, &f->asked[i], e);
+    if (rc == 0 && f->failed.kind == ERR_NONE)
+        verifying_wait(&g);
+    term_close(f->bar);
+    f->bar = NULL;
+    verifying_close(&g);
+    if (rc == 0 && f->failed.kind != ERR_NONE) {
+        *e = f->failed;
+        rc = -1;
+    }
+    return rc;
+}
+
+/* ---- the result ---- */
+
+static const char *state_of(const struct asked *a,
+                            const struct recheck_kernel *k)
+{
+    if (!k->done)
+        return a->infra ? "infra" : "missing";
+    if (k->retired)
+        return "retired";
+    return a->was_retired ? "restored" : "correct";
+}
+
+static void tell(const struct asked *a, const struct recheck_kernel *k,
+                 bool as_json)
+{
+    const char *state = state_of(a, k), *why = !k->done     ? a->infra
+                                               : k->retired ? k->why
+                                                            : NULL;
+
+    if (as_json)
+        jsn_line(json_pack("{s:s, s:s, s:s, s:s?, s:o}", "name", k->name,
+                           "precision", a->precision, "state", state,
+                           "retired_on", k->retired ? k->on : NULL, "why",
+                           why ? jsn_text(why, strlen(why)) : json_null()));
+    else if (k->retired && k->done)
+        printf("%s: retired (%s): %s\n", k->name, k->on, why);
+    else if (strcmp(state, "correct") != 0)
+        printf("%s: %s%s%s\n", k->name, !k->done ? "no verdict" : "restored",
+               why ? ": " : "", why ? why : "");
+}
+
+static void summarise(const struct reverify *f, size_t correct, size_t missing)
+{
+    size_t n = recheck_count(f->again);
+
+    printf("%zu of %zu kernel%s correct; %zu retired and %zu restored now",
+           correct, n, n == 1 ? " is" : "s are", f->retired, f->restored);
+    if (f->before)
+        printf("; %zu had been verified before in this pass", f->before);
+    if (missing)
+        printf("; %zu without a verdict: run the command again", missing);
+    if (f->others)
+        printf("; %zu of other packs left alone: use --dsl ID", f->others);
+    putchar('\n');
+}
+
+/* 0: all are correct; 1: some are not; 4: some have no verdict. */
+static int conclude(const struct reverify *f)
+{
+    size_t broken = 0, missing = 0, n = recheck_count(f->again);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct recheck_kernel *k = recheck_at(f->again, i);
+
+        tell(&f->asked[i], k, f->v->v.json);
+        missing += !k->done;
+        broken += k->done && k->retired;
+    }
+    if (!f->v->v.json)
+        summarise(f, n - broken - missing, missing);
+    return missing ? verdicts[VERDICT_INFRA].exit_status : broken ? 1 : 0;
+}
+
+static int reverify(struct reverify *f, struct err *e)
+{
+    struct buf under;
+    int rc;
+
+    f->again = recheck_open(f->dir, e);
+    if (!f->again)
+        return -1;
+    if (recheck_count(f->again) == 0) {
+        if (!f->v->v.json)
+            printf("%s has no verified kernels\n", f->dir);
+        return 0;
+    }
+    buf_init(&under, BUF_UNLIMITED);
+    rc = load_pack(f, e);
+    if (rc == 0)
+        rc = describe(f, &under, e);
+    if (rc == 0)
+        rc = recheck_begin(f->again, buf_str(&under), is_of_pack, f, e);
+    if (rc == 0)
+        rc = choose_precisions(f, e);
+    if (rc == 0)
+        rc = ask_all(f, e);
+    buf_release(&under);
+    return rc == 0 ? conclude(f) : rc;
+}
+
+static int run_reverify(const struct cmd *c, int argc, char **argv,
+                        struct err *e)
+{
+    struct reverify_values v = {.v = VERIFYING_DEFAULTS};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct reverify f = {.v = &v};
+    struct err late = ERR_INIT;
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e), help = rc > 0;
+
+    if (rc == 0 && call.r.rest_len != 1)
+        rc = err_set(e, ERR_USAGE, "give the folder of one run or one archive");
+    if (rc == 0) {
+        f.dir = call.r.rest[0];
+        rc = reverify(&f, e);
+    }
+    for (size_t i = 0; f.asked && i < recheck_count(f.again); i++)
+        free(f.asked[i].infra);
+    free(f.asked);
+    if (recheck_close(f.again, &late) < 0 && rc >= 0) {
+        *e = late;
+        rc = -1;
+    }
+    if (f.pack)
+        pack_free(f.pack);
+    packs_path_release(&f.path);
+    home_release(&f.home);
+    cmd_end(&call);
+    return help ? 0 : rc;
+}
+
+extern const struct cmd cmd_archive_reverify;
+const struct cmd cmd_archive_reverify = {
+    "archive reverify",
+    "DIR",
+    "verify the kernels of an archive or a run again",
+    "For use after a language or its compiler has changed. A kernel that is\n"
+    "broken now is retired: it stays where it is and 'archive list' shows it\n"
+    "with the reason, but prompts no longer show it and 'archive export' "
+    "leaves\n"
+    "it out. A retired kernel that passes again is restored. Kernels that "
+    "were\n"
+    "never verified are left alone, and a verifier that fails retires "
+    "nothing.\n"
+    "If it is interrupted, the same command continues where it stopped.\n"
+    "Exit status: 1 if a kernel is broken, 4 if at least one has no verdict "
+    "yet.",
+    reverify_table,
+    run_reverify,
+};

@@ -1,0 +1,410 @@
+/* recheck.c: passes over the kernels of an archive or a run. */
+#include "run/recheck.h"
+
+#include "base/arena.h"
+#include "base/date.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "run/archives.h"
+#include "store/lock.h"
+#include "verify/verdict.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_PASS ((size_t)16 << 20) /* bytes of the file of a pass */
+
+struct entry {
+    struct recheck_kernel k;        /* first */
+    const char *problem, *solution; /* blobs of a run */
+};
+
+struct recheck {
+    char *dir;
+    struct arena memory;
+    struct entry *entry;
+    size_t len, cap;
+    int64_t pass;
+    const char *under;
+    /* a run */
+    struct lock lock;
+    bool locked;
+    struct store *store;
+    struct run_view view;
+    bool has_view;
+    /* an archive: the file of the pass */
+    char *file;
+    int fd;
+    size_t left; /* kernels that the pass has not verified */
+};
+
+static struct entry *add(struct recheck *r)
+{
+    r->entry = xgrow(r->entry, &r->cap, r->len, sizeof(*r->entry));
+    r->entry[r->len] = (struct entry){0};
+    return &r->entry[r->len++];
+}
+
+static const char *keep(struct recheck *r, const char *s)
+{
+    return arena_strdup(&r->memory, s ? s : "");
+}
+
+/* ---- the kernels of an archive ---- */
+
+static int on_kernel(struct kernel *k, void *arg, struct err *e)
+{
+    struct recheck *r = arg;
+    struct entry *x;
+
+    (void)e;
+    if (!k->verified)
+        return 0;
+    x = add(r);
+    x->k = (struct recheck_kernel){
+        .name = keep(r, k->name),
+        .task = k->task,
+        .code = {arena_strndup(&r->memory, k->solution.p, k->solution.n),
+                 k->solution.n},
+        .precision = keep(r, k->dtype),
+        .dsl = keep(r, k->dsl),
+        .retired = kernel_is_retired(k),
+        .on = keep(r, k->retired_on),
+        .why = keep(r, k->retired_why)};
+    k->task = NULL;
+    return 0;
+}
+
+/* ---- the kernels of a run ---- */
+
+static bool has(const struct recheck *r, const char *problem,
+                const char *solution)
+{
+    for (size_t i = 0; i < r->len; i++)
+        if (strcmp(r->entry[i].problem, problem) == 0 &&
+            strcmp(r->entry[i].solution, solution) == 0)
+            return true;
+    return false;
+}
+
+static int read_text(struct recheck *r, const char *blob, struct str *out,
+                     struct err *e)
+{
+    struct buf b;
+    int rc;
+
+    buf_init(&b, BUF_UNLIMITED);
+    rc = run_view_text(&r->view, blob, &b, e);
+    if (rc == 0)
+        *out =
+            (struct str){arena_strndup(&r->memory, buf_str(&b), b.len), b.len};
+    buf_release(&b);
+    return rc;
+}
+
+/* `t` is NULL for a kernel from outside the run. */
+static int add_stored(struct recheck *r, const struct run_task *t,
+                      const char *name, const char *problem,
+                      const char *solution, struct err *e)
+{
+    const struct row_recheck *last =
+        run_view_recheck(&r->view, problem, solution);
+    struct entry *x;
+    struct str text;
+    char date[DATE_SIZE];
+
+    if (has(r, problem, solution))
+        return 0;
+    x = add(r);
+    x->problem = problem;
+    x->solution = solution;
+    x->k.name = keep(r, name);
+    x->k.precision = keep(r, run_view_fact(&r->view, "precision"));
+    x->k.dsl = keep(r, run_view_fact(&r->view, "dsl"));
+    if (last && !verdict_may_join(last->verdict, last->evidence)) {
+        date_of(last->judged_at, date);
+        x->k.retired = true;
+        x->k.on = keep(r, date);
+        x->k.why = keep(r, last->why ? last->why : last->verdict);
+    }
+    if (t)
+        x->k.task = run_view_program(&r->view, t, e);
+    else if (read_text(r, problem, &text, e) == 0)
+        x->k.task = task_from(name, text, e);
+    return x->k.task ? read_text(r, solution, &x->k.code, e) : -1;
+}
+
+static int load_run(struct recheck *r, struct err *e)
+{
+    struct run_view *v = &r->view;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < v->entries; i++) {
+        const struct row_entry *row = &v->entry[i].row;
+
+        if (v->entry[i].left || !row->evidence || !row->problem)
+            continue;
+        if (row->task >= 0 && (size_t)row->task >= v->tasks)
+            return err_set(e, ERR_INPUT, "%s: an entry names task %lld of %zu",
+                           r->dir, (long long)row->task, v->tasks);
+        rc = add_stored(r, row->task < 0 ? NULL : &v->task[row->task],
+                        row->name, row->problem, row->solution, e);
+    }
+    for (size_t i = 0; rc == 0 && i < v->tasks; i++) {
+        const struct run_task *t = &v->task[i];
+        const struct run_attempt *a = archives_kernel_of(v, t);
+
+        if (a) /* also one that has not joined yet */
+            rc = add_stored(r, t, t->row.id, t->row.source, a->row.code, e);
+    }
+    return rc;
+}
+
+static int open_run(struct recheck *r, const char *db, struct err *e)
+{
+    if (lock_take(r->dir, &r->lock, e) < 0)
+        return -1;
+    r->locked = true;
+    r->store = store_open(db, STORE_OPEN, NULL, e);
+    if (!r->store || run_view_read(r->store, r->dir, &r->view, e) < 0)
+        return -1;
+    r->has_view = true;
+    return load_run(r, e);
+}
+
+/* ---- opening and closing ---- */
+
+struct recheck *recheck_open(const char *dir, struct err *e)
+{
+    struct recheck *r = xcalloc(1, sizeof(*r));
+    char *db = fs_join(dir, "run.db");
+    struct err late = ERR_INIT;
+    int rc;
+
+    r->dir = xstrdup(dir);
+    r->file = fs_join(dir, ".reverify");
+    r->fd = -1;
+    arena_init(&r->memory);
+    rc =
+        fs_is_file(db) ? open_run(r, db, e) : kernel_each(dir, on_kernel, r, e);
+    free(db);
+    if (rc == 0)
+        return r;
+    recheck_close(r, &late);
+    return NULL;
+}
+
+int recheck_close(struct recheck *r, struct err *e)
+{
+    int rc = 0;
+
+    if (!r)
+        return 0;
+    for (size_t i = 0; i < r->len; i++)
+        if (r->entry[i].k.task)
+            task_free(r->entry[i].k.task);
+    free(r->entry);
+    if (r->has_view)
+        run_view_close(&r->view);
+    if (r->store && store_close(r->store, e) < 0)
+        rc = -1;
+    if (r->locked)
+        lock_drop(&r->lock);
+    if (r->fd >= 0)
+        close(r->fd);
+    arena_release(&r->memory);
+    free(r->file);
+    free(r->dir);
+    free(r);
+    return rc;
+}
+
+size_t recheck_count(const struct recheck *r)
+{
+    return r->len;
+}
+
+const struct recheck_kernel *recheck_at(const struct recheck *r, size_t i)
+{
+    return &r->entry[i].k;
+}
+
+int64_t recheck_pass(const struct recheck *r)
+{
+    return r->pass;
+}
+
+/* ---- beginning a pass ---- */
+
+static void mark_done(struct recheck *r, struct str name)
+{
+    for (size_t i = 0; i < r->len; i++)
+        if (str_eq(name, r->entry[i].k.name))
+            r->entry[i].k.done = true;
+}
+
+/* Reads the file of the last pass. True when it can be continued. A last line
+ * without its end was cut off. */
+static bool read_pass(struct recheck *r, struct str text)
+{
+    struct str line, number;
+    bool same;
+
+    if (!str_cut(&text, '\n', &line) || !str_cut(&line, ' ', &number) ||
+        !str_cut(&line, ' ', &number) ||
+        !str_to_i64(number, 1, INT64_MAX, &r->pass))
+        return false;
+    same = str_eq(line, r->under);
+    while (same && str_cut(&text, '\n', &line)) {
+        if (str_eq(line, "end"))
+            return false;
+        mark_done(r, line);
+    }
+    return same;
+}
+
+static int append(struct recheck *r, const char *line, struct err *e)
+{
+    if (fs_write_all(r->fd, line, strlen(line), e) < 0)
+        return err_wrap(e, "%s", r->file);
+    return fsync(r->fd) == 0 ? 0 : err_sys(e, "%s: cannot be flushed", r->file);
+}
+
+static int begin_file(struct recheck *r, struct err *e)
+{
+    struct buf b;
+    bool go_on;
+    int rc = 0;
+
+    buf_init(&b, MAX_PASS);
+    if (fs_is_file(r->file))
+        rc = fs_read(r->file, &b, e);
+    go_on = rc == 0 && read_pass(r, (struct str){buf_str(&b), b.len});
+    buf_reset(&b);
+    if (!go_on)
+        r->pass++;
+    buf_printf(&b, "pass %lld %s\n", (long long)r->pass, r->under);
+    for (size_t i = 0; i < r->len; i++) {
+        r->entry[i].k.done = r->entry[i].k.done && go_on;
+        if (r->entry[i].k.done)
+            buf_printf(&b, "%s\n", r->entry[i].k.name);
+    }
+    if (rc == 0)
+        rc = fs_replace(r->file, buf_str(&b), b.len, e);
+    buf_release(&b);
+    if (rc < 0)
+        return -1;
+    r->fd = open(r->file, O_WRONLY | O_APPEND | O_CLOEXEC);
+    return r->fd >= 0 ? 0 : err_sys(e, "%s: cannot open", r->file);
+}
+
+/* Rows of the last pass that belong to what is asked now. */
+static void begin_rows(struct recheck *r)
+{
+    const struct run_view *v = &r->view;
+    size_t done = 0;
+
+    r->pass = v->rechecks ? v->recheck[v->rechecks - 1].pass : 0;
+    for (size_t i = 0; i < v->rechecks; i++)
+        for (size_t k = 0; k < r->len; k++)
+            if (v->recheck[i].pass == r->pass &&
+                strcmp(v->recheck[i].under, r->under) == 0 &&
+                strcmp(v->recheck[i].problem, r->entry[k].problem) == 0 &&
+                strcmp(v->recheck[i].solution, r->entry[k].solution) == 0)
+                r->entry[k].k.done = true;
+    for (size_t k = 0; k < r->len; k++)
+        done += r->entry[k].k.done;
+    if (done && done < r->len)
+        return;
+    r->pass++;
+    for (size_t k = 0; k < r->len; k++)
+        r->entry[k].k.done = false;
+}
+
+int recheck_begin(struct recheck *r, const char *under,
+                  bool (*is_meant)(const struct recheck_kernel *k, void *arg),
+                  void *arg, struct err *e)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->len; i++) {
+        if (is_meant(&r->entry[i].k, arg))
+            r->entry[n++] = r->entry[i];
+        else
+            task_free(r->entry[i].k.task);
+    }
+    r->len = n;
+    r->under = keep(r, under);
+    if (r->store)
+        begin_rows(r);
+    else if (begin_file(r, e) < 0)
+        return -1;
+    for (size_t i = 0; i < r->len; i++)
+        r->left += !r->entry[i].k.done;
+    return 0;
+}
+
+/* ---- what was found ---- */
+
+static int note_row(struct recheck *r, const struct entry *x,
+                    const char *verdict, const char *evidence, struct err *e)
+{
+    struct row_recheck row = {.pass = r->pass,
+                              .problem = x->problem,
+                              .solution = x->solution,
+                              .under = r->under,
+                              .verdict = verdict,
+                              .evidence = evidence[0] ? evidence : NULL,
+                              .why = x->k.retired ? x->k.why : NULL,
+                              .judged_at = date_now_us()};
+
+    store_recheck(r->store, &row);
+    return store_sync(r->store, e);
+}
+
+/* The mark first: without the line in the file, the kernel is verified once
+ * more. */
+static int note_file(struct recheck *r, const struct entry *x, struct err *e)
+{
+    char *dir = fs_join(r->dir, x->k.name),
+         *line = xasprintf("%s\n%s", x->k.name, r->left ? "" : "end\n");
+    json_t *meta = kernel_meta(dir, e);
+    int rc = -1;
+
+    if (meta && x->k.retired) {
+        json_object_set_new(meta, "retired_on", json_string(x->k.on));
+        json_object_set_new(meta, "retired_why",
+                            jsn_text(x->k.why, strlen(x->k.why)));
+        rc = kernel_put_meta(dir, meta, e);
+    } else if (meta && json_object_get(meta, "retired_on")) {
+        json_object_del(meta, "retired_on");
+        json_object_del(meta, "retired_why");
+        rc = kernel_put_meta(dir, meta, e);
+    } else if (meta) {
+        rc = 0;
+    }
+    if (rc == 0)
+        rc = append(r, line, e);
+    json_decref(meta);
+    free(line);
+    free(dir);
+    return rc;
+}
+
+int recheck_note(struct recheck *r, size_t i, const char *verdict,
+                 const char *evidence, const char *why, struct err *e)
+{
+    struct entry *x = &r->entry[i];
+    char date[DATE_SIZE];
+
+    date_today(date);
+    x->k.done = true;
+    x->k.retired = !verdict_may_join(verdict, evidence);
+    x->k.on = x->k.retired ? keep(r, date) : NULL;
+    x->k.why = x->k.retired ? keep(r, why && why[0] ? why : verdict) : NULL;
+    r->left--;
+    return r->store ? note_row(r, x, verdict, evidence, e) : note_file(r, x, e);
+}
