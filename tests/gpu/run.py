@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "worker"))
 
+import pack_packages  # noqa: E402
 from worker_run import VERIFY, Job, make_home  # noqa: E402
 from worker_session import Session  # noqa: E402
 
@@ -110,9 +111,11 @@ class Run:
 
     # ---- families ----
 
-    def listed(self, name: str, precisions: tuple[str, ...]) -> list[Job]:
+    def listed(self, name: str, precisions: tuple[str, ...], only: str = "") -> list[Job]:
+        """The lines of a list: pack, task and candidate, or those of one pack without its name."""
         lines = (VERIFY / name).read_text().splitlines()
         rows = [line.split() for line in lines if line and not line.startswith("#")]
+        rows = [[only, *row] for row in rows] if only else rows
         return [
             self.job(f"{Path(candidate).parent.name}-{Path(candidate).stem}-{pack}-{p}", pack,
                      ROOT / task, ROOT / candidate, precision=p)
@@ -123,8 +126,15 @@ class Run:
         self.all_correct(self.listed("gpu.list", ("fp32",)))
 
     def seeds(self) -> None:
-        """Those of ThunderKittens only where its headers are."""
+        """Those of ThunderKittens only where its headers are, those of packs with packages only
+        where these are installed (./setup pack ID)."""
         jobs = self.listed("seeds.list", BOTH)
+        for pack in pack_packages.MODULES:
+            why = pack_packages.missing(pack)
+            if why:
+                print(f"# {why}; its seeds are left out")
+            else:
+                jobs += self.listed(f"seeds-{pack}.list", BOTH, pack)
         if not os.environ.get("THUNDERKITTENS_ROOT"):
             jobs = [job for job in jobs if "-thunderkittens-" not in job.id]
             print("# THUNDERKITTENS_ROOT is not set: the seeds of thunderkittens are left out")

@@ -53,7 +53,9 @@ class LaunchedElsewhere(RuntimeError):
 
 @functools.cache
 def host_runtime() -> ctypes.CDLL:
-    """Built once, in the zygote; its names are known to all code of this process."""
+    """Built once, in the zygote, before anything is compiled: its names are known to all code
+    of this process, and CuTe DSL's own runtime is not loaded."""
+    BaseDSL.get_shared_libs = lambda self: []
     source = os.path.join(os.path.dirname(__file__), "cute_host.c")
     with tempfile.TemporaryDirectory() as folder:
         made = os.path.join(folder, "cute_host.so")
@@ -72,7 +74,6 @@ def install(current: Callable[[], Any]) -> None:
     _kept.append(called)
     place = ctypes.c_void_p.in_dll(host_runtime(), "monkeys_called")
     place.value = ctypes.cast(called, ctypes.c_void_p).value
-    BaseDSL.get_shared_libs = lambda self: []
     executor = cuda_jit_executor.CudaDialectJitCompiledFunction
     executor.num_devices = 1
     executor._load_cuda_library = _loading(executor._load_cuda_library)
