@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 import tk_build
-from lane import native_lane
+from lane import hosted_lane
 from recorder import native_record
 from shared import native, native_cuda
 from shared.adapter import Recorder
@@ -35,13 +35,15 @@ def prepare(mode: str) -> None:
     global _root
     _root = str(tk_build.root())
     native.preprocess(_WARM, tk_build.toolchain())
-    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["launch_warm", "piip"]]}]})
+    call = {"text": 0, "function": "launch_warm", "args": [[0, 0], 16, 32, 0]}
+    objects = [{"text": 0, "functions": [["launch_warm", "piip"]]}]
+    compile({"texts": [_WARM], "objects": objects, "calls": [call]})
 
 
 def child(mode: str) -> None:
     """In each child, after the box: its environment is fresh, but the headers are where
     the zygote found them."""
-    os.environ[tk_build.ROOT_VARIABLE] = _root
+    os.environ.setdefault(tk_build.ROOT_VARIABLE, _root)
 
 
 def version() -> str:
@@ -50,7 +52,7 @@ def version() -> str:
 
 
 def identity() -> str:
-    return f"{native_lane.identity(tk_build.toolchain())} {tk_build.headers_digest()}"
+    return f"{hosted_lane.identity(tk_build.toolchain())} {tk_build.headers_digest()}"
 
 
 def folders() -> list[str]:
@@ -72,4 +74,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 def compile(request: dict) -> bytes:
     """For the architecture that the headers are for, whatever the request's target is."""
-    return native_lane.libraries(request, tk_build.toolchain())
+    return hosted_lane.launches(request, tk_build.toolchain())

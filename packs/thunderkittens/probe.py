@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ctypes
-import tempfile
+import json
 
 SOURCE = """
 #include "kittens.cuh"
@@ -36,12 +36,13 @@ extern "C" void launch_twice(bf16 *x, bf16 *y, int64_t cols, cudaStream_t stream
 def probe() -> str:
     try:
         import tk_build  # it knows where the others are
-        from lane import native_lane
+        from lane import hosted_lane
         from shared import native_cuda
 
-        asked = {"text": 0, "launches": [["launch_twice", "ppip"]]}
-        request = {"texts": [SOURCE], "objects": [asked]}
-        built = native_lane.libraries(request, tk_build.toolchain())
+        asked = {"text": 0, "functions": [["launch_twice", "ppip"]]}
+        call = {"text": 0, "function": "launch_twice", "args": [[0, 0], [1, 0], 64, 0]}
+        request = {"texts": [SOURCE], "objects": [asked], "calls": [call]}
+        built = hosted_lane.launches(request, tk_build.toolchain())
         tools = f"headers in {tk_build.root()}, {native_cuda.version(native_cuda.nvcc())}"
         name = native_cuda.gpu_name()
     except Exception as error:
@@ -54,26 +55,44 @@ def probe() -> str:
     if major != 9:
         return f"compile: {tools}, but {name} is sm_{major}{minor} and kernels are for sm_90a"
     try:
-        right = run(built.partition(b"\n")[2])
-    except (OSError, RuntimeError) as error:
+        right = run(built)
+    except (OSError, RuntimeError, KeyError) as error:
         return f"compile: {tools}, but a kernel does not run on {name}: {first_line(error)}"
     if not right:
         return f"compile: {tools}, but a kernel gave wrong values on {name}"
     return f"run: {tools}, {name}"
 
 
-def run(library: bytes) -> bool:
+def run(built: bytes) -> bool:
+    """Launches what was found out through the driver, in torch's context, over torch's
+    memory."""
     import torch
 
     x = torch.arange(16 * 64, device="cuda").to(torch.bfloat16).view(16, 64)
     y = torch.empty_like(x)
-    words = (ctypes.c_uint64 * 4)(x.data_ptr(), y.data_ptr(), 64, 0)
-    with tempfile.NamedTemporaryFile(suffix=".so") as file:
-        file.write(library)
-        file.flush()
-        ctypes.CDLL(file.name).monkeys_call_launch_twice(words)
+    head, _, cubin = built.partition(b"\n")
+    told = json.loads(head)
+    [node] = told["launches"][0]["nodes"]
+    [[_, data, addresses]] = node["params"]
+    given = bytearray.fromhex(data)
+    for at, (_, tensor, offset) in addresses:
+        given[at : at + 8] = ((x, y)[tensor].data_ptr() + offset).to_bytes(8, "little")
+    driver = ctypes.CDLL("libcuda.so.1")
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    check(driver.cuModuleLoadData(ctypes.byref(module), cubin))
+    symbol = told["functions"][node["function"]]["name"].encode()
+    check(driver.cuModuleGetFunction(ctypes.byref(function), module, symbol))
+    value = ctypes.create_string_buffer(bytes(given), len(given))
+    params = (ctypes.c_void_p * 1)(ctypes.addressof(value))
+    shape = [*node["grid"], *node["block"], node["shared"]]
+    check(driver.cuLaunchKernel(function, *shape, None, params, None))
     torch.cuda.synchronize()
     return torch.equal(y, x + x)
+
+
+def check(code: int) -> None:
+    if code:
+        raise RuntimeError(f"the driver answers with error {code}")
 
 
 def first_line(error: Exception) -> str:

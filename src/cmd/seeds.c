@@ -165,7 +165,7 @@ static bool is_sound(const struct seed_trial *t)
 /* Why it is not sound, in a line. */
 static char *complaint(const struct seed_trial *t)
 {
-    const char *below = pack_below_e3(t->s->pack, t->s->device);
+    const char *below = pack_below_e3(t->s->pack);
     char *line = verdict_line(t->record), *more;
 
     if (verdict_in(t->record) != VERDICT_CORRECT || !below)

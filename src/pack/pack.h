@@ -112,8 +112,8 @@ const struct ruleset *pack_ruleset(const struct pack *p, const char *name,
 /* Guide, card and at least one seed are there: a search can use the pack. */
 int pack_can_search(const struct pack *p, struct err *e);
 
-/* Why verdicts of this pack end at E2 on a device ("cpu", "cuda:N"): words that
- * follow its name. NULL: they reach E3. */
-const char *pack_below_e3(const struct pack *p, const char *device);
+/* Why verdicts of this pack end at E2: words that follow its name. NULL: they
+ * reach E3. */
+const char *pack_below_e3(const struct pack *p);
 
 #endif

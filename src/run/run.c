@@ -146,7 +146,7 @@ static int search(struct run *r, enum search_end *end, struct err *e)
 
 static int go(struct run *r, struct run_result *out, struct err *e)
 {
-    const char *why = pack_below_e3(r->pack, r->job.device);
+    const char *why = pack_below_e3(r->pack);
     int rc;
 
     if (why)

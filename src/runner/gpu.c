@@ -1,6 +1,5 @@
-/* gpu.c: a plan on a GPU. Everything is issued on the default stream, which the
- * runtime inside a library uses, too; the primary context is the one that it
- * would find. */
+/* gpu.c: a plan on a GPU. Everything is issued on the default stream, in the
+ * primary context. */
 #include "runner/device.h"
 
 #include "base/mem.h"
@@ -8,7 +7,6 @@
 #include "runner/driver.h"
 #include "runner/gpu_launch.h"
 #include "runner/gpu_move.h"
-#include "runner/library.h"
 
 #include <stdlib.h>
 
@@ -92,6 +90,8 @@ static int gpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
 static int gpu_load(struct device *d, struct plan *p, struct arena *arena,
                     struct answer *a)
 {
+    if (plan_has(p, MODULE_LIBRARY))
+        return answer_fail(a, BAD_PLAN, 0, "a library needs --device cpu");
     d->plan = p;
     d->used = false;
     return gpu_mover_load(&d->mover, a) < 0 ||
@@ -132,17 +132,15 @@ static int execute(struct device *d, const struct plan_node *n, bool mute,
     case OP_ADD:
         return gpu_mover_add(&d->mover, d->region, n, a);
     case OP_LAUNCH:
-    case OP_CALL:
         break;
+    case OP_CALL:
+        BUG("a library on a GPU");
     }
     if (mute)
         return 0;
     function = d->modules.function[n->launch.function];
-    if (n->op == OP_LAUNCH)
-        return gpu_launch(&d->driver, function, &n->launch,
-                          d->plan->function[n->launch.function].name, a);
-    library_call(function, &n->launch);
-    return 0;
+    return gpu_launch(&d->driver, function, &n->launch,
+                      d->plan->function[n->launch.function].name, a);
 }
 
 /* Waiting after each node tells which one failed. Not before a launch that may

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #define PORTABLE_CLUSTER 8 /* blocks in a cluster that every GPU allows */
-#define MAP_BYTES        128
-#define MAP_ALIGNMENT    64
 
 struct gpu_needs {
     uint32_t shared_bytes;
@@ -45,8 +43,6 @@ static int load_cubins(struct gpu_modules *m, const struct plan *p,
     char what[64];
 
     for (size_t i = 0; i < p->modules; i++) {
-        if (p->module[i].kind != MODULE_CUBIN)
-            continue;
         snprintf(what, sizeof(what), "module %zu: cuModuleLoadData", i);
         if (driver_check(
                 m->driver,
@@ -105,8 +101,6 @@ static int find_kernels(struct gpu_modules *m, const struct plan *p,
     for (size_t i = 0; i < p->functions; i++) {
         const struct plan_function *f = &p->function[i];
 
-        if (p->module[f->module].kind != MODULE_CUBIN)
-            continue;
         snprintf(what, sizeof(what), "kernel '%.200s'", f->name);
         if (driver_check(m->driver,
                          m->driver->cuModuleGetFunction(
@@ -118,41 +112,16 @@ static int find_kernels(struct gpu_modules *m, const struct plan *p,
     return 0;
 }
 
-static int load_libraries(struct gpu_modules *m, const struct plan *p,
-                          struct answer *a)
-{
-    for (size_t i = 0; i < p->modules; i++)
-        if (p->module[i].kind == MODULE_LIBRARY &&
-            library_open(&m->library[i], &p->module[i], a) < 0)
-            return -1;
-    for (size_t i = 0; i < p->functions; i++) {
-        const struct plan_function *f = &p->function[i];
-
-        if (p->module[f->module].kind != MODULE_LIBRARY)
-            continue;
-        m->function[i] = library_find(&m->library[f->module], f->name, a);
-        if (!m->function[i])
-            return -1;
-    }
-    return 0;
-}
-
 int gpu_modules_open(struct gpu_modules *m, const struct driver *d,
                      const struct plan *p, struct answer *a)
 {
     m->driver = d;
     m->modules = p->modules;
     m->cubin = xcalloc(p->modules + 1, sizeof(*m->cubin));
-    m->library = xcalloc(p->modules + 1, sizeof(*m->library));
-    for (size_t i = 0; i < p->modules; i++)
-        m->library[i].fd = -1;
     m->function = xcalloc(p->functions + 1, sizeof(*m->function));
     m->needs = xcalloc(p->functions + 1, sizeof(*m->needs));
     find_needs(m->needs, p);
-    return load_libraries(m, p, a) < 0 || load_cubins(m, p, a) < 0 ||
-                   find_kernels(m, p, a) < 0
-               ? -1
-               : 0;
+    return load_cubins(m, p, a) < 0 || find_kernels(m, p, a) < 0 ? -1 : 0;
 }
 
 int gpu_modules_reload(struct gpu_modules *m, const struct plan *p,
@@ -169,10 +138,7 @@ int gpu_modules_close(struct gpu_modules *m)
 {
     int code = unload_cubins(m);
 
-    for (size_t i = 0; i < m->modules; i++)
-        library_close(&m->library[i]);
     free(m->cubin);
-    free(m->library);
     free(m->function);
     free(m->needs);
     *m = (struct gpu_modules){0};
@@ -198,6 +164,31 @@ static int encode_map(const struct driver *d, const struct plan_tensor_map *m,
         LAUNCH_FAILED, "cuTensorMapEncodeTiled", a);
 }
 
+/* The driver wants tensor maps aligned. */
+static void *aligned_room(struct arena *arena, size_t bytes)
+{
+    char *room = arena_alloc(arena, bytes + PLAN_MAP_ALIGN);
+
+    return room + (-(uintptr_t)room & (PLAN_MAP_ALIGN - 1));
+}
+
+static int fill_struct(const struct driver *d, const struct plan_struct *s,
+                       cu_address region, char *out, struct answer *a)
+{
+    memcpy(out, s->data, s->bytes);
+    for (size_t i = 0; i < s->patches; i++) {
+        const struct plan_patch *patch = &s->patch[i];
+        uint64_t address = region + patch->param.value;
+
+        if (patch->param.kind == PARAM_POINTER)
+            memcpy(out + patch->offset, &address, sizeof(address));
+        else if (encode_map(d, patch->param.map, region, out + patch->offset,
+                            a) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* What cuLaunchKernel takes: the address of each parameter's bytes. */
 static int bind_launch(const struct driver *d, struct plan_launch *l,
                        cu_address region, struct arena *arena, struct answer *a)
@@ -212,10 +203,13 @@ static int bind_launch(const struct driver *d, struct plan_launch *l,
         value[i] = p->value + (p->kind == PARAM_POINTER ? region : 0);
         address[i] = &value[i];
         if (p->kind == PARAM_MAP) {
-            char *room = arena_alloc(arena, MAP_BYTES + MAP_ALIGNMENT);
-
-            address[i] = room + (-(uintptr_t)room & (MAP_ALIGNMENT - 1));
+            address[i] = aligned_room(arena, PLAN_MAP_BYTES);
             if (encode_map(d, p->map, region, address[i], a) < 0)
+                return -1;
+        }
+        if (p->kind == PARAM_STRUCT) {
+            address[i] = aligned_room(arena, p->structure->bytes);
+            if (fill_struct(d, p->structure, region, address[i], a) < 0)
                 return -1;
         }
     }
@@ -229,8 +223,6 @@ int gpu_bind(const struct driver *d, struct plan *p, cu_address region,
         for (size_t k = 0; k < p->call[i].nodes; k++) {
             struct plan_node *n = &p->call[i].node[k];
 
-            if (n->op == OP_CALL)
-                library_bind(&n->launch, region, arena);
             if (n->op == OP_LAUNCH &&
                 bind_launch(d, &n->launch, region, arena, a) < 0) {
                 a->node = k;

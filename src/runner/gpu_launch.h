@@ -3,15 +3,13 @@
 #define RUNNER_GPU_LAUNCH_H
 
 #include "runner/driver.h"
-#include "runner/library.h"
 #include "runner/plan.h"
 
 struct gpu_modules {
     const struct driver *driver;
     size_t modules;
-    void **cubin;            /* NULL where a module is a library */
-    struct library *library; /* not open where it is a cubin */
-    void **function;         /* of each function of the plan */
+    void **cubin;            /* of each module of the plan */
+    void **function;         /* of each function */
     struct gpu_needs *needs; /* what its launches ask of it */
 };
 
@@ -20,11 +18,11 @@ struct gpu_modules {
 int gpu_modules_open(struct gpu_modules *m, const struct driver *d,
                      const struct plan *p, struct answer *a);
 int gpu_modules_close(struct gpu_modules *m);
-/* Cubins start afresh; libraries stay. */
+/* Cubins start afresh. */
 int gpu_modules_reload(struct gpu_modules *m, const struct plan *p,
                        struct answer *a);
 
-/* Makes the parameters of every launch and call; they live in the arena. */
+/* Makes the parameters of every launch; they live in the arena. */
 int gpu_bind(const struct driver *d, struct plan *p, cu_address region,
              struct arena *arena, struct answer *a);
 

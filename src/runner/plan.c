@@ -223,12 +223,17 @@ static int get_map(struct reader *r, const struct plan_tensor_map **out)
     return check_map(r, m);
 }
 
-static int get_param(struct reader *r, bool words, struct plan_param *p)
+/* What a parameter may be: any kind, a word, or what a patch is. */
+enum param_use { USE_LAUNCH, USE_WORD, USE_PATCH };
+
+static int get_struct(struct reader *r, const struct plan_struct **out);
+
+static int get_param(struct reader *r, enum param_use use, struct plan_param *p)
 {
     uint64_t kind = 0, size = 0;
 
-    if (get_within(r, PARAM_POINTER, PARAM_MAP, "an unknown parameter", &kind) <
-        0)
+    if (get_within(r, PARAM_POINTER, PARAM_STRUCT, "an unknown parameter",
+                   &kind) < 0)
         return -1;
     p->kind = (enum plan_param_kind)kind;
     switch (p->kind) {
@@ -236,6 +241,8 @@ static int get_param(struct reader *r, bool words, struct plan_param *p)
         return get_within(r, 0, r->region, "a pointer outside the region",
                           &p->value);
     case PARAM_NUMBER:
+        if (use == USE_PATCH)
+            return bad(r, "a patch that is a number", kind);
         if (get_within(r, 1, 8, "a number's size", &size) < 0 ||
             get(r, &p->value) < 0)
             return -1;
@@ -243,14 +250,62 @@ static int get_param(struct reader *r, bool words, struct plan_param *p)
             return bad(r, "a number larger than its size", p->value);
         return 0;
     case PARAM_MAP:
-        if (words)
+        if (use == USE_WORD)
             return bad(r, "a tensor map for a function of a library", kind);
         return get_map(r, &p->map);
+    case PARAM_STRUCT:
+        if (use != USE_LAUNCH)
+            return bad(r, "a structure that no kernel takes", kind);
+        return get_struct(r, &p->structure);
     }
     return -1;
 }
 
-static int get_params(struct reader *r, bool words, struct plan_launch *l)
+/* A patch behind `end` of the bytes of `s`. */
+static int get_patch(struct reader *r, const struct plan_struct *s, size_t end,
+                     struct plan_patch *out)
+{
+    uint64_t offset = 0;
+    size_t bytes, step;
+
+    if (get_within(r, end, s->bytes, "a patch's offset", &offset) < 0 ||
+        get_param(r, USE_PATCH, &out->param) < 0)
+        return -1;
+    bytes = out->param.kind == PARAM_MAP ? PLAN_MAP_BYTES : 8;
+    step = out->param.kind == PARAM_MAP ? PLAN_MAP_ALIGN : 8;
+    if (offset % step || bytes > s->bytes - offset)
+        return bad(r, "a patch that does not lie in its bytes", offset);
+    out->offset = (size_t)offset;
+    return 0;
+}
+
+static int get_struct(struct reader *r, const struct plan_struct **out)
+{
+    struct plan_struct *s = arena_alloc(r->arena, sizeof(*s));
+    struct plan_patch *patch;
+    size_t end = 0;
+
+    if (get_bytes(r, PLAN_STRUCT, "a structure's size", &s->data, &s->bytes) <
+        0)
+        return -1;
+    if (!s->bytes)
+        return bad(r, "a structure without bytes", 0);
+    if (get_count(r, s->bytes / 8, 3, "too many patches", &s->patches) < 0)
+        return -1;
+    patch = arena_alloc(r->arena, (s->patches + 1) * sizeof(*patch));
+    s->patch = patch;
+    for (size_t i = 0; i < s->patches; i++) {
+        if (get_patch(r, s, end, &patch[i]) < 0)
+            return -1;
+        end = patch[i].offset +
+              (patch[i].param.kind == PARAM_MAP ? PLAN_MAP_BYTES : 8);
+    }
+    *out = s;
+    return 0;
+}
+
+static int get_params(struct reader *r, enum param_use use,
+                      struct plan_launch *l)
 {
     struct plan_param *p;
 
@@ -259,7 +314,7 @@ static int get_params(struct reader *r, bool words, struct plan_launch *l)
     p = arena_alloc(r->arena, l->params * sizeof(*p));
     l->param = p;
     for (size_t i = 0; i < l->params; i++)
-        if (get_param(r, words, &p[i]) < 0)
+        if (get_param(r, use, &p[i]) < 0)
             return -1;
     return 0;
 }
@@ -345,14 +400,14 @@ static int get_launch(struct reader *r, struct plan_node *n)
     l->shared_bytes = (uint32_t)shared;
     l->cooperative = flags & 1;
     l->pdl = flags & 2;
-    return get_params(r, false, l);
+    return get_params(r, USE_LAUNCH, l);
 }
 
 static int get_call(struct reader *r, struct plan_node *n)
 {
     return get_function(r, MODULE_LIBRARY, &n->launch) < 0
                ? -1
-               : get_params(r, true, &n->launch);
+               : get_params(r, USE_WORD, &n->launch);
 }
 
 static int (*const node_readers[])(struct reader *, struct plan_node *) = {

@@ -26,7 +26,10 @@
 #define PLAN_PARAMS     4096                /* of a launch or call */
 #define PLAN_NAME       4096
 #define PLAN_DIMS       16
-#define PLAN_TENSOR_MAP 5 /* dimensions of a tensor map */
+#define PLAN_TENSOR_MAP 5     /* dimensions of a tensor map */
+#define PLAN_STRUCT     32764 /* bytes of a parameter */
+#define PLAN_MAP_BYTES  128   /* of a tensor map */
+#define PLAN_MAP_ALIGN  64
 
 enum plan_module_kind { MODULE_CUBIN = 1, MODULE_LIBRARY = 2 };
 
@@ -59,12 +62,31 @@ struct plan_tensor_map {
     uint32_t box[PLAN_TENSOR_MAP];
 };
 
-enum plan_param_kind { PARAM_POINTER = 1, PARAM_NUMBER = 2, PARAM_MAP = 3 };
+enum plan_param_kind {
+    PARAM_POINTER = 1,
+    PARAM_NUMBER,
+    PARAM_MAP,
+    PARAM_STRUCT,
+};
 
 struct plan_param {
     enum plan_param_kind kind;
     uint64_t value; /* an offset, or a number's bits */
     const struct plan_tensor_map *map;
+    const struct plan_struct *structure;
+};
+
+/* Bytes that are passed as they are, except where a patch lies: a pointer or a
+ * tensor map. Patches are in order, do not overlap, and lie in the bytes. */
+struct plan_struct {
+    const char *data;
+    size_t bytes, patches;
+    const struct plan_patch *patch;
+};
+
+struct plan_patch {
+    size_t offset;
+    struct plan_param param;
 };
 
 /* A kernel, or a function of a library: that has parameters alone. */

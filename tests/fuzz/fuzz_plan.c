@@ -31,6 +31,32 @@ static void check_place(const struct plan_place *p)
         abort();
 }
 
+static void check_pointer(const struct plan_param *p)
+{
+    if (p->kind == PARAM_POINTER && p->value > REGION)
+        abort();
+}
+
+/* The bytes of a structure can be read, its patches can be written. */
+static void check_param(const struct plan_param *p)
+{
+    char copy[PLAN_STRUCT];
+
+    check_pointer(p);
+    if (p->kind != PARAM_STRUCT)
+        return;
+    memcpy(copy, p->structure->data, p->structure->bytes);
+    for (size_t i = 0; i < p->structure->patches; i++) {
+        const struct plan_patch *patch = &p->structure->patch[i];
+        bool map = patch->param.kind == PARAM_MAP;
+
+        check_pointer(&patch->param);
+        if (patch->offset % (map ? PLAN_MAP_ALIGN : 8) ||
+            patch->offset + (map ? PLAN_MAP_BYTES : 8) > p->structure->bytes)
+            abort();
+    }
+}
+
 static void check_node(const struct plan *p, const struct plan_node *n)
 {
     if (n->op == OP_COPY)
@@ -42,9 +68,7 @@ static void check_node(const struct plan *p, const struct plan_node *n)
     if (n->launch.function >= p->functions)
         abort();
     for (size_t i = 0; i < n->launch.params; i++)
-        if (n->launch.param[i].kind == PARAM_POINTER &&
-            n->launch.param[i].value > REGION)
-            abort();
+        check_param(&n->launch.param[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

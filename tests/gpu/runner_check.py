@@ -7,6 +7,7 @@ monkeys-runner (make worker), nvcc, and a Python with torch.
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,8 +23,8 @@ from judge import runner  # noqa: E402
 from judge.region import DeviceRegion, Layout  # noqa: E402
 from judge.runner import Done, Status  # noqa: E402
 from runner_client import GUARD, Client, aligned, name  # noqa: E402
-from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node  # noqa: E402
-from shared.plan import Number, Place, Plan, Pointer, TensorMap  # noqa: E402
+from shared.plan import ITEM, Add, Copy, Fill, Function, Launch, Module, Node, Number  # noqa: E402
+from shared.plan import Place, Plan, Pointer, Struct, TensorMap  # noqa: E402
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 KERNELS = r"""
@@ -61,7 +62,7 @@ extern "C" __global__ void after(int *out)
     asm volatile("griddepcontrol.wait;" ::: "memory");
     if (threadIdx.x == 0) out[1] = out[0] + 1;
 }
-extern "C" __global__ void tile(const __grid_constant__ CUtensorMap map, float *out, int x, int y)
+__device__ void one_box(const CUtensorMap &map, float *out, int x, int y)
 {
     __shared__ alignas(128) float box[8][16];
     __shared__ alignas(8) unsigned long long bar;
@@ -79,19 +80,16 @@ extern "C" __global__ void tile(const __grid_constant__ CUtensorMap map, float *
                      " selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at) : "memory");
     for (int i = threadIdx.x; i < 128; i += blockDim.x) out[i] = box[i / 16][i % 16];
 }
+extern "C" __global__ void tile(const __grid_constant__ CUtensorMap map, float *out, int x, int y)
+{ one_box(map, out, x, y); }
+struct given { float *out; int x, y; alignas(64) CUtensorMap map; };
+extern "C" __global__ void globals(const __grid_constant__ given g)
+{ one_box(g.map, g.out, g.x, g.y); }
 extern "C" __global__ void stray(float *x) { x[1ll << 40] = 1; }
 extern "C" __global__ void spin(long long n)
 { long long s = clock64(); while (clock64() - s < n); }
 """
-LIBRARY = r"""
-#include <cuda_runtime.h>
-#include <stdint.h>
-__global__ void twice(float *x, int n)
-{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }
-extern "C" void stub(const uint64_t *w)
-{ twice<<<(w[1] + 255) / 256, 256>>>((float *)w[0], (int)w[1]); }
-"""
-NAMES = "scale count large sum_all clustered after tile stray spin".split()
+NAMES = "scale count large sum_all clustered after tile stray spin globals".split()
 
 
 class Region:
@@ -148,16 +146,10 @@ class Check:
         self.region = Region(256 << 20)
         self.client = Client("cuda")
         (folder / "k.cu").write_text(KERNELS)
-        (folder / "l.cu").write_text(LIBRARY)
         major, minor = torch.cuda.get_device_capability()
         target = f"-arch=sm_{major}{minor}"
         subprocess.run(["nvcc", "-cubin", target, "-o", folder / "k.cubin", folder / "k.cu"], check=True)
-        subprocess.run(
-            ["nvcc", "-shared", target, "-Xcompiler", "-fPIC", "-cudart", "static", "-o",
-             folder / "l.so", folder / "l.cu"], check=True,
-        )  # fmt: skip
         self.cubin = Module("cubin", (folder / "k.cubin").read_bytes())
-        self.library = Module("library", (folder / "l.so").read_bytes())
 
     def claim(self, holds: bool, what: str, why: object = "") -> None:
         self.count += 1
@@ -318,6 +310,13 @@ class Check:
         params = (shape, Pointer(out.at), Number(4, 16), Number(4, 24))
         done = self.do(Launch(6, (1, 1, 1), (32, 1, 1), 0, params))
         self.claim(torch.equal(self.region.tensor(out), x[24:32, 16:32]), "a tensor map", done)
+        self.region.fill()
+        p, out = self.region.put(x), self.region.empty(torch.float32, (8, 16))
+        numbers = (0).to_bytes(8, "little") + struct.pack("<ii", 16, 24)
+        given = Struct(numbers + bytes(176), ((0, Pointer(out.at)), (64, shape)))
+        done = self.do(Launch(9, (1, 1, 1), (32, 1, 1), 0, (given,)))
+        told = "a tensor map and an address in a structure"
+        self.claim(torch.equal(self.region.tensor(out), x[24:32, 16:32]), told, done)
         bad = TensorMap(p.at + 4, 7, (48, 64), (48 * 4,), (16, 8))
         done = self.load(Fill(out, 0.0), Launch(6, (1, 1, 1), (32, 1, 1), 0, (bad, *params[1:])))
         holds = done.status == Status.LAUNCH_FAILED and done.node == 1 and "INVALID_VALUE" in done.text
@@ -381,18 +380,6 @@ class Check:
         done = self.do(launch)
         self.claim(torch.allclose(self.region.tensor(out), want, atol=1e-5), "and leaves the others alone", done)
 
-    def libraries(self) -> None:
-        self.region.fill()
-        x = torch.randn(500)
-        p = self.region.put(x)
-        call = Call(0, (Pointer(p.at), Number(8, 500)))
-        with Client("cuda") as other:
-            done = other.load(Plan((self.library,), (Function(0, "stub"),), ((call, call),)), self.region)
-            self.claim(done.status == Status.DONE, "a library with a runtime of its own loads", done)
-            done = other.run(timed=True)
-            self.claim(torch.equal(self.region.tensor(p), x * 4), "and computes over the region", done)
-            self.claim(done.device_ns > 0, f"in {done.device_ns} ns", done)
-
 
 def awkward(source: str, to: str) -> torch.Tensor:
     generator = torch.Generator().manual_seed(11)
@@ -422,7 +409,7 @@ def main() -> int:
         check = Check(Path(folder))
         families: list[Callable[[], None]] = [
             check.casts, check.views, check.fills, check.large_moves, check.launches, check.maps,
-            check.times, check.failures, check.libraries,
+            check.times, check.failures,
         ]  # fmt: skip
         for family in families:
             family()

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from judge.steps import Ask
+from judge.judging import Progress
+from judge.steps import Ask, NoChild
 from runner_client import Client
 from runner_client import Region as RunnerRegion
 from small_loop import ROOT, Loop, make_job, said, verify
@@ -441,12 +442,11 @@ def native(body: str, above: str = "") -> dict:
 RIGHT = "for (int64_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0;"
 
 
-def test_7_15_host_functions_beside_data_end_at_e2() -> None:
-    """On a GPU, where they are not the kernels themselves."""
-    job = make_job(RELU, "", "thunderkittens")
-    assert verdict.host_half(job | {"device": "cuda:0"}) == verdict.HOST_HALF
-    assert verdict.host_half(job) is None
-    assert verdict.host_half(make_job(RELU, "", "cuda") | {"device": "cuda:0"}) is None
+def test_7_15_no_library_runs_beside_data_on_a_gpu() -> None:
+    """A pack that asks for it is at fault, not its candidates."""
+    job = make_job(RELU, "", "c-cpu") | {"device": "cuda:0"}
+    with pytest.raises(NoChild, match="the pack is broken: its family, native"):
+        next(verdict.attempt(job, None, Progress(), None, None))
 
 
 def test_7_12_an_honest_library_is_right() -> None:

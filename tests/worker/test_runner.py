@@ -16,8 +16,8 @@ from runner_client import ROOT, Client, Gone, Region, memory, name
 
 from judge import runner
 from judge.runner import Status
-from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Number, Place, Plan
-from shared.plan import Pointer, TensorMap
+from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Number, Param, Place, Plan
+from shared.plan import Pointer, Struct, TensorMap
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 PAIRS = [(a, b) for a in ITEM for b in ITEM if not (a in FLOATS and b not in FLOATS)]
@@ -453,9 +453,10 @@ SIZE = 1 << 16
 PLACE = Place(256, "float32", (4, 4), (4, 1))
 CODE = (Module("cubin", bytes(8)), Module("library", bytes(8)))
 NAMES = (Function(0, "k"), Function(1, "f"))
+MAP = TensorMap(0, 7, (64, 8), (256,), (64, 8))
 
 
-def launch(*params: Pointer | Number | TensorMap, **more: object) -> Launch:
+def launch(*params: Param, **more: object) -> Launch:
     return Launch(0, (1, 1, 1), (32, 1, 1), 0, params, **more)  # type: ignore[arg-type]
 
 
@@ -498,6 +499,24 @@ BAD = {
     "a map of six dimensions": launch(TensorMap(0, 7, (1,) * 6, (16,) * 5, (1,) * 6)),
     "a map of an unknown type": launch(TensorMap(0, 13, (1,), (), (1,))),
     "a map for a library": Call(1, (TensorMap(0, 7, (1,), (), (1,)),)),
+    "a structure for a library": Call(1, (Struct(bytes(8), ()),)),
+    "a structure without bytes": launch(Struct(b"", ())),
+    "a structure too large": launch(Struct(bytes(32765), ())),
+    "a patch behind its bytes": launch(Struct(bytes(16), ((16, Pointer(0)),))),
+    "a patch over their end": launch(Struct(bytes(12), ((8, Pointer(0)),))),
+    "a patch far away": launch(Struct(bytes(16), ((2**63, Pointer(0)),))),
+    "a patch that is not aligned": launch(Struct(bytes(16), ((4, Pointer(0)),))),
+    "a map in a structure over its end": launch(Struct(bytes(184), ((64, MAP),))),
+    "a map in a structure that is not aligned": launch(Struct(bytes(256), ((32, MAP),))),
+    "patches that overlap": launch(Struct(bytes(256), ((0, MAP), (64, Pointer(0))))),
+    "patches out of order": launch(Struct(bytes(16), ((8, Pointer(0)), (0, Pointer(0))))),
+    "two patches at one place": launch(Struct(bytes(16), ((8, Pointer(0)), (8, Pointer(0))))),
+    "a patch that points behind the region": launch(Struct(bytes(8), ((0, Pointer(SIZE + 1)),))),
+    "a map in a structure that reaches out": launch(
+        Struct(bytes(128), ((0, TensorMap(0, 7, (64, 300), (256,), (64, 64))),))
+    ),
+    "a patch that is a number": launch(Struct(bytes(8), ((0, Number(8, 0)),))),  # type: ignore
+    "a structure in a structure": launch(Struct(bytes(8), ((0, Struct(bytes(8), ())),))),  # type: ignore
 }
 
 
@@ -513,7 +532,7 @@ def test_a_bad_plan_is_an_answer(client: Client, what: str) -> None:
 
 def whole_plan() -> bytes:
     nodes = (Fill(PLACE, 1.0), Copy(PLACE, PLACE), Add(Place(0, "int64", (1,), (1,)), 1),
-             launch(Pointer(0), Number(4, 7), TensorMap(0, 7, (64, 8), (256,), (64, 8))),
+             launch(Pointer(0), Number(4, 7), MAP, Struct(bytes(200), ((0, Pointer(8)), (64, MAP)))),
              Call(1, (Pointer(0), Number(8, 1))))  # fmt: skip
     return runner.encode(Plan(CODE, NAMES, (nodes, nodes)))
 

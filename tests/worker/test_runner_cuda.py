@@ -18,8 +18,8 @@ from worker_run import COMPILE
 
 from judge import runner
 from judge.runner import Done, Status
-from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number, Place
-from shared.plan import Plan, Pointer, TensorMap
+from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number, Param
+from shared.plan import Place, Plan, Pointer, Struct, TensorMap
 
 PRINT = """
 #include <stdio.h>
@@ -32,8 +32,8 @@ int main(void)
 }
 """
 THREADS = 8  # of a block; the real number only takes longer
-CUBIN = Module("cubin", b"first 2 second 1 stray 0 refused 0 map 2\0")
-NAMES = "first second stray refused map".split()
+CUBIN = Module("cubin", b"first 2 second 1 stray 0 refused 0 map 2 whole -1\0")  # -1: 432 bytes
+NAMES = "first second stray refused map whole".split()
 
 
 class Fake:
@@ -193,7 +193,7 @@ def plan(*nodes: Node, modules: tuple[Module, ...] = (CUBIN,)) -> Plan:
     return Plan(modules, tuple(Function(0, n) for n in NAMES), (nodes,))
 
 
-def launch(function: str, *params: Pointer | Number | TensorMap, **more: object) -> Launch:
+def launch(function: str, *params: Param, **more: object) -> Launch:
     options = {"grid": (3, 1, 1), "block": (32, 2, 1), "shared": 0, **more}
     return Launch(NAMES.index(function), params=params, **options)  # type: ignore[arg-type]
 
@@ -258,6 +258,32 @@ def test_a_tensor_map_that_the_driver_refuses_has_its_node(
     done = loaded(client, region, launch("second", Number(8, 0)), launch("map", crooked, Number(8, 2)))
     assert (done.status, done.node) == (Status.LAUNCH_FAILED, 1)
     assert "CUDA_ERROR_INVALID_VALUE" in done.text
+
+
+def test_a_structure_has_its_addresses_and_tensor_maps(
+    fake: Fake, client: Client, region: Region
+) -> None:
+    shape = TensorMap(1024, 7, (64, 32), (256,), (16, 8), swizzle=3)
+    data = bytes(i % 251 for i in range(432))
+    given = Struct(data, ((8, Pointer(512)), (192, shape), (320, Pointer(0))))
+    assert loaded(client, region, launch("whole", given)).status == Status.DONE
+    said = fake.said()
+    base = next(int(line.split()[-1]) for line in said if line.startswith("map "))
+    assert "tensor map 7 2: 64/0/16/1 32/256/8/1 3 0" in said
+    client.run()
+    got = bytes.fromhex(fake.said()[0].split()[-1])
+    assert got[8:16] == (base + 512).to_bytes(8, "little")
+    assert got[192:320] == b"Z" * 128
+    assert got[320:328] == base.to_bytes(8, "little")
+    assert (got[:8], got[16:192], got[328:]) == (data[:8], data[16:192], data[328:])
+
+
+def test_a_tensor_map_in_a_structure_that_the_driver_refuses_has_its_node(
+    client: Client, region: Region
+) -> None:
+    crooked = Struct(bytes(128), ((0, TensorMap(1028, 7, (64, 32), (256,), (16, 8))),))
+    done = loaded(client, region, launch("second", Number(8, 0)), launch("whole", crooked))
+    assert (done.status, done.node) == (Status.LAUNCH_FAILED, 1)
 
 
 def test_modules_are_loaded_again_for_every_run_but_the_first(
@@ -359,20 +385,11 @@ def test_a_context_that_broke_says_so_from_then_on(
         assert own.unload().status == Status.CONTEXT_BROKEN
 
 
-def test_a_library_gets_addresses_of_the_device(
-    fake: Fake, region: Region, tmp_path: Path
-) -> None:
-    source = tmp_path / "l.c"
-    source.write_text("void stub(const unsigned long *w) { *(long *)w[0] = (long)w[1]; }\n")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "l.so", source], check=True)
-    told = region.empty(torch.int64, (1,))
-    call = Call(0, (Pointer(told.at), Number(8, 55)))
-    module = Module("library", (tmp_path / "l.so").read_bytes())
-    with fake.start() as own:
-        assert own.load(Plan((module,), (Function(0, "stub"),), ((call,),)), region).status == Status.DONE
-        assert own.run().status == Status.DONE
-        assert own.unload().status == Status.DONE
-    assert region.tensor(told).item() == 55
+def test_a_library_needs_a_cpu(client: Client, region: Region) -> None:
+    client.unload()
+    plan = Plan((Module("library", b"abc"),), (Function(0, "stub"),), ((Call(0, ()),),))
+    done = client.load(plan, region)
+    assert (done.status, done.text) == (Status.BAD_PLAN, "a library needs --device cpu")
 
 
 def test_encoding_says_what_the_document_says() -> None:
@@ -383,3 +400,13 @@ def test_encoding_says_what_the_document_says() -> None:
         1, 2, 3, int.from_bytes(b"abc", "little"), 1, 0, 1, ord("f"), 1, 1, 4, 0, 3, 1, 1, 32, 2, 1, 0,
         2, 1, 1, 3, 2, 1, 512, 2, 4, 0xFFFFFFFF,
     ]  # fmt: skip
+
+
+def test_the_encoding_of_a_structure_says_what_the_document_says() -> None:
+    shape = TensorMap(256, 9, (64, 32), (128,), (64, 8), 3, 0)
+    given = Struct(b"ab" + bytes(190), ((8, Pointer(512)), (64, shape)))
+    data = runner.encode(Plan((CUBIN,), (Function(0, "f"),), ((launch("first", given),),)))
+    words = [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
+    at = len(words) - 43
+    assert words[at : at + 4] == [1, 4, 192, int.from_bytes(b"ab", "little")]
+    assert words[at + 27 :] == [2, 8, 1, 512, 64, 3, 256, 9, 2, 64, 32, 128, 64, 8, 3, 0]

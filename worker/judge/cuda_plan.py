@@ -12,7 +12,7 @@ from judge.traces import BadTrace, Call, Launch, Trace, View, listed, number, te
 from shared import plan
 from shared.plan import BLOCK, GRID, SHARED_BYTES, THREADS
 
-INTERPRETED, HOST_CODE = False, False  # family.py
+INTERPRETED = False  # family.py
 CODES = frozenset("P?bBhHiIqQfd")  # of a parameter: an address, or as in Python's struct
 SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,3999}")
 

@@ -1,6 +1,6 @@
 """The judge's side of the processes that run a trace. Each works only
-on the region, by a plan that the judge made. Except for a library's own functions, none of them
-runs the candidate's host code.
+on the region, by a plan that the judge made. Except for a library's own functions, which are the
+kernels on the CPU, none of them runs the candidate's host code.
 
     Interpreter   a forked Python that interprets checked kernels (Triton on the CPU)
     LibraryRunner monkeys-runner with a library of the candidate's, one process each

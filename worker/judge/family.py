@@ -1,6 +1,6 @@
 """The judge's side of a family of languages: a module that has these names (triton_plan,
-native_plan, cuda_plan, tilelang_plan). It reads the part of a trace that is the family's own,
-says what a lane has to compile, and turns launches into nodes of a plan. Trace and lane are
+native_plan, hosted_plan, cuda_plan, tilelang_plan). It reads the part of a trace that is the
+family's own, says what a lane has to compile, and turns launches into nodes of a plan. Trace and lane are
 hostile; no language is imported."""
 
 from typing import Protocol
@@ -14,7 +14,8 @@ class Built(Protocol):
 
     @staticmethod
     def parse(data: bytes, trace: Trace) -> "Built":
-        """Raises BadTrace for what is not an answer, Refused for what is not allowed."""
+        """Raises BadTrace for what is not an answer, Refused for what is not allowed, a Verdict
+        for what the lane found wrong."""
 
 
 class Maker(Protocol):
@@ -34,7 +35,6 @@ class Maker(Protocol):
 
 class Family(Protocol):
     INTERPRETED: bool  # on the CPU its kernels run in an interpreter, and are compiled besides
-    HOST_CODE: bool  # a library of the candidate's runs beside the data, in a process of its own
     Built: type[Built]
     Maker: type[Maker]
 

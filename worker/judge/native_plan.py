@@ -11,7 +11,7 @@ from judge.traces import BadTrace, Call, Launch, Trace, View, listed, number, te
 from shared import plan
 from shared.plan import ITEM
 
-INTERPRETED, HOST_CODE = False, True  # family.py
+INTERPRETED = False  # family.py
 ARGUMENTS = 128  # of a function
 BUILT_BYTES = 64 << 20  # all objects together
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
@@ -163,10 +163,15 @@ class Maker:
 def _word(arg: object, places: list[int]) -> plan.Param:
     if arg is None or isinstance(arg, dict) and "t" in arg:
         return address(arg, places)
+    return plan.Number(8, number_word(arg))
+
+
+def number_word(arg: object) -> int:
+    """An integer, or the bits of a double."""
     value = number(arg)
     if isinstance(value, int):
-        return plan.Number(8, int(value) & WORD)
-    return plan.Number(8, int.from_bytes(struct.pack("<d", value), "little"))
+        return int(value) & WORD
+    return int.from_bytes(struct.pack("<d", value), "little")
 
 
 def address(arg: dict | None, places: list[int]) -> plan.Param:

@@ -12,7 +12,7 @@ from enum import IntEnum
 import torch
 
 from shared.plan import ITEM, Add, Call, Copy, Fill, Launch, Node, Number, Param, Place, Plan
-from shared.plan import Pointer, TensorMap
+from shared.plan import Pointer, Struct, TensorMap
 
 MAGIC = b"mkplan/1"
 DTYPES = {name: code for code, name in enumerate(ITEM)}
@@ -91,6 +91,13 @@ def _param(out: _Words, p: Param) -> None:
         if not len(p.shape) == len(p.strides) + 1 == len(p.box):
             raise ValueError("a tensor map whose dimensions do not agree")
         out.put(3, p.at, p.dtype, len(p.shape), *p.shape, *p.strides, *p.box, p.swizzle, p.fill)
+    elif isinstance(p, Struct):
+        out.put(4)
+        out.data(p.data)
+        out.put(len(p.patches))
+        for offset, patch in p.patches:
+            out.put(offset)
+            _param(out, patch)
     else:
         raise TypeError(f"not a parameter: {p!r}")
 

@@ -16,7 +16,7 @@ from shared import plan
 from shared.kernel_language import is_plain
 from shared.plan import ITEM
 
-INTERPRETED, HOST_CODE = True, False  # family.py
+INTERPRETED = True  # family.py
 SCRATCH_BYTES = 4 << 30
 _INTEGERS = {"i1": 8, "u1": 8, "i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32,
              "i64": 64, "u64": 64}  # bits that are passed  # fmt: skip

@@ -11,8 +11,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import torch
-from judge import answers, cuda_plan, direct, feedback, layouts, native_plan, ported, summary
-from judge import taskfile, tilelang_plan, timing, traces, triton_plan, truth
+from judge import answers, cuda_plan, direct, feedback, hosted_plan, layouts, native_plan
+from judge import ported, summary, taskfile, tilelang_plan, timing, traces, triton_plan, truth
 from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
 from judge.family import Family
@@ -28,12 +28,9 @@ from shared import inputs, structure
 E0, E2, E3 = EVIDENCE
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
-HOST_HALF = (
-    "The functions that launch these kernels are the candidate's own and run beside the data: "
-    "evidence ends at E2."
-)
 FAMILIES: dict[str, Family] = {
-    "triton": triton_plan, "native": native_plan, "cuda": cuda_plan, "tilelang": tilelang_plan,
+    "triton": triton_plan, "native": native_plan, "hosted": hosted_plan, "cuda": cuda_plan,
+    "tilelang": tilelang_plan,
 }  # fmt: skip
 
 
@@ -200,6 +197,9 @@ def attempt(
         if job.get("family") is None:
             yield from direct.judge(job, facts, p, o)
             return Verdict("correct", "done", "")
+        if job["family"] == "native" and job["device"] != "cpu":
+            raise NoChild("the pack is broken: its family, native, runs libraries on the CPU; for "
+                          "host functions that launch kernels on a GPU there is hosted")  # fmt: skip
         trace, names = yield from recorded(job, facts, p, builds, own_weights)
         family = FAMILIES[job["family"]]
         built = None
@@ -210,7 +210,6 @@ def attempt(
             yield from with_other_numbers(job, facts, trace, p, builds, o, own_weights)
         if interpreted(job):
             yield from compiled(job, trace, family, p, builds)
-        p.capped = p.capped or host_half(job)
         if p.timing:
             found = yield from timing.compiled(job, torch_device(job["device"]))
             p.timing["compile_ms"], p.timing["compile_why"] = found
@@ -236,13 +235,6 @@ def attempt(
 def interpreted(job: dict) -> bool:
     """On the CPU kernels of some families run in an interpreter, and are compiled besides."""
     return job["device"] == "cpu" and FAMILIES[job["family"]].INTERPRETED
-
-
-def host_half(job: dict) -> str | None:
-    """Why evidence ends at E2 where host functions of the candidate's launch kernels: they
-    could compute themselves. On the CPU such functions are the kernels."""
-    host = job["device"] != "cpu" and FAMILIES[job["family"]].HOST_CODE
-    return HOST_HALF if host else None
 
 
 def leave() -> Generator:
@@ -391,8 +383,8 @@ def target(job: dict) -> str | None:
 
 
 def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Builds) -> Generator:
-    """The trace's kernels as binaries, from before or from a lane: a fresh process that has
-    neither data nor the candidate's host code."""
+    """The trace's kernels as binaries, from before or from a lane: a fresh process without
+    data."""
     p.stage, started = "compile", time.monotonic()
     request = family.requests(trace) | {
         "source": job["candidate"], "kernels": trace.kernels, "texts": trace.texts,
@@ -437,10 +429,7 @@ def judged(
         return
     for fresh in (False, True):
         again = Progress(**{**p.__dict__, "trials": list(p.trials), "times": dict(p.times)})
-        if persists(job):
-            yield from lease(job)
-        else:
-            yield Device()
+        yield from lease(job)
         try:
             yield from examine(job, facts, trace, names, built, again, o, own_weights, numbers_seed)
             end = None
@@ -460,13 +449,8 @@ def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interp
     family = FAMILIES[job["family"]]
     if interpreted(job):
         return Interpreter(job, trace, p)
-    kind = DeviceRunner if persists(job) else LibraryRunner
+    kind = LibraryRunner if job["device"] == "cpu" else DeviceRunner
     return kind(job, trace, family, p)
-
-
-def persists(job: dict) -> bool:
-    """Whether its executor outlives candidates: only where nothing but device code runs."""
-    return job["device"] != "cpu" and not FAMILIES[job["family"]].HOST_CODE
 
 
 def with_other_numbers(

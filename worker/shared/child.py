@@ -1,7 +1,7 @@
 """A boxed Python process, after the fork: it serves one job and has one of four uses.
 
     record                runs the candidate's Python, without data (recorder.py)
-    compile               compiles checked kernels, without data and without host code
+    compile               compiles checked kernels, without data
     load, run             interprets checked kernels over the judge's region
     direct, map, forward  runs the candidate beside the data, for packs without a
                           recorder (beside.py)
@@ -10,8 +10,10 @@ The judge's first message after `ping` says which one it is for. A process has o
 zygote forks a new child each time. It decides nothing.
 
 A failure in the pack's own adapter is ours. A child shows it by ending before it has answered
-`ping`. A lane and an interpreter, which run none of the candidate's host code, answer `broken`."""
+`ping`. A lane and an interpreter, in which none of the candidate's host code runs, answer
+`broken`."""
 
+import ctypes
 import mmap
 import os
 import socket
@@ -24,6 +26,7 @@ from shared.frames import Broken, recv_message, send_message
 
 LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
 TEXT = 16000  # characters of an error that are passed on
+_PR_SET_DUMPABLE = 4  # 0: nobody else opens its memory, whatever the kernel would allow
 
 
 class TooLong(Exception):
@@ -97,6 +100,9 @@ class Child:
         return self.hand_over(data, m, fds)
 
     def compile(self, m: dict, fds: list[int]) -> dict:
+        """A compiler, or host functions of the candidate's (hosted_lane.py), run in programs that
+        this process starts: what it says stays its own."""
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         try:
             data = self.adapter.compile(m["request"])
             if not isinstance(data, bytes):

@@ -2,7 +2,8 @@
 source is compiled, and what a compiler has to say.
 
 A pack whose kernels are text describes its compiler as a `Toolchain`. The recorder
-reads the preprocessed text (native_record.py), a lane compiles it (native_lane.py).
+reads the preprocessed text (native_record.py), a lane compiles it (native_lane.py,
+hosted_lane.py).
 """
 from __future__ import annotations
 
@@ -87,9 +88,12 @@ def compile_in(work: Path, source: str, toolchain: Toolchain, extra: list[str]) 
     return text
 
 
-def run(argv: list[str], folder: Path, timeout_s: float) -> tuple[int, str]:
+def run(
+    argv: list[str], folder: Path, timeout_s: float, told: bytes | None = None
+) -> tuple[int, str]:
     """Runs a compiler in an environment of its own: variables such as CPATH would
-    change what is compiled. The whole process group goes when time is up."""
+    change what is compiled. `told` is its input. The whole process group goes when time
+    is up."""
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "LC_ALL": "C",
@@ -101,7 +105,7 @@ def run(argv: list[str], folder: Path, timeout_s: float) -> tuple[int, str]:
             argv,
             cwd=folder,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if told is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -111,7 +115,7 @@ def run(argv: list[str], folder: Path, timeout_s: float) -> tuple[int, str]:
             f"the compiler {argv[0]!r} is not on PATH; install one, such as Debian's gcc"
         ) from None
     try:
-        output, _ = process.communicate(timeout=timeout_s)
+        output, _ = process.communicate(told, timeout=timeout_s)
     except subprocess.TimeoutExpired:
         raise BuildError(f"the compiler took longer than {timeout_s:g} s") from None
     finally:

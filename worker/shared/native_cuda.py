@@ -14,6 +14,7 @@ from shared.native_source import CType
 
 USUAL_NVCC = "/usr/local/cuda/bin/nvcc"
 DEFAULT_TARGET = "sm_90"
+RUNTIME_OBJECT = "host.o"  # the CUDA runtime of ours that host functions are linked with
 
 # Host functions with C linkage, which launch kernels themselves.
 HOST = native_source.Language(
@@ -108,20 +109,16 @@ def cubin_toolchain(timeout_s: float, target: str, flags: list[str]) -> native.T
     )
 
 
-def library_toolchain(timeout_s: float, target: str, flags: list[str]) -> native.Toolchain:
-    """A shared object with the CUDA runtime in it, so that it needs no other file but the
-    driver's, whose functions are found when it is loaded."""
+def hosted_toolchain(timeout_s: float, target: str, flags: list[str]) -> native.Toolchain:
+    """A program of host functions that has no CUDA runtime but ours. The cubin and its
+    assembler's text stay beside it; ptxas tells what each kernel uses."""
     arch = architecture(target)
     # Not -arch=sm_90a, which adds a pass for plain sm_90, where wgmma does not compile.
     common = ["-O3", "-gencode", f"arch=compute_{arch},code=sm_{arch}"]
     return _toolchain(
         timeout_s,
-        [*flags, *common, "-Xcompiler=-fPIC"],
-        output_flags=(
-            "-shared",
-            "-Xcompiler=-save-temps=cwd",
-            "-Xlinker=-z,defs,--warn-unresolved-symbols",
-        ),
+        [*flags, *common],
+        output_flags=(RUNTIME_OBJECT, "-cudart=none", "-nodlink", "-keep", "-Xptxas=-v"),
         syntax_flags=("-c", "-o", "kernel.o"),
         # nvcc -E shows the device's pass; functions are called in the host's.
         preprocess_flags=("-Xcompiler=-U__CUDA_ARCH__",),

@@ -15,6 +15,9 @@ GRID = ((1 << 31) - 1, 65535, 65535)
 BLOCK = (1024, 1024, 64)
 THREADS = 1024
 SHARED_BYTES = 227 << 10  # per block, on the largest of today's GPUs
+STRUCT_BYTES = 32764  # of one parameter
+MAP_BYTES = 128  # of a tensor map
+MAP_ITEM = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)  # bytes of an element: CUtensorMapDataType
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,16 @@ class TensorMap:
     fill: int = 0  # CUtensorMapFloatOOBfill
 
 
-Param = Pointer | Number | TensorMap
+@dataclass(frozen=True)
+class Struct:
+    """A parameter's bytes, passed by value. Each patch replaces those at its offset: an
+    address at a multiple of 8, a tensor map at a multiple of 64; in order, without overlap."""
+
+    data: bytes
+    patches: tuple[tuple[int, Pointer | TensorMap], ...]
+
+
+Param = Pointer | Number | TensorMap | Struct
 
 
 @dataclass(frozen=True)
