@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -94,8 +95,8 @@ class Run:
     def own(self, id: str, name: str, **more: object) -> Job:
         return self.job(id, "triton", RELU, OWN / f"{name}.py", **more)
 
-    def all_correct(self, jobs: list[Job]) -> Session:
-        worker = self.session(jobs)
+    def all_correct(self, jobs: list[Job], children: int = 4) -> Session:
+        worker = self.session(jobs, children)
         for job in jobs:
             answer = worker.answers.get(job.id, {})
             right = answer.get("verdict") == "correct" and answer.get("evidence") == "E3"
@@ -125,7 +126,7 @@ class Run:
     def seeds(self) -> None:
         """Of every pack that runs here, in each precision that it has; timed in bf16."""
         jobs = [job for folder in sorted(PACKS.glob("*/seeds")) for job in self.seeds_of(folder.parent)]
-        worker = self.all_correct(jobs)
+        worker = self.all_correct(jobs, max(4, min(12, len(os.sched_getaffinity(0)))))
         for job in jobs:
             answer = worker.answers.get(job.id, {})
             timing = answer.get("timing") or {}
