@@ -1,5 +1,6 @@
 /* cmd_archive_reverify.c: monkeys archive reverify: the kernels of an archive or
  * a run once more, after the language or its compiler has changed. */
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -270,11 +271,28 @@ static int conclude(const struct reverify *f)
     return missing ? verdicts[VERDICT_INFRA].exit_status : broken ? 1 : 0;
 }
 
+/* A pack with a mark in it would not load. */
+static int refuse_seeds(const char *dir, struct err *e)
+{
+    char *pack = fs_join(dir, "../pack.json");
+    int rc = 0;
+
+    if (fs_is_file(pack))
+        rc = err_set(e, ERR_INPUT,
+                     "%s: these are the seeds of a pack; use 'monkeys pack "
+                     "check --verify --write ID'",
+                     dir);
+    free(pack);
+    return rc;
+}
+
 static int reverify(struct reverify *f, struct err *e)
 {
     struct buf under;
     int rc;
 
+    if (refuse_seeds(f->dir, e) < 0)
+        return -1;
     f->again = recheck_open(f->dir, e);
     if (!f->again)
         return -1;

@@ -13,6 +13,8 @@ mkdir "$work/two"
 cp -R "$root/packs/c-cpu/seeds/01_matmul" "$root/packs/c-cpu/seeds/02_softmax" "$work/two"
 again() { run archive reverify two --dsl c-cpu --device cpu "$@"; }
 
+run archive reverify "$root/packs/c-cpu/seeds"
+like "$status $err" "2 *these are the seeds of a pack; use 'monkeys pack check --verify --write ID'*" "the seeds of a pack are refused"
 run archive reverify two
 like "$status $err" "2 *two does not say which pack its kernels belong to; give --dsl ID*" "the pack must be known"
 again
@@ -118,6 +120,13 @@ run archive export ran -o exported
 like "$out" "1 kernel written to exported, 0 there already, 1 retired and left out" "export leaves it out"
 round www
 is "$(shown 3)" starter/04_softmax "the next prompt does not show it"
+
+# A run that another process writes.
+exec 8>>"$work/ran/lock"
+flock 8
+run archive reverify ran --device cpu
+like "$status $err" "2 *ran: in use by *" "a run that is running is refused"
+exec 8>&-
 
 # Killed in the middle: what is verified is not verified again.
 (cd "$work" && env -i PATH="$PATH" HOME="$work" MONKEYS_FAULT_STORE=3 ${MONKEYS_PYTHON:+MONKEYS_PYTHON="$MONKEYS_PYTHON"} \

@@ -111,9 +111,11 @@ class Run:
 
     # ---- families ----
 
-    def listed(self, name: str, precisions: tuple[str, ...]) -> list[Job]:
+    def listed(self, name: str, precisions: tuple[str, ...], only: str = "") -> list[Job]:
+        """The lines of a list: pack, task and candidate, or those of one pack without its name."""
         lines = (VERIFY / name).read_text().splitlines()
         rows = [line.split() for line in lines if line and not line.startswith("#")]
+        rows = [[only, *row] for row in rows] if only else rows
         return [
             self.job(f"{Path(candidate).parent.name}-{Path(candidate).stem}-{pack}-{p}", pack,
                      ROOT / task, ROOT / candidate, precision=p)

@@ -51,7 +51,14 @@ def test_the_seeds_of_tlx_are_recorded_and_compiled(precision: str) -> None:
         assert told.get("launches"), (seed, told)
 
 
-@pytest.mark.parametrize("pack", ["tilelang", "tlx"])
+@pytest.mark.skipif(missing("cute-dsl") != "", reason=missing("cute-dsl"))
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+def test_the_seeds_of_cute_dsl_are_recorded_and_compiled(precision: str) -> None:
+    for seed, told in compiled("cute-dsl", precision).items():
+        assert told.get("launches"), (seed, told)
+
+
+@pytest.mark.parametrize("pack", ["cute-dsl", "tilelang", "tlx"])
 def test_the_list_for_a_gpu_has_all_seeds_of_a_pack_with_packages(pack: str) -> None:
     lines = (ROOT / "tests" / "verify" / f"seeds-{pack}.list").read_text().splitlines()
     places = [f"packs/{pack}/seeds/{name}" for name in seeds_of(pack)]

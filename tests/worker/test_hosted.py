@@ -474,6 +474,10 @@ LIES: dict[str, Callable[[dict], None]] = {
     "a giant structure": lambda t: node(t)["params"].__setitem__(0, ["s", "00" * 32765, []]),
     "a structure without bytes": lambda t: node(t)["params"].__setitem__(0, ["s", "", []]),
     "a structure of no bytes": lambda t: node(t)["params"].__setitem__(0, ["s", "zz", []]),
+    "a structure that is too short": lambda t: node(t)["params"].__setitem__(0, ["s", "00" * 8, []]),
+    "one parameter more": lambda t: node(t)["params"].append(["s", "00" * 8, []]),
+    "a number instead of a structure": lambda t: node(t)["params"].__setitem__(0, ["n", 8, 0]),
+    "no parameters": lambda t: node(t).update(params=[]),
     "a parameter of another kind": lambda t: node(t)["params"].__setitem__(0, ["t", 0, 0]),
     "too many parameters": lambda t: node(t).update(params=[["n", 8, 0]] * 257),
     "a block too large": lambda t: node(t).update(block=[1024, 2, 1]),
@@ -513,6 +517,27 @@ def test_a_rewritten_answer_is_refused(what: str) -> None:
 def test_what_is_no_answer_is_refused(data: bytes) -> None:
     with pytest.raises(BadTrace):
         hosted_plan.Built.parse(data, recorded(("nothing", X)))
+
+
+def test_the_sizes_of_parameters_are_those_of_the_cubin() -> None:
+    """Also where they need the large form of the attribute."""
+    source = """
+    struct large { char c[20000]; };
+    struct odd { char c[3]; };
+    __global__ void k(const __grid_constant__ large l, odd o, char c, double d, float *y)
+    { y[0] = l.c[threadIdx.x] + o.c[1] + c + d; }
+    __global__ void none() {}
+    extern "C" void f(float *y)
+    {
+        large l = {};
+        odd o = {{1, 2, 3}};
+        k<<<1, 1>>>(l, o, 'c', 0.5, y);
+        none<<<1, 1>>>();
+    }
+    """
+    (_, first), (_, second) = planned(("f", X), source=source)
+    assert [len(p.data) for p in first.params] == [20000, 3, 1, 8, 8]
+    assert second.params == ()
 
 
 # ---- the seeds -----------------------------------------------------------------------

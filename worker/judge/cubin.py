@@ -3,7 +3,7 @@ launched and no other, and no memory that would outlive a launch. The bytes are 
 
 import re
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 MOST_BYTES = 16 << 20
@@ -13,6 +13,9 @@ _WRITE, _ALLOCATED = 1, 2  # section flags
 _OBJECT, _FUNCTION = 1, 2  # symbol types
 _ENTRY = 0x10  # a function's flag in st_other: a kernel
 _GLOBALS = (".nv.global", ".data", ".bss")
+_INFO = ".nv.info."  # and a kernel's name: attributes of it
+_SIZED = 4  # the form of attributes that have a body: EIFMT_SVAL
+_PARAMETER, _LARGE_PARAMETER = 0x17, 0x45  # EIATTR_KPARAM_INFO and its second version
 _SHARED = re.compile(r"\.nv\.shared\.[\w$.]+")  # lives as long as a program does
 _TABLES = {"__cudart_i2opi_f": 24, "__cudart_i2opi_d": 144, "__cudart_sin_cos_coeffs": 128}
 _REFLECTED = re.compile(r"_\$_str(_\$_\d+)?")  # names of options that libdevice asks for
@@ -68,6 +71,36 @@ def _check_writable(section: _Section, symbols: list[tuple]) -> None:
             raise BadCubin(f"it has a global variable that outlives a launch ({name[:40]})")
     if section.size > sum(s[4] + 7 for s in objects):  # 7: to align the next
         raise BadCubin("it has global memory that outlives a launch")
+
+
+def parameters(data: bytes) -> dict[str, tuple[int, ...]]:
+    """The sizes in bytes of each kernel's parameters, in order: what a driver reads of them."""
+    found = {}
+    for section in _sections(data):
+        if not section.name.startswith(_INFO):
+            continue
+        sizes = {}
+        for kind, body in _attributes(_part(data, section)):
+            if kind in (_PARAMETER, _LARGE_PARAMETER):
+                _, number, _, size = _take("<IHHI", body, 0)
+                sizes[number] = size >> 18 if kind == _PARAMETER else size
+        if sorted(sizes) != list(range(len(sizes))):
+            raise BadCubin("a kernel lacks parameters")
+        found[section.name.removeprefix(_INFO)] = tuple(sizes[i] for i in range(len(sizes)))
+    return found
+
+
+def _attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
+    """Those that have a body; the others are four bytes altogether."""
+    at = 0
+    while at < len(info):
+        form, kind, size = _take("<BBH", info, at)
+        at += 4
+        if form == _SIZED:
+            if at + size > len(info):
+                raise BadCubin("an attribute is cut off")
+            yield kind, info[at : at + size]
+            at += size
 
 
 def _take(form: str, data: bytes, at: int) -> tuple:

@@ -48,8 +48,8 @@ def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
     options, args = told.get("options"), told.get("args")
     if not isinstance(options, dict) or options.keys() != {"block", "shared"}:
         raise BadTrace("options of another kind")
-    _check_sizes(told.get("grid"), GRID)
-    _check_sizes(options["block"], BLOCK)
+    check_sizes(told.get("grid"), GRID)
+    check_sizes(options["block"], BLOCK)
     whole(math.prod(options["block"]), 1, THREADS, "a block's number of threads")
     whole(options["shared"], 0, SHARED_BYTES, "shared memory")
     params = kernel["params"]
@@ -62,7 +62,7 @@ def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
             raise BadTrace("a pointer that is no tensor")
 
 
-def _check_sizes(told: object, most: tuple[int, ...]) -> None:
+def check_sizes(told: object, most: tuple[int, ...]) -> None:
     sizes = listed(told, 3, "dimensions")
     if len(sizes) != 3:
         raise BadTrace("a launch has three dimensions")

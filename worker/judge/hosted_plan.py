@@ -78,31 +78,39 @@ class Built:
             told = json.loads(head)
             functions = launches.read_functions(told["functions"])
             modules = launches.read_modules(told["modules"], functions, binaries)
+            if any(module.kind != "cubin" for module in modules):
+                raise BadTrace("a module of another kind")
+            takes = [cubin.parameters(module.data) for module in modules]
             asked = _distinct(trace)
             if len(listed(told["launches"], len(asked), "answers")) != len(asked):
                 raise BadTrace("answers of the lane are missing")
             calls = {
-                key: _read_call(answer, request, functions)
+                key: _read_call(answer, request, functions, takes)
                 for (key, request), answer in zip(asked.items(), told["launches"])
             }
         except (ValueError, KeyError, TypeError, IndexError, RecursionError) as problem:
             raise BadTrace(f"the lane's answer cannot be read: {problem}") from None
         except cubin.BadCubin as problem:
-            raise Refused("cubin", f"the compiled kernels cannot be used: {problem}") from None
-        if any(module.kind != "cubin" for module in modules):
-            raise BadTrace("a module of another kind")
+            said = f"the compiled kernels cannot be used: {problem}; keep what lasts in a tensor"
+            raise Refused("cubin", said) from None
         return Built(modules, tuple(functions), calls)
 
 
-def _read_call(answer: dict, request: dict, functions: list) -> tuple[Node, ...]:
+def _read_call(
+    answer: dict, request: dict, functions: list[plan.Function], takes: list[dict]
+) -> tuple[Node, ...]:
+    """`takes`: the sizes of the parameters of each module's kernels."""
     if "error" in answer:
         said = feedback.clean(text(answer["error"], 10_000, "an error"))
         raise Verdict("launch_error", "compile", f"A kernel cannot be launched: {said}", message=said)
     sizes, nodes = request["sizes"], []
     for index, told in enumerate(listed(answer["nodes"], launches.NODES, "nodes")):
         node = launches.read_node(told, lambda i: i < len(sizes), functions)
-        where = (f"{request['function']}: launch {index + 1}, of "
-                 f"{functions[node.function].name[:200]}")  # fmt: skip
+        kernel = functions[node.function]
+        given = tuple(len(data) for kind, data, *_ in node.params if kind == "s")
+        if len(given) < len(node.params) or given != takes[kernel.module].get(kernel.name):
+            raise BadTrace("parameters that the kernel does not have")
+        where = f"{request['function']}: launch {index + 1}, of {kernel.name[:200]}"
         _check_room(node, sizes, where)
         nodes.append(node)
     return tuple(nodes)
@@ -110,8 +118,8 @@ def _read_call(answer: dict, request: dict, functions: list) -> tuple[Node, ...]
 
 def _check_room(node: Node, sizes: list[int], where: str) -> None:
     """An honest function can miss its tensor, too, so that it is told how to mend that."""
-    for kind, *rest in node.params:
-        for _, patch in rest[1] if kind == "s" else []:
+    for _, _, patches in node.params:
+        for _, patch in patches:
             if launches.reach(patch) > sizes[patch[1]]:
                 said = f"{where}: {_outside(patch, sizes[patch[1]])}"
                 raise Verdict("launch_error", "compile", said, message=said)

@@ -11,8 +11,9 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import torch
-from judge import answers, cuda_plan, direct, feedback, hosted_plan, layouts, native_plan
-from judge import ported, summary, taskfile, tilelang_plan, timing, traces, triton_plan, truth
+from judge import answers, cuda_plan, cute_plan, direct, feedback, hosted_plan, layouts
+from judge import native_plan, ported, summary, taskfile, tilelang_plan, timing, traces
+from judge import triton_plan, truth
 from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
 from judge.family import Family
@@ -30,7 +31,7 @@ TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
 FAMILIES: dict[str, Family] = {
     "triton": triton_plan, "native": native_plan, "hosted": hosted_plan, "cuda": cuda_plan,
-    "tilelang": tilelang_plan,
+    "tilelang": tilelang_plan, "cute": cute_plan,
 }  # fmt: skip
 
 

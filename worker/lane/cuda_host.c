@@ -708,7 +708,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 #define COPY                                                                \
     "there is no data where host functions run; copy in a kernel, or with " \
     "torch in forward"
-#define ZERO "zero with torch.zeros in forward, or in a kernel"
+#define SYMBOL "pass values and tensors to the kernel as parameters"
+#define ZERO   "zero with torch.zeros in forward, or in a kernel"
 #define STREAM                                                               \
     "everything is launched on one stream, in order; leave streams, events " \
     "and graphs out"
@@ -736,11 +737,11 @@ REFUSE(cudaMemcpy, COPY)
 REFUSE(cudaMemcpyAsync, COPY)
 REFUSE(cudaMemcpy2D, COPY)
 REFUSE(cudaMemcpy2DAsync, COPY)
-REFUSE(cudaMemcpyToSymbol, COPY)
-REFUSE(cudaMemcpyToSymbolAsync, COPY)
-REFUSE(cudaMemcpyFromSymbol, COPY)
-REFUSE(cudaMemcpyFromSymbolAsync, COPY)
-REFUSE(cudaGetSymbolAddress, "pass the tensor to the kernel instead")
+REFUSE(cudaMemcpyToSymbol, SYMBOL)
+REFUSE(cudaMemcpyToSymbolAsync, SYMBOL)
+REFUSE(cudaMemcpyFromSymbol, SYMBOL)
+REFUSE(cudaMemcpyFromSymbolAsync, SYMBOL)
+REFUSE(cudaGetSymbolAddress, SYMBOL)
 REFUSE(cudaPointerGetAttributes,
        "every pointer argument is memory of the device")
 REFUSE(cudaMemset, ZERO)

@@ -31,7 +31,6 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
@@ -146,12 +145,18 @@ def _build(source: str, functions: list, toolchain: Toolchain) -> _Program:
             said = native_lane.compile_text(work, source, "calls", more, toolchain, "program")
         except BuildError as problem:
             raise BuildError(_explained(str(problem))) from None
-        stem = Path(toolchain.source_name).stem
-        kernels = _kernels((work / f"{stem}.ptx").read_text(errors="replace"), said)
+        kernels = _kernels(_only(work, "*.ptx").decode(errors="replace"), said)
         if not kernels:
             raise BuildError("the source has no kernel (a __global__ function that is launched)")
-        cubin = (work / f"{stem}.cubin").read_bytes()
-        return _Program((work / "program").read_bytes(), cubin, kernels)
+        return _Program((work / "program").read_bytes(), _only(work, "*.cubin"), kernels)
+
+
+def _only(work: Path, pattern: str) -> bytes:
+    """What nvcc kept; versions of it have different names for it."""
+    found = list(work.glob(pattern))
+    if len(found) != 1:
+        raise ToolchainError(f"nvcc kept {[p.name for p in found]}, not one {pattern}")
+    return found[0].read_bytes()
 
 
 def _stub(name: str, kinds: str) -> str:

@@ -26,7 +26,7 @@ from recorder.boundary import State, argument, output
 from recorder.fakes import CPU, META, Fake, Refused, bare
 from recorder.memory import NO_VALUES, Memory, name_of, swap, tensors, written
 from recorder.moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT, Add, Copy, Fill, Move
-from recorder.moves import castable, view_of
+from recorder.moves import castable, view_of, whole
 from recorder.origins import Origins, Step
 from recorder.tracing import Call, Trace
 from shared import inputs
@@ -84,6 +84,15 @@ class Recorder(TorchDispatchMode):
             )
         with self._placed(), torch._C.DisableTorchFunction():
             return self.trace.told(view_of(self.memory, t))
+
+    def at(self, address: int) -> tuple[list, int] | None:
+        """The memory that an address of a tensor lies in, as a view, and the bytes from its
+        start. None: it lies in no tensor."""
+        for store in self.memory.stores.values():
+            if store.address <= address < store.address + max(store.size, 1):
+                with self._placed(), torch._C.DisableTorchFunction():
+                    return self.trace.told(whole(store)), address - store.address
+        return None
 
     def kernel(self, key: Any, told: dict | Callable[[], dict] | None = None) -> int:
         """The number of a kernel. `key` is what it is known by in this process; `told`, or

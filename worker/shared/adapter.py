@@ -23,6 +23,10 @@ class Recorder(Protocol):
     def view(self, t: Any) -> list:
         """A tensor as VIEW of docs/TRACE.md."""
 
+    def at(self, address: int) -> tuple[list, int] | None:
+        """The memory that an address of a tensor lies in, as VIEW, and the bytes from its start;
+        None: it lies in no tensor."""
+
     def kernel(self, key: Any, told: dict | Callable[[], dict] | None = None) -> int:
         """The number of a kernel. `key` is what this process knows it by; `told`, or what it
         returns, describes it in the trace."""

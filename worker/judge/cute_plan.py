@@ -1,0 +1,124 @@
+"""The judge's side of CuTe DSL: what launches of a trace may say, and what an executor is
+asked to do. What has to be compiled and what comes back is as with CUDA C++, but that the
+texts are MLIR. Trace and lane are hostile. Formats: cute_record.py and cute_lane.py."""
+
+import math
+
+from judge import cuda_plan, tuning
+from judge.cuda_plan import Built, requests, scratch  # noqa: F401 - of the family
+from judge.native_plan import ARGUMENTS, check_texts, unique_views
+from judge.traces import BadTrace, Call, Launch, Trace, View, listed, text, view, whole
+from shared import plan
+from shared.plan import BLOCK, GRID, ITEM, SHARED_BYTES, STRUCT_BYTES, THREADS
+
+INTERPRETED = False  # family.py
+_CLUSTER = (16, 16, 16)
+_OPTIONS = {"block", "shared", "cluster", "cooperative", "pdl"}
+
+
+# ---- what a trace may say ------------------------------------------------------------
+
+
+def check(trace: Trace) -> None:
+    check_texts(trace)
+    for kernel in trace.kernels:
+        _check_kernel(kernel, len(trace.texts))
+    if len({(k["text"], k["name"]) for k in trace.kernels}) < len(trace.kernels):
+        raise BadTrace("two kernels with one name")
+    for call in trace.calls:
+        for launch in call.launches():
+            _check_launch(launch, call, trace.kernels)
+
+
+def _check_kernel(kernel: dict, texts: int) -> None:
+    if kernel.keys() != {"text", "name", "params"}:
+        raise BadTrace("a malformed kernel")
+    whole(kernel["text"], 0, texts - 1, "a text")
+    if not cuda_plan.SYMBOL.fullmatch(text(kernel["name"], 4000, "a kernel's name")):
+        raise BadTrace("a kernel's name")
+    for size in listed(kernel["params"], ARGUMENTS, "the parameters"):
+        whole(size, 1, STRUCT_BYTES, "a parameter's size")
+
+
+def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
+    told = launch.told
+    if launch.op != "launch" or launch.tuned:
+        raise BadTrace("a call of a library, where there are launches")
+    kernel = kernels[whole(told.get("kernel"), 0, len(kernels) - 1, "a kernel's number")]
+    options, args = told.get("options"), told.get("args")
+    if not isinstance(options, dict) or options.keys() != _OPTIONS:
+        raise BadTrace("options of another kind")
+    for sizes, most in ((told.get("grid"), GRID), (options["block"], BLOCK),
+                        (options["cluster"], _CLUSTER)):  # fmt: skip
+        cuda_plan.check_sizes(sizes, most)
+    whole(math.prod(options["block"]), 1, THREADS, "a block's number of threads")
+    whole(math.prod(options["cluster"]), 1, 16, "a cluster's number of blocks")
+    whole(options["shared"], 0, SHARED_BYTES, "shared memory")
+    if not isinstance(options["cooperative"], bool) or not isinstance(options["pdl"], bool):
+        raise BadTrace("a flag of a launch")
+    if not isinstance(args, dict) or list(args) != [f"p{i}" for i in range(len(kernel["params"]))]:
+        raise BadTrace("as many arguments as parameters")
+    for size, arg in zip(kernel["params"], args.values()):
+        _check_argument(size, arg, call)
+
+
+def _check_argument(size: int, arg: object, call: Call) -> None:
+    if not isinstance(arg, dict) or arg.keys() not in ({"b"}, {"b", "t", "o"}):
+        raise BadTrace("an argument of another kind")
+    if len(_bytes(arg)) != size:
+        raise BadTrace("an argument of another size than its parameter")
+    if "t" in arg:
+        found = view(arg["t"], call.buffers)
+        room = call.buffers[found.buffer].bytes - found.offset * ITEM[found.dtype]
+        whole(arg["o"], 0, room, "an address in a tensor")
+        whole(size, 8, STRUCT_BYTES, "the size of an address")
+
+
+def _bytes(arg: dict) -> bytes:
+    try:
+        return bytes.fromhex(text(arg["b"], 2 * STRUCT_BYTES, "an argument's bytes"))
+    except ValueError:
+        raise BadTrace("an argument's bytes") from None
+
+
+# ---- what is executed ----------------------------------------------------------------
+
+
+class Maker(cuda_plan.Maker):
+    """Turns the launches of a trace into nodes of a plan."""
+
+    def node(self, launch: Launch, part: Call, places: list[int], config: int) -> plan.Launch:
+        told, options = launch.told, launch.told["options"]
+        kernel = self.kernels[told["kernel"]]
+        return plan.Launch(
+            function=self.index[kernel["text"], kernel["name"]],
+            grid=tuple(told["grid"]),
+            block=tuple(options["block"]),
+            shared=options["shared"],
+            params=tuple(_param(arg, part, places) for arg in told["args"].values()),
+            cluster=tuple(options["cluster"]),
+            cooperative=options["cooperative"],
+            pdl=options["pdl"],
+        )
+
+
+def _param(arg: dict, part: Call, places: list[int]) -> plan.Param:
+    data = _bytes(arg)
+    if "t" in arg:
+        found = view(arg["t"], part.buffers)
+        at = plan.Pointer(places[found.buffer] + found.offset * ITEM[found.dtype] + arg["o"])
+        return at if len(data) == 8 else plan.Struct(data, ((0, at),))
+    if len(data) <= 8:
+        return plan.Number(len(data), int.from_bytes(data, "little"))
+    return plan.Struct(data, ())
+
+
+# ---- what a reader is told -----------------------------------------------------------
+
+
+name = tuning.kernel_name
+
+
+def views(launch: Launch, call: Call) -> list[View]:
+    """The tensors that a launch is given, each once."""
+    return unique_views(list(launch.told["args"].values()), call)
