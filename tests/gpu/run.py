@@ -24,12 +24,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "worker"))
 
-import pack_packages  # noqa: E402
 from worker_run import VERIFY, Job, make_home  # noqa: E402
 from worker_session import Session  # noqa: E402
 
 OWN = ROOT / "tests" / "gpu" / "candidates"
 STARTER = ROOT / "tasks" / "starter"
+PACKS = ROOT / "packs"
 RELU = VERIFY / "tasks" / "relu.py"
 BOTH = ("fp32", "bf16")
 
@@ -95,8 +95,8 @@ class Run:
     def own(self, id: str, name: str, **more: object) -> Job:
         return self.job(id, "triton", RELU, OWN / f"{name}.py", **more)
 
-    def all_correct(self, jobs: list[Job]) -> Session:
-        worker = self.session(jobs)
+    def all_correct(self, jobs: list[Job], children: int = 4) -> Session:
+        worker = self.session(jobs, children)
         for job in jobs:
             answer = worker.answers.get(job.id, {})
             right = answer.get("verdict") == "correct" and answer.get("evidence") == "E3"
@@ -126,19 +126,32 @@ class Run:
         self.all_correct(self.listed("gpu.list", ("fp32",)))
 
     def seeds(self) -> None:
-        """Those of ThunderKittens only where its headers are, those of packs with packages only
-        where these are installed (./setup pack ID)."""
-        jobs = self.listed("seeds.list", BOTH)
-        for pack in pack_packages.MODULES:
-            why = pack_packages.missing(pack)
-            if why:
-                print(f"# {why}; its seeds are left out")
-            else:
-                jobs += self.listed(f"seeds-{pack}.list", BOTH, pack)
-        if not os.environ.get("THUNDERKITTENS_ROOT"):
-            jobs = [job for job in jobs if "-thunderkittens-" not in job.id]
-            print("# THUNDERKITTENS_ROOT is not set: the seeds of thunderkittens are left out")
-        self.all_correct(jobs)
+        """Of every pack that runs here, in each precision that it has; timed in bf16."""
+        jobs = [job for folder in sorted(PACKS.glob("*/seeds")) for job in self.seeds_of(folder.parent)]
+        worker = self.all_correct(jobs, max(4, min(12, len(os.sched_getaffinity(0)))))
+        for job in jobs:
+            answer = worker.answers.get(job.id, {})
+            timing = answer.get("timing") or {}
+            times = [(timing.get(k) or {}).get("median") for k in ("ms", "reference_ms", "compile_ms")]
+            if times[0]:
+                ratios = " ".join(f"{t / times[0]:.2f}" if t else "-" for t in times[1:])
+                print(f"#   {job.id}: {times[0]:.4f} ms, times eager and torch.compile: {ratios}")
+
+    def seeds_of(self, pack: Path) -> list[Job]:
+        told = json.loads((pack / "pack.json").read_text())
+        if "cuda" not in told["run"]["devices"]:
+            return []
+        done = subprocess.run([sys.executable, "probe.py"], cwd=pack, capture_output=True, text=True, check=False)
+        if not done.stdout.startswith("run:"):
+            print(f"# the seeds of {pack.name} are left out: {(done.stdout or done.stderr)[-300:].strip()}")
+            return []
+        return [
+            self.job(f"{seed.name}-{pack.name}-{p}", pack.name, seed / "task.py", seed / "solution.py",
+                     precision=p, timing=p == "bf16", timing_ms=60000,
+                     load_ms=told["build"]["timeout_s"] * 1000)
+            for p in BOTH if p in told["run"]["dtypes"]
+            for seed in sorted((pack / "seeds").iterdir())
+        ]  # fmt: skip
 
     def starter(self) -> None:
         files = sorted((VERIFY / "triton").glob("*.py"))

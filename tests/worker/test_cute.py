@@ -244,6 +244,19 @@ def test_a_launch_becomes_a_node_with_addresses_of_the_region() -> None:
     )
 
 
+@pytest.mark.parametrize("sizes, right", [([8], True), ([], False), ([8, 8], False), ([16], False)])
+def test_parameters_are_those_of_the_cubin(sizes: list[int], right: bool) -> None:
+    """A driver would read what lies behind those that are missing."""
+    trace = copy.deepcopy(told())
+    trace["kernels"][0]["params"] = sizes
+    trace["calls"][0]["nodes"][0]["args"] = {f"p{i}": {"b": "00" * n} for i, n in enumerate(sizes)}
+    if right:
+        cute_plan.Built.parse(lane(), read(trace))
+    else:
+        with pytest.raises(traces.BadTrace, match="does not have"):
+            cute_plan.Built.parse(lane(), read(trace))
+
+
 def change(path: str, value: object) -> dict:
     trace = copy.deepcopy(told())
     launch = trace["calls"][0]["nodes"][0]

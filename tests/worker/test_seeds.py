@@ -59,14 +59,3 @@ def normalised(path: Path) -> str:
 def test_no_seed_is_a_starter_task(pack: str, seed: str) -> None:
     starter = {normalised(p): p.name for p in (ROOT / "tasks" / "starter").glob("*.py")}
     assert starter.get(normalised(folder_of(pack, seed) / "task.py")) is None
-
-
-def test_the_list_for_a_gpu_has_all_seeds_of_its_packs() -> None:
-    lines = (ROOT / "tests" / "verify" / "seeds.list").read_text().splitlines()
-    listed = [line.split() for line in lines if not line.startswith("#")]
-    assert "triton" in {line[0] for line in listed}
-    for pack in {line[0] for line in listed}:
-        folders = (ROOT / "packs" / pack / "seeds").iterdir()
-        places = [f"packs/{pack}/seeds/{p.name}" for p in folders]
-        wanted = sorted([pack, f"{place}/task.py", f"{place}/solution.py"] for place in places)
-        assert sorted(line for line in listed if line[0] == pack) == wanted

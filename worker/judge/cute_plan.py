@@ -4,10 +4,10 @@ texts are MLIR. Trace and lane are hostile. Formats: cute_record.py and cute_lan
 
 import math
 
-from judge import cuda_plan, tuning
-from judge.cuda_plan import Built, requests, scratch  # noqa: F401 - of the family
+from judge import cubin, cuda_plan, tuning
+from judge.cuda_plan import requests, scratch  # noqa: F401 - of the family
 from judge.native_plan import ARGUMENTS, check_texts, unique_views
-from judge.traces import BadTrace, Call, Launch, Trace, View, listed, text, view, whole
+from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, text, view, whole
 from shared import plan
 from shared.plan import BLOCK, GRID, ITEM, SHARED_BYTES, STRUCT_BYTES, THREADS
 
@@ -79,6 +79,29 @@ def _bytes(arg: dict) -> bytes:
         return bytes.fromhex(text(arg["b"], 2 * STRUCT_BYTES, "an argument's bytes"))
     except ValueError:
         raise BadTrace("an argument's bytes") from None
+
+
+# ---- what was compiled ---------------------------------------------------------------
+
+
+class Built(cuda_plan.Built):
+    """A lane's answer. A driver reads as many bytes of a launch's parameters as the cubin says,
+    so that they must be those that the trace has."""
+
+    @staticmethod
+    def parse(data: bytes, trace: Trace) -> cuda_plan.Built:
+        built = cuda_plan.Built.parse(data, trace)
+        told = {(k["text"], k["name"]): tuple(k["params"]) for k in trace.kernels}
+        try:
+            takes = [cubin.parameters(one) for one in built.objects]
+            for one, kernels in zip(built.objects, takes):
+                cubin.check(one, kernels.keys())
+        except cubin.BadCubin as problem:
+            raise Refused("cubin", f"the compiled kernels cannot be used: {problem}") from None
+        for index, symbol, key in built.functions:
+            if takes[index].get(symbol) != told[key]:
+                raise BadTrace("parameters that the kernel does not have")
+        return built
 
 
 # ---- what is executed ----------------------------------------------------------------
