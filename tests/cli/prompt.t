@@ -19,7 +19,7 @@ ok "none leaves no section"
 
 echo 'line 3: boom' >"$work/feedback"
 run $show --stage plan --previous "$seed/solution.py" --verdict compile_error --feedback feedback
-like "$out" "*<previous_attempts>*ended as compile_error*softmax_rows_kernel*line 3: boom*</previous_attempts>*" "refinement shows code, verdict and feedback"
+like "$out" "*<previous_attempts>*ended with the verdict compile_error*softmax_rows_kernel*line 3: boom*</previous_attempts>*" "refinement shows code, verdict and feedback"
 run $show --stage evolve --diff --previous "$seed/solution.py" --verdict wrong_values --feedback feedback
 like "$out" "*==== user*<current_program>*softmax_rows_kernel*line 3: boom*<<<<<<< SEARCH*" "evolution shows the parent and asks for edits"
 run $show --stage evolve
