@@ -39,6 +39,10 @@ like "$out" '{"task":"starter/04_softmax","dsl":"c-cpu","stage":"code","hash":"*
 case $out in *"C on the CPU: card"*) false ;; esac
 ok "the card is left out"
 
+echo 'A guide of one line.' >"$work/short.md"
+run $show --guide short.md
+like "$out" '*<dsl_overview>?A guide of one line.?*# C on the CPU: card*' "another guide takes the place of the pack's"
+
 refuse() { # PATTERN CLAIM ARGS…
     pattern=$1 claim=$2
     shift 2
@@ -56,6 +60,7 @@ refuse "*need --previous*" "feedback on nothing" $show --feedback feedback
 refuse "*needs --solution*" "nothing to review" $show --stage review
 refuse "*the pack c-cpu has only 3*" "more examples than there are" $show --examples 4
 refuse "*missing.md*" "a file that is not there" $show --plan missing.md
+refuse "*missing.md*" "a guide that is not there" $show --guide missing.md
 refuse "*is not an option*" "a word too many" $show extra
 
 cp -R "$root/prompts" "$work/mine"
