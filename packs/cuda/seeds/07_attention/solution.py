@@ -42,17 +42,17 @@ __device__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* Two numbers as bf16, and in `rest` what that leaves out. */
-__device__ uint32_t pack(float x, float y, float (&rest)[2])
+/* Two numbers as bf16; what that leaves out stays in them. */
+__device__ uint32_t pack(float &x, float &y)
 {
     const __nv_bfloat162 both = __floats2bfloat162_rn(x, y);
 
-    rest[0] = x - __bfloat162float(both.x);
-    rest[1] = y - __bfloat162float(both.y);
+    x -= __bfloat162float(both.x);
+    y -= __bfloat162float(both.y);
     return *reinterpret_cast<const uint32_t *>(&both);
 }
 
-/* 64 rows from `first` on to shared memory, as one bf16 tile or, of fp32, as two: hi and lo. */
+/* 64 rows from `first` on to shared memory, as one bf16 tile or, of fp32, as three. */
 template <int PARTS, typename T>
 __device__ void fill(bf16 (*to)[TILE * LD], const T *from, int first, int rows)
 {
@@ -73,7 +73,7 @@ template <typename T>
 __device__ void attention_body(const T *q, const T *k, const T *v, T *o, int queries, int keys,
                                float scale)
 {
-    constexpr int PARTS = sizeof(T) == 4 ? 2 : 1;
+    constexpr int PARTS = sizeof(T) == 4 ? 3 : 1; // fp32 = three bf16 numbers
     extern __shared__ __align__(16) unsigned char memory[];
     bf16(*qs)[TILE * LD] = reinterpret_cast<bf16(*)[TILE * LD]>(memory);
     bf16(*ks)[TILE * LD] = qs + PARTS, (*vs)[TILE * LD] = ks + PARTS;
@@ -90,9 +90,9 @@ __device__ void attention_body(const T *q, const T *k, const T *v, T *o, int que
         fill<PARTS>(vs, v, key0, keys);
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < PARTS; i++)
+        for (int i = PARTS - 1; i >= 0; i--) // the smallest products first, or their sum is rounded off
 #pragma unroll
-            for (int j = 0; i + j < PARTS; j++) // lo times lo is too small to matter
+            for (int j = PARTS - 1 - i; j >= 0; j--)
 #pragma unroll
                 for (int d = 0; d < D; d += 16) {
                     uint32_t a[4], b[4];
@@ -112,17 +112,18 @@ __device__ void attention_body(const T *q, const T *k, const T *v, T *o, int que
 #pragma unroll
                 for (int e = 2 * h; e < 2 * h + 2; e++) {
                     const int key = key0 + t * 8 + lane % 4 * 2 + e % 2;
-                    s[t][e] = key < keys ? s[t][e] * scale : -CUDART_INF_F;
+                    if (key >= keys)
+                        s[t][e] = -CUDART_INF_F;
                     high = fmaxf(high, s[t][e]);
                 }
             high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, 1));
             high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, 2));
-            const float shrink = __expf(top[h] - high); // 0 the first time
+            const float shrink = __expf((top[h] - high) * scale); // 0 the first time
 #pragma unroll
             for (int t = 0; t < 8; t++)
 #pragma unroll
                 for (int e = 2 * h; e < 2 * h + 2; e++) {
-                    s[t][e] = __expf(s[t][e] - high);
+                    s[t][e] = __expf((s[t][e] - high) * scale);
                     sum += s[t][e];
                     out[t][e] *= shrink;
                 }
@@ -131,24 +132,21 @@ __device__ void attention_body(const T *q, const T *k, const T *v, T *o, int que
         }
 #pragma unroll
         for (int t = 0; t < 8; t += 2) { // two tiles of scores are one operand of 16 keys
-            uint32_t p[2][4], b[4];
-            float rest[2], unused[2];
+            uint32_t p[4], b[4];
 #pragma unroll
-            for (int e = 0; e < 4; e++) {
-                const float x = s[t + e / 2][e % 2 * 2], y = s[t + e / 2][e % 2 * 2 + 1];
-                p[0][e] = pack(x, y, rest);
-                p[1][e] = pack(rest[0], rest[1], unused);
-            }
+            for (int i = 0; i < PARTS; i++) {
 #pragma unroll
-            for (int i = 0; i < PARTS; i++)
+                for (int e = 0; e < 4; e++)
+                    p[e] = pack(s[t + e / 2][e % 2 * 2], s[t + e / 2][e % 2 * 2 + 1]);
 #pragma unroll
                 for (int j = 0; i + j < PARTS; j++)
 #pragma unroll
                     for (int d = 0; d < 8; d += 2) {
                         load4<true>(b, vs[j] + (t * 8 + lane % 16) * LD + d * 8 + lane / 16 * 8);
-                        mma(out[d], p[i], b[0], b[1]);
-                        mma(out[d + 1], p[i], b[2], b[3]);
+                        mma(out[d], p, b[0], b[1]);
+                        mma(out[d + 1], p, b[2], b[3]);
                     }
+            }
         }
         __syncthreads(); // before keys and values are overwritten
     }
@@ -193,7 +191,7 @@ class ModelNew(nn.Module):
         o = torch.empty_like(q)
         exact = q.dtype == torch.float32
         kernel = kernels.attention_f32 if exact else kernels.attention_bf16
-        shared = 3 * TILE_BYTES * (2 if exact else 1)
+        shared = 3 * TILE_BYTES * (3 if exact else 1)
         grid = ((queries + 63) // 64, batch * heads)
         kernel[grid, 128, shared](q, k, v, o, queries, k.shape[2], 1.0 / math.sqrt(dim))
         return o

@@ -1,135 +1,187 @@
 import torch
 import torch.nn as nn
-import torch.nn.functional as F
 
 from tk_build import build
 
 SOURCE = r"""
 #include "kittens.cuh"
+#include "prototype.cuh"
 #include <cstdint>
 using namespace kittens;
+using namespace kittens::prototype;
+using namespace kittens::prototype::lcf;
 
-constexpr int BM = 128, BN = 256, BK = 64, STAGES = 4;
-constexpr int THREADS = 2 * WARPGROUP_THREADS;
-using x_tile = st_bf<64, BK>;
-using w_tile = st_bf<BN, BK>;
+constexpr int BM = 128, BN = 192, BK = 64, SUPER = 8;
 
-struct stage_tiles {
-    x_tile x[2];
-    w_tile w;
-};
-
-template <typename T> struct linear_globals {
-    gl<bf16, 1, 1, -1, -1, x_tile> x;
-    gl<bf16, 1, 1, -1, -1, w_tile> w;
-    const T *bias;
-    T *y;
-    int m, n;
-};
-
-/* Two warpgroups own 64 rows each of a 128 x 256 tile. One thread keeps four stages of
- * operands on their way. */
-template <typename T>
-__global__ __launch_bounds__(THREADS, 1)
-void linear_kernel(const __grid_constant__ linear_globals<T> g)
-{
-    extern __shared__ alignment_dummy __shm[];
-    shared_allocator al((int *)&__shm[0]);
-    stage_tiles(&tiles)[STAGES] = al.allocate<stage_tiles, STAGES>();
-    __shared__ semaphore arrived[STAGES];
-    const int half = warpgroup::groupid();
-    const int row = blockIdx.y * 2, col = blockIdx.x;
-    const int steps = (g.x.cols() + BK - 1) / BK;
-    rt_fl<16, BN> acc; // 16 of the 64 rows for each warp
-
-    auto fetch = [&](int step) {
-        const int s = step % STAGES;
-        tma::expect_bytes(arrived[s], sizeof(stage_tiles));
-        tma::load_async(tiles[s].x[0], g.x, {0, 0, row, step}, arrived[s]);
-        tma::load_async(tiles[s].x[1], g.x, {0, 0, row + 1, step}, arrived[s]);
-        tma::load_async(tiles[s].w, g.w, {0, 0, col, step}, arrived[s]);
+template <typename T> struct linear_layout {
+    using x_tile = st_bf<64, BK>;
+    using w_tile = st_bf<BN, BK>;
+    using y_tile = st<T, 64, BN>;
+    struct globals {
+        gl<bf16, 1, 1, -1, -1, x_tile> x;
+        gl<bf16, 1, 1, -1, -1, w_tile> w;
+        gl<T, 1, 1, -1, -1, y_tile> y;
+        const T *bias;
     };
+    struct input_block { x_tile x[2]; w_tile w; };
+    struct finish_block { y_tile y[2]; };
+    struct common_state { int row, col; };
+    struct consumer_state { rt_fl<16, BN> acc; };
+};
 
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < STAGES; s++)
-            init_semaphore(arrived[s], 0, 1);
-        for (int step = 0; step < STAGES && step < steps; step++)
-            fetch(step);
-    }
-    __syncthreads();
-    warp::zero(acc);
-    for (int step = 0; step < steps; step++) {
-        const int s = step % STAGES;
-        wait(arrived[s], (step / STAGES) % 2);
-        warpgroup::mma_ABt(acc, tiles[s].x[half], tiles[s].w); // w is (n, k), as nn.Linear keeps it
-        warpgroup::mma_async_wait();
-        __syncthreads(); // both warpgroups have read the stage
-        if (threadIdx.x == 0 && step + STAGES < steps)
-            fetch(step + STAGES);
-    }
+template <typename T> struct linear_template {
+    using layout = linear_layout<T>;
+    static constexpr int NUM_CONSUMER_WARPS = 8, INPUT_PIPE_STAGES = 4, PRODUCER_BARRIER_ARRIVALS = 1;
 
-    const int r0 = blockIdx.y * BM + half * 64 + warpgroup::warpid() * 16, c0 = col * BN;
-    warp::apply(acc, acc, [&](int r, int c, float v) {
-        if (r0 + r < g.m && c0 + c < g.n) {
-            v += base_types::convertor<float, T>::convert(g.bias[c0 + c]);
-            v = 0.5f * v * (1.0f + erff(v * 0.70710678f));
-            g.y[(int64_t)(r0 + r) * g.n + c0 + c] = base_types::convertor<T, float>::convert(v);
+    /* The grid stays; each block takes tile after tile, eight rows of tiles at a time. */
+    __device__ static void common_setup(common_setup_args<layout> args)
+    {
+        const int rows = (args.globals.x.rows() + BM - 1) / BM;
+        const int cols = (args.globals.w.rows() + BN - 1) / BN;
+        const int task = args.task_iter * gridDim.x + blockIdx.x;
+        const int first = task / (SUPER * cols) * SUPER;
+        const int height = min(SUPER, rows - first);
+        const int inside = task % (SUPER * cols);
+
+        if (task >= rows * cols) {
+            args.num_iters = -1;
+            return;
         }
-        return v;
-    });
-}
+        args.common.row = first + inside % height;
+        args.common.col = inside / height;
+        args.num_iters = args.globals.x.cols() / BK;
+    }
+    struct producer {
+        __device__ static void setup(producer_setup_args<layout> args)
+        {
+            warpgroup::decrease_registers<40>();
+        }
+        __device__ static void load(producer_load_args<layout> args)
+        {
+            if (warpgroup::laneid() != 0)
+                return;
+            tma::expect(args.inputs_arrived, args.input);
+            for (int i = 0; i < 2; i++)
+                tma::load_async(args.input.x[i], args.globals.x,
+                                {args.common.row * 2 + i, args.iter}, args.inputs_arrived);
+            tma::load_async(args.input.w, args.globals.w,
+                            {args.common.col, args.iter}, args.inputs_arrived);
+        }
+    };
+    struct consumer { // two warpgroups, 64 rows each
+        __device__ static void setup(consumer_setup_args<layout> args)
+        {
+            warpgroup::increase_registers<232>();
+            warp::zero(args.state.acc);
+        }
+        __device__ static void compute(consumer_compute_args<layout> args)
+        {
+            // w is (n, k), as nn.Linear keeps it
+            warpgroup::mma_ABt(args.state.acc, args.input.x[warpgroup::groupid()], args.input.w);
+            warpgroup::mma_async_wait();
+            if (laneid() == 0)
+                arrive(args.inputs_finished);
+        }
+        __device__ static void finish(consumer_finish_args<layout> args)
+        {
+            const int half = warpgroup::groupid();
+            const int first = args.common.col * BN, n = args.globals.w.rows();
+            const T *bias = args.globals.bias;
+
+            warp::apply(args.state.acc, args.state.acc, [=](int, int c, float v) {
+                if (first + c < n)
+                    v += base_types::convertor<float, T>::convert(bias[first + c]);
+                return 0.5f * v * (1.0f + erff(v * 0.70710678f));
+            });
+            warpgroup::store(args.finish.y[half], args.state.acc);
+            warpgroup::sync(half + 4);
+            if (warpgroup::laneid() == 0) {
+                tma::store_async(args.globals.y, args.finish.y[half],
+                                 {args.common.row * 2 + half, args.common.col});
+                tma::store_async_read_wait();
+            }
+            warpgroup::sync(half + 4);
+            if (laneid() == 0)
+                arrive(args.finish_finished);
+        }
+    };
+};
 
 template <typename T>
-int launch(bf16 *x, bf16 *w, const T *bias, T *y, size_t m, size_t n, size_t k, cudaStream_t stream)
+int launch(bf16 *x, bf16 *w, const T *bias, T *y, size_t m, size_t n, size_t wide, size_t k,
+           cudaStream_t stream)
 {
-    linear_globals<T> g{
-        {x, nullptr, nullptr, m, k}, {w, nullptr, nullptr, n, k}, bias, y, (int)m, (int)n};
-    const dim3 grid((unsigned)((n + BN - 1) / BN), (unsigned)((m + BM - 1) / BM));
-    const int shared = STAGES * sizeof(stage_tiles) + 1024;
+    using tmpl = linear_template<T>;
+    typename linear_layout<T>::globals g{
+        {x, nullptr, nullptr, m, k}, {w, nullptr, nullptr, n, k}, {y, nullptr, nullptr, m, wide}, bias};
+    auto kernel = prototype::lcf::kernel<tmpl>;
+    const int shared = MAX_SHARED_MEMORY - 1024;
 
-    cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-    linear_kernel<T><<<grid, THREADS, shared, stream>>>(g);
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    kernel<<<132, prototype::detail::NUM_THREADS_v<tmpl>, shared, stream>>>(g);
     return (int)cudaGetLastError();
 }
 
 extern "C" int launch_linear_bf16(bf16 *x, bf16 *w, bf16 *bias, bf16 *y, int64_t m, int64_t n,
-                                  int64_t k, cudaStream_t stream)
+                                  int64_t wide, int64_t k, cudaStream_t stream)
 {
-    return launch<bf16>(x, w, bias, y, m, n, k, stream);
+    return launch<bf16>(x, w, bias, y, m, n, wide, k, stream);
 }
 
 extern "C" int launch_linear_f32(bf16 *x, bf16 *w, float *bias, float *y, int64_t m, int64_t n,
-                                 int64_t k, cudaStream_t stream)
+                                 int64_t wide, int64_t k, cudaStream_t stream)
 {
-    return launch<float>(x, w, bias, y, m, n, k, stream);
+    return launch<float>(x, w, bias, y, m, n, wide, k, stream);
 }
 
-/* x = hi + lo in bf16. A row of y has three rows of x: hi, hi, lo or hi, lo, hi. */
-__global__ void split_kernel(const float *x, bf16 *y, int64_t n, int64_t cols, int lo_at)
+/* A row with zeros up to whole tiles. One of fp32 = hi + lo becomes three: hi, hi, lo or
+ * hi, lo, hi. */
+template <typename T>
+__global__ void pad_kernel(const T *x, bf16 *y, int cols, int wide, int lo_at)
 {
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    constexpr int PARTS = sizeof(T) == 4 ? 3 : 1;
+    const T *from = x + (int64_t)blockIdx.x * cols;
+    bf16 *to = y + (int64_t)blockIdx.x * PARTS * wide;
 
-    if (i < n) {
-        const bf16 hi = __float2bfloat16(x[i]);
-        const bf16 lo = __float2bfloat16(x[i] - __bfloat162float(hi));
-        bf16 *to = y + i / cols * 3 * cols + i % cols;
-        to[0] = hi;
-        to[cols] = lo_at == 1 ? lo : hi;
-        to[2 * cols] = lo_at == 2 ? lo : hi;
+    for (int c = threadIdx.x; c < wide; c += blockDim.x) {
+        const float v = c < cols ? base_types::convertor<float, T>::convert(from[c]) : 0.0f;
+        const bf16 hi = __float2bfloat16(v), lo = __float2bfloat16(v - __bfloat162float(hi));
+        for (int p = 0; p < PARTS; p++)
+            to[p * wide + c] = p == lo_at ? lo : hi;
     }
 }
 
-extern "C" int launch_split(float *x, bf16 *y, int64_t rows, int64_t cols, int lo_at,
-                            cudaStream_t stream)
+extern "C" int launch_pad_bf16(bf16 *x, bf16 *y, int rows, int cols, int wide, int lo_at,
+                               cudaStream_t stream)
 {
-    const int64_t n = rows * cols;
+    pad_kernel<<<rows, 128, 0, stream>>>(x, y, cols, wide, lo_at);
+    return (int)cudaGetLastError();
+}
 
-    split_kernel<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, n, cols, lo_at);
+extern "C" int launch_pad_f32(float *x, bf16 *y, int rows, int cols, int wide, int lo_at,
+                              cudaStream_t stream)
+{
+    pad_kernel<<<rows, 128, 0, stream>>>(x, y, cols, wide, lo_at);
     return (int)cudaGetLastError();
 }
 """
 
 kernels = build(SOURCE)
+
+
+def operand(x: torch.Tensor, lo_at: int) -> torch.Tensor:
+    """In bf16, with K in whole tiles; x w of fp32 is hi hi + hi lo + lo hi, one longer product."""
+    rows, k = x.shape
+    exact = x.dtype == torch.float32
+    wide = k + -k % 64
+    if wide == k and not exact:
+        return x
+    y = torch.empty(rows, 3 * wide if exact else wide, dtype=torch.bfloat16, device=x.device)
+    if exact:
+        kernels.launch_pad_f32(x, y, rows, k, wide, lo_at)
+    else:
+        kernels.launch_pad_bf16(x, y, rows, k, wide, -1)
+    return y
 
 
 class ModelNew(nn.Module):
@@ -138,20 +190,11 @@ class ModelNew(nn.Module):
         self.linear = nn.Linear(in_features, out_features)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        w, bias = self.linear.weight, self.linear.bias
-        m, k = x.shape
-        n = w.shape[0]
-        more = -k % 64  # a TMA tile must not pass the end of a row
-        x = F.pad(x, (0, more)) if more else x.contiguous()
-        w = F.pad(w, (0, more)) if more else w
-        k += more
-        y = torch.empty(m, n, dtype=x.dtype, device=x.device)
-        if x.dtype == torch.float32:  # x w = hi hi + hi lo + lo hi, as one longer product
-            x3 = torch.empty(m, 3 * k, dtype=torch.bfloat16, device=x.device)
-            w3 = torch.empty(n, 3 * k, dtype=torch.bfloat16, device=x.device)
-            kernels.launch_split(x, x3, m, k, 2)
-            kernels.launch_split(w, w3, n, k, 1)
-            kernels.launch_linear_f32(x3, w3, bias, y, m, n, 3 * k)
-        else:
-            kernels.launch_linear_bf16(x, w, bias, y, m, n, k)
-        return y
+        m, n = x.shape[0], self.linear.weight.shape[0]
+        a, w = operand(x.contiguous(), 2), operand(self.linear.weight, 1)
+        wide = n + -n % 64  # TMA clips rows, but not inside 64 columns
+        y = torch.empty(m, wide, dtype=x.dtype, device=x.device)
+        exact = x.dtype == torch.float32
+        launch = kernels.launch_linear_f32 if exact else kernels.launch_linear_bf16
+        launch(a, w, self.linear.bias, y, m, n, wide, a.shape[1])
+        return y[:, :n]

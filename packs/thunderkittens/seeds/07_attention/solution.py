@@ -14,18 +14,21 @@ constexpr int D = 64, ROWS = 64, GROUPS = 2, THREADS = GROUPS * WARPGROUP_THREAD
 using tile = st_bf<ROWS, D>;
 
 template <typename T> struct attention_globals {
-    static constexpr int PARTS = sizeof(T) == 4 ? 2 : 1; // fp32 = hi + lo
+    static constexpr int PARTS = sizeof(T) == 4 ? 3 : 1; // fp32 = three bf16 numbers
     gl<bf16, PARTS, -1, -1, D, tile> q, k, v;            // (part, head, position, D)
     gl<T, 1, -1, -1, D, st<T, ROWS, D>> o;
     float scale;
 };
 
-/* d += a b or, with transposed b, a bt; of fp32 numbers the product lo lo is left out. */
+/* d += a b or, with transposed b, a bt. The smallest products of parts come first, or their
+ * sum is rounded off; those smaller than fp32 is exact are left out. */
 template <int PARTS, typename A, typename B>
 __device__ static inline void products(rt_fl<16, 64> &d, A (&a)[PARTS], B (&b)[PARTS], bool transposed)
 {
-    for (int i = 0; i < PARTS; i++)
-        for (int j = 0; i + j < PARTS; j++) {
+#pragma unroll
+    for (int i = PARTS - 1; i >= 0; i--)
+#pragma unroll
+        for (int j = PARTS - 1 - i; j >= 0; j--) {
             if (transposed)
                 warpgroup::mma_ABt(d, a[i], b[j]);
             else
@@ -52,7 +55,7 @@ void attention_kernel(const __grid_constant__ attention_globals<T> g)
     const int head = blockIdx.y, group = warpgroup::groupid();
     const int first = blockIdx.x * GROUPS;
     const int keys = g.k.rows(), tiles = (keys + ROWS - 1) / ROWS;
-    scores_tile s, rest;
+    scores_tile s, taken;
     rt_bf<16, ROWS> p[PARTS];
     rt_fl<16, D> o;
     typename scores_tile::col_vec top, last, total; // one value for each query
@@ -86,22 +89,23 @@ void attention_kernel(const __grid_constant__ attention_globals<T> g)
         wait(arrived[i % 2], i / 2 % 2);
         warp::zero(s);
         products<PARTS>(s, q[group], k[i % 2], true);
-        warp::mul(s, s, g.scale); // holds the factor log2(e) for exp2
         warp::right_fill(s, s, keys - i * ROWS, base_types::constants<float>::neg_infty());
         warp::copy(last, top);
         warp::row_max(top, s, top);
         warp::sub(last, last, top);
+        warp::mul(last, last, g.scale); // holds the factor log2(e) for exp2
         warp::exp2(last, last); // what older sums shrink by; 0 the first time
         warp::sub_row(s, s, top);
+        warp::mul(s, s, g.scale);
         warp::exp2(s, s);
         warp::mul(total, total, last);
         warp::row_sum(total, s, total);
         warp::mul_row(o, o, last);
-        warp::copy(p[0], s);
-        if constexpr (PARTS == 2) {
-            warp::copy(rest, p[0]);
-            warp::sub(rest, s, rest);
-            warp::copy(p[1], rest);
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            warp::copy(p[part], s);
+            warp::copy(taken, p[part]);
+            warp::sub(s, s, taken);
         }
         products<PARTS>(o, p, v[i % 2], false);
         __syncthreads(); // nobody reads this stage any more
@@ -147,19 +151,22 @@ extern "C" int launch_attention_f32(bf16 *q, bf16 *k, bf16 *v, float *o, int64_t
     return launch<float>(q, k, v, o, heads, queries, keys, scale, stream);
 }
 
-__global__ void split_kernel(const float *x, bf16 *hi, bf16 *lo, int64_t n)
+__global__ void split_kernel(const float *x, bf16 *parts, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 
     if (i < n) {
-        hi[i] = __float2bfloat16(x[i]);
-        lo[i] = __float2bfloat16(x[i] - __bfloat162float(hi[i]));
+        float rest = x[i];
+        for (int part = 0; part < 3; part++) {
+            parts[part * n + i] = __float2bfloat16(rest);
+            rest -= __bfloat162float(parts[part * n + i]);
+        }
     }
 }
 
-extern "C" int launch_split(float *x, bf16 *hi_lo, int64_t n, cudaStream_t stream)
+extern "C" int launch_split(float *x, bf16 *parts, int64_t n, cudaStream_t stream)
 {
-    split_kernel<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, hi_lo, hi_lo + n, n);
+    split_kernel<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, parts, n);
     return (int)cudaGetLastError();
 }
 """
@@ -168,7 +175,7 @@ kernels = build(SOURCE)
 
 
 def split(x: torch.Tensor) -> torch.Tensor:
-    parts = torch.empty(2, *x.shape, dtype=torch.bfloat16, device=x.device)
+    parts = torch.empty(3, *x.shape, dtype=torch.bfloat16, device=x.device)
     kernels.launch_split(x, parts, x.numel())
     return parts
 

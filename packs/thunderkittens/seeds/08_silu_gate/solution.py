@@ -8,50 +8,72 @@ SOURCE = r"""
 #include <cstdint>
 using namespace kittens;
 
-constexpr int ROWS = 16, COLS = 64, TILE = ROWS * COLS, WARPS = 4;
+constexpr int ROWS = 16, COLS = 64, WARPS = 4;
 
 template <typename T> struct gate_globals {
-    gl<T, 1, 1, -1, COLS> gate, value, y;
+    using tile = st<T, ROWS, COLS>;
+    gl<T, 1, 1, -1, COLS, tile> gate, value, y;
     int64_t n;
 };
 
 __device__ static inline float silu(float v) { return v / (1.0f + __expf(-v)); }
 
-/* The tensors are taken for matrices with 64 columns: a tile is 1024 elements in a row of
- * memory. What is left behind the last whole tile is done element by element. */
+/* The tensors are taken for matrices with 64 columns, and a warp has a tile of 16 rows, which
+ * TMA brings and fetches. What is left behind the last whole row is done element by element. */
 template <typename T>
 __global__ __launch_bounds__(WARPS * WARP_THREADS)
 void gate_kernel(const __grid_constant__ gate_globals<T> g)
 {
-    const int tile = blockIdx.x * WARPS + warpid();
-    const int64_t start = (int64_t)tile * TILE;
+    using tile = typename gate_globals<T>::tile;
+    extern __shared__ alignment_dummy __shm[];
+    shared_allocator al((int *)&__shm[0]);
+    tile(&gate)[WARPS] = al.allocate<tile, WARPS>();
+    tile(&value)[WARPS] = al.allocate<tile, WARPS>();
+    __shared__ semaphore arrived[WARPS];
+    const int w = warpid(), row = blockIdx.x * WARPS + w; // counts tiles
+    const int64_t rest = (int64_t)g.gate.rows() * COLS + threadIdx.x;
     rt_fl<ROWS, COLS> a, b;
 
-    if (start + TILE <= g.n) {
-        warp::load(a, g.gate, {0, 0, tile, 0}); // converts to fp32
-        warp::load(b, g.value, {0, 0, tile, 0});
-        warp::apply(a, a, [](int, int, float v) { return silu(v); });
-        warp::mul(a, a, b);
-        warp::store(g.y, a, {0, 0, tile, 0});
-        return;
+    if (laneid() == 0)
+        init_semaphore(arrived[w], 0, 1);
+    __syncthreads();
+    if (blockIdx.x == 0 && rest < g.n) {
+        const float v = silu(base_types::convertor<float, T>::convert(g.gate.raw_ptr[rest]));
+        const float u = base_types::convertor<float, T>::convert(g.value.raw_ptr[rest]);
+        g.y.raw_ptr[rest] = base_types::convertor<T, float>::convert(v * u);
     }
-    for (int64_t i = start + laneid(); i < g.n; i += WARP_THREADS) {
-        const float v = silu(base_types::convertor<float, T>::convert(g.gate.raw_ptr[i]));
-        const float w = base_types::convertor<float, T>::convert(g.value.raw_ptr[i]);
-        g.y.raw_ptr[i] = base_types::convertor<T, float>::convert(v * w);
+    __syncwarp();
+    if (row * ROWS >= g.gate.rows())
+        return;
+    if (laneid() == 0) {
+        tma::expect_bytes(arrived[w], 2 * sizeof(tile));
+        tma::load_async(gate[w], g.gate, {0, 0, row, 0}, arrived[w]);
+        tma::load_async(value[w], g.value, {0, 0, row, 0}, arrived[w]);
+    }
+    wait(arrived[w], 0);
+    warp::load(a, gate[w]); // converts to fp32
+    warp::apply(a, a, [](int, int, float v) { return silu(v); });
+    warp::load(b, value[w]);
+    warp::mul(a, a, b);
+    warp::store(gate[w], a);
+    __syncwarp();
+    if (laneid() == 0) {
+        tma::store_async(g.y, gate[w], {0, 0, row, 0}); // drops rows that do not exist
+        tma::store_async_read_wait();
     }
 }
 
 template <typename T> int launch(T *gate, T *value, T *y, int64_t n, cudaStream_t stream)
 {
-    const size_t rows = (size_t)((n + COLS - 1) / COLS);
+    const size_t rows = (size_t)(n / COLS);
     gate_globals<T> g{{gate, nullptr, nullptr, rows, nullptr},
                       {value, nullptr, nullptr, rows, nullptr},
                       {y, nullptr, nullptr, rows, nullptr},
                       n};
-    const int64_t tiles = (n + TILE - 1) / TILE;
+    const int shared = 2 * WARPS * sizeof(st<T, ROWS, COLS>) + 1024;
+    const unsigned blocks = (unsigned)((rows + WARPS * ROWS - 1) / (WARPS * ROWS));
 
-    gate_kernel<T><<<(unsigned)((tiles + WARPS - 1) / WARPS), WARPS * WARP_THREADS, 0, stream>>>(g);
+    gate_kernel<T><<<blocks, WARPS * WARP_THREADS, shared, stream>>>(g);
     return (int)cudaGetLastError();
 }
 
