@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from shared.plan import ITEM, Add, Copy, Fill, Place
 
 HEADER_BYTES = 32 << 20
+ANSWER_BYTES = 8 << 20  # of JSON in a lane's answer
 BLOB_BYTES = 64 << 20  # of constants
 NODES = BUFFERS = 20000  # of a call
 DIMENSIONS = 16
@@ -146,19 +147,24 @@ class Trace:
 
 def parse(data: bytes, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
     """`inputs` and `state` are what the judge has; a trace only names them."""
-    end = data.find(b"\n", 0, HEADER_BYTES)
-    if end < 0:
-        raise BadTrace("the trace has no header")
-    try:
-        told = json.loads(data[:end])
-    except (ValueError, RecursionError) as problem:
-        raise BadTrace(f"the header is not JSON: {problem}") from None
-    blob = data[end + 1 :]
+    told, blob = headed(data, HEADER_BYTES)
     if len(blob) > BLOB_BYTES:
         raise Refused("constants", f"constants of {len(blob)} bytes; {BLOB_BYTES} are the most")
     if _of(dict, told, "the header").get("trace") != 1:
         raise BadTrace("a trace of another version")
     return _Reader(inputs, state, blob).trace(told)
+
+
+def headed(data: bytes, most: int = ANSWER_BYTES) -> tuple[object, bytes]:
+    """A line of JSON, and what follows it. The line is bounded: what is made of hostile JSON
+    takes many times its room."""
+    end = data.find(b"\n", 0, most)
+    if end < 0:
+        raise BadTrace(f"there is no header of at most {most} bytes")
+    try:
+        return json.loads(data[:end]), data[end + 1 :]
+    except (ValueError, RecursionError) as problem:
+        raise BadTrace(f"the header is not JSON: {problem}") from None
 
 
 def _of(kind: type, value: object, what: str):
