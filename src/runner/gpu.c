@@ -54,13 +54,13 @@ static int open_context(struct device *d, struct answer *a)
                : 0;
 }
 
-/* What kernels print goes nowhere: it may be inputs, and the end of this process's output is
- * shown to whoever has it when it dies. */
+/* What kernels print goes nowhere: it may be inputs, and the end of this
+ * process's output is shown to whoever has it when it dies. */
 static int close_output(struct answer *a)
 {
-    return freopen("/dev/null", "w", stdout) ? 0
-                                             : answer_sys(a, NO_DEVICE,
-                                                          "/dev/null");
+    if (!freopen("/dev/null", "w", stdout))
+        return answer_sys(a, NO_DEVICE, "/dev/null");
+    return 0;
 }
 
 static struct device *gpu_open(struct answer *a)

@@ -243,7 +243,7 @@ static int launch(struct kernel *k, void **params)
         say_bytes(params[i], 8);
     }
     say("\n");
-    printf("printed by a kernel\n"); /* a driver does so when it is waited for */
+    printf("printed by a kernel\n");
     fflush(stdout);
     if (strcmp(k->name, "stray") == 0)
         broken = 700;
