@@ -424,16 +424,30 @@ def outline(trace: Trace) -> list:
 
 def _node_outline(node: Move | Launch) -> object:
     if isinstance(node, Launch):
-        return {k: _arguments_outline(v) for k, v in node.told.items() if k != "grid"}
+        return _launch_outline(node.told)
     source = (node.source.buffer, node.source.dtype) if node.source else None
     return node.op, node.to.buffer, node.to.dtype, source
 
 
-def _arguments_outline(told: object) -> object:
+def _launch_outline(told: dict) -> dict:
+    """Of a node, or of a configuration. A kernel's parameters may have any names."""
+    found = {k: _outline(v) for k, v in told.items() if k not in ("grid", "args", "tuned")}
+    args = told.get("args")
+    if isinstance(args, dict):
+        found["args"] = {name: _outline(arg) for name, arg in args.items()}
+    else:
+        found["args"] = _outline(args)
+    found["tuned"] = [_launch_outline(one) for one in told.get("tuned", [])]
+    return found
+
+
+def _outline(told: object) -> object:
     if isinstance(told, dict):
         if told.keys() == {"t"}:
             return told["t"][:2]
-        return {k: _arguments_outline(v) for k, v in told.items() if k != "grid"}
+        if isinstance(told.get("b"), str) and told.keys() <= {"b", "t", "o"}:  # bytes, an address
+            return len(told["b"]), told.get("t", [])[:2]
+        return {k: _outline(v) for k, v in told.items()}
     if isinstance(told, list):
-        return [_arguments_outline(v) for v in told]
+        return [_outline(v) for v in told]
     return type(told).__name__ if isinstance(told, (int, float)) and not isinstance(told, bool) else told
