@@ -152,12 +152,13 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 
 # ---- the two commands --------------------------------------------------------
 .PHONY: run test test-long test-gpu test-live
-run: ## install what is missing, build, and port the starter tasks with recorded answers
+run: ## install what is missing, build, and port the starter tasks to quill with recorded answers
 	./setup run
 	@$(MAKE) --no-print-directory all
 	@rm -rf build/starter-run
-	./monkeys run --tasks starter --dsl triton --device cpu --attempts 3 --batch 8 \
-	    --cassette recordings/starter-triton.jsonl --model claude \
+	./monkeys run --tasks starter --dsl quill --device cpu --attempts 4 --batch 8 \
+	    --guide recordings/quill/guide.md --no-card --pack-seeds 1 \
+	    --cassette recordings/quill/monkeys.jsonl --model claude \
 	    --out build/starter-run
 
 # The tests wait more than they compute: the other builds and checks run beside them.
