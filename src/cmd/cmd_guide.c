@@ -104,7 +104,9 @@ static int open_all(struct work *w, struct err *e)
     w->loop = w->prompts ? loop_new(e) : NULL;
     if (!w->loop || open_folder(w, e) < 0)
         return -1;
-    return modeling_open(&v->m, &w->model, w->loop, w->home.dir, e);
+    if (modeling_open(&v->m, &w->model, w->loop, w->home.dir, e) < 0)
+        return -1;
+    return v->m.record ? llm_record(w->model.llm, v->m.record, NULL, e) : 0;
 }
 
 static int close_all(struct work *w, struct err *e)

@@ -23,7 +23,7 @@
 
 struct prompt_values {
     const char *task, *dsl, *stage, *plan, *previous, *verdict, *feedback;
-    const char *solution, *precision, *device, *prompts;
+    const char *solution, *precision, *device, *prompts, *guide;
     int64_t examples;
     bool no_card, diff, json;
     struct opt_list packs;
@@ -70,6 +70,8 @@ static const struct opt prompt_table[] = {
            0, 0),
     OPTION("prompts", OPT_TEXT, "DIR",
            "prompt templates (default: the program's own)", prompts, 0, 0),
+    OPTION("guide", OPT_TEXT, "FILE", "show this guide instead of the pack's",
+           guide, 0, 0),
     OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),
     OPTION("json", OPT_FLAG, NULL, "print one JSON object", json, 0, 0),
     {0},
@@ -317,6 +319,8 @@ static int show(struct showing *s, const struct home *home, struct err *e)
     packs_path_release(&path);
     s->task = s->pack ? task_word_load(home, s->v->task, e) : NULL;
     s->prompts = s->task ? load_prompts(home, s->v->prompts, e) : NULL;
+    if (s->prompts && s->v->guide)
+        prompts_use_guide(s->prompts, s->v->guide);
     if (!s->prompts || read_examples(s, e) < 0)
         return -1;
     choose_device(s);
@@ -362,6 +366,7 @@ static int check_options(const struct prompt_values *v, struct err *e)
         {v->diff, "--diff", "evolve"},
         {v->solution != NULL, "--solution", "review borrowing"},
         {v->no_card, "--no-card", "plan code evolve"},
+        {v->guide != NULL, "--guide", "plan code evolve"},
     };
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)

@@ -80,6 +80,7 @@ struct kept_hashes;  /* pieces.h */
 struct prompts {
     struct template *file[PROMPT_FILES];
     struct prompt_start *starts; /* a chain */
+    char *guide; /* a file to show instead of a pack's guide, or NULL */
     struct kept_hashes *kept;
     struct arena scratch; /* of the prompt that is built */
 };

@@ -72,10 +72,9 @@ static struct str list_imports(const struct pack *pack, struct arena *a)
     return out;
 }
 
-static int read_part(const struct pack *pack, const char *name, struct arena *a,
-                     struct str *out, struct err *e)
+static int read_part(const char *path, struct arena *a, struct str *out,
+                     struct err *e)
 {
-    char *path = fs_join(pack->dir, name);
     struct buf text;
     int rc;
 
@@ -90,19 +89,34 @@ static int read_part(const struct pack *pack, const char *name, struct arena *a,
                     "unless the card is left out");
     }
     buf_release(&text);
-    free(path);
     return rc;
 }
 
-static void warn_of_size(const struct pack *pack, struct str guide)
+static int read_guide(const struct prompts *p, const struct pack *pack,
+                      struct arena *a, struct str *out, struct err *e)
 {
-    int64_t tokens = llm_estimate_tokens(guide);
+    char *own = fs_join(pack->dir, "guide.md");
+    const char *path = p->guide ? p->guide : own;
+    int rc = read_part(path, a, out, e);
+    int64_t tokens = rc == 0 ? llm_estimate_tokens(*out) : 0;
 
     if (tokens > pack->prompt.max_guide_tokens)
-        log_warn("%s/guide.md: about %lld tokens; the pack means to have at "
-                 "most %lld (/prompt/max_guide_tokens)",
-                 pack->dir, (long long)tokens,
+        log_warn("%s: about %lld tokens; the pack means to have at most %lld "
+                 "(/prompt/max_guide_tokens)",
+                 path, (long long)tokens,
                  (long long)pack->prompt.max_guide_tokens);
+    free(own);
+    return rc;
+}
+
+static int read_card(const struct pack *pack, struct arena *a, struct str *out,
+                     struct err *e)
+{
+    char *path = fs_join(pack->dir, "card.md");
+    int rc = read_part(path, a, out, e);
+
+    free(path);
+    return rc;
 }
 
 static struct prompt_start *make_start(struct prompts *p,
@@ -113,14 +127,12 @@ static struct prompt_start *make_start(struct prompts *p,
     struct str values[PROMPT_SLOTS] = {0};
 
     arena_init(&s->memory);
-    if (read_part(pack, "guide.md", &s->memory, &values[SLOT_GUIDE], e) < 0 ||
-        (!no_card &&
-         read_part(pack, "card.md", &s->memory, &values[SLOT_CARD], e) < 0)) {
+    if (read_guide(p, pack, &s->memory, &values[SLOT_GUIDE], e) < 0 ||
+        (!no_card && read_card(pack, &s->memory, &values[SLOT_CARD], e) < 0)) {
         arena_release(&s->memory);
         free(s);
         return NULL;
     }
-    warn_of_size(pack, values[SLOT_GUIDE]);
     memcpy(s->pack, pack->hash, sizeof(s->pack));
     s->no_card = no_card;
     values[SLOT_DSL] = str_of(pack->prompt_name);
@@ -157,8 +169,14 @@ struct prompts *prompts_load(const char *dir, struct err *e)
     return p;
 }
 
+void prompts_use_guide(struct prompts *p, const char *path)
+{
+    p->guide = xstrdup(path);
+}
+
 void prompts_free(struct prompts *p)
 {
+    free(p->guide);
     while (p->starts) {
         struct prompt_start *next = p->starts->next;
 

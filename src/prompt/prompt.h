@@ -97,6 +97,8 @@ struct prompt {
 struct prompts;
 /* Reads the templates in `dir`. */
 struct prompts *prompts_load(const char *dir, struct err *e);
+/* Shows this file instead of a pack's guide.md. Before the first prompt. */
+void prompts_use_guide(struct prompts *p, const char *path);
 void prompts_free(struct prompts *p);
 
 /* Reads guide and card of the pack at its first use. */

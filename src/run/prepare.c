@@ -156,6 +156,8 @@ int run_prepare(struct run *r, struct err *e)
     dir = fs_join(r->home.dir, "prompts");
     r->prompts = prompts_load(s->prompts ? s->prompts : dir, e);
     free(dir);
+    if (r->prompts && s->guide)
+        prompts_use_guide(r->prompts, s->guide);
     if (!r->prompts || !(r->loop = loop_new(e)) || open_model(r, e) < 0)
         return -1;
     return run_vectors_open(r, e);

@@ -63,6 +63,10 @@ const struct opt run_table[] = {
            archive, 0, 0),
     OPTION("prompts", OPT_TEXT, "DIR",
            "prompt templates (default: the program's own)", prompts, 0, 0),
+    OPTION("guide", OPT_TEXT, "FILE",
+           "show this guide instead of the pack's, for example one that "
+           "'monkeys guide build' wrote",
+           guide, 0, 0),
     OPTION("batch", OPT_INT, "N", "monkeys: tasks per mini-batch (default: 20)",
            batch, 1, 100000),
     OPTION("slots", OPT_INT, "N",

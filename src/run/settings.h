@@ -13,7 +13,7 @@ struct run_settings {
     struct modeling_values model;
     struct opt_list tasks, archive, set;
     const char *dsl, *method, *retrieval, *order, *reviewer, *threshold;
-    const char *phases, *out, *prompts, *embeddings, *embedding_model;
+    const char *phases, *out, *prompts, *guide, *embeddings, *embedding_model;
     const char *spool_before; /* resume: the --spool folder so far */
     int64_t attempts, examples, pack_seeds, batch, slots, seed;
     int64_t islands, history;

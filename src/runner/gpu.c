@@ -8,6 +8,7 @@
 #include "runner/gpu_launch.h"
 #include "runner/gpu_move.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SCRATCH_BYTES ((size_t)256 << 20) /* more than any L2 cache has */
@@ -53,11 +54,20 @@ static int open_context(struct device *d, struct answer *a)
                : 0;
 }
 
+/* What kernels print goes nowhere: it may be inputs, and the end of this
+ * process's output is shown to whoever has it when it dies. */
+static int close_output(struct answer *a)
+{
+    if (!freopen("/dev/null", "w", stdout))
+        return answer_sys(a, NO_DEVICE, "/dev/null");
+    return 0;
+}
+
 static struct device *gpu_open(struct answer *a)
 {
     struct device *d = xcalloc(1, sizeof(*d));
 
-    if (open_context(d, a) < 0 ||
+    if (close_output(a) < 0 || open_context(d, a) < 0 ||
         gpu_mover_init(&d->mover, &d->driver, a) < 0) {
         free(d);
         return NULL;

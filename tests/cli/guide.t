@@ -36,6 +36,13 @@ build shallow "" --depth 0 --words 500
 is $status 0 "without readers below it peeks itself"
 is "$(cut -d' ' -f3 "$work/shallow.log" | sort -un)" 0 "… and no question goes below"
 
+build recorded "" --record replies.jsonl
+run guide build --dsl quill --sources docs --out replayed --window $window --words 1000 \
+    --cassette replies.jsonl
+is $status 0 "recorded replies build it again"
+cmp -s "$work/recorded/guide.md" "$work/replayed/guide.md"
+ok "… the same guide"
+
 build few "" --calls 9
 [ "$(requests few)" -le 9 ]
 ok "no more calls are made than are allowed"

@@ -19,7 +19,7 @@ ok "none leaves no section"
 
 echo 'line 3: boom' >"$work/feedback"
 run $show --stage plan --previous "$seed/solution.py" --verdict compile_error --feedback feedback
-like "$out" "*<previous_attempts>*ended as compile_error*softmax_rows_kernel*line 3: boom*</previous_attempts>*" "refinement shows code, verdict and feedback"
+like "$out" "*<previous_attempts>*ended with the verdict compile_error*softmax_rows_kernel*line 3: boom*</previous_attempts>*" "refinement shows code, verdict and feedback"
 run $show --stage evolve --diff --previous "$seed/solution.py" --verdict wrong_values --feedback feedback
 like "$out" "*==== user*<current_program>*softmax_rows_kernel*line 3: boom*<<<<<<< SEARCH*" "evolution shows the parent and asks for edits"
 run $show --stage evolve
@@ -39,6 +39,10 @@ like "$out" '{"task":"starter/04_softmax","dsl":"c-cpu","stage":"code","hash":"*
 case $out in *"C on the CPU: card"*) false ;; esac
 ok "the card is left out"
 
+echo 'A guide of one line.' >"$work/short.md"
+run $show --guide short.md
+like "$out" '*<dsl_overview>?A guide of one line.?*# C on the CPU: card*' "another guide takes the place of the pack's"
+
 refuse() { # PATTERN CLAIM ARGS…
     pattern=$1 claim=$2
     shift 2
@@ -56,6 +60,7 @@ refuse "*need --previous*" "feedback on nothing" $show --feedback feedback
 refuse "*needs --solution*" "nothing to review" $show --stage review
 refuse "*the pack c-cpu has only 3*" "more examples than there are" $show --examples 4
 refuse "*missing.md*" "a file that is not there" $show --plan missing.md
+refuse "*missing.md*" "a guide that is not there" $show --guide missing.md
 refuse "*is not an option*" "a word too many" $show extra
 
 cp -R "$root/prompts" "$work/mine"

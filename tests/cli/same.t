@@ -52,8 +52,9 @@ same pack.list "pack list, too" records pack list --no-probe --json
 same pack.check "pack check, too" records pack check c-cpu --json
 
 if [ "${SAME:-}" != quick ]; then
-    run run --tasks starter --dsl triton --device cpu --attempts 3 --batch 8 --no-timing \
-        --cassette "$root/recordings/starter-triton.jsonl" --replay-strict --model claude \
+    run run --tasks starter --dsl quill --device cpu --attempts 4 --batch 8 --no-timing \
+        --guide "$root/recordings/quill/guide.md" --no-card --pack-seeds 1 \
+        --cassette "$root/recordings/quill/monkeys.jsonl" --replay-strict --model claude \
         --out starter
     is $status 0 "the starter run replays strictly"
     same starter.tables "… and leaves the same tables" tables starter

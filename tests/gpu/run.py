@@ -2,10 +2,12 @@
 one does not hold. Needs monkeys-worker (make worker) and a Python with torch and triton;
 neither monkeys nor pytest.
 
-    python3 tests/gpu/run.py [--device cuda:0] [--out FILE] [--kernelbench DIR] [FAMILY...]
+    python3 tests/gpu/run.py [--device cuda:0] [--out FILE] [--kernelbench DIR] [--match REGEX]
+                             [FAMILY...]
 
 Families: runner, packs, seeds, starter, timing, faults, hostile, rules, and gate, which looks at
-the tasks below DIR. --out keeps every answer, a line of JSON each.
+the tasks below DIR. --out keeps every answer, a line of JSON each. --match leaves out seeds
+whose name, NN_name-PACK-PRECISION, it does not match.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -127,7 +130,8 @@ class Run:
 
     def seeds(self) -> None:
         """Of every pack that runs here, in each precision that it has; timed in bf16."""
-        jobs = [job for folder in sorted(PACKS.glob("*/seeds")) for job in self.seeds_of(folder.parent)]
+        jobs = [job for folder in sorted(PACKS.glob("*/seeds")) for job in self.seeds_of(folder.parent)
+                if re.search(self.o.match, job.id)]  # fmt: skip
         worker = self.all_correct(jobs, max(4, min(12, len(os.sched_getaffinity(0)))))
         for job in jobs:
             answer = worker.answers.get(job.id, {})
@@ -282,6 +286,7 @@ def main() -> int:
     p.add_argument("--device", default="cuda:0")
     p.add_argument("--out")
     p.add_argument("--kernelbench")
+    p.add_argument("--match", default="")
     p.add_argument("families", nargs="*")
     o = p.parse_args()
     run = Run(o)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "cuda")]
 
 import cuda_build  # noqa: E402
-from judge import cuda_plan  # noqa: E402
+from judge import cuda_plan, traces  # noqa: E402
 from lane import native_lane  # noqa: E402
 from native_run import Recorder, request  # noqa: E402
 from recorder import native_record  # noqa: E402
@@ -226,6 +226,22 @@ def test_what_is_recorded_compiles_and_is_planned(
     made = maker.node(call.launches()[0], call, [512, 1024], 0)
     assert maker.functions()[made.function].name == "_Z11relu_kernelPKfPfl"
     assert made.params == (plan.Pointer(512), plan.Pointer(1024), plan.Number(8, 16))
+
+
+def test_parameters_are_those_of_the_cubin(recorder: Recorder) -> None:
+    """Also where the text does away with the compiler's own check of them."""
+    text = "__global__ void k(float *x{}) {{ x[0] = 1; }}\n#define static_assert(...)\n"
+    cuda_build.build(text.format("")).k[1, 1](X)
+    trace = recorder.trace()
+    cuda_plan.check(trace)
+    for more, right in (("", True), (", long n", False), (", float *a, int b", False)):
+        asked = request(trace, cuda_plan) | {"texts": [text.format(more)]}
+        data = native_lane.cubins(asked, cuda_build.toolchain(asked["target"]))
+        if right:
+            cuda_plan.Built.parse(data, trace)
+        else:
+            with pytest.raises(traces.BadTrace, match="does not have"):
+                cuda_plan.Built.parse(data, trace)
 
 
 @pytest.mark.parametrize(

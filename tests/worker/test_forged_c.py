@@ -3,6 +3,7 @@ candidate's entirely, and the library runs in the process that has the region.""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from forging import (
     RELU, SIZE, TRANSPOSE, X, Forgery, Table, call, check_refused, check_survived, const, copy,
     fill, judged, new, tensor, trace, view,
 )  # fmt: skip
-from worker_run import Outcome
+from worker_run import Outcome, described
 
 RELU_C = """
 #include <stdint.h>
@@ -315,6 +316,47 @@ def a_loop_without_end() -> bytes:
     return body("for (volatile int i = 0;; i++) ;")
 
 
+# ---- functions that tell their inputs ---------------------------------------------------
+
+LEAK = "leak of "
+TELLERS = "#include <stdio.h>\n#include <stdlib.h>\n" + ANSWER
+
+
+@forgery(RELU)
+def inputs_that_are_printed() -> bytes:
+    return body(f'fprintf(stderr, "{LEAK}%f", x[0]); abort();', TELLERS)
+
+
+@forgery(RELU, call_ms=3000)
+def inputs_that_are_printed_before_a_loop() -> bytes:
+    return body(f'fprintf(stderr, "{LEAK}%f", x[0]); for (;;) ;', TELLERS)
+
+
+def told_by_a_status(status: int) -> bytes:
+    """The answer that a call failed, with a text."""
+    code = f"""
+    static char told[4 + 2088];
+    uint32_t size = 2088;
+    uint64_t status = {status}, none = ~0ull;
+
+    memcpy(told, &size, 4);
+    memcpy(told + 4, &status, 8);
+    memcpy(told + 36, &none, 8);
+    snprintf(told + 44, 2000, "{LEAK}%f", x[0]);
+    (void)!write(3, told, sizeof(told));"""
+    return body(code, TELLERS)
+
+
+@forgery(RELU)
+def inputs_as_the_reason_of_a_failed_launch() -> bytes:
+    return told_by_a_status(5)
+
+
+@forgery(RELU)
+def inputs_as_the_reason_of_a_bad_plan() -> bytes:
+    return told_by_a_status(2)
+
+
 # ---- functions that do not compute -----------------------------------------------------
 
 
@@ -408,6 +450,14 @@ def outcome(folder: Path) -> Outcome:
 @pytest.mark.parametrize("name", forgery.forgeries)
 def test_a_forged_trace_is_the_candidates_fault(outcome: Outcome, name: str) -> None:
     check_refused(outcome, name)
+
+
+def test_what_is_told_beside_the_data_is_no_feedback(outcome: Outcome) -> None:
+    """Inputs may be asked again."""
+    tellers = [name for name in forgery.forgeries if name.startswith("inputs_")]
+    assert tellers
+    for name in tellers:
+        assert LEAK not in json.dumps(outcome.answers[name]), described(name, outcome.answers[name])
 
 
 def test_honest_traces_between_them_are_correct_and_the_judge_survives(outcome: Outcome) -> None:

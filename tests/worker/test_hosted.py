@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,7 @@ sys.path[:0] = [str(ROOT / "worker")]
 
 from judge import hosted_plan, runner  # noqa: E402
 from judge.judging import Verdict  # noqa: E402
-from judge.traces import BadTrace, Refused, Trace  # noqa: E402
+from judge.traces import ANSWER_BYTES, BadTrace, Refused, Trace  # noqa: E402
 from lane import hosted_lane  # noqa: E402
 from recorder import native_record  # noqa: E402
 from shared import native, native_cuda  # noqa: E402
@@ -60,6 +61,7 @@ extern "C" int two_kernels(float *x, float *y, int n, cudaStream_t stream)
     return (int)cudaGetLastError();
 }
 extern "C" void nothing(float *x) { }
+extern "C" void again(float *y, int n) { for (int i = 0; i < n; i++) templated<3><<<1, 1>>>(y); }
 extern "C" cudaError_t clusters(float *x, float *y)
 {
     cudaLaunchConfig_t config = {};
@@ -237,7 +239,10 @@ def answered(trace: Trace) -> bytes:
 def planned(*calls: tuple, source: str = SOURCE) -> list[tuple[str, Launch]]:
     """The launches of calls, with the kernels' plain names; buffer i begins at i << 32."""
     trace = recorded(*calls, source=source)
-    built = hosted_plan.Built.parse(answered(trace), trace)
+    return encoded(hosted_plan.Built.parse(answered(trace), trace), trace)
+
+
+def encoded(built: hosted_plan.Built, trace: Trace) -> list[tuple[str, Launch]]:
     maker, [call] = hosted_plan.Maker(trace, built, 0), trace.calls
     places = [i << 32 for i in range(len(call.buffers))]
     nodes = [n for launch in call.launches() for n in maker.node(launch, call, places, 0)]
@@ -332,6 +337,11 @@ def test_much_shared_memory_is_asked_for_first() -> None:
 def test_a_launch_of_no_shape_is_an_error(grid: int, block: int) -> None:
     told = wrong(("shape", X, grid, block))
     assert "shape: cudaErrorInvalidConfiguration (9): invalid configuration argument" in told
+
+
+def test_a_call_has_a_bounded_number_of_launches() -> None:
+    assert len(planned(("again", X, 1000))) == 1000
+    assert "again: a call launches at most 1000 kernels" in wrong(("again", X, 1001))
 
 
 def test_clusters_divide_the_grid() -> None:
@@ -461,6 +471,7 @@ LIES: dict[str, Callable[[dict], None]] = {
     "a patch between words": lambda t: patch(t)[1].__setitem__(0, 132),
     "a patch in another": lambda t: patch(t)[1].__setitem__(0, 120),
     "a patch at a text": lambda t: patch(t)[1].__setitem__(0, "128"),
+    "a patch at a format": lambda t: patch(t)[1].__setitem__(0, "%9999999999d"),
     "a map outside": change_map(at=1 << 20),
     "a map too tall": change_map(shape=[64, 1 << 31]),
     "a map of wide steps": change_map(strides=[1 << 39]),
@@ -517,6 +528,47 @@ def test_a_rewritten_answer_is_refused(what: str) -> None:
 def test_what_is_no_answer_is_refused(data: bytes) -> None:
     with pytest.raises(BadTrace):
         hosted_plan.Built.parse(data, recorded(("nothing", X)))
+
+
+def test_an_answer_with_a_long_header_is_not_read() -> None:
+    trace = recorded(("nothing", X))
+    data = answered(trace)
+    hosted_plan.Built.parse(data, trace)
+    with pytest.raises(BadTrace, match="no header of at most"):
+        hosted_plan.Built.parse(b" " * ANSWER_BYTES + data, trace)
+
+
+VALUES = [None, True, 0, -1, 1 << 31, 1 << 64, 0.5, "", "%d", "\ud800", [], {}, [[]], [0] * 300]
+
+
+def damaged(data: bytes, chance: random.Random) -> bytes:
+    """With some bytes changed, or some value of its header."""
+    if chance.random() < 0.5:
+        changed = bytearray(data)
+        for _ in range(chance.choice((1, 2, 8))):
+            changed[chance.randrange(len(data))] = chance.randrange(256)
+        return bytes(changed)
+    head, _, cubin = data.partition(b"\n")
+    whole = part = json.loads(head)
+    while isinstance(part, (dict, list)) and part:
+        key = chance.choice(list(part) if isinstance(part, dict) else range(len(part)))
+        inner = part[key]
+        if not isinstance(inner, (dict, list)) or not inner or chance.random() < 0.2:
+            part[key] = chance.choice(VALUES)
+            break
+        part = inner
+    return json.dumps(whole).encode() + b"\n" + cubin
+
+
+def test_a_damaged_answer_is_read_or_refused() -> None:
+    trace = recorded(("tensor_map", X, 32, 64, 16, 0, 0), ("pads", X, X, 4))
+    data, chance, refused = answered(trace), random.Random(0), 0
+    for _ in range(2000):
+        try:
+            encoded(hosted_plan.Built.parse(damaged(data, chance), trace), trace)
+        except (BadTrace, Refused, Verdict):
+            refused += 1
+    assert 500 < refused < 2000
 
 
 def test_the_sizes_of_parameters_are_those_of_the_cubin() -> None:

@@ -89,7 +89,7 @@ def test_a_launch_has_parameters_of_their_size() -> None:
     assert cuda_plan.requests(trace) == {
         "objects": [{"text": 0, "launches": [["k", "PPqBfd?"]]}]
     }
-    built = cuda_plan.Built.parse(answer(ELF, entries=[["_Z1kPf"]]), trace)
+    built = cuda_plan.Built((ELF,), ((0, "_Z1kPf", (0, "k")),))
     maker = cuda_plan.Maker(trace, built, 0)
     assert maker.modules() == (plan.Module("cubin", ELF),)
     assert maker.functions() == (plan.Function(0, "_Z1kPf"),)

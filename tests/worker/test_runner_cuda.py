@@ -385,6 +385,17 @@ def test_a_context_that_broke_says_so_from_then_on(
         assert own.unload().status == Status.CONTEXT_BROKEN
 
 
+def test_what_kernels_print_goes_nowhere(
+    fake: Fake, region: Region, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A later candidate of this runner would be shown it."""
+    with fake.start() as own:
+        own.load(plan(launch("second", Number(8, 0))), region)
+        assert own.run().status == Status.DONE
+    assert any(line.startswith("launch second") for line in fake.said())
+    assert "printed by a kernel" not in capfd.readouterr().out
+
+
 def test_a_library_needs_a_cpu(client: Client, region: Region) -> None:
     client.unload()
     plan = Plan((Module("library", b"abc"),), (Function(0, "stub"),), ((Call(0, ()),),))

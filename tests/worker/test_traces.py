@@ -184,6 +184,24 @@ ODD = [None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**63), 0.5, "", "float32", 
        {"t": []}, {"float": "nan"}, [0, "float32", 0, [1], [1]]]  # fmt: skip
 
 
+def test_for_other_numbers_an_outline_stays() -> None:
+    """Numbers may be told as bytes, and parameters may have the names that a trace uses."""
+
+    def outline(*args: object) -> list:
+        told = honest()
+        node = told["calls"][1]["nodes"][3]
+        node["args"] = dict(zip(("t", "grid"), args))
+        return traces.outline(parse(told))
+
+    tensor, other = ({"t": [i, "float32", 0, [12], [1]]} for i in (0, 2))
+    assert outline(tensor) == outline(tensor)
+    assert outline(tensor) != outline(other)
+    assert outline(tensor, other) != outline(tensor, tensor)
+    assert outline(tensor, {"b": "0000803f"}) == outline(tensor, {"b": "00000040"})
+    assert outline(tensor, {"b": "0000803f"}) != outline(tensor, {"b": "803f"})
+    assert outline({"b": "00" * 8, "o": 0} | tensor) != outline({"b": "00" * 8, "o": 0} | other)
+
+
 def everywhere(value: object, path: tuple = ()) -> list[tuple]:
     found = [path] if path else []
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

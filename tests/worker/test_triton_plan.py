@@ -382,3 +382,11 @@ def test_what_nvcc_makes(tmp_path: Path, text: str, allowed: bool) -> None:
     else:
         with pytest.raises(cubin.BadCubin):
             cubin.check(data, ["k"])
+
+
+def test_a_cubin_describes_a_kernel_once() -> None:
+    """A driver might read the other description of its parameters."""
+    told = (".nv.info.k", 0x70000000, 0, 0)
+    assert cubin.parameters(elf(sections=(told,))) == {"k": ()}
+    with pytest.raises(cubin.BadCubin, match="twice"):
+        cubin.parameters(elf(sections=(told, told)))

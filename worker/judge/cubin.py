@@ -83,10 +83,15 @@ def parameters(data: bytes) -> dict[str, tuple[int, ...]]:
         for kind, body in _attributes(_part(data, section)):
             if kind in (_PARAMETER, _LARGE_PARAMETER):
                 _, number, _, size = _take("<IHHI", body, 0)
+                if number in sizes:
+                    raise BadCubin("a kernel has a parameter twice")
                 sizes[number] = size >> 18 if kind == _PARAMETER else size
         if sorted(sizes) != list(range(len(sizes))):
             raise BadCubin("a kernel lacks parameters")
-        found[section.name.removeprefix(_INFO)] = tuple(sizes[i] for i in range(len(sizes)))
+        name = section.name.removeprefix(_INFO)
+        if name in found:
+            raise BadCubin("it describes a kernel twice")
+        found[name] = tuple(sizes[i] for i in range(len(sizes)))
     return found
 
 

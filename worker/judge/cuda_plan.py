@@ -6,9 +6,9 @@ import re
 import struct
 from dataclasses import dataclass
 
-from judge import native_plan, tuning
+from judge import cubin, native_plan, tuning
 from judge.native_plan import ARGUMENTS, address, check_texts, is_address, plain_name, unique_views
-from judge.traces import BadTrace, Call, Launch, Trace, View, listed, number, text, whole
+from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, whole
 from shared import plan
 from shared.plan import BLOCK, GRID, SHARED_BYTES, THREADS
 
@@ -96,7 +96,9 @@ def requests(trace: Trace) -> dict:
 
 @dataclass(frozen=True)
 class Built:
-    """A lane's answer: each cubin, and its kernels by what the trace calls them."""
+    """A lane's answer: each cubin, and its kernels by what the trace calls them. A driver reads
+    as many bytes of a launch's parameters as the cubin says, so that they must be those that the
+    trace has."""
 
     objects: tuple[bytes, ...]
     functions: tuple[tuple[int, str, tuple[int, str]], ...]  # cubin, symbol, text and name
@@ -116,7 +118,24 @@ class Built:
                 if not SYMBOL.fullmatch(text(symbol, 4000, "a symbol")):
                     raise BadTrace("a malformed symbol")
                 functions.append((i, symbol, (told["text"], name)))
+        _check_parameters(trace, objects, functions)
         return Built(tuple(objects), tuple(functions))
+
+
+def _check_parameters(trace: Trace, objects: list[bytes], functions: list[tuple]) -> None:
+    told = {(k["text"], k["name"]): _sizes(k["params"]) for k in trace.kernels}
+    try:
+        takes = [cubin.parameters(data) for data in objects]
+    except cubin.BadCubin as problem:
+        raise Refused("cubin", f"the compiled kernels cannot be used: {problem}") from None
+    for index, symbol, key in functions:
+        if takes[index].get(symbol) != told[key]:
+            raise BadTrace("parameters that the kernel does not have")
+
+
+def _sizes(params: str | list[int]) -> tuple[int, ...]:
+    """In bytes, where they are codes, too."""
+    return tuple(n if isinstance(n, int) else 8 if n == "P" else struct.calcsize(f"<{n}") for n in params)
 
 
 # ---- what is executed ----------------------------------------------------------------

@@ -136,8 +136,11 @@ class _Runner:
         )
         outside = (time.monotonic() - before) * 1e3
         done = heard(answer)
-        self.check(done)
+        self.check_run(done)
         return Ran(self.own_ms(done, outside), done.host_ns / 1e6)
+
+    def check_run(self, done: runner.Done) -> None:
+        self.check(done)
 
     def check(self, done: runner.Done) -> None:
         if done.status == Status.DONE:
@@ -170,6 +173,11 @@ class LibraryRunner(_Runner):
         ran = yield from super().run(*args, **more)
         yield Freeze()
         return ran
+
+    def check_run(self, done: runner.Done) -> None:
+        """On the CPU a call ends well or not at all: a text would be the candidate's."""
+        if done.status != Status.DONE:
+            raise Forged("the runner says that a call failed")
 
     def refusal(self, text: str) -> Exception:
         """Code of the candidate's runs in that process: it may say so to escape a verdict."""

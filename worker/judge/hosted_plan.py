@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from judge import cubin, feedback, launches, native_plan
 from judge.judging import Verdict
 from judge.launches import Base, Node
-from judge.traces import BadTrace, Call, Launch, Refused, Trace, listed, text
+from judge.traces import BadTrace, Call, Launch, Refused, Trace, headed, listed, text
 from shared import plan
 from shared.plan import ITEM
 
@@ -74,8 +74,7 @@ class Built:
     @staticmethod
     def parse(data: bytes, trace: Trace) -> "Built":
         try:
-            head, _, binaries = data.partition(b"\n")
-            told = json.loads(head)
+            told, binaries = headed(data)
             functions = launches.read_functions(told["functions"])
             modules = launches.read_modules(told["modules"], functions, binaries)
             if any(module.kind != "cubin" for module in modules):

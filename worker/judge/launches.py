@@ -121,9 +121,9 @@ def _read_struct(told: str, patches: list, is_tensor: Callable[[int], bool]) -> 
     for offset, patch in listed(patches, STRUCT_BYTES // 8, "addresses in a parameter"):
         read = _read_param(patch, is_tensor)
         size, step = (MAP_BYTES, 64) if read[0] == "m" else (8, 8)
+        whole(offset, end, len(data) - size, "a place in a parameter")
         if read[0] not in ("p", "m") or offset % step:
             raise BadTrace("a place in a parameter")
-        whole(offset, end, len(data) - size, "a place in a parameter")
         found.append((offset, read))
         end = offset + size
     return "s", data, tuple(found)

@@ -2,12 +2,12 @@
 may say, what has to be built, and what an executor is asked to do. Trace and lane are
 hostile."""
 
-import json
 import re
 import struct
 from dataclasses import dataclass
 
-from judge.traces import BadTrace, Call, Launch, Trace, View, listed, number, text, view, whole
+from judge.traces import BadTrace, Call, Launch, Trace, View, headed, listed, number, text, view
+from judge.traces import whole
 from shared import plan
 from shared.plan import ITEM
 
@@ -96,11 +96,10 @@ def split(data: bytes, count: int) -> tuple[dict, list[bytes]]:
     """A lane's answer: a line of JSON that has the sizes of the objects, and the objects."""
     if len(data) > BUILT_BYTES:
         raise BadTrace("the compiler's answer is too long")
-    line, _, rest = data.partition(b"\n")
+    head, rest = headed(data)
     try:
-        head = json.loads(line)
         sizes = listed(head["sizes"], count, "objects")
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (KeyError, TypeError):
         raise BadTrace("the compiler's answer cannot be read") from None
     objects, at = [], 0
     for size in sizes:

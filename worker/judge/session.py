@@ -11,6 +11,7 @@ from judge import region as memory
 from judge.expected import Expected
 from judge.judging import Progress, Verdict, check_buffers, judge_trial
 from judge.sheets import NUMBERS, Draw, Sheet
+from judge.steps import Forged, Gone
 from judge.traces import Trace
 from shared import inputs, structure
 from shared.plan import Place
@@ -85,15 +86,25 @@ class Session:
         self.write(args, state, first=part == 1 and len(self.trace.calls) > 1)
         if self.trace.setup.nodes:
             self.sync()
-            yield from self.executor.run(0, config)
+            yield from self.run(0, config)
         before = self.region.owned().clone()
         self.sync()
-        ran = yield from self.executor.run(part, config, mute, backwards, timed, deadline_ms)
+        ran = yield from self.run(part, config, mute, backwards, timed, deadline_ms)
         self.p.compiled = True
         call, places = self.trace.parts()[part], self.region.layout.parts[part]
         got = [self.region.take(v.place(places)) for v in call.outputs]
         self.check_memory(before)
         return got, ran
+
+    def run(self, *args: object, **more: object) -> Generator:
+        """One run of the executor. What it prints or says in place of an answer is shown to
+        nobody: that may be its inputs, which other candidates are asked, too."""
+        try:
+            return (yield from self.executor.run(*args, **more))
+        except Gone as gone:
+            raise Gone(gone.why, "") from None
+        except Forged:
+            raise Forged("a call was not answered as the runner answers") from None
 
     def sync(self) -> None:
         if self.cuda:

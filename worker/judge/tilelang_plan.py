@@ -10,7 +10,7 @@ from judge import cubin, launches, tuning
 from judge.launches import PARAMETERS, Base, Node
 from judge.native_plan import unique_views
 from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, view
-from judge.traces import whole
+from judge.traces import headed, whole
 from shared import plan
 from shared.plan import ITEM
 
@@ -93,8 +93,7 @@ class Built:
     @staticmethod
     def parse(data: bytes, trace: Trace) -> "Built":
         try:
-            head, binaries = data.split(b"\n", 1)
-            told = json.loads(head)
+            told, binaries = headed(data)
             functions = launches.read_functions(told["functions"])
             modules = launches.read_modules(told["modules"], functions, binaries)
             asked = tuning.distinct(trace, _request, _key)

@@ -73,7 +73,7 @@ def warm_up(session, config: int) -> Generator:
     yield from repetition(session, config, "warm", time.monotonic())
     spent = 0.0
     for _ in range(WARM if session.cuda else 0):
-        ran = yield from session.executor.run(len(session.trace.calls), config, timed=True)
+        ran = yield from session.run(len(session.trace.calls), config, timed=True)
         spent += ran.device_ms
         if spent > clock.WARM_MS:
             return

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from shared.plan import ITEM, Add, Copy, Fill, Place
 
 HEADER_BYTES = 32 << 20
+ANSWER_BYTES = 8 << 20  # of JSON in a lane's answer
 BLOB_BYTES = 64 << 20  # of constants
 NODES = BUFFERS = 20000  # of a call
 DIMENSIONS = 16
@@ -146,19 +147,24 @@ class Trace:
 
 def parse(data: bytes, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
     """`inputs` and `state` are what the judge has; a trace only names them."""
-    end = data.find(b"\n", 0, HEADER_BYTES)
-    if end < 0:
-        raise BadTrace("the trace has no header")
-    try:
-        told = json.loads(data[:end])
-    except (ValueError, RecursionError) as problem:
-        raise BadTrace(f"the header is not JSON: {problem}") from None
-    blob = data[end + 1 :]
+    told, blob = headed(data, HEADER_BYTES)
     if len(blob) > BLOB_BYTES:
         raise Refused("constants", f"constants of {len(blob)} bytes; {BLOB_BYTES} are the most")
     if _of(dict, told, "the header").get("trace") != 1:
         raise BadTrace("a trace of another version")
     return _Reader(inputs, state, blob).trace(told)
+
+
+def headed(data: bytes, most: int = ANSWER_BYTES) -> tuple[object, bytes]:
+    """A line of JSON, and what follows it. The line is bounded: what is made of hostile JSON
+    takes many times its room."""
+    end = data.find(b"\n", 0, most)
+    if end < 0:
+        raise BadTrace(f"there is no header of at most {most} bytes")
+    try:
+        return json.loads(data[:end]), data[end + 1 :]
+    except (ValueError, RecursionError) as problem:
+        raise BadTrace(f"the header is not JSON: {problem}") from None
 
 
 def _of(kind: type, value: object, what: str):
@@ -418,16 +424,30 @@ def outline(trace: Trace) -> list:
 
 def _node_outline(node: Move | Launch) -> object:
     if isinstance(node, Launch):
-        return {k: _arguments_outline(v) for k, v in node.told.items() if k != "grid"}
+        return _launch_outline(node.told)
     source = (node.source.buffer, node.source.dtype) if node.source else None
     return node.op, node.to.buffer, node.to.dtype, source
 
 
-def _arguments_outline(told: object) -> object:
+def _launch_outline(told: dict) -> dict:
+    """Of a node, or of a configuration. A kernel's parameters may have any names."""
+    found = {k: _outline(v) for k, v in told.items() if k not in ("grid", "args", "tuned")}
+    args = told.get("args")
+    if isinstance(args, dict):
+        found["args"] = {name: _outline(arg) for name, arg in args.items()}
+    else:
+        found["args"] = _outline(args)
+    found["tuned"] = [_launch_outline(one) for one in told.get("tuned", [])]
+    return found
+
+
+def _outline(told: object) -> object:
     if isinstance(told, dict):
         if told.keys() == {"t"}:
             return told["t"][:2]
-        return {k: _arguments_outline(v) for k, v in told.items() if k != "grid"}
+        if isinstance(told.get("b"), str) and told.keys() <= {"b", "t", "o"}:  # bytes, an address
+            return len(told["b"]), told.get("t", [])[:2]
+        return {k: _outline(v) for k, v in told.items()}
     if isinstance(told, list):
-        return [_arguments_outline(v) for v in told]
+        return [_outline(v) for v in told]
     return type(told).__name__ if isinstance(told, (int, float)) and not isinstance(told, bool) else told

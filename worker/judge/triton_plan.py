@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from judge import cubin, tuning
 from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, view
-from judge.traces import whole
+from judge.traces import headed, whole
 from judge.triton_trace import PARAMETERS, check  # noqa: F401 - check is of the interface
 from shared import plan
 from shared.kernel_language import is_plain
@@ -100,8 +100,7 @@ class Built:
     @staticmethod
     def parse(data: bytes, trace: Trace) -> "Built":
         try:
-            head, cubins = data.split(b"\n", 1)
-            told = json.loads(head)
+            told, cubins = headed(data)
             binaries = _read_binaries(told["binaries"], cubins)
             answers = told["launches"]
         except (ValueError, KeyError, TypeError, RecursionError, AttributeError) as problem:

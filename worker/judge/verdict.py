@@ -5,7 +5,6 @@ The order is fixed: record, compile, trials, timing, one call with kernels muted
 failure ends it. The recorder runs the candidate's Python and has no data. From then on
 nothing of the candidate's host code runs: what is judged is its trace and its kernels."""
 
-import json
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -347,10 +346,10 @@ def check_output(call: traces.Call, facts: Facts) -> None:
 def json_state(data: bytes) -> list[tuple[str, list[int], str]]:
     """The state that a trace tells, read before the rest: what its names mean is needed to
     read the rest."""
+    head, _ = traces.headed(data, traces.HEADER_BYTES)
     try:
-        head = json.loads(data[: data.index(b"\n")])
         return [(str(n), list(shape), str(dtype)) for n, shape, dtype, *_ in head["state"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise BadTrace("the state cannot be read") from None
 
 

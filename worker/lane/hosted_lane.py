@@ -41,6 +41,7 @@ from shared import native, native_cuda
 from shared.native import BuildError, Toolchain, ToolchainError
 
 RUN_S = 20  # that a program may take for all its calls
+LAUNCHES = 1000  # of a call
 RUNTIME = Path(__file__).with_name("cuda_host.c")
 ANSWER_BYTES = 64 << 20
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
@@ -324,6 +325,9 @@ def _read(text: str, key: bytes, calls: list[dict]) -> list[_Call]:
         elif what == "map" and found:
             maps.append((int(words[0], 16), [int(w) for w in words[1:]]))
         elif what == "launch" and found:
+            if len(found[-1].launches) == LAUNCHES:
+                name = calls[min(len(found), len(calls)) - 1]["function"]
+                raise HostError(f"{name}: a call launches at most {LAUNCHES} kernels")
             numbers = tuple(int(w) for w in words[1:13])
             found[-1].launches.append(
                 _Launch(words[0], numbers, [bytes.fromhex(w) for w in words[14:]])
