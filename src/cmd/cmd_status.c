@@ -10,7 +10,9 @@ struct status_values {
 };
 
 static const struct opt status_table[] = {
-    {"tasks", 0, OPT_FLAG, NULL, "one line per task",
+    {"tasks", 0, OPT_FLAG, NULL,
+     "one line per task: the best attempt, all verdicts, and why it is not "
+     "solved",
      offsetof(struct status_values, tasks), 0, 0},
     {"examples", 0, OPT_FLAG, NULL,
      "one line per kernel in the archive: how often it was shown, and how "
@@ -37,7 +39,9 @@ static void print_text(const struct summary *m, const char *dir, bool tasks)
         buf_puts(&b, "; ");
     }
     summaries_line(m, &b);
-    printf("%s\n", buf_str(&b));
+    buf_putc(&b, '\n');
+    summaries_unsolved(m, &b);
+    fputs(buf_str(&b), stdout);
     buf_release(&b);
 }
 
@@ -64,7 +68,10 @@ static int one(const struct status_values *v, const char *dir, struct err *e)
 
     if (run_view_open(dir, &view, e) < 0)
         return -1;
-    summary_make(&view, &m);
+    if (summary_make(&view, &m, e) < 0) {
+        run_view_close(&view);
+        return -1;
+    }
     if (v->json && v->examples)
         print_examples_json(&m);
     else if (v->json && v->tasks)
@@ -103,9 +110,10 @@ const struct cmd cmd_status = {
     "show the state of runs",
     "Says whether a run is running (and in which process), finished, stopped,\n"
     "killed, out of budget, waiting for answers from elsewhere, stuck (tasks\n"
-    "were set aside) or failed; then what it has solved, and at what cost. "
-    "May\n"
-    "be used while the run works.",
+    "were set aside) or failed; then what it has solved, at what cost, and "
+    "why\n"
+    "the other tasks are unsolved: counts by verdict, and the most common\n"
+    "errors. May be used while the run works.",
     status_table,
     run_status,
 };

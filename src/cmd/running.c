@@ -48,7 +48,10 @@ static int show(struct run *r, bool json, struct err *e)
 
     if (run_look(r, &v, e) < 0)
         return -1;
-    summary_make(&v, &m);
+    if (summary_make(&v, &m, e) < 0) {
+        run_view_close(&v);
+        return -1;
+    }
     if (json) {
         summaries_tasks(&m);
     } else {

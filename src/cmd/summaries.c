@@ -1,8 +1,10 @@
 /* summaries.c: where a run stands, for people and as JSON Lines. */
 #include "cmd/summaries.h"
 
+#include "io/term.h"
 #include "prompt/prompt.h"
 
+#include <math.h>
 #include <string.h>
 
 static void put_unanswered(const struct summary *m, struct buf *out)
@@ -85,30 +87,118 @@ static size_t width_of(const struct summary *m)
     return width;
 }
 
+#define ERROR_COLUMNS 100
+
+static void put_shown(const struct summary_task *t, struct buf *out)
+{
+    for (size_t k = 0; k < t->shown_len; k++)
+        buf_printf(out, "%s%s", k ? ", " : "", t->shown[k]);
+    if (!t->shown_len)
+        buf_putc(out, '-');
+}
+
+static void put_counts(const struct summary_task *t, struct buf *out)
+{
+    int told = 0;
+
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        if (t->count[i])
+            buf_printf(out, "%s%lld %s", told++ ? ", " : "",
+                       (long long)t->count[i], verdicts[i].name);
+    if (!told)
+        buf_putc(out, '-');
+}
+
+/* What `put` writes, filled up to a width. */
+static void put_cell(void (*put)(const struct summary_task *, struct buf *),
+                     const struct summary_task *t, int width, struct buf *out)
+{
+    size_t at = out->len;
+
+    put(t, out);
+    buf_printf(out, "%*s  ", width - (int)(out->len - at), "");
+}
+
+static int cell_width(void (*put)(const struct summary_task *, struct buf *),
+                      const struct summary *m, int least)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    for (size_t i = 0; i < m->tasks; i++) {
+        buf_reset(&b);
+        put(&m->task[i], &b);
+        least = (int)b.len > least ? (int)b.len : least;
+    }
+    buf_release(&b);
+    return least;
+}
+
+/* Why it is not solved, or not tried. */
+static void put_why(const struct summary_task *t, struct buf *out)
+{
+    const char *why = t->skipped ? t->skipped : t->aside ? t->aside : t->error;
+
+    if (t->rule && !t->skipped && !t->aside)
+        buf_printf(out, "%s: ", t->rule);
+    if (why)
+        term_cut(why, ERROR_COLUMNS, out);
+}
+
 void summaries_table(const struct summary *m, struct buf *out)
 {
-    int width = (int)width_of(m);
+    int width = (int)width_of(m), shown = cell_width(put_shown, m, 14),
+        counts = cell_width(put_counts, m, 8);
 
-    buf_printf(out, "%-*s  %-14s %8s  %-8s  %s\n", width, "task", "verdict",
-               "attempts", "evidence", "examples shown");
+    buf_printf(out, "%-*s  %-14s %8s  %-8s  %8s  %-*s  %-*s  %s\n", width,
+               "task", "verdict", "attempts", "evidence", "speed-up", shown,
+               "examples shown", counts, "verdicts", "why");
     for (size_t i = 0; i < m->tasks; i++) {
         const struct summary_task *t = &m->task[i];
 
-        buf_printf(out, "%-*s  %-14s %8lld  %-8s  %s", width, t->id,
+        buf_printf(out, "%-*s  %-14s %8lld  %-8s  ", width, t->id,
                    t->skipped   ? "skipped"
                    : t->doubted ? "doubted"
                    : t->aside   ? "set aside"
                    : t->verdict ? t->verdict
                                 : "-",
-                   (long long)t->attempts, t->evidence ? t->evidence : "-",
-                   t->skipped ? t->skipped
-                   : t->aside ? t->aside
-                              : "");
-        for (size_t k = 0; !t->skipped && !t->aside && k < t->shown_len; k++)
-            buf_printf(out, "%s%s", k ? ", " : "", t->shown[k]);
+                   (long long)t->attempts, t->evidence ? t->evidence : "-");
+        if (isnan(t->speedup))
+            buf_printf(out, "%8s  ", "-");
+        else
+            buf_printf(out, "%7.2fx  ", t->speedup);
+        put_cell(put_shown, t, shown, out);
+        put_cell(put_counts, t, counts, out);
+        put_why(t, out);
         buf_putc(out, '\n');
     }
     evidence_explain(out);
+}
+
+void summaries_unsolved(const struct summary *m, struct buf *out)
+{
+    size_t unsolved = m->untried;
+    int told = 0;
+
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        unsolved += m->unsolved[i];
+    if (!unsolved)
+        return;
+    buf_printf(out, "%zu task%s unsolved:", unsolved,
+               unsolved == 1 ? " is" : "s are");
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        if (m->unsolved[i])
+            buf_printf(out, "%s %zu %s", told++ ? "," : "", m->unsolved[i],
+                       verdicts[i].name);
+    if (m->untried)
+        buf_printf(out, "%s %zu without a finished attempt", told ? "," : "",
+                   m->untried);
+    buf_putc(out, '\n');
+    for (size_t i = 0; i < m->errors && i < SUMMARY_ERRORS; i++) {
+        buf_printf(out, "%6zu  %s: ", m->error[i].tasks, m->error[i].verdict);
+        term_cut(m->error[i].error, ERROR_COLUMNS, out);
+        buf_putc(out, '\n');
+    }
 }
 
 void summaries_examples(const struct summary *m, struct buf *out)

@@ -1,22 +1,34 @@
 /* summary.c: counts from a view. */
 #include "run/summary.h"
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "prompt/prompt.h"
 #include "search/method.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- attempts ---- */
 
-/* The attempt that stands for a task: the one that solved it, else the last. */
-static const struct run_attempt *told(const struct run_task *t)
+static int64_t first_solved(const struct run_task *t)
 {
     for (size_t i = 0; i < t->attempts; i++)
         if (t->attempt[i].row.solved)
-            return &t->attempt[i];
-    return t->attempts ? &t->attempt[t->attempts - 1] : NULL;
+            return t->attempt[i].row.attempt;
+    return 0;
+}
+
+/* From the times alone, which lie in the row. */
+static double speedup_of(const struct run_attempt *a)
+{
+    const char *times = a->verdict ? a->verdict->times : NULL;
+    json_t *record = times ? json_loads(times, 0, NULL) : NULL;
+    double x = verdict_speedup(record, "reference_ms");
+
+    json_decref(record);
+    return x;
 }
 
 static void add_shown(struct summary *m, const struct run_view *v,
@@ -24,29 +36,30 @@ static void add_shown(struct summary *m, const struct run_view *v,
 {
     out->shown = arena_alloc(&m->memory, (a->shown_len + 1) * sizeof(char *));
     for (size_t i = 0; i < a->shown_len; i++) {
-        int64_t entry = a->shown[i].entry;
+        const struct run_entry *x = run_view_entry(v, a->shown[i].entry);
 
-        out->shown[out->shown_len++] = entry >= 1 && (size_t)entry <= v->entries
-                                           ? v->entry[entry - 1].row.name
-                                           : "?";
+        out->shown[out->shown_len++] = x ? x->row.name : "?";
     }
 }
 
 static void add_task(struct summary *m, const struct run_view *v,
                      const struct run_task *t)
 {
-    const struct run_attempt *a = told(t);
+    const struct run_attempt *a = run_task_best(t);
     struct summary_task *out = &m->task[m->tasks++];
 
-    *out = (struct summary_task){.id = t->row.id, .skipped = t->row.skipped};
+    *out = (struct summary_task){
+        .id = t->row.id, .skipped = t->row.skipped, .speedup = (double)NAN};
     m->skipped += t->row.skipped != NULL;
     m->attempts += (int64_t)t->attempts;
     for (size_t i = 0; i < t->attempts; i++) {
         enum verdict verdict = verdict_of(t->attempt[i].row.verdict);
 
         m->duplicates += t->attempt[i].row.same_as != 0;
-        if (verdict < VERDICTS)
+        if (verdict < VERDICTS) {
             m->verdict[verdict]++;
+            out->count[verdict]++;
+        }
     }
     if (!a)
         return;
@@ -54,7 +67,8 @@ static void add_task(struct summary *m, const struct run_view *v,
     out->verdict = a->row.verdict;
     out->rule = a->row.rule;
     out->evidence = a->verdict ? a->verdict->evidence : NULL;
-    out->solved_at = a->row.solved ? a->row.attempt : 0;
+    out->speedup = speedup_of(a);
+    out->solved_at = first_solved(t);
     m->solved += a->row.solved;
     add_shown(m, v, a, out);
 }
@@ -131,7 +145,95 @@ static void add_event(struct summary *m, const struct run_event *x)
     t->aside = x->text;
 }
 
-void summary_make(const struct run_view *v, struct summary *out)
+/* ---- why tasks have no solution ---- */
+
+/* The words of an error that have no figures: two that differ only in those
+ * are the same. */
+static void put_key(const char *verdict, const char *error, struct buf *out)
+{
+    struct str rest = str_of(error), word;
+    bool more = true;
+
+    buf_puts(out, verdict);
+    while (more) {
+        more = str_cut(&rest, ' ', &word);
+        if (!more)
+            word = rest;
+        for (size_t i = 0; i < word.n; i++)
+            if (strchr("0123456789[]", word.p[i]))
+                word.n = 0;
+        buf_putc(out, ' ');
+        buf_put(out, word.p, word.n);
+    }
+}
+
+static int more_tasks(const void *a, const void *b)
+{
+    const struct summary_error *x = a, *y = b;
+
+    if (x->tasks != y->tasks)
+        return x->tasks < y->tasks ? 1 : -1;
+    return strcmp(x->error, y->error);
+}
+
+/* Each kind of error, by its key: where it stands in m->error, from 1. */
+static void count_error(struct summary *m, struct map *known,
+                        const struct summary_task *t)
+{
+    struct summary_error *x;
+    struct buf key;
+    uintptr_t at;
+
+    buf_init(&key, BUF_UNLIMITED);
+    put_key(t->verdict, t->error, &key);
+    at = (uintptr_t)map_get(known, (struct str){key.data, key.len});
+    if (!at) {
+        x = &m->error[m->errors++];
+        *x = (struct summary_error){.verdict = t->verdict, .error = t->error};
+        at = m->errors;
+        map_set(known, (struct str){key.data, key.len}, (void *)at);
+    }
+    m->error[at - 1].tasks++;
+    buf_release(&key);
+}
+
+static int add_errors(struct summary *m, struct run_view *v, struct err *e)
+{
+    struct map known;
+    int rc = 0;
+
+    map_init(&known);
+    m->error = arena_alloc(&m->memory, (m->tasks + 1) * sizeof(*m->error));
+    for (size_t i = 0; rc == 0 && i < m->tasks; i++) {
+        struct summary_task *t = &m->task[i];
+        const struct run_attempt *a = run_task_best(&v->task[i]);
+        json_t *record;
+        struct str line;
+
+        if (t->skipped || t->solved_at)
+            continue;
+        if (!a) {
+            m->untried++;
+            continue;
+        }
+        if (verdict_of(t->verdict) < VERDICTS)
+            m->unsolved[verdict_of(t->verdict)]++;
+        record = run_view_record(v, a, e);
+        rc = !record && e->kind != ERR_NONE ? -1 : 0;
+        line = verdict_error(record);
+        if (line.n) {
+            t->error = arena_strndup(&m->memory, line.p, line.n);
+            count_error(m, &known, t);
+        }
+        json_decref(record);
+    }
+    if (m->errors)
+        qsort(m->error, m->errors, sizeof(*m->error), more_tasks);
+    map_release(&known);
+    return rc;
+}
+
+int summary_make(struct run_view *v, struct summary *out, struct err *e)
 {
     *out = (struct summary){.state = v->state, .pid = v->pid};
     arena_init(&out->memory);
@@ -149,6 +251,10 @@ void summary_make(const struct run_view *v, struct summary *out)
         add_call(out, &v->call[i]);
     for (size_t i = 0; i < v->events; i++)
         add_event(out, &v->event[i]);
+    if (add_errors(out, v, e) == 0)
+        return 0;
+    summary_release(out);
+    return -1;
 }
 
 void summary_release(struct summary *m)
@@ -159,6 +265,25 @@ void summary_release(struct summary *m)
 
 /* ---- as JSON ---- */
 
+static json_t *unsolved_json(const struct summary *m)
+{
+    json_t *counts = json_object(), *errors = json_array();
+
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        if (m->unsolved[i])
+            json_object_set_new(counts, verdicts[i].name,
+                                json_integer((json_int_t)m->unsolved[i]));
+    for (size_t i = 0; i < m->errors && i < SUMMARY_ERRORS; i++)
+        json_array_append_new(
+            errors,
+            json_pack("{s:s, s:o, s:I}", "verdict", m->error[i].verdict,
+                      "error",
+                      jsn_text(m->error[i].error, strlen(m->error[i].error)),
+                      "tasks", (json_int_t)m->error[i].tasks));
+    return json_pack("{s:I, s:o, s:o}", "untried", (json_int_t)m->untried,
+                     "verdicts", counts, "errors", errors);
+}
+
 json_t *summary_run_json(const struct summary *m, const char *dir)
 {
     json_t *counts = json_object();
@@ -168,7 +293,7 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
                             json_integer(m->verdict[i]));
     return json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:s, s:o}",
+        "s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:s, s:o, s:o}",
         "run", jsn_text(dir, strlen(dir)), "tasks", (json_int_t)m->tasks,
         "skipped", (json_int_t)m->skipped, "solved", (json_int_t)m->solved,
         "doubted", (json_int_t)m->doubted, "aside", (json_int_t)m->aside,
@@ -181,21 +306,29 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
         (json_int_t)m->reserved_usd_micro, "estimated", m->estimated, "entries",
         (json_int_t)m->entries, "verdicts", counts, "assumed_usd_micro",
         (json_int_t)m->assumed_usd_micro, "state", run_states[m->state], "pid",
-        m->pid ? json_integer(m->pid) : json_null());
+        m->pid ? json_integer(m->pid) : json_null(), "unsolved",
+        unsolved_json(m));
 }
 
 json_t *summary_task_json(const struct summary_task *t)
 {
-    json_t *shown = json_array();
+    json_t *shown = json_array(), *counts = json_object();
 
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        if (t->count[i])
+            json_object_set_new(counts, verdicts[i].name,
+                                json_integer(t->count[i]));
     for (size_t k = 0; k < t->shown_len; k++)
         json_array_append_new(shown, json_string(t->shown[k]));
-    return json_pack("{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:o, s:s?, s:s?}",
-                     "task", t->id, "verdict", t->verdict, "rule", t->rule,
-                     "evidence", t->evidence, "attempts",
-                     (json_int_t)t->attempts, "solved_at",
-                     (json_int_t)t->solved_at, "doubted", t->doubted, "shown",
-                     shown, "skipped", t->skipped, "aside", t->aside);
+    return json_pack(
+        "{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:o, s:s?, s:s?, s:o, "
+        "s:o, s:o}",
+        "task", t->id, "verdict", t->verdict, "rule", t->rule, "evidence",
+        t->evidence, "attempts", (json_int_t)t->attempts, "solved_at",
+        (json_int_t)t->solved_at, "doubted", t->doubted, "shown", shown,
+        "skipped", t->skipped, "aside", t->aside, "verdicts", counts, "error",
+        t->error ? jsn_text(t->error, strlen(t->error)) : json_null(),
+        "speedup", isnan(t->speedup) ? json_null() : json_real(t->speedup));
 }
 
 json_t *summary_entry_json(const struct summary_entry *x)

@@ -15,10 +15,13 @@ struct summary_task {
     const char *id, *skipped; /* NULL: it takes part */
     const char *aside;        /* why it is set aside, or NULL: it is not */
     int64_t attempts, solved_at;
-    const char *verdict;  /* of the attempt that solved it, else the last */
-    const char *rule;     /* of that attempt, or NULL */
-    const char *evidence; /* likewise */
-    const char **shown;   /* names of its examples */
+    const char *verdict;     /* of the best attempt: see run_task_best() */
+    const char *rule;        /* of that attempt, or NULL */
+    const char *error;       /* likewise: the first line that says something */
+    double speedup;          /* likewise; NaN: not measured */
+    int64_t count[VERDICTS]; /* its attempts by verdict */
+    const char *evidence;    /* likewise */
+    const char **shown;      /* names of its examples */
     size_t shown_len;
     bool doubted; /* its kernel was refused at the end of the run */
 };
@@ -36,6 +39,14 @@ struct summary_entry {
     struct summary_count count[3]; /* by enum prompt_stage */
 };
 
+#define SUMMARY_ERRORS 5 /* that are printed */
+
+/* An error that tasks without a solution have in common, numbers aside. */
+struct summary_error {
+    const char *verdict, *error; /* of the first of them */
+    size_t tasks;
+};
+
 struct summary {
     enum run_state state;
     long pid; /* while it runs, else 0 */
@@ -48,13 +59,18 @@ struct summary {
     bool estimated;            /* the provider did not report all usage */
     int64_t entries, seeds;
     int64_t kernels; /* that the run added and kept: what export writes */
-    int64_t verdict[VERDICTS]; /* attempts by verdict */
+    int64_t verdict[VERDICTS];   /* attempts by verdict */
+    size_t unsolved[VERDICTS];   /* tasks without a solution, by verdict */
+    size_t untried;              /* those without a finished attempt */
+    struct summary_error *error; /* the most common first */
+    size_t errors;
     int64_t first_at, last_at;
     struct arena memory;
 };
 
-/* Texts are borrowed from the view. */
-void summary_make(const struct run_view *v, struct summary *out);
+/* Texts are borrowed from the view. Reads the record of each task without a
+ * solution. */
+int summary_make(struct run_view *v, struct summary *out, struct err *e);
 void summary_release(struct summary *m);
 
 /* As --json prints them; the caller owns the reference. */

@@ -158,16 +158,22 @@ static void test_texts(struct run_view *v)
         task_free(t);
 }
 
-static void test_summary(const struct run_view *v)
+static void test_summary(struct run_view *v)
 {
+    struct err e = ERR_INIT;
     struct summary m;
 
-    summary_make(v, &m);
+    if (!ok(summary_make(v, &m, &e) == 0, "a summary: %s", e.text))
+        return;
     ok(m.tasks == 2 && m.solved == 1 && m.attempts == 2 && m.calls == 5,
        "a summary counts tasks, attempts and calls");
     ok(m.usd_micro == 35 && m.assumed_usd_micro == 0, "and what they cost");
     ok(m.task[0].solved_at == 2 && m.task[0].shown_len == 1,
        "a task stands for the attempt that solved it");
+    ok(m.task[0].count[VERDICT_CORRECT] == 1 &&
+           m.task[0].count[VERDICT_WRONG_VALUES] == 1 && !m.task[0].error,
+       "its attempts are counted by verdict");
+    ok(m.untried == 1 && m.errors == 0, "a task without attempts is untried");
     is(m.task[0].shown[0], "a seed", "examples have names");
     ok(m.entry[0].count[0].shown == 2 && m.entry[0].count[0].solved == 1,
        "an example knows how often it helped");
