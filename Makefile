@@ -161,15 +161,14 @@ run: ## install what is missing, build, and port the starter tasks to quill with
 	    --cassette recordings/quill/monkeys.jsonl --model claude \
 	    --out build/starter-run
 
-test: ## install what is missing, build, and run the tests (under 20 minutes)
+# The tests wait more than they compute: the other builds and checks run beside them.
+test: ## install what is missing, build, and run the tests (under 12 minutes)
 	./setup test
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) all build/release/dump_tokens
-	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) CC=$(CLANG) BUILD=build/clang all
-	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) MODE=asan check-programs
-	@$(MAKE) --no-print-directory check-headers check-layers check-format check-man check-words
 	@rm -rf build/tests
-	@$(MAKE) --no-print-directory WERROR=1 -j3 -k --output-sync check-worker \
-	    check-commands check-python check; status=$$?; tests/failed build/tests; \
+	@$(MAKE) --no-print-directory WERROR=1 -j$$(($(JOBS) + 3)) -k --output-sync \
+	    check-python check-commands check check-clang check-headers check-layers \
+	    check-format check-man check-words; status=$$?; tests/failed build/tests; \
 	    exit $$status
 
 test-long: ## the long tests: kills, 2,000 candidates, 5 minutes of fuzzing per target, TSan, clang-tidy
@@ -193,7 +192,7 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 	prove -v tests/live/live.t
 
 # ---- checks ------------------------------------------------------------------
-.PHONY: unit check check-programs check-commands check-worker check-python
+.PHONY: unit check check-clang check-programs check-commands check-python
 .PHONY: check-tsan check-headers check-layers check-circles check-format check-man
 .PHONY: check-words
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
@@ -203,20 +202,24 @@ check-programs: $(BUILD)/unit $(BUILD)/monkeys $(BUILD)/monkeys-worker \
                 $(BUILD)/monkeys-runner \
                 $(FUZZERS:%=$(BUILD)/replay-%)
 
-check: ## unit tests and stored fuzz inputs under ASan and UBSan
+check: ## unit tests and stored fuzz inputs under ASan and UBSan (leaks of the latter: make fuzz)
 	@$(MAKE) --no-print-directory MODE=asan check-programs
 	@tests/keep unit prove -fo -e '' build/asan/unit
 	tests/fuzz/replay build/asan
 
-# These three wait more than they compute.
+check-clang: ## clang compiles everything without warnings, too
+	@$(MAKE) --no-print-directory CC=$(CLANG) BUILD=build/clang WERROR=1 build/clang/monkeys \
+	    build/clang/monkeys-worker build/clang/monkeys-runner build/clang/libmonkeys-box.so
+
+# Both wait more than they compute. The slowest files come first.
+SLOW_COMMANDS := $(addprefix tests/cli/,doctor.t run.t same.t verify.t pack.t \
+                   stop.t reverify.t)
 check-commands: programs ## the commands as a user meets them
-	@tests/keep commands prove -j2 -fo tests/cli/*.t
+	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo $(SLOW_COMMANDS) \
+	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))
 
-check-worker: programs ## pytest: whole workers with their judges, zygotes and candidates
-	@tests/keep worker tests/run worker
-
-check-python: programs $(BUILD)/dump_tokens ## pytest: the rest; the lexer against Python's own
-	@tests/keep parts tests/run parts
+check-python: programs $(BUILD)/dump_tokens ## pytest: the worker; the lexer against Python's own
+	@tests/keep python tests/run $$(($(JOBS) + 2))
 
 check-tsan: ## unit tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit

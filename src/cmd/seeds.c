@@ -8,6 +8,7 @@
 #include "run/kernel.h"
 #include "verify/verdict.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,18 +240,12 @@ static double number_of(const json_t *object, const char *key)
     return json_is_number(v) ? json_number_value(v) : -1;
 }
 
-static double median_of(const json_t *record, const char *key)
+/* Below 0: not known. */
+static double speedup(const json_t *record, const char *over)
 {
-    return number_of(json_object_get(json_object_get(record, "timing"), key),
-                     "median");
-}
+    double x = verdict_speedup(record, over);
 
-/* How much faster than `key` the kernel is; below 0: not known. */
-static double speedup(const json_t *record, const char *key)
-{
-    double own = median_of(record, "ms"), other = median_of(record, key);
-
-    return own > 0 && other > 0 ? other / own : -1;
+    return isnan(x) ? -1 : x;
 }
 
 static double build_s(const json_t *record)

@@ -144,6 +144,55 @@ size_t term_cut(const char *text, size_t columns, struct buf *out)
     return used;
 }
 
+static bool is_plain(uint32_t cp)
+{
+    switch (utf8proc_category((utf8proc_int32_t)cp)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+        return cp == '\t';
+    default:
+        return true;
+    }
+}
+
+static void quote_line(struct str line, size_t longest, struct buf *out)
+{
+    size_t left = longest;
+
+    while (line.n) {
+        uint32_t cp = (unsigned char)line.p[0];
+        bool good = str_utf8_check(line.p, line.n < 4 ? line.n : 4) > 0;
+        size_t n = good ? str_utf8_decode(line.p, line.n, &cp) : 1;
+
+        if (n > left) {
+            buf_printf(out, "… (%zu more bytes)", line.n);
+            return;
+        }
+        left -= n;
+        if (good && is_plain(cp))
+            buf_put(out, line.p, n);
+        else if (!good || cp < 0x80)
+            buf_printf(out, "<%02X>", (unsigned)cp);
+        else
+            buf_printf(out, "<U+%04X>", (unsigned)cp);
+        line.p += n;
+        line.n -= n;
+    }
+}
+
+void term_quote(struct str text, size_t longest, struct buf *out)
+{
+    struct str line;
+
+    while (str_cut(&text, '\n', &line)) {
+        quote_line(line, longest, out);
+        buf_putc(out, '\n');
+    }
+    quote_line(text, longest, out);
+}
+
 /* ---- the display ---------------------------------------------------------------- */
 
 static size_t width_of(int fd)

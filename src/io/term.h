@@ -10,6 +10,7 @@
 #define IO_TERM_H
 
 #include "base/buf.h"
+#include "base/str.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +43,10 @@ void term_text(const struct term_state *s, struct buf *out);
 /* Appends as much of `text` as fits into `columns`, in whole characters and without
  * control characters; returns the columns used. */
 size_t term_cut(const char *text, size_t columns, struct buf *out);
+/* Appends untrusted text for people to read. Lines and tabs stay. Whatever could
+ * control the terminal or hide something (control and format characters, turns
+ * of direction, bytes that are not UTF-8) is shown as <1B> or <U+202E>. A line
+ * of more than `longest` bytes is cut, and a note says by how much. */
+void term_quote(struct str text, size_t longest, struct buf *out);
 
 #endif

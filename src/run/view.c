@@ -246,15 +246,20 @@ static enum run_state last_state(const struct run_view *v)
     return RUN_UNKNOWN;
 }
 
+static void begin(struct store *s, const char *dir, struct run_view *v)
+{
+    *v = (struct run_view){.store = s};
+    arena_init(&v->memory);
+    v->dir = arena_strdup(&v->memory, dir);
+    v->pid = lock_owner(dir); /* before its last rows are read */
+}
+
 int run_view_read(struct store *s, const char *dir, struct run_view *v,
                   struct err *e)
 {
     struct reading g = {.v = v};
 
-    *v = (struct run_view){.store = s};
-    arena_init(&v->memory);
-    v->dir = arena_strdup(&v->memory, dir);
-    v->pid = lock_owner(dir); /* before its last rows are read */
+    begin(s, dir, v);
     /* What a row refers to is read after it: a run may be writing. */
     if (store_each_shown(s, on_shown, &g, e) == 0 &&
         store_each_verdict(s, on_verdict, &g, e) == 0 &&
@@ -272,7 +277,22 @@ int run_view_read(struct store *s, const char *dir, struct run_view *v,
     return -1;
 }
 
-int run_view_open(const char *dir, struct run_view *v, struct err *e)
+static int read_tasks(struct store *s, const char *dir, struct run_view *v,
+                      struct err *e)
+{
+    struct reading g = {.v = v};
+
+    begin(s, dir, v);
+    v->state = v->pid ? RUN_RUNNING : RUN_UNKNOWN;
+    if (store_each_task(s, on_task, &g, e) == 0)
+        return 0;
+    run_view_close(v);
+    return -1;
+}
+
+static int open_with(int (*read)(struct store *, const char *,
+                                 struct run_view *, struct err *),
+                     const char *dir, struct run_view *v, struct err *e)
 {
     char *file = fs_join(dir, "run.db");
     struct store *s = store_open(file, STORE_READ, NULL, e);
@@ -281,12 +301,62 @@ int run_view_open(const char *dir, struct run_view *v, struct err *e)
     free(file);
     if (!s)
         return -1;
-    if (run_view_read(s, dir, v, e) < 0) {
+    if (read(s, dir, v, e) < 0) {
         store_close(s, &late);
         return -1;
     }
     v->owns_store = true;
     return 0;
+}
+
+int run_view_open(const char *dir, struct run_view *v, struct err *e)
+{
+    return open_with(run_view_read, dir, v, e);
+}
+
+int run_view_open_tasks(const char *dir, struct run_view *v, struct err *e)
+{
+    return open_with(read_tasks, dir, v, e);
+}
+
+/* Entries keep their places: those between stay empty. */
+static int load_entries(struct reading *g, struct err *e)
+{
+    struct run_view *v = g->v;
+    int64_t most = 0;
+
+    for (size_t i = 0; i < v->shown_len; i++)
+        if (v->shown[i].entry > most)
+            most = v->shown[i].entry;
+    v->entry = xcalloc((size_t)most + 1, sizeof(*v->entry));
+    for (size_t i = 0; i < v->shown_len; i++) {
+        int64_t number = v->shown[i].entry;
+
+        if (number < 1 || v->entry[number - 1].row.name)
+            continue;
+        g->entry_cap = (size_t)most + 1;
+        v->entries = (size_t)number - 1;
+        if (store_each_entry_of(v->store, number, on_entry, g, e) < 0)
+            return -1;
+    }
+    v->entries = (size_t)most;
+    return 0;
+}
+
+int run_view_load(struct run_view *v, struct run_task *t, struct err *e)
+{
+    struct reading g = {.v = v};
+    int64_t ord = t->row.ord;
+
+    if (v->attempts || v->call || v->entry)
+        BUG("%s: a second task is read into a view", t->row.id);
+    if (store_each_shown_of(v->store, ord, on_shown, &g, e) < 0 ||
+        store_each_verdict_of(v->store, ord, on_verdict, &g, e) < 0 ||
+        store_each_attempt_of(v->store, ord, on_attempt, &g, e) < 0 ||
+        store_each_call_of(v->store, ord, on_call, &g, e) < 0 ||
+        load_entries(&g, e) < 0)
+        return -1;
+    return join_attempts(v, e) < 0 ? -1 : join_calls(v, e);
 }
 
 void run_view_close(struct run_view *v)
@@ -336,6 +406,28 @@ struct run_attempt *run_view_attempt(struct run_task *t, int64_t number)
         if (t->attempt[i].row.attempt == number)
             return &t->attempt[i];
     return NULL;
+}
+
+const struct run_entry *run_view_entry(const struct run_view *v, int64_t number)
+{
+    const struct run_entry *x = number >= 1 && (uint64_t)number <= v->entries
+                                    ? &v->entry[number - 1]
+                                    : NULL;
+
+    return x && x->row.name ? x : NULL;
+}
+
+struct run_attempt *run_task_best(const struct run_task *t)
+{
+    struct run_attempt *best = NULL;
+
+    for (size_t i = 0; i < t->attempts; i++) {
+        struct run_attempt *a = &t->attempt[i];
+
+        if (a->row.solved && (!best || a->row.fitness > best->row.fitness))
+            best = a;
+    }
+    return best || !t->attempts ? best : &t->attempt[t->attempts - 1];
 }
 
 int run_view_text(struct run_view *v, const char *hash, struct buf *out,

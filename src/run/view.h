@@ -96,6 +96,12 @@ int run_view_open(const char *dir, struct run_view *v, struct err *e);
  * disk: call store_sync() first to see everything. */
 int run_view_read(struct store *s, const char *dir, struct run_view *v,
                   struct err *e);
+/* Opens a view of the tasks alone; run_view_load() then adds what belongs to
+ * one of them: attempts, calls, and the entries its attempts were shown. For a
+ * look at one task of a large run. Events, rechecks and other entries are not
+ * read, and the state is RUN_RUNNING or RUN_UNKNOWN. */
+int run_view_open_tasks(const char *dir, struct run_view *v, struct err *e);
+int run_view_load(struct run_view *v, struct run_task *t, struct err *e);
 void run_view_close(struct run_view *v);
 
 /* Facts of the run: "method", "dsl", "model", "precision", "device", "seed", …
@@ -109,6 +115,13 @@ const struct row_recheck *run_view_recheck(const struct run_view *v,
 /* The task of this id, its attempt of this number; NULL: there is none. */
 struct run_task *run_view_task(struct run_view *v, const char *id);
 struct run_attempt *run_view_attempt(struct run_task *t, int64_t number);
+/* The entry of this number; NULL: there is none, or it was not read. */
+const struct run_entry *run_view_entry(const struct run_view *v,
+                                       int64_t number);
+/* The attempt that stands for a task: of those that solved it the one with the
+ * highest fitness (of equals the first), else the last; NULL: none is
+ * finished. */
+struct run_attempt *run_task_best(const struct run_task *t);
 
 /* Reads the text with this hash, as a row names it; NULL: an empty text. */
 int run_view_text(struct run_view *v, const char *hash, struct buf *out,

@@ -19,23 +19,15 @@ static double number_of(const json_t *record, const char *key)
 
 /* ---- how good it was ---- */
 
-static double median(const json_t *record, const char *which)
-{
-    return number_of(json_object_get(json_object_get(record, "timing"), which),
-                     "median");
-}
-
 /* With --no-stop a faster kernel is a better one; otherwise the first correct
  * one ends the task, and a figure that does not repeat would be of no use. */
 static double fitness_of(const struct search *s, const json_t *record)
 {
-    double speedup = NAN, ms = median(record, "ms"),
-           reference = median(record, "reference_ms"),
-           within = number_of(record, "within");
+    double speedup =
+        s->opt.no_stop ? verdict_speedup(record, "reference_ms") : (double)NAN;
 
-    if (s->opt.no_stop && ms > 0 && reference > 0)
-        speedup = reference / ms;
-    return verdict_fitness(verdict_in(record), within, speedup);
+    return verdict_fitness(verdict_in(record), number_of(record, "within"),
+                           speedup);
 }
 
 /* ---- rows ---- */

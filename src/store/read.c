@@ -23,7 +23,9 @@ struct reading {
     } fn;
     void *arg;
     int (*give)(const struct reading *r, const void *row);
-    const char *only; /* of the first key column; NULL: all */
+    /* Only rows with this value in this column; NULL: all. */
+    const char *column, *text; /* text NULL: the number counts */
+    int64_t number;
 };
 
 /* Floats may lie at an odd address in SQLite's page: `aligned` gets a copy. */
@@ -100,15 +102,17 @@ static int each(struct store *s, const struct table *t, const struct reading *r,
     buf_puts(&sql, "SELECT ");
     store_put_names(&sql, t);
     buf_printf(&sql, " FROM %s", t->name);
-    if (r->only)
-        buf_printf(&sql, " WHERE %s = ?1", t->col[0].name);
+    if (r->column)
+        buf_printf(&sql, " WHERE %s = ?1", r->column);
     buf_puts(&sql, " ORDER BY ");
     store_put_keys(&sql, t);
     if (sqlite3_prepare_v2(s->reader, sql.data, (int)sql.len, &q, NULL) !=
         SQLITE_OK)
         state = SQLITE_ERROR;
-    else if (r->only)
-        sqlite3_bind_text(q, 1, r->only, -1, SQLITE_STATIC);
+    else if (r->text)
+        sqlite3_bind_text(q, 1, r->text, -1, SQLITE_STATIC);
+    else if (r->column)
+        sqlite3_bind_int64(q, 1, r->number);
     if (q)
         rc = each_row(q, t, r, &state);
     if (state != SQLITE_DONE && state != SQLITE_ROW)
@@ -131,6 +135,20 @@ static int each(struct store *s, const struct table *t, const struct reading *r,
         return each(s, table, &r, e);                                        \
     }
 
+/* The same for one task alone. */
+#define READ_OF(name, table)                                                 \
+    int store_each_##name##_of(struct store *s, int64_t task,                \
+                               int (*fn)(const struct row_##name *, void *), \
+                               void *arg, struct err *e)                     \
+    {                                                                        \
+        struct reading r = {.fn.name = fn,                                   \
+                            .arg = arg,                                      \
+                            .give = give_##name,                             \
+                            .column = "task",                                \
+                            .number = task};                                 \
+        return each(s, table, &r, e);                                        \
+    }
+
 READ(task, &store_tables[TABLE_TASK])
 READ(call, &store_tables[TABLE_CALL])
 READ(attempt, &store_tables[TABLE_ATTEMPT])
@@ -138,6 +156,10 @@ READ(shown, &store_tables[TABLE_SHOWN])
 READ(verdict, &store_verdict_read)
 READ(review, &store_tables[TABLE_REVIEW])
 READ(recheck, &store_tables[TABLE_RECHECK])
+READ_OF(call, &store_tables[TABLE_CALL])
+READ_OF(attempt, &store_tables[TABLE_ATTEMPT])
+READ_OF(shown, &store_tables[TABLE_SHOWN])
+READ_OF(verdict, &store_verdict_read)
 
 static int give_vector(const struct reading *r, const void *row)
 {
@@ -148,8 +170,11 @@ int store_each_vector(struct store *s, const char *source,
                       int (*fn)(const struct row_vector *, void *), void *arg,
                       struct err *e)
 {
-    struct reading r = {
-        .fn.vector = fn, .arg = arg, .give = give_vector, .only = source};
+    struct reading r = {.fn.vector = fn,
+                        .arg = arg,
+                        .give = give_vector,
+                        .column = "source",
+                        .text = source};
 
     return each(s, &store_tables[TABLE_VECTOR], &r, e);
 }
@@ -166,6 +191,20 @@ int store_each_entry(struct store *s,
                      void *arg, struct err *e)
 {
     struct reading r = {.fn.entry = fn, .arg = arg, .give = give_entry};
+
+    return each(s, &store_entry_read, &r, e);
+}
+
+int store_each_entry_of(struct store *s, int64_t entry,
+                        int (*fn)(const struct row_entry *, int64_t left,
+                                  void *),
+                        void *arg, struct err *e)
+{
+    struct reading r = {.fn.entry = fn,
+                        .arg = arg,
+                        .give = give_entry,
+                        .column = "entry",
+                        .number = entry};
 
     return each(s, &store_entry_read, &r, e);
 }

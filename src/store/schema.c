@@ -131,12 +131,18 @@ static const char look_4[] =
     " '' AS solution, '' AS under, '' AS verdict, NULL AS evidence,"
     " NULL AS why, 0 AS judged_at WHERE 0;";
 
+/* The calls of one task are found without reading all of them. Who reads an
+ * older file reads all. */
+static const char version_5[] =
+    "CREATE INDEX call_task ON call (task, attempt);";
+
 const struct store_step store_steps[] = {
     {version_1, NULL},
     {"ALTER TABLE entry ADD COLUMN ported TEXT;",
      "CREATE TEMP VIEW entry AS SELECT *, NULL AS ported FROM main.entry;"},
     {version_3, look_3},
     {version_4, look_4},
+    {version_5, ""},
 };
 const size_t store_version = sizeof(store_steps) / sizeof(store_steps[0]);
 

@@ -213,4 +213,23 @@ int store_each_event(struct store *s,
                                const char *text, int64_t at, void *),
                      void *arg, struct err *e);
 
+/* The same for the rows of one task alone, or for one entry: each looks them up
+ * and reads no others. */
+int store_each_call_of(struct store *s, int64_t task,
+                       int (*fn)(const struct row_call *, void *), void *arg,
+                       struct err *e);
+int store_each_attempt_of(struct store *s, int64_t task,
+                          int (*fn)(const struct row_attempt *, void *),
+                          void *arg, struct err *e);
+int store_each_shown_of(struct store *s, int64_t task,
+                        int (*fn)(const struct row_shown *, void *), void *arg,
+                        struct err *e);
+int store_each_verdict_of(struct store *s, int64_t task,
+                          int (*fn)(const struct row_verdict *, void *),
+                          void *arg, struct err *e);
+int store_each_entry_of(struct store *s, int64_t entry,
+                        int (*fn)(const struct row_entry *, int64_t left,
+                                  void *),
+                        void *arg, struct err *e);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *const stage_names[STAGES] = {
@@ -101,6 +102,21 @@ double verdict_fitness(enum verdict v, double within, double speedup)
     return base;
 }
 
+static double median(const json_t *record, const char *which)
+{
+    const json_t *times =
+        json_object_get(json_object_get(record, "timing"), which);
+
+    return json_number_value(json_object_get(times, "median"));
+}
+
+double verdict_speedup(const json_t *record, const char *over)
+{
+    double ms = median(record, "ms"), reference = median(record, over);
+
+    return ms > 0 && reference > 0 ? reference / ms : (double)NAN;
+}
+
 json_t *verdict_unrun(enum verdict v, const char *rule, struct str feedback)
 {
     const struct verdict_info *i = &verdicts[v];
@@ -129,16 +145,23 @@ static struct str telling_line(struct str text)
     return first;
 }
 
-char *verdict_line(const json_t *record)
+struct str verdict_error(const json_t *record)
 {
     static const char *const places[] = {"infra", "message", "feedback"};
     struct str line = {"", 0};
 
+    for (size_t i = 0; i < 3 && line.n == 0; i++)
+        line = telling_line(str_of(jsn_str(record, places[i])));
+    return line;
+}
+
+char *verdict_line(const json_t *record)
+{
+    struct str line = verdict_error(record);
+
     if (verdict_in(record) == VERDICT_CORRECT)
         return xasprintf("correct, but only at %s",
                          jsn_str(record, "evidence"));
-    for (size_t i = 0; i < 3 && line.n == 0; i++)
-        line = telling_line(str_of(jsn_str(record, places[i])));
     return xasprintf("%s: %.*s", jsn_str(record, "verdict"), (int)line.n,
                      line.p);
 }

@@ -71,13 +71,19 @@ enum verdict verdict_in(const json_t *record);
  * unknown and adds nothing. */
 double verdict_fitness(enum verdict v, double within, double speedup);
 
+/* How many times faster than the reference the candidate of a record is, eager
+ * ("reference_ms") or under torch.compile ("compile_ms"); NaN: not measured. */
+double verdict_speedup(const json_t *record, const char *over);
+
 /* The record of a candidate that was never run: no program in the reply, or
  * refused by the static rules. A new reference; `rule` may be NULL. */
 json_t *verdict_unrun(enum verdict v, const char *rule, struct str feedback);
 
+/* The first line of a record's error that says something (not "In function
+ * 'f':"), borrowed from it; empty when there is no error. */
+struct str verdict_error(const json_t *record);
 /* Why a record may not join an archive, in a line: the verdict, and the first
- * line of the error that says something (not "In function 'f':"). The caller
- * frees it. */
+ * line of the error. The caller frees it. */
 char *verdict_line(const json_t *record);
 
 /* How much is proven. */

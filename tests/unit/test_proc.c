@@ -1,4 +1,5 @@
 /* test_proc.c: children that end well, badly, late, or not at all. */
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/tick.h"
@@ -279,13 +280,37 @@ static void never_done(struct proc *p, struct proc_result *r, void *arg)
     *(bool *)arg = true;
 }
 
+/* The number that a child writes to the file. */
+static pid_t pid_from(const char *path)
+{
+    struct err e = ERR_INIT;
+    struct buf text;
+    pid_t pid;
+
+    buf_init(&text, 100);
+    while (fs_read(path, &text, &e) == 0 && !strchr(buf_str(&text), '\n')) {
+        buf_reset(&text);
+        usleep(2000);
+    }
+    pid = pid_in(&text);
+    buf_release(&text);
+    return pid;
+}
+
+/* Other suites may have left children of their own: only this one is asked for. */
 static void test_kill_and_free(void)
 {
-    struct proc_opts o = {SHELL("sleep 1000")};
+    char path[] = "/tmp/proc-XXXXXX";
+    int fd = mkostemp(path, O_CLOEXEC);
+    struct proc_opts sleeps = {SHELL("sleep 1000")};
+    struct proc_opts writes = {
+        .argv = (const char *const[]){"sh", "-c", "echo $$ >$0; sleep 1000",
+                                      path, NULL}};
     struct err e = ERR_INIT;
     struct loop *l = loop_new(&e);
     bool called = false;
-    struct proc *p = proc_start(l, &o, never_done, &called, &e);
+    struct proc *p = proc_start(l, &sleeps, never_done, &called, &e);
+    pid_t pid;
 
     proc_kill(p);
     loop_run(l);
@@ -293,12 +318,15 @@ static void test_kill_and_free(void)
     proc_kill(p);
     proc_free(p);
     called = false;
-    p = proc_start(l, &o, never_done, &called, &e);
+    p = proc_start(l, &writes, never_done, &called, &e);
+    pid = pid_from(path);
     proc_free(p);
     loop_run(l);
     ok(!called, "a freed one is not");
-    ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "but it is reaped");
+    ok(waitpid(pid, NULL, WNOHANG) < 0 && errno == ECHILD, "but it is reaped");
     loop_free(l);
+    close(fd);
+    unlink(path);
 }
 
 static void note_result(struct proc *p, struct proc_result *r, void *arg)

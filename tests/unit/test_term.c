@@ -96,6 +96,38 @@ static void test_cut(void)
     cut_is("a\xff\xc3", 20, "a??", "what is not UTF-8 is a question mark");
 }
 
+static void quote_is(struct str text, size_t longest, const char *want,
+                     const char *what)
+{
+    struct buf b;
+
+    buf_init(&b, 200);
+    term_quote(text, longest, &b);
+    is(buf_str(&b), want, what);
+    buf_release(&b);
+}
+
+static void test_quote(void)
+{
+    quote_is(STR_LIT("a\tb\n\n  \xc3\xa9\n"), 99, "a\tb\n\n  \xc3\xa9\n",
+             "untrusted text keeps its lines, tabs and letters");
+    quote_is(STR_LIT("\x1b[2Jx\r\n\x07\x7f"), 99, "<1B>[2Jx<0D>\n<07><7F>",
+             "control characters are shown");
+    quote_is(STR_LIT("a\0b"), 99, "a<00>b", "a NUL, too");
+    quote_is(STR_LIT("\xc2\x9b"
+                     "31m"),
+             99, "<U+009B>31m", "and those above ASCII");
+    quote_is(STR_LIT("\xe2\x80\xae\xe2\x81\xa6x\xe2\x80\xa8\xf3\xa0\x80\x81"),
+             99, "<U+202E><U+2066>x<U+2028><U+E0001>",
+             "turns of direction, line separators and tags, too");
+    quote_is(STR_LIT("a\xff\xc3"), 99, "a<FF><C3>",
+             "bytes that are not UTF-8, too");
+    quote_is(STR_LIT("12345678\nab\n"), 5, "12345… (3 more bytes)\nab\n",
+             "a long line is cut, the next is not");
+    quote_is(STR_LIT("1234\xc3\xa9"), 5, "1234… (2 more bytes)",
+             "between characters");
+}
+
 /* ---- a terminal ---- */
 
 struct tty {
@@ -382,6 +414,7 @@ void suite_term(void)
     }
     test_text();
     test_cut();
+    test_quote();
     test_terminal();
     test_redraw_rate();
     test_pipe();

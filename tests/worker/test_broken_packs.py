@@ -34,6 +34,20 @@ BROKEN = {
     "arguments": ("triton", "def interpreter(message):\n    pass\n",
                   "adapter.py, as it is called: TypeError: interpreter() takes 1 positional"),
 }  # fmt: skip
+INTERRUPTED = """
+import subprocess
+
+_compiled = compile
+
+
+def prepare(mode):
+    pass
+
+
+def compile(request):
+    subprocess.run(["/bin/sh", "-c", "kill -INT $PPID"], check=True)
+    return _compiled(request)
+"""
 CLAIMS = """
 import os
 import stat
@@ -50,7 +64,8 @@ os._exit(0)
 def packs(folder: Path) -> Path:
     """Each case as a pack of its own."""
     made = folder / "packs-here"
-    for name, (pack, text, *_) in BROKEN.items():
+    added = {**BROKEN, "interrupted": ("c-cpu", INTERRUPTED)}
+    for name, (pack, text, *_) in added.items():
         shutil.copytree(ROOT / "packs" / pack, made / name)
         with (made / name / "adapter.py").open("a") as file:
             file.write(f"\n\n{text}")
@@ -89,6 +104,11 @@ def test_a_candidate_cannot_say_that_the_pack_is_broken(worker: Session, folder:
     worker.run([Job(**vars(right("says-so", "c-cpu")) | {"candidate": candidate})], 1)
     answer = worker.answers["says-so"]
     assert (answer["verdict"], answer["rule"]) == ("hack", "forged-answer")
+
+
+def test_a_program_that_a_lane_starts_does_not_interrupt_it(worker: Session) -> None:
+    worker.run([Job(**vars(right("goes-on", "c-cpu")) | {"pack": "interrupted"})], 1)
+    assert worker.answers["goes-on"]["verdict"] == "correct", worker.infra
 
 
 def test_what_a_candidate_does_not_compile_is_its_own_fault(worker: Session, folder: Path) -> None:

@@ -56,11 +56,3 @@ def test_the_seeds_of_tlx_are_recorded_and_compiled(precision: str) -> None:
 def test_the_seeds_of_cute_dsl_are_recorded_and_compiled(precision: str) -> None:
     for seed, told in compiled("cute-dsl", precision).items():
         assert told.get("launches"), (seed, told)
-
-
-@pytest.mark.parametrize("pack", ["cute-dsl", "tilelang", "tlx"])
-def test_the_list_for_a_gpu_has_all_seeds_of_a_pack_with_packages(pack: str) -> None:
-    lines = (ROOT / "tests" / "verify" / f"seeds-{pack}.list").read_text().splitlines()
-    places = [f"packs/{pack}/seeds/{name}" for name in seeds_of(pack)]
-    listed = [line.split() for line in lines if not line.startswith("#")]
-    assert listed == [[f"{place}/task.py", f"{place}/solution.py"] for place in places]

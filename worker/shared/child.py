@@ -16,6 +16,7 @@ A failure in the pack's own adapter is ours. A child shows it by ending before i
 import ctypes
 import mmap
 import os
+import signal
 import socket
 import sys
 import traceback
@@ -101,7 +102,9 @@ class Child:
 
     def compile(self, m: dict, fds: list[int]) -> dict:
         """A compiler, or host functions of the candidate's (hosted_lane.py), run in programs that
-        this process starts: what it says stays its own."""
+        this process starts: what it says stays its own. An interrupt from one of them would be
+        raised wherever this process is, as if the adapter had failed."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         try:
             data = self.adapter.compile(m["request"])

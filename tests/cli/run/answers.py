@@ -10,7 +10,8 @@
     answers.py search TEXT PATH…                files that hold the text, packed texts too
 
 A task's LETTERS say how its attempts are answered: r right, w with wrong
-values, s such that the static rules refuse it, n without code. The words of
+values, s such that the static rules refuse it, n without code, h right, but with
+text that tries to control a terminal and a line of 10 MB. The words of
 `command`: `stop` and `hangup` interrupt the program at the first request, `look` writes the
 environment of the command and of all processes of the program to LOG.env.
 """
@@ -26,6 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 ZSTD = b"\x28\xb5\x2f\xfd"
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\u2066 \x9b31m"
 
 
 # ---- answers -----------------------------------------------------------------
@@ -38,15 +40,18 @@ def program(task: str, letter: str, attempt: int) -> str:
         return f"{right[: at + 1]} {attempt}.5f *{right[at + 1 :]}"
     if letter == "s":
         return f"{right.replace('build', 'made')}\n# attempt {attempt}\n"
+    if letter == "h":
+        return f"{right}\n# {HOSTILE}\n## Verdict\n# {'x' * 500_000}\n"
     return right
 
 
 def answer(task: str, stage: str, letter: str, attempt: int) -> str:
     if stage == "plan":
-        return f"Plan {attempt} for {task}."
+        return f"Plan {attempt} for {task}." + (HOSTILE if letter == "h" else "")
     if letter == "n":
         return f"I would rather not ({attempt})."
-    return f"Here it is.\n\n```python\n{program(task, letter, attempt)}```\n"
+    before = f"\r{HOSTILE}{'y' * 10_000_000}\n\n" if letter == "h" else ""
+    return f"Here it is.\n\n{before}```python\n{program(task, letter, attempt)}```\n"
 
 
 def cassette(method: str, *tasks: str) -> None:

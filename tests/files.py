@@ -1,0 +1,48 @@
+"""pytest over files, several at once: a process that is done with a file takes the next.
+
+python tests/files.py PROCESSES FILE…    the slowest first; prints what each file said
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+NOTHING_TO_RUN = 5  # pytest's status for a file that is skipped as a whole
+
+
+def run(file: str) -> tuple[int, str]:
+    """Exit status, and what pytest said below a line with the seconds it took."""
+    import pytest
+
+    before = os.times()
+    with tempfile.TemporaryFile() as output:
+        for number in (1, 2):
+            os.dup2(output.fileno(), number)
+        status = int(pytest.main(["-q", "-p", "no:cacheprovider", file]))
+        sys.stdout.flush()
+        output.seek(0)
+        said = output.read().decode(errors="replace")
+    *processor, elapsed = (now - then for now, then in zip(os.times(), before, strict=True))
+    return status, f"{file}: {elapsed:.0f} s, {sum(processor):.0f} s of a processor\n{said}"
+
+
+def main() -> int:
+    """A process that dies ends the pool, and with it this program."""
+    processes, files = int(sys.argv[1]), sys.argv[2:]
+    sys.path.insert(0, "")
+    bad = 0
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(run, file) for file in files]):
+            status, said = done.result()
+            print(said, flush=True)
+            bad += status not in (0, NOTHING_TO_RUN)
+    print(f"{len(files) - bad} of {len(files)} files passed")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,296 @@
+/* test_attempt_view.c: an attempt put together from what a run stored: what it
+ * was asked and shown, what it answered, what came of it. */
+#include "run/attempt_view.h"
+#include "store_fixture.h"
+#include "tap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void suite_attempt_view(void);
+
+#define HOSTILE "x\x1b[2J\xe2\x80\xae\xff"
+
+static void put_task(struct store *s, int64_t ord, const char *id)
+{
+    char source[HASH_HEX];
+    struct row_task r = {.ord = ord, .id = id, .hash = "h", .source = source};
+
+    store_blob(s, STR_LIT("class Model: pass\n"), source);
+    store_task(s, &r);
+}
+
+static void put_entry(struct store *s, int64_t number, const char *name)
+{
+    char blob[HASH_HEX];
+    struct row_entry x = {.entry = number,
+                          .version = 1,
+                          .origin = "seed",
+                          .task = -1,
+                          .name = name,
+                          .problem = blob,
+                          .solution = blob};
+
+    store_blob(s, STR_LIT("text"), blob);
+    store_entry(s, &x);
+}
+
+/* A prompt of two messages; the user's has two parts. */
+static void put_call(struct store *s, int64_t task, int64_t attempt,
+                     const char *purpose, int64_t at)
+{
+    char one[HASH_HEX], two[HASH_HEX], list[HASH_HEX], reply[HASH_HEX];
+    char asked[64], text[512];
+    struct row_call c = {.task = task,
+                         .attempt = attempt,
+                         .purpose = purpose,
+                         .asked = asked,
+                         .try = 1,
+                         .state = "answered",
+                         .prompt = list,
+                         .reply = reply,
+                         .input = 10,
+                         .output = 5,
+                         .cost_usd_micro = 7,
+                         .asked_at = at};
+
+    snprintf(asked, sizeof(asked), "%lld/%lld", (long long)task,
+             (long long)attempt);
+    store_blob(s, STR_LIT("the guide. "), one);
+    store_blob(s, STR_LIT("the task."), two);
+    snprintf(text, sizeof(text),
+             "[{\"role\":\"system\",\"parts\":[\"%s\"]},"
+             "{\"role\":\"user\",\"parts\":[\"%s\",\"%s\"]}]",
+             one, one, two);
+    store_blob(s, str_of(text), list);
+    store_blob(s, str_of(purpose), reply);
+    store_call(s, &c);
+}
+
+static void put_attempt(struct store *s, int64_t task, int64_t attempt,
+                        bool good, double fitness)
+{
+    static const char bad_record[] =
+        "{\"verdict\":\"compile_error\",\"message\":\"In f:\\n\\n  x is not "
+        "y\\nmore\",\"feedback\":\"no\",\"trials\":[]}";
+    char code[HASH_HEX], feedback[HASH_HEX], record[HASH_HEX];
+    struct row_attempt a = {.task = task,
+                            .attempt = attempt,
+                            .method = "monkeys",
+                            .retrieval = "similar",
+                            .island = -1,
+                            .code = code,
+                            .stage = good ? "done" : "compile",
+                            .verdict = good ? "correct" : "compile_error",
+                            .fitness = fitness,
+                            .solved = good};
+    struct row_verdict v = {.task = task,
+                            .attempt = attempt,
+                            .verdict = a.verdict,
+                            .stage = a.stage,
+                            .evidence = good ? "E3" : NULL,
+                            .feedback = feedback,
+                            .record = record,
+                            .times = good
+                                         ? "{\"timing\":{\"ms\":{\"median\":2},"
+                                           "\"reference_ms\":{\"median\":3}}}"
+                                         : "{}"};
+    struct row_shown shown[] = {{task, attempt, 1, 3, 0.25},
+                                {task, attempt, 2, 1, -2}};
+
+    store_blob(s, STR_LIT(HOSTILE), code);
+    store_blob(s, STR_LIT("no"), feedback);
+    store_blob(s, str_of(good ? "{\"verdict\":\"correct\"}" : bad_record),
+               record);
+    store_verdict(s, &v);
+    store_attempt(s, &a);
+    store_shown(s, &shown[0]);
+    store_shown(s, &shown[1]);
+    put_call(s, task, attempt, "plan", 10 * attempt);
+    put_call(s, task, attempt, "code", 10 * attempt + 1);
+    put_call(s, task, attempt, "review", 10 * attempt + 2);
+}
+
+static void put_run(const char *dir)
+{
+    struct store *s = db_open(dir, STORE_NEW, NULL);
+
+    for (int64_t i = 0; i < 3; i++)
+        put_task(s, i, (const char *[]){"a/one", "a/two", "b/two"}[i]);
+    put_entry(s, 1, "first");
+    put_entry(s, 2, "second");
+    put_entry(s, 3, HOSTILE);
+    put_attempt(s, 0, 1, false, 0.1);
+    put_attempt(s, 1, 1, false, 0.1);
+    put_attempt(s, 1, 2, true, 1.1);
+    put_attempt(s, 1, 3, true, 1.2);
+    put_attempt(s, 1, 4, false, 0.3);
+    db_close(s);
+}
+
+/* ---- one task of a run ---- */
+
+static void test_load(struct run_view *v)
+{
+    struct run_task *t = &v->task[1];
+    struct err e = ERR_INIT;
+
+    ok(v->tasks == 3 && t->attempts == 0 && !v->call,
+       "a view of the tasks has no attempts");
+    ok(run_view_load(v, t, &e) == 0, "a task is read: %s", e.text);
+    ok(t->attempts == 4 && t->calls == 12 && v->task[0].attempts == 0 &&
+           v->calls == 12,
+       "its attempts and calls are there, and no others");
+    ok(t->attempt[3].calls == 3 && t->attempt[3].shown_len == 2 &&
+           t->attempt[3].verdict,
+       "each with its calls, examples and verdict");
+    is(run_view_entry(v, 1)->row.name, "first", "an entry that was shown");
+    is(run_view_entry(v, 3)->row.name, HOSTILE, "and another");
+    ok(!run_view_entry(v, 2) && !run_view_entry(v, 4) && !run_view_entry(v, 0),
+       "an entry that was not shown is not read");
+    ok(run_task_best(t)->row.attempt == 3,
+       "the best attempt is the fittest that solved the task");
+    ok(!run_task_best(&v->task[2]), "without attempts there is none");
+}
+
+/* ---- lines ---- */
+
+static void test_lines(struct run_view *v)
+{
+    struct err e = ERR_INIT;
+    struct attempt_list t;
+
+    if (!ok(run_attempt_list_make(v, &v->task[1], &t, &e) == 0, "a task: %s",
+            e.text))
+        return;
+    ok(t.lines == 4 && t.reference.n == strlen("class Model: pass\n"),
+       "a task has its file and a line for each attempt");
+    is(t.line[0].error, "x is not y", "a failed attempt has its error");
+    ok(isnan(t.line[0].speedup) && !t.line[0].evidence, "and no speed-up");
+    ok(!t.line[1].error && t.line[1].speedup == 1.5,
+       "a correct one has a speed-up and no error");
+    ok(t.line[1].tokens_in == 30 && t.line[1].tokens_out == 15 &&
+           t.line[1].usd_micro == 21,
+       "tokens and cost are those of its calls");
+    is(t.line[1].shown[1], "first", "examples have names");
+    run_attempt_list_release(&t);
+}
+
+/* ---- the whole ---- */
+
+static void test_whole(struct run_view *v)
+{
+    const struct attempt_call *c;
+    struct err e = ERR_INIT;
+    struct attempt_view a;
+
+    if (!ok(run_attempt_view_make(v, &v->task[1].attempt[2], &a, &e) == 0,
+            "an attempt: %s", e.text))
+        return;
+    ok(str_eq(a.code, HOSTILE) && !a.plan.p && str_eq(a.feedback, "no"),
+       "texts are as they were stored");
+    ok(a.examples == 2 && a.example[0].cosine == 0.25 &&
+           a.example[1].cosine == -2,
+       "examples have their similarity");
+    c = run_attempt_view_call(&a, "plan");
+    ok(c && c->messages == 2 && str_eq(c->message[0].text, "the guide. ") &&
+           str_eq(c->message[1].text, "the guide. the task.") &&
+           str_eq(c->reply, "plan"),
+       "a prompt is put together from its parts");
+    is(c ? c->message[1].role : "", "user", "with its roles");
+    c = run_attempt_view_call(&a, NULL);
+    is(c ? c->row.purpose : "", "code", "the last stage is not a review");
+    ok(!run_attempt_view_call(&a, "evolve"),
+       "a stage that was not asked is none");
+    run_attempt_view_release(&a);
+}
+
+static void test_json(struct run_view *v)
+{
+    struct err e = ERR_INIT;
+    struct attempt_view a;
+    struct attempt_list t;
+    json_t *j, *one;
+
+    if (!ok(run_attempt_list_make(v, &v->task[1], &t, &e) == 0 &&
+                run_attempt_view_make(v, &v->task[1].attempt[2], &a, &e) == 0,
+            "both: %s", e.text))
+        return;
+    j = run_attempt_view_json(&t, &a);
+    one = json_object_get(j, "attempt");
+    ok(json_array_size(json_object_get(j, "attempts")) == 4 &&
+           json_array_size(json_object_get(one, "calls")) == 3,
+       "JSON has all attempts, and one in full");
+    is(jsn_str(one, "code"), "x\x1b[2J\xe2\x80\xae\xef\xbf\xbd",
+       "bytes that are not UTF-8 are replaced");
+    ok(json_is_null(json_object_get(one, "plan")), "what is not there is null");
+    json_decref(j);
+    j = run_attempt_view_json(&t, NULL);
+    ok(json_is_null(json_object_get(j, "attempt")), "so is a missing attempt");
+    json_decref(j);
+    run_attempt_view_release(&a);
+    run_attempt_list_release(&t);
+}
+
+static void test_plan(const char *dir)
+{
+    char path[4096];
+    struct buf out;
+
+    snprintf(path, sizeof(path), "%s/run.db", dir);
+    buf_init(&out, BUF_UNLIMITED);
+    db_query(path,
+             "EXPLAIN QUERY PLAN SELECT reply FROM call WHERE task = 1 "
+             "ORDER BY purpose, asked, try",
+             &out);
+    ok(strstr(buf_str(&out), "SEARCH call USING INDEX call_task"),
+       "the calls of a task are looked up: %s", buf_str(&out));
+    buf_release(&out);
+}
+
+static void test_damage(const char *dir)
+{
+    char path[4096];
+    struct err e = ERR_INIT;
+    struct attempt_view a;
+    struct attempt_list t;
+    struct run_view v;
+
+    snprintf(path, sizeof(path), "%s/run.db", dir);
+    db_exec(path, "DELETE FROM blob WHERE hash IN (SELECT record FROM verdict "
+                  "WHERE task = 1)");
+    if (!ok(run_view_open_tasks(dir, &v, &e) == 0 &&
+                run_view_load(&v, &v.task[1], &e) == 0,
+            "a damaged run is opened: %s", e.text))
+        return;
+    ok(run_attempt_list_make(&v, &v.task[1], &t, &e) < 0 && e.text[0],
+       "a record that is gone is an error");
+    e = (struct err)ERR_INIT;
+    ok(run_attempt_view_make(&v, &v.task[1].attempt[0], &a, &e) < 0 &&
+           e.text[0],
+       "also of one attempt");
+    run_view_close(&v);
+}
+
+void suite_attempt_view(void)
+{
+    char *dir = db_dir();
+    struct err e = ERR_INIT;
+    struct run_view v;
+
+    ok(run_view_open_tasks(dir, &v, &e) < 0 && e.kind == ERR_INPUT,
+       "a folder without a run is refused");
+    put_run(dir);
+    e = (struct err)ERR_INIT;
+    if (!ok(run_view_open_tasks(dir, &v, &e) == 0, "opened: %s", e.text))
+        return;
+    test_load(&v);
+    test_lines(&v);
+    test_whole(&v);
+    test_json(&v);
+    run_view_close(&v);
+    test_plan(dir);
+    test_damage(dir);
+    db_rmdir(dir);
+}
