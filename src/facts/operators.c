@@ -1,4 +1,4 @@
-/* operators.c: one pass for the names, one for calls and symbols. */
+/* operators.c: one pass collects the names, another the calls and symbols. */
 #include "facts/operators.h"
 
 #include "base/map.h"
@@ -102,9 +102,9 @@ static void read_names(struct reading *r)
 
 /* ---- calls ---- */
 
-/* The name that is called at token i, as a full one if it was imported; NULL
- * when it is neither imported nor an attribute. self.norm(x) calls a layer, which
- * counted where it was made. */
+/* The name called at token i, in full if it was imported; NULL when it is
+ * neither imported nor an attribute. self.norm(x) calls a layer, which was
+ * counted where it was created. */
 static const char *called_name(struct reading *r, size_t i, bool *method)
 {
     const struct py_token *tok = r->t->tok;
@@ -158,7 +158,7 @@ static void read_call(struct reading *r, size_t i)
 
 /* ---- symbols ---- */
 
-/* The names that torch has for them. */
+/* The names torch uses for them. */
 static const struct symbol {
     const char *text, *name;
 } binary[] =
@@ -225,16 +225,16 @@ static void read_symbol(struct reading *r, size_t i)
 
 /* The current position. */
 struct place_in {
-    int depth;    /* of indentation */
-    int nest;     /* of brackets */
-    int function; /* the indentation of the function it is in, or -1 */
+    int depth;    /* indentation */
+    int nest;     /* open brackets */
+    int function; /* indentation of the enclosing function, or -1 */
     bool init;    /* that function is __init__, which computes with numbers */
-    bool aside;   /* no part of the program */
-    bool control; /* in a condition or a header: Python's values */
-    size_t index; /* inside a subscript up to this token */
+    bool aside;   /* not part of the program */
+    bool control; /* in a condition or header, which use Python values */
+    size_t index; /* inside a subscript that ends at this token */
 };
 
-/* Whether a statement of the module makes inputs, or runs only as a main
+/* Whether a module-level statement creates inputs, or runs only as a main
  * program. */
 static bool is_aside(const struct py_token *k)
 {
@@ -271,7 +271,7 @@ static void read_operator(struct reading *r, struct place_in *p, size_t i)
         !(k->flags & PY_FIELD))
         read_symbol(r, i);
     if (p->nest == 0 && py_is(k, ":"))
-        p->control = false; /* the statement may follow on the line */
+        p->control = false; /* a statement may follow on the same line */
 }
 
 static void read_program(struct reading *r)

@@ -1,4 +1,4 @@
-/* py_normal.c: the hash that copies of one program share. */
+/* py_normal.c: hashes a program so that copies get the same hash. */
 #include "facts/py_normal.h"
 
 #include "base/buf.h"
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A string that stands alone as a statement. */
+/* A string that is a statement of its own. */
 static bool is_docstring(const struct py_tokens *t, size_t i)
 {
     enum py_kind before;

@@ -1,5 +1,5 @@
-/* py_normal.h: what of a Python source is no part of what it does: comments,
- * docstrings, white space. Two copies of one program have one hash. */
+/* py_normal.h: hashes a Python source without comments, docstrings and white
+ * space, so that two copies of a program have the same hash. */
 #ifndef FACTS_PY_NORMAL_H
 #define FACTS_PY_NORMAL_H
 
@@ -7,9 +7,9 @@
 #include "base/str.h"
 #include "lex/py_lex.h"
 
-/* Of tokens without a problem. */
+/* The tokens must not have a problem. */
 void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX]);
-/* The same of a text; one that cannot be tokenized is hashed as it is. */
+/* The same for text; text that cannot be tokenized is hashed as is. */
 void py_normal_hash(struct str code, char hash[HASH_HEX]);
 
 #endif

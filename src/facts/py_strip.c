@@ -1,5 +1,5 @@
-/* py_strip.c: marks the tokens that go, then copies the source between and
- * around the others. */
+/* py_strip.c: marks the tokens to drop, then copies the rest with the source
+ * around them. */
 #include "facts/py_strip.h"
 
 #include "base/buf.h"
@@ -15,12 +15,12 @@ enum fate { KEEP, DROP, PASS /* becomes `pass` */ };
 struct marking {
     const struct py_tokens *t;
     uint8_t *fate;
-    bool *kept; /* for each level: a statement stays in this block */
+    bool *kept; /* for each level: the block keeps a statement */
     size_t level;
     bool start;     /* a statement starts here */
-    bool on_line;   /* in a suite on the line of its colon */
-    bool line_kept; /* … where a statement stays */
-    bool compound;  /* the line began with a word that has a suite */
+    bool on_line;   /* in a suite on the same line as its colon */
+    bool line_kept; /* … that keeps a statement */
+    bool compound;  /* the line began with a keyword that takes a suite */
 };
 
 static bool has_suite(const struct py_token *k)
@@ -35,8 +35,9 @@ static bool has_suite(const struct py_token *k)
     return false;
 }
 
-/* The end of a statement that is only strings at i, its semicolon included, or
- * i. Where the next line is indented deeper without reason, nothing may go. */
+/* The end of a statement at i that consists only of strings, including its
+ * semicolon, or i. If the next line is indented for no reason, nothing may be
+ * dropped. */
 static size_t strings_end(const struct py_tokens *t, size_t i)
 {
     size_t j = i;
@@ -51,7 +52,8 @@ static size_t strings_end(const struct py_tokens *t, size_t i)
                                                                            : j;
 }
 
-/* Tokens [i, j) go; the last statement of a suite may have to stand. */
+/* Drops tokens [i, j). A `pass` replaces them if the suite would become
+ * empty. */
 static void drop_strings(struct marking *m, size_t i, size_t j)
 {
     bool last = m->t->tok[j].kind == PY_NEWLINE &&
@@ -76,7 +78,7 @@ static void begin_statement(struct marking *m, size_t i)
     }
 }
 
-/* What token i changes; `depth` counts open brackets. */
+/* Updates the state for token i; `depth` counts open brackets. */
 static void mark_token(struct marking *m, size_t i, int depth)
 {
     const struct py_token *k = &m->t->tok[i];
@@ -130,7 +132,7 @@ struct output {
     bool blank;   /* nothing but blanks on it so far */
 };
 
-/* Whether the line before goes on in this one. */
+/* Whether this line continues the one before. */
 static bool is_joined(const struct output *o)
 {
     return o->line >= 2 && o->b->data[o->line - 2] == '\\';
@@ -180,7 +182,8 @@ static void put_text(struct output *o, const char *p, size_t n)
 
 /* ---- C in strings ---- */
 
-/* What stands between two C tokens, a blank for each comment within a line. */
+/* The text between two C tokens, with a blank for each comment within a
+ * line. */
 static void put_cxx_gap(struct output *o, const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -213,8 +216,8 @@ static void put_cxx(struct output *o, struct str text, struct arena *a)
     put_cxx_gap(o, text.p + at, text.n - at);
 }
 
-/* What went may have stood between quotes that are Python's when they meet: then
- * a blank ends the text, or it stays as it was. */
+/* Dropping a comment can bring quotes together that would then end the Python
+ * string. In that case a blank ends the text, or the text stays as it was. */
 static void put_cxx_body(struct output *o, struct str body, struct arena *a)
 {
     const char quote = body.p[-1], three[] = {quote, quote, quote};
@@ -223,7 +226,7 @@ static void put_cxx_body(struct output *o, struct str body, struct arena *a)
     char last;
 
     put_cxx(o, body, a);
-    last = b->data[b->len - 1]; /* the opening quotes are before it */
+    last = b->data[b->len - 1]; /* the opening quotes come before it */
     if ((last == quote || last == '\\') && last != body.p[body.n - 1])
         put_text(o, " ", 1);
     if (memmem(b->data + start, b->len - start, three, sizeof(three))) {
@@ -263,7 +266,7 @@ static void copy(struct output *o, struct str code, const struct marking *m,
     for (size_t i = 0; i < m->t->len; i++) {
         const struct py_token *k = &m->t->tok[i];
 
-        if (i && m->fate[i - 1] == DROP) /* the blanks behind it go along */
+        if (i && m->fate[i - 1] == DROP) /* drop the blanks after it, too */
             while (at < k->at && (code.p[at] == ' ' || code.p[at] == '\t'))
                 at++;
         put_gap(o, code.p + at, k->at - at);

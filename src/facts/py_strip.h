@@ -1,4 +1,4 @@
-/* py_strip.h: a Python source without what is written for readers. */
+/* py_strip.h: removes what only human readers need from a Python source. */
 #ifndef FACTS_PY_STRIP_H
 #define FACTS_PY_STRIP_H
 
@@ -7,11 +7,11 @@
 
 #include <stdbool.h>
 
-/* The source without comments, without strings that stand alone as statements
- * and without the blank lines these leave; a suite that would be empty gets a
- * `pass`. With `cxx` the comments of C or C++ source in triple-quoted strings
- * go, too. The program does what it did. Text that cannot be tokenized is
- * returned as it is. */
+/* The source without comments, strings that are statements of their own, and
+ * the blank lines they leave. A suite that would become empty gets a `pass`.
+ * With `cxx`, also drops the comments of C or C++ source in triple-quoted
+ * strings. The program behaves as before. Text that cannot be tokenized is
+ * returned as is. */
 struct str py_strip(struct str code, bool cxx, struct arena *a);
 
 #endif

@@ -1,4 +1,4 @@
-/* view.c: text from tokens and lines. */
+/* view.c: builds views from tokens and lines. */
 #include "facts/view.h"
 
 #include "lex/place.h"
@@ -13,7 +13,7 @@ const char *const view_names[VIEW_KINDS] = {
 
 /* ---- making a view --------------------------------------------------------- */
 
-/* Bytes, and the one source offset that all bytes of a put came from. Start
+/* The output, and the source offset shared by all bytes of one put. Initialise
  * with {.a = arena}. */
 struct view_out {
     struct arena *a;
@@ -46,7 +46,7 @@ static void put(struct view_out *o, const char *p, size_t n, uint32_t origin)
     char *data;
     uint32_t *from;
 
-    if (n >= o->cap - o->len) /* one byte stays for the NUL */
+    if (n >= o->cap - o->len) /* leave one byte for the NUL */
         grow(o, o->len + n + 1);
     data = o->data + o->len;
     from = o->origin + o->len;
@@ -76,8 +76,8 @@ static bool is_field(const struct py_token *t, const char *text)
     return t->flags & PY_FIELD && py_is(t, text);
 }
 
-/* A field's expression ends at its ':' or '}', whichever is first: its format
- * spec is text, and the fields in there have parentheses of their own. */
+/* A field's expression ends at the first ':' or '}'. Its format spec is text,
+ * and the fields in it get their own parentheses. */
 static const char *field_text(const struct py_token *t)
 {
     bool spec = t[-1].kind == PY_FTEXT || is_field(&t[-1], ":") ||

@@ -1,6 +1,5 @@
-/* view.h: what a rule looks at. A view is text made from a source, with the
- * way back from each of its bytes to the place in the source. docs/PACKS.md
- * says what each view contains. */
+/* view.h: the text a rule searches. A view is built from a source and maps each
+ * of its bytes back to the source. docs/PACKS.md describes each view. */
 #ifndef FACTS_VIEW_H
 #define FACTS_VIEW_H
 
@@ -15,14 +14,14 @@ enum view_kind { VIEW_CODE, VIEW_ALL, VIEW_CUT };
 #define VIEW_KINDS 3
 
 struct view {
-    char *data; /* `len` counts; NUL-terminated, view_all's as the source is */
+    char *data; /* `len` bytes; NUL-terminated (view_all: if the source is) */
     size_t len;
     uint32_t *origin; /* source offset of each byte; NULL: the same offset */
 };
 
 extern const char *const view_names[VIEW_KINDS]; /* "code", … */
 
-/* Each lives in `a`; view_all only borrows the source. */
+/* All live in `a`; view_all only borrows the source. */
 void view_code(struct view *v, const struct py_tokens *t, struct arena *a);
 void view_all(struct view *v, struct str src);
 void view_cut(struct view *v, struct str src, struct arena *a);

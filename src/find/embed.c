@@ -1,6 +1,7 @@
-/* embed.c: words of a program to a vector. Weights are integers of a fixed
- * point and only sums, products, quotients and square roots of doubles follow,
- * all of them exact to the last bit by IEEE 754: no machine differs. */
+/* embed.c: turns the words of a program into a vector. Weights are fixed-point
+ * integers. After that there are only sums, products, quotients and square
+ * roots of doubles, which IEEE 754 defines to the last bit, so all machines
+ * agree. */
 #include "find/embed.h"
 
 #include "base/arena.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_MAX 63 /* longer names are cut */
+#define WORD_MAX 63 /* longer names are truncated */
 #define TERM_MAX 500
 #define FIXED    16 /* fraction bits */
 
@@ -25,7 +26,7 @@ struct tally {
 };
 
 struct embed {
-    struct tally texts_with; /* in how many taught texts a term is */
+    struct tally texts_with; /* number of learned texts that contain a term */
     uint64_t texts;
 };
 
@@ -78,7 +79,7 @@ static void term_start(struct term *t, enum kind kind)
     t->len = 1;
 }
 
-/* Behind the others, after `between`. */
+/* Appends `word`, after `between`. */
 static void term_add(struct term *t, char between, struct str word)
 {
     size_t left = TERM_MAX - t->len;
@@ -107,8 +108,8 @@ static void count_word(struct tally *to, enum kind kind, struct str word)
 
 /* ---- from tokens to terms ---- */
 
-/* What a byte of a name is to its neighbours; letters that are not ASCII count
- * as small ones. */
+/* How a byte of a name relates to its neighbours; non-ASCII letters count as
+ * lower case. */
 enum letter { SMALL, CAPITAL, DIGIT };
 static enum letter letter_of(char c)
 {
@@ -117,8 +118,8 @@ static enum letter letter_of(char c)
     return c >= '0' && c <= '9' ? DIGIT : SMALL;
 }
 
-/* Where the part that starts at `from` ends: before an underscore, before a
- * capital behind a small letter, before a digit behind a letter. */
+/* The end of the part that starts at `from`: before an underscore, before a
+ * capital after a lower-case letter, before a digit after a letter. */
 static size_t part_end(struct str w, size_t from)
 {
     size_t i = from + 1;
@@ -153,7 +154,7 @@ static bool joined(const struct py_tokens *t, size_t i)
     return py_is(&t->tok[i], ".") && t->tok[i + 1].kind == PY_NAME;
 }
 
-/* A dotted name that begins at token `i`, or what is called behind a value. */
+/* A dotted name that starts at token `i`, or a method called on a value. */
 static void count_chain(struct tally *to, const struct py_tokens *t, size_t i)
 {
     bool behind_value = i && py_is(&t->tok[i - 1], ".");
@@ -184,7 +185,7 @@ static void count_pair(struct tally *to, struct str a, struct str b)
     count_term(to, &t);
 }
 
-/* How often each term is in a text. */
+/* Counts how often each term occurs in a text. */
 static void count_text(struct tally *to, struct str python)
 {
     const struct py_token *before = NULL;
@@ -213,7 +214,7 @@ static void count_text(struct tally *to, struct str python)
 
 /* ---- weights ---- */
 
-/* log2 of n >= 1: the bits of the fraction come from squaring the mantissa. */
+/* log2 of n >= 1: squaring the mantissa yields the bits of the fraction. */
 static int64_t log2_fixed(uint64_t n)
 {
     int64_t whole = 63 - __builtin_clzll(n);
@@ -230,8 +231,9 @@ static int64_t log2_fixed(uint64_t n)
     return result;
 }
 
-/* 1 + ln(times in the text), times the rarity log2((N + 1) / (df + 1/2)), which
- * is never quite nothing: a text of common words alone has a direction too. */
+/* 1 + ln(occurrences in the text), times the rarity log2((N + 1) / (df + 1/2)).
+ * The rarity is never quite zero, so a text of only common words has a
+ * direction, too. */
 static int64_t weight_of(const struct embed *m, struct str term, uint64_t times)
 {
     const int64_t one = (int64_t)1 << FIXED, ln2 = 45426;

@@ -1,7 +1,7 @@
 /* embed.h: the built-in embedding: identifiers, torch operators and pairs of
  * neighbours, hashed into a fixed number of dimensions and weighted by how rare
- * they are among the texts it has learned. No model, no network; the same texts
- * give the same vectors on every machine. */
+ * they are among the learned texts. No model, no network; the same texts give
+ * the same vectors on every machine. */
 #ifndef FIND_EMBED_H
 #define FIND_EMBED_H
 
@@ -15,8 +15,8 @@
 struct embed;
 struct embed *embed_new(void);
 void embed_free(struct embed *m);
-/* Learns which words are rare, in any order. Learn all texts before making the first
- * vector. */
+/* Learns which words are rare, in any order. Learn all texts before making the
+ * first vector. */
 void embed_learn(struct embed *m, struct str python);
 /* Of unit length; all zeros for a text without words. */
 void embed_vector(const struct embed *m, struct str python,

@@ -1,4 +1,4 @@
-/* find.c: the index and the three ways to choose from it. */
+/* find.c: the index, and three ways to choose from it. */
 #include "find/find.h"
 
 #include "base/arena.h"
@@ -13,28 +13,28 @@
 struct member {
     int64_t entry;
     const char *task, *task_hash;
-    const char **ops; /* folded; NULL-ended */
+    const char **ops; /* folded; NULL-terminated */
     bool near;        /* its vector has a direction */
 };
 
-/* What not to show, as numbers: every choice visits all members, and comparing
- * texts would take longer. */
+/* Identifies hidden members by numbers: every query visits all members, and
+ * comparing strings would take longer. */
 struct twin {
-    uint64_t task, hash; /* of the two texts; or one of these: */
+    uint64_t task, hash; /* of the two strings, or one of: */
 };
 #define TWIN_REMOVED 0 /* keeps its place, so that snapshots stay valid */
-#define TWIN_NONE    1 /* an empty text of a member */
-#define TWIN_ASKED   2 /* an empty text of a query: matches nothing */
+#define TWIN_NONE    1 /* an empty string in a member */
+#define TWIN_ASKED   2 /* an empty string in a query: matches nothing */
 
 struct find {
     size_t dim;
     struct member *member;
     size_t len, cap;
-    struct twin *twin; /* of each member */
+    struct twin *twin; /* for each member */
     size_t twin_cap;
-    float *panels; /* topk.h: the members' vectors */
+    float *panels; /* the members' vectors, see topk.h */
     size_t panel_cap;
-    struct arena memory; /* the members' texts */
+    struct arena memory; /* the members' strings */
 };
 
 struct find *find_new(size_t dim)
@@ -57,7 +57,7 @@ void find_free(struct find *f)
     free(f);
 }
 
-/* MaxPool2d is max_pool2d: a layer and its function are the same operator. */
+/* A layer and its function are the same operator: MaxPool2d is max_pool2d. */
 static const char **fold_ops(struct arena *a, const char *const *ops)
 {
     const char **copy;
@@ -86,7 +86,7 @@ static uint64_t twin_key(const char *text, uint64_t none)
     return text && *text ? fnv1a(text, strlen(text)) | 4 : none;
 }
 
-/* A new panel is all zeros: unused places are similar to nothing. */
+/* A new panel is all zeros: unused places are not similar to anything. */
 static void add_panel(struct find *f)
 {
     size_t bytes = f->dim * TOPK_PANEL * sizeof(float), n = f->len / TOPK_PANEL;
@@ -133,12 +133,12 @@ size_t find_count(const struct find *f)
 
 /* ---- who may be shown ---- */
 
-/* A query with what is the same for all members. */
+/* A query, with everything that is the same for all members. */
 struct asked {
     const struct find *f;
     const struct find_query *q;
     struct twin twin;
-    size_t n; /* members that it sees */
+    size_t n; /* members that it can see */
 };
 
 static struct asked ask(const struct find *f, const struct find_query *q)
@@ -163,7 +163,7 @@ static bool hidden(const struct asked *a, size_t i)
             strcmp(m->task_hash, a->q->task_hash) == 0);
 }
 
-/* Members that were chosen already. */
+/* Members already chosen. */
 struct chosen {
     const size_t *at;
     size_t len;
@@ -178,7 +178,7 @@ static bool is_chosen(struct chosen c, size_t i)
     return k < c.len;
 }
 
-/* Twins take one place: not a second kernel for the same source. */
+/* Twins share one place: never two kernels for the same source. */
 static bool has_twin(const struct asked *a, struct chosen c, size_t i)
 {
     const struct find *f = a->f;
@@ -203,7 +203,7 @@ static struct find_hit hit_of(const struct find *f, size_t i, int32_t cosine)
 
 /* ---- at random ---- */
 
-/* Members that cannot be drawn, in their order. */
+/* Members that cannot be drawn, in order. */
 struct places {
     size_t *at;
     size_t len, cap;
@@ -242,7 +242,7 @@ static size_t pick_random(const struct asked *a, struct find_hit *hit, size_t k)
 
 /* ---- the nearest ---- */
 
-/* The cosines of all members that the query sees; the caller frees them. */
+/* The cosines of all members that the query can see. The caller frees them. */
 static int32_t *compare(const struct asked *a)
 {
     const struct find *f = a->f;
@@ -260,8 +260,8 @@ static int32_t *compare(const struct asked *a)
     return cosine;
 }
 
-/* The best that is left, one after the other. Of equals the first to join is
- * first. */
+/* Picks the best remaining member, one at a time. Ties go to the first to
+ * join. */
 static size_t pick_nearest(const struct asked *a, struct find_hit *hit,
                            size_t k)
 {
@@ -294,12 +294,12 @@ static size_t pick_nearest(const struct asked *a, struct find_hit *hit,
 /* One candidate for an answer. */
 struct choice {
     size_t member;
-    int32_t cosine; /* millionths, or TOPK_NEVER */
-    bool taken;     /* or a twin of it is */
+    int32_t cosine; /* in millionths, or TOPK_NEVER */
+    bool taken;     /* it or a twin was chosen */
 };
 
 struct choices {
-    struct choice *of; /* in the order of joining */
+    struct choice *of; /* in the order they joined */
     size_t len, taken;
 };
 
@@ -315,7 +315,7 @@ static void choices_init(struct choices *c, const struct asked *a)
     free(cosine);
 }
 
-/* Operators of the task that no chosen example has. */
+/* Operators of the task that no chosen example has yet. */
 struct wanted {
     const char **op;
     size_t len;
@@ -348,8 +348,8 @@ static void cover(struct wanted *w, const struct member *m)
     w->len = kept;
 }
 
-/* The member that covers most of the missing operators; of equals the most
- * similar, then the first to join. */
+/* The member that covers the most missing operators. Ties go to the most
+ * similar, then to the first to join. */
 static struct choice *best(const struct find *f, struct choices *c,
                            struct wanted *w)
 {
@@ -389,7 +389,7 @@ static void wanted_init(struct wanted *w, const struct find_query *q,
     w->len = kept;
 }
 
-/* Takes a member, and its twins out of the choice. */
+/* Chooses a member and rules out its twins. */
 static void take(const struct asked *a, struct choices *c, size_t member)
 {
     for (size_t i = 0; i < c->len; i++) {

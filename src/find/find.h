@@ -1,10 +1,9 @@
-/* find.h: chooses the examples for a task: the most similar members of the archive,
- * a random choice, or the set that covers its operators best. Never the task itself
- * or a twin (the same normalised source); of members that are twins of each other,
- * only one.
+/* find.h: chooses the examples for a task: the most similar members of the
+ * archive, a random choice, or the set that covers its operators best. Never
+ * chooses the task itself or a twin (the same normalised source), and only one
+ * of several members that are twins.
  *
- * Results are exact and repeatable: ties are broken by the order in which members
- * joined. */
+ * Results are exact and repeatable: ties go to the member that joined first. */
 #ifndef FIND_FIND_H
 #define FIND_FIND_H
 
@@ -22,25 +21,26 @@ struct find_member {
     int64_t entry;          /* the archive's key, returned in hits */
     const char *task;       /* the id of the task it solves, or a seed's name */
     const char *task_hash;  /* normalised */
-    const float *vector;    /* of its problem: `dim` floats */
+    const float *vector;    /* of its task: `dim` floats */
     const char *const *ops; /* operators of its task; NULL-terminated; case
                                and underscores do not matter */
 };
 
 struct find *find_new(size_t dim);
 void find_free(struct find *f);
-/* Copies everything. A vector that is zero or not finite ranks after all others. */
+/* Copies everything. A vector that is zero or not finite ranks last. */
 void find_add(struct find *f, const struct find_member *m);
-/* It is not shown again, not even for an older snapshot. */
+/* Hides the member from now on, even from older snapshots. */
 void find_remove(struct find *f, int64_t entry);
-/* How many have joined, including removed ones: the size of a snapshot. */
+/* The number of members that joined, including removed ones: the size of a
+ * snapshot. */
 size_t find_count(const struct find *f);
 
 enum find_mode { FIND_SIMILAR, FIND_RANDOM, FIND_COVERAGE };
 
 struct find_query {
     enum find_mode mode;
-    const char *task, *task_hash; /* not to be shown */
+    const char *task, *task_hash; /* never chosen */
     const float *vector;
     const char *const *ops; /* of the task; for FIND_COVERAGE */
     struct rng *rng;        /* for FIND_RANDOM */
@@ -53,7 +53,7 @@ struct find_hit {
         cosine; /* rounded to 6 decimal places; FIND_NO_COSINE: not compared */
 };
 
-/* Fills at most `k` hits, best first; returns their number. */
+/* Fills in at most `k` hits, best first, and returns how many. */
 size_t find_pick(const struct find *f, const struct find_query *q,
                  struct find_hit *hit, size_t k);
 

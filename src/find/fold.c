@@ -1,4 +1,4 @@
-/* fold.c: decides which names are equal. */
+/* fold.c: drops case and underscores. */
 #include "find/fold.h"
 
 size_t fold_name(char *out, size_t max, struct str name)

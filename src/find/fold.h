@@ -1,5 +1,5 @@
-/* fold.h: names without case and underscores: LayerNorm, layer_norm and layernorm
- * are equal. ASCII only, in every locale. */
+/* fold.h: names without case and underscores: LayerNorm, layer_norm and
+ * layernorm are equal. ASCII only, in every locale. */
 #ifndef FIND_FOLD_H
 #define FIND_FOLD_H
 

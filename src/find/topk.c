@@ -1,7 +1,7 @@
-/* topk.c: dot products. Vector types of the compilers instead of a machine's
- * own instructions, and no licence to reorder sums: whatever the machine, the
- * products of a pair are added place by place, CHUNK of them to a sum, and the
- * sums one by one to the whole; a product and a sum are rounded apart
+/* topk.c: dot products. Uses the compilers' vector types instead of machine
+ * instructions, and never lets the compiler reorder sums. On every machine,
+ * products are added place by place, CHUNK of them per partial sum, and the
+ * partial sums are added one by one. Products and sums are rounded separately
  * (-ffp-contract=off). */
 #include "find/topk.h"
 
@@ -37,7 +37,7 @@ void topk_put(float *panels, size_t n, const float *unit, size_t dim)
         at[i * TOPK_PANEL] = unit[i];
 }
 
-/* A unit vector, and its places that are not zero. */
+/* A unit vector, and its nonzero places. */
 struct topk_query {
     const float *unit;
     size_t dim;
@@ -52,8 +52,8 @@ static int32_t millionths(float cosine)
     return (int32_t)(x < 0 ? x - 0.5 : x + 0.5);
 }
 
-/* Adds the products of at most CHUNK places. The next panel's are fetched
- * meanwhile: they lie far apart. */
+/* Adds the products of at most CHUNK places. Meanwhile it prefetches those of
+ * the next panel, which are far away. */
 INLINE void one_chunk(const float *unit, const float *panel, size_t dim,
                       const uint32_t *place, size_t places,
                       lanes sum[TOPK_PANEL / LANES])
@@ -101,7 +101,7 @@ static void panels_plain(const struct topk_query *q, const float *panels,
 }
 
 #ifdef __x86_64__
-/* The same sums, more of them at once. */
+/* The same sums, more at a time. */
 __attribute__((target("avx2"))) static void
 panels_wide(const struct topk_query *q, const float *panels, size_t n,
             int32_t *out)

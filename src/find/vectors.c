@@ -1,5 +1,5 @@
-/* vectors.c: vectors, from the store where it has them, else asked for, some
- * texts at a time. */
+/* vectors.c: takes vectors from the store, and requests the missing ones in
+ * batches. */
 #include "find/vectors.h"
 
 #include "base/mem.h"
@@ -29,17 +29,17 @@ struct fetching {
     const struct vectors_parts *part;
     const struct str *text;
     size_t count;
-    char (*hash)[HASH_HEX]; /* of each text */
+    char (*hash)[HASH_HEX]; /* for each text */
     bool *have;
     struct vectors *out;
     struct err *e;
-    /* the request under way */
+    /* the current request */
     size_t first, asked; /* its texts */
     bool over;
     int rc;
 };
 
-/* All vectors of a run have one length. */
+/* All vectors of a run have the same length. */
 static int place(struct fetching *f, size_t i, const float *v, size_t dim)
 {
     struct vectors *out = f->out;
@@ -68,7 +68,8 @@ static int on_stored(const struct row_vector *row, void *arg)
     return 0;
 }
 
-/* A text that comes twice is stored once: an endpoint may round differently. */
+/* A text that occurs twice is stored once: an endpoint may round
+ * differently. */
 static bool is_repeated(const struct fetching *f, size_t i)
 {
     size_t j = 0;
@@ -78,7 +79,7 @@ static bool is_repeated(const struct fetching *f, size_t i)
     return j < i;
 }
 
-/* A reply is the vectors of its texts, one after the other. */
+/* A reply has the vectors of its texts, in order. */
 static int take(struct fetching *f, struct str reply)
 {
     size_t dim = reply.n / sizeof(float) / f->asked;
@@ -135,7 +136,7 @@ static bool in_a_hurry(const struct fetching *f)
     return f->part->hurry && *f->part->hurry;
 }
 
-/* One request: the same texts of the same model are the same question. */
+/* Sends one request. The same texts and model make the same request. */
 static int ask(struct fetching *f)
 {
     struct llm_message message[TEXTS_A_REQUEST];
@@ -162,7 +163,7 @@ static int ask(struct fetching *f)
     hash_finish_hex(&h, asked);
     f->over = false;
     call = ledger_ask(f->part->ledger, &q, on_answer, f);
-    while (!f->over && !in_a_hurry(f)) /* others stop the loop, too */
+    while (!f->over && !in_a_hurry(f)) /* others may stop the loop, too */
         loop_run(f->part->loop);
     if (f->over)
         return f->rc;
@@ -179,8 +180,8 @@ static bool have_all(const struct fetching *f)
     return k == f->asked;
 }
 
-/* A request always has the same texts, whatever the store has of them: so a
- * reply that was paid for before is found. */
+/* A request always has the same texts, whether or not the store has some of
+ * them. So it finds a reply that was paid for earlier. */
 static int fetch(struct fetching *f)
 {
     int rc = 0;

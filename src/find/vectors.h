@@ -1,6 +1,6 @@
-/* vectors.h: a vector for each text: by embed.h, or from an endpoint. Vectors
- * of an endpoint are calls like any other (ledger.h): they stand under the cap,
- * and no text is paid for twice in a run. */
+/* vectors.h: a vector for each text, from embed.h or from an endpoint. Requests
+ * to an endpoint are calls like any other (ledger.h): they count towards the
+ * cap, and a run never pays for a text twice. */
 #ifndef FIND_VECTORS_H
 #define FIND_VECTORS_H
 
@@ -15,10 +15,10 @@ struct vectors_parts {
     struct loop *loop;
     struct store *store;
     struct ledger *ledger;
-    struct llm *front; /* by embeddings_front(); NULL: built in */
+    struct llm *front; /* from embeddings_front(); NULL: built in */
     const char *model; /* the endpoint's */
-    const bool *hurry; /* NULL, or: once true, does not wait for answers; who
-                          sets it stops the loop */
+    const bool *hurry; /* may be NULL; once true, does not wait for answers. The
+                          code that sets it stops the loop */
 };
 
 enum vectors_end {
@@ -29,13 +29,13 @@ enum vectors_end {
 
 /* The caller frees v. */
 struct vectors {
-    float *v; /* of text i from [i * dim] */
+    float *v; /* text i starts at [i * dim] */
     size_t dim;
-    struct llm_cost need; /* VECTORS_NO_BUDGET: for the next request */
+    struct llm_cost need; /* VECTORS_NO_BUDGET: cost of the next request */
 };
 
-/* Runs the loop until they are there. -1: an endpoint that does not answer, or
- * answers with vectors of another length than before. */
+/* Runs the loop until all vectors are ready. Returns -1 if an endpoint does not
+ * answer, or sends vectors of a different length than before. */
 int vectors_make(const struct vectors_parts *p, const struct str *text,
                  size_t count, struct vectors *out, struct err *e);
 

@@ -1,6 +1,6 @@
-/* cxx_lex.c: C, C++ and CUDA tokens. Splices (a backslash, perhaps blanks, a
- * line end) vanish before anything else is recognised, so every look at the
- * text goes through a cursor that steps over them; only raw strings do not. */
+/* cxx_lex.c: C, C++ and CUDA tokens. Line splices (a backslash, optional
+ * blanks, a line end) are removed before anything else is recognised, so all
+ * reading goes through a cursor that skips them. Only raw strings keep them. */
 #include "lex/cxx_lex.h"
 
 #include "base/buf.h"
@@ -15,14 +15,14 @@
 struct cxx_lexer {
     struct str src;
     struct arena *a;
-    size_t pos; /* the next byte; never at a splice, but in front of one */
-    size_t end; /* behind the last byte that was passed */
-    size_t raw; /* behind this, the last token passed is taken as it stands */
+    size_t pos; /* the next byte, never the start of a splice */
+    size_t end; /* just past the last byte consumed */
+    size_t raw; /* from here on, the last token is copied verbatim */
     struct place place;
     struct cxx_token *tok; /* on the heap while it grows */
     size_t len, cap;
-    struct buf text; /* of the token at hand */
-    bool line_start; /* only blanks and comments since the line began */
+    struct buf text; /* of the current token */
+    bool line_start; /* only blanks and comments so far on this line */
 };
 
 /* ---- the cursor ------------------------------------------------------------ */
@@ -37,7 +37,7 @@ static bool is_lone_return(struct str src, size_t at)
     return src.p[at] == '\r' && place_line_end(src, at) == 1;
 }
 
-/* The first offset from `at` on that no splice covers. */
+/* The first offset at or after `at` that is not part of a splice. */
 static size_t skip_splices(struct str src, size_t at)
 {
     while (at < src.n && src.p[at] == '\\') {
@@ -57,7 +57,7 @@ static size_t next_of(const struct cxx_lexer *lx, size_t at)
     return skip_splices(lx->src, at + 1);
 }
 
-/* A blank past the end. */
+/* Returns NUL past the end. */
 static char byte_at(const struct cxx_lexer *lx, size_t at)
 {
     if (at >= lx->src.n)
@@ -104,7 +104,7 @@ static bool is_word(char c)
 
 /* ---- comments and literals ------------------------------------------------- */
 
-/* Skips a comment; false when there is none. */
+/* Skips a comment; false when there is no comment here. */
 static bool pass_comment(struct cxx_lexer *lx)
 {
     if (peek(lx) != '/')
@@ -127,7 +127,7 @@ static bool pass_comment(struct cxx_lexer *lx)
     return true;
 }
 
-/* Passes "…" or '…' from its quote on. */
+/* Skips "…" or '…', starting at the quote. */
 static void pass_quoted(struct cxx_lexer *lx)
 {
     char quote = peek(lx);
@@ -144,7 +144,8 @@ static void pass_quoted(struct cxx_lexer *lx)
         next_byte(lx);
 }
 
-/* Passes "delimiter(…)delimiter" from its quote on; false: no raw string. */
+/* Skips "delimiter(…)delimiter", starting at the quote; false when this is not
+ * a raw string. */
 static bool pass_raw(struct cxx_lexer *lx)
 {
     struct str src = lx->src;
@@ -167,8 +168,8 @@ static bool pass_raw(struct cxx_lexer *lx)
     return true;
 }
 
-/* Where the quote of the literal here stands, behind its encoding prefix; the
- * text's length when there is no literal. */
+/* The offset of the literal's opening quote, after its encoding prefix, or the
+ * length of the text when there is no literal here. */
 static size_t find_quote(const struct cxx_lexer *lx, bool *raw)
 {
     size_t at = lx->pos;
@@ -232,7 +233,8 @@ static void pass_operator(struct cxx_lexer *lx)
     size_t second = next_of(lx, lx->pos), third = next_of(lx, second), n = 1;
     char here[3] = {peek(lx), byte_at(lx, second), byte_at(lx, third)};
 
-    if (!is_any_of(here + 1, "=>:+-<&|#.*", 1)) /* no operator goes on so */
+    if (!is_any_of(here + 1, "=>:+-<&|#.*", 1)) /* no operator continues like
+                                                   this */
         n = 1;
     else if (is_any_of(here, "<<<>>><<=>>=<=>->*...", 3))
         n = 3;
@@ -260,7 +262,7 @@ static enum cxx_kind pass_token(struct cxx_lexer *lx)
 
 /* ---- tokens ---------------------------------------------------------------- */
 
-/* Adds src[at, end) without splices to the text at hand. */
+/* Appends src[at, end) without splices to the current text. */
 static void add_text(struct cxx_lexer *lx, size_t at, size_t end)
 {
     size_t raw = lx->raw < end ? lx->raw : end;
@@ -308,7 +310,8 @@ static void lex_token(struct cxx_lexer *lx)
 
 /* ---- preprocessor lines ---------------------------------------------------- */
 
-/* Whether a header's name comes next: there <a//b> and "a\" mean themselves. */
+/* Whether a header name comes next: in <a//b> and "a\" the characters are
+ * literal. */
 static bool expects_header(const struct buf *line)
 {
     static const char *const first[] = {"include", "include_next", "import",

@@ -1,10 +1,10 @@
-/* cxx_lex.h: C, C++ and CUDA source to tokens, enough to tell code from
- * comments and literals: line splices, raw strings, character literals and
- * their prefixes, digit separators, preprocessor lines. Never fails: an
- * unterminated literal ends with its line, as in a skipped #if group, and an
- * unterminated comment or raw string with the text. A carriage return that is
- * no part of a line end is a CXX_OP of its own and ends a line: compilers
- * disagree on it, so a rule can refuse it. */
+/* cxx_lex.h: splits C, C++ and CUDA source into tokens, in enough detail to
+ * tell code from comments and literals: line splices, raw strings, character
+ * literals and their prefixes, digit separators, preprocessor lines. Never
+ * fails: an unterminated literal ends with its line, as in a skipped #if group;
+ * an unterminated comment or raw string ends with the text. A carriage return
+ * that is not part of a line end is a CXX_OP of its own and ends a line.
+ * Compilers disagree about it, so a rule can refuse it. */
 #ifndef LEX_CXX_LEX_H
 #define LEX_CXX_LEX_H
 
@@ -17,7 +17,7 @@
 enum cxx_kind {
     CXX_NAME,
     CXX_NUMBER,
-    CXX_STRING, /* also characters; with prefix and quotes */
+    CXX_STRING, /* also character literals; with prefix and quotes */
     CXX_OP,
     CXX_DIRECTIVE, /* a whole preprocessor line, splices joined, no comments */
 };

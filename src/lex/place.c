@@ -1,4 +1,4 @@
-/* place.c: offsets to lines and columns. */
+/* place.c: converts offsets to lines and columns. */
 #include "lex/place.h"
 
 size_t place_bom(struct str src)

@@ -1,7 +1,7 @@
-/* place.h: where an offset stands, for people: lines and columns from 1,
- * columns in characters. \n, \r\n and a lone \r each end a line, and a byte
- * order mark has no width. The walk only goes forwards, so that asking for
- * every token's place costs one pass over the source. */
+/* place.h: the line and column of an offset, for messages. Both count from 1;
+ * columns count characters. \n, \r\n and a lone \r each end a line, and a byte
+ * order mark has no width. A place only moves forwards, so locating every token
+ * takes one pass over the source. */
 #ifndef LEX_PLACE_H
 #define LEX_PLACE_H
 
@@ -16,18 +16,18 @@ struct place {
 };
 
 void place_init(struct place *p, struct str src);
-/* Moves on to offset `at`; one that lies behind leaves the place as it is. */
+/* Moves to offset `at`. Does nothing if the place is already past it. */
 static inline void place_to(struct place *p, struct str src, size_t at);
 
 /* Bytes of the byte order mark at the start of `src`: 3 or 0. */
 size_t place_bom(struct str src);
-/* Length of the line end at `at`: 0 when there is none. */
+/* Length of the line end at `at`, or 0. */
 size_t place_line_end(struct str src, size_t at);
 
-/* The rest of place_to(), past what needs a closer look. */
+/* The slow path of place_to(). */
 void place_walk(struct place *p, struct str src, size_t at);
 
-/* Here because every token asks, and most bytes only count. */
+/* Inline because it runs for every token, and most bytes only add a column. */
 static inline void place_to(struct place *p, struct str src, size_t at)
 {
     size_t stop = at < src.n ? at : src.n, i = p->at;

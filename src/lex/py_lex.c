@@ -1,5 +1,5 @@
-/* py_lex.c: the loop over a Python source: lines and their indentation,
- * brackets, operators. */
+/* py_lex.c: the main loop of the Python lexer: lines, indentation, brackets and
+ * operators. */
 #include "lex/py_lex.h"
 
 #include "base/mem.h"
@@ -67,7 +67,7 @@ struct py_open *py_top(struct py_lexer *lx)
     return lx->opens ? &lx->open[lx->opens - 1] : NULL;
 }
 
-/* The opener that is too deep is the problem and no token. */
+/* Reports the opener that nests too deeply; it does not become a token. */
 static bool too_deep(struct py_lexer *lx, const char *message)
 {
     return py_bad(lx, lx->tok[--lx->len].at, message);
@@ -130,15 +130,15 @@ static void skip_comment(struct py_lexer *lx)
         lx->pos++;
 }
 
-/* A line's white space from `at` on, and its columns with tab stops of 8 and of
- * 1: an order of lines that depends on the tab stop is an error. */
+/* A line's white space, starting at `at`, and its width with tab stops of 8 and
+ * of 1. If the two disagree on how lines compare, that is an error. */
 struct columns {
     size_t at;
     uint32_t col, alt;
 };
 
-/* Reads a line's white space. Behind a backslash the first line's columns hold,
- * unless they are 0. */
+/* Reads a line's white space. After a backslash, the first line's columns
+ * count, unless they are 0. */
 static bool read_indentation(struct py_lexer *lx, struct columns *c)
 {
     uint32_t first = 0;
@@ -196,7 +196,7 @@ static bool indent(struct py_lexer *lx, struct columns c)
     return true;
 }
 
-/* Passes blank and comment lines, then compares the indentation. */
+/* Skips blank and comment lines, then compares the indentation. */
 static bool start_line(struct py_lexer *lx)
 {
     struct columns c = {lx->pos, 0, 0};
@@ -226,7 +226,7 @@ static bool end_line(struct py_lexer *lx, size_t len)
 
 /* ---- operators ------------------------------------------------------------- */
 
-/* Length of the longest operator here; 0: none. */
+/* Length of the longest operator here, or 0. */
 static size_t operator_length(const struct py_lexer *lx)
 {
     char c = py_peek(lx, 0), next = py_peek(lx, 1);
@@ -287,8 +287,8 @@ static bool open_bracket(struct py_lexer *lx, char closer)
     return py_push(lx, PY_OPEN_BRACKET, closer);
 }
 
-/* At the end of a field's expression: "=" before it was a request to show the
- * expression's text, "!" or ":" begin what is no expression. */
+/* Ends a field's expression. A "=" just before the end asks for the
+ * expression's text; "!" or ":" starts the part after the expression. */
 static bool end_field_expression(struct py_lexer *lx, struct py_open *field)
 {
     char c = py_peek(lx, 0);
@@ -332,7 +332,7 @@ static bool lex_operator(struct py_lexer *lx)
 
 /* ---- the loop -------------------------------------------------------------- */
 
-/* Whether a string can begin with this byte: a quote, or a prefix letter. */
+/* Whether a string can start with this byte: a quote or a prefix letter. */
 static bool may_start_string(char c)
 {
     switch (c) {
@@ -407,7 +407,7 @@ static bool lex_all(struct py_lexer *lx)
     return true;
 }
 
-/* Ends the line, the indentation and the tokens. */
+/* Closes the line, the indentation and the token list. */
 static void finish(struct py_lexer *lx, struct py_tokens *out)
 {
     size_t at = lx->src.n;

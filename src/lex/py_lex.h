@@ -1,8 +1,9 @@
-/* py_lex.h: Python source to tokens, as CPython's tokenizer sees it: comments
- * dropped, lines joined by brackets and backslashes, indentation as tokens,
- * every string form, f-strings taken apart into text and real code. The source
- * is foreign: nothing here fails or recurses without a bound; what cannot be
- * tokenized is one `problem` with its place, and the tokens before it. */
+/* py_lex.h: splits Python source into tokens the way CPython's tokenizer does:
+ * comments dropped, lines joined by brackets and backslashes, indentation as
+ * tokens, every string form, f-strings split into text and real code. The
+ * source is untrusted: the lexer never fails, and recursion is bounded. If the
+ * source cannot be tokenized, the result is one `problem` with its place, and
+ * the tokens before it. */
 #ifndef LEX_PY_LEX_H
 #define LEX_PY_LEX_H
 
@@ -31,40 +32,40 @@ enum py_kind {
     PY_END, /* always the last token */
 };
 
-/* PY_FIELD marks what belongs to an f-string's replacement field and not to its
- * expression: the braces, the "!" and the "=" and ":" behind the expression. */
+/* PY_FIELD marks the parts of an f-string's replacement field that are not its
+ * expression: the braces, the "!", and the "=" and ":" after the expression. */
 enum { PY_RAW = 1, PY_BYTES = 2, PY_TRIPLE = 4, PY_UNICODE = 8, PY_FIELD = 16 };
 
 struct py_token {
     enum py_kind kind;
     uint8_t flags;              /* PY_RAW … of strings and f-string starts,
                                   PY_FIELD of operators */
-    uint32_t at, len;           /* where it stands in the source */
+    uint32_t at, len;           /* position in the source */
     uint32_t line, column;      /* 1-based; column counts characters */
     uint32_t body_at, body_len; /* PY_STRING: between the quotes */
-    uint32_t match;             /* bracket, PY_FSTART, PY_FEND: index of its
-                                  partner (of PY_END, where a problem left it
-                                  open); else 0 */
+    uint32_t match;             /* brackets, PY_FSTART, PY_FEND: index of the
+                                   partner (of PY_END if a problem left it
+                                   open); otherwise 0 */
     struct str text;            /* as in the source, but NFKC for PY_NAME */
 };
 
 struct py_problem {
-    const char *id; /* NULL: none. else source-encoding, source-nul,
-                       source-too-large, source-syntax */
+    const char *id; /* NULL: no problem. Otherwise source-encoding, source-nul,
+                       source-too-large or source-syntax */
     uint32_t at, line, column;
     const char *message;
 };
 
 struct py_tokens {
-    struct py_token *tok; /* tok[0..len), the last is PY_END */
+    struct py_token *tok; /* `len` tokens; the last is PY_END */
     size_t len;
     struct py_problem problem;
 };
 
-/* Tokens and texts live in `a`; `src` must outlive them. Whatever the problem,
- * the tokens end as any do: PY_NEWLINE behind a started line, as many PY_DEDENT
- * as PY_INDENT, PY_END. A source that is refused as a whole (encoding, NUL,
- * size) has no other token than PY_END. */
+/* Tokens and their text live in `a`; `src` must outlive them. Even after a
+ * problem the tokens end properly: PY_NEWLINE after an unfinished line, one
+ * PY_DEDENT for each PY_INDENT, PY_END. A source that is refused as a whole
+ * (encoding, NUL, size) yields only PY_END. */
 void py_lex(struct py_tokens *out, struct str src, struct arena *a);
 
 bool py_is(const struct py_token *t, const char *text); /* name or operator */

@@ -1,24 +1,25 @@
-/* py_lex_int.h: what the files of the Python lexer share. py_lex.c drives and
- * knows lines, brackets and operators; py_source.c admits the text; py_word.c
- * reads names and numbers; py_string.c strings and f-strings.
+/* py_lex_int.h: shared by the files of the Python lexer. py_lex.c has the main
+ * loop and handles lines, brackets and operators; py_source.c accepts or
+ * refuses the text; py_word.c reads names and numbers; py_string.c reads
+ * strings and f-strings.
  *
- * A stack says where the lexer stands: the top entry is an f-string or a
- * format spec (then text is read) or anything else (then code is read). */
+ * A stack records what is open. If the top entry is an f-string or a format
+ * spec, the lexer reads text; otherwise it reads code. */
 #ifndef LEX_PY_LEX_INT_H
 #define LEX_PY_LEX_INT_H
 
 #include "lex/place.h"
 #include "lex/py_lex.h"
 
-/* CPython's own bounds. */
+/* The same limits as CPython's. */
 #define PY_MAX_INDENT   100
 #define PY_MAX_BRACKETS 200
 #define PY_MAX_FSTRINGS 150
 
 enum py_open_kind {
-    PY_OPEN_BRACKET, /* ( [ { of code */
-    PY_OPEN_FIELD,   /* { of an f-string, in its expression */
-    PY_OPEN_SPEC,    /* the same behind its ':' */
+    PY_OPEN_BRACKET, /* ( [ { in code */
+    PY_OPEN_FIELD,   /* { in an f-string, within the expression */
+    PY_OPEN_SPEC,    /* the same, after the ':' */
     PY_OPEN_FSTRING,
 };
 
@@ -38,17 +39,18 @@ struct py_lexer {
     size_t len, cap;
     struct py_problem problem;
 
-    bool line_start; /* the next line's indentation counts */
+    bool line_start; /* at the start of a line whose indentation counts */
     uint32_t indent[PY_MAX_INDENT], alt_indent[PY_MAX_INDENT];
     size_t indents; /* levels above 0; indent[0] is 0 */
 
     struct py_open open[PY_MAX_BRACKETS + PY_MAX_FSTRINGS];
     size_t opens, brackets;
-    size_t fstring[PY_MAX_FSTRINGS]; /* where they stand in `open` */
+    size_t fstring[PY_MAX_FSTRINGS]; /* their indices in `open` */
     size_t fstrings;
 };
 
-/* The byte `ahead` of the next one; 0 past the end (no source has a NUL). */
+/* The byte `ahead` bytes past the next one; 0 past the end (sources have no
+ * NUL). */
 static inline char py_peek(const struct py_lexer *lx, size_t ahead)
 {
     if (ahead >= lx->src.n - lx->pos)
@@ -61,33 +63,33 @@ static inline bool py_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Whether the byte may stand in an identifier; all of non-ASCII may, until the
- * whole word is looked at. */
+/* Whether the byte may be part of an identifier. Accepts all non-ASCII bytes;
+ * the whole word is checked later. */
 static inline bool py_is_word(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
            py_is_digit(c) || (unsigned char)c >= 0x80;
 }
 
-/* Records the problem, if it is the first; returns false. */
+/* Records the problem if it is the first. Returns false. */
 bool py_fail(struct py_lexer *lx, const char *id, size_t at,
              const char *message);
 bool py_bad(struct py_lexer *lx, size_t at, const char *message);
 
-/* Appends the token src[at, end); valid until the next one. */
+/* Appends the token src[at, end). The pointer is valid until the next call. */
 struct py_token *py_emit(struct py_lexer *lx, enum py_kind kind, size_t at,
                          size_t end);
 struct py_open *py_top(struct py_lexer *lx); /* NULL: nothing is open */
-/* The token just emitted opens something; false when that is too deep. */
+/* Pushes the token just emitted as an opener; false when nested too deeply. */
 bool py_push(struct py_lexer *lx, enum py_open_kind kind, char closer);
-/* The token just emitted closes the top. */
+/* Pops the top entry, closed by the token just emitted. */
 void py_pop(struct py_lexer *lx);
 
-/* Each reads at lx->pos and moves it; false: a problem was recorded. */
+/* Each reads at lx->pos and advances it; false when it recorded a problem. */
 bool py_source_admit(struct py_lexer *lx);
 bool py_lex_name(struct py_lexer *lx);
 bool py_lex_number(struct py_lexer *lx);
-/* Whether a string begins here: *prefix letters, then a quote. */
+/* Whether a string starts here: *prefix letters, then a quote. */
 bool py_string_here(const struct py_lexer *lx, size_t *prefix);
 bool py_lex_string(struct py_lexer *lx, size_t prefix);
 bool py_lex_ftext(struct py_lexer *lx);

@@ -1,6 +1,6 @@
-/* py_source.c: what is not even read: too large, NUL bytes, not UTF-8, or a
- * coding line (PEP 263) that would make CPython read another text than we do.
- * All of it is decided before the first token. */
+/* py_source.c: refuses sources that are too large, have NUL bytes, are not
+ * UTF-8, or have a coding line (PEP 263) that would make CPython read a
+ * different text than we do. All of this happens before the first token. */
 #include "lex/py_lex_int.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ static bool is_coding_char(char c)
     return (py_is_word(c) && (unsigned char)c < 0x80) || c == '-' || c == '.';
 }
 
-/* The codec named in a comment line, as CPython searches for it; empty when
- * the line names none. */
+/* The codec named in a comment line, found the way CPython does it; empty when
+ * the line does not name one. */
 static struct str coding_of(struct str line)
 {
     struct str none = {"", 0};
@@ -43,7 +43,7 @@ static struct str coding_of(struct str line)
     return none;
 }
 
-/* Whether CPython decodes text under this codec name as UTF-8. */
+/* Whether CPython treats this codec name as UTF-8. */
 static bool is_utf8_name(struct str name)
 {
     static const char *const names[] = {"utf-8", "utf8", "u8", "utf",
@@ -66,7 +66,8 @@ static bool is_utf8_name(struct str name)
     return strncmp(plain, "utf-8-", 6) == 0;
 }
 
-/* A line of blanks and perhaps a comment: the next one may still name a codec. */
+/* A line with only blanks or a comment: the next line may still name a
+ * codec. */
 static bool is_comment_line(struct str line)
 {
     size_t i = 0;
@@ -76,8 +77,9 @@ static bool is_comment_line(struct str line)
     return i == line.n || line.p[i] == '#' || line.p[i] == '\r';
 }
 
-/* Python's compiler ends a line at a lone \r too, its tokenize module (through
- * which functions read their own source) only at \n: both must find UTF-8. */
+/* Python's compiler also ends a line at a lone \r. Its tokenize module, which
+ * functions use to read their own source, ends it only at \n. Both must find
+ * UTF-8. */
 static bool admit_coding(struct py_lexer *lx, const char *ends)
 {
     struct str rest = {lx->src.p + lx->pos, lx->src.n - lx->pos};

@@ -1,11 +1,11 @@
-/* py_string.c: string literals, f-strings, and what a literal's body says. */
+/* py_string.c: string literals, f-strings, and the contents of literals. */
 #include "lex/py_lex_int.h"
 
 #include <string.h>
 
 /* ---- where a literal begins and ends --------------------------------------- */
 
-/* What the letters before a quote say; PY_F is no flag of a token. */
+/* Flags from the letters before a quote; PY_F never becomes a token flag. */
 enum { PY_F = 128 };
 
 static uint8_t prefix_flag(char c, uint8_t seen)
@@ -46,7 +46,8 @@ static bool closes(const struct py_lexer *lx, char quote, bool triple)
            (!triple || (py_peek(lx, 1) == quote && py_peek(lx, 2) == quote));
 }
 
-/* Passes a backslash and what it escapes; a line end counts as one. */
+/* Skips a backslash and the character it escapes; a line end counts as one
+ * character. */
 static void pass_escape(struct py_lexer *lx)
 {
     size_t end = place_line_end(lx->src, lx->pos + 1);
@@ -56,7 +57,7 @@ static void pass_escape(struct py_lexer *lx)
         lx->pos = lx->src.n;
 }
 
-/* Moves from the body's start to the closing quotes. */
+/* Advances from the start of the body to the closing quotes. */
 static bool find_end(struct py_lexer *lx, size_t at, char quote, bool triple)
 {
     while (!closes(lx, quote, triple)) {
@@ -100,7 +101,7 @@ bool py_lex_string(struct py_lexer *lx, size_t prefix)
 
 /* ---- f-strings ------------------------------------------------------------- */
 
-/* Passes the escape at pos; \N{NAME} is text and not a field. A brace behind a
+/* Skips the escape at pos. \N{NAME} is text, not a field. A brace after a
  * backslash keeps its meaning. */
 static bool pass_ftext_escape(struct py_lexer *lx, bool raw)
 {
@@ -125,7 +126,8 @@ static bool pass_ftext_escape(struct py_lexer *lx, bool raw)
     return true;
 }
 
-/* Passes text up to the closing quotes, a field's brace or the spec's end. */
+/* Skips text up to the closing quotes, a field's brace or the end of the
+ * spec. */
 static bool pass_ftext(struct py_lexer *lx, const struct py_open *f, bool spec)
 {
     size_t opener = lx->tok[f->tok].at;

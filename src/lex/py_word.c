@@ -5,8 +5,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* More combining marks in a row than this are not text (the bound of Unicode's
- * stream-safe format), and sorting them would take quadratic time. */
+/* Real text never has more combining marks in a row (the limit of Unicode's
+ * stream-safe format), and sorting them takes quadratic time. */
 #define MAX_MARKS 30
 
 static bool is_id_start(uint32_t c)
@@ -19,7 +19,7 @@ static bool is_id_start(uint32_t c)
     case UTF8PROC_CATEGORY_LO:
     case UTF8PROC_CATEGORY_NL:
         return c != 0x2e2f; /* a letter that Unicode reserves for syntax */
-    default:                /* characters that once were letters */
+    default:                /* characters that used to be letters */
         return c == '_' || c == 0x1885 || c == 0x1886 || c == 0x2118 ||
                c == 0x212e;
     }
@@ -39,7 +39,7 @@ static bool is_id_continue(uint32_t c)
     }
 }
 
-/* Offset of the first character that cannot stand there, or `n`. */
+/* Offset of the first character that is not allowed at its position, or `n`. */
 static size_t id_check(const char *p, size_t n)
 {
     size_t i = 0, marks = 0;
@@ -75,10 +75,11 @@ static bool is_keyword(struct str s)
     return false;
 }
 
-/* The name CPython means by the non-ASCII word src[at, pos). Characters whose
- * normal form is no identifier are not allowed in one, as XID_Start and
- * XID_Continue have it. A word that only becomes a keyword is an ordinary name
- * to CPython; nobody needs one, and readers of the tokens could not tell. */
+/* The name that CPython reads for the non-ASCII word src[at, pos). Like
+ * XID_Start and XID_Continue, this refuses characters whose normal form is not
+ * an identifier. CPython treats a word that only normalises to a keyword as an
+ * ordinary name. We refuse it: nobody needs one, and users of the tokens could
+ * not tell the difference. */
 static bool normalise(struct py_lexer *lx, size_t at, struct str *out)
 {
     const char *p = lx->src.p + at;
@@ -105,7 +106,7 @@ static bool normalise(struct py_lexer *lx, size_t at, struct str *out)
 bool py_lex_name(struct py_lexer *lx)
 {
     size_t at = lx->pos, end = at;
-    unsigned char all = 0; /* the bits of all bytes */
+    unsigned char all = 0; /* all bytes ORed together */
     struct str text;
 
     for (; end < lx->src.n && py_is_word(lx->src.p[end]); end++)
@@ -121,7 +122,7 @@ bool py_lex_name(struct py_lexer *lx)
     return true;
 }
 
-/* Behind a number: "1if x" is two tokens, "1x" is none. */
+/* Checks what follows a number: "1if x" is two tokens, "1x" is an error. */
 static bool number_end(struct py_lexer *lx)
 {
     static const char *const words[] = {"and", "else", "for", "if",
@@ -161,7 +162,7 @@ static bool radix_number(struct py_lexer *lx, char radix)
     return true;
 }
 
-/* Digits with single underscores between them, from a digit on. */
+/* Digits with single underscores between them, starting at a digit. */
 static bool digits(struct py_lexer *lx)
 {
     for (;;) {
@@ -189,7 +190,7 @@ static bool exponent(struct py_lexer *lx)
     return digits(lx);
 }
 
-/* "007": zeros may lead only zeros. */
+/* "007": leading zeros are only allowed if all digits are zeros. */
 static bool bad_leading_zero(const struct py_lexer *lx, size_t at)
 {
     if (lx->src.p[at] != '0')

@@ -1,4 +1,4 @@
-/* hint.c: hints from JSON, and the one for a message. */
+/* hint.c: reads hints from JSON and finds the one for a message. */
 #include "pack/hint.h"
 
 #include "base/mem.h"
@@ -88,7 +88,7 @@ void hints_release(struct hints *h)
     *h = (struct hints){0};
 }
 
-/* A copy in which each byte that is not UTF-8 is a "?". */
+/* Copies the text, with a "?" for each byte that is not UTF-8. */
 static char *clean(struct str text)
 {
     char *p = xstrndup(text.n ? text.p : "", text.n);

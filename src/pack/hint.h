@@ -1,5 +1,5 @@
-/* hint.h: advice for the model about an error message. A pack lists patterns with a
- * hint each; the first that matches wins. */
+/* hint.h: advice for the model about an error message. A pack lists patterns,
+ * each with a hint; the first match wins. */
 #ifndef PACK_HINT_H
 #define PACK_HINT_H
 
@@ -36,13 +36,14 @@ struct hints {
 };
 
 /* Compiles a list that the schema has accepted; the JSON must outlive the
- * hints. False, with a line for each bad one; release it in any case. */
+ * hints. Returns false, with a line for each bad hint. Release it in either
+ * case. */
 bool hints_init(struct hints *h, const json_t *list, const char *file,
                 struct problems *out);
 void hints_release(struct hints *h);
 
-/* The first hint of the stage that matches, its text with $1 … filled in
- * appended to `out`; NULL when none does. `text` may be any bytes. */
+/* The first matching hint of the stage, or NULL. Appends its text to `out`,
+ * with $1 … filled in. `text` may be any bytes. */
 const struct hint *hint_find(const struct hints *h, struct rx_ctx *c,
                              enum hint_stage stage, struct str text,
                              struct buf *out);

@@ -1,4 +1,4 @@
-/* pack.c: a pack from its folder. */
+/* pack.c: loads a pack from its folder. */
 #include "pack/pack.h"
 
 #include "base/fs.h"

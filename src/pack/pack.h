@@ -50,9 +50,10 @@ struct pack {
         int timeout_s;
     } build;
     struct {
-        const char *helper; /* NULL: none */
-        const char *family; /* whose launches are recorded; NULL: E2 at most */
-        unsigned devices, dtypes; /* 1 << enum pack_device, precision */
+        const char *helper; /* may be NULL */
+        const char *family; /* whose launches are recorded; NULL: at most E2 */
+        unsigned devices, dtypes; /* 1 << enum pack_device, 1 << enum
+                                     precision */
         enum precision default_dtype;
         int hang_timeout_s;
     } run;
@@ -72,9 +73,9 @@ struct pack {
 
     /* ---- private ---- */
     struct arena memory;
-    json_t *files; /* a list: what the strings are borrowed from */
+    json_t *files; /* a list that owns the strings */
     struct rules own[PACK_SETS];
-    struct pack_shared *shared; /* a chain */
+    struct pack_shared *shared; /* a linked list */
 };
 
 /* Folders that hold packs, in the order they are searched. */
@@ -83,8 +84,8 @@ struct pack_path {
     size_t len;
 };
 
-/* The packs in a search path, by id; of two with the same id the first one
- * found. A folder without a pack.json is not a pack. */
+/* The packs in a search path, sorted by id. If two have the same id, the first
+ * one found. A folder without a pack.json is not a pack. */
 struct pack_list {
     struct {
         char *id, *dir;
@@ -94,25 +95,27 @@ struct pack_list {
 int pack_list(const struct pack_path *path, struct pack_list *out,
               struct err *e);
 void pack_list_release(struct pack_list *l);
-/* The folder of a pack, or NULL with the nearest name; the caller frees. */
+/* The folder of a pack. If not found, NULL and an error with the nearest name.
+ * The caller frees it. */
 char *pack_find(const struct pack_path *path, const char *id, struct err *e);
 
-/* The pack in `dir`, or NULL with all its problems. Files it extends are
- * looked for beside it, then along `path`. */
+/* Loads the pack in `dir`; NULL, with all problems, on failure. Files it
+ * extends are looked up beside it, then along `path`. */
 struct pack *pack_load(const struct pack_path *path, const char *dir,
                        struct problems *out);
-/* A folder of shared rules (default.json, paper.json, selftest/) as if it were
- * a pack with these rules alone: only dir, hash and set are filled. */
+/* Loads a folder of shared rules (default.json, paper.json, selftest/) as a
+ * pack with only these rules: sets only dir, hash and set. */
 struct pack *pack_load_shared(const char *dir, struct problems *out);
 void pack_free(struct pack *p);
 
-/* NULL with a remedy when the pack has no such set. */
+/* NULL, with advice, when the pack does not have the set. */
 const struct ruleset *pack_ruleset(const struct pack *p, const char *name,
                                    struct err *e);
-/* Guide, card and at least one seed are there: a search can use the pack. */
+/* Whether a search can use the pack: it has a guide, a card and at least one
+ * seed. */
 int pack_can_search(const struct pack *p, struct err *e);
 
-/* Why verdicts of this pack end at E2: words that follow its name. NULL: they
+/* Why verdicts of this pack stop at E2, worded to follow its name. NULL: they
  * reach E3. */
 const char *pack_below_e3(const struct pack *p);
 

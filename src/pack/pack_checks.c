@@ -1,5 +1,5 @@
 /* pack_checks.c: the rule sets of a pack: its own rules and those of the files
- * it extends, less what it drops. */
+ * it extends, except the ones it drops. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "pack/pack_int.h"
@@ -13,7 +13,7 @@ const char *const pack_set_names[PACK_SETS] = {
     [PACK_PAPER] = "paper",
 };
 
-/* One set while it is put together. */
+/* A set under construction. */
 struct making {
     struct pack *pack;
     const struct pack_path *path;
@@ -25,7 +25,7 @@ struct making {
     size_t from_count;
 };
 
-/* Beside the pack first, so that a folder of packs can bring its own. */
+/* Looks beside the pack first, so that a folder of packs can bring its own. */
 static const char *find_shared(const struct making *m, const char *name)
 {
     struct pack *p = m->pack;
@@ -84,7 +84,7 @@ static bool is_dropped(const struct making *m, const char *id)
     return false;
 }
 
-/* Every id under `drop` must be one that was there to be dropped. */
+/* Every id under `drop` must name an inherited rule. */
 static void check_drops(const struct making *m)
 {
     const json_t *drop = json_object_get(m->json, "drop");

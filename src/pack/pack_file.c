@@ -1,4 +1,4 @@
-/* pack_file.c: the tables of a pack's JSON files. */
+/* pack_file.c: the schemas of a pack's JSON files. */
 #include "pack/pack_file.h"
 
 #include "base/buf.h"

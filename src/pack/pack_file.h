@@ -1,5 +1,5 @@
-/* pack_file.h: the JSON files of a pack: their tables (docs/PACKS.md describes
- * the same), and reading one strictly. */
+/* pack_file.h: the JSON files of a pack: their schemas, which docs/PACKS.md
+ * also describes, and a strict reader. */
 #ifndef PACK_PACK_FILE_H
 #define PACK_PACK_FILE_H
 
@@ -19,14 +19,14 @@ enum pack_file {
     PACK_FILE_EXPECT,  /* selftest/expect.json */
 };
 #define PACK_FILES       7
-#define PACK_EXTENDS_MAX 16 /* files that one set extends */
+#define PACK_EXTENDS_MAX 16 /* files that one set may extend */
 
-/* The words of pack.json, in the order of the enums of pack.h. */
+/* The words used in pack.json, in the order of the enums in pack.h. */
 extern const char *const pack_languages[2], *const pack_devices[2];
 
-/* A new reference, or NULL with a line in `out` for each thing that is wrong:
- * not JSON, or not as the file's table says. `name` stands in front of each
- * line. The patterns of rules and hints are compiled by those who use them. */
+/* Returns a new reference, or NULL with a line in `out` for each problem: not
+ * JSON, or does not match the schema. Each line starts with `name`. Does not
+ * compile the patterns of rules and hints. */
 json_t *pack_file_parse(enum pack_file kind, const char *name, const char *text,
                         size_t n, struct problems *out);
 json_t *pack_file_read(enum pack_file kind, const char *path,

@@ -1,4 +1,4 @@
-/* pack_find.c: packs in a search path. */
+/* pack_find.c: finds packs in a search path. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "pack/pack.h"

@@ -1,5 +1,5 @@
-/* pack_hash.c: a pack's identity: the names and contents of its files and of
- * the files it extends, in one order on every machine. */
+/* pack_hash.c: hashes the names and contents of a pack's files and of the files
+ * it extends, in the same order on every machine. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "pack/pack_int.h"
@@ -72,7 +72,7 @@ static int by_name(const void *a, const void *b)
                   ((const struct entry *)b)->name);
 }
 
-/* With its length, so that different folders never give the same bytes. */
+/* Includes the length, so that different folders never hash the same bytes. */
 static int add_file(struct hash *h, const struct entry *f, struct err *e)
 {
     struct buf b;

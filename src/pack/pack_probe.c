@@ -1,4 +1,4 @@
-/* pack_probe.c: running a pack's probe and reading its line. */
+/* pack_probe.c: runs a pack's probe and reads its line. */
 #include "pack/pack_probe.h"
 
 #include "base/mem.h"

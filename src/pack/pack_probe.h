@@ -1,5 +1,6 @@
-/* pack_probe.h: what each pack can do on this machine. A pack's probe.py prints one
- * line; that line, or how the probe failed, becomes a level and a reason. */
+/* pack_probe.h: what each pack can do on this machine. A pack's probe.py prints
+ * one line. That line, or the way the probe failed, becomes a level and a
+ * reason. */
 #ifndef PACK_PACK_PROBE_H
 #define PACK_PACK_PROBE_H
 
@@ -22,11 +23,11 @@ struct pack_probe {
     char *why; /* one line; the caller frees */
 };
 
-/* The program to run for the pack in `dir`; `argv` (4 places) and the strings
+/* The command that probes the pack in `dir`. `argv` (4 entries) and the strings
  * must live until it has run. */
 void pack_probe_command(struct proc_opts *o, const char **argv,
                         const char *python, const char *dir);
-/* The result of the run. */
+/* Reads the result of the run. */
 void pack_probe_read(struct pack_probe *p, const struct procs_item *ran);
 
 #endif

@@ -1,4 +1,4 @@
-/* packs.h: finds the pack of a command with --packs and --dsl. */
+/* packs.h: finds the pack for a command with --packs and --dsl. */
 #ifndef PACK_PACKS_H
 #define PACK_PACKS_H
 
@@ -10,7 +10,7 @@
     "also look for packs in DIR (may be repeated); the environment variable " \
     "MONKEYS_PACKS names further folders, separated by colons"
 
-/* The search path: the folders given, then the program's own. */
+/* The search path: the given folders, then the program's own. */
 struct packs_path {
     struct pack_path path;
     const char **dirs;
@@ -22,7 +22,7 @@ void packs_path_release(struct packs_path *p);
 
 int packs_list(const struct opt_list *given, const struct home *home,
                struct pack_list *out, struct err *e);
-/* The pack `id`, loaded; the caller frees it with pack_free(). */
+/* Loads the pack `id`. The caller frees it with pack_free(). */
 struct pack *packs_load(const struct packs_path *p, const char *id,
                         struct err *e);
 

@@ -1,5 +1,5 @@
-/* precision.h: the types that candidates can be asked for: the one table of
- * them. worker/judge/words.py has the same names. */
+/* precision.h: the only table of the precisions a candidate can be asked for.
+ * worker/judge/words.py has the same names. */
 #ifndef PACK_PRECISION_H
 #define PACK_PRECISION_H
 
@@ -16,11 +16,11 @@ enum precision {
 #define PRECISION_CHOICES "fp32|tf32|fp16|bf16" /* for options */
 
 extern const char *const precision_names[PRECISIONS];
-/* As a prompt says it: "torch.float32", … */
+/* As written in a prompt: "torch.float32", … */
 extern const char *const precision_dtypes[PRECISIONS];
 
 enum precision precision_of(const char *name);
-/* What a value of it is stored as. */
+/* The precision its values are stored in. */
 enum precision precision_stored(enum precision p);
 
 #endif

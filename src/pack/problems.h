@@ -1,5 +1,6 @@
-/* problems.h: a list of all problems with some files, so that an author can fix them
- * in one go. A line reads `FILE: /json/pointer: what is wrong; what to do`. */
+/* problems.h: collects all problems with a set of files, so that an author can
+ * fix them in one go. A line reads `FILE: /json/pointer: what is wrong; what to
+ * do`. */
 #ifndef PACK_PROBLEMS_H
 #define PACK_PROBLEMS_H
 
@@ -19,7 +20,8 @@ void problems_init(struct problems *p); /* allocates nothing */
 void problems_release(struct problems *p);
 void problems_add(struct problems *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* The first line and the number of further ones as an error. Returns -1. */
+/* Sets the error to the first line and the number of further lines. Returns
+ * -1. */
 int problems_to_err(const struct problems *p, struct err *e);
 
 #endif

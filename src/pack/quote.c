@@ -1,4 +1,4 @@
-/* quote.c: untrusted text in one line of output. */
+/* quote.c: puts untrusted text on one line of output. */
 #include "pack/quote.h"
 
 static bool is_control(uint32_t cp)
@@ -12,7 +12,7 @@ static bool is_space(uint32_t cp)
     return (cp >= '\t' && cp <= '\r') || cp == ' ';
 }
 
-/* The length of the character at `s`, or 0 where the bytes are not UTF-8. */
+/* The length of the character at `s`, or 0 if the bytes are not UTF-8. */
 static size_t char_length(struct str s, uint32_t *cp)
 {
     size_t most = s.n < 4 ? s.n : 4;

@@ -1,4 +1,4 @@
-/* rule.c: rules from JSON, and their matches. */
+/* rule.c: reads rules from JSON and applies them. */
 #include "pack/rule.h"
 
 #include "base/mem.h"

@@ -8,11 +8,11 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define GROUP_CHARS 100 /* of a group shown in a message */
+#define GROUP_CHARS 100 /* of a group in a message */
 
-/* PCRE2 counts steps separately for each position where a match may start, so
- * a long text can cost the step limit for each of its bytes. The text is
- * therefore searched in windows, and the time is checked between them. */
+/* PCRE2 counts steps separately for each position where a match may start, so a
+ * long text can cost the step limit at every byte. Therefore the text is
+ * searched in windows, and the time is checked between them. */
 #define WINDOW_FIRST ((size_t)256)
 #define WINDOW_MOST  ((size_t)4096)
 
@@ -26,7 +26,7 @@ struct rx_ctx {
     pcre2_jit_stack *stack;
     pcre2_match_data *data;
     int64_t round_ns, end_ns;
-    int pairs; /* offsets that the last match set */
+    int pairs; /* pairs of offsets set by the last match */
 };
 
 const struct rx_limits rx_limits_default = {
@@ -128,7 +128,7 @@ struct rx *rx_new(const char *pattern, struct err *e)
     rx = xcalloc(1, sizeof(*rx));
     rx->code = code;
     pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &rx->groups);
-    /* Where this fails, the interpreter serves, under the same limits. */
+    /* If this fails, the interpreter runs instead, with the same limits. */
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
     return rx;
 }
@@ -155,7 +155,7 @@ struct rx_ctx *rx_ctx_new(const struct rx_limits *l)
     c->data = pcre2_match_data_create(RX_GROUPS, NULL);
     if (!c->data)
         BUG("rx: no memory");
-    /* NULL on a machine without the JIT, which then needs no stack. */
+    /* NULL without JIT support, which then needs no stack. */
     c->stack = pcre2_jit_stack_create(
         l->jit_stack_bytes < first ? l->jit_stack_bytes : first,
         l->jit_stack_bytes, NULL);
@@ -197,7 +197,8 @@ static enum rx_result failure(int rc)
     }
 }
 
-/* The last start place of a window; it need not be a character's first byte. */
+/* The last start position in a window; it may be in the middle of a
+ * character. */
 static size_t window_end(struct str text, size_t from, size_t window)
 {
     return text.n - from > window ? from + window : text.n;
@@ -243,7 +244,7 @@ size_t rx_next(const struct rx_ctx *c, struct str text)
 {
     size_t end = pcre2_get_ovector_pointer(c->data)[1];
 
-    /* \K moves where a match is said to start, not where it was found. */
+    /* \K changes the reported start of a match, not where it was found. */
     return pcre2_get_startchar(c->data) < end ? end : next_char(text, end);
 }
 

@@ -1,4 +1,5 @@
-/* schema.c: JSON against tables. It goes as deep as the table, not the file. */
+/* schema.c: checks JSON against tables. Recursion goes as deep as the table,
+ * not the file. */
 #include "pack/schema.h"
 
 #include "base/buf.h"
@@ -12,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUOTED_CHARS 60 /* of a string shown in an error */
+#define QUOTED_CHARS 60 /* of a string in an error */
 
-/* A place in the file, as a chain from the root. */
+/* A position in the file, linked to its parent. */
 struct step {
     const struct step *up;
     const char *key; /* NULL: an element of a list */
@@ -72,7 +73,7 @@ static void put_names(struct buf *b, const char *const *name, size_t count)
         buf_printf(b, "%s%s", i ? ", " : "", name[i]);
 }
 
-/* Ends the line in `b` (what is wrong) and adds it to the problems. */
+/* Completes the message in `b` and adds it to the problems. */
 static void report(const struct run *r, const struct step *at, struct buf *b,
                    const char *remedy)
 {
@@ -251,7 +252,8 @@ static bool check_size(const struct run *r, const struct schema *s, size_t n,
     return false;
 }
 
-/* The lists are short or rejected by `max`; a set would be longer than this. */
+/* Quadratic, but lists are short or rejected by `max`, and a set would take
+ * more code. */
 static bool stands_before(const json_t *list, size_t i)
 {
     for (size_t j = 0; j < i; j++)

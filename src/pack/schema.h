@@ -1,5 +1,6 @@
-/* schema.h: checks JSON files against tables and reports every difference. An unknown
- * field is an error, too: otherwise a misspelt one would be ignored silently. */
+/* schema.h: checks JSON files against tables and reports every difference. An
+ * unknown field is also an error: otherwise a misspelt one would be silently
+ * ignored. */
 #ifndef PACK_SCHEMA_H
 #define PACK_SCHEMA_H
 
@@ -26,9 +27,9 @@ struct schema {
     bool unique;                /* list of strings: no duplicates */
     const char *const *choices; /* string: one of these */
     size_t choice_count;
-    int64_t min, max;    /* the range of a number, the length of the rest;
-                            max 0: no limit */
-    const char *pattern; /* string, name in a map: must match as a whole */
+    int64_t min, max;    /* range of a number, otherwise the length; max 0: no
+                            limit */
+    const char *pattern; /* string, name in a map: must match entirely */
     const struct schema_field *fields; /* ends with a NULL name */
     const struct schema *element;
     const char *remedy; /* what to write instead, or NULL */
@@ -40,12 +41,13 @@ struct schema_field {
     struct schema value;
 };
 
-/* Adds a line to `out` for each thing wrong with `v`; true when nothing is. */
+/* Adds a line to `out` for each problem with `v`. Returns true if there are
+ * none. */
 bool schema_check(const struct schema *s, const json_t *v, const char *file,
                   struct problems *out);
 
-/* Fields of an object that schema_check() has accepted: a string (NULL: not
- * there), and the index of a choice. */
+/* Fields of an object that schema_check() has accepted: a string (NULL if
+ * missing), and the index of a choice. */
 const char *schema_text(const json_t *object, const char *field);
 size_t schema_choice(const json_t *object, const char *field,
                      const char *const *choices, size_t count);

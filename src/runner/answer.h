@@ -1,5 +1,5 @@
-/* answer.h: how a request ended. It goes to the judge as these bytes, and is what
- * functions that can fail fill, as `struct err` is elsewhere. */
+/* answer.h: the outcome of a request. It is sent to the judge as these bytes,
+ * and functions that can fail fill it in, like `struct err` elsewhere. */
 #ifndef RUNNER_ANSWER_H
 #define RUNNER_ANSWER_H
 
@@ -7,13 +7,13 @@
 
 enum status {
     DONE,
-    BAD_REQUEST,    /* not a request, or not now */
-    BAD_PLAN,       /* the plan is wrong: word and reason in the text */
-    NO_MODULE,      /* a module does not load */
-    NO_SYMBOL,      /* a module has no such function */
-    LAUNCH_FAILED,  /* a launch was refused; the runner can go on */
-    CONTEXT_BROKEN, /* a kernel hurt the context: replace the runner */
-    NO_MEMORY,      /* of the device or the host */
+    BAD_REQUEST,    /* not a request, or not allowed now */
+    BAD_PLAN,       /* invalid plan: word and reason in the text */
+    NO_MODULE,      /* a module failed to load */
+    NO_SYMBOL,      /* function not found in a module */
+    LAUNCH_FAILED,  /* a launch was refused; the runner can continue */
+    CONTEXT_BROKEN, /* a kernel broke the context: replace the runner */
+    NO_MEMORY,      /* on the device or the host */
     NO_DEVICE,      /* the machine's fault, never the candidate's */
 };
 

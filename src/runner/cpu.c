@@ -1,5 +1,5 @@
-/* cpu.c: a plan on the CPU: the region is shared memory, functions come from
- * libraries. */
+/* cpu.c: runs a plan on the CPU. The region is shared memory, and functions
+ * come from libraries. */
 #include "runner/device.h"
 
 #include "base/mem.h"
@@ -15,7 +15,7 @@
 struct device {
     char *region;
     uint64_t bytes;
-    struct library *library; /* one for each module */
+    struct library *library; /* one per module */
     size_t libraries;
     void **function;
 };
@@ -47,7 +47,7 @@ static int cpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
 
 /* ---- loading ---- */
 
-/* The library's constructors run in here: processes are given up before. */
+/* Runs the library's constructors, so drop_processes() comes first. */
 static int load_libraries(struct device *d, const struct plan *p,
                           struct answer *a)
 {

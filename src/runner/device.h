@@ -1,5 +1,5 @@
-/* device.h: where a plan is executed. One device a process; it serves candidates
- * one after the other: map, load, any number of runs, unload. */
+/* device.h: the device that runs a plan. One per process. It serves one
+ * candidate after the other: map, load, any number of runs, unload. */
 #ifndef RUNNER_DEVICE_H
 #define RUNNER_DEVICE_H
 
@@ -7,26 +7,27 @@
 #include "runner/plan.h"
 
 enum run_flag {
-    RUN_MUTE = 1,   /* launches and calls are left out, moves are done */
+    RUN_MUTE = 1,   /* skip launches and calls, do the moves */
     RUN_TIMED = 2,  /* clear the caches first, measure */
-    RUN_RELOAD = 4, /* cubins are loaded again: their globals start fresh */
+    RUN_RELOAD = 4, /* load cubins again to reset their globals */
 };
 
 struct device;
 
-/* Functions that can fail return -1 after filling the answer. */
+/* Functions that can fail return -1 and fill in the answer. */
 struct device_kind {
     const char *name;
     struct device *(*open)(struct answer *a);
-    /* Maps the region; the descriptor stays the caller's. */
+    /* Maps the region. The caller keeps the descriptor. */
     int (*map)(struct device *d, int fd, uint64_t bytes, struct answer *a);
-    /* Loads the plan's modules and binds its parameters; what is made lives in
+    /* Loads the plan's modules and binds its parameters. The results live in
      * the plan's arena or until unload(). */
     int (*load)(struct device *d, struct plan *p, struct arena *arena,
                 struct answer *a);
     int (*run)(struct device *d, const struct plan_call *c, unsigned flags,
                struct answer *a);
-    /* Forgets modules and region; after a load that failed half-way, too. */
+    /* Unloads the modules and unmaps the region, also after a load that failed
+     * halfway. */
     int (*unload)(struct device *d, struct answer *a);
 };
 

@@ -13,7 +13,7 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A pointer to data becomes one to a function; C has no cast for that. */
+/* C has no cast from a data pointer to a function pointer. */
 static bool find(struct driver *d, const char *name, size_t at)
 {
     void *found = dlsym(d->library, name);
@@ -24,7 +24,8 @@ static bool find(struct driver *d, const char *name, size_t at)
 
 int driver_open(struct driver *d, struct answer *a)
 {
-    /* Global: libraries of candidates call cuTensorMapEncodeTiled by its name. */
+    /* Global, because candidates' libraries call cuTensorMapEncodeTiled by
+     * name. */
     d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     if (!d->library)
         // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no thread yet

@@ -1,7 +1,7 @@
-/* driver.h: as much of the CUDA driver as a runner needs. Its library is opened at
- * run time, so that the program builds and starts where there is none. Names and
- * numbers are those of cuda.h; functions are in the versions that drivers of
- * CUDA 11.4 and later have. */
+/* driver.h: the parts of the CUDA driver that a runner needs. The library
+ * is opened at run time, so that the program builds and starts without it.
+ * Names and numbers match cuda.h; function versions are those of CUDA 11.4
+ * and later. */
 #ifndef RUNNER_DRIVER_H
 #define RUNNER_DRIVER_H
 
@@ -53,8 +53,8 @@ struct cu_access {
     int where, device, flags;
 };
 
-/* Each returns a CUresult; addresses are numbers here. Those of the second list
- * may be missing. */
+/* Each returns a CUresult; addresses are integers here. Those in the second
+ * list may be missing. */
 #define DRIVER_FUNCTIONS(_)                                                   \
     _(cuInit, (unsigned flags))                                               \
     _(cuGetErrorName, (int code, const char **out))                           \
@@ -123,8 +123,8 @@ struct driver {
 /* Opens the library and finds the functions. */
 int driver_open(struct driver *d, struct answer *a);
 
-/* 0 when `code` is none; else -1 with what failed and the error's name. A launch
- * or module that needs too much memory has a status of its own. */
+/* Returns 0 if `code` is 0; otherwise -1, with what failed and the name of the
+ * error. A launch or module that runs out of memory gets NO_MEMORY. */
 int driver_check(const struct driver *d, int code, enum status status,
                  const char *what, struct answer *a);
 

@@ -1,6 +1,6 @@
-/* drop.c: two seccomp filters. The box around the runner refuses what no
- * candidate may do; these refuse what compiled code that computes has no use
- * for. A call that is refused fails with EPERM. */
+/* drop.c: two seccomp filters. The box around the runner blocks what no
+ * candidate may do; these block what compiled numeric code does not need. A
+ * blocked call fails with EPERM. */
 #include "runner/drop.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@
 #error "the runner knows x86-64 and aarch64"
 #endif
 
-/* Newer than the headers of some systems; the same numbers everywhere. */
+/* Missing from the headers of some systems; the numbers are the same
+ * everywhere. */
 #define NR_CLONE3   435
 #define NR_RSEQ_X86 334
 #define NR_RSEQ     293
@@ -40,19 +41,20 @@
 #define REFUSE        ANSWER(SECCOMP_RET_ERRNO | EPERM)
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 
-/* Calls of another architecture are other numbers for the same things. */
+/* Other architectures use different numbers for the same calls. */
 #define HEAD                                                                \
     LOAD(arch), IF_EQUAL(OUR_ARCH, 1, 0), ANSWER(SECCOMP_RET_KILL_PROCESS), \
         LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1),   \
         ANSWER(SECCOMP_RET_KILL_PROCESS)
 
-/* clone3 hides its flags in memory; without it libc uses clone. */
+/* clone3 passes its flags in memory, where a filter cannot read them; without
+ * it libc uses clone. */
 #define ONLY_THREADS                                                          \
     IF_EQUAL(NR_CLONE3, 0, 1), ANSWER(SECCOMP_RET_ERRNO | ENOSYS),            \
         IF_EQUAL(SYS_clone, 0, 4), LOAD(args[0]), IF_SET(CLONE_THREAD, 0, 1), \
         ALLOW, REFUSE
 
-/* Memory may be had, but not to be executed. */
+/* Allows memory, but not executable memory. */
 #define NOT_EXECUTABLE(call) \
     IF_EQUAL(call, 0, 4), LOAD(args[2]), IF_SET(PROT_EXEC, 0, 1), REFUSE, ALLOW
 
@@ -90,7 +92,7 @@ int drop_processes(void)
 }
 
 static const int kept[] = {
-    /* its socket, and what it prints */
+    /* its socket and its output */
     SYS_read,
     SYS_write,
     SYS_writev,
@@ -125,7 +127,7 @@ static const int kept[] = {
     SYS_gettimeofday,
     SYS_nanosleep,
     SYS_clock_nanosleep,
-    /* how it ends */
+    /* exit */
     SYS_rt_sigaction,
     SYS_rt_sigprocmask,
     SYS_rt_sigreturn,

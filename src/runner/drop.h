@@ -1,14 +1,14 @@
-/* drop.h: what a runner gives up before a candidate's library is in it, and once
- * it is. Neither can be taken back; threads that the library started are held to
- * both. 0, or -1 with errno. */
+/* drop.h: what a runner gives up before it loads a candidate's library, and
+ * after. Neither can be undone; both also bind threads that the library
+ * started. Returns 0, or -1 with errno. */
 #ifndef RUNNER_DROP_H
 #define RUNNER_DROP_H
 
-/* No new process, no other program. Threads are left. */
+/* No new processes, no other programs. Threads are still allowed. */
 int drop_processes(void);
 
-/* No new executable memory, no file, no socket: what is left is computing, the
- * time, threads, and reading and writing what is open. */
+/* No new executable memory, no files, no sockets. Still allowed: computing, the
+ * time, threads, and reading and writing open descriptors. */
 int drop_the_rest(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* dtype.c: conversions in two steps: elements of any type become one of four
- * wide types without loss, and these become elements. */
+/* dtype.c: converts in two steps: elements of any type to one of four wide
+ * types, without loss, and these to elements. */
 #include "runner/dtype.h"
 
 #include "base/mem.h"
@@ -7,9 +7,9 @@
 #include <string.h>
 
 enum wide {
-    WIDE_FLOAT, /* also holds halves and bytes */
+    WIDE_FLOAT, /* also holds float16, bfloat16 and float8 */
     WIDE_DOUBLE,
-    WIDE_SIGNED, /* all integers but the largest unsigned one */
+    WIDE_SIGNED, /* all integers except the largest unsigned type */
     WIDE_UNSIGNED,
 };
 
@@ -69,10 +69,10 @@ static float float_of(uint32_t bits)
     return f;
 }
 
-/* A floating type of at most 16 bits: how many bits its mantissa has, the least
- * exponent of a normal number, the first float that is too large to be rounded
- * into it, what stands for too large and for not a number, and the first bits
- * that stand for no finite number. */
+/* A floating type of at most 16 bits: the bits of its mantissa, the smallest
+ * exponent of a normal number, the first float too large to round into it, the
+ * results for overflow and NaN, and the first bit pattern that is not a finite
+ * number. */
 struct small {
     unsigned mantissa;
     int least;
@@ -84,7 +84,7 @@ static const struct small half = {10,     -14,    0x47800000, 0x7c00,
                                   0x7e00, 0x7c00, 0x8000};
 static const struct small brain = {7,      -126,   0x7f800000, 0x7f80,
                                    0x7fc0, 0x7f80, 0x8000};
-/* Has no infinity: what is too large becomes the largest number. */
+/* Has no infinity: overflow becomes the largest number. */
 static const struct small e4m3 = {3, -6, 0x43e80000, 0x7e, 0x7f, 0x7f, 0x80};
 static const struct small e5m2 = {2, -14, 0x47800000, 0x7c, 0x7f, 0x7c, 0x80};
 
@@ -100,8 +100,8 @@ static uint16_t narrow(const struct small *s, float f)
     if (bits >= s->limit)
         return (uint16_t)(s->over | sign);
     if (bits < (uint32_t)(s->least + 127) << 23) {
-        /* Below the normal numbers: a float whose last bit is worth as much as
-         * ours makes the processor round. */
+        /* Subnormal: adding a float whose last bit has the same weight as ours
+         * makes the processor round. */
         uint32_t ruler = (uint32_t)(s->least + (int)drop + 127) << 23;
 
         return (uint16_t)((bits_of(float_of(bits) + float_of(ruler)) - ruler) |
@@ -112,8 +112,8 @@ static uint16_t narrow(const struct small *s, float f)
     return (uint16_t)((bits >> drop) | sign);
 }
 
-/* Moved into a float's fields the bits are right but for the exponent's bias:
- * one exact product puts that right, for subnormal numbers, too. */
+/* Once moved into a float's fields, the bits are right except for the
+ * exponent's bias. One exact product fixes that, also for subnormal numbers. */
 static float widen(const struct small *s, uint16_t bits)
 {
     uint16_t sign = bits & s->sign, rest = (uint16_t)(bits & ~s->sign);
@@ -189,7 +189,7 @@ static load_fn *const loads[DTYPES] = {
         }                                                              \
     }
 
-/* torch makes small floating types of a float, whatever it comes from. */
+/* torch always converts to small floating types from a float. */
 #define STORE_FLOATS(wide)                                             \
     STORE(float64, wide, double, b->wide[k])                           \
     STORE(float32, wide, float, b->wide[k])                            \
@@ -203,7 +203,7 @@ STORE_FLOATS(d)
 STORE_FLOATS(i)
 STORE_FLOATS(u)
 
-/* The bits of an integer are the same whether it has a sign or not. */
+/* Signed and unsigned integers have the same bits. */
 STORE(int64, u, uint64_t, b->u[k])
 STORE(int32, u, uint32_t, b->u[k])
 STORE(int16, u, uint16_t, b->u[k])

@@ -1,8 +1,9 @@
-/* dtype.h: the element types of a plan and how one becomes another, as torch's
- * `.to()` does it: integers wrap; halves and bytes are made of a float, rounded to
- * nearest even; float8_e4m3fn, which has no infinity, saturates. Which bits a NaN
- * has is open. (torch differs from itself in two of these: on aarch64 it makes
- * halves of doubles directly, and older versions make float8_e4m3fn NaN.) */
+/* dtype.h: the element types of a plan, and conversions between them that match
+ * torch's `.to()`: integers wrap; 16-bit and 8-bit floats are rounded from a
+ * float, to nearest even; float8_e4m3fn, which has no infinity, saturates. The
+ * bits of a NaN are unspecified. (torch itself varies in two cases: on aarch64
+ * it converts doubles directly to 16-bit floats, and in older versions
+ * float8_e4m3fn overflows to NaN.) */
 #ifndef RUNNER_DTYPE_H
 #define RUNNER_DTYPE_H
 
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers are those of the plan, and of the PTX in move_ptx.c. */
+/* The numbers match the plan format and the PTX in move_ptx.c. */
 enum dtype {
     FLOAT64,
     FLOAT32,
@@ -32,17 +33,17 @@ enum dtype {
 
 size_t dtype_bytes(enum dtype t);
 bool dtype_is_float(enum dtype t);
-/* An unsigned integer of as many bytes: what a copy without conversion moves. */
+/* The unsigned integer of the same size, for copies without conversion. */
 enum dtype dtype_raw(enum dtype t);
 
-/* Elements in memory, each `step` bytes behind the one before. */
+/* Elements in memory, `step` bytes apart. */
 struct dtype_run {
     enum dtype dtype;
     char *at;
     int64_t step;
 };
 
-/* A floating type never becomes an integer: plan_read() refuses it. */
+/* Never from a floating type to an integer: plan_read() refuses that. */
 void dtype_convert(struct dtype_run to, struct dtype_run source, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* gpu.c: a plan on a GPU. Everything is issued on the default stream, in the
+/* gpu.c: runs a plan on a GPU. All work goes to the default stream, in the
  * primary context. */
 #include "runner/device.h"
 
@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SCRATCH_BYTES ((size_t)256 << 20) /* more than any L2 cache has */
+#define SCRATCH_BYTES ((size_t)256 << 20) /* larger than any L2 cache */
 
 struct device {
     struct driver driver;
     int ordinal;
     struct gpu_mover mover;
-    /* Made by the first run that is timed. */
+    /* Created by the first timed run. */
     cu_address scratch;
     void *start, *end;
     /* The region. */
@@ -54,8 +54,8 @@ static int open_context(struct device *d, struct answer *a)
                : 0;
 }
 
-/* What kernels print goes nowhere: it may be inputs, and the end of this
- * process's output is shown to whoever has it when it dies. */
+/* Discards what kernels print. It may contain inputs, and the tail of this
+ * process's output is shown to whoever is using it when it dies. */
 static int close_output(struct answer *a)
 {
     if (!freopen("/dev/null", "w", stdout))
@@ -113,7 +113,7 @@ static int gpu_load(struct device *d, struct plan *p, struct arena *arena,
 
 /* ---- running ---- */
 
-/* The cache holds nothing of the call's data when it starts. */
+/* Evicts the call's data from the cache. */
 static int clear_cache(struct device *d, struct answer *a)
 {
     if (!d->scratch &&
@@ -153,8 +153,9 @@ static int execute(struct device *d, const struct plan_node *n, bool mute,
                       d->plan->function[n->launch.function].name, a);
 }
 
-/* Waiting after each node tells which one failed. Not before a launch that may
- * overlap the one before it: it has to do so while it is judged, too. */
+/* Waits after each node, to know which one failed. Does not wait before a
+ * launch that may overlap the previous one: it must also overlap while it is
+ * judged. */
 static int wait_for(struct device *d, const struct plan_call *c, size_t i,
                     struct answer *a)
 {
@@ -192,8 +193,8 @@ static int issue_timed(struct device *d, const struct plan_call *c,
                  "cuEventRecord", a);
 }
 
-/* Waits for everything. An error that stays shows itself here: the context is
- * lost, and which node did it is unknown. */
+/* Waits for all work. A sticky error appears here: the context is lost, and the
+ * node that caused it is unknown. */
 static int settle(struct device *d, int rc, struct answer *a)
 {
     int code = d->driver.cuCtxSynchronize();
@@ -243,8 +244,8 @@ static int unmap(struct device *d)
     return code;
 }
 
-/* What a kernel may have left in our own memory goes, too. Where any of this
- * fails, the runner is to be replaced. */
+/* Also clears what a kernel may have left in our own memory. If any of this
+ * fails, replace the runner. */
 static int gpu_unload(struct device *d, struct answer *a)
 {
     int code = d->driver.cuCtxSynchronize(), one;

@@ -67,7 +67,8 @@ static int unload_cubins(struct gpu_modules *m)
     return code;
 }
 
-/* A kernel has to say before its launch that it wants more than the usual. */
+/* A kernel that needs more than the defaults must be configured before its
+ * launch. */
 static int prepare(const struct gpu_modules *m, size_t i, const char *name,
                    struct answer *a)
 {
@@ -164,7 +165,7 @@ static int encode_map(const struct driver *d, const struct plan_tensor_map *m,
         LAUNCH_FAILED, "cuTensorMapEncodeTiled", a);
 }
 
-/* The driver wants tensor maps aligned. */
+/* The driver requires aligned tensor maps. */
 static void *aligned_room(struct arena *arena, size_t bytes)
 {
     char *room = arena_alloc(arena, bytes + PLAN_MAP_ALIGN);
@@ -189,7 +190,7 @@ static int fill_struct(const struct driver *d, const struct plan_struct *s,
     return 0;
 }
 
-/* What cuLaunchKernel takes: the address of each parameter's bytes. */
+/* cuLaunchKernel takes the address of each parameter's bytes. */
 static int bind_launch(const struct driver *d, struct plan_launch *l,
                        cu_address region, struct arena *arena, struct answer *a)
 {

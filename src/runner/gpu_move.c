@@ -1,4 +1,5 @@
-/* gpu_move.c: moves by the driver where it has one, else by our kernel. */
+/* gpu_move.c: moves data with the driver's functions where possible, otherwise
+ * with our kernel. */
 #include "runner/gpu_move.h"
 
 #include "base/buf.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #define THREADS 256
-#define BLOCKS  16384 /* threads go on to further elements */
+#define BLOCKS  16384 /* at most; threads loop over the remaining elements */
 
 /* ---- our kernel ---- */
 
@@ -103,7 +104,7 @@ int gpu_mover_copy(const struct gpu_mover *m, cu_address region,
     return launch(m, &w, &p, a);
 }
 
-/* A run of elements without gaps, by the driver. */
+/* Lets the driver fill a run of elements without gaps. */
 static int fill_plain(const struct gpu_mover *m, cu_address to, size_t bytes,
                       uint64_t value, size_t count)
 {

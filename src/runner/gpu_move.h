@@ -14,12 +14,12 @@ struct gpu_mover {
 /* Compiles our kernel for the GPU of the current context. */
 int gpu_mover_init(struct gpu_mover *m, const struct driver *d,
                    struct answer *a);
-/* Loads and unloads it. A candidate gets a copy of its own: kernels can write
- * wherever their context can. */
+/* Loads and unloads our kernel. Each candidate gets a fresh copy, because
+ * kernels can write anywhere in their context. */
 int gpu_mover_load(struct gpu_mover *m, struct answer *a);
 int gpu_mover_unload(struct gpu_mover *m);
 
-/* One move; `region` is where the region is mapped. */
+/* One move; `region` is the address of the region. */
 int gpu_mover_copy(const struct gpu_mover *m, cu_address region,
                    const struct plan_node *n, struct answer *a);
 int gpu_mover_fill(const struct gpu_mover *m, cu_address region,

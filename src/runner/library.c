@@ -1,4 +1,4 @@
-/* library.c: shared objects from memory. */
+/* library.c: loads shared objects from memory. */
 #include "runner/library.h"
 
 #include <dlfcn.h>
@@ -25,9 +25,9 @@ static int write_all(int fd, const char *data, size_t bytes)
     return 0;
 }
 
-/* Sealed: pages of code that nobody has touched yet are read from the file. The
- * descriptor stays open while the library is loaded, because the loader tells
- * libraries apart by their paths. */
+/* The file is sealed, because pages of code are read from it when first
+ * touched. The descriptor stays open while the library is loaded, because the
+ * loader identifies libraries by path. */
 int library_open(struct library *l, const struct plan_module *m,
                  struct answer *a)
 {
@@ -77,7 +77,7 @@ void library_call(void *function, const struct plan_launch *l)
 {
     void (*call)(const uint64_t *words);
 
-    /* A pointer to data becomes one to a function; C has no cast for that. */
+    /* C has no cast from a data pointer to a function pointer. */
     *(void **)&call = function;
     call(l->bound);
 }

@@ -10,15 +10,15 @@ struct library {
     int fd;
 };
 
-/* Loads `m` from memory: no file of it exists. */
+/* Loads `m` from memory, without a file on disk. */
 int library_open(struct library *l, const struct plan_module *m,
                  struct answer *a);
 void library_close(struct library *l);
-/* The address of a function, or NULL with the answer filled. */
+/* The address of a function, or NULL after filling in the answer. */
 void *library_find(const struct library *l, const char *name, struct answer *a);
 
-/* Makes the words that a function of a library gets: numbers, and addresses
- * behind `base`. They live in the arena. */
+/* Builds the arguments of a library function: numbers, and addresses relative
+ * to `base`. They live in the arena. */
 void library_bind(struct plan_launch *l, uint64_t base, struct arena *arena);
 void library_call(void *function, const struct plan_launch *l);
 

@@ -1,5 +1,5 @@
-/* main.c: monkeys-runner, the program that holds data and runs compiled kernels
- * over it. Nothing but libc is in the process: no Python, no torch, no BLAS. */
+/* main.c: monkeys-runner, which holds data and runs compiled kernels on it. The
+ * process contains only libc: no Python, no torch, no BLAS. */
 #include "base/opt.h"
 #include "base/version.h"
 #include "runner/serve.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define JUDGE 3 /* the descriptor of the socket */
+#define JUDGE 3 /* the socket's descriptor */
 
 struct values {
     const char *device;
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     int rc = opt_parse(table, &v, argc, argv, &r, &e);
 
-    /* What the starter left open would lie open before a library. */
+    /* Inherited descriptors would be open to a candidate's library. */
     close_range(JUDGE + 1, UINT_MAX, 0);
     if (rc == 0 && r.common.help)
         print_help();

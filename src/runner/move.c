@@ -1,4 +1,4 @@
-/* move.c: copies, fills and counters on the CPU: odometers over the outer
+/* move.c: copies, fills and counters on the CPU: an odometer over the outer
  * dimensions, and one loop for the innermost. */
 #include "runner/move.h"
 
@@ -14,7 +14,7 @@ struct line {
 
 typedef void line_fn(const struct line *l);
 
-/* Calls `each` for every line of the innermost dimension. */
+/* Calls `each` for every line along the innermost dimension. */
 static void for_lines(const struct walk *w, struct line l, line_fn *each)
 {
     uint64_t at[PLAN_DIMS] = {0};
@@ -46,7 +46,8 @@ static void convert_line(const struct line *l)
     dtype_convert(to, source, (size_t)l->dim->n);
 }
 
-/* Elements of one size, wherever they lie: the compiler sees the size. */
+/* Copies strided elements. The size is a constant, so that the compiler can
+ * inline the copy. */
 #define STEP_ELEMENTS(bytes)                   \
     for (uint64_t k = 0; k < l->dim->n; k++) { \
         memmove(to, source, bytes);            \

@@ -1,4 +1,4 @@
-/* move.h: copies, fills and counters in memory of this process. */
+/* move.h: copies, fills and counters in this process's memory. */
 #ifndef RUNNER_MOVE_H
 #define RUNNER_MOVE_H
 

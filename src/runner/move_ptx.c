@@ -1,14 +1,13 @@
-/* move_ptx.c: one kernel for copies, conversions, fills and counters. A thread has
- * an element, finds its place from the walk's dimensions, loads it into one of
- * four wide registers, and stores it: as dtype.c does on the CPU, and with the
- * same roundings. The branches depend on the move alone, so that threads never
- * diverge over them. Conversions to bytes are written out, since only newer GPUs
- * have them. */
+/* move_ptx.c: one kernel for copies, conversions, fills and counters. Each
+ * thread takes an element, finds its address from the walk's dimensions, loads
+ * it into one of four wide registers, and stores it. Conversions and rounding
+ * match dtype.c. Branches depend only on the move, so threads never diverge.
+ * Conversions to bytes are written out, because only newer GPUs have them. */
 #include "runner/move_ptx.h"
 
 #include <stddef.h>
 
-/* The text has these offsets as numbers. */
+/* The PTX uses these offsets as numbers. */
 _Static_assert(offsetof(struct move_params, value) == 16, "see the text");
 _Static_assert(offsetof(struct move_params, count) == 24, "see the text");
 _Static_assert(offsetof(struct move_params, to_kind) == 32, "see the text");
@@ -60,8 +59,8 @@ static const char start[] = "ld.param.u64 %to0, [p];\n"
                             "mov.u32 %a, %nctaid.x;\n"
                             "mul.wide.u32 %step, %a, %b;\n";
 
-/* The outermost dimension takes what is left: no division for it, and 32 bits
- * for the others where they are enough. */
+/* The outermost index is whatever remains, so it needs no division. The others
+ * use 32 bits where that is enough. */
 static const char find_place[] =
     "ELEMENT:\n"
     "setp.ge.u64 %end, %i, %count;\n"
@@ -99,8 +98,8 @@ static const char find_place[] =
     "add.u64 %q, %q, 24;\n"
     "@!%last bra DIMENSION;\n";
 
-/* In the order of enum dtype. An f8e5 is the upper half of an f16; the bits of an
- * f8e4 make a float that is right but for a factor. */
+/* In the order of enum dtype. An f8e5 is the upper half of an f16. The bits of
+ * an f8e4 make a float that is right except for a factor. */
 static const char load[] =
     "SOURCES: .branchtargets L_F64, L_F32, L_F16, L_BF16, L_F8E4, L_F8E5, "
     "L_64, L_S32, L_S16, L_S8, L_U64, L_U32, L_U16, L_U8, L_BOOL, L_ZERO;\n"
@@ -173,7 +172,7 @@ static const char store[] =
     "S_BOOL: min.u64 %v, %v, 1;\n"
     "st.global.u8 [%to], %v; bra NEXT;\n";
 
-/* As narrow() in dtype.c. */
+/* Same as narrow() in dtype.c. */
 static const char store_bytes[] = "S_F8E4:\n"
                                   "mov.b32 %limit, 0x43E80000;\n"
                                   "mov.b32 %least, 0x3C800000;\n"

@@ -1,16 +1,16 @@
-/* move_ptx.h: the kernel that moves data on a GPU, as text for the driver's
+/* move_ptx.h: the kernel that moves data on a GPU, as PTX for the driver's
  * compiler. */
 #ifndef RUNNER_MOVE_PTX_H
 #define RUNNER_MOVE_PTX_H
 
 #include "runner/walk.h"
 
-/* Not a type of elements: the source is the number 0. */
+/* Not an element type: the source is the number 0. */
 #define MOVE_ZERO DTYPES
 
-/* The kernel's only parameter. An element of the source, with `value` added where
- * it is an integer, becomes one of the destination: copies add 0, fills add to
- * MOVE_ZERO, counters have themselves as their source. */
+/* The kernel's only parameter. Each destination element is a source element,
+ * plus `value` if it is an integer. Copies add 0, fills add to MOVE_ZERO, and
+ * counters are their own source. */
 struct move_params {
     uint64_t to, source; /* addresses */
     uint64_t value;
@@ -20,7 +20,7 @@ struct move_params {
     struct walk_dim dim[PLAN_DIMS];
 };
 
-/* Pieces of one text; NULL ends them. */
+/* Parts of one text, NULL-terminated. */
 extern const char *const move_ptx_text[];
 extern const char move_ptx_entry[];
 

@@ -1,5 +1,5 @@
-/* plan.c: reads a plan. The judge wrote it, and still nothing in it is believed:
- * whatever lies outside the file or the region is an error. */
+/* plan.c: reads a plan. Although the judge wrote it, nothing in it is trusted:
+ * anything outside the file or the region is an error. */
 #include "runner/plan.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static int get_within(struct reader *r, uint64_t lo, uint64_t hi,
     return *out < lo || *out > hi ? bad(r, what, *out) : 0;
 }
 
-/* How many of something follow, each of `words` words at least. */
+/* A count of items that follow, each at least `words` words long. */
 static int get_count(struct reader *r, uint64_t most, size_t words,
                      const char *what, size_t *out)
 {
@@ -64,7 +64,7 @@ static int get_count(struct reader *r, uint64_t most, size_t words,
     return 0;
 }
 
-/* `n` words where they are. */
+/* `n` words, not copied. */
 static int get_words(struct reader *r, size_t n, const uint64_t **out)
 {
     if (n > left(r))
@@ -74,7 +74,7 @@ static int get_words(struct reader *r, size_t n, const uint64_t **out)
     return 0;
 }
 
-/* Their number in one word, then bytes, filled up with zeros to whole words. */
+/* A length in one word, then that many bytes, zero-padded to whole words. */
 static int get_bytes(struct reader *r, uint64_t most, const char *what,
                      const char **out, size_t *bytes)
 {
@@ -91,8 +91,8 @@ static int get_bytes(struct reader *r, uint64_t most, const char *what,
 
 /* ---- places ---- */
 
-/* The first and the last byte (behind it) that the elements have; strides were
- * not looked at yet. -1: they do not lie in the region. */
+/* Finds the bytes that the elements cover; strides are not checked yet. Returns
+ * -1 if they are outside the region. */
 static int check_extent(const struct plan_place *p, uint64_t region)
 {
     int64_t low = (int64_t)p->at, high = (int64_t)p->at;
@@ -113,8 +113,8 @@ static int check_extent(const struct plan_place *p, uint64_t region)
     return low < 0 || (uint64_t)high > region ? -1 : 0;
 }
 
-/* Sizes are bounded one by one and together; a place without elements reaches
- * nowhere. */
+/* Each size is bounded, and so is their product. A place without elements
+ * covers no bytes. */
 static int check_place(struct reader *r, const struct plan_place *p,
                        bool source)
 {
@@ -223,7 +223,7 @@ static int get_map(struct reader *r, const struct plan_tensor_map **out)
     return check_map(r, m);
 }
 
-/* What a parameter may be: any kind, a word, or what a patch is. */
+/* Which parameters are allowed: any kind, a word, or a patch. */
 enum param_use { USE_LAUNCH, USE_WORD, USE_PATCH };
 
 static int get_struct(struct reader *r, const struct plan_struct **out);
@@ -261,7 +261,7 @@ static int get_param(struct reader *r, enum param_use use, struct plan_param *p)
     return -1;
 }
 
-/* A patch behind `end` of the bytes of `s`. */
+/* A patch of `s` that starts at `end` or later. */
 static int get_patch(struct reader *r, const struct plan_struct *s, size_t end,
                      struct plan_patch *out)
 {
@@ -384,7 +384,7 @@ static int get_three(struct reader *r, const char *what, uint32_t *out)
     return 0;
 }
 
-/* Whether the device can run such a launch is for its driver to say. */
+/* The driver decides whether the device can run such a launch. */
 static int get_launch(struct reader *r, struct plan_node *n)
 {
     struct plan_launch *l = &n->launch;

@@ -1,10 +1,9 @@
-/* plan.h: what the judge asks for: modules, functions of them, and calls, each a
- * list of moves and launches over one region of memory. docs/RUNNER.md has the
- * layout in bytes.
+/* plan.h: what the judge asks for: modules, their functions, and calls, each a
+ * list of moves and launches over one region of memory. docs/RUNNER.md
+ * describes the layout in bytes.
  *
- * A plan that was read lies inside its region: whoever executes it checks no
- * offset again. It borrows the bytes that it was read from; the rest is in the
- * arena. */
+ * A plan that was read lies inside its region, so offsets need no further
+ * checks. It borrows the bytes it was read from; the rest is in the arena. */
 #ifndef RUNNER_PLAN_H
 #define RUNNER_PLAN_H
 
@@ -22,8 +21,8 @@
 #define PLAN_MODULES    4096
 #define PLAN_FUNCTIONS  65536
 #define PLAN_CALLS      1024
-#define PLAN_NODES      ((uint64_t)1 << 20) /* of all calls */
-#define PLAN_PARAMS     4096                /* of a launch or call */
+#define PLAN_NODES      ((uint64_t)1 << 20) /* in all calls */
+#define PLAN_PARAMS     4096                /* per launch or call */
 #define PLAN_NAME       4096
 #define PLAN_DIMS       16
 #define PLAN_TENSOR_MAP 5     /* dimensions of a tensor map */
@@ -44,10 +43,11 @@ struct plan_function {
     const char *name;
 };
 
-/* A strided array. Strides are elements; those of a copy's source may be
- * negative. */
+/* A strided array. Strides count elements; only a copy's source may have
+ * negative strides. */
 struct plan_place {
-    uint64_t at; /* bytes from the region's start, a multiple of an element's */
+    uint64_t at; /* bytes from the start of the region, a multiple of the
+                    element size */
     enum dtype dtype;
     unsigned dims;
     const uint64_t *n;
@@ -76,8 +76,8 @@ struct plan_param {
     const struct plan_struct *structure;
 };
 
-/* Bytes that are passed as they are, except where a patch lies: a pointer or a
- * tensor map. Patches are in order, do not overlap, and lie in the bytes. */
+/* Bytes passed as they are, except where a patch inserts a pointer or a tensor
+ * map. Patches are in order, do not overlap, and lie within the bytes. */
 struct plan_struct {
     const char *data;
     size_t bytes, patches;
@@ -89,14 +89,14 @@ struct plan_patch {
     struct plan_param param;
 };
 
-/* A kernel, or a function of a library: that has parameters alone. */
+/* A kernel, or a library function, which has only parameters. */
 struct plan_launch {
     size_t function;
     uint32_t grid[3], block[3], cluster[3], shared_bytes;
     bool cooperative, pdl;
     size_t params;
     const struct plan_param *param;
-    void *bound; /* what the device made of the parameters */
+    void *bound; /* the parameters as built by the device */
 };
 
 enum plan_op { OP_COPY = 1, OP_FILL, OP_ADD, OP_LAUNCH, OP_CALL };
@@ -104,7 +104,7 @@ enum plan_op { OP_COPY = 1, OP_FILL, OP_ADD, OP_LAUNCH, OP_CALL };
 struct plan_node {
     enum plan_op op;
     struct plan_place to, source; /* of moves */
-    uint64_t value;               /* a fill's bits, what is added */
+    uint64_t value;               /* a fill's bits, or the number to add */
     struct plan_launch launch;
 };
 
@@ -120,8 +120,8 @@ struct plan {
     size_t modules, functions, calls;
 };
 
-/* Reads `bytes` bytes for a region of `region` bytes. `data` is aligned for
- * words, and stays as it is while the plan is used. */
+/* Reads a plan of `bytes` bytes for a region of `region` bytes. `data` is
+ * aligned for words and must not change while the plan is in use. */
 int plan_read(struct plan *p, const void *data, size_t bytes, uint64_t region,
               struct arena *a, struct err *e);
 

@@ -1,4 +1,4 @@
-/* serve.c: LOAD, RUN, UNLOAD. Whatever goes wrong is an answer. */
+/* serve.c: LOAD, RUN, UNLOAD. Every failure becomes an answer. */
 #include "runner/serve.h"
 
 #include "runner/talk.h"
@@ -12,13 +12,14 @@ struct server {
     const struct device_kind *kind;
     struct device *device; /* NULL: `broken` says why */
     struct answer broken;
-    struct arena arena; /* the plan and what was made for it */
+    struct arena arena; /* the plan and everything built for it */
     struct plan plan;
     void *bytes; /* what the plan was read from */
     bool loaded;
 };
 
-/* A private copy: nobody can change what was checked. NULL: see the answer. */
+/* Makes a private copy, so that nobody can change it after the check. Returns
+ * NULL after filling in the answer. */
 static void *read_plan(int fd, uint64_t bytes, struct answer *a)
 {
     struct stat st;

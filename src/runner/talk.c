@@ -31,7 +31,8 @@ static void take_fds(struct request *r, struct msghdr *m)
     }
 }
 
-/* 1: all of it, 0: the end before the first byte, -1. */
+/* Returns 1 when complete, 0 at the end of input before the first byte,
+ * otherwise -1. */
 static int receive(int sock, void *out, size_t bytes, struct request *r)
 {
     size_t got = 0;

@@ -1,4 +1,5 @@
-/* talk.h: requests and answers on a socket. docs/RUNNER.md has the bytes. */
+/* talk.h: requests and answers on a socket. docs/RUNNER.md describes the
+ * bytes. */
 #ifndef RUNNER_TALK_H
 #define RUNNER_TALK_H
 
@@ -19,8 +20,8 @@ struct request {
     size_t fds;
 };
 
-/* 1: a request, 0: the judge has closed its end, -1: what came is none, and
- * nothing behind it can be read. The caller closes the descriptors. */
+/* Returns 1 for a request, 0 if the judge closed its end, and -1 for invalid
+ * input; nothing after that can be read. The caller closes the descriptors. */
 int talk_receive(int sock, struct request *r);
 void talk_close_fds(struct request *r);
 int talk_send(int sock, const struct answer *a);

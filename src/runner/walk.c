@@ -1,9 +1,9 @@
-/* walk.c: makes the loops of a move simple. */
+/* walk.c: simplifies the loops of a move. */
 #include "runner/walk.h"
 
 #include <string.h>
 
-/* Keeps the dimensions sorted by what lies between two elements written. */
+/* Keeps the dimensions sorted by the destination's stride. */
 static void insert(struct walk *w, struct walk_dim d)
 {
     unsigned i = w->dims++;

@@ -1,14 +1,14 @@
-/* walk.h: the loops of a move in their simplest form: dimensions of one element
- * dropped, the destination's smallest stride innermost, neighbours that run on
- * without a gap joined. */
+/* walk.h: the loops of a move in their simplest form. Dimensions of size 1 are
+ * dropped, the destination's smallest stride is innermost, and adjacent
+ * dimensions without a gap are joined. */
 #ifndef RUNNER_WALK_H
 #define RUNNER_WALK_H
 
 #include "runner/plan.h"
 
 struct walk {
-    uint64_t count; /* elements; 0: nothing to do */
-    unsigned dims;  /* 1 at least, the innermost first */
+    uint64_t count; /* elements; may be 0 */
+    unsigned dims;  /* at least 1, innermost first */
     struct walk_dim {
         uint64_t n;
         int64_t to, source; /* strides in bytes */
@@ -19,7 +19,7 @@ struct walk {
 void walk_init(struct walk *w, const struct plan_place *to,
                const struct plan_place *source);
 
-/* Both are one run of elements without gaps. */
+/* Whether both are a single run of elements without gaps. */
 bool walk_is_plain(const struct walk *w, size_t to_bytes, size_t source_bytes);
 
 #endif

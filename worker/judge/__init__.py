@@ -1,2 +1,2 @@
-"""The judge's side, trusted: references, truths, tolerances, seeds, verdicts. It reads what
-every other side says as hostile bytes. No box shows this folder."""
+"""The judge's side, which is trusted: references, truths, tolerances, seeds, verdicts. It treats
+everything from the other sides as hostile bytes. No box can see this folder."""

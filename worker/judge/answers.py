@@ -1,6 +1,5 @@
-"""What a boxed process says, read as bytes from a hostile peer. An honest harness never says
-anything that is not accepted here, so everything else is a forgery, and never an error of the
-judge's."""
+"""Reads answers from boxed processes as bytes from a hostile peer. An honest harness only sends
+what is accepted here, so anything else is a forgery, never an error of the judge."""
 
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ def _of(kind: type | tuple, value: object, what: str) -> object:
 
 @dataclass
 class Problem:
-    """An exception on the other side; `message` is what it says by itself."""
+    """An exception on the other side; `message` is its own text."""
 
     stage: str
     kind: str
@@ -44,15 +43,15 @@ def problem(answer: dict) -> Problem | None:
 
 
 def broken(answer: dict) -> str | None:
-    """What is wrong with the pack's own adapter. Only of a process without the candidate's
-    host code: a recorder that says it lies."""
+    """What is wrong with the pack's own adapter. Only for processes without the candidate's host
+    code: a recorder that claims this is lying."""
     if "broken" not in answer:
         return None
     return str(_of(str, answer["broken"], "what is broken"))[:ERROR]
 
 
 def refusal(answer: dict) -> tuple[str, str] | None:
-    """Rule and text of what the recorder refuses."""
+    """Rule and text of the recorder's refusal."""
     if "refused" not in answer:
         return None
     told = _of(dict, answer["refused"], "a refusal")
@@ -61,7 +60,7 @@ def refusal(answer: dict) -> tuple[str, str] | None:
 
 
 def names(answer: dict, known: list[str]) -> dict[str, str]:
-    """Which of the reference's names each of the candidate's means."""
+    """Maps the candidate's names to the reference's names."""
     found = {}
     for pair in _of(list, answer.get("names"), "names"):
         if len(_of(list, pair, "a name")) != 2 or pair[1] not in known:
@@ -71,13 +70,13 @@ def names(answer: dict, known: list[str]) -> dict[str, str]:
 
 
 def identity(answer: dict) -> str:
-    """What a pack's compilations depend on, as its zygote's child says before it has seen
-    a candidate."""
+    """Identifies what a pack's compilations depend on. The zygote's child sends it before it has
+    seen a candidate."""
     return str(_of(str, answer.get("identity"), "an identity"))[:TEXT]
 
 
 def target(answer: dict) -> str | None:
-    """The architecture that the pack compiles for where there is no GPU, likewise."""
+    """The architecture that the pack compiles for without a GPU, sent at the same time."""
     told = answer.get("target")
     return None if told is None else str(_of(str, told, "a target"))[:TEXT]
 

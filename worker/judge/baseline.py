@@ -1,10 +1,10 @@
-"""What a kernel is compared with besides the eager reference: the reference under
-torch.compile. Compiling takes long, so it is done here, in a process beside the judge, once
-for a task and precision; it runs no candidate.
+"""Measures the reference under torch.compile, which kernels are compared with besides the eager
+reference. Compiling takes long, so it happens here, in a process beside the judge, once per task
+and precision. This process runs no candidate.
 
-Started by the judge. A JSON line on stdin says what to compile; `ready` goes out when that
-is done; after a line `go`, when the device is ours alone, it is measured, and the figures,
-or why there are none, go out as a JSON line."""
+Started by the judge. A JSON line on stdin says what to compile. It prints `ready` when compiling is
+done, waits for a line `go`, which means that it has the device to itself, measures, and prints the
+figures, or why there are none, as a JSON line."""
 
 import json
 import os

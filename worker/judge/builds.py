@@ -1,9 +1,8 @@
-"""Binaries that outlive a candidate; in the judge.
+"""Compiled binaries that are kept between candidates; in the judge.
 
-A lane compiles kernels in a boxed process that has no data and runs nothing of the
-candidate's host code. What it answers is kept under the hash of everything that went in:
-the candidate's text, what was asked, the compiler. So whatever a hostile source does to a
-compiler, it does to itself alone."""
+A lane compiles kernels in a boxed process that has no data and runs none of the candidate's host
+code. Its answer is kept under the hash of all its inputs: the candidate's text, the request, the
+compiler. So a hostile source that subverts a compiler only affects itself."""
 
 import contextlib
 import hashlib
@@ -16,7 +15,7 @@ LIMIT = 1 << 30  # bytes of the folder
 
 
 class Cache:
-    """Files named by keys; the one that was not used for longest goes first."""
+    """Files named by key; the least recently used is removed first."""
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
         self.folder, self.limit = folder, limit
@@ -31,8 +30,8 @@ class Cache:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Whole or not at all: several judges may share a folder. One that cannot be
-        written, or is full, keeps nothing."""
+        """Writes atomically, because several judges may share a folder. Keeps nothing if the folder
+        is full or not writable."""
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             fd, name = tempfile.mkstemp(dir=self.folder, prefix=".making-")
@@ -53,18 +52,18 @@ class Cache:
 
 
 class Builds:
-    """What lanes have answered, and what their answers depend on."""
+    """Answers of lanes, and what they depend on."""
 
     def __init__(self, folder: str | None) -> None:
         self.cache = Cache(Path(folder)) if folder else None
         self.identities: dict[str, str] = {}  # of compilers, by pack
 
     def learn(self, pack: str, identity: str) -> None:
-        """From a child's first answer: it has seen nothing of a candidate yet."""
+        """Stores the identity from a child's first answer, sent before it has seen a candidate."""
         self.identities.setdefault(pack, identity)
 
     def key(self, pack: str, request: dict) -> str | None:
-        """None where nothing is kept."""
+        """None when answers are not kept."""
         identity = self.identities.get(pack)
         if self.cache is None or not identity:
             return None

@@ -1,5 +1,4 @@
-"""How repetitions are counted and summed up, and the judge's own stopwatch for
-references."""
+"""Decides how many repetitions to measure, summarises them, and times references."""
 
 import statistics
 from time import perf_counter_ns
@@ -16,7 +15,7 @@ FLUSHES = 4
 
 
 class Stopwatch:
-    """One repetition at a time on a device."""
+    """Measures one repetition at a time on a device."""
 
     def __init__(self, device: str) -> None:
         self.cuda = device != "cpu"
@@ -25,7 +24,7 @@ class Stopwatch:
             self.events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
 
     def run(self, call) -> tuple[float, object]:
-        """Milliseconds of call(), and its result."""
+        """Returns the milliseconds that call() took, and its result."""
         if not self.cuda:
             start = perf_counter_ns()
             result = call()

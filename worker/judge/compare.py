@@ -1,4 +1,4 @@
-"""How far an output is from the truth, in one pass over bounded pieces.
+"""Measures how far an output is from the truth, in one pass over pieces of bounded size.
 
 Every figure of a verdict comes from here: largest absolute and relative error,
 the error ratio rms(x - t) / rms(t) of the worst slice along the leading
@@ -36,12 +36,12 @@ class Errors:
 
 
 def _rows(x: torch.Tensor) -> torch.Tensor:
-    """As slices of the leading dimension; one-dimensional data is one slice."""
+    """Views x as slices along the leading dimension; one-dimensional data is one slice."""
     return x.reshape(1, -1) if x.dim() < 2 or x.shape[0] == 0 else x.reshape(x.shape[0], -1)
 
 
 def _pieces(matrix: torch.Tensor):
-    """Bounds (r0, r1, c0, c1) that cover the matrix, each within PIECE."""
+    """Bounds (r0, r1, c0, c1) of pieces that cover the matrix, each at most PIECE."""
     rows, columns = matrix.shape
     piece = PIECE[matrix.device.type]
     step = max(1, piece // max(1, columns))
@@ -51,7 +51,7 @@ def _pieces(matrix: torch.Tensor):
 
 
 def _squares(rows: torch.Tensor) -> torch.Tensor:
-    """Sum of squares of each slice, in double precision."""
+    """The sum of squares of each slice, in double precision."""
     total = torch.zeros(rows.shape[0], dtype=torch.float64, device=rows.device)
     for r0, r1, c0, c1 in _pieces(rows):
         total[r0:r1] += rows[r0:r1, c0:c1].double().square().sum(1)
@@ -60,7 +60,7 @@ def _squares(rows: torch.Tensor) -> torch.Tensor:
 
 @dataclass
 class Sizes:
-    """What errors are measured by: rms(t) of each slice, with its floor."""
+    """The scale of errors: rms(t) of each slice, with its floor."""
 
     rms: torch.Tensor
     columns: int
@@ -68,8 +68,8 @@ class Sizes:
 
 
 class Ready:
-    """What comparisons with a small truth have in common, computed once: most outputs are
-    small, and then the time goes into asking torch, not into computing."""
+    """The shared part of comparisons with a small truth, computed once. Most outputs are small, and
+    then calls into torch take longer than computing."""
 
     def __init__(self, truth: torch.Tensor, rms: torch.Tensor) -> None:
         self.truth = truth.double()
@@ -80,7 +80,7 @@ class Ready:
         self.stock: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def allowed(self, reference: torch.Tensor, tolerance: float) -> torch.Tensor | None:
-        """What allclose allows beside a finite reference; None: ask allclose itself."""
+        """The error that allclose allows for a finite reference; None: call allclose itself."""
         if self.stock is None or self.stock[0] is not reference:
             if not bool(torch.isfinite(reference).all()):
                 return None
@@ -100,9 +100,8 @@ def sizes(truth: torch.Tensor) -> Sizes:
 
 def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None,
             by: Sizes | None = None) -> Errors:  # fmt: skip
-    """Errors of x against the truth, which is finite. `reference` is the eager result
-    that the stock check compares with; None leaves that check out. `by`: the truth's
-    sizes, where they are known already."""
+    """Errors of x against the truth, which is finite. `reference` is the eager result for the stock
+    check; None skips that check. `by` is the truth's sizes, if already known."""
     if truth.numel() == 0:
         return Errors()
     xs, ts = _rows(x), _rows(truth)
@@ -134,7 +133,7 @@ def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None
 def _measure_small(
     xs: torch.Tensor, reference: torch.Tensor | None, by: Sizes, tolerance: float
 ) -> Errors:
-    """The same figures, bit for bit, with fewer questions to torch."""
+    """The same figures, bit for bit, with fewer calls into torch."""
     ready, infinite = by.ready, float("inf")
     d = (xs.double() - ready.truth).abs_().nan_to_num_(nan=infinite, posinf=infinite)
     ratio = ((d.square().sum(1) / by.columns).sqrt() / ready.rms).max()
@@ -152,7 +151,7 @@ def _measure_small(
 
 
 def _errors(figures: list[float], count: int) -> Errors:
-    """As they come from the device; the last is there if there was a reference."""
+    """Converts the device's figures; the last is present only with a reference."""
     e = Errors(figures[0], figures[1], figures[3], figures[2], int(figures[4]))
     if len(figures) > 5:
         e.near = figures[5] / count
@@ -171,12 +170,12 @@ def _worst(d: torch.Tensor, t: torch.Tensor, rms: torch.Tensor) -> torch.Tensor:
 
 
 def floor(dtype: torch.dtype, precision: str = "") -> float:
-    """The error ratio that is always allowed."""
+    """The error ratio that is always accepted."""
     return max(FLOOR[dtype], TF32_FLOOR) if precision == "tf32" else FLOOR[dtype]
 
 
 def bounds(dtype: torch.dtype, own: Errors, precision: str = "") -> tuple[float, float]:
-    """What the hardened protocol allows: the worst slice's ratio and the worst
+    """The bounds of the hardened protocol, for the ratio of the worst slice and for the worst
     element, given the eager reference's own errors."""
     least = floor(dtype, precision)
     ratio = min(max(SLACK * own.ratio, least), MOST)

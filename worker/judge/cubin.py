@@ -1,5 +1,5 @@
-"""What the judge asks of a cubin before an executor loads it: it has the entry that will be
-launched and no other, and no memory that would outlive a launch. The bytes are hostile."""
+"""Checks a cubin before an executor loads it: it has the entry that will be launched and no other,
+and no memory that outlives a launch. The bytes are hostile."""
 
 import re
 import struct
@@ -39,7 +39,7 @@ class _Section:
 
 
 def check(data: bytes, allowed: Collection[str]) -> None:
-    """BadCubin unless `data` is a cubin with kernels, all of them `allowed`."""
+    """Raises BadCubin unless `data` is a cubin with kernels, all of them `allowed`."""
     if len(data) > MOST_BYTES:
         raise BadCubin("it is too large")
     sections = _sections(data)
@@ -56,7 +56,7 @@ def check(data: bytes, allowed: Collection[str]) -> None:
 
 
 def _check_writable(section: _Section, symbols: list[tuple]) -> None:
-    """Shared memory, or the tables of libdevice, which lie among the globals."""
+    """Allows shared memory, and the tables of libdevice, which are globals."""
     if _SHARED.fullmatch(section.name) and section.kind == _NOTHING:
         return
     if section.name != ".nv.global.init":
@@ -74,7 +74,7 @@ def _check_writable(section: _Section, symbols: list[tuple]) -> None:
 
 
 def parameters(data: bytes) -> dict[str, tuple[int, ...]]:
-    """The sizes in bytes of each kernel's parameters, in order: what a driver reads of them."""
+    """The sizes in bytes of each kernel's parameters, in order, as a driver reads them."""
     found = {}
     for section in _sections(data):
         if not section.name.startswith(_INFO):
@@ -96,7 +96,7 @@ def parameters(data: bytes) -> dict[str, tuple[int, ...]]:
 
 
 def _attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
-    """Those that have a body; the others are four bytes altogether."""
+    """The attributes that have a body; the others are just four bytes."""
     at = 0
     while at < len(info):
         form, kind, size = _take("<BBH", info, at)
@@ -141,7 +141,7 @@ def _sections(data: bytes) -> list[_Section]:
 
 
 def _symbols(data: bytes, table: _Section, sections: list[_Section]) -> list[tuple]:
-    """(name, type, other, section, size) of each."""
+    """(name, type, other, section, size) of each symbol."""
     if table.link >= len(sections):
         raise BadCubin("its symbols have no names")
     names, body = _part(data, sections[table.link]), _part(data, table)

@@ -1,5 +1,5 @@
-"""The judge's side of kernels in CUDA C++ that Python launches: what a trace may say, what
-has to be compiled, and what an executor is asked to do. Trace and lane are hostile."""
+"""The judge's side of CUDA C++ kernels that Python launches: what a trace may contain, what to
+compile, and the plan for an executor. Trace and lane are hostile."""
 
 import math
 import re
@@ -85,7 +85,7 @@ def _number(code: str, arg: object) -> plan.Number:
 
 
 def requests(trace: Trace) -> dict:
-    """A cubin for each text with a kernel that is launched."""
+    """One cubin for each text with a kernel that is launched."""
     launched = {n.told["kernel"] for call in trace.calls for n in call.launches()}
     found: dict[int, list] = {}
     for index in sorted(launched):
@@ -96,9 +96,8 @@ def requests(trace: Trace) -> dict:
 
 @dataclass(frozen=True)
 class Built:
-    """A lane's answer: each cubin, and its kernels by what the trace calls them. A driver reads
-    as many bytes of a launch's parameters as the cubin says, so that they must be those that the
-    trace has."""
+    """A lane's answer: each cubin, and its kernels by their names in the trace. A driver reads as
+    many bytes of parameters as the cubin says, so the sizes must match those in the trace."""
 
     objects: tuple[bytes, ...]
     functions: tuple[tuple[int, str, tuple[int, str]], ...]  # cubin, symbol, text and name
@@ -134,7 +133,7 @@ def _check_parameters(trace: Trace, objects: list[bytes], functions: list[tuple]
 
 
 def _sizes(params: str | list[int]) -> tuple[int, ...]:
-    """In bytes, where they are codes, too."""
+    """Sizes in bytes, also for parameters given as codes."""
     return tuple(n if isinstance(n, int) else 8 if n == "P" else struct.calcsize(f"<{n}") for n in params)
 
 
@@ -180,5 +179,5 @@ name = tuning.kernel_name
 
 
 def views(launch: Launch, call: Call) -> list[View]:
-    """The tensors that a launch is given, each once."""
+    """The tensors passed to a launch, without duplicates."""
     return unique_views(list(launch.told["args"].values()), call)

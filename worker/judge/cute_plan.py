@@ -1,6 +1,6 @@
-"""The judge's side of CuTe DSL: what launches of a trace may say, and what an executor is
-asked to do. What has to be compiled and what comes back is as with CUDA C++, but that the
-texts are MLIR. Trace and lane are hostile. Formats: cute_record.py and cute_lane.py."""
+"""The judge's side of CuTe DSL: what launches in a trace may contain, and the plan for an executor.
+Requests and answers are the same as for CUDA C++, except that the texts are MLIR. Trace and lane
+are hostile. Formats: cute_record.py and cute_lane.py."""
 
 import math
 
@@ -137,5 +137,5 @@ name = tuning.kernel_name
 
 
 def views(launch: Launch, call: Call) -> list[View]:
-    """The tensors that a launch is given, each once."""
+    """The tensors passed to a launch, without duplicates."""
     return unique_views(list(launch.told["args"].values()), call)

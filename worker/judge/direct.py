@@ -1,6 +1,6 @@
-"""Packs without a recorder: the candidate's Python runs in a box beside the inputs, and
-nobody can say what computed its outputs. So their verdicts end at E2 and are never archived.
-What is compared is the same: the judge writes a region and reads it (session.py)."""
+"""Packs without a recorder. The candidate's Python runs in a box together with the inputs, so
+nobody can tell what computed its outputs. Their verdicts reach at most E2 and are never archived.
+The comparison is the same: the judge writes a region and reads it (session.py)."""
 
 from collections.abc import Generator
 
@@ -17,7 +17,7 @@ from shared.plan import ITEM
 
 
 class Beside:
-    """The judge's side of a process that has both: the candidate's Python and the data."""
+    """The judge's side of a process that has both the candidate's Python and the data."""
 
     reverses = False
 
@@ -26,7 +26,7 @@ class Beside:
         self.region: Region | None = None
 
     def load(self) -> Generator:
-        """Builds ModelNew; which state of the reference each of its names means."""
+        """Builds ModelNew. Returns the reference's state that each of its names refers to."""
         yield from start_child(self.job, self.job["pack"] + "+direct")
         message = {
             "op": "direct",
@@ -58,7 +58,7 @@ class Beside:
 
 
 def shell(facts, names: dict[str, str]) -> Trace:
-    """A trace of one call without nodes: only its outputs have a place."""
+    """A trace of one call without nodes: only its outputs have places."""
     buffers, views = [], []
     for i, (shape, dtype) in enumerate(facts.outputs):
         strides, count = [], 1

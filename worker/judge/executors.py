@@ -1,13 +1,13 @@
-"""The judge's side of the processes that run a trace. Each works only
-on the region, by a plan that the judge made. Except for a library's own functions, which are the
-kernels on the CPU, none of them runs the candidate's host code.
+"""The judge's side of the processes that run a trace. Each works only on the region, following a
+plan made by the judge. None of them runs the candidate's host code, except for the functions of a
+library, which are the kernels on the CPU.
 
     Interpreter   a forked Python that interprets checked kernels (Triton on the CPU)
     LibraryRunner monkeys-runner with a library of the candidate's, one process each
     DeviceRunner  monkeys-runner on a GPU; it outlives candidates until one hurts it
 
-Their methods are generators of steps (steps.py). `part` 0 is the trace's setup, 1 its first
-call, and so on; `config` chooses among the configurations of an autotuner."""
+Their methods are generators of steps (steps.py). `part` 0 is the trace's setup, 1 its first call,
+and so on; `config` selects a configuration of an autotuner."""
 
 import os
 import time
@@ -28,15 +28,15 @@ LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
 @dataclass
 class Ran:
-    """One call: how long it took, and the host's share of that."""
+    """One call: how long it took, and how much of that was the host's."""
 
     device_ms: float
     host_ms: float
 
 
 def start_child(job: dict, zygote: str, record: bool = False) -> Generator:
-    """A child that has spoken: what goes wrong before, in the box or the harness, is ours,
-    whatever goes wrong after is the candidate's."""
+    """Starts a child and waits for its first answer. Failures before that, in the box or the
+    harness, are ours; failures after it are the candidate's."""
     deadline = job["deadlines"]["load_ms"]
     yield Fork(zygote, deadline, job["limits"]["memory_bytes"])
     try:
@@ -46,7 +46,7 @@ def start_child(job: dict, zygote: str, record: bool = False) -> Generator:
 
 
 def not_started(gone: Gone) -> Exception:
-    """How it is told that a child ended before it had seen anything of the candidate's."""
+    """The exception for a child that ended before it had seen anything of the candidate."""
     if gone.why == LATE:
         return gone
     said = gone.output.strip()[-2000:] or "no message"
@@ -95,7 +95,7 @@ def heard(data: bytes) -> runner.Done:
 
 
 class _Runner:
-    """What both uses of monkeys-runner share."""
+    """Shared by both uses of monkeys-runner."""
 
     reverses = False
     kinds = {"cubin", "library"}  # of modules
@@ -104,7 +104,7 @@ class _Runner:
         self.job, self.trace, self.family, self.p = job, trace, family, p
 
     def greet(self) -> Generator:
-        """A runner that answers; what goes wrong before is ours."""
+        """Waits for the runner's first answer; failures before that are ours."""
         try:
             done = heard((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
         except Gone as gone:
@@ -155,36 +155,37 @@ class _Runner:
         raise Verdict("launch_error", stage, told)
 
     def refusal(self, text: str) -> Exception:
-        """What the machinery's own failure is."""
+        """The exception for a failure of the runner itself."""
         return NoChild(f"the runner refuses: {text}")
 
 
 class LibraryRunner(_Runner):
     def open(self, region: Region, built: object) -> Generator:
-        """What goes wrong before the library is there is ours: the runner is asked whether
-        it can work."""
+        """Checks that the runner answers before loading the library: failures until then are
+        ours."""
         deadline = self.job["deadlines"]["load_ms"]
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
         yield from self.greet()
         yield from self.load(region, built)
 
     def run(self, *args: object, **more: object) -> Generator:
-        """Stopped when it has answered: what is read afterwards cannot change any more."""
+        """Stops the process after its answer, so that what is read afterwards cannot change."""
         ran = yield from super().run(*args, **more)
         yield Freeze()
         return ran
 
     def check_run(self, done: runner.Done) -> None:
-        """On the CPU a call ends well or not at all: a text would be the candidate's."""
+        """On the CPU a call succeeds or never returns. A failure with a message would be forged by
+        the candidate."""
         if done.status != Status.DONE:
             raise Forged("the runner says that a call failed")
 
     def refusal(self, text: str) -> Exception:
-        """Code of the candidate's runs in that process: it may say so to escape a verdict."""
+        """The candidate's code runs in that process and may claim this to escape a verdict."""
         return Forged(f"the runner refuses: {text}")
 
     def own_ms(self, done: runner.Done, outside: float) -> float:
-        """The library's code runs in that process: only our own clock counts."""
+        """The library's code runs in that process, so only our own clock counts."""
         return outside
 
     def close(self, hurt: bool = False) -> Generator:
@@ -193,7 +194,7 @@ class LibraryRunner(_Runner):
 
 
 class DeviceRunner(_Runner):
-    """Holds the device already."""
+    """Already holds the device."""
 
     kinds = {"cubin"}
 
@@ -205,7 +206,7 @@ class DeviceRunner(_Runner):
         return done.device_ns / 1e6
 
     def close(self, hurt: bool = False) -> Generator:
-        """Nothing of a candidate stays."""
+        """Removes everything of the candidate."""
         if hurt:
             yield Release(hurt=True)
             return
@@ -214,7 +215,7 @@ class DeviceRunner(_Runner):
 
 
 def make_plan(trace: Trace, family: Family, built: object, region: Region) -> plan.Plan:
-    """Every part of the trace in every configuration, in the order that `run` counts."""
+    """Every part of the trace in every configuration, in the order that `run` expects."""
     maker = family.Maker(trace, built, region.layout.scratch)
     calls = []
     for config in range(trace.configurations()):
@@ -224,7 +225,7 @@ def make_plan(trace: Trace, family: Family, built: object, region: Region) -> pl
 
 
 def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan.Node]:
-    """A launch of the trace may be several of a plan."""
+    """One launch in the trace may become several in a plan."""
     for node in part.nodes:
         if not isinstance(node, Launch):
             yield node.plan(places)
@@ -234,5 +235,5 @@ def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan
 
 
 def lease(job: dict) -> Generator:
-    """The device, for this job alone."""
+    """Reserves the device for this job."""
     yield Device(job["pack"] + "+runner", job["deadlines"]["load_ms"])

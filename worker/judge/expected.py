@@ -33,11 +33,12 @@ class Expected:
 
     @property
     def single(self) -> bool:
-        """A tensor, not a list or tuple of them."""
+        """Whether the output is a tensor, not a list or tuple of tensors."""
         return "tensor" in self.structure
 
     def judge(self, i: int, x: torch.Tensor) -> "Judged":
-        """x as output i; what the eager reference's own error allows is found once."""
+        """Judges x as output i. The bounds from the eager reference's own error are computed
+        once."""
         if i not in self.limits and self.truth[i].is_floating_point():
             dtype = self.eager[i].dtype
             self.limits[i] = compare.bounds(dtype, self.own_errors(i), self.precision)
@@ -46,7 +47,7 @@ class Expected:
         )
 
     def judge_buffer(self, name: str, x: torch.Tensor) -> "Judged":
-        """x as the buffer of that name after the call."""
+        """Judges x as the buffer of that name after the call."""
         truth, eager = self.truth_buffers[name], self.buffers[name]
         return judge_output(x, truth, eager, precision=self.precision)
 
@@ -57,13 +58,13 @@ class Expected:
         return self.own[i]
 
     def exact(self) -> bool:
-        """Integer outputs do not hang on a rounding."""
+        """Whether no integer output depends on rounding."""
         return all(
             t.is_floating_point() or torch.equal(t, x) for t, x in zip(self.truth, self.eager)
         )
 
     def conditioned(self) -> bool:
-        """The eager reference is near the truth by itself."""
+        """Whether the eager reference itself is close to the truth."""
         return all(
             self.own_errors(i).ratio <= CONDITION * compare.floor(x.dtype, self.precision)
             for i, x in enumerate(self.eager)
@@ -79,7 +80,7 @@ def judge_output(
     precision: str = "",
     by: compare.Sizes | None = None,
 ) -> Judged:
-    """(errors, bounds, pass) of one output; integers must be equal."""
+    """(errors, bounds, pass) for one output; integers must be equal."""
     if not truth.is_floating_point():
         same = torch.equal(x, eager)
         e = compare.Errors(stock_close=same, ratio=0.0 if same else 1.0)
@@ -98,7 +99,7 @@ def judge_output(
 def check_outputs(
     eager: list[torch.Tensor], truth: list[torch.Tensor], differs: str | None
 ) -> None:
-    """Raises Unusable for results that cannot be compared."""
+    """Raises Unusable if the results cannot be compared."""
     if differs:
         raise Unusable(f"{differs} in higher precision: return tensors for what is computed")
     for t in (*eager, *truth):
@@ -121,7 +122,7 @@ def _check_kind(t: torch.Tensor) -> None:
 
 
 def _all_finite(tensors: list[torch.Tensor]) -> bool:
-    """One question to the device for all."""
+    """Asks the device once for all tensors."""
     ends = [
         end.double()
         for t in tensors

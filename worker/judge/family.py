@@ -1,7 +1,7 @@
-"""The judge's side of a family of languages: a module that has these names (triton_plan,
-native_plan, hosted_plan, cuda_plan, tilelang_plan). It reads the part of a trace that is the
-family's own, says what a lane has to compile, and turns launches into nodes of a plan. Trace and lane are
-hostile; no language is imported."""
+"""The judge's side of a family of languages: a module with these names (triton_plan, native_plan,
+hosted_plan, cuda_plan, tilelang_plan). It reads the family's own part of a trace, says what a lane
+has to compile, and turns launches into nodes of a plan. Trace and lane are hostile; no language is
+imported."""
 
 from typing import Protocol
 
@@ -14,15 +14,15 @@ class Built(Protocol):
 
     @staticmethod
     def parse(data: bytes, trace: Trace) -> "Built":
-        """Raises BadTrace for what is not an answer, Refused for what is not allowed, a Verdict
-        for what the lane found wrong."""
+        """Raises BadTrace for an invalid answer, Refused for something that is not allowed, and a
+        Verdict for an error that the lane found."""
 
 
 class Maker(Protocol):
     """Turns the launches of a trace into nodes of a plan."""
 
     def __init__(self, trace: Trace, built: Built, at: int) -> None:
-        """`at`: where scratch memory begins in the region."""
+        """`at` is where scratch memory starts in the region."""
 
     def modules(self) -> tuple[plan.Module, ...]: ...
 
@@ -39,7 +39,7 @@ class Family(Protocol):
     Maker: type[Maker]
 
     def check(self, trace: Trace) -> None:
-        """Raises BadTrace or Refused for launches that may not be."""
+        """Raises BadTrace or Refused for launches that are not allowed."""
 
     def requests(self, trace: Trace) -> dict:
         """What a lane has to compile."""
@@ -48,7 +48,7 @@ class Family(Protocol):
         """Bytes that kernels need besides the trace's buffers."""
 
     def name(self, trace: Trace, launch: Launch) -> str:
-        """The kernel's, for people."""
+        """The kernel's name, for messages."""
 
     def views(self, launch: Launch, call: Call) -> list[View]:
-        """The tensors that a launch is given, each once."""
+        """The tensors passed to a launch, without duplicates."""

@@ -1,4 +1,4 @@
-"""What the model is told: short, clean, the same each time for the same cause."""
+"""Messages for the model: short, clean, and always the same for the same cause."""
 
 import re
 
@@ -17,7 +17,7 @@ _ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def _short_path(match: re.Match) -> str:
-    """The file's name alone; of a temporary file not even that."""
+    """Only the file's name; nothing for a temporary file."""
     name = match[0].rpartition("/")[2]
     if _FILE.fullmatch(name):
         return name
@@ -55,5 +55,5 @@ def from_error(stage: str, text: str) -> str:
 
 
 def number(x: float) -> str:
-    """Figures rounded to what repeats from machine to machine."""
+    """Rounds figures so that they are the same on every machine."""
     return f"{x:.1e}"

@@ -1,7 +1,7 @@
-"""A process in which a candidate's library runs is stopped while the judge reads what it wrote:
-a thread that the library left behind cannot change it any more. The kernel itself says which
-process an answer came from (SCM_CREDENTIALS), and no process of a box can start another one
-once a library is loaded there (src/runner/drop.c)."""
+"""Stops a process that runs a candidate's library while the judge reads its results, so that a
+thread left behind by the library cannot change them. The kernel says which process sent an answer
+(SCM_CREDENTIALS), and once a library is loaded in a box, no process there can start another
+(src/runner/drop.c)."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ STOPPED = frozenset("TtZX")  # as /proc says it: stopped, or dead
 
 
 def stop(pid: int) -> None:
-    """Returns when no thread of it runs."""
+    """Returns when none of its threads runs."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
     until = time.monotonic() + PATIENCE_S

@@ -1,7 +1,7 @@
-"""The judge's side of host functions that launch kernels: what a trace may say, what a lane
-has to find out, and what an executor is asked to do. A function is run in the lane, without
-data; a call of it is executed as the launches that it made there. Trace and lane are hostile.
-Formats: native_record.py and hosted_lane.py."""
+"""The judge's side of host functions that launch kernels: what a trace may contain, what a lane has
+to find out, and the plan for an executor. The lane runs a function without data. An executor then
+replays the launches that the function made there. Trace and lane are hostile. Formats:
+native_record.py and hosted_lane.py."""
 
 import json
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ check, name, views = native_plan.check, native_plan.name, native_plan.views
 
 
 def requests(trace: Trace) -> dict:
-    """A program for each text, and the distinct calls in the order of the trace."""
+    """One program for each text, and the distinct calls in the order of the trace."""
     objects = [
         {"text": told["text"], "functions": told["launches"]}
         for told in native_plan.requests(trace)["objects"]
@@ -41,8 +41,8 @@ def _distinct(trace: Trace) -> dict[str, dict]:
 
 
 def _request(launch: Launch, call: Call) -> dict:
-    """An argument is a word, or a buffer and the bytes from its start. Buffers are counted as
-    they appear; `sizes` are theirs."""
+    """An argument is a word, or a buffer and an offset in bytes. Buffers are numbered in order of
+    appearance; `sizes` has their sizes."""
     told, buffers = launch.told, _buffers(launch)
     args: list = []
     for arg in told["args"]:
@@ -65,7 +65,7 @@ def _buffers(launch: Launch) -> list[int]:
 
 @dataclass(frozen=True)
 class Built:
-    """A lane's answer. `calls` are nodes by the text of a request."""
+    """A lane's answer. `calls` maps the text of a request to nodes."""
 
     modules: tuple[plan.Module, ...]
     functions: tuple[plan.Function, ...]
@@ -98,7 +98,7 @@ class Built:
 def _read_call(
     answer: dict, request: dict, functions: list[plan.Function], takes: list[dict]
 ) -> tuple[Node, ...]:
-    """`takes`: the sizes of the parameters of each module's kernels."""
+    """`takes` has the parameter sizes of each module's kernels."""
     if "error" in answer:
         said = feedback.clean(text(answer["error"], 10_000, "an error"))
         raise Verdict("launch_error", "compile", f"A kernel cannot be launched: {said}", message=said)
@@ -116,7 +116,7 @@ def _read_call(
 
 
 def _check_room(node: Node, sizes: list[int], where: str) -> None:
-    """An honest function can miss its tensor, too, so that it is told how to mend that."""
+    """An honest function can also exceed its tensor, so the message says how to fix it."""
     for _, _, patches in node.params:
         for _, patch in patches:
             if launches.reach(patch) > sizes[patch[1]]:
@@ -147,7 +147,7 @@ def scratch(trace: Trace, built: Built) -> int:
 
 
 class Maker:
-    """Turns the calls of a trace into nodes of a plan, a node for each launch."""
+    """Turns the calls of a trace into nodes of a plan, one for each launch."""
 
     def __init__(self, trace: Trace, built: Built, at: int) -> None:
         self.built = built

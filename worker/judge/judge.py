@@ -1,6 +1,5 @@
-"""The judge: one per device, trusted. It holds references, truths, tolerances and
-verdicts, asks the worker for children, tells them what to do, and believes only
-bytes that it compared itself.
+"""The judge: one per device, trusted. It holds references, truths, tolerances and verdicts, asks
+the worker for children, tells them what to do, and trusts only bytes that it compared itself.
 
 Started by monkeys-worker with its control socket as descriptor 3:
     python judge/judge.py --home DIR --device cpu|cuda:N --children N --box full|thin|none
@@ -46,7 +45,7 @@ ORPHANED = "orphaned"  # how a child ends whose zygote did (src/worker/zygote.c)
 
 @dataclass(eq=False)
 class Measuring:
-    """A process of baseline.py, and the jobs that wait for what it says."""
+    """A process of baseline.py, and the jobs that wait for its result."""
 
     process: subprocess.Popen
     key: str
@@ -58,7 +57,7 @@ class Measuring:
 
 @dataclass(eq=False)
 class Service:
-    """The device's executor: a child of no job's own."""
+    """The device's executor: a child that does not belong to a job."""
 
     id: str
     zygote: str
@@ -140,11 +139,11 @@ class Judge:
         self.say("failed", name, payload=why.encode())
 
     def alone(self) -> bool:
-        """A job runs by itself, or waits for that."""
+        """Whether a job runs alone or waits to."""
         return any(j.exclusive or isinstance(j.waiting, Exclusive) for j in self.jobs.values())
 
     def step(self, job: Job, value: object) -> None:
-        """Gives the generator what it waited for and does what it asks next."""
+        """Resumes the generator with its answer and carries out its next step."""
         job.waiting = None
         try:
             if isinstance(value, Exception):
@@ -188,7 +187,7 @@ class Judge:
             self.drop_child(job)
 
     def freeze(self, job: Job) -> NoChild | None:
-        """The child that has just answered."""
+        """Stops the child that has just answered."""
         try:
             if job.child is not None and job.child.peer is not None:
                 freezing.stop(job.child.peer)
@@ -228,13 +227,13 @@ class Judge:
             self.step(waiting[0], None)
 
     def drop_child(self, job: Job) -> None:
-        """Kill it; the generator goes on when it is gone."""
+        """Kills the child; the generator continues when it is gone."""
         self.lose_child(job)
         if not job.leaving:
             self.step(job, None)
 
     def lose_child(self, job: Job) -> None:
-        """No more words with it; the worker ends it and says `gone`."""
+        """Closes the connection; the worker kills the child and reports `gone`."""
         job.frozen = None
         if job.child is not None:
             self.select.unregister(job.child)
@@ -264,14 +263,15 @@ class Judge:
             self.take_device(job, hurt=True)
 
     def note_peak(self, job: Job, answer: dict) -> None:
-        """What its processes had, as the worker tells; on CUDA the region is what counts."""
+        """Records the peak memory of its processes, as reported by the worker; on CUDA only the
+        region counts."""
         if self.o.device == "cpu":
             answer["peak_bytes"] = max(job.peak, answer["peak_bytes"] or 0) or None
             self.room.learn(job.asked, answer["peak_bytes"] or 0, bool(answer["trials"]))
 
     def check_device(self) -> None:
-        """A kernel whose result is known. A device that has failed this process stays
-        lost to it: it ends, and the worker starts another one."""
+        """Runs a kernel whose result is known. Once a device has failed in this process, it stays
+        unusable here, so the process exits and the worker starts a new one."""
         if self.o.device == "cpu":
             return
         try:
@@ -287,7 +287,7 @@ class Judge:
     # ---- the device's executor ----
 
     def lend_device(self) -> None:
-        """To the one that waits longest, where nobody has it."""
+        """If the device is free, lends it to the job that has waited longest."""
         if self.owner is not None:
             return
         for measuring in self.measuring.values():
@@ -331,7 +331,8 @@ class Judge:
         self.service = None
 
     def service_frame(self, frame: Frame) -> None:
-        """What the worker says about it; frames about one that was given up are ignored."""
+        """Handles what the worker says about the executor; frames about a discarded one are
+        ignored."""
         if self.service is None or frame.id != self.service.id:
             for fd in frame.fds:
                 os.close(fd)
@@ -351,7 +352,7 @@ class Judge:
             self.step(self.owner, NoChild(frame.text()) if frame.kind == "nochild" else Gone(why, output))
 
     def waits_for_service(self) -> bool:
-        """A job that has the device without an executor has a child of its own, or none."""
+        """A job that has the device without an executor has its own child, or no child."""
         job = self.owner
         return isinstance(job, Job) and job.child is None and isinstance(job.waiting, (Ask, Device))
 
@@ -465,7 +466,7 @@ class Judge:
         return True
 
     def cancel(self, name: str, job: Job | None) -> None:
-        """The worker has dropped the job and its child already."""
+        """The worker has already dropped the job and its child."""
         self.queue = collections.deque(entry for entry in self.queue if entry[0] != name)
         if job is not None:
             self.lose_child(job)
@@ -495,7 +496,7 @@ class Judge:
             self.step(job, Gone(why, output))
 
     def hear_out(self, job: Job) -> None:
-        """What it said before it died, where the news of that came first."""
+        """Reads what the child sent before it died, if the news of its death arrived first."""
         child = job.child
         while child is not None and job.child is child and child.readable():
             self.child_ready(job, selectors.EVENT_READ)

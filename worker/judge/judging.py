@@ -1,5 +1,5 @@
-"""One call of a candidate, judged: what it raised, its shapes, its values. The first thing
-that is wrong ends the job, as a Verdict."""
+"""Judges one call of a candidate: its exception, its shapes, its values. The first problem ends the
+job, as a Verdict."""
 
 import time
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from judge.words import STAGES, VERDICTS
 
 
 class Verdict(Exception):
-    """Ends a job: the verdict, the rule that made it, what the model is told. `message`
-    are an error's own words, without source lines: hints are matched against it."""
+    """Ends a job: the verdict, the rule behind it, and the message for the model. `message` is the
+    error's own text, without source lines, for matching hints."""
 
     def __init__(
         self, verdict: str, stage: str, told: str, rule: str | None = None, message: str | None = None
@@ -26,7 +26,7 @@ class Verdict(Exception):
 
 @dataclass
 class Progress:
-    """What is known so far; becomes the record."""
+    """What is known so far; it becomes the record."""
 
     stage: str = "load"
     compiled: bool = False
@@ -48,15 +48,15 @@ class Progress:
 
 
 def fail_if_broken(answer: dict) -> None:
-    """The pack's adapter failed, not the candidate. For lanes and interpreters alone."""
+    """The pack's adapter failed, not the candidate. Only for lanes and interpreters."""
     told = answers.broken(answer)
     if told is not None:
         raise NoChild(f"the pack is broken: {told}")
 
 
 def fail_on_error(answer: dict, p: Progress, executor: bool = False) -> None:
-    """An exception on the other side, or a refusal of the recorder's. `executor`: no host code
-    of the candidate's runs there, so that an error's rule is believed."""
+    """Handles an exception on the other side, or the recorder's refusal. `executor`: none of the
+    candidate's host code runs there, so the error's rule can be trusted."""
     refusal = answers.refusal(answer)
     if refusal is not None:
         raise Verdict("hack", "record", feedback.shorten(feedback.clean(refusal[1])), refusal[0])
@@ -77,7 +77,7 @@ def fail_on_error(answer: dict, p: Progress, executor: bool = False) -> None:
 
 
 def _out_of_memory(problem: answers.Problem) -> bool:
-    """By the exception's class. Its words are the candidate's, and decide nothing."""
+    """Decides by the exception's class. Its message comes from the candidate and is not trusted."""
     return "OutOfMemory" in problem.kind or problem.kind.endswith("MemoryError")
 
 
@@ -116,7 +116,7 @@ def wrong(p, index, x, t, e, limit, variant, extra="") -> Verdict:
 
 
 def first_wrong(x: torch.Tensor, t: torch.Tensor, bound: float) -> str:
-    """The first place that is further off than is allowed, and how much of the output is."""
+    """The first element whose error exceeds the bound, and the share of such elements."""
     d = (x.double() - t.double()).abs()
     scale = torch.maximum(t.double().abs(), t.double().square().mean().sqrt())
     bad = (d > bound * scale).flatten()
@@ -132,7 +132,7 @@ def first_wrong(x: torch.Tensor, t: torch.Tensor, bound: float) -> str:
 
 
 def check_buffers(got: dict[str, torch.Tensor], expected: truth.Expected) -> None:
-    """Running statistics and other buffers must move as the reference's do."""
+    """Running statistics and other buffers must change as the reference's do."""
     for name, x in got.items():
         if not expected.judge_buffer(name, x.to(expected.buffers[name].device))[2]:
             raise Verdict("wrong_values", "trials",
@@ -145,7 +145,7 @@ def since(start: float) -> float:
 
 
 def finite(values: dict) -> dict:
-    """JSON has no Inf: a very large number stands for it."""
+    """JSON has no Inf, so a very large number replaces it."""
     return {
         k: (1e308 if isinstance(v, float) and not abs(v) < 1e308 else v) for k, v in values.items()
     }

@@ -1,6 +1,6 @@
-"""Launches of kernels as a lane tells them: what a recorded call becomes where its host half
-was run or interpreted without data. The lane is hostile: everything is checked here, and what
-is left lies in the tensors that the call was given."""
+"""Kernel launches reported by a lane that ran or interpreted the host half of a recorded call
+without data. The lane is hostile. Everything is checked here, and accepted launches stay within the
+tensors passed to the call."""
 
 import math
 import re
@@ -35,7 +35,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Base:
-    """Where a tensor begins in the region, and the bytes from there to its buffer's end."""
+    """Where a tensor starts in the region, and the number of bytes from there to the end of its
+    buffer."""
 
     at: int
     room: int
@@ -69,7 +70,7 @@ def read_modules(told: list, functions: list, binaries: bytes) -> tuple[plan.Mod
 
 
 def read_node(told: dict, is_tensor: Callable[[int], bool], functions: list) -> Node:
-    """`is_tensor` says whether a call has a tensor of that number."""
+    """`is_tensor` says whether the call has a tensor with that number."""
     function = whole(told["function"], 0, len(functions) - 1, "a function's number")
     listed_params = listed(told["params"], PARAMETERS, "params")
     params = tuple(_read_param(p, is_tensor) for p in listed_params)
@@ -113,7 +114,7 @@ def _read_param(told: list, is_tensor: Callable[[int], bool]) -> tuple:
 
 
 def _read_struct(told: str, patches: list, is_tensor: Callable[[int], bool]) -> tuple:
-    """Bytes, and the addresses and tensor maps in them, one behind the other."""
+    """Bytes, and the addresses and tensor maps in them, in order."""
     data = bytes.fromhex(text(told, 2 * STRUCT_BYTES, "a parameter's bytes"))
     if not data:
         raise BadTrace("a parameter without bytes")
@@ -147,7 +148,7 @@ def _read_map(dtype: int, shape: list, strides: list, box: list, swizzle: int, f
 
 
 def bind(node: Node, base: Callable[[int], Base]) -> plan.Launch:
-    """The launch in the region. `base` says where a tensor lies."""
+    """Places the launch in the region. `base` says where a tensor is."""
     return plan.Launch(node.function, node.grid, node.block, node.shared,
                        bound(node.params, base), node.cluster, node.cooperative, node.pdl)  # fmt: skip
 
@@ -171,7 +172,7 @@ def _bound(told: tuple, base: Callable[[int], Base]) -> plan.Param:
 
 
 def reach(told: tuple) -> int:
-    """How many bytes of its tensor an address or a tensor map needs."""
+    """How many bytes of its tensor an address or tensor map needs."""
     kind, _, offset, *rest = told
     if kind == "p":
         return offset

@@ -1,5 +1,5 @@
-"""Whether a task only moves data. Then copies are the work itself, and a trace's own moves (cat,
-contiguous, flip) would do it without a kernel, so they are refused."""
+"""Detects tasks that only move data. For these, copies are the work itself, and a trace's own moves
+(cat, contiguous, flip) would do it without a kernel, so they are refused."""
 
 import torch
 from judge.expected import Expected
@@ -16,8 +16,8 @@ Found = list[tuple[int, int, int]]  # an output's element, an input, that input'
 
 
 def only_moves(reference: Reference, seed: str) -> bool:
-    """Every element of the outputs is one of an input, the same whatever the values and the
-    weights are, or a constant."""
+    """Whether every output element is a constant or copied from an input element, always the same
+    one, whatever the values and weights."""
     first = _answer(reference, seed, "plain")
     if first is None or not all(out.is_floating_point() and out.numel() for out in first.eager):
         return False
@@ -32,7 +32,7 @@ def only_moves(reference: Reference, seed: str) -> bool:
 
 
 def _answer(reference: Reference, seed: str, variant: str) -> Expected | None:
-    """None: the reference does not take such inputs."""
+    """None if the reference does not accept such inputs."""
     pair = reference.fresh()
     pair.randomise(list(inputs.named_state(pair.eager)), inputs.derive(seed, f"weights-{variant}"))
     try:
@@ -44,7 +44,7 @@ def _answer(reference: Reference, seed: str, variant: str) -> Expected | None:
 
 
 def check(call: Call) -> None:
-    """Refused, where the call copies what is neither a constant nor a parameter."""
+    """Raises Refused if the call copies anything except constants and parameters."""
     for node in call.nodes:
         if isinstance(node, Move) and node.source is not None:
             if call.buffers[node.source.buffer].kind not in ("const", "state"):
@@ -53,7 +53,7 @@ def check(call: Call) -> None:
 
 
 def _sampled(out: torch.Tensor) -> torch.Tensor:
-    """Which elements are looked at: spread over all, the same for every draw."""
+    """The elements to examine: spread over the output, the same for every draw."""
     maker = torch.Generator().manual_seed(out.numel())
     return torch.randint(out.numel(), (SAMPLES,), generator=maker).unique()
 
@@ -63,7 +63,7 @@ def _floats(args: list) -> list[torch.Tensor]:
 
 
 def _found(out: torch.Tensor, args: list) -> Found:
-    """Where values of an output stand in the inputs; empty: most of them nowhere."""
+    """Where values of an output occur in the inputs; empty if most do not."""
     at = _sampled(out)
     values, group = out.flatten()[at.to(out.device)].unique(return_inverse=True)
     having: list[list[int]] = [[] for _ in values]  # elements by value

@@ -1,6 +1,5 @@
-"""The judge's side of calls into libraries that are built from recorded texts: what a trace
-may say, what has to be built, and what an executor is asked to do. Trace and lane are
-hostile."""
+"""The judge's side of calls into libraries built from recorded texts: what a trace may contain,
+what to build, and the plan for an executor. Trace and lane are hostile."""
 
 import re
 import struct
@@ -34,7 +33,7 @@ def check(trace: Trace) -> None:
 
 
 def check_texts(trace: Trace) -> None:
-    """They go to a compiler by way of a file, so they can be written to one."""
+    """The texts reach a compiler through files, so they must be writable to one."""
     for source in trace.texts:
         try:
             source.encode()
@@ -43,7 +42,7 @@ def check_texts(trace: Trace) -> None:
 
 
 def _read(launch: Launch, call: Call, texts: int) -> tuple[tuple[int, str], str]:
-    """Which function is called, and a letter for each argument."""
+    """The called function, and a letter for each argument."""
     if launch.op != "call" or launch.tuned:
         raise BadTrace("a launch, where there are calls of a library")
     told = launch.told
@@ -60,7 +59,7 @@ def plain_name(value: object) -> str:
 
 
 def _kind(arg: object, call: Call) -> str:
-    """How a stub takes it: p, i, b or d."""
+    """The letter for a stub's argument: p, i, b or d."""
     if is_address(arg, call):
         return "p"
     value = number(arg, "an argument")
@@ -78,7 +77,7 @@ def is_address(arg: object, call: Call) -> bool:
 
 
 def requests(trace: Trace) -> dict:
-    """A library for each text that is called, with a stub for each function."""
+    """One library for each text that is called, with a stub for each function."""
     found: dict[int, dict[str, str]] = {}
     for call in trace.calls:
         for launch in call.launches():
@@ -93,7 +92,7 @@ def requests(trace: Trace) -> dict:
 
 
 def split(data: bytes, count: int) -> tuple[dict, list[bytes]]:
-    """A lane's answer: a line of JSON that has the sizes of the objects, and the objects."""
+    """Splits a lane's answer: a line of JSON with the sizes of the objects, then the objects."""
     if len(data) > BUILT_BYTES:
         raise BadTrace("the compiler's answer is too long")
     head, rest = headed(data)
@@ -114,7 +113,7 @@ def split(data: bytes, count: int) -> tuple[dict, list[bytes]]:
 
 @dataclass(frozen=True)
 class Built:
-    """A lane's answer: each object, and its functions by what the trace calls them."""
+    """A lane's answer: each object, and its functions by their names in the trace."""
 
     objects: tuple[bytes, ...]
     functions: tuple[tuple[int, tuple[int, str]], ...]  # object, text and name
@@ -188,7 +187,7 @@ def name(trace: Trace, launch: Launch) -> str:
 
 
 def views(launch: Launch, call: Call) -> list[View]:
-    """The tensors that a call is given, each once."""
+    """The tensors passed to a call, without duplicates."""
     return unique_views(launch.told["args"], call)
 
 

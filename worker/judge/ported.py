@@ -1,9 +1,9 @@
-"""The verified thing, written out: a small ModelNew made from a trace and its kernels.
+"""Writes out what was verified: a small ModelNew made from a trace and its kernels.
 
-A file may behave differently when it is not being recorded. What was verified is its trace,
-so that is what is delivered: allocations, moves and launches, nothing else. The text is made
-of checked trees, identifiers that match a pattern, and `repr` of values: nothing of the
-candidate's own text but its kernels is in it. It verifies like any candidate."""
+A file may behave differently when it is not being recorded. What was verified is its trace, so that
+is delivered: allocations, moves and launches, nothing else. The text consists of checked trees,
+identifiers that match a pattern, and `repr` of values. Of the candidate's own text, it contains
+only the kernels. It verifies like any candidate."""
 
 import ast
 import base64
@@ -23,11 +23,11 @@ HEAD = '"""Made from a verified trace: allocations, moves and launches, nothing 
 
 
 class CannotPort(Exception):
-    """Why there is no such text."""
+    """Says why the text cannot be written."""
 
 
 def write(job: dict, facts, trace: Trace, names: dict[str, str]) -> tuple[str | None, str | None]:
-    """The text, or why there is none."""
+    """The text, or why it cannot be written."""
     try:
         text = _Writer(job, facts, trace, names).text()
         ast.parse(text)
@@ -102,7 +102,7 @@ class _Writer:
         return [*lines, "", f"    def forward({signature}):", *held]
 
     def arguments(self) -> list[str]:
-        """forward's parameters; tensors are in0, in1, … in the order of the trace's inputs."""
+        """The parameters of forward; tensors are in0, in1, … in the order of the trace's inputs."""
         names, count = [], 0
         for i, told in enumerate(self.facts.spec):
             if "tensor" in told:
@@ -118,7 +118,7 @@ class _Writer:
     # ---- parts and buffers ----
 
     def part(self, call: Call, kept: dict[int, str], prefix: str) -> dict[int, str]:
-        """Writes a part's lines; the names of the buffers that later parts use."""
+        """Writes the lines of a part. Returns the names of the buffers that later parts use."""
         self.buffers = [self.buffer(i, b, call, kept, prefix) for i, b in enumerate(call.buffers)]
         self.held = call.buffers
         for node in call.nodes:
@@ -171,7 +171,7 @@ class _Writer:
         return f"{text}.flip({flips!r})" if flips else text
 
     def is_whole(self, v: View, held: Buffer, offset: int, strides: tuple) -> bool:
-        """Whether a view is an input or a parameter as it is."""
+        """Whether a view is an entire input or parameter."""
         if offset or held.dtype != v.dtype:
             return False
         if held.kind == "input":
@@ -250,7 +250,7 @@ class _Writer:
             self.head.append(line)
 
     def claim(self, name: str, line: str) -> None:
-        """A name of the file means one thing: what this line gives it."""
+        """Each name in the file has one meaning: the one given by this line."""
         if self.meant.setdefault(name, line) != line:
             raise CannotPort(f"two things are called {name}")
 
@@ -281,7 +281,7 @@ class _Writer:
         return name
 
     def bind(self, name: str, told: dict) -> None:
-        """Gives a free name of a kernel its meaning."""
+        """Defines a free name of a kernel."""
         ((kind, held),) = told.items()
         if kind == "module":
             self.import_line(name, f"import {_dotted(held)} as {name}")
@@ -317,7 +317,7 @@ class _Writer:
         raise CannotPort(f"a kernel uses a name that is a {kind}")
 
     def source(self, index: int) -> str:
-        """The library of a text, built once when the file is loaded."""
+        """The library built from a text, once, when the file is loaded."""
         if index not in self.texts:
             helper = HELPER.search(self.job["candidate"])
             if helper is None:
@@ -345,8 +345,7 @@ class _Writer:
 
 
 class _Spoken(ast.NodeTransformer):
-    """The check names the language's module in a way that no kernel can; a reader knows it
-    as tl."""
+    """The check uses a module name that no kernel can use; readers know the module as tl."""
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name("tl", node.ctx) if node.id == kernel_language.LANGUAGE else node

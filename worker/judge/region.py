@@ -1,10 +1,9 @@
-"""The memory that an executor works on: one region, made and owned by the judge, that
-holds every buffer of a trace. On the CPU a memfd; on CUDA device memory with a
-descriptor (device_memory).
+"""The memory that an executor works on: one region, created and owned by the judge, that holds
+every buffer of a trace. On the CPU it is a memfd; on CUDA, device memory with a descriptor
+(device_memory).
 
-The judge fills it with NaN, writes inputs, parameters and constants, and after the call
-copies out what it compares. Between two buffers lie guard bytes that nobody may change.
-Truths are never in it."""
+The judge fills it with NaN, writes inputs, parameters and constants, and after the call copies out
+what it compares. Guard bytes between the buffers must not change. Truths are never in it."""
 
 import fcntl
 import math
@@ -26,8 +25,8 @@ FILL = 0xFF  # a NaN in every floating type, -1 in integers
 
 @dataclass
 class Layout:
-    """Offsets of every buffer. `parts` are those of the setup and of each call, in the
-    order of Trace.parts(); `scratch` is where kernels' scratch memory begins."""
+    """Offsets of every buffer. `parts` has those of the setup and of each call, in the order of
+    Trace.parts(); `scratch` is where kernels' scratch memory starts."""
 
     size: int = 0
     inputs: list[int] = field(default_factory=list)
@@ -41,7 +40,7 @@ class Layout:
 
 
 def lay_out(trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratch: int) -> Layout:
-    """`scratch`: bytes that kernels need besides the trace's buffers."""
+    """`scratch` is the number of bytes that kernels need besides the trace's buffers."""
     layout, at = Layout(), _Cursor()
     layout.inputs = [at.take(b.bytes) for b in inputs]
     layout.state = {name: at.take(b.bytes) for name, b in state.items()}
@@ -88,7 +87,7 @@ def _place(b: Buffer, layout: Layout, at: _Cursor, inputs: list[Buffer]) -> int:
 
 
 class Region:
-    """`bytes` is all of it, as a tensor of this process; `fd` is for the executor."""
+    """`bytes` is the whole region, as a tensor of this process; `fd` is for the executor."""
 
     bytes: torch.Tensor
     fd: int
@@ -107,19 +106,19 @@ class Region:
         return whole.as_strided(place.shape, place.strides, place.at // ITEM[place.dtype])
 
     def take(self, place: Place) -> torch.Tensor:
-        """A private copy: what is compared cannot change under the judge."""
+        """A private copy, so that it cannot change during the comparison."""
         return self.view(place).clone(memory_format=torch.contiguous_format)
 
     def span(self, at: int, size: int) -> torch.Tensor:
         return self.bytes[at : at + size]
 
     def owned(self) -> torch.Tensor:
-        """Inputs and parameters as they lie, with what is between them."""
+        """Inputs and parameters in place, with the bytes between them."""
         return self.bytes[: self.layout.owned]
 
     def guards(self) -> torch.Tensor:
-        """Whether every byte that belongs to no buffer is as it was: one truth value, which
-        stays on the device."""
+        """Whether every byte outside the buffers is unchanged: one boolean, which stays on the
+        device."""
         if self.guard is None:
             self.guard = _between(self.layout).to(self.bytes.device)
         return (self.bytes[self.guard] == FILL).all()
@@ -129,7 +128,7 @@ class Region:
 
 
 def _between(layout: Layout) -> torch.Tensor:
-    """Offsets of the guard bytes: all that lie between two buffers and at both ends."""
+    """Offsets of the guard bytes: everything between the buffers and at both ends."""
     pieces, end = [], 0
     for low, high in sorted(layout.used):
         pieces.append(torch.arange(end, low))
@@ -166,7 +165,8 @@ class DeviceRegion(Region):
 
 
 def sealed_file(size: int) -> int:
-    """Memory with a descriptor. A file that shrinks under a map kills who reads it."""
+    """Memory with a descriptor. It is sealed, because a file that shrinks while mapped kills its
+    readers."""
     fd = os.memfd_create("region", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, max(size, 1))
     seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
@@ -182,7 +182,7 @@ def make(layout: Layout, device: str) -> Region:
 
 
 def span_bytes(t: torch.Tensor) -> int:
-    """Of the memory between its first and its last element."""
+    """The size of the memory from its first to its last element."""
     if t.numel() == 0:
         return 0
     return (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1) * t.element_size()
@@ -197,7 +197,7 @@ def input_buffer(index: int, t: torch.Tensor) -> Buffer:
 
 
 def state_buffer(name: str, t: torch.Tensor) -> Buffer:
-    """Parameters lie contiguously, whatever their strides are in the judge."""
+    """Parameters are contiguous, whatever their strides in the judge."""
     return Buffer("state", name, math.prod(t.shape) * t.element_size(), dtype_name(t))
 
 

@@ -1,10 +1,10 @@
-"""Which jobs run at once: as many as memory allows, in the order they came.
+"""Decides which jobs run at once: as many as memory allows, in order of arrival.
 
-A job counts for the memory that its task has been seen to take. For a new task it counts for its
-own limit, or for a share of the whole, so that new tasks fill all places. The figures are those
-of the kernel, which the worker reports when a candidate's processes are gone. One job always
-runs, whatever it takes, so none waits forever; a waiting job holds nothing. On CUDA one job at a
-time has the device, and only the number of jobs counts."""
+A job counts for the memory that its task has been seen to use. For a new task it counts for its own
+limit, or for a share of the total, so that new tasks fill all slots. The figures come from the
+kernel; the worker reports them when a candidate's processes have ended. One job always runs,
+however much it uses, so none waits forever; a waiting job holds nothing. On CUDA one job at a time
+has the device, and only the number of jobs counts."""
 
 import hashlib
 
@@ -18,7 +18,7 @@ class Room:
         self.taken: dict[str, int] = {}  # by the job's id
 
     def enter(self, name: str, job: dict) -> bool:
-        """False: not now. A job that was let in must leave()."""
+        """False: not now. A job that entered must leave()."""
         need = self.need(job)
         if self.total and self.taken and sum(self.taken.values()) + need > self.total:
             return False
@@ -38,8 +38,8 @@ class Room:
         return min(peak + peak // 4, own or self.limit or self.total)
 
     def learn(self, job: dict, peak: int, called: bool) -> None:
-        """One that was never called tells only that it may be more. One that took
-        more than others do is forgotten by and by."""
+        """The peak of a job that was never called can only raise the estimate. An unusually high
+        peak is gradually forgotten."""
         key = _key(job)
         before = self.learnt.get(key, 0)
         if called:

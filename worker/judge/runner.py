@@ -1,8 +1,7 @@
-"""What the judge says to monkeys-runner, and what it makes of the answers.
+"""Writes requests for monkeys-runner and reads its answers.
 
-docs/RUNNER.md is the contract. Plans are written here and read by C; an answer comes
-from a process in which a candidate's code may run: it has one layout, and whatever
-does not fit it raises.
+docs/RUNNER.md is the contract. Plans are written here and read by C. An answer comes from a process
+that may run a candidate's code: it has one layout, and anything else raises.
 """
 
 import struct
@@ -26,7 +25,7 @@ _NO_NODE = 2**64 - 1
 
 
 class BadAnswer(Exception):
-    """The runner sent something that is no answer."""
+    """The runner sent something that is not an answer."""
 
 
 class Status(IntEnum):
@@ -68,7 +67,7 @@ class _Words:
 
 
 def bits(value: int | float | bool, dtype: str) -> int:
-    """An element as torch writes it. ValueError: the dtype has no such number."""
+    """An element as torch stores it. Raises ValueError if the dtype cannot hold the number."""
     try:
         element = torch.full((1,), value, dtype=getattr(torch, dtype))
     except (RuntimeError, OverflowError) as problem:
@@ -133,7 +132,7 @@ def _node(out: _Words, n: Node) -> None:
 
 
 def encode(plan: Plan) -> bytes:
-    """The plan as monkeys-runner reads it, which checks that it lies in its region."""
+    """Encodes the plan for monkeys-runner, which checks that it lies in its region."""
     out = _Words()
     out.parts.append(MAGIC)
     out.put(len(plan.modules))
@@ -160,7 +159,7 @@ def _request(*words: int) -> bytes:
 
 
 def load(plan_bytes: int, region_bytes: int) -> bytes:
-    """To be sent with two descriptors: the plan's and the region's."""
+    """Send it with two descriptors: the plan's and the region's."""
     return _request(LOAD, plan_bytes, region_bytes)
 
 
@@ -173,7 +172,7 @@ def unload() -> bytes:
 
 
 def parse(data: bytes | bytearray) -> Done:
-    """One whole answer, its length in front."""
+    """Parses one complete answer, which starts with its length."""
     if len(data) != ANSWER_BYTES or int.from_bytes(data[:4], "little") != _ANSWER.size:
         raise BadAnswer(f"an answer of {len(data)} bytes")
     status, detail, host_ns, device_ns, node, text = _ANSWER.unpack_from(data, 4)

@@ -1,8 +1,8 @@
-"""A candidate's calls: the region is filled, the executor runs the trace, the judge compares.
+"""Runs a candidate's calls: fills the region, lets the executor run the trace, and compares.
 
-One trace serves all trials. The first trial executes the first call that was recorded, the
-others the steady one; what a first call leaves for later ones is kept as it was after it.
-Every trial has new inputs and new parameters, in memory that was filled with NaN before."""
+One trace serves all trials. The first trial runs the first recorded call, the others the steady
+one; what the first call leaves for later ones is kept. Every trial has new inputs and new
+parameters, in memory that was filled with NaN before."""
 
 from collections.abc import Generator
 
@@ -62,7 +62,7 @@ class Session:
     # ---- one call ----
 
     def write(self, args: list, state: dict[str, torch.Tensor], first: bool) -> None:
-        """Everything that a call starts from."""
+        """Writes everything that a call starts from."""
         layout, region = self.region.layout, self.region
         region.fill()
         for at, told, t in zip(layout.inputs, self.told_inputs, inputs.tensors(args)):
@@ -82,7 +82,7 @@ class Session:
         self, args: list, state: dict[str, torch.Tensor], part: int, config: int = 0,
         mute: bool = False, backwards: bool = False, timed: bool = False, deadline_ms: int = 0,
     ) -> Generator:  # fmt: skip
-        """Runs a call on these inputs; (outputs, what it took). Outputs are copies."""
+        """Runs a call on these inputs. Returns (outputs, what it took); outputs are copies."""
         self.write(args, state, first=part == 1 and len(self.trace.calls) > 1)
         if self.trace.setup.nodes:
             self.sync()
@@ -97,8 +97,8 @@ class Session:
         return got, ran
 
     def run(self, *args: object, **more: object) -> Generator:
-        """One run of the executor. What it prints or says in place of an answer is shown to
-        nobody: that may be its inputs, which other candidates are asked, too."""
+        """Runs the executor once. What it prints or sends instead of an answer is never shown: it
+        may contain inputs, which other candidates get, too."""
         try:
             return (yield from self.executor.run(*args, **more))
         except Gone as gone:
@@ -120,7 +120,7 @@ class Session:
                           "guard-zone")  # fmt: skip
 
     def check_owned(self, before: torch.Tensor) -> None:
-        """Inputs and parameters must be as they were; buffers may move."""
+        """Inputs and parameters must be unchanged; buffers may change."""
         layout = self.region.layout
         spans = [(at, b.bytes, "input-mutated", "forward changed its inputs.")
                  for at, b in zip(layout.inputs, self.facts.inputs)]  # fmt: skip
@@ -157,8 +157,8 @@ class Session:
                 self.p.trials.pop()
 
     def asked(self, draw: Draw, part: int, config: int, backwards: bool, where: str) -> Generator:
-        """One call, judged. What a model is told of a wrong answer comes from a draw that is
-        asked only once."""
+        """Runs and judges one call. A message to the model about a wrong answer always comes from a
+        draw that is used only once."""
         try:
             yield from self.judged(draw, part, config, backwards, where)
         except Verdict as end:
@@ -179,8 +179,8 @@ class Session:
         check_buffers(self.moved(expected, draw.state), expected)
 
     def moved(self, expected: Expected, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """The buffers (running statistics) after the call, by the reference's names; those
-        that the candidate does not have must not have moved."""
+        """The buffers (running statistics) after the call, by the reference's names. Those that the
+        candidate does not have must not have changed."""
         found = {}
         layout = self.region.layout
         mine = {meant: n for n, meant in self.names.items()}
@@ -193,13 +193,13 @@ class Session:
         return found
 
     def keep(self) -> None:
-        """What a first call left for later ones."""
+        """Keeps what a first call left for later ones."""
         if len(self.trace.calls) > 1:
             for key, (at, size) in self.region.layout.kept.items():
                 self.kept[key] = self.region.span(at, size).clone()
 
     def numbers(self, seed: int) -> Generator:
-        """The one trial whose floats are others; it has a trace of its own."""
+        """The one trial with different floats; it has its own trace."""
         pair = self.sheet.pair
         state = {n: t.detach().clone() for n, t in pair.state_values().items()}
         expected = pair.expect(seed, NUMBERS)
@@ -207,7 +207,7 @@ class Session:
         judge_trial(self.job, self.p, got, expected, NUMBERS)
 
     def without_kernels(self) -> Generator:
-        """One call with the kernels muted: whoever is still right did not need them."""
+        """One call with the kernels muted: if the result is still right, they were not needed."""
         draw = self.sheet.draw(len(self.sheet.plan) - 1)
         part = len(self.trace.calls)
         got, _ = yield from self.call(draw.expected.args, draw.state, part, mute=True)

@@ -1,10 +1,10 @@
-"""What a candidate is asked: inputs, parameters and right answers of every trial.
+"""The questions for a candidate: inputs, parameters and right answers of every trial.
 
-Drawing inputs and computing truths costs more than running most kernels, so a few candidates
-of a task may be asked the same: jobs that name the same `pool` share a sheet. The pool's seed
-is as secret as a job's own and changes after a few attempts; no process that runs something
-of the candidate's has ever seen it. What the model is told about a wrong answer never comes
-from a shared sheet (session.py): a value that is told is not asked again."""
+Drawing inputs and computing truths costs more than running most kernels, so a few candidates of a
+task may share them: jobs that name the same `pool` share a sheet. The pool's seed is as secret as a
+job's own and changes after a few attempts; no process that runs any of the candidate's code ever
+sees it. Messages to the model about a wrong answer never come from a shared sheet (session.py): a
+value that was shown is not used again."""
 
 import collections
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Draw:
 
 
 class Sheet:
-    """The trials of a task under one seed, drawn when they are asked for."""
+    """The trials of a task under one seed, drawn on demand."""
 
     def __init__(self, job: dict, reference: truth.Reference, seed: str, own_weights: bool) -> None:
         self.seed, self.reference, self.own_weights = seed, reference, own_weights
@@ -51,7 +51,7 @@ class Sheet:
         self.plan.append(("muted", "plain"))
 
     def draw(self, index: int) -> Draw | None:
-        """The trial of that index; None: the reference itself does not take such inputs."""
+        """The trial with that index; None if the reference itself does not accept such inputs."""
         if index not in self.drawn:
             made = self.make(*self.plan[index], self.seed)
             self.bytes += _bytes(made) if made else 0
@@ -69,7 +69,7 @@ class Sheet:
             self.same = [s and torch.equal(a, b) for s, a, b in zip(self.same, self.first, found)]
 
     def has_constant(self) -> bool:
-        """Whether an output did not depend on the inputs."""
+        """Whether any output does not depend on the inputs."""
         return any(self.same)
 
     def make(self, label: str, variant: str, seed: str) -> Draw | None:
@@ -100,7 +100,7 @@ _pool: "collections.OrderedDict[tuple, Sheet]" = collections.OrderedDict()
 
 
 def sheet(job: dict, make_reference, own_weights: bool) -> Sheet:
-    """The sheet of a job: its pool's, where it names one."""
+    """The sheet of a job: its pool's, if it names one."""
     if own_weights or not job.get("pool"):
         return Sheet(job, make_reference(job, own_weights), job["seed"], own_weights)
     key = job["task"]["source"], job["precision"], job["device"], job["pool"], job["protocol"]

@@ -1,11 +1,11 @@
-"""What a job may ask of the judge's loop: a job is a generator that yields one of
+"""The steps that a job can request from the judge's loop: a job is a generator that yields one of
 these and is resumed with the answer, or with one of the exceptions."""
 
 from dataclasses import dataclass, field
 
 
 class Gone(Exception):
-    """The child died: why, and what it had printed."""
+    """The child died: the reason, and what it had printed."""
 
     def __init__(self, why: str, output: str) -> None:
         super().__init__(why)
@@ -13,16 +13,16 @@ class Gone(Exception):
 
 
 class Forged(Exception):
-    """The child said what its harness never says: no answer to what was asked."""
+    """The child sent something that its harness never sends: not an answer to the request."""
 
 
 class NoChild(Exception):
-    """The worker could not give a child: our fault, not the candidate's."""
+    """The worker could not provide a child: our fault, not the candidate's."""
 
 
 @dataclass
 class Fork:
-    """A child of the job's own, for recording, compiling or executing."""
+    """A child for this job, for recording, compiling or executing."""
 
     zygote: str  # PACK, or PACK+MODE
     deadline_ms: int
@@ -31,8 +31,8 @@ class Fork:
 
 @dataclass
 class Device:
-    """The device, for this job alone until it is released, and its executor, which outlives
-    jobs; without a zygote's name only the device."""
+    """The device, exclusively for this job until released, with its executor, which outlives jobs.
+    Without a zygote's name, only the device."""
 
     zygote: str = ""
     deadline_ms: int = 0
@@ -40,8 +40,8 @@ class Device:
 
 @dataclass
 class Ask:
-    """Send this to the child, or without one to the device's executor, and wait for the
-    answer: bytes where bytes are sent."""
+    """Sends this to the child, or to the device's executor if there is no child, and waits for the
+    answer: bytes if bytes were sent."""
 
     message: dict | bytes
     deadline_ms: int
@@ -49,27 +49,27 @@ class Ask:
 
 
 class Freeze:
-    """Stop the child's process, which has answered, until it is asked again."""
+    """Stops the child's process, which has answered, until the next request."""
 
 
 @dataclass
 class Release:
-    """Done with the device. `hurt`: its executor is not to be used again."""
+    """Returns the device. `hurt`: its executor must not be used again."""
 
     hurt: bool = False
 
 
 @dataclass
 class Baseline:
-    """The reference under torch.compile, measured beside other work (baseline.py): the
-    answer is {"ms", "why"}."""
+    """The reference under torch.compile, measured alongside other work (baseline.py). The answer is
+    {"ms", "why"}."""
 
     asked: dict
 
 
 class Exclusive:
-    """Wait until no other job runs."""
+    """Waits until no other job runs."""
 
 
 class End:
-    """Be rid of the child."""
+    """Ends the child."""

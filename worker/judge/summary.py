@@ -1,8 +1,8 @@
-"""A trace for people: its launches, and how many bytes a call reads and writes
-at least, each tensor of a launch counted once.
+"""Summarises a trace for people: its launches, and the minimum number of bytes that a call reads
+and writes, counting each tensor of a launch once.
 
-Which of its tensors a kernel writes is not in a trace. Memory that nobody has written yet
-can only be written, so it is; so is an output by the last launch that is given it. The rest is
+A trace does not say which of its tensors a kernel writes. Memory that was never written can only be
+written, so it counts as written. So does an output, by the last launch that gets it. The rest is
 read."""
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from shared.plan import ITEM
 def summarise(
     trace: Trace, name: Callable[[Launch], str], views: Callable[[Launch, Call], list[View]]
 ) -> dict:
-    """`name` and `views` are what the language's family knows of a launch."""
+    """`name` and `views` come from the language's family."""
     told = _call(trace.steady, name, views)
     if len(trace.calls) > 1:
         told["first"] = _call(trace.calls[0], name, views)

@@ -4,7 +4,7 @@ import ast
 
 
 def _names_bound(node: ast.stmt) -> set[str]:
-    """The module-level names a statement defines."""
+    """The module-level names that a statement defines."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
     names = {
@@ -22,8 +22,8 @@ def _names_used(node: ast.stmt) -> set[str]:
 
 
 def init_part(source: str) -> str:
-    """The statements that get_init_inputs needs, and no others: the recorder learns nothing about
-    the inputs."""
+    """Only the statements that get_init_inputs needs, so that the recorder learns nothing about the
+    inputs."""
     needed, left_out = {"get_init_inputs"}, {"Model", "get_inputs"}
     tree = ast.parse(source)
     keep: set[int] = set()

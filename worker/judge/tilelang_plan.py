@@ -1,6 +1,6 @@
-"""The judge's side of TileLang: what launches of a trace may say, what has to be compiled for
-them, and what an executor is asked to do. Trace and lane are hostile; neither the language
-nor its compiler is imported here. Formats: tilelang_record.py and tilelang_lane.py."""
+"""The judge's side of TileLang: what launches in a trace may contain, what to compile for them, and
+the plan for an executor. Trace and lane are hostile; neither the language nor its compiler is
+imported here. Formats: tilelang_record.py and tilelang_lane.py."""
 
 import json
 import re
@@ -22,8 +22,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 
 
 def check(trace: Trace) -> None:
-    """BadTrace unless every kernel and every launch is of the form that a recorder writes.
-    What a kernel's IR may contain, the lane checks before it reads it."""
+    """Raises BadTrace unless every kernel and launch has the form that a recorder writes. The lane
+    checks the contents of a kernel's IR before it reads it."""
     for kernel in trace.kernels:
         _check_kernel(kernel, len(trace.texts))
     tuning.check_launches(trace, _check_launch)
@@ -62,8 +62,8 @@ def _check_launch(told: dict, call: Call, kernels: int) -> None:
 
 
 def requests(trace: Trace) -> dict:
-    """The distinct launches: of tensors shapes and strides, which sizes of a grid and of
-    tensor maps depend on."""
+    """The distinct launches. For tensors, the shapes and strides, which grids and tensor maps
+    depend on."""
     return {"launches": [told for told, _ in tuning.distinct(trace, _request, _key)]}
 
 
@@ -82,8 +82,8 @@ def _key(told: dict) -> str:
 
 @dataclass(frozen=True)
 class Built:
-    """A lane's answer. `launches` are nodes by the key of a request; what an autotuner has
-    to do without is not there."""
+    """A lane's answer. `launches` maps the key of a request to nodes; configurations of an
+    autotuner that failed are missing."""
 
     modules: tuple[plan.Module, ...]
     functions: tuple[plan.Function, ...]
@@ -130,12 +130,12 @@ def _read_launches(told: list, asked: list, modules: tuple, functions: list) -> 
 
 
 def scratch(trace: Trace, built: Built) -> int:
-    """Kernels of this language have none."""
+    """Kernels in this language need no scratch memory."""
     return 0
 
 
 class Maker:
-    """Turns the launches of a trace into nodes of a plan; one may be several launches."""
+    """Turns the launches of a trace into nodes of a plan; one may become several launches."""
 
     def __init__(self, trace: Trace, built: Built, at: int) -> None:
         self.trace, self.built = trace, built
@@ -174,5 +174,5 @@ name = tuning.kernel_name
 
 
 def views(launch: Launch, call: Call) -> list[View]:
-    """The tensors that a launch is given, each once."""
+    """The tensors passed to a launch, without duplicates."""
     return unique_views(list(launch.told["args"].values()), call)

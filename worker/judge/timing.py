@@ -1,11 +1,10 @@
-"""How long a correct trace takes, and what it is compared with: the eager reference and
-torch.compile's, each measured once for a task and precision.
+"""Times a correct trace, and what it is compared with: the eager reference and torch.compile's,
+each measured once per task and precision.
 
-The executor times the trace with its own clock: on a GPU device events around the nodes,
-after the cache was flushed. What is measured is the device's work; the host's share, in C
-and without the recorded Python, is a figure of its own. No input is timed twice: every
-repetition has values that were never there before, in memory that was filled with NaN, and
-what the repetitions computed is compared afterwards."""
+The executor times the trace with its own clock: on a GPU, device events around the nodes, after
+flushing the cache. This measures the device's work; the host's share, in C and without the recorded
+Python, is a separate figure. No input is timed twice: every repetition has new values, in memory
+that was filled with NaN, and the results are compared afterwards."""
 
 import secrets
 import time
@@ -22,7 +21,7 @@ WARM = 8  # calls before the first repetition that counts
 
 
 def measure(session) -> Generator:
-    """The fastest configuration of the trace, in p.timing."""
+    """Stores the fastest configuration of the trace in p.timing."""
     job, p = session.job, session.p
     if not session.cuda:
         yield Exclusive()
@@ -56,7 +55,7 @@ def measure(session) -> Generator:
 
 
 def repetition(session, config: int, label: str, started: float) -> Generator:
-    """One timed call on inputs of its own: its seed, outputs and figures."""
+    """One timed call on its own inputs: its seed, outputs and figures."""
     seed = inputs.derive(session.job["seed"], f"timing-{config}-{label}")
     r = session.sheet.reference
     args = inputs.make(r.space, seed, "plain", r.device, r.dtype)
@@ -69,7 +68,8 @@ def repetition(session, config: int, label: str, started: float) -> Generator:
 
 
 def warm_up(session, config: int) -> Generator:
-    """A few calls on what lies in the region: clocks rise, code is loaded. Nobody counts."""
+    """A few uncounted calls on the current contents of the region: clocks ramp up, code is
+    loaded."""
     yield from repetition(session, config, "warm", time.monotonic())
     spent = 0.0
     for _ in range(WARM if session.cuda else 0):
@@ -80,7 +80,7 @@ def warm_up(session, config: int) -> Generator:
 
 
 def fastest(session) -> Generator:
-    """Which configuration of an autotuner to time; on the CPU the first."""
+    """The configuration of an autotuner to time; on the CPU, the first."""
     count = session.trace.configurations()
     if count == 1 or not session.cuda:
         return 0
@@ -95,8 +95,8 @@ def fastest(session) -> Generator:
 
 
 def keep(kept: list, number: int, seed: int, got: list[torch.Tensor]) -> None:
-    """All outputs where they fit, else as many, of repetitions that nobody can foresee: each
-    has the same chance. `number`: how many were before this one."""
+    """Keeps all outputs if they fit, otherwise an unpredictable sample in which each repetition has
+    the same chance. `number` is how many came before this one."""
     size = sum(t.numel() * t.element_size() for t in got)
     if (len(kept) + 1) * size <= KEPT_BYTES or len(kept) < 2:
         kept.append((seed, got))
@@ -107,7 +107,7 @@ def keep(kept: list, number: int, seed: int, got: list[torch.Tensor]) -> None:
 
 
 def compare(session, pair: truth.Pair, kept: list) -> None:
-    """What the repetitions computed, against references of the same state."""
+    """Compares what the repetitions computed with references in the same state."""
     for seed, got in kept:
         try:
             expected = pair.expect(seed, "plain")
@@ -125,7 +125,7 @@ _reference_times: dict[tuple, dict] = {}  # by task, precision and device
 
 
 def reference_time(job: dict, pair: truth.Pair) -> dict:
-    """The eager reference, with the precision's own flags."""
+    """Times the eager reference, with the flags of the precision."""
     key = job["task"]["source"], job["precision"], job["device"]
     if key not in _reference_times:
         with truth.precision_flags(job["precision"]):
@@ -146,8 +146,8 @@ def sampled(pair: truth.Pair, call: Callable, dtype: torch.dtype) -> dict:
 
 
 def compiled(job: dict, device: str) -> Generator:
-    """(figures, why there are none) of the reference under torch.compile, measured beside
-    other work. On the CPU only where the job asks for it."""
+    """(figures, why there are none) for the reference under torch.compile, measured alongside other
+    work. On the CPU only if the job asks for it."""
     if job["device"] == "cpu" and not job.get("compile_baseline"):
         return None, "not measured on the CPU"
     asked = {"source": job["task"]["source"], "precision": job["precision"], "device": device,

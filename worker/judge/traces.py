@@ -1,9 +1,9 @@
-"""A trace: what a candidate's forward does, as its recorder tells it (docs/TRACE.md).
+"""A trace: what a candidate's forward does, as reported by its recorder (docs/TRACE.md).
 
-The recorder runs the candidate's Python and may have been replaced by it entirely, so a
-trace is bytes from a hostile peer. It is read here, once, into values of known kinds and
-sizes; whatever does not fit raises BadTrace. What the launches mean is read by the
-module of the language's family (triton_plan, native_plan, cuda_plan)."""
+The recorder runs the candidate's Python, which may have replaced it entirely, so a trace is bytes
+from a hostile peer. It is read here, once, into values of known kinds and sizes; anything else
+raises BadTrace. The module of the language's family interprets the launches (triton_plan,
+native_plan, cuda_plan)."""
 
 import json
 import math
@@ -27,11 +27,11 @@ FLOATS = {"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_
 
 
 class BadTrace(Exception):
-    """The recorder said what an honest one never says."""
+    """The recorder sent something that an honest one never sends."""
 
 
 class Refused(Exception):
-    """An honest recorder may say it, but it is not allowed: rule and text."""
+    """Valid in a trace, but not allowed: rule and text."""
 
     def __init__(self, rule: str, text: str) -> None:
         super().__init__(text)
@@ -40,9 +40,8 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Buffer:
-    """`kind`: input, state, const, new or kept. `key` says which: an input's index, a
-    state's name, a constant's place in the blob, the id of what is kept (None: nobody
-    asks for it later)."""
+    """`kind`: input, state, const, new or kept. `key` identifies it: an input's index, a state's
+    name, a constant's place in the blob, or the id of a kept buffer (None: never used later)."""
 
     kind: str
     key: int | str | None
@@ -66,7 +65,7 @@ class View:
         return math.prod(self.shape)
 
     def overlaps_itself(self) -> bool:
-        """Whether two of its elements may be one."""
+        """Whether two elements may share memory."""
         reach = 0
         for stride, n in sorted(zip(self.strides, self.shape)):
             if n > 1 and stride <= reach:
@@ -93,8 +92,8 @@ class Move:
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch or call: JSON that the language's family reads. `tuned` are the configurations
-    of an autotuner, each with what it says otherwise."""
+    """A launch or call: JSON that the language's family reads. `tuned` has the configurations of an
+    autotuner, each with what it changes."""
 
     op: str
     told: dict
@@ -105,7 +104,7 @@ class Launch:
         return max(1, len(self.tuned))
 
     def at(self, config: int) -> dict:
-        """As that configuration says it: grid, arguments, options."""
+        """The launch under that configuration: grid, arguments, options."""
         return self.tuned[config] if self.tuned else self.told
 
 
@@ -146,7 +145,7 @@ class Trace:
 
 
 def parse(data: bytes, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
-    """`inputs` and `state` are what the judge has; a trace only names them."""
+    """`inputs` and `state` are the judge's; a trace only names them."""
     told, blob = headed(data, HEADER_BYTES)
     if len(blob) > BLOB_BYTES:
         raise Refused("constants", f"constants of {len(blob)} bytes; {BLOB_BYTES} are the most")
@@ -156,8 +155,8 @@ def parse(data: bytes, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
 
 
 def headed(data: bytes, most: int = ANSWER_BYTES) -> tuple[object, bytes]:
-    """A line of JSON, and what follows it. The line is bounded: what is made of hostile JSON
-    takes many times its room."""
+    """Splits off a line of JSON. Its length is bounded, because parsed hostile JSON takes many
+    times its size."""
     end = data.find(b"\n", 0, most)
     if end < 0:
         raise BadTrace(f"there is no header of at most {most} bytes")
@@ -209,7 +208,7 @@ def number(value: object, what: str = "a number") -> int | float | bool:
 
 
 def shallow(value: object, left: int = DEPTH) -> None:
-    """Refuses lists in lists in lists: whoever reads them on may recurse."""
+    """Refuses deep nesting, because later readers may recurse."""
     if left == 0:
         raise BadTrace("lists in lists in lists")
     if isinstance(value, (dict, list)):
@@ -337,7 +336,7 @@ class _Reader:
 
     @staticmethod
     def own_dtype(v: View, buffers: list[Buffer]) -> None:
-        """A move that reads bits as another type would be arithmetic."""
+        """A move that reads bits as another type would be arithmetic, so it is refused."""
         if buffers[v.buffer].dtype != v.dtype:
             raise Refused("move-reinterprets", "a copy or fill sees a tensor under another dtype "
                           "than it was made with; kernels may, moves may not")  # fmt: skip
@@ -345,7 +344,7 @@ class _Reader:
     # ---- the output ----
 
     def output(self, told: dict, buffers: list[Buffer], left: int) -> Iterator[View]:
-        """The views of the output; containers are compared elsewhere (structure.py)."""
+        """The views of the output; structure.py compares the containers."""
         if left == 0 or len(told) != 1:
             raise BadTrace("an output of another kind")
         ((kind, value),) = told.items()
@@ -366,7 +365,7 @@ class _Reader:
 
 
 def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:
-    """A view that lies in its buffer. `backwards`: strides may be negative."""
+    """A view that lies within its buffer. `backwards`: strides may be negative."""
     found = listed(told, 5, "a view")
     if len(found) != 5:
         raise BadTrace("a view is too short")
@@ -388,8 +387,8 @@ def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:
 
 
 def check_cast(source: str, to: str) -> None:
-    """Between floating types, between integers, and from those to floating ones: no
-    rounding to whole numbers, no comparison."""
+    """Allows casts between floating types, between integers, and from integers to floating types:
+    no rounding to whole numbers, no comparison."""
     if source == to or source == "bool" or source not in FLOATS and to != "bool":
         return
     if source in FLOATS and to in FLOATS:
@@ -413,8 +412,8 @@ def output_view(v: View, buffers: list[Buffer]) -> View:
 
 
 def outline(trace: Trace) -> list:
-    """All of a trace but scalars, sizes and grids: what must not change when forward is
-    called with other Python numbers."""
+    """A trace without scalars, sizes and grids. It must not change when forward is called with
+    other Python numbers."""
     parts = []
     for part in trace.parts():
         buffers = [(b.kind, b.dtype, b.key, b.bytes if b.kind == "const" else 0) for b in part.buffers]
@@ -430,7 +429,7 @@ def _node_outline(node: Move | Launch) -> object:
 
 
 def _launch_outline(told: dict) -> dict:
-    """Of a node, or of a configuration. A kernel's parameters may have any names."""
+    """The outline of a node or a configuration. A kernel's parameters may have any names."""
     found = {k: _outline(v) for k, v in told.items() if k not in ("grid", "args", "tuned")}
     args = told.get("args")
     if isinstance(args, dict):

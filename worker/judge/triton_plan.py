@@ -1,7 +1,6 @@
-"""The judge's side of the Triton family: what launches of a trace may say, what has to be
-compiled for them, and what an executor is asked to do. Trace and lane are hostile; neither
-the language nor the candidate is imported here. What may stand in a trace is checked in
-triton_trace.py."""
+"""The judge's side of the Triton family: what to compile for the launches of a trace, and the plan
+for an executor. Trace and lane are hostile; neither the language nor the candidate is imported
+here. triton_trace.py checks what a trace may contain."""
 
 import json
 import struct
@@ -29,8 +28,8 @@ _TF32 = 11
 
 
 def requests(trace: Trace) -> dict:
-    """The distinct launches as a lane is told: of tensors only what a kernel depends on.
-    `groups` are the configurations of one autotuner: one of them has to compile."""
+    """The distinct launches, as sent to a lane: for tensors, only what a kernel depends on.
+    `groups` are the configurations of one autotuner: at least one must compile."""
     asked = tuning.distinct(trace, _request, _key)
     order = {key: i for i, (_, key) in enumerate(asked)}
     groups = {
@@ -66,7 +65,7 @@ def _reduced(arg: object) -> object:
 
 
 def _aligned(told: list) -> list:
-    """Buffers begin at multiples of 256."""
+    """Buffers start at multiples of 256."""
     return [told[1], told[2] * ITEM[told[1]] % 16]
 
 
@@ -90,8 +89,8 @@ class Binary:
 
 @dataclass(frozen=True)
 class Built:
-    """A lane's answer: `launches` are numbers of binaries by the key of a request; what an
-    autotuner has to do without is not there."""
+    """A lane's answer: `launches` maps the key of a request to numbers of binaries; configurations
+    of an autotuner that failed are missing."""
 
     binaries: tuple[Binary, ...]
     launches: dict[str, int]
@@ -177,7 +176,7 @@ def _read_map(told: object) -> dict:
 
 
 def scratch(trace: Trace, built: Built) -> int:
-    """Bytes for the launch that needs most: launches follow each other."""
+    """Bytes for the launch that needs the most: launches run one after the other."""
     most = 0
     for call in trace.calls:
         for launch in call.launches():
@@ -199,8 +198,7 @@ def _needs(binary: Binary, grid: list[int]) -> tuple[int, int]:
 
 
 class Maker:
-    """Turns the launches of a trace into nodes of a plan. `at` is where scratch memory
-    begins."""
+    """Turns the launches of a trace into nodes of a plan. `at` is where scratch memory starts."""
 
     def __init__(self, trace: Trace, built: Built, at: int) -> None:
         self.trace, self.built, self.at = trace, built, at
@@ -253,7 +251,7 @@ def _param(path: tuple, kind: str, args: dict, places: list[int], maps: Iterator
 
 
 def _found(path: tuple, args: dict) -> object:
-    """The part of an argument that a parameter is."""
+    """The part of an argument that a parameter refers to."""
     name, *rest = path
     if name not in args:
         raise BadTrace("a parameter without an argument")
@@ -293,7 +291,7 @@ def _pointer(found: object, places: list[int]) -> plan.Param:
 
 
 def _integer(found: object, bits: int, signed: bool) -> plan.Number:
-    """As the driver takes it; what does not fit is refused, as a launcher would."""
+    """An integer as the driver takes it. One that does not fit is refused, as a launcher would."""
     if not isinstance(found, (bool, int)):
         raise BadTrace("an argument that is not an integer")
     low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
@@ -344,7 +342,7 @@ name = tuning.kernel_name
 
 
 def views(launch: Launch, call: Call) -> list[View]:
-    """The tensors that a launch is given, each once."""
+    """The tensors passed to a launch, without duplicates."""
     found: dict[View, None] = {}
     for arg in launch.told["args"].values():
         for told in _views(arg):

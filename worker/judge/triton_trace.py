@@ -1,4 +1,4 @@
-"""What the Triton family's part of a trace may say. The trace is hostile.
+"""Checks the Triton family's part of a trace. The trace is hostile.
 
   KERNEL = {"name", "line", "bind": {name: BIND}, "defaults": {parameter: BIND}, "noinline",
             "do_not_specialize", "do_not_specialize_on_alignment", "language"}
@@ -28,8 +28,8 @@ _TEXT_OPTIONS = {"default_dot_input_precision": ("tf32", "tf32x3", "ieee", "bf16
 
 
 def check(trace: Trace) -> None:
-    """BadTrace unless every kernel and every launch is of a known form and reaches only
-    into buffers of its call."""
+    """Raises BadTrace unless every kernel and launch has a known form and stays within the buffers
+    of its call."""
     for kernel in trace.kernels:
         _check_kernel(kernel, len(trace.kernels))
     tuning.check_launches(trace, _check_launch)
@@ -92,7 +92,7 @@ def _check_plain(value: object) -> None:
 
 
 def _check_constant(told: dict, count: int) -> None:
-    """What both names and arguments may be."""
+    """Checks a constant, which both names and arguments may be."""
     ((kind, content),) = told.items()
     if kind == "float":
         number(told)
@@ -144,7 +144,7 @@ def _check_launch(told: dict, call: Call, count: int) -> None:
 
 
 def _check_arg(told: object, call: Call | None, count: int) -> None:
-    """`call` None: no tensors are allowed here."""
+    """Without `call`, no tensors are allowed."""
     if not isinstance(told, dict):
         _check_plain(told)
         return
@@ -173,7 +173,7 @@ def _check_tensor(kind: str, content: object, call: Call, count: int) -> None:
 
 
 def _check_descriptor(told: object, call: Call, count: int) -> None:
-    """It lies in its buffer, whatever its own shape says."""
+    """A descriptor must lie within its buffer, whatever its own shape says."""
     if len(listed(told, 7, "a descriptor")) < 5:
         raise BadTrace("a descriptor is too short")
     told.extend([None, False][len(told) - 5 :])

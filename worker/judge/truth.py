@@ -1,4 +1,4 @@
-"""The reference, which only the judge has: the right answer, how exact the eager reference
+"""The reference, which only the judge has: the right answer, how accurate the eager reference
 itself is, and whether a task can be judged at all."""
 
 import contextlib
@@ -25,7 +25,7 @@ GATE_CALLS = 4  # how long the gate may take: as long as so many calls may
 
 
 def _widen(value: object, dtype: torch.dtype) -> object:
-    """A copy, in which floating tensors have that dtype."""
+    """A copy, with floating tensors converted to that dtype."""
 
     def wide(x: torch.Tensor) -> torch.Tensor:
         return x.detach().to(dtype if x.is_floating_point() else x.dtype, copy=True)
@@ -36,8 +36,8 @@ def _widen(value: object, dtype: torch.dtype) -> object:
 def _call(
     model: torch.nn.Module, args: list, seed: int, device: str, default: torch.dtype
 ) -> "Result":
-    """Forward under a fixed seed; tensors made inside take `default`. The result's
-    tensors and its structure."""
+    """Calls forward under a fixed seed; tensors created inside use `default`. Returns the tensors
+    and the structure of the result."""
     old = torch.get_default_dtype()
     torch.set_default_dtype(default)
     try:
@@ -52,8 +52,8 @@ def _call(
 
 
 def _convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
-    """Casts the model, and the tensors that are plain attributes of its modules:
-    `to` leaves those behind, and the model then mixes two precisions."""
+    """Casts the model, including tensors that are plain attributes of its modules: `to` skips
+    those, and the model would then mix two precisions."""
     model.to(dtype)
     for module in model.modules():
         plain = {k: v for k, v in vars(module).items() if isinstance(v, torch.Tensor)}
@@ -63,8 +63,8 @@ def _convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
 
 @contextlib.contextmanager
 def precision_flags(precision: str) -> Iterator[None]:
-    """For timing what a kernel is compared with: under `tf32` libraries may use it, too.
-    Truths and eager results are computed without."""
+    """For timing the references: under `tf32`, libraries may use TF32, too. Truths and eager
+    results are computed without these flags."""
     backends = torch.backends.cuda.matmul, torch.backends.cudnn
     before = [backend.allow_tf32 for backend in backends]
     try:
@@ -107,7 +107,7 @@ class Reference:
         self.pristine = _convert(model, self.dtype)
 
     def learn(self, changed: bool) -> None:
-        """From a call: whether it changed parameters."""
+        """Learns from a call whether it changed parameters."""
         kept = self.whole
         self.changes = self.whole = self.changes or changed
         if changed and not kept:
@@ -118,7 +118,7 @@ class Reference:
 
 
 class Pair:
-    """The eager model and its wide twin, kept in step through a job's trials."""
+    """The eager model and its wide twin, kept in sync through a job's trials."""
 
     def __init__(self, reference: Reference, eager: torch.nn.Module) -> None:
         self.r = reference
@@ -132,7 +132,7 @@ class Pair:
         ]
 
     def state_values(self) -> dict[str, torch.Tensor]:
-        """The eager model's parameters and buffers as they are now: not copies."""
+        """The eager model's current parameters and buffers, not copies."""
         return inputs.parameters(self.eager) | inputs.buffers(self.eager)
 
     def randomise(self, names: list[str], seed: int) -> None:
@@ -141,8 +141,8 @@ class Pair:
         self.before = None
 
     def baseline(self) -> tuple[torch.nn.Module, torch.dtype]:
-        """What a candidate's time is compared with: a copy of the eager model and the
-        dtype of its floating inputs. Where it does not run in this precision, the twin."""
+        """The reference for a candidate's time: a copy of the eager model and the dtype of its
+        floating inputs. If it does not run in this precision, the twin."""
         if self.r.runs is False:
             return copy.deepcopy(self.twin), self.r.wide
         return copy.deepcopy(self.eager), self.r.dtype
@@ -154,8 +154,8 @@ class Pair:
         return {n: b.detach().clone() for n, b in sorted(inputs.buffers(model).items())}
 
     def expect(self, seed: int, variant: str) -> Expected:
-        """The answer to a trial. Raises Unusable when the reference has none: it fails, or
-        its truth is not finite; Exceeded when it takes too long or too much memory."""
+        """The answer to a trial. Raises Unusable if the reference fails or its truth is not finite;
+        Exceeded if it takes too long or too much memory."""
         r = self.r
         with limits.memory("the reference"):
             args = inputs.make(r.space, seed, variant, r.device, r.dtype)
@@ -199,8 +199,8 @@ class Pair:
 
     def _eager(self, args: list, seed: int, truth: list[torch.Tensor],
                shape: structure.Structure) -> "Result":  # fmt: skip
-        """The eager model's result; where it cannot run in this precision, the truth
-        rounded to it, so that the floor is the bound."""
+        """The eager model's result. If it cannot run in this precision, the truth rounded to it, so
+        that the floor is the bound."""
         r = self.r
         if r.runs is not False:
             try:
@@ -218,20 +218,20 @@ class Pair:
         return [t.to(r.dtype) if t.is_floating_point() else t for t in truth], shape
 
     def _follow(self) -> None:
-        """The eager model's buffers as the twin's."""
+        """Copies the twin's buffers to the eager model."""
         wide = inputs.buffers(self.twin)
         for name, held in inputs.buffers(self.eager).items():
             held.detach().copy_(wide[name])
 
     def take_back(self) -> None:
-        """As if the last call had not been."""
+        """Undoes the last call."""
         if self.before is not None:
             self.eager, self.twin = (kept.back() for kept in self.before)
 
     def expect_exact(self, job_seed: str, label: str, variant: str) -> Expected:
-        """As expect, redrawn until integer outputs do not hang on a rounding: where two
-        candidates tie, either answer would be right. Inputs that the reference does not
-        take scaled are tried tenfold."""
+        """Like expect, but redraws until integer outputs do not depend on rounding: in a tie,
+        either answer would be right. If the reference does not accept scaled inputs, tries tenfold
+        ones."""
         if variant == "scaled":
             try:
                 return self._exact(job_seed, label, variant)
@@ -255,8 +255,8 @@ Result = tuple[list[torch.Tensor], structure.Structure]
 
 
 def _own_failure(problem: Exception) -> str:
-    """What the reference failed with. Raises again what is not its own failure: a full
-    device is the device's state, and no trial is left out for it."""
+    """How the reference failed. Re-raises other failures: a full device says nothing about the
+    reference, and no trial is skipped for it."""
     ours = isinstance(problem, (Unusable, torch.OutOfMemoryError))
     if ours or limits.is_memory(problem):
         raise problem
@@ -270,16 +270,15 @@ _numbers: dict[tuple, bool] = {}  # whether floats are varied, by task, precisio
 
 
 def variants(sidecar: dict | None, reference: Reference) -> list[str]:
-    """The changed inputs that a task's trials try, in order: those that its sidecar
-    names, or all. A trial to which the reference has no answer (expect raises Unusable,
-    but not Exceeded) is left out."""
+    """The variants of inputs for a task's trials, in order: those that its sidecar names, or all. A
+    trial that the reference cannot answer (expect raises Unusable, but not Exceeded) is skipped."""
     named = (sidecar or {}).get("variants", CHANGED)
     return [v for v in CHANGED if v in named and (v != "numbers" or _takes_numbers(reference))]
 
 
 def _takes_numbers(reference: Reference) -> bool:
-    """Whether floats among forward's arguments can be others without changing what comes
-    out but for its values. Asked once: a resumed run must find the same."""
+    """Whether changing the floats among forward's arguments only changes the output's values.
+    Computed once, because a resumed run must find the same."""
     key = (hashlib.sha256(reference.source.encode()).digest(), reference.precision,
            reference.device)  # fmt: skip
     if key not in _numbers:
@@ -302,9 +301,9 @@ def _same_kind(reference: Reference) -> bool:
 
 
 def _same(a: list[torch.Tensor], b: list[torch.Tensor], bound: float) -> bool:
-    """Equal, but for what adding in another order makes of floating numbers. That is
-    asked of truths: where nearly all of an output is zero, a library that chooses
-    another algorithm is far off by the eager outputs' measure."""
+    """Equal, up to rounding from a different order of additions. Compares truths: if an output is
+    nearly all zeros, a library that picks another algorithm is far off by the measure for eager
+    outputs."""
     return len(a) == len(b) and all(
         torch.equal(x, y)
         or (x.is_floating_point() and compare.measure(x, y, None).ratio <= bound)
@@ -322,13 +321,13 @@ def _passes(answer: list[torch.Tensor], expected: Expected) -> bool:
 
 
 def gate(reference: Reference, job_seed: str) -> list[str]:
-    """Why the task cannot be judged; empty when it can."""
+    """Why the task cannot be judged; empty if it can."""
     with limits.duration("the check of this task", GATE_CALLS * limits.LIMITS.seconds):
         return _reasons(reference, job_seed)
 
 
 def _reasons(reference: Reference, job_seed: str) -> list[str]:
-    """Large tasks fill a device: nothing is held longer than it is needed."""
+    """Large tasks fill a device, so nothing is held longer than needed."""
     args = inputs.make(reference.space, 0, "plain", reference.device, reference.dtype)
     inputs.spec(args)
     if not inputs.tensors(args):
@@ -353,22 +352,22 @@ def _reasons(reference: Reference, job_seed: str) -> list[str]:
 
 
 def _answer(reference: Reference, job_seed: str, label: str) -> Expected:
-    """A fresh model's, without the inputs."""
+    """The answer of a fresh model, without the inputs."""
     expected = reference.fresh().expect_exact(job_seed, label, "plain")
     expected.args = []
     return expected
 
 
 def _shifted_rng(reference: Reference, first: Expected) -> list[torch.Tensor]:
-    """The same inputs with the generator in another state during forward."""
+    """The same inputs, with the generator in a different state during forward."""
     args = inputs.make(reference.space, first.seed, "plain", reference.device, reference.dtype)
     args, wide = _widen(args, reference.wide), reference.wide
     return _call(reference.fresh().twin, args, first.seed + 1, reference.device, wide)[0]
 
 
 def _others_pass(reference: Reference, job_seed: str, label: str, first: Expected) -> bool:
-    """Whether most outputs of other seeds pass: a single number may come near another by
-    chance. One that is far off at once says enough, and so do a few that agree."""
+    """Whether most outputs from other seeds pass. A single number may come close by chance. If the
+    first is far off, or the first few agree, that decides."""
     passed = tried = 0
     before = first
     while tried < OTHERS and 2 * max(passed, tried - passed) <= OTHERS:
@@ -389,7 +388,7 @@ def _others_pass(reference: Reference, job_seed: str, label: str, first: Expecte
 
 
 def _near(answer: list[torch.Tensor], expected: Expected) -> bool:
-    """Right, or wrong by no more than another draw could make good."""
+    """Right, or wrong by so little that another draw might pass."""
     for i, x in enumerate(answer):
         errors, limit, right = expected.judge(i, x)
         far = limit is None or errors.ratio > NEAR * limit[0] or errors.outlier > NEAR * limit[1]
@@ -399,7 +398,7 @@ def _near(answer: list[torch.Tensor], expected: Expected) -> bool:
 
 
 def _constants_pass(expected: Expected) -> bool:
-    """A single number is always a constant: that says nothing of a task."""
+    """Ignores single numbers: they are always constant, which says nothing about a task."""
     return all(
         t.numel() > 1 and _constant_passes(expected, i) for i, t in enumerate(expected.truth)
     )
@@ -414,7 +413,7 @@ def _constant_passes(expected: Expected, index: int) -> bool:
 
 
 def self_test(reference: Reference, job_seed: str) -> dict[str, bool]:
-    """Answers whose verdict is known: the first must pass, no other may."""
+    """Answers whose verdict is known: only the first may pass."""
     with limits.duration("the self-test of this task", GATE_CALLS * limits.LIMITS.seconds):
         return _known_answers(reference, job_seed)
 
@@ -432,8 +431,8 @@ def _known_answers(reference: Reference, job_seed: str) -> dict[str, bool]:
 
 
 def _input_passes(reference: Reference, seed: int, variant: str) -> bool:
-    """Whether the first argument passes for the output. On inputs that are never
-    negative much is the identity, which is what signed trials are for."""
+    """Whether the first argument passes as the output. On inputs that are never negative, many
+    functions are the identity; signed trials catch these."""
     args = inputs.make(reference.space, seed, variant, reference.device, reference.dtype)
     given = [a for a in args if isinstance(a, torch.Tensor)][:1]
     try:

@@ -1,5 +1,5 @@
-"""What families with autotuners share. A tuned launch has several configurations; each is
-compiled, and some may fail to."""
+"""Shared by families with autotuners. A tuned launch has several configurations; each is compiled,
+and some may fail to compile."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -15,7 +15,7 @@ Key = Callable[[dict], str]
 
 
 def check_launches(trace: Trace, check: Callable[[dict, Call, int], None]) -> None:
-    """Every launch in every configuration, and the kernels that they name."""
+    """Checks every launch in every configuration, and the kernels that they name."""
     for call in trace.calls:
         for launch in call.launches():
             if launch.op != "launch":
@@ -28,7 +28,7 @@ def check_launches(trace: Trace, check: Callable[[dict, Call, int], None]) -> No
 
 
 def distinct(trace: Trace, request: Request, key: Key) -> list[tuple[dict, str]]:
-    """What has to be compiled, each with its key. `tuned`: it may fail to."""
+    """What to compile, each with its key. `tuned`: it may fail to compile."""
     found: dict[str, dict] = {}
     for call in trace.calls:
         for launch in call.launches():
@@ -43,8 +43,8 @@ def distinct(trace: Trace, request: Request, key: Key) -> list[tuple[dict, str]]
 def chosen(
     built: dict[str, T], launch: Launch, config: int, request: Request, key: Key
 ) -> tuple[int, T] | None:
-    """A configuration and what was built for it: the first that compiled where this one did
-    not, or is not there; None if none did."""
+    """A configuration and what was built for it. If this one is missing or did not compile, the
+    first that did; None if none did."""
     count = launch.configurations()
     for candidate in (min(config, count - 1), *range(count)):
         found = built.get(key(request(launch, candidate)))
@@ -54,7 +54,7 @@ def chosen(
 
 
 def pieces(told: list, data: bytes, most: int, what: str) -> Iterator[tuple[dict, bytes]]:
-    """Each of `told`, which says how many `bytes` it has, and its part of the data."""
+    """Each entry of `told`, which has its size in `bytes`, with its part of the data."""
     if len(data) > BUILT_BYTES:
         raise Refused("cubin", "the compiled kernels are too large")
     at = 0

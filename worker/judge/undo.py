@@ -1,4 +1,4 @@
-"""What a call may change in a model, kept so that the call can be undone. Copying the whole model
+"""Saves what a call may change in a model, so that the call can be undone. Copying the whole model
 would cost more than most calls, and parameters seldom change."""
 
 import copy
@@ -17,14 +17,14 @@ FIXED = (
 
 
 def _fixed(value: object) -> bool:
-    """Nobody can change it in place."""
+    """Whether the value is immutable."""
     if isinstance(value, (tuple, frozenset)):
         return all(map(_fixed, value))
     return isinstance(value, FIXED)
 
 
 def _known(name: str, value: object) -> bool:
-    """Whether an attribute of a module can be put back without copying the module."""
+    """Whether an attribute of a module can be restored without copying the module."""
     if name in TABLES or name == "_non_persistent_buffers_set":
         return True
     if name in INTERNAL:
@@ -35,8 +35,8 @@ def _known(name: str, value: object) -> bool:
 
 
 def _simple(model: torch.nn.Module) -> bool:
-    """Whether all that a call can change in the model is its modules' attributes, their
-    tables, and the contents of tensors."""
+    """Whether a call can only change the attributes of the model's modules, their tables, and the
+    contents of tensors."""
     return all(_known(n, v) for m in model.modules() for n, v in vars(m).items())
 
 
@@ -61,8 +61,8 @@ def _kept(module: torch.nn.Module) -> _Module:
 
 
 class Kept:
-    """A model before a call. Without `whole` the parameters' contents are not kept:
-    parameters_changed() tells after the call whether they would have been needed."""
+    """A model before a call. Without `whole` the contents of parameters are not kept; after the
+    call, parameters_changed() says whether they were needed."""
 
     def __init__(self, model: torch.nn.Module, whole: bool) -> None:
         self.model = model
@@ -74,7 +74,7 @@ class Kept:
         return any(p._version != version for p, version in self.versions)
 
     def back(self) -> torch.nn.Module:
-        """The model as it was: another object where there is a copy."""
+        """The model as it was; a different object if it was copied."""
         if self.copy is not None:
             return self.copy
         for kept in self.modules:

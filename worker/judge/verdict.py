@@ -1,9 +1,9 @@
-"""How a job is judged: a generator of steps (steps.py) that ends in the record of
+"""Judges a job: a generator of steps (steps.py) that ends with the record described in
 docs/VERIFIER.md.
 
-The order is fixed: record, compile, trials, timing, one call with kernels muted; the first
-failure ends it. The recorder runs the candidate's Python and has no data. From then on
-nothing of the candidate's host code runs: what is judged is its trace and its kernels."""
+The order is fixed: record, compile, trials, timing, one call with kernels muted. The first failure
+ends it. The recorder runs the candidate's Python and has no data. After that none of the
+candidate's host code runs: its trace and its kernels are judged."""
 
 import time
 from collections.abc import Generator
@@ -44,7 +44,7 @@ def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
 
 
 def look_at_task(job: dict, environment: dict) -> Generator:
-    """The gate. A generator for the sake of one interface: it asks for nothing."""
+    """The gate. A generator only to have the same interface; it requests nothing."""
     yield from ()
     empty_cache(job)
     try:
@@ -74,7 +74,7 @@ def file_fails(job: dict, problem: Exception) -> str:
 
 
 def empty_cache(job: dict) -> None:
-    """The last task's memory goes back: candidates need it, and so does this one."""
+    """Frees the last task's memory: candidates need it, and so does this one."""
     if job["device"] != "cpu":
         torch.cuda.empty_cache()
 
@@ -87,13 +87,13 @@ def make_reference(job: dict, unsettled: bool = False) -> truth.Reference:
 
 
 def torch_device(device: str) -> str:
-    """The granted GPU is the only visible one, so it is number 0 in here."""
+    """Only the granted GPU is visible, so it is number 0 here."""
     return "cpu" if device == "cpu" else "cuda:0"
 
 
 @dataclass
 class Facts:
-    """What is the same for all candidates of a task: shapes, never values."""
+    """What all candidates of a task share: shapes, never values."""
 
     spec: list
     inputs: list[Buffer]
@@ -131,7 +131,7 @@ _facts: dict[tuple[str, str], Facts] = {}  # by task and precision
 
 
 def look_up(job: dict) -> Generator:
-    """The task's facts, computed once, for its first candidate, alone on the device."""
+    """The task's facts, computed once for its first candidate, alone on the device."""
     key = job["task"]["source"], job["precision"]
     found = _facts.get(key)
     if found is None or job.get("gate") and found.reasons is None:
@@ -174,9 +174,9 @@ def verify(job: dict, environment: dict, builds: Builds, o: object) -> Generator
 def once_more(
     job: dict, facts: Facts, p: Progress, first: Verdict, builds: Builds, o: object
 ) -> Generator:
-    """A candidate that computes with its weights in __init__, or calls them otherwise, is
-    right for the weights it was built with and for no others: tried with those, at lower
-    evidence. Both sides start where no parameter is an identity."""
+    """A candidate that computes with its weights in __init__, or names them differently, is only
+    right for the weights it was built with. Tries it with those, at lower evidence. Both sides
+    start with weights in which no parameter is an identity."""
     again = Progress(seed_only=True)
     end = yield from attempt(job, facts, again, builds, o, own_weights=True)
     if end.verdict != "correct":
@@ -233,12 +233,12 @@ def attempt(
 
 
 def interpreted(job: dict) -> bool:
-    """On the CPU kernels of some families run in an interpreter, and are compiled besides."""
+    """On the CPU, kernels of some families run in an interpreter and are also compiled."""
     return job["device"] == "cpu" and FAMILIES[job["family"]].INTERPRETED
 
 
 def leave() -> Generator:
-    """Ends the child, which may have ended already, and gives the device back."""
+    """Ends the child, if it still runs, and gives the device back."""
     try:
         yield End()
     except Gone:
@@ -266,8 +266,8 @@ def from_gone(gone: Gone, p: Progress) -> Verdict:
 
 
 def in_file(message: dict, deadline_ms: int, most: int, lane: bool = False) -> Generator:
-    """Asks for something long: the answer's bytes come in memory of ours. Returns the
-    answer and the bytes."""
+    """Asks for a long answer, whose bytes arrive in our own memory. Returns the answer and the
+    bytes."""
     file = HostRegion(Layout(size=most))
     try:
         answer = yield Ask(message | {"bytes": most}, deadline_ms, [file.fd])
@@ -282,7 +282,7 @@ def in_file(message: dict, deadline_ms: int, most: int, lane: bool = False) -> G
 def recorded(
     job: dict, facts: Facts, p: Progress, builds: Builds, own_weights: bool
 ) -> Generator:
-    """The candidate's trace, and which state of the reference each of its names means."""
+    """The candidate's trace, and the reference's state that each of its names refers to."""
     p.stage, started = "record", time.monotonic()
     ping = yield from start_child(job, job["pack"], record=True)
     builds.learn(job["pack"], answers.identity(ping))
@@ -320,7 +320,7 @@ def recorded(
 
 
 def note_left_out(trace: Trace, p: Progress) -> None:
-    """Configurations of autotuners that nobody has tried."""
+    """Notes configurations of autotuners that were not tried."""
     for node, name in zip(trace.steady.launches(), p.launches):
         if node.left_out:
             told = (f"The autotuner of {feedback.plain(name)} has {len(node.tuned) + node.left_out} "
@@ -330,7 +330,7 @@ def note_left_out(trace: Trace, p: Progress) -> None:
 
 
 def check_output(call: traces.Call, facts: Facts) -> None:
-    """It must be made of what the reference's is made of."""
+    """The output must have the reference's structure, shapes and dtypes."""
     said = structure.difference(facts.structure, call.output)
     if said:
         raise Verdict("wrong_shape", "record", f"forward returned another structure: {said}.")
@@ -344,8 +344,8 @@ def check_output(call: traces.Call, facts: Facts) -> None:
 
 
 def json_state(data: bytes) -> list[tuple[str, list[int], str]]:
-    """The state that a trace tells, read before the rest: what its names mean is needed to
-    read the rest."""
+    """The state listed in a trace. It is read first, because reading the rest requires the meaning
+    of its names."""
     head, _ = traces.headed(data, traces.HEADER_BYTES)
     try:
         return [(str(n), list(shape), str(dtype)) for n, shape, dtype, *_ in head["state"]]
@@ -354,8 +354,8 @@ def json_state(data: bytes) -> list[tuple[str, list[int], str]]:
 
 
 def matching(reference: list, candidate: list) -> list[tuple[str, str]]:
-    """(candidate's name, reference's name): by name, shape and dtype; where no name fits, by
-    shape in the order of registration."""
+    """Pairs of (candidate's name, reference's name), matched by name, shape and dtype; if no name
+    matches, by shape in the order of registration."""
     wanted = {name: (shape, dtype) for name, shape, dtype in reference}
     found = [(n, n) for n, shape, dtype in candidate if wanted.get(n) == (shape, dtype)]
     if not found and [s[1:] for s in reference] == [tuple(s[1:]) for s in candidate]:
@@ -364,7 +364,7 @@ def matching(reference: list, candidate: list) -> list[tuple[str, str]]:
 
 
 def gpu_facts(job: dict) -> dict | None:
-    """What the recorder's fake device says of itself."""
+    """The properties reported by the recorder's fake device."""
     if job["device"] == "cpu":
         return None
     props = torch.cuda.get_device_properties(0)
@@ -383,7 +383,7 @@ def target(job: dict) -> str | None:
 
 
 def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Builds) -> Generator:
-    """The trace's kernels as binaries, from before or from a lane: a fresh process without
+    """The trace's kernels as binaries, from the cache or from a lane: a fresh process without
     data."""
     p.stage, started = "compile", time.monotonic()
     request = family.requests(trace) | {
@@ -407,7 +407,7 @@ def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Build
 
 
 def kept(data: bytes | None, trace: Trace, family: Family) -> object | None:
-    """Binaries that were kept; a file that was damaged on the disk does not count."""
+    """Binaries from the cache; a file damaged on disk does not count."""
     try:
         return None if data is None else family.Built.parse(data, trace)
     except BadTrace:
@@ -421,9 +421,9 @@ def judged(
     job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
     own_weights: bool, numbers_seed: int | None = None,
 ) -> Generator:  # fmt: skip
-    """Trials, timing and the muted call; with a seed, the one trial with other numbers. An
-    executor that outlives candidates may have been damaged by an earlier one, so a failure
-    there is tried again on a fresh executor, whose verdict counts."""
+    """Trials, timing and the muted call; with a seed, the one trial with other numbers. An executor
+    that outlives candidates may have been damaged by an earlier one. So a failure there is tried
+    again on a fresh executor, whose verdict counts."""
     if job["device"] == "cpu":
         yield from examine(job, facts, trace, names, built, p, o, own_weights, numbers_seed)
         return
@@ -456,7 +456,8 @@ def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interp
 def with_other_numbers(
     job: dict, facts: Facts, trace: Trace, p: Progress, builds: Builds, o: object, own_weights: bool
 ) -> Generator:
-    """One trial with other floats among forward's arguments. It is recorded with those; only scalars, sizes and grids may differ from the trace that was judged."""
+    """One trial with other floats among forward's arguments. It has its own recording, in which
+    only scalars, sizes and grids may differ from the trace that was judged."""
     if job["device"] != "cpu":
         yield Device()
     seed = inputs.derive(job["seed"], "numbers")
