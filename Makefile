@@ -162,7 +162,7 @@ run: ## install what is missing, build, and port the starter tasks to quill with
 	    --out build/starter-run
 
 # The tests wait more than they compute: the other builds and checks run beside them.
-test: ## install what is missing, build, and run the tests (under 12 minutes)
+test: ## install what is missing, build, and run the tests (under 20 minutes)
 	./setup test
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) all build/release/dump_tokens
 	@rm -rf build/tests

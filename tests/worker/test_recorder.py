@@ -3,7 +3,7 @@ what ends one."""
 
 from __future__ import annotations
 
-import time
+import resource
 
 import pytest
 import torch
@@ -353,13 +353,14 @@ def test_strides_of_inputs_are_seen() -> None:
     repeats(forward("assert x.stride() == (1, 4) and not x.is_contiguous()"), X.view(6, 4).t())
 
 
-def test_a_thousand_launches_take_less_than_a_second() -> None:
+def test_a_thousand_launches_take_seconds() -> None:
     lines = "for i in range(1000):\n    y = torch.empty_like(x)\n    " \
             "launch('scale', (1,), x=x, y=y, by=1.5)\n    x = y[:, :]"
-    started = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     found = record(forward(lines), X)
     assert len(found.nodes()) == 1001
-    assert time.monotonic() - started < 10  # with its process, on a machine that is busy
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert used < 5
 
 
 def test_a_simple_trace_takes_about_a_kilobyte() -> None:
