@@ -15,6 +15,9 @@ from pack_packages import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# Both in make test-long: a precision takes minutes.
+PRECISIONS = ["bf16", "fp32"] if os.environ.get("SEEDS") == "all" else ["bf16"]
+
 
 def seeds_of(pack: str) -> list[str]:
     return sorted(p.name for p in (ROOT / "packs" / pack / "seeds").iterdir())
@@ -30,7 +33,7 @@ def compiled(pack: str, precision: str) -> dict[str, dict]:
     return {line["seed"]: line for line in lines}
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_seeds_of_gluon_are_recorded_and_compiled(precision: str) -> None:
     pytest.importorskip("triton")
     for seed, told in compiled("gluon", precision).items():
@@ -45,14 +48,14 @@ def test_the_seeds_of_tilelang_are_recorded_and_compiled() -> None:
 
 
 @pytest.mark.skipif(missing("tlx") != "", reason=missing("tlx"))
-@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_seeds_of_tlx_are_recorded_and_compiled(precision: str) -> None:
     for seed, told in compiled("tlx", precision).items():
         assert told.get("launches"), (seed, told)
 
 
 @pytest.mark.skipif(missing("cute-dsl") != "", reason=missing("cute-dsl"))
-@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_seeds_of_cute_dsl_are_recorded_and_compiled(precision: str) -> None:
     for seed, told in compiled("cute-dsl", precision).items():
         assert told.get("launches"), (seed, told)
