@@ -14,9 +14,9 @@
  * "review-repair", "guide", "embed") and a hash of what is asked. The caller
  * decides what to hash: a prompt, or a task and the number of an attempt.
  *
- * Who asks what somebody else is being answered joins that call: it is sent
- * and paid for once, and all of them get the answer, however it ends. If the
- * one who asked first drops the call, the next one asks again.
+ * A caller that asks a question already under way joins that call. It is sent
+ * and paid for once, and all callers get the answer, however it ends. If the
+ * first caller drops the call, the next one asks and pays again.
  *
  * A call that does not fit under the cap is parked. It is sent when other
  * calls have cost less than was reserved for them. When only parked calls are
