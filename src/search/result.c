@@ -1,9 +1,10 @@
 /* result.c: what a verdict means to the search, and what is kept of it. */
 #include "search/attempt.h"
 
+#include "base/date.h"
+
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 static const char *text_of(const json_t *record, const char *key)
 {
@@ -66,7 +67,6 @@ static void write_verdict(struct attempt *a, struct past *p)
     const char *feedback = text_of(record, "feedback");
     char *times = take_times(record),
          *text = json_dumps(record, JSON_COMPACT | JSON_SORT_KEYS);
-    struct timespec now;
     struct row_verdict row = {
         .task = a->subject->ord,
         .attempt = a->number,
@@ -82,10 +82,9 @@ static void write_verdict(struct attempt *a, struct past *p)
         .feedback = p->feedback,
         .record = p->record,
         .times = times,
-        .wall_us = a->judged_ns / 1000};
+        .wall_us = a->judged_ns / 1000,
+        .judged_at = date_now_us()};
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    row.judged_at = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
     store_blob(a->s->part.store, str_of(feedback ? feedback : ""), p->feedback);
     store_blob(a->s->part.store, str_of(text), p->record);
     store_verdict(a->s->part.store, &row);
