@@ -4,6 +4,7 @@ compile, and the plan for an executor. Trace and lane are hostile."""
 import math
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from judge import cubin, native_plan, tuning
@@ -21,14 +22,22 @@ SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,3999}")
 
 
 def check(trace: Trace) -> None:
+    check_parts(trace, _check_kernel, _check_launch)
+
+
+def check_parts(
+    trace: Trace,
+    check_kernel: Callable[[dict, int], None],
+    check_launch: Callable[[Launch, Call, list[dict]], None],
+) -> None:
     check_texts(trace)
     for kernel in trace.kernels:
-        _check_kernel(kernel, len(trace.texts))
+        check_kernel(kernel, len(trace.texts))
     if len({(k["text"], k["name"]) for k in trace.kernels}) < len(trace.kernels):
         raise BadTrace("two kernels with one name")
     for call in trace.calls:
         for launch in call.launches():
-            _check_launch(launch, call, trace.kernels)
+            check_launch(launch, call, trace.kernels)
 
 
 def _check_kernel(kernel: dict, texts: int) -> None:

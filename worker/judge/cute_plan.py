@@ -6,7 +6,7 @@ import math
 
 from judge import cubin, cuda_plan, tuning
 from judge.cuda_plan import requests, scratch  # noqa: F401 - of the family
-from judge.native_plan import ARGUMENTS, check_texts, unique_views
+from judge.native_plan import ARGUMENTS, unique_views
 from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, text, view, whole
 from shared import plan
 from shared.plan import BLOCK, GRID, ITEM, SHARED_BYTES, STRUCT_BYTES, THREADS
@@ -20,14 +20,7 @@ _OPTIONS = {"block", "shared", "cluster", "cooperative", "pdl"}
 
 
 def check(trace: Trace) -> None:
-    check_texts(trace)
-    for kernel in trace.kernels:
-        _check_kernel(kernel, len(trace.texts))
-    if len({(k["text"], k["name"]) for k in trace.kernels}) < len(trace.kernels):
-        raise BadTrace("two kernels with one name")
-    for call in trace.calls:
-        for launch in call.launches():
-            _check_launch(launch, call, trace.kernels)
+    cuda_plan.check_parts(trace, _check_kernel, _check_launch)
 
 
 def _check_kernel(kernel: dict, texts: int) -> None:

@@ -6,11 +6,10 @@ A request's objects are what cuda_plan.requests makes of a trace: {"text": t, "l
 
   {"sizes": [bytes, …], "entries": [[symbol, …], …]}"""
 
-import json
-
 from cutlass._mlir import ir
 from cutlass.base_dsl.common import DSLBaseError
 from cutlass.cutlass_dsl.cutlass import CuTeDSL
+from lane import native_lane
 from shared import fatbin, kernel_assembly
 
 _LONGEST = 8000  # characters of an error
@@ -38,8 +37,7 @@ def compile(request: dict) -> bytes:
     arch = request["target"] + ("" if request["target"].endswith("a") else "a")
     cubins = [_cubin(request["texts"][told["text"]], arch) for told in request["objects"]]
     entries = [[name for name, _ in told["launches"]] for told in request["objects"]]
-    head = {"sizes": [len(c) for c in cubins], "entries": entries}
-    return json.dumps(head).encode() + b"\n" + b"".join(cubins)
+    return native_lane.answer({"entries": entries}, cubins)
 
 
 def _cubin(text: str, arch: str) -> bytes:

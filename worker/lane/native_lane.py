@@ -82,7 +82,7 @@ def libraries(request: dict, toolchain: Toolchain) -> bytes:
         _library(request["texts"][told["text"]], told["launches"], toolchain)
         for told in request["objects"]
     ]
-    return _answer({}, made)
+    return answer({}, made)
 
 
 def _library(source: str, launches: list, toolchain: Toolchain) -> bytes:
@@ -107,7 +107,7 @@ def cubins(request: dict, toolchain: Toolchain) -> bytes:
         _cubin(request["texts"][told["text"]], told["launches"], toolchain)
         for told in request["objects"]
     ]
-    return _answer({"entries": [entries for entries, _ in made]}, [data for _, data in made])
+    return answer({"entries": [entries for entries, _ in made]}, [data for _, data in made])
 
 
 def _cubin(source: str, launches: list, toolchain: Toolchain) -> tuple[list[str], bytes]:
@@ -199,7 +199,7 @@ def _check_assembler(work: Path) -> None:
             )
 
 
-def _answer(head: dict, objects: list[bytes]) -> bytes:
+def answer(head: dict, objects: list[bytes]) -> bytes:
     head = head | {"sizes": [len(data) for data in objects]}
     return json.dumps(head).encode() + b"\n" + b"".join(objects)
 
