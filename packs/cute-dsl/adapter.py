@@ -4,9 +4,9 @@
 import os
 from collections.abc import Callable
 
-import cute_packages
+from shared import packages
 
-cute_packages.add()  # before the language is imported
+packages.add("cute-dsl")  # before the language is imported
 
 import cutlass  # noqa: E402
 import cutlass.cute as cute  # noqa: E402

@@ -2,9 +2,12 @@
 import importlib.metadata
 import importlib.util
 import shutil
+import sys
 from pathlib import Path
 
-import cute_packages
+sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
+
+from shared import packages  # noqa: E402
 
 NEEDED = (4, 5)
 
@@ -40,7 +43,7 @@ def device() -> tuple[bool, str]:
 
 
 def main() -> None:
-    cute_packages.add()
+    packages.add("cute-dsl")
     usable, why = package()
     if not usable:
         print(f"checks: {why}")

@@ -5,9 +5,9 @@ import os
 import subprocess
 from collections.abc import Callable
 
-import tilelang_packages
+from shared import packages
 
-tilelang_packages.add()  # before the language is imported
+packages.add("tilelang")  # before the language is imported
 
 import tilelang  # noqa: E402
 import tilelang.language as T  # noqa: E402

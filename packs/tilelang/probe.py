@@ -3,9 +3,13 @@ import importlib.metadata
 import importlib.util
 import os
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
-import tilelang_packages
+sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
+
+from shared import packages  # noqa: E402
 
 TARGET = {"kind": "cuda", "arch": "sm_90a"}
 
@@ -49,7 +53,7 @@ def find_nvcc() -> str | None:
 
 
 def probe() -> str:
-    tilelang_packages.add()
+    packages.add("tilelang")
     for name in ("tilelang", "torch"):
         if importlib.util.find_spec(name) is None:
             setup = "./setup run" if name == "torch" else "./setup pack tilelang"

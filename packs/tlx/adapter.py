@@ -4,9 +4,9 @@ recorder, lane and judge are Triton's; it has no interpreter."""
 
 from collections.abc import Callable
 
-import tlx_packages
+from shared import packages
 
-tlx_packages.add()  # before Triton is imported
+packages.add("tlx", "triton")  # before Triton is imported
 
 import triton.language.extra.tlx  # noqa: E402, F401 - its absence is told here
 from lane import triton_lane  # noqa: E402
@@ -45,7 +45,7 @@ def child(mode: str) -> None:
 
 def folders() -> list[str]:
     """Where the language lies, which may be outside of Python's own folders."""
-    return [tlx_packages.FOLDER]
+    return [packages.folder("tlx")]
 
 
 def claims() -> str:

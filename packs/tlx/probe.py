@@ -1,9 +1,13 @@
 """What this machine can do with TLX: prints one line, LEVEL: WHY."""
 import importlib.util
 import os
+import sys
 import tempfile
+from pathlib import Path
 
-import tlx_packages
+sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
+
+from shared import packages  # noqa: E402
 
 
 def make_kernel():
@@ -45,7 +49,7 @@ def compile_one() -> None:
 
 
 def probe() -> str:
-    tlx_packages.add()
+    packages.add("tlx", "triton")
     for name in ("triton", "torch"):
         if importlib.util.find_spec(name) is None:
             return f"checks: the Python package {name} is not installed (./setup run)"

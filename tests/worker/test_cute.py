@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 os.environ.setdefault("CUTE_DSL_ARCH", "sm_90a")
 sys.path[:0] = [str(ROOT / "packs" / "cute-dsl"), str(ROOT / "worker")]
 
-import cute_packages  # noqa: E402
+from shared import packages  # noqa: E402
 
-cute_packages.add()
+packages.add("cute-dsl")
 
 from judge import cute_plan, traces  # noqa: E402
 from lane import cute_lane  # noqa: E402

@@ -16,13 +16,12 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 VERIFY = ROOT / "tests" / "verify"
-sys.path.insert(0, str(ROOT / "packs" / "tilelang"))
+sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "tilelang")]
 
-import tilelang_packages  # noqa: E402
+from shared import packages  # noqa: E402
 
-tilelang_packages.add()
+packages.add("tilelang")
 pytest.importorskip("tilelang", reason="tilelang is not installed: ./setup pack tilelang")
-sys.path.insert(0, str(ROOT / "worker"))
 
 import tilelang  # noqa: E402
 import tilelang.language as T  # noqa: E402
