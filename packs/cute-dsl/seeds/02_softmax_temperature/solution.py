@@ -14,8 +14,9 @@ WARPS = THREADS // 32
 def over_block(value: cutlass.Float32, scratch: cute.Tensor, op: cutlass.Constexpr):
     """The same value in all threads: over lanes by shuffles, over warps by shared memory."""
     value = cute.arch.warp_reduction(value, op)
+    warp = cute.arch.warp_idx()  # a shuffle: all lanes must take part
     if cute.arch.lane_idx() == 0:
-        scratch[cute.arch.warp_idx()] = value
+        scratch[warp] = value
     cute.arch.sync_threads()
     result = scratch[0]
     for w in cutlass.range_constexpr(1, WARPS):

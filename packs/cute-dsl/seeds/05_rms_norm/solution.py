@@ -30,8 +30,9 @@ def rms_norm_kernel(x: cute.Tensor, weight: cute.Tensor, y: cute.Tensor, eps: cu
     part = held.load()
     total = (part * part).reduce(cute.ReductionOp.ADD, 0.0, 0)
     total = cute.arch.warp_reduction_sum(total)
+    warp = cute.arch.warp_idx()  # a shuffle: all lanes must take part
     if cute.arch.lane_idx() == 0:
-        scratch[cute.arch.warp_idx()] = total
+        scratch[warp] = total
     cute.arch.sync_threads()
     total = scratch[0]
     for w in cutlass.range_constexpr(1, WARPS):
