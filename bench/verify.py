@@ -2,9 +2,11 @@
 that makes its inputs on the CPU, as KernelBench's evaluator does; one run.
 
     python3 bench/verify.py [--device cuda:0] [--copies N] [--children N] [--prewarm N]
+                             [--fresh N]
 
 Ten starter tasks with a correct Triton kernel each, five plain trials and the three
-variants. Needs monkeys-worker (make worker) and a Python with torch; not monkeys.
+variants. Fresh processes are slow: --fresh N judges only N tasks in them. Needs
+monkeys-worker (make worker) and a Python with torch; not monkeys.
 """
 
 import argparse
@@ -110,12 +112,12 @@ def fresh(o: argparse.Namespace, python: str) -> float:
     if o.device == "cpu":
         environment["TRITON_INTERPRET"] = "1"
     start = time.monotonic()
-    for name in TASKS:
+    for name in TASKS[: o.fresh]:
         argv = [python, "-c", FRESH, ROOT / f"tasks/starter/{name}.py",
                 ROOT / f"tests/verify/triton/{name}.py", o.device]  # fmt: skip
         with tempfile.TemporaryDirectory() as cache:
             subprocess.run(argv, check=True, env=environment | {"TRITON_CACHE_DIR": cache})
-    return 60 * len(TASKS) / (time.monotonic() - start)
+    return 60 * o.fresh / (time.monotonic() - start)
 
 
 def stages(found: list[dict]) -> dict[str, float]:
@@ -134,6 +136,7 @@ def main() -> None:
     p.add_argument("--copies", type=int, default=2)
     p.add_argument("--children", type=int, default=0)
     p.add_argument("--prewarm", type=int, default=-1)
+    p.add_argument("--fresh", type=int, default=len(TASKS), choices=range(1, len(TASKS) + 1))
     o = p.parse_args()
     python = os.environ.get("MONKEYS_PYTHON") or str(ROOT / ".venv/bin/python")
     if not os.path.exists(python):

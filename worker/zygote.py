@@ -293,8 +293,10 @@ class Zygote:
             if not os.access(o.runner, os.X_OK):
                 raise SystemExit(f"there is no {o.runner}; `make worker` builds it")
         else:
+            gc.disable()  # nothing that is imported is garbage
             self.import_language()
         gc.freeze()  # children never look at what was there before them
+        gc.enable()
         self.box = Box(o)
         self.children: dict[int, tuple[str, int]] = {}  # pid: (id, pidfd)
 

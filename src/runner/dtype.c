@@ -232,7 +232,7 @@ void dtype_convert(struct dtype_run to, struct dtype_run source, size_t count)
     union block b;
 
     if (!store)
-        BUG("a floating type becomes an integer");
+        BUG("a copy from a floating-point type to an integer");
     while (count) {
         size_t n = count < BLOCK ? count : BLOCK;
 

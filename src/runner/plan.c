@@ -125,7 +125,7 @@ static int check_place(struct reader *r, const struct plan_place *p,
         if (p->n[i] > PLAN_REGION)
             return bad(r, "a dimension too large", p->n[i]);
         if (p->stride[i] < 0 && !source)
-            return bad(r, "a negative stride where is written",
+            return bad(r, "a negative stride in a view that is written to",
                        (uint64_t)p->stride[i]);
         empty |= p->n[i] == 0;
     }
@@ -134,7 +134,7 @@ static int check_place(struct reader *r, const struct plan_place *p,
             count > PLAN_REGION)
             return bad(r, "too many elements", p->n[i]);
     if (!empty && check_extent(p, r->region) < 0)
-        return bad(r, "a place outside the region", p->at);
+        return bad(r, "a view outside the region", p->at);
     return 0;
 }
 
@@ -328,7 +328,8 @@ static int get_copy(struct reader *r, struct plan_node *n)
     if (!same_shape(&n->to, &n->source))
         return bad(r, "a copy between shapes that differ", n->to.dims);
     if (dtype_is_float(n->source.dtype) && !dtype_is_float(n->to.dtype))
-        return bad(r, "a floating type becomes an integer", n->to.dtype);
+        return bad(r, "a copy from a floating-point type to an integer",
+                   n->to.dtype);
     return 0;
 }
 
@@ -352,7 +353,7 @@ static int get_add(struct reader *r, struct plan_node *n)
         if (n->to.n[i] != 1)
             return bad(r, "a counter that is not one element", n->to.n[i]);
     if (dtype_is_float(n->to.dtype) || n->to.dtype == BOOL)
-        return bad(r, "a counter that is no integer", n->to.dtype);
+        return bad(r, "a counter that is not an integer", n->to.dtype);
     return 0;
 }
 
@@ -474,7 +475,7 @@ static int get_functions(struct reader *r)
         if (get_bytes(r, PLAN_NAME, "a name too long", &name, &bytes) < 0)
             return -1;
         if (!bytes || memchr(name, 0, bytes))
-            return bad(r, "a name that is none", bytes);
+            return bad(r, "an empty name, or one with a NUL in it", bytes);
         p->function[i].module = (size_t)module;
         p->function[i].name = arena_strndup(r->arena, name, bytes);
     }
@@ -505,14 +506,15 @@ int plan_read(struct plan *p, const void *data, size_t bytes, uint64_t region,
 
     memset(p, 0, sizeof(*p));
     if (bytes % 8 || bytes > PLAN_BYTES || region > PLAN_REGION)
-        return err_set(e, ERR_INPUT, "a plan of %zu bytes over %llu", bytes,
-                       (unsigned long long)region);
-    if (get_within(&r, PLAN_MAGIC, PLAN_MAGIC, "no plan of this version",
-                   &magic) < 0 ||
+        return err_set(e, ERR_INPUT, "a plan of %zu bytes for a region of %llu",
+                       bytes, (unsigned long long)region);
+    if (get_within(&r, PLAN_MAGIC, PLAN_MAGIC,
+                   "not a plan, or one of another version", &magic) < 0 ||
         get_modules(&r) < 0 || get_functions(&r) < 0 || get_calls(&r) < 0)
         return -1;
     if (left(&r))
-        return err_set(e, ERR_INPUT, "%zu words behind the plan", left(&r));
+        return err_set(e, ERR_INPUT, "%zu words after the end of the plan",
+                       left(&r));
     return 0;
 }
 

@@ -18,38 +18,30 @@ struct server {
     bool loaded;
 };
 
-/* Makes a private copy, so that nobody can change it after the check. Returns
- * NULL after filling in the answer. */
-static void *read_plan(int fd, uint64_t bytes, struct answer *a)
+/* Makes a private copy, so that nobody can change it after the check. */
+static int read_plan(int fd, uint64_t bytes, void **out, struct answer *a)
 {
     struct stat st;
     size_t got = 0;
     char *data;
 
     if (fstat(fd, &st) < 0 || bytes > PLAN_BYTES ||
-        (uint64_t)st.st_size < bytes) {
-        answer_fail(a, BAD_REQUEST, 0, "a plan of %llu bytes",
-                    (unsigned long long)bytes);
-        return NULL;
-    }
-    data = malloc((size_t)bytes + 1);
-    if (!data) {
-        answer_sys(a, NO_MEMORY, "the plan");
-        return NULL;
-    }
+        (uint64_t)st.st_size < bytes)
+        return answer_fail(a, BAD_REQUEST, 0, "a plan of %llu bytes",
+                           (unsigned long long)bytes);
+    *out = data = malloc((size_t)bytes + 1);
+    if (!data)
+        return answer_sys(a, NO_MEMORY, "the plan");
     while (got < bytes) {
         ssize_t n = pread(fd, data + got, (size_t)bytes - got, (off_t)got);
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0) {
-            answer_sys(a, NO_DEVICE, "reading the plan");
-            free(data);
-            return NULL;
-        }
+        if (n <= 0)
+            return answer_sys(a, NO_DEVICE, "reading the plan");
         got += (size_t)n;
     }
-    return data;
+    return 0;
 }
 
 static int forget(struct server *s, struct answer *a)
@@ -69,12 +61,12 @@ static int load_plan(struct server *s, const struct request *r,
 {
     struct err e = ERR_INIT;
 
-    s->bytes = read_plan(r->fd[0], r->word[1], a);
-    if (!s->bytes)
+    if (read_plan(r->fd[0], r->word[1], &s->bytes, a) < 0)
         return -1;
     if (plan_read(&s->plan, s->bytes, (size_t)r->word[1], r->word[2], &s->arena,
                   &e) < 0)
         return answer_fail(a, BAD_PLAN, 0, "%s", e.text);
+    // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): forget() frees s->bytes
     if (s->kind->map(s->device, r->fd[1], r->word[2], a) < 0)
         return -1;
     return s->kind->load(s->device, &s->plan, &s->arena, a);
@@ -145,9 +137,13 @@ int serve(int sock, const struct device_kind *kind)
 
         answer_to(&s, &r, &a);
         talk_close_fds(&r);
-        if (talk_send(sock, &a) < 0)
-            return -1;
+        if (talk_send(sock, &a) < 0) {
+            rc = -1;
+            break;
+        }
     }
     talk_close_fds(&r);
+    arena_release(&s.arena);
+    free(s.bytes);
     return rc;
 }

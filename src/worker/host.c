@@ -472,7 +472,7 @@ void host_free(struct host *h)
     loop_remove(h->loop, h->judge_timer);
     loop_remove(h->loop, h->watch_timer);
     h->judge_ready = false;
-    server_stop(&h->judge);
+    server_end(&h->judge, 0);
     for (struct job *j = h->jobs; j; j = j->next)
         j->child = NULL;
     end_services(h);

@@ -237,9 +237,10 @@ static int work(struct values *v, const char *scratch, struct err *e)
     o.box = choose_box(v, e);
     if (!l || !o.box)
         goto out;
-    if (gpu_choose(v->device, getenv("CUDA_VISIBLE_DEVICES"), nvml, &gpu, e) <
-        0)
+    if (gpu_choose(v->device, secure_getenv("CUDA_VISIBLE_DEVICES"), nvml, &gpu,
+                   e) < 0)
         goto out;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no thread yet
     setenv("CUDA_VISIBLE_DEVICES", gpu.visible, 1);
     if (o.children == 0)
         o.children = cores;

@@ -300,7 +300,6 @@ static void free_zygote(struct zygote *z)
 {
     loop_remove(z->host->loop, z->start_timer);
     loop_remove(z->host->loop, z->end_id);
-    server_stop(&z->server);
     free(z->dir);
     free(z);
 }
@@ -342,6 +341,7 @@ static void zygote_gone(struct zygote *z)
         at = &(*at)->next;
     *at = z->next;
     release_held(h, z);
+    server_stop(&z->server);
     free_zygote(z);
 }
 
@@ -552,6 +552,7 @@ void zygotes_end(struct host *h)
         struct zygote *z = h->zygotes;
 
         h->zygotes = z->next;
+        server_end(&z->server, 0);
         free_zygote(z);
     }
     while (h->known) {

@@ -154,3 +154,13 @@ def test_a_box_shows_the_folders_an_adapter_names(tmp_path: Path) -> None:
         "told = dict(plan=zygote.plan_text(o, '/root-of-box', False))\n",
     )
     assert f"ro {headers.resolve()}" in told["plan"].splitlines()
+
+
+def test_a_zygote_prepares_recorders_without_the_compilers_of_torch() -> None:
+    code = """
+adapter.prepare("record")
+from recorder import recorder
+recorder.warm()
+told = [name for name in ("torch._dynamo", "torch.distributed.tensor") if name in sys.modules]
+"""
+    assert run("c-cpu", code) == []

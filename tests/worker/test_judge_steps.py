@@ -167,7 +167,7 @@ def test_a_message_that_nobody_asked_for_is_a_forgery(worker: Worker) -> None:
     _, child = worker.child()
     send_message(child, {"ok": True})
     assert worker.take("end").id == "a"
-    assert worker.answer("a")["why"] == "it spoke without being asked"
+    assert worker.answer("a")["why"] == "it sent a message without being asked"
     held.close()
 
 

@@ -53,6 +53,11 @@ def test_inputs_that_are_never_negative_do_not_hide_a_relu() -> None:
     assert not moves(task("def forward(self, x):\n    return torch.relu(x)", "torch.rand(8, 32)"))
 
 
+def test_a_large_task_in_few_bits_computes_though_every_value_occurs_in_its_inputs() -> None:
+    text = task("def forward(self, x):\n    return x / (1 + x.abs())", "torch.rand(1024, 4096)")
+    assert not layouts.only_moves(truth.Reference(text, "bf16", "cpu", 1), "seed")
+
+
 def test_weights_that_start_at_the_identity_do_not_hide_a_product() -> None:
     assert not moves(SCALE)
 

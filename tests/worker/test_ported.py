@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import worker_run
 from worker_run import ROOT, VERIFY, Job
+from worker_session import Session
 
 FILES = ["triton/09_batch_norm", "triton/11_linear_relu", "triton/14_cumsum", "c-cpu/17_max_pool2d",
          "c-cpu/11_linear_relu"]  # fmt: skip
@@ -22,14 +23,15 @@ def verified(folder: Path) -> dict[str, tuple[dict, dict]]:
         pack, _, stem = name.partition("/")
         task = ROOT / "tasks" / "starter" / f"{stem}.py"
         jobs.append(Job(f"{pack}-{stem}", pack, task, VERIFY / f"{name}.py"))
-    first = worker_run.run(program, home, folder, jobs, children=2).answers
-    for job in jobs:
-        text = folder / f"{job.id}.py"
-        text.write_text(first[job.id]["ported"])
-        again.append(Job(job.id, job.pack, job.task, text))
-    (folder / "out").unlink()
-    second = worker_run.run(program, home, folder, again, children=2).answers
-    return {name: (first[job.id], second[job.id]) for name, job in zip(FILES, jobs)}
+    with Session(program, home, folder, 2) as worker:
+        worker.run(jobs, 2)
+        for job in jobs:
+            text = folder / f"{job.id}.py"
+            text.write_text(worker.answers[job.id]["ported"])
+            again.append(Job(f"{job.id}-ported", job.pack, job.task, text))
+        worker.run(again, 2)
+        found = worker.answers
+    return {name: (found[job.id], found[f"{job.id}-ported"]) for name, job in zip(FILES, jobs)}
 
 
 @pytest.mark.parametrize("name", FILES)

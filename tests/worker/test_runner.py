@@ -475,7 +475,7 @@ BAD = {
     "a size that is negative": fill(0, "uint8", (-1,), (1,)),
     "sizes whose product overflows": fill(0, "uint8", (2**32, 2**32), (0, 0)),
     "endless work without a stride": fill(0, "uint8", (2**46, 4), (0, 0)),
-    "a negative stride where is written": fill(1024, "uint8", (4,), (-1,)),
+    "a negative stride in a view that is written to": fill(1024, "uint8", (4,), (-1,)),
     "not aligned": fill(258, "float32", (1,), (1,)),
     "17 dimensions": fill(0, "uint8", (1,) * 17, (1,) * 17),
     "shapes that differ": Copy(PLACE, Place(0, "float32", (16,), (1,))),

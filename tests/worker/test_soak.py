@@ -7,6 +7,7 @@ MONKEYS_SOAK says how many (100; `make test-long`: 2000)."""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import random
@@ -32,6 +33,7 @@ from worker_session import Process, Session
 SIZE = int(os.environ.get("MONKEYS_SOAK", "100"))
 ALONE = 4 if SIZE > 500 else 10  # one in so many is also judged with nothing beside it
 WIDE = 8  # children at once
+PR_SET_CHILD_SUBREAPER = 36
 # Which files stand for a kind, by their numbers, and how many in a hundred are of it.
 HOSTILE = {
     "wrong": (20, "073 074 090 096 110 112 113 114 127 143 144 162"),
@@ -106,6 +108,8 @@ def run(folder: Path, jobs: list[Job], children: int) -> Soak:
     work = folder / f"children-{children}"
     work.mkdir()
     soak, started = Soak(jobs), time.monotonic()
+    adopt(True)
+    before = own_children()
     with Session(program, home, work, children) as worker:
         done = 0
         for share, label in ((0.1, "tenth"), (0.2, "fifth"), (1.0, "end")):
@@ -118,11 +122,21 @@ def run(folder: Path, jobs: list[Job], children: int) -> Soak:
         soak.answers, soak.infra, soak.notes = worker.answers, worker.infra, worker.notes
     soak.seconds = time.monotonic() - started
     soak.left = [*map(str, worker.scratch.rglob("*")), *own_groups(worker.pid)]
-    until = time.monotonic() + 5  # servers were killed, not waited for
-    while processes_of(str(work)) and time.monotonic() < until:
-        time.sleep(0.05)
     soak.left += processes_of(str(work))
+    soak.left += [f"process {pid}" for pid in own_children() - before]
+    adopt(False)
     return soak
+
+
+def adopt(orphans: bool) -> None:
+    """Whether what a worker did not reap becomes a child of ours."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(orphans), 0, 0, 0)
+
+
+def own_children() -> set[int]:
+    """Zombies among them."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {int(pid) for one in lists for pid in one.read_text().split()}
 
 
 @pytest.fixture(scope="module")

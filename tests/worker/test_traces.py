@@ -85,7 +85,7 @@ HOSTILE = {
     "an input by a float": ((*FIRST, "buffers", 0, "index"), 0.0),
     "a state that is nobody's": ((*FIRST, "buffers", 4, "name"), "other"),
     "a state whose name is a list": ((*FIRST, "buffers", 4, "name"), ["count"]),
-    "a buffer of another kind": ((*FIRST, "buffers", 2, "kind"), "truth"),
+    "an unknown kind of buffer": ((*FIRST, "buffers", 2, "kind"), "truth"),
     "a buffer of a negative size": ((*FIRST, "buffers", 2, "bytes"), -1),
     "a buffer of a huge size": ((*FIRST, "buffers", 2, "bytes"), 1 << 60),
     "a buffer of an unknown dtype": ((*FIRST, "buffers", 2, "dtype"), "complex64"),
@@ -111,7 +111,7 @@ HOSTILE = {
     "a write that goes backwards": ((*FIRST, "nodes", 0, "to", 4), [-4, 1]),
     "a source that goes backwards out of its buffer": ((*FIRST, "nodes", 1, "from", 2), 2),
     "a write into an expanded tensor": ((*FIRST, "nodes", 0, "to", 4), [0, 1]),
-    "a copy between two shapes": ((*FIRST, "nodes", 1, "from"), [0, "float32", 0, [4, 3], [3, 1]]),
+    "a copy between different shapes": ((*FIRST, "nodes", 1, "from"), [0, "float32", 0, [4, 3], [3, 1]]),
     "a copy from an int64 buffer as float": ((*FIRST, "nodes", 1, "from"), [1, "float32", 0, [3, 4], [0, 0]]),
     "a copy from a float buffer as int32": ((*FIRST, "nodes", 1, "from", 1), "int32"),
     "a cast from float to int": ((*FIRST, "nodes", 1),
@@ -126,14 +126,14 @@ HOSTILE = {
     "an addition to an input": ((*FIRST, "nodes", 2, "to"), [1, "int64", 0, [], []]),
     "an addition to many": ((*FIRST, "nodes", 2, "to"), [1, "int64", 0, [4], [1]]),
     "an addition of a float": ((*FIRST, "nodes", 2, "value"), 0.5),
-    "a node of another kind": ((*FIRST, "nodes", 0, "op"), "exec"),
+    "an unknown kind of node": ((*FIRST, "nodes", 0, "op"), "exec"),
     "a node that is a list": ((*FIRST, "nodes", 0), []),
     "nodes that are text": ((*FIRST, "nodes"), "copy"),
     "configurations that are text": ((*FIRST, "nodes", 3, "tuned"), "all"),
     "a configuration that is a number": ((*FIRST, "nodes", 3, "tuned"), [1]),
     "no output": ((*FIRST, "output"), None),
     "an output of two kinds": ((*FIRST, "output"), {"tensor": [], "value": 1}),
-    "an output of another kind": ((*FIRST, "output"), {"pickle": "x"}),
+    "an unknown kind of output": ((*FIRST, "output"), {"pickle": "x"}),
     "an output that is an input": ((*FIRST, "output"), {"tensor": [0, "float32", 0, [12], [1]]}),
     "an output that is a parameter": ((*FIRST, "output"), {"tensor": [5, "float32", 0, [6], [1]]}),
     "an output that is a constant": ((*FIRST, "output"), {"tensor": [3, "float32", 0, [2], [1]]}),
@@ -170,7 +170,7 @@ def test_bytes_that_are_no_trace_are_refused(data: bytes) -> None:
 
 def test_more_constants_than_may_be_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "BLOB_BYTES", 15)
-    with pytest.raises(Refused, match="constants of 16 bytes"):
+    with pytest.raises(Refused, match="constants take 16 bytes"):
         parse(honest())
 
 

@@ -61,6 +61,7 @@ def prepare() -> None:
     InterpretedFunction.__call__ = _call
     InterpretedFunction.__getitem__ = no_launch
     it._interpreter = _Guarded(it._interpreter)
+    it._get_np_dtype = _remembered(it._get_np_dtype)  # it makes a table of all at each call
 
 
 def warm_up(source: str, told: dict) -> None:
@@ -80,6 +81,18 @@ def _call(self: InterpretedFunction, *args: Any, **kwargs: Any) -> Any:
 
 def _nothing(*_: Any, **__: Any) -> None:
     return None
+
+
+def _remembered(function: Any) -> Any:
+    """A function of a type, called once for each."""
+    found: dict[str, Any] = {}
+
+    def remembered(kind: tl.dtype) -> Any:
+        if kind.name not in found:
+            found[kind.name] = function(kind)
+        return found[kind.name]
+
+    return remembered
 
 
 # ---- memory --------------------------------------------------------------------------
@@ -391,7 +404,11 @@ class Interpreter:
         grid = (*node["grid"], 1, 1)[:3]
         asserts = bool(node.get("options", {}).get("debug"))
         builder = it.interpreter_builder
-        builder.options = dataclasses.replace(builder.options, debug=asserts)
+        # Without asserts nothing would hear of an overflow, and looking for it takes longer
+        # than all else.
+        builder.options = dataclasses.replace(
+            builder.options, debug=asserts, sanitize_overflow=asserts
+        )
         it.interpreter_builder.set_grid_dim(*grid)
         for program in _programs(grid, backwards):
             it.interpreter_builder.set_grid_idx(*program)

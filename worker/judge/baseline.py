@@ -3,8 +3,9 @@ reference. Compiling takes long, so it happens here, in a process beside the jud
 and precision. This process runs no candidate.
 
 Started by the judge. A JSON line on stdin says what to compile. It prints `ready` when compiling is
-done, waits for a line `go`, which means that it has the device to itself, measures, and prints the
-figures, or why there are none, as a JSON line."""
+done, or when that needs more memory than is free. Then it waits for a line `go`, which means that
+it has the device to itself, measures, and prints the figures, or why there are none, as a JSON
+line."""
 
 import json
 import os
@@ -42,17 +43,30 @@ def measured(asked: dict, out) -> dict:
         pair = reference.fresh()
         model, dtype = pair.baseline()
         call = torch.compile(model)
-        args = inputs.make(reference.space, 1, "plain", reference.device, dtype)
-        with truth.precision_flags(asked["precision"]):
+
+        def compile_it() -> None:
+            args = inputs.make(reference.space, 1, "plain", reference.device, dtype)
             with torch.no_grad():
                 call(*args)
-            print("ready", file=out, flush=True)
-            if sys.stdin.readline() != "go\n":
-                os._exit(1)
+
+        with truth.precision_flags(asked["precision"]):
+            try:
+                compile_it()
+                wait_for_device(out)
+            except torch.OutOfMemoryError:  # beside another task; alone it may fit
+                torch.cuda.empty_cache()
+                wait_for_device(out)
+                compile_it()
             return {"ms": timing.sampled(pair, call, dtype), "why": None}
     except Exception as problem:  # noqa: BLE001 - whatever it is, it is no candidate's
         why = f"{type(problem).__name__}: {problem}"
         return {"ms": None, "why": feedback.plain(feedback.clean(why))[:300]}
+
+
+def wait_for_device(out) -> None:
+    print("ready", file=out, flush=True)
+    if sys.stdin.readline() != "go\n":
+        os._exit(1)
 
 
 if __name__ == "__main__":

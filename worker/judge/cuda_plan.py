@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from judge import cubin, native_plan, tuning
 from judge.native_plan import ARGUMENTS, address, check_texts, is_address, plain_name, unique_views
-from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, whole
+from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, three, whole
 from shared import plan
 from shared.plan import BLOCK, GRID, SHARED_BYTES, THREADS
 
@@ -46,37 +46,28 @@ def _check_kernel(kernel: dict, texts: int) -> None:
     whole(kernel["text"], 0, texts - 1, "a text")
     plain_name(kernel["name"])
     if not CODES.issuperset(text(kernel["params"], ARGUMENTS, "the parameters")):
-        raise BadTrace("a parameter of another type")
+        raise BadTrace("a parameter of an unknown type")
 
 
 def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
     told = launch.told
     if launch.op != "launch" or launch.tuned:
-        raise BadTrace("a call of a library, where there are launches")
+        raise BadTrace("a library call in a trace of launches")
     kernel = kernels[whole(told.get("kernel"), 0, len(kernels) - 1, "a kernel's number")]
     options, args = told.get("options"), told.get("args")
     if not isinstance(options, dict) or options.keys() != {"block", "shared"}:
-        raise BadTrace("options of another kind")
-    check_sizes(told.get("grid"), GRID)
-    check_sizes(options["block"], BLOCK)
-    whole(math.prod(options["block"]), 1, THREADS, "a block's number of threads")
+        raise BadTrace("malformed options")
+    three(told.get("grid"), GRID, "a grid")
+    whole(math.prod(three(options["block"], BLOCK, "a block")), 1, THREADS, "a block's number of threads")
     whole(options["shared"], 0, SHARED_BYTES, "shared memory")
     params = kernel["params"]
     if not isinstance(args, dict) or list(args) != [f"p{i}" for i in range(len(params))]:
-        raise BadTrace("as many arguments as parameters")
+        raise BadTrace("a launch needs as many arguments as parameters")
     for code, arg in zip(params, args.values()):
         if code != "P":
             _number(code, arg)
         elif not is_address(arg, call):
-            raise BadTrace("a pointer that is no tensor")
-
-
-def check_sizes(told: object, most: tuple[int, ...]) -> None:
-    sizes = listed(told, 3, "dimensions")
-    if len(sizes) != 3:
-        raise BadTrace("a launch has three dimensions")
-    for size, limit in zip(sizes, most):
-        whole(size, 1, limit, "a dimension")
+            raise BadTrace("a pointer that is not a tensor")
 
 
 def _number(code: str, arg: object) -> plan.Number:

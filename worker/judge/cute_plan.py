@@ -7,7 +7,7 @@ import math
 from judge import cubin, cuda_plan, tuning
 from judge.cuda_plan import requests, scratch  # noqa: F401 - of the family
 from judge.native_plan import ARGUMENTS, unique_views
-from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, text, view, whole
+from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, text, three, view, whole
 from shared import plan
 from shared.plan import BLOCK, GRID, ITEM, SHARED_BYTES, STRUCT_BYTES, THREADS
 
@@ -28,7 +28,7 @@ def _check_kernel(kernel: dict, texts: int) -> None:
         raise BadTrace("a malformed kernel")
     whole(kernel["text"], 0, texts - 1, "a text")
     if not cuda_plan.SYMBOL.fullmatch(text(kernel["name"], 4000, "a kernel's name")):
-        raise BadTrace("a kernel's name")
+        raise BadTrace("a malformed kernel name")
     for size in listed(kernel["params"], ARGUMENTS, "the parameters"):
         whole(size, 1, STRUCT_BYTES, "a parameter's size")
 
@@ -36,28 +36,28 @@ def _check_kernel(kernel: dict, texts: int) -> None:
 def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
     told = launch.told
     if launch.op != "launch" or launch.tuned:
-        raise BadTrace("a call of a library, where there are launches")
+        raise BadTrace("a library call in a trace of launches")
     kernel = kernels[whole(told.get("kernel"), 0, len(kernels) - 1, "a kernel's number")]
     options, args = told.get("options"), told.get("args")
     if not isinstance(options, dict) or options.keys() != _OPTIONS:
-        raise BadTrace("options of another kind")
-    for sizes, most in ((told.get("grid"), GRID), (options["block"], BLOCK),
-                        (options["cluster"], _CLUSTER)):  # fmt: skip
-        cuda_plan.check_sizes(sizes, most)
-    whole(math.prod(options["block"]), 1, THREADS, "a block's number of threads")
-    whole(math.prod(options["cluster"]), 1, 16, "a cluster's number of blocks")
+        raise BadTrace("malformed options")
+    three(told.get("grid"), GRID, "a grid")
+    block = three(options["block"], BLOCK, "a block")
+    cluster = three(options["cluster"], _CLUSTER, "a cluster")
+    whole(math.prod(block), 1, THREADS, "a block's number of threads")
+    whole(math.prod(cluster), 1, 16, "a cluster's number of blocks")
     whole(options["shared"], 0, SHARED_BYTES, "shared memory")
     if not isinstance(options["cooperative"], bool) or not isinstance(options["pdl"], bool):
-        raise BadTrace("a flag of a launch")
+        raise BadTrace("a launch flag that is not a boolean")
     if not isinstance(args, dict) or list(args) != [f"p{i}" for i in range(len(kernel["params"]))]:
-        raise BadTrace("as many arguments as parameters")
+        raise BadTrace("a launch needs as many arguments as parameters")
     for size, arg in zip(kernel["params"], args.values()):
         _check_argument(size, arg, call)
 
 
 def _check_argument(size: int, arg: object, call: Call) -> None:
     if not isinstance(arg, dict) or arg.keys() not in ({"b"}, {"b", "t", "o"}):
-        raise BadTrace("an argument of another kind")
+        raise BadTrace("an unknown kind of argument")
     if len(_bytes(arg)) != size:
         raise BadTrace("an argument of another size than its parameter")
     if "t" in arg:

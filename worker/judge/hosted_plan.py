@@ -78,7 +78,7 @@ class Built:
             functions = launches.read_functions(told["functions"])
             modules = launches.read_modules(told["modules"], functions, binaries)
             if any(module.kind != "cubin" for module in modules):
-                raise BadTrace("a module of another kind")
+                raise BadTrace("an unknown kind of module")
             takes = [cubin.parameters(module.data) for module in modules]
             asked = _distinct(trace)
             if len(listed(told["launches"], len(asked), "answers")) != len(asked):

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 if __name__ == "__main__":
     # worker/, where the packages lie
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    gc.disable()  # until all is imported: nothing of it is garbage
 
 from judge.steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Freeze, Gone, NoChild
 from judge.steps import Release
@@ -282,7 +283,7 @@ class Judge:
             self.say("note", payload=f"the device fails: {problem}"[:2000].encode(errors="replace"))
             well = False
         if not well:
-            raise SystemExit("the device does not compute any more")
+            raise SystemExit("the device no longer computes")
 
     # ---- the device's executor ----
 
@@ -293,6 +294,8 @@ class Judge:
         for measuring in self.measuring.values():
             if measuring.ready:
                 self.owner = measuring
+                if self.o.device != "cpu":
+                    torch.cuda.empty_cache()  # it may need what the judge keeps for later
                 with contextlib.suppress(OSError):  # it has ended: its output says so
                     measuring.process.stdin.write(b"go\n")
                     measuring.process.stdin.flush()
@@ -517,7 +520,7 @@ class Judge:
             self.step(job, Forged(str(problem)))
             return
         if asked is None:
-            self.step(job, Forged("it spoke without being asked"))
+            self.step(job, Forged("it sent a message without being asked"))
         elif answer is not None:
             self.say("stage", job.id, 0)  # it waits for us now
             self.step(job, answer)
@@ -543,7 +546,7 @@ def no_cuda() -> str:
             f"torch {torch.__version__} of {sys.executable} is built without CUDA; "
             "MONKEYS_PYTHON names another Python"
         )
-    return f"torch {torch.__version__} sees no GPU; nvidia-smi tells whether the driver does"
+    return f"torch {torch.__version__} sees no GPU; run nvidia-smi to see whether the driver finds one"
 
 
 def main() -> None:
@@ -566,6 +569,7 @@ def main() -> None:
         judge = Judge(o)
     gc.collect()
     gc.freeze()  # what was imported stays, and need not be looked at again
+    gc.enable()
     judge.run()
 
 

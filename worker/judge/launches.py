@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from judge import cubin, tuning
-from judge.traces import BadTrace, Refused, listed, text, whole
+from judge.traces import BadTrace, Refused, listed, text, three, whole
 from shared import plan
 from shared.plan import BLOCK, GRID, MAP_BYTES, MAP_ITEM, STRUCT_BYTES, THREADS
 
@@ -62,7 +62,7 @@ def read_modules(told: list, functions: list, binaries: bytes) -> tuple[plan.Mod
         if one["kind"] == "cubin":
             cubin.check(data, [f.name for f in functions if f.module == index])
         elif one["kind"] != "library" or data[:4] != b"\x7fELF":
-            raise BadTrace("a module of another kind")
+            raise BadTrace("an unknown kind of module")
         found.append(plan.Module(one["kind"], data))
     if any(f.module >= len(found) for f in functions):
         raise BadTrace("a function without a module")
@@ -76,22 +76,16 @@ def read_node(told: dict, is_tensor: Callable[[int], bool], functions: list) -> 
     params = tuple(_read_param(p, is_tensor) for p in listed_params)
     if "grid" not in told:
         return Node(function, params)
-    grid = _three(told["grid"], GRID, "a grid")
-    block = _three(told["block"], BLOCK, "a block")
-    cluster = _three(told["cluster"], (16, 16, 16), "a cluster")
+    grid = three(told["grid"], GRID, "a grid")
+    block = three(told["block"], BLOCK, "a block")
+    cluster = three(told["cluster"], (16, 16, 16), "a cluster")
     if math.prod(block) > THREADS or math.prod(cluster) > 16:
-        raise Refused("block", f"a block of {math.prod(block)} threads; {THREADS} are the most")
+        raise Refused("block", f"a block of {math.prod(block)} threads; at most {THREADS} are allowed")
     shared = whole(told["shared"], 0, 256 << 10, "shared memory")
     flags = told["cooperative"], told["pdl"]
     if not all(isinstance(flag, bool) for flag in flags):
-        raise BadTrace("a flag of a launch")
+        raise BadTrace("a launch flag that is not a boolean")
     return Node(function, params, grid, block, cluster, shared, *flags)
-
-
-def _three(told: object, most: tuple, what: str) -> tuple[int, int, int]:
-    if len(listed(told, 3, what)) != 3:
-        raise BadTrace(what)
-    return tuple(whole(n, 1, high, what) for n, high in zip(told, most))
 
 
 def _read_param(told: list, is_tensor: Callable[[int], bool]) -> tuple:

@@ -23,7 +23,7 @@ WORD = (1 << 64) - 1
 def check(trace: Trace) -> None:
     check_texts(trace)
     if trace.kernels:
-        raise BadTrace("kernels, where there are functions of a library")
+        raise BadTrace("kernels in a trace of library calls")
     kinds: dict[tuple[int, str], str] = {}
     for call in trace.calls:
         for launch in call.launches():
@@ -38,13 +38,13 @@ def check_texts(trace: Trace) -> None:
         try:
             source.encode()
         except UnicodeEncodeError:
-            raise BadTrace("a text that is no Unicode") from None
+            raise BadTrace("a text that is not valid Unicode") from None
 
 
 def _read(launch: Launch, call: Call, texts: int) -> tuple[tuple[int, str], str]:
     """The called function, and a letter for each argument."""
     if launch.op != "call" or launch.tuned:
-        raise BadTrace("a launch, where there are calls of a library")
+        raise BadTrace("a launch in a trace of library calls")
     told = launch.told
     key = whole(told.get("text"), 0, texts - 1, "a text"), plain_name(told.get("function"))
     args = listed(told.get("args"), ARGUMENTS, "the arguments")

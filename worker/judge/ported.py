@@ -49,7 +49,7 @@ def number(value: object) -> str:
         return f"float({str(value)!r})"
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
-    raise CannotPort("a value that is no number")
+    raise CannotPort("a value that is not a number")
 
 
 class _Writer:

@@ -31,12 +31,12 @@ def check(trace: Trace) -> None:
 
 def _check_kernel(told: dict, texts: int) -> None:
     if told.keys() != {"name", "text", "configs", "flags"}:
-        raise BadTrace("a kernel of another form")
+        raise BadTrace("a malformed kernel")
     if not isinstance(told["name"], str) or not _NAME.fullmatch(told["name"]):
-        raise BadTrace("a kernel's name")
+        raise BadTrace("a malformed kernel name")
     whole(told["text"], 0, texts - 1, "a text's number")
     if not isinstance(told["configs"], dict) or len(told["configs"]) > 100:
-        raise BadTrace("pass configurations")
+        raise BadTrace("malformed pass configurations")
     for flag in listed(told["flags"], 40, "compiler flags"):
         text(flag, 200, "a compiler flag")
 
@@ -44,7 +44,7 @@ def _check_kernel(told: dict, texts: int) -> None:
 def _check_launch(told: dict, call: Call, kernels: int) -> None:
     args, options = told.get("args"), told.get("options")
     if not isinstance(args, dict) or len(args) > PARAMETERS:
-        raise BadTrace("the arguments of a launch")
+        raise BadTrace("malformed arguments of a launch")
     if list(args) != [f"p{i}" for i in range(len(args))]:
         raise BadTrace("the order of a launch's arguments")
     for arg in args.values():

@@ -148,7 +148,7 @@ def parse(data: bytes, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
     """`inputs` and `state` are the judge's; a trace only names them."""
     told, blob = headed(data, HEADER_BYTES)
     if len(blob) > BLOB_BYTES:
-        raise Refused("constants", f"constants of {len(blob)} bytes; {BLOB_BYTES} are the most")
+        raise Refused("constants", f"the constants take {len(blob)} bytes; at most {BLOB_BYTES} are allowed")
     if _of(dict, told, "the header").get("trace") != 1:
         raise BadTrace("a trace of another version")
     return _Reader(inputs, state, blob).trace(told)
@@ -159,7 +159,7 @@ def headed(data: bytes, most: int = ANSWER_BYTES) -> tuple[object, bytes]:
     times its size."""
     end = data.find(b"\n", 0, most)
     if end < 0:
-        raise BadTrace(f"there is no header of at most {most} bytes")
+        raise BadTrace(f"the header is missing, or longer than {most} bytes")
     try:
         return json.loads(data[:end]), data[end + 1 :]
     except (ValueError, RecursionError) as problem:
@@ -194,6 +194,13 @@ def listed(value: object, most: int, what: str) -> list:
     return found
 
 
+def three(value: object, most: tuple[int, int, int], what: str) -> tuple[int, int, int]:
+    """The sizes of a grid, a block or a cluster."""
+    if len(listed(value, 3, what)) != 3:
+        raise BadTrace(f"{what} does not have three sizes")
+    return tuple(whole(n, 1, high, what) for n, high in zip(value, most))
+
+
 def number(value: object, what: str = "a number") -> int | float | bool:
     if isinstance(value, (bool, int)):
         if not -(1 << 63) <= value < 1 << 64:
@@ -204,13 +211,13 @@ def number(value: object, what: str = "a number") -> int | float | bool:
     if isinstance(value, dict) and value.keys() == {"float"}:
         if value["float"] in ("inf", "-inf", "nan"):
             return float(value["float"])
-    raise BadTrace(f"{what} is no number")
+    raise BadTrace(f"{what} is not a number")
 
 
 def shallow(value: object, left: int = DEPTH) -> None:
     """Refuses deep nesting, because later readers may recurse."""
     if left == 0:
-        raise BadTrace("lists in lists in lists")
+        raise BadTrace("lists are nested too deeply")
     if isinstance(value, (dict, list)):
         for part in value.values() if isinstance(value, dict) else value:
             shallow(part, left - 1)
@@ -246,7 +253,7 @@ class _Reader:
     def call(self, told: dict, setup: bool = False) -> Call:
         buffers = [self.buffer(b) for b in listed(told.get("buffers"), BUFFERS, "the buffers")]
         if setup and any(b.kind in ("input", "kept") for b in buffers):
-            raise BadTrace("a setup that sees inputs")
+            raise BadTrace("the setup uses inputs")
         call = Call(buffers, [], told)
         for node in listed(told.get("nodes"), NODES, "the nodes"):
             call.nodes.append(self.node(_of(dict, node, "a node"), buffers, setup))
@@ -264,7 +271,7 @@ class _Reader:
         if kind == "state":
             name = text(told.get("name"), 300, "a name")
             if name not in self.state:
-                raise BadTrace("a state that is not the reference's")
+                raise BadTrace("a state that the reference does not have")
             return self.state[name]
         size = whole(told.get("bytes"), 0, BYTES, "a buffer's size")
         dtype = self.dtype(told.get("dtype"))
@@ -283,14 +290,14 @@ class _Reader:
         if kind == "kept":
             key = whole(told.get("id"), 0, 1 << 31, "an id")
             if self.kept.get(key) != (size, dtype):
-                raise BadTrace("a kept buffer that is not there")
+                raise BadTrace("a kept buffer that does not exist")
             return Buffer("kept", key, size, dtype)
-        raise BadTrace("a buffer of another kind")
+        raise BadTrace("an unknown kind of buffer")
 
     @staticmethod
     def dtype(value: object) -> str:
         if not isinstance(value, str) or value not in ITEM:
-            raise BadTrace("a dtype that is not known")
+            raise BadTrace("an unknown dtype")
         return value
 
     def view(self, told: object, buffers: list[Buffer], backwards: bool = False) -> View:
@@ -310,27 +317,27 @@ class _Reader:
                 raise BadTrace("a first configuration that is not the node's own")
             left_out = whole(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
             return Launch(op, told, tuple(tuned), left_out)
-        raise BadTrace("a node of another kind")
+        raise BadTrace("an unknown kind of node")
 
     def move(self, op: str, told: dict, buffers: list[Buffer], setup: bool) -> Move:
         to = self.view(told.get("to"), buffers)
         self.own_dtype(to, buffers)
         if setup and buffers[to.buffer].kind != "new":
-            raise BadTrace("a setup that changes what it is given")
+            raise BadTrace("the setup changes inputs or state")
         if any(s == 0 and n > 1 for s, n in zip(to.strides, to.shape)):
             raise BadTrace("a write into an expanded tensor")
         if op == "copy":
             source = self.view(told.get("from"), buffers, backwards=True)
             self.own_dtype(source, buffers)
             if source.shape != to.shape:
-                raise BadTrace("a copy between two shapes")
+                raise BadTrace("a copy between different shapes")
             check_cast(source.dtype, to.dtype)
             return Move("copy", to, source)
         value = number(told.get("value"))
         if op == "add":
             held = buffers[to.buffer]
             if setup or held.kind != "state" or held.dtype in FLOATS or to.count() != 1:
-                raise BadTrace("an addition that is no counter's")
+                raise BadTrace("an addition to a tensor that is not a counter")
             return Move("add", to, value=whole(value, -(1 << 31), 1 << 31, "an addend"))
         return Move("fill", to, value=value)
 
@@ -338,15 +345,15 @@ class _Reader:
     def own_dtype(v: View, buffers: list[Buffer]) -> None:
         """A move that reads bits as another type would be arithmetic, so it is refused."""
         if buffers[v.buffer].dtype != v.dtype:
-            raise Refused("move-reinterprets", "a copy or fill sees a tensor under another dtype "
-                          "than it was made with; kernels may, moves may not")  # fmt: skip
+            raise Refused("move-reinterprets", "a copy or fill uses a tensor with another dtype "
+                          "than it was made with; only kernels may do that")  # fmt: skip
 
     # ---- the output ----
 
     def output(self, told: dict, buffers: list[Buffer], left: int) -> Iterator[View]:
         """The views of the output; structure.py compares the containers."""
         if left == 0 or len(told) != 1:
-            raise BadTrace("an output of another kind")
+            raise BadTrace("an unknown kind of output")
         ((kind, value),) = told.items()
         if kind == "tensor":
             yield output_view(self.view(value, buffers), buffers)
@@ -356,10 +363,10 @@ class _Reader:
         elif kind == "dict":
             for pair in listed(value, 10000, "the output"):
                 if len(listed(pair, 2, "an item")) != 2:
-                    raise BadTrace("an item of the output is no pair")
+                    raise BadTrace("an item of the output is not a pair")
                 yield from self.output(_of(dict, pair[1], "an output"), buffers, left - 1)
         elif kind != "value":
-            raise BadTrace("an output of another kind")
+            raise BadTrace("an unknown kind of output")
         elif value is not None and not isinstance(value, str):
             number(value, "a plain value of the output")
 
@@ -376,7 +383,7 @@ def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:
     low = -BYTES if backwards else 0
     strides = [whole(n, low, BYTES, "a stride") for n in listed(found[4], DIMENSIONS, "strides")]
     if len(shape) != len(strides):
-        raise BadTrace("as many strides as dimensions")
+        raise BadTrace("a view needs as many strides as dimensions")
     first = last = offset
     for n, stride in zip(shape, strides):
         step = (n - 1) * stride if n else 0

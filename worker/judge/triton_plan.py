@@ -282,10 +282,10 @@ def _pointer(found: object, places: list[int]) -> plan.Param:
     if found is None:
         return plan.Number(8, 0)
     if not isinstance(found, dict):
-        raise BadTrace("a pointer that is no tensor")
+        raise BadTrace("a pointer that is not a tensor")
     told = found["t"] if "t" in found else found.get("reinterpret", [None])[0]
     if told is None:
-        raise BadTrace("a pointer that is no tensor")
+        raise BadTrace("a pointer that is not a tensor")
     buffer, dtype, offset, *_ = told
     return plan.Pointer(places[buffer] + offset * ITEM[dtype])
 

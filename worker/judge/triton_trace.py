@@ -37,7 +37,7 @@ def check(trace: Trace) -> None:
 
 def _check_kernel(told: dict, count: int) -> None:
     if not is_plain(told.get("name")) or len(told["name"]) > 200:
-        raise BadTrace("a kernel's name")
+        raise BadTrace("a malformed kernel name")
     whole(told.get("line"), 0, 10_000_000, "a kernel's line")
     for key in ("bind", "defaults"):
         names = told.setdefault(key, {})
@@ -131,7 +131,7 @@ def _check_launch(told: dict, call: Call, count: int) -> None:
         whole(size, 1, most, "a grid's dimension")
     args, options = told.get("args"), told.get("options")
     if not isinstance(args, dict) or len(args) > PARAMETERS or not all(map(is_plain, args)):
-        raise BadTrace("the arguments of a launch")
+        raise BadTrace("malformed arguments of a launch")
     for arg in args.values():
         _check_arg(arg, call, count)
     if not isinstance(options, dict):
@@ -149,7 +149,7 @@ def _check_arg(told: object, call: Call | None, count: int) -> None:
         _check_plain(told)
         return
     if len(told) != 1:
-        raise BadTrace("an argument of another kind")
+        raise BadTrace("an unknown kind of argument")
     ((kind, content),) = told.items()
     if kind == "tuple":
         for part in listed(content, PARAMETERS, "a tuple"):

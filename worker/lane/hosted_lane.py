@@ -28,7 +28,6 @@ it; all others must be equal. Tensor maps begin with a key that is new in every 
 """
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import tempfile
@@ -36,7 +35,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lane import native_lane
+from lane import native_lane, packed
 from shared import native, native_cuda
 from shared.native import BuildError, Toolchain, ToolchainError
 
@@ -108,7 +107,7 @@ def launches(request: dict, toolchain: Toolchain) -> bytes:
             answers[i] = answer
     modules = [{"kind": "cubin", "bytes": len(program.cubin)} for program in built]
     head = {"modules": modules, "functions": functions, "launches": answers}
-    return json.dumps(head).encode() + b"\n" + b"".join(program.cubin for program in built)
+    return packed(head, [program.cubin for program in built])
 
 
 def identity(toolchain: Toolchain) -> str:

@@ -20,12 +20,12 @@ headers, whether by an include or by the assembler.
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import re
 import tempfile
 from pathlib import Path
 
+from lane import packed
 from shared import native
 from shared.native import BuildError, Toolchain, ToolchainError
 
@@ -200,8 +200,7 @@ def _check_assembler(work: Path) -> None:
 
 
 def answer(head: dict, objects: list[bytes]) -> bytes:
-    head = head | {"sizes": [len(data) for data in objects]}
-    return json.dumps(head).encode() + b"\n" + b"".join(objects)
+    return packed(head | {"sizes": [len(data) for data in objects]}, objects)
 
 
 def identity(toolchain: Toolchain) -> str:

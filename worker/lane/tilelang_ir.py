@@ -119,7 +119,7 @@ class Denied(Exception):
 def check(text: str) -> None:
     """Denied unless `text` is the JSON of one PrimFunc made of what is allowed."""
     if len(text) > MOST_BYTES:
-        raise Denied(f"the kernel's IR has {len(text)} bytes; {MOST_BYTES} are the most")
+        raise Denied(f"the kernel's IR has {len(text)} bytes; at most {MOST_BYTES} are allowed")
     try:
         told = json.loads(text)
         nodes, root = told["nodes"], told["root_index"]

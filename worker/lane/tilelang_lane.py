@@ -19,7 +19,6 @@ answer is a line of JSON and the binaries behind each other:
 An error is told where an autotuner may do without the configuration; else it ends the
 compilation."""
 
-import json
 import math
 import os
 import re
@@ -32,7 +31,7 @@ from typing import Any
 
 import tilelang
 import tvm
-from lane import tilelang_ir
+from lane import packed, tilelang_ir
 from lane.tilelang_host import Address, Host, HostError, Launch, Slot, TensorArgument
 from tilelang.cuda.backend import tilelang_callback_cuda_compile
 from tilelang.env import TILELANG_TEMPLATE_PATH
@@ -148,7 +147,7 @@ class _Answer:
 
     def data(self) -> bytes:
         head = {"modules": self.modules, "functions": self.functions, "launches": self.launches}
-        return json.dumps(head).encode() + b"\n" + b"".join(self.binaries)
+        return packed(head, self.binaries)
 
     def kernel(self, number: int) -> _Kernel:
         if number in self.failures:

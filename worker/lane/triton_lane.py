@@ -18,7 +18,6 @@ An error is told where an autotuner may do without the configuration (`groups` a
 of one autotuner); else it ends the compilation."""
 
 import builtins
-import json
 import os
 import re
 import sys
@@ -28,6 +27,7 @@ from typing import Any
 
 import torch
 import triton
+from lane import packed
 from shared import kernel_language
 from shared.triton_common import (
     CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, no_launch,
@@ -77,8 +77,7 @@ def _answer(request: dict, arch: int) -> bytes:
     for group in request["groups"]:
         if all("error" in launches[i] for i in group):
             raise CompileFailed(launches[group[0]]["error"])
-    header = json.dumps({"binaries": binaries, "launches": launches})
-    return header.encode() + b"\n" + b"".join(cubins)
+    return packed({"binaries": binaries, "launches": launches}, cubins)
 
 
 def _jit(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> Any:

@@ -124,11 +124,8 @@ class Chosen(contextlib.ContextDecorator):
         return None
 
 
-def _nothing(*_: Any, **__: Any) -> None:
-    return None
-
-
 def _always(value: Any) -> Callable:
+    """A function of its own for each name: torch._dynamo tells functions apart by identity."""
     return lambda *_, **__: value
 
 
@@ -154,8 +151,12 @@ def _refuse_compilers(refuse: Callable) -> None:
     def compile(model: Any = None, **_: Any) -> Any:  # noqa: A001
         return compile if model is None else refused
 
+    def disable(function: Any = None, recursive: bool = True) -> Any:
+        return disable if function is None else function  # there is no compiler to keep away
+
     torch.compile = compile
     torch.nn.Module.compile = refused
+    torch._disable_dynamo = disable
 
 
 def _install_cuda(facts: SimpleNamespace, refuse: Callable) -> None:
@@ -175,7 +176,7 @@ def _install_cuda(facts: SimpleNamespace, refuse: Callable) -> None:
     for name in ("init", "_lazy_init", "synchronize", "set_device", "set_stream", "empty_cache",
                  "ipc_collect", "manual_seed", "manual_seed_all", "seed", "seed_all",
                  "reset_peak_memory_stats", "set_per_process_memory_fraction"):  # fmt: skip
-        setattr(torch.cuda, name, _nothing)
+        setattr(torch.cuda, name, _always(None))
     for name in ("device", "device_of", "stream", "StreamContext", "_DeviceGuard"):
         setattr(torch.cuda, name, Chosen)
     torch.cuda.Stream = torch.cuda.ExternalStream = Stream
@@ -188,7 +189,7 @@ def _install_cuda(facts: SimpleNamespace, refuse: Callable) -> None:
     for name in ("CUDAGraph", "graph", "make_graphed_callables", "graph_pool_handle"):
         setattr(torch.cuda, name, graphs)
     for name in ("range", "range_push", "range_pop", "mark"):
-        setattr(torch.cuda.nvtx, name, Chosen if name == "range" else _nothing)
+        setattr(torch.cuda.nvtx, name, Chosen if name == "range" else _always(None))
     set_default = torch.set_default_device
     torch.set_default_device = lambda d: set_default(CUDA if _unindexed(d) else d)
     torch.version.cuda = torch.version.cuda or "12.8"

@@ -17,6 +17,7 @@ import json
 import linecache
 import os
 import sys
+import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -423,8 +424,36 @@ def _difference(steady: dict, other: dict, index: int) -> str:
     return f"Call {index} uses other memory than call 2"
 
 
+@contextlib.contextmanager
+def _without_compilers() -> Iterator[None]:
+    """The first operation on a subclass of Tensor makes torch look up DTensor, and functions
+    that compute shapes ask torch._dynamo not to compile them. Recording needs neither, and
+    to import both takes as long as to import torch: stand-ins answer once, and torch asks
+    only once."""
+    answers = {"torch.distributed.tensor": {"DTensor": type("DTensor", (), {})},
+               "torch._dynamo": {"disable": lambda function, *_, **__: function}}  # fmt: skip
+    made = []
+    for name in answers.keys() - sys.modules.keys():
+        sys.modules[name] = types.ModuleType(name)
+        vars(sys.modules[name]).update(answers[name])
+        made.append(name)
+    try:
+        yield
+    finally:
+        for name in made:
+            del sys.modules[name]
+
+
 def warm() -> None:
     """Once before forking: what a first recording would import and look up."""
+    try:
+        with _without_compilers():
+            _record_something()
+    except ImportError:  # this torch wants more of them
+        _record_something()
+
+
+def _record_something() -> None:
     recorder = Recorder("cpu", "")
     with recorder:
         layer = torch.nn.Linear(4, 4).to(torch.float16)
@@ -434,6 +463,6 @@ def warm() -> None:
         with torch.no_grad():
             y = x.t().contiguous().half().view(-1)[2:]
             torch.cat([y, torch.empty_like(y), torch.zeros_like(y)])
-            torch.nn.functional.pad(x, (1, 1)), torch.arange(4).float(), layer.weight.t()
+            torch.nn.functional.pad(x, (1, 1)), x.roll(1), torch.arange(4).float(), layer.weight.t()
             x[0] = 1.0
     Fake.memory = None

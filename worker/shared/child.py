@@ -151,7 +151,7 @@ class Child:
 
     def hand_over(self, data: bytes, m: dict, fds: list[int]) -> dict:
         if len(data) > m["bytes"]:
-            text = f"the answer has {len(data)} bytes; {m['bytes']} are the most"
+            text = f"the answer has {len(data)} bytes; at most {m['bytes']} are allowed"
             return self.error("compile", TooLong(text))
         at = 0
         while at < len(data):
