@@ -15,10 +15,14 @@ JOBS    ?= $(shell nproc)
 
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
-LAYERS := base io lex facts store task pack llm ledger prompt guide verify find \
-          curriculum search run data analyze web cmd
+LAYERS := base stats io lex facts store task pack llm ledger prompt guide verify find \
+          curriculum search run views analyze page web cmd
 
 LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
+# The page's own files, which become C. Its script is one file in the end.
+ASSETS     := src/page/assets
+SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.js \
+                results.js archive.js task.js frame.js)
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
@@ -36,7 +40,7 @@ C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c)
 SUITES     := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 
 # ---- how it is compiled ------------------------------------------------------
-PKGS := libcurl libcrypto jansson libpcre2-8 libutf8proc sqlite3 libzstd
+PKGS := libcurl libcrypto jansson libpcre2-8 libutf8proc sqlite3 libzstd libmicrohttpd
 DEB_libcurl     := libcurl4-openssl-dev
 DEB_libcrypto   := libssl-dev
 DEB_jansson     := libjansson-dev
@@ -44,6 +48,7 @@ DEB_libpcre2-8  := libpcre2-dev
 DEB_libutf8proc := libutf8proc-dev
 DEB_sqlite3     := libsqlite3-dev
 DEB_libzstd     := libzstd-dev
+DEB_libmicrohttpd := libmicrohttpd-dev
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2
@@ -83,7 +88,7 @@ endif
 do = $(if $(V),,@echo '$(1) $(2)';)
 
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
-LIB_OBJ    := $(call objs,$(LIB_SRC))
+LIB_OBJ    := $(call objs,$(LIB_SRC)) $(BUILD)/assets.o
 MAIN_OBJ   := $(call objs,src/main.c)
 WORKER_OBJ := $(call objs,$(WORKER_SRC))
 RUNNER_OBJ := $(call objs,$(RUNNER_SRC))
@@ -129,6 +134,20 @@ $(BUILD)/bench-search $(BUILD)/bench-sim: $(BUILD)/bench-%: \
 $(BUILD)/bench-%: $(BUILD)/bench/%.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/page.js: $(SCRIPTS)
+	@mkdir -p $(@D)
+	@cat $^ >$@
+
+$(BUILD)/assets.c: $(ASSETS)/page.html $(ASSETS)/page.css $(BUILD)/page.js
+	@mkdir -p $(@D)
+	$(call do,GEN,$(@F)) { echo '#include "page/assets.h"'; for f in $^; do \
+	    n=$$(basename $$f | tr . _); echo "const unsigned char $$n[] = {"; \
+	    od -An -v -tu1 $$f | sed 's/[0-9][0-9]*/&,/g'; echo "};"; \
+	    echo "const size_t $${n}_len = sizeof($$n);"; done; } >$@.part && mv $@.part $@
+
+$(BUILD)/assets.o: $(BUILD)/assets.c $(BUILD)/flags
+	$(call do,CC,$<) $(CC) $(C_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
 $(BUILD)/tests/unit/suites.inc: $(wildcard tests/unit/test_*.c) tests/unit
 	@mkdir -p $(@D)
 	@for s in $(sort $(SUITES)); do echo "SUITE($$s)"; done > $@
@@ -160,6 +179,7 @@ run: ## install what is missing, build, and port the starter tasks to quill with
 	    --guide recordings/quill/guide.md --no-card --pack-seeds 1 \
 	    --cassette recordings/quill/monkeys.jsonl --model claude \
 	    --out build/starter-run
+	@echo; ./monkeys report build/starter-run
 
 # The tests wait more than they compute: the other builds and checks run beside them.
 test: ## install what is missing, build, and run the tests (under 20 minutes)
@@ -168,8 +188,8 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@rm -rf build/tests
 	@$(MAKE) --no-print-directory WERROR=1 -j$$(($(JOBS) + 3)) -k --output-sync \
 	    check-python check-commands check check-clang check-headers check-layers \
-	    check-format check-man check-words; status=$$?; tests/failed build/tests; \
-	    exit $$status
+	    check-format check-man check-words; status=$$?; tests/slowest build/tests; \
+	    tests/failed build/tests; exit $$status
 
 test-long: ## the long tests: kills, 2,000 candidates, 5 minutes of fuzzing per target, TSan, clang-tidy
 	./setup test
@@ -213,10 +233,10 @@ check-clang: ## clang compiles everything without warnings, too
 	    build/clang/monkeys-worker build/clang/monkeys-runner build/clang/libmonkeys-box.so
 
 # Both wait more than they compute. The slowest files come first.
-SLOW_COMMANDS := $(addprefix tests/cli/,doctor.t run.t same.t verify.t pack.t \
-                   stop.t reverify.t)
+SLOW_COMMANDS := $(addprefix tests/cli/,verify.t doctor.t same.t pack.t run.t \
+                   reverify.t stop.t repeat.t serve.t compare.t)
 check-commands: programs ## the commands as a user meets them
-	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo $(SLOW_COMMANDS) \
+	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
 	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))
 
 check-python: programs $(BUILD)/dump_tokens ## pytest: the worker; the lexer against Python's own
@@ -239,7 +259,7 @@ check-circles: $(call objs,$(wildcard src/search/*.c)) ## which file of src/sear
 	@tests/circles $^
 
 check-format: ## the code is formatted as .clang-format says
-	@clang-format-14 --dry-run --Werror $(C_FILES) $(HEADERS)
+	@clang-format-14 --dry-run --Werror $(C_FILES) $(HEADERS) $(SCRIPTS)
 
 check-man: programs ## the manuals are well-formed and agree with the option tables
 	@mandoc -Tlint -W warning man/*.1
@@ -276,7 +296,7 @@ tidy: ## clang-tidy over all C files
 	    -D_GNU_SOURCE -Isrc -Itests/unit $(LIB_CFLAGS)
 
 format: ## format the code
-	clang-format-14 -i $(C_FILES) $(HEADERS)
+	clang-format-14 -i $(C_FILES) $(HEADERS) $(SCRIPTS)
 
 # ---- the rest ----------------------------------------------------------------
 .PHONY: bench man install clean help

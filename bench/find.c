@@ -77,8 +77,8 @@ int main(int argc, char **argv)
     rng_init(&rng, "bench");
     for (size_t i = 0; i < n; i++) {
         fill(rows + i * dim, dim, &rng);
-        find_add(f, &(struct find_member){(int64_t)i, "t", "h", rows + i * dim,
-                                          NULL});
+        find_add(f, &(struct find_entry){(int64_t)i, "t", "h", rows + i * dim,
+                                         NULL});
     }
     q.vector = query;
     q.visible = n;

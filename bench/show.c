@@ -1,17 +1,21 @@
-/* show.c: what it costs to look at one task of a large run, and to read the
- * whole run, as `status` does. Prints lines of "what: number unit".
+/* show.c: what it costs to look at one task of a large run, to read the whole
+ * run, as `status` does, and to make the views of the page. Prints lines of
+ * "what: number unit".
  *
  *   bench-show FOLDER
  *
  * FOLDER is empty or new; the run stays in it, for `monkeys show`. */
 #include "base/mem.h"
 #include "base/tick.h"
+#include "page/report.h"
 #include "run/attempt_view.h"
+#include "views/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 enum { TASKS = 10000, ATTEMPTS = 5, EXAMPLES = 3 };
 
@@ -31,7 +35,8 @@ static void put_call(struct store *s, int64_t task, int64_t attempt,
                          .finish = "stop",
                          .input = 10000,
                          .output = 1000,
-                         .asked_at = attempt};
+                         .asked_at = (attempt * TASKS + task) * 1000,
+                         .answered_at = (attempt * TASKS + task) * 1000 + 500};
 
     store_blob(s, str_of(text), reply);
     snprintf(prompt, sizeof(prompt), "[{\"role\":\"user\",\"parts\":[\"%s\"]}]",
@@ -43,6 +48,7 @@ static void put_call(struct store *s, int64_t task, int64_t attempt,
 
 static void put_attempt(struct store *s, int64_t task, int64_t attempt)
 {
+    bool good = task % 3 == 0 && attempt == ATTEMPTS;
     char code[HASH_HEX], record[HASH_HEX], text[256];
     struct row_attempt a = {.task = task,
                             .attempt = attempt,
@@ -53,14 +59,17 @@ static void put_attempt(struct store *s, int64_t task, int64_t attempt)
                             .code = code,
                             .code_hash = code,
                             .stage = "compile",
-                            .verdict = "compile_error"};
+                            .iteration = attempt,
+                            .verdict = good ? "correct" : "compile_error",
+                            .solved = good};
     struct row_verdict v = {.task = task,
                             .attempt = attempt,
                             .verdict = a.verdict,
                             .stage = a.stage,
                             .feedback = record,
                             .record = record,
-                            .times = "{}"};
+                            .times = "{}",
+                            .judged_at = attempt * 1000000 + task};
 
     snprintf(text, sizeof(text), "code %lld %lld", (long long)task,
              (long long)attempt);
@@ -68,7 +77,7 @@ static void put_attempt(struct store *s, int64_t task, int64_t attempt)
     put_call(s, task, attempt, "plan", text);
     put_call(s, task, attempt, "code", text);
     snprintf(text, sizeof(text),
-             "{\"verdict\":\"compile_error\",\"message\":\"line %lld\"}",
+             "{\"verdict\":\"%s\",\"message\":\"line %lld\"}", a.verdict,
              (long long)task);
     store_blob(s, str_of(text), record);
     store_verdict(s, &v);
@@ -154,6 +163,64 @@ static double whole_ms(const char *dir)
     return (double)(tick_now_ns() - start) / 1e6;
 }
 
+static const struct {
+    const char *name;
+    json_t *(*make)(struct run_view *const *runs, size_t n, struct err *e);
+} views[] = {
+    {"overview", views_overview}, {"grid", views_grid},
+    {"archive", views_archive},   {"clusters", views_clusters},
+    {"kernels", views_kernels},
+};
+
+static double cpu_ms(void)
+{
+    return (double)clock() / (CLOCKS_PER_SEC / 1000.0);
+}
+
+/* Processor time: the first time, and again when all has been read before. */
+static void time_view(struct run_view *v, size_t which)
+{
+    struct run_view *runs[] = {v};
+    struct err e = ERR_INIT;
+    double ms[2];
+    size_t bytes = 0;
+
+    for (int i = 0; i < 2; i++) {
+        double start = cpu_ms();
+        json_t *j = views[which].make(runs, 1, &e);
+
+        ms[i] = cpu_ms() - start;
+        if (!j)
+            BUG("%s", e.text);
+        bytes = json_dumpb(j, NULL, 0, JSON_COMPACT);
+        json_decref(j);
+    }
+    printf("%s: %.0f ms, again %.0f ms; %.2f MB\n", views[which].name, ms[0],
+           ms[1], (double)bytes / 1e6);
+}
+
+static void time_views(const char *dir)
+{
+    struct err e = ERR_INIT;
+    struct run_view v, *runs[] = {&v};
+    struct buf report;
+    double start = cpu_ms();
+
+    if (run_view_open(dir, &v, &e) < 0)
+        BUG("%s", e.text);
+    printf("processor time\nreading the run: %.0f ms\n", cpu_ms() - start);
+    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++)
+        time_view(&v, i);
+    buf_init(&report, BUF_UNLIMITED);
+    start = cpu_ms();
+    if (report_html(runs, 1, &report, &e) < 0)
+        BUG("%s", e.text);
+    printf("report: %.0f ms, %.1f MB\n", cpu_ms() - start,
+           (double)report.len / 1e6);
+    buf_release(&report);
+    run_view_close(&v);
+}
+
 int main(int argc, char **argv)
 {
     double one = 0, all;
@@ -172,5 +239,6 @@ int main(int argc, char **argv)
     printf("tasks: %d, attempts each: %d\n", TASKS, ATTEMPTS);
     printf("one task: %.1f ms\n", one);
     printf("the whole run: %.1f ms, %.0f times as long\n", all, all / one);
+    time_views(argv[1]);
     return 0;
 }

@@ -1,25 +1,35 @@
 """pytest over files, several at once: a process that is done with a file takes the next.
 
 python tests/files.py PROCESSES FILE…    the slowest first; prints what each file said
+
+What each file took goes to build/tests/times, for tests/slowest.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
 
 NOTHING_TO_RUN = 5  # pytest's status for a file that is skipped as a whole
+
+
+def processor_s() -> float:
+    """Of this process and of those that it has waited for."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(u.ru_utime + u.ru_stime for u in used)
 
 
 def run(file: str) -> tuple[int, str]:
     """Exit status, and what pytest said below a line with the seconds it took."""
     import pytest
 
-    before = time.monotonic()
+    before, used = time.monotonic(), processor_s()
     with tempfile.TemporaryFile() as output:
         for number in (1, 2):
             os.dup2(output.fileno(), number)
@@ -27,13 +37,17 @@ def run(file: str) -> tuple[int, str]:
         sys.stdout.flush()
         output.seek(0)
         said = output.read().decode(errors="replace")
-    return status, f"{file}: {time.monotonic() - before:.0f} s\n{said}"
+    took, used = time.monotonic() - before, processor_s() - used
+    with Path("build/tests/times").open("a") as times:
+        times.write(f"{used:.0f} {took:.0f} {file}\n")
+    return status, f"{file}: {took:.0f} s\n{said}"
 
 
 def main() -> int:
     """A process that dies ends the pool, and with it this program."""
     processes, files = int(sys.argv[1]), sys.argv[2:]
     sys.path.insert(0, "")
+    os.makedirs("build/tests", exist_ok=True)
     bad = 0
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         for done in as_completed([pool.submit(run, file) for file in files]):

@@ -89,8 +89,33 @@ static int bad_place(struct err *e)
     return -1;
 }
 
+/* A device or pipe, such as /dev/null: there is nothing to replace. */
+static bool is_special(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static int write_special(const char *path, const void *data, size_t n,
+                         struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC), rc;
+
+    if (fd < 0)
+        return err_sys(e, "%s: cannot open", path);
+    rc = fs_write_all(fd, data, n, e);
+    if (rc < 0)
+        err_wrap(e, "%s", path);
+    close(fd);
+    return rc;
+}
+
 int fs_replace(const char *path, const void *data, size_t n, struct err *e)
 {
+    if (is_special(path))
+        return write_special(path, data, n, e);
+
     int rc = -1;
     char *tmp = xasprintf("%s.XXXXXX", path);
     int fd = mkostemp(tmp, O_CLOEXEC);

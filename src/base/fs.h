@@ -12,7 +12,8 @@
  * that is not a regular file (a folder, a device) is ERR_INPUT. "-" is stdin. */
 int fs_read(const char *path, struct buf *b, struct err *e);
 int fs_write_all(int fd, const void *p, size_t n, struct err *e);
-/* Replaces the contents of `path`, or leaves the file as it was. */
+/* Replaces the contents of `path`, or leaves the file as it was. A device or pipe
+ * is written to, and stays what it is. */
 int fs_replace(const char *path, const void *data, size_t n, struct err *e);
 int fs_mkdirs(const char *path, struct err *e);
 

@@ -103,6 +103,7 @@ static int store(const struct opt *o, void *into, const char *value,
         *(const char **)at = value;
         return 0;
     case OPT_TEXT:
+    case OPT_MAYBE:
         *(const char **)at = value;
         return 0;
     case OPT_INT:
@@ -133,12 +134,14 @@ int opt_set(const struct opt *table, void *into, const char *name,
                        near ? "; did you mean '" : "", near ? near : "",
                        near ? "'?" : "");
     }
-    if (o->type != OPT_FLAG)
+    if (o->type != OPT_FLAG && o->type != OPT_MAYBE)
         return store(o, into, value, e);
     if (strcmp(value, "yes") == 0 || strcmp(value, "true") == 0)
-        return store(o, into, NULL, e);
+        return store(o, into, "", e);
     if (strcmp(value, "no") == 0 || strcmp(value, "false") == 0)
         return 0;
+    if (o->type == OPT_MAYBE)
+        return store(o, into, value, e);
     return err_set(e, ERR_INPUT, "%s: '%s' is neither yes nor no", name, value);
 }
 
@@ -211,6 +214,8 @@ static int one_option(struct parser *p, struct err *e)
         value = word + 2;
     if (o->type == OPT_FLAG && value)
         return err_set(e, ERR_USAGE, "--%s takes no value", o->name);
+    if (o->type == OPT_MAYBE && !value)
+        value = "";
     if (o->type != OPT_FLAG && !value) {
         if (p->i + 1 >= p->argc)
             return err_set(e, ERR_USAGE, "--%s needs a value: %s", o->name,
@@ -280,7 +285,8 @@ void opt_help(const struct opt *table, struct buf *out)
         else
             buf_printf(out, "      --%s", table->name);
         if (table->value)
-            buf_printf(out, " %s", table->value);
+            buf_printf(out, table->type == OPT_MAYBE ? "[=%s]" : " %s",
+                       table->value);
         used = out->len - start;
         if (used > indent - 2)
             buf_printf(out, "\n%*s", (int)indent, "");
@@ -295,7 +301,9 @@ static void put_flag(const struct opt *o, struct buf *out)
     if (o->letter)
         buf_printf(out, "Fl %c | ", o->letter);
     buf_printf(out, "Fl -%s", o->name);
-    if (o->value)
+    if (o->type == OPT_MAYBE)
+        buf_printf(out, " Ns Oo = Ns Ar %s Oc", o->value);
+    else if (o->value)
         buf_printf(out, " Ar %s", o->value);
 }
 

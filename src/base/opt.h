@@ -15,6 +15,8 @@
 enum opt_type {
     OPT_FLAG,   /* bool */
     OPT_TEXT,   /* const char *, borrowed from the command line */
+    OPT_MAYBE,  /* the same, "" for --name without =value; says how to do this
+                   call of a command, so conf_write() leaves it out */
     OPT_CHOICE, /* const char *, one of the words in `value`, "a|b|c" */
     OPT_INT,    /* int64_t, within [lo, hi] */
     OPT_LIST,   /* struct opt_list: may be repeated */

@@ -8,5 +8,7 @@
 #define TICK_S  ((int64_t)1000000000)
 
 int64_t tick_now_ns(void); /* CLOCK_MONOTONIC */
+/* What this thread has had of a processor: a busy machine takes none of it away. */
+int64_t tick_used_ns(void);
 
 #endif

@@ -80,7 +80,7 @@ static void compare(struct script *s, size_t from, int n, int m)
 
     for (d = 0; !found && d <= MOST_DIFF; d++) {
         /* One more on either side, for the next round's look aside. */
-        int *v = xcalloc((size_t)(2 * d + 3), sizeof(*v)),
+        int *v = xcalloc(2 * (size_t)d + 3, sizeof(*v)),
             *last = d ? saved[d - 1] + d : NULL;
 
         saved[d] = v;

@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cmd cmd_archive_add, cmd_archive_export, cmd_archive_import,
-    cmd_archive_list, cmd_archive_reverify, cmd_archive_show, cmd_check,
-    cmd_doctor, cmd_guide_build, cmd_help, cmd_llm_batch_export,
-    cmd_llm_batch_import, cmd_llm_ping, cmd_pack_check, cmd_pack_list,
-    cmd_pack_new, cmd_prompt, cmd_resume, cmd_run, cmd_show, cmd_status,
-    cmd_tasks_check, cmd_tasks_list, cmd_verify;
+extern const struct cmd cmd_analyze, cmd_archive_add, cmd_archive_export,
+    cmd_archive_import, cmd_archive_list, cmd_archive_reverify,
+    cmd_archive_show, cmd_check, cmd_compare, cmd_doctor, cmd_guide_build,
+    cmd_help, cmd_llm_batch_export, cmd_llm_batch_import, cmd_llm_ping,
+    cmd_pack_check, cmd_pack_list, cmd_pack_new, cmd_prompt, cmd_report,
+    cmd_resume, cmd_run, cmd_serve, cmd_show, cmd_status, cmd_tasks_check,
+    cmd_tasks_list, cmd_verify;
 
 /* In the order that help shows them. */
 const struct cmd *const cmd_list[] = {
@@ -25,6 +26,10 @@ const struct cmd *const cmd_list[] = {
     &cmd_resume,
     &cmd_status,
     &cmd_show,
+    &cmd_report,
+    &cmd_serve,
+    &cmd_compare,
+    &cmd_analyze,
     &cmd_archive_list,
     &cmd_archive_show,
     &cmd_archive_add,

@@ -67,20 +67,21 @@ static bool is_of_pack(const struct recheck_kernel *k, void *arg)
     return meant;
 }
 
-static int load_pack(struct reverify *f, struct err *e)
+static struct pack *load_pack(struct reverify *f, struct err *e)
 {
     const char *id = f->v->dsl ? f->v->dsl : recheck_at(f->again, 0)->dsl;
 
-    if (!id[0])
-        return err_set(e, ERR_USAGE,
-                       "%s does not say which pack its kernels belong to; give "
-                       "--dsl ID",
-                       f->dir);
+    if (!id[0]) {
+        err_set(e, ERR_USAGE,
+                "%s does not say which pack its kernels belong to; give "
+                "--dsl ID",
+                f->dir);
+        return NULL;
+    }
     if (home_find(&f->home, e) < 0)
-        return -1;
+        return NULL;
     packs_path_init(&f->path, &f->v->v.packs, &f->home);
-    f->pack = packs_load(&f->path, id, e);
-    return f->pack ? verifying_choose_for(&f->v->v, f->pack, e) : -1;
+    return packs_load(&f->path, id, e);
 }
 
 /* A kernel is verified in the precision that it was verified in before. */
@@ -302,7 +303,8 @@ static int reverify(struct reverify *f, struct err *e)
         return 0;
     }
     buf_init(&under, BUF_UNLIMITED);
-    rc = load_pack(f, e);
+    f->pack = load_pack(f, e);
+    rc = f->pack ? verifying_choose_for(&f->v->v, f->pack, e) : -1;
     if (rc == 0)
         rc = describe(f, &under, e);
     if (rc == 0)

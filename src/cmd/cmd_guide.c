@@ -62,27 +62,11 @@ struct work {
     struct prompts *prompts;
     char *out, *file;
     struct lock lock;
-    bool locked;
     struct store *store;
     struct ledger *ledger;
     struct guide *guide;
     struct term *term;
 };
-
-static int open_folder(struct work *w, struct err *e)
-{
-    char *db = fs_join(w->out, "guide.db");
-    int rc = -1;
-
-    if (fs_mkdirs(w->out, e) == 0 && lock_take(w->out, &w->lock, e) == 0) {
-        w->locked = true;
-        w->store =
-            store_open(db, fs_is_file(db) ? STORE_OPEN : STORE_NEW, w->loop, e);
-        rc = w->store ? 0 : -1;
-    }
-    free(db);
-    return rc;
-}
 
 static int open_all(struct work *w, struct err *e)
 {
@@ -102,11 +86,13 @@ static int open_all(struct work *w, struct err *e)
     w->prompts = prompts_load(prompts, e);
     free(prompts);
     w->loop = w->prompts ? loop_new(e) : NULL;
-    if (!w->loop || open_folder(w, e) < 0)
+    if (!w->loop)
         return -1;
-    if (modeling_open(&v->m, &w->model, w->loop, w->home.dir, e) < 0)
+    w->store = lock_store(w->out, "guide.db", w->loop, &w->lock, e);
+    if (!w->store ||
+        modeling_open(&v->m, &w->model, w->loop, w->home.dir, e) < 0)
         return -1;
-    return v->m.record ? llm_record(w->model.llm, v->m.record, NULL, e) : 0;
+    return llm_record(w->model.llm, v->m.record, NULL, e);
 }
 
 static int close_all(struct work *w, struct err *e)
@@ -119,12 +105,12 @@ static int close_all(struct work *w, struct err *e)
         guide_free(w->guide);
     ledger_close(w->ledger);
     modeling_close(&w->model);
-    if (w->store)
+    if (w->store) {
         rc = store_close(w->store, e);
+        lock_drop(&w->lock);
+    }
     if (w->loop)
         loop_free(w->loop);
-    if (w->locked)
-        lock_drop(&w->lock);
     if (w->prompts)
         prompts_free(w->prompts);
     sources_release(&w->sources);

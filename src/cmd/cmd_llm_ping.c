@@ -244,7 +244,7 @@ static int ping_run(const struct cmd *c, int argc, char **argv, struct err *e)
         goto out;
     }
     if (modeling_open(&v.m, &m, l, home.dir, e) < 0 ||
-        (v.m.record && llm_record(m.llm, v.m.record, NULL, e) < 0))
+        llm_record(m.llm, v.m.record, NULL, e) < 0)
         goto out;
     rc = ask(&p, l);
     modeling_news(&m);

@@ -9,8 +9,10 @@
 /* Options that do not change what a run decides may be given again. */
 static const struct opt resume_table[] = {
     {"no-wait", 0, OPT_FLAG, NULL,
-     "end when everything left waits for answers from elsewhere",
+     "do not wait for answers in the --spool folder: end when nothing else is "
+     "left",
      offsetof(struct run_settings, no_wait), 0, 0},
+    RUN_SERVE_OPTION,
     VERIFYING_OPTION("verifier", OPT_TEXT, "local|jobs=DIR",
                      "as in 'monkeys run'", verifier, 0, 0),
     VERIFYING_OPTION("children", OPT_INT, "N", "candidates verified at once",

@@ -37,8 +37,8 @@ const struct cmd cmd_run = {
     "repetition is no new evidence; without --replay-strict the recorded\n"
     "answers are verified on new inputs.\n"
     "Exit status 0: every task is solved or has used its attempts (or the\n"
-    "rest waits for answers from elsewhere), 3: the budget is used up, 4: the\n"
-    "machinery failed, 130: stopped.",
+    "rest waits for another host, or for answers in the --spool folder), 3:\n"
+    "the budget is used up, 4: the machinery failed, 130: stopped.",
     run_table,
     run_run,
 };

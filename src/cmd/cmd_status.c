@@ -1,8 +1,10 @@
 /* cmd_status.c: monkeys status: the state of a run. */
 #include "cmd/cmd.h"
 #include "cmd/summaries.h"
+#include "io/term.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct status_values {
@@ -25,6 +27,17 @@ static const struct opt status_table[] = {
     {0},
 };
 
+/* Names of tasks and kernels come from files: they cannot control the terminal. */
+static void print_quoted(const struct buf *text)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    term_quote((struct str){buf_str(text), text->len}, SIZE_MAX, &b);
+    fputs(buf_str(&b), stdout);
+    buf_release(&b);
+}
+
 static void print_text(const struct summary *m, const char *dir, bool tasks)
 {
     struct buf b;
@@ -41,7 +54,7 @@ static void print_text(const struct summary *m, const char *dir, bool tasks)
     summaries_line(m, &b);
     buf_putc(&b, '\n');
     summaries_unsolved(m, &b);
-    fputs(buf_str(&b), stdout);
+    print_quoted(&b);
     buf_release(&b);
 }
 
@@ -51,7 +64,7 @@ static void print_examples(const struct summary *m)
 
     buf_init(&b, BUF_UNLIMITED);
     summaries_examples(m, &b);
-    printf("%s", buf_str(&b));
+    print_quoted(&b);
     buf_release(&b);
 }
 
@@ -109,7 +122,7 @@ const struct cmd cmd_status = {
     "DIR...",
     "show the state of runs",
     "Says whether a run is running (and in which process), finished, stopped,\n"
-    "killed, out of budget, waiting for answers from elsewhere, stuck (tasks\n"
+    "killed, out of budget, waiting for answers from others, stuck (tasks\n"
     "were set aside) or failed; then what it has solved, at what cost, and "
     "why\n"
     "the other tasks are unsolved: counts by verdict, and the most common\n"

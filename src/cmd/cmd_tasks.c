@@ -206,11 +206,12 @@ static int look_at_all(struct look *k, const struct home *home, struct err *e)
     struct verifying g = {0};
     int rc = verifying_open(&g, &k->v->v, home, e);
 
+    o.self_test = k->v->self_test;
     k->bar = term_open(STDERR_FILENO, k->tasks.len, 0, "checking tasks");
     for (size_t i = 0; rc == 0 && i < k->tasks.len; i++) {
         asked[i] = (struct asked){k, i};
-        rc = door_check_task(g.door, k->tasks.task[i], &o, k->v->self_test,
-                             on_record, &asked[i], e);
+        rc = door_check_task(g.door, k->tasks.task[i], &o, on_record, &asked[i],
+                             e);
     }
     if (rc == 0)
         verifying_wait(&g);

@@ -213,8 +213,7 @@ static void print_trace(const struct item *it)
 
 static void print_text(const struct item *it, bool trace)
 {
-    const json_t *ms = json_object_get(
-        json_object_get(json_object_get(it->record, "timing"), "ms"), "median");
+    double ms = verdict_ms(it->record, "ms");
     const char *rule = jsn_str(it->record, "rule");
 
     printf("%s: %s", it->file, jsn_str(it->record, "verdict"));
@@ -224,8 +223,8 @@ static void print_text(const struct item *it, bool trace)
         printf(", %s", jsn_str(it->record, "evidence"));
     if (json_is_true(json_object_get(it->record, "kernelbench_pass")))
         printf(", passes KernelBench's check");
-    if (json_is_number(ms))
-        printf(", %.4g ms", json_number_value(ms));
+    if (ms > 0)
+        printf(", %.4g ms", ms);
     putchar('\n');
     if (jsn_str(it->record, "infra")[0])
         printf("    %s\n", jsn_str(it->record, "infra"));

@@ -2,9 +2,11 @@
 #include "cmd/running.h"
 
 #include "base/json.h"
+#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/summaries.h"
 #include "io/term.h"
+#include "web/web_beside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +39,9 @@ static void on_step(const struct run_progress *p, void *arg)
 /* Dollars, in whole cents, rounded up. */
 static double cents_up(int64_t usd_micro)
 {
-    return (double)((usd_micro + 9999) / 10000) / 100;
+    int64_t cents = (usd_micro + 9999) / 10000;
+
+    return (double)cents / 100;
 }
 
 static int show(struct run *r, bool json, struct err *e)
@@ -119,7 +123,7 @@ static int say_end(const struct run_settings *s, const struct run_result *x)
         const char *text;
     } ends[] = {
         [SEARCH_DONE] = {0, NULL},
-        [SEARCH_WAITING] = {0, "the run waits for answers from elsewhere"},
+        [SEARCH_WAITING] = {0, "the run waits for answers from others"},
         [SEARCH_NO_BUDGET] = {3, NULL},
         [SEARCH_INTERRUPTED] = {130, "the run was stopped"},
         [SEARCH_STUCK] = {4, "some tasks were set aside (see above)"},
@@ -154,18 +158,57 @@ static int go(struct run *r, const struct run_settings *s, struct err *e)
     return rc;
 }
 
+/* ---- a page beside it ---- */
+
+/* NULL when none is asked for, or when it cannot be had: that is no reason not
+ * to run. */
+static struct web_beside *start_page(const struct run_settings *s,
+                                     struct web_listen *where)
+{
+    const struct opt_list none = {0};
+    struct err e = ERR_INIT;
+    struct web_beside *page = NULL;
+
+    if (!s->serve)
+        return NULL;
+    if (web_listen_open(s->serve[0] ? s->serve : NULL, &none, where, &e) == 0)
+        page = web_beside_start(s->out, where, &e);
+    if (!page) {
+        log_warn("no page: %s; the run continues without one. To see it, run: "
+                 "monkeys serve %s --listen 127.0.0.1:0",
+                 e.text, s->out);
+        return NULL;
+    }
+    log_info("see the run at %s", where->url);
+    web_listen_warn(where);
+    return page;
+}
+
 int running(struct run_settings *s, enum run_how how, struct err *e)
 {
     struct err late = ERR_INIT;
-    struct run *r = run_open(s, how, e);
+    struct web_beside *page;
+    struct web_listen where;
+    struct run *r;
     int rc;
 
+    if (s->serve && s->serve[0] && web_listen_check(s->serve, e) < 0)
+        return -1;
+    r = run_open(s, how, e);
     if (!r)
         return -1;
+    page = start_page(s, &where);
     rc = go(r, s, e);
     if (run_close(r, &late) < 0 && rc >= 0) {
         *e = late;
         rc = -1;
+    }
+    if (page) {
+        web_beside_end(page);
+        fprintf(stderr,
+                "the page has ended with the run; to see it again: "
+                "monkeys serve %s\n",
+                s->out);
     }
     return rc;
 }
@@ -182,7 +225,7 @@ static void print_estimate(const struct run_estimate *x)
            (long long)x->prompts, (long long)x->tokens_in);
     printf("all attempts, if nothing is solved: about %lld input "
            "tokens\n",
-           (long long)(x->tokens_in * x->attempts));
+           (long long)x->tokens_in * x->attempts);
     if (x->priced)
         printf("at most about $%.2f for one attempt of every task, $%.2f for "
                "all attempts\n(later prompts are longer: plans, feedback, "

@@ -7,12 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An operator, and its place in the order of computing: twice the last token it
+ * needs, and one more for a symbol. */
+struct found {
+    const char *name;
+    size_t at;
+};
+
 struct reading {
     const struct py_tokens *t;
     struct arena *a;
     struct map imported; /* local name to full dotted name */
     struct map defined;  /* functions and methods of the file */
-    const char **found;
+    struct map layers;   /* attributes of self, to the layers they hold */
+    bool chain;          /* layers count where they are called */
+    struct found *found;
     size_t len, cap;
 };
 
@@ -29,10 +38,10 @@ static bool is_one_of(const struct py_token *k, const char *const *words)
     return false;
 }
 
-static void found(struct reading *r, const char *name)
+static void found(struct reading *r, const char *name, size_t at)
 {
     r->found = xgrow(r->found, &r->cap, r->len, sizeof(*r->found));
-    r->found[r->len++] = name;
+    r->found[r->len++] = (struct found){name, at};
 }
 
 /* ---- names ---- */
@@ -142,7 +151,28 @@ static const char *short_name(const char *full)
     return NULL;
 }
 
-static void read_call(struct reading *r, size_t i)
+/* self.name = Layer(…), by the token Layer, whose dotted name begins earlier. */
+static void keep_layer(struct reading *r, size_t i, const char *layer)
+{
+    const struct py_token *tok = r->t->tok;
+
+    while (i >= 2 && py_is(&tok[i - 1], "."))
+        i -= 2;
+    if (i >= 4 && py_is(&tok[i - 1], "=") && py_is(&tok[i - 4], "self"))
+        map_set(&r->layers, tok[i - 2].text, (void *)layer);
+}
+
+static const char *called_layer(struct reading *r, size_t i)
+{
+    const struct py_token *tok = r->t->tok;
+
+    return i >= 2 && py_is(&tok[i - 1], ".") && py_is(&tok[i - 2], "self")
+               ? map_get(&r->layers, tok[i].text)
+               : NULL;
+}
+
+/* `init`: in __init__, where layers are made. */
+static void read_call(struct reading *r, size_t i, bool init)
 {
     bool method = false;
     const char *name = called_name(r, i, &method);
@@ -152,8 +182,12 @@ static void read_call(struct reading *r, size_t i)
     else if (name && (strcmp(name, "__init__") == 0 ||
                       map_get(&r->defined, str_of(name))))
         name = NULL;
+    if (r->chain && init && name)
+        keep_layer(r, i, name);
+    if (r->chain)
+        name = init ? NULL : name ? name : called_layer(r, i);
     if (name)
-        found(r, name);
+        found(r, name, 2 * (size_t)r->t->tok[i + 1].match);
 }
 
 /* ---- symbols ---- */
@@ -196,6 +230,23 @@ static bool ends_operand(const struct py_token *k)
            (k->kind == PY_OP && is_one_of(k, closing));
 }
 
+/* The last token of the operand that begins at i: what it calls is computed
+ * before the operator. */
+static size_t operand_end(const struct reading *r, size_t i)
+{
+    const struct py_token *tok = r->t->tok;
+
+    for (size_t next = i; tok[i].kind != PY_END; next = i + 1) {
+        if (py_is(&tok[next], "(") || py_is(&tok[next], "["))
+            i = tok[next].match > next ? tok[next].match : next;
+        else if (py_is(&tok[next], ".") && is_name(&tok[next + 1]))
+            i = next + 1;
+        else if (next != i)
+            break;
+    }
+    return i;
+}
+
 /* Operations on two numbers or on a string are not tensor operations. */
 static void read_symbol(struct reading *r, size_t i)
 {
@@ -209,7 +260,7 @@ static void read_symbol(struct reading *r, size_t i)
     if (!ends_operand(before)) {
         name = symbol_name(unary, 2, text);
         if (name && after->kind != PY_NUMBER)
-            found(r, name);
+            found(r, name, 2 * operand_end(r, i + 1) + 1);
         return;
     }
     name = symbol_name(binary, sizeof(binary) / sizeof(binary[0]), text);
@@ -218,7 +269,7 @@ static void read_symbol(struct reading *r, size_t i)
         name = symbol_name(binary, sizeof(binary) / sizeof(binary[0]), text);
     }
     if (name && (before->kind != PY_NUMBER || after->kind != PY_NUMBER))
-        found(r, name);
+        found(r, name, 2 * operand_end(r, i + 1) + 1);
 }
 
 /* ---- the program ---- */
@@ -292,7 +343,7 @@ static void read_program(struct reading *r)
         if (p.aside)
             continue;
         if (is_name(&tok[i]) && py_is(&tok[i + 1], "("))
-            read_call(r, i);
+            read_call(r, i, p.function >= 0 && p.init);
         else if (tok[i].kind == PY_OP)
             read_operator(r, &p, i);
     }
@@ -300,27 +351,49 @@ static void read_program(struct reading *r)
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strcmp(((const struct found *)a)->name,
+                  ((const struct found *)b)->name);
 }
 
-const char **operators_of(const struct py_tokens *t, struct arena *a)
+static int by_place(const void *a, const void *b)
 {
-    struct reading r = {.t = t, .a = a};
+    const struct found *x = a, *y = b;
+
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static const char **read_all(const struct py_tokens *t, bool chain,
+                             struct arena *a)
+{
+    struct reading r = {.t = t, .a = a, .chain = chain};
     const char **ops;
     size_t kept = 0;
 
     map_init(&r.imported);
     map_init(&r.defined);
+    map_init(&r.layers);
     read_names(&r);
     read_program(&r);
     if (r.len)
-        qsort(r.found, r.len, sizeof(*r.found), by_name);
+        qsort(r.found, r.len, sizeof(*r.found), chain ? by_place : by_name);
     ops = arena_alloc(a, (r.len + 1) * sizeof(*ops));
     for (size_t i = 0; i < r.len; i++)
-        if (i == 0 || strcmp(r.found[i], r.found[i - 1]) != 0)
-            ops[kept++] = r.found[i];
+        if (chain || i == 0 ||
+            strcmp(r.found[i].name, r.found[i - 1].name) != 0)
+            ops[kept++] = r.found[i].name;
     free(r.found);
     map_release(&r.imported);
     map_release(&r.defined);
+    map_release(&r.layers);
     return ops;
+}
+
+const char **operators_of(const struct py_tokens *t, struct arena *a)
+{
+    return read_all(t, false, a);
+}
+
+const char **operators_chain(const struct py_tokens *t, struct arena *a)
+{
+    return read_all(t, true, a);
 }

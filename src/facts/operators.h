@@ -16,5 +16,8 @@
 /* Sorted, without duplicates, NULL-terminated, in `a`. Ignores get_inputs(),
  * get_init_inputs() and code that runs only as a main program. */
 const char **operators_of(const struct py_tokens *t, struct arena *a);
+/* The same in the order in which the program computes them, duplicates kept: a
+ * layer stands where it is called, an argument before the call. */
+const char **operators_chain(const struct py_tokens *t, struct arena *a);
 
 #endif

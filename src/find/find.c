@@ -97,7 +97,7 @@ static void add_panel(struct find *f)
     memset(f->panels + n * f->dim * TOPK_PANEL, 0, bytes);
 }
 
-void find_add(struct find *f, const struct find_member *m)
+void find_add(struct find *f, const struct find_entry *m)
 {
     float *unit = xmalloc(f->dim * sizeof(*unit));
     struct member *to;
@@ -300,14 +300,14 @@ struct choice {
 
 struct choices {
     struct choice *of; /* in the order they joined */
-    size_t len, taken;
+    size_t len;
 };
 
 static void choices_init(struct choices *c, const struct asked *a)
 {
     int32_t *cosine = compare(a);
 
-    *c = (struct choices){xcalloc(a->n, sizeof(*c->of)), 0, 0};
+    *c = (struct choices){xcalloc(a->n, sizeof(*c->of)), 0};
     for (size_t i = 0; i < a->n; i++)
         if (!hidden(a, i))
             c->of[c->len++] = (struct choice){
@@ -349,7 +349,7 @@ static void cover(struct wanted *w, const struct member *m)
 }
 
 /* The member that covers the most missing operators. Ties go to the most
- * similar, then to the first to join. */
+ * similar, then to the first to join. NULL: all are taken. */
 static struct choice *best(const struct find *f, struct choices *c,
                            struct wanted *w)
 {
@@ -368,7 +368,8 @@ static struct choice *best(const struct find *f, struct choices *c,
             most = n;
         }
     }
-    cover(w, &f->member[best->member]);
+    if (best)
+        cover(w, &f->member[best->member]);
     return best;
 }
 
@@ -395,11 +396,9 @@ static void take(const struct asked *a, struct choices *c, size_t member)
     for (size_t i = 0; i < c->len; i++) {
         struct choice *x = &c->of[i];
 
-        if (x->taken || (x->member != member &&
-                         !has_twin(a, (struct chosen){&member, 1}, x->member)))
-            continue;
-        x->taken = true;
-        c->taken++;
+        if (!x->taken)
+            x->taken = x->member == member ||
+                       has_twin(a, (struct chosen){&member, 1}, x->member);
     }
 }
 
@@ -409,14 +408,13 @@ static size_t pick_covering(const struct asked *a, struct find_hit *hit,
     struct choices c;
     struct wanted w;
     struct arena memory;
+    struct choice *x;
     size_t n = 0;
 
     arena_init(&memory);
     choices_init(&c, a);
     wanted_init(&w, a->q, &memory);
-    while (n < k && c.taken < c.len) {
-        struct choice *x = best(a->f, &c, &w);
-
+    while (n < k && (x = best(a->f, &c, &w))) {
         hit[n++] = hit_of(a->f, x->member, x->cosine);
         take(a, &c, x->member);
     }

@@ -1,9 +1,9 @@
-/* find.h: chooses the examples for a task: the most similar members of the
+/* find.h: chooses the examples for a task: the most similar entries of the
  * archive, a random choice, or the set that covers its operators best. Never
  * chooses the task itself or a twin (the same normalised source), and only one
- * of several members that are twins.
+ * of several entries that are twins.
  *
- * Results are exact and repeatable: ties go to the member that joined first. */
+ * Results are exact and repeatable: ties go to the entry that joined first. */
 #ifndef FIND_FIND_H
 #define FIND_FIND_H
 
@@ -15,9 +15,9 @@
 
 #define FIND_NO_COSINE (-2.0)
 
-struct find; /* the index: members in the order they joined */
+struct find; /* the index: entries in the order they joined */
 
-struct find_member {
+struct find_entry {
     int64_t entry;          /* the archive's key, returned in hits */
     const char *task;       /* the id of the task it solves, or a seed's name */
     const char *task_hash;  /* normalised */
@@ -29,10 +29,10 @@ struct find_member {
 struct find *find_new(size_t dim);
 void find_free(struct find *f);
 /* Copies everything. A vector that is zero or not finite ranks last. */
-void find_add(struct find *f, const struct find_member *m);
-/* Hides the member from now on, even from older snapshots. */
+void find_add(struct find *f, const struct find_entry *m);
+/* Never chooses the entry again, not even from older snapshots. */
 void find_remove(struct find *f, int64_t entry);
-/* The number of members that joined, including removed ones: the size of a
+/* The number of entries that joined, including removed ones: the size of a
  * snapshot. */
 size_t find_count(const struct find *f);
 

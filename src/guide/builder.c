@@ -403,8 +403,10 @@ struct guide *guide_new(const struct guide_parts *p, const struct guide_opts *o)
 
 void guide_free(struct guide *g)
 {
-    while (g->readers)
-        reader_free(g->readers);
+    for (struct reader *r = g->readers, *next; r; r = next) {
+        next = r->next;
+        reader_free(r);
+    }
     buf_release(&g->text);
     buf_release(&g->findings);
     free(g);

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define DIE_MS 2000 /* no signal ends a process that is stuck in a driver */
+
 static int spawn(struct server *s, const char *const *argv, int sock,
                  struct err *e)
 {
@@ -154,8 +156,11 @@ void server_end(struct server *s, int wait_ms)
 
     loop_remove(s->loop, s->fd_id);
     peer_close(&s->peer);
-    if (!s->ended && s->pidfd >= 0)
-        s->ended = poll(&gone, 1, wait_ms) > 0;
+    if (s->pidfd >= 0 && poll(&gone, 1, wait_ms) == 0) {
+        kill_it(s);
+        poll(&gone, 1, DIE_MS);
+    }
+    loop_remove(s->loop, s->child_id);
     server_stop(s);
 }
 

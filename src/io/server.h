@@ -36,7 +36,7 @@ int server_start(struct server *s, struct loop *l, const char *const *argv,
 /* Kills it, without calling the callback. */
 void server_stop(struct server *s);
 /* Closes the connection, gives it `wait_ms` to clean up and exit, then kills it.
- * Blocks until it has ended. */
+ * Blocks until it has ended, and reaps it. */
 void server_end(struct server *s, int wait_ms);
 void server_send(struct server *s, const struct frame *f, const int *fds,
                  size_t fd_count);

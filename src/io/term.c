@@ -368,11 +368,6 @@ void term_set(struct term *t, uint64_t done, const char *note)
     term_tick(t);
 }
 
-void term_step(struct term *t, const char *note)
-{
-    term_set(t, t->state.done + 1, note);
-}
-
 void term_close(struct term *t)
 {
     if (!t)

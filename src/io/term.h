@@ -23,7 +23,6 @@ struct term *term_open(int fd, uint64_t total, uint64_t done,
                        const char *label);
 /* `note` is copied; NULL keeps the last one. Control characters are not shown. */
 void term_set(struct term *t, uint64_t done, const char *note);
-void term_step(struct term *t, const char *note); /* one more */
 /* For a timer: shows the time passing while nothing is finished. */
 void term_tick(struct term *t);
 /* Removes the line before something else is written to the screen; it returns with

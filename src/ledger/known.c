@@ -1,4 +1,4 @@
-/* known.c: the calls that a store holds, brought back. */
+/* known.c: reads the calls of a store. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "ledger/ledger_int.h"
@@ -48,8 +48,8 @@ struct known_call *known_put(struct map *known, const char *purpose,
     return k;
 }
 
-/* A call that is still open waits for the answer to the same try; what it may
- * cost stays reserved until it is asked again. */
+/* A call without a reply keeps its try and its reservation until it is asked
+ * again. */
 static int on_call(const struct row_call *r, void *arg)
 {
     struct loading *l = arg;

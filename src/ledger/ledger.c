@@ -1,5 +1,5 @@
-/* ledger.c: calls: from the store when they were answered before, else
- * reserved, stored, sent, stored, used. */
+/* ledger.c: answers a question from the store, or sends it: reserve, store,
+ * send, store, use. */
 #include "ledger/ledger.h"
 
 #include "base/buf.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many failures of a front, each with its own retries, end a call. */
+/* A call ends after so many failures of its front, which retries by itself. */
 #define FAILURES 5
 
 void ledger_hash(char out[HASH_HEX], const char *format, ...)
@@ -43,23 +43,6 @@ struct ledger *ledger_open(const struct ledger_parts *p, struct err *e)
     return NULL;
 }
 
-static void unlink_call(struct ledger_call *c)
-{
-    struct ledger *l = c->l;
-
-    *(c->prev ? &c->prev->next : &l->first) = c->next;
-    *(c->next ? &c->next->prev : &l->last) = c->prev;
-    l->count--;
-    l->parked -= c->parked;
-    c->parked = false;
-}
-
-static void free_call(struct ledger_call *c)
-{
-    buf_release(&c->text);
-    free(c);
-}
-
 static void cancel(struct ledger_call *c)
 {
     loop_remove(c->l->part.loop, c->defer);
@@ -71,66 +54,19 @@ static void cancel(struct ledger_call *c)
     c->l->in_flight--;
 }
 
-static void link_call(struct ledger_call *c)
-{
-    struct ledger *l = c->l;
-
-    c->prev = l->last;
-    *(l->last ? &l->last->next : &l->first) = c;
-    l->last = c;
-    l->count++;
-}
-
-static void on_defer(void *arg)
-{
-    struct ledger_call *c = arg;
-
-    c->defer = 0;
-    ledger_send(c);
-}
-
-static void leave(struct ledger_call *c)
-{
-    struct ledger_call **at = &c->leader->joined;
-
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
-    free_call(c);
-}
-
-/* What the leader borrows goes with its caller, so the next one asks for
- * itself: from the loop, since all of them may be about to be dropped. */
-static void pass_on(struct ledger_call *c)
-{
-    struct ledger_call *heir = c->joined;
-
-    if (!heir)
-        return;
-    c->joined = NULL;
-    heir->joined = heir->next;
-    heir->next = heir->leader = NULL;
-    for (struct ledger_call *j = heir->joined; j; j = j->next)
-        j->leader = heir;
-    heir->known = known_find(&c->l->known, heir->q.purpose, heir->q.asked);
-    heir->tries = c->tries;
-    link_call(heir);
-    heir->defer = loop_defer(c->l->part.loop, on_defer, heir);
-}
-
 void ledger_drop(struct ledger_call *c)
 {
     if (c->leader) {
-        leave(c);
+        calls_leave(c);
         return;
     }
     c->fn = NULL;
-    pass_on(c);
+    calls_pass_on(c);
     cancel(c);
     if (c->storing) /* the store's callback takes it away */
         return;
-    unlink_call(c);
-    free_call(c);
+    calls_unlink(c);
+    calls_free(c);
 }
 
 void ledger_close(struct ledger *l)
@@ -139,7 +75,7 @@ void ledger_close(struct ledger *l)
         return;
     while (l->first) {
         while (l->first->joined)
-            leave(l->first->joined);
+            calls_leave(l->first->joined);
         l->first->storing = 0; /* nobody runs the loop any more */
         ledger_drop(l->first);
     }
@@ -165,7 +101,7 @@ void ledger_finish(struct ledger_call *c, struct ledger_answer *a)
     struct ledger *l = c->l;
     struct ledger_call *j;
 
-    unlink_call(c);
+    calls_unlink(c);
     if (!a->text.p)
         a->text = STR_LIT("");
     if (!a->why)
@@ -174,9 +110,9 @@ void ledger_finish(struct ledger_call *c, struct ledger_answer *a)
     while ((j = c->joined)) {
         c->joined = j->next;
         j->fn(j->arg, a);
-        free_call(j);
+        calls_free(j);
     }
-    free_call(c);
+    calls_free(c);
     room_look(l);
 }
 
@@ -361,8 +297,8 @@ static void start_row(struct ledger_call *c)
                           .asked_at = date_now_us()};
 }
 
-/* It was open when the program ended, with a front that asks again for
- * nothing; this one may have billed it. */
+/* The program ended while the call was under way, with a patient front. The
+ * front is another one now, so the call is lost. */
 static void lose_held(struct ledger_call *c)
 {
     struct known_call *k = c->known;
@@ -419,28 +355,6 @@ static void answer_from_store(struct ledger *l, const struct known_call *k,
     buf_release(&b);
 }
 
-/* A call that asks the same and is not over. */
-static struct ledger_call *find_open(const struct ledger *l,
-                                     const struct ledger_question *q)
-{
-    struct ledger_call *c = l->first;
-
-    while (c && !(c->fn && strcmp(c->q.asked, q->asked) == 0 &&
-                  strcmp(c->q.purpose, q->purpose) == 0))
-        c = c->next;
-    return c;
-}
-
-static void join(struct ledger_call *leader, struct ledger_call *c)
-{
-    struct ledger_call **at = &leader->joined;
-
-    while (*at)
-        at = &(*at)->next;
-    *at = c;
-    c->leader = leader;
-}
-
 struct ledger_call *ledger_ask(struct ledger *l,
                                const struct ledger_question *q, ledger_fn *fn,
                                void *arg)
@@ -458,7 +372,7 @@ struct ledger_call *ledger_ask(struct ledger *l,
         fn(arg, &stopped);
         return NULL;
     }
-    open = find_open(l, q);
+    open = calls_find(l, q);
     c = xcalloc(1, sizeof(*c));
     *c = (struct ledger_call){.l = l,
                               .q = *q,
@@ -468,16 +382,15 @@ struct ledger_call *ledger_ask(struct ledger *l,
                               .tries = k ? k->tries : 0};
     buf_init(&c->text, BUF_UNLIMITED);
     if (open) {
-        join(open, c);
+        calls_join(open, c);
     } else {
-        link_call(c);
+        calls_link(c);
         ledger_send(c);
     }
     return c;
 }
 
-/* Calls that nothing was reserved for yet have cost nothing. Neither have those
- * that wait for their turn; their row says so then. */
+/* The first call that nothing is reserved for: no request of it is under way. */
 static struct ledger_call *first_unsent(const struct ledger *l)
 {
     struct ledger_call *c = l->first;
@@ -487,6 +400,7 @@ static struct ledger_call *first_unsent(const struct ledger *l)
     return c;
 }
 
+/* Ends a call whose request is not under way, although it may be reserved. */
 static bool withdraw_one(struct ledger *l)
 {
     for (struct ledger_call *c = l->first; c; c = c->next)

@@ -2,17 +2,20 @@
  * never asked or paid for again.
  *
  * A call takes five steps: reserve, store, send, store, use. The most that it
- * can cost is reserved under the budget's cap; the reservation is stored; the
- * request goes out; the reply is stored; then the caller gets it. So wherever
- * the program ends, the cap holds, and:
+ * can cost is reserved under the budget's cap; the row of the call, with the
+ * reservation, is written and on disk; the request goes out; when it ends, the
+ * real cost replaces the reservation in the budget, and the row gets the reply
+ * and the cost; when that is on disk, too, the caller gets the reply. So
+ * wherever the program ends, the cap holds, and:
  *   - a reply in the store is found again, and the question is not sent again;
  *   - a request that may have gone out without a stored reply is "lost": it
  *     counts as spent, at the most that it can cost, and the question is sent
  *     again as its next try.
  *
  * A question is identified by its purpose ("plan", "code", "evolve", "review",
- * "review-repair", "guide", "embed") and a hash of what is asked. The caller
- * decides what to hash: a prompt, or a task and the number of an attempt.
+ * "review-repair", "guide", "borrowing", "embed") and a hash of what is asked.
+ * The caller decides what to hash: a prompt, or a task and the number of an
+ * attempt.
  *
  * A caller that asks a question already under way joins that call. It is sent
  * and paid for once, and all callers get the answer, however it ends. If the
@@ -24,7 +27,7 @@
  *
  * A front is the struct llm that sends the calls (llm/llm.h). A front is
  * patient if its provider may take days to answer, and sending a request again
- * is free, as with a folder of requests and answers. */
+ * is free, as with --spool, a folder of requests and replies. */
 #ifndef LEDGER_LEDGER_H
 #define LEDGER_LEDGER_H
 
@@ -48,8 +51,8 @@ struct ledger_parts {
     struct loop *loop;
     struct store *store;
     struct budget *budget;
-    bool patient; /* the model's front is patient: calls that are open in the
-                     store still wait for their answers */
+    bool patient; /* the model's front is patient: calls without a reply in the
+                     store are not lost, but still wait for it */
 };
 
 /* Reads the calls in the store and counts their cost in the budget. Calls that
@@ -59,15 +62,16 @@ struct ledger *ledger_open(const struct ledger_parts *p, struct err *e);
  * callback. */
 void ledger_close(struct ledger *l); /* may be NULL */
 
-/* Counts all open calls of a store as lost. For a run that continues with
- * another front; call it before ledger_open(). */
+/* Counts all calls of a store that have no reply as lost. For a run that
+ * continues with another front; call it before ledger_open(). */
 int ledger_lose(struct store *s, struct err *e);
 
-/* Money for calls that belong together, reserved for all of them before the
+/* A reservation for calls that belong together, made for all of them before the
  * first is sent. Embedded by the caller, all zero at first. */
 struct ledger_purse {
-    struct llm_cost rest;
+    struct llm_cost rest; /* what no call has used yet */
 };
+/* Returns the rest to the budget. */
 void ledger_purse_close(struct ledger *l, struct ledger_purse *p);
 
 /* Borrowed until the call is over. */
@@ -77,8 +81,10 @@ struct ledger_question {
     struct llm *front;
     struct llm_request request; /* the ledger fills in `held` */
     const char *prompt_hash;    /* identifies the request's text */
-    bool prompt_stored;         /* as a blob with that hash */
-    struct ledger_purse *purse; /* pays for it; NULL: reserved on its own */
+    bool prompt_stored;         /* the store has a blob of that hash: the list
+                                   of messages (docs/STORAGE.md, `call`) */
+    struct ledger_purse *purse; /* where its reservation comes from; NULL: it
+                                   makes its own */
     struct llm_cost then; /* the most that later calls on the purse can cost:
                              reserved together with this call */
 };
@@ -94,11 +100,13 @@ enum ledger_end {
 /* Borrowed; gone when the callback returns. */
 struct ledger_answer {
     enum ledger_end end;
-    struct str text;       /* "" unless answered */
-    bool cut;              /* at the token limit */
-    const char *why;       /* LEDGER_FAILED; else "" */
-    struct llm_cost need;  /* LEDGER_NO_BUDGET: what the cheapest parked call
-                               would need */
+    struct str text; /* "" unless answered */
+    bool cut;        /* at the token limit */
+    const char *why; /* LEDGER_FAILED; else "" */
+    /* LEDGER_NO_BUDGET: the least room under the cap that would let one of the
+     * parked calls be sent: the most that it and its `then` can cost, without
+     * what is reserved for it already. For an attempt that is plan and code. */
+    struct llm_cost need;
     const struct err *err; /* LEDGER_BROKEN; else NULL */
 };
 typedef void ledger_fn(void *arg, const struct ledger_answer *a);
@@ -109,15 +117,15 @@ typedef void ledger_fn(void *arg, const struct ledger_answer *a);
 struct ledger_call *ledger_ask(struct ledger *l,
                                const struct ledger_question *q, ledger_fn *fn,
                                void *arg);
-/* Drops the call; `fn` will not be called. What it had reserved stays reserved,
- * since the provider may bill it. */
+/* Drops the call; `fn` will not be called. Its reservation stays, since the
+ * request may have gone out and be billed. */
 void ledger_drop(struct ledger_call *c);
 
 /* Sends no more requests. Calls that have not gone out end now, with
  * LEDGER_STOPPED; the others end with their replies. */
 void ledger_stop(struct ledger *l);
 
-/* Calls that have been handed to a front, and calls that wait for room. */
+/* Calls that a front has, and parked calls. */
 size_t ledger_in_flight(const struct ledger *l);
 size_t ledger_parked(const struct ledger *l);
 

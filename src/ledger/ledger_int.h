@@ -1,29 +1,32 @@
-/* ledger_int.h: shared by ledger.c (calls), room.c (calls that wait for room)
- * and known.c (calls in the store). */
+/* ledger_int.h: shared by ledger.c (from the question to the answer), calls.c
+ * (the open calls), room.c (calls that wait for budget) and known.c (calls that
+ * are in the store). */
 #ifndef LEDGER_LEDGER_INT_H
 #define LEDGER_LEDGER_INT_H
 
 #include "base/map.h"
 #include "ledger/ledger.h"
 
-/* A question that the store has. */
+/* A question that was asked before, as the store has it. */
 struct known_call {
     int64_t tries;
-    char reply[HASH_HEX]; /* "": it has none */
+    char reply[HASH_HEX]; /* "": there is no reply yet */
     bool cut;
-    struct llm_cost held; /* reserved by a call that is still open */
+    struct llm_cost held; /* reserved by a call that has no reply yet */
 };
 
-/* Fills `known` (by purpose and hash) and the budget. */
+/* Reads all calls of the store into `known`, by purpose and hash, and counts
+ * what they cost or reserve in the budget. */
 int known_load(struct store *s, struct budget *b, struct map *known,
                struct err *e);
 struct known_call *known_find(const struct map *known, const char *purpose,
                               const char *asked);
-/* The same; one that is not there is added. */
+/* The same, but adds a missing one. */
 struct known_call *known_put(struct map *known, const char *purpose,
                              const char *asked);
 void known_release(struct map *known);
-/* Turns the row of an open call into that of a lost one. */
+/* Marks the row of a call without a reply as lost: its reservation counts as
+ * spent. */
 void known_make_lost(struct row_call *r);
 
 /* ---- calls ---- */
@@ -33,21 +36,22 @@ struct ledger_call {
     struct ledger_question q;
     ledger_fn *fn;
     void *arg;
-    struct known_call *known;   /* or NULL */
-    struct llm_call *call;      /* with the front, or NULL */
-    struct llm_cost from_purse; /* goes with `call` once that is reserved */
-    struct row_call row;        /* state NULL: it is not in the store yet */
+    struct known_call *known; /* or NULL */
+    struct llm_call *call;    /* with the front, or NULL */
+    struct llm_cost
+        from_purse;      /* the part of its reservation that the purse pays */
+    struct row_call row; /* state NULL: not in the store yet */
     int64_t tries;
     int failures;
     bool parked;
-    uint64_t defer; /* it is sent from the loop */
-    int storing;    /* callbacks of the store that will come */
+    uint64_t defer; /* nonzero: the loop will send it */
+    int storing;    /* callbacks that the store still owes */
     char reply[HASH_HEX];
     struct buf text;
     bool cut;
     struct ledger_call *prev, *next;
-    /* Somebody else has asked the same before and waits for the answer: this
-     * call is in the list of that one, and nowhere else. */
+    /* Calls with the same question share one request. The first is the leader;
+     * the others are in its list `joined`, and in no other list. */
     struct ledger_call *leader, *joined;
 };
 
@@ -57,11 +61,30 @@ struct ledger {
     struct ledger_call *first, *last; /* in the order of asking */
     size_t count, parked, in_flight;
     bool stopping;
-    uint64_t look; /* for room that will not come */
+    uint64_t look; /* nonzero: the loop will run room_look()'s check */
 };
 
+/* ---- calls.c ---- */
+
+void calls_link(struct ledger_call *c); /* at the end of the ledger's list */
+void calls_unlink(struct ledger_call *c);
+void calls_free(struct ledger_call *c);
+/* The open call with the same question, or NULL. */
+struct ledger_call *calls_find(const struct ledger *l,
+                               const struct ledger_question *q);
+/* `c` waits for the leader's answer. */
+void calls_join(struct ledger_call *leader, struct ledger_call *c);
+/* `c` waits no longer. Frees it. */
+void calls_leave(struct ledger_call *c);
+/* The leader is about to be dropped: the next in its list becomes the leader
+ * and sends the question itself, because what a question points to belongs to
+ * its own caller. It is sent from the loop: that caller may drop it, too. */
+void calls_pass_on(struct ledger_call *leader);
+
+/* ---- ledger.c ---- */
+
 void ledger_send(struct ledger_call *c);
-/* Hands the answer to everybody who waits for it, and frees the call. */
+/* Gives the answer to all callers that wait for it, and frees the call. */
 void ledger_finish(struct ledger_call *c, struct ledger_answer *a);
 
 /* ---- room.c ---- */

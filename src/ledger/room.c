@@ -1,5 +1,5 @@
-/* room.c: room under the cap: calls that do not fit are parked until others
- * have cost less than was reserved for them. */
+/* room.c: calls that do not fit under the cap are parked until others have cost
+ * less than was reserved for them. */
 #include "base/mem.h"
 #include "ledger/ledger_int.h"
 
@@ -23,7 +23,8 @@ struct llm_cost room_held(const struct ledger_call *c)
     return c->known ? c->known->held : (struct llm_cost){0};
 }
 
-/* What it takes beyond that which is held for it already. */
+/* What would have to be reserved, besides what is reserved for the call
+ * already. */
 static struct llm_cost need_of(const struct ledger_call *c)
 {
     struct llm_cost need =
@@ -119,7 +120,7 @@ static void on_look(void *arg)
     if (!l->parked || l->parked < l->count)
         return;
     a.need = least_need(l);
-    /* who hears of it may stop the ledger, which ends the others */
+    /* a callback may stop the ledger, which ends the others */
     while ((c = first_parked(l)) && l->parked == l->count)
         ledger_finish(c, &a);
 }

@@ -88,7 +88,8 @@ static bool normalise(struct py_lexer *lx, size_t at, struct str *out)
     utf8proc_ssize_t len;
 
     if (good < n)
-        return py_bad(lx, at + good, "a character that no name can have there");
+        return py_bad(lx, at + good,
+                      "a character that cannot be part of a name");
     len = utf8proc_map((const utf8proc_uint8_t *)p, (utf8proc_ssize_t)n, &nfkc,
                        UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT);
     if (len <= 0)
@@ -97,9 +98,10 @@ static bool normalise(struct py_lexer *lx, size_t at, struct str *out)
                         (size_t)len};
     free(nfkc);
     if (id_check(out->p, out->n) < out->n)
-        return py_bad(lx, at, "a name whose normal form is none");
+        return py_bad(lx, at, "a name that is not a name in its normal form");
     if (is_keyword(*out))
-        return py_bad(lx, at, "a keyword in other letters");
+        return py_bad(lx, at,
+                      "a keyword spelled with other Unicode characters");
     return true;
 }
 

@@ -241,12 +241,9 @@ bool llm_has_price(const struct llm *l)
 int llm_record(struct llm *l, const char *cassette, const char *secret,
                struct err *e)
 {
-    struct cassette_writer *w =
-        cassette_writer_open(cassette, l->rules.model, secret, e);
-
-    if (!w)
-        return -1;
+    if (!cassette)
+        return 0;
     cassette_writer_close(l->record);
-    l->record = w;
-    return 0;
+    l->record = cassette_writer_open(cassette, l->rules.model, secret, e);
+    return l->record ? 0 : -1;
 }

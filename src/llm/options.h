@@ -41,7 +41,7 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
 void llm_close(struct llm *l); /* not from a handler */
 
 /* From now on, also writes every answered call to this cassette. The header of a
- * new one contains `secret` (or NULL). */
+ * new one contains `secret` (or NULL). Without a cassette it does nothing. */
 int llm_record(struct llm *l, const char *cassette, const char *secret,
                struct err *e);
 

@@ -16,6 +16,11 @@
 #define WINDOW_FIRST ((size_t)256)
 #define WINDOW_MOST  ((size_t)4096)
 
+/* The code that PCRE2 10.42 compiles for aarch64 may read a whole vector at the
+ * end of the text, although the next page may not be mapped. */
+#define OVERREAD   ((size_t)64)
+#define PAGE_LEAST ((size_t)4096)
+
 struct rx {
     pcre2_code *code;
     uint32_t groups;
@@ -25,6 +30,7 @@ struct rx_ctx {
     pcre2_match_context *match;
     pcre2_jit_stack *stack;
     pcre2_match_data *data;
+    struct buf copy; /* of a text that ends where its page ends */
     int64_t round_ns, end_ns;
     int pairs; /* pairs of offsets set by the last match */
 };
@@ -160,6 +166,7 @@ struct rx_ctx *rx_ctx_new(const struct rx_limits *l)
         l->jit_stack_bytes < first ? l->jit_stack_bytes : first,
         l->jit_stack_bytes, NULL);
     pcre2_jit_stack_assign(c->match, NULL, c->stack);
+    buf_init(&c->copy, BUF_UNLIMITED);
     c->round_ns = l->round_ns;
     rx_round(c);
     return c;
@@ -172,12 +179,13 @@ void rx_ctx_free(struct rx_ctx *c)
     pcre2_match_data_free(c->data);
     pcre2_match_context_free(c->match);
     pcre2_jit_stack_free(c->stack);
+    buf_release(&c->copy);
     free(c);
 }
 
 void rx_round(struct rx_ctx *c)
 {
-    c->end_ns = tick_now_ns() + c->round_ns;
+    c->end_ns = tick_used_ns() + c->round_ns;
 }
 
 static enum rx_result failure(int rc)
@@ -212,21 +220,37 @@ static size_t next_char(struct str text, size_t at)
     return at;
 }
 
+/* The text, to be searched up to `end`: a copy if a vector read there could
+ * cross the end of its page. Searches that end earlier do not read so far. */
+static PCRE2_SPTR readable(struct rx_ctx *c, struct str text, size_t end)
+{
+    static const char slack[OVERREAD];
+    size_t left = -((uintptr_t)text.p + text.n) % PAGE_LEAST;
+
+    if (left >= OVERREAD || text.n - end >= OVERREAD)
+        return (PCRE2_SPTR)text.p;
+    buf_reset(&c->copy);
+    buf_put(&c->copy, text.p, text.n);
+    buf_put(&c->copy, slack, sizeof(slack));
+    return (PCRE2_SPTR)c->copy.data;
+}
+
 enum rx_result rx_find(struct rx_ctx *c, const struct rx *rx, struct str text,
                        size_t from)
 {
-    const char *p = text.p ? text.p : "";
     size_t window = WINDOW_FIRST;
 
+    if (!text.p)
+        text.p = "";
     c->pairs = 0;
     while (from <= text.n) {
         size_t end = window_end(text, from, window);
         int rc;
 
-        if (tick_now_ns() > c->end_ns)
+        if (tick_used_ns() > c->end_ns)
             return RX_TIME;
         pcre2_set_offset_limit(c->match, end);
-        rc = pcre2_match(rx->code, (PCRE2_SPTR)p, text.n, from,
+        rc = pcre2_match(rx->code, readable(c, text, end), text.n, from,
                          PCRE2_NO_UTF_CHECK, c->data, c->match);
         if (rc >= 0) {
             c->pairs = rc ? rc : RX_GROUPS;

@@ -28,7 +28,7 @@ struct rx_limits {
     uint32_t depth;    /* of nested backtracking */
     uint32_t heap_kib; /* for backtracking */
     size_t jit_stack_bytes;
-    int64_t round_ns; /* time limit between two calls of rx_round() */
+    int64_t round_ns; /* processor time between two calls of rx_round() */
 };
 extern const struct rx_limits rx_limits_default;
 

@@ -27,6 +27,18 @@ void prompts_borrowing(const struct prompts *p,
                        struct arena *a, struct prompt *out);
 extern const char prompt_borrowing_shape[];
 
+/* What an answer says. Ranges are cut to the program; findings about an unknown
+ * parent are dropped. */
+struct prompt_borrowed {
+    size_t lines;    /* of the target that are not blank */
+    size_t borrowed; /* of these, how many a finding names */
+    size_t findings, dropped;
+};
+/* ERR_INPUT says why it is no answer: ask again with prompts_repair(). */
+int prompts_borrowing_read(struct str reply, struct str target,
+                           size_t parent_count, struct prompt_borrowed *out,
+                           struct err *e);
+
 /* A task cut into `low` to `high` tasks. Answer: {"pieces": [{"name", "why",
  * "difficulty", "source"}], "compose"}. */
 void prompts_decompose(const struct prompts *p, const struct prompt_part *task,

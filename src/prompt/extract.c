@@ -333,10 +333,10 @@ enum extract_outcome extract_code(struct str reply, const char *must_define,
                                   struct buf *feedback, char *normal)
 {
     struct arena a;
-    struct search s = {
-        .must_define = must_define, .cut = cut, .a = &a, .normal = normal};
+    struct search s = {.must_define = must_define, .cut = cut, .a = &a};
     enum extract_outcome outcome;
 
+    s.normal = normal;
     arena_init(&a);
     outcome = find_program(&s, reply_plain(reply, &a), code, feedback);
     arena_release(&a);

@@ -35,7 +35,7 @@ struct prompt_seen {
     char hash[HASH_HEX];
 };
 
-/* A member of the archive. */
+/* An entry of the archive. */
 struct prompt_example {
     const char *name;
     struct str problem, plan /* p NULL: none */, solution;

@@ -1,4 +1,4 @@
-/* archives.c: the kernels of runs and archives, read and copied alike. */
+/* archives.c: reads and copies the kernels of runs and archives. */
 #include "run/archives.h"
 
 #include "base/date.h"
@@ -156,11 +156,16 @@ int archives_each(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 
 /* ---- what is there ---- */
 
+static void add(struct archives_known *k, const char *task_hash)
+{
+    map_set(&k->hash, str_of(task_hash), k);
+}
+
 static int note_one(struct kernel *k, void *arg, struct err *e)
 {
     (void)e;
     if (!kernel_is_retired(k))
-        archives_add(arg, k->task->hash);
+        add(arg, k->task->hash);
     return 0;
 }
 
@@ -174,11 +179,6 @@ int archives_read_known(const char *dir, struct archives_known *k,
 bool archives_knows(const struct archives_known *k, const char *task_hash)
 {
     return map_get(&k->hash, str_of(task_hash)) != NULL;
-}
-
-void archives_add(struct archives_known *k, const char *task_hash)
-{
-    map_set(&k->hash, str_of(task_hash), k);
 }
 
 void archives_release_known(struct archives_known *k)
@@ -216,7 +216,7 @@ static int copy_one(struct kernel *k, void *arg, struct err *e)
     free(name);
     if (rc < 0)
         return -1;
-    archives_add(&c->known, k->task->hash);
+    add(&c->known, k->task->hash);
     c->count->written++;
     return 0;
 }

@@ -1,7 +1,7 @@
-/* attempt_view.h: what an attempt was asked, what it answered and what came of
- * it, read from a run: a line of a table, or the whole of it. Both are values:
- * they hold their texts. What a model wrote is as it was stored, so a reader
- * treats it as untrusted. */
+/* attempt_view.h: an attempt of a run: its prompts, replies and result, as a
+ * line of a table or in full. Both are values with their own texts, unless a
+ * field says otherwise. What a model wrote is given as it was stored: treat it
+ * as untrusted. */
 #ifndef RUN_ATTEMPT_VIEW_H
 #define RUN_ATTEMPT_VIEW_H
 

@@ -24,7 +24,7 @@ struct taking {
     size_t retired;
 };
 
-static int take_member(struct kernel *k, void *arg, struct err *e)
+static int take_kernel(struct kernel *k, void *arg, struct err *e)
 {
     struct taking *t = arg;
     struct run *r = t->r;
@@ -47,7 +47,7 @@ static int load_archive(struct run *r, const char *dir, struct err *e)
     size_t before = r->kernel_len;
     struct taking t = {.r = r};
 
-    if (kernel_each(dir, take_member, &t, e) != 0)
+    if (kernel_each(dir, take_kernel, &t, e) != 0)
         return -1;
     if (r->kernel_len == before && t.retired)
         return err_set(e, ERR_INPUT,

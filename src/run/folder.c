@@ -129,7 +129,7 @@ static int check_lines(const struct run *r, struct err *e)
 
 #define FACTS 9
 
-/* What the result depends on; it may have been changed since. */
+/* The facts that the result depends on; they may have changed since. */
 struct fact {
     const char *name, *title, *value;
 };

@@ -206,7 +206,8 @@ static void remove_files(const char *dir)
     rmdir(dir);
 }
 
-/* Under a name that readers pass over until all of it is there. */
+/* Under a temporary name, which readers ignore, until the folder is
+ * complete. */
 int kernel_write(const char *dir, const struct kernel *k, struct str source,
                  struct err *e)
 {

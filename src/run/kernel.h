@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* Strings and task are borrowed. Only if kernel_read() filled it, the kernel
+/* Strings and task are borrowed, except after kernel_read(): then the kernel
  * owns them, and kernel_release() frees them. */
 struct kernel {
     const char *name; /* the folder's */
@@ -20,14 +20,15 @@ struct kernel {
     struct str plan; /* p NULL: none */
     struct str solution;
     struct str ported;      /* p NULL: none */
-    const char *ported_why; /* why there is none; "", NULL: unknown */
+    const char *ported_why; /* why `ported` is missing; "", NULL: unknown */
     const char *origin, *licence, *dtype;
     const char *dsl; /* the pack it was written for; "": unknown */
     bool verified;
-    const char *verified_on; /* or why it was not */
-    /* Retired: it was found broken when it was verified again. It is kept and
-     * listed, but not used. NULL, "": it is not retired. */
-    const char *retired_on; /* the date */
+    const char *verified_on; /* device, precision, evidence; if not verified:
+                                why not */
+    /* A retired kernel was found broken when it was verified again. It is kept
+     * and listed, but neither shown nor exported. */
+    const char *retired_on; /* the date; NULL, "": it is not retired */
     const char *retired_why;
 };
 
@@ -40,12 +41,12 @@ void kernel_release(struct kernel *k);
 int kernel_each(const char *dir,
                 int (*fn)(struct kernel *k, void *arg, struct err *e),
                 void *arg, struct err *e);
-/* Writes `dir`/k->name, all of it or nothing; `source` is the task's file. A
- * folder of that name is an error. */
+/* Writes the folder `dir`/k->name, completely or not at all; `source` is the
+ * task's file. It is an error if that folder exists. */
 int kernel_write(const char *dir, const struct kernel *k, struct str source,
                  struct err *e);
-/* The meta.json of a kernel's folder, for those who change some of it: a new
- * reference; and back, all of it or nothing. */
+/* Reads the meta.json in a kernel's folder (a new reference), and replaces it,
+ * completely or not at all. */
 json_t *kernel_meta(const char *dir, struct err *e);
 int kernel_put_meta(const char *dir, const json_t *meta, struct err *e);
 /* As `archive list --json` prints it, or (`texts`) `archive show --json`; the

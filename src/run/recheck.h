@@ -1,14 +1,13 @@
-/* recheck.h: the kernels of an archive or a run are verified again, after the
- * language or its compiler has changed. A kernel that is broken now is retired:
- * nothing of it is removed, it is still listed, but no prompt shows it and no
- * export copies it. A retired kernel that passes again is restored.
+/* recheck.h: verifies the kernels of an archive or a run again, after the
+ * language or its compiler has changed. A kernel that fails now is retired: it
+ * is kept and listed, but no prompt shows it and export does not copy it. A
+ * retired kernel that passes again is restored.
  *
- * A pass verifies each kernel once. What it has found is on disk when
- * recheck_note() returns, so a pass that was interrupted continues where it
- * stopped, as long as it runs under the same conditions. A run keeps its passes
- * in run.db (docs/STORAGE.md). An archive keeps the marks in meta.json, and the
- * pass in the file .reverify: a line "pass N UNDER", a line for each kernel
- * that is done, and "end". */
+ * A pass verifies each kernel once. The result is on disk when recheck_note()
+ * returns, so an interrupted pass continues where it stopped, if the conditions
+ * are the same. A run keeps its passes in run.db (docs/STORAGE.md). An archive
+ * keeps the results in each meta.json, and the pass in the file .reverify: a
+ * line "pass N UNDER", a line for each kernel that is done, and "end". */
 #ifndef RUN_RECHECK_H
 #define RUN_RECHECK_H
 
@@ -22,7 +21,7 @@
 
 struct recheck;
 
-/* Kernels that were never verified are not among them. */
+/* A kernel that has been verified before; others are left out. */
 struct recheck_kernel {
     const char *name;
     struct task *task;
@@ -33,24 +32,25 @@ struct recheck_kernel {
     bool done;            /* this pass has verified it */
 };
 
-/* ERR_INPUT when `dir` is neither, or when another process writes the run. */
+/* ERR_INPUT if `dir` is neither an archive nor a run, or if another process
+ * is writing the run. */
 struct recheck *recheck_open(const char *dir, struct err *e);
 int recheck_close(struct recheck *r, struct err *e); /* `r` may be NULL */
 
 size_t recheck_count(const struct recheck *r);
 const struct recheck_kernel *recheck_at(const struct recheck *r, size_t i);
 
-/* Continues the last pass if it ran under the same conditions and is not
- * complete, or begins another. `under` is a line. `is_meant` says which kernels
- * belong to it. */
+/* Continues the last pass if it is incomplete and had the same conditions, else
+ * begins another. `under` describes the conditions in a line. `is_meant` says
+ * which kernels belong to the pass. */
 int recheck_begin(struct recheck *r, const char *under,
                   bool (*is_meant)(const struct recheck_kernel *k, void *arg),
                   void *arg, struct err *e);
 /* The number of the pass, from 1. */
 int64_t recheck_pass(const struct recheck *r);
 
-/* What came of a kernel: retires it, or restores it. `why` is the first line
- * of the error; NULL: there is none. */
+/* Stores the result for a kernel: retires it, or restores it. `why` is the
+ * first line of the error; NULL: there is none. */
 int recheck_note(struct recheck *r, size_t i, const char *verdict,
                  const char *evidence, const char *why, struct err *e);
 

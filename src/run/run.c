@@ -39,13 +39,14 @@ static void on_gate_step(void *arg)
 /* Fills r->why for tasks that must not cost a token. 1: answers are missing. */
 static int gate(struct run *r, struct err *e)
 {
+    struct gate_opts o = {.job = &r->job, .step = on_gate_step, .arg = r};
     size_t refused = 0;
     int rc;
 
     if (r->known == r->tasks.len || r->set->force)
         return 0; /* the store knows, or nobody asks */
     begin_phase(r, "tasks checked", r->tasks.len);
-    rc = gate_tasks(r->door, &r->tasks, &r->job, r->why, on_gate_step, r, e);
+    rc = gate_tasks(r->door, &r->tasks, &o, r->why, e);
     for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
         if (!r->why[i])
             continue;
@@ -228,8 +229,7 @@ static int open_parts(struct run *r, struct err *e)
     r->door_opts.secret = r->secret;
     r->door = door_open(r->loop, &r->door_opts, e);
     if (!r->door ||
-        (r->set->model.record &&
-         llm_record(r->model.llm, r->set->model.record, r->secret, e) < 0))
+        llm_record(r->model.llm, r->set->model.record, r->secret, e) < 0)
         return -1;
     if (r->resume && run_folder_keep(r, e) < 0)
         return -1;

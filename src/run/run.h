@@ -46,18 +46,19 @@ struct run_watch {
 struct run_result {
     enum search_end end;
     bool searched; /* false: it ended while its tasks were checked */
-    char *hint;    /* what to do so that missing answers come, or NULL */
+    char *hint;    /* SEARCH_WAITING: how to get the missing answers, or NULL */
     bool replayed; /* the answers came from a recording */
     struct budget budget;
-    struct llm_cost need; /* SEARCH_NO_BUDGET: what the next attempt may cost */
+    struct llm_cost need; /* SEARCH_NO_BUDGET: see struct ledger_answer */
 };
 
-/* SIGINT, SIGTERM and SIGHUP stop it: once to finish what is paid for, twice to
- * end now. */
+/* Works until the run ends. SIGINT, SIGTERM and SIGHUP stop it: the first one
+ * finishes the requests that have gone out, the second ends it at once, as
+ * search_stop() describes. */
 int run_go(struct run *r, const struct run_watch *w, struct run_result *out,
            struct err *e);
 void run_result_release(struct run_result *x);
-/* A view of it, as it is on disk; it must be closed before the run. */
+/* Opens a view of what is on disk. Close it before the run. */
 int run_look(struct run *r, struct run_view *v, struct err *e);
 
 /* What a run would cost, from the prompts it would send first. */

@@ -119,11 +119,14 @@ const struct opt run_table[] = {
     OPTION("force", OPT_FLAG, NULL,
            "port all tasks, also those that 'tasks check' would refuse", force,
            0, 0),
-    OPTION("no-wait", OPT_FLAG, NULL,
-           "end when everything left waits for answers from elsewhere", no_wait,
-           0, 0),
+    OPTION(
+        "no-wait", OPT_FLAG, NULL,
+        "do not wait for answers in the --spool folder: end when nothing else "
+        "is left, and continue with 'monkeys resume'",
+        no_wait, 0, 0),
     OPTION("dry-run", OPT_FLAG, NULL, "estimate the cost, and send nothing",
            dry_run, 0, 0),
+    RUN_SERVE_OPTION,
     OPTION("set", OPT_LIST, "NAME=VALUE",
            "set any of these options, as a configuration file does; may be "
            "repeated",

@@ -15,6 +15,7 @@ struct run_settings {
     const char *dsl, *method, *retrieval, *order, *reviewer, *threshold;
     const char *phases, *out, *prompts, *guide, *embeddings, *embedding_model;
     const char *spool_before; /* resume: the --spool folder so far */
+    const char *serve;        /* where to show the run: see web_listen.h */
     int64_t attempts, examples, pack_seeds, batch, slots, seed;
     int64_t islands, history;
     bool no_stop, no_card, no_wait, diff, dry_run, force, strict;
@@ -22,6 +23,17 @@ struct run_settings {
 
 extern const struct run_settings run_defaults;
 extern const struct opt run_table[];
+
+/* Of `run` and `resume` alike. */
+#define RUN_SERVE_OPTION                                                     \
+    {                                                                        \
+        "serve", 0, OPT_MAYBE, "HOST:PORT",                                  \
+            "show the run in a browser while it works, as 'monkeys serve' "  \
+            "does (default: 127.0.0.1:8123, or another port if that one is " \
+            "in "                                                            \
+            "use)",                                                          \
+            offsetof(struct run_settings, serve), 0, 0                       \
+    }
 
 /* Reads the run.ini of the run in `dir`; its settings replace those in `s`.
  * Strings live in `a`. */

@@ -12,7 +12,7 @@
 
 /* ---- attempts ---- */
 
-static int64_t first_solved(const struct run_task *t)
+int64_t summary_solved_at(const struct run_task *t)
 {
     for (size_t i = 0; i < t->attempts; i++)
         if (t->attempt[i].row.solved)
@@ -20,11 +20,11 @@ static int64_t first_solved(const struct run_task *t)
     return 0;
 }
 
-/* From the times alone, which lie in the row. */
-static double speedup_of(const struct run_attempt *a)
+double summary_speedup(const struct run_attempt *a)
 {
     const char *times = a->verdict ? a->verdict->times : NULL;
-    json_t *record = times ? json_loads(times, 0, NULL) : NULL;
+    bool timed = times && strstr(times, "reference_ms");
+    json_t *record = timed ? json_loads(times, 0, NULL) : NULL;
     double x = verdict_speedup(record, "reference_ms");
 
     json_decref(record);
@@ -67,8 +67,8 @@ static void add_task(struct summary *m, const struct run_view *v,
     out->verdict = a->row.verdict;
     out->rule = a->row.rule;
     out->evidence = a->verdict ? a->verdict->evidence : NULL;
-    out->speedup = speedup_of(a);
-    out->solved_at = first_solved(t);
+    out->speedup = summary_speedup(a);
+    out->solved_at = summary_solved_at(t);
     m->solved += a->row.solved;
     add_shown(m, v, a, out);
 }
@@ -147,26 +147,6 @@ static void add_event(struct summary *m, const struct run_event *x)
 
 /* ---- why tasks have no solution ---- */
 
-/* The words of an error that have no figures: two that differ only in those
- * are the same. */
-static void put_key(const char *verdict, const char *error, struct buf *out)
-{
-    struct str rest = str_of(error), word;
-    bool more = true;
-
-    buf_puts(out, verdict);
-    while (more) {
-        more = str_cut(&rest, ' ', &word);
-        if (!more)
-            word = rest;
-        for (size_t i = 0; i < word.n; i++)
-            if (strchr("0123456789[]", word.p[i]))
-                word.n = 0;
-        buf_putc(out, ' ');
-        buf_put(out, word.p, word.n);
-    }
-}
-
 static int more_tasks(const void *a, const void *b)
 {
     const struct summary_error *x = a, *y = b;
@@ -176,25 +156,20 @@ static int more_tasks(const void *a, const void *b)
     return strcmp(x->error, y->error);
 }
 
-/* Each kind of error, by its key: where it stands in m->error, from 1. */
+/* `known` has the errors of m->error by their keys. */
+/* `failure` is the same pointer for all that failed alike. */
 static void count_error(struct summary *m, struct map *known,
-                        const struct summary_task *t)
+                        const struct summary_task *t, const char *failure)
 {
-    struct summary_error *x;
-    struct buf key;
-    uintptr_t at;
+    struct str key = {(const char *)&failure, sizeof(failure)};
+    struct summary_error *x = map_get(known, key);
 
-    buf_init(&key, BUF_UNLIMITED);
-    put_key(t->verdict, t->error, &key);
-    at = (uintptr_t)map_get(known, (struct str){key.data, key.len});
-    if (!at) {
+    if (!x) {
         x = &m->error[m->errors++];
         *x = (struct summary_error){.verdict = t->verdict, .error = t->error};
-        at = m->errors;
-        map_set(known, (struct str){key.data, key.len}, (void *)at);
+        map_set(known, key, x);
     }
-    m->error[at - 1].tasks++;
-    buf_release(&key);
+    x->tasks++;
 }
 
 static int add_errors(struct summary *m, struct run_view *v, struct err *e)
@@ -206,9 +181,7 @@ static int add_errors(struct summary *m, struct run_view *v, struct err *e)
     m->error = arena_alloc(&m->memory, (m->tasks + 1) * sizeof(*m->error));
     for (size_t i = 0; rc == 0 && i < m->tasks; i++) {
         struct summary_task *t = &m->task[i];
-        const struct run_attempt *a = run_task_best(&v->task[i]);
-        json_t *record;
-        struct str line;
+        struct run_attempt *a = run_task_best(&v->task[i]);
 
         if (t->skipped || t->solved_at)
             continue;
@@ -218,14 +191,13 @@ static int add_errors(struct summary *m, struct run_view *v, struct err *e)
         }
         if (verdict_of(t->verdict) < VERDICTS)
             m->unsolved[verdict_of(t->verdict)]++;
-        record = run_view_record(v, a, e);
-        rc = !record && e->kind != ERR_NONE ? -1 : 0;
-        line = verdict_error(record);
-        if (line.n) {
-            t->error = arena_strndup(&m->memory, line.p, line.n);
-            count_error(m, &known, t);
-        }
-        json_decref(record);
+        t->error = run_view_error(v, a, e);
+        if (!t->error)
+            rc = -1;
+        else if (!t->error[0])
+            t->error = NULL;
+        else
+            count_error(m, &known, t, run_view_failure(v, a, e));
     }
     if (m->errors)
         qsort(m->error, m->errors, sizeof(*m->error), more_tasks);

@@ -17,13 +17,14 @@ struct summary_task {
     int64_t attempts, solved_at;
     const char *verdict;     /* of the best attempt: see run_task_best() */
     const char *rule;        /* of that attempt, or NULL */
-    const char *error;       /* likewise: the first line that says something */
+    const char *error;       /* likewise: its first line that says something */
     double speedup;          /* likewise; NaN: not measured */
     int64_t count[VERDICTS]; /* its attempts by verdict */
     const char *evidence;    /* likewise */
     const char **shown;      /* names of its examples */
     size_t shown_len;
-    bool doubted; /* its kernel was refused at the end of the run */
+    bool doubted; /* the reviewer refused its kernel at the end of the run, so
+                     its entry has left the archive */
 };
 
 /* How often an example was shown, and how often the attempt then succeeded. */
@@ -31,17 +32,18 @@ struct summary_count {
     int64_t shown, solved;
 };
 
-/* A member of the archive, and what became of attempts that it was shown to. */
+/* An entry of the archive, and what became of attempts that it was shown to. */
 struct summary_entry {
     int64_t entry; /* from 1, in the order they joined */
     const char *name, *origin;
-    int64_t version, left; /* of joining and leaving; left 0: it is in */
+    int64_t version, left; /* the archive's when it joined, and when it left;
+                              left 0: it has not */
     struct summary_count count[3]; /* by enum prompt_stage */
 };
 
 #define SUMMARY_ERRORS 5 /* that are printed */
 
-/* An error that tasks without a solution have in common, numbers aside. */
+/* An error that tasks without a solution have in common, figures and quoted names aside. */
 struct summary_error {
     const char *verdict, *error; /* of the first of them */
     size_t tasks;
@@ -58,7 +60,8 @@ struct summary {
     int64_t assumed_usd_micro; /* of usd_micro: what no provider metered */
     bool estimated;            /* the provider did not report all usage */
     int64_t entries, seeds;
-    int64_t kernels; /* that the run added and kept: what export writes */
+    int64_t kernels; /* entries that the run has added and that have not left;
+                        archives_kernel_of() says what export writes */
     int64_t verdict[VERDICTS];   /* attempts by verdict */
     size_t unsolved[VERDICTS];   /* tasks without a solution, by verdict */
     size_t untried;              /* those without a finished attempt */
@@ -72,6 +75,12 @@ struct summary {
  * solution. */
 int summary_make(struct run_view *v, struct summary *out, struct err *e);
 void summary_release(struct summary *m);
+
+/* The number of the first attempt that solved the task, or 0. */
+int64_t summary_solved_at(const struct run_task *t);
+/* How many times faster than the eager reference an attempt is, from its row
+ * alone; NaN: not measured. */
+double summary_speedup(const struct run_attempt *a);
 
 /* As --json prints them; the caller owns the reference. */
 json_t *summary_run_json(const struct summary *m, const char *dir);

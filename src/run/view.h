@@ -1,11 +1,10 @@
-/* view.h: a run opened for reading, also while it works: every task, each
- * attempt with its calls, examples and verdict, each member of the archive.
- * For `show`, `report`, `serve`, `compare`, `export` and the summary: none of
- * them needs SQL.
+/* view.h: a run opened for reading, also while it is running: every task, each
+ * attempt with its calls, examples and verdict, each entry of the archive. All
+ * commands that show or export runs use it, so none of them needs SQL.
  *
- * Rows are read once, when the view is opened; texts (prompts, replies, code,
- * records) stay in the store until somebody asks for one by the hash that its
- * row names. All that a view holds is borrowed from it. */
+ * Rows are read when the view is opened and when it is refreshed. Texts
+ * (prompts, replies, code, records) stay in the store until you ask for one by
+ * its hash, which the row has. Everything in a view is borrowed from it. */
 #ifndef RUN_VIEW_H
 #define RUN_VIEW_H
 
@@ -13,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "store/store.h"
 #include "task/task.h"
 
@@ -20,14 +20,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An attempt that is finished. */
+/* A finished attempt. */
 struct run_attempt {
     struct row_attempt row;
-    struct row_verdict *verdict; /* NULL: none is stored */
+    struct row_verdict *verdict; /* stored before the attempt; NULL only in a
+                                    damaged run */
     struct row_call *call;       /* in the order of asking */
     size_t calls;
     struct row_shown *shown; /* by rank */
     size_t shown_len;
+    const char *error, *kind; /* private: what was asked for */
 };
 
 struct run_task {
@@ -37,11 +39,12 @@ struct run_task {
     struct row_call *call; /* all calls for the task, also those of the attempt
                               under way */
     size_t calls;
+    int64_t version; /* of the view when a row of the task was last read */
 };
 
 struct run_entry {
     struct row_entry row;
-    int64_t left; /* the version at which it left, or 0 */
+    int64_t left; /* the archive's version when it left, or 0 */
 };
 
 struct run_event {
@@ -54,7 +57,7 @@ struct run_event {
 enum run_state {
     RUN_RUNNING,
     RUN_FINISHED, /* every task is solved or has used its attempts */
-    RUN_WAITING,  /* only answers from elsewhere are missing */
+    RUN_WAITING,  /* others must answer first; see SEARCH_WAITING */
     RUN_NO_BUDGET,
     RUN_STOPPED,
     RUN_STUCK,   /* provider or verifier failed tasks; see SEARCH_STUCK */
@@ -80,13 +83,16 @@ struct run_view {
     struct row_call *call; /* all of them, by task, attempt and time; those
                               that belong to no task first */
     size_t calls;
+    int64_t version; /* 1 when it is opened; grows when a refresh finds news */
     /* private */
+    int64_t seen, data_version; /* what of the store was read */
     struct run_attempt *attempts;
     struct row_verdict *verdicts;
     struct row_shown *shown;
     size_t attempt_len, verdict_len, shown_len;
     struct store *store;
     bool owns_store;
+    struct map facts, errors, kinds; /* that were asked for */
     struct arena memory;
 };
 
@@ -103,6 +109,14 @@ int run_view_read(struct store *s, const char *dir, struct run_view *v,
 int run_view_open_tasks(const char *dir, struct run_view *v, struct err *e);
 int run_view_load(struct run_view *v, struct run_task *t, struct err *e);
 void run_view_close(struct run_view *v);
+/* Reads what was stored since, for a page that follows the run: 1 when there
+ * was something, 0 when not, which takes microseconds. The cost of the former is
+ * that of the new rows, and a few milliseconds for 10,000 tasks. What was
+ * borrowed from the view before is void. A folder that was removed and made
+ * again is read as a whole. -1: the view is closed. */
+int run_view_refresh(struct run_view *v, struct err *e);
+/* Makes it version `version` of a run that was read before: all tasks changed. */
+void run_view_renumber(struct run_view *v, int64_t version);
 
 /* Facts of the run: "method", "dsl", "model", "precision", "device", "seed", …
  * "" when it is not known. */
@@ -131,6 +145,14 @@ int run_view_text(struct run_view *v, const char *hash, struct buf *out,
  * none. The caller owns the reference. */
 json_t *run_view_record(struct run_view *v, const struct run_attempt *a,
                         struct err *e);
+/* The first line of the error in that record that says something, kept for the
+ * next time; "" when there is none; NULL with an error. */
+const char *run_view_error(struct run_view *v, struct run_attempt *a,
+                           struct err *e);
+/* Its verdict and that line without words that have figures, as one and the same
+ * pointer for all attempts that failed alike; kept, too. */
+const char *run_view_failure(struct run_view *v, struct run_attempt *a,
+                             struct err *e);
 /* The task as it was when the run began. The caller frees it. */
 struct task *run_view_program(struct run_view *v, const struct run_task *t,
                               struct err *e);

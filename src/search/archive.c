@@ -1,4 +1,4 @@
-/* archive.c: members and the index over them. */
+/* archive.c: entries and the index over them. */
 #include "search/archive.h"
 
 #include "base/arena.h"
@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct member {
+struct entry {
     struct prompt_example text;
     const char *task_hash;
-    bool seed, hidden;
+    bool seed, retired;
 };
 
 struct archive {
     struct arena memory;
     struct find *index;
-    struct member *member; /* entry n is member[n - 1] */
+    struct entry *entry; /* entry n is entry[n - 1] */
     size_t len, cap;
     int64_t version;
-    struct map broken; /* "problem/solution"; NULL: it is sound again */
+    struct map retired; /* "problem/solution"; NULL: restored */
 };
 
 struct archive *archive_new(size_t dim)
@@ -31,7 +31,7 @@ struct archive *archive_new(size_t dim)
     struct archive *a = xcalloc(1, sizeof(*a));
 
     arena_init(&a->memory);
-    map_init(&a->broken);
+    map_init(&a->retired);
     a->index = find_new(dim);
     return a;
 }
@@ -39,8 +39,8 @@ struct archive *archive_new(size_t dim)
 void archive_free(struct archive *a)
 {
     find_free(a->index);
-    free(a->member);
-    map_release(&a->broken);
+    free(a->entry);
+    map_release(&a->retired);
     arena_release(&a->memory);
     free(a);
 }
@@ -52,7 +52,7 @@ static struct str keep(struct archive *a, struct str s)
 
 /* ---- kernels that were verified again ---- */
 
-#define KEY_BYTES (2 * HASH_HEX)
+#define KEY_BYTES ((size_t)2 * HASH_HEX)
 
 static struct str key_of(const char *problem, const char *solution, char *out)
 {
@@ -60,49 +60,49 @@ static struct str key_of(const char *problem, const char *solution, char *out)
     return str_of(out);
 }
 
-static void hide_if_broken(struct archive *a, size_t i)
+static void hide_if_retired(struct archive *a, size_t i)
 {
-    struct member *m = &a->member[i];
+    struct entry *m = &a->entry[i];
     char problem[HASH_HEX], solution[HASH_HEX], key[KEY_BYTES];
 
-    if (a->broken.len == 0 || m->hidden)
+    if (a->retired.len == 0 || m->retired)
         return;
     hash_hex(m->text.problem.p, m->text.problem.n, problem);
     hash_hex(m->text.solution.p, m->text.solution.n, solution);
-    if (!map_get(&a->broken, key_of(problem, solution, key)))
+    if (!map_get(&a->retired, key_of(problem, solution, key)))
         return;
-    m->hidden = true;
+    m->retired = true;
     find_remove(a->index, (int64_t)i + 1);
 }
 
 void archive_rechecked(struct archive *a, const char *problem,
-                       const char *solution, bool broken)
+                       const char *solution, bool retired)
 {
     char key[KEY_BYTES];
 
-    map_set(&a->broken, key_of(problem, solution, key), broken ? a : NULL);
+    map_set(&a->retired, key_of(problem, solution, key), retired ? a : NULL);
 }
 
-void archive_hide_broken(struct archive *a)
+void archive_hide_retired(struct archive *a)
 {
     for (size_t i = 0; i < a->len; i++)
-        hide_if_broken(a, i);
+        hide_if_retired(a, i);
 }
 
-/* ---- members ---- */
+/* ---- entries ---- */
 
 int64_t archive_join(struct archive *a, const struct search_example *x,
                      int64_t version)
 {
-    struct find_member f = {.entry = (int64_t)a->len + 1,
-                            .task = x->name,
-                            .task_hash = x->task_hash,
-                            .vector = x->vector,
-                            .ops = x->ops};
-    struct member *m;
+    struct find_entry f = {.entry = (int64_t)a->len + 1,
+                           .task = x->name,
+                           .task_hash = x->task_hash,
+                           .vector = x->vector,
+                           .ops = x->ops};
+    struct entry *m;
 
-    a->member = xgrow(a->member, &a->cap, a->len, sizeof(*a->member));
-    m = &a->member[a->len++];
+    a->entry = xgrow(a->entry, &a->cap, a->len, sizeof(*a->entry));
+    m = &a->entry[a->len++];
     m->text = (struct prompt_example){
         .name = arena_strdup(&a->memory, x->name),
         .problem = keep(a, x->problem),
@@ -111,9 +111,9 @@ int64_t archive_join(struct archive *a, const struct search_example *x,
         .seen = arena_alloc(&a->memory, 2 * sizeof(*m->text.seen))};
     m->task_hash = arena_strdup(&a->memory, x->task_hash);
     m->seed = strcmp(x->origin, "seed") == 0;
-    m->hidden = false;
+    m->retired = false;
     find_add(a->index, &f);
-    hide_if_broken(a, a->len - 1);
+    hide_if_retired(a, a->len - 1);
     a->version = version;
     return f.entry;
 }
@@ -143,7 +143,7 @@ struct prompt_example archive_example(const struct archive *a, int64_t entry)
 {
     if (entry < 1 || (size_t)entry > a->len)
         BUG("the archive has no entry %lld", (long long)entry);
-    return a->member[entry - 1].text;
+    return a->entry[entry - 1].text;
 }
 
 size_t archive_seeds(const struct archive *a, const struct task *t,
@@ -152,8 +152,8 @@ size_t archive_seeds(const struct archive *a, const struct task *t,
     size_t n = 0;
 
     for (size_t i = 0; i < a->len && n < k; i++)
-        if (a->member[i].seed && !a->member[i].hidden &&
-            strcmp(a->member[i].task_hash, t->hash) != 0)
+        if (a->entry[i].seed && !a->entry[i].retired &&
+            strcmp(a->entry[i].task_hash, t->hash) != 0)
             hit[n++] = (struct find_hit){(int64_t)i + 1, FIND_NO_COSINE};
     return n;
 }

@@ -1,9 +1,13 @@
-/* archive.h: the solved kernels that prompts take their examples from. Members
+/* archive.h: the solved kernels that prompts take their examples from. Entries
  * are numbered from 1 in the order they joined, and keep their numbers when
- * others leave. Each change gives the archive a new version; members that join
- * at the same barrier share one.
+ * others leave. The version of the archive grows when entries join or leave;
+ * entries that join at the same barrier share one.
  *
- * A twin of a task is a member whose problem has the same hash: the same
+ * An entry leaves when the reviewer refuses it at the end of the run. It is
+ * retired when it was found broken on being verified again (run/recheck.h).
+ * Neither is shown any more.
+ *
+ * A twin of a task is an entry whose problem has the same hash: the same
  * program, whatever its name, comments and layout. A task is never shown its
  * twin. */
 #ifndef SEARCH_ARCHIVE_H
@@ -21,23 +25,23 @@ void archive_free(struct archive *a);
 /* Copies the example and returns its number. Sets the archive's version. */
 int64_t archive_join(struct archive *a, const struct search_example *x,
                      int64_t version);
-/* The member is not shown any more. Sets the archive's version. */
+/* The entry leaves. Sets the archive's version. */
 void archive_leave(struct archive *a, int64_t entry, int64_t version);
-/* What was found when a kernel was verified again; the last word counts. Both
- * are hashes of texts. Kernels that are broken by then are not shown after
- * archive_hide_broken(), whether they are members or join later. The version
- * stays. */
+/* Notes whether a kernel is retired, in the order of the passes: the last one
+ * counts. `problem` and `solution` are hashes of its texts. After all of them
+ * were noted, archive_hide_retired() hides the retired ones, and those that
+ * join later are hidden, too. This does not change the version. */
 void archive_rechecked(struct archive *a, const char *problem,
-                       const char *solution, bool broken);
-void archive_hide_broken(struct archive *a);
+                       const char *solution, bool retired);
+void archive_hide_retired(struct archive *a);
 int64_t archive_version(const struct archive *a);
-/* How many have joined, including those that left. */
+/* How many entries have joined, including those that left. */
 size_t archive_size(const struct archive *a);
 const struct find *archive_index(const struct archive *a);
 
-/* The texts of a member, borrowed. */
+/* The texts of an entry, borrowed. */
 struct prompt_example archive_example(const struct archive *a, int64_t entry);
-/* The first `k` members with origin "seed" that are neither hidden nor twins
+/* The first `k` entries with origin "seed" that are neither retired nor twins
  * of the task. */
 size_t archive_seeds(const struct archive *a, const struct task *t,
                      struct find_hit *hit, size_t k);

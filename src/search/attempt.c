@@ -141,8 +141,8 @@ static void store_result(struct attempt *a)
 
 /* ---- the reviewer ---- */
 
-/* A kernel that did not earn its verdict is an attempt like any other that
- * failed: the next one hears why. */
+/* A refused kernel is a failed attempt like any other; its feedback has the
+ * reviewer's reasons. */
 static void refuse(struct attempt *a, const struct review *v)
 {
     struct buf b;
@@ -227,10 +227,10 @@ static void on_record(const json_t *record, const char *why, void *arg)
         why = "no reason given";
     store_event(s->part.store, "infra", a->subject->ord, a->number, why);
     if (door_is_dead(s->part.door)) {
-        s->broken = true;
+        s->worker_dead = true;
         state_stop(s);
     }
-    if (++a->infra < INFRA_TRIES && !s->broken && !unusable)
+    if (++a->infra < INFRA_TRIES && !s->worker_dead && !unusable)
         judge(a);
     else
         end_aside(a, why);
@@ -292,7 +292,7 @@ static void find_same_code(struct attempt *a)
             a->same_as = (int)i + 1;
 }
 
-/* Code that was judged before in this task has its verdict already. */
+/* Code that an earlier attempt at the task had gets the same verdict. */
 static bool take_earlier_verdict(struct attempt *a)
 {
     if (!a->same_as)
@@ -420,8 +420,8 @@ static struct llm_request request_of(const struct attempt *a,
                                 .max_tokens = s->opt.max_tokens};
 }
 
-/* What writing the code may cost once there is a plan. A plan is asked for when
- * there is money for both. Without a cap nobody has to know. */
+/* The most that the code stage can cost. It is reserved together with the plan;
+ * without a cap it is not needed. */
 static int cost_of_code(struct attempt *a, struct llm_cost *out, struct err *e)
 {
     const struct budget *b = a->s->part.budget;

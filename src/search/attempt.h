@@ -2,9 +2,11 @@
  * plan and then for code (or for a program at once), get a verdict, let the
  * reviewer read a correct kernel (reviewer "loop" only), write the rows.
  *
- * The rows of the verdict, the attempt and its examples are written together,
- * after the review. If the reviewer refuses the kernel, the verdict in them is
- * "hack", with the rule "reviewer".
+ * The rows are given to the store together, after the review, in this order:
+ * verdict, examples, attempt. The attempt is over when all of them are on disk.
+ * A crash in between can leave a verdict without its attempt: resuming then
+ * uses that verdict and does not judge or review again. If the reviewer refuses
+ * the kernel, the verdict in the rows is "hack", with the rule "reviewer".
  *
  * Code that an earlier attempt at the same task had gets the same verdict
  * without being judged again. If the verifier fails, the code is judged a
@@ -22,7 +24,7 @@
 #define MAX_HISTORY  8
 
 enum attempt_end {
-    ATTEMPT_DONE,      /* stored; now part of its task's past */
+    ATTEMPT_DONE,      /* its rows are on disk */
     ATTEMPT_ASIDE,     /* its task is set aside: provider or verifier failed */
     ATTEMPT_ABANDONED, /* the run stops; resuming makes it again */
     ATTEMPT_NO_BUDGET, /* the same, because the budget is used up */
@@ -51,7 +53,7 @@ struct attempt {
     struct ledger_purse purse; /* under a cap, plan and code share it */
     struct ledger_call *call;
     struct reading *reading; /* under way, or NULL */
-    /* what came of it */
+    /* the result */
     struct str plan, code;
     /* `normal` is the hash of the code without comments, docstrings and white
      * space: two attempts with the same one have the same code. */
@@ -67,6 +69,7 @@ struct attempt {
 /* Starts the task's next attempt. `over` is called once, from here or from the
  * loop, after the attempt has been freed. */
 void attempt_start(struct search *s, struct subject *t, attempt_fn *over);
+/* Drops an attempt that is under way; `over` is not called. */
 void attempt_free(struct attempt *a);
 
 /* attempt_prompt.c: builds the prompt of a stage. A plan prompt shows the
@@ -74,11 +77,12 @@ void attempt_free(struct attempt *a);
  * The code stage also shows a->plan. */
 int attempt_prompt(struct attempt *a, enum prompt_stage stage,
                    struct prompt *out, struct err *e);
-/* Stores a->prompt in pieces, so that a text that many prompts have in common
- * is stored once. */
+/* Stores each piece of a->prompt as a blob, so that a text that many prompts
+ * have in common is stored once; and the list of its messages, which names the
+ * pieces, as the blob a->prompt.hash. */
 void attempt_store_prompt(struct attempt *a);
 
-/* result.c: fills `out` from a->record, and writes the rows. */
+/* result.c: fills `out` from a->record, and gives the rows to the store. */
 int result_write(struct attempt *a, struct past *out, struct err *e);
 /* Puts measured times, which are stored apart from the record, back into it. */
 void result_give_times(json_t *record, const char *times);

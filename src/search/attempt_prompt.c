@@ -19,8 +19,8 @@ static int read_text(struct attempt *a, const char *blob, struct str *out,
     return rc;
 }
 
-/* Attempt `number` of the same task as a prompt shows it; 0: the program it
- * all starts from. */
+/* Attempt `number` at the same task as a prompt shows it; 0: the initial
+ * program. */
 static int past_attempt(struct attempt *a, int number,
                         struct prompt_attempt *out, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* evolve_db.c: who joins, who leaves, who migrates. */
+/* evolve_db.c: which programs join, leave and migrate. */
 #include "search/evolve_db.h"
 
 #include "base/mem.h"
@@ -55,9 +55,9 @@ static void seat(struct evolve_db *db, struct program *p)
     db->seated++;
 }
 
-/* A cell is won by being empty or by strictly better fitness; who loses it
- * leaves, and the winner takes over the seat in the archive. Who does not win
- * one joins the island all the same. */
+/* A program takes its cell if the cell is empty or its owner has lower fitness.
+ * That owner leaves the island, and its seat in the archive goes to the new
+ * one. A program without a cell joins the island, too. */
 static void contend(struct evolve_db *db, struct program *p)
 {
     struct program *old = owner_of(db, p->island, p->cell);
@@ -72,7 +72,8 @@ static void contend(struct evolve_db *db, struct program *p)
     leave(db, old);
 }
 
-/* While the archive has room it takes anyone; then who beats its worst. */
+/* The archive takes any program while it has room, then only one that is better
+ * than its worst. */
 static void consider_for_archive(struct evolve_db *db, struct program *p)
 {
     struct program *worst = NULL;
@@ -96,8 +97,8 @@ static void consider_for_archive(struct evolve_db *db, struct program *p)
     }
 }
 
-/* The worst goes first, owners of cells after all others; never the best, nor
- * the newcomer. */
+/* Removes the worst first, and owners of cells last; never the best program or
+ * the new one. */
 static void limit_population(struct evolve_db *db, const struct program *newest)
 {
     while (db->alive > db->o.population) {
@@ -163,7 +164,7 @@ static bool has_code(const struct evolve_db *db, size_t island,
     return false;
 }
 
-/* A copy, unless it came from elsewhere itself or is there already. */
+/* Copies a program, unless it is a migrant itself or is there already. */
 static void copy_to(struct evolve_db *db, size_t i, size_t island,
                     struct rng *rng)
 {

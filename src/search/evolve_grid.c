@@ -16,7 +16,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Characters, not bytes; bytes that are no UTF-8 count for themselves. */
+/* Counts characters; a byte that is not UTF-8 counts as one. */
 void traits_init(struct traits *t, const char *code)
 {
     size_t n = strlen(code), valid = str_utf8_check(code, n), kept = 0;
@@ -87,7 +87,7 @@ static size_t living(const struct evolve_db *db, size_t *out)
     return n;
 }
 
-/* How far a program is from the nearest that is chosen already. */
+/* The distance of a program to the nearest one that is already chosen. */
 static double to_nearest(const struct evolve_db *db, size_t i)
 {
     double least = -1;
@@ -102,7 +102,8 @@ static double to_nearest(const struct evolve_db *db, size_t i)
     return least;
 }
 
-/* From a random one on, always the program farthest from those chosen. */
+/* Begins with a random program, then always takes the one farthest from those
+ * chosen. */
 static void spread(struct evolve_db *db, size_t *left, size_t n,
                    struct rng *rng)
 {

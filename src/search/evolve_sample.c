@@ -1,4 +1,5 @@
-/* evolve_sample.c: the parent of the next attempt, what is shown beside it. */
+/* evolve_sample.c: the parent of the next attempt, and what is shown with
+ * it. */
 #include "search/evolve_int.h"
 
 #include "base/mem.h"
@@ -42,7 +43,7 @@ static bool belongs(const struct program *p, enum circle who, size_t island)
     return p->alive && (here || who == EVERYBODY);
 }
 
-/* Anyone of a circle, each as likely; NOBODY when it is empty. */
+/* Any of a group, with equal probability; NOBODY when it is empty. */
 static size_t draw(const struct evolve_db *db, enum circle who, size_t island,
                    struct rng *rng)
 {
@@ -84,8 +85,8 @@ static size_t draw_by_fitness(const struct evolve_db *db, size_t island,
     return last;
 }
 
-/* `empty`: the attempt's own island has nobody, so the first one stands in, and
- * what is left to fitness otherwise is left to chance. */
+/* `empty`: the attempt's island has no programs, so the first island is used,
+ * and the draw is uniform instead of by fitness. */
 static size_t draw_parent(const struct evolve_db *db, size_t island, bool empty,
                           struct rng *rng)
 {
@@ -128,7 +129,8 @@ static void offer(const struct evolve_db *db, struct list *l, size_t i)
         l->at[l->len++] = i;
 }
 
-/* The best of the parent's island, and some of the next best in any order. */
+/* The best of the parent's island, and some of the next best in random
+ * order. */
 static void offer_top(const struct evolve_db *db, struct list *l,
                       struct rng *rng)
 {
@@ -156,7 +158,7 @@ static size_t near(size_t at, size_t bins, struct rng *rng)
     return up - 2 < bins ? up - 2 : bins - 1;
 }
 
-/* Who of the island is in a cell at most two steps from the parent's. */
+/* The programs of the island in cells at most two steps from the parent's. */
 static size_t neighbour(const struct evolve_db *db, size_t parent,
                         size_t island, struct rng *rng)
 {
@@ -175,8 +177,8 @@ static size_t neighbour(const struct evolve_db *db, size_t parent,
     return found;
 }
 
-/* The island's elite, its best at least; on an island that has more than are
- * wanted then neighbours in the grid, and then anyone. */
+/* The island's elite, at least its best. If the island has more programs than
+ * are wanted, then neighbours in the grid, and then any. */
 static void inspire(const struct evolve_db *db, struct list *l, size_t island,
                     struct rng *rng)
 {

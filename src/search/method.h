@@ -1,7 +1,10 @@
 /* method.h: a method of the search: how it divides the work into rounds, how
- * it chooses examples, and a few facts. The end of a round is a barrier: there
- * the first kernel at E3 of each task joins the archive. docs/METHODS.md
- * describes the five methods.
+ * it chooses examples, and a few facts. docs/METHODS.md describes the five.
+ *
+ * For each task, the first kernel at E3 joins the archive. In strict order, the
+ * default, it joins at the barrier at the end of the round. In eager order,
+ * which only some methods allow (`may_be_eager`), it joins at once, and the
+ * round has no barrier.
  *
  * To add one: a file method_NAME.c, and its name in METHODS (options.h). */
 #ifndef SEARCH_METHOD_H
@@ -16,8 +19,8 @@ struct search;
 struct attempt;
 struct subject;
 
-/* Tasks at work. In strict order, they do not see each other's results before
- * the barrier. */
+/* The tasks that are worked on before the next barrier. In strict order, they
+ * do not see each other's results. */
 struct round {
     size_t number;   /* from 1, counted by the schedule */
     int iteration;   /* 0: it is the number of the attempt */
@@ -61,7 +64,7 @@ bool round_fill(const struct search *s, struct round *r, size_t from,
 /* A single round with all tasks: there is no barrier before the end. */
 bool round_single(struct search *s, struct round *r);
 
-/* choose.c: the pack's seeds; or any members: similar ones, random ones, or a
+/* choose.c: the pack's seeds; or any entries: similar ones, random ones, or a
  * set that covers the task's operators. Only monkeys, and combined from its
  * second phase on, use the last three, so only they show what the run itself
  * has added. */

@@ -1,11 +1,11 @@
-/* method_combined.c: evolution in three phases; between two of them what was
- * solved joins the archive. */
+/* method_combined.c: evolution in three phases. Solved kernels join the archive
+ * between them. */
 #include "search/attempt.h"
 
 #define PHASES 3
 
-/* A task that was stopped in the middle of a phase makes the rest of it. A
- * phase without tasks is passed over. */
+/* A task that was stopped within a phase continues there. A phase without tasks
+ * is skipped. */
 static bool next_phase(struct search *s, struct round *r)
 {
     for (; r->number <= PHASES; r->number++) {
@@ -20,8 +20,8 @@ static bool next_phase(struct search *s, struct round *r)
     return false;
 }
 
-/* The seeds at first, then what is near. The archive stands still within a
- * phase, so the choice does, too. */
+/* The seeds in the first phase, then similar entries. The archive does not
+ * change within a phase, so neither does the choice. */
 static void choose(struct search *s, struct attempt *a)
 {
     if (a->batch == 1)

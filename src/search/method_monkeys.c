@@ -1,5 +1,5 @@
-/* method_monkeys.c: iteration by iteration, a mini-batch of the unsolved tasks
- * at a time; what was solved is shown to those that follow. */
+/* method_monkeys.c: in each iteration, one mini-batch of unsolved tasks after
+ * the other. Solved kernels become examples for the batches that follow. */
 #include "search/attempt.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* options.h: the options of a search. In strict order, the same options, tasks,
- * examples, replies and verdicts give the same run. */
+/* options.h: the options of a search, as `monkeys run --help` describes them.
+ * In strict order, the same options, tasks, examples, replies and verdicts give
+ * the same run. */
 #ifndef SEARCH_OPTIONS_H
 #define SEARCH_OPTIONS_H
 
@@ -20,13 +21,13 @@ struct search_opts {
     int64_t phase[3];   /* combined: attempts per task in each phase */
     bool no_stop;       /* make all attempts, also after a success */
     bool no_card;       /* show the guide alone, as in the paper */
-    bool no_wait;       /* end when only answers from elsewhere are missing */
+    bool no_wait;       /* do not wait for replies in a spool folder */
     /* evolve and combined */
     int64_t islands, history;
     bool diff;
     /* The reviewer, a model that reads correct kernels. "off": never. "loop":
      * each one, before its verdict is stored; a refused kernel is a failed
-     * attempt. "end": after the search, the kernels that the run has added to
+     * attempt. "end": after the search, the entries that the run has added to
      * the archive; refused ones leave it. */
     const char *reviewer;
     double threshold; /* a lower score is a refusal */

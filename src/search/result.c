@@ -1,4 +1,5 @@
-/* result.c: what a verdict means to the search, and what is kept of it. */
+/* result.c: what a verdict means to the search, and the rows that are
+ * stored. */
 #include "search/attempt.h"
 
 #include "base/date.h"
@@ -20,8 +21,9 @@ static double number_of(const json_t *record, const char *key)
 
 /* ---- how good it was ---- */
 
-/* With --no-stop a faster kernel is a better one; otherwise the first correct
- * one ends the task, and a figure that does not repeat would be of no use. */
+/* With --no-stop a faster kernel is a better one. Otherwise the first correct
+ * one ends the task, and a time, which differs in every run, would only make
+ * fitness unrepeatable. */
 static double fitness_of(const struct search *s, const json_t *record)
 {
     double speedup =
@@ -33,7 +35,8 @@ static double fitness_of(const struct search *s, const json_t *record)
 
 /* ---- rows ---- */
 
-/* What is measured differs from run to run, so it is kept apart. */
+/* Measured values differ in every run, so they are stored apart from the
+ * record. */
 static char *take_times(json_t *record)
 {
     json_t *times = json_object();

@@ -131,8 +131,8 @@ static int count_call(const struct row_call *row, void *arg)
     return 0;
 }
 
-/* Tasks are stored before a model is asked about any; a program that ended
- * while it did that left some of them. */
+/* Tasks are stored before the first call. If the program ended in between, only
+ * some of them are there. */
 static int begin_tasks(struct resume *r)
 {
     struct search *s = r->s;
@@ -215,9 +215,9 @@ static int on_verdict(const struct row_verdict *row, void *arg)
     return 0;
 }
 
-/* ---- members of the archive ---- */
+/* ---- entries of the archive ---- */
 
-/* In strict order members join again where they did. */
+/* In strict order, entries join again at the same barriers. */
 static int on_entry(const struct row_entry *row, int64_t left, void *arg)
 {
     struct resume *r = arg;

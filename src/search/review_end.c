@@ -1,6 +1,6 @@
-/* review_end.c: the reviewer at the end of a run: it reads the members that the
- * run has added to the archive, all at once, so that nothing depends on who was
- * read first; those that it refuses leave. */
+/* review_end.c: the reviewer at the end of a run. It reads all entries that the
+ * run has added to the archive. Those that it refuses leave together, so that
+ * nothing depends on the order of reading. */
 #include "base/mem.h"
 #include "base/tick.h"
 #include "ledger/ledger.h"

@@ -1,5 +1,5 @@
-/* reviewer.c: a kernel is read: asked, asked once more when the answer cannot
- * be read, kept, concluded. */
+/* reviewer.c: a review: ask, ask again if the answer cannot be read, store,
+ * decide. */
 #include "search/reviewer.h"
 
 #include "base/arena.h"
@@ -85,7 +85,7 @@ static void stay(struct reading *g, const char *what, const char *why)
     finish(g, &(struct reviewer_word){.end = REVIEWER_PASSED});
 }
 
-/* Of kernels that are the same, with the same task, the first is kept. */
+/* Equal kernels of equal tasks share the review of the first. */
 static void keep(struct reading *g, struct str reply, double score)
 {
     struct reviewer *v = g->v;

@@ -1,5 +1,6 @@
-/* reviewer.h: a model reads a correct kernel and scores whether it is honest.
- * Its reply is stored before it counts, and a stored reply is never asked for
+/* reviewer.h: a model reads a correct kernel and scores whether it is honest. A
+ * kernel with a low score is refused. Calls go through the ledger, so a reply
+ * is on disk before it counts, and a kernel that was reviewed is not reviewed
  * again. */
 #ifndef SEARCH_REVIEWER_H
 #define SEARCH_REVIEWER_H

@@ -1,5 +1,5 @@
-/* schedule.c: rounds and slots: who may begin now, when a round is over, when
- * the run is. */
+/* schedule.c: rounds and slots: which tasks may begin, and when a round or the
+ * run is over. */
 #include "base/mem.h"
 #include "search/attempt.h"
 #include "search/resume.h"
@@ -51,12 +51,12 @@ static void on_barrier_stored(const struct err *e, void *arg)
     schedule_pump(s);
 }
 
-/* Between two rounds what was solved joins the archive. */
+/* Solved kernels join the archive between two rounds. */
 static void end_round(struct search *s)
 {
     size_t before = archive_size(s->archive);
 
-    members_join_solved(s);
+    entries_join_solved(s);
     if (s->finished)
         return;
     s->state = next_round(s);
@@ -85,19 +85,19 @@ static void leave_slot(struct search *s, struct subject *t)
     r->subject[r->count++] = (size_t)(t - s->subject);
 }
 
-/* An attempt has become the past of its subject. */
+/* An attempt was added to the past of its subject. */
 static void count_down(struct search *s, struct subject *t)
 {
     t->left--;
     if (s->eager)
-        members_join_now(s, t);
+        entries_join_now(s, t);
 }
 
 static void on_attempt_over(struct search *s, struct subject *t,
                             enum attempt_end end);
 
-/* The subject has a slot: attempts that the store holds are taken from there,
- * the first other one is made. */
+/* The subject has a slot: takes its stored attempts, then makes the first that
+ * is missing. */
 static void begin(struct search *s, struct subject *t)
 {
     const struct past *p;
@@ -166,8 +166,8 @@ static void on_attempt_over(struct search *s, struct subject *t,
 
 /* ---- the end ---- */
 
-/* Whether all that is left waits for others: for their answers, or for room
- * that only those can make. */
+/* Whether all that is left waits for others: for their answers, or for budget
+ * that only those can free. */
 static bool only_waiting(struct search *s)
 {
     size_t n = door_elsewhere(s->part.door);
@@ -184,7 +184,7 @@ void schedule_check_end(struct search *s)
     if (s->stopping >= 2) {
         finish(s, SEARCH_INTERRUPTED);
     } else if (s->open_count == 0 && s->stopping) {
-        finish(s, s->broken      ? SEARCH_STUCK
+        finish(s, s->worker_dead ? SEARCH_STUCK
                   : s->no_budget ? SEARCH_NO_BUDGET
                                  : SEARCH_INTERRUPTED);
     } else if (s->open_count == 0 && s->state == SCHEDULE_OVER) {

@@ -69,7 +69,8 @@ void search_add_example(struct search *s, const struct search_example *x)
     store_entry(s->part.store, &row);
 }
 
-/* Waiting for others makes no event, so the end is also looked for in turns. */
+/* Nothing happens while all wait for others, so a timer looks for the end,
+ * too. */
 static void on_timer(void *arg)
 {
     struct search *s = arg;
@@ -110,7 +111,7 @@ int search_run(struct search *s, enum search_end *end, struct err *e)
     s->count.iterations = (int)s->opt.attempts;
     if (store_each_recheck(s->part.store, on_recheck, s->archive, e) != 0)
         return -1;
-    archive_hide_broken(s->archive);
+    archive_hide_retired(s->archive);
     s->resume = resume_load(s, e);
     if (!s->resume)
         return -1;

@@ -1,14 +1,18 @@
 /* search.h: the search of a run: tasks, a model, a verifier, an archive that
- * grows, and one of five methods that decides what to try next.
+ * grows, and one of five methods that decides what to try next. The words are
+ * explained in docs/ARCHITECTURE.md.
  *
  * In strict order, every decision follows from the options, the stored replies
  * and the stored verdicts. So a run that continues after a crash is the same
  * run: it makes its decisions again from the start, and asks for nothing that
  * the store already has.
  *
- * A reply is on disk before it is used, and a reservation before its request
- * goes out. A verdict is on disk before another attempt depends on it; only
- * the review of the same attempt comes earlier. */
+ * What is on disk before what (the store writes rows in the order given):
+ *   - a reservation, before its request goes out;
+ *   - a reply, before it is used;
+ *   - the rows of an attempt (attempt.h), before a later attempt at the task
+ *     begins or the round ends;
+ *   - the entries that joined at a barrier, before the next round begins. */
 #ifndef SEARCH_SEARCH_H
 #define SEARCH_SEARCH_H
 
@@ -46,8 +50,10 @@ struct search_parts {
     size_t dim;                 /* of every vector */
 };
 
+/* The caller has checked the options: an unknown method is a BUG. */
 struct search *search_new(const struct search_parts *p,
                           const struct search_opts *o);
+/* Drops attempts that are under way; a later run makes them again. */
 void search_free(struct search *s);
 
 /* Before search_run(): adds the tasks in the run's order. `skipped` says why a
@@ -55,7 +61,7 @@ void search_free(struct search *s);
  * floats; it is copied. */
 void search_add_task(struct search *s, const struct task *t,
                      const char *skipped, const float *vector);
-/* A member of the archive. The caller adds those that the run starts with; the
+/* An entry of the archive. The caller adds those that the run starts with; the
  * search adds the run's own. */
 struct search_example {
     const char *origin; /* "seed": the pack's, "archive": --archive, "run" */
@@ -64,40 +70,52 @@ struct search_example {
     const float *vector;
     const char *const *ops;
 };
+/* Before search_run(), in their order. Copies the example and stores its
+ * row. */
 void search_add_example(struct search *s, const struct search_example *x);
 
 enum search_end {
     SEARCH_DONE,        /* every task is solved or has used its attempts */
-    SEARCH_WAITING,     /* only answers from elsewhere are missing */
+    SEARCH_WAITING,     /* others must answer first: see below */
     SEARCH_NO_BUDGET,   /* resumable with a higher cap */
     SEARCH_INTERRUPTED, /* search_stop() */
     SEARCH_STUCK,       /* provider or verifier failed tasks; resumable */
 };
 
 /* Continues from what the store holds until one of the ends above. -1 when it
- * cannot continue, for instance because the store cannot be written. */
+ * cannot continue, for instance because the store cannot be written.
+ *
+ * It ends with SEARCH_WAITING when all that is left waits for a folder that
+ * somebody else fills: for verdicts from `--verifier jobs=DIR`, which never
+ * arrive while the search runs, or, with `no_wait`, for replies from
+ * `--spool DIR`. Without `no_wait` it waits for those. */
 int search_run(struct search *s, enum search_end *end, struct err *e);
-/* Sends no more requests, and ends when the open ones are answered and judged.
- * The second call ends the search now. */
+/* The first call sends no more requests. Replies that are under way are still
+ * stored, and programs in them judged, except what comes through a folder; then
+ * the search ends. An attempt that would need another request is made again
+ * when the run continues, from its stored replies. The second call ends the
+ * search at once: a request that is under way counts as lost (ledger.h). */
 void search_stop(struct search *s);
 
 struct search_counts {
-    /* solved: has a correct attempt; aside: provider or verifier failed it;
-     * open: attempts under way */
+    /* Of tasks: skipped by the gate, with a correct attempt, set aside. Of
+     * attempts: finished, under way. */
     size_t tasks, skipped, solved, aside, attempts, open;
-    size_t doubted; /* correct kernels refused since search_run() began */
+    size_t doubted; /* kernels that the reviewer has refused since search_run()
+                       began */
     int iteration, iterations;
     size_t verdict[VERDICTS];
     size_t calls_in_flight;
     size_t over; /* tasks that make no more attempts, without skipped ones */
 };
 struct search_counts search_count(const struct search *s);
-/* After SEARCH_NO_BUDGET: what the next attempt or review may cost. */
+/* After SEARCH_NO_BUDGET: `need` of struct ledger_answer. */
 struct llm_cost search_need(const struct search *s);
 
-/* One line about its progress. */
+/* Appends one line about the progress. */
 void search_describe(const struct search *s, struct buf *out);
-/* Called from the loop whenever something changed. */
+/* Has `fn` called from the loop after each attempt and several times a
+ * second. */
 void search_watch(struct search *s, void (*fn)(void *arg), void *arg);
 
 #endif

@@ -7,7 +7,7 @@
  *   reviewer.c   a model reads a kernel
  *   state.c      tasks, their past, what ends the run
  *   resume.c     what the store of the run holds
- *   members.c    which kernels join the archive, and when
+ *   entries.c    which kernels join the archive, and when
  *   result.c     what a verdict means, and its rows
  *   round.c, choose.c   what methods have in common
  *   method_*.c   a method each; method.c, the list of them
@@ -16,7 +16,7 @@
  *   review_end.c the reviewer at the end of a run
  *   search.c     a run as a whole
  *
- * What has to reach a file below goes through a callback. */
+ * A file reaches those below it through callbacks. */
 #ifndef SEARCH_SEARCH_INT_H
 #define SEARCH_SEARCH_INT_H
 
@@ -34,7 +34,7 @@ struct attempt;
 struct past {
     enum verdict verdict;
     double fitness;
-    /* solved: correct, with any evidence; sealed: correct with E3, so that it
+    /* solved: correct, with any evidence; sealed: correct at E3, so that it
      * may join the archive */
     bool solved, sealed;
     char code[HASH_HEX], normal[HASH_HEX]; /* "" without code */
@@ -62,7 +62,7 @@ struct subject {
 
 enum schedule_state {
     SCHEDULE_ROUNDS,
-    SCHEDULE_BARRIER, /* members that joined are being stored */
+    SCHEDULE_BARRIER, /* entries that joined are being stored */
     SCHEDULE_OVER,    /* there are no more rounds */
 };
 
@@ -70,7 +70,7 @@ struct search {
     struct search_parts part;
     struct search_opts opt;
     const struct method *method;
-    bool eager; /* members join at once, not at barriers */
+    bool eager; /* kernels join at once, not at barriers */
     struct subject *subject;
     size_t subject_len, subject_cap;
     struct archive *archive;
@@ -83,8 +83,8 @@ struct search {
     int stopping; /* 1: sends no more requests, 2: ends now */
     bool finished;
     bool no_budget;
-    struct llm_cost need; /* of the next call, when there is no budget */
-    bool broken;          /* the worker is dead: nothing can be judged */
+    struct llm_cost need; /* no_budget: see struct ledger_answer */
+    bool worker_dead;     /* nothing more can be judged */
     struct err failed;
     enum search_end end;
     struct search_counts count;
@@ -105,26 +105,26 @@ void state_fail(struct search *s, const struct err *e);
 /* Sends no more requests; what is under way is finished. */
 void state_stop(struct search *s);
 
-/* ---- members.c ---- */
+/* ---- entries.c ---- */
 
 /* At a barrier: the first sealed kernel of each task joins the archive, in the
- * order of the round and with one version for all. Members join in memory
- * first; their rows are stored before the next round begins. */
-void members_join_solved(struct search *s);
+ * order of the round and with one version for all. Entries join in memory
+ * first; their rows are on disk before the next round begins. */
+void entries_join_solved(struct search *s);
 /* Eager order: the task's kernel joins as soon as it is sealed. */
-void members_join_now(struct search *s, struct subject *t);
+void entries_join_now(struct search *s, struct subject *t);
 
 /* ---- schedule.c ---- */
 
 /* Starts whatever may start now: tasks, then the next round. */
 void schedule_pump(struct search *s);
-/* Ends the search if nothing is left to do, or only answers from elsewhere are
- * missing. */
+/* Ends the search if nothing is left to do, or only others can continue it
+ * (SEARCH_WAITING). */
 void schedule_check_end(struct search *s);
 
 /* ---- review_end.c ---- */
 
-/* Reviewer "end": reads the kernels that the run has added to the archive;
+/* Reviewer "end": reads the entries that the run has added to the archive;
  * refused ones leave it, once all have been read. Sets `end` if not all could
  * be read. */
 int review_end(struct search *s, enum search_end *end, struct err *e);

@@ -67,6 +67,21 @@ void lock_drop(struct lock *l)
     l->fd = -1;
 }
 
+struct store *lock_store(const char *dir, const char *name, struct loop *loop,
+                         struct lock *l, struct err *e)
+{
+    char *db = fs_join(dir, name);
+    struct store *s = NULL;
+
+    if (fs_mkdirs(dir, e) == 0 && lock_take(dir, l, e) == 0) {
+        s = store_open(db, fs_is_file(db) ? STORE_OPEN : STORE_NEW, loop, e);
+        if (!s)
+            lock_drop(l);
+    }
+    free(db);
+    return s;
+}
+
 /* A lock that is only tried could keep a run from starting at that moment, so it
  * is tried only while the process that signed it is there. */
 long lock_owner(const char *dir)

@@ -4,6 +4,7 @@
 #define STORE_LOCK_H
 
 #include "base/err.h"
+#include "store/store.h"
 
 struct lock {
     int fd;
@@ -12,6 +13,10 @@ struct lock {
 /* ERR_INPUT when another process holds it; the text names that process. */
 int lock_take(const char *dir, struct lock *l, struct err *e);
 void lock_drop(struct lock *l);
+/* Makes the folder, takes its lock and opens the store `name` in it, which is
+ * new if there is none. NULL: neither is held. */
+struct store *lock_store(const char *dir, const char *name, struct loop *loop,
+                         struct lock *l, struct err *e);
 /* The process that holds it; 0: none does. */
 long lock_owner(const char *dir);
 

@@ -18,14 +18,17 @@ struct reading {
         int (*review)(const struct row_review *, void *);
         int (*recheck)(const struct row_recheck *, void *);
         int (*vector)(const struct row_vector *, void *);
+        int (*change)(const struct row_change *, void *);
         int (*event)(const char *, int64_t, int64_t, const char *, int64_t,
                      void *);
     } fn;
     void *arg;
     int (*give)(const struct reading *r, const void *row);
-    /* Only rows with this value in this column; NULL: all. */
+    /* Only rows with this value in this column (or, with `after`, with a greater
+     * one); NULL: all. */
     const char *column, *text; /* text NULL: the number counts */
     int64_t number;
+    bool after;
 };
 
 /* Floats may lie at an odd address in SQLite's page: `aligned` gets a copy. */
@@ -103,7 +106,7 @@ static int each(struct store *s, const struct table *t, const struct reading *r,
     store_put_names(&sql, t);
     buf_printf(&sql, " FROM %s", t->name);
     if (r->column)
-        buf_printf(&sql, " WHERE %s = ?1", r->column);
+        buf_printf(&sql, " WHERE %s %s ?1", r->column, r->after ? ">" : "=");
     buf_puts(&sql, " ORDER BY ");
     store_put_keys(&sql, t);
     if (sqlite3_prepare_v2(s->reader, sql.data, (int)sql.len, &q, NULL) !=
@@ -135,8 +138,8 @@ static int each(struct store *s, const struct table *t, const struct reading *r,
         return each(s, table, &r, e);                                        \
     }
 
-/* The same for one task alone. */
-#define READ_OF(name, table)                                                 \
+/* The same for one task alone, which `key` names. */
+#define READ_OF(name, table, key)                                            \
     int store_each_##name##_of(struct store *s, int64_t task,                \
                                int (*fn)(const struct row_##name *, void *), \
                                void *arg, struct err *e)                     \
@@ -144,7 +147,7 @@ static int each(struct store *s, const struct table *t, const struct reading *r,
         struct reading r = {.fn.name = fn,                                   \
                             .arg = arg,                                      \
                             .give = give_##name,                             \
-                            .column = "task",                                \
+                            .column = (key),                                 \
                             .number = task};                                 \
         return each(s, table, &r, e);                                        \
     }
@@ -156,10 +159,11 @@ READ(shown, &store_tables[TABLE_SHOWN])
 READ(verdict, &store_verdict_read)
 READ(review, &store_tables[TABLE_REVIEW])
 READ(recheck, &store_tables[TABLE_RECHECK])
-READ_OF(call, &store_tables[TABLE_CALL])
-READ_OF(attempt, &store_tables[TABLE_ATTEMPT])
-READ_OF(shown, &store_tables[TABLE_SHOWN])
-READ_OF(verdict, &store_verdict_read)
+READ_OF(task, &store_tables[TABLE_TASK], "ord")
+READ_OF(call, &store_tables[TABLE_CALL], "task")
+READ_OF(attempt, &store_tables[TABLE_ATTEMPT], "task")
+READ_OF(shown, &store_tables[TABLE_SHOWN], "task")
+READ_OF(verdict, &store_verdict_read, "task")
 
 static int give_vector(const struct reading *r, const void *row)
 {
@@ -221,9 +225,83 @@ int store_each_event(struct store *s,
                                const char *text, int64_t at, void *),
                      void *arg, struct err *e)
 {
-    struct reading r = {.fn.event = fn, .arg = arg, .give = give_event};
+    return store_each_event_after(s, 0, fn, arg, e);
+}
+
+int store_each_event_after(struct store *s, int64_t seq,
+                           int (*fn)(const char *kind, int64_t task,
+                                     int64_t attempt, const char *text,
+                                     int64_t at, void *),
+                           void *arg, struct err *e)
+{
+    struct reading r = {.fn.event = fn,
+                        .arg = arg,
+                        .give = give_event,
+                        .column = "seq",
+                        .number = seq,
+                        .after = true};
 
     return each(s, &store_tables[TABLE_EVENT], &r, e);
+}
+
+/* ---- following a run ---- */
+
+static int give_change(const struct reading *r, const void *row)
+{
+    return r->fn.change(row, r->arg);
+}
+
+int store_each_change(struct store *s, int64_t seq,
+                      int (*fn)(const struct row_change *, void *), void *arg,
+                      struct err *e)
+{
+    struct reading r = {.fn.change = fn,
+                        .arg = arg,
+                        .give = give_change,
+                        .column = "seq",
+                        .number = seq,
+                        .after = true};
+
+    return each(s, &store_change_read, &r, e);
+}
+
+int store_last_change(struct store *s, int64_t *seq, struct err *e)
+{
+    return store_number(s->reader, s->path,
+                        "SELECT coalesce(max(seq), 0) FROM change", seq, e);
+}
+
+bool store_has_no_log(const struct store *s)
+{
+    return s->old;
+}
+
+int store_data_version(struct store *s, int64_t *out, struct err *e)
+{
+    sqlite3_stmt **q = &s->data_version;
+    int rc = -1;
+
+    if (!*q)
+        sqlite3_prepare_v3(s->reader, "PRAGMA data_version", -1,
+                           SQLITE_PREPARE_PERSISTENT, q, NULL);
+    if (*q && sqlite3_step(*q) == SQLITE_ROW) {
+        *out = sqlite3_column_int64(*q, 0);
+        rc = 0;
+    } else {
+        store_sql_err(e, s->reader, s->path, "look");
+    }
+    sqlite3_reset(*q);
+    return rc;
+}
+
+int store_hold(struct store *s, struct err *e)
+{
+    return store_exec(s->reader, s->path, "BEGIN", e);
+}
+
+void store_let_go(struct store *s)
+{
+    sqlite3_exec(s->reader, "COMMIT", NULL, NULL, NULL);
 }
 
 int store_get(struct store *s, const char *name, struct buf *out, struct err *e)

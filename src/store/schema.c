@@ -136,6 +136,28 @@ static const char look_4[] =
 static const char version_5[] =
     "CREATE INDEX call_task ON call (task, attempt);";
 
+/* What was stored, in the order of arrival, so that a reader that follows a run
+ * reads only what is new. `number` is the key of the task or the entry that the
+ * row belongs to. Who reads an older file reads all of it again. */
+#define NOTE(trigger, when, name, number)                                 \
+    "CREATE TRIGGER " trigger " AFTER " when " ON " name " BEGIN"         \
+    " INSERT INTO change (name, number) VALUES ('" name "', " number ");" \
+    " END;"
+static const char version_6[] =
+    "CREATE TABLE change ("
+    " seq INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL,"
+    " number INTEGER NOT NULL"
+    ") STRICT;" NOTE("task_new", "INSERT", "task",
+                     "new.ord") NOTE("call_new", "INSERT", "call", "new.task")
+        NOTE("call_again", "UPDATE", "call", "new.task")
+            NOTE("attempt_new", "INSERT", "attempt", "new.task")
+                NOTE("entry_new", "INSERT", "entry", "new.entry")
+                    NOTE("entry_left_new", "INSERT", "entry_left", "new.entry")
+                        NOTE("recheck_new", "INSERT", "recheck", "new.pass");
+static const char look_6[] =
+    "CREATE TEMP VIEW change AS SELECT 0 AS seq, '' AS name, 0 AS number"
+    " WHERE 0;";
+
 const struct store_step store_steps[] = {
     {version_1, NULL},
     {"ALTER TABLE entry ADD COLUMN ported TEXT;",
@@ -143,6 +165,7 @@ const struct store_step store_steps[] = {
     {version_3, look_3},
     {version_4, look_4},
     {version_5, ""},
+    {version_6, look_6},
 };
 const size_t store_version = sizeof(store_steps) / sizeof(store_steps[0]);
 

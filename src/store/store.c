@@ -258,11 +258,20 @@ static int create(const char *path, struct err *e)
 static int connect_both(struct store *s, struct err *e)
 {
     sqlite3 **db = s->mode == STORE_READ ? &s->reader : &s->writer;
+    struct stat st;
+    int64_t version;
 
     *db = open_database(s->path, s->mode, e);
-    if (!*db || store_check_schema(*db, s->path, s->mode, store_steps,
-                                   store_version, e) < 0)
+    if (!*db ||
+        store_check_schema(*db, s->path, s->mode, store_steps, store_version,
+                           e) < 0 ||
+        store_number(*db, s->path, "PRAGMA user_version", &version, e) < 0)
         return -1;
+    s->old = version < (int64_t)store_version;
+    if (stat(s->path, &st) == 0) {
+        s->device = st.st_dev;
+        s->inode = st.st_ino;
+    }
     if (s->mode == STORE_READ)
         return 0;
     if (set_up(s->writer, s->path, e) <
@@ -287,6 +296,7 @@ static void release(struct store *s)
     sqlite3_finalize(s->begin);
     sqlite3_finalize(s->commit);
     sqlite3_finalize(s->read_blob);
+    sqlite3_finalize(s->data_version);
     sqlite3_close(s->reader); /* first: the last one to close cleans up */
     sqlite3_close(s->writer);
     ZSTD_freeCCtx(s->pack);
@@ -295,6 +305,14 @@ static void release(struct store *s)
     map_release(&s->known);
     free(s->path);
     free(s);
+}
+
+bool store_is_replaced(const struct store *s)
+{
+    struct stat st;
+
+    return stat(s->path, &st) == 0 &&
+           (st.st_dev != s->device || st.st_ino != s->inode);
 }
 
 /* A testing aid, described in docs/STORAGE.md. */

@@ -130,7 +130,7 @@ struct row_verdict {
 };
 void store_verdict(struct store *s, const struct row_verdict *r);
 
-/* A member of the archive. Key: entry, from 1 in the order they joined. */
+/* An entry of the archive. Key: entry, from 1 in the order they joined. */
 struct row_entry {
     int64_t entry, version; /* the archive's version after it joined */
     const char *origin;     /* "seed", "archive", "run" */
@@ -215,6 +215,9 @@ int store_each_event(struct store *s,
 
 /* The same for the rows of one task alone, or for one entry: each looks them up
  * and reads no others. */
+int store_each_task_of(struct store *s, int64_t task,
+                       int (*fn)(const struct row_task *, void *), void *arg,
+                       struct err *e);
 int store_each_call_of(struct store *s, int64_t task,
                        int (*fn)(const struct row_call *, void *), void *arg,
                        struct err *e);
@@ -231,5 +234,36 @@ int store_each_entry_of(struct store *s, int64_t entry,
                         int (*fn)(const struct row_entry *, int64_t left,
                                   void *),
                         void *arg, struct err *e);
+
+/* ---- following a run that somebody else writes ---- */
+
+/* A number that changes when another connection has committed: compare it with
+ * that of the last look. Costs microseconds. */
+int store_data_version(struct store *s, int64_t *out, struct err *e);
+/* True when the file's name now belongs to another file. */
+bool store_is_replaced(const struct store *s);
+/* What is read between the two is of one moment. */
+int store_hold(struct store *s, struct err *e);
+void store_let_go(struct store *s);
+/* What was stored after row `seq` of the log, in order: the table, and the task,
+ * entry or pass that the row belongs to. Rows of `shown` and `verdict` come with
+ * the attempt that is stored after them. */
+struct row_change {
+    int64_t seq;
+    const char *name;
+    int64_t number;
+};
+int store_each_change(struct store *s, int64_t seq,
+                      int (*fn)(const struct row_change *, void *), void *arg,
+                      struct err *e);
+int store_last_change(struct store *s, int64_t *seq, struct err *e);
+/* True for a file that an older program wrote: it has no such log, or has had it
+ * only since the store was opened. */
+bool store_has_no_log(const struct store *s);
+int store_each_event_after(struct store *s, int64_t seq,
+                           int (*fn)(const char *kind, int64_t task,
+                                     int64_t attempt, const char *text,
+                                     int64_t at, void *),
+                           void *arg, struct err *e);
 
 #endif

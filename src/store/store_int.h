@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <sys/types.h>
 #include <zstd.h>
 
 /* ---- tables: how the fields of a struct map to columns ---- */
@@ -61,8 +62,9 @@ enum {
     TABLES
 };
 extern const struct table store_tables[TABLES];
-/* Joins, for reading only. */
-extern const struct table store_verdict_read, store_entry_read;
+/* For reading only: joins, and what triggers write. */
+extern const struct table store_verdict_read, store_entry_read,
+    store_change_read;
 
 void store_put_names(struct buf *sql, const struct table *t); /* a, b, c */
 void store_put_keys(struct buf *sql, const struct table *t);
@@ -115,7 +117,10 @@ struct store {
 
     /* The caller's thread. */
     sqlite3 *reader;
-    sqlite3_stmt *read_blob;
+    sqlite3_stmt *read_blob, *data_version;
+    bool old;     /* the file has an older schema */
+    dev_t device; /* which file it is */
+    ino_t inode;
     ZSTD_DCtx *unpack;
     struct map known; /* hashes of blobs given so far */
     int64_t events;

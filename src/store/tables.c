@@ -132,6 +132,10 @@ static const struct col vector_cols[] = {
     {"v", COL_BYTES, 0, AT(v), AT(dim), sizeof(float)}};
 #undef ROW
 
+#define ROW row_change
+static const struct col change_cols[] = {KEY_INT(seq), TEXT(name), INT(number)};
+#undef ROW
+
 #define ROW row_event
 static const struct col event_cols[] = {
     KEY_INT(seq), TEXT(kind), INT(task),
@@ -171,7 +175,9 @@ const struct table store_tables[TABLES] = {
     [TABLE_EVENT] = TABLE("event", event_cols, row_event, NULL),
 };
 
-/* Joins, for reading only. */
+/* For reading only: joins, and what triggers write. */
+const struct table store_change_read =
+    TABLE("change", change_cols, row_change, NULL);
 const struct table store_verdict_read =
     TABLE("verdict JOIN verdict_time USING (task, attempt)", verdict_read_cols,
           row_verdict, NULL);

@@ -1,6 +1,6 @@
-/* backend.h: what answers the jobs of a door. Each back end has a file and a
- * line in the table of backend.c: a worker started here (local.c), or a folder
- * that a worker on another host reads and writes (jobs.c). */
+/* backend.h: where the jobs of a door go: to a worker that is started here
+ * (local.c), or into a folder that a worker on another host reads and writes
+ * (jobs.c). Each back end has a file and a line in the table of backend.c. */
 #ifndef VERIFY_BACKEND_H
 #define VERIFY_BACKEND_H
 
@@ -33,7 +33,8 @@ struct backend {
 struct backend_type {
     const char *name;
     const char *operand; /* what follows NAME=; NULL: it takes none */
-    bool elsewhere;      /* no answers arrive while this program runs */
+    bool elsewhere;      /* another host answers: nothing arrives while this
+                            program runs */
     size_t size;         /* of its struct, which begins zeroed */
     int (*open)(struct backend *b, const char *operand, struct err *e);
     /* Also after a failed open. */

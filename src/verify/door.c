@@ -1,4 +1,4 @@
-/* door.c: candidates and tasks to a back end, records back. */
+/* door.c: sends candidates and tasks to a back end, and returns its records. */
 #include "verify/door.h"
 
 #include "base/mem.h"
@@ -50,10 +50,7 @@ static struct question *question_new(struct real *r, const struct pack *pack,
 
 static void question_free(struct question *q)
 {
-    if (q->prev)
-        q->prev->next = q->next;
-    else
-        q->r->asked = q->next;
+    *(q->prev ? &q->prev->next : &q->r->asked) = q->next;
     if (q->next)
         q->next->prev = q->prev;
     free(q);
@@ -115,15 +112,15 @@ static int judge(struct door *d, const struct candidate *c, door_fn *fn,
 }
 
 int door_check_task(struct door *d, const struct task *t,
-                    const struct job_opts *o, bool self_test, door_fn *fn,
-                    void *arg, struct err *e)
+                    const struct job_opts *o, door_fn *fn, void *arg,
+                    struct err *e)
 {
     struct real *r = real_of(d);
     char seed[HASH_HEX];
 
     job_seed(r->secret, t->id, "gate", seed);
-    return ask(r, job_task(t, o, self_test, seed), TASK_MS,
-               question_new(r, NULL, fn, arg), e);
+    return ask(r, job_task(t, o, seed), TASK_MS, question_new(r, NULL, fn, arg),
+               e);
 }
 
 /* ---- waiting ---- */
@@ -194,8 +191,10 @@ void door_close(struct door *d)
     if (!d)
         return;
     backend_close(r->backend);
-    while (r->asked)
-        question_free(r->asked);
+    for (struct question *q = r->asked, *next; q; q = next) {
+        next = q->next;
+        free(q);
+    }
     check_free(r->check);
     free(r);
 }

@@ -1,9 +1,10 @@
 /* door.h: the one way to the verifier. Every candidate that is judged comes
  * through here: first the static rules, then a job for a worker, then the
  * pack's hint is added to the feedback. The back end (backend.h) decides
- * whether the worker runs here or on another host. The search gives some
- * verdicts without it: no_code and truncated, the verdict of an earlier
- * attempt with the same code, and hack when the reviewer refuses a kernel.
+ * whether the worker runs here or on another host. Within the worker, the judge
+ * decides on the verdict. The search gives some verdicts without the verifier:
+ * no_code and truncated, the verdict of an earlier attempt with the same code,
+ * and hack when the reviewer refuses a kernel.
  *
  * A record is what `verify --json` prints. No record means that the verifier
  * itself failed, which says nothing about the candidate. A record with the
@@ -54,7 +55,8 @@ int door_judge(struct door *d, const struct candidate *c, door_fn *fn,
                void *arg, struct err *e);
 /* The worker has ended for good: nothing more will be judged. */
 bool door_is_dead(const struct door *d);
-/* Jobs that only another host can answer. */
+/* Jobs without an answer that only another host can give, after this program
+ * has ended. */
 size_t door_elsewhere(const struct door *d);
 
 /* ---- the real one ---- */
@@ -79,14 +81,13 @@ struct door *door_open(struct loop *l, const struct door_opts *o,
 /* `d` may be NULL. Questions without an answer are dropped. */
 void door_close(struct door *d);
 
-/* Asks whether a task can be judged: its record has `usable` and `reasons`.
- * `self_test` also tries answers whose verdict is known. */
+/* Asks whether a task can be judged: its record has `usable` and `reasons`. */
 int door_check_task(struct door *d, const struct task *t,
-                    const struct job_opts *o, bool self_test, door_fn *fn,
-                    void *arg, struct err *e);
+                    const struct job_opts *o, door_fn *fn, void *arg,
+                    struct err *e);
 
-/* Runs the loop until all answers that can come are there, or somebody stops
- * the loop. Returns how many are missing. */
+/* Runs the loop until all answers have come, or somebody stops the loop; does
+ * not wait for another host. Returns how many answers are missing. */
 size_t door_wait(struct door *d);
 /* Answers that are still missing will not be reported any more. */
 void door_drop(struct door *d);

@@ -1,4 +1,4 @@
-/* gate.c: every task is asked about; what is refused has a reason. */
+/* gate.c: asks about every task, and notes why one is refused. */
 #include "verify/gate.h"
 
 #include "base/buf.h"
@@ -7,8 +7,7 @@
 #include <stdlib.h>
 
 struct gate {
-    void (*step)(void *arg);
-    void *arg;
+    const struct gate_opts *o;
     size_t unchecked, unchecked_at;
 };
 
@@ -44,22 +43,20 @@ static void on_record(const json_t *record, const char *why, void *arg)
     } else if (!json_is_true(json_object_get(record, "usable"))) {
         *k->why = reasons_of(record);
     }
-    k->g->step(k->g->arg);
+    k->g->o->step(k->g->o->arg);
 }
 
 int gate_tasks(struct door *d, const struct collection *tasks,
-               const struct job_opts *o, char **why, void (*step)(void *arg),
-               void *arg, struct err *e)
+               const struct gate_opts *o, char **why, struct err *e)
 {
-    struct gate g = {.step = step, .arg = arg};
+    struct gate g = {.o = o};
     struct look *look = xcalloc(tasks->len + 1, sizeof(*look));
     size_t missing = 0;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < tasks->len; i++) {
         look[i] = (struct look){&g, i, &why[i]};
-        rc = door_check_task(d, tasks->task[i], o, false, on_record, &look[i],
-                             e);
+        rc = door_check_task(d, tasks->task[i], o->job, on_record, &look[i], e);
     }
     if (rc == 0)
         missing = door_wait(d);

@@ -6,12 +6,18 @@
 #include "task/collection.h"
 #include "verify/door.h"
 
+/* How to check them, and what to call after each task. */
+struct gate_opts {
+    const struct job_opts *job;
+    void (*step)(void *arg);
+    void *arg;
+};
+
 /* Sets why[i] to the reason that task i cannot be judged, or could not be
  * checked; the caller frees it. It stays NULL for a task that can be judged.
- * Calls `step` after each task. Returns 0 when all are answered, 1 when
- * answers are missing, -1 when none could be checked or the worker is dead. */
+ * Returns 0 when all are answered, 1 when answers are missing, -1 when none
+ * could be checked or the worker is dead. */
 int gate_tasks(struct door *d, const struct collection *tasks,
-               const struct job_opts *o, char **why, void (*step)(void *arg),
-               void *arg, struct err *e);
+               const struct gate_opts *o, char **why, struct err *e);
 
 #endif

@@ -1,4 +1,5 @@
-/* job.c: questions to the verifier, and the last touches to its answers. */
+/* job.c: the jobs that the verifier gets, and the hints that its records
+ * get. */
 #include "verify/job.h"
 
 #include "base/buf.h"
@@ -87,12 +88,12 @@ json_t *job_verify(const struct pack *p, const struct task *t,
     return job;
 }
 
-json_t *job_task(const struct task *t, const struct job_opts *o, bool self_test,
+json_t *job_task(const struct task *t, const struct job_opts *o,
                  const char *seed)
 {
     return json_pack("{s:s, s:s, s:s, s:b, s:o, s:s}", "kind", "task", "device",
                      o->device, "precision", o->precision, "self_test",
-                     self_test, "task", task_json(t), "seed", seed);
+                     o->self_test, "task", task_json(t), "seed", seed);
 }
 
 char *job_text(const json_t *job, char id[HASH_HEX])

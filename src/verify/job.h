@@ -11,10 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How a candidate or a task is judged. */
 struct job_opts {
     const char *device, *precision, *protocol;
     bool timing;
     bool gate;            /* also check the task */
+    bool self_test;       /* of a task: also try answers with known verdicts */
     int64_t memory_bytes; /* 0: the worker's own */
     int64_t call_ms;      /* 0: the pack's */
     int64_t whole_ms;     /* for the job; 0: the sum over its parts */
@@ -38,7 +40,7 @@ void job_seeds(const char *secret, const char *task, size_t attempt,
 json_t *job_verify(const struct pack *p, const struct task *t,
                    struct str candidate, const struct job_opts *o,
                    const struct job_seeds *seeds);
-json_t *job_task(const struct task *t, const struct job_opts *o, bool self_test,
+json_t *job_task(const struct task *t, const struct job_opts *o,
                  const char *seed);
 /* The text that is sent; `id` is its hash. The caller frees the text. */
 char *job_text(const json_t *job, char id[HASH_HEX]);

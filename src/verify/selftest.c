@@ -2,7 +2,6 @@
 #include "verify/selftest.h"
 
 #include "base/fs.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "lex/py_lex.h"
 #include "verify/check.h"
@@ -405,68 +404,4 @@ size_t selftest_without(const struct pack *p, enum pack_set set,
     }
     run_release(&r);
     return failed;
-}
-
-/* Whether one of the packs has a file of this kind for the rule. */
-static bool is_covered_by_any(struct run *runs, size_t count, enum pack_set set,
-                              const char *kind, const char *id)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct part t = part_of(&runs[i], set);
-
-        if (is_covered(&t, kind, id))
-            return true;
-    }
-    return false;
-}
-
-static void check_rule(struct run *runs, size_t count, size_t at,
-                       enum pack_set set, const char *id)
-{
-    static const char *const kinds[] = {"good", "bad"};
-
-    for (size_t k = 0; k < 2; k++)
-        if (!is_covered_by_any(runs, count, set, kinds[k], id))
-            problems_add(runs[at].out,
-                         "%s/checks.json: /sets/%s/extends: no pack has a %s "
-                         "file for the inherited rule \"%s\"; add one",
-                         runs[at].pack->dir, pack_set_names[set], kinds[k], id);
-}
-
-/* `seen` has the rules that another pack inherits, too. */
-static void check_inherited(struct run *runs, size_t count, size_t at,
-                            struct map *seen)
-{
-    for (int s = 0; s < PACK_SETS; s++) {
-        const struct ruleset *set = &runs[at].pack->set[s];
-
-        for (size_t i = 0; i < set->len; i++) {
-            struct str key = str_of(arena_printf(&runs[at].memory, "%s/%s",
-                                                 set->name, set->rule[i].id));
-
-            if (set->rule[i].own || map_get(seen, key))
-                continue;
-            map_set(seen, key, seen);
-            check_rule(runs, count, at, (enum pack_set)s, set->rule[i].id);
-        }
-    }
-}
-
-bool selftest_inherited(const struct pack *const *packs, size_t count,
-                        struct problems *out)
-{
-    size_t before = out->len + out->more;
-    struct run *runs = xcalloc(count, sizeof(*runs));
-    struct map seen;
-
-    map_init(&seen);
-    for (size_t i = 0; i < count; i++)
-        run_init(&runs[i], packs[i], out);
-    for (size_t i = 0; i < count; i++)
-        check_inherited(runs, count, i, &seen);
-    for (size_t i = 0; i < count; i++)
-        run_release(&runs[i]);
-    map_release(&seen);
-    free(runs);
-    return out->len + out->more == before;
 }

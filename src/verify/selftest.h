@@ -20,10 +20,4 @@ bool selftest_run(const struct pack *p, struct problems *out);
 size_t selftest_without(const struct pack *p, enum pack_set set,
                         const char *rule_id, struct problems *out);
 
-/* An inherited rule needs a good and a bad file, too, but any of the packs
- * that are checked together may have them. Adds a line for each file that is
- * missing. */
-bool selftest_inherited(const struct pack *const *packs, size_t count,
-                        struct problems *out);
-
 #endif

@@ -102,7 +102,7 @@ double verdict_fitness(enum verdict v, double within, double speedup)
     return base;
 }
 
-static double median(const json_t *record, const char *which)
+double verdict_ms(const json_t *record, const char *which)
 {
     const json_t *times =
         json_object_get(json_object_get(record, "timing"), which);
@@ -112,7 +112,7 @@ static double median(const json_t *record, const char *which)
 
 double verdict_speedup(const json_t *record, const char *over)
 {
-    double ms = median(record, "ms"), reference = median(record, over);
+    double ms = verdict_ms(record, "ms"), reference = verdict_ms(record, over);
 
     return ms > 0 && reference > 0 ? reference / ms : (double)NAN;
 }
@@ -153,6 +153,23 @@ struct str verdict_error(const json_t *record)
     for (size_t i = 0; i < 3 && line.n == 0; i++)
         line = telling_line(str_of(jsn_str(record, places[i])));
     return line;
+}
+
+void verdict_error_kind(const char *error, struct buf *out)
+{
+    struct str rest = str_of(error), word;
+    bool more = true;
+
+    while (more) {
+        more = str_cut(&rest, ' ', &word);
+        if (!more)
+            word = rest;
+        for (size_t i = 0; i < word.n; i++)
+            if (strchr("0123456789[]'\"`", word.p[i]))
+                word.n = 0;
+        buf_putc(out, ' ');
+        buf_put(out, word.p, word.n);
+    }
 }
 
 char *verdict_line(const json_t *record)

@@ -71,17 +71,24 @@ enum verdict verdict_in(const json_t *record);
  * unknown and adds nothing. */
 double verdict_fitness(enum verdict v, double within, double speedup);
 
+/* The median time in a record, in milliseconds: of the candidate ("ms") or of a
+ * reference, named as below; 0: not measured. */
+double verdict_ms(const json_t *record, const char *which);
 /* How many times faster than the reference the candidate of a record is, eager
  * ("reference_ms") or under torch.compile ("compile_ms"); NaN: not measured. */
 double verdict_speedup(const json_t *record, const char *over);
 
-/* The record of a candidate that was never run: no program in the reply, or
- * refused by the static rules. A new reference; `rule` may be NULL. */
+/* The record of a candidate that was never run: the reply has no program
+ * (no_code) or was cut (truncated), or the static rules refuse the program. A
+ * new reference; `rule` may be NULL. */
 json_t *verdict_unrun(enum verdict v, const char *rule, struct str feedback);
 
 /* The first line of a record's error that says something (not "In function
  * 'f':"), borrowed from it; empty when there is no error. */
 struct str verdict_error(const json_t *record);
+/* Appends the words of an error without figures or brackets: two errors of which
+ * the same is left are the same. */
+void verdict_error_kind(const char *error, struct buf *out);
 /* Why a record may not join an archive, in a line: the verdict, and the first
  * line of the error. The caller frees it. */
 char *verdict_line(const json_t *record);

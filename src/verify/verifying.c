@@ -1,4 +1,4 @@
-/* verifying.c: devices and precisions as every verifying command means them. */
+/* verifying.c: devices and precisions, chosen the same way by all commands. */
 #include "verify/verifying.h"
 
 #include "base/device.h"

@@ -1,5 +1,5 @@
-/* verifying.h: the options that all commands with a verifier share, and what
- * they mean. */
+/* verifying.h: the options that all commands with a verifier share, and how
+ * they choose device, precision, sandbox and back end. */
 #ifndef VERIFY_VERIFYING_H
 #define VERIFY_VERIFYING_H
 

@@ -98,10 +98,12 @@ is "$(sql ran "SELECT count(ported) FROM entry WHERE origin = 'run'")" 1 "the en
 run run --dsl c-cpu --device cpu --force --attempts 1 --cassette tape.jsonl --verifier jobs=old --out old --tasks "$root/tasks/starter/01_swish.py"
 $answers judge "$work/old" starter/01_swish answer "{$correct}"
 run resume old
+for table in task attempt entry entry_left; do sql old "DROP TRIGGER ${table}_new"; done
 sql old "DROP TABLE recheck"
 sql old "ALTER TABLE entry DROP COLUMN ported"
 sql old "CREATE TABLE call_1 AS SELECT purpose AS stage, * FROM call"
 sql old "DROP TABLE call"
+sql old "DROP TABLE change"
 for column in purpose asked assumed_usd_micro; do sql old "ALTER TABLE call_1 DROP COLUMN $column"; done
 sql old "ALTER TABLE call_1 RENAME TO call"
 sql old "PRAGMA user_version = 1"

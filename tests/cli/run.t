@@ -99,7 +99,7 @@ like "$err" "*the pack c-cpu has no recorder*verdicts end at E2*no kernel joins 
 rounds=0
 run run "$@" $quick --spool folder --no-wait --out spooled --record tape.jsonl
 while [ $status = 0 ] && [ $rounds -lt 9 ]; do
-    case $err in *"waits for answers from elsewhere; continue with: monkeys resume "*spooled*) ;; *) break ;; esac
+    case $err in *"waits for answers from others; continue with: monkeys resume "*spooled*) ;; *) break ;; esac
     rounds=$((rounds + 1))
     $answers spool "$work/folder" "$work/quick.jsonl"
     run resume spooled --no-wait

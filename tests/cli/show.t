@@ -183,6 +183,18 @@ ok "… the reply, too"
 run show ran 01 2 --json
 is "$(field "o['attempt']['calls'][1]['reply'].count('y') > 10_000_000")" True "JSON has it, too"
 
+cp -r "$work/ran" "$work/named"
+python3 -c "import sqlite3; c = sqlite3.connect('$work/named/run.db')
+c.execute('UPDATE task SET id = ? WHERE ord = 0', ('odd\x1b[31m\u202e',))
+c.execute('UPDATE entry SET name = ? WHERE entry = 1', ('odd\x1b[31m\u202e',))
+c.commit()"
+run status --tasks named
+has '^odd<1B>\[31m<U+202E> '
+ok "the name of a task cannot control the terminal"
+run status --examples named
+has ' odd<1B>\[31m<U+202E> '
+ok "… nor that of an example"
+
 # ---- a run that has not begun ----
 run run --dsl c-cpu --device cpu --tasks tasks/starter/04_softmax.py --force --no-timing \
     --spool mail --no-wait --attempts 1 --out waits

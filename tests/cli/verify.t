@@ -4,19 +4,31 @@
 . tests/cli/lib.sh
 cd "$root" || exit 1
 
-# all LIST PACK CLAIM: every line of the list comes out correct.
-all() {
-    run verify --device cpu --dsl "$2" --list "$root/$1" --no-timing --json
-    is $status 0 "$3: exit status 0"
-    is "$(printf '%s\n' "$out" | grep -c '"accepted":true')" "$(grep -c . "$1")" "$3: all accepted"
-    is "$(printf '%s\n' "$out" | grep -c '"evidence":"E3"')" "$(grep -c . "$1")" "$3: all with evidence E3"
+# together PACK LIST…: the candidates of all lists in one call, in their order.
+together() {
+    pack=$1
+    shift
+    (cd tests/verify && awk -v at="$root/tests/verify/" '{ print at $1, at $2 }' "$@") >"$work/together"
+    run verify --device cpu --dsl "$pack" --list together --no-timing --json
+    is $status 0 "the right candidates of $pack: exit status 0"
+    before=0
 }
-all tests/verify/starter-triton.list triton "a right kernel for each starter task"
-all tests/verify/starter-c-cpu.list c-cpu "C kernels for starter tasks"
-all tests/verify/honest.list triton "honest kernels in unusual styles"
-all tests/verify/honest-styles.list triton "honest styles of host code and kernels"
-all tests/verify/honest-harmless.list triton "tricks without effect"
-all tests/verify/honest-c-cpu.list c-cpu "honest C in unusual styles"
+# all LIST CLAIM: every line of the list, the next one of those, came out correct.
+all() {
+    lines=$(grep -c . "tests/verify/$1")
+    part=$(printf '%s\n' "$out" | sed -n "$((before + 1)),$((before + lines))p")
+    before=$((before + lines))
+    is "$(printf '%s\n' "$part" | grep -c '"accepted":true')" "$lines" "$2: all accepted"
+    is "$(printf '%s\n' "$part" | grep -c '"evidence":"E3"')" "$lines" "$2: all with evidence E3"
+}
+together triton starter-triton.list honest.list honest-styles.list honest-harmless.list
+all starter-triton.list "a right kernel for each starter task"
+all honest.list "honest kernels in unusual styles"
+all honest-styles.list "honest styles of host code and kernels"
+all honest-harmless.list "tricks without effect"
+together c-cpu starter-c-cpu.list honest-c-cpu.list
+all starter-c-cpu.list "C kernels for starter tasks"
+all honest-c-cpu.list "honest C in unusual styles"
 
 run tasks check --device cpu --self-test
 is $status 0 "all starter tasks pass the gate, and the self-test of the judge"
@@ -25,16 +37,18 @@ is "$(printf '%s\n' "$out" | grep -c '"operators":')" 24 "tasks list has 24 task
 like "$out" '*"id":"starter/04_softmax"*"operators":\["softmax"]*' "with their operators"
 
 good=$root/tests/verify/c-cpu/04_softmax.py
-run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --json
-like "$out" '*"verdict":"correct"*"timing":{*"median"*' "a correct kernel is timed"
-sed 's/expf(/1.001f * expf(/' "$good" >"$work/wrong.py"
-cmp -s "$good" "$work/wrong.py" && sed 's/max/min/' "$good" >"$work/wrong.py"
-run verify --device cpu --dsl c-cpu --task starter/05_logsumexp "$good" --no-timing
+printf "$root/tasks/starter/%s.py $good\n" 04_softmax 05_logsumexp >"$work/two.list"
+run verify --device cpu --dsl c-cpu --list two.list --json
+like "$out" '{*"verdict":"correct"*"timing":{*"median"*
+{*' "a correct kernel is timed"
 is $status 1 "a kernel of another task is refused"
-like "$out" "*wrong_shape*" "… for its shape"
+like "$out" '*
+{*"verdict":"wrong_shape"*' "… for its shape"
 sed 's/build/made/' "$good" >"$work/unbuilt.py"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --no-timing --json
 like "$out" '*"verdict":"static_reject","rule":"c-build"*' "the static rules come first"
+(cd "$work" && "$monkeys" verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --json >/dev/full 2>"$work/.err")
+is $? 4 "a verdict that cannot be written is an error"
 run verify --device cpu --dsl triton --task starter/04_softmax --precision bf16 x.py
 is $status 2 "bf16 is refused on the CPU"
 like "$err" "*the CPU supports only fp32 and tf32*" "… which has fp32 and tf32"
@@ -59,15 +73,13 @@ def get_init_inputs():
     return []
 END
 sed 's/1 + 1e-5 .*/x + torch.rand_like(x)/' "$work/nearly.py" >"$work/chance.py"
-run verify --device cpu --dsl c-cpu --no-timing --task nearly.py "$good"
-is $status 4 "for a task that a constant solves there is no verdict"
-like "$out" "*infra*the task cannot be judged: *a constant passes*" "… and the reason is told"
-run verify --device cpu --dsl c-cpu --no-timing --task chance.py "$good"
+printf "%s.py $good\n" nearly chance >"$work/unjudged.list"
+run verify --device cpu --dsl c-cpu --no-timing --list unjudged.list
+is $status 4 "for tasks that cannot be judged there is no verdict"
+like "$out" "*infra*the task cannot be judged: *a constant passes*" "… for one that a constant solves, and the reason is told"
 like "$out" "*infra*the task cannot be judged: nondeterministic*" "… nor for one that draws"
 run verify --device cpu --dsl c-cpu --no-timing --no-gate --task nearly.py "$good"
 like "$out" "*wrong_values*100.0 % of the values are off*" "who wants one gets it"
-(cd "$work" && "$monkeys" verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --json >/dev/full 2>"$work/.err")
-is $? 4 "a verdict that cannot be written is an error"
 
 # What a call does, and where fp32 may be multiplied as TF32.
 answers="python3 -B $root/tests/cli/run/answers.py"
@@ -107,8 +119,13 @@ like "$err" "*monkeys-worker --jobs gpu/jobs --out gpu/answers --device cuda:0*"
 (cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs gpu/jobs --out gpu/answers 2>"$work/.err")
 is $? 4 "a worker of another device has no answer"
 like "$(cat "$work/.err")" "*it is for cuda:0, and this worker has --device cpu*" "… and says why"
-(cd "$work" && env --default-signal=INT timeout -s INT --preserve-status 1 \
-    "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs sick/jobs --out sick/stopped 2>"$work/.err")
+mkdir "$work/until"
+(cd "$work" && exec env --default-signal=INT "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} \
+    --jobs sick/jobs --out sick/stopped --scratch until 2>"$work/.err") &
+pid=$!
+until [ -e "$(echo "$work"/until/*/judge.log)" ]; do kill -0 $pid 2>/dev/null || break; done
+kill -INT $pid
+wait $pid
 is $? 130 "a worker that is stopped says so by its status"
 like "$(cat "$work/.err")" "*stopped: 0 of 2 done; run the same command to continue*" "… and in words"
 

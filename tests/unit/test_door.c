@@ -162,12 +162,12 @@ static void test_gate(struct bench *b)
     char *why[2] = {NULL, NULL};
     struct err e = ERR_INIT;
     int steps = 0;
+    struct gate_opts o = {.job = &b->job, .step = on_gate, .arg = &steps};
 
     answer_with(b, json_pack("{s:b, s:[s, s]}", "usable", 0, "reasons",
                              "constant", "not finite"));
     list[1]->sidecar = json_pack("{s:b}", "usable", 1);
-    ok(gate_tasks(b->door, &tasks, &b->job, why, on_gate, &steps, &e) == 0 &&
-           steps == 2,
+    ok(gate_tasks(b->door, &tasks, &o, why, &e) == 0 && steps == 2,
        "the gate asks about every task");
     is(why[0], "constant; not finite", "what is refused has its reasons");
     ok(!why[1], "what passes has none");

@@ -17,7 +17,7 @@ static void add(struct find *f, int64_t entry, const char *task, float x,
     static const char *const none[] = {NULL};
     const float v[DIM] = {x, y, 0};
 
-    find_add(f, &(struct find_member){entry, task, task, v, none});
+    find_add(f, &(struct find_entry){entry, task, task, v, none});
 }
 
 /* The hits as "3 1 2". */
@@ -88,10 +88,10 @@ static void test_never_shown(void)
     struct rng rng;
     bool never = true;
 
-    find_add(f, &(struct find_member){1, "L1/1", "other", v, none});
-    find_add(f, &(struct find_member){2, "seed", "h1", v, none});
-    find_add(f, &(struct find_member){3, "L1/2", "h2", v, none});
-    find_add(f, &(struct find_member){4, "L1/3", "", v, NULL});
+    find_add(f, &(struct find_entry){1, "L1/1", "other", v, none});
+    find_add(f, &(struct find_entry){2, "seed", "h1", v, none});
+    find_add(f, &(struct find_entry){3, "L1/2", "h2", v, none});
+    find_add(f, &(struct find_entry){4, "L1/3", "", v, NULL});
     is(entries(f, &q, 4), "3 4", "neither the task itself nor its twin");
     q.mode = FIND_COVERAGE;
     is(entries(f, &q, 4), "3 4", "also where operators decide");
@@ -129,9 +129,9 @@ static void test_twins(void)
     struct find_hit hit[8];
     bool both = false;
 
-    find_add(f, &(struct find_member){1, "seed", "same", near, relu});
-    find_add(f, &(struct find_member){2, "other", "else", far, all});
-    find_add(f, &(struct find_member){3, "task", "same", near, relu});
+    find_add(f, &(struct find_entry){1, "seed", "same", near, relu});
+    find_add(f, &(struct find_entry){2, "other", "else", far, all});
+    find_add(f, &(struct find_entry){3, "task", "same", near, relu});
     is(entries(f, &q, 3), "1 2", "twins take one place: the first to join");
     q.mode = FIND_COVERAGE;
     is(entries(f, &q, 3), "2 1", "also where operators are covered");
@@ -224,15 +224,15 @@ static void test_coverage(void)
     struct find_query q = {
         .mode = FIND_COVERAGE, .vector = v, .ops = task, .visible = 100};
 
-    find_add(f, &(struct find_member){1, "1", "1", near, none});
-    find_add(f, &(struct find_member){2, "2", "2", far, relu});
-    find_add(f, &(struct find_member){3, "3", "3", near, relu});
-    find_add(f, &(struct find_member){4, "4", "4", near, norm});
-    find_add(f, &(struct find_member){5, "5", "5", far, pool});
+    find_add(f, &(struct find_entry){1, "1", "1", near, none});
+    find_add(f, &(struct find_entry){2, "2", "2", far, relu});
+    find_add(f, &(struct find_entry){3, "3", "3", near, relu});
+    find_add(f, &(struct find_entry){4, "4", "4", near, norm});
+    find_add(f, &(struct find_entry){5, "5", "5", far, pool});
     is(entries(f, &q, 5), "3 4 5 1 2",
        "each operator once, nearest first, then joined first; then the "
        "nearest");
-    find_add(f, &(struct find_member){6, "6", "6", far, two});
+    find_add(f, &(struct find_entry){6, "6", "6", far, two});
     is(entries(f, &q, 3), "6 5 1", "who shows two comes before who shows one");
     q.ops = none;
     is(entries(f, &q, 3), "1 3 4", "nothing to cover: the nearest");

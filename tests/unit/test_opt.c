@@ -12,7 +12,7 @@ void suite_opt(void);
 
 struct values {
     bool json;
-    const char *rules, *name;
+    const char *rules, *name, *serve;
     int64_t count;
     struct opt_list packs;
 };
@@ -26,6 +26,8 @@ static const struct opt table[] = {
     {"count", 0, OPT_INT, "N", "how many", offsetof(struct values, count), 1,
      9},
     {"packs", 0, OPT_LIST, "DIR", "where", offsetof(struct values, packs), 0,
+     0},
+    {"serve", 0, OPT_MAYBE, "PORT", "show", offsetof(struct values, serve), 0,
      0},
     {0},
 };
@@ -71,6 +73,35 @@ static void test_parsing(void)
     opt_result_release(&r);
     ok(parse("x", &v, &r, &e) == 0 && v.count == 3, "defaults stay");
     opt_result_release(&r);
+}
+
+static void test_value_that_may_be_missing(void)
+{
+    struct values v;
+    struct opt_result r;
+    struct err e = ERR_INIT;
+    struct buf b;
+
+    ok(parse("x a", &v, &r, &e) == 0 && !v.serve, "it is not given");
+    opt_result_release(&r);
+    ok(parse("x --serve a", &v, &r, &e) == 0 && strcmp(v.serve, "") == 0 &&
+           r.rest_len == 1,
+       "without a value it takes no other word");
+    opt_result_release(&r);
+    ok(parse("x --serve=9", &v, &r, &e) == 0, "with one");
+    is(v.serve, "9", "it has it");
+    opt_result_release(&r);
+    ok(opt_set(table, &v, "serve", "yes", &e) == 0 && !v.serve[0],
+       "in a file 'yes' is none");
+    ok(opt_set(table, &v, "serve", "8", &e) == 0, "others are values");
+    is(v.serve, "8", "as they are");
+    buf_init(&b, BUF_UNLIMITED);
+    conf_write("mine", table, &v, &b);
+    ok(!strstr(buf_str(&b), "serve"), "it is not written");
+    buf_reset(&b);
+    opt_help(table, &b);
+    ok(strstr(buf_str(&b), "--serve[=PORT]"), "help says so");
+    buf_release(&b);
 }
 
 static void refused(const char *line, const char *text)
@@ -169,6 +200,7 @@ static void test_help(void)
 void suite_opt(void)
 {
     test_parsing();
+    test_value_that_may_be_missing();
     refused("x --jsno", "unknown option --jsno; did you mean --json?");
     refused("x --zzzzzzzz", "unknown option --zzzzzzzz; --help lists them");
     refused("x -z", "unknown option -z; --help lists them");

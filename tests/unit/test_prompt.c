@@ -318,6 +318,43 @@ static void test_known_texts(struct prompts *p, const struct pack *pack,
        "and so they are when blank lines round them are not shown");
 }
 
+/* "lines borrowed findings dropped" of an answer, or why it is none. */
+static const char *borrowed(const char *reply)
+{
+    static char text[200];
+    const struct str target = STR_LIT("\n\none\n\nthree\nfour\n  \nsix\n\n");
+    struct prompt_borrowed b;
+    struct err e = ERR_INIT;
+
+    if (prompts_borrowing_read(str_of(reply), target, 2, &b, &e) < 0)
+        snprintf(text, sizeof(text), "%.150s", e.text);
+    else
+        snprintf(text, sizeof(text), "%zu %zu %zu %zu", b.lines, b.borrowed,
+                 b.findings, b.dropped);
+    return text;
+}
+
+static void test_borrowed(void)
+{
+    is(borrowed("{\"borrowed\": []}"), "4 0 0 0", "borrowed: nothing");
+    is(borrowed("```json\n{\"borrowed\": [{\"parent_id\": \"1\", "
+                "\"target_lines\": [[1, 3], [2, 3]]}, {\"parent_id\": 2, "
+                "\"target_lines\": [[3, 4]]}]}\n```"),
+       "4 3 2 0", "borrowed: each line once, blank ones not at all");
+    is(borrowed(
+           "{\"borrowed\": [{\"parent_id\": \"1\", \"target_lines\": "
+           "[[-9223372036854775807, 1], [6, 9223372036854775807], [5, 2]]}, "
+           "{\"parent_id\": \"3\", \"target_lines\": [[1, 6]]}]}"),
+       "4 2 1 1", "borrowed: ranges are cut, unknown parents dropped");
+    is(borrowed("{\"borrowed\": {}}"), "\"borrowed\" is not a list",
+       "borrowed: not a list");
+    is(borrowed("{\"borrowed\": [{\"parent_id\": \"1\"}]}"),
+       "\"target_lines\" is not a list", "borrowed: no lines");
+    is(borrowed("{\"borrowed\": [{\"parent_id\": \"1\", \"target_lines\": "
+                "[3]}]}"),
+       "\"target_lines\" holds no [first, last]", "borrowed: no range");
+}
+
 static void test_questions(const struct prompts *p, struct arena *a)
 {
     const struct prompt_part task = {"L3/5", STR_LIT("the-task")};
@@ -466,6 +503,7 @@ void suite_prompt(void)
     test_kept_hashes(p, pack, &a);
     test_known_texts(p, pack, &a);
     test_questions(p, &a);
+    test_borrowed();
     test_errors(p, pack, &a);
     test_folder();
     test_tokens();

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 void suite_rule(void);
 
@@ -103,8 +105,43 @@ static void test_find(void)
     buf_release(&b);
 }
 
-static enum rx_result find_under(const char *pattern, struct str text,
-                                 const struct rx_limits *l)
+/* A search that reads past the end of these texts dies here. */
+static void test_page_end(void)
+{
+    static const char *pattern[] = {"x",  "^x",    "(?i)x", "a|x",
+                                    "xy", "[xy]z", "ax?b",  "a.{15}x"};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *map = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *end = map + 2 * page;
+    bool none = true;
+    struct buf b;
+
+    if (map == MAP_FAILED || mprotect(end, page, PROT_NONE) < 0)
+        BUG("no memory");
+    buf_init(&b, 1000);
+    for (size_t i = 0; i < sizeof(pattern) / sizeof(pattern[0]); i++)
+        for (size_t n = 0; n < 400; n++)
+            for (const char *c = ".\n"; *c; c++) {
+                memset(end - n, *c, n);
+                none = none &&
+                       !matches(pattern[i], (struct str){end - n, n}, &b)[0];
+            }
+    ok(none, "nothing is read past the end of a text");
+    memset(end - 400, '.', 400);
+    memcpy(end - 400, "x", 1);
+    memcpy(end - 2, "xx", 2);
+    is(matches("x", (struct str){end - 400, 400}, &b), "0:x,398:x,399:x",
+       "and matches before it are found");
+    is(matches("(?<=x)$", (struct str){end - 400, 400}, &b),
+       "400:", "also at the very end");
+    buf_release(&b);
+    munmap(map, 3 * page);
+}
+
+/* `idle_us`: how long nothing is done between the start of the round and the search. */
+static enum rx_result find_after(const char *pattern, struct str text,
+                                 const struct rx_limits *l, useconds_t idle_us)
 {
     struct err e = ERR_INIT;
     struct rx *rx = rx_new(pattern, &e);
@@ -113,10 +150,17 @@ static enum rx_result find_under(const char *pattern, struct str text,
 
     if (!rx)
         BUG("%s: %s", pattern, e.text);
+    usleep(idle_us);
     got = rx_find(c, rx, text, 0);
     rx_ctx_free(c);
     rx_free(rx);
     return got;
+}
+
+static enum rx_result find_under(const char *pattern, struct str text,
+                                 const struct rx_limits *l)
+{
+    return find_after(pattern, text, l, 0);
 }
 
 static void test_limits(void)
@@ -150,6 +194,8 @@ static void test_limits(void)
         text[i] = '\n';
     ok(find_under("(*NO_JIT)a.*[bc]", all, &l) == RX_TIME,
        "a text that is slow at every place ends with the round's time");
+    ok(find_after("!", word, &l, 40000) == RX_MATCH,
+       "time that other programs have does not count");
     free(text);
 }
 
@@ -300,6 +346,7 @@ void suite_rule(void)
 {
     test_compile();
     test_find();
+    test_page_end();
     test_limits();
     test_rules_json();
     test_apply();

@@ -6,6 +6,7 @@
 #include "tap.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -180,6 +181,148 @@ static void test_summary(struct run_view *v)
     summary_release(&m);
 }
 
+/* ---- refresh ---- */
+
+static void put_row(struct buf *b, const struct row_call *c)
+{
+    buf_printf(b, " call %s %s %lld %s %lld\n", c->purpose, c->asked,
+               (long long)c->try, c->state, (long long)c->cost_usd_micro);
+}
+
+/* All that a view says, so that two can be compared. */
+static char *told(const struct run_view *v)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_printf(&b, "%s, %zu events, %zu rechecks\n", run_states[v->state],
+               v->events, v->rechecks);
+    for (size_t i = 0; i < v->calls; i++)
+        put_row(&b, &v->call[i]);
+    for (size_t i = 0; i < v->entries; i++)
+        buf_printf(&b, "%s left %lld\n", v->entry[i].row.name,
+                   (long long)v->entry[i].left);
+    for (size_t i = 0; i < v->tasks; i++) {
+        const struct run_task *t = &v->task[i];
+
+        buf_printf(&b, "%s, %zu calls\n", t->row.id, t->calls);
+        for (size_t k = 0; k < t->attempts; k++) {
+            const struct run_attempt *a = &t->attempt[k];
+
+            buf_printf(&b, " %lld %s, %s, %zu calls, %zu shown\n",
+                       (long long)a->row.attempt, a->row.verdict,
+                       a->verdict ? a->verdict->verdict : "none", a->calls,
+                       a->shown_len);
+            for (size_t c = 0; c < a->calls; c++)
+                put_row(&b, &a->call[c]);
+        }
+    }
+    return buf_take(&b, NULL);
+}
+
+static void is_up_to_date(struct run_view *v, int want, const char *what)
+{
+    struct err e = ERR_INIT;
+    struct run_view again;
+    int rc = run_view_refresh(v, &e);
+    char *got, *expected;
+
+    if (!ok(rc == want, "%s: %d %s", what, rc, e.text) ||
+        run_view_open(v->dir, &again, &e) < 0)
+        return;
+    got = told(v);
+    expected = told(&again);
+    is(got, expected, "and the view is the same as a new one");
+    free(got);
+    free(expected);
+    run_view_close(&again);
+}
+
+static void sync_store(struct store *s)
+{
+    struct err e = ERR_INIT;
+
+    ok(store_sync(s, &e) == 0, "rows are stored: %s", e.text);
+}
+
+static void unlink_run(const char *dir)
+{
+    char *file = xasprintf("%s/run.db", dir);
+
+    ok(unlink(file) == 0, "the run is removed");
+    free(file);
+}
+
+static void test_refresh(const char *dir)
+{
+    struct store *s = db_open(dir, STORE_OPEN, NULL);
+    struct row_entry x = {.entry = 2,
+                          .version = 2,
+                          .origin = "run",
+                          .name = "set/one",
+                          .problem = "p",
+                          .solution = "s"};
+    struct row_call c = {.task = 1,
+                         .attempt = 3,
+                         .purpose = "code",
+                         .asked = "1/3",
+                         .try = 1,
+                         .state = "open",
+                         .reserved_usd_micro = 9,
+                         .asked_at = 50};
+    struct row_recheck again = {.pass = 1,
+                                .problem = "p",
+                                .solution = "s",
+                                .under = "u",
+                                .verdict = "v"};
+    struct err e = ERR_INIT;
+    struct run_view v;
+    int64_t version;
+
+    if (!ok(run_view_open(dir, &v, &e) == 0, "a run is followed: %s", e.text))
+        return;
+    is_up_to_date(&v, 0, "no news");
+    put_call(s, 1, 1, "code", 16);
+    put_attempt(s, 1, 1, "wrong_values");
+    sync_store(s);
+    is_up_to_date(&v, 1, "an attempt in the middle");
+    ok(v.version == 2 && v.task[0].version == 1 && v.task[1].version == 2,
+       "a task knows when it changed");
+    store_call(s, &c);
+    put_attempt(s, 1, 4, "no_code");
+    sync_store(s);
+    is_up_to_date(&v, 1, "an open call, and attempts out of order");
+    c.state = "answered";
+    c.cost_usd_micro = 8;
+    c.asked_at = 5;
+    store_call(s, &c);
+    put_attempt(s, 1, 2, "correct");
+    put_attempt(s, 0, 3, "correct");
+    sync_store(s);
+    is_up_to_date(&v, 1, "a call that is answered");
+    put_task(s, 2, "set/three");
+    put_task(s, 3, "set/four");
+    put_call(s, 3, 1, "code", 60);
+    put_call(s, -1, 0, "embed", 61);
+    store_entry(s, &x);
+    store_entry_leaves(s, 1, 2, "doubted");
+    store_recheck(s, &again);
+    store_event(s, "ended", -1, 0, "finished");
+    sync_store(s);
+    is_up_to_date(&v, 1, "tasks, entries, events and calls of no task");
+    ok(v.state == RUN_FINISHED, "and how the run ended");
+    version = v.version;
+    is_up_to_date(&v, 0, "nothing after that");
+    db_close(s);
+    unlink_run(dir);
+    ok(run_view_refresh(&v, &e) == 0, "a folder that is removed says nothing");
+    put_run(dir);
+    is_up_to_date(&v, 1, "a folder that was made again");
+    ok(v.version > version && v.task[0].version == v.version,
+       "all of its tasks are news");
+    run_view_close(&v);
+}
+
 void suite_run_view(void)
 {
     char *dir = db_dir();
@@ -197,5 +340,6 @@ void suite_run_view(void)
     test_texts(&v);
     test_summary(&v);
     run_view_close(&v);
+    test_refresh(dir);
     db_rmdir(dir);
 }

@@ -269,7 +269,7 @@ static void test_reviewer(const char *method, const char *reviewer)
     remove_dir(dir);
 }
 
-/* ---- answers from elsewhere ---- */
+/* ---- answers from others ---- */
 
 static void answer(const char *spool, const char *question, struct err *e)
 {

@@ -154,38 +154,9 @@ static void test_without(void)
     fixture_close(&f);
 }
 
-static void test_inherited(void)
-{
-    const struct pack *packs[2];
-    struct fixture f;
-    struct pack *demo, *common;
-    struct problems p;
-    char dir[100];
-
-    fixture_open(&f);
-    problems_init(&p);
-    snprintf(dir, sizeof(dir), "%s/common", f.root);
-    packs[0] = demo = load(&f);
-    packs[1] = common = pack_load_shared(dir, &p);
-    if (ok(demo && common, "pack and shared rules load")) {
-        ok(selftest_inherited(packs, 2, &p), "shared rules have their files");
-        ok(!selftest_inherited(packs, 1, &p) && p.len == 3 &&
-               problems_have(&p, "no pack has a good file for the inherited "
-                                 "rule \"no-eval\"") &&
-               problems_have(&p, "no pack has a good file for the inherited "
-                                 "rule \"paper-pass\""),
-           "not in this pack: said once for each rule and kind of file");
-    }
-    problems_release(&p);
-    pack_free(demo);
-    pack_free(common);
-    fixture_close(&f);
-}
-
 void suite_selftest(void)
 {
     test_passes();
     test_failures();
     test_without();
-    test_inherited();
 }

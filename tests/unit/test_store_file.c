@@ -359,7 +359,7 @@ static void test_newer(void)
     db_exec(path, "PRAGMA user_version = 999");
     refuses(path, STORE_OPEN,
             "has schema 999, but this program knows only up to "
-            "5; use the newer monkeys that wrote it",
+            "6; use the newer monkeys that wrote it",
             "a newer schema");
     free(path);
     db_rmdir(dir);

@@ -2,6 +2,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "facts/operators.h"
 #include "tap.h"
 #include "task/collection.h"
 
@@ -110,6 +111,33 @@ static void ops_are(const char *claim, const char *imports, const char *line,
     free(text);
 }
 
+static void test_chain(void)
+{
+    struct arena a;
+    struct py_tokens t;
+    const char **op;
+    struct buf all;
+
+    arena_init(&a);
+    buf_init(&all, 1000);
+    py_lex(&t,
+           STR_LIT("import torch\nimport torch.nn as nn\n"
+                   "class Model(nn.Module):\n"
+                   "    def __init__(self, n):\n"
+                   "        self.norm = nn.LayerNorm(n)\n"
+                   "        self.conv = nn.Conv2d(n, n, 3)\n"
+                   "    def forward(self, x):\n"
+                   "        y = self.norm(torch.relu(self.conv(x)))\n"
+                   "        return y * torch.tanh(y).sum(1) + self.norm(x)\n"),
+           &a);
+    for (op = operators_chain(&t, &a); *op; op++)
+        buf_printf(&all, "%s%s", all.len ? " " : "", *op);
+    is(buf_str(&all), "Conv2d relu LayerNorm tanh sum mul LayerNorm add",
+       "in the order of computing, layers where they are called");
+    buf_release(&all);
+    arena_release(&a);
+}
+
 static void test_names(void)
 {
     ops_are("by whatever name torch has",
@@ -215,6 +243,7 @@ void suite_task(void)
     id_is("alone.py", "alone");
     id_is("/a/./alone.py", "alone");
     test_hash_and_operators();
+    test_chain();
     test_names();
     test_symbols();
     refused("s/m.py", HEAD INPUTS, "class Model");

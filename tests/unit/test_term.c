@@ -260,8 +260,8 @@ static void test_redraw_rate(void)
     set_env("NO_COLOR", NULL);
     start = tick_now_ns();
     t = term_open(tty.slave, 20000, 0, "port");
-    for (int i = 0; i < 20000; i++) {
-        term_step(t, "busy");
+    for (uint64_t i = 0; i < 20000; i++) {
+        term_set(t, i + 1, "busy");
         read_now(tty.master, &bytes);
     }
     elapsed = tick_now_ns() - start;
@@ -296,8 +296,8 @@ static void test_pipe(void)
         BUG("pipe2");
     buf_init(&bytes, 100000);
     t = term_open(fd[1], 1000, 0, "port");
-    for (int i = 0; i < 1000; i++)
-        term_step(t, i < 999 ? "busy" : "last");
+    for (uint64_t i = 0; i < 1000; i++)
+        term_set(t, i + 1, i < 999 ? "busy" : "last");
     log_warn("message");
     term_close(t);
     read_now(fd[0], &bytes);
@@ -328,7 +328,7 @@ static void test_dumb(void)
     buf_init(&bytes, 100000);
     set_env("TERM", "dumb");
     t = term_open(tty.slave, 2, 0, "port");
-    term_step(t, NULL);
+    term_set(t, 1, NULL);
     term_close(t);
     read_now(tty.master, &bytes);
     is(buf_str(&bytes), "port 1/2 50%\r\n", "a dumb terminal gets plain lines");
@@ -364,7 +364,7 @@ static void as_child(void)
     struct term *t = term_open(STDERR_FILENO, 2, 0, "port");
 
     log_warn("message");
-    term_step(t, NULL);
+    term_set(t, 1, NULL);
     term_close(t);
 }
 

@@ -11,7 +11,7 @@
 
 A task's LETTERS say how its attempts are answered: r right, w with wrong
 values, s such that the static rules refuse it, n without code, h right, but with
-text that tries to control a terminal and a line of 10 MB. The words of
+text that tries to control a terminal or a page and a line of 10 MB. The words of
 `command`: `stop` and `hangup` interrupt the program at the first request, `look` writes the
 environment of the command and of all processes of the program to LOG.env.
 """
@@ -28,6 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 ZSTD = b"\x28\xb5\x2f\xfd"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\u2066 \x9b31m"
+MARKUP = "</script><script>document.title = 'owned'</script><img src=http://x.test/ onerror=f()>\u2028"
 
 
 # ---- answers -----------------------------------------------------------------
@@ -47,7 +48,7 @@ def program(task: str, letter: str, attempt: int) -> str:
 
 def answer(task: str, stage: str, letter: str, attempt: int) -> str:
     if stage == "plan":
-        return f"Plan {attempt} for {task}." + (HOSTILE if letter == "h" else "")
+        return f"Plan {attempt} for {task}." + (HOSTILE + MARKUP if letter == "h" else "")
     if letter == "n":
         return f"I would rather not ({attempt})."
     before = f"\r{HOSTILE}{'y' * 10_000_000}\n\n" if letter == "h" else ""

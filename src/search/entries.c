@@ -1,4 +1,4 @@
-/* members.c: solved kernels join the archive. */
+/* entries.c: solved kernels join the archive. */
 #include "search/resume.h"
 
 #include "search/archive.h"
@@ -73,9 +73,9 @@ static void join(struct search *s, struct subject *t, int64_t version)
     buf_release(&code);
 }
 
-/* Members that the store knows join as they did before: a task that was set
- * aside then, and is solved now, cannot take their place. False when some of
- * them cannot join yet. */
+/* Stored entries join again in their order, before any new one: a task that was
+ * set aside then, and is solved now, must not take their place. False when some
+ * of them cannot join yet. */
 static bool join_known(struct search *s)
 {
     const struct kept_entry *k;
@@ -97,10 +97,11 @@ static void join_if_due(struct search *s, size_t subject, int64_t version)
         join(s, t, version);
 }
 
-/* In the round's order; with them what had to let the known ones pass. The
- * store may hold the first members of a barrier only: they share its version
- * with the others, unless an attempt has seen it without those. */
-void members_join_solved(struct search *s)
+/* After stored entries, kernels of all rounds join that had to wait for those;
+ * else the kernels of this round, in its order. A crash may have left only the
+ * first entries of a barrier in the store. The others then get the same
+ * version, unless an attempt has seen the archive without them. */
+void entries_join_solved(struct search *s)
 {
     bool held_back = resume_entry(s->resume) != NULL;
     int64_t before = archive_version(s->archive), version;
@@ -118,7 +119,7 @@ void members_join_solved(struct search *s)
             join_if_due(s, s->round.subject[i], version);
 }
 
-void members_join_now(struct search *s, struct subject *t)
+void entries_join_now(struct search *s, struct subject *t)
 {
     if (t->join_at && !t->joined)
         join(s, t, archive_version(s->archive) + 1);

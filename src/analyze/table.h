@@ -1,0 +1,68 @@
+/* table.h: a table as a value: columns, rows of cells, notes; and the one place
+ * that prints tables. Texts are copied and may hold anything: what a task, a
+ * model or a compiler wrote is made harmless for where it is printed. */
+#ifndef ANALYZE_TABLE_H
+#define ANALYZE_TABLE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum cell_kind { CELL_EMPTY, CELL_INT, CELL_REAL, CELL_SHARE, CELL_TEXT };
+
+struct cell {
+    enum cell_kind kind;
+    int64_t i;
+    double x;
+    int places; /* CELL_REAL: digits for people */
+    const char *s;
+};
+
+struct table {
+    const char *name, *what; /* borrowed */
+    const char **column;
+    size_t columns;
+    struct cell *cell; /* rows * columns of them */
+    size_t cells, cap;
+    const char **note;
+    size_t notes, note_cap;
+    const char *missing; /* why the data cannot carry it; NULL: they can */
+    struct arena memory;
+};
+
+void table_init(struct table *t, const char *name, const char *what);
+void table_release(struct table *t);
+
+/* Before the first row: names, with a NULL at the end. */
+void table_columns(struct table *t, const char *const *names);
+void table_column(struct table *t, const char *name); /* one more */
+/* Cells from left to right, row by row. */
+void table_empty(struct table *t);
+void table_int(struct table *t, int64_t v);
+void table_real(struct table *t, double v, int places); /* NaN: empty */
+/* In [0, 1]: a percentage for people, the number itself for programs. */
+void table_share(struct table *t, double v);
+void table_text(struct table *t, const char *s); /* NULL: empty */
+size_t table_rows(const struct table *t);
+const struct cell *table_cell(const struct table *t, size_t row, size_t column);
+void table_note(struct table *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The data cannot carry the table, and why; drops its rows. Returns 0. */
+int table_lacks(struct table *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV, TABLE_MD };
+/* JSON Lines: an object per row, {"table": NAME, COLUMN: …}, then one per note.
+ * CSV: the rows, below the names of the columns. */
+void table_print(const struct table *t, enum table_format f, struct buf *out);
+
+/* A text within Markdown: whatever could be markup, a link, a mention or HTML
+ * becomes a character reference. */
+void table_put_md(const char *s, struct buf *out);
+/* A line of at most `longest` bytes that cannot control a terminal. */
+void table_put_line(struct str s, size_t longest, struct buf *out);
+
+#endif

@@ -1,0 +1,91 @@
+/* cmd_serve.c: monkeys serve: runs as a page in a browser. */
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "web/web_server.h"
+
+#include <stdio.h>
+
+struct serve_values {
+    const char *listen;
+    struct opt_list host;
+};
+
+static const struct opt serve_table[] = {
+    {"listen", 0, OPT_TEXT, "HOST:PORT",
+     "where to listen; port 0 is any that is free (default: " WEB_LISTEN
+     ", or another port if that one is in use)",
+     offsetof(struct serve_values, listen), 0, 0},
+    {"host", 0, OPT_LIST, "NAME",
+     "also answer requests for this name, such as that of a proxy; may be "
+     "repeated",
+     offsetof(struct serve_values, host), 0, 0},
+    {0},
+};
+
+static void on_signal(int signo, void *arg)
+{
+    (void)signo;
+    loop_stop(arg);
+}
+
+/* Until a signal comes. */
+static int serve(struct web_live *live, const struct web_listen *where,
+                 struct err *e)
+{
+    struct loop *l = loop_new(e);
+    struct web_server *s = NULL;
+
+    if (!l)
+        return -1;
+    if (loop_add_stops(l, on_signal, l, e) == 0)
+        s = web_server_new(l, where, live, e);
+    if (s) {
+        printf("%s\n", where->url);
+        cmd_flush();
+        web_listen_warn(where);
+        loop_run(l);
+        web_server_end(s);
+        web_server_free(s);
+    }
+    loop_free(l);
+    return s ? 0 : -1;
+}
+
+static int run_serve(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct serve_values v = {0};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct web_listen where;
+    struct web_live live;
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0 && call.r.rest_len == 0)
+        rc = err_set(e, ERR_USAGE, "give the folder of a run");
+    if (rc == 0)
+        rc = web_live_open(call.r.rest, call.r.rest_len, &live, e);
+    if (rc == 0) {
+        rc = web_listen_open(v.listen, &v.host, &where, e);
+        if (rc == 0) {
+            rc = serve(&live, &where, e);
+            web_listen_close(&where);
+        }
+        web_live_close(&live);
+    }
+    cmd_end(&call);
+    return rc > 0 ? 0 : rc;
+}
+
+extern const struct cmd cmd_serve;
+const struct cmd cmd_serve = {
+    "serve",
+    "DIR...",
+    "show runs in a browser, also while they work",
+    "Prints the address of the page and answers until it is stopped (Ctrl-C).\n"
+    "The page needs no network: all of it comes from this program. It only\n"
+    "reads, and only this machine can reach it unless --listen says "
+    "otherwise.\n"
+    "Of a run on another machine, use a tunnel: ssh -L "
+    "8123:127.0.0.1:8123 HOST.",
+    serve_table,
+    run_serve,
+};

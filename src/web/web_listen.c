@@ -1,0 +1,179 @@
+/* web_listen.c: an address in words to a socket that listens. */
+#include "web/web_listen.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BACKLOG = 128 };
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+};
+
+static int bad_address(const char *where, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "'%s' is not HOST:PORT, such as " WEB_LISTEN
+                   " or [::1]:0; HOST is a numeric address or localhost",
+                   where);
+}
+
+static int read_address(const char *where, union address *out, struct err *e)
+{
+    const char *colon = strrchr(where, ':');
+    char host[INET6_ADDRSTRLEN] = "";
+    size_t n = colon ? (size_t)(colon - where) : 0;
+    bool six = n > 2 && where[0] == '[' && where[n - 1] == ']';
+    int64_t port;
+
+    if (six) {
+        where++;
+        n -= 2;
+    }
+    if (!n || n >= sizeof(host) ||
+        !str_to_i64(str_of(colon + 1), 0, 65535, &port))
+        return bad_address(where - six, e);
+    memcpy(host, where, n);
+    if (strcmp(host, "localhost") == 0)
+        snprintf(host, sizeof(host), "127.0.0.1");
+    *out = (union address){0};
+    if (six) {
+        out->six.sin6_family = AF_INET6;
+        out->six.sin6_port = htons((uint16_t)port);
+        if (inet_pton(AF_INET6, host, &out->six.sin6_addr) == 1)
+            return 0;
+    } else {
+        out->four.sin_family = AF_INET;
+        out->four.sin_port = htons((uint16_t)port);
+        if (inet_pton(AF_INET, host, &out->four.sin_addr) == 1)
+            return 0;
+    }
+    return bad_address(where - six, e);
+}
+
+static bool is_loopback(const union address *a)
+{
+    if (a->any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&a->six.sin6_addr);
+    return ntohl(a->four.sin_addr.s_addr) >> 24 == 127;
+}
+
+static bool is_every(const union address *a)
+{
+    if (a->any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_UNSPECIFIED(&a->six.sin6_addr);
+    return a->four.sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+static int open_socket(const union address *a, struct err *e)
+{
+    socklen_t size =
+        a->any.sa_family == AF_INET6 ? sizeof(a->six) : sizeof(a->four);
+    int fd =
+        socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) == 0 &&
+        bind(fd, &a->any, size) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    err_sys(e, "cannot listen");
+    if (e->sys == EADDRINUSE || e->sys == EADDRNOTAVAIL || e->sys == EACCES)
+        e->kind = ERR_INPUT;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* The address as a URL and as a Host header have it, without a port. */
+static void name_address(const union address *a, char *out, size_t size)
+{
+    char text[INET6_ADDRSTRLEN];
+    bool six = a->any.sa_family == AF_INET6;
+
+    inet_ntop(a->any.sa_family,
+              six ? (const void *)&a->six.sin6_addr : &a->four.sin_addr, text,
+              sizeof(text));
+    snprintf(out, size, six ? "[%s]" : "%s", text);
+}
+
+static void set_names(struct web_listen *l, const char *own,
+                      const struct opt_list *more)
+{
+    static const char *const always[] = {"localhost", "127.0.0.1", "[::1]"};
+    size_t fixed = sizeof(always) / sizeof(*always), n = 0;
+
+    l->names = xcalloc(fixed + 1 + more->len, sizeof(*l->names));
+    for (; n < fixed; n++)
+        l->names[n] = always[n];
+    l->names[n++] = own;
+    for (size_t i = 0; i < more->len; i++)
+        l->names[n++] = more->item[i];
+    l->hosts.name = l->names;
+    l->hosts.names = n;
+}
+
+int web_listen_open(const char *where, const struct opt_list *names,
+                    struct web_listen *l, struct err *e)
+{
+    const char *text = where ? where : WEB_LISTEN;
+    union address a = {0};
+    socklen_t size = sizeof(a);
+    unsigned port;
+
+    *l = (struct web_listen){.fd = -1};
+    if (read_address(text, &a, e) < 0)
+        return -1;
+    l->fd = open_socket(&a, e);
+    if (l->fd < 0 && !where && e->sys == EADDRINUSE) {
+        *e = (struct err)ERR_INIT;
+        a.four.sin_port = 0;
+        l->fd = open_socket(&a, e);
+    }
+    if (l->fd < 0)
+        return err_wrap(e, "%s", text);
+    if (getsockname(l->fd, &a.any, &size) < 0)
+        BUG("getsockname: errno %d", errno);
+    name_address(&a, l->own, sizeof(l->own));
+    port =
+        ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
+    l->public = !is_loopback(&a);
+    l->hosts.any_address = is_every(&a);
+    snprintf(l->url, sizeof(l->url), "http://%s:%u/", l->own, port);
+    set_names(l, l->own, names);
+    return 0;
+}
+
+int web_listen_check(const char *where, struct err *e)
+{
+    union address a;
+
+    return read_address(where, &a, e);
+}
+
+void web_listen_warn(const struct web_listen *l)
+{
+    if (l->public)
+        log_warn("%s: everybody who can reach this address can read the run, "
+                 "its prompts and its replies; nothing asks for a password",
+                 l->url);
+}
+
+void web_listen_close(struct web_listen *l)
+{
+    if (l->fd >= 0)
+        close(l->fd);
+    free(l->names);
+    *l = (struct web_listen){.fd = -1};
+}

@@ -1,0 +1,30 @@
+/* web_server.h: answers browsers over HTTP, on a loop: GET and HEAD, and a stream
+ * of events that says when a run has news.
+ *
+ * Everything is bounded. There are at most WEB_CONNECTIONS connections (fewer
+ * where few files may be open). When one more comes, the one that has waited
+ * longest without asking anything is closed for it, so that idle ones keep nobody
+ * out; when all are at work, it is answered 503. Events wait in no queue: a
+ * stream gets the state as it is when it can take it. */
+#ifndef WEB_WEB_SERVER_H
+#define WEB_WEB_SERVER_H
+
+#include "base/err.h"
+#include "io/loop.h"
+#include "web/web_listen.h"
+#include "web/web_live.h"
+
+enum { WEB_CONNECTIONS = 256, WEB_STREAMS = 64, WEB_IDLE_S = 30 };
+
+struct web_server;
+
+/* All are borrowed until the server is freed. */
+struct web_server *web_server_new(struct loop *l,
+                                  const struct web_listen *where,
+                                  struct web_live *live, struct err *e);
+/* Looks at the runs once more, tells the streams that this is the end, and gives
+ * them a second at most to ask for it and leave. */
+void web_server_end(struct web_server *s);
+void web_server_free(struct web_server *s);
+
+#endif

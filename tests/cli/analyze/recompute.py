@@ -1,0 +1,477 @@
+"""The tables of `monkeys analyze` and `monkeys compare`, computed a second time from the databases.
+
+    recompute.py COMMAND PROGRAM RUN…    COMMAND: analyze or compare
+
+Runs the program and compares its rows with ours; prints what differs, and exits with 1 then.
+Nothing here looks at the program's code, and sums are done the slow and plain way.
+"""
+
+import ast
+import json
+import math
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from itertools import combinations
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "run"))
+from answers import unpack  # noqa: E402
+
+PS = (0, 0.5, 0.8, 1, 1.5, 2)
+KS = (1, 5, 10, 25, 100)
+
+
+class Run:
+    def __init__(self, folder: str) -> None:
+        self.db = sqlite3.connect(f"file:{folder}/run.db?mode=ro", uri=True)
+        self.db.row_factory = sqlite3.Row
+        self.name = Path(folder).name
+        self.fact = dict(self.db.execute("select name, value from fact").fetchall())
+        self.entries = {r["entry"]: r for r in self.db.execute("select * from entry")}
+        gone = {r[0] for r in self.db.execute(
+            "select task from entry join entry_left using (entry) where origin = 'run'")}  # fmt: skip
+        self.tasks = {}
+        for row in self.db.execute("select * from task where skipped is null order by ord"):
+            attempts = [dict(a) for a in self.db.execute(
+                "select * from attempt where task = ? order by attempt", (row["ord"],))]  # fmt: skip
+            for a in attempts:
+                key = (row["ord"], a["attempt"])
+                verdict = self.db.execute(
+                    "select compiled, times from verdict left join verdict_time using (task, attempt)"
+                    " where task = ? and attempt = ?", key).fetchone()  # fmt: skip
+                a["compiled"] = bool(verdict and verdict["compiled"])
+                a["timing"] = (json.loads(verdict["times"] or "{}") if verdict else {}).get("timing") or {}
+                a["shown"] = [r[0] for r in self.db.execute(
+                    "select entry from shown where task = ? and attempt = ? order by rank", key)]  # fmt: skip
+                a["good"] = bool(a["solved"]) and row["ord"] not in gone
+            self.tasks[row["id"]] = attempts
+        self.hash = dict(self.db.execute("select id, hash from task").fetchall())
+        self.ord = dict(self.db.execute("select id, ord from task").fetchall())
+        self.attempts = int(self.fact["attempts"])
+        counts = {len(a) for a in self.tasks.values()}
+        self.full = counts == {self.attempts}
+        used = {a["retrieval"] for t in self.tasks.values() for a in t} - {None, "seeds"}
+        self.retrieval = (
+            "coverage" if "coverage" in used else "alternating" if len(used) == 2 else "".join(used)
+        )
+
+    def head(self) -> dict:
+        return {"run": self.name, "language": self.fact["dsl"], "model": self.fact["model"],
+                "method": self.fact["method"]}  # fmt: skip
+
+    def solved_at(self, task: str) -> int:
+        return next((a["attempt"] for a in self.tasks[task] if a["good"]), 0)
+
+    def solved(self, within: int = 10**9) -> set[str]:
+        return {t for t in self.tasks if 0 < self.solved_at(t) <= within}
+
+    def speedup(self, task: str, within: int, over: str) -> float | None:
+        best = None
+        for a in self.tasks[task]:
+            ms, reference = (((a["timing"].get(k)) or {}).get("median") or 0 for k in ("ms", over))
+            if a["good"] and a["attempt"] <= within and ms > 0 and reference > 0:
+                best = max(best or 0, reference / ms)
+        return best
+
+    def open_attempts(self):
+        """(task, index, attempt) of attempts that were made before the task was solved."""
+        for task, attempts in self.tasks.items():
+            end = self.solved_at(task) or 10**9
+            for i, a in enumerate(attempts):
+                if a["attempt"] <= end:
+                    yield task, i, a
+
+
+def wilson(k: int, n: int) -> tuple[float, float]:
+    """By bisection: the shares that are 1.96 standard errors away from the one seen."""
+
+    def edge(low: float, high: float) -> float:
+        for _ in range(200):
+            p = (low + high) / 2
+            if (k / n - p) ** 2 * n <= 3.841458820694124 * p * (1 - p):
+                low = p
+            else:
+                high = p
+        return low
+
+    return edge(k / n, 0.0) if k else 0.0, edge(k / n, 1.0) if k < n else 1.0
+
+
+def mcnemar(b: int, c: int) -> float:
+    n = b + c
+    return min(1.0, 2 * sum(math.comb(n, i) for i in range(min(b, c) + 1)) / 2**n)
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    return 1 - math.comb(n - c, k) / math.comb(n, k)
+
+
+# ---- analyze -----------------------------------------------------------------
+
+
+def solved(runs):
+    for r in runs:
+        n, k = len(r.tasks), len(r.solved())
+        low, high = wilson(k, n)
+        seeds = sum(e["origin"] != "run" for e in r.entries.values())
+        yield r.head() | {"seeds": seeds, "attempts": r.attempts, "tasks": n, "solved": k, "share": k / n,
+                          "low": low, "high": high}  # fmt: skip
+
+
+def samples(runs):
+    most = max([r.attempts for r in runs if r.full], default=1)
+    for r in runs:
+        levels = sorted({t.rpartition("/")[0].split("/")[0] for t in r.tasks})
+        for level in (levels if len(levels) > 1 else []) + ["all"]:
+            tasks = [t for t in r.tasks if level == "all" or t.startswith(level + "/")]
+            made = [a for t in tasks for a in r.tasks[t]]
+            row = r.head() | {"level": level, "tasks": len(tasks), "N": r.attempts,
+                "accuracy": sum(a["good"] for a in made) / len(made) if r.full else None,
+                "coverage": len(r.solved() & set(tasks)) / len(tasks),
+                "first": len(r.solved(1) & set(tasks)) / len(tasks)}  # fmt: skip
+            for k in (k for k in KS if k <= most):
+                known = r.full and k <= r.attempts
+                each = [pass_at_k(r.attempts, sum(a["good"] for a in r.tasks[t]), k) for t in tasks if known]
+                row[f"pass@{k}"] = sum(each) / len(tasks) if known else None
+            yield row
+
+
+def bars(runs):
+    for r in runs:
+        each = [sum(a["good"] for a in t) / len(t) if r.full else t[0]["good"] if t else 0
+                for t in r.tasks.values()]  # fmt: skip
+        share = sum(each) / len(each)
+        yield r.head() | {"N": r.attempts if r.full else 1, "pass@1": share, "bar": "#" * math.floor(share * 50 + 0.5)}
+
+
+def retrieval(runs):
+    if len({r.retrieval for r in runs} - {""}) > 1:
+        for kind in ("random", "similar", "alternating", "coverage"):
+            for r in (r for r in runs if r.retrieval == kind):
+                n, k = len(r.tasks), len(r.solved())
+                yield {"retrieval": kind, "run": r.name, "attempts": r.attempts, "tasks": n, "solved": k, "share": k / n}
+
+
+def iterations(runs):
+    for r in runs:
+        for t in range(1, r.attempts + 1):
+            compiled = sum(any(a["compiled"] for a in x if a["attempt"] <= t) for x in r.tasks.values())
+            yield {"run": r.name, "attempt": t, "correct": len(r.solved(t)), "compiled": compiled,
+                   "tasks": len(r.tasks)}  # fmt: skip
+
+
+def novelty(runs):
+    for r in (r for r in runs if r.retrieval):
+        for mode, newer, name in ((0, 0, "previous attempt"), (1, 0, "previous of the same mode"),
+                                  (0, 1, "previous attempt, newer kernels"),
+                                  (1, 1, "previous of the same mode, newer kernels")):  # fmt: skip
+            seen, good = defaultdict(int), defaultdict(int)
+            for task, i, a in r.open_attempts():
+                earlier = [b for b in r.tasks[task][:i] if not mode or b["retrieval"] == a["retrieval"]]
+                if not earlier or not a["shown"]:
+                    continue
+                was = earlier[-1]
+                fresh = [e for e in a["shown"] if e not in was["shown"]]
+                if newer:
+                    fresh = [e for e in fresh if r.entries[e]["version"] > was["archive_version"]]
+                seen[len(fresh)] += 1
+                good[len(fresh)] += a["good"]
+            for c in sorted(seen):
+                yield {"run": r.name, "compared_with": name, "examples_changed": c, "attempts": seen[c],
+                       "successful": good[c], "success_rate": good[c] / seen[c]}  # fmt: skip
+
+
+def quick(r: Run, within: int, p: float, names: tuple[str, ...]) -> dict:
+    row = {}
+    for over, (above, least) in zip(("reference_ms", "compile_ms"), (names[:2], names[2:])):
+        known = any(r.speedup(t, 10**9, over) for t in r.tasks)
+        v = [x for x in (r.speedup(t, within, over) for t in r.tasks) if x is not None]
+        row[above] = sum(x > p for x in v) / len(r.tasks) if known else None
+        row[least] = sum(x >= p for x in v) / len(r.tasks) if known else None
+    return row
+
+
+def timed(runs):
+    return [r for r in runs if any(r.speedup(t, 10**9, o) for t in r.tasks for o in ("reference_ms", "compile_ms"))]
+
+
+def fast(runs):
+    names = ("eager_>_1", "eager_>=_1", "compile_>_1", "compile_>=_1")
+    for r in timed(runs):
+        for t in range(1, r.attempts + 1):
+            yield {"run": r.name, "attempt": t, "solved": len(r.solved(t)) / len(r.tasks)} | quick(r, t, 1, names)
+
+
+def speed(runs):
+    names = ("eager_>_p", "eager_>=_p", "compile_>_p", "compile_>=_p")
+    for r in timed(runs):
+        for p in PS:
+            yield {"run": r.name, "p": p} | quick(r, 10**9, p, names)
+
+
+def cost(runs):
+    for r in runs:
+        made, k = sum(map(len, [*r.tasks.values()])), len(r.solved())
+        calls, tin, tout, usd = r.db.execute(
+            "select sum(state = 'answered'), sum(input), sum(output), sum(cost_usd_micro) / 1e6 from call"
+        ).fetchone()
+        yield r.head() | {"solved": k, "attempts": made, "calls": calls, "tokens_in": tin, "tokens_out": tout,
+            "dollars": usd, "attempts_per_solve": made / k if k else None,
+            "tokens_per_solve": (tin + tout) / k if k else None, "dollars_per_solve": usd / k if k else None}  # fmt: skip
+
+
+def credit(runs):
+    """p exactly: the distribution of hits is a sum of hypergeometric ones."""
+    for r in (r for r in runs if r.retrieval):
+        made = [a for _, _, a in r.open_attempts() if a["shown"]]
+        for number, entry in sorted(r.entries.items()):
+            marked = [a for a in made if number in a["shown"]]
+            if not marked:
+                continue
+            chance, expected = {0: 1.0}, 0.0
+            for stratum in {(a["attempt"], a["retrieval"]) for a in made}:
+                these = [a for a in made if (a["attempt"], a["retrieval"]) == stratum]
+                n, m = len(these), sum(a in marked for a in these)
+                h = sum(a["good"] for a in these)
+                expected += m * h / n
+                after = defaultdict(float)
+                for before, p in chance.items():
+                    for x in range(min(m, h) + 1):
+                        after[before + x] += p * math.comb(h, x) * math.comb(n - h, m - x) / math.comb(n, m)
+                chance = after
+            hits = sum(a["good"] for a in marked)
+            p = sum(q for x, q in chance.items() if abs(x - expected) >= abs(hits - expected) - 1e-9)
+            yield {"run": r.name, "entry": number, "example": entry["name"], "origin": entry["origin"],
+                   "shown": len(marked), "solved": hits, "expected": expected, "p": p}  # fmt: skip
+
+
+# ---- programs ----------------------------------------------------------------
+
+SYMBOLS = {"Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "MatMult": "matmul", "Pow": "pow"}
+TORCH = ("torch.nn.functional.", "torch.nn.", "torch.")
+
+
+def imports(tree: ast.Module) -> dict[str, str]:
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for n in node.names:
+                names[n.asname or n.name.split(".")[0]] = n.name if n.asname else n.name.split(".")[0]
+        elif isinstance(node, ast.ImportFrom):
+            names |= {n.asname or n.name: f"{node.module}.{n.name}" for n in node.names}
+    return names
+
+
+def dotted(node: ast.expr, known: dict[str, str]) -> str:
+    if isinstance(node, ast.Attribute):
+        inner = dotted(node.value, known)
+        return inner and f"{inner}.{node.attr}"
+    return known.get(node.id, "") if isinstance(node, ast.Name) else ""
+
+
+def chain(source: str) -> list[str]:
+    """The operators of forward, in the order in which Python evaluates them."""
+    tree = ast.parse(source)
+    known, layers, found = imports(tree), {}, []
+
+    def name_of(call: ast.Call) -> str:
+        full = dotted(call.func, known)
+        for home in TORCH:
+            if full.startswith(home):
+                rest = full.removeprefix(home)
+                return "" if "." in rest else rest
+        f = call.func
+        if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == "self":
+            return layers.get(f.attr, "")
+        return f.attr if isinstance(f, ast.Attribute) and not full else ""
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.Subscript):
+            visit(node.value)
+            return
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+        if isinstance(node, ast.Call) and name_of(node):
+            found.append(name_of(node))
+        elif isinstance(node, ast.BinOp):
+            found.append(SYMBOLS[type(node.op).__name__])
+
+    functions = {f.name: f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)}
+    for node in ast.walk(functions.get("__init__", tree)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "__init__" in functions:
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute):
+                layers[target.attr] = name_of(node.value)
+    for statement in functions["forward"].body if "forward" in functions else ():
+        visit(statement)
+    return found
+
+
+def primitives(code: str) -> list[str]:
+    tree = ast.parse(code)
+    known = {k: v for k, v in imports(tree).items() if v.split(".")[0] not in ("torch", "math", "typing")}
+    inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    full = {dotted(n, known) for n in ast.walk(tree)
+            if isinstance(n, (ast.Attribute, ast.Name)) and id(n) not in inner}  # fmt: skip
+    names = {".".join(n.split(".")[-2:]) for n in full if "." in n}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.Call)):
+            for text in [node.value] if isinstance(node, ast.Assign) else node.args:
+                if isinstance(text, ast.Constant) and isinstance(text.value, str) and "\n" in text.value:
+                    names |= called(text.value)
+    return sorted(names)
+
+
+def called(program: str) -> set[str]:
+    program = re.sub(r"/\*.*?\*/|//[^\n]*|^#[^\n]*", " ", program, flags=re.S | re.M)
+    names = {m[1] for m in re.finditer(r"(?<![\w.])([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\])?\s*\(", program)}
+    made = set(re.findall(r"\b(?!return\b|else\b|in\b|below\b|by\b)[A-Za-z_]\w*\s+([A-Za-z_]\w*)\s*\(", program))
+    return names - made - {"if", "for", "while", "switch", "return", "sizeof", "float", "int", "long", "and", "or",
+                           "not", "double"}  # fmt: skip
+
+
+def text_of(r: Run, key: str | None) -> str:
+    row = r.db.execute("select data from blob where hash = ?", (key,)).fetchone()
+    return unpack(row[0]).decode() if row else ""
+
+
+def features(runs):
+    for r in runs:
+        for task, attempts in r.tasks.items():
+            for a in (a for a in attempts if a["attempt"] == r.solved_at(task)):
+                names = primitives(text_of(r, a["code"]))
+                yield {"run": r.name, "task": task, "attempt": a["attempt"], "primitives": len(names),
+                       "names": ", ".join(names)}  # fmt: skip
+
+
+def used(runs):
+    """The table primitives, of those that a solved kernel uses."""
+    for r in runs:
+        count = Counter(n for t in r.solved() for n in primitives(kernel(r, t)))
+        for name in sorted(count):
+            yield {"run": r.name, "primitive": name, "solved": count[name], "share": count[name] / len(r.solved())}
+
+
+def source_of(r: Run, task: str) -> str:
+    return text_of(r, r.db.execute("select source from task where id = ?", (task,)).fetchone()[0])
+
+
+def coverage(runs):
+    for r in runs:
+        chains = {t: chain(source_of(r, t)) for t in r.tasks}
+        for kind, cut in (("operators of the reference", set),
+                          ("neighbouring operators of the reference", lambda c: set(zip(c, c[1:])))):  # fmt: skip
+            there = set().union(*(cut(chains[t]) for t in r.solved()))
+            needed = [cut(chains[t]) for t in r.tasks if t not in r.solved() and cut(chains[t])]
+            if needed:
+                yield covered(r, kind, needed, there)
+        needed = []
+        for t in (t for t in r.tasks if t not in r.solved()):
+            other = next((o for o in runs if o is not r and t in o.solved() and o.hash[t] == r.hash[t]), None)
+            if other:
+                needed.append(set(primitives(kernel(other, t))))
+        if any(needed):
+            seeds = [text_of(r, e["solution"]) for e in r.entries.values() if e["origin"] != "run"]
+            there = set().union(*(primitives(c) for c in seeds + [kernel(r, t) for t in r.solved()]))
+            yield covered(r, "primitives of another run's kernel", needed, there)
+
+
+def kernel(r: Run, task: str) -> str:
+    return text_of(r, next(a["code"] for a in r.tasks[task] if a["attempt"] == r.solved_at(task)))
+
+
+def covered(r: Run, kind: str, needed: list[set], there: set) -> dict:
+    whole = sum(n <= there for n in needed)
+    return {"run": r.name, "components": kind, "unsolved": len(needed), "all_present": whole,
+            "share": whole / len(needed), "mean_covered": sum(len(n & there) / len(n) for n in needed) / len(needed),
+            "with_new": len(needed) - whole}  # fmt: skip
+
+
+def unsolved(runs):
+    for r in runs:
+        for t in (t for t in r.tasks if t not in r.solved()):
+            ops = chain(source_of(r, t))
+            yield {"run": r.name, "task": t, "length": len(ops), "operators": " > ".join(ops)}
+
+
+# ---- compare -----------------------------------------------------------------
+
+
+def compared_runs(runs):
+    for r in runs:
+        common = [t for t in r.tasks if all(t in o.tasks for o in runs)]
+        made = [a for t in common for a in r.tasks[t]]
+        k = len(r.solved() & set(common))
+        low, high = wilson(k, len(common))
+        tin = tout = usd = 0
+        for t in common:
+            row = r.db.execute("select sum(input), sum(output), sum(cost_usd_micro) from call where task = ?",
+                               (r.ord[t],)).fetchone()  # fmt: skip
+            tin, tout, usd = tin + (row[0] or 0), tout + (row[1] or 0), usd + (row[2] or 0) / 1e6
+        yield r.head() | {"tasks": len(common), "solved": k, "low": low * len(common), "high": high * len(common),
+            "attempts": len(made), "tokens_in": tin, "tokens_out": tout, "dollars": usd,
+            "tokens_per_solve": (tin + tout) / k if k else None, "dollars_per_solve": usd / k if k else None}  # fmt: skip
+
+
+def curve(runs):
+    common = set.intersection(*(set(r.tasks) for r in runs))
+    for t in range(1, max(r.attempts for r in runs) + 1):
+        yield {"attempts": t} | {r.name: len(r.solved(t) & common) for r in runs}
+
+
+def pairs(runs):
+    common = set.intersection(*(set(r.tasks) for r in runs))
+    most = max(r.attempts for r in runs)
+    steps = [2**i for i in range(20) if 2**i < most] + [most]
+    for a, b in combinations(runs, 2):
+        for k in steps:
+            x, y = a.solved(k) & common, b.solved(k) & common
+            yield {"one": a.name, "other": b.name, "attempts": k, "both": len(x & y), "only_one": len(x - y),
+                   "only_other": len(y - x), "p": mcnemar(len(x - y), len(y - x))}  # fmt: skip
+
+
+# ---- both --------------------------------------------------------------------
+
+ANALYZE = (solved, samples, bars, retrieval, iterations, novelty, fast, speed, coverage, unsolved, features, cost, credit)
+TABLES = {
+    "analyze": {f.__name__: f for f in ANALYZE} | {"primitives": used},
+    "compare": {"runs": compared_runs, "curve": curve, "pairs": pairs},
+}
+
+
+def same(ours, theirs, key: str, table: str) -> bool:
+    if isinstance(ours, float) and isinstance(theirs, (int, float)):
+        return abs(ours - theirs) < (0.06 if (table, key) == ("credit", "p") else 1e-6)
+    return ours == theirs
+
+
+def main() -> int:
+    command, program, *folders = sys.argv[1:]
+    done = subprocess.run([program, command, "--json", *folders], check=True, capture_output=True, text=True)
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    runs, wrong = [Run(folder) for folder in folders], []
+    for name, compute in TABLES[command].items():
+        theirs = [r for r in printed if r["table"] == name and not {"note", "missing"} & r.keys()]
+        ours = list(compute(runs))
+        if name == "primitives":
+            theirs = [r for r in theirs if r["solved"]]
+        if name == "credit":  # sorted by a p that is drawn
+            order = [r.name for r in runs]
+            theirs.sort(key=lambda r: (order.index(r["run"]), r["entry"]))
+        if len(ours) != len(theirs):
+            wrong.append(f"{name}: {len(theirs)} rows where {len(ours)} are due")
+        for mine, row in zip(ours, theirs):
+            wrong += [f"{name}: {key} is {row.get(key)!r}, not {value!r}, in {row}"
+                      for key, value in mine.items() if not same(value, row.get(key), key, name)]  # fmt: skip
+        if os.environ.get("SHOW"):
+            print(name, len(ours), "rows", file=sys.stderr)
+    print("\n".join(wrong[:20]))
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+#!/bin/sh
+# compare.t: monkeys compare: the three recorded methods on Quill side by side, and runs that do
+# not compare.
+. tests/cli/lib.sh
+cd "$root" || exit 1
+export PYTHONDONTWRITEBYTECODE=1
+quill=$root/recordings/quill
+for method in sampling refine monkeys; do
+    run run --tasks starter --dsl quill --device cpu --method $method --attempts 4 --batch 8 --force \
+        --no-timing --guide "$quill/guide.md" --no-card --pack-seeds 1 --model claude \
+        --cassette "$quill/$method.jsonl" --out $method
+    is $status 0 "the recorded run of $method ends"
+done
+for kind in full timed; do
+    python3 tests/cli/analyze/made.py "$work/monkeys" $kind "$work/$kind"
+done
+
+run compare --csv --table curve sampling refine monkeys
+is "$out" "attempts,sampling,refine,monkeys
+1,12,12,20
+2,17,21,23
+3,18,23,23
+4,20,23,23" "tasks solved within 1 to 4 attempts"
+run compare --csv --table pairs sampling refine monkeys
+like "$out" "one,other,attempts,both,only_one,only_other,p
+*
+sampling,monkeys,1,12,0,8,0.0078125
+*
+refine,monkeys,1,12,0,8,0.0078125
+*" "the exact McNemar test on first attempts: p = 0.008"
+for command in compare analyze; do
+    out=$(cd "$work" && python3 "$root/tests/cli/analyze/recompute.py" $command "$monkeys" \
+        sampling refine monkeys)
+    ok "every table of $command is what a script computes from the databases"
+done
+run compare sampling monkeys
+like "$out" "runs: *
+sampling *quill *claude *24 *20 *15.4 *22.4 *
+curve: *
+pairs: *" "as text, all three tables"
+run compare monkeys monkeys
+like "$out" "*
+monkeys  monkeys-2 *1.0000*" "a run is like itself, and gets two names"
+
+# ---- runs that do not compare ----
+run compare full timed
+is $status 2 "runs with other tasks are refused"
+like "$err" "*the runs differ*--force*
+  tasks: 1 of full are not in timed, such as level2/c
+  tasks: 3 of timed are not in full, such as level1/c
+  attempts per task: 5 in full, 2 in timed
+  seeds: 0 in full, 1 in timed*" "… with what differs"
+run compare --force full timed
+like "$err" "*the runs differ*" "--force warns of it"
+like "$out" "*
+full *quill *m *sampling *2 *1 *
+timed *quill *tuned *monkeys *2 *2 *" "… and compares the tasks that both have"
+run compare monkeys full
+[ $status = 2 ] && like "$err" "*pack: *" "another version of the pack is a difference"
+run compare --force monkeys full
+[ $status = 2 ] && like "$err" "*no task in common*" "without a common task there is nothing to compare"
+run compare monkeys
+[ $status = 2 ] && like "$err" "*two or more*" "one run is too few"
+run compare --table runz monkeys sampling
+[ $status = 2 ] && like "$err" "*no table 'runz'*runs, curve, pairs*" "an unknown table: the known ones are named"
+finish
