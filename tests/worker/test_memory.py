@@ -119,7 +119,7 @@ def overtakes(worker: Session, hangs: Job, good: Job) -> bool:
     """Whether the second is judged while the first holds its memory."""
     worker.give([hangs, good])
     while good.id not in worker.answers:
-        assert worker.take(120) is not None
+        assert worker.take(300) is not None
     assert worker.infra == {} and worker.answers[good.id]["verdict"] == "correct"
     ended = hangs.id in worker.answers
     send_frame(worker.socket, Frame("cancel", hangs.id))
