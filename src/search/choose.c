@@ -61,7 +61,7 @@ static size_t place_of_piece(const struct search *s, const struct attempt *a,
 
 void choose_piece(struct search *s, struct attempt *a)
 {
-    int64_t entry = pool_piece(s, a->subject, a->number);
+    int64_t entry = course_piece(s, a->subject, a->number);
     size_t at;
 
     if (!entry || !s->opt.examples)

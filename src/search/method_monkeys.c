@@ -13,7 +13,7 @@ static bool next_batch(struct search *s, struct round *r)
 
     for (; iteration <= s->opt.attempts; iteration++, from = 0, batch = 1) {
         if (batch == 1)
-            pool_release(s, iteration);
+            course_release(s, iteration);
         round_begin(r, iteration, batch, iteration, batch_size);
         if (round_fill(s, r, from, batch_size))
             return true;

@@ -24,7 +24,7 @@ static bool takes_part(const struct search *s, const struct round *r,
 bool round_fill(const struct search *s, struct round *r, size_t from,
                 size_t most)
 {
-    bool open = pool_is_open(s);
+    bool open = course_is_open(s);
 
     for (; from < s->subject_len && r->count < most; from++) {
         size_t i = s->order[from];

@@ -71,7 +71,7 @@ static void end_round(struct search *s)
 static bool goes_on(const struct search *s, const struct subject *t)
 {
     return !t->aside && (!t->solved || s->opt.no_stop) && t->left > 0 &&
-           (!t->piece || pool_is_open(s));
+           (!t->piece || course_is_open(s));
 }
 
 /* In eager order a task queues again after each attempt. */

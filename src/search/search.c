@@ -121,7 +121,7 @@ int search_run(struct search *s, enum search_end *end, struct err *e)
     if (store_each_recheck(s->part.store, on_recheck, s->archive, e) != 0)
         return -1;
     archive_hide_retired(s->archive);
-    pool_begin(s);
+    course_begin(s);
     s->resume = resume_load(s, e);
     if (!s->resume)
         return -1;

@@ -7,7 +7,7 @@
  *   reviewer.c   a model reads a kernel
  *   state.c      tasks, their past, what ends the run
  *   resume.c     what the store of the run holds
- *   pool.c       tasks and their pieces: their order, which are released
+ *   course.c       tasks and their pieces: their order, which are released
  *   entries.c    which kernels join the archive, and when
  *   result.c     what a verdict means, and its rows
  *   round.c, choose.c   what methods have in common
@@ -112,18 +112,19 @@ void state_fail(struct search *s, const struct err *e);
 /* Sends no more requests; what is under way is finished. */
 void state_stop(struct search *s);
 
-/* ---- pool.c ---- */
+/* ---- course.c ---- */
 
 /* When all subjects are there: their depths and their order. */
-void pool_begin(struct search *s);
+void course_begin(struct search *s);
 /* Before an iteration: with `refine_after` N, releases the next level of pieces
  * of each task that is unsolved after N more attempts. */
-void pool_release(struct search *s, int iteration);
+void course_release(struct search *s, int iteration);
 /* Whether some task is still being worked on: pieces are only as long. */
-bool pool_is_open(const struct search *s);
+bool course_is_open(const struct search *s);
 /* The piece of the subject that its attempt `number` is shown: of those that are
  * in the archive, deepest first, each in its turn. Returns its entry, or 0. */
-int64_t pool_piece(const struct search *s, const struct subject *t, int number);
+int64_t course_piece(const struct search *s, const struct subject *t,
+                     int number);
 
 /* ---- entries.c ---- */
 

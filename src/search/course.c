@@ -1,4 +1,4 @@
-/* pool.c: tasks and the pieces that they were divided into, as one pool. A
+/* course.c: tasks and the pieces that they were divided into, as one pool. A
  * subject comes after those that it needs. Which pieces are released depends on
  * the attempts at tasks alone, so a run that continues releases the same. */
 #include "base/log.h"
@@ -69,7 +69,7 @@ static size_t steps_to(const struct search *s, int fineness)
     return steps;
 }
 
-void pool_begin(struct search *s)
+void course_begin(struct search *s)
 {
     put_in_order(s, find_depths(s));
     if (!s->opt.refine_after)
@@ -88,7 +88,7 @@ static bool is_open(const struct search *s, const struct subject *t)
            t->past_len < (size_t)s->opt.attempts;
 }
 
-bool pool_is_open(const struct search *s)
+bool course_is_open(const struct search *s)
 {
     for (size_t i = 0; i < s->subject_len; i++)
         if (is_open(s, &s->subject[i]))
@@ -114,7 +114,7 @@ static size_t release_for(struct search *s, const struct subject *t,
     return released;
 }
 
-void pool_release(struct search *s, int iteration)
+void course_release(struct search *s, int iteration)
 {
     if (!s->opt.refine_after)
         return;
@@ -157,7 +157,8 @@ static bool may_be_shown(const struct search *s, const struct subject *p,
 }
 
 /* The nth from the end of the order, among those that may be shown. */
-int64_t pool_piece(const struct search *s, const struct subject *t, int number)
+int64_t course_piece(const struct search *s, const struct subject *t,
+                     int number)
 {
     size_t n = 0, nth;
 
