@@ -65,14 +65,14 @@ static int write_ini(struct run *r, struct err *e)
 {
     struct run_settings s = *r->set;
     const char **path =
-        arena_alloc(&r->memory, (r->tasks.len + 1) * sizeof(*path));
+        arena_alloc(&r->memory, (r->originals + 1) * sizeof(*path));
     char *file = fs_join(r->set->out, "run.ini");
     struct buf b;
     int rc;
 
-    for (size_t i = 0; i < r->tasks.len; i++)
+    for (size_t i = 0; i < r->originals; i++)
         path[i] = task_path(r, r->tasks.task[i]->path);
-    s.tasks = (struct opt_list){.item = path, .len = r->tasks.len};
+    s.tasks = (struct opt_list){.item = path, .len = r->originals};
     s.set = (struct opt_list){0};
     s.out = NULL;
     s.verify.json = s.no_wait = false; /* each command's own */
@@ -120,7 +120,7 @@ static int check_lines(const struct run *r, struct err *e)
                  *(const char *const *)at)
             rc = check_line(o->name, *(const char *const *)at, is_path(o), e);
     }
-    for (size_t i = 0; rc == 0 && i < r->tasks.len; i++)
+    for (size_t i = 0; rc == 0 && i < r->originals; i++)
         rc = check_line("tasks", r->tasks.task[i]->path, true, e);
     return rc;
 }

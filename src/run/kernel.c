@@ -59,6 +59,7 @@ static int read_meta(const char *dir, struct kernel *out, struct err *e)
         xstrdup(jsn_str(meta, out->verified ? "verified_on" : "why_not"));
     out->retired_on = xstrdup(jsn_str(meta, "retired_on"));
     out->retired_why = xstrdup(jsn_str(meta, "retired_why"));
+    out->piece = json_incref(json_object_get(meta, "piece"));
     json_decref(meta);
     return 0;
 }
@@ -112,6 +113,7 @@ void kernel_release(struct kernel *k)
     free((char *)k->verified_on);
     free((char *)k->retired_on);
     free((char *)k->retired_why);
+    json_decref(k->piece);
     *k = (struct kernel){0};
 }
 
@@ -172,6 +174,8 @@ static int write_meta(const char *dir, const struct kernel *k, struct err *e)
         json_object_set_new(meta, "dsl", json_string(k->dsl));
     if (!k->ported.p && k->ported_why && k->ported_why[0])
         json_object_set_new(meta, "ported_why", json_string(k->ported_why));
+    if (k->piece)
+        json_object_set(meta, "piece", k->piece);
     rc = kernel_put_meta(dir, meta, e);
     json_decref(meta);
     return rc;
@@ -275,6 +279,8 @@ json_t *kernel_json(const struct kernel *k, bool texts)
         json_object_set_new(v, "retired_why",
                             jsn_text(k->retired_why, strlen(k->retired_why)));
     }
+    if (k->piece)
+        json_object_set(v, "piece", k->piece);
     if (!texts)
         return v;
     json_object_set_new(v, "problem", jsn_text(k->task->source, k->task->len));

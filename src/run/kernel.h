@@ -30,6 +30,8 @@ struct kernel {
      * and listed, but neither shown nor exported. */
     const char *retired_on; /* the date; NULL, "": it is not retired */
     const char *retired_why;
+    json_t *piece; /* of a piece of other tasks: kind, level, depth, parents,
+                      needs; NULL: it is none */
 };
 
 bool kernel_is_retired(const struct kernel *k);

@@ -43,17 +43,17 @@ static int gate(struct run *r, struct err *e)
     size_t refused = 0;
     int rc;
 
-    if (r->known == r->tasks.len || r->set->force)
+    if (r->complete || r->set->force)
         return 0; /* the store knows, or nobody asks */
     begin_phase(r, "tasks checked", r->tasks.len);
     rc = gate_tasks(r->door, &r->tasks, &o, r->why, e);
     for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
         if (!r->why[i])
             continue;
-        refused++;
+        refused += i < r->originals;
         log_warn("%s is skipped: %s", r->tasks.task[i]->id, r->why[i]);
     }
-    if (rc == 0 && !r->stopping && refused == r->tasks.len)
+    if (rc == 0 && !r->stopping && refused == r->originals)
         return err_set(e, ERR_INPUT,
                        "none of the %zu tasks can be used (above); --force "
                        "ports them anyway",
@@ -80,9 +80,16 @@ static void fill_search(struct run *r)
 
         search_add_example(r->search, &x);
     }
-    for (size_t i = 0; i < r->tasks.len; i++)
-        search_add_task(r->search, r->tasks.task[i], r->why[i],
-                        r->vectors + i * r->dim);
+    for (size_t i = 0; i < r->tasks.len; i++) {
+        const struct task *t = r->tasks.task[i];
+        const float *vector = r->vectors + i * r->dim;
+
+        if (i < r->originals)
+            search_add_task(r->search, t, r->why[i], vector);
+        else
+            search_add_piece(r->search, t, r->why[i], vector,
+                             &r->piece[i - r->originals]);
+    }
 }
 
 static const char porting[] = "tasks finished";
@@ -138,6 +145,7 @@ static int search(struct run *r, enum search_end *end, struct err *e)
     int rc;
 
     r->search = search_new(&part, &r->opt);
+    run_pieces_keep(r);
     fill_search(r);
     search_watch(r->search, on_change, r);
     rc = search_run(r->search, end, e);
@@ -154,6 +162,7 @@ static int go(struct run *r, struct run_result *out, struct err *e)
         log_warn("the pack %s %s: verdicts end at E2, and no kernel joins the "
                  "archive",
                  r->pack->id, why);
+    r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
     rc = gate(r, e);
     r->begun = rc >= 0;
     if (rc == 1 && !r->stopping)
@@ -224,7 +233,6 @@ static int open_parts(struct run *r, struct err *e)
     if (loop_add_stops(r->loop, on_signal, r, e) < 0 ||
         run_folder_open(r, e) < 0)
         return -1;
-    r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
     r->door_opts = verifying_opts(&r->set->verify, &r->home);
     r->door_opts.secret = r->secret;
     r->door = door_open(r->loop, &r->door_opts, e);

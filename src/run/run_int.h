@@ -20,8 +20,11 @@ struct run {
     struct home home;
     struct packs_path path;
     struct pack *pack;
-    struct collection tasks; /* in the run's order */
-    char **why; /* of each task: why the gate refuses it, or NULL */
+    struct collection tasks; /* in the run's order; pieces follow the tasks */
+    size_t originals;        /* tasks that are no pieces */
+    struct search_piece *piece;
+    bool complete; /* the store has all of them */
+    char **why;    /* of each task: why the gate refuses it, or NULL */
     struct search_opts opt;
     struct prompts *prompts;
     /* the examples that the run starts with */
@@ -64,6 +67,16 @@ int run_tasks_load(struct run *r, struct err *e);
 int run_tasks_recall(struct run *r, struct err *e);
 /* Stores what the table of tasks has no column for. */
 void run_tasks_keep(struct run *r);
+
+/* pieces.c: whether the options about pieces fit together. */
+int run_pieces_check(const struct run_settings *s, struct err *e);
+/* After the tasks: adds the pieces of these folders, coarse levels first. */
+int run_pieces_load(struct run *r, const char *const *dir, size_t n,
+                    struct err *e);
+/* Before the search stores them: what the table has no column for. */
+void run_pieces_keep(struct run *r);
+/* What the pieces in r->tasks, which were recalled, are. */
+int run_pieces_recall(struct run *r, struct err *e);
 
 /* examples.c: the examples that a run starts with, from the pack and
  * --archive. */
