@@ -83,6 +83,11 @@ done
 [ $n = 5 ] && [ $same = $n ] && [ $begun -gt 1 ] && [ $begun -lt $n ]
 ok "a run that was killed goes on to the same tables ($same of $n), without the folders once it has begun ($begun)"
 
+out=$(cd "$work" && python3 "$root/tests/cli/analyze/recompute.py" analyze "$monkeys" one lazy)
+ok "every table of runs with pieces is what a script computes from the database"
+out=$(cd "$work" && python3 "$root/tests/cli/analyze/recompute.py" compare "$monkeys" one lazy)
+ok "… and of their comparison"
+
 run run "$@" --cassette told.jsonl --method sampling --curriculum-from coarse --out no
 is $status 2 "a method that shows no solved kernel is refused"
 like "$err" "*sampling shows the pack's seeds alone*--piece-example*" "… with the remedy"
