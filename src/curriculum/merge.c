@@ -125,9 +125,9 @@ static struct draft *draft_of(struct merging *m, size_t i, const json_t *sub)
         map_set(&m->by_key, str_of(key), d);
         map_set(&m->by_name, str_of(d->name), d);
     }
-    json_array_append_new(
-        d->parents, json_pack("{s:s, s:s}", "problem", m->part[i].task->id,
-                              "sub", jsn_str(sub, "id")));
+    json_array_append_new(d->parents, json_pack("{s:s, s:s}", "problem",
+                                                m->part[i].task->id, "sub",
+                                                jsn_str(sub, "id")));
     free(key);
     return d;
 }
@@ -226,10 +226,9 @@ static int add_piece(const struct draft *d, struct curriculum *out,
     json_t *sidecar = json_copy(json_object_get(d->sub, "sidecar")),
            *needs = json_array();
     char *path = xasprintf("pieces/%s.py", d->name);
-    struct task *t = task_from(path,
-                               (struct str){json_string_value(source),
-                                            json_string_length(source)},
-                               e);
+    struct task *t = task_from(
+        path,
+        (struct str){json_string_value(source), json_string_length(source)}, e);
     int rc = -1;
 
     if (!json_is_object(sidecar)) {
