@@ -83,7 +83,8 @@ static void name_problems(struct merging *m)
 
 /* ---- equal pieces ---- */
 
-/* What two subproblems have in common if they are one piece. */
+/* What two subproblems have in common if they are one piece. How the inputs
+ * are drawn is in the source. */
 static char *key_of(const json_t *sub)
 {
     const json_t *inputs = json_object_get(sub, "inputs");
@@ -95,9 +96,8 @@ static char *key_of(const json_t *sub)
     buf_puts(&b, hash);
     for (size_t i = 0; i < json_array_size(inputs); i++) {
         const json_t *in = json_array_get(inputs, i);
-        json_t *v = json_pack("[O, O, O?]", json_object_get(in, "shape"),
-                              json_object_get(in, "dtype"),
-                              json_object_get(in, "dist"));
+        json_t *v = json_pack("[O, O]", json_object_get(in, "shape"),
+                              json_object_get(in, "dtype"));
         char *text = json_dumps(v, JSON_COMPACT | JSON_SORT_KEYS);
 
         buf_puts(&b, text);
