@@ -316,20 +316,22 @@ class Recorder(TorchFunctionMode):
     # ---- layers ----
 
     def layer(self, call: Callable, module: nn.Module, args: tuple, kwargs: dict) -> object:
-        path = self.paths.get(id(module), "")
-        told = self.argument(args), self.argument(kwargs)
+        """A layer of torch.nn, as one node."""
+        frame = sys._getframe(2)
         self.quiet += 1
         try:
+            told = self.argument(args), self.argument(kwargs)
             result = call(module, *args, **kwargs)
+            if getattr(module, "inplace", False):
+                self.changed(args[0])
+            path = self.paths.get(id(module), "")
+            node = Node(len(self.nodes), "module", path, *told, layer=module)
+            self.place(node, frame)
+            self.add(node, result)
+            node.flops = flops(node, self.nodes)
+            return result
         finally:
             self.quiet -= 1
-        if getattr(module, "inplace", False):
-            self.changed(args[0])
-        node = Node(len(self.nodes), "module", path, *told, layer=module)
-        self.place(node, sys._getframe(2))
-        self.add(node, result)
-        node.flops = flops(node, self.nodes)
-        return result
 
 
 def augmented(frame: FrameType | None) -> bool:
