@@ -213,6 +213,7 @@ static int add_problem(struct merging *m, size_t i, struct curriculum *out,
     json_object_set_new(outline, "problem_id",
                         json_string(m->part[i].task->id));
     json_object_del(outline, "trace");
+    json_object_del(outline, "environment");
     rc = curriculum_add_problem(out, path, outline, e);
     free(mine);
     free(path);

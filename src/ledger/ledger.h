@@ -13,7 +13,7 @@
  *     again as its next try.
  *
  * A question is identified by its purpose ("plan", "code", "evolve", "review",
- * "review-repair", "guide", "borrowing", "embed") and a hash of what is asked.
+ * "review-repair", "guide", "decompose", "borrowing", "embed") and a hash of what is asked.
  * The caller decides what to hash: a prompt, or a task and the number of an
  * attempt.
  *

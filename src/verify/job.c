@@ -120,6 +120,7 @@ json_t *job_validate(const struct task *t, const json_t *proposal,
 {
     json_t *job = pieces_job("validate", t, o, seed);
 
+    json_object_set(job, "level", json_object_get(proposal, "level"));
     json_object_set(job, "proposal", (json_t *)proposal);
     return job;
 }
