@@ -74,7 +74,7 @@ static bool follows(const struct naming *n, size_t i, const char *const *any)
     return false;
 }
 
-static void bind(struct naming *n, size_t i)
+static void bind_name(struct naming *n, size_t i)
 {
     struct str name = n->t->tok[i].text;
 
@@ -93,7 +93,7 @@ static void bind_arguments(struct naming *n, size_t open)
             i = tok[i].match;
         } else if (tok[i].kind == PY_NAME && follows(n, i, before)) {
             n->nested[i] = false;
-            bind(n, i);
+            bind_name(n, i);
         }
     }
 }
@@ -110,7 +110,7 @@ static void bind_targets(struct naming *n, size_t start, size_t sign)
         else if (tok[i].kind == PY_NAME && !follows(n, i, part) &&
                  (py_is(&tok[i + 1], ",") || py_is(&tok[i + 1], "=") ||
                   py_is(&tok[i + 1], ":")))
-            bind(n, i);
+            bind_name(n, i);
     }
 }
 
@@ -121,7 +121,7 @@ static void bind_loop(struct naming *n, size_t i)
     for (size_t end = i + LOOP_TOKENS;
          ++i < n->t->len && i < end && !py_is(&tok[i], "in");)
         if (tok[i].kind == PY_NAME)
-            bind(n, i);
+            bind_name(n, i);
 }
 
 static bool ends_statement(const struct py_token *k)
