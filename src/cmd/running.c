@@ -263,5 +263,8 @@ int running_estimate(struct run_settings *s, struct err *e)
         jsn_line(estimate_json(&x));
     else
         print_estimate(&x);
+    if (s->curriculum && !s->verify.json)
+        printf("pieces are not included: they are known once the tasks are "
+               "divided\n");
     return 0;
 }

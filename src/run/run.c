@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "curriculum/maker.h"
 #include "run/run_int.h"
 #include "verify/gate.h"
 #include "verify/verdict.h"
@@ -13,7 +14,7 @@
 
 /* ---- progress ---- */
 
-static void tell(struct run *r, uint64_t done, const char *note)
+void run_tell(struct run *r, uint64_t done, const char *note)
 {
     r->progress.done = done;
     r->progress.note = note;
@@ -21,10 +22,10 @@ static void tell(struct run *r, uint64_t done, const char *note)
         r->watch->step(&r->progress, r->watch->arg);
 }
 
-static void begin_phase(struct run *r, const char *label, size_t total)
+void run_begin_phase(struct run *r, const char *label, size_t total)
 {
     r->progress = (struct run_progress){.label = label, .total = total};
-    tell(r, 0, NULL);
+    run_tell(r, 0, NULL);
 }
 
 /* ---- the gate ---- */
@@ -33,7 +34,7 @@ static void on_gate_step(void *arg)
 {
     struct run *r = arg;
 
-    tell(r, r->progress.done + 1, NULL);
+    run_tell(r, r->progress.done + 1, NULL);
 }
 
 /* Fills r->why for tasks that must not cost a token. 1: answers are missing. */
@@ -45,7 +46,7 @@ static int gate(struct run *r, struct err *e)
 
     if (r->complete || r->set->force)
         return 0; /* the store knows, or nobody asks */
-    begin_phase(r, "tasks checked", r->tasks.len);
+    run_begin_phase(r, "tasks checked", r->tasks.len);
     rc = gate_tasks(r->door, &r->tasks, &o, r->why, e);
     for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
         if (!r->why[i])
@@ -102,10 +103,10 @@ static void on_change(void *arg)
 
     modeling_news(&r->model);
     if (r->progress.label != porting)
-        begin_phase(r, porting, c.tasks - c.skipped);
+        run_begin_phase(r, porting, c.tasks - c.skipped);
     buf_init(&b, BUF_UNLIMITED);
     search_describe(r->search, &b);
-    tell(r, c.over, buf_str(&b));
+    run_tell(r, c.over, buf_str(&b));
     buf_release(&b);
 }
 
@@ -119,6 +120,8 @@ static void on_signal(int signo, void *arg)
         r->stopping = true;
         if (r->ledger)
             ledger_stop(r->ledger);
+        if (r->maker)
+            maker_stop(r->maker);
         loop_stop(r->loop);
         return;
     }
@@ -162,8 +165,11 @@ static int go(struct run *r, struct run_result *out, struct err *e)
         log_warn("the pack %s %s: verdicts end at E2, and no kernel joins the "
                  "archive",
                  r->pack->id, why);
-    r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
-    rc = gate(r, e);
+    rc = run_divide(r, e);
+    if (rc == 0) {
+        r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
+        rc = gate(r, e);
+    }
     r->begun = rc >= 0;
     if (rc == 1 && !r->stopping)
         return 0; /* SEARCH_WAITING */

@@ -61,7 +61,7 @@ coarse/02_gelu 1 3
 coarse/05_logsumexp 1 3
 medium/07_layer_norm 2 2
 medium/08_rms_norm 2 2" "finer pieces come later, those that are the same as a coarse one never"
-like "$err" "*starter/04_softmax: unsolved after 1 attempts, so 1 finer piece joins the pool*" "… and it says so"
+like "$err" "*starter/04_softmax: unsolved after 1 attempt, so 1 finer piece joins the pool*" "… and it says so"
 before=$(tables lazy)
 n=0 same=0 begun=0
 for at in 5 70 150 210 290; do
@@ -88,6 +88,32 @@ ok "every table of runs with pieces is what a script computes from the database"
 out=$(cd "$work" && python3 "$root/tests/cli/analyze/recompute.py" compare "$monkeys" one lazy)
 ok "… and of their comparison"
 
+# ---- pieces that are made ----
+set -- --dsl c-cpu --device cpu --tasks $starter/20_attention.py --attempts 1 --force --no-timing \
+    --command "cat >/dev/null; echo Nothing."
+run run "$@" --curriculum coarse --out divided
+is $status 0 "--curriculum divides the tasks first"
+like "$err" "*tasks divided (coarse) 1/1*solved 0/1, pieces 0/2*" "… and says so"
+run analyze divided --table curriculum --csv
+like "$out" "*,coarse,2,0,1,0" "… and works on the pieces"
+(cd "$work" && env -i PATH="$PATH" HOME="$work" MONKEYS_FAULT_STORE=55 "$monkeys" run "$@" \
+    --curriculum coarse --out early >/dev/null 2>&1)
+is $? 9 "a run that was killed before its pieces were stored"
+is "$(ls "$work/early/curriculum") $(sql early 'SELECT count(*) FROM task')" "coarse 0" "… but after they were made"
+run resume early
+is $status 0 "… goes on"
+case $err in *'tasks divided'*) false ;; esac
+ok "… and divides nothing again"
+is "$(tables early)" "$(tables divided)" "… and comes to the same"
+mkdir -p "$work/taken/curriculum"
+run run "$@" --curriculum coarse --out taken
+like "$err" "*taken/curriculum exists already; remove it, or choose another --out*" "a folder of somebody else's is left alone"
+[ -d "$work/taken/curriculum" ] && [ ! -e "$work/taken/run.db" ]
+ok "… and no run is there"
+run run "$@" --curriculum coarse --dry-run --price 1,1
+like "$out" "1 task,*pieces are not included*" "an estimate says that pieces are not known yet"
+
+set -- --dsl c-cpu --device cpu --tasks two/starter --attempts 3 --batch 2 --force --no-timing
 run run "$@" --cassette told.jsonl --method sampling --curriculum-from coarse --out no
 is $status 2 "a method that shows no solved kernel is refused"
 like "$err" "*sampling shows the pack's seeds alone*--piece-example*" "… with the remedy"
