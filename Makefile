@@ -26,7 +26,7 @@ SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
-                map.c mem.c opt.c secret.c sha256.c str.c tick.c) \
+                map.c mem.c opt.c secret.c str.c tick.c) \
               $(addprefix src/io/,frame.c frame_file.c key.c link.c loop.c server.c tcp.c)
 # monkeys-runner, too. What a plan is can be read without the rest of it.
 PLAN_SRC   := src/runner/plan.c src/runner/dtype.c

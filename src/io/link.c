@@ -19,13 +19,13 @@ static const char worker_key[] = "monkeys frames of the worker\n";
 
 static void to_hex(const unsigned char *p, char out[NUMBER + 1])
 {
-    for (size_t i = 0; i < SHA256_BYTES; i++)
+    for (size_t i = 0; i < MAC_BYTES; i++)
         snprintf(out + 2 * i, 3, "%02x", p[i]);
 }
 
 static int new_number(char out[NUMBER + 1], struct err *e)
 {
-    unsigned char raw[SHA256_BYTES];
+    unsigned char raw[MAC_BYTES];
 
     if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
         return err_sys(e, "getrandom");
@@ -35,24 +35,18 @@ static int new_number(char out[NUMBER + 1], struct err *e)
 
 /* HMAC(secret, label and both numbers). */
 static void derive(const struct link *k, const char *label,
-                   unsigned char out[SHA256_BYTES])
+                   unsigned char out[MAC_BYTES])
 {
-    struct hmac h;
+    const struct mac_part parts[] = {{label, strlen(label)},
+                                     {k->numbers, strlen(k->numbers)}};
 
-    hmac_init(&h, k->secret, strlen(k->secret));
-    hmac_add(&h, label, strlen(label));
-    hmac_add(&h, k->numbers, strlen(k->numbers));
-    hmac_finish(&h, out);
+    mac_of(k->secret, strlen(k->secret), parts, 2, out);
 }
 
 static void set_keys(struct link *k)
 {
-    unsigned char server[SHA256_BYTES], worker[SHA256_BYTES];
-
-    derive(k, server_key, server);
-    derive(k, worker_key, worker);
-    hmac_init(k->accepting ? &k->out : &k->in, server, sizeof(server));
-    hmac_init(k->accepting ? &k->in : &k->out, worker, sizeof(worker));
+    derive(k, server_key, k->accepting ? k->out : k->in);
+    derive(k, worker_key, k->accepting ? k->in : k->out);
     k->state = LINK_OPEN;
 }
 
@@ -96,8 +90,8 @@ void link_close(struct link *k)
 {
     peer_close(&k->peer);
     explicit_bzero(k->secret, sizeof(k->secret));
-    explicit_bzero(&k->in, sizeof(k->in));
-    explicit_bzero(&k->out, sizeof(k->out));
+    explicit_bzero(k->in, sizeof(k->in));
+    explicit_bzero(k->out, sizeof(k->out));
 }
 
 /* ---- the handshake ---- */
@@ -110,19 +104,19 @@ static bool is_number(const char *p, size_t n)
 static bool is_proof(const struct link *k, const char *label, const char *p,
                      size_t n)
 {
-    unsigned char want[SHA256_BYTES], got[SHA256_BYTES] = {0};
+    unsigned char want[MAC_BYTES], got[MAC_BYTES] = {0};
     char text[NUMBER + 1];
 
     if (!is_number(p, n))
         return false;
     derive(k, label, want);
     snprintf(text, sizeof(text), "%.*s", NUMBER, p);
-    for (size_t i = 0; i < SHA256_BYTES; i++) {
+    for (size_t i = 0; i < MAC_BYTES; i++) {
         const char pair[3] = {text[2 * i], text[2 * i + 1], '\0'};
 
         got[i] = (unsigned char)strtoul(pair, NULL, 16);
     }
-    return sha256_equal(want, got);
+    return mac_equal(want, got);
 }
 
 static int not_it(struct err *e)
@@ -134,7 +128,7 @@ static int not_it(struct err *e)
 static int greet(struct link *k, const struct frame *f, struct err *e)
 {
     char text[2 * NUMBER + 1];
-    unsigned char proof[SHA256_BYTES];
+    unsigned char proof[MAC_BYTES];
 
     if (strcmp(f->type, "hello") != 0 || !is_number(f->payload, f->len))
         return err_set(e, ERR_INPUT, "it does not begin with a hello");
@@ -152,7 +146,7 @@ static int greet(struct link *k, const struct frame *f, struct err *e)
 /* The server has proved that it knows the secret, and asks for ours. */
 static int answer(struct link *k, const struct frame *f, struct err *e)
 {
-    unsigned char proof[SHA256_BYTES];
+    unsigned char proof[MAC_BYTES];
     char text[NUMBER + 1];
 
     if (strcmp(f->type, "challenge") != 0 || f->len != (size_t)2 * NUMBER ||
@@ -186,31 +180,31 @@ static int shake(struct link *k, const struct frame *f, struct err *e)
 
 /* ---- frames ---- */
 
-static void mac_of(const struct hmac *key, uint64_t place,
-                   const struct frame *f, unsigned char out[SHA256_BYTES])
+static void seal(const unsigned char key[MAC_BYTES], uint64_t place,
+                 const struct frame *f, unsigned char out[MAC_BYTES])
 {
-    struct hmac h = *key;
     unsigned char number[8];
     char head[300];
+    const struct mac_part parts[] = {
+        {number, sizeof(number)},
+        {head, frame_header(f, head, sizeof(head))},
+        {f->payload, f->len}};
 
     for (size_t i = 0; i < sizeof(number); i++)
         number[i] = (unsigned char)(place >> 8 * i);
-    hmac_add(&h, number, sizeof(number));
-    hmac_add(&h, head, frame_header(f, head, sizeof(head)));
-    hmac_add(&h, f->payload, f->len);
-    hmac_finish(&h, out);
+    mac_of(key, MAC_BYTES, parts, 3, out);
 }
 
 /* Cuts the MAC off the payload, if it is right. */
 static int check(struct link *k, struct frame *f, struct err *e)
 {
-    unsigned char want[SHA256_BYTES];
+    unsigned char want[MAC_BYTES];
 
-    if (f->len < SHA256_BYTES)
+    if (f->len < MAC_BYTES)
         return err_set(e, ERR_INPUT, "a frame without a MAC");
-    f->len -= SHA256_BYTES;
-    mac_of(&k->in, k->got, f, want);
-    if (!sha256_equal(want, (const unsigned char *)f->payload + f->len))
+    f->len -= MAC_BYTES;
+    seal(k->in, k->got, f, want);
+    if (!mac_equal(want, (const unsigned char *)f->payload + f->len))
         return err_set(e, ERR_INPUT, "a frame with a wrong MAC");
     k->got++;
     return 1;
@@ -246,12 +240,12 @@ void link_send(struct link *k, const struct frame *f)
         peer_send(&k->peer, f, NULL, 0);
         return;
     }
-    payload = xmalloc(f->len + SHA256_BYTES);
+    payload = xmalloc(f->len + MAC_BYTES);
     if (f->len)
         memcpy(payload, f->payload, f->len);
-    mac_of(&k->out, k->sent++, f, (unsigned char *)payload + f->len);
+    seal(k->out, k->sent++, f, (unsigned char *)payload + f->len);
     sealed.payload = payload;
-    sealed.len = f->len + SHA256_BYTES;
+    sealed.len = f->len + MAC_BYTES;
     peer_send(&k->peer, &sealed, NULL, 0);
     free(payload);
 }

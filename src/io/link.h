@@ -11,7 +11,7 @@
 #ifndef IO_LINK_H
 #define IO_LINK_H
 
-#include "base/sha256.h"
+#include "base/mac.h"
 #include "io/frame.h"
 
 enum link_state {
@@ -25,8 +25,8 @@ struct link {
     enum link_state state;
     bool secured, accepting;
     char secret[65], numbers[129]; /* the caller's number, then the other's */
-    struct hmac in, out;           /* keyed, ready to be copied */
-    uint64_t got, sent;            /* frames so far */
+    unsigned char in[MAC_BYTES], out[MAC_BYTES]; /* keys */
+    uint64_t got, sent;                          /* frames so far */
 };
 
 /* Takes the descriptor. */

@@ -1,7 +1,16 @@
-/* sha256.c: the compression function, padding, and HMAC on top. */
-#include "base/sha256.h"
+/* mac.c: SHA-256 (FIPS 180-4) in plain C, and HMAC (RFC 2104) on top. */
+#include "base/mac.h"
 
+#include "base/mem.h"
+
+#include <stdint.h>
 #include <string.h>
+
+struct sha256 {
+    uint32_t state[8];
+    uint64_t bytes; /* so far */
+    unsigned char block[MAC_BLOCK];
+};
 
 static const uint32_t round_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
@@ -71,30 +80,30 @@ static void compress(uint32_t state[8], const unsigned char *block)
     state[7] += h;
 }
 
-void sha256_init(struct sha256 *h)
+static void sha256_init(struct sha256 *h)
 {
     *h = (struct sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372,
                                    0xa54ff53a, 0x510e527f, 0x9b05688c,
                                    0x1f83d9ab, 0x5be0cd19}};
 }
 
-void sha256_add(struct sha256 *h, const void *p, size_t n)
+static void sha256_add(struct sha256 *h, const void *p, size_t n)
 {
     const unsigned char *at = p;
-    size_t held = h->bytes % SHA256_BLOCK;
+    size_t held = h->bytes % MAC_BLOCK;
 
     h->bytes += n;
     while (n) {
-        size_t take = SHA256_BLOCK - held;
+        size_t take = MAC_BLOCK - held;
 
-        if (held == 0 && n >= SHA256_BLOCK) {
+        if (held == 0 && n >= MAC_BLOCK) {
             compress(h->state, at);
-            take = SHA256_BLOCK;
+            take = MAC_BLOCK;
         } else {
             take = n < take ? n : take;
             memcpy(h->block + held, at, take);
             held += take;
-            if (held == SHA256_BLOCK) {
+            if (held == MAC_BLOCK) {
                 compress(h->state, h->block);
                 held = 0;
             }
@@ -104,60 +113,55 @@ void sha256_add(struct sha256 *h, const void *p, size_t n)
     }
 }
 
-void sha256_finish(struct sha256 *h, unsigned char digest[SHA256_BYTES])
+static void sha256_finish(struct sha256 *h, unsigned char digest[MAC_BYTES])
 {
-    static const unsigned char padding[SHA256_BLOCK] = {0x80};
+    static const unsigned char padding[MAC_BLOCK] = {0x80};
     uint64_t bits = h->bytes * 8;
-    size_t held = h->bytes % SHA256_BLOCK;
+    size_t held = h->bytes % MAC_BLOCK;
     unsigned char length[8];
 
     sha256_add(h, padding, (held < 56 ? 56 : 120) - held);
     for (size_t i = 0; i < 8; i++)
         length[i] = (unsigned char)(bits >> (56 - 8 * i));
     sha256_add(h, length, sizeof(length));
-    for (size_t i = 0; i < SHA256_BYTES; i++)
+    for (size_t i = 0; i < MAC_BYTES; i++)
         digest[i] = (unsigned char)(h->state[i / 4] >> (24 - i % 4 * 8));
 }
 
-void hmac_init(struct hmac *h, const void *key, size_t n)
+static void begin(struct sha256 *h, const void *key, size_t n,
+                  unsigned char fill)
 {
-    unsigned char pad[SHA256_BLOCK] = {0};
+    unsigned char pad[MAC_BLOCK];
 
-    if (n > SHA256_BLOCK) {
-        sha256_init(&h->inner);
-        sha256_add(&h->inner, key, n);
-        sha256_finish(&h->inner, pad);
-    } else if (n) {
-        memcpy(pad, key, n);
-    }
-    for (size_t i = 0; i < SHA256_BLOCK; i++)
-        pad[i] ^= 0x36;
-    sha256_init(&h->inner);
-    sha256_add(&h->inner, pad, sizeof(pad));
-    for (size_t i = 0; i < SHA256_BLOCK; i++)
-        pad[i] ^= 0x36 ^ 0x5c;
-    sha256_init(&h->outer);
-    sha256_add(&h->outer, pad, sizeof(pad));
+    memset(pad, fill, sizeof(pad));
+    for (size_t i = 0; i < n; i++)
+        pad[i] ^= ((const unsigned char *)key)[i];
+    sha256_init(h);
+    sha256_add(h, pad, sizeof(pad));
 }
 
-void hmac_add(struct hmac *h, const void *p, size_t n)
+void mac_of(const void *key, size_t key_len, const struct mac_part *part,
+            size_t count, unsigned char out[MAC_BYTES])
 {
-    sha256_add(&h->inner, p, n);
+    struct sha256 h;
+
+    if (key_len > MAC_BLOCK)
+        BUG("a key of %zu bytes", key_len);
+    begin(&h, key, key_len, 0x36);
+    for (size_t i = 0; i < count; i++)
+        sha256_add(&h, part[i].p, part[i].n);
+    sha256_finish(&h, out);
+    begin(&h, key, key_len, 0x5c);
+    sha256_add(&h, out, MAC_BYTES);
+    sha256_finish(&h, out);
 }
 
-void hmac_finish(struct hmac *h, unsigned char digest[SHA256_BYTES])
-{
-    sha256_finish(&h->inner, digest);
-    sha256_add(&h->outer, digest, SHA256_BYTES);
-    sha256_finish(&h->outer, digest);
-}
-
-bool sha256_equal(const unsigned char a[SHA256_BYTES],
-                  const unsigned char b[SHA256_BYTES])
+bool mac_equal(const unsigned char a[MAC_BYTES],
+               const unsigned char b[MAC_BYTES])
 {
     unsigned differ = 0;
 
-    for (size_t i = 0; i < SHA256_BYTES; i++)
+    for (size_t i = 0; i < MAC_BYTES; i++)
         differ |= (unsigned)(a[i] ^ b[i]);
     return differ == 0;
 }
