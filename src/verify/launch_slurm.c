@@ -4,6 +4,7 @@
 #include "verify/launch_int.h"
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -89,7 +90,8 @@ static int submit(struct slurm *s, struct err *e)
 {
     const struct door_opts *o = s->x.o;
     char array[40];
-    char *log = xasprintf("--output=%s.%%A_%%a.log", s->x.key);
+    char *log = xasprintf("--output=%.*s/worker-%%A_%%a.log",
+                          (int)(fs_base(s->x.key) - s->x.key - 1), s->x.key);
     char *more = xstrdup(o->slurm_args ? o->slurm_args : "");
     const char *argv[WORDS_MAX] = {"sbatch",
                                    "--parsable",
