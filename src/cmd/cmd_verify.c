@@ -215,6 +215,7 @@ static void print_trace(const struct item *it)
 
 static void print_text(const struct item *it, bool trace)
 {
+    const json_t *slice = json_object_get(it->record, "slice_ratio");
     double ms = verdict_ms(it->record, "ms");
     const char *rule = jsn_str(it->record, "rule");
 
@@ -225,6 +226,9 @@ static void print_text(const struct item *it, bool trace)
         printf(", %s", jsn_str(it->record, "evidence"));
     if (json_is_true(json_object_get(it->record, "kernelbench_pass")))
         printf(", passes KernelBench's check");
+    if (json_is_number(slice))
+        printf(", error ratio %.2g in the worst slice",
+               json_number_value(slice));
     if (ms > 0)
         printf(", %.4g ms", ms);
     putchar('\n');

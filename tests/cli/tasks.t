@@ -47,8 +47,13 @@ ok "… and makes another program of the task"
 run tasks list set starter --define nothing=1
 like "$status $err" "2 *--define nothing=1: no task has such a line*set/04_softmax has batch_size, num_features" \
     "a name that no task assigns is refused"
-run tasks check set/04_softmax.py --define num_features=0 --device cpu
+cp "$root/tasks/starter/01_swish.py" "$work/set/beside.py"
+printf '{"tolerance": {"error_ratio": 0.01, "slices": 1}}' >"$work/set/beside.json"
+run tasks check set/04_softmax.py set/beside.py --define num_features=0 --device cpu
 like "$status $out" "1 *set/04_softmax*unusable: *" "'tasks check' looks at the defined task"
+like "$out" "*set/beside *unusable: beside.json: /tolerance/slices: unknown key; there are error_ratio, *" \
+    "… and into its sidecar"
+rm "$work/set/beside.py" "$work/set/beside.json"
 run verify --dsl c-cpu --device cpu --list set/lists/pairs --define num_features=many
 like "$status $err" "2 *--define num_features=many: write NAME=VALUE*" "'verify' has it, too"
 
