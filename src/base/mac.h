@@ -1,5 +1,5 @@
 /* mac.h: HMAC-SHA-256 of a text in parts. monkeys has it from libcrypto (mac.c); the
- * worker, which needs libc alone, has a plain version of its own (worker/mac.c).
+ * worker, which needs libc alone, has a plain version of its own (mac_plain.c).
  * Nothing here fails. */
 #ifndef BASE_MAC_H
 #define BASE_MAC_H

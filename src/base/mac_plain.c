@@ -1,4 +1,4 @@
-/* mac.c: SHA-256 (FIPS 180-4) in plain C, and HMAC (RFC 2104) on top. */
+/* mac_plain.c: SHA-256 (FIPS 180-4) in plain C, and HMAC (RFC 2104) on top. */
 #include "base/mac.h"
 
 #include "base/mem.h"
