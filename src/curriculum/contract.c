@@ -14,8 +14,8 @@
 
 const char *const piece_kinds[PIECE_KINDS] = {"partition", "reformulation",
                                               "stepping_stone"};
-const char *const piece_levels[PIECE_LEVELS + 1] = {"coarse", "medium", "fine",
-                                                    NULL};
+const char *const piece_levels[PIECE_LEVELS] = {"coarse", "medium", "fine"};
+const int piece_counts[PIECE_LEVELS] = {2, 3, 9};
 
 /* Where the check is. */
 struct place {

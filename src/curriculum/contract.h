@@ -26,7 +26,8 @@ enum piece_kind {
 extern const char *const piece_kinds[PIECE_KINDS];
 
 enum piece_level { LEVEL_COARSE, LEVEL_MEDIUM, LEVEL_FINE, PIECE_LEVELS };
-extern const char *const piece_levels[PIECE_LEVELS + 1]; /* ends with NULL */
+extern const char *const piece_levels[PIECE_LEVELS];
+extern const int piece_counts[PIECE_LEVELS]; /* about how many pieces that is */
 
 enum contract_form {
     CONTRACT_PROPOSAL, /* a model's: with sources */

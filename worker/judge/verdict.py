@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import torch
-from judge import answers, cuda_plan, cute_plan, direct, feedback, hosted_plan, layouts
+from judge import answers, cuda_plan, cute_plan, decomposing, direct, feedback, hosted_plan, layouts
 from judge import native_plan, ported, sidecar, summary, taskfile, tilelang_plan, timing, traces
 from judge import triton_plan, truth
 from judge.builds import Builds
@@ -37,6 +37,8 @@ FAMILIES: dict[str, Family] = {
 def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
     if job["kind"] == "task":
         return (yield from look_at_task(job, environment))
+    if job["kind"] in ("decompose", "validate"):
+        return (yield from decomposing.run(job, environment))
     return (yield from verify(job, environment, builds, o))
 
 
