@@ -4,6 +4,7 @@
 #include "analyze/table.h"
 #include "base/json.h"
 #include "io/term.h"
+#include "run/summary.h"
 #include "views/headline.h"
 #include "views/views.h"
 
@@ -143,11 +144,45 @@ static void put_unsolved(const json_t *runs, struct buf *out)
     }
 }
 
+/* Kernels whose time is hard to believe, with the reason. */
+static int put_implausible(struct run_view *const *runs, const json_t *list,
+                           struct buf *out, struct err *e)
+{
+    const char *head = "\nSpeed-ups that are hard to believe:\n\n"
+                       "| run | task | attempt | speed-up | why |\n"
+                       "|---|---|---:|---:|---|\n";
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        for (size_t k = 0; k < runs[i]->tasks; k++) {
+            const struct run_task *t = &runs[i]->task[k];
+            struct run_attempt *a = run_task_best(t);
+            const char *why =
+                a && a->row.solved ? run_view_doubt(runs[i], a, e) : "";
+
+            if (!why)
+                return -1;
+            if (!why[0])
+                continue;
+            buf_puts(out, head);
+            head = "";
+            buf_puts(out, "| ");
+            put_text(jsn_str(json_array_get(list, i), "label"), COLUMNS, out);
+            buf_puts(out, " | ");
+            put_text(t->row.id, COLUMNS, out);
+            buf_printf(out, " | %lld | %.2fx | ", (long long)a->row.attempt,
+                       summary_speedup(a));
+            put_text(why, SIZE_MAX, out);
+            buf_puts(out, " |\n");
+        }
+    return 0;
+}
+
 int report_md(struct run_view *const *runs, size_t n, struct buf *out,
               struct err *e)
 {
     json_t *j = views_overview(runs, n, e);
     const json_t *list = json_object_get(j, "runs");
+    int rc;
 
     if (!j)
         return -1;
@@ -156,6 +191,7 @@ int report_md(struct run_view *const *runs, size_t n, struct buf *out,
     put_runs(list, out);
     put_curve(list, out);
     put_unsolved(list, out);
+    rc = put_implausible(runs, list, out, e);
     json_decref(j);
-    return 0;
+    return rc;
 }

@@ -19,6 +19,7 @@ struct summary_task {
     const char *rule;        /* of that attempt, or NULL */
     const char *error;       /* likewise: its first line that says something */
     double speedup;          /* likewise; NaN: not measured */
+    const char *implausible; /* why that is hard to believe, or NULL */
     int64_t count[VERDICTS]; /* its attempts by verdict */
     const char *evidence;    /* likewise */
     const char **shown;      /* names of its examples */
@@ -54,7 +55,7 @@ struct summary {
     long pid; /* while it runs, else 0 */
     struct summary_task *task;
     struct summary_entry *entry;
-    size_t tasks, skipped, solved, doubted, aside;
+    size_t tasks, skipped, solved, doubted, aside, implausible;
     int64_t attempts, calls, answered, lost, failed, duplicates, infra;
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
     int64_t assumed_usd_micro; /* of usd_micro: what no provider metered */
@@ -71,8 +72,8 @@ struct summary {
     struct arena memory;
 };
 
-/* Texts are borrowed from the view. Reads the record of each task without a
- * solution. */
+/* Texts are borrowed from the view. Reads the record of each task that has no
+ * solution, or one that was timed. */
 int summary_make(struct run_view *v, struct summary *out, struct err *e);
 void summary_release(struct summary *m);
 

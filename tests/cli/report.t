@@ -49,6 +49,26 @@ like "$out" "2 of 3 PyTorch programs*
 | | 1 | 2 | 3 |
 *| 1 | no&#95;code |*" "… with the figures, and no markup of others"
 
+# ---- times that are hard to believe ----
+python3 "$root/tests/cli/analyze/made.py" "$work/odd-run" doubtful "$work/doubtful"
+many="it is 25.0 times as fast as PyTorch"
+much="it would move 10.00 TB/s, but the memory of NVIDIA H200 can move 4.80 TB/s"
+run report doubtful --md -o -
+like "$out" "*Speed-ups that are hard to believe:
+*| monkeys | level1/a | 1 | 25.00x | $many |
+| monkeys | level1/b | 1 | 1.25x | $much |" "times that are hard to believe are listed with the reason"
+run report doubtful
+is "$(look doubtful/report.html '[k[-1] for k in o["kernels"]["runs"][0]["kernels"]], o["kernels"]["runs"][0]["timed"]')" \
+    "(['$many', '$much', None], 3)" "… and marked in the page, where they count like the others"
+run status --tasks doubtful
+like "$out" "*level1/a *25.00x?*implausible: $many
+level1/b *1.25x?*implausible: $much
+level1/c *2.00x *" "… and in status --tasks"
+run status doubtful
+like "$out" "*2 speed-ups are hard to believe; 'status --tasks' has the reasons" "… which status points to"
+run show doubtful level1/a 1
+like "$out" "# level1/a, attempt 1 of 1: correct, E3, 25.00x (hard to believe: $many)*" "… and in show"
+
 # ---- several runs ----
 run report odd-run odd-run -o two.html
 is "$status $(look two.html 'len(o["overview"]["runs"]), len({k.split("/")[0] for k in o["tasks"]})')" "0 (2, 2)" "runs are shown side by side"
