@@ -84,7 +84,7 @@ ok "a pipe is written to, not replaced by a file"
 
 # ---- what cannot be ----
 run report nowhere -o none.html
-is "$status $err" "2 monkeys report: nowhere: no such folder" "a folder without a run is refused"
+is "$status $err" "2 monkeys report: nowhere: no such folder; name the folder of a run, as 'monkeys run --out DIR' makes it" "a folder without a run is refused"
 [ ! -e "$work/none.html" ]
 ok "… and nothing is written"
 run report
