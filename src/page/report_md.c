@@ -3,12 +3,15 @@
 
 #include "analyze/table.h"
 #include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "io/term.h"
 #include "run/summary.h"
 #include "views/headline.h"
 #include "views/views.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS 120 /* of a text in a table */
@@ -22,6 +25,23 @@ static void put_text(const char *s, size_t columns, struct buf *out)
     term_cut(s, columns, &clean);
     table_put_md(buf_str(&clean), out);
     buf_release(&clean);
+}
+
+/* A sentence of ours with names of others in it: only these may become code. */
+static void put_sentence(const char *s, struct buf *out)
+{
+    struct str rest = str_of(s), word;
+    bool more = true;
+
+    while (more) {
+        char *one;
+
+        more = str_cut(&rest, ' ', &word);
+        one = xstrndup(more ? word.p : rest.p, more ? word.n : rest.n);
+        put_text(one, SIZE_MAX, out);
+        buf_puts(out, more ? " " : "");
+        free(one);
+    }
 }
 
 static json_int_t number_in(const json_t *j, const char *key)
@@ -186,7 +206,7 @@ int report_md(struct run_view *const *runs, size_t n, struct buf *out,
 
     if (!j)
         return -1;
-    put_text(jsn_str(j, "headline"), SIZE_MAX, out);
+    put_sentence(jsn_str(j, "headline"), out);
     buf_puts(out, "\n\n");
     put_runs(list, out);
     put_curve(list, out);

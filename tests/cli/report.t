@@ -43,11 +43,11 @@ ok "… without an error on the console"
 # ---- Markdown ----
 run report odd-run --md -o -
 is "$status" 0 "Markdown goes to standard output"
-like "$out" "2 of 3 PyTorch programs*
+like "$out" "2 of 3 PyTorch programs now have a verified c-cpu kernel. \`<b>m,\` with the method*
 | run | model |*
-| monkeys | &#60;b&#62;m | c-cpu | cpu | finished | 2 of 3 | 8 |*
+| monkeys | \`<b>m\` | c-cpu | cpu | finished | 2 of 3 | 8 |*
 | | 1 | 2 | 3 |
-*| 1 | no&#95;code |*" "… with the figures, and no markup of others"
+*| 1 | no_code |*" "… with the figures, and no markup of others"
 
 # ---- times that are hard to believe ----
 python3 "$root/tests/cli/analyze/made.py" "$work/odd-run" doubtful "$work/doubtful"
