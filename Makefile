@@ -18,7 +18,9 @@ JOBS    ?= $(shell nproc)
 LAYERS := base stats io lex facts store task pack llm ledger prompt guide verify find \
           curriculum search run data views analyze page web cmd
 
-LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
+# Two files have HMAC: monkeys takes it from libcrypto.
+LIB_SRC    := $(filter-out src/base/mac_plain.c,\
+                $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c)))
 # The page's own files, which become C. Its script is one file in the end.
 ASSETS     := src/page/assets
 SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.js \
@@ -26,8 +28,8 @@ SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
-                map.c mem.c opt.c secret.c str.c tick.c) \
-              $(addprefix src/io/,frame.c frame_file.c loop.c server.c)
+                mac_plain.c map.c mem.c opt.c secret.c str.c tick.c) \
+              $(addprefix src/io/,frame.c frame_file.c key.c link.c loop.c server.c tcp.c)
 # monkeys-runner, too. What a plan is can be read without the rest of it.
 PLAN_SRC   := src/runner/plan.c src/runner/dtype.c
 RUNNER_SRC := $(wildcard src/runner/*.c) \
@@ -129,6 +131,9 @@ $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 # Benchmarks of the search have the mock model of the tests.
 $(BUILD)/bench-search $(BUILD)/bench-sim: $(BUILD)/bench-%: \
     $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench-scale: $(BUILD)/bench/scale.o $(BUILD)/tests/unit/fake_worker.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench-%: $(BUILD)/bench/%.o $(LIB_OBJ)
