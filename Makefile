@@ -16,7 +16,7 @@ JOBS    ?= $(shell nproc)
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
 LAYERS := base stats io lex facts store task pack llm ledger prompt guide verify find \
-          curriculum search run views analyze page web cmd
+          curriculum search run data views analyze page web cmd
 
 LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
 # The page's own files, which become C. Its script is one file in the end.
