@@ -132,6 +132,9 @@ static int run_import(const struct cmd *c, int argc, char **argv, struct err *e)
         rc = err_set(e, ERR_USAGE,
                      "--scale needs the verifier, which finds out what sizes "
                      "a program works with; leave out --no-verify");
+    if (rc == 0 && !fs_is_dir(call.r.rest[0]) && !fs_is_file(call.r.rest[0]))
+        rc =
+            err_set(e, ERR_INPUT, "%s: no such file or folder", call.r.rest[0]);
     if (rc == 0 &&
         (verifying_choose_device(&v.v, e) < 0 || home_find(&home, e) < 0))
         rc = -1;

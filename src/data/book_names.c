@@ -134,24 +134,50 @@ static struct str bound_name(const struct book_work *w, size_t from, size_t to)
     return w->t.tok[as + 1 < to ? as + 1 : from].text;
 }
 
-/* Whether a line that imports from elsewhere can go: nothing uses its names. */
-static int check_unused(struct book_work *w, size_t from, size_t to,
-                        struct str module)
+/* Where the names of an import line begin. */
+static size_t names_at(const struct book_work *w, const struct book_line *l)
 {
-    if (py_is(&w->t.tok[from], "(")) {
-        to = w->t.tok[from].match;
-        from++;
-    }
-    while (from < to) {
-        size_t comma = book_outline_top(&w->t, from, to, ",");
-        struct str name = bound_name(w, from, comma);
+    size_t at = l->from + 1;
 
-        if (!py_is(&w->t.tok[from], "*") &&
-            (is_used(w, name) || str_same(name, w->entry)))
+    if (py_is(&w->t.tok[l->from], "from"))
+        at = book_outline_top(&w->t, at, l->to, "import") + 1;
+    return at + py_is(&w->t.tok[at], "(");
+}
+
+/* Whether a later import gives the name another meaning. */
+static bool is_rebound(const struct book_work *w, const struct book_line *l,
+                       struct str name)
+{
+    while (++l < w->o.line + w->o.lines) {
+        size_t at = names_at(w, l);
+
+        while (is_import(w, l) && l->depth == 0 && at < l->to) {
+            size_t comma = book_outline_top(&w->t, at, l->to, ",");
+
+            if (is_available(w->t.tok[l->from + 1].text) &&
+                str_same(bound_name(w, at, comma), name))
+                return true;
+            at = comma + 1;
+        }
+    }
+    return false;
+}
+
+/* Whether a line that imports from elsewhere can go: nothing uses its names. */
+static int check_unused(struct book_work *w, const struct book_line *l)
+{
+    struct str module = w->t.tok[l->from + 1].text;
+    size_t at = names_at(w, l);
+
+    while (at < l->to) {
+        size_t comma = book_outline_top(&w->t, at, l->to, ",");
+        struct str name = bound_name(w, at, comma);
+
+        if (!py_is(&w->t.tok[at], "*") && is_used(w, name) &&
+            !is_rebound(w, l, name))
             return book_work_refuse(w, BOOK_IMPORT, "%.*s (line %u)",
-                                    (int)module.n, module.p,
-                                    w->t.tok[from].line);
-        from = comma + 1;
+                                    (int)module.n, module.p, w->t.tok[at].line);
+        at = comma + 1;
     }
     return 0;
 }
@@ -164,41 +190,32 @@ static void drop_line(struct book_work *w, const struct book_line *l)
     book_work_changed(w, BOOK_FEWER_IMPORTS);
 }
 
-static int from_elsewhere(struct book_work *w, const struct book_line *l,
-                          size_t names)
+static int from_elsewhere(struct book_work *w, const struct book_line *l)
 {
     struct str module = w->t.tok[l->from + 1].text;
 
     if (l->depth || book_outline_top(&w->t, l->from, l->to, ";") < l->to)
         return book_work_refuse(w, BOOK_IMPORT, "%.*s (line %u)", (int)module.n,
                                 module.p, w->t.tok[l->from].line);
-    if (str_eq(module, HELPERS)) {
+    if (str_eq(module, HELPERS))
         book_work_changed(w, BOOK_MOCKED);
-        drop_line(w, l);
-        return 0;
-    }
-    if (check_unused(w, names, l->to, module) < 0)
+    else if (check_unused(w, l) < 0)
         return -1;
     drop_line(w, l);
     return 0;
 }
 
-/* "import a.b as c, d": where every module is one of ours, or all go. */
+/* "import a.b as c, d": every module is one of ours, or all go. */
 static int look_at_import(struct book_work *w, const struct book_line *l)
 {
-    size_t from = l->from + 1, names = from;
-    bool ours = true;
+    size_t at = l->from + 1;
+    bool ours = is_available(w->t.tok[at].text);
 
-    if (py_is(&w->t.tok[l->from], "from")) {
-        names = book_outline_top(&w->t, from, l->to, "import") + 1;
-        ours = is_available(w->t.tok[from].text);
-    } else {
-        while (from < l->to) {
-            ours = ours && is_available(w->t.tok[from].text);
-            from = book_outline_top(&w->t, from, l->to, ",") + 1;
-        }
+    while (py_is(&w->t.tok[l->from], "import") && at < l->to) {
+        ours = ours && is_available(w->t.tok[at].text);
+        at = book_outline_top(&w->t, at, l->to, ",") + 1;
     }
-    return ours ? 0 : from_elsewhere(w, l, names);
+    return ours ? 0 : from_elsewhere(w, l);
 }
 
 /* The class goes where the first definition is. */
