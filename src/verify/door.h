@@ -86,6 +86,15 @@ int door_check_task(struct door *d, const struct task *t,
                     const struct job_opts *o, door_fn *fn, void *arg,
                     struct err *e);
 
+/* Asks for the pieces of a task, or whether proposed ones hold: the record has
+ * the form CONTRACT_ANSWER (curriculum/contract.h). */
+int door_decompose(struct door *d, const struct task *t, const char *level,
+                   const struct job_opts *o, door_fn *fn, void *arg,
+                   struct err *e);
+int door_validate(struct door *d, const struct task *t, const json_t *proposal,
+                  const struct job_opts *o, door_fn *fn, void *arg,
+                  struct err *e);
+
 /* Runs the loop until all answers have come, or somebody stops the loop; does
  * not wait for another host. Returns how many answers are missing. */
 size_t door_wait(struct door *d);
