@@ -64,12 +64,17 @@ size_t door_elsewhere(const struct door *d);
 /* All borrowed until door_close(). */
 struct door_opts {
     const struct home *home;
-    const char *verifier; /* "local", or "jobs=DIR" */
+    const char *verifier; /* "local", "tcp=HOST:PORT" or "jobs=DIR" */
     const char *device;   /* "cpu", "cuda:N" */
     const char *box;
     int64_t children;
     bool unsafe;
     const struct opt_list *packs;
+    /* For tcp: who starts how many workers ("local", "slurm", "none"), words
+     * for sbatch (NULL: none), the file of the secret (NULL: one for this
+     * command), and the silence after which a worker is given up. */
+    const char *launcher, *slurm_args, *key;
+    int64_t workers, heartbeat_s;
     /* The seeds of all inputs come from it, so the same secret gives the same
      * jobs. NULL: a new one, or the one in the folder of jobs. */
     const char *secret;
