@@ -241,7 +241,7 @@ check-clang: ## clang compiles everything without warnings, too
 
 # Both wait more than they compute. The slowest files come first.
 SLOW_COMMANDS := $(addprefix tests/cli/,verify.t doctor.t same.t pack.t run.t \
-                   reverify.t stop.t repeat.t serve.t compare.t)
+                   reverify.t decompose.t stop.t repeat.t serve.t compare.t)
 check-commands: programs ## the commands as a user meets them
 	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
 	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))
