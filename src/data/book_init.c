@@ -174,8 +174,8 @@ static struct argument *find_argument(struct arguments *list, struct str name)
 
 /* Puts the given arguments at the places of their parameters. What is left out
  * between them has its default. */
-static int bind(struct book_work *w, const struct arguments *given,
-                struct arguments *places)
+static int place(struct book_work *w, const struct arguments *given,
+                 struct arguments *places)
 {
     size_t last = 0;
 
@@ -347,7 +347,7 @@ int book_init_step(struct book_work *w)
                                 "get_init_inputs has no plain values");
     if (w->init != BOOK_NONE) {
         read_parameters(w, &places);
-        if (open && bind(w, &given, &places) < 0)
+        if (open && place(w, &given, &places) < 0)
             return -1;
         if (open)
             put_list(w, &places, open);
