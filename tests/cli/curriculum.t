@@ -39,8 +39,8 @@ like "$out" '*"tasks":2,"skipped":0,"solved":1,*"attempts":5,*"pieces":{"total":
 run status one --tasks --json
 like "$out" '*"task":"coarse/05_logsumexp"*"piece":{"kind":"partition","level":"coarse","depth":1,"parents":\["starter/04_softmax"],"needs":\["coarse/01_swish"]}}*' \
     "… and says what each is"
-run show one coarse/05_logsumexp
-is $status 0 "a piece can be shown"
+run show one coarse/05_logsumexp 1
+like "$out" "*coarse/01_swish (run), similarity *, a piece of the task*" "a piece can be shown, and why it saw an example"
 run archive export one -o kernels
 like "$(cat "$work/kernels/coarse-05_logsumexp/meta.json")" '*"piece": {*"depth": 1,*"parents": \[*"starter/04_softmax"*' \
     "export keeps what a kernel is a piece of"

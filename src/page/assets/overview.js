@@ -109,6 +109,11 @@ function tiles(run) {
   return h(
       "div", {class: "tiles"},
       tile(`${number(run.solved)} / ${number(tried(run))}`, "tasks solved"),
+      run.pieces ?
+          tile(
+              `${number(run.pieces.solved)} / ${number(run.pieces.total - run.pieces.skipped)}`,
+              "pieces solved") :
+          null,
       tile(
           number(run.attempts),
           run.attempts_per_task ? `attempts, at most ${number(run.attempts_per_task)} per task` :
