@@ -75,9 +75,12 @@ class Node:
     flops: int = 0
     layer: nn.Module | None = None
     value: torch.Tensor | None = None  # of a literal
+    used: list[Ref] | None = None  # what refs() has found
 
     def refs(self) -> list[Ref]:
-        return list(references((self.args, self.kwargs)))
+        if self.used is None:
+            self.used = list(references((self.args, self.kwargs)))
+        return self.used
 
 
 @dataclass
