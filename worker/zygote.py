@@ -5,6 +5,7 @@ use. It never runs candidate code and never touches CUDA.
     interpret   children that interpret kernels over the judge's region
     runner      children that become monkeys-runner; nothing is imported
     direct      children that run a candidate beside the data (packs without a recorder)
+    decompose   children that take a task apart, or run a task or one of its pieces; no pack
 
 Started by monkeys-worker with its control socket as descriptor 3:
     python zygote.py --home DIR --pack DIR --device cpu|cuda:N --box full|thin|none
@@ -34,11 +35,14 @@ from shared.adapter import Adapter
 from shared.frames import CONTROL
 
 GIB = 1 << 30
-MODES = ("record", "interpret", "runner", "direct")
+MODES = ("record", "interpret", "runner", "direct", "decompose")
 # Which folders of worker/ each box shows: those of its own side, and what all sides share.
 SIDES = {"record": ["recorder", "lane", "shared"], "interpret": ["executor", "shared"],
-         "direct": ["direct", "shared"], "runner": []}  # fmt: skip
+         "direct": ["direct", "shared"], "runner": [],
+         "decompose": ["decompose", "shared"]}  # fmt: skip
 ON_DEVICE = ("runner", "direct")  # whose children see the GPU, where there is one
+# What stands for pack.json where there is no pack: the children run no language's code.
+NO_PACK = {"id": "decompose", "env": {"vars": {}, "cache_vars": []}, "run": {}}
 USERS = 1024  # user ids from the first one on that children take turns in
 KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS",
         "PYTORCH_NVML_BASED_CUDA_CHECK", "CUDA_VISIBLE_DEVICES")  # of the environment, in a child  # fmt: skip
@@ -199,6 +203,11 @@ def become_child(sock: socket.socket, adapter: Adapter | None, o: argparse.Names
     os.environ["HOME"] = os.environ["TMPDIR"] = home
     tempfile.tempdir = None  # it remembers what the zygote's was
     os.chdir(home)
+    if o.mode == "decompose":
+        from decompose import serve
+
+        serve.Pieces(sock, home).serve()
+        return
     from shared import child
 
     adapter.child(o.mode)
@@ -284,7 +293,9 @@ class Zygote:
         self.o = o
         self.control = socket.socket(fileno=CONTROL)
         os.set_inheritable(CONTROL, False)
-        self.pack = json.loads(Path(o.pack, "pack.json").read_text())
+        self.pack = NO_PACK
+        if o.mode != "decompose":
+            self.pack = json.loads(Path(o.pack, "pack.json").read_text())
         set_environment(self.pack, o)
         tempfile.tempdir = o.scratch  # goes with the worker, however this process ends
         self.adapter, o.folders = None, []
@@ -305,6 +316,10 @@ class Zygote:
         import torch
 
         torch.set_num_threads(1)  # before any work: forked children would hang
+        if self.o.mode == "decompose":
+            from decompose import serve  # noqa: F401
+
+            return
         self.adapter = load_adapter(self.o.pack)
         check_adapter(self.adapter, self.o.mode)
         self.adapter.prepare(self.o.mode)

@@ -14,7 +14,7 @@ static struct spent spent_by(const struct analyze_run *r)
     const struct run_view *v = &r->view;
     struct spent s = {0};
 
-    for (size_t i = 0; i < v->tasks; i++)
+    for (size_t i = 0; i < v->all; i++) /* pieces cost, too */
         s.attempts += (int64_t)v->task[i].attempts;
     for (size_t i = 0; i < v->calls; i++) {
         const struct row_call *c = &v->call[i];

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "io/term.h"
-#include "task/collection.h"
+#include "task/define.h"
 #include "verify/verifying.h"
 
 #include <stdio.h>
@@ -13,6 +13,7 @@
 
 struct tasks_values {
     struct verifying_values v;
+    struct opt_list define;
     bool self_test, strict;
 };
 
@@ -27,6 +28,7 @@ static const struct opt list_table[] = {
     VERIFYING_OPTION("json", OPT_FLAG, NULL,
                      "print a JSON object for each task", json, 0, 0),
     STRICT_OPTION,
+    DEFINE_OPTION(struct tasks_values, define),
     {0},
 };
 static const struct opt check_table[] = {
@@ -36,12 +38,14 @@ static const struct opt check_table[] = {
      "constant, the input and the output for another seed must not",
      offsetof(struct tasks_values, self_test), 0, 0},
     STRICT_OPTION,
+    DEFINE_OPTION(struct tasks_values, define),
     VERIFYING_OPTIONS,
     {0},
 };
 
 static int gather(struct collection *c, const struct home *home,
-                  const struct opt_result *r, bool strict, struct err *e)
+                  const struct opt_result *r, const struct tasks_values *v,
+                  struct err *e)
 {
     char *own = fs_join(home->dir, "tasks");
     const char *starter = "starter";
@@ -49,7 +53,9 @@ static int gather(struct collection *c, const struct home *home,
                          : collection_add(c, &starter, 1, own, e);
 
     free(own);
-    return rc < 0 ? -1 : collection_report(c, strict, e);
+    if (rc < 0 || collection_report(c, v->strict, e) < 0)
+        return -1;
+    return define_tasks(c, &v->define, e);
 }
 
 /* ---- list ---- */
@@ -81,8 +87,8 @@ static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
     struct home home = {0};
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
-    if (rc == 0 && (home_find(&home, e) < 0 ||
-                    gather(&tasks, &home, &call.r, v.strict, e) < 0))
+    if (rc == 0 &&
+        (home_find(&home, e) < 0 || gather(&tasks, &home, &call.r, &v, e) < 0))
         rc = -1;
     for (size_t i = 0; rc == 0 && i < tasks.len; i++)
         print_task(tasks.task[i], v.v.json);
@@ -235,7 +241,7 @@ static int run_tasks_check(const struct cmd *c, int argc, char **argv,
 
     if (rc == 0) {
         if (verifying_choose_device(&v.v, e) < 0 || home_find(&home, e) < 0 ||
-            gather(&k.tasks, &home, &call.r, v.strict, e) < 0)
+            gather(&k.tasks, &home, &call.r, &v, e) < 0)
             rc = -1;
     }
     if (rc == 0) {

@@ -6,7 +6,7 @@
 #include "cmd/traces.h"
 #include "io/term.h"
 #include "pack/packs.h"
-#include "task/collection.h"
+#include "task/define.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 
@@ -19,6 +19,7 @@
 
 struct verify_values {
     struct verifying_values v;
+    struct opt_list define;
     const char *dsl, *task, *list;
     bool no_gate, trace;
 };
@@ -33,6 +34,7 @@ static const struct opt verify_table[] = {
      "verify many candidates: each line of FILE is a task, a space and a "
      "candidate's file; paths are relative to FILE",
      offsetof(struct verify_values, list), 0, 0},
+    DEFINE_OPTION(struct verify_values, define),
     VERIFYING_OPTION(
         "protocol", OPT_CHOICE, "hardened|kernelbench",
         "which check decides; both are reported (default: hardened)", protocol,
@@ -165,7 +167,7 @@ static int load_tasks(struct verify *f, struct err *e)
             return -1;
         f->item[i].task = t;
     }
-    return 0;
+    return define_tasks(&f->tasks, &f->v->define, e);
 }
 
 static int gather(struct verify *f, const struct opt_result *r, struct err *e)
@@ -213,6 +215,7 @@ static void print_trace(const struct item *it)
 
 static void print_text(const struct item *it, bool trace)
 {
+    const json_t *slice = json_object_get(it->record, "slice_ratio");
     double ms = verdict_ms(it->record, "ms");
     const char *rule = jsn_str(it->record, "rule");
 
@@ -223,6 +226,9 @@ static void print_text(const struct item *it, bool trace)
         printf(", %s", jsn_str(it->record, "evidence"));
     if (json_is_true(json_object_get(it->record, "kernelbench_pass")))
         printf(", passes KernelBench's check");
+    if (json_is_number(slice))
+        printf(", error ratio %.2g in the worst slice",
+               json_number_value(slice));
     if (ms > 0)
         printf(", %.4g ms", ms);
     putchar('\n');

@@ -232,6 +232,24 @@ static void put_number(const json_t *object, const char *key, struct buf *out)
         buf_printf(out, "  %11s", "-");
 }
 
+/* What the outputs were checked by, and the worst slice where the task has a
+ * tolerance of its own. */
+static void put_checks(const json_t *record, struct buf *out)
+{
+    const json_t *checks = json_object_get(record, "checks"),
+                 *slice = json_object_get(record, "slice_ratio");
+
+    if (!json_array_size(checks))
+        return;
+    for (size_t i = 0; i < json_array_size(checks); i++)
+        buf_printf(out, "%s%s", i ? ", " : "    checks: ",
+                   json_string_value(json_array_get(checks, i)));
+    if (json_is_number(slice))
+        buf_printf(out, "; error ratio %.3g in the worst slice",
+                   json_number_value(slice));
+    buf_putc(out, '\n');
+}
+
 static void put_verdict(const struct attempt_view *a, struct buf *out)
 {
     const json_t *trials = json_object_get(a->record, "trials");
@@ -260,6 +278,7 @@ static void put_verdict(const struct attempt_view *a, struct buf *out)
         put_number(t, "bound", out);
         buf_putc(out, '\n');
     }
+    put_checks(a->record, out);
 }
 
 static void put_measured(const json_t *timing, const char *key,

@@ -65,6 +65,12 @@ void summaries_line(const struct summary *m, struct buf *out)
         buf_printf(out, ", %zu skipped by the gate", m->skipped);
     if (m->aside)
         buf_printf(out, ", %zu set aside", m->aside);
+    if (m->pieces)
+        buf_printf(out, "; %zu of %zu piece%s in %lld attempt%s",
+                   m->pieces_solved, m->pieces - m->pieces_skipped,
+                   m->pieces - m->pieces_skipped == 1 ? "" : "s",
+                   (long long)m->piece_attempts,
+                   m->piece_attempts == 1 ? "" : "s");
     buf_printf(out, "; %lld call%s", (long long)m->answered,
                m->answered == 1 ? "" : "s");
     put_unanswered(m, out);
@@ -77,13 +83,20 @@ void summaries_line(const struct summary *m, struct buf *out)
                        (long long)m->verdict[i], verdicts[i].name);
 }
 
-static size_t width_of(const struct summary *m)
-{
-    size_t width = 4;
+/* The rows of a table. */
+struct rows {
+    const char *what;
+    const struct summary_task *task;
+    size_t len;
+};
 
-    for (size_t i = 0; i < m->tasks; i++)
-        if (strlen(m->task[i].id) > width)
-            width = strlen(m->task[i].id);
+static size_t width_of(const struct rows *r)
+{
+    size_t width = strlen(r->what);
+
+    for (size_t i = 0; i < r->len; i++)
+        if (strlen(r->task[i].id) > width)
+            width = strlen(r->task[i].id);
     return width;
 }
 
@@ -120,14 +133,14 @@ static void put_cell(void (*put)(const struct summary_task *, struct buf *),
 }
 
 static int cell_width(void (*put)(const struct summary_task *, struct buf *),
-                      const struct summary *m, int least)
+                      const struct rows *r, int least)
 {
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    for (size_t i = 0; i < m->tasks; i++) {
+    for (size_t i = 0; i < r->len; i++) {
         buf_reset(&b);
-        put(&m->task[i], &b);
+        put(&r->task[i], &b);
         least = (int)b.len > least ? (int)b.len : least;
     }
     buf_release(&b);
@@ -145,16 +158,16 @@ static void put_why(const struct summary_task *t, struct buf *out)
         term_cut(why, ERROR_COLUMNS, out);
 }
 
-void summaries_table(const struct summary *m, struct buf *out)
+static void put_rows(const struct rows *r, struct buf *out)
 {
-    int width = (int)width_of(m), shown = cell_width(put_shown, m, 14),
-        counts = cell_width(put_counts, m, 8);
+    int width = (int)width_of(r), shown = cell_width(put_shown, r, 14),
+        counts = cell_width(put_counts, r, 8);
 
     buf_printf(out, "%-*s  %-14s %8s  %-8s  %8s  %-*s  %-*s  %s\n", width,
-               "task", "verdict", "attempts", "evidence", "speed-up", shown,
+               r->what, "verdict", "attempts", "evidence", "speed-up", shown,
                "examples shown", counts, "verdicts", "why");
-    for (size_t i = 0; i < m->tasks; i++) {
-        const struct summary_task *t = &m->task[i];
+    for (size_t i = 0; i < r->len; i++) {
+        const struct summary_task *t = &r->task[i];
 
         buf_printf(out, "%-*s  %-14s %8lld  %-8s  ", width, t->id,
                    t->skipped   ? "skipped"
@@ -171,6 +184,15 @@ void summaries_table(const struct summary *m, struct buf *out)
         put_cell(put_counts, t, counts, out);
         put_why(t, out);
         buf_putc(out, '\n');
+    }
+}
+
+void summaries_table(const struct summary *m, struct buf *out)
+{
+    put_rows(&(struct rows){"task", m->task, m->tasks}, out);
+    if (m->pieces) {
+        buf_putc(out, '\n');
+        put_rows(&(struct rows){"piece", m->piece, m->pieces}, out);
     }
     evidence_explain(out);
 }
@@ -234,4 +256,6 @@ void summaries_tasks(const struct summary *m)
 {
     for (size_t i = 0; i < m->tasks; i++)
         jsn_line(summary_task_json(&m->task[i]));
+    for (size_t i = 0; i < m->pieces; i++)
+        jsn_line(summary_task_json(&m->piece[i]));
 }

@@ -70,7 +70,7 @@ static size_t count_fits(struct run_view *v, const char *word,
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < v->tasks; i++)
+    for (size_t i = 0; i < v->all; i++)
         if (fits(v->task[i].row.id, word) && n++ == 0)
             *found = &v->task[i];
     return n;
@@ -84,7 +84,7 @@ static int several(struct run_view *v, const char *word,
     size_t named = 0;
 
     buf_init(&names, BUF_UNLIMITED);
-    for (size_t i = 0; i < v->tasks && named < MOST_NAMED; i++)
+    for (size_t i = 0; i < v->all && named < MOST_NAMED; i++)
         if (fits(v->task[i].row.id, word))
             buf_printf(&names, "%s%s", named++ ? ", " : "", v->task[i].row.id);
     err_set(e, ERR_INPUT, "'%s' may mean %zu tasks: %s%s", word, n,
@@ -95,13 +95,13 @@ static int several(struct run_view *v, const char *word,
 
 static int none(struct run_view *v, const char *word, struct err *e)
 {
-    const char **names = xcalloc(2 * v->tasks + 1, sizeof(*names)), *near;
+    const char **names = xcalloc(2 * v->all + 1, sizeof(*names)), *near;
 
-    for (size_t i = 0; i < v->tasks; i++) {
+    for (size_t i = 0; i < v->all; i++) {
         names[i] = v->task[i].row.id;
-        names[v->tasks + i] = last_part(v->task[i].row.id);
+        names[v->all + i] = last_part(v->task[i].row.id);
     }
-    near = str_nearest(word, names, 2 * v->tasks);
+    near = str_nearest(word, names, 2 * v->all);
     free(names);
     if (near)
         return err_set(e, ERR_INPUT, "%s has no task '%s'; did you mean '%s'?",

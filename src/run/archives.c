@@ -134,7 +134,7 @@ static int each_of_run(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 
     if (rc < 0)
         return -1;
-    for (size_t i = 0; rc == 0 && i < v.tasks; i++) {
+    for (size_t i = 0; rc == 0 && i < v.all; i++) {
         const struct run_attempt *a = archives_kernel_of(&v, &v.task[i]);
 
         if (a)

@@ -147,13 +147,13 @@ static int load_run(struct recheck *r, struct err *e)
 
         if (v->entry[i].left || !row->evidence || !row->problem)
             continue;
-        if (row->task >= 0 && (size_t)row->task >= v->tasks)
+        if (row->task >= 0 && (size_t)row->task >= v->all)
             return err_set(e, ERR_INPUT, "%s: an entry names task %lld of %zu",
-                           r->dir, (long long)row->task, v->tasks);
+                           r->dir, (long long)row->task, v->all);
         rc = add_stored(r, row->task < 0 ? NULL : &v->task[row->task],
                         row->name, row->problem, row->solution, e);
     }
-    for (size_t i = 0; rc == 0 && i < v->tasks; i++) {
+    for (size_t i = 0; rc == 0 && i < v->all; i++) {
         const struct run_task *t = &v->task[i];
         const struct run_attempt *a = archives_kernel_of(v, t);
 

@@ -4,6 +4,7 @@
 #include "base/conf.h"
 #include "base/fs.h"
 #include "search/options.h"
+#include "task/define.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ const struct opt run_table[] = {
            "what to port: a file, a folder, a glob pattern, or a collection "
            "that comes with the program (starter); may be repeated (required)",
            tasks, 0, 0),
+    DEFINE_OPTION(struct run_settings, define),
     OPTION("strict", OPT_FLAG, NULL,
            "refuse files that are not tasks (default: skip them, and warn)",
            strict, 0, 0),

@@ -11,7 +11,7 @@
 struct run_settings {
     struct verifying_values verify; /* first, as verifying.h asks */
     struct modeling_values model;
-    struct opt_list tasks, archive, set;
+    struct opt_list tasks, define, archive, set;
     const char *dsl, *method, *retrieval, *order, *reviewer, *threshold;
     const char *phases, *out, *prompts, *guide, *embeddings, *embedding_model;
     const char *spool_before; /* resume: the --spool folder so far */

@@ -42,24 +42,20 @@ static void add_shown(struct summary *m, const struct run_view *v,
     }
 }
 
-static void add_task(struct summary *m, const struct run_view *v,
-                     const struct run_task *t)
+static void look_at(struct summary *m, const struct run_view *v,
+                    const struct run_task *t, struct summary_task *out)
 {
     const struct run_attempt *a = run_task_best(t);
-    struct summary_task *out = &m->task[m->tasks++];
 
-    *out = (struct summary_task){
-        .id = t->row.id, .skipped = t->row.skipped, .speedup = (double)NAN};
-    m->skipped += t->row.skipped != NULL;
-    m->attempts += (int64_t)t->attempts;
+    *out = (struct summary_task){.id = t->row.id,
+                                 .skipped = t->row.skipped,
+                                 .piece = t->row.kind ? &t->row : NULL,
+                                 .speedup = (double)NAN};
     for (size_t i = 0; i < t->attempts; i++) {
         enum verdict verdict = verdict_of(t->attempt[i].row.verdict);
 
-        m->duplicates += t->attempt[i].row.same_as != 0;
-        if (verdict < VERDICTS) {
-            m->verdict[verdict]++;
+        if (verdict < VERDICTS)
             out->count[verdict]++;
-        }
     }
     if (!a)
         return;
@@ -69,8 +65,42 @@ static void add_task(struct summary *m, const struct run_view *v,
     out->evidence = a->verdict ? a->verdict->evidence : NULL;
     out->speedup = summary_speedup(a);
     out->solved_at = summary_solved_at(t);
-    m->solved += a->row.solved;
     add_shown(m, v, a, out);
+}
+
+static void add_task(struct summary *m, const struct run_view *v,
+                     const struct run_task *t)
+{
+    struct summary_task *x = &m->task[m->tasks++];
+
+    look_at(m, v, t, x);
+    m->skipped += x->skipped != NULL;
+    m->solved += x->solved_at != 0;
+    m->attempts += (int64_t)t->attempts;
+    for (size_t i = 0; i < t->attempts; i++)
+        m->duplicates += t->attempt[i].row.same_as != 0;
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        m->verdict[i] += x->count[i];
+}
+
+static void add_piece(struct summary *m, const struct run_view *v,
+                      const struct run_task *t)
+{
+    struct summary_task *x = &m->piece[m->pieces++];
+
+    look_at(m, v, t, x);
+    m->pieces_skipped += x->skipped != NULL;
+    m->pieces_solved += x->solved_at != 0;
+    m->piece_attempts += (int64_t)t->attempts;
+}
+
+/* NULL: a row names neither a task nor a piece. */
+static struct summary_task *task_or_piece(struct summary *m, int64_t ord)
+{
+    if (ord < 0 || (size_t)ord >= m->tasks + m->pieces)
+        return NULL;
+    return (size_t)ord < m->tasks ? &m->task[ord]
+                                  : &m->piece[(size_t)ord - m->tasks];
 }
 
 /* ---- the archive ---- */
@@ -78,6 +108,7 @@ static void add_task(struct summary *m, const struct run_view *v,
 static void add_entry(struct summary *m, const struct run_entry *x)
 {
     bool run = strcmp(x->row.origin, "run") == 0;
+    struct summary_task *t = task_or_piece(m, x->row.task);
 
     m->entry[m->entries++] = (struct summary_entry){.entry = x->row.entry,
                                                     .name = x->row.name,
@@ -86,9 +117,9 @@ static void add_entry(struct summary *m, const struct run_entry *x)
                                                     .left = x->left};
     m->seeds += !run;
     m->kernels += run && !x->left;
-    if (run && x->left && x->row.task >= 0 && (size_t)x->row.task < m->tasks) {
-        m->task[x->row.task].doubted = true;
-        m->doubted++;
+    if (run && x->left && t) {
+        t->doubted = true;
+        m->doubted += !t->piece;
     }
 }
 
@@ -134,14 +165,13 @@ static void add_call(struct summary *m, const struct row_call *c)
 
 static void add_event(struct summary *m, const struct run_event *x)
 {
-    struct summary_task *t =
-        x->task >= 0 && (size_t)x->task < m->tasks ? &m->task[x->task] : NULL;
+    struct summary_task *t = task_or_piece(m, x->task);
 
     m->infra += strcmp(x->kind, "infra") == 0;
     /* It may have been tried again since then. */
     if (strcmp(x->kind, "aside") != 0 || !t || t->attempts >= x->attempt)
         return;
-    m->aside += !t->aside;
+    m->aside += !t->aside && !t->piece;
     t->aside = x->text;
 }
 
@@ -205,25 +235,48 @@ static int add_errors(struct summary *m, struct run_view *v, struct err *e)
     return rc;
 }
 
+/* Those of pieces are shown with them, and counted nowhere. */
+static int add_piece_errors(struct summary *m, struct run_view *v,
+                            struct err *e)
+{
+    for (size_t i = 0; i < m->pieces; i++) {
+        struct summary_task *t = &m->piece[i];
+        struct run_attempt *a = run_task_best(&v->task[m->tasks + i]);
+
+        if (!a || t->solved_at)
+            continue;
+        t->error = run_view_error(v, a, e);
+        if (!t->error)
+            return -1;
+        if (!t->error[0])
+            t->error = NULL;
+    }
+    return 0;
+}
+
 int summary_make(struct run_view *v, struct summary *out, struct err *e)
 {
     *out = (struct summary){.state = v->state, .pid = v->pid};
     arena_init(&out->memory);
     out->task = arena_alloc(&out->memory, (v->tasks + 1) * sizeof(*out->task));
+    out->piece = arena_alloc(&out->memory,
+                             (v->all - v->tasks + 1) * sizeof(*out->piece));
     out->entry =
         arena_alloc(&out->memory, (v->entries + 1) * sizeof(*out->entry));
     for (size_t i = 0; i < v->tasks; i++)
         add_task(out, v, &v->task[i]);
+    for (size_t i = v->tasks; i < v->all; i++)
+        add_piece(out, v, &v->task[i]);
     for (size_t i = 0; i < v->entries; i++)
         add_entry(out, &v->entry[i]);
-    for (size_t i = 0; i < v->tasks; i++)
+    for (size_t i = 0; i < v->all; i++)
         for (size_t k = 0; k < v->task[i].attempts; k++)
             count_outcomes(out, &v->task[i].attempt[k]);
     for (size_t i = 0; i < v->calls; i++)
         add_call(out, &v->call[i]);
     for (size_t i = 0; i < v->events; i++)
         add_event(out, &v->event[i]);
-    if (add_errors(out, v, e) == 0)
+    if (add_errors(out, v, e) == 0 && add_piece_errors(out, v, e) == 0)
         return 0;
     summary_release(out);
     return -1;
@@ -258,14 +311,20 @@ static json_t *unsolved_json(const struct summary *m)
 
 json_t *summary_run_json(const struct summary *m, const char *dir)
 {
-    json_t *counts = json_object();
+    json_t *counts = json_object(), *pieces = NULL;
 
     for (enum verdict i = 0; i < VERDICTS; i++)
         json_object_set_new(counts, verdicts[i].name,
                             json_integer(m->verdict[i]));
+    if (m->pieces)
+        pieces =
+            json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)m->pieces,
+                      "skipped", (json_int_t)m->pieces_skipped, "solved",
+                      (json_int_t)m->pieces_solved, "attempts",
+                      (json_int_t)m->piece_attempts);
     return json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:s, s:o, s:o}",
+        "s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:s, s:o, s:o, s:o*}",
         "run", jsn_text(dir, strlen(dir)), "tasks", (json_int_t)m->tasks,
         "skipped", (json_int_t)m->skipped, "solved", (json_int_t)m->solved,
         "doubted", (json_int_t)m->doubted, "aside", (json_int_t)m->aside,
@@ -279,7 +338,25 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
         (json_int_t)m->entries, "verdicts", counts, "assumed_usd_micro",
         (json_int_t)m->assumed_usd_micro, "state", run_states[m->state], "pid",
         m->pid ? json_integer(m->pid) : json_null(), "unsolved",
-        unsolved_json(m));
+        unsolved_json(m), "pieces", pieces);
+}
+
+json_t *summary_lines_json(const char *lines)
+{
+    struct str rest = str_of(lines ? lines : ""), line;
+    json_t *list = json_array();
+
+    while (str_cut(&rest, '\n', &line))
+        json_array_append_new(list, jsn_text(line.p, line.n));
+    return list;
+}
+
+static json_t *piece_json(const struct row_task *r)
+{
+    return json_pack("{s:s, s:s?, s:I, s:o, s:o}", "kind", r->kind, "level",
+                     r->level, "depth", (json_int_t)r->depth, "parents",
+                     summary_lines_json(r->parents), "needs",
+                     summary_lines_json(r->needs));
 }
 
 json_t *summary_task_json(const struct summary_task *t)
@@ -294,13 +371,14 @@ json_t *summary_task_json(const struct summary_task *t)
         json_array_append_new(shown, json_string(t->shown[k]));
     return json_pack(
         "{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:o, s:s?, s:s?, s:o, "
-        "s:o, s:o}",
+        "s:o, s:o, s:o*}",
         "task", t->id, "verdict", t->verdict, "rule", t->rule, "evidence",
         t->evidence, "attempts", (json_int_t)t->attempts, "solved_at",
         (json_int_t)t->solved_at, "doubted", t->doubted, "shown", shown,
         "skipped", t->skipped, "aside", t->aside, "verdicts", counts, "error",
         t->error ? jsn_text(t->error, strlen(t->error)) : json_null(),
-        "speedup", isnan(t->speedup) ? json_null() : json_real(t->speedup));
+        "speedup", isnan(t->speedup) ? json_null() : json_real(t->speedup),
+        "piece", t->piece ? piece_json(t->piece) : NULL);
 }
 
 json_t *summary_entry_json(const struct summary_entry *x)

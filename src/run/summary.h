@@ -25,6 +25,8 @@ struct summary_task {
     size_t shown_len;
     bool doubted; /* the reviewer refused its kernel at the end of the run, so
                      its entry has left the archive */
+    const struct row_task
+        *piece; /* what it is a piece of; NULL: it is a task */
 };
 
 /* How often an example was shown, and how often the attempt then succeeded. */
@@ -55,6 +57,11 @@ struct summary {
     struct summary_task *task;
     struct summary_entry *entry;
     size_t tasks, skipped, solved, doubted, aside;
+    /* Pieces of a curriculum are no tasks: only calls, tokens, dollars, events
+     * and entries include theirs. */
+    struct summary_task *piece;
+    size_t pieces, pieces_skipped, pieces_solved;
+    int64_t piece_attempts;
     int64_t attempts, calls, answered, lost, failed, duplicates, infra;
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
     int64_t assumed_usd_micro; /* of usd_micro: what no provider metered */
@@ -83,6 +90,7 @@ int64_t summary_solved_at(const struct run_task *t);
 double summary_speedup(const struct run_attempt *a);
 
 /* As --json prints them; the caller owns the reference. */
+json_t *summary_lines_json(const char *lines); /* one text a line; NULL: none */
 json_t *summary_run_json(const struct summary *m, const char *dir);
 json_t *summary_task_json(const struct summary_task *t);
 json_t *summary_entry_json(const struct summary_entry *x);

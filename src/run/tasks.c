@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "run/run_int.h"
+#include "task/define.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,8 @@ int run_tasks_load(struct run *r, struct err *e)
         return err_set(e, ERR_INPUT,
                        "--tasks: no task found; a task is a Python file with "
                        "Model, get_inputs and get_init_inputs");
+    if (define_tasks(&r->tasks, &r->set->define, e) < 0)
+        return -1;
     shuffle_tasks(r);
     return 0;
 }

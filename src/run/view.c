@@ -84,11 +84,14 @@ static int on_task(const struct row_task *r, void *arg)
     struct run_view *v = g->v;
     struct run_task *t;
 
-    v->task = xgrow(v->task, &g->task_cap, v->tasks, sizeof(*v->task));
-    t = &v->task[v->tasks++];
+    v->task = xgrow(v->task, &g->task_cap, v->all, sizeof(*v->task));
+    t = &v->task[v->all++];
+    if (!r->kind)
+        v->tasks = v->all;
     *t = (struct run_task){.row = *r, .version = 1};
     KEEP_ALL(g, &t->row.id, &t->row.hash, &t->row.source, &t->row.path,
-             &t->row.ops, &t->row.skipped);
+             &t->row.ops, &t->row.skipped, &t->row.kind, &t->row.level,
+             &t->row.title, &t->row.needs, &t->row.parents);
     return 0;
 }
 
@@ -188,7 +191,9 @@ static int on_shown(const struct row_shown *r, void *arg)
     if (is_known(g, r->attempt))
         return 0;
     v->shown = xgrow(v->shown, &g->shown_cap, v->shown_len, sizeof(*v->shown));
-    v->shown[v->shown_len++] = *r;
+    v->shown[v->shown_len] = *r;
+    KEEP_WORDS(g, &v->shown[v->shown_len].reason);
+    v->shown_len++;
     return 0;
 }
 
@@ -263,7 +268,7 @@ static int join_attempts(struct run_view *v, struct err *e)
 {
     size_t verdict = 0, shown = 0;
 
-    for (size_t i = 0; i < v->tasks; i++)
+    for (size_t i = 0; i < v->all; i++)
         v->task[i].attempts = 0;
     for (size_t i = 0; i < v->attempt_len; i++) {
         struct run_attempt *a = &v->attempts[i];
@@ -271,8 +276,8 @@ static int join_attempts(struct run_view *v, struct err *e)
 
         *a = (struct run_attempt){
             .row = a->row, .error = a->error, .kind = a->kind};
-        if (a->row.task < 0 || (size_t)a->row.task >= v->tasks)
-            return unknown_task(a->row.task, v->tasks, e);
+        if (a->row.task < 0 || (size_t)a->row.task >= v->all)
+            return unknown_task(a->row.task, v->all, e);
         t = &v->task[a->row.task];
         t->attempt = t->attempts++ ? t->attempt : a;
         while (verdict < v->verdict_len &&
@@ -300,7 +305,7 @@ static int join_attempts(struct run_view *v, struct err *e)
 
 static int join_calls(struct run_view *v, struct err *e)
 {
-    for (size_t i = 0; i < v->tasks; i++)
+    for (size_t i = 0; i < v->all; i++)
         v->task[i].calls = 0;
     for (size_t i = 0; i < v->calls; i++) {
         struct row_call *c = &v->call[i];
@@ -309,8 +314,8 @@ static int join_calls(struct run_view *v, struct err *e)
 
         if (c->task < 0)
             continue;
-        if ((size_t)c->task >= v->tasks)
-            return unknown_task(c->task, v->tasks, e);
+        if ((size_t)c->task >= v->all)
+            return unknown_task(c->task, v->all, e);
         t = &v->task[c->task];
         t->call = t->calls++ ? t->call : c;
         a = run_view_attempt(t, c->attempt);
@@ -638,14 +643,14 @@ static int read_task(struct reading *g, const struct lengths *had, int64_t ord,
     g->known = known;
     g->knowns = to - from;
     g->known_calls = &map;
-    if (ord >= (int64_t)v->tasks)
+    if (ord >= (int64_t)v->all)
         rc = store_each_task_of(s, ord, on_task, g, e);
     if (rc < 0 || store_each_shown_of(s, ord, on_shown, g, e) < 0 ||
         store_each_verdict_of(s, ord, on_verdict, g, e) < 0 ||
         store_each_attempt_of(s, ord, on_attempt, g, e) < 0 ||
         store_each_call_of(s, ord, on_call, g, e) < 0)
         rc = -1;
-    if (ord >= 0 && ord < (int64_t)v->tasks)
+    if (ord >= 0 && ord < (int64_t)v->all)
         v->task[ord].version = v->version + 1;
     buf_release(&key);
     map_release(&map);
@@ -709,7 +714,7 @@ static int read_news(struct reading *g, struct news *n, struct err *e)
 static int add_news(struct run_view *v, struct err *e)
 {
     struct reading g = {.v = v,
-                        .task_cap = v->tasks,
+                        .task_cap = v->all,
                         .entry_cap = v->entries,
                         .event_cap = v->events,
                         .call_cap = v->calls,
@@ -753,7 +758,7 @@ static int open_again(struct run_view *v, struct err *e)
 void run_view_renumber(struct run_view *v, int64_t version)
 {
     v->version = version;
-    for (size_t i = 0; i < v->tasks; i++)
+    for (size_t i = 0; i < v->all; i++)
         v->task[i].version = version;
 }
 
@@ -830,7 +835,7 @@ const char *run_view_fact(struct run_view *v, const char *name)
 
 struct run_task *run_view_task(struct run_view *v, const char *id)
 {
-    for (size_t i = 0; i < v->tasks; i++)
+    for (size_t i = 0; i < v->all; i++)
         if (strcmp(v->task[i].row.id, id) == 0)
             return &v->task[i];
     return NULL;

@@ -71,9 +71,10 @@ extern const char *const run_states[RUN_STATES];
 struct run_view {
     const char *dir;
     enum run_state state;
-    long pid;              /* while it runs, else 0 */
-    struct run_task *task; /* in the run's order: task[row.ord] */
-    size_t tasks;
+    long pid;                /* while it runs, else 0 */
+    struct run_task *task;   /* in the run's order: task[row.ord] */
+    size_t tasks;            /* without pieces */
+    size_t all;              /* the tasks, then the pieces of a curriculum */
     struct run_entry *entry; /* entry[row.entry - 1] */
     size_t entries;
     struct run_event *event;
@@ -126,7 +127,7 @@ const char *run_view_fact(struct run_view *v, const char *name);
 const struct row_recheck *run_view_recheck(const struct run_view *v,
                                            const char *problem,
                                            const char *solution);
-/* The task of this id, its attempt of this number; NULL: there is none. */
+/* The task or piece of this id, its attempt of this number; NULL: there is none. */
 struct run_task *run_view_task(struct run_view *v, const char *id);
 struct run_attempt *run_view_attempt(struct run_task *t, int64_t number);
 /* The entry of this number; NULL: there is none, or it was not read. */

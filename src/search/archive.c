@@ -139,11 +139,26 @@ const struct find *archive_index(const struct archive *a)
     return a->index;
 }
 
-struct prompt_example archive_example(const struct archive *a, int64_t entry)
+static const struct entry *entry_of(const struct archive *a, int64_t entry)
 {
     if (entry < 1 || (size_t)entry > a->len)
         BUG("the archive has no entry %lld", (long long)entry);
-    return a->entry[entry - 1].text;
+    return &a->entry[entry - 1];
+}
+
+bool archive_is_retired(const struct archive *a, int64_t entry)
+{
+    return entry_of(a, entry)->retired;
+}
+
+bool archive_are_twins(const struct archive *a, int64_t x, int64_t y)
+{
+    return strcmp(entry_of(a, x)->task_hash, entry_of(a, y)->task_hash) == 0;
+}
+
+struct prompt_example archive_example(const struct archive *a, int64_t entry)
+{
+    return entry_of(a, entry)->text;
 }
 
 size_t archive_seeds(const struct archive *a, const struct task *t,

@@ -39,6 +39,9 @@ int64_t archive_version(const struct archive *a);
 size_t archive_size(const struct archive *a);
 const struct find *archive_index(const struct archive *a);
 
+bool archive_is_retired(const struct archive *a, int64_t entry);
+/* Whether two entries solve twins. */
+bool archive_are_twins(const struct archive *a, int64_t x, int64_t y);
 /* The texts of an entry, borrowed. */
 struct prompt_example archive_example(const struct archive *a, int64_t entry);
 /* The first `k` entries with origin "seed" that are neither retired nor twins

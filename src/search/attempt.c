@@ -68,7 +68,7 @@ static void end_aside(struct attempt *a, const char *why)
     log_warn("%s: set aside at attempt %d: %s", t->task->id, a->number, why);
     store_event(s->part.store, "aside", t->ord, a->number, why);
     t->aside = true;
-    s->count.aside++;
+    s->count.aside += !t->piece;
     end(a, ATTEMPT_ASIDE);
 }
 
@@ -108,6 +108,8 @@ void attempt_start(struct search *s, struct subject *t, attempt_fn *over)
     arena_init(&a->memory);
     link_attempt(s, a);
     s->method->choose(s, a);
+    if (s->opt.piece_example)
+        choose_piece(s, a);
     if (s->method->evolves)
         choose_parent(s, a);
     else if (s->method->refines)

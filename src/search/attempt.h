@@ -43,6 +43,7 @@ struct attempt {
     int64_t version; /* of the archive */
     struct find_hit hit[MAX_EXAMPLES];
     size_t hit_count;
+    size_t piece_rank;  /* of the example in the place for pieces; 0: none */
     int parent, island; /* 0: no earlier attempt; -1: no islands */
     int other[MAX_HISTORY];
     size_t other_count;

@@ -113,7 +113,7 @@ void entries_join_solved(struct search *s)
         version++;
     if (held_back)
         for (size_t i = 0; i < s->subject_len; i++)
-            join_if_due(s, i, version);
+            join_if_due(s, s->order[i], version);
     else
         for (size_t i = 0; i < s->round.count; i++)
             join_if_due(s, s->round.subject[i], version);

@@ -29,6 +29,7 @@ struct round {
     size_t at_once;  /* tasks that may be at work */
     size_t *subject; /* indices of the tasks */
     size_t count, cap;
+    size_t after;  /* the place in the search's order where it ended */
     size_t next;   /* the first that has not started */
     size_t active; /* at work */
 };
@@ -57,11 +58,14 @@ const struct method *method_find(const char *name);
 /* round.c: starts a round without tasks. */
 void round_begin(struct round *r, int iteration, int batch, int until,
                  size_t at_once);
-/* Adds tasks from index `from` on that have an attempt left in this round,
- * until it has `most` of them. True when it has any. */
+/* Adds tasks from place `from` of the search's order on that have an attempt
+ * left in this round, until it has `most` of them. All are of one depth, so that
+ * pieces have joined the archive when tasks that need them begin; in eager order
+ * there is one round. True when it has any. */
 bool round_fill(const struct search *s, struct round *r, size_t from,
                 size_t most);
-/* A single round with all tasks: there is no barrier before the end. */
+/* A single round with all tasks of a depth: without pieces, there is no barrier
+ * before the end. */
 bool round_single(struct search *s, struct round *r);
 
 /* choose.c: the pack's seeds; or any entries: similar ones, random ones, or a
@@ -72,5 +76,8 @@ void choose_seeds(struct search *s, struct attempt *a);
 void choose_similar(struct search *s, struct attempt *a);
 void choose_random(struct search *s, struct attempt *a);
 void choose_covering(struct search *s, struct attempt *a);
+/* Puts a solved piece of the task into the last place, unless it is among the
+ * examples already. */
+void choose_piece(struct search *s, struct attempt *a);
 
 #endif

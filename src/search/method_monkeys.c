@@ -7,11 +7,13 @@
 static bool next_batch(struct search *s, struct round *r)
 {
     size_t batch_size = (size_t)s->opt.batch;
-    size_t from = r->count ? r->subject[r->count - 1] + 1 : 0;
+    size_t from = r->number == 1 ? 0 : r->after;
     int iteration = r->number == 1 ? 1 : r->iteration;
     int batch = r->number == 1 ? 1 : r->batch + 1;
 
     for (; iteration <= s->opt.attempts; iteration++, from = 0, batch = 1) {
+        if (batch == 1)
+            course_release(s, iteration);
         round_begin(r, iteration, batch, iteration, batch_size);
         if (round_fill(s, r, from, batch_size))
             return true;

@@ -25,6 +25,10 @@ struct search_opts {
     /* evolve and combined */
     int64_t islands, history;
     bool diff;
+    /* With pieces: see search_add_piece(). */
+    int64_t refine_after; /* iterations before a task that stays unsolved gets
+                             the pieces of its next level; 0: all at once */
+    bool piece_example;   /* an example is a solved piece of the task */
     /* The reviewer, a model that reads correct kernels. "off": never. "loop":
      * each one, before its verdict is stored; a refused kernel is a failed
      * attempt. "end": after the search, the entries that the run has added to

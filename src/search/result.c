@@ -122,7 +122,9 @@ static void write_attempt(struct attempt *a, const struct past *p)
                                   .attempt = row.attempt,
                                   .rank = (int64_t)i + 1,
                                   .entry = a->hit[i].entry,
-                                  .cosine = a->hit[i].cosine};
+                                  .cosine = a->hit[i].cosine,
+                                  .reason =
+                                      a->piece_rank == i + 1 ? "piece" : NULL};
 
         store_shown(a->s->part.store, &shown);
     }

@@ -100,11 +100,22 @@ static int on_task(const struct row_task *row, void *arg)
     return 0;
 }
 
+static const char *put_ids(const struct search *s, const size_t *number,
+                           size_t n, struct buf *out)
+{
+    buf_reset(out);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out, "%s\n", s->subject[number[i]].task->id);
+    return buf_str(out);
+}
+
 static void write_tasks(struct search *s)
 {
-    struct buf ops;
+    struct buf ops, needs, parents;
 
     buf_init(&ops, BUF_UNLIMITED);
+    buf_init(&needs, BUF_UNLIMITED);
+    buf_init(&parents, BUF_UNLIMITED);
     for (size_t i = 0; i < s->subject_len; i++) {
         const struct subject *t = &s->subject[i];
         struct row_task row = {.ord = t->ord,
@@ -112,8 +123,18 @@ static void write_tasks(struct search *s)
                                .hash = t->task->hash,
                                .source = t->source,
                                .path = t->task->path,
-                               .skipped = t->skipped};
+                               .skipped = t->skipped,
+                               .depth = (int64_t)t->depth};
 
+        if (t->piece) {
+            row.kind = t->piece->kind;
+            row.level = t->piece->level;
+            row.title = t->piece->title;
+            row.needs =
+                put_ids(s, t->piece->needs, t->piece->need_count, &needs);
+            row.parents =
+                put_ids(s, t->piece->parents, t->piece->parent_count, &parents);
+        }
         buf_reset(&ops);
         for (const char **op = t->task->ops; *op; op++)
             buf_printf(&ops, "%s\n", *op);
@@ -123,6 +144,8 @@ static void write_tasks(struct search *s)
         store_task(s->part.store, &row);
     }
     buf_release(&ops);
+    buf_release(&needs);
+    buf_release(&parents);
 }
 
 static int count_call(const struct row_call *row, void *arg)

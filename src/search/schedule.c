@@ -20,7 +20,7 @@ static int attempts_left(const struct search *s, const struct subject *t)
     int64_t until =
         s->round.until < s->opt.attempts ? s->round.until : s->opt.attempts;
 
-    return (int)(until - (int64_t)t->past_len);
+    return (int)(until - t->late - (int64_t)t->past_len);
 }
 
 static enum schedule_state next_round(struct search *s)
@@ -70,7 +70,8 @@ static void end_round(struct search *s)
 
 static bool goes_on(const struct search *s, const struct subject *t)
 {
-    return !t->aside && (!t->solved || s->opt.no_stop) && t->left > 0;
+    return !t->aside && (!t->solved || s->opt.no_stop) && t->left > 0 &&
+           (!t->piece || course_is_open(s));
 }
 
 /* In eager order a task queues again after each attempt. */

@@ -45,7 +45,17 @@ void search_free(struct search *s)
 void search_add_task(struct search *s, const struct task *t,
                      const char *skipped, const float *vector)
 {
-    state_add_subject(s, t, skipped, vector);
+    if (s->subject_len && s->subject[s->subject_len - 1].piece)
+        BUG("%s: a task after a piece", t->id);
+    state_add_subject(s, t, skipped, vector, NULL);
+    s->count.tasks++;
+}
+
+void search_add_piece(struct search *s, const struct task *t,
+                      const char *skipped, const float *vector,
+                      const struct search_piece *p)
+{
+    state_add_subject(s, t, skipped, vector, p);
 }
 
 void search_add_example(struct search *s, const struct search_example *x)
@@ -107,11 +117,11 @@ static int on_recheck(const struct row_recheck *r, void *arg)
 
 int search_run(struct search *s, enum search_end *end, struct err *e)
 {
-    s->count.tasks = s->subject_len;
     s->count.iterations = (int)s->opt.attempts;
     if (store_each_recheck(s->part.store, on_recheck, s->archive, e) != 0)
         return -1;
     archive_hide_retired(s->archive);
+    course_begin(s);
     s->resume = resume_load(s, e);
     if (!s->resume)
         return -1;
@@ -119,7 +129,7 @@ int search_run(struct search *s, enum search_end *end, struct err *e)
         !(s->reviewer = open_reviewer(s, e)))
         return -1;
     for (size_t i = 0; i < s->subject_len; i++)
-        s->count.skipped += s->subject[i].skipped != NULL;
+        s->count.skipped += !s->subject[i].piece && s->subject[i].skipped;
     on_timer(s);
     schedule_pump(s);
     while (!s->finished)
@@ -166,8 +176,10 @@ struct search_counts search_count(const struct search *s)
     for (size_t i = 0; i < s->subject_len; i++) {
         const struct subject *t = &s->subject[i];
 
-        c.over += !t->skipped && (t->aside || (t->solved && !s->opt.no_stop) ||
-                                  t->past_len >= (size_t)s->opt.attempts);
+        c.pieces += t->piece && !t->skipped && !t->waiting;
+        c.over += !t->piece && !t->skipped &&
+                  (t->aside || (t->solved && !s->opt.no_stop) ||
+                   t->past_len >= (size_t)s->opt.attempts);
     }
     return c;
 }
@@ -177,6 +189,8 @@ void search_describe(const struct search *s, struct buf *out)
     struct search_counts c = search_count(s);
 
     buf_printf(out, "solved %zu/%zu", c.solved, c.tasks - c.skipped);
+    if (c.pieces)
+        buf_printf(out, ", pieces %zu/%zu", c.pieces_solved, c.pieces);
     if (c.iteration)
         buf_printf(out, ", iteration %d/%d", c.iteration, c.iterations);
     buf_printf(out, ", %zu attempt%s, %zu call%s in flight", c.attempts,

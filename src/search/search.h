@@ -61,6 +61,21 @@ void search_free(struct search *s);
  * floats; it is copied. */
 void search_add_task(struct search *s, const struct task *t,
                      const char *skipped, const float *vector);
+/* A piece of some of these tasks, which is solved like them and counted apart.
+ * Numbers are those of tasks and pieces in the order in which they were added. */
+struct search_piece {
+    const char *kind, *level, *title; /* stored */
+    int fineness;                     /* of the level, coarse ones first */
+    size_t depth;        /* 0: needs no other; else 1 + the largest of those */
+    const size_t *needs; /* pieces */
+    size_t need_count;
+    const size_t *parents; /* tasks */
+    size_t parent_count;
+};
+/* After all tasks. Copies what it is given. */
+void search_add_piece(struct search *s, const struct task *t,
+                      const char *skipped, const float *vector,
+                      const struct search_piece *p);
 /* An entry of the archive. The caller adds those that the run starts with; the
  * search adds the run's own. */
 struct search_example {
@@ -75,7 +90,8 @@ struct search_example {
 void search_add_example(struct search *s, const struct search_example *x);
 
 enum search_end {
-    SEARCH_DONE,        /* every task is solved or has used its attempts */
+    SEARCH_DONE,        /* every task is solved or has used its attempts; pieces
+                           do not matter */
     SEARCH_WAITING,     /* others must answer first: see below */
     SEARCH_NO_BUDGET,   /* resumable with a higher cap */
     SEARCH_INTERRUPTED, /* search_stop() */
@@ -107,6 +123,9 @@ struct search_counts {
     size_t verdict[VERDICTS];
     size_t calls_in_flight;
     size_t over; /* tasks that make no more attempts, without skipped ones */
+    /* Pieces are no tasks. Released ones without skipped ones, of them solved;
+     * attempts at them are among those above. */
+    size_t pieces, pieces_solved;
 };
 struct search_counts search_count(const struct search *s);
 /* After SEARCH_NO_BUDGET: `need` of struct ledger_answer. */

@@ -7,6 +7,7 @@
  *   reviewer.c   a model reads a kernel
  *   state.c      tasks, their past, what ends the run
  *   resume.c     what the store of the run holds
+ *   course.c       tasks and their pieces: their order, which are released
  *   entries.c    which kernels join the archive, and when
  *   result.c     what a verdict means, and its rows
  *   round.c, choose.c   what methods have in common
@@ -41,9 +42,13 @@ struct past {
     char plan[HASH_HEX], feedback[HASH_HEX], record[HASH_HEX];
 };
 
-/* A task of the run. */
+/* A task of the run, or a piece of tasks. */
 struct subject {
     const struct task *task;
+    struct search_piece *piece; /* NULL: it is a task */
+    size_t depth;               /* of a task, 1 + that of its deepest piece */
+    bool waiting;               /* a piece that is not released yet */
+    int late;                   /* iterations that were over when it was */
     int64_t ord;
     char source[HASH_HEX]; /* of the task's text */
     char *skipped;         /* NULL: it takes part */
@@ -73,6 +78,7 @@ struct search {
     bool eager; /* kernels join at once, not at barriers */
     struct subject *subject;
     size_t subject_len, subject_cap;
+    size_t *order; /* of subjects: by depth, then as they were added */
     struct archive *archive;
     struct resume *resume;
     struct reviewer *reviewer; /* NULL: "off" */
@@ -96,7 +102,8 @@ struct search {
 /* ---- state.c ---- */
 
 void state_add_subject(struct search *s, const struct task *t,
-                       const char *skipped, const float *vector);
+                       const char *skipped, const float *vector,
+                       const struct search_piece *p);
 void state_release_subjects(struct search *s);
 /* Adds a finished attempt to the past of its task. */
 void state_apply(struct search *s, struct subject *t, const struct past *p);
@@ -104,6 +111,20 @@ void state_apply(struct search *s, struct subject *t, const struct past *p);
 void state_fail(struct search *s, const struct err *e);
 /* Sends no more requests; what is under way is finished. */
 void state_stop(struct search *s);
+
+/* ---- course.c ---- */
+
+/* When all subjects are there: their depths and their order. */
+void course_begin(struct search *s);
+/* Before an iteration: with `refine_after` N, releases the next level of pieces
+ * of each task that is unsolved after N more attempts. */
+void course_release(struct search *s, int iteration);
+/* Whether some task is still being worked on: pieces are only as long. */
+bool course_is_open(const struct search *s);
+/* The piece of the subject that its attempt `number` is shown: of those that are
+ * in the archive, deepest first, each in its turn. Returns its entry, or 0. */
+int64_t course_piece(const struct search *s, const struct subject *t,
+                     int number);
 
 /* ---- entries.c ---- */
 

@@ -33,8 +33,43 @@ static void start_programs(struct search *s, struct subject *t)
     t->db = evolve_db_new(&o, t->task->source);
 }
 
+static size_t *copy_numbers(const size_t *from, size_t n)
+{
+    size_t *to = xreallocarray(NULL, n + 1, sizeof(*to));
+
+    if (n)
+        memcpy(to, from, n * sizeof(*to));
+    return to;
+}
+
+static struct search_piece *copy_piece(const struct search_piece *from)
+{
+    struct search_piece *p = xmalloc(sizeof(*p));
+
+    *p = *from;
+    p->kind = xstrdup(from->kind);
+    p->level = xstrdup(from->level);
+    p->title = xstrdup(from->title);
+    p->needs = copy_numbers(from->needs, from->need_count);
+    p->parents = copy_numbers(from->parents, from->parent_count);
+    return p;
+}
+
+static void free_piece(struct search_piece *p)
+{
+    if (!p)
+        return;
+    free((char *)p->kind);
+    free((char *)p->level);
+    free((char *)p->title);
+    free((size_t *)p->needs);
+    free((size_t *)p->parents);
+    free(p);
+}
+
 void state_add_subject(struct search *s, const struct task *t,
-                       const char *skipped, const float *vector)
+                       const char *skipped, const float *vector,
+                       const struct search_piece *p)
 {
     struct subject *x;
 
@@ -42,6 +77,7 @@ void state_add_subject(struct search *s, const struct task *t,
         xgrow(s->subject, &s->subject_cap, s->subject_len, sizeof(*s->subject));
     x = &s->subject[s->subject_len];
     *x = (struct subject){.task = t, .ord = (int64_t)s->subject_len++};
+    x->piece = p ? copy_piece(p) : NULL;
     hash_hex(t->source, t->len, x->source);
     x->skipped = skipped ? xstrdup(skipped) : NULL;
     x->vector = xmalloc(s->part.dim * sizeof(*vector));
@@ -55,6 +91,7 @@ void state_release_subjects(struct search *s)
     for (size_t i = 0; i < s->subject_len; i++) {
         struct subject *t = &s->subject[i];
 
+        free_piece(t->piece);
         free(t->skipped);
         free(t->vector);
         free(t->past);
@@ -62,6 +99,7 @@ void state_release_subjects(struct search *s)
             evolve_db_free(t->db);
     }
     free(s->subject);
+    free(s->order);
 }
 
 /* ---- the past ---- */
@@ -96,7 +134,8 @@ void state_apply(struct search *s, struct subject *t, const struct past *p)
     if (p->solved && !t->solved) {
         t->solved = true;
         t->solved_at = (int)t->past_len;
-        s->count.solved++;
+        s->count.solved += !t->piece;
+        s->count.pieces_solved += t->piece != NULL;
     }
     if (p->sealed && !t->join_at)
         t->join_at = (int)t->past_len;

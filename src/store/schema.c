@@ -158,6 +158,21 @@ static const char look_6[] =
     "CREATE TEMP VIEW change AS SELECT 0 AS seq, '' AS name, 0 AS number"
     " WHERE 0;";
 
+/* Pieces of a curriculum: tasks that belong to others; and examples that are
+ * shown because they are pieces of the task. */
+static const char version_7[] =
+    "ALTER TABLE task ADD COLUMN kind TEXT;"
+    "ALTER TABLE task ADD COLUMN level TEXT;"
+    "ALTER TABLE task ADD COLUMN title TEXT;"
+    "ALTER TABLE task ADD COLUMN needs TEXT;"
+    "ALTER TABLE task ADD COLUMN parents TEXT;"
+    "ALTER TABLE task ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE shown ADD COLUMN reason TEXT;";
+static const char look_7[] =
+    "CREATE TEMP VIEW task AS SELECT *, NULL AS kind, NULL AS level,"
+    " NULL AS title, NULL AS needs, NULL AS parents, 0 AS depth FROM main.task;"
+    "CREATE TEMP VIEW shown AS SELECT *, NULL AS reason FROM main.shown;";
+
 const struct store_step store_steps[] = {
     {version_1, NULL},
     {"ALTER TABLE entry ADD COLUMN ported TEXT;",
@@ -166,6 +181,7 @@ const struct store_step store_steps[] = {
     {version_4, look_4},
     {version_5, ""},
     {version_6, look_6},
+    {version_7, look_7},
 };
 const size_t store_version = sizeof(store_steps) / sizeof(store_steps[0]);
 

@@ -68,6 +68,10 @@ struct row_task {
     const char *id, *hash /* normalised */, *source /* blob */;
     const char *path, *ops /* one a line */;
     const char *skipped; /* why it is not attempted; NULL: it is */
+    /* A piece of other tasks; all NULL for a task that is none. */
+    const char *kind, *level, *title;
+    const char *needs, *parents; /* ids of pieces, of tasks; one a line */
+    int64_t depth; /* 0: needs no piece; else 1 + the largest of those */
 };
 void store_task(struct store *s, const struct row_task *r);
 
@@ -114,7 +118,9 @@ void store_attempt(struct store *s, const struct row_attempt *r);
 struct row_shown {
     int64_t task, attempt, rank; /* from 1 */
     int64_t entry;
-    double cosine; /* rounded to 6 digits; -2: not compared */
+    double cosine;      /* rounded to 6 digits; -2: not compared */
+    const char *reason; /* "piece": a piece of the task itself, in the place
+                           reserved for it; NULL: it was retrieved */
 };
 void store_shown(struct store *s, const struct row_shown *r);
 

@@ -22,8 +22,9 @@ static const struct col fact_cols[] = {KEY_TEXT(name), TEXT(value)};
 
 #define ROW row_task
 static const struct col task_cols[] = {
-    KEY_INT(ord), TEXT(id),  TEXT(hash),    TEXT(source),
-    TEXT(path),   TEXT(ops), TEXT(skipped),
+    KEY_INT(ord), TEXT(id),      TEXT(hash), TEXT(source), TEXT(path),
+    TEXT(ops),    TEXT(skipped), TEXT(kind), TEXT(level),  TEXT(title),
+    TEXT(needs),  TEXT(parents), INT(depth),
 };
 #undef ROW
 
@@ -80,7 +81,8 @@ static const struct col attempt_cols[] = {
 
 #define ROW row_shown
 static const struct col shown_cols[] = {
-    KEY_INT(task), KEY_INT(attempt), KEY_INT(rank), INT(entry), REAL(cosine),
+    KEY_INT(task), KEY_INT(attempt), KEY_INT(rank),
+    INT(entry),    REAL(cosine),     TEXT(reason),
 };
 #undef ROW
 

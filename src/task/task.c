@@ -113,12 +113,13 @@ static int read_sidecar(struct task *t, struct err *e)
     return rc;
 }
 
-static int fill(struct task *t, struct str text, struct err *e)
+int task_set_source(struct task *t, struct str text, struct err *e)
 {
     struct arena work;
     struct py_tokens tok;
     int rc;
 
+    free(t->source);
     t->source = xstrndup(text.p, text.n);
     t->len = text.n;
     arena_init(&work);
@@ -139,7 +140,7 @@ struct task *task_from(const char *name, struct str text, struct err *e)
     arena_init(&t->memory);
     t->path = xstrdup(name);
     t->id = task_id(name);
-    if (fill(t, text, e) == 0)
+    if (task_set_source(t, text, e) == 0)
         return t;
     task_free(t);
     return NULL;

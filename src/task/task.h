@@ -31,6 +31,8 @@ struct task {
 struct task *task_load(const char *path, struct err *e);
 /* The same from a text, without a sidecar; `name` is the path it had. */
 struct task *task_from(const char *name, struct str text, struct err *e);
+/* Gives a task another source, which is checked like the first. */
+int task_set_source(struct task *t, struct str text, struct err *e);
 void task_free(struct task *t);
 
 /* The id of the task at this path; the caller frees it. */

@@ -18,7 +18,7 @@ struct member {
 static const struct run_attempt *origin_of(const struct run_view *v,
                                            const struct run_entry *x)
 {
-    if (x->row.task < 0 || (size_t)x->row.task >= v->tasks)
+    if (x->row.task < 0 || (size_t)x->row.task >= v->all)
         return NULL;
     return run_view_attempt(&v->task[x->row.task], x->row.attempt);
 }
@@ -33,7 +33,7 @@ static void add_places(const struct run_view *v, const struct run_attempt *a,
         if (!m)
             continue;
         m->solved += a->row.solved;
-        if (m->shown++ < PLACES)
+        if (m->shown++ < PLACES && (size_t)a->row.task < v->tasks)
             json_array_append_new(
                 m->places,
                 json_pack("[I, I, b]", (json_int_t)a->row.task,
@@ -68,7 +68,7 @@ static json_t *one_run(struct run_view *v, struct err *e)
     (void)e;
     for (size_t i = 0; i < v->entries; i++)
         member[i].places = json_array();
-    for (size_t i = 0; i < v->tasks; i++)
+    for (size_t i = 0; i < v->all; i++)
         for (size_t k = 0; k < v->task[i].attempts; k++)
             add_places(v, &v->task[i].attempt[k], member);
     for (size_t i = 0; i < v->entries; i++) {

@@ -138,7 +138,7 @@ static int64_t left_of(const struct run_view *v, const struct limits *l)
 {
     int64_t left = 0;
 
-    for (size_t i = 0; i < v->tasks; i++) {
+    for (size_t i = 0; i < v->all; i++) {
         const struct run_task *t = &v->task[i];
         int64_t used = (int64_t)t->attempts;
 

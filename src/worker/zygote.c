@@ -29,13 +29,20 @@ static char *existing(const char *dir, const char *pack)
     return NULL;
 }
 
-/* The folder of "PACK" or "PACK+MODE"; the caller frees it. */
+/* The folder of "PACK" or "PACK+MODE"; of "+MODE", which needs no pack, that of
+ * its code. The caller frees it. */
 static char *pack_dir(const struct host *h, const char *name, const char **mode)
 {
     const char *plus = strchr(name, '+');
     char *own, *dir, *pack;
 
     *mode = plus ? plus + 1 : "record";
+    if (plus == name) {
+        own = fs_join(h->o.home, "worker");
+        dir = existing(own, *mode);
+        free(own);
+        return dir;
+    }
     pack = plus ? xstrndup(name, (size_t)(plus - name)) : xstrdup(name);
     dir = NULL;
     for (size_t i = 0; !dir && i < h->o.pack_count; i++)

@@ -15,13 +15,17 @@ mkdir -p "$work/gone/set"
 cp $starter/01_swish.py $starter/06_weighted_mean.py $starter/06_weighted_mean.json "$work/gone/set"
 $answers cassette monkeys set/01_swish=nn set/06_weighted_mean=ns | sed '/06_weighted_mean.*"attempt": 2/d' >"$work/first.jsonl"
 $answers cassette monkeys set/01_swish=nn set/06_weighted_mean=ns >"$work/both.jsonl"
-run run "$@" --tasks gone/set --force --attempts 2 --cassette first.jsonl --out without
+run run "$@" --tasks gone/set --force --attempts 2 --cassette first.jsonl --define num_features=4321 --out without
 is $status 4 "a run that lacks an answer"
 rm -r "$work/gone"
 run resume without --cassette both.jsonl
 is $status 0 "continues when the files of its tasks are gone"
 like "$out" "*set/06_weighted_mean *static_reject * 2 *" "… with what they held"
 is "$($answers fact "$work/without" sidecar/set/06_weighted_mean)" "$(python3 -c "import json; print(json.dumps(json.load(open('$starter/06_weighted_mean.json')), separators=(',', ':')))")" "… and what stood beside them"
+
+like "$(cat "$work/without/run.ini")" "*define = num_features=4321*" "run.ini keeps what was defined"
+is "$($answers search "num_features = 4321" "$work/without" | head -1)" "found in $work/without/run.db" "… and prompts show it"
+is "$($answers search "num_features = 600" "$work/without")" "" "… not what the file had, also after it is continued"
 
 # ---- a run repeated ----
 $answers cassette refine starter/04_softmax=wwr starter/22_mse_loss=swr >"$work/refine.jsonl"

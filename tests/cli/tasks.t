@@ -39,6 +39,24 @@ like "$out" "set/lists/empty.py: error: *" "a finding about the whole file has n
 run verify --dsl c-cpu --device cpu --task starter/04_softmax set/lists/empty.py
 is "$(printf '%s\n' "$out" | grep -c 'line 0')" 0 "… nor has its feedback"
 
+plain=$(cd "$work" && "$monkeys" tasks list set/04_softmax.py --json)
+run tasks list set --json --define num_features=100
+is "$status" 0 "--define sets a size"
+[ "$(echo "$out" | wc -l)" = 1 ] && [ "$out" != "$plain" ]
+ok "… and makes another program of the task"
+run tasks list set starter --define nothing=1
+like "$status $err" "2 *--define nothing=1: no task has such a line*set/04_softmax has batch_size, num_features" \
+    "a name that no task assigns is refused"
+cp "$root/tasks/starter/01_swish.py" "$work/set/beside.py"
+printf '{"tolerance": {"error_ratio": 0.01, "slices": 1}}' >"$work/set/beside.json"
+run tasks check set/04_softmax.py set/beside.py --define num_features=0 --device cpu
+like "$status $out" "1 *set/04_softmax*unusable: *" "'tasks check' looks at the defined task"
+like "$out" "*set/beside *unusable: beside.json: /tolerance/slices: unknown key; there are error_ratio, *" \
+    "… and into its sidecar"
+rm "$work/set/beside.py" "$work/set/beside.json"
+run verify --dsl c-cpu --device cpu --list set/lists/pairs --define num_features=many
+like "$status $err" "2 *--define num_features=many: write NAME=VALUE*" "'verify' has it, too"
+
 if [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
     for command in "verify --task starter/04_softmax set/lists/empty.py" \
         "archive add --task starter/04_softmax -o made set/lists/empty.py" \

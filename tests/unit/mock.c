@@ -212,6 +212,24 @@ int mock_tasks(const char *dir, size_t n, struct err *e)
     return rc;
 }
 
+#define PIECE(of, level_, fineness_, depth_, needs_, need_count_)      \
+    {                                                                  \
+        .kind = "partition", .level = (level_), .title = "a piece",    \
+        .fineness = (fineness_), .depth = (depth_), .needs = (needs_), \
+        .need_count = (need_count_), .parents = (of),                  \
+        .parent_count = sizeof(of) / sizeof(size_t)                    \
+    }
+static const size_t of_0[] = {0}, of_1[] = {1}, of_both[] = {0, 1},
+                    needs_3[] = {3}, needs_4[] = {4};
+const struct search_piece mock_pieces[MOCK_PIECES] = {
+    PIECE(of_0, "coarse", 0, 0, NULL, 0),
+    PIECE(of_0, "coarse", 0, 1, needs_3, 1),
+    PIECE(of_both, "coarse", 0, 2, needs_4, 1),
+    PIECE(of_0, "medium", 1, 0, NULL, 0),
+    PIECE(of_0, "fine", 2, 0, NULL, 0),
+    PIECE(of_1, "medium", 1, 0, NULL, 0),
+};
+
 static int load_pack(struct mock *m, struct err *e)
 {
     static const char *const dirs[] = {"packs"};
@@ -262,7 +280,11 @@ static int fill(struct mock *m, struct err *e)
         const struct task *t = m->tasks.task[i];
 
         embed_vector(x, (struct str){t->source, t->len}, v);
-        search_add_task(m->search, t, NULL, v);
+        if (i + m->pieces < m->tasks.len)
+            search_add_task(m->search, t, NULL, v);
+        else
+            search_add_piece(m->search, t, NULL, v,
+                             &m->piece[i + m->pieces - m->tasks.len]);
     }
     embed_free(x);
     return rc;
@@ -386,9 +408,9 @@ static int dump_attempt(const struct row_attempt *r, void *arg)
 
 static int dump_shown(const struct row_shown *r, void *arg)
 {
-    buf_printf(arg, "shown %lld %lld %lld %lld %.17g\n", (long long)r->task,
+    buf_printf(arg, "shown %lld %lld %lld %lld %.17g %s\n", (long long)r->task,
                (long long)r->attempt, (long long)r->rank, (long long)r->entry,
-               r->cosine);
+               r->cosine, r->reason ? r->reason : "-");
     return 0;
 }
 

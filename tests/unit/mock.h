@@ -44,6 +44,8 @@ struct mock {
     struct prompts *prompts;
     struct pack *pack;
     struct collection tasks;
+    const struct search_piece *piece; /* what the last `pieces` tasks are */
+    size_t pieces;
     struct door door;
     struct search *search;
     struct price price;
@@ -64,6 +66,13 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
               int64_t in_flight, struct err *e);
 int mock_run(struct mock *m, enum search_end *end, struct err *e);
 int mock_close(struct mock *m, struct err *e);
+
+/* A small curriculum for mock_tasks() of at least MOCK_CURRICULUM tasks: the
+ * last MOCK_PIECES of MOCK_CURRICULUM are pieces of tasks 0 and 1; task 2 has
+ * none. */
+#define MOCK_CURRICULUM 9
+#define MOCK_PIECES     6
+extern const struct search_piece mock_pieces[MOCK_PIECES];
 
 /* The tables attempt, shown and entry as text. */
 int mock_dump(struct store *s, struct buf *out, struct err *e);

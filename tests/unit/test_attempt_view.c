@@ -96,8 +96,8 @@ static void put_attempt(struct store *s, int64_t task, int64_t attempt,
                                          ? "{\"timing\":{\"ms\":{\"median\":2},"
                                            "\"reference_ms\":{\"median\":3}}}"
                                          : "{}"};
-    struct row_shown shown[] = {{task, attempt, 1, 3, 0.25},
-                                {task, attempt, 2, 1, -2}};
+    struct row_shown shown[] = {{task, attempt, 1, 3, 0.25, NULL},
+                                {task, attempt, 2, 1, -2, NULL}};
 
     store_blob(s, STR_LIT(HOSTILE), code);
     store_blob(s, STR_LIT("no"), feedback);

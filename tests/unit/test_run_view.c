@@ -52,7 +52,7 @@ static void put_attempt(struct store *s, int64_t task, int64_t attempt,
                             .evidence = good ? "E3" : "E0",
                             .record = record,
                             .times = "{\"wall_s\":2}"};
-    struct row_shown shown = {task, attempt, 1, 1, 0.5};
+    struct row_shown shown = {task, attempt, 1, 1, 0.5, NULL};
 
     store_blob(s, STR_LIT("class ModelNew: pass\n"), code);
     store_blob(s, STR_LIT("{\"verdict\":\"x\",\"trace\":[1]}"), record);

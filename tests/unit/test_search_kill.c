@@ -3,8 +3,8 @@
  * nobody stopped, no stored reply is asked for again, the ledger is the sum of
  * the calls and within the cap.
  *
- * The search is this program with SEARCH_CHILD="DIR METHOD REVIEWER CAP" in its
- * environment; it writes what it asks to DIR/asked. SEARCH_KILL_STRIDE=1 tries
+ * The search is this program with SEARCH_CHILD="DIR METHOD REVIEWER CAP PIECES"
+ * in its environment (PIECES: how many of the tasks are pieces); it writes what it asks to DIR/asked. SEARCH_KILL_STRIDE=1 tries
  * every operation, otherwise some are left out. */
 #include "base/fs.h"
 #include "base/log.h"
@@ -86,7 +86,8 @@ static _Noreturn void be_child(const char *spec)
     char dir[200], method[32], reviewer[32], path[220];
     long long cap;
 
-    if (sscanf(spec, "%199s %31s %31s %lld", dir, method, reviewer, &cap) != 4)
+    if (sscanf(spec, "%199s %31s %31s %lld %zu", dir, method, reviewer, &cap,
+               &m.pieces) != 5)
         BUG("%s", spec);
     log_set_level(LOG_QUIET);
     snprintf(path, sizeof(path), "%s/asked", dir);
@@ -96,6 +97,9 @@ static _Noreturn void be_child(const char *spec)
     o.attempts = 4;
     o.batch = 2;
     o.no_stop = strcmp(method, "evolve") == 0; /* times count there */
+    m.piece = mock_pieces;
+    o.refine_after = m.pieces && strcmp(method, "monkeys") == 0 ? 1 : 0;
+    o.piece_example = m.pieces > 0;
     o.phase[0] = 1, o.phase[1] = 1, o.phase[2] = 2;
     budget_init(&m.budget, (struct llm_cost){cap, BUDGET_NO_CAP});
     if (mock_open(&m, dir, &o, 2, &e) < 0 || mock_run(&m, &end, &e) < 0)
@@ -112,6 +116,7 @@ static _Noreturn void be_child(const char *spec)
 struct trial {
     const char *dir, *method, *reviewer;
     int64_t cap;
+    size_t pieces;
     bool tight; /* calls that were lost may leave too little */
     char *spec, *db, *asked;
     struct buf want; /* the tables of a run that nobody stopped */
@@ -257,14 +262,15 @@ static void try_all(struct trial *t, int began)
     int64_t spent;
     int n = stride() == 1 ? 1 : began;
 
-    t->spec = xasprintf("%s %s %s %lld", t->dir, t->method, t->reviewer,
-                        (long long)t->cap);
+    t->spec = xasprintf("%s %s %s %lld %zu", t->dir, t->method, t->reviewer,
+                        (long long)t->cap, t->pieces);
     t->db = fs_join(t->dir, "run.db");
     t->asked = fs_join(t->dir, "asked");
     buf_init(&t->want, BUF_UNLIMITED);
     remove_run(t);
-    ok(run_child(t, "", &spent) == 0, "%s, reviewer %s: comes to its end",
-       t->method, t->reviewer);
+    ok(run_child(t, "", &spent) == 0,
+       "%s, reviewer %s, %zu pieces: comes to its end", t->method, t->reviewer,
+       t->pieces);
     dump(t, &t->want);
     while (n < 20000 && stop_at(t, n))
         n += stride();
@@ -285,14 +291,14 @@ static void try_all(struct trial *t, int began)
 }
 
 /* Where flushing to disk costs nothing. */
-static char *make_dir(void)
+static char *make_dir(size_t tasks)
 {
     char *dir =
         xstrdup(access("/dev/shm", W_OK) == 0 ? "/dev/shm/monkeys-kill-XXXXXX"
                                               : "/tmp/monkeys-kill-XXXXXX");
     struct err e = ERR_INIT;
 
-    if (!mkdtemp(dir) || mock_tasks(dir, TASKS, &e) < 0)
+    if (!mkdtemp(dir) || mock_tasks(dir, tasks, &e) < 0)
         BUG("no folder: %s", e.text);
     return dir;
 }
@@ -302,28 +308,30 @@ void suite_search_kill(void)
     static const struct {
         const char *method, *reviewer;
         int64_t cap;
+        size_t pieces;
     } trials[] = {
-        {"monkeys", "loop", 1000000000}, {"refine", "end", 1000000000},
-        {"evolve", "off", 1000000000},   {"combined", "loop", 1000000000},
-        {"monkeys", "off", TIGHT},
+        {"monkeys", "loop", 1000000000, 0}, {"refine", "end", 1000000000, 0},
+        {"evolve", "off", 1000000000, 0},   {"combined", "loop", 1000000000, 0},
+        {"monkeys", "off", TIGHT, 0},       {"monkeys", "off", 1000000000, 6},
+        {"combined", "off", 1000000000, 6},
     };
     const char *spec = getenv("SEARCH_CHILD");
     char *dir, command[100];
 
     if (spec)
         be_child(spec);
-    dir = make_dir();
     for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
-        struct trial t = {.dir = dir,
-                          .method = trials[i].method,
+        struct trial t = {.method = trials[i].method,
                           .reviewer = trials[i].reviewer,
                           .cap = trials[i].cap,
+                          .pieces = trials[i].pieces,
                           .tight = trials[i].cap == TIGHT};
 
+        t.dir = dir = make_dir(t.pieces ? MOCK_CURRICULUM : TASKS);
         try_all(&t, 3 + 8 * (int)i);
+        snprintf(command, sizeof(command), "rm -r '%s'", dir);
+        if (system(command) != 0)
+            BUG("cannot remove %s", dir);
+        free(dir);
     }
-    snprintf(command, sizeof(command), "rm -r '%s'", dir);
-    if (system(command) != 0)
-        BUG("cannot remove %s", dir);
-    free(dir);
 }

@@ -16,8 +16,11 @@ void suite_store(void);
 
 /* ---- rows, there and back ---- */
 
-static const struct row_task task = {3,    "level1/19_ReLU", "abc", "def",
-                                     NULL, "relu\nsum",      NULL};
+static const struct row_task task = {
+    3,        "level1/19_ReLU", "abc",        "def",
+    NULL,     "relu\nsum",      NULL,         "partition",
+    "coarse", "scores",         "coarse/q\n", "level1/19_ReLU\n",
+    2};
 static const struct row_call call = {.task = 3,
                                      .attempt = 1,
                                      .purpose = "plan",
@@ -56,7 +59,7 @@ static const struct row_call answered = {.task = 3,
 static const struct row_attempt attempt = {
     3,    1,     "monkeys",      2,    1,   9, "similar", 0, -1, "pl", "co",
     "ch", "ran", "wrong_values", NULL, 0.1, 0, false};
-static const struct row_shown shown = {3, 1, 1, 7, 0.123457};
+static const struct row_shown shown = {3, 1, 1, 7, 0.123457, "piece"};
 static const struct row_verdict verdict = {
     3,    1,     "wrong_values", "ran",       "E0",
     true, false, 1e-300,         (double)NAN, (double)INFINITY,
@@ -75,7 +78,10 @@ static int check_task(const struct row_task *r, void *arg)
     *(int *)arg += r->ord == task.ord && same(r->id, task.id) &&
                    same(r->hash, task.hash) && same(r->source, task.source) &&
                    same(r->path, NULL) && same(r->ops, task.ops) &&
-                   same(r->skipped, NULL);
+                   same(r->skipped, NULL) && same(r->kind, task.kind) &&
+                   same(r->level, task.level) && same(r->title, task.title) &&
+                   same(r->needs, task.needs) &&
+                   same(r->parents, task.parents) && r->depth == 2;
     return 0;
 }
 
@@ -115,7 +121,8 @@ static int check_attempt(const struct row_attempt *r, void *arg)
 static int check_shown(const struct row_shown *r, void *arg)
 {
     *(int *)arg += r->task == 3 && r->attempt == 1 && r->rank == 1 &&
-                   r->entry == 7 && r->cosine == shown.cosine;
+                   r->entry == 7 && r->cosine == shown.cosine &&
+                   same(r->reason, "piece");
     return 0;
 }
 
@@ -275,7 +282,7 @@ static int read_inside(const struct row_shown *r, void *arg)
         return 1;
     x->last = r->rank;
     x->inner += store_each_shown(x->s, count_up_to_two, &n, &e) == 7;
-    store_shown(x->s, &(struct row_shown){9, 9, r->rank, 1, -2});
+    store_shown(x->s, &(struct row_shown){9, 9, r->rank, 1, -2, NULL});
     return store_sync(x->s, &e);
 }
 
@@ -288,7 +295,7 @@ static void test_reading(void)
     int n = 0;
 
     for (int64_t i = 5; i >= 1; i--)
-        store_shown(s, &(struct row_shown){1, 1, i, i, -2});
+        store_shown(s, &(struct row_shown){1, 1, i, i, -2, NULL});
     store_sync(s, &e);
     ok(store_each_shown(s, count_up_to_two, &n, &e) == 7 && n == 2,
        "a callback ends the reading with its own number");
@@ -339,7 +346,7 @@ static void told_a(const struct err *e, void *arg)
 
     note(w, e, 'a');
     store_each_shown(w->s, count_shown, &w->seen, &ignored);
-    store_shown(w->s, &(struct row_shown){1, 3, 1, 1, 0});
+    store_shown(w->s, &(struct row_shown){1, 3, 1, 1, 0, NULL});
     store_after(w->s, told_c, w);
 }
 
@@ -355,9 +362,9 @@ static void test_waiting(void)
     is(w.order, "b", "who waits for nothing is told");
     memset(w.order, 0, sizeof(w.order));
     for (int i = 1; i <= 100; i++)
-        store_shown(w.s, &(struct row_shown){1, 1, i, i, -2});
+        store_shown(w.s, &(struct row_shown){1, 1, i, i, -2, NULL});
     store_after(w.s, told_a, &w);
-    store_shown(w.s, &(struct row_shown){1, 2, 1, 1, 0});
+    store_shown(w.s, &(struct row_shown){1, 2, 1, 1, 0, NULL});
     store_after(w.s, told_b, &w);
     loop_run(w.loop);
     is(w.order, "abc", "in the order of asking, from inside a callback, too");
@@ -383,16 +390,16 @@ static void test_conflict(void)
     struct waiter w = {.loop = loop_new(&e)};
 
     w.s = db_open(dir, STORE_NEW, w.loop);
-    store_shown(w.s, &(struct row_shown){1, 1, 1, 1, -2});
+    store_shown(w.s, &(struct row_shown){1, 1, 1, 1, -2, NULL});
     store_after(w.s, told_b, &w);
     store_sync(w.s, &e);
-    store_shown(w.s, &(struct row_shown){1, 1, 1, 2, -2});
+    store_shown(w.s, &(struct row_shown){1, 1, 1, 2, -2, NULL});
     store_after(w.s, told_c, &w);
     loop_run(w.loop);
     ok(strcmp(w.order, "bc") == 0 && w.errors == 1,
        "a key that says something else fails, and only who waited for it "
        "hears");
-    store_shown(w.s, &(struct row_shown){1, 2, 1, 1, -2});
+    store_shown(w.s, &(struct row_shown){1, 2, 1, 1, -2, NULL});
     ok(store_sync(w.s, &e) < 0, "after a failure nothing is written");
     is(e.text, want, "and the first failure is told");
     ok(store_close(w.s, &e) < 0, "by the end as well");

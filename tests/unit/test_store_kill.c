@@ -77,7 +77,7 @@ static void write_group(struct child *c, int64_t group)
                                               .method = "sampling",
                                               .code = hash,
                                               .verdict = "correct"});
-    store_shown(c->s, &(struct row_shown){1, group, 1, group, 0.25});
+    store_shown(c->s, &(struct row_shown){1, group, 1, group, 0.25, NULL});
     store_verdict(c->s, &(struct row_verdict){
                             .task = 1, .attempt = group, .verdict = "correct"});
 }

@@ -98,8 +98,8 @@ static void put_attempt(struct store *s, const struct outcome *o)
     store_verdict(s, &v);
     store_attempt(s, &a);
     if (o->shown)
-        store_shown(s,
-                    &(struct row_shown){o->task, o->attempt, 1, o->shown, 0.5});
+        store_shown(s, &(struct row_shown){o->task, o->attempt, 1, o->shown,
+                                           0.5, NULL});
 }
 
 #define GPU ",\"environment\":{\"gpu\":\"NVIDIA H200\"}"

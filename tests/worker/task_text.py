@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from judge import truth
+from judge import sidecar, truth
 
 
 def task(
@@ -38,5 +38,7 @@ def get_init_inputs():
 """
 
 
-def reference(source: str, precision: str = "fp32", seed: int = 1) -> truth.Reference:
-    return truth.Reference(source, precision, "cpu", seed)
+def reference(
+    source: str, precision: str = "fp32", seed: int = 1, told: sidecar.Sidecar | None = None
+) -> truth.Reference:
+    return truth.Reference(source, precision, "cpu", seed, told=told)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from judge import compare, truth, undo  # noqa: E402
+from judge import compare, sidecar, truth, undo  # noqa: E402
 from shared import inputs  # noqa: E402
 from task_text import reference, task  # noqa: E402
 
@@ -194,7 +194,7 @@ def test_tf32_is_allowed_for_what_it_is_compared_with_alone() -> None:
 
 def scaled(source: str, precision: str) -> truth.Expected:
     made = reference(source, precision)
-    assert "scaled" in truth.variants(None, made)
+    assert "scaled" in truth.variants(made)
     return made.fresh().expect_exact(SEED, "scaled", "scaled")
 
 
@@ -249,20 +249,20 @@ def test_masks_and_signs_stay_what_they_are() -> None:
 
 def test_a_sidecar_chooses_the_variants() -> None:
     made = reference(task("return x * s", inputs="[torch.randn(4, 8), 2.5]", arguments="x, s"))
-    assert truth.variants(None, made) == ["signed", "permuted", "scaled", "numbers"]
-    assert truth.variants({"variants": ["permuted"]}, made) == ["permuted"]
-    assert truth.variants({"variants": ["numbers", "signed"]}, made) == ["signed", "numbers"]
-    assert truth.variants({"variants": []}, made) == []
+    assert truth.variants(made) == ["signed", "permuted", "scaled", "numbers"]
+    for named, tried in (["permuted"], ["permuted"]), (["numbers", "signed"], ["signed", "numbers"]), ([], []):
+        told = sidecar.of({"sidecar": {"variants": named}})
+        assert truth.variants(reference(made.source, told=told)) == tried
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("path", sorted((ROOT / "tasks" / "starter").glob("*.py")), ids=lambda p: p.stem)
 def test_a_starter_task_takes_the_variants_it_allows(path: Path, precision: str) -> None:
-    sidecar = path.with_suffix(".json")
-    allowed = json.loads(sidecar.read_text()) if sidecar.exists() else None
-    made = reference(path.read_text(), precision)
+    file = path.with_suffix(".json")
+    told = sidecar.of({"sidecar": json.loads(file.read_text()) if file.exists() else None})
+    made = reference(path.read_text(), precision, told=told)
     pair = made.fresh()
-    for variant in truth.variants(allowed, made):
+    for variant in truth.variants(made):
         if path.stem != "16_cumprod" or variant != "scaled":  # it overflows
             expected = pair.expect_exact(SEED, variant, variant)
             assert passes(expected, *expected.truth)
@@ -290,7 +290,7 @@ def test_python_numbers_are_varied_where_the_reference_takes_them(
     made: str, forward: str, found: str | None
 ) -> None:
     source = task(forward, inputs=f"[torch.randn(4, 8), {made}]", arguments="x, s")
-    variants = truth.variants(None, reference(source))
+    variants = truth.variants(reference(source))
     assert [v for v in variants if v == "numbers"] == ([found] if found else [])
 
 
@@ -298,7 +298,7 @@ def test_floats_are_varied_and_integers_are_not() -> None:
     """A dimension, a window or a count is what an honest kernel may be written for."""
     source = task("return x.view(-1, n) * s", inputs="[torch.randn(4, 8), 8, 2.5]", arguments="x, n, s")
     made = reference(source)
-    assert truth.variants(None, made)[-1] == "numbers"
+    assert truth.variants(made)[-1] == "numbers"
     plain, other = (made.fresh().expect(3, v) for v in ("plain", "numbers"))
     assert torch.equal(plain.args[0], other.args[0]) and other.args[1] == 8
     assert 0.7 <= other.args[2] / 2.5 <= 0.9

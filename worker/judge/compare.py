@@ -25,6 +25,15 @@ SMALL_SLICE = 0.01  # a slice's rms counts as at least this share of the whole
 
 
 @dataclass
+class Slice:
+    """The slice of an output that is furthest off."""
+
+    ratio: float
+    allowed: float
+    place: str  # such as "batch 1, head 3"
+
+
+@dataclass
 class Errors:
     max_abs: float = 0.0
     max_rel: float = 0.0
@@ -33,6 +42,7 @@ class Errors:
     not_finite: int = 0
     stock_close: bool = True  # allclose(reference, x) as KernelBench asks
     near: float = 1.0  # the share of elements that are
+    worst: Slice | None = None  # by the sidecar's tolerance (sidecar.py)
 
 
 def _rows(x: torch.Tensor) -> torch.Tensor:
@@ -167,6 +177,32 @@ def _worst(d: torch.Tensor, t: torch.Tensor, rms: torch.Tensor) -> torch.Tensor:
     size.add_(rms).clamp_min_(1e-300)
     torch.div(d, size, out=size)
     return torch.stack([d.max(), relative.max(), size.max()])
+
+
+def worst_slice(x: torch.Tensor, truth: torch.Tensor, axes: list[int]) -> tuple[float, list[int]]:
+    """The error ratio of the worst slice, one for each index of these dimensions, and that index.
+    NaN and Inf count as infinitely far off."""
+    if truth.numel() == 0:
+        return 0.0, [0] * len(axes)
+    xs, ts = (_slices(t, axes) for t in (x, truth))
+    squares, wrong = _squares(ts), torch.zeros(ts.shape[0], dtype=torch.float64, device=ts.device)
+    for r0, r1, c0, c1 in _pieces(ts):
+        d = xs[r0:r1, c0:c1].double() - ts[r0:r1, c0:c1].double()
+        wrong[r0:r1] += d.square_().nan_to_num_(nan=float("inf")).sum(1)
+    least = squares.mean().sqrt() * SMALL_SLICE
+    ratio = wrong.sqrt() / torch.maximum(squares.sqrt(), least).clamp_min(1e-300)
+    at = int(ratio.argmax())
+    shape = [truth.shape[a] for a in axes]
+    place = torch.unravel_index(torch.tensor(at), shape) if shape else []
+    return float(ratio[at]), [int(i) for i in place]
+
+
+def _slices(x: torch.Tensor, axes: list[int]) -> torch.Tensor:
+    """Views x, or a copy, as one row for each index of these dimensions."""
+    rows = 1
+    for a in axes:
+        rows *= x.shape[a]
+    return x.movedim(axes, list(range(len(axes)))).reshape(rows, -1)
 
 
 def floor(dtype: torch.dtype, precision: str = "") -> float:

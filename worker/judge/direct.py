@@ -2,9 +2,9 @@
 nobody can tell what computed its outputs. Their verdicts reach at most E2 and are never archived.
 The comparison is the same: the judge writes a region and reads it (session.py)."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
-from judge import answers, taskfile, truth
+from judge import answers, taskfile
 from judge.executors import Ran, start_child
 from judge.judging import Progress, fail_on_error
 from judge.region import Region
@@ -71,19 +71,16 @@ def shell(facts, names: dict[str, str]) -> Trace:
     return Trace([], Call([], [], {}), [call], [], [], False, b"")
 
 
-def judge(job: dict, facts, p: Progress, o: object) -> Generator:
+def judge(job: dict, facts, p: Progress, o: object, make_reference: Callable) -> Generator:
     p.capped = (
         "This language has no recorder: its candidates run beside the inputs, so evidence ends "
         "at E2."
     )
     executor = Beside(job, facts, p)
     names = yield from executor.load()
-    device = "cpu" if job["device"] == "cpu" else "cuda:0"
-    if device != "cpu":
+    if job["device"] != "cpu":
         yield Device()
-    seed = inputs.derive(job["seed"], "init")
-    reference = truth.Reference(job["task"]["source"], job["precision"], device, seed)
-    asked = Sheet(job, reference, job["seed"], False)
+    asked = Sheet(job, make_reference(job), job["seed"], False)
     session = Session(job, facts, shell(facts, names), names, asked, executor, p)
     p.stage = "trials"
     try:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import torch
 from judge import compare
+from judge.sidecar import Tolerance
 from shared import structure
 from shared.limits import Unusable
 
@@ -25,6 +26,7 @@ class Expected:
     structure: structure.Structure  # of the result; a tensor is its index in those lists
     args: list  # forward's arguments
     precision: str = ""
+    tolerance: Tolerance | None = None  # the task's own, besides the hardened protocol
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)  # eager, after the call
     truth_buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     limits: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -42,9 +44,13 @@ class Expected:
         if i not in self.limits and self.truth[i].is_floating_point():
             dtype = self.eager[i].dtype
             self.limits[i] = compare.bounds(dtype, self.own_errors(i), self.precision)
-        return judge_output(
+        e, limit, right = judge_output(
             x, self.truth[i], self.eager[i], self.limits.get(i), by=self.sizes.get(i)
         )
+        if self.tolerance is not None and limit is not None:
+            e.worst = self.tolerance.worst(x, self.truth[i])
+            right = right and e.worst.ratio <= e.worst.allowed
+        return e, limit, right
 
     def judge_buffer(self, name: str, x: torch.Tensor) -> "Judged":
         """Judges x as the buffer of that name after the call."""

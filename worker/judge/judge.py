@@ -493,8 +493,7 @@ class Judge:
             self.step(job, None)
         elif why == ORPHANED:
             job.steps.close()
-            self.finish(job, {"infra": f"the process that starts candidates of the pack {job.asked['pack']} "
-                              "ended; `monkeys doctor` tests the pack"})
+            self.finish(job, {"infra": f"the process that starts {starts(job.asked)}"})
         else:
             self.step(job, Gone(why, output))
 
@@ -524,6 +523,13 @@ class Judge:
         elif answer is not None:
             self.say("stage", job.id, 0)  # it waits for us now
             self.step(job, answer)
+
+
+def starts(asked: dict) -> str:
+    """What the zygote that ended is for."""
+    if "pack" not in asked:
+        return "pieces of tasks ended"
+    return f"candidates of the pack {asked['pack']} ended; `monkeys doctor` tests the pack"
 
 
 def environment(o: argparse.Namespace) -> dict:

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 import torch
-from judge import answers, feedback, truth
+from judge import answers, compare, feedback, truth
 from judge.steps import NoChild
 from judge.words import STAGES, VERDICTS
 
@@ -42,6 +42,8 @@ class Progress:
     timing: dict | None = None
     build: str | None = None
     notes: list[str] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)  # that the outputs went through
+    slice_ratio: float | None = None  # the worst by the sidecar's tolerance, over all trials
     hardened: bool = False
     capped: str | None = None  # why evidence ends at E2
     peak: int | None = None  # bytes of the device's memory; on the CPU the worker knows
@@ -83,6 +85,7 @@ def _out_of_memory(problem: answers.Problem) -> bool:
 
 def judge_trial(job, p, got, expected, variant, where="") -> None:
     worst: dict = {"variant": variant, "outputs": len(got), "pass": True}
+    note_checks(job, p, expected)
     for i, (x, t) in enumerate(zip(got, expected.truth)):
         x = x.to(t.device)
         e, limit, hardened = expected.judge(i, x)
@@ -93,11 +96,21 @@ def judge_trial(job, p, got, expected, variant, where="") -> None:
             worst |= {"max_abs": e.max_abs, "max_rel": e.max_rel, "error_ratio": e.ratio,
                       "outlier": e.outlier, "near": round(e.near, 2),
                       "bound": limit[0] if limit else 0.0}  # fmt: skip
+            if e.worst:
+                worst["slice_ratio"] = e.worst.ratio
+        if e.worst:
+            p.slice_ratio = min(max(p.slice_ratio or 0.0, e.worst.ratio), 1e308)
         worst["pass"] = worst["pass"] and passed
         if not passed:
             p.trials.append(finite(worst))
             raise wrong(p, i, x, t, e, limit, variant, where)
     p.trials.append(finite(worst))
+
+
+def note_checks(job: dict, p: Progress, expected: truth.Expected) -> None:
+    p.checks = ["kernelbench"]
+    if job["protocol"] == "hardened":
+        p.checks += ["hardened", *(["error_ratio"] if expected.tolerance else [])]
 
 
 def wrong(p, index, x, t, e, limit, variant, extra="") -> Verdict:
@@ -108,11 +121,13 @@ def wrong(p, index, x, t, e, limit, variant, extra="") -> Verdict:
         return Verdict("not_finite", "trials", f"{where}: {count}; memory that no kernel wrote "
                        "holds NaN.")  # fmt: skip
     bound = limit[0] if limit else 0.0
-    told = (
-        f"{where}: max abs error {feedback.number(e.max_abs)}, error ratio "
-        f"{feedback.number(e.ratio)}, allowed {feedback.number(bound)}."
-    )
-    return Verdict("wrong_values", "trials", told + first_wrong(x, t, bound))
+    told = f"{where}: max abs error {feedback.number(e.max_abs)}"
+    if limit is None or not compare.within(e, limit):
+        told += f", error ratio {feedback.number(e.ratio)}, allowed {feedback.number(bound)}"
+    if e.worst and e.worst.ratio > e.worst.allowed:
+        told += (f"; error ratio {feedback.number(e.worst.ratio)} in {e.worst.place}, where "
+                 f"{feedback.number(e.worst.allowed)} is allowed")  # fmt: skip
+    return Verdict("wrong_values", "trials", f"{told}.{first_wrong(x, t, bound)}")
 
 
 def first_wrong(x: torch.Tensor, t: torch.Tensor, bound: float) -> str:

@@ -10,7 +10,7 @@ import collections
 from dataclasses import dataclass
 
 import torch
-from judge import truth
+from judge import sidecar, truth
 from judge.expected import Expected
 from shared import inputs
 
@@ -46,8 +46,7 @@ class Sheet:
         self.shared = False  # with other candidates
         self.plan = [(f"trial-{i}", "plain") for i in range(PLAIN)]
         if job["protocol"] == "hardened":
-            named = truth.variants(job["task"].get("sidecar"), reference)
-            self.plan += [(f"variant-{v}", v) for v in named if v != NUMBERS]
+            self.plan += [(f"variant-{v}", v) for v in truth.variants(reference) if v != NUMBERS]
         self.plan.append(("muted", "plain"))
 
     def draw(self, index: int) -> Draw | None:
@@ -103,7 +102,8 @@ def sheet(job: dict, make_reference, own_weights: bool) -> Sheet:
     """The sheet of a job: its pool's, if it names one."""
     if own_weights or not job.get("pool"):
         return Sheet(job, make_reference(job, own_weights), job["seed"], own_weights)
-    key = job["task"]["source"], job["precision"], job["device"], job["pool"], job["protocol"]
+    key = (job["task"]["source"], sidecar.key(job["task"]), job["precision"], job["device"],
+           job["pool"], job["protocol"])  # fmt: skip
     found = _pool.get(key)
     if found is None or found.bytes > SHEET_BYTES:
         seed = job["pool"]

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator
 
 import torch
-from judge import compare, undo
+from judge import compare, sidecar, undo
 from judge.expected import Expected, check_outputs, judge_output  # noqa: F401
 from shared import inputs, limits, structure
 from shared.limits import Exceeded, Unusable  # noqa: F401 - both are this module's answers, too
@@ -16,8 +16,6 @@ TRUTH = {torch.float32: torch.float64, torch.float16: torch.float32, torch.bfloa
 REDRAWS = 20
 FEW, OTHERS = 5, 25  # other seeds whose outputs are tried: more where a few disagree
 NEAR = 8.0  # times a bound
-# Changed inputs that are tried where the reference takes them.
-CHANGED = ("signed", "permuted", "scaled", "numbers")
 # Trials that tell an identity from an activation.
 INPUT_VARIANTS = ("plain", "signed", "scaled")
 TEXT = 300  # characters of an error that a reason quotes
@@ -80,7 +78,8 @@ class Reference:
     """A task's reference in one precision on one device."""
 
     def __init__(self, source: str, precision: str, device: str, init_seed: int,
-                 unsettled: bool = False) -> None:  # fmt: skip
+                 unsettled: bool = False, told: sidecar.Sidecar | None = None) -> None:  # fmt: skip
+        self.sidecar = told or sidecar.Sidecar()
         self.source, self.precision, self.device = source, precision, device
         self.dtype = inputs.DTYPES[precision]
         self.wide = TRUTH[self.dtype]
@@ -105,6 +104,7 @@ class Reference:
                 self.space["Model"], args, self.init_seed, self.device, self.dtype, self.unsettled
             )
         self.pristine = _convert(model, self.dtype)
+        self.legal = self.sidecar.legal(self.space["Model"].forward)
 
     def learn(self, changed: bool) -> None:
         """Learns from a call whether it changed parameters."""
@@ -112,6 +112,10 @@ class Reference:
         self.changes = self.whole = self.changes or changed
         if changed and not kept:
             raise Unusable("the reference changes its parameters in some calls only")
+
+    def make(self, seed: int, variant: str) -> list:
+        """The inputs of one call."""
+        return inputs.make(self.space, seed, variant, self.device, self.dtype, self.legal)
 
     def fresh(self) -> "Pair":
         return Pair(self, copy.deepcopy(self.pristine))
@@ -158,7 +162,7 @@ class Pair:
         Exceeded if it takes too long or too much memory."""
         r = self.r
         with limits.memory("the reference"):
-            args = inputs.make(r.space, seed, variant, r.device, r.dtype)
+            args = r.make(seed, variant)
             self.before = undo.Kept(self.eager, r.whole), undo.Kept(self.twin, r.whole)
             try:
                 expected = self._answer(args, seed, variant)
@@ -175,8 +179,11 @@ class Pair:
             raise Unusable(f"the reference returns no tensor: forward returns {returned}")
         eager, shape = self._eager(args, seed, truth, wide_shape)
         check_outputs(eager, truth, structure.difference(wide_shape, shape))
+        tolerance = self.r.sidecar.tolerance
+        if tolerance is not None:
+            tolerance.check(truth)
         expected = Expected(
-            seed, variant, eager, truth, shape, args, self.r.precision,
+            seed, variant, eager, truth, shape, args, self.r.precision, tolerance,
             self._buffers(self.eager), self._buffers(self.twin),
         )  # fmt: skip
         if variant in inputs.SCALES and not expected.conditioned():
@@ -269,20 +276,22 @@ def _own_failure(problem: Exception) -> str:
 _numbers: dict[tuple, bool] = {}  # whether floats are varied, by task, precision, device
 
 
-def variants(sidecar: dict | None, reference: Reference) -> list[str]:
+def variants(reference: Reference) -> list[str]:
     """The variants of inputs for a task's trials, in order: those that its sidecar names, or all. A
     trial that the reference cannot answer (expect raises Unusable, but not Exceeded) is skipped."""
-    named = (sidecar or {}).get("variants", CHANGED)
-    return [v for v in CHANGED if v in named and (v != "numbers" or _takes_numbers(reference))]
+    named = reference.sidecar.variants
+    return [
+        v for v in sidecar.CHANGED if v in named and (v != "numbers" or _takes_numbers(reference))
+    ]
 
 
 def _takes_numbers(reference: Reference) -> bool:
     """Whether changing the floats among forward's arguments only changes the output's values.
     Computed once, because a resumed run must find the same."""
     key = (hashlib.sha256(reference.source.encode()).digest(), reference.precision,
-           reference.device)  # fmt: skip
+           reference.device, tuple(sorted(reference.legal.items())))  # fmt: skip
     if key not in _numbers:
-        args = inputs.make(reference.space, 0, "plain", reference.device, reference.dtype)
+        args = reference.make(0, "plain")
         _numbers[key] = inputs.has_floats(args) and _same_kind(reference)
     return _numbers[key]
 
@@ -328,7 +337,7 @@ def gate(reference: Reference, job_seed: str) -> list[str]:
 
 def _reasons(reference: Reference, job_seed: str) -> list[str]:
     """Large tasks fill a device, so nothing is held longer than needed."""
-    args = inputs.make(reference.space, 0, "plain", reference.device, reference.dtype)
+    args = reference.make(0, "plain")
     inputs.spec(args)
     if not inputs.tensors(args):
         return ["get_inputs returns no tensor: a kernel needs one to work on"]
@@ -360,7 +369,7 @@ def _answer(reference: Reference, job_seed: str, label: str) -> Expected:
 
 def _shifted_rng(reference: Reference, first: Expected) -> list[torch.Tensor]:
     """The same inputs, with the generator in a different state during forward."""
-    args = inputs.make(reference.space, first.seed, "plain", reference.device, reference.dtype)
+    args = reference.make(first.seed, "plain")
     args, wide = _widen(args, reference.wide), reference.wide
     return _call(reference.fresh().twin, args, first.seed + 1, reference.device, wide)[0]
 
@@ -433,7 +442,7 @@ def _known_answers(reference: Reference, job_seed: str) -> dict[str, bool]:
 def _input_passes(reference: Reference, seed: int, variant: str) -> bool:
     """Whether the first argument passes as the output. On inputs that are never negative, many
     functions are the identity; signed trials catch these."""
-    args = inputs.make(reference.space, seed, variant, reference.device, reference.dtype)
+    args = reference.make(seed, variant)
     given = [a for a in args if isinstance(a, torch.Tensor)][:1]
     try:
         return bool(given) and _passes(given, reference.fresh().expect(seed, variant))

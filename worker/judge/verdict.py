@@ -10,8 +10,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import torch
-from judge import answers, cuda_plan, cute_plan, direct, feedback, hosted_plan, layouts
-from judge import native_plan, ported, summary, taskfile, tilelang_plan, timing, traces
+from judge import answers, cuda_plan, cute_plan, decomposing, direct, feedback, hosted_plan, layouts
+from judge import native_plan, ported, sidecar, summary, taskfile, tilelang_plan, timing, traces
 from judge import triton_plan, truth
 from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
@@ -37,6 +37,8 @@ FAMILIES: dict[str, Family] = {
 def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
     if job["kind"] == "task":
         return (yield from look_at_task(job, environment))
+    if job["kind"] in ("decompose", "validate"):
+        return (yield from decomposing.run(job, environment))
     return (yield from verify(job, environment, builds, o))
 
 
@@ -82,8 +84,9 @@ def empty_cache(job: dict) -> None:
 def make_reference(job: dict, unsettled: bool = False) -> truth.Reference:
     seed = inputs.derive(job["seed"], "init")
     return truth.Reference(
-        job["task"]["source"], job["precision"], torch_device(job["device"]), seed, unsettled
-    )
+        job["task"]["source"], job["precision"], torch_device(job["device"]), seed, unsettled,
+        sidecar.of(job["task"]),
+    )  # fmt: skip
 
 
 def torch_device(device: str) -> str:
@@ -111,7 +114,7 @@ class Facts:
         reference = make_reference(job)
         pair = reference.fresh()
         seed = inputs.derive(job["seed"], "layout")
-        values = inputs.make(reference.space, seed, "plain", reference.device, reference.dtype)
+        values = reference.make(seed, "plain")
         held = inputs.named_state(pair.eager)
         expected = pair.expect(seed, "plain")
         return cls(
@@ -122,17 +125,17 @@ class Facts:
             set(inputs.parameters(pair.eager)),
             expected.structure,
             [(tuple(t.shape), dtype_name(t)) for t in expected.eager],
-            NUMBERS in truth.variants(job["task"].get("sidecar"), reference),
+            NUMBERS in truth.variants(reference),
             layouts.only_moves(reference, job["seed"]),
         )
 
 
-_facts: dict[tuple[str, str], Facts] = {}  # by task and precision
+_facts: dict[tuple[str, str, str], Facts] = {}  # by task, sidecar and precision
 
 
 def look_up(job: dict) -> Generator:
     """The task's facts, computed once for its first candidate, alone on the device."""
-    key = job["task"]["source"], job["precision"]
+    key = job["task"]["source"], sidecar.key(job["task"]), job["precision"]
     found = _facts.get(key)
     if found is None or job.get("gate") and found.reasons is None:
         if job["device"] != "cpu":
@@ -195,7 +198,7 @@ def attempt(
     """From the source to a Verdict."""
     try:
         if job.get("family") is None:
-            yield from direct.judge(job, facts, p, o)
+            yield from direct.judge(job, facts, p, o, make_reference)
             return Verdict("correct", "done", "")
         if job["family"] == "native" and job["device"] != "cpu":
             raise NoChild("the pack is broken: its family, native, runs libraries on the CPU; for "
@@ -462,7 +465,7 @@ def with_other_numbers(
         yield Device()
     seed = inputs.derive(job["seed"], "numbers")
     reference = make_reference(job, own_weights)
-    args = inputs.make(reference.space, seed, NUMBERS, reference.device, reference.dtype)
+    args = reference.make(seed, NUMBERS)
     yield Release()
     other = replace(facts, spec=inputs.spec(args)["list"])
     again, names = yield from recorded(job, other, p, builds, own_weights)
@@ -534,6 +537,8 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "max_rel": last.get("max_rel"),
         "error_ratio": last.get("error_ratio"),
         "within": last.get("near"),
+        "checks": p.checks,
+        "slice_ratio": p.slice_ratio,
         "feedback": feedback.shorten(feedback.plain(told)),
         "message": feedback.shorten(feedback.plain(end.message)) if end.message else None,
         "launches": {"count": len(p.launches),

@@ -156,15 +156,24 @@ def _drawn(space: dict, seed: int, device: str) -> list:
         return _listed("get_inputs", space["get_inputs"](), "forward")
 
 
-def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype) -> list:
+def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype,
+         legal: dict[int, tuple[str, ...]] | None = None) -> list:  # fmt: skip
     """The inputs of one call. `numbers` has those of the plain variant with the same seed, but
-    for floats that are no tensors."""
+    for floats that are no tensors. `legal`: the variants that an argument may take, by its
+    position; others may take all."""
     values = _drawn(space, seed, device)
-    if variant == "numbers":
-        chance = random.Random(seed)
-        values = [_numbers(v, chance) for v in values]
-    elif variant != "plain":
-        values = structure.mapped(values, lambda x: _vary(x, variant))
+    chance, meant = random.Random(seed), "scaled" if variant in SCALES else variant
+
+    def varied(value: object) -> object:
+        if variant == "numbers":
+            return _numbers(value, chance)
+        return structure.mapped(value, lambda x: _vary(x, variant))
+
+    if variant != "plain":
+        values = [
+            varied(v) if meant in (legal or {}).get(i, (meant,)) else v
+            for i, v in enumerate(values)
+        ]
     return cast(values, device, dtype)
 
 

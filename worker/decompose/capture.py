@@ -1,0 +1,475 @@
+"""What forward does, as a graph of torch's own functions.
+
+The task runs once on real tensors under a mode that sees every call of torch. Loops are unrolled,
+layers of torch.nn are one node each, and changes in place become new values. Whatever the mode
+cannot follow (a value that decides which way the program goes, a tensor of unknown origin) ends
+the capture with a reason. The capture need not be believed: the judge runs the pieces."""
+
+import ast
+import dis
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+import torch
+from shared import inputs, structure
+from torch import nn
+from torch.overrides import TorchFunctionMode, resolve_name
+
+FILE = "<task>"
+LITERAL = 64  # elements of a tensor that is written out
+MOST = 60_000  # calls of torch
+# Functions that hand a value to Python: the graph would be that of these inputs alone.
+READS = {"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "numpy", "__array__",
+         "equal", "allclose", "is_nonzero", "__contains__"}  # fmt: skip
+RANDOM = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
+          "bernoulli", "multinomial", "normal", "uniform", "poisson", "dropout"}  # fmt: skip
+CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.MultiheadAttention)
+CASTS = {"to", "float", "double", "half", "bfloat16", "type_as", "type", "contiguous", "detach"}
+
+
+class NotCaptured(Exception):
+    """The reason why there is no graph."""
+
+
+@dataclass(frozen=True)
+class Ref:
+    """One tensor that a node yields."""
+
+    node: int
+    out: int = 0
+
+
+@dataclass
+class Out:
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    rms: float  # not finite if the values are not
+    path: tuple[int | str, ...] = ()  # from the node's result to this tensor
+
+    @property
+    def bytes(self) -> int:
+        return torch.Size(self.shape).numel() * self.dtype.itemsize
+
+    @property
+    def floating(self) -> bool:
+        return self.dtype.is_floating_point
+
+
+@dataclass
+class Node:
+    """`kind`: input, state (a parameter or buffer), literal, call (of a function), module (of a
+    layer). `target` is the name of the function, argument or state."""
+
+    index: int
+    kind: str
+    target: str
+    args: tuple = ()
+    kwargs: dict = field(default_factory=dict)
+    outs: list[Out] = field(default_factory=list)
+    name: str = ""  # of the variable that the task's source assigns it to
+    where: tuple = ()  # the statement that it belongs to
+    flops: int = 0
+    layer: nn.Module | None = None
+    value: torch.Tensor | None = None  # of a literal
+
+    def refs(self) -> list[Ref]:
+        return list(references((self.args, self.kwargs)))
+
+
+@dataclass
+class Graph:
+    nodes: list[Node]
+    output: Ref
+    inputs: list[int]
+    sizes: dict[str, int]  # integers that the task's module names
+
+    def out(self, ref: Ref) -> Out:
+        return self.nodes[ref.node].outs[ref.out]
+
+
+def references(value: object) -> Iterator[Ref]:
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from references(part)
+    elif isinstance(value, dict):
+        yield from references(list(value.values()))
+    elif isinstance(value, slice):
+        yield from references([value.start, value.stop, value.step])
+
+
+def mapped(value: object, change: Callable[[object], object]) -> object:
+    """A copy of an argument in which `change` has replaced what is no container."""
+    if isinstance(value, (list, tuple)):
+        parts = [mapped(v, change) for v in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    if isinstance(value, dict):
+        return {k: mapped(v, change) for k, v in value.items()}
+    if isinstance(value, slice):
+        return slice(*(mapped(v, change) for v in (value.start, value.stop, value.step)))
+    return change(value)
+
+
+# ---- the task ------------------------------------------------------------------
+
+
+class Task:
+    """A task's file, loaded, with its model in fp32 on the CPU."""
+
+    def __init__(self, source: str, init_seed: int) -> None:
+        self.source = source
+        self.tree = ast.parse(source)
+        space: dict = {"__name__": "task"}
+        exec(compile(source, FILE, "exec"), space)  # noqa: S102 - the task's own process
+        self.space = space
+        args = inputs.init_args(space, init_seed, "cpu")
+        self.model = inputs.build(space["Model"], args, init_seed, "cpu", torch.float32, False)
+
+    def draw(self, seed: int) -> list:
+        return inputs.make(self.space, seed, "plain", "cpu", torch.float32)
+
+    def sizes(self) -> dict[str, int]:
+        """Integers that are assigned at the top of the file, by name."""
+        found = {}
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign):
+                for name in ast.walk(node):
+                    if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                        value = self.space.get(name.id)
+                        if isinstance(value, int) and not isinstance(value, bool):
+                            found[name.id] = value
+        return found
+
+    def arguments(self) -> list[str]:
+        """The names of forward's arguments."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ClassDef) and node.name == "Model":
+                for f in node.body:
+                    if isinstance(f, ast.FunctionDef) and f.name == "forward":
+                        return [a.arg for a in f.args.posonlyargs + f.args.args][1:]
+        raise NotCaptured("Model has no forward of its own")
+
+
+def targets_by_line(tree: ast.Module) -> dict[int, str]:
+    """The variable that the statement at a line assigns to."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            first = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            while isinstance(first, (ast.Subscript, ast.Attribute, ast.Tuple)):
+                first = first.elts[0] if isinstance(first, ast.Tuple) else first.value
+            if isinstance(first, ast.Name) and first.id != "self":
+                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                    found[line] = first.id.lower().strip("_") or "value"
+    return found
+
+
+# ---- the mode ------------------------------------------------------------------
+
+
+class Recorder(TorchFunctionMode):
+    def __init__(self, task: Task, keep: set[Ref] = frozenset()) -> None:
+        super().__init__()
+        self.nodes: list[Node] = []
+        self.keep, self.kept = keep, {}
+        self.state: dict[int, tuple[str, torch.Tensor]] = {
+            id(t): (n, t) for n, t in [*task.model.named_parameters(), *task.model.named_buffers()]
+        }
+        self.made: dict[int, Ref] = {}  # nodes of state
+        self.targets = targets_by_line(task.tree)
+        self.quiet = 0
+        self.sharing: dict[int, list[weakref.ref]] = {}  # tensors by their memory
+        self.paths = {id(m): n for n, m in task.model.named_modules()}
+
+    # ---- values ----
+
+    def give(self, t: torch.Tensor, ref: Ref) -> None:
+        t._ref, t._stale = ref, False
+        memory = t.untyped_storage()._cdata if t.layout == torch.strided else 0
+        self.sharing.setdefault(memory, []).append(weakref.ref(t))
+        if ref in self.keep:
+            self.kept[ref] = t.detach().clone()
+
+    def ref_of(self, t: torch.Tensor) -> Ref:
+        if id(t) in self.state:
+            return self.ref_of_state(t)
+        ref = getattr(t, "_ref", None)
+        if ref is None:
+            if t.numel() <= LITERAL:
+                node = Node(len(self.nodes), "literal", "tensor", value=t.detach().clone())
+                return Ref(self.add(node, t).index)
+            raise NotCaptured("forward uses a tensor that is neither an argument, nor a parameter "
+                              "or buffer, nor computed by torch's functions")  # fmt: skip
+        if t._stale:
+            raise NotCaptured("a view is used after its memory was changed in place")
+        return ref
+
+    def ref_of_state(self, t: torch.Tensor) -> Ref:
+        if id(t) not in self.made:
+            node = Node(len(self.nodes), "state", self.state[id(t)][0])
+            node.outs = [described(t)]
+            self.nodes.append(node)
+            self.made[id(t)] = Ref(node.index)
+        return self.made[id(t)]
+
+    def add(self, node: Node, result: object) -> Node:
+        if len(self.nodes) > MOST:
+            raise NotCaptured(f"forward makes more than {MOST} calls of torch")
+        self.nodes.append(node)
+        for i, (path, t) in enumerate(leaves(result)):
+            node.outs.append(described(t, path))
+            if id(t) not in self.state:
+                self.give(t, Ref(node.index, i))
+        return node
+
+    def changed(self, t: torch.Tensor) -> None:
+        """Its memory was changed: other views of it no longer are what they were."""
+        for held in self.sharing.get(t.untyped_storage()._cdata, []):
+            other = held()
+            if other is not None and other is not t:
+                other._stale = True
+
+    def argument(self, value: object) -> object:
+        def one(v: object) -> object:
+            return self.ref_of(v) if isinstance(v, torch.Tensor) else v
+
+        return mapped(value, one)
+
+    # ---- calls ----
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+        kwargs = kwargs or {}
+        if self.quiet:
+            return func(*args, **kwargs)
+        self.quiet += 1
+        try:
+            return self.call(func, args, kwargs, sys._getframe(1))
+        finally:
+            self.quiet -= 1
+
+    def call(self, func: Callable, args: tuple, kwargs: dict, frame: FrameType) -> object:
+        name = (resolve_name(func) or "").removeprefix("torch.").replace("functional.einsum", "einsum")
+        short = name.rpartition(".")[2]
+        if short in READS:
+            raise NotCaptured(f"forward reads a value ({short}) and may branch on it")
+        if short.rstrip("_") in RANDOM and not _no_dropout(short, args, kwargs):
+            raise NotCaptured(f"forward draws random numbers ({short})")
+        if short in ("__get__", "__set__"):
+            return self.attribute(name, func, args)
+        if name == "Tensor.__setitem__":
+            return self.assigned(func, args, frame)
+        in_place = short.endswith("_") and not short.endswith("__")
+        if in_place and augmented(frame):  # x += y, where Python rebinds the name
+            func, name, in_place = getattr(torch.Tensor, short[:-1]), name[:-1], False
+        if kwargs.get("out") is not None:
+            raise NotCaptured("forward uses `out=`")
+        told_args, told_kwargs = self.argument(args), self.argument(kwargs)
+        result = func(*args, **kwargs)
+        if not any(True for _ in leaves(result)):
+            return result
+        if in_place or kwargs.get("inplace") is True:
+            self.changed(args[0])
+            name = name[:-1] if in_place else name
+            told_kwargs.pop("inplace", None)
+        elif short in CASTS and isinstance(result, torch.Tensor) and same(result, args[0]):
+            self.give(result, told_args[0])  # it changes nothing
+            return result
+        node = Node(len(self.nodes), "call", name, told_args, told_kwargs)
+        self.place(node, frame)
+        self.add(node, result)
+        node.flops = flops(node, self.nodes)
+        return result
+
+    def attribute(self, name: str, func: Callable, args: tuple) -> object:
+        result = func(*args)
+        if isinstance(result, torch.Tensor):
+            which = name.split(".")[-2]
+            if which not in ("T", "mT", "H", "mH", "data"):
+                raise NotCaptured(f"forward uses the attribute {which}")
+            node = Node(len(self.nodes), "call", f"attribute.{which}", (self.ref_of(args[0]),))
+            self.add(node, result)
+        return result
+
+    def assigned(self, func: Callable, args: tuple, frame: FrameType) -> None:
+        """x[index] = value: a new version of x."""
+        base, index, value = args
+        told = self.argument((base, index, value))
+        func(base, index, value)
+        self.changed(base)
+        node = Node(len(self.nodes), "call", "Tensor.__setitem__", told)
+        self.place(node, frame)
+        self.add(node, base)
+
+    def place(self, node: Node, frame: FrameType | None) -> None:
+        """Which statement of the task's file it belongs to."""
+        while frame is not None and frame.f_code.co_filename != FILE:
+            frame = frame.f_back
+        if frame is not None:
+            node.where = (frame.f_code.co_name, frame.f_lineno)
+            node.name = self.targets.get(frame.f_lineno, "")
+
+    # ---- layers ----
+
+    def layer(self, call: Callable, module: nn.Module, args: tuple, kwargs: dict) -> object:
+        """A layer of torch.nn, as one node."""
+        frame = sys._getframe(2)
+        self.quiet += 1
+        try:
+            told = self.argument(args), self.argument(kwargs)
+            result = call(module, *args, **kwargs)
+            if getattr(module, "inplace", False):
+                self.changed(args[0])
+            path = self.paths.get(id(module), "")
+            node = Node(len(self.nodes), "module", path, *told, layer=module)
+            self.place(node, frame)
+            self.add(node, result)
+            node.flops = flops(node, self.nodes)
+            return result
+        finally:
+            self.quiet -= 1
+
+
+def augmented(frame: FrameType | None) -> bool:
+    """Whether the frame is at x += y, not at x.add_(y)."""
+    if frame is None or frame.f_lasti < 0:
+        return False
+    name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+    return name.startswith(("BINARY_OP", "INPLACE_"))
+
+
+def _no_dropout(short: str, args: tuple, kwargs: dict) -> bool:
+    if short != "dropout":
+        return False
+    rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+    training = kwargs.get("training", args[2] if len(args) > 2 else True)
+    return rate == 0 or not training
+
+
+def leaves(value: object, path: tuple = ()) -> Iterator[tuple[tuple, torch.Tensor]]:
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif isinstance(value, (list, tuple)):
+        for i, part in enumerate(value):
+            yield from leaves(part, (*path, i))
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+
+
+def same(a: torch.Tensor, b: object) -> bool:
+    """A cast that casts nothing."""
+    return (isinstance(b, torch.Tensor) and a.dtype == b.dtype and a.shape == b.shape
+            and a.stride() == b.stride() and a.data_ptr() == b.data_ptr())  # fmt: skip
+
+
+def described(t: torch.Tensor, path: tuple = ()) -> Out:
+    rms = 1.0
+    if t.is_floating_point() and t.numel():
+        rms = float(t.detach().float().square().mean().sqrt())
+    return Out(tuple(t.shape), t.dtype, rms, path)
+
+
+def flops(node: Node, nodes: list[Node]) -> int:
+    """About how many operations it takes: products exactly, others one per element."""
+    out = node.outs[0]
+    count = torch.Size(out.shape).numel()
+    shapes = [nodes[r.node].outs[r.out].shape for r in node.refs()]
+    layer, short = node.layer, node.target.rpartition(".")[2]
+    if layer is not None and getattr(layer, "weight", None) is not None and layer.weight.dim() > 1:
+        return 2 * count * layer.weight[0].numel()
+    if short in ("matmul", "mm", "bmm", "__matmul__", "__rmatmul__") and shapes:
+        return 2 * count * shapes[0][-1]
+    if short in ("linear", "conv1d", "conv2d", "conv3d") and len(shapes) > 1:
+        return 2 * count * torch.Size(shapes[1][1:]).numel()
+    if short == "einsum" and len(shapes) > 1:
+        return 2 * _einsum_size(node, shapes)
+    if short == "scaled_dot_product_attention":
+        return 4 * count * shapes[1][-2]
+    return max([count, *(torch.Size(s).numel() for s in shapes)])
+
+
+def _einsum_size(node: Node, shapes: list[tuple[int, ...]]) -> int:
+    """The number of products: every letter's size."""
+    letters: dict[str, int] = {}
+    terms = str(node.args[0]).replace(" ", "").partition("->")[0].split(",")
+    for term, shape in zip(terms, shapes):
+        letters |= dict(zip(term, shape)) if len(term) == len(shape) else {}
+    size = 1
+    for n in letters.values():
+        size *= n
+    return size
+
+
+# ---- layers that are one node ---------------------------------------------------
+
+
+def expression(layer: nn.Module) -> str | None:
+    """Python that makes the same layer, if its own description does."""
+    if not type(layer).__module__.startswith("torch.nn") or isinstance(layer, CONTAINERS):
+        return None
+    text = f"nn.{layer!r}".replace("inplace=True", "inplace=False")
+    if "\n" in text or hasattr(nn, type(layer).__name__) is False:
+        return None
+    try:
+        other = eval(text, {"nn": nn})  # noqa: S307 - torch's own description of its layer
+    except Exception:  # noqa: BLE001 - then it is no expression
+        return None
+    mine, its = ({n: t.shape for n, t in m.state_dict().items()} for m in (layer, other))
+    return text if mine == its else None
+
+
+@contextmanager
+def layers_as_nodes(recorder: Recorder, model: nn.Module) -> Iterator[None]:
+    call = nn.Module.__call__
+    whole = {id(m) for m in model.modules() if expression(m) is not None}
+
+    def called(module: nn.Module, *args, **kwargs):  # noqa: ANN002, ANN003, ANN202
+        if recorder.quiet or id(module) not in whole:
+            return call(module, *args, **kwargs)
+        if isinstance(module, nn.Dropout) and module.p > 0 and module.training:
+            raise NotCaptured("forward draws random numbers (Dropout)")
+        return recorder.layer(call, module, args, kwargs)
+
+    nn.Module.__call__ = called
+    try:
+        yield
+    finally:
+        nn.Module.__call__ = call
+
+
+# ---- the capture -----------------------------------------------------------------
+
+
+def capture(task: Task, seed: int, keep: set[Ref] = frozenset()) -> tuple[Graph, dict]:
+    """The graph, and the values of the tensors to keep."""
+    names = task.arguments()
+    values = task.draw(seed)
+    recorder = Recorder(task, keep)
+    given = []
+    for i, value in enumerate(values):
+        if isinstance(value, torch.Tensor):
+            node = Node(len(recorder.nodes), "input", names[i] if i < len(names) else f"input{i}")
+            recorder.add(node, value)
+            given.append(node.index)
+        elif structure.tensors(value):
+            raise NotCaptured("an argument of forward is a list of tensors")
+    with torch.no_grad(), layers_as_nodes(recorder, task.model), recorder:
+        result = task.model(*values)
+    if not isinstance(result, torch.Tensor):
+        raise NotCaptured("forward does not return one tensor")
+    output = recorder.ref_of(result)
+    name_statements(recorder.nodes)
+    return Graph(recorder.nodes, output, given, task.sizes()), recorder.kept
+
+
+def name_statements(nodes: list[Node]) -> None:
+    """Only the last call of a statement has the name of what it is assigned to."""
+    calls = [n for n in nodes if n.kind in ("call", "module")]
+    for this, after in zip(calls, calls[1:]):
+        if this.name and this.where == after.where and Ref(this.index) in after.refs():
+            this.name = ""
