@@ -197,6 +197,7 @@ test-long: ## the long tests: kills, 2,000 candidates, 5 minutes of fuzzing per 
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
 	RUN_KILLS=100 prove tests/cli/run.t
+	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
 	@$(MAKE) --no-print-directory tidy check-tsan
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py \
