@@ -201,7 +201,7 @@ test-long: ## the long tests: kills, 2,000 candidates, 5 minutes of fuzzing per 
 	@$(MAKE) --no-print-directory tidy check-tsan
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py \
-	    tests/worker/test_gpu_seeds.py
+	    tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
 
 test-gpu: worker ## what only a GPU can show (KERNELBENCH=DIR: its tasks too); needs torch and triton, not monkeys
