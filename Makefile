@@ -16,9 +16,11 @@ JOBS    ?= $(shell nproc)
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
 LAYERS := base stats io lex facts store task pack llm ledger prompt guide verify find \
-          curriculum search run views analyze page web cmd
+          curriculum search run data views analyze page web cmd
 
-LIB_SRC    := $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c))
+# Two files have HMAC: monkeys takes it from libcrypto.
+LIB_SRC    := $(filter-out src/base/mac_plain.c,\
+                $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c)))
 # The page's own files, which become C. Its script is one file in the end.
 ASSETS     := src/page/assets
 SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.js \
@@ -26,8 +28,8 @@ SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
-                map.c mem.c opt.c secret.c str.c tick.c) \
-              $(addprefix src/io/,frame.c frame_file.c loop.c server.c)
+                mac_plain.c map.c mem.c opt.c secret.c str.c tick.c) \
+              $(addprefix src/io/,frame.c frame_file.c key.c link.c loop.c server.c tcp.c)
 # monkeys-runner, too. What a plan is can be read without the rest of it.
 PLAN_SRC   := src/runner/plan.c src/runner/dtype.c
 RUNNER_SRC := $(wildcard src/runner/*.c) \
@@ -131,6 +133,9 @@ $(BUILD)/bench-search $(BUILD)/bench-sim: $(BUILD)/bench-%: \
     $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/bench-scale: $(BUILD)/bench/scale.o $(BUILD)/tests/unit/fake_worker.o $(LIB_OBJ)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 $(BUILD)/bench-%: $(BUILD)/bench/%.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -191,7 +196,7 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	    check-format check-man check-words; status=$$?; tests/slowest build/tests; \
 	    tests/failed build/tests; exit $$status
 
-test-long: ## the long tests: kills, 2,000 candidates, 5 minutes of fuzzing per target, TSan, clang-tidy
+test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minutes of fuzzing per target, TSan, clang-tidy
 	./setup test
 	@$(MAKE) --no-print-directory all
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
@@ -202,6 +207,8 @@ test-long: ## the long tests: kills, 2,000 candidates, 5 minutes of fuzzing per 
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py \
 	    tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py
+	TOKENS_STRINGS=200000 TOKENS_POINTS=1 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q \
+	    -p no:cacheprovider tests/data
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
 
 test-gpu: worker ## what only a GPU can show (KERNELBENCH=DIR: its tasks too); needs torch and triton, not monkeys
@@ -235,7 +242,7 @@ check-clang: ## clang has no warnings about the code either (fuzz targets are li
 
 # Both wait more than they compute. The slowest files come first.
 SLOW_COMMANDS := $(addprefix tests/cli/,verify.t doctor.t same.t pack.t run.t \
-                   reverify.t stop.t repeat.t serve.t compare.t)
+                   reverify.t decompose.t stop.t repeat.t serve.t compare.t)
 check-commands: programs ## the commands as a user meets them
 	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
 	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))

@@ -59,6 +59,13 @@ json_t *jsn_parse(const char *name, const char *text, size_t n, struct err *e)
     return parse(name, (struct str){text, n}, JSON_REJECT_DUPLICATES, e);
 }
 
+json_t *jsn_parse_nul(const char *name, const char *text, size_t n,
+                      struct err *e)
+{
+    return parse(name, (struct str){text, n},
+                 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, e);
+}
+
 /* The code unit of an escape "\uXXXX" at the start of p[0..n), or -1. */
 static long unit_at(const char *p, size_t n)
 {

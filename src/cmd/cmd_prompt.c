@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/task_word.h"
+#include "curriculum/contract.h"
 #include "pack/packs.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
@@ -18,8 +19,6 @@
 #include <unistd.h>
 
 #define MAX_FILE ((size_t)8 << 20)
-#define LOW      3 /* pieces of a task, as the paper has them */
-#define HIGH     9
 
 struct prompt_values {
     const char *task, *dsl, *stage, *plan, *previous, *verdict, *feedback;
@@ -243,7 +242,11 @@ static int build_borrowing(struct showing *s, struct str solution,
 
 static int build(struct showing *s, struct err *e)
 {
-    const struct prompt_part task = {s->task->id, source(s)};
+    const struct prompt_decompose division = {
+        .name = s->task->id,
+        .task = source(s),
+        .level = piece_levels[LEVEL_COARSE],
+        .pieces = piece_counts[LEVEL_COARSE]};
     const char *stage = s->v->stage;
     struct str solution;
 
@@ -251,7 +254,7 @@ static int build(struct showing *s, struct err *e)
         if (strcmp(stage, prompt_stages[i]) == 0)
             return build_attempt(s, (enum prompt_stage)i, e);
     if (strcmp(stage, "decompose") == 0) {
-        prompts_decompose(s->prompts, &task, LOW, HIGH, s->a, &s->prompt);
+        prompts_decompose(s->prompts, &division, s->a, &s->prompt);
         return 0;
     }
     if (!s->v->solution)

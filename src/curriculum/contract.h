@@ -26,7 +26,8 @@ enum piece_kind {
 extern const char *const piece_kinds[PIECE_KINDS];
 
 enum piece_level { LEVEL_COARSE, LEVEL_MEDIUM, LEVEL_FINE, PIECE_LEVELS };
-extern const char *const piece_levels[PIECE_LEVELS + 1]; /* ends with NULL */
+extern const char *const piece_levels[PIECE_LEVELS];
+extern const int piece_counts[PIECE_LEVELS]; /* about how many pieces that is */
 
 enum contract_form {
     CONTRACT_PROPOSAL, /* a model's: with sources */
@@ -44,8 +45,8 @@ int contract_check(const json_t *v, const char *file, enum contract_form form,
                    struct err *e);
 
 /* The object in a model's reply, checked as a proposal: a new reference, or
- * NULL and what to tell the model. */
-json_t *contract_extract(struct str reply, struct err *e);
+ * NULL, what to tell the model, and the reason's code. */
+json_t *contract_extract(struct str reply, const char **code, struct err *e);
 
 /* The subproblem with this id, or NULL. */
 const json_t *contract_sub(const json_t *v, const char *id);

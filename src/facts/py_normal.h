@@ -11,5 +11,8 @@
 void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX]);
 /* The same for text; text that cannot be tokenized is hashed as is. */
 void py_normal_hash(struct str code, char hash[HASH_HEX]);
+/* The same without the names of variables and arguments: two programs that
+ * differ in these alone have the same hash. Attributes count. */
+void py_normal_hash_renamed(struct str code, char hash[HASH_HEX]);
 
 #endif

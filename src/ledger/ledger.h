@@ -13,9 +13,9 @@
  *     again as its next try.
  *
  * A question is identified by its purpose ("plan", "code", "evolve", "review",
- * "review-repair", "guide", "borrowing", "embed") and a hash of what is asked.
- * The caller decides what to hash: a prompt, or a task and the number of an
- * attempt.
+ * "review-repair", "guide", "decompose", "borrowing", "embed") and a hash of
+ * what is asked. The caller decides what to hash: a prompt, or a task and the
+ * number of an attempt.
  *
  * A caller that asks a question already under way joins that call. It is sent
  * and paid for once, and all callers get the answer, however it ends. If the

@@ -11,10 +11,6 @@ const char prompt_borrowing_shape[] =
     "{\"borrowed\": [{\"parent_id\": \"1\", \"concept\": \"short name\", "
     "\"parent_lines\": [[3, 9]], \"target_lines\": [[12, 18]], "
     "\"rationale\": \"one sentence\"}]}";
-const char prompt_decompose_shape[] =
-    "{\"pieces\": [{\"name\": \"short_name\", \"why\": \"one sentence\", "
-    "\"difficulty\": 1, \"source\": \"Python file\"}], "
-    "\"compose\": \"Python file\"}";
 
 void prompts_repair(const struct prompts *p, struct str reply,
                     const char *shape, const char *why, struct arena *a,
@@ -77,16 +73,27 @@ void prompts_borrowing(const struct prompts *p,
                 prompt_render(p, FILE_BORROWING, nothing, v, a), a);
 }
 
-void prompts_decompose(const struct prompts *p, const struct prompt_part *task,
-                       int low, int high, struct arena *a, struct prompt *out)
+/* ---- decomposition ---- */
+
+void prompts_decompose(const struct prompts *p,
+                       const struct prompt_decompose *d, struct arena *a,
+                       struct prompt *out)
 {
     struct str v[PROMPT_SLOTS] = {0};
 
-    v[SLOT_NAME] = str_of(task->name);
-    v[SLOT_TASK] = prompt_tidy(task->text);
+    v[SLOT_NAME] = str_of(d->name);
+    v[SLOT_TASK] = prompt_tidy(d->task);
     v[SLOT_FENCE] = prompt_fence(&v[SLOT_TASK], 1, a);
-    v[SLOT_LOW] = prompt_number(low, a);
-    v[SLOT_HIGH] = prompt_number(high, a);
+    v[SLOT_LEVEL] = str_of(d->level);
+    v[SLOT_NUMBER] = prompt_number(d->pieces, a);
+    if (d->trace.n)
+        v[SLOT_TRACE] = str_trim(d->trace);
+    if (d->proposal.n)
+        v[SLOT_PROPOSAL] = str_trim(d->proposal);
+    if (d->refusals.n)
+        v[SLOT_REFUSALS] = str_trim(d->refusals);
+    if (d->last.n)
+        v[SLOT_REPLY] = str_trim(d->last);
     prompt_make(out, prompt_render(p, FILE_DECOMPOSE_SYSTEM, nothing, v, a),
                 prompt_render(p, FILE_DECOMPOSE, nothing, v, a), a);
 }

@@ -39,11 +39,21 @@ int prompts_borrowing_read(struct str reply, struct str target,
                            size_t parent_count, struct prompt_borrowed *out,
                            struct err *e);
 
-/* A task cut into `low` to `high` tasks. Answer: {"pieces": [{"name", "why",
- * "difficulty", "source"}], "compose"}. */
-void prompts_decompose(const struct prompts *p, const struct prompt_part *task,
-                       int low, int high, struct arena *a, struct prompt *out);
-extern const char prompt_decompose_shape[];
+/* A task to be divided into pieces. Texts that are empty are left out. Answer:
+ * curriculum/contract.h. */
+struct prompt_decompose {
+    const char *name;
+    struct str task;     /* its source */
+    const char *level;   /* "coarse", "medium", "fine" */
+    int64_t pieces;      /* about how many that is */
+    struct str trace;    /* the intermediate results */
+    struct str proposal; /* a division made without a model */
+    struct str refusals; /* what was wrong with earlier answers, */
+    struct str last;     /* and the last of these */
+};
+void prompts_decompose(const struct prompts *p,
+                       const struct prompt_decompose *d, struct arena *a,
+                       struct prompt *out);
 
 /* A turn of a reader of documents (guide/builder.h). Answer: actions
  * (guide/action.h). */

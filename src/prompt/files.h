@@ -23,13 +23,12 @@ enum prompt_slot {
     SLOT_FENCE, /* enough backticks for what the template puts inside */
     SLOT_FITNESS,
     SLOT_GUIDE,
-    SLOT_HIGH,
     SLOT_IMPORTS,
     SLOT_INITIAL, /* a section only */
     SLOT_LAST,    /* a section only */
+    SLOT_LEVEL,
     SLOT_LIMIT,
     SLOT_LONG, /* a section only */
-    SLOT_LOW,
     SLOT_MUST_DEFINE,
     SLOT_NAME,
     SLOT_NOTES,
@@ -39,13 +38,16 @@ enum prompt_slot {
     SLOT_PLAN_HINT,
     SLOT_PRECISION,
     SLOT_PROBLEM,
+    SLOT_PROPOSAL,
     SLOT_QUESTION,
+    SLOT_REFUSALS,
     SLOT_REPLY,
     SLOT_REWRITE,
     SLOT_SHAPE,
     SLOT_SOLUTION,
     SLOT_TAG, /* the language of the answer's fence */
     SLOT_TASK,
+    SLOT_TRACE,
     SLOT_VERDICT,
     SLOT_WHOLE, /* a section only */
     SLOT_WHY,

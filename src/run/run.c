@@ -227,6 +227,7 @@ static int open_parts(struct run *r, struct err *e)
     r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
     r->door_opts = verifying_opts(&r->set->verify, &r->home);
     r->door_opts.secret = r->secret;
+    r->door_opts.key = arena_printf(&r->memory, "%s/worker.key", r->set->out);
     r->door = door_open(r->loop, &r->door_opts, e);
     if (!r->door ||
         llm_record(r->model.llm, r->set->model.record, r->secret, e) < 0)

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "run/rows.h"
 #include "store/lock.h"
+#include "verify/plausible.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>
@@ -301,6 +302,25 @@ const char *run_view_failure(struct run_view *v, struct run_attempt *a,
     a->kind = kind;
     buf_release(&key);
     return a->kind;
+}
+
+const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
+                           struct err *e)
+{
+    const char *times = a->verdict ? a->verdict->times : NULL, *why;
+    json_t *record;
+
+    if (!a->doubt && !(times && strstr(times, "reference_ms")))
+        a->doubt = "";
+    if (a->doubt)
+        return a->doubt;
+    record = run_view_record(v, a, e);
+    if (!record && e->kind != ERR_NONE)
+        return NULL;
+    why = plausible_doubt(record, &v->memory);
+    a->doubt = why ? why : "";
+    json_decref(record);
+    return a->doubt;
 }
 
 struct task *run_view_program(struct run_view *v, const struct run_task *t,

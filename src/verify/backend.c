@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct backend_type *const types[] = {&backend_local,
+static const struct backend_type *const types[] = {&backend_local, &backend_tcp,
                                                    &backend_jobs};
-#define TYPES (sizeof(types) / sizeof(types[0]))
+/* Where workers connect to if nobody says. */
+#define LOOPBACK "tcp=127.0.0.1:0"
+#define TYPES    (sizeof(types) / sizeof(types[0]))
 
 /* The operand of `word` if it names this type ("" if the type takes none), or
  * NULL. */
@@ -39,17 +41,28 @@ static int refuse(const char *word, struct err *e)
     return rc;
 }
 
+/* One worker that we start ourselves needs no address; others do. */
+static const char *choose(const struct door_opts *o)
+{
+    bool plain =
+        (!o->launcher || strcmp(o->launcher, "local") == 0) && o->workers <= 1;
+
+    if (strcmp(o->verifier, backend_local.name) != 0 || plain)
+        return o->verifier;
+    return LOOPBACK;
+}
+
 struct backend *backend_open(struct loop *l, const struct door_opts *o,
                              backend_fn *fn, void *arg, struct err *e)
 {
-    const char *operand = NULL;
+    const char *operand = NULL, *verifier = choose(o);
     struct backend *b;
     size_t i = 0;
 
-    while (i < TYPES && !(operand = operand_of(types[i], o->verifier)))
+    while (i < TYPES && !(operand = operand_of(types[i], verifier)))
         i++;
     if (i == TYPES) {
-        refuse(o->verifier, e);
+        refuse(verifier, e);
         return NULL;
     }
     b = xcalloc(1, types[i]->size);

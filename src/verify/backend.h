@@ -1,6 +1,6 @@
 /* backend.h: where the jobs of a door go: to a worker that is started here
- * (local.c), or into a folder that a worker on another host reads and writes
- * (jobs.c). Each back end has a file and a line in the table of backend.c. */
+ * (local.c), to workers that connect to us (tcp.c), or into a folder that a worker
+ * on another host reads and writes (jobs.c). Each back end has a file and a line in the table of backend.c. */
 #ifndef VERIFY_BACKEND_H
 #define VERIFY_BACKEND_H
 
@@ -46,7 +46,7 @@ struct backend_type {
     bool (*is_dead)(const struct backend *b); /* NULL: never */
     char *(*hint)(const struct backend *b);   /* NULL: no hint */
 };
-extern const struct backend_type backend_local, backend_jobs;
+extern const struct backend_type backend_local, backend_tcp, backend_jobs;
 
 /* The one that o->verifier names. */
 struct backend *backend_open(struct loop *l, const struct door_opts *o,

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TASK_MS 600000 /* for the look at a task */
+#define TASK_MS   600000  /* for the look at a task */
+#define PIECES_MS 1200000 /* for its pieces */
 
 struct real {
     struct door door; /* first */
@@ -121,6 +122,34 @@ int door_check_task(struct door *d, const struct task *t,
     job_seed(r->secret, t->id, "gate", seed);
     return ask(r, job_task(t, o, seed), TASK_MS, question_new(r, NULL, fn, arg),
                e);
+}
+
+static int ask_pieces(struct real *r, json_t *job, door_fn *fn, void *arg,
+                      struct err *e)
+{
+    return ask(r, job, PIECES_MS, question_new(r, NULL, fn, arg), e);
+}
+
+int door_decompose(struct door *d, const struct task *t, const char *level,
+                   const struct job_opts *o, door_fn *fn, void *arg,
+                   struct err *e)
+{
+    struct real *r = real_of(d);
+    char seed[HASH_HEX];
+
+    job_seed(r->secret, t->id, "pieces", seed);
+    return ask_pieces(r, job_decompose(t, level, o, seed), fn, arg, e);
+}
+
+int door_validate(struct door *d, const struct task *t, const json_t *proposal,
+                  const struct job_opts *o, door_fn *fn, void *arg,
+                  struct err *e)
+{
+    struct real *r = real_of(d);
+    char seed[HASH_HEX];
+
+    job_seed(r->secret, t->id, "pieces", seed);
+    return ask_pieces(r, job_validate(t, proposal, o, seed), fn, arg, e);
 }
 
 /* ---- waiting ---- */

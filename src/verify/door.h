@@ -64,12 +64,17 @@ size_t door_elsewhere(const struct door *d);
 /* All borrowed until door_close(). */
 struct door_opts {
     const struct home *home;
-    const char *verifier; /* "local", or "jobs=DIR" */
+    const char *verifier; /* "local", "tcp=HOST:PORT" or "jobs=DIR" */
     const char *device;   /* "cpu", "cuda:N" */
     const char *box;
     int64_t children;
     bool unsafe;
     const struct opt_list *packs;
+    /* For tcp: who starts how many workers ("local", "slurm", "none"), words
+     * for sbatch (NULL: none), the file of the secret (NULL: one for this
+     * command), and the silence after which a worker is given up. */
+    const char *launcher, *slurm_args, *key;
+    int64_t workers, heartbeat_s;
     /* The seeds of all inputs come from it, so the same secret gives the same
      * jobs. NULL: a new one, or the one in the folder of jobs. */
     const char *secret;
@@ -85,6 +90,15 @@ void door_close(struct door *d);
 int door_check_task(struct door *d, const struct task *t,
                     const struct job_opts *o, door_fn *fn, void *arg,
                     struct err *e);
+
+/* Asks for the pieces of a task, or whether proposed ones hold: the record has
+ * the form CONTRACT_ANSWER (curriculum/contract.h). */
+int door_decompose(struct door *d, const struct task *t, const char *level,
+                   const struct job_opts *o, door_fn *fn, void *arg,
+                   struct err *e);
+int door_validate(struct door *d, const struct task *t, const json_t *proposal,
+                  const struct job_opts *o, door_fn *fn, void *arg,
+                  struct err *e);
 
 /* Runs the loop until all answers have come, or somebody stops the loop; does
  * not wait for another host. Returns how many answers are missing. */

@@ -96,6 +96,35 @@ json_t *job_task(const struct task *t, const struct job_opts *o,
                      o->self_test, "task", task_json(t), "seed", seed);
 }
 
+/* What both questions about pieces have. */
+static json_t *pieces_job(const char *kind, const struct task *t,
+                          const struct job_opts *o, const char *seed)
+{
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:{s:I}}", "kind", kind,
+                     "device", o->device, "precision", o->precision, "task",
+                     task_json(t), "seed", seed, "limits", "memory_bytes",
+                     (json_int_t)o->memory_bytes);
+}
+
+json_t *job_decompose(const struct task *t, const char *level,
+                      const struct job_opts *o, const char *seed)
+{
+    json_t *job = pieces_job("decompose", t, o, seed);
+
+    json_object_set_new(job, "level", json_string(level));
+    return job;
+}
+
+json_t *job_validate(const struct task *t, const json_t *proposal,
+                     const struct job_opts *o, const char *seed)
+{
+    json_t *job = pieces_job("validate", t, o, seed);
+
+    json_object_set(job, "level", json_object_get(proposal, "level"));
+    json_object_set(job, "proposal", (json_t *)proposal);
+    return job;
+}
+
 char *job_text(const json_t *job, char id[HASH_HEX])
 {
     char *text = json_dumps(job, JSON_COMPACT | JSON_SORT_KEYS);

@@ -42,6 +42,12 @@ json_t *job_verify(const struct pack *p, const struct task *t,
                    const struct job_seeds *seeds);
 json_t *job_task(const struct task *t, const struct job_opts *o,
                  const char *seed);
+/* Divide a task at a level ("coarse", "medium", "fine"), or check a division
+ * that somebody proposes (curriculum/contract.h). */
+json_t *job_decompose(const struct task *t, const char *level,
+                      const struct job_opts *o, const char *seed);
+json_t *job_validate(const struct task *t, const json_t *proposal,
+                     const struct job_opts *o, const char *seed);
 /* The text that is sent; `id` is its hash. The caller frees the text. */
 char *job_text(const json_t *job, char id[HASH_HEX]);
 /* Wall time a verify job may take once it has begun. */

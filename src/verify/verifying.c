@@ -45,7 +45,11 @@ struct door_opts verifying_opts(const struct verifying_values *v,
                               .box = v->box,
                               .children = v->children,
                               .unsafe = v->unsafe,
-                              .packs = &v->packs};
+                              .packs = &v->packs,
+                              .launcher = v->launcher,
+                              .slurm_args = v->slurm_args,
+                              .workers = v->workers,
+                              .heartbeat_s = v->heartbeat};
 }
 
 struct job_opts verifying_job(const struct verifying_values *v,

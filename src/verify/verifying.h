@@ -12,15 +12,17 @@
 /* Embed it as the first member of a command's values. */
 struct verifying_values {
     const char *verifier, *device, *precision, *protocol, *box;
+    const char *launcher, *slurm_args;
     bool no_timing, unsafe, json;
-    int64_t children, memory, call_s;
+    int64_t children, memory, call_s, workers, heartbeat;
     struct opt_list packs;
 };
 
-#define VERIFYING_DEFAULTS                                    \
-    {                                                         \
-        .verifier = "local", .device = "auto", .box = "auto", \
-        .protocol = "hardened"                                \
+#define VERIFYING_DEFAULTS                                         \
+    {                                                              \
+        .verifier = "local", .device = "auto", .box = "auto",      \
+        .protocol = "hardened", .launcher = "local", .workers = 1, \
+        .heartbeat = 20                                            \
     }
 
 #define VERIFYING_OPTION(name, type, value, help, field, lo, hi)              \
@@ -35,6 +37,25 @@ struct verifying_values {
     VERIFYING_OPTION("precision", OPT_CHOICE, PRECISION_CHOICES, \
                      VERIFYING_PRECISION_HELP, precision, 0, 0), \
         VERIFYING_PLACE_OPTIONS
+/* Workers that connect to this program (docs/SCALE.md). */
+#define VERIFYING_WORKER_OPTIONS                                              \
+    VERIFYING_OPTION("launcher", OPT_CHOICE, "local|slurm|none",              \
+                     "who starts the workers: this program, a Slurm "         \
+                     "cluster, or you (default: local); the others imply "    \
+                     "--verifier tcp=127.0.0.1:0",                            \
+                     launcher, 0, 0),                                         \
+        VERIFYING_OPTION("workers", OPT_INT, "N",                             \
+                         "how many workers to start; here each has a GPU of " \
+                         "its own, from --device on (default: 1)",            \
+                         workers, 1, 100000),                                 \
+        VERIFYING_OPTION("slurm-args", OPT_TEXT, "TEXT",                      \
+                         "more arguments for sbatch, such as "                \
+                         "'--gres=gpu:1 --partition=h200'",                   \
+                         slurm_args, 0, 0),                                   \
+        VERIFYING_OPTION("heartbeat", OPT_INT, "S",                           \
+                         "give up a worker that connected and is silent for " \
+                         "S seconds (default: 20)",                           \
+                         heartbeat, 3, 3600)
 /* Those that say where and how, for a command with its own --precision. */
 #define VERIFYING_PLACE_OPTIONS                                                \
     VERIFYING_OPTION(                                                          \
@@ -42,10 +63,12 @@ struct verifying_values {
         "where candidates run (default: auto, a GPU if there is one)", device, \
         0, 0),                                                                 \
         VERIFYING_OPTION(                                                      \
-            "verifier", OPT_TEXT, "local|jobs=DIR",                            \
-            "verify here, or write jobs to DIR for a worker on another host "  \
-            "and read its answers from there (default: local)",                \
+            "verifier", OPT_TEXT, "local|tcp=HOST:PORT|jobs=DIR",              \
+            "verify here, by workers that connect to HOST:PORT, or write "     \
+            "jobs to DIR for a worker on another host and read its answers "   \
+            "from there (default: local)",                                     \
             verifier, 0, 0),                                                   \
+        VERIFYING_WORKER_OPTIONS,                                              \
         VERIFYING_OPTION("children", OPT_INT, "N",                             \
                          "candidates to run at once (default: 0, which "       \
                          "chooses for this machine)",                          \

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/version.h"
+#include "io/key.h"
 #include "io/loop.h"
 #include "worker/gpu.h"
 #include "worker/jobs.h"
@@ -32,8 +33,9 @@ struct values {
     bool probe, unsafe;
     bool told; /* the owner knows what went wrong */
     const char *python, *home, *device, *box, *scratch, *cache, *jobs, *out;
+    const char *connect, *key;
     struct opt_list packs;
-    int64_t children, prewarm, memory, total, patience;
+    int64_t children, prewarm, memory, total, patience, retry;
 };
 
 #define AT(field) offsetof(struct values, field)
@@ -48,6 +50,17 @@ static const struct opt table[] = {
      "append answers to FILE; skip jobs that have an answer "
      "there",
      AT(out), 0, 0},
+    {"connect", 0, OPT_TEXT, "HOST:PORT",
+     "get jobs from a 'monkeys' that listens there (--verifier tcp=HOST:PORT)",
+     AT(connect), 0, 0},
+    {"key", 0, OPT_TEXT, "FILE",
+     "the secret that it shares with its workers; only you may be able to "
+     "read the file",
+     AT(key), 0, 0},
+    {"retry", 0, OPT_INT, "S",
+     "try for S seconds to connect, also when the connection is lost "
+     "(default: 60)",
+     AT(retry), 0, 1000000},
     {"device", 0, OPT_TEXT, "cpu|cuda:N", "where candidates run (default: cpu)",
      AT(device), 0, 0},
     {"python", 0, OPT_TEXT, "PATH",
@@ -204,6 +217,20 @@ static char *find_cache(const char *given)
                          : xstrdup("");
 }
 
+static int connect_to(struct loop *l, const struct host_opts *o,
+                      const struct values *v, struct err *e)
+{
+    char secret[KEY_TEXT];
+    struct serve_opts s = {.address = v->connect,
+                           .secret = secret,
+                           .retry_s = v->retry,
+                           .memory = o->total_memory};
+
+    if (key_read(v->key, secret, e) < 0)
+        return -1;
+    return serve_connect(l, o, &s, e);
+}
+
 /* Fills in what the options leave open, then works. */
 static int work(struct values *v, const char *scratch, struct err *e)
 {
@@ -256,8 +283,9 @@ static int work(struct values *v, const char *scratch, struct err *e)
     if (!loop_add_signal(l, SIGTERM, on_signal, l, e) ||
         !loop_add_signal(l, SIGINT, on_signal, l, e))
         goto out;
-    rc = v->jobs ? jobs_run(l, &o, v->jobs, v->out, e)
-                 : serve_run(l, &o, OWNER, e);
+    rc = v->jobs      ? jobs_run(l, &o, v->jobs, v->out, e)
+         : v->connect ? connect_to(l, &o, v, e)
+                      : serve_run(l, &o, OWNER, e);
 out:
     if (l)
         loop_free(l);
@@ -277,16 +305,23 @@ static int run(struct values *v, struct err *e)
         return probe_print(stdout);
     if (!v->jobs != !v->out)
         return err_set(e, ERR_USAGE, "--jobs and --out must be given together");
-    if (!v->jobs && !serve_is_owned(OWNER))
+    if (!v->connect != !v->key)
         return err_set(e, ERR_USAGE,
-                       "no jobs: give --jobs FILE and --out FILE (only "
-                       "'monkeys' passes jobs through a socket)");
+                       "--connect and --key must be given together");
+    if (v->jobs && v->connect)
+        return err_set(e, ERR_USAGE, "give --jobs or --connect, not both");
+    if (!v->jobs && !v->connect && !serve_is_owned(OWNER))
+        return err_set(e, ERR_USAGE,
+                       "no jobs: give --jobs FILE and --out FILE, or --connect "
+                       "HOST:PORT and --key FILE (only 'monkeys' passes jobs "
+                       "through a socket)");
     scratch = xasprintf("%s/monkeys-XXXXXX", v->scratch);
     if (!mkdtemp(scratch) || chmod(scratch, 0755) < 0) {
         rc = err_sys(e, "%s", scratch);
     } else {
         rc = work(v, scratch, e);
-        v->told = rc < 0 && !v->jobs && serve_refuse(OWNER, e->text) == 0;
+        v->told = rc < 0 && !v->jobs && !v->connect &&
+                  serve_refuse(OWNER, e->text) == 0;
         remove_tree(scratch);
     }
     free(scratch);
@@ -300,6 +335,7 @@ int main(int argc, char **argv)
                        .scratch = "/tmp",
                        .prewarm = -1,
                        .patience = 10,
+                       .retry = 60,
                        .memory = -1};
     struct opt_result r;
     struct err e = ERR_INIT;
@@ -317,7 +353,8 @@ int main(int argc, char **argv)
         buf_puts(&help, "usage: monkeys-worker [options]\n\n"
                         "Runs and judges candidates for 'monkeys' on this "
                         "host. Jobs come from a file\n"
-                        "(--jobs), or from the socket on descriptor 3 when "
+                        "(--jobs), over a network (--connect), or from the "
+                        "socket on descriptor 3 when\n"
                         "'monkeys' starts it.\n\n");
         opt_help(table, &help);
         fputs(buf_str(&help), stdout);

@@ -1,46 +1,119 @@
 /* serve.c: one connection to the owner of the jobs. */
 #include "worker/serve.h"
 
+#include "base/log.h"
+#include "base/tick.h"
+#include "io/tcp.h"
+
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#define BEAT_NS    1000000000LL
+#define SILENCE_NS 20000000000LL /* of an owner who has not said otherwise */
+#define CONNECT_MS 10000
+#define AGAIN_NS   1000000000LL /* between tries to connect */
+#define AHEAD      1            /* jobs to hold besides those that run */
 
 struct session {
     struct loop *loop;
     struct host *host;
-    struct peer peer;
-    uint64_t fd_id;
+    struct link link;
+    uint64_t fd_id, beat_id;
     unsigned interest;
+    uint64_t memory;
+    const struct host_opts *opts;
+    int64_t heard_ns, silence_ns;
     bool leaving; /* bye was said, on either side */
+    enum serve_end end;
+    struct err why; /* it was lost or refused */
 };
 
 static void update(struct session *s)
 {
-    unsigned want = LOOP_READ | (peer_has_output(&s->peer) ? LOOP_WRITE : 0);
+    unsigned want =
+        LOOP_READ | (peer_has_output(&s->link.peer) ? LOOP_WRITE : 0);
     struct err e = ERR_INIT;
 
     if (want != s->interest)
         loop_set_interest(s->loop, s->fd_id, want, &e);
     s->interest = want;
-    if (s->leaving && host_pending(s->host) == 0 && !peer_has_output(&s->peer))
+    if (s->leaving && host_pending(s->host) == 0 &&
+        !peer_has_output(&s->link.peer))
         loop_stop(s->loop);
+}
+
+static void give_up(struct session *s)
+{
+    s->end = s->link.state == LINK_OPEN || s->why.kind == ERR_SYSTEM
+                 ? SERVE_LOST
+                 : SERVE_REFUSED;
+    loop_stop(s->loop);
+}
+
+static void flush(struct session *s)
+{
+    if (peer_flush(&s->link.peer, &s->why) < 0)
+        give_up(s);
+    else
+        update(s);
+}
+
+/* ---- to the owner ---- */
+
+/* What an owner elsewhere must know before it sends jobs. */
+static void introduce(struct session *s)
+{
+    char host[200] = "host", text[600];
+    const char *task = secure_getenv("SLURM_ARRAY_TASK_ID");
+
+    gethostname(host, sizeof(host) - 1);
+    snprintf(text, sizeof(text),
+             "name %s/%ld%s%.20s\ndevice %s\nslots %lld\nmemory %llu\n", host,
+             (long)getpid(), task ? "/" : "", task ? task : "", s->opts->device,
+             (long long)s->opts->children + AHEAD,
+             (unsigned long long)s->memory);
+    link_say(&s->link, "join", "-", text);
 }
 
 static void on_out(const struct frame *f, void *arg)
 {
     struct session *s = arg;
-    struct err e = ERR_INIT;
 
     if (!s->fd_id)
         return;
-    peer_send(&s->peer, f, NULL, 0);
-    if (strcmp(f->type, "unfit") == 0)
-        s->leaving = true;
-    if (peer_flush(&s->peer, &e) < 0)
-        loop_stop(s->loop);
+    if (s->link.secured && s->link.state != LINK_OPEN)
+        return; /* nobody is there who may hear it */
+    if (s->link.secured && strcmp(f->type, "ready") == 0)
+        introduce(s);
     else
-        update(s);
+        link_send(&s->link, f);
+    if (strcmp(f->type, "unfit") == 0) {
+        s->leaving = true;
+        s->end = SERVE_UNFIT;
+    }
+    flush(s);
 }
+
+static void on_beat(void *arg)
+{
+    struct session *s = arg;
+    int64_t now = tick_now_ns();
+
+    s->beat_id = loop_add_timer(s->loop, now + BEAT_NS, on_beat, s);
+    if (now - s->heard_ns > s->silence_ns) {
+        err_set(&s->why, ERR_SYSTEM, "no sign of life");
+        give_up(s);
+    } else if (s->link.state == LINK_OPEN) {
+        link_say(&s->link, "beat", "-", "");
+        flush(s);
+    }
+}
+
+/* ---- from the owner ---- */
 
 static void on_frame(struct session *s, const struct frame *f)
 {
@@ -48,28 +121,43 @@ static void on_frame(struct session *s, const struct frame *f)
         host_job(s->host, f);
     else if (strcmp(f->type, "cancel") == 0)
         host_cancel(s->host, f->id);
+    else if (strcmp(f->type, "beat") == 0 && f->deadline_ms > 0)
+        s->silence_ns = f->deadline_ms * 1000000;
     else if (strcmp(f->type, "bye") == 0)
         s->leaving = true;
+}
+
+/* The judge takes seconds to start, so it is started once the owner has shown who
+ * it is. */
+static int open_host(struct session *s)
+{
+    if (s->host || s->link.state != LINK_OPEN)
+        return 0;
+    s->host = host_new(s->loop, s->opts, on_out, s, &s->why);
+    return s->host ? 0 : -1;
 }
 
 static void on_ready(int fd, unsigned events, void *arg)
 {
     struct session *s = arg;
-    struct err e = ERR_INIT;
     struct frame f;
     int got = 1;
 
     (void)fd;
-    if ((events & LOOP_WRITE) && peer_flush(&s->peer, &e) < 0)
+    if ((events & LOOP_WRITE) && peer_flush(&s->link.peer, &s->why) < 0)
         got = -1;
-    if (got > 0 && (events & LOOP_READ) && peer_fill(&s->peer, &e) < 0)
+    if (got > 0 && (events & LOOP_READ) &&
+        peer_fill(&s->link.peer, &s->why) < 0)
         got = -1;
-    while (got > 0 && (got = peer_next(&s->peer, &f, &e)) > 0)
-        on_frame(s, &f);
-    if (got < 0)
-        loop_stop(s->loop);
+    while (got > 0 && (got = link_next(&s->link, &f, &s->why)) > 0) {
+        s->heard_ns = tick_now_ns();
+        if (open_host(s) == 0)
+            on_frame(s, &f);
+    }
+    if (got < 0 || open_host(s) < 0)
+        give_up(s);
     else
-        update(s);
+        flush(s);
 }
 
 bool serve_is_owned(int fd)
@@ -88,31 +176,102 @@ int serve_refuse(int fd, const char *why)
     return serve_is_owned(fd) ? frame_write(fd, &f, &e) : -1;
 }
 
+/* ---- a session ---- */
+
+/* The link is open or about to be. */
+static int serve(struct session *s, struct err *e)
+{
+    int rc = -1;
+
+    s->interest = LOOP_READ;
+    s->heard_ns = tick_now_ns();
+    s->silence_ns = SILENCE_NS;
+    s->fd_id = loop_add_fd(s->loop, s->link.peer.fd, LOOP_READ, on_ready, s, e);
+    if (!s->fd_id)
+        goto out;
+    if (open_host(s) < 0) {
+        *e = s->why;
+        goto out;
+    }
+    if (s->link.secured) {
+        flush(s);
+        s->beat_id = loop_add_timer(s->loop, s->heard_ns + BEAT_NS, on_beat, s);
+    }
+    loop_run(s->loop);
+    /* Nobody is there to listen to; what is closed would wake the loop for ever
+     * while children end. */
+    loop_remove(s->loop, s->fd_id);
+    loop_remove(s->loop, s->beat_id);
+    s->fd_id = 0;
+    if (s->host)
+        host_free(s->host);
+    rc = 0;
+out:
+    loop_remove(s->loop, s->fd_id);
+    link_close(&s->link);
+    return rc;
+}
+
 int serve_run(struct loop *l, const struct host_opts *o, int fd, struct err *e)
 {
-    struct session s = {.loop = l, .interest = LOOP_READ};
-    int rc = -1;
+    struct session s = {.loop = l, .opts = o};
 
     /* The owner takes its end for ours: that must be the process's. */
     fd = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
     if (fd < 0)
         return err_sys(e, "descriptor 3, the owner's socket");
-    peer_init(&s.peer, fd);
-    s.fd_id = loop_add_fd(l, fd, LOOP_READ, on_ready, &s, e);
-    if (!s.fd_id)
-        goto out;
-    s.host = host_new(l, o, on_out, &s, e);
-    if (!s.host)
-        goto out;
-    loop_run(l);
-    /* Nobody is there to listen to; what is closed would wake the loop for ever
-     * while children end. */
-    loop_remove(l, s.fd_id);
-    s.fd_id = 0;
-    host_free(s.host);
-    rc = 0;
-out:
-    loop_remove(l, s.fd_id);
-    peer_close(&s.peer);
-    return rc;
+    link_plain(&s.link, fd);
+    return serve(&s, e);
+}
+
+/* ---- an owner elsewhere ---- */
+
+/* Tries until somebody listens there. -1: nobody did, or a signal came. */
+static int reach(struct loop *l, const struct serve_opts *o, struct err *e)
+{
+    int64_t until = tick_now_ns() + o->retry_s * 1000000000LL;
+    int fd;
+
+    for (;;) {
+        fd = tcp_connect(o->address, CONNECT_MS, e);
+        if (fd >= 0 || e->kind == ERR_USAGE || tick_now_ns() >= until)
+            return fd;
+        if (loop_run_for(l, AGAIN_NS)) /* a signal */
+            return err_set(e, ERR_INTERRUPT, "stopped");
+    }
+}
+
+/* 0, or -1; `end` tells how a connection ended. */
+static int serve_once(struct loop *l, const struct host_opts *o,
+                      const struct serve_opts *c, enum serve_end *end,
+                      struct err *e)
+{
+    struct session s = {.loop = l, .opts = o, .memory = c->memory};
+    int fd = reach(l, c, e);
+
+    if (fd < 0)
+        return -1;
+    if (link_connect(&s.link, fd, c->secret, e) < 0) {
+        link_close(&s.link);
+        return -1;
+    }
+    if (serve(&s, e) < 0)
+        return -1;
+    *end = s.end;
+    if (s.end == SERVE_REFUSED)
+        return err_set(e, ERR_INPUT, "%s: %s", c->address, s.why.text);
+    if (s.end == SERVE_LOST)
+        log_warn("%s: %s", c->address, s.why.text);
+    return 0;
+}
+
+int serve_connect(struct loop *l, const struct host_opts *o,
+                  const struct serve_opts *s, struct err *e)
+{
+    enum serve_end end = SERVE_LOST;
+
+    while (end == SERVE_LOST)
+        if (serve_once(l, o, s, &end, e) < 0)
+            return -1;
+    return end == SERVE_UNFIT ? 4 : 0;
 }

@@ -31,7 +31,7 @@ ok "… without comments"
 run $show --stage borrowing --solution "$seed/solution.py" --examples 2
 like "$out" '*"borrowed"*<target*0001: import torch*<parent id="1" name="01_matmul">*<parent id="2"*' "borrowing: numbered lines of target and parents"
 run $show --stage decompose
-like "$out" '*"pieces"*torch.softmax*into 3 to 9 pieces*' "decomposition"
+like "$out" '*"subproblems"*torch.softmax*"coarse": about 2 pieces*' "decomposition"
 
 run $show --json --no-card --precision bf16 --device cuda:0
 is $status 0 "JSON"
@@ -66,9 +66,9 @@ refuse "*is not an option*" "a word too many" $show extra
 cp -R "$root/prompts" "$work/mine"
 echo 'Short: {{task}}' >"$work/mine/decompose.md"
 refuse "*mine/decompose.md:1: {{fence}} is used nowhere*" "a template that drops what it should send" $show --prompts mine --stage decompose
-echo '{{#name}}{{fence}}{{low}}{{high}} Short: {{task}}' >"$work/mine/decompose.md"
+echo '{{#name}}{{fence}}{{trace}}{{proposal}}{{level}}{{number}}{{refusals}}{{reply}} Short: {{task}}' >"$work/mine/decompose.md"
 refuse "*mine/decompose.md:1: section {{#name}} is not closed*" "an open section" $show --prompts mine --stage decompose
-echo '{{name}}{{fence}}{{low}}{{high}} Short: {{task}}' >"$work/mine/decompose.md"
+echo '{{name}}{{fence}}{{trace}}{{proposal}}{{level}}{{number}}{{refusals}}{{reply}} Short: {{task}}' >"$work/mine/decompose.md"
 run $show --prompts mine --stage decompose
 like "$out" "*Short: import torch*" "templates of one's own"
 finish

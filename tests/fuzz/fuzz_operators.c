@@ -3,6 +3,7 @@
  * are such names too. Its primitives have names, as a program and as a text. */
 #include "facts/operators.h"
 #include "facts/primitives.h"
+#include "facts/py_normal.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,10 +33,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str src = {(const char *)data, size};
     struct py_tokens t;
     const char **ops;
+    char hash[HASH_HEX];
     struct arena a;
 
     arena_init(&a);
     py_lex(&t, src, &a);
+    py_normal_hash_renamed(src, hash);
     ops = operators_of(&t, &a);
     for (size_t i = 0; ops[i]; i++)
         if (!ops[i][0] || strpbrk(ops[i], ".( \n") ||

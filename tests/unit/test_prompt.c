@@ -360,6 +360,8 @@ static void test_questions(const struct prompts *p, struct arena *a)
     const struct prompt_part task = {"L3/5", STR_LIT("the-task")};
     const struct prompt_part parents[] = {{"gemm", STR_LIT("a\nb\n")},
                                           {"norm", STR_LIT("c")}};
+    struct prompt_decompose d = {
+        .name = "L3/5", .task = task.text, .level = "fine", .pieces = 9};
     struct prompt_guide g = {.dsl = "Lang",
                              .words = 700,
                              .contents = STR_LIT("a.md: lines 1 to 9"),
@@ -372,11 +374,23 @@ static void test_questions(const struct prompts *p, struct arena *a)
                                     "0002: b\n</parent>") &&
            has(out.message[1].text, "<parent id=\"2\" name=\"norm\">"),
        "borrowing: lines are numbered");
-    prompts_decompose(p, &task, 3, 9, a, &out);
+    prompts_decompose(p, &d, a, &out);
     ok(has(out.message[1].text, "the-task") &&
-           has(out.message[1].text, "into 3 to 9 pieces") &&
+           has(out.message[1].text, "\"fine\": about 9 pieces") &&
+           !has(out.message[1].text, "<proposal>") &&
+           !has(out.message[1].text, "<refusals>") &&
            out.message[0].shared == out.message[0].text.n,
        "decomposition: how many pieces");
+    d.trace = STR_LIT("q: input");
+    d.proposal = STR_LIT("{}");
+    d.refusals = STR_LIT("not_finite");
+    d.last = STR_LIT("my answer");
+    prompts_decompose(p, &d, a, &out);
+    ok(has(out.message[1].text, "<intermediates>\nq: input\n") &&
+           has(out.message[1].text, "<proposal>\n{}\n") &&
+           has(out.message[1].text, "<refusals>\nnot_finite\n") &&
+           has(out.message[1].text, "<answer>\nmy answer\n"),
+       "… what is known, and what was refused");
     prompts_guide(p, &g, a, &out);
     ok(has(out.message[0].text, "\"do\": \"ask\"") &&
            has(out.message[1].text, "<documents>\na.md: lines 1 to 9") &&

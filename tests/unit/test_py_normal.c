@@ -47,6 +47,41 @@ static void test_hash(void)
     ok(!same("x = (\n", "x  = (\n"), "with its blanks");
 }
 
+static bool alike(const char *a, const char *b)
+{
+    char x[HASH_HEX], y[HASH_HEX];
+
+    py_normal_hash_renamed(str_of(a), x);
+    py_normal_hash_renamed(str_of(b), y);
+    return strcmp(x, y) == 0;
+}
+
+static void test_renamed(void)
+{
+    ok(alike("def f(q, k):\n  s = q @ k\n  return s\n",
+             "def f(x, y):\n  'Doc.'\n  z = x @ y  # a\n  return z\n"),
+       "names of arguments and variables do not count");
+    ok(!alike("def f(q, k):\n  return q - k\n",
+              "def f(q, k):\n  return k - q\n"),
+       "which of them stands where does");
+    ok(!alike("def f(q, k):\n  return q\n", "def f(x, y=0):\n  return x\n"),
+       "a default does");
+    ok(!alike("x = f(a, dim=1)\ndim = 2\n", "x = f(a, axis=1)\naxis = 2\n"),
+       "keywords of a call do");
+    ok(!alike("x = a.sum()\nsum = x\n", "x = a.max()\nmax = x\n"),
+       "attributes do");
+    ok(!alike("import torch\nx = torch.exp(1)\n",
+              "import numpy\nx = numpy.exp(1)\n"),
+       "modules do");
+    ok(alike("a, b = 1, 2\nfor i in r:\n  a = b + i\n",
+             "c, d = 1, 2\nfor j in r:\n  c = d + j\n"),
+       "targets of loops and of pairs do not");
+    ok(!alike("a, b = 1, 2\nc = a\n", "a, b = 1, 2\nc = b\n"),
+       "but which of the pair it is does");
+    ok(!alike("x = relu(y)\n", "x = tanh(y)\n"), "free names do");
+    ok(!alike("x = (\n", "x  = (\n"), "what is no Python is taken as it is");
+}
+
 static void test_strip(void)
 {
     strips(false, "# a\nx = 1  # b\n\n\ny = '# c'\n", "x = 1\ny = '# c'\n");
@@ -89,6 +124,7 @@ static void test_broken(void)
 void suite_py_normal(void)
 {
     test_hash();
+    test_renamed();
     test_strip();
     test_broken();
 }

@@ -1,0 +1,193 @@
+/* scale.c: one orchestrator and N workers that connect over TCP, with verdicts of
+ * 50 ms: how busy are they, and what does a verdict cost the orchestrator?
+ *
+ *     build/release/bench-scale [WORKERS...]
+ *
+ * The workers are fakes that share a second thread. Busy is the share of the time
+ * in which a worker has a job. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/tick.h"
+#include "fake_worker.h"
+#include "io/key.h"
+#include "io/tcp.h"
+#include "verify/backend.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define VERDICT_NS 50000000LL
+#define ROUNDS     40 /* verdicts per worker */
+#define TASKS      200
+#define FEED       2 /* jobs that wait, per worker */
+
+/* The other thread: all workers, on a loop of their own. */
+struct crowd {
+    struct loop *loop;
+    struct fake_worker **w;
+    size_t n;
+    int stop; /* an eventfd */
+    int64_t busy_ns;
+};
+
+struct scale {
+    struct loop *loop;
+    struct backend *backend;
+    char address[TCP_ADDRESS];
+    size_t workers, asked, answered, total;
+};
+
+static double used_s(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_THREAD, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static void ask(struct scale *s)
+{
+    char id[30], filler[4000];
+    struct err e = ERR_INIT;
+    json_t *what;
+
+    memset(filler, 'x', sizeof(filler) - 1); /* a program's size */
+    filler[sizeof(filler) - 1] = '\0';
+    snprintf(id, sizeof(id), "task %zu", s->asked % TASKS);
+    what = json_pack("{s:i, s:s, s:{s:s}}", "number", (int)s->asked,
+                     "candidate", filler, "task", "id", id);
+    s->asked++;
+    if (s->backend->type->ask(s->backend, what, 60000, s, &e) < 0)
+        BUG("%s", e.text);
+}
+
+static void on_answer(void *job, const json_t *answer, const char *why,
+                      void *arg)
+{
+    struct scale *s = arg;
+
+    (void)job;
+    (void)why;
+    s->answered += answer != NULL;
+    if (s->asked < s->total)
+        ask(s);
+    if (s->answered == s->total)
+        loop_stop(s->loop);
+}
+
+static void on_line(const char *line, void *arg)
+{
+    struct scale *s = arg;
+    const char *at = strstr(line, "--connect ");
+
+    if (at)
+        snprintf(s->address, sizeof(s->address), "%.*s",
+                 (int)strcspn(at + 10, " "), at + 10);
+}
+
+static void on_stop(int fd, unsigned events, void *arg)
+{
+    struct crowd *c = arg;
+
+    (void)fd;
+    (void)events;
+    loop_stop(c->loop);
+}
+
+static void *work(void *arg)
+{
+    struct crowd *c = arg;
+    struct err e = ERR_INIT;
+    uint64_t id = loop_add_fd(c->loop, c->stop, LOOP_READ, on_stop, c, &e);
+
+    loop_run(c->loop);
+    loop_remove(c->loop, id);
+    for (size_t i = 0; i < c->n; i++) {
+        c->busy_ns += fake_worker_busy_ns(c->w[i]);
+        fake_worker_free(c->w[i]);
+    }
+    return NULL;
+}
+
+static void measure(size_t workers)
+{
+    static char worker[] = "monkeys-worker", python[] = "python3",
+                dir[] = "/tmp";
+    struct err e = ERR_INIT;
+    struct scale s = {
+        .loop = loop_new(&e), .workers = workers, .total = workers * ROUNDS};
+    struct home home = {dir, worker, python};
+    struct opt_list packs = {0};
+    char key[] = "/tmp/bench-scale-XXXXXX", secret[KEY_TEXT];
+    struct crowd c = {.loop = loop_new(&e),
+                      .w = xcalloc(workers, sizeof(struct fake_worker *)),
+                      .n = workers,
+                      .stop = eventfd(0, EFD_CLOEXEC)};
+    pthread_t thread;
+    struct door_opts o = {.home = &home,
+                          .verifier = "tcp=127.0.0.1:0",
+                          .launcher = "none",
+                          .key = key,
+                          .device = "cpu",
+                          .box = "none",
+                          .heartbeat_s = 60,
+                          .packs = &packs};
+    int64_t began;
+    double used, wall;
+
+    close(mkstemp(key));
+    unlink(key);
+    log_set_writer(on_line, &s);
+    s.backend = backend_open(s.loop, &o, on_answer, &s, &e);
+    if (!s.backend || key_read(key, secret, &e) < 0)
+        BUG("%s", e.text);
+    for (size_t i = 0; i < workers; i++)
+        c.w[i] = fake_worker_start(c.loop,
+                                   &(struct fake_opts){.address = s.address,
+                                                       .secret = secret,
+                                                       .name = "fake",
+                                                       .slots = 2,
+                                                       .delay_ns = VERDICT_NS});
+    if (pthread_create(&thread, NULL, work, &c) != 0)
+        BUG("no thread");
+    loop_run_for(s.loop, 2000000000);
+    used = used_s();
+    began = tick_now_ns();
+    while (s.asked < s.total && s.asked < workers * (FEED + 2))
+        ask(&s);
+    loop_run(s.loop);
+    wall = (double)(tick_now_ns() - began) / 1e9;
+    used = used_s() - used;
+    if (write(c.stop, &(uint64_t){1}, 8) != 8 ||
+        pthread_join(thread, NULL) != 0)
+        BUG("no end");
+    printf("%5zu workers: %zu verdicts in %.2f s, %.0f a second; workers busy "
+           "%.1f %%; %.0f us of the orchestrator's processor per verdict\n",
+           workers, s.answered, wall, (double)s.answered / wall,
+           100 * (double)c.busy_ns / 1e9 / wall / (double)workers,
+           used * 1e6 / (double)s.answered);
+    backend_close(s.backend);
+    log_set_writer(NULL, NULL);
+    loop_free(s.loop);
+    unlink(key);
+    close(c.stop);
+    loop_free(c.loop);
+    free(c.w);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 1) {
+        measure(64);
+        measure(512);
+    }
+    for (int i = 1; i < argc; i++)
+        measure((size_t)strtoul(argv[i], NULL, 10));
+    return 0;
+}

@@ -1,0 +1,443 @@
+/* cmd_decompose.c: monkeys decompose: tasks to smaller tasks. */
+#include "analyze/table.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "curriculum/maker.h"
+#include "io/term.h"
+#include "llm/modeling.h"
+#include "store/lock.h"
+#include "task/define.h"
+#include "verify/verifying.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct decompose_values {
+    struct verifying_values v;
+    struct modeling_values m;
+    struct opt_list define;
+    const char *level, *out;
+    bool llm;
+};
+
+#undef MODELING_AT
+#define MODELING_AT offsetof(struct decompose_values, m)
+#define FIELD(name) offsetof(struct decompose_values, name), 0, 0
+
+static const struct opt decompose_table[] = {
+    {"level", 0, OPT_CHOICE, "coarse|medium|fine",
+     "how small the pieces are: about 2, 3 or 9 for each task (default: "
+     "coarse)",
+     FIELD(level)},
+    {"out", 'o', OPT_TEXT, "DIR",
+     "where the pieces are written (default: curriculum-LEVEL)", FIELD(out)},
+    {"llm", 0, OPT_FLAG, NULL,
+     "let a model propose the pieces; the options of its provider follow below",
+     FIELD(llm)},
+    DEFINE_OPTION(struct decompose_values, define),
+    VERIFYING_OPTIONS,
+    MODELING_OPTIONS,
+    {0},
+};
+
+/* What is open while it works. */
+struct work {
+    const struct decompose_values *v;
+    char *out;
+    struct home home;
+    struct collection tasks;
+    struct verifying g;
+    struct job_opts job;
+    struct modeling model;
+    struct prompts *prompts;
+    struct lock lock;
+    struct store *store;
+    struct ledger *ledger;
+    struct maker_model asked;
+    struct maker *maker;
+    struct term *term;
+};
+
+/* ---- opening ---- */
+
+static int gather(struct work *w, const struct opt_result *r, struct err *e)
+{
+    char *own = fs_join(w->home.dir, "tasks");
+    int rc = collection_add(&w->tasks, r->rest, r->rest_len, own, e);
+
+    free(own);
+    if (rc < 0 || collection_report(&w->tasks, false, e) < 0)
+        return -1;
+    return define_tasks(&w->tasks, &w->v->define, e);
+}
+
+static int open_model(struct work *w, struct err *e)
+{
+    const struct modeling_values *m = &w->v->m;
+    struct ledger_parts lp = {.store = NULL};
+    char *prompts;
+
+    if (modeling_read(m, &w->model, e) < 0)
+        return -1;
+    prompts = fs_join(w->home.dir, "prompts");
+    w->prompts = prompts_load(prompts, e);
+    free(prompts);
+    if (!w->prompts)
+        return -1;
+    w->store = lock_store(w->out, "decompose.db", w->g.loop, &w->lock, e);
+    if (!w->store ||
+        modeling_open(m, &w->model, w->g.loop, w->home.dir, e) < 0 ||
+        llm_record(w->model.llm, m->record, NULL, e) < 0)
+        return -1;
+    lp = (struct ledger_parts){.loop = w->g.loop,
+                               .store = w->store,
+                               .budget = &w->model.budget,
+                               .patient = llm_is_patient(w->model.llm)};
+    w->ledger = ledger_open(&lp, e);
+    w->asked = (struct maker_model){w->ledger, w->model.llm, w->prompts,
+                                    m->max_tokens};
+    return w->ledger ? 0 : -1;
+}
+
+static int check_options(const struct decompose_values *v,
+                         const struct opt_result *r, struct err *e)
+{
+    const struct modeling_values *m = &v->m;
+
+    if (!r->rest_len)
+        return err_set(e, ERR_USAGE,
+                       "TASKS is missing: a file, a folder or a pattern");
+    if (!v->llm &&
+        (m->provider || m->model || m->command || m->spool || m->cassette))
+        return err_set(e, ERR_USAGE,
+                       "the options of a model's provider need --llm");
+    return 0;
+}
+
+static void on_signal(int signo, void *arg)
+{
+    struct work *w = arg;
+
+    (void)signo;
+    log_warn("stopping");
+    if (w->maker)
+        maker_stop(w->maker);
+}
+
+static int open_all(struct work *w, const struct opt_result *r, struct err *e)
+{
+    const struct decompose_values *v = w->v;
+    struct maker_parts parts;
+    size_t level = contract_word(v->level, piece_levels, PIECE_LEVELS);
+
+    w->out = v->out ? xstrdup(v->out) : xasprintf("curriculum-%s", v->level);
+    if (home_find(&w->home, e) < 0 || gather(w, r, e) < 0 ||
+        verifying_open(&w->g, &v->v, &w->home, e) < 0 ||
+        loop_add_stops(w->g.loop, on_signal, w, e) < 0 ||
+        (v->llm && open_model(w, e) < 0))
+        return -1;
+    w->job =
+        verifying_job(&v->v, v->v.precision ? v->v.precision
+                                            : precision_names[PRECISION_FP32]);
+    parts = (struct maker_parts){.loop = w->g.loop,
+                                 .door = w->g.door,
+                                 .job = &w->job,
+                                 .model = v->llm ? &w->asked : NULL};
+    w->maker = maker_new(&parts, &w->tasks, (enum piece_level)level);
+    return 0;
+}
+
+static int close_all(struct work *w, struct err *e)
+{
+    int rc = 0;
+
+    maker_free(w->maker);
+    ledger_close(w->ledger);
+    modeling_close(&w->model);
+    if (w->store) {
+        rc = store_close(w->store, e);
+        lock_drop(&w->lock);
+    }
+    verifying_close(&w->g);
+    if (w->prompts)
+        prompts_free(w->prompts);
+    collection_release(&w->tasks);
+    home_release(&w->home);
+    free(w->out);
+    return rc;
+}
+
+/* ---- results ---- */
+
+static bool is_claimed(const struct problem *p)
+{
+    return json_is_true(
+        json_object_get(json_object_get(p->outline, "composition"), "claimed"));
+}
+
+static bool is_proved(const struct problem *p)
+{
+    return json_is_true(
+        json_object_get(json_object_get(p->outline, "composition"), "proved"));
+}
+
+static size_t pieces_of(const struct problem *p)
+{
+    return json_array_size(json_object_get(p->outline, "subproblems"));
+}
+
+/* "2 partition, 1 stepping_stone" */
+static void put_kinds(const struct problem *p, struct buf *out)
+{
+    const json_t *subs = json_object_get(p->outline, "subproblems");
+
+    for (size_t kind = 0; kind < PIECE_KINDS; kind++) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < json_array_size(subs); i++)
+            n += strcmp(jsn_str(json_array_get(subs, i), "kind"),
+                        piece_kinds[kind]) == 0;
+        if (n)
+            buf_printf(out, "%s%zu %s", out->len ? ", " : "", n,
+                       piece_kinds[kind]);
+    }
+}
+
+/* The codes of the findings, each once. */
+static void put_codes(const struct problem *p, struct buf *out)
+{
+    const json_t *list = json_object_get(p->outline, "findings");
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *code = jsn_str(json_array_get(list, i), "code");
+        bool again = false;
+
+        for (size_t k = 0; k < i; k++)
+            again |=
+                strcmp(jsn_str(json_array_get(list, k), "code"), code) == 0;
+        if (!again)
+            buf_printf(out, "%s%s", out->len ? ", " : "", code);
+    }
+}
+
+/* A model was asked, and its proposals were refused. */
+static bool fell_back(const struct problem *p)
+{
+    return json_is_false(
+        json_object_get(json_object_get(p->outline, "model"), "used"));
+}
+
+static void add_row(struct table *t, const struct problem *p, bool llm)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    table_text(t, p->id);
+    table_int(t, (int64_t)pieces_of(p));
+    put_kinds(p, &b);
+    table_text(t, b.len ? buf_str(&b) : NULL);
+    table_text(t, is_proved(p)    ? "proved"
+                  : is_claimed(p) ? "claimed, not proved"
+                                  : "not claimed");
+    if (llm)
+        table_text(t, fell_back(p) ? "the verifier" : "the model");
+    buf_reset(&b);
+    put_codes(p, &b);
+    table_text(t, b.len ? buf_str(&b) : NULL);
+    buf_release(&b);
+}
+
+static void add_finding(struct table *t, const struct problem *p,
+                        const json_t *f, const char *of)
+{
+    const char *sub = jsn_str(f, "sub");
+
+    table_note(t, "%s%s%s%s: %s (step %lld): %s", p->id, of, *sub ? ", " : "",
+               sub, jsn_str(f, "code"),
+               (long long)json_integer_value(json_object_get(f, "step")),
+               jsn_str(f, "detail"));
+}
+
+static void add_notes(struct table *t, const struct problem *p)
+{
+    const json_t *list = json_object_get(p->outline, "findings"),
+                 *refused = json_object_get(
+                     json_object_get(p->outline, "model"), "refused");
+    char of[40];
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        add_finding(t, p, json_array_get(list, i), "");
+    if (fell_back(p))
+        table_note(t,
+                   "%s: the model was refused %zu times; the division without "
+                   "it is used",
+                   p->id, json_array_size(refused));
+    for (size_t i = 0; i < json_array_size(refused); i++) {
+        list = json_array_get(refused, i);
+        snprintf(of, sizeof(of), ", refused reply %zu", i + 1);
+        for (size_t k = 0; k < json_array_size(list); k++)
+            add_finding(t, p, json_array_get(list, k), of);
+    }
+}
+
+static void print_table(const struct work *w, const struct curriculum *c)
+{
+    static const char *const plain[] = {"problem", "pieces", "kinds",
+                                        "composition", NULL};
+    size_t pieces = 0, claimed = 0, proved = 0;
+    struct table t;
+    struct buf b;
+
+    table_init(&t, "pieces", "what the tasks were divided into");
+    table_columns(&t, plain);
+    if (w->v->llm)
+        table_column(&t, "made by");
+    table_column(&t, "findings");
+    for (size_t i = 0; i < c->nproblems; i++) {
+        const struct problem *p = &c->problem[i];
+
+        add_row(&t, p, w->v->llm);
+        pieces += pieces_of(p);
+        claimed += is_claimed(p);
+        proved += is_proved(p);
+    }
+    for (size_t i = 0; i < c->nproblems; i++)
+        add_notes(&t, &c->problem[i]);
+    buf_init(&b, BUF_UNLIMITED);
+    table_print(&t, TABLE_TEXT, &b);
+    fputs(buf_str(&b), stdout);
+    printf("\n%zu problem%s, %s: %zu pieces, %zu of them different; "
+           "composition claimed for %zu, proved for %zu\n%s/pieces\n",
+           c->nproblems, c->nproblems == 1 ? "" : "s", w->v->level, pieces,
+           c->len, claimed, proved, w->out);
+    buf_release(&b);
+    table_release(&t);
+}
+
+static void print_json(const struct work *w, const struct curriculum *c)
+{
+    for (size_t i = 0; i < w->tasks.len; i++) {
+        const struct task *t = w->tasks.task[i];
+        const struct problem *p = curriculum_problem(c, t->id);
+        json_t *line = json_pack("{s:o, s:s, s:b, s:I}", "file",
+                                 jsn_text(t->path, strlen(t->path)), "task",
+                                 t->id, "accepted", pieces_of(p) > 0, "depth",
+                                 (json_int_t)p->depth);
+
+        json_object_update(line, p->outline);
+        jsn_line(line);
+    }
+}
+
+/* ---- working ---- */
+
+static void on_step(const struct maker_progress *p, void *arg)
+{
+    struct work *w = arg;
+    char note[80] = "";
+
+    if (w->v->llm) {
+        modeling_news(&w->model);
+        snprintf(note, sizeof(note), "%zu calls, $%.4f", p->calls,
+                 (double)w->model.budget.spent.usd_micro / 1e6);
+    }
+    term_set(w->term, p->done, note);
+}
+
+static int deliver(struct work *w, struct err *e)
+{
+    struct curriculum c;
+    int rc = maker_take(w->maker, &c, e);
+
+    if (rc == 0)
+        rc = curriculum_write(&c, w->out, e);
+    if (rc == 0 && w->v->v.json)
+        print_json(w, &c);
+    else if (rc == 0)
+        print_table(w, &c);
+    for (size_t i = 0; rc >= 0 && i < c.nproblems; i++)
+        if (!pieces_of(&c.problem[i]) ||
+            (is_claimed(&c.problem[i]) && !is_proved(&c.problem[i])))
+            rc = 1;
+    curriculum_release(&c);
+    return rc;
+}
+
+static int decompose(struct work *w, struct err *e)
+{
+    enum maker_end end;
+
+    w->term = term_open(STDERR_FILENO, w->tasks.len, 0, "dividing tasks");
+    end = maker_run(w->maker, on_step, w, e);
+    term_close(w->term);
+    if (end == MAKER_DONE)
+        return deliver(w, e);
+    if (end == MAKER_NO_BUDGET)
+        return err_set(e, ERR_BUDGET,
+                       "the budget has no room for another call; %s keeps the "
+                       "replies: run the command again with a larger budget",
+                       w->out);
+    if (end == MAKER_STOPPED)
+        return err_set(e, ERR_INTERRUPT,
+                       "stopped; run the command again to continue");
+    verifying_wait(&w->g); /* says what to do */
+    return end == MAKER_WAITING ? 4 : -1;
+}
+
+static int run_decompose(const struct cmd *c, int argc, char **argv,
+                         struct err *e)
+{
+    struct decompose_values v = {.v = VERIFYING_DEFAULTS,
+                                 .m = MODELING_DEFAULTS,
+                                 .level = piece_levels[LEVEL_COARSE]};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct work w = {.v = &v};
+    struct err late = ERR_INIT;
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+
+    if (rc == 0)
+        rc = check_options(&v, &call.r, e) < 0 ||
+                     verifying_choose_device(&v.v, e) < 0 ||
+                     open_all(&w, &call.r, e) < 0
+                 ? -1
+                 : decompose(&w, e);
+    else if (rc == 1)
+        rc = 0;
+    if (close_all(&w, &late) < 0 && rc >= 0) {
+        *e = late;
+        rc = -1;
+    }
+    cmd_end(&call);
+    return rc;
+}
+
+extern const struct cmd cmd_decompose;
+const struct cmd cmd_decompose = {
+    "decompose",
+    "TASKS...",
+    "divide tasks into smaller ones that are solved first",
+    "TASKS is a file, a folder, a pattern, or the name of a collection that\n"
+    "comes with the program. The verifier records what each program computes\n"
+    "and cuts that where little data crosses. Every piece is a complete task;\n"
+    "it is run, checked, and given inputs like those it gets in the program.\n"
+    "Composition is proved where the pieces, one after the other, give the\n"
+    "program's output to the bit. DIR/pieces holds the pieces, which run\n"
+    "--tasks accepts; DIR/problems says how they belong together.\n"
+    "With --llm a model proposes the pieces, and may add reformulations and\n"
+    "stepping stones. The verifier checks its proposal in the same way. A\n"
+    "proposal that is refused goes back with the reasons, three times at "
+    "most;\n"
+    "then the division without a model is used. Every reply is stored in DIR\n"
+    "before it is used: the same command run again continues, and pays for\n"
+    "nothing twice.\n"
+    "Exit status: 0 every task has pieces, and what was claimed is proved; 1\n"
+    "not so; 3 the budget is used up; 4 the verifier failed, or the answer "
+    "from\n"
+    "another host is still missing.",
+    decompose_table,
+    run_decompose,
+};

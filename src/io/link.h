@@ -1,0 +1,48 @@
+/* link.h: frames on a connection that anybody may have opened.
+ *
+ * Both ends know a secret. Each proves it to the other before anything else is
+ * said, on numbers that are new for every connection; after that every frame
+ * carries a MAC over its contents and its place in the stream. So nobody without
+ * the secret can say anything, change or drop a frame, or repeat one, here or on
+ * another connection. Nothing is encrypted (docs/SCALE.md).
+ *
+ * Without a secret a link is a plain peer (io/frame.h): for a socketpair, which
+ * nobody else can reach. */
+#ifndef IO_LINK_H
+#define IO_LINK_H
+
+#include "base/mac.h"
+#include "io/frame.h"
+
+enum link_state {
+    LINK_HELLO, /* waits for the other's number */
+    LINK_PROOF, /* waits for the other's proof */
+    LINK_OPEN
+};
+
+struct link {
+    struct peer peer;
+    enum link_state state;
+    bool secured, accepting;
+    char secret[65], numbers[129]; /* the caller's number, then the other's */
+    unsigned char in[MAC_BYTES], out[MAC_BYTES]; /* keys */
+    uint64_t got, sent;                          /* frames so far */
+};
+
+/* Takes the descriptor. */
+void link_plain(struct link *k, int fd);
+/* The one that was connected to says nothing until the other has begun. `secret`:
+ * 64 hexadecimal digits. */
+void link_accept(struct link *k, int fd, const char *secret);
+int link_connect(struct link *k, int fd, const char *secret, struct err *e);
+void link_close(struct link *k);
+
+/* As peer_next(), but only frames that the other end has really sent; the
+ * handshake is done on the way. After -1 the link is of no more use. */
+int link_next(struct link *k, struct frame *f, struct err *e);
+/* Only on a link that is open. */
+void link_send(struct link *k, const struct frame *f);
+void link_say(struct link *k, const char *type, const char *id,
+              const char *text);
+
+#endif

@@ -1,0 +1,435 @@
+/* fleet.c: queues, leases and the choice of a worker. */
+#include "verify/fleet.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK 64 /* of the waiting work, when a worker has none of its own */
+
+/* A task: what its work has in common. */
+struct topic {
+    struct work *first, *last; /* waiting, in order */
+    size_t holders;            /* workers that have its truth */
+    uint64_t peak;             /* bytes; 0: not known */
+};
+
+struct work {
+    void *arg;
+    struct topic *topic;
+    uint64_t order;              /* of arrival */
+    struct work *prev, *next;    /* all that waits, or all of one worker */
+    struct work *before, *after; /* that waits for the topic */
+    struct worker *at;           /* NULL: it waits */
+    uint64_t shunned;            /* a worker that could not judge it; 0: none */
+    uint64_t need;
+    int deaths;
+    char fence[FLEET_FENCE];
+};
+
+struct worker {
+    void *arg;
+    uint64_t serial;
+    size_t slots, leased, answered;
+    uint64_t memory, taken;
+    struct work *first;                 /* leased */
+    struct topic *truths[FLEET_TRUTHS]; /* the last used first */
+    size_t truth_count;
+    struct worker *prev, *next;    /* all */
+    struct worker *before, *after; /* those with a free slot */
+};
+
+struct fleet {
+    struct map topics;
+    struct work *first, *last; /* waiting, in order */
+    struct work *lost;
+    struct worker *workers, *idle; /* all; those with a free slot */
+    uint64_t works, serials;
+    struct fleet_counts counts;
+};
+
+struct fleet *fleet_new(void)
+{
+    struct fleet *f = xcalloc(1, sizeof(*f));
+
+    map_init(&f->topics);
+    return f;
+}
+
+static void free_list(struct work *first)
+{
+    for (struct work *next; first; first = next) {
+        next = first->next;
+        free(first);
+    }
+}
+
+void fleet_free(struct fleet *f)
+{
+    struct worker *next;
+
+    if (!f)
+        return;
+    for (struct worker *w = f->workers; w; w = next) {
+        next = w->next;
+        free_list(w->first);
+        free(w);
+    }
+    free_list(f->first);
+    free_list(f->lost);
+    for (size_t i = 0; i < f->topics.len; i++)
+        free(f->topics.items[i].value);
+    map_release(&f->topics);
+    free(f);
+}
+
+/* ---- waiting ---- */
+
+/* Work that comes back is older than what waits, so the place is near the front. */
+static void wait_in_line(struct fleet *f, struct work *k)
+{
+    struct work *next = f->first;
+    struct topic *t = k->topic;
+
+    if (f->last && f->last->order < k->order)
+        next = NULL;
+    while (next && next->order < k->order)
+        next = next->next;
+    k->next = next;
+    k->prev = next ? next->prev : f->last;
+    *(k->prev ? &k->prev->next : &f->first) = k;
+    *(next ? &next->prev : &f->last) = k;
+
+    next = t->last && t->last->order < k->order ? NULL : t->first;
+    while (next && next->order < k->order)
+        next = next->after;
+    k->after = next;
+    k->before = next ? next->before : t->last;
+    *(k->before ? &k->before->after : &t->first) = k;
+    *(next ? &next->before : &t->last) = k;
+    f->counts.waiting++;
+}
+
+static void leave_line(struct fleet *f, struct work *k)
+{
+    struct topic *t = k->topic;
+
+    *(k->prev ? &k->prev->next : &f->first) = k->next;
+    *(k->next ? &k->next->prev : &f->last) = k->prev;
+    *(k->before ? &k->before->after : &t->first) = k->after;
+    *(k->after ? &k->after->before : &t->last) = k->before;
+    k->prev = k->next = k->before = k->after = NULL;
+    f->counts.waiting--;
+}
+
+void fleet_add(struct fleet *f, const char *key, void *arg)
+{
+    struct topic *t = map_get(&f->topics, str_of(key));
+    struct work *k = xcalloc(1, sizeof(*k));
+
+    if (!t) {
+        t = xcalloc(1, sizeof(*t));
+        map_set(&f->topics, str_of(key), t);
+    }
+    k->arg = arg;
+    k->topic = t;
+    k->order = ++f->works;
+    wait_in_line(f, k);
+}
+
+/* ---- workers ---- */
+
+static void add_idle(struct fleet *f, struct worker *w)
+{
+    w->before = NULL;
+    w->after = f->idle;
+    if (w->after)
+        w->after->before = w;
+    f->idle = w;
+}
+
+static void remove_idle(struct fleet *f, struct worker *w)
+{
+    *(w->before ? &w->before->after : &f->idle) = w->after;
+    if (w->after)
+        w->after->before = w->before;
+}
+
+struct worker *fleet_join(struct fleet *f, size_t slots, uint64_t memory_bytes,
+                          void *arg)
+{
+    struct worker *w = xcalloc(1, sizeof(*w));
+
+    w->arg = arg;
+    w->serial = ++f->serials;
+    w->slots = slots ? slots : 1;
+    w->memory = memory_bytes;
+    w->next = f->workers;
+    if (w->next)
+        w->next->prev = w;
+    f->workers = w;
+    add_idle(f, w);
+    f->counts.workers++;
+    f->counts.slots += w->slots;
+    return w;
+}
+
+/* The work is not the worker's any more. */
+static void end_lease(struct fleet *f, struct work *k)
+{
+    struct worker *w = k->at;
+
+    *(k->prev ? &k->prev->next : &w->first) = k->next;
+    if (k->next)
+        k->next->prev = k->prev;
+    k->prev = k->next = NULL;
+    k->at = NULL;
+    k->fence[0] = '\0';
+    if (w->leased-- == w->slots)
+        add_idle(f, w);
+    w->taken -= k->need;
+    f->counts.leased--;
+}
+
+void fleet_leave(struct fleet *f, struct worker *w)
+{
+    while (w->first) {
+        struct work *k = w->first;
+
+        end_lease(f, k);
+        if (++k->deaths < FLEET_DEATHS) {
+            wait_in_line(f, k);
+        } else {
+            k->next = f->lost;
+            f->lost = k;
+        }
+    }
+    for (size_t i = 0; i < w->truth_count; i++)
+        w->truths[i]->holders--;
+    remove_idle(f, w);
+    *(w->prev ? &w->prev->next : &f->workers) = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    f->counts.workers--;
+    f->counts.slots -= w->slots;
+    free(w);
+}
+
+bool fleet_next_lost(struct fleet *f, void **work)
+{
+    struct work *k = f->lost;
+
+    if (!k)
+        return false;
+    f->lost = k->next;
+    *work = k->arg;
+    free(k);
+    return true;
+}
+
+/* ---- leases ---- */
+
+static uint64_t need_of(const struct worker *w, const struct work *k)
+{
+    uint64_t peak = k->topic->peak;
+
+    if (w->memory == 0)
+        return 0;
+    if (peak == 0)
+        return w->memory / w->slots;
+    if (peak <= w->memory && peak + peak / 4 > w->memory)
+        return w->memory;
+    return peak + peak / 4;
+}
+
+static bool fits(const struct fleet *f, const struct worker *w,
+                 const struct work *k)
+{
+    if (k->shunned == w->serial && f->counts.workers > 1)
+        return false;
+    return w->memory == 0 || need_of(w, k) <= w->memory - w->taken;
+}
+
+static struct work *of_its_truths(const struct fleet *f, const struct worker *w)
+{
+    for (size_t i = 0; i < w->truth_count; i++)
+        for (struct work *k = w->truths[i]->first; k; k = k->after)
+            if (fits(f, w, k))
+                return k;
+    return NULL;
+}
+
+/* In order; if `fresh`, only what no worker has the truth of. */
+static struct work *of_all(const struct fleet *f, const struct worker *w,
+                           bool fresh)
+{
+    size_t looked = 0;
+
+    for (struct work *k = f->first; k && looked < LOOK; k = k->next, looked++)
+        if ((!fresh || k->topic->holders == 0) && fits(f, w, k))
+            return k;
+    return NULL;
+}
+
+/* Moves the topic to the front of what the worker has. True: it had it. */
+static bool remember_truth(struct worker *w, struct topic *t)
+{
+    size_t at = 0;
+
+    while (at < w->truth_count && w->truths[at] != t)
+        at++;
+    if (at < w->truth_count) {
+        memmove(w->truths + 1, w->truths, at * sizeof(w->truths[0]));
+        w->truths[0] = t;
+        return true;
+    }
+    if (w->truth_count == FLEET_TRUTHS)
+        w->truths[--w->truth_count]->holders--;
+    memmove(w->truths + 1, w->truths, w->truth_count * sizeof(w->truths[0]));
+    w->truths[0] = t;
+    w->truth_count++;
+    t->holders++;
+    return false;
+}
+
+static void lease(struct fleet *f, struct worker *w, struct work *k)
+{
+    leave_line(f, k);
+    k->at = w;
+    k->need = need_of(w, k);
+    w->taken += k->need;
+    if (++w->leased == w->slots)
+        remove_idle(f, w);
+    k->next = w->first;
+    if (k->next)
+        k->next->prev = k;
+    w->first = k;
+    f->counts.leased++;
+    f->counts.cached += remember_truth(w, k->topic);
+    snprintf(k->fence, sizeof(k->fence), "lease-%llu-%llu",
+             (unsigned long long)w->serial,
+             (unsigned long long)++f->counts.leases);
+}
+
+/* What a worker could take, from the best reason to the last. */
+static struct work *choose(const struct fleet *f, const struct worker *w,
+                           int reason)
+{
+    return reason == 0 ? of_its_truths(f, w) : of_all(f, w, reason == 1);
+}
+
+bool fleet_lease(struct fleet *f, void **work, void **worker,
+                 char fence[FLEET_FENCE])
+{
+    if (!f->first)
+        return false;
+    for (int reason = 0; reason < 3; reason++) {
+        for (struct worker *w = f->idle; w; w = w->after) {
+            struct work *k = choose(f, w, reason);
+
+            if (!k)
+                continue;
+            lease(f, w, k);
+            *work = k->arg;
+            *worker = w->arg;
+            memcpy(fence, k->fence, FLEET_FENCE);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- answers ---- */
+
+static struct work *behind(struct fleet *f, const struct worker *w,
+                           const char *fence)
+{
+    for (struct work *k = w->first; k; k = k->next)
+        if (strcmp(k->fence, fence) == 0)
+            return k;
+    f->counts.fenced++;
+    return NULL;
+}
+
+/* An unusual peak is forgotten in time. */
+static void learn_peak(struct topic *t, uint64_t peak)
+{
+    uint64_t faded = t->peak - t->peak / 8;
+
+    t->peak = peak > faded ? peak : faded;
+}
+
+void *fleet_answer(struct fleet *f, const struct worker *w, const char *fence,
+                   uint64_t peak_bytes)
+{
+    struct work *k = behind(f, w, fence);
+    void *arg;
+
+    if (!k)
+        return NULL;
+    if (peak_bytes)
+        learn_peak(k->topic, peak_bytes);
+    arg = k->arg;
+    k->at->answered++;
+    end_lease(f, k);
+    free(k);
+    return arg;
+}
+
+bool fleet_refuse(struct fleet *f, struct worker *w, const char *fence)
+{
+    struct work *k = behind(f, w, fence);
+
+    if (!k)
+        return true;
+    if (k->shunned || f->counts.workers < 2)
+        return false;
+    end_lease(f, k);
+    k->shunned = w->serial;
+    wait_in_line(f, k);
+    return true;
+}
+
+/* ---- figures ---- */
+
+struct fleet_counts fleet_counts(const struct fleet *f)
+{
+    return f->counts;
+}
+
+uint64_t fleet_too_large(const struct fleet *f)
+{
+    uint64_t most = 0;
+
+    for (const struct worker *w = f->workers; w; w = w->next) {
+        if (w->memory == 0)
+            return 0;
+        most = w->memory > most ? w->memory : most;
+    }
+    if (f->first && most && f->first->topic->peak > most)
+        return f->first->topic->peak;
+    return 0;
+}
+
+size_t worker_leased(const struct worker *w)
+{
+    return w->leased;
+}
+
+size_t worker_slots(const struct worker *w)
+{
+    return w->slots;
+}
+
+size_t worker_answered(const struct worker *w)
+{
+    return w->answered;
+}
+
+uint64_t worker_memory_taken(const struct worker *w)
+{
+    return w->taken;
+}

@@ -1,0 +1,24 @@
+/* launch.h: who starts the workers that connect to us: this program ("local"), a
+ * Slurm cluster ("slurm"), or somebody by hand ("none"). A launcher starts
+ * processes and no more: whether a worker is there is known from its connection
+ * alone, never from what a scheduler says. */
+#ifndef VERIFY_LAUNCH_H
+#define VERIFY_LAUNCH_H
+
+#include "io/loop.h"
+#include "verify/door.h"
+
+struct launch; /* one launcher at work */
+
+/* Starts `o->workers` workers that connect to `address` and know the secret in
+ * the file `key`. All borrowed. */
+struct launch *launch_start(struct loop *l, const struct door_opts *o,
+                            const char *address, const char *key,
+                            struct err *e);
+/* From time to time: `connected` workers are there, and work waits. Starts more
+ * if those that were started are gone. */
+void launch_tick(struct launch *x, size_t connected);
+/* `x` may be NULL. Takes back what has not begun, and ends what was started here. */
+void launch_stop(struct launch *x);
+
+#endif

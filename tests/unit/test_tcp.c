@@ -1,0 +1,281 @@
+/* test_tcp.c: workers that come, go, freeze, lie and repeat themselves; each job is
+ * answered once. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/tick.h"
+#include "fake_worker.h"
+#include "io/key.h"
+#include "io/tcp.h"
+#include "tap.h"
+#include "verify/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void suite_tcp(void);
+
+struct bench {
+    struct loop *loop;
+    struct backend *backend;
+    char dir[40], key[60], secret[KEY_TEXT], address[TCP_ADDRESS];
+    struct home home;
+    struct opt_list packs;
+    struct door_opts opts;
+    struct buf told;  /* "NAME answer|none;" for each */
+    struct buf lines; /* of the log */
+    bool waiting;
+};
+
+static void on_answer(void *job, const json_t *answer, const char *why,
+                      void *arg)
+{
+    struct bench *b = arg;
+    const char *echo = json_string_value(json_object_get(answer, "echo"));
+
+    buf_printf(&b->told, "%s %s;", (const char *)job,
+               echo && strcmp(echo, job) == 0 ? "answer"
+               : why                          ? "none"
+                                              : "wrong");
+    if (b->waiting && b->backend->pending == 0)
+        loop_stop(b->loop);
+}
+
+/* The line that the launcher "none" says has the address. */
+static void on_line(const char *line, void *arg)
+{
+    struct bench *b = arg;
+    const char *at = strstr(line, "--connect ");
+
+    if (at)
+        snprintf(b->address, sizeof(b->address), "%.*s",
+                 (int)strcspn(at + 10, " "), at + 10);
+    buf_printf(&b->lines, "%s\n", line);
+}
+
+static void begin(struct bench *b)
+{
+    static char worker[] = "monkeys-worker", python[] = "python3";
+    struct err e = ERR_INIT;
+
+    *b = (struct bench){.dir = "/tmp/test-tcp-XXXXXX", .loop = loop_new(&e)};
+    if (!b->loop || !mkdtemp(b->dir))
+        BUG("%s", e.text);
+    buf_init(&b->told, BUF_UNLIMITED);
+    buf_init(&b->lines, BUF_UNLIMITED);
+    b->home = (struct home){b->dir, worker, python};
+    snprintf(b->key, sizeof(b->key), "%s/key", b->dir);
+    log_set_writer(on_line, b);
+    b->opts = (struct door_opts){.home = &b->home,
+                                 .verifier = "tcp=127.0.0.1:0",
+                                 .launcher = "none",
+                                 .key = b->key,
+                                 .device = "cpu",
+                                 .box = "none",
+                                 .heartbeat_s = 3,
+                                 .packs = &b->packs};
+    b->backend = backend_open(b->loop, &b->opts, on_answer, b, &e);
+    if (!b->backend || key_read(b->key, b->secret, &e) < 0)
+        BUG("%s", e.text);
+}
+
+static void end(struct bench *b)
+{
+    backend_close(b->backend);
+    loop_free(b->loop);
+    log_set_writer(NULL, NULL);
+    buf_release(&b->told);
+    buf_release(&b->lines);
+    unlink(b->key);
+    rmdir(b->dir);
+}
+
+static void ask(struct bench *b, const char *name, const char *what)
+{
+    struct err e = ERR_INIT;
+
+    if (b->backend->type->ask(b->backend,
+                              json_pack("{s:s, s:s}", "name", name, "do", what),
+                              1000, (void *)name, &e) < 0)
+        BUG("%s", e.text);
+}
+
+static struct fake_worker *start(struct bench *b, const char *name,
+                                 const char *secret)
+{
+    return fake_worker_start(
+        b->loop, &(struct fake_opts){.address = b->address,
+                                     .secret = secret ? secret : b->secret,
+                                     .name = name,
+                                     .slots = 1});
+}
+
+static void wait_for_all(struct bench *b)
+{
+    b->waiting = true;
+    if (b->backend->pending)
+        loop_run(b->loop);
+    b->waiting = false;
+}
+
+/* Until it holds; the heartbeat of this test is 3 s. */
+static bool until_jobs(struct bench *b, const struct fake_worker *w, size_t n)
+{
+    for (int i = 0; i < 3000 && fake_worker_jobs(w) < n; i++)
+        loop_run_for(b->loop, 10000000);
+    return fake_worker_jobs(w) >= n;
+}
+
+static bool until_line(struct bench *b, const char *text)
+{
+    for (int i = 0; i < 3000 && !strstr(buf_str(&b->lines), text); i++)
+        loop_run_for(b->loop, 10000000);
+    return strstr(buf_str(&b->lines), text) != NULL;
+}
+
+static void test_come_and_go(void)
+{
+    struct fake_worker *w;
+    struct bench b;
+
+    begin(&b);
+    ask(&b, "one", "never");
+    ask(&b, "two", "");
+    w = start(&b, "first", NULL);
+    ok(until_jobs(&b, w, 1), "jobs wait until a worker is there");
+    fake_worker_free(w);
+    ok(until_line(&b, "worker first"), "that a worker has gone is told");
+    is(buf_str(&b.told), "", "its job is not answered by that");
+    b.backend->type->ask(b.backend, json_pack("{s:s}", "name", "three"), 1000,
+                         (void *)"three", NULL);
+    w = start(&b, "second", NULL);
+    ok(until_jobs(&b, w, 1), "but goes to the next worker");
+    fake_worker_free(w);
+    w = start(&b, "third", NULL);
+    until_jobs(&b, w, 1);
+    fake_worker_free(w);
+    w = start(&b, "fourth", NULL);
+    wait_for_all(&b);
+    is(buf_str(&b.told), "one none;two answer;three answer;",
+       "what three workers were lost with is given up, the rest is answered");
+    fake_worker_free(w);
+    end(&b);
+}
+
+static void test_frozen(void)
+{
+    struct fake_worker *a, *c;
+    struct bench b;
+
+    begin(&b);
+    a = fake_worker_start(b.loop, &(struct fake_opts){.address = b.address,
+                                                      .secret = b.secret,
+                                                      .name = "ice",
+                                                      .slots = 1,
+                                                      .delay_ns = 1000000000});
+    ask(&b, "one", "");
+    until_jobs(&b, a, 1);
+    fake_worker_freeze(a, true);
+    c = start(&b, "fire", NULL);
+    wait_for_all(&b);
+    is(buf_str(&b.told), "one answer;",
+       "a frozen worker's job goes to another");
+    ok(strstr(buf_str(&b.lines), "no sign of life") != NULL,
+       "and that is told");
+    fake_worker_freeze(a, false);
+    loop_run_for(b.loop, 200000000);
+    is(buf_str(&b.told), "one answer;", "what it says afterwards is not heard");
+    ok(!fake_worker_is_open(a), "it is not connected any more");
+    fake_worker_free(a);
+    fake_worker_free(c);
+    end(&b);
+}
+
+static void test_lies(void)
+{
+    struct fake_worker *w;
+    struct bench b;
+
+    begin(&b);
+    w = start(&b, "liar", NULL);
+    ask(&b, "one", "twice");
+    ask(&b, "two", "forge");
+    ask(&b, "three", "infra");
+    wait_for_all(&b);
+    is(buf_str(&b.told), "one answer;two answer;three none;",
+       "an answer counts once, under its own lease");
+    ok(until_line(&b, "lease-1-99"), "one under another lease is told of");
+    fake_worker_free(w);
+    end(&b);
+}
+
+static void test_infra_elsewhere(void)
+{
+    struct fake_worker *a, *c;
+    struct bench b;
+
+    begin(&b);
+    a = start(&b, "a", NULL);
+    c = start(&b, "c", NULL);
+    until_line(&b, "a joined");
+    until_line(&b, "c joined");
+    ask(&b, "one", "infra");
+    wait_for_all(&b);
+    ok(fake_worker_jobs(a) == 1 && fake_worker_jobs(c) == 1,
+       "a job that one worker could not do is tried by another");
+    is(buf_str(&b.told), "one none;", "and answered once");
+    fake_worker_free(a);
+    fake_worker_free(c);
+    end(&b);
+}
+
+static bool send_text(int fd, const char *text)
+{
+    return write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+/* Strangers of all kinds, while an honest worker works. */
+static void test_strangers(void)
+{
+    static const char other[] =
+        "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    struct fake_worker *w, *bad;
+    struct err e = ERR_INIT;
+    struct bench b;
+    int slow[100];
+
+    begin(&b);
+    for (size_t i = 0; i < 100; i++)
+        slow[i] = tcp_connect(b.address, 1000, &e);
+    bad = start(&b, "stranger", other);
+    ok(send_text(slow[99], "GET / HTTP/1.1\r\n") &&
+           until_line(&b, "closed: not a frame"),
+       "a browser is sent away");
+    for (size_t i = 0; i < 90; i++)
+        send_text(slow[i], "m"); /* one byte, and no more */
+    w = start(&b, "honest", NULL);
+    ask(&b, "one", "");
+    ask(&b, "two", "");
+    wait_for_all(&b);
+    is(buf_str(&b.told), "one answer;two answer;",
+       "a hundred that never end their hello do not keep a worker out");
+    loop_run_for(b.loop, 100000000);
+    ok(!fake_worker_is_open(bad) && fake_worker_jobs(bad) == 0,
+       "who does not know the secret gets nothing");
+    ok(strstr(buf_str(&b.lines), "too many at once") != NULL,
+       "the oldest stranger leaves when there are too many");
+    for (size_t i = 0; i < 100; i++)
+        close(slow[i]);
+    fake_worker_free(w);
+    fake_worker_free(bad);
+    end(&b);
+}
+
+void suite_tcp(void)
+{
+    test_come_and_go();
+    test_frozen();
+    test_lies();
+    test_infra_elsewhere();
+    test_strangers();
+}
