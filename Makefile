@@ -16,7 +16,7 @@ JOBS    ?= $(shell nproc)
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
 LAYERS := base stats io lex facts store task pack llm ledger prompt guide verify find \
-          curriculum search run views analyze page web cmd
+          curriculum search run data views analyze page web cmd
 
 # Two files have HMAC: monkeys takes it from libcrypto.
 LIB_SRC    := $(filter-out src/base/mac_plain.c,\
@@ -196,7 +196,7 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	    check-format check-man check-words; status=$$?; tests/slowest build/tests; \
 	    tests/failed build/tests; exit $$status
 
-test-long: ## the long tests: kills, 2,000 candidates, 5 minutes of fuzzing per target, TSan, clang-tidy
+test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minutes of fuzzing per target, TSan, clang-tidy
 	./setup test
 	@$(MAKE) --no-print-directory all
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
@@ -206,6 +206,8 @@ test-long: ## the long tests: kills, 2,000 candidates, 5 minutes of fuzzing per 
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py \
 	    tests/worker/test_gpu_seeds.py
+	TOKENS_STRINGS=200000 TOKENS_POINTS=1 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q \
+	    -p no:cacheprovider tests/data
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
 
 test-gpu: worker ## what only a GPU can show (KERNELBENCH=DIR: its tasks too); needs torch and triton, not monkeys
@@ -239,7 +241,7 @@ check-clang: ## clang compiles everything without warnings, too
 
 # Both wait more than they compute. The slowest files come first.
 SLOW_COMMANDS := $(addprefix tests/cli/,verify.t doctor.t same.t pack.t run.t \
-                   reverify.t stop.t repeat.t serve.t compare.t)
+                   reverify.t decompose.t stop.t repeat.t serve.t compare.t)
 check-commands: programs ## the commands as a user meets them
 	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
 	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))

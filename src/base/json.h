@@ -13,11 +13,17 @@
 /* A new reference, or NULL with "FILE:LINE:COLUMN: what". `name` is only for
  * the error. Duplicate keys and nesting past 64 levels are errors. */
 json_t *jsn_parse(const char *name, const char *text, size_t n, struct err *e);
-/* The same for an answer that was paid for, so as lenient as possible: the last
+/* The same, but strings may have NULs: use their lengths. */
+json_t *jsn_parse_nul(const char *name, const char *text, size_t n,
+                      struct err *e);
+/* As jsn_parse() for an answer that was paid for, so as lenient as possible: the last
  * of duplicate keys counts; bytes that are not UTF-8, NULs and halves of
  * surrogate pairs become U+FFFD. */
 json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
                           struct err *e);
+/* The same for a part of a file that begins on `line` of it. */
+json_t *jsn_parse_part(const char *name, size_t line, const char *text,
+                       size_t n, struct err *e);
 json_t *jsn_read(const char *path, struct err *e); /* at most 16 MiB */
 
 /* A string member, borrowed; "" when there is none. */

@@ -147,16 +147,17 @@ static void take_reply(struct making *x, const struct ledger_answer *a)
 {
     struct maker *m = x->m;
     struct err e = ERR_INIT;
+    const char *code;
 
     free(x->last);
     x->last = xstrndup(a->text.p, a->text.n);
-    x->proposal = contract_extract(a->text, &e);
+    x->proposal = contract_extract(a->text, &code, &e);
     if (!x->proposal) {
         refuse(x, a->cut ? proposing_finding(
                                "reply_cut",
                                "the reply was cut at the token limit: use "
                                "fewer or shorter pieces")
-                         : proposing_finding("not_the_contract", e.text));
+                         : proposing_finding(code, e.text));
         return;
     }
     json_object_set_new(x->proposal, "problem_id", json_string(x->task->id));

@@ -148,8 +148,11 @@ static int load_run(struct recheck *r, struct err *e)
         if (v->entry[i].left || !row->evidence || !row->problem)
             continue;
         if (row->task >= 0 && (size_t)row->task >= v->all)
-            return err_set(e, ERR_INPUT, "%s: an entry names task %lld of %zu",
-                           r->dir, (long long)row->task, v->all);
+            return err_set(e, ERR_INPUT,
+                           "%s/run.db: damaged: an entry belongs to task %lld, "
+                           "but the run has only %zu tasks; restore the file "
+                           "from a copy",
+                           r->dir, (long long)row->task + 1, v->all);
         rc = add_stored(r, row->task < 0 ? NULL : &v->task[row->task],
                         row->name, row->problem, row->solution, e);
     }

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "store/lock.h"
+#include "verify/plausible.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>
@@ -256,10 +257,13 @@ static int by_attempt(const void *a, const void *b)
     return (x->try > y->try) - (x->try < y->try);
 }
 
-static int unknown_task(int64_t ord, size_t tasks, struct err *e)
+static int unknown_task(const struct run_view *v, const char *what, int64_t ord,
+                        struct err *e)
 {
-    return err_set(e, ERR_INPUT, "a row names task %lld of %zu", (long long)ord,
-                   tasks);
+    return err_set(e, ERR_INPUT,
+                   "%s/run.db: damaged: %s belongs to task %lld, but the run "
+                   "has only %zu tasks; restore the file from a copy",
+                   v->dir, what, (long long)ord + 1, v->all);
 }
 
 /* Rows come in the order of task and attempt, so those of one attempt stand
@@ -274,10 +278,12 @@ static int join_attempts(struct run_view *v, struct err *e)
         struct run_attempt *a = &v->attempts[i];
         struct run_task *t;
 
-        *a = (struct run_attempt){
-            .row = a->row, .error = a->error, .kind = a->kind};
+        *a = (struct run_attempt){.row = a->row,
+                                  .error = a->error,
+                                  .kind = a->kind,
+                                  .doubt = a->doubt};
         if (a->row.task < 0 || (size_t)a->row.task >= v->all)
-            return unknown_task(a->row.task, v->all, e);
+            return unknown_task(v, "an attempt", a->row.task, e);
         t = &v->task[a->row.task];
         t->attempt = t->attempts++ ? t->attempt : a;
         while (verdict < v->verdict_len &&
@@ -315,7 +321,7 @@ static int join_calls(struct run_view *v, struct err *e)
         if (c->task < 0)
             continue;
         if ((size_t)c->task >= v->all)
-            return unknown_task(c->task, v->all, e);
+            return unknown_task(v, "a call", c->task, e);
         t = &v->task[c->task];
         t->call = t->calls++ ? t->call : c;
         a = run_view_attempt(t, c->attempt);
@@ -941,6 +947,25 @@ const char *run_view_failure(struct run_view *v, struct run_attempt *a,
     a->kind = kind;
     buf_release(&key);
     return a->kind;
+}
+
+const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
+                           struct err *e)
+{
+    const char *times = a->verdict ? a->verdict->times : NULL, *why;
+    json_t *record;
+
+    if (!a->doubt && !(times && strstr(times, "reference_ms")))
+        a->doubt = "";
+    if (a->doubt)
+        return a->doubt;
+    record = run_view_record(v, a, e);
+    if (!record && e->kind != ERR_NONE)
+        return NULL;
+    why = plausible_doubt(record, &v->memory);
+    a->doubt = why ? why : "";
+    json_decref(record);
+    return a->doubt;
 }
 
 struct task *run_view_program(struct run_view *v, const struct run_task *t,

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType, FrameType
 
 import torch
 from shared import inputs, structure
@@ -86,6 +86,7 @@ class Graph:
     output: Ref
     inputs: list[int]
     sizes: dict[str, int]  # integers that the task's module names
+    wide: bool = False  # the task casts its inputs to fp32, which changes nothing in fp32
 
     def out(self, ref: Ref) -> Out:
         return self.nodes[ref.node].outs[ref.out]
@@ -155,17 +156,35 @@ class Task:
         raise NotCaptured("Model has no forward of its own")
 
 
-def targets_by_line(tree: ast.Module) -> dict[int, str]:
-    """The variable that the statement at a line assigns to."""
-    found = {}
+@dataclass
+class Assigned:
+    """A stretch of the source whose value is assigned to a variable."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    name: str
+
+
+def assignments(tree: ast.Module) -> list[Assigned]:
+    found = []
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Assign, ast.AugAssign)):
-            first = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            while isinstance(first, (ast.Subscript, ast.Attribute, ast.Tuple)):
-                first = first.elts[0] if isinstance(first, ast.Tuple) else first.value
-            if isinstance(first, ast.Name) and first.id != "self":
-                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                    found[line] = first.id.lower().strip("_") or "value"
+        if not isinstance(node, (ast.Assign, ast.AugAssign)):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        pairs = [(target, node.value)]
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and \
+                len(target.elts) == len(node.value.elts):
+            pairs = list(zip(target.elts, node.value.elts))
+        elif isinstance(target, ast.Tuple):
+            pairs = [(target.elts[0], node.value)]
+        for to, value in pairs:
+            while isinstance(to, (ast.Subscript, ast.Attribute)):
+                to = to.value
+            if isinstance(to, ast.Name) and to.id != "self":
+                found.append(Assigned((node.lineno if len(pairs) == 1 else value.lineno,
+                                       0 if len(pairs) == 1 else value.col_offset),
+                                      (value.end_lineno, value.end_col_offset),
+                                      to.id.lower().strip("_") or "value"))  # fmt: skip
     return found
 
 
@@ -181,8 +200,10 @@ class Recorder(TorchFunctionMode):
             id(t): (n, t) for n, t in [*task.model.named_parameters(), *task.model.named_buffers()]
         }
         self.made: dict[int, Ref] = {}  # nodes of state
-        self.targets = targets_by_line(task.tree)
+        self.assigned_to = assignments(task.tree)
+        self.positions: dict[CodeType, list] = {}
         self.quiet = 0
+        self.casts = False
         self.sharing: dict[int, list[weakref.ref]] = {}  # tensors by their memory
         self.paths = {id(m): n for n, m in task.model.named_modules()}
 
@@ -262,7 +283,7 @@ class Recorder(TorchFunctionMode):
         if short in ("__get__", "__set__"):
             return self.attribute(name, func, args)
         if name == "Tensor.__setitem__":
-            return self.assigned(func, args, frame)
+            return self.set_item(func, args, frame)
         in_place = short.endswith("_") and not short.endswith("__")
         if in_place and augmented(frame):  # x += y, where Python rebinds the name
             func, name, in_place = getattr(torch.Tensor, short[:-1]), name[:-1], False
@@ -278,6 +299,7 @@ class Recorder(TorchFunctionMode):
             told_kwargs.pop("inplace", None)
         elif short in CASTS and isinstance(result, torch.Tensor) and same(result, args[0]):
             self.give(result, told_args[0])  # it changes nothing
+            self.casts |= short in ("to", "float")
             return result
         node = Node(len(self.nodes), "call", name, told_args, told_kwargs)
         self.place(node, frame)
@@ -295,7 +317,7 @@ class Recorder(TorchFunctionMode):
             self.add(node, result)
         return result
 
-    def assigned(self, func: Callable, args: tuple, frame: FrameType) -> None:
+    def set_item(self, func: Callable, args: tuple, frame: FrameType) -> None:
         """x[index] = value: a new version of x."""
         base, index, value = args
         told = self.argument((base, index, value))
@@ -309,9 +331,17 @@ class Recorder(TorchFunctionMode):
         """Which statement of the task's file it belongs to."""
         while frame is not None and frame.f_code.co_filename != FILE:
             frame = frame.f_back
-        if frame is not None:
-            node.where = (frame.f_code.co_name, frame.f_lineno)
-            node.name = self.targets.get(frame.f_lineno, "")
+        if frame is None:
+            return
+        code = frame.f_code
+        if code not in self.positions:
+            self.positions[code] = list(code.co_positions())
+        line, _, column, _ = self.positions[code][frame.f_lasti // 2]
+        node.where = (code.co_name, frame.f_lineno)
+        at = (line or frame.f_lineno, column or 0)
+        for one in self.assigned_to:
+            if one.start <= at <= one.end:
+                node.where, node.name = (code.co_name, one.start), one.name
 
     # ---- layers ----
 
@@ -464,7 +494,8 @@ def capture(task: Task, seed: int, keep: set[Ref] = frozenset()) -> tuple[Graph,
         raise NotCaptured("forward does not return one tensor")
     output = recorder.ref_of(result)
     name_statements(recorder.nodes)
-    return Graph(recorder.nodes, output, given, task.sizes()), recorder.kept
+    graph = Graph(recorder.nodes, output, given, task.sizes(), recorder.casts)
+    return graph, recorder.kept
 
 
 def name_statements(nodes: list[Node]) -> None:

@@ -9,33 +9,38 @@ tolerance means anything, may not cross."""
 import math
 from dataclasses import dataclass, field
 
+from decompose import loops
 from decompose.capture import Graph, Node, Ref
 
 PARTS = {"coarse": 2, "medium": 3, "fine": 9}
+LIGHT = 0.02  # share of all work
 INPUTS = 4  # tensors that a part preferably takes at most
 RMS = 2e-3, 5e2  # of a tensor that may cross; the judge allows twice that
 IMBALANCE = 2.0  # what unequal work costs, in units of the task's own bytes
 EXTRA = 1.5  # what a second output costs, or a fifth input
-POSITIONS = 400  # cuts that are considered
+POSITIONS = 400, 90  # cuts that are considered for two parts, and for more
 VIEWS = {
     "transpose", "permute", "view", "reshape", "expand", "expand_as", "unsqueeze", "squeeze",
     "flatten", "unflatten", "__getitem__", "narrow", "select", "chunk", "split", "unbind", "T", "mT",
     "H", "mH", "data", "contiguous", "detach", "clone", "to", "float", "type_as", "unfold", "swapaxes",
     "swapdims", "movedim", "view_as", "view_as_real", "repeat", "repeat_interleave", "Flatten",
     "Identity", "Dropout", "zeros_like", "ones_like", "empty_like", "new_zeros", "new_ones",
-    "tril", "triu", "flip", "roll", "cat", "stack", "pad", "dropout", "Unflatten",
+    "flip", "roll", "cat", "stack", "pad", "dropout", "Unflatten",
 }  # fmt: skip
-JOINS = {"cat", "stack", "pad", "roll", "flip", "tril", "triu", "clone", "repeat"}
+MASKS = {"masked_fill", "where", "tril", "triu"}  # these stay with what they mask
 
 
 @dataclass
 class Part:
-    """Nodes in order, the tensors that come in (arguments of the task first) and go out."""
+    """Nodes in order, the tensors that come in (arguments of the task first) and go out. `steps`:
+    those that are no constants and no views of arguments."""
 
     nodes: list[int] = field(default_factory=list)
     inputs: list[Ref] = field(default_factory=list)
     outputs: list[Ref] = field(default_factory=list)
     flops: int = 0
+    steps: set[int] = field(default_factory=set)
+    start: int = 0  # its first position on the line
 
 
 class NoCut(Exception):
@@ -47,9 +52,24 @@ def short_name(node: Node) -> str:
 
 
 def is_glue(node: Node) -> bool:
-    if node.kind not in ("call", "module"):
+    if node.kind not in ("call", "module") or short_name(node) in MASKS:
         return True
     return short_name(node) in VIEWS or not any(o.floating for o in node.outs)
+
+
+def alive(graph: Graph) -> set[int]:
+    """The nodes that the output needs."""
+    return alive_from(graph, [graph.output.node])
+
+
+def alive_from(graph: Graph, nodes: list[int]) -> set[int]:
+    live, todo = set(), list(nodes)
+    while todo:
+        index = todo.pop()
+        if index not in live:
+            live.add(index)
+            todo += [r.node for r in graph.nodes[index].refs()]
+    return live
 
 
 class Line:
@@ -59,23 +79,15 @@ class Line:
         self.graph = graph
         self.free = self._free()
         self.users: dict[int, list[int]] = {}
-        live = self._live()
+        live = alive(graph)
         for node in graph.nodes:
             if node.index in live:
                 for ref in node.refs():
                     self.users.setdefault(ref.node, []).append(node.index)
         self.live = live
+        self.loop = loops.find(graph, live)
         self.at = self._positions()
         self.length = 1 + max(self.at.values(), default=-1)
-
-    def _live(self) -> set[int]:
-        live, todo = set(), [self.graph.output.node]
-        while todo:
-            index = todo.pop()
-            if index not in live:
-                live.add(index)
-                todo += [r.node for r in self.graph.nodes[index].refs()]
-        return live
 
     def _free(self) -> set[int]:
         """Made from arguments, parameters and constants by glue alone, or without arguments."""
@@ -94,14 +106,26 @@ class Line:
 
     def _positions(self) -> dict[int, int]:
         graph, at = self.graph, {}
-        steps = [n for n in graph.nodes if n.index in self.live and n.index not in self.free]
+        order = [n.index for n in graph.nodes]
+        if self.loop is not None:
+            order = loops.order(graph, self.loop)
+        total = sum(graph.nodes[i].flops for i in self.live)
+        looped = self.loop.place if self.loop is not None else {}
+        heavy = [i for i in order if graph.nodes[i].flops > LIGHT * total or i in looped]
+        order = loops.settled(graph, [*heavy, *order])  # what is light waits for its first user
+        steps = [graph.nodes[i] for i in order if i in self.live and i not in self.free]
         for node in steps:
             if not is_glue(node):
                 at[node.index] = len(at)
         if not at:
             raise NoCut("forward computes nothing that could be cut")
+        for node in steps:
+            above = [at[r.node] for r in node.refs() if r.node in at]
+            if short_name(node) in MASKS and len(above) == 1 and \
+                    sum(r.node not in self.free for r in node.refs()) == 1:
+                at[node.index] = above[0]
         for node in reversed(steps):  # glue goes to its first user
-            if is_glue(node):
+            if is_glue(node) and node.index not in at:
                 users = [at[u] for u in self.users.get(node.index, []) if u in at]
                 if users:
                     at[node.index] = min(users)
@@ -146,7 +170,12 @@ class Line:
         }
         ordered = sorted(inputs, key=lambda r: (self.graph.nodes[r.node].kind != "input", r.node, r.out))
         work = sum(self.graph.nodes[i].flops for i in mine)
-        return Part(sorted(nodes), ordered, list(outputs), work)
+        return Part(sorted(nodes), ordered, list(outputs), work, mine, low)
+
+    def kinds(self, refs: list[Ref]) -> int:
+        """How many different tensors; those of all iterations of a loop are one."""
+        place = self.loop.place if self.loop is not None else {}
+        return len({place[r.node][0] if r.node in place else r for r in refs})
 
     def _leaves(self, ref: Ref, high: int) -> bool:
         if ref == self.graph.output:
@@ -168,25 +197,27 @@ def cost(line: Line, part: Part, share: float, scale: float, total: int) -> floa
     if not all(may_cross(graph, r) for r in outputs) or not part.inputs or not part.outputs:
         return math.inf
     crossing = sum(graph.out(r).bytes for r in outputs) / scale
-    extra = max(0, len(part.outputs) - 1) + max(0, len(part.inputs) - INPUTS)
+    extra = max(0, line.kinds(part.outputs) - 1) + max(0, line.kinds(part.inputs) - INPUTS)
     return crossing + EXTRA * extra + IMBALANCE * abs(part.flops / total - share)
 
 
-def positions(line: Line) -> list[int]:
+def positions(line: Line, most: int) -> list[int]:
     """Where cuts are considered: everywhere, or where the fewest bytes cross."""
     graph = line.graph
     everywhere = []
     for cut in range(1, line.length):
         refs = line.crossing(cut)
         if refs and all(may_cross(graph, r) for r in refs):
-            everywhere.append((sum(graph.out(r).bytes for r in refs) * len(refs), cut))
-    return sorted(cut for _, cut in sorted(everywhere)[:POSITIONS])
+            size = sum(graph.out(r).bytes for r in refs)
+            everywhere.append((size * line.kinds(refs), cut))
+    return sorted(cut for _, cut in sorted(everywhere)[:most])
 
 
-def cut(graph: Graph, wanted: int) -> list[Part]:
-    """At most `wanted` parts, at least two."""
+def cut(graph: Graph, wanted: int, banned: set[int] = frozenset()) -> list[Part]:
+    """At most `wanted` parts, at least two; none starts at a banned position."""
     line = Line(graph)
-    ends = [0, *positions(line), line.length]
+    places = [p for p in positions(line, POSITIONS[wanted > 2]) if p not in banned]
+    ends = [0, *places, line.length]
     scale = sum(graph.nodes[i].outs[0].bytes for i in graph.inputs) + graph.out(graph.output).bytes
     total = max(1, sum(graph.nodes[i].flops for i in line.at))
     for count in range(min(wanted, len(ends) - 1), 1, -1):

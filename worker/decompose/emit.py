@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass, field
 
 import torch
-from decompose import fit
+from decompose import cut, fit, loops
 from decompose.capture import Graph, Node, Ref, Task, expression
 from decompose.cut import Part, short_name
 from shared import statements
 
 WIDTH = 96
-INLINE = 60  # characters of an expression that is written into another
+NESTED = 3  # expressions that are written into another
 INFIX = {
     "__add__": "+", "__radd__": "+", "add": "+", "__sub__": "-", "sub": "-", "__rsub__": "-",
     "__mul__": "*", "__rmul__": "*", "mul": "*", "__truediv__": "/", "div": "/", "true_divide": "/",
@@ -73,6 +73,12 @@ class Names:
         return name
 
 
+def plain_name(node: Node) -> str:
+    """What its result is called: as in the task, or after its operator."""
+    short = short_name(node)
+    return node.name or PLAIN_NAMES.get(short, short.strip("_").lower())
+
+
 def identifier(text: str) -> str:
     text = re.sub(r"\W+", "_", text).strip("_") or "value"
     if text[0].isdigit():
@@ -88,54 +94,105 @@ class Writer:
         self.text: dict[Ref, str] = {}
         self.level: dict[Ref, bool] = {}  # needs parentheses inside another expression
         self.names = Names()
+        if graph.wide:
+            self.names.ends |= {"dtype": len(graph.nodes), "wide": len(graph.nodes)}
         self.lines: list[str] = []
         self.init: dict[str, str] = {}
         self.used_sizes: dict[str, int] = {}
         self.inside = set(part.nodes)
+        self.users = self._users()
+        self.inlined = self._inlined()
         self.last = self._last_uses()
         self.arguments: list[str] = []
+        self.floating: list[str] = []  # arguments
         self.like = ""  # an argument that has the device and dtype of what forward makes
         counted: dict[int, list[str]] = {}
         for name, value in graph.sizes.items():
             counted.setdefault(value, []).append(name)
-        self.by_value = {v: n[0] for v, n in counted.items()}
-        self.unique = {v: n[0] for v, n in counted.items() if len(n) == 1}
+        self.by_value = {v: n[0] for v, n in counted.items() if len(n) == 1}
 
-    def _last_uses(self) -> dict[Ref, int]:
-        last: dict[Ref, int] = {}
+    def _users(self) -> dict[Ref, list[int]]:
+        users: dict[Ref, list[int]] = {}
         for index in self.part.nodes:
             for ref in self.graph.nodes[index].refs():
-                last[ref] = index
-        end = len(self.graph.nodes)
+                users.setdefault(ref, []).append(index)
+        return users
+
+    def _inlined(self) -> dict[int, int]:
+        """Nodes that are written into the one expression that uses them, and its node."""
+        found: dict[int, int] = {}
+        inside: dict[int, int] = {}  # how many are written into a node's expression
+        changes = [i for i in self.part.nodes if self.graph.nodes[i].target == "Tensor.__setitem__"]
+        for index in self.part.nodes:
+            node, ref = self.graph.nodes[index], Ref(index)
+            users = self.users.get(ref, [])
+            if node.kind != "call" or node.name or len(node.outs) != 1 or node.outs[0].path or \
+                    len(users) != 1 or ref in self.part.outputs or index in changes:
+                continue
+            user = self.graph.nodes[users[0]]
+            moved = user.target == "Tensor.__setitem__" and user.args[0] == ref
+            between = any(index < i < user.index for i in changes)
+            if moved or between or inside.get(index, 0) + inside.get(user.index, 0) >= NESTED:
+                continue
+            found[index] = user.index
+            inside[user.index] = inside.get(user.index, 0) + inside.get(index, 0) + 1
+        return found
+
+    def statement(self, index: int) -> int:
+        """The node whose statement computes it."""
+        while index in self.inlined:
+            index = self.inlined[index]
+        return index
+
+    def _last_uses(self) -> dict[Ref, int]:
+        last = {ref: max(map(self.statement, users)) for ref, users in self.users.items()}
         for ref in self.part.outputs:
-            last[ref] = end
+            last[ref] = len(self.graph.nodes)
         return last
 
     # ---- forward ----
 
     def forward(self) -> str:
+        outs = self.body()
+        result = strip(outs[0])
+        if len(outs) > 1:
+            rows = packed_rows(self.graph, self.part.outputs)
+            flat = ", ".join(f"{o}.reshape({rows}, -1)" for o in outs)
+            result = f"torch.cat([{flat}], dim=1)"
+        self.lines.append(f"return {self.narrowed(result)}")
+        return self.method(self.lines)
+
+    def body(self) -> list[str]:
+        """Writes the statements; the expressions of the outputs."""
         for ref in self.part.inputs:
             self.take_input(ref)
         for index in self.part.nodes:
             self.node(self.graph.nodes[index])
-        outs = [self.value(r) for r in self.part.outputs]
-        if len(outs) == 1:
-            self.lines.append(f"return {strip(outs[0])}")
-        else:
-            rows = self.rows()
-            flat = ", ".join(f"{o}.reshape({rows}, -1)" for o in outs)
-            self.lines.append(f"return torch.cat([{flat}], dim=1)")
-        body = "\n".join("        " + line for line in self.lines)
+        return [self.value(r) for r in self.part.outputs]
+
+    def method(self, lines: list[str]) -> str:
+        body = "\n".join("        " + line for line in [*self.widening(), *lines])
         return f"    def forward(self, {', '.join(self.arguments)}):\n{body}\n"
 
-    def rows(self) -> int:
-        return packed_rows(self.graph, self.part.outputs)
+    def widening(self) -> list[str]:
+        """The task computes in fp32 at least, and so do its pieces."""
+        if not self.graph.wide or not self.like:
+            return []
+        names = self.floating
+        return [f"dtype = {self.like}.dtype", "wide = torch.promote_types(dtype, torch.float32)",
+                f"{', '.join(names)} = {', '.join(f'{n}.to(wide)' for n in names)}"]  # fmt: skip
+
+    def narrowed(self, result: str) -> str:
+        if not self.graph.wide or not self.like:
+            return result
+        return f"{result if is_simple(result) else f'({result})'}.to(dtype)"
 
     def take_input(self, ref: Ref) -> None:
         end = len(self.graph.nodes)
         if ref in self.unpack:
             packed = self.names.take("packed", -1, end)
             self.arguments.append(packed)
+            self.floating.append(packed)
             parts, at = self.unpack[ref], 0
             rows = packed_rows(self.graph, parts)
             for one in parts:
@@ -152,16 +209,23 @@ class Writer:
         name = self.names.take(self.call_it(ref), -1, max(self.last.get(ref, end), 0))
         self.arguments.append(name)
         self.text[ref] = name
-        if self.graph.out(ref).floating and not self.like:
-            self.like = name
-            self.names.ends[name] = end
+        if self.graph.out(ref).floating:
+            self.floating.append(name)
+            if not self.like:
+                self.like = name
+                self.names.ends[name] = end if self.makes_tensors() else self.names.ends[name]
+
+    def makes_tensors(self) -> bool:
+        """Whether some expression asks an argument for its device or dtype."""
+        makers = FACTORIES | {"float", "to", "type"}
+        return any(self.graph.nodes[i].kind == "literal" or short_name(self.graph.nodes[i]) in makers
+                   for i in self.part.nodes)  # fmt: skip
 
     def call_it(self, ref: Ref) -> str:
         node = self.graph.nodes[ref.node]
         if node.kind in ("input", "state"):
             return node.target.replace(".", "_")
-        short = short_name(node)
-        return node.name or PLAIN_NAMES.get(short, short.strip("_").lower())
+        return plain_name(node)
 
     def value(self, ref: Ref) -> str:
         if ref in self.text:
@@ -188,7 +252,7 @@ class Writer:
         text, compound = self.expression(node)
         many = len(node.outs) > 1 or node.outs[0].path != ()
         ref = Ref(node.index, -1) if many else Ref(node.index)
-        if not many and self.inlines(node, text):
+        if node.index in self.inlined:
             self.text[ref] = f"({text})" if compound else text
             return
         uses = [self.last.get(Ref(node.index, i), node.index) for i in range(len(node.outs))]
@@ -199,23 +263,11 @@ class Writer:
 
     def alias_end(self, ref: Ref, last: int) -> int:
         """A variable that is assigned to lives as long as the last version of its value."""
-        for index in self.part.nodes:
+        for index in self.users.get(ref, []):
             node = self.graph.nodes[index]
             if node.target == "Tensor.__setitem__" and node.args[0] == ref:
                 return self.alias_end(Ref(index), max(last, self.last.get(Ref(index), index)))
         return last
-
-    def inlines(self, node: Node, text: str) -> bool:
-        """Whether it is written into the one expression that uses it."""
-        users = [i for i in self.part.nodes if Ref(node.index) in self.graph.nodes[i].refs()]
-        if len(users) != 1 or Ref(node.index) in self.part.outputs or node.name or len(text) > INLINE:
-            return False
-        user = self.graph.nodes[users[0]]
-        if user.refs().count(Ref(node.index)) > 1 or user.target == "Tensor.__setitem__" and \
-                user.args[0] == Ref(node.index):
-            return False
-        between = (i for i in self.part.nodes if node.index < i < user.index)
-        return not any(self.graph.nodes[i].target == "Tensor.__setitem__" for i in between)
 
     def assign_item(self, node: Node) -> None:
         base, index, value = node.args
@@ -321,7 +373,7 @@ class Writer:
                 return f"[{parts}]"
             return f"({parts},)" if len(value) == 1 else f"({parts})"
         if isinstance(value, int) and not isinstance(value, bool) and node is not None:
-            if short_name(node) in SHAPED and value >= NAMED and value in self.unique:
+            if short_name(node) in SHAPED and value >= NAMED and value in self.by_value:
                 return self.size(value)
         return python(value)
 
@@ -339,6 +391,12 @@ def python(value: object) -> str:
     if value is Ellipsis:
         return "..."
     return repr(value)
+
+
+def is_simple(text: str) -> bool:
+    """Whether a method can be called on it as it stands."""
+    body = ast.parse(text, mode="eval").body
+    return isinstance(body, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
 
 
 def strip(text: str) -> str:
@@ -374,16 +432,78 @@ def write(graph: Graph, part: Part, drawn: Inputs, unpack: dict[Ref, list[Ref]],
     init = init_lines(graph, part, writer, drawn.task)
     drawing, helpers, restricted = input_lines(graph, part, drawn, writer)
     sizes = "".join(f"{n} = {v}\n" for n, v in writer.used_sizes.items())
+    text = assembled(comment, sizes, init, forward, helpers, drawing)
+    sidecar = {"variants": ["permuted"]} if restricted else {}
+    told = [contract_input(graph, ref, name, drawn, unpack)
+            for ref, name in zip(part.inputs, writer.arguments)]  # fmt: skip
+    return Piece(text, sidecar, told, [output_of(graph, part)])
+
+
+def assembled(comment: str, sizes: str, init: str, forward: str, helpers: list[str],
+              drawing: list[str]) -> str:  # fmt: skip
     text = f'"""{comment}"""\n\n{HEADER}\n{sizes}\n'
     text += "\nclass Model(nn.Module):\n" + init + forward
     text += "".join(f"\n\n{h.strip()}\n" for h in helpers)
     text += f"\n\ndef get_inputs():\n    return [{wrapped(drawing)}]\n"
     text += "\n\ndef get_init_inputs():\n    return []\n"
-    text = re.sub(r"\n{4,}", "\n\n\n", text)
-    sidecar = {"variants": ["permuted"]} if restricted else {}
-    told = [contract_input(graph, ref, name, drawn, unpack)
-            for ref, name in zip(part.inputs, writer.arguments)]  # fmt: skip
-    return Piece(text, sidecar, told, [output_of(graph, part)])
+    return re.sub(r"\n{4,}", "\n\n\n", text)
+
+
+def write_scan(step: loops.Step, part: Part, base: dict[Ref, torch.Tensor], task: Task,
+               comment: str) -> Piece:  # fmt: skip
+    """A loop over the step: tensors that it takes slices of come whole, for so many iterations."""
+    graph = step.graph
+    collected = step.result or next(iter(step.state.values()))
+    part.outputs = list(dict.fromkeys([*step.state.values(), collected]))
+    part.nodes = [i for i in part.nodes if i in cut.alive_from(graph, [r.node for r in part.outputs])]
+    writer = Writer(graph, part, {})
+    outs = dict(zip(part.outputs, writer.body()))
+    lines, drawing, helpers, told, restricted = [], [], {}, [], False
+    arguments = list(writer.arguments)
+    for place, ref in enumerate(part.inputs):
+        old, dim, _ = step.origin[ref]
+        value = base[old]
+        if dim is not None:
+            whole = arguments[place].removesuffix("_t")
+            index = ":, " * dim + "t"
+            lines.append(f"    {arguments[place]} = {whole}[{index}]")
+            arguments[place] = whole
+            value = value.narrow(dim, 0, loops.STEPS)
+        how = fit.fit(value)
+        if how is None:
+            raise cut.NoCut("no distribution is like an input of a step")
+        named = ", ".join(writer.size(n) if n > 1 and i != dim else _steps(n, i == dim)
+                          for i, n in enumerate(value.shape))  # fmt: skip
+        text = how.text.replace("drawn({shape}", f"drawn(({named})")
+        drawing.append(text.replace("{shape}", named))
+        helpers |= {how.helper: None} if how.helper else {}
+        restricted = restricted or how.domain
+        told.append({"name": arguments[place], "from": "", "shape": list(value.shape),
+                     "dtype": contract_dtype(value.dtype),
+                     "dist": {"kind": how.kind, "a": how.a, "b": how.b}})  # fmt: skip
+    lines += [f"    {line}" for line in writer.lines]
+    lines.append(f"    out.append({strip(outs[collected])})")
+    for node, new in step.state.items():
+        name = writer.arguments[part.inputs.index(Ref(node))]
+        if outs[new] != name:
+            lines.append(f"    {name} = {strip(outs[new])}")
+    writer.arguments = arguments
+    writer.floating = [a for a, t in zip(arguments, told) if t["dtype"] == "fp32"]
+    writer.like = writer.floating[0]
+    result = f"torch.stack(out, {step.collected})"
+    forward = writer.method(["out = []", "for t in range(STEPS):", *lines,
+                             f"return {writer.narrowed(result)}"])  # fmt: skip
+    sizes = "".join(f"{n} = {v}\n" for n, v in writer.used_sizes.items()) + f"STEPS = {loops.STEPS}\n"
+    text = assembled(comment, sizes, init_lines(graph, part, writer, task), forward, list(helpers),
+                     drawing)  # fmt: skip
+    shape = list(graph.out(collected).shape)
+    shape.insert(step.collected, loops.STEPS)
+    return Piece(text, {"variants": ["permuted"]} if restricted else {}, told,
+                 [{"name": "out", "shape": shape, "dtype": "fp32"}])  # fmt: skip
+
+
+def _steps(n: int, loop: bool) -> str:
+    return "STEPS" if loop else str(n)
 
 
 def wrapped(items: list[str]) -> str:
@@ -469,11 +589,15 @@ def packed_shape(graph: Graph, refs: list[Ref]) -> tuple[int, int]:
 def task_inputs(task: Task, writer: Writer) -> str:
     """The task's own get_inputs under another name, with what it needs."""
     body = statements.needed(task.tree, "get_inputs", {"Model", "get_init_inputs"})
-    body = [n for n in body if not isinstance(n, (ast.Import, ast.ImportFrom))]
-    text = "\n\n".join(ast.unparse(n) for n in body)
-    for name in list(writer.used_sizes):
-        if any(name in statements.names_bound(n) for n in body):
-            del writer.used_sizes[name]
+    sizes = task.sizes()
+    kept = []
+    for node in body:
+        bound = statements.names_bound(node)
+        if isinstance(node, ast.Assign) and bound <= set(sizes):
+            writer.used_sizes |= {n: sizes[n] for n in bound}
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)):
+            kept.append(node)
+    text = "\n\n\n".join(ast.unparse(n) for n in kept)
     return text.replace("def get_inputs(", "def task_inputs(")
 
 

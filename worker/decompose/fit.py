@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from shared import realism
 
-QUANTILES = 16
+LEVELS = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1]
 DIGITS = 4
 
 
@@ -25,11 +25,13 @@ class Fit:
 QUANTILE_HELPER = '''
 def drawn(shape, quantiles):
     """Random values with these quantiles."""
-    at = torch.rand(shape) * (len(quantiles) - 1)
-    low = at.floor().clamp(max=len(quantiles) - 2)
-    q = torch.tensor(quantiles)
-    return torch.lerp(q[low.long()], q[low.long() + 1], at - low)
-'''
+    levels = torch.tensor(LEVELS)
+    values = torch.tensor(quantiles)
+    at = torch.rand(shape)
+    i = torch.searchsorted(levels, at).clamp(1, len(quantiles) - 1)
+    share = (at - levels[i - 1]) / (levels[i] - levels[i - 1])
+    return torch.lerp(values[i - 1], values[i], share)
+'''.replace("LEVELS", str(LEVELS))
 
 
 def number(x: float) -> str:
@@ -43,7 +45,7 @@ def fit(t: torch.Tensor) -> Fit | None:
     values = t.detach().float()
     structure, inside = structured(values)
     for tried in candidates(values, inside):
-        text = tried.text + structure
+        text = f"({tried.text}){structure}" if structure else tried.text
         if not realism.differs(realism.describe(_drawn(tried, structure, values.shape)),
                                realism.describe(values)):  # fmt: skip
             tried.text, tried.domain = text, tried.domain or bool(structure)
@@ -74,18 +76,36 @@ def candidates(values: torch.Tensor, inside: torch.Tensor) -> list[Fit]:
         text = "torch.randn({shape})" + ("" if _near(std, 1) else f" * {number(std)}")
         found.append(Fit("normal", mean if shift else 0.0, std,
                          text + (f" + {number(mean)}" if shift else "")))  # fmt: skip
+        found += peaked(inside, std)
+    if low >= 0 and values.dim() and bool(((values.sum(-1) - 1).abs() < 1e-3).all()):
+        found += [Fit("normal", 0.0, s, f"torch.softmax(torch.randn({{shape}}) * {s}, -1)", "", True)
+                  for s in (1, 2, 4)]  # fmt: skip
     if high <= 0:
         found += [Fit("neg_log_gate", 0.0, 1.0, "F.logsigmoid(torch.randn({shape}))", "", True),
                   Fit("neg_log_gate", low, 1.0,
                       f"F.logsigmoid(torch.randn({{shape}})).clamp(min={number(low)})", "", True)]  # fmt: skip
+    if 0 <= low < 0.01 * high and mean > 0:
+        power = max(high / mean - 1, 0.1)
+        found.append(Fit("uniform", low, high, f"torch.rand({{shape}}) ** {number(power)}"
+                         + ("" if _near(high, 1) else f" * {number(high)}"), "", True))  # fmt: skip
     if low >= 0 or high <= 0:
         found.append(Fit("uniform", low, high, _uniform(low, high), "", True))
     sample = inside.flatten()
     sample = sample[:: max(1, sample.numel() // 100_000)].sort().values
-    at = torch.linspace(0, sample.numel() - 1, QUANTILES + 1).long()
+    at = (torch.tensor(LEVELS) * (sample.numel() - 1)).long()
     points = ", ".join(number(float(q)) for q in sample[at])
     found.append(Fit("uniform", low, high, f"drawn({{shape}}, [{points}])", QUANTILE_HELPER,
                      low >= 0 or high <= 0))  # fmt: skip
+    return found
+
+
+def peaked(inside: torch.Tensor, std: float) -> list[Fit]:
+    """Most values near zero, a few large ones."""
+    found = []
+    for power in (1, 2, 4, 8, 16):
+        scale = std * (2 * power + 1) ** 0.5  # the rms of rand ** power is (2 power + 1) ** -0.5
+        text = f"torch.randn({{shape}}) * torch.rand({{shape}}) ** {power} * {number(scale)}"
+        found.append(Fit("normal", 0.0, std, text))
     return found
 
 
@@ -105,4 +125,5 @@ def _drawn(tried: Fit, structure: str, shape: torch.Size) -> torch.Tensor:
         exec(tried.helper, space)  # noqa: S102 - our own text
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return eval(tried.text.format(shape=tuple(shape)) + structure, space)  # noqa: S307
+        text = tried.text.format(shape=tuple(shape))
+        return eval(f"({text}){structure}", space)  # noqa: S307

@@ -1,28 +1,34 @@
 """A decomposition of a task, as the contract has it (docs/CURRICULUM.md), made without a model."""
 
 import re
+from dataclasses import dataclass
 
 import torch
-from decompose import cut, emit, fit
-from decompose.capture import Graph, NotCaptured, Ref, Task, capture
+from decompose import cut, emit, fit, loops
+from decompose.capture import Graph, Node, NotCaptured, Ref, Task, capture
 from decompose.cut import NoCut, Part, short_name
 
 ID = 40  # characters
 TRACED = 400  # nodes that a model is shown
+TRIES = 12  # cuts that are tried
 SHOWN = 6  # operators that a title names
 
 
 def propose(source: str, problem: str, level: str, seed: int, init_seed: int) -> dict:
     """The proposal and the trace, or `not_captured` with the reason."""
-    task = Task(source, init_seed)
+    told = {"problem_id": problem, "level": level, "trace": []}
     try:
+        task = Task(source, init_seed)
         graph, _ = capture(task, seed)
-        told = {"problem_id": problem, "level": level, "trace": traced(graph)}
-        parts = cut.cut(graph, cut.PARTS[level])
-        return told | partition(task, graph, parts, problem, seed)
-    except (NotCaptured, NoCut) as problem_found:
-        return {"problem_id": problem, "level": level, "trace": [], "subproblems": [],
-                "composition": unclaimed(), "not_captured": str(problem_found)}  # fmt: skip
+        told["trace"] = traced(graph)
+        live = cut.alive(graph)
+        loop = loops.find(graph, live)
+        maker = Maker(task, graph, problem, seed)
+        if loops.is_recurrence(graph, loop, live):
+            return told | recurrence(maker, loops.step(graph, loop, live), level)
+        return told | cut_up(maker, cut.PARTS[level])
+    except (NotCaptured, NoCut) as reason:
+        return told | {"subproblems": [], "composition": unclaimed(), "not_captured": str(reason)}
 
 
 def unclaimed() -> dict:
@@ -46,28 +52,114 @@ def traced(graph: Graph) -> list[dict]:
 # ---- parts of a graph ------------------------------------------------------------
 
 
-def partition(task: Task, graph: Graph, parts: list[Part], problem: str, seed: int) -> dict:
-    ids = [piece_id(graph, part, i) for i, part in enumerate(parts)]
-    maker = {ref: i for i, part in enumerate(parts) for ref in part.outputs}
-    crossing = {ref for part in parts for ref in part.inputs}
-    _, values = capture(task, seed, crossing)
+@dataclass
+class Maker:
+    """What pieces are made from: a graph, and how to get values of its tensors."""
+
+    task: Task
+    graph: Graph
+    problem: str
+    seed: int
+    step: loops.Step | None = None
+
+    def values(self, refs: set[Ref]) -> dict[Ref, torch.Tensor]:
+        """Captured values of these tensors."""
+        if self.step is None:
+            return capture(self.task, self.seed, refs)[1]
+        origin = {r: self.step.origin[r] for r in refs}
+        held = capture(self.task, self.seed, {old for old, _, _ in origin.values()})[1]
+        return {r: held[old] if dim is None else held[old].select(dim, at)
+                for r, (old, dim, at) in origin.items()}  # fmt: skip
+
+    def source(self, node: Node) -> str:
+        return f"orig:{node.target}" if self.step is None else "fresh"
+
+
+def cut_up(maker: Maker, wanted: int, prefix: str = "p") -> dict:
+    """The cheapest cut whose pieces also work on inputs of their own: a quotient of two tensors that
+    are drawn independently may be far larger than any in the task."""
+    banned: set[int] = set()
+    while True:
+        parts = cut.cut(maker.graph, wanted, banned)
+        made = partition(maker, parts, prefix)
+        bad = {part.start for part, piece in zip(parts, made["subproblems"])
+               if not works(piece["source"])}  # fmt: skip
+        if not bad:
+            return made
+        if bad <= banned | {0} or len(banned) > TRIES:
+            raise NoCut("no cut gives pieces that work on inputs of their own")
+        banned |= bad
+
+
+def works(source: str) -> bool:
+    """Whether the output is finite and of moderate size."""
+    space: dict = {"__name__": "piece"}
+    exec(compile(source, "<piece>", "exec"), space)  # noqa: S102 - our own text
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        out = space["Model"]()(*space["get_inputs"]())
+    return out.is_floating_point() and cut.RMS[0] <= float(out.square().mean().sqrt()) <= cut.RMS[1]
+
+
+def partition(maker: Maker, parts: list[Part], prefix: str = "p") -> dict:
+    graph = maker.graph
+    ids = [piece_id(graph, part, i, prefix) for i, part in enumerate(parts)]
+    made_by = {ref: i for i, part in enumerate(parts) for ref in part.outputs}
+    values = maker.values({ref for part in parts for ref in part.inputs})
+    kind = "partition" if maker.step is None else "stepping_stone"
     pieces = []
     for i, part in enumerate(parts):
         unpack: dict[Ref, list[Ref]] = {}
-        part.inputs = packed_inputs(parts, maker, part, unpack)
-        drawn = emit.Inputs(fits(graph, part, values, unpack), task, numbers(graph, task))
+        part.inputs = packed_inputs(parts, made_by, part, unpack)
+        drawn = emit.Inputs(fits(graph, part, values, unpack), maker.task, numbers(graph, maker.task))
         title = title_of(graph, part)
-        comment = f"{title[0].upper()}{title[1:]}: part {i + 1} of {len(parts)} of {problem}."
-        piece = emit.write(graph, part, drawn, unpack, comment)
+        what = f"part {i + 1} of {len(parts)} of {'a step of ' if maker.step else ''}{maker.problem}"
+        piece = emit.write(graph, part, drawn, unpack, f"{title[0].upper()}{title[1:]}: {what}.")
         for ref, told in zip(part.inputs, piece.inputs):
             node = graph.nodes[ref.node]
-            told["from"] = f"orig:{node.target}" if node.kind == "input" else f"{ids[maker[ref]]}:0"
-        needs = sorted({ids[maker[r]] for r in part.inputs if r in maker}, key=ids.index)
-        pieces.append(contract(ids[i], title, "partition", piece, needs,
-                               f"part {i + 1} of {len(parts)} in the order of the computation"))  # fmt: skip
+            told["from"] = maker.source(node) if node.kind == "input" else f"{ids[made_by[ref]]}:0"
+        needs = sorted({ids[made_by[r]] for r in part.inputs if r in made_by}, key=ids.index)
+        pieces.append(contract(ids[i], title, kind, piece, needs, what))
     covers = [p["id"] for p in pieces]
     return {"subproblems": pieces,
             "composition": {"claimed": True, "output": f"{covers[-1]}:0", "covers": covers}}  # fmt: skip
+
+
+# ---- a recurrence ------------------------------------------------------------------
+
+
+def recurrence(maker: Maker, step: loops.Step, level: str) -> dict:
+    """One step, or its parts, and a scan of a few steps. They are stepping stones: a step does not
+    run over the whole task."""
+    inner = Maker(maker.task, step.graph, maker.problem, maker.seed, step)
+    wanted = cut.PARTS[level] - 1
+    pieces = []
+    if wanted > 1:
+        try:
+            pieces = cut_up(inner, wanted, "s")["subproblems"]
+        except NoCut:
+            pieces = []
+    if not pieces:
+        pieces = partition(inner, [whole(step.graph)])["subproblems"]
+        pieces[0]["id"] = "step"
+        pieces[0]["why"] = "one step of the loop: the new state and the output, side by side"
+    pieces.append(scan(maker, inner, step))
+    return {"subproblems": pieces, "composition": unclaimed()}
+
+
+def whole(graph: Graph) -> Part:
+    line = cut.Line(graph)
+    return line.part(0, line.length)
+
+
+def scan(maker: Maker, inner: Maker, step: loops.Step) -> dict:
+    part = whole(step.graph)
+    base = maker.values({step.origin[r][0] for r in part.inputs})
+    piece = emit.write_scan(step, part, base, maker.task, f"{loops.STEPS} steps of {maker.problem}.")
+    for told in piece.inputs:
+        told["from"] = "fresh"
+    title = f"scan of {loops.STEPS} steps: {title_of(step.graph, part)}"
+    return contract("scan", title, "stepping_stone", piece, [], "a short run of the whole loop")
 
 
 def contract(name: str, title: str, kind: str, piece: emit.Piece, needs: list[str], why: str) -> dict:
@@ -111,10 +203,12 @@ def numbers(graph: Graph, task: Task) -> dict[int, int]:
             if graph.nodes[i].target in names}  # fmt: skip
 
 
-def piece_id(graph: Graph, part: Part, index: int) -> str:
-    name = graph.nodes[part.outputs[0].node].name if len(part.outputs) == 1 else "packed"
+def piece_id(graph: Graph, part: Part, index: int, prefix: str) -> str:
+    name = "out"
+    if graph.output not in part.outputs:
+        name = emit.plain_name(graph.nodes[part.outputs[0].node])
     name = re.sub(r"[^a-z0-9_]+", "_", (name or "out").lower()).strip("_") or "out"
-    return f"p{index + 1}_{name}"[:ID]
+    return f"{prefix}{index + 1}_{name}"[:ID]
 
 
 def title_of(graph: Graph, part: Part) -> str:
@@ -122,9 +216,9 @@ def title_of(graph: Graph, part: Part) -> str:
     seen: dict[str, int] = {}
     for index in part.nodes:
         node = graph.nodes[index]
-        if node.kind in ("call", "module") and not cut.is_glue(node):
+        if index in part.steps and not cut.is_glue(node):
             name = short_name(node).strip("_")
             seen[name] = seen.get(name, 0) + 1
     told = [n if c == 1 else f"{c} {n}" for n, c in seen.items()]
     rest = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    return ", ".join(told[:SHOWN]) + rest
+    return ", ".join(told[:SHOWN]) + rest or "views"

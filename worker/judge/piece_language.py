@@ -77,7 +77,7 @@ ALLOWED = set("""
     Fold Unfold Sequential ModuleList ParameterList MSELoss L1Loss SmoothL1Loss HuberLoss
     CrossEntropyLoss NLLLoss KLDivLoss BCELoss BCEWithLogitsLoss HingeEmbeddingLoss TripletMarginLoss
     CosineEmbeddingLoss register_buffer register_parameter append extend insert index count weight
-    bias training Tensor Size real imag log_sigmoid nn functional linalg special
+    bias training Tensor Size real imag values indices promote_types result_type log_sigmoid nn functional linalg special
 """.split())  # fmt: skip
 NODES = (
     ast.Module, ast.Import, ast.ImportFrom, ast.alias, ast.FunctionDef, ast.arguments, ast.arg,

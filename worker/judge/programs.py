@@ -10,7 +10,7 @@ from judge import answers, feedback
 from judge.reasons import Finding
 from judge.region import HostRegion, Layout
 from judge.steps import Ask, Forged, Fork, Gone, NoChild
-from shared import inputs
+from shared import inputs, limits
 from shared.plan import ITEM
 
 ZYGOTE = "+decompose"
@@ -70,7 +70,7 @@ def fail_on_error(op: str, answer: dict) -> None:
         return
     lines = feedback.clean(problem.message or problem.text).strip().splitlines()
     said = lines[-1] if lines else "no message"
-    if "MemoryError" in problem.kind or "OutOfMemory" in problem.kind:
+    if "MemoryError" in problem.kind or any(text in said for text in limits.NO_MEMORY):
         raise Finding("out_of_memory", said)
     raise Finding(FAILED[op], said)
 

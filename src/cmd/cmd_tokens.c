@@ -1,0 +1,285 @@
+/* cmd_tokens.c: monkeys tokens: exact counts of Qwen tokens. */
+#include "base/json.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "data/chat.h"
+#include "data/documents.h"
+#include "data/rows.h"
+#include "data/tally.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tokens_values {
+    const char *vocab, *field, *chat, *table, *root;
+    bool encode, files, json;
+};
+
+static const struct opt tokens_table[] = {
+    {"vocab", 0, OPT_TEXT, "FILE",
+     "the vocabulary: vocab.json, tokenizer.json or a .tiktoken file of a Qwen "
+     "model (required)",
+     offsetof(struct tokens_values, vocab), 0, 0},
+    {"encode", 0, OPT_FLAG, NULL, "print the ids of the tokens",
+     offsetof(struct tokens_values, encode), 0, 0},
+    {"files", 0, OPT_FLAG, NULL, "print a line for each file or row",
+     offsetof(struct tokens_values, files), 0, 0},
+    {"field", 0, OPT_TEXT, "NAME",
+     "files are JSONL; count this member of each row",
+     offsetof(struct tokens_values, field), 0, 0},
+    {"chat", 0, OPT_CHOICE, "qwen3|qwen3-instruct",
+     "files are JSONL with \"messages\" (or \"prompt\" and \"completion\"); "
+     "count each conversation as this chat template renders it",
+     offsetof(struct tokens_values, chat), 0, 0},
+    {"table", 0, OPT_TEXT, "FILE",
+     "count the documents that this sources.json of a pack names",
+     offsetof(struct tokens_values, table), 0, 0},
+    {"root", 0, OPT_TEXT, "DIR",
+     "with --table: where the documents are, as DIR/OWNER/NAME/PATH or "
+     "DIR/NAME/PATH",
+     offsetof(struct tokens_values, root), 0, 0},
+    {"json", 0, OPT_FLAG, NULL,
+     "print a JSON object for each file, row or source",
+     offsetof(struct tokens_values, json), 0, 0},
+    {0},
+};
+
+/* ---- files and rows ---- */
+
+static void print_row_json(const struct row *row, const struct tally *one,
+                           const struct token_ids *ids)
+{
+    json_t *v =
+        json_pack("{s:o}", "file", jsn_text(row->path, strlen(row->path)));
+
+    if (row->line)
+        json_object_set_new(v, "line", json_integer((json_int_t)row->line));
+    json_object_set_new(v, "bytes", json_integer((json_int_t)one->bytes));
+    json_object_set_new(v, "characters",
+                        json_integer((json_int_t)one->characters));
+    json_object_set_new(v, "tokens", json_integer((json_int_t)one->tokens));
+    if (ids) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < ids->len; i++)
+            json_array_append_new(list, json_integer(ids->id[i]));
+        json_object_set_new(v, "ids", list);
+    }
+    jsn_line(v);
+}
+
+static void print_row(const struct tokens_values *v, const struct row *row,
+                      const struct tally *one, const struct token_ids *ids)
+{
+    if (v->json) {
+        print_row_json(row, one, v->encode ? ids : NULL);
+    } else if (v->encode) {
+        for (size_t i = 0; i < ids->len; i++)
+            printf("%s%u", i ? " " : "", ids->id[i]);
+        putchar('\n');
+    } else if (v->files) {
+        printf("%10zu  %s", one->tokens, row->path);
+        if (row->line)
+            printf(":%zu", row->line);
+        putchar('\n');
+    }
+}
+
+/* The text to count: of a conversation, what its template makes of it. */
+static int text_of(const struct tokens_values *v, const struct row *row,
+                   struct buf *chat, struct str *text, struct err *e)
+{
+    struct chat_message *m;
+    size_t n;
+
+    *text = row->text;
+    if (!v->chat)
+        return 0;
+    if (chat_messages(row->object, &m, &n, e) < 0)
+        return err_wrap(e, "%s:%zu", row->path, row->line);
+    buf_reset(chat);
+    chat_render(chat_template_find(v->chat), m, n, false, chat);
+    *text = (struct str){buf_str(chat), chat->len};
+    free(m);
+    return 0;
+}
+
+static int count_path(const struct tokens_values *v, const char *path,
+                      struct tokenizer *t, struct tallies *sum, struct err *e)
+{
+    struct rows_how how = {.jsonl = v->field || v->chat, .field = v->field};
+    struct token_ids ids = {0};
+    struct rows *rows;
+    struct row row;
+    struct buf chat;
+    int rc;
+
+    how.suffix = how.jsonl ? ".jsonl" : NULL;
+    rows = rows_open(path, &how, e);
+    if (!rows)
+        return -1;
+    buf_init(&chat, BUF_UNLIMITED);
+    while ((rc = rows_next(rows, &row, e)) > 0) {
+        struct str text;
+        struct tally one;
+
+        if (text_of(v, &row, &chat, &text, e) < 0) {
+            rc = -1;
+            break;
+        }
+        ids.len = 0;
+        one = tally_text(t, text, v->encode ? &ids : NULL);
+        print_row(v, &row, &one, &ids);
+        tallies_add(sum, path[0] == '-' && !path[1] ? "" : row.path, &one);
+    }
+    if (rc == 0 && rows_skipped(rows))
+        log_warn("%s: %zu file%s not counted: not text", path,
+                 rows_skipped(rows), rows_skipped(rows) == 1 ? "" : "s");
+    buf_release(&chat);
+    token_ids_release(&ids);
+    rows_close(rows);
+    return rc;
+}
+
+static void print_tally(const char *name, const struct tally *t)
+{
+    printf("%-12s %9zu %13zu %13zu %13zu", name, t->files, t->bytes,
+           t->characters, t->tokens);
+    if (t->tokens)
+        printf("  %6.2f", (double)t->characters / (double)t->tokens);
+    putchar('\n');
+}
+
+static int count_paths(const struct tokens_values *v,
+                       const struct opt_result *words, struct tokenizer *t,
+                       struct err *e)
+{
+    struct tallies sum = {0};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < words->rest_len; i++)
+        rc = count_path(v, words->rest[i], t, &sum, e);
+    if (rc == 0 && !v->json && !v->encode) {
+        tallies_sort(&sum);
+        printf("%-12s %9s %13s %13s %13s  %6s\n", "extension",
+               v->field || v->chat ? "rows" : "files", "bytes", "characters",
+               "tokens", "ch/tok");
+        for (size_t i = 0; i < sum.len; i++)
+            print_tally(sum.item[i].name, &sum.item[i]);
+        print_tally("total", &sum.total);
+    }
+    tallies_release(&sum);
+    return rc;
+}
+
+/* ---- the documents of a pack ---- */
+
+static void print_source_json(const struct document_source *s)
+{
+    json_t *missing = json_array();
+
+    for (size_t i = 0; i < s->missing_len; i++)
+        json_array_append_new(missing, json_string(s->missing[i]));
+    jsn_line(json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "repo", s->repo,
+                       "commit", s->commit, "files", (json_int_t)s->sum.files,
+                       "bytes", (json_int_t)s->sum.bytes, "characters",
+                       (json_int_t)s->sum.characters, "tokens",
+                       (json_int_t)s->sum.tokens, "missing", missing));
+}
+
+static int count_table(const struct tokens_values *v, struct tokenizer *t,
+                       struct err *e)
+{
+    struct documents d;
+    int rc = documents_count(&d, v->table, v->root, t, e);
+
+    if (rc == 0 && !v->json)
+        printf("%9s %13s %13s  %s\n", "files", "bytes", "tokens", "source");
+    for (size_t i = 0; rc == 0 && i < d.len; i++) {
+        const struct document_source *s = &d.item[i];
+
+        if (v->json)
+            print_source_json(s);
+        else
+            printf("%9zu %13zu %13zu  %s %.12s\n", s->sum.files, s->sum.bytes,
+                   s->sum.tokens, s->repo, s->commit);
+        for (size_t k = 0; k < s->missing_len; k++)
+            log_warn("not found below %s: %s of %s", v->root, s->missing[k],
+                     s->repo);
+    }
+    if (rc == 0 && !v->json)
+        printf("%9zu %13zu %13zu  total\n", d.total.files, d.total.bytes,
+               d.total.tokens);
+    if (rc == 0 && d.missing)
+        rc = 1;
+    documents_release(&d);
+    return rc;
+}
+
+/* ---- the command ---- */
+
+static int check_call(const struct tokens_values *v, size_t words,
+                      struct err *e)
+{
+    if (!v->vocab)
+        return err_set(e, ERR_USAGE,
+                       "--vocab FILE is missing: the vocab.json or the "
+                       ".tiktoken file of a Qwen model");
+    if (v->field && v->chat)
+        return err_set(e, ERR_USAGE, "--field and --chat exclude each other");
+    if (!v->table != !v->root)
+        return err_set(e, ERR_USAGE, "--table FILE and --root DIR go together");
+    if (v->table && (words || v->encode || v->field || v->chat || v->files))
+        return err_set(e, ERR_USAGE,
+                       "--table counts only what the file names; leave out "
+                       "the rest");
+    if (!v->table && !words)
+        return err_set(e, ERR_USAGE,
+                       "no PATH given: a file, a folder, or '-' for standard "
+                       "input");
+    return 0;
+}
+
+static int run_tokens(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct tokens_values v = {0};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    struct tokenizer *t = NULL;
+    struct vocab *vocab = NULL;
+
+    if (rc == 0)
+        rc = check_call(&v, call.r.rest_len, e);
+    if (rc == 0) {
+        vocab = vocab_load(v.vocab, e);
+        rc = vocab ? 0 : -1;
+    } else if (rc > 0) {
+        rc = 0;
+        goto out;
+    }
+    if (rc == 0) {
+        t = tokenizer_new(vocab);
+        rc = v.table ? count_table(&v, t, e) : count_paths(&v, &call.r, t, e);
+    }
+out:
+    tokenizer_free(t);
+    vocab_free(vocab);
+    cmd_end(&call);
+    return rc;
+}
+
+extern const struct cmd cmd_tokens;
+const struct cmd cmd_tokens = {
+    "tokens",
+    "PATH...",
+    "count the Qwen tokens of files, exactly",
+    "Counts what the tokenizers of Qwen2 and Qwen3 make of each file, and "
+    "sums\n"
+    "up by extension. A folder is read with all below it, without hidden "
+    "files\n"
+    "and files that are not text. The vocabulary is not part of this program.\n"
+    "Exit status: 0, or 1 if --table names documents that are not there.",
+    tokens_table,
+    run_tokens,
+};

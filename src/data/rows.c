@@ -1,0 +1,230 @@
+/* rows.c: walking a folder, reading lines. */
+#include "data/rows.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH 32
+
+struct rows {
+    struct rows_how how;
+    char **path; /* of all files */
+    size_t *name_at;
+    size_t len, cap, name_cap, next, skipped;
+    bool folder;
+    /* the file that is open, if it is JSONL */
+    FILE *file;
+    size_t line;
+    /* the row */
+    struct buf bytes;
+    json_t *object;
+};
+
+static void add_file(struct rows *r, const char *path, size_t name_at)
+{
+    r->path = xgrow(r->path, &r->cap, r->len, sizeof(*r->path));
+    r->name_at = xgrow(r->name_at, &r->name_cap, r->len, sizeof(*r->name_at));
+    r->path[r->len] = xstrdup(path);
+    r->name_at[r->len++] = name_at;
+}
+
+static int add_folder(struct rows *r, const char *dir, size_t name_at,
+                      int depth, struct err *e)
+{
+    struct fs_names names = {0};
+    int rc = fs_list(dir, false, &names, e);
+
+    for (size_t i = 0; rc == 0 && i < names.len; i++) {
+        char *path = fs_join(dir, names.name[i]);
+
+        if (names.name[i][0] == '.')
+            ;
+        else if (fs_is_dir(path))
+            rc = depth ? add_folder(r, path, name_at, depth - 1, e)
+                       : err_set(e, ERR_INPUT,
+                                 "%s: deeper than %d folders; name a folder "
+                                 "further down",
+                                 path, DEPTH);
+        else if (fs_is_file(path) &&
+                 (!r->how.suffix || str_ends(str_of(path), r->how.suffix)))
+            add_file(r, path, name_at);
+        free(path);
+    }
+    fs_names_release(&names);
+    return rc;
+}
+
+struct rows *rows_open(const char *path, const struct rows_how *how,
+                       struct err *e)
+{
+    struct rows *r = xcalloc(1, sizeof(*r));
+    size_t n = strlen(path);
+
+    r->how = *how;
+    buf_init(&r->bytes, ROWS_MAX_BYTES);
+    r->folder = fs_is_dir(path);
+    if (!r->folder)
+        add_file(r, path, 0);
+    else if (add_folder(r, path, n + (n && path[n - 1] != '/'), DEPTH, e) < 0) {
+        rows_close(r);
+        return NULL;
+    }
+    return r;
+}
+
+void rows_close(struct rows *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->len; i++)
+        free(r->path[i]);
+    free(r->path);
+    free(r->name_at);
+    if (r->file && r->file != stdin)
+        fclose(r->file);
+    buf_release(&r->bytes);
+    json_decref(r->object);
+    free(r);
+}
+
+size_t rows_skipped(const struct rows *r)
+{
+    return r->skipped;
+}
+
+/* ---- whole files ---- */
+
+static int next_file(struct rows *r, struct row *out, struct err *e)
+{
+    while (r->next < r->len) {
+        size_t i = r->next++;
+
+        buf_reset(&r->bytes);
+        if (fs_read(r->path[i], &r->bytes, e) < 0)
+            return -1;
+        if (r->folder && r->bytes.len &&
+            memchr(r->bytes.data, 0, r->bytes.len)) {
+            r->skipped++;
+            continue;
+        }
+        out->path = r->path[i];
+        out->name = r->path[i] + r->name_at[i];
+        out->source = (struct str){buf_str(&r->bytes), r->bytes.len};
+        out->text = out->source;
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- lines ---- */
+
+static int open_next(struct rows *r, struct err *e)
+{
+    const char *path = r->path[r->next++];
+
+    r->line = 0;
+    r->file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    if (r->file)
+        return 0;
+    err_sys(e, "%s: cannot open", path);
+    e->kind = ERR_INPUT;
+    return -1;
+}
+
+/* One line without its end; 0 at the end of the file. */
+static int read_line(struct rows *r, const char *path, struct err *e)
+{
+    char chunk[65536];
+
+    buf_reset(&r->bytes);
+    for (;;) {
+        size_t n = 0;
+        int c = EOF;
+
+        while (n < sizeof(chunk) && (c = getc_unlocked(r->file)) != EOF) {
+            if (c == '\n')
+                break;
+            chunk[n++] = (char)c;
+        }
+        if (buf_add(&r->bytes, chunk, n, e) < 0)
+            return err_wrap(e, "%s:%zu", path, r->line + 1);
+        if (c == EOF && ferror(r->file))
+            return err_sys(e, "%s: cannot read", path);
+        if (c == EOF && !r->bytes.len)
+            return 0;
+        if (c == EOF || c == '\n') {
+            r->line++;
+            return 1;
+        }
+    }
+}
+
+static int read_object(struct rows *r, const char *path, struct row *out,
+                       struct err *e)
+{
+    json_t *text;
+
+    json_decref(r->object);
+    r->object = jsn_parse_nul(path, r->bytes.data, r->bytes.len, e);
+    if (!r->object) {
+        struct err why = *e;
+
+        return err_set(e, ERR_INPUT, "%s:%zu: not JSON: %s", path, r->line,
+                       why.text);
+    }
+    out->object = r->object;
+    if (!r->how.field)
+        return json_is_object(r->object)
+                   ? 1
+                   : err_set(e, ERR_INPUT, "%s:%zu: not an object", path,
+                             r->line);
+    text = json_object_get(r->object, r->how.field);
+    if (!json_is_string(text))
+        return err_set(e, ERR_INPUT,
+                       "%s:%zu: no string \"%s\"; name the member that holds "
+                       "the text with --field",
+                       path, r->line, r->how.field);
+    out->text = (struct str){json_string_value(text), json_string_length(text)};
+    return 1;
+}
+
+static int next_line(struct rows *r, struct row *out, struct err *e)
+{
+    for (;;) {
+        int rc;
+
+        if (!r->file) {
+            if (r->next == r->len)
+                return 0;
+            if (open_next(r, e) < 0)
+                return -1;
+        }
+        out->path = r->path[r->next - 1];
+        out->name = out->path + r->name_at[r->next - 1];
+        rc = read_line(r, out->path, e);
+        if (rc < 0)
+            return -1;
+        if (rc == 0) {
+            if (r->file != stdin)
+                fclose(r->file);
+            r->file = NULL;
+            continue;
+        }
+        out->line = r->line;
+        out->source = (struct str){buf_str(&r->bytes), r->bytes.len};
+        if (str_trim(out->source).n)
+            return read_object(r, out->path, out, e);
+    }
+}
+
+int rows_next(struct rows *r, struct row *out, struct err *e)
+{
+    *out = (struct row){0};
+    return r->how.jsonl ? next_line(r, out, e) : next_file(r, out, e);
+}
