@@ -5,7 +5,7 @@
 A run verifies with a worker that connects through a proxy of this program. At random
 moments something is broken; who was killed is started again, as a person would. Each
 run must end with the tables of the undisturbed one. The same seed breaks the same
-things in the same order after the same waits.
+things in the same order after the same waits (what cannot be hit at that moment is left out).
 
 WORK has `real.jsonl` and `four/starter` (tests/cli/run/lib.sh). The environment may
 have MONKEYS and MONKEYS_PYTHON.
@@ -14,6 +14,7 @@ have MONKEYS and MONKEYS_PYTHON.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import glob
 import os
 import random
@@ -34,6 +35,7 @@ MONKEYS = os.environ.get("MONKEYS", str(ROOT / "monkeys"))
 ANSWERS = f"{sys.executable} {ROOT}/tests/cli/run/answers.py"
 HEARTBEAT_S = 3
 RUN_S = 600  # for a run with its faults, on a machine that is busy
+APART_S = 20  # between kills of a worker's processes: a job that is killed twice has crashed
 SMALL = 4 << 20  # bytes of the disk that fills up
 SETTINGS = ["--dsl", "c-cpu", "--device", "cpu", "--children", "1"]
 
@@ -108,6 +110,7 @@ class Run:
         self.worker: subprocess.Popen | None = None
         self.log = (work / f"log{number}").open("a+")
         self.broken: list[str] = []
+        self.killed_below = 0.0
 
     # ---- who works ----
 
@@ -175,11 +178,12 @@ class Run:
 
     def hit_below(self, word: str) -> bool:
         """One of the worker's processes whose command line has the word."""
-        if not self.worker:
+        if not self.worker or time.monotonic() < self.killed_below + APART_S:
             return False
         found = [p for p, name in descendants(self.worker.pid).items() if word in name]
         if not found:
             return False
+        self.killed_below = time.monotonic()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.dice.choice(found), signal.SIGKILL)
         return True
@@ -282,7 +286,8 @@ def main() -> int:
         runs += 1
         done.update(broken)
         if got != want:
-            print(f"seed {seed}, run {runs}: after {broken} the tables differ:\n{want}\n{got}")
+            print(f"seed {seed}, run {runs}: after {broken} the tables differ:")
+            print(*difflib.unified_diff(want.splitlines(), got.splitlines(), lineterm=""), sep="\n")
             return 1
     print(f"seed {seed}: {done.total()} faults in {runs} runs:", dict(done))
     return 0
