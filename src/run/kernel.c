@@ -181,10 +181,27 @@ static int write_meta(const char *dir, const struct kernel *k, struct err *e)
     return rc;
 }
 
+/* What is right for the task is part of it. */
+static int write_sidecar(const char *dir, const struct task *t, struct err *e)
+{
+    char *text, *line;
+    int rc;
+
+    if (!t || !t->sidecar)
+        return 0;
+    text = json_dumps(t->sidecar, JSON_INDENT(2));
+    line = xasprintf("%s\n", text);
+    rc = write_text(dir, "task.json", str_of(line), e);
+    free(line);
+    free(text);
+    return rc;
+}
+
 static int write_files(const char *dir, const struct kernel *k,
                        struct str source, struct err *e)
 {
     if (write_text(dir, "task.py", source, e) < 0 ||
+        write_sidecar(dir, k->task, e) < 0 ||
         (k->plan.p && write_text(dir, "plan.md", k->plan, e) < 0) ||
         (k->ported.p &&
          write_text(dir, "solution.ported.py", k->ported, e) < 0) ||
