@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #define UNKNOWN UINT32_MAX /* a token that the set has not */
 #define BASE    0x9e3779b97f4a7c15u
@@ -38,6 +39,7 @@ struct ngrams {
 struct ngram_scratch {
     struct tokenizer *tokenizer;
     struct arena arena;
+    struct buf word;
     struct tokens tokens;
 };
 
@@ -70,27 +72,26 @@ static void add_python(const struct ngrams *g, struct ngrams *own,
 }
 
 static void add_words(const struct ngrams *g, struct ngrams *own,
-                      struct str text, struct tokens *out)
+                      struct str text, struct buf *word, struct tokens *out)
 {
-    size_t from = 0;
-    bool inside = false;
+    buf_reset(word);
+    for (size_t at = 0; at < text.n;) {
+        utf8proc_uint8_t bytes[4];
+        uint32_t cp;
 
-    for (size_t at = 0, next; at <= text.n; at = next) {
-        uint32_t cp = 0;
-        bool part;
-
-        next =
-            at +
-            (at < text.n ? str_utf8_decode(text.p + at, text.n - at, &cp) : 1);
-        part =
-            at < text.n && (cp == '_' || (unicode_kind(g->unicode, cp) &
-                                          (UNICODE_LETTER | UNICODE_NUMBER)));
-        if (part && !inside)
-            from = at;
-        else if (!part && inside)
-            add_word(g, own, (struct str){text.p + from, at - from}, out);
-        inside = part;
+        at += str_utf8_decode(text.p + at, text.n - at, &cp);
+        if (cp == '_' || (unicode_kind(g->unicode, cp) &
+                          (UNICODE_LETTER | UNICODE_NUMBER))) {
+            cp = (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
+            buf_put(word, bytes,
+                    (size_t)utf8proc_encode_char((utf8proc_int32_t)cp, bytes));
+        } else if (word->len) {
+            add_word(g, own, (struct str){word->data, word->len}, out);
+            buf_reset(word);
+        }
     }
+    if (word->len)
+        add_word(g, own, (struct str){word->data, word->len}, out);
 }
 
 static void tokenise(const struct ngrams *g, struct ngrams *own,
@@ -105,7 +106,7 @@ static void tokenise(const struct ngrams *g, struct ngrams *own,
     } else if (strcmp(g->how.tokens, "python") == 0) {
         add_python(g, own, text, &s->arena, &s->tokens);
     } else {
-        add_words(g, own, text, &s->tokens);
+        add_words(g, own, text, &s->word, &s->tokens);
     }
 }
 
@@ -114,6 +115,7 @@ struct ngram_scratch *ngram_scratch_new(const struct ngrams *g)
     struct ngram_scratch *s = xcalloc(1, sizeof(*s));
 
     arena_init(&s->arena);
+    buf_init(&s->word, BUF_UNLIMITED);
     if (g->how.vocab)
         s->tokenizer = tokenizer_new(g->how.vocab);
     return s;
@@ -125,6 +127,7 @@ void ngram_scratch_free(struct ngram_scratch *s)
         return;
     tokenizer_free(s->tokenizer);
     arena_release(&s->arena);
+    buf_release(&s->word);
     free(s->tokens.id);
     free(s);
 }

@@ -1,6 +1,6 @@
 /* ngram.h: does a text share 13 tokens in a row with a set of texts? Tokens are
  * Qwen's, Python's (names, numbers, strings and operators; without comments and
- * layout), or words (letters, digits and "_" in a row).
+ * layout), or words (letters, digits and "_" in a row, in lower case).
  *
  * A set never changes once made, so threads share it; each has a scratch of its
  * own. A hit of the hash is compared token by token, so the answers are exact. */
