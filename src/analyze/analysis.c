@@ -11,14 +11,20 @@
 
 /* ---- a run ---- */
 
-/* A kernel that the reviewer refused at the end does not count. */
-static bool is_doubted(const struct run_view *v, int64_t task)
+/* Marks the tasks whose kernel the reviewer refused at the end: it does not
+ * count. The caller frees it. */
+static bool *doubted_tasks(const struct run_view *v)
 {
-    for (size_t i = 0; i < v->entries; i++)
-        if (v->entry[i].left && v->entry[i].row.task == task &&
-            strcmp(v->entry[i].row.origin, "run") == 0)
-            return true;
-    return false;
+    bool *doubted = xcalloc(v->tasks + 1, sizeof(*doubted));
+
+    for (size_t i = 0; i < v->entries; i++) {
+        const struct row_entry *x = &v->entry[i].row;
+
+        if (v->entry[i].left && x->task >= 0 && (size_t)x->task < v->tasks &&
+            strcmp(x->origin, "run") == 0)
+            doubted[x->task] = true;
+    }
+    return doubted;
 }
 
 static const char *level_of(const char *id, struct arena *a)
@@ -29,10 +35,9 @@ static const char *level_of(const char *id, struct arena *a)
 }
 
 static void add_task(struct analysis *a, struct analyze_run *r,
-                     const struct run_task *t)
+                     const struct run_task *t, bool doubted)
 {
     struct analyze_task *x = &r->task[r->tasks++];
-    bool doubted = is_doubted(&r->view, t->row.ord);
 
     *x = (struct analyze_task){.task = t,
                                .level = level_of(t->row.id, &a->memory)};
@@ -49,6 +54,8 @@ static void add_task(struct analysis *a, struct analyze_run *r,
             x->compiled_at = at->row.attempt;
     }
     r->solved += x->solved_at != 0;
+    if (x->solved_at && !map_get(&r->solved_by_hash, str_of(t->row.hash)))
+        map_set(&r->solved_by_hash, str_of(t->row.hash), x);
 }
 
 /* From what the attempts did: an option may have been changed since. */
@@ -75,12 +82,17 @@ static void read_run(struct analysis *a, struct analyze_run *r)
 {
     struct run_view *v = &r->view;
     int64_t most = 0, least = INT64_MAX, allowed = 0;
+    bool *doubted = doubted_tasks(v);
 
     r->method = run_view_fact(v, "method");
     r->model = run_view_fact(v, "model");
     r->dsl = run_view_fact(v, "dsl");
     r->retrieval = retrieval_of(v);
     map_init(&r->by_id);
+    map_init(&r->solved_by_hash);
+    map_init(&r->words);
+    map_init(&r->names);
+    arena_init(&r->memory);
     r->task = arena_alloc(&a->memory, (v->tasks + 1) * sizeof(*r->task));
     for (size_t i = 0; i < v->tasks; i++) {
         int64_t n = (int64_t)v->task[i].attempts;
@@ -89,7 +101,7 @@ static void read_run(struct analysis *a, struct analyze_run *r)
             r->skipped++;
             continue;
         }
-        add_task(a, r, &v->task[i]);
+        add_task(a, r, &v->task[i], doubted[i]);
         most = n > most ? n : most;
         least = n < least ? n : least;
     }
@@ -100,6 +112,7 @@ static void read_run(struct analysis *a, struct analyze_run *r)
             ? allowed
             : most;
     r->full = r->tasks && least == most && most == r->attempts;
+    free(doubted);
 }
 
 /* ---- all of them ---- */
@@ -151,6 +164,10 @@ void analysis_close(struct analysis *a)
 {
     for (size_t i = 0; i < a->runs; i++) {
         map_release(&a->run[i].by_id);
+        map_release(&a->run[i].solved_by_hash);
+        map_release(&a->run[i].words);
+        map_release(&a->run[i].names);
+        arena_release(&a->run[i].memory);
         run_view_close(&a->run[i].view);
     }
     free(a->run);

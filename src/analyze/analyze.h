@@ -33,8 +33,12 @@ struct analyze_run {
     int64_t seeds;             /* kernels in the archive at the start */
     struct analyze_task *task; /* in the run's order */
     struct map by_id;          /* the same */
+    struct map solved_by_hash; /* solved ones, by the hash of their source */
     size_t tasks, solved, skipped;
     bool full; /* every task made the same number of attempts, `attempts` */
+    /* private: primitives of programs that were read, see words_add() */
+    struct map words, names;
+    struct arena memory;
 };
 
 /* What is analysed, and how. */

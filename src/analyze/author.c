@@ -364,8 +364,9 @@ int author_report(struct analysis *a, struct buf *out, struct err *e)
         table_put_md(r->dsl, out);
         buf_puts(out, ", ");
         table_put_md(r->model, out);
-        buf_printf(out, ", %s; solved %zu of %zu tasks\n", r->method, r->solved,
-                   r->tasks);
+        buf_puts(out, ", ");
+        table_put_md(r->method, out);
+        buf_printf(out, "; solved %zu of %zu tasks\n", r->solved, r->tasks);
     }
     for (const struct analyze_kind *k = kinds; k->name; k++) {
         struct table t;

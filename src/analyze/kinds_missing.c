@@ -124,16 +124,18 @@ static const struct analyze_task *solved_elsewhere(struct analysis *a,
                                                    const struct analyze_task *x,
                                                    struct analyze_run **where)
 {
-    for (size_t i = 0; i < a->runs; i++)
-        for (size_t k = 0; &a->run[i] != r && k < a->run[i].tasks; k++) {
-            const struct analyze_task *y = &a->run[i].task[k];
+    const struct analyze_task *y;
 
-            if (y->solved_at && strcmp(a->run[i].dsl, r->dsl) == 0 &&
-                strcmp(y->task->row.hash, x->task->row.hash) == 0) {
-                *where = &a->run[i];
-                return y;
-            }
-        }
+    for (size_t i = 0; i < a->runs; i++) {
+        struct analyze_run *other = &a->run[i];
+
+        if (other == r || strcmp(other->dsl, r->dsl) != 0)
+            continue;
+        *where = other;
+        y = map_get(&other->solved_by_hash, str_of(x->task->row.hash));
+        if (y)
+            return y;
+    }
     return NULL;
 }
 
@@ -348,12 +350,32 @@ static const char *word_for(struct lexicon *l, const char *op)
     return word;
 }
 
+/* The guide of a run, and which operators were looked for in it. */
+struct guide {
+    struct str text;
+    struct map known; /* to "y" or "" */
+};
+
 /* What a task could see: guide, its examples, its own code; of the programs,
  * their primitives. */
 struct seen {
-    struct str guide;
+    struct guide *guide;
     struct map examples, code;
 };
+
+static bool guide_shows(struct guide *g, const char *op, const char *word)
+{
+    const char *known = map_get(&g->known, str_of(op));
+
+    if (!known) {
+        known = primitives_mentioned(g->text, op) ||
+                        primitives_mentioned(g->text, word)
+                    ? "y"
+                    : "";
+        map_set(&g->known, str_of(op), (void *)known);
+    }
+    return known[0];
+}
 
 static int read_seen(struct analyze_run *r, const struct run_task *task,
                      struct seen *s, struct err *e)
@@ -410,8 +432,7 @@ static void look_for(struct lexicon *l, const struct seen *s,
         if (is_plain(op))
             continue;
         word = word_for(l, op);
-        guide = primitives_mentioned(s->guide, op) ||
-                primitives_mentioned(s->guide, word);
+        guide = guide_shows(s->guide, op, word);
         example = uses(&s->examples, op, word);
         own = uses(&s->code, op, word);
         f->ops++;
@@ -449,7 +470,7 @@ static const char *join_chain(const char **op, struct arena *a)
 }
 
 static int put_unsolved(struct analyze_run *r, const struct analyze_task *x,
-                        struct lexicon *l, struct str guide, struct table *t,
+                        struct lexicon *l, struct guide *guide, struct table *t,
                         struct err *e)
 {
     struct seen s = {.guide = guide};
@@ -479,7 +500,7 @@ static int put_unsolved(struct analyze_run *r, const struct analyze_task *x,
         table_text(t, join_chain(op, &a));
         table_text(t, verdict_mix(x->task, &a));
         table_int(t, f.ops);
-        if (guide.n)
+        if (guide->text.n)
             table_int(t, f.guide);
         else
             table_empty(t);
@@ -508,12 +529,14 @@ int kind_unsolved(struct analysis *a, struct table *t, struct err *e)
     table_columns(t, names);
     for (size_t i = 0; rc == 0 && i < a->runs; i++) {
         struct analyze_run *r = &a->run[i];
-        struct str guide;
+        struct guide guide;
 
-        rc = words_guide(r, &a->memory, &guide, e);
+        map_init(&guide.known);
+        rc = words_guide(r, &a->memory, &guide.text, e);
         for (size_t k = 0; rc == 0 && k < r->tasks; k++)
             if (!r->task[k].solved_at)
-                rc = put_unsolved(r, &r->task[k], &l, guide, t, e);
+                rc = put_unsolved(r, &r->task[k], &l, &guide, t, e);
+        map_release(&guide.known);
     }
     lexicon_release(&l);
     if (rc < 0)

@@ -59,8 +59,8 @@ enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV, TABLE_MD };
  * CSV: the rows, below the names of the columns. */
 void table_print(const struct table *t, enum table_format f, struct buf *out);
 
-/* A text within Markdown: whatever could be markup, a link, a mention or HTML
- * becomes a character reference. */
+/* A text within Markdown: as it is, or as code (`x`) if a part of it could be
+ * markup, HTML, a link, a mention or the end of a cell. */
 void table_put_md(const char *s, struct buf *out);
 /* A line of at most `longest` bytes that cannot control a terminal. */
 void table_put_line(struct str s, size_t longest, struct buf *out);

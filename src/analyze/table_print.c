@@ -97,10 +97,12 @@ static bool is_number_column(const struct table *t, size_t column)
 
 static size_t column_width(const struct table *t, size_t column)
 {
-    size_t width = width_of(t->column[column]);
+    size_t width;
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
+    put_quoted(t->column[column], TEXT_BYTES, &b);
+    width = width_of(buf_str(&b));
     for (size_t r = 0; r < table_rows(t); r++) {
         size_t w;
 
@@ -132,7 +134,9 @@ static void print_text(const struct table *t, struct buf *out)
         width[c] = column_width(t, c);
         right[c] = is_number_column(t, c);
         buf_puts(out, c ? "  " : "");
-        put_padded(t->column[c], width[c], right[c], out);
+        buf_reset(&b);
+        put_quoted(t->column[c], TEXT_BYTES, &b);
+        put_padded(buf_str(&b), width[c], right[c], out);
     }
     trim_line(out);
     for (size_t r = 0; r < table_rows(t); r++) {
@@ -155,23 +159,64 @@ static void print_text(const struct table *t, struct buf *out)
 
 /* ---- Markdown ---- */
 
+/* Text that means itself: no markup, HTML, link, mention or reference. An
+ * underscore within a word is none. */
+static bool is_plain_md(const char *s)
+{
+    if (strchr("-+=> ", *s))
+        return *s == '\0';
+    for (const char *p = s; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+
+        if (isalnum(c) || c >= 0x80)
+            continue;
+        if (c == '_' ? p == s || !isalnum((unsigned char)p[-1]) ||
+                           !isalnum((unsigned char)p[1])
+                     : !strchr(" .,:;-+=?!\"()/'%>", c))
+            return false;
+        if (strncmp(p, "://", 3) == 0 ||
+            (c == '.' && p - s >= 3 && strncasecmp(p - 3, "www", 3) == 0))
+            return false;
+    }
+    return true;
+}
+
+/* The fence is longer than any row of backticks inside. In a table a bar ends
+ * the cell unless a backslash stands before it, and that backslash must not be
+ * escaped itself. */
+static void put_code_span(const char *s, struct buf *out)
+{
+    size_t fence = 1, row = 0, n = strlen(s);
+    bool pad = *s == '`' || *s == ' ' || s[n - 1] == '`';
+
+    for (const char *p = s; *p; p++) {
+        row = *p == '`' ? row + 1 : 0;
+        fence = row >= fence ? row + 1 : fence;
+    }
+    for (size_t i = 0; i < fence; i++)
+        buf_putc(out, '`');
+    buf_puts(out, pad ? " " : "");
+    for (const char *p = s; *p; p++) {
+        if (*p != '|')
+            buf_putc(out, *p);
+        else
+            buf_puts(out, p > s && p[-1] == '\\' ? "<7C>" : "\\|");
+    }
+    buf_puts(out, pad ? " " : "");
+    for (size_t i = 0; i < fence; i++)
+        buf_putc(out, '`');
+}
+
 void table_put_md(const char *s, struct buf *out)
 {
     struct buf clean;
 
     buf_init(&clean, BUF_UNLIMITED);
     put_quoted(s, TEXT_BYTES, &clean);
-    for (const char *p = buf_str(&clean); *p; p++) {
-        bool link = (*p == ':' && p[1] == '/') ||
-                    (*p == '.' && p - buf_str(&clean) >= 3 &&
-                     strncasecmp(p - 3, "www", 3) == 0);
-
-        if (link ||
-            (ispunct((unsigned char)*p) && !strchr(".,:;-+=?\"()/'%", *p)))
-            buf_printf(out, "&#%d;", *p);
-        else
-            buf_putc(out, *p);
-    }
+    if (is_plain_md(buf_str(&clean)))
+        buf_puts(out, buf_str(&clean));
+    else
+        put_code_span(buf_str(&clean), out);
     buf_release(&clean);
 }
 
@@ -188,7 +233,7 @@ static void print_md(const struct table *t, struct buf *out)
     buf_printf(out, "### %s\n\n%s.\n\n", t->name, t->what);
     for (size_t c = 0; c < t->columns; c++) {
         buf_puts(out, c ? " | " : "| ");
-        buf_puts(out, t->column[c]);
+        table_put_md(t->column[c], out);
     }
     buf_puts(out, " |\n");
     for (size_t c = 0; c < t->columns; c++)
@@ -221,13 +266,26 @@ static char *key_of(const char *column)
     return key;
 }
 
-/* A program that opens the file must not take a text for a formula. */
+/* What a spreadsheet may take for a formula, also behind spaces and with signs
+ * of full width (U+FF0B, U+FF0D, U+FF1D, U+FF20). */
+static bool is_formula(const char *s)
+{
+    static const char *const wide[] = {"\xef\xbc\x8b", "\xef\xbc\x8d",
+                                       "\xef\xbc\x9d", "\xef\xbc\xa0"};
+
+    s += strspn(s, " \t\r\n\v\f");
+    for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+        if (strncmp(s, wide[i], 3) == 0)
+            return true;
+    return *s && strchr("=+-@", *s);
+}
+
 static void put_csv(const char *s, struct buf *out)
 {
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    if (*s && strchr("=+-@\t\r", *s))
+    if (is_formula(s))
         buf_putc(&b, '\'');
     put_quoted(s, TEXT_BYTES, &b);
     if (!strpbrk(buf_str(&b), "\",;'")) {

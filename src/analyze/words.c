@@ -21,19 +21,59 @@ int words_text(struct analyze_run *r, const char *hash, struct arena *a,
     return rc;
 }
 
-int words_add(struct analyze_run *r, const char *hash, struct map *set,
-              struct err *e)
+/* One and the same pointer for equal names. */
+static const char *keep_name(struct analyze_run *r, const struct map_item *x)
 {
-    struct arena a; /* of one program: a run may have many */
+    struct str key = {x->key, x->key_len};
+    const char *name = map_get(&r->names, key);
+
+    if (!name) {
+        name = arena_strndup(&r->memory, key.p, key.n);
+        map_set(&r->names, key, (void *)name);
+    }
+    return name;
+}
+
+/* The primitives of a program, with a NULL at the end. */
+static int read_program(struct analyze_run *r, const char *hash,
+                        const char ***out, struct err *e)
+{
+    struct arena a;
+    struct map set;
     struct str code;
     int rc;
 
     arena_init(&a);
+    map_init(&set);
     rc = words_text(r, hash, &a, &code, e);
-    if (rc == 0)
-        primitives_of(code, set, NULL, &a);
+    if (rc == 0) {
+        primitives_of(code, &set, NULL, &a);
+        *out = arena_alloc(&r->memory, (set.len + 1) * sizeof(**out));
+        for (size_t i = 0; i < set.len; i++)
+            (*out)[i] = keep_name(r, &set.items[i]);
+        (*out)[set.len] = NULL;
+    }
+    map_release(&set);
     arena_release(&a);
     return rc;
+}
+
+int words_add(struct analyze_run *r, const char *hash, struct map *set,
+              struct err *e)
+{
+    const char **name;
+
+    if (!hash)
+        return 0;
+    name = map_get(&r->words, str_of(hash));
+    if (!name) {
+        if (read_program(r, hash, &name, e) < 0)
+            return -1;
+        map_set(&r->words, str_of(hash), name);
+    }
+    for (; *name; name++)
+        map_set(set, str_of(*name), set);
+    return 0;
 }
 
 static struct str system_of(const struct attempt_view *v)

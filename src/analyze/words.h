@@ -8,7 +8,8 @@
 /* A stored text, "" when there is none; lives in `a`. */
 int words_text(struct analyze_run *r, const char *hash, struct arena *a,
                struct str *out, struct err *e);
-/* Adds the primitives of a stored program to `set`; see facts/primitives.h. */
+/* Adds the primitives of a stored program to `set`; see facts/primitives.h. Each
+ * program is read once. */
 int words_add(struct analyze_run *r, const char *hash, struct map *set,
               struct err *e);
 /* What every prompt of the run began with: instructions, guide and card. Empty

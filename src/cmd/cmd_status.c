@@ -54,6 +54,8 @@ static void print_text(const struct summary *m, const char *dir, bool tasks)
     summaries_line(m, &b);
     buf_putc(&b, '\n');
     summaries_unsolved(m, &b);
+    if (!tasks)
+        summaries_implausible(m, &b);
     print_quoted(&b);
     buf_release(&b);
 }

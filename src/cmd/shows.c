@@ -94,7 +94,8 @@ static void put_line(const struct attempt_line *l, struct widths w,
         buf_printf(out, "%8s", "-");
     else
         buf_printf(out, "%7.2fx", l->speedup);
-    buf_printf(out, "  %9lld %10lld  ", (long long)l->tokens_in,
+    buf_puts(out, l->implausible ? "?" : " ");
+    buf_printf(out, " %9lld %10lld  ", (long long)l->tokens_in,
                (long long)l->tokens_out);
     put_usd(l->usd_micro, out);
     buf_printf(out, "  %-*s  ", w.rule, or_dash(l->rule));
@@ -143,6 +144,8 @@ static void put_title(const struct attempt_list *t,
         buf_printf(out, ", %s", l->evidence);
     if (!isnan(l->speedup))
         buf_printf(out, ", %.2fx", l->speedup);
+    if (l->implausible)
+        buf_printf(out, " (hard to believe: %s)", l->implausible);
     buf_printf(out, "\n%s, iteration %lld", a->row.method,
                (long long)a->row.iteration);
     if (a->row.parent)

@@ -147,10 +147,13 @@ static int cell_width(void (*put)(const struct summary_task *, struct buf *),
     return least;
 }
 
-/* Why it is not solved, or not tried. */
+/* Why it is not solved, or not tried, or its time is hard to believe. */
 static void put_why(const struct summary_task *t, struct buf *out)
 {
     const char *why = t->skipped ? t->skipped : t->aside ? t->aside : t->error;
+
+    if (t->implausible)
+        buf_printf(out, "implausible: %s", t->implausible);
 
     if (t->rule && !t->skipped && !t->aside)
         buf_printf(out, "%s: ", t->rule);
@@ -179,7 +182,8 @@ static void put_rows(const struct rows *r, struct buf *out)
         if (isnan(t->speedup))
             buf_printf(out, "%8s  ", "-");
         else
-            buf_printf(out, "%7.2fx  ", t->speedup);
+            buf_printf(out, "%7.2fx%s ", t->speedup,
+                       t->implausible ? "?" : " ");
         put_cell(put_shown, t, shown, out);
         put_cell(put_counts, t, counts, out);
         put_why(t, out);
@@ -221,6 +225,15 @@ void summaries_unsolved(const struct summary *m, struct buf *out)
         term_cut(m->error[i].error, ERROR_COLUMNS, out);
         buf_putc(out, '\n');
     }
+}
+
+void summaries_implausible(const struct summary *m, struct buf *out)
+{
+    if (m->implausible)
+        buf_printf(out,
+                   "%zu speed-up%s hard to believe; 'status --tasks' has the "
+                   "reasons\n",
+                   m->implausible, m->implausible == 1 ? " is" : "s are");
 }
 
 void summaries_examples(const struct summary *m, struct buf *out)

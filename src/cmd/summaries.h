@@ -11,6 +11,8 @@ void summaries_table(const struct summary *m, struct buf *out);
 /* Why tasks have no solution: a line of counts, and the most common errors;
  * nothing when all are solved. */
 void summaries_unsolved(const struct summary *m, struct buf *out);
+/* How many speed-ups are hard to believe; nothing when none is. */
+void summaries_implausible(const struct summary *m, struct buf *out);
 /* A line for each entry of the archive: how often it was shown, and how often
  * the attempt then succeeded. */
 void summaries_examples(const struct summary *m, struct buf *out);

@@ -59,10 +59,21 @@ static const char *read_dotted(const struct py_token *tok, size_t *i,
     return name;
 }
 
-static void put_alias(struct map *aliases, struct str local, const char *full)
+/* What an import makes known; of `from a import b`, only the use of b tells
+ * whether it is a module. */
+struct alias {
+    const char *full;
+    bool module;
+};
+
+static void put_alias(struct map *aliases, struct str local, const char *full,
+                      bool module, struct arena *a)
 {
+    struct alias *x = arena_alloc(a, sizeof(*x));
+
+    *x = (struct alias){full, module};
     if (!is_listed(plain_modules, first_part(full)))
-        map_set(aliases, local, (void *)full);
+        map_set(aliases, local, x);
 }
 
 /* The names after `import`, up to the end of the statement. */
@@ -85,7 +96,7 @@ static void read_imported(const struct py_token *tok, size_t i,
         }
         if (module)
             full = arena_printf(a, "%s.%s", module, full);
-        put_alias(aliases, local, full);
+        put_alias(aliases, local, full, !module, a);
         i += py_is(&tok[i], ",");
     }
 }
@@ -109,21 +120,44 @@ static void read_imports(const struct py_tokens *t, struct map *aliases,
     }
 }
 
+/* What is called is none. */
+static bool is_module(const char *full, const struct py_token *next,
+                      const struct map *aliases)
+{
+    for (size_t i = 0; !py_is(next, "(") && i < aliases->len; i++) {
+        const struct alias *x = aliases->items[i].value;
+
+        if (x->module && strcmp(x->full, full) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "T.reduce_*" stands for several names. */
+static bool is_wildcard(const struct py_token *tok, size_t i)
+{
+    return tok[i].text.p[tok[i].text.n - 1] == '_' && py_is(&tok[i + 1], "*");
+}
+
 /* A name that an import made known, with its attributes. */
 static void read_name(const struct py_token *tok, size_t i,
                       const struct map *aliases, struct map *set,
                       struct arena *a)
 {
-    const char *full = map_get(aliases, tok[i].text);
+    struct alias *alias = map_get(aliases, tok[i].text);
+    const char *full = alias ? alias->full : NULL;
 
     if (!full ||
         (i > 0 && (py_is(&tok[i - 1], ".") || py_is(&tok[i - 1], "import") ||
                    py_is(&tok[i - 1], "as") || py_is(&tok[i - 1], "from"))))
         return;
-    for (; py_is(&tok[i + 1], ".") && tok[i + 2].kind == PY_NAME; i += 2)
+    for (; py_is(&tok[i + 1], ".") && tok[i + 2].kind == PY_NAME; i += 2) {
+        alias->module = true;
         full = arena_printf(a, "%s.%.*s", full, (int)tok[i + 2].text.n,
                             tok[i + 2].text.p);
-    if (strchr(full, '.'))
+    }
+    if (strchr(full, '.') && !is_module(full, &tok[i + 1], aliases) &&
+        !is_wildcard(tok, i))
         add(set, short_name(full));
 }
 

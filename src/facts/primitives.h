@@ -16,13 +16,13 @@
 #include <stdbool.h>
 
 /* Adds the primitives of a candidate to `set` (names to anything). If `aliases`
- * is not NULL, adds its imports there: local name to full name, in `a`. True if
- * a program within a string was found. */
+ * is not NULL, adds its imports there, for primitives_in_text(); they live in
+ * `a`. True if a program within a string was found. */
 bool primitives_of(struct str code, struct map *set, struct map *aliases,
                    struct arena *a);
 
 /* The same for a text with code in backticks, such as a guide: names behind a
- * known alias and, with `inside`, what is called. */
+ * known alias and, with `inside`, what is called. `T.reduce_*` is no name. */
 void primitives_in_text(struct str text, const struct map *aliases, bool inside,
                         struct map *set, struct arena *a);
 

@@ -3,11 +3,15 @@
 
 #include "analyze/table.h"
 #include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "io/term.h"
+#include "run/summary.h"
 #include "views/headline.h"
 #include "views/views.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS 120 /* of a text in a table */
@@ -21,6 +25,23 @@ static void put_text(const char *s, size_t columns, struct buf *out)
     term_cut(s, columns, &clean);
     table_put_md(buf_str(&clean), out);
     buf_release(&clean);
+}
+
+/* A sentence of ours with names of others in it: only these may become code. */
+static void put_sentence(const char *s, struct buf *out)
+{
+    struct str rest = str_of(s), word;
+    bool more = true;
+
+    while (more) {
+        char *one;
+
+        more = str_cut(&rest, ' ', &word);
+        one = xstrndup(more ? word.p : rest.p, more ? word.n : rest.n);
+        put_text(one, SIZE_MAX, out);
+        buf_puts(out, more ? " " : "");
+        free(one);
+    }
 }
 
 static json_int_t number_in(const json_t *j, const char *key)
@@ -143,19 +164,54 @@ static void put_unsolved(const json_t *runs, struct buf *out)
     }
 }
 
+/* Kernels whose time is hard to believe, with the reason. */
+static int put_implausible(struct run_view *const *runs, const json_t *list,
+                           struct buf *out, struct err *e)
+{
+    const char *head = "\nSpeed-ups that are hard to believe:\n\n"
+                       "| run | task | attempt | speed-up | why |\n"
+                       "|---|---|---:|---:|---|\n";
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        for (size_t k = 0; k < runs[i]->tasks; k++) {
+            const struct run_task *t = &runs[i]->task[k];
+            struct run_attempt *a = run_task_best(t);
+            const char *why =
+                a && a->row.solved ? run_view_doubt(runs[i], a, e) : "";
+
+            if (!why)
+                return -1;
+            if (!why[0])
+                continue;
+            buf_puts(out, head);
+            head = "";
+            buf_puts(out, "| ");
+            put_text(jsn_str(json_array_get(list, i), "label"), COLUMNS, out);
+            buf_puts(out, " | ");
+            put_text(t->row.id, COLUMNS, out);
+            buf_printf(out, " | %lld | %.2fx | ", (long long)a->row.attempt,
+                       summary_speedup(a));
+            put_text(why, SIZE_MAX, out);
+            buf_puts(out, " |\n");
+        }
+    return 0;
+}
+
 int report_md(struct run_view *const *runs, size_t n, struct buf *out,
               struct err *e)
 {
     json_t *j = views_overview(runs, n, e);
     const json_t *list = json_object_get(j, "runs");
+    int rc;
 
     if (!j)
         return -1;
-    put_text(jsn_str(j, "headline"), SIZE_MAX, out);
+    put_sentence(jsn_str(j, "headline"), out);
     buf_puts(out, "\n\n");
     put_runs(list, out);
     put_curve(list, out);
     put_unsolved(list, out);
+    rc = put_implausible(runs, list, out, e);
     json_decref(j);
-    return 0;
+    return rc;
 }

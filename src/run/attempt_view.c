@@ -1,6 +1,7 @@
 /* attempt_view.c: an attempt put together from rows and texts. */
 #include "run/attempt_view.h"
 
+#include "verify/plausible.h"
 #include "verify/verdict.h"
 
 #include <math.h>
@@ -68,6 +69,7 @@ static void make_line(const struct run_view *v, const struct run_attempt *a,
         .rule = a->row.rule,
         .error = error.n ? arena_strndup(m, error.p, error.n) : NULL,
         .speedup = verdict_speedup(record, "reference_ms"),
+        .implausible = a->row.solved ? plausible_doubt(record, m) : NULL,
         .solved = a->row.solved};
     add_shown(v, a, m, out);
     for (size_t i = 0; i < a->calls; i++) {
@@ -259,7 +261,7 @@ static json_t *line_json(const struct attempt_line *l)
         json_array_append_new(shown, word_json(l->shown[i]));
     return json_pack(
         "{s:I, s:s, s:s?, s:s?, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:b, s:b, "
-        "s:I}",
+        "s:I, s:o}",
         "attempt", (json_int_t)l->number, "verdict", l->verdict, "stage",
         l->stage, "evidence", l->evidence, "rule", word_json(l->rule), "error",
         word_json(l->error), "speedup",
@@ -267,7 +269,7 @@ static json_t *line_json(const struct attempt_line *l)
         "tokens_in", (json_int_t)l->tokens_in, "tokens_out",
         (json_int_t)l->tokens_out, "usd_micro", (json_int_t)l->usd_micro,
         "estimated", l->estimated, "solved", l->solved, "same_as",
-        (json_int_t)l->same_as);
+        (json_int_t)l->same_as, "implausible", word_json(l->implausible));
 }
 
 static json_t *call_json(const struct attempt_call *c)

@@ -19,9 +19,10 @@ struct attempt_line {
     int64_t number, same_as; /* earlier attempt with the same code, or 0 */
     const char *verdict;
     const char *stage, *evidence, *rule; /* NULL: none */
-    const char *error;  /* the first line that says something; NULL: none */
-    double speedup;     /* over the eager reference; NaN: not measured */
-    const char **shown; /* names of the examples, in their order */
+    const char *error; /* the first line that says something; NULL: none */
+    double speedup;    /* over the eager reference; NaN: not measured */
+    const char *implausible; /* why that is hard to believe; NULL: it is not */
+    const char **shown;      /* names of the examples, in their order */
     size_t shown_len;
     int64_t tokens_in, tokens_out, usd_micro;
     bool estimated; /* the provider did not report all usage */

@@ -31,7 +31,6 @@ struct recheck {
     const char *under;
     /* a run */
     struct lock lock;
-    bool locked;
     struct store *store;
     struct run_view view;
     bool has_view;
@@ -148,8 +147,11 @@ static int load_run(struct recheck *r, struct err *e)
         if (v->entry[i].left || !row->evidence || !row->problem)
             continue;
         if (row->task >= 0 && (size_t)row->task >= v->all)
-            return err_set(e, ERR_INPUT, "%s: an entry names task %lld of %zu",
-                           r->dir, (long long)row->task, v->all);
+            return err_set(e, ERR_INPUT,
+                           "%s/run.db: damaged: an entry belongs to task %lld, "
+                           "but the run has only %zu tasks; restore the file "
+                           "from a copy",
+                           r->dir, (long long)row->task + 1, v->all);
         rc = add_stored(r, row->task < 0 ? NULL : &v->task[row->task],
                         row->name, row->problem, row->solution, e);
     }
@@ -167,7 +169,6 @@ static int open_run(struct recheck *r, const char *db, struct err *e)
 {
     if (lock_take(r->dir, &r->lock, e) < 0)
         return -1;
-    r->locked = true;
     r->store = store_open(db, STORE_OPEN, NULL, e);
     if (!r->store || run_view_read(r->store, r->dir, &r->view, e) < 0)
         return -1;
@@ -211,8 +212,7 @@ int recheck_close(struct recheck *r, struct err *e)
         run_view_close(&r->view);
     if (r->store && store_close(r->store, e) < 0)
         rc = -1;
-    if (r->locked)
-        lock_drop(&r->lock);
+    lock_drop(&r->lock);
     if (r->fd >= 0)
         close(r->fd);
     arena_release(&r->memory);

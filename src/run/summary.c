@@ -235,6 +235,23 @@ static int add_errors(struct summary *m, struct run_view *v, struct err *e)
     return rc;
 }
 
+static int add_doubts(struct summary *m, struct run_view *v, struct err *e)
+{
+    for (size_t i = 0; i < m->tasks; i++) {
+        struct summary_task *t = &m->task[i];
+        const char *doubt;
+
+        if (!t->solved_at || isnan(t->speedup))
+            continue;
+        doubt = run_view_doubt(v, run_task_best(&v->task[i]), e);
+        if (!doubt)
+            return -1;
+        t->implausible = doubt[0] ? doubt : NULL;
+        m->implausible += doubt[0] != '\0';
+    }
+    return 0;
+}
+
 /* Those of pieces are shown with them, and counted nowhere. */
 static int add_piece_errors(struct summary *m, struct run_view *v,
                             struct err *e)
@@ -276,7 +293,8 @@ int summary_make(struct run_view *v, struct summary *out, struct err *e)
         add_call(out, &v->call[i]);
     for (size_t i = 0; i < v->events; i++)
         add_event(out, &v->event[i]);
-    if (add_errors(out, v, e) == 0 && add_piece_errors(out, v, e) == 0)
+    if (add_errors(out, v, e) == 0 && add_piece_errors(out, v, e) == 0 &&
+        add_doubts(out, v, e) == 0)
         return 0;
     summary_release(out);
     return -1;
@@ -324,7 +342,7 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
                       (json_int_t)m->piece_attempts);
     return json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:s, s:o, s:o, s:o*}",
+        "s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:s, s:o, s:o, s:o*, s:I}",
         "run", jsn_text(dir, strlen(dir)), "tasks", (json_int_t)m->tasks,
         "skipped", (json_int_t)m->skipped, "solved", (json_int_t)m->solved,
         "doubted", (json_int_t)m->doubted, "aside", (json_int_t)m->aside,
@@ -338,7 +356,8 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
         (json_int_t)m->entries, "verdicts", counts, "assumed_usd_micro",
         (json_int_t)m->assumed_usd_micro, "state", run_states[m->state], "pid",
         m->pid ? json_integer(m->pid) : json_null(), "unsolved",
-        unsolved_json(m), "pieces", pieces);
+        unsolved_json(m), "pieces", pieces, "implausible",
+        (json_int_t)m->implausible);
 }
 
 json_t *summary_lines_json(const char *lines)
@@ -371,14 +390,15 @@ json_t *summary_task_json(const struct summary_task *t)
         json_array_append_new(shown, json_string(t->shown[k]));
     return json_pack(
         "{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:o, s:s?, s:s?, s:o, "
-        "s:o, s:o, s:o*}",
+        "s:o, s:o, s:o*, s:s?}",
         "task", t->id, "verdict", t->verdict, "rule", t->rule, "evidence",
         t->evidence, "attempts", (json_int_t)t->attempts, "solved_at",
         (json_int_t)t->solved_at, "doubted", t->doubted, "shown", shown,
         "skipped", t->skipped, "aside", t->aside, "verdicts", counts, "error",
         t->error ? jsn_text(t->error, strlen(t->error)) : json_null(),
         "speedup", isnan(t->speedup) ? json_null() : json_real(t->speedup),
-        "piece", t->piece ? piece_json(t->piece) : NULL);
+        "piece", t->piece ? piece_json(t->piece) : NULL, "implausible",
+        t->implausible);
 }
 
 json_t *summary_entry_json(const struct summary_entry *x)

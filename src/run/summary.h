@@ -19,6 +19,7 @@ struct summary_task {
     const char *rule;        /* of that attempt, or NULL */
     const char *error;       /* likewise: its first line that says something */
     double speedup;          /* likewise; NaN: not measured */
+    const char *implausible; /* why that is hard to believe, or NULL */
     int64_t count[VERDICTS]; /* its attempts by verdict */
     const char *evidence;    /* likewise */
     const char **shown;      /* names of its examples */
@@ -56,7 +57,7 @@ struct summary {
     long pid; /* while it runs, else 0 */
     struct summary_task *task;
     struct summary_entry *entry;
-    size_t tasks, skipped, solved, doubted, aside;
+    size_t tasks, skipped, solved, doubted, aside, implausible;
     /* Pieces of a curriculum are no tasks: only calls, tokens, dollars, events
      * and entries include theirs. */
     struct summary_task *piece;
@@ -78,8 +79,8 @@ struct summary {
     struct arena memory;
 };
 
-/* Texts are borrowed from the view. Reads the record of each task without a
- * solution. */
+/* Texts are borrowed from the view. Reads the record of each task that has no
+ * solution, or one that was timed. */
 int summary_make(struct run_view *v, struct summary *out, struct err *e);
 void summary_release(struct summary *m);
 

@@ -29,7 +29,7 @@ struct run_attempt {
     size_t calls;
     struct row_shown *shown; /* by rank */
     size_t shown_len;
-    const char *error, *kind; /* private: what was asked for */
+    const char *error, *kind, *doubt; /* private: what was asked for */
 };
 
 struct run_task {
@@ -154,6 +154,10 @@ const char *run_view_error(struct run_view *v, struct run_attempt *a,
  * pointer for all attempts that failed alike; kept, too. */
 const char *run_view_failure(struct run_view *v, struct run_attempt *a,
                              struct err *e);
+/* Why the time of a kernel is hard to believe ("" when it is not, or was not
+ * measured), kept; NULL with an error. See verify/plausible.h. */
+const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
+                           struct err *e);
 /* The task as it was when the run began. The caller frees it. */
 struct task *run_view_program(struct run_view *v, const struct run_task *t,
                               struct err *e);

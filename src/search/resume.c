@@ -72,8 +72,10 @@ int64_t resume_seen_version(const struct resume *r)
 static struct subject *subject_of(struct resume *r, int64_t ord)
 {
     if (ord < 0 || (size_t)ord >= r->s->subject_len) {
-        err_set(r->e, ERR_INPUT, "a row names task %lld of %zu", (long long)ord,
-                r->s->subject_len);
+        err_set(r->e, ERR_INPUT,
+                "the run began with other tasks: a row belongs to task %lld, "
+                "but there are only %zu; put back the tasks that it began with",
+                (long long)ord + 1, r->s->subject_len);
         return NULL;
     }
     return &r->s->subject[ord];

@@ -2,6 +2,7 @@
 #include "store/store_int.h"
 
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- errors ---- */
@@ -22,7 +24,7 @@ static const struct {
     {SQLITE_FULL, ERR_SYSTEM, ENOSPC,
      "the disk is full; free some space and continue with "
      "'monkeys resume'"},
-    {SQLITE_NOTADB, ERR_INPUT, 0, "not a database"},
+    {SQLITE_NOTADB, ERR_INPUT, 0, "not a database; name the folder of a run"},
     {SQLITE_CORRUPT, ERR_INPUT, 0,
      "the database is damaged; 'sqlite3 FILE .recover' recovers what it can"},
     {SQLITE_READONLY, ERR_INPUT, 0,
@@ -30,7 +32,9 @@ static const struct {
     {SQLITE_PERM, ERR_INPUT, EACCES, "cannot be opened; check its permissions"},
     {SQLITE_CANTOPEN, ERR_INPUT, 0,
      "cannot be opened; check the permissions of the file and its folder"},
-    {SQLITE_BUSY, ERR_SYSTEM, EBUSY, "locked by another program"},
+    {SQLITE_BUSY, ERR_SYSTEM, EBUSY,
+     "locked by another program; try again when it has ended ('fuser -v FILE' "
+     "shows which one)"},
 };
 
 int store_sql_err(struct err *e, sqlite3 *db, const char *path,
@@ -114,7 +118,13 @@ static int check_file(const char *path, enum store_mode mode, struct err *e)
     int rc = -1;
 
     if (stat(dir, &st) < 0)
-        err_set(e, ERR_INPUT, "%s: no such folder", dir);
+        err_set(e, ERR_INPUT,
+                "%s: no such folder; name the folder of a run, as 'monkeys run "
+                "--out DIR' makes it",
+                dir);
+    else if (!S_ISDIR(st.st_mode))
+        err_set(e, ERR_INPUT, "%s: not a folder; name the folder of a run",
+                dir);
     else if (mode != STORE_READ && access(dir, W_OK) < 0)
         input_err(e, dir, "the folder is not writable");
     else if (mode == STORE_NEW)
@@ -125,8 +135,7 @@ static int check_file(const char *path, enum store_mode mode, struct err *e)
                            "resume', or choose another folder",
                            path);
     else if (stat(path, &st) < 0)
-        err_set(e, ERR_INPUT, "%s: not found; is this the folder of a run?",
-                path);
+        err_set(e, ERR_INPUT, "%s: not found; name the folder of a run", path);
     else if (!S_ISREG(st.st_mode))
         err_set(e, ERR_INPUT, "%s: not a file", path);
     else if (access(path, mode == STORE_READ ? R_OK : R_OK | W_OK) < 0)
@@ -198,6 +207,37 @@ static int set_up(sqlite3 *db, const char *path, struct err *e)
                       e);
 }
 
+#define BUSY_MS      10000 /* how long to wait for another program */
+#define BUSY_SAID_MS 1000
+#define BUSY_STEP_MS 50
+
+/* SQLite calls it until it returns 0. */
+static int wait_for_others(void *path, int times)
+{
+    int waited_ms = times * BUSY_STEP_MS;
+
+    if (waited_ms >= BUSY_MS)
+        return 0;
+    if (waited_ms == BUSY_SAID_MS)
+        log_warn("%s: locked by another program; waiting up to %d s for it",
+                 (const char *)path, BUSY_MS / 1000);
+    nanosleep(&(struct timespec){.tv_nsec = BUSY_STEP_MS * 1000000L}, NULL);
+    return 1;
+}
+
+/* Who may write the file opens it for that also to read it: SQLite then removes
+ * its log and index when the last program closes them. A reader sets query_only
+ * once the schema is checked. */
+static bool may_tidy(const char *path)
+{
+    char *dir = folder_of(path);
+    bool may = access(dir, W_OK) == 0 && access(path, W_OK) == 0;
+
+    free(dir);
+    return may;
+}
+
+/* `path` must stay until it is closed. */
 static sqlite3 *open_database(const char *path, enum store_mode mode,
                               struct err *e)
 {
@@ -206,11 +246,12 @@ static sqlite3 *open_database(const char *path, enum store_mode mode,
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
     sqlite3 *db = NULL;
 
-    flags |= read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    flags |=
+        read && !may_tidy(path) ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     if (mode == STORE_NEW)
         flags |= SQLITE_OPEN_CREATE;
     if (sqlite3_open_v2(uri, &db, flags, NULL) != SQLITE_OK ||
-        sqlite3_busy_timeout(db, 10000) != SQLITE_OK) {
+        sqlite3_busy_handler(db, wait_for_others, (void *)path) != SQLITE_OK) {
         store_sql_err(e, db, path, "open");
         sqlite3_close(db);
         db = NULL;
@@ -273,12 +314,13 @@ static int connect_both(struct store *s, struct err *e)
         s->inode = st.st_ino;
     }
     if (s->mode == STORE_READ)
-        return 0;
+        return store_exec(s->reader, s->path, "PRAGMA query_only = 1", e);
     if (set_up(s->writer, s->path, e) <
         0) /* only once it is known to be ours */
         return -1;
     s->reader = open_database(s->path, STORE_READ, e);
-    if (!s->reader)
+    if (!s->reader ||
+        store_exec(s->reader, s->path, "PRAGMA query_only = 1", e) < 0)
         return -1;
     return store_number(s->reader, s->path,
                         "SELECT coalesce(max(seq), 0) FROM event", &s->events,

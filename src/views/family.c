@@ -1,5 +1,4 @@
-/* family.c: what kind of program a task is, from its operators; and what GPUs
- * can do. Both are tables. */
+/* family.c: what kind of program a task is, from its operators. */
 #include "views/views_int.h"
 
 #include "base/str.h"
@@ -74,39 +73,4 @@ const char *views_family(const char *ops)
         if (has_one(ops, &families[i]))
             return families[i].name;
     return "element-wise";
-}
-
-/* From the makers' data sheets, by a part of the name that the driver gives;
- * the first row that fits counts. */
-static const struct peak {
-    const char *gpu;
-    double gb_per_s;
-} peaks[] = {
-    {"GH200 480GB", 4000},
-    {"GH200 144G HBM3e", 4900},
-    {"NVIDIA H200", 4800},
-    {"H100 NVL", 3938},
-    {"H100 PCIe", 2039},
-    {"H100 80GB HBM3", 3352},
-    {"A100-SXM4-80GB", 2039},
-    {"A100 80GB PCIe", 1935},
-    {"A100-SXM4-40GB", 1555},
-    {"A100-PCIE-40GB", 1555},
-    {"B200", 8000},
-    {"NVIDIA L40", 864},
-    {"NVIDIA L4", 300},
-    {"NVIDIA A10G", 600},
-    {"Tesla V100-SXM2", 900},
-    {"Tesla T4", 320},
-    {"GeForce RTX 4090", 1008},
-    {"GeForce RTX 3090 Ti", 1008},
-    {"GeForce RTX 3090", 936},
-};
-
-double views_peak_bandwidth(const char *gpu)
-{
-    for (size_t i = 0; gpu && i < sizeof(peaks) / sizeof(peaks[0]); i++)
-        if (strstr(gpu, peaks[i].gpu))
-            return peaks[i].gb_per_s * 1e9;
-    return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "run/summary.h"
 #include "stats/stats.h"
+#include "verify/plausible.h"
 #include "verify/verdict.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@ struct measured {
     double *eager, *compile; /* speed-ups of the tasks that take part */
     double *timed;           /* the eager ones that are known */
     size_t n, timed_len;
+    int64_t implausible;
     const char *gpu;
     struct arena memory;
 };
@@ -25,7 +27,8 @@ static json_int_t number_in(const json_t *object, const char *key)
 /* Bytes that a call touches at least, over its time. Small programs live in a
  * cache, so this may exceed what the memory can do. */
 static json_t *kernel_json(const struct run_task *t,
-                           const struct run_attempt *a, const json_t *record)
+                           const struct run_attempt *a, const json_t *record,
+                           const char *doubt)
 {
     const json_t *trace = json_object_get(record, "trace");
     json_int_t read = number_in(trace, "bytes_read"),
@@ -34,7 +37,7 @@ static json_t *kernel_json(const struct run_task *t,
     double ms = verdict_ms(record, "ms");
 
     return json_pack(
-        "[o, I, o, o, o, o, o, o, o]", views_text(t->row.id),
+        "[o, I, o, o, o, o, o, o, o, o]", views_text(t->row.id),
         (json_int_t)a->row.attempt,
         views_real(verdict_speedup(record, "reference_ms")),
         views_real(verdict_speedup(record, "compile_ms")),
@@ -43,13 +46,15 @@ static json_t *kernel_json(const struct run_task *t,
         traced ? json_integer(written) : json_null(),
         ms > 0 ? json_real(ms) : json_null(),
         traced && ms > 0 ? json_real((double)(read + written) / ms * 1e3)
-                         : json_null());
+                         : json_null(),
+        doubt[0] ? views_text(doubt) : json_null());
 }
 
 static int add_kernel(struct run_view *v, const struct run_task *t,
                       struct measured *m, json_t *list, struct err *e)
 {
-    const struct run_attempt *a = run_task_best(t);
+    struct run_attempt *a = run_task_best(t);
+    const char *doubt;
     json_t *record;
     double x;
 
@@ -67,9 +72,13 @@ static int add_kernel(struct run_view *v, const struct run_task *t,
     if (!m->gpu)
         m->gpu = arena_strdup(
             &m->memory, jsn_str(json_object_get(record, "environment"), "gpu"));
-    json_array_append_new(list, kernel_json(t, a, record));
+    doubt = run_view_doubt(v, a, e);
+    if (doubt) {
+        m->implausible += doubt[0] != '\0';
+        json_array_append_new(list, kernel_json(t, a, record, doubt));
+    }
     json_decref(record);
-    return 0;
+    return doubt ? 0 : -1;
 }
 
 /* [[p, share above p of the eager reference, … of torch.compile], …] */
@@ -90,13 +99,13 @@ static json_t *fast_json(const struct measured *m)
 
 static json_t *result_json(struct measured *m, json_t *list)
 {
-    double peak = views_peak_bandwidth(m->gpu);
+    double peak = plausible_bandwidth(m->gpu);
     double mean = stats_geomean(m->timed, m->timed_len);
 
-    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "tasks",
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "tasks",
                      (json_int_t)m->n, "timed", (json_int_t)m->timed_len,
-                     "geomean", m->timed_len ? json_real(mean) : json_null(),
-                     "median",
+                     "implausible", (json_int_t)m->implausible, "geomean",
+                     m->timed_len ? json_real(mean) : json_null(), "median",
                      views_real(stats_quantile(m->timed, m->timed_len, 0.5)),
                      "fast_p", fast_json(m), "gpu",
                      m->gpu && m->gpu[0] ? views_text(m->gpu) : json_null(),
@@ -133,9 +142,9 @@ json_t *views_kernels(struct run_view *const *runs, size_t n, struct err *e)
 
     if (j)
         json_object_set_new(j, "columns",
-                            json_pack("[s, s, s, s, s, s, s, s, s]", "task",
+                            json_pack("[s, s, s, s, s, s, s, s, s, s]", "task",
                                       "attempt", "speedup", "speedup_compile",
                                       "launches", "bytes_read", "bytes_written",
-                                      "ms", "bytes_per_s"));
+                                      "ms", "bytes_per_s", "doubt"));
     return j;
 }

@@ -18,8 +18,4 @@ json_t *views_each(struct run_view *const *runs, size_t n,
                    json_t *(*make)(struct run_view *v, struct err *e),
                    struct err *e);
 
-/* Memory bandwidth that a GPU of this name can reach, in bytes per second; 0:
- * not known. */
-double views_peak_bandwidth(const char *gpu);
-
 #endif

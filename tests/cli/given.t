@@ -118,7 +118,7 @@ python3 -c "import sqlite3; sqlite3.connect('$work/newer/run.db').execute('PRAGM
 for command in status resume; do
     run $command garbage
     is "$status $(printf '%s\n' "$err" | wc -l)" "2 1" "$command: a file that is no database exits 2"
-    like "$err" "*garbage/run.db: not a database" "… and says so"
+    like "$err" "*garbage/run.db: not a database; name the folder of a run" "… and says so"
     run $command newer
     is "$status $(printf '%s\n' "$err" | wc -l)" "2 1" "$command: a newer database exits 2"
     like "$err" "*newer/run.db: has schema 99, but this program knows only up to *" "… and says so"

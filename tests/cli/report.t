@@ -26,7 +26,7 @@ is "$(look odd-run/report.html 'size < 500000')" True "lines of 10 MB are cut"
 is "$(look odd-run/report.html 'o["left_out"]')" "{'attempts': 0, 'kept': 8}" "nothing else is left out of a small run"
 
 # ---- in a browser ----
-dom() { timeout 60 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$work/browser" \
+dom() { timeout 300 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$work/browser" \
     --virtual-time-budget=5000 --enable-logging=stderr --dump-dom "file://$work/odd-run/report.html$1" \
     >"$work/dom" 2>"$work/browser.log"; }
 dom ''
@@ -43,11 +43,31 @@ ok "… without an error on the console"
 # ---- Markdown ----
 run report odd-run --md -o -
 is "$status" 0 "Markdown goes to standard output"
-like "$out" "2 of 3 PyTorch programs*
+like "$out" "2 of 3 PyTorch programs now have a verified c-cpu kernel. \`<b>m,\` with the method*
 | run | model |*
-| monkeys | &#60;b&#62;m | c-cpu | cpu | finished | 2 of 3 | 8 |*
+| monkeys | \`<b>m\` | c-cpu | cpu | finished | 2 of 3 | 8 |*
 | | 1 | 2 | 3 |
-*| 1 | no&#95;code |*" "… with the figures, and no markup of others"
+*| 1 | no_code |*" "… with the figures, and no markup of others"
+
+# ---- times that are hard to believe ----
+python3 "$root/tests/cli/analyze/made.py" "$work/odd-run" doubtful "$work/doubtful"
+many="it is 25.0 times as fast as PyTorch"
+much="it would move 10.00 TB/s, but the memory of NVIDIA H200 can move 4.80 TB/s"
+run report doubtful --md -o -
+like "$out" "*Speed-ups that are hard to believe:
+*| monkeys | level1/a | 1 | 25.00x | $many |
+| monkeys | level1/b | 1 | 1.25x | $much |" "times that are hard to believe are listed with the reason"
+run report doubtful
+is "$(look doubtful/report.html '[k[-1] for k in o["kernels"]["runs"][0]["kernels"]], o["kernels"]["runs"][0]["timed"]')" \
+    "(['$many', '$much', None], 3)" "… and marked in the page, where they count like the others"
+run status --tasks doubtful
+like "$out" "*level1/a *25.00x?*implausible: $many
+level1/b *1.25x?*implausible: $much
+level1/c *2.00x *" "… and in status --tasks"
+run status doubtful
+like "$out" "*2 speed-ups are hard to believe; 'status --tasks' has the reasons" "… which status points to"
+run show doubtful level1/a 1
+like "$out" "# level1/a, attempt 1 of 1: correct, E3, 25.00x (hard to believe: $many)*" "… and in show"
 
 # ---- several runs ----
 run report odd-run odd-run -o two.html
@@ -55,7 +75,7 @@ is "$status $(look two.html 'len(o["overview"]["runs"]), len({k.split("/")[0] fo
 
 # ---- a pipe or a device ----
 mkfifo "$work/pipe"
-timeout 20 cat "$work/pipe" >"$work/piped.md" &
+timeout 300 cat "$work/pipe" >"$work/piped.md" &
 reader=$!
 run report odd-run --md -o pipe
 wait $reader
@@ -64,7 +84,7 @@ ok "a pipe is written to, not replaced by a file"
 
 # ---- what cannot be ----
 run report nowhere -o none.html
-is "$status $err" "2 monkeys report: nowhere: no such folder" "a folder without a run is refused"
+is "$status $err" "2 monkeys report: nowhere: no such folder; name the folder of a run, as 'monkeys run --out DIR' makes it" "a folder without a run is refused"
 [ ! -e "$work/none.html" ]
 ok "… and nothing is written"
 run report

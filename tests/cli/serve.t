@@ -153,7 +153,7 @@ run serve --listen "$busy" odd-run
 is $status 2 "an address that is in use is refused"
 like "$err" "monkeys serve: 127.0.0.1:*: cannot listen: Address already in use" "… and says so"
 run serve odd-run nothing
-is "$status $err" "2 monkeys serve: nothing: no such folder" "a folder that is not there is refused"
+is "$status $err" "2 monkeys serve: nothing: no such folder; name the folder of a run, as 'monkeys run --out DIR' makes it" "a folder that is not there is refused"
 run serve
 is "$status $err" "2 monkeys serve: give the folder of a run" "so is none"
 

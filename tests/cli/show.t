@@ -18,7 +18,7 @@ is $status 0 "a run with hostile replies ends"
 field() { python3 -c "import json; o = json.load(open('$work/.out')); print($1)"; }
 # on_terminal ARGS…: what the program writes to a terminal, in $out.
 on_terminal() {
-    (cd "$work" && timeout 60 python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
+    (cd "$work" && timeout 300 python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
         "$monkeys" "$@") </dev/null | tr -d '\r' >"$work/.out"
     out=$(cat "$work/.out")
 }
@@ -194,6 +194,28 @@ ok "the name of a task cannot control the terminal"
 run status --examples named
 has ' odd<1B>\[31m<U+202E> '
 ok "… nor that of an example"
+
+# ---- another program holds the file ----
+is "$(ls "$work/ran" | grep -c -e -wal -e -shm)" 0 "reading a run leaves no file in its folder"
+mkfifo "$work/held" "$work/go"
+python3 -c "import sqlite3; c = sqlite3.connect('$work/named/run.db', isolation_level=None)
+c.execute('PRAGMA locking_mode = EXCLUSIVE'); c.execute('BEGIN EXCLUSIVE')
+open('$work/held', 'w').close(); open('$work/go').read(); c.execute('ROLLBACK')" &
+holder=$!
+: <"$work/held"
+(run status named; echo "$status $out" >"$work/later") &
+until grep -q 'locked by another program; waiting' "$work/.err"; do kill -0 $holder || break; done
+: >"$work/go"
+wait $holder
+wait
+like "$(cat "$work/later")" "0 named: *solved*" "a file that is locked is waited for, and the program says so"
+python3 -c "import sqlite3; c = sqlite3.connect('$work/named/run.db')
+c.execute('UPDATE attempt SET task = 77 WHERE task = 0'); c.commit()"
+run status named
+is "$status $err" "2 monkeys status: named/run.db: damaged: an attempt belongs to task 78, but the run has only 3 tasks; \
+restore the file from a copy" "rows that do not fit together name the file and the remedy"
+run status tasks/starter/04_softmax.py
+like "$status $err" "2 *04_softmax.py: not a folder; name the folder of a run" "… and so does a file that is no run"
 
 # ---- a run that has not begun ----
 run run --dsl c-cpu --device cpu --tasks tasks/starter/04_softmax.py --force --no-timing \

@@ -68,6 +68,21 @@ static const char *in_text(const char *code, const char *text)
     return names;
 }
 
+static void test_modules(void)
+{
+    const char *seed = "import tilelang\nfrom tilelang import language as T\n"
+                       "@T.prim_func\ndef f():\n    pass\n";
+
+    is(in_text(seed, "`tilelang.language` (as `T`) has `T.copy`, `T.reduce_*` "
+                     "and `tilelang.compile(f)`"),
+       "language.copy tilelang.compile",
+       "modules and wildcards are no primitives");
+    is(of("import tile.language as T\nhelp(T)\nT.load(x)\n"), "language.load",
+       "… in code, too");
+    is(of("from tile import Tensor\nTensor(4)\nTensor.at(2)\n"),
+       "Tensor.at tile.Tensor", "what is called is no module");
+}
+
 static void test_python(void)
 {
     is(of("import tilelang\nimport tilelang.language as T\nimport torch\n"
@@ -125,6 +140,7 @@ static void test_text(void)
 void suite_primitives(void)
 {
     test_python();
+    test_modules();
     test_inside();
     test_text();
 }

@@ -321,14 +321,16 @@ static void test_wrong_files(void)
     struct err e = ERR_INIT;
     struct buf out;
 
-    refuses(path, STORE_OPEN, "not found; is this the folder of a run?",
+    refuses(path, STORE_OPEN, "not found; name the folder of a run",
             "a missing file");
     fs_replace(path, "", 0, &e);
     refuses(path, STORE_OPEN, "a database, but not that of a run",
             "an empty file");
     fs_replace(path, "not a database, whatever its name may say", 41, &e);
-    refuses(path, STORE_OPEN, "not a database", "another kind of file");
-    refuses(path, STORE_READ, "not a database", "… for reading");
+    refuses(path, STORE_OPEN, "not a database; name the folder of a run",
+            "another kind of file");
+    refuses(path, STORE_READ, "not a database; name the folder of a run",
+            "… for reading");
     refuses(
         path, STORE_NEW,
         "already exists; continue it with 'monkeys resume', or choose another "
@@ -348,6 +350,25 @@ static void test_wrong_files(void)
     ok(strstr(db_refusal(path, STORE_NEW, &e), "/none: no such folder"),
        "no folder");
     free(path);
+    db_rmdir(dir);
+}
+
+static void test_read_leaves_nothing(void)
+{
+    char *dir = db_dir(), *log = fs_join(dir, "run.db-wal"),
+         *index = fs_join(dir, "run.db-shm");
+    struct store *s;
+    struct err e = ERR_INIT;
+
+    db_close(db_open(dir, STORE_NEW, NULL));
+    s = db_open(dir, STORE_READ, NULL);
+    ok(store_exec(s->reader, "run.db", "DELETE FROM fact", &e) < 0,
+       "a store that is read cannot be written");
+    db_close(s);
+    ok(access(log, F_OK) < 0 && access(index, F_OK) < 0,
+       "… and reading it leaves no file behind");
+    free(index);
+    free(log);
     db_rmdir(dir);
 }
 
@@ -531,6 +552,7 @@ void suite_store_file(void)
     test_second_schema();
     test_third_schema();
     test_wrong_files();
+    test_read_leaves_nothing();
     test_newer();
     test_damaged();
     test_crash_while_made();

@@ -1,4 +1,5 @@
 /* test_verdict.c: what the tables of verdicts, stages and evidence promise. */
+#include "verify/plausible.h"
 #include "verify/verdict.h"
 
 #include "tap.h"
@@ -127,6 +128,49 @@ static void test_line(void)
          "correct, but only at E2", "correct is not enough");
 }
 
+static void doubts(const char *gpu, double ms, const char *want,
+                   const char *claim)
+{
+    json_t *record = json_pack(
+        "{s:{s:s}, s:{s:i, s:i}, s:{s:{s:f}, s:{s:f}}}", "environment", "gpu",
+        gpu, "trace", "bytes_read", 3000000, "bytes_written", 1800000, "timing",
+        "ms", "median", ms, "reference_ms", "median", 0.01);
+    struct arena a;
+    const char *why;
+
+    arena_init(&a);
+    why = plausible_doubt(record, &a);
+    is(why ? why : "", want, claim);
+    arena_release(&a);
+    json_decref(record);
+}
+
+static void test_plausible(void)
+{
+    ok(plausible_bandwidth("Some GPU") == 0 && plausible_bandwidth("") == 0 &&
+           plausible_bandwidth(NULL) == 0,
+       "the bandwidth of an unknown GPU is not known");
+    ok(plausible_bandwidth("NVIDIA H200") == 4.8e12 &&
+           plausible_bandwidth("NVIDIA L40S") == 864e9 &&
+           plausible_bandwidth("NVIDIA L4") == 300e9 &&
+           plausible_bandwidth("Tesla T4") == 320e9,
+       "names are those of the driver");
+    ok(plausible_bandwidth("NVIDIA GeForce RTX 4090 Laptop GPU") == 0,
+       "a name inside another name does not count");
+    doubts("NVIDIA H200", 0.001, "", "as fast as its memory, 10 times: fine");
+    doubts("NVIDIA H200", 0.00099,
+           "it would move 4.85 TB/s, but the memory of NVIDIA H200 can move "
+           "4.80 TB/s, and it is 10.1 times as fast as PyTorch",
+           "more than both limits: both reasons");
+    doubts("Some GPU", 0.0005, "it is 20.0 times as fast as PyTorch",
+           "of an unknown device, only the speed-up is judged");
+    doubts("NVIDIA L4", 0.005,
+           "it would move 0.96 TB/s, but the memory of NVIDIA L4 can move 0.30 "
+           "TB/s",
+           "a small speed-up may be implausible, too");
+    doubts("NVIDIA H200", 0, "", "what was not timed is not doubted");
+}
+
 void suite_verdict(void)
 {
     test_names();
@@ -135,4 +179,5 @@ void suite_verdict(void)
     test_unrun();
     test_evidence();
     test_line();
+    test_plausible();
 }

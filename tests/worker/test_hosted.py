@@ -21,8 +21,10 @@ from worker_run import ROOT, Job, described, run
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-from judge import hosted_plan, runner  # noqa: E402
+from judge import hosted_plan, runner, summary  # noqa: E402
+from judge.executors import kernel_counts  # noqa: E402
 from judge.judging import Verdict  # noqa: E402
+from judge.region import Layout  # noqa: E402
 from judge.traces import ANSWER_BYTES, BadTrace, Refused, Trace  # noqa: E402
 from lane import hosted_lane  # noqa: E402
 from recorder import native_record  # noqa: E402
@@ -270,6 +272,18 @@ def test_a_call_becomes_its_launches() -> None:
                           Struct(bytes(8), ((0, Pointer(1 << 32)),)),
                           Struct((200).to_bytes(4, "little"), ()))  # fmt: skip
     assert two.params == (Struct(bytes(8), ((0, Pointer((1 << 32) + 800)),)),)
+
+
+def test_a_reader_is_told_the_launches_not_the_calls() -> None:
+    trace = recorded(("two_kernels", X, Y, 200))
+    built = hosted_plan.Built.parse(answered(trace), trace)
+    layout = Layout(parts=[[i << 32 for i in range(len(p.buffers))] for p in trace.parts()])
+    told = summary.summarise(
+        trace, functools.partial(hosted_plan.name, trace), hosted_plan.views,
+        kernel_counts(trace, hosted_plan, built, layout),
+    )  # fmt: skip
+    assert told["launches"] == 2
+    assert [(k["name"], k["launches"]) for k in told["kernels"]] == [("two_kernels", 2)]
 
 
 def test_calls_are_expanded_one_by_one() -> None:

@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -307,7 +308,8 @@ def test_the_bytes_of_a_call_are_those_of_its_tensors() -> None:
     told = traces.parse(json.dumps(whole).encode() + b"\n",
                         [traces.Buffer("input", 0, 8, "float32")], {})  # fmt: skip
     triton_plan.check(told)
-    assert summary.summarise(told, lambda n: triton_plan.name(told, n), triton_plan.views) == {
+    named = partial(triton_plan.name, told)
+    assert summary.summarise(told, named, triton_plan.views, lambda launch: 1) == {
         "launches": 2, "moves": 1, "bytes_read": 8 + 256, "bytes_written": 256 + 256 + 128,
         "kernels": [
             {"name": "k", "grid": [1], "launches": 1, "bytes_read": 8, "bytes_written": 256},

@@ -11,13 +11,13 @@ and so on; `config` selects a configuration of an autotuner."""
 
 import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 
 from judge import runner
 from judge.family import Family
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error
-from judge.region import Region, sealed_file
+from judge.region import Layout, Region, sealed_file
 from judge.runner import Status
 from judge.steps import Ask, Device, End, Forged, Fork, Freeze, Gone, NoChild, Release
 from judge.traces import BadTrace, Call, Launch, Trace
@@ -232,6 +232,21 @@ def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan
             continue
         made = maker.node(node, part, places, config)
         yield from made if isinstance(made, list) else [made]
+
+
+def kernel_counts(
+    trace: Trace, family: Family, built: object, layout: Layout
+) -> Callable[[Launch], int]:
+    """How many kernels a launch of the trace becomes; `built` is None where they are interpreted."""
+    if built is None:
+        return lambda launch: 1
+    maker = family.Maker(trace, built, layout.scratch)
+    counts = {}
+    for part, places in zip(trace.parts(), layout.parts):
+        for launch in part.launches():
+            made = maker.node(launch, part, places, 0)
+            counts[id(launch)] = len(made) if isinstance(made, list) else 1
+    return lambda launch: counts[id(launch)]
 
 
 def lease(job: dict) -> Generator:

@@ -1,5 +1,6 @@
 """Summarises a trace for people: its launches, and the minimum number of bytes that a call reads
-and writes, counting each tensor of a launch once.
+and writes, counting each tensor of a launch once. A recorded launch of a function with several
+kernels counts as that many.
 
 A trace does not say which of its tensors a kernel writes. Memory that was never written can only be
 written, so it counts as written. So does an output, by the last launch that gets it. The rest is
@@ -12,18 +13,22 @@ from shared.plan import ITEM
 
 
 def summarise(
-    trace: Trace, name: Callable[[Launch], str], views: Callable[[Launch, Call], list[View]]
+    trace: Trace,
+    name: Callable[[Launch], str],
+    views: Callable[[Launch, Call], list[View]],
+    kernels_of: Callable[[Launch], int],
 ) -> dict:
-    """`name` and `views` come from the language's family."""
-    told = _call(trace.steady, name, views)
+    """`name` and `views` come from the language's family; `kernels_of` tells how many kernels a
+    recorded launch starts."""
+    told = _call(trace.steady, name, views, kernels_of)
     if len(trace.calls) > 1:
-        told["first"] = _call(trace.calls[0], name, views)
+        told["first"] = _call(trace.calls[0], name, views, kernels_of)
     return told
 
 
-def _call(call: Call, name: Callable, views: Callable) -> dict:
+def _call(call: Call, name: Callable, views: Callable, kernels_of: Callable) -> dict:
     launches = call.launches()
-    told = {"launches": len(launches), "moves": len(call.nodes) - len(launches)}
+    told = {"launches": sum(map(kernels_of, launches)), "moves": len(call.nodes) - len(launches)}
     last = {v.buffer: i for i, n in enumerate(launches) for v in views(n, call)}
     results = {v.buffer for v in call.outputs}
     holding: set[int] = set()  # buffers with something in them
@@ -40,7 +45,7 @@ def _call(call: Call, name: Callable, views: Callable) -> dict:
             (name(node), tuple(node.told.get("grid", ()))),
             {"launches": 0, "bytes_read": 0, "bytes_written": 0},
         )
-        one["launches"] += 1
+        one["launches"] += kernels_of(node)
         for view in views(node, call):
             empty = call.buffers[view.buffer].kind in ("new", "kept") and view.buffer not in holding
             ends = view.buffer in results and last[view.buffer] == at

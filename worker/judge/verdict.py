@@ -14,7 +14,8 @@ from judge import answers, cuda_plan, cute_plan, decomposing, direct, feedback, 
 from judge import native_plan, ported, sidecar, summary, taskfile, tilelang_plan, timing, traces
 from judge import triton_plan, truth
 from judge.builds import Builds
-from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, lease, start_child
+from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, kernel_counts, lease
+from judge.executors import start_child
 from judge.family import Family
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error, since
 from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
@@ -64,6 +65,7 @@ def look_at_task(job: dict, environment: dict) -> Generator:
     return {
         "usable": not reasons,
         "reasons": reasons,
+        "returns": reference.returns,
         "self_test": result,
         "environment": environment,
     }
@@ -499,7 +501,12 @@ def examine(
         yield from session.trials()
         p.times["trials"] = since(started)
         p.hardened = True
-        p.trace = summary.summarise(trace, lambda node: family.name(trace, node), family.views)
+        p.trace = summary.summarise(
+            trace,
+            lambda node: family.name(trace, node),
+            family.views,
+            kernel_counts(trace, family, built, session.region.layout),
+        )
         if job.get("timing"):
             yield from timing.measure(session)
         yield from session.without_kernels()

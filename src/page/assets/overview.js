@@ -197,6 +197,14 @@ function meter(share) {
   return bar;
 }
 
+function doubts_note(overview) {
+  const doubts = overview.runs.reduce((n, r) => n + r.implausible, 0);
+  return doubts > 0 &&
+      h("p", {class: "note"},
+        `${count(doubts, "speed-up is", "speed-ups are")} hard to believe: see `,
+        h("a", {href: "#/kernels"}, "Kernels"), ".");
+}
+
 const STATES = {
   running: "in progress",
   finished: "finished"
@@ -215,7 +223,8 @@ async function show_overview() {
             ].filter(Boolean)
                 .join(" · ")) :
           h("h1", {}, "Runs compared"),
-    h("p", {class: "lead"}, overview.headline), one ? tiles(run) : runs_table(overview),
+    h("p", {class: "lead"}, overview.headline), doubts_note(overview),
+    one ? tiles(run) : runs_table(overview),
     h("div", {class: "two"}, curve_card(overview), mix_card(overview)), grid_card(overview, grid),
     why_card(overview, clusters)
   ];

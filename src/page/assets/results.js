@@ -46,13 +46,16 @@ function failures_card(overview, run, n) {
 
 /* ---- kernels ---- */
 
+const doubt_mark = () =>
+    h("span", {class: "doubt", role: "img", "aria-label": "hard to believe"}, " ⚠");
 const EDGES = [0, 0.25, 0.5, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10];
 
 async function show_kernels() {
   const [overview, kernels] = await Promise.all([load("overview"), load("kernels")]);
   const column = Object.fromEntries(kernels.columns.map((name, i) => [name, i]));
   const timed = kernels.runs.reduce((n, r) => n + r.timed, 0),
-        all = kernels.runs.reduce((n, r) => n + r.kernels.length, 0);
+        all = kernels.runs.reduce((n, r) => n + r.kernels.length, 0),
+        doubts = kernels.runs.reduce((n, r) => n + r.implausible, 0);
   return [
     h("h1", {}, "Kernels"),
     h("p", {class: "lead"}, `${count(all, "kernel is", "kernels are")} correct. `,
@@ -67,6 +70,12 @@ async function show_kernels() {
                                           "")
                   .join("") :
               "None of them was timed."),
+    doubts > 0 &&
+        h("p", {class: "note"},
+          `${
+              count(
+                  doubts, "speed-up is", "speed-ups are")} hard to believe: marked with ⚠ below, ` +
+              "with the reason, and counted like the others."),
     !timed &&
         h("p", {class: "soft"}, "Times are measured on a GPU, unless a run says --no-timing."),
     timed ? speed_cards(overview, kernels, column) : null,
@@ -130,10 +139,11 @@ function kernels_card(about, run, n, column, several) {
     return h(
         "tr", {},
         h("td", {class: "task"},
-          h("a", {href: task_link(n, get("task"), get("attempt"))}, get("task"))),
+          h("a", {href: task_link(n, get("task"), get("attempt"))}, get("task")),
+          get("doubt") && h("div", {class: "doubt"}, `Hard to believe: ${get("doubt")}.`)),
         timed &&
             [
-              h("td", {class: "n"}, times(get("speedup"))),
+              h("td", {class: "n"}, times(get("speedup")), get("doubt") && doubt_mark()),
               h("td", {class: "n wide"}, times(get("speedup_compile"))),
               h("td", {class: "n"}, get("ms") === null ? "–" : get("ms").toPrecision(3) + " ms")
             ],
@@ -149,8 +159,7 @@ function kernels_card(about, run, n, column, several) {
       "section", {class: "card"}, h("h2", {}, several ? about.label : "Every correct kernel"),
       h("p", {class: "soft small"},
         `Launches and bytes are those of one call; bytes are a lower bound from its trace. `,
-        timed ? (peak ? `${run.gpu} can move ${
-                            bytes(peak)}/s, says its maker; data in a cache can exceed that.` :
+        timed ? (peak ? `${run.gpu} can move ${bytes(peak)}/s, says its maker.` :
                         `What the memory of ${
                             run.gpu || about.device || "this device"} can do is not known.`) :
                         ""),

@@ -179,6 +179,7 @@ function verdict_card(t, a, overview, run) {
       }[a.evidence]
     ],
     ["rule", a.rule], ["speed-up", a.speedup !== null && times(a.speedup) + " over PyTorch"],
+    ["hard to believe", a.implausible && `⚠ ${a.implausible}`],
     [
       "time",
       timing.ms &&

@@ -50,14 +50,16 @@ class Made:
         self.put("task", ord=ord, id=id, hash=f"{ord:064x}", source=self.text(source), **more)
 
     def attempt(self, task: int, attempt: int, good: bool, *, compiled: bool = True, shown=(), retrieval="seeds",
-                version: int = 1, code: str = "", timing=None, method: str = "monkeys", error: str = "") -> None:  # fmt: skip
+                version: int = 1, code: str = "", timing=None, method: str = "monkeys", error: str = "",
+                gpu: str = "", moved: int = 0) -> None:  # fmt: skip
         verdict = "correct" if good else "wrong_values" if compiled else "compile_error"
         self.put("attempt", task=task, attempt=attempt, method=method, iteration=attempt, batch=1,
                  archive_version=version, retrieval=retrieval, parent=0, island=-1,
                  code=self.text(code) if code else None, stage="done", verdict=verdict,
                  fitness=float(good), same_as=0, solved=int(good))  # fmt: skip
         told = f"{error}\nHint: Did you mean T.copy?" if error else ""
-        record = {"verdict": verdict, "error": error or None, "feedback": told}
+        record = {"verdict": verdict, "error": error or None, "feedback": told, "environment": {"gpu": gpu},
+                  "trace": {"launches": 1, "bytes_read": moved, "bytes_written": 0, "kernels": []}}  # fmt: skip
         self.put("verdict", task=task, attempt=attempt, verdict=verdict, stage="done",
                  evidence="E3" if good else None, compiled=int(compiled), kernelbench_pass=int(good),
                  record=self.text(json.dumps(record)))  # fmt: skip
@@ -171,6 +173,14 @@ def words(made: Made) -> None:
                      error="" if ok else "no such name: made")  # fmt: skip
 
 
+def doubtful(made: Made) -> None:
+    """a is 25 times as fast as PyTorch, b moves more than the memory can; nothing is wrong with c."""
+    common(made, "monkeys", 1)
+    for task, (ms, moved) in enumerate(((0.4, 1000), (8, 8 * 10**10), (5, 2 * 10**10))):
+        made.task(task, f"level1/{'abc'[task]}")
+        made.attempt(task, 1, True, timing=medians(ms, 10, 10), gpu="NVIDIA H200", moved=moved)
+
+
 def empty(made: Made) -> None:
     common(made, "monkeys", 1)
     made.task(0, "level1/a")
@@ -179,5 +189,5 @@ def empty(made: Made) -> None:
 if __name__ == "__main__":
     like, kind, folder = sys.argv[1:]
     made = Made(like, folder)
-    {f.__name__: f for f in (full, timed, similar, words, empty)}[kind](made)
+    {f.__name__: f for f in (full, timed, similar, words, doubtful, empty)}[kind](made)
     made.db.commit()

@@ -1,12 +1,16 @@
 """The tables of `monkeys analyze` and `monkeys compare`, computed a second time from the databases.
 
-    recompute.py COMMAND PROGRAM RUN…    COMMAND: analyze or compare
+    recompute.py COMMAND PROGRAM RUN…     COMMAND: analyze or compare
+    recompute.py borrowing PROGRAM STORE WORD NUMBERS RUN
+                                          the table borrowing for attempts 1,2,…; reader.py is the
+                                          model, gets WORD, and writes its answers to STORE.log
 
 Runs the program and compares its rows with ours; prints what differs, and exits with 1 then.
 Nothing here looks at the program's code, and sums are done the slow and plain way.
 """
 
 import ast
+import io
 import json
 import math
 import os
@@ -14,6 +18,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import tokenize
 from collections import Counter, defaultdict
 from itertools import combinations
 from pathlib import Path
@@ -21,6 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "run"))
 from answers import unpack  # noqa: E402
 
+TRAINING = ("book", 800, 1600)
 PS = (0, 0.5, 0.8, 1, 1.5, 2)
 KS = (1, 5, 10, 25, 100)
 
@@ -146,6 +152,18 @@ def bars(runs):
                 for t in r.tasks.values()]  # fmt: skip
         share = sum(each) / len(each)
         yield r.head() | {"N": r.attempts if r.full else 1, "pass@1": share, "bar": "#" * math.floor(share * 50 + 0.5)}
+
+
+def tuned(runs):
+    """With what TRAINING says of the first run's model."""
+    for r in runs:
+        told = TRAINING if r.fact["model"] == runs[0].fact["model"] else (None, 0, 0)
+        best = [[x for x in (r.speedup(t, 10**9, o) for o in ("reference_ms", "compile_ms")) if x] for t in r.tasks]
+        reach, above, k = sum(any(x >= 1 for x in b) for b in best), sum(any(x > 1 for x in b) for b in best), len(r.solved())
+        timed = any(best)
+        yield {"model": r.fact["model"], "run": r.name, "source_of_data": told[0], "problems": told[1],
+               "samples": told[2], "solved": k, "reach_1": reach if timed else None,
+               "share": reach / k if timed else None, "above_1": above if timed else None}  # fmt: skip
 
 
 def retrieval(runs):
@@ -311,8 +329,29 @@ def chain(source: str) -> list[str]:
     return found
 
 
-def primitives(code: str) -> list[str]:
+def lines_of(code: str) -> int:
+    """Lines with code: neither comments, also those of C within strings, nor strings that are
+    statements."""
     tree = ast.parse(code)
+    alone = {(n.lineno, n.col_offset) for n in ast.walk(tree)
+             if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant) and isinstance(n.value.value, str)}  # fmt: skip
+    found = set()
+    for t in tokenize.generate_tokens(io.StringIO(code).readline):
+        if t.type in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT) or t.start in alone:
+            continue
+        if t.type == tokenize.STRING:
+            bare = re.sub(r"/\*.*?\*/|//[^\n]*", lambda m: "\n" * m[0].count("\n"), t.string, flags=re.S)
+            found |= {t.start[0] + i for i, line in enumerate(bare.split("\n")) if line.strip()}
+        elif t.string.strip():
+            found.add(t.start[0])
+    return len(found)
+
+
+def primitives(code: str) -> list[str]:
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return []
     known = {k: v for k, v in imports(tree).items() if v.split(".")[0] not in ("torch", "math", "typing")}
     inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
     full = {dotted(n, known) for n in ast.walk(tree)
@@ -344,16 +383,20 @@ def features(runs):
         for task, attempts in r.tasks.items():
             for a in (a for a in attempts if a["attempt"] == r.solved_at(task)):
                 names = primitives(text_of(r, a["code"]))
-                yield {"run": r.name, "task": task, "attempt": a["attempt"], "primitives": len(names),
-                       "names": ", ".join(names)}  # fmt: skip
+                yield {"run": r.name, "task": task, "attempt": a["attempt"], "lines": lines_of(text_of(r, a["code"])),
+                       "primitives": len(names), "names": ", ".join(names)}  # fmt: skip
 
 
 def used(runs):
-    """The table primitives, of those that a solved kernel uses."""
+    """The table primitives, of those that an attempt uses."""
     for r in runs:
         count = Counter(n for t in r.solved() for n in primitives(kernel(r, t)))
-        for name in sorted(count):
-            yield {"run": r.name, "primitive": name, "solved": count[name], "share": count[name] / len(r.solved())}
+        failed = Counter(n for t in r.tasks.values() for a in t if not a["solved"] for n in primitives(text_of(r, a["code"])))
+        seeds = set().union(*(primitives(text_of(r, e["solution"])) for e in r.entries.values() if e["origin"] != "run"))
+        for name in sorted(count | failed):
+            row = {"run": r.name, "primitive": name, "solved": count[name], "failed_attempts": failed[name],
+                   "share": count[name] / len(r.solved()) if r.solved() else 0}  # fmt: skip
+            yield row | ({"taught": "seeds"} if name in seeds else {})
 
 
 def source_of(r: Run, task: str) -> str:
@@ -391,11 +434,88 @@ def covered(r: Run, kind: str, needed: list[set], there: set) -> dict:
             "with_new": len(needed) - whole}  # fmt: skip
 
 
+PLAIN = set("add sub mul div neg pow lt le gt ge eq ne view reshape permute transpose contiguous size unsqueeze squeeze "
+            "expand flatten to float dim zeros ones empty detach clone type shape t expand_as view_as Parameter ModuleList "
+            "Sequential".split())  # fmt: skip
+
+
+def guide_of(r: Run) -> str:
+    """The system message of the first attempt that has one."""
+    for task in r.tasks:
+        for (key,) in r.db.execute("select prompt from call where task = ? and attempt = 1 and prompt is not null order by "
+                                   "asked_at", (r.ord[task],)):  # fmt: skip
+            for message in json.loads(text_of(r, key)):
+                if message["role"] == "system":
+                    return "".join(text_of(r, part) for part in message["parts"])
+    return ""
+
+
+def words_for(op: str, kernels: list[tuple[set, list]]) -> set[str]:
+    """The words that stand out in solved kernels of the operator; several if they do so equally."""
+    having, others = [w for ops, w in kernels if op in ops], [w for ops, w in kernels if op not in ops]
+    lift = {}
+    for word in {w for words in having for w in words} if len(having) > 1 else ():
+        here = sum(word in words for words in having) / len(having)
+        there = sum(word in words for words in others) / len(others) if others else 0
+        if here >= 0.8 and here - there > 0.5:
+            lift[word] = here - there
+    return {w for w, x in lift.items() if x == max(lift.values())}
+
+
 def unsolved(runs):
+    kernels = [(set(chain(source_of(r, t))), primitives(kernel(r, t))) for r in runs for t in r.tasks if t in r.solved()]
     for r in runs:
+        guide = guide_of(r)
         for t in (t for t in r.tasks if t not in r.solved()):
-            ops = chain(source_of(r, t))
-            yield {"run": r.name, "task": t, "length": len(ops), "operators": " > ".join(ops)}
+            ops, seen, own = chain(source_of(r, t)), set(), set()
+            for a in r.tasks[t]:
+                own |= set(primitives(text_of(r, a["code"])))
+                for e in a["shown"]:
+                    seen |= set(primitives(text_of(r, r.entries[e]["solution"])))
+            where, never = Counter(), []
+            needed = [op for op in dict.fromkeys(ops) if op not in PLAIN]
+            for op in needed:
+                names = {re.split(r"\W", w)[-1].lower() for w in {op} | words_for(op, kernels)}
+                found = [any(re.search(rf"(?i)(?<=[.:`])\b{n}\b|\b{n}\b(?=[(\[<`])", guide) for n in names)]
+                found += [bool(names & {re.split(r"\W", w)[-1].lower() for w in words}) for words in (seen, own)]
+                where.update(dict(zip(("guide", "examples", "code"), found)))
+                never += [op] if not any(found) else []
+            yield {"run": r.name, "task": t, "length": len(ops), "operators": " > ".join(ops), "needed": len(needed),
+                   "in_guide": where["guide"] if guide else None, "in_examples": where["examples"],
+                   "in_code": where["code"], "never_visible": ", ".join(never)}  # fmt: skip
+
+
+# ---- borrowing ---------------------------------------------------------------
+
+
+def borrowing(runs, log: str, numbers: list[int]):
+    """From what the model answered about a task and attempt."""
+    said = {}
+    for line in Path(log).read_text().splitlines():
+        _, task, attempt, reply = json.loads(line)
+        said[task, attempt] = reply  # that of a repair comes later
+    for r in runs:
+        for number in numbers:
+            for outcome in (1, 0):
+                shares, unreadable = [], 0
+                for task, attempts in r.tasks.items():
+                    for a in attempts:
+                        if a["attempt"] != number or a["solved"] != outcome or not a["code"] or not a["shown"]:
+                            continue
+                        found = re.search(r"```json\n(.*)\n```", said[task, number], re.S)
+                        if not found:
+                            unreadable += 1
+                            continue
+                        lines = text_of(r, a["code"]).strip("\n").split("\n")
+                        full = {i for i, s in enumerate(lines, 1) if s.strip()}
+                        shown = {str(i) for i in range(1, len(a["shown"]) + 1)}
+                        named = {i for x in json.loads(found[1])["borrowed"] if x["parent_id"] in shown
+                                 for low, high in x["target_lines"] for i in range(low, high + 1)}  # fmt: skip
+                        shares.append(len(full & named) / len(full))
+                if shares or unreadable:
+                    yield {"run": r.name, "attempt": number, "outcome": "solved" if outcome else "failed",
+                           "kernels": len(shares), "borrowed": sum(shares) / len(shares) if shares else None,
+                           "unreadable": unreadable, "no_answer": 0}  # fmt: skip
 
 
 # ---- compare -----------------------------------------------------------------
@@ -436,7 +556,8 @@ def pairs(runs):
 
 # ---- both --------------------------------------------------------------------
 
-ANALYZE = (solved, samples, bars, retrieval, iterations, novelty, fast, speed, coverage, unsolved, features, cost, credit)
+ANALYZE = (solved, samples, bars, tuned, retrieval, iterations, novelty, fast, speed, coverage, unsolved, features, cost,
+           credit)  # fmt: skip
 TABLES = {
     "analyze": {f.__name__: f for f in ANALYZE} | {"primitives": used},
     "compare": {"runs": compared_runs, "curve": curve, "pairs": pairs},
@@ -451,14 +572,23 @@ def same(ours, theirs, key: str, table: str) -> bool:
 
 def main() -> int:
     command, program, *folders = sys.argv[1:]
-    done = subprocess.run([program, command, "--json", *folders], check=True, capture_output=True, text=True)
-    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    options, tables = [], TABLES.get(command)
+    if command == "borrowing":
+        store, word, numbers, *folders = folders
+        reader = f"{sys.executable} {Path(__file__).with_name('reader.py')} {Path(store).resolve()}.log {word}"
+        command, options = "analyze", ["--table", "borrowing", "--store", store, "--command", reader]
+        options += [x for n in numbers.split(",") for x in ("--attempt", n)]
+        tables = {"borrowing": lambda runs: borrowing(runs, f"{store}.log", [*map(int, numbers.split(","))])}
     runs, wrong = [Run(folder) for folder in folders], []
-    for name, compute in TABLES[command].items():
+    if "tuned" in tables:
+        options = ["--training", f"{runs[0].fact['model']}={','.join(map(str, TRAINING))}"]
+    done = subprocess.run([program, command, "--json", *options, *folders], check=True, capture_output=True, text=True)
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    for name, compute in tables.items():
         theirs = [r for r in printed if r["table"] == name and not {"note", "missing"} & r.keys()]
         ours = list(compute(runs))
         if name == "primitives":
-            theirs = [r for r in theirs if r["solved"]]
+            theirs = [r for r in theirs if r["solved"] or r["failed_attempts"]]
         if name == "credit":  # sorted by a p that is drawn
             order = [r.name for r in runs]
             theirs.sort(key=lambda r: (order.index(r["run"]), r["entry"]))
