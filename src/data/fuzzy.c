@@ -204,7 +204,8 @@ static bool hopeful(const struct pattern *p, const uint64_t *state,
     return false;
 }
 
-static void step(uint64_t *state, const uint64_t *mask, size_t lo, size_t hi)
+static void add_symbol(uint64_t *state, const uint64_t *mask, size_t lo,
+                       size_t hi)
 {
     uint64_t carry = 0;
 
@@ -236,7 +237,7 @@ static size_t lcs_at_least(const struct pattern *p, struct fuzzy_scratch *s,
             return 0;
         if (s->symbol[j])
             left[s->symbol[j] % BUCKETS]--;
-        step(s->state, p->mask + p->row[s->symbol[j]] * p->words, lo, hi);
+        add_symbol(s->state, p->mask + p->row[s->symbol[j]] * p->words, lo, hi);
     }
     for (size_t w = 0; w < p->words; w++)
         lcs += zeros(s->state[w]);
