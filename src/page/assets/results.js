@@ -46,8 +46,6 @@ function failures_card(overview, run, n) {
 
 /* ---- kernels ---- */
 
-const doubt_mark = () =>
-    h("span", {class: "doubt", role: "img", "aria-label": "hard to believe"}, " ⚠");
 const EDGES = [0, 0.25, 0.5, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10];
 
 async function show_kernels() {
