@@ -143,7 +143,7 @@ function kernels_card(about, run, n, column, several) {
             [
               h("td", {class: "n"}, times(get("speedup")), get("doubt") && doubt_mark()),
               h("td", {class: "n wide"}, times(get("speedup_compile"))),
-              h("td", {class: "n"}, get("ms") === null ? "–" : get("ms").toPrecision(3) + " ms")
+              h("td", {class: "n wide"}, get("ms") === null ? "–" : get("ms").toPrecision(3) + " ms")
             ],
         h("td", {class: "n"}, get("launches") === null ? "–" : number(get("launches"))),
         h("td", {class: "n"}, moved),
@@ -169,7 +169,7 @@ function kernels_card(about, run, n, column, several) {
                   [
                     h("th", {scope: "col", class: "n"}, "over eager"),
                     h("th", {scope: "col", class: "n wide"}, "over compile"),
-                    h("th", {scope: "col", class: "n"}, "time")
+                    h("th", {scope: "col", class: "n wide"}, "time")
                   ],
               h("th", {scope: "col", class: "n"}, "launches"),
               h("th", {scope: "col", class: "n"}, "bytes"),
