@@ -143,7 +143,8 @@ function kernels_card(about, run, n, column, several) {
             [
               h("td", {class: "n"}, times(get("speedup")), get("doubt") && doubt_mark()),
               h("td", {class: "n wide"}, times(get("speedup_compile"))),
-              h("td", {class: "n wide"}, get("ms") === null ? "–" : get("ms").toPrecision(3) + " ms")
+              h("td", {class: "n wide"},
+                get("ms") === null ? "–" : get("ms").toPrecision(3) + " ms")
             ],
         h("td", {class: "n"}, get("launches") === null ? "–" : number(get("launches"))),
         h("td", {class: "n"}, moved),
