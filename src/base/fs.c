@@ -2,6 +2,7 @@
 #include "base/fs.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -111,10 +112,10 @@ static int write_special(const char *path, const void *data, size_t n,
     return rc;
 }
 
-int fs_replace(const char *path, const void *data, size_t n, struct err *e)
+static int replace(const char *path, struct str data, bool wait, struct err *e)
 {
     if (is_special(path))
-        return write_special(path, data, n, e);
+        return write_special(path, data.p, data.n, e);
 
     int rc = -1;
     char *tmp = xasprintf("%s.XXXXXX", path);
@@ -125,12 +126,13 @@ int fs_replace(const char *path, const void *data, size_t n, struct err *e)
         bad_place(e);
         goto out;
     }
-    if (fs_write_all(fd, data, n, e) < 0) {
+    if (fs_write_all(fd, data.p, data.n, e) < 0) {
         err_wrap(e, "%s", path);
         unlink(tmp);
         goto out;
     }
-    if (fchmod(fd, 0644) < 0 || fsync(fd) < 0 || rename(tmp, path) < 0) {
+    if (fchmod(fd, 0644) < 0 || (wait && fsync(fd) < 0) ||
+        rename(tmp, path) < 0) {
         err_sys(e, "%s: cannot replace", path);
         unlink(tmp);
         goto out;
@@ -141,6 +143,17 @@ out:
         close(fd);
     free(tmp);
     return rc;
+}
+
+int fs_replace(const char *path, const void *data, size_t n, struct err *e)
+{
+    return replace(path, (struct str){data, n}, true, e);
+}
+
+int fs_replace_later(const char *path, const void *data, size_t n,
+                     struct err *e)
+{
+    return replace(path, (struct str){data, n}, false, e);
 }
 
 int fs_mkdirs(const char *path, struct err *e)

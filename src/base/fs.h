@@ -15,6 +15,10 @@ int fs_write_all(int fd, const void *p, size_t n, struct err *e);
 /* Replaces the contents of `path`, or leaves the file as it was. A device or pipe
  * is written to, and stays what it is. */
 int fs_replace(const char *path, const void *data, size_t n, struct err *e);
+/* The same for one of many files: it does not wait until the file is on disk, so
+ * only a crash of the machine can lose it. */
+int fs_replace_later(const char *path, const void *data, size_t n,
+                     struct err *e);
 int fs_mkdirs(const char *path, struct err *e);
 
 bool fs_is_dir(const char *path);

@@ -36,8 +36,9 @@ static int too_deep(const char *text, size_t n)
     return 0;
 }
 
-static json_t *parse(const char *name, struct str text, size_t flags,
-                     struct err *e)
+/* `line` is that of the text's beginning. */
+static json_t *parse(const char *name, size_t line, struct str text,
+                     size_t flags, struct err *e)
 {
     json_error_t at;
     json_t *v;
@@ -49,20 +50,21 @@ static json_t *parse(const char *name, struct str text, size_t flags,
     }
     v = json_loadb(text.p, text.n, flags | JSON_DECODE_ANY, &at);
     if (!v)
-        err_set(e, ERR_INPUT, "%s:%d:%d: %s", name, at.line, at.column,
+        err_set(e, ERR_INPUT, "%s:%zu:%d: %s", name,
+                line + (size_t)(at.line > 0 ? at.line - 1 : 0), at.column,
                 at.text);
     return v;
 }
 
 json_t *jsn_parse(const char *name, const char *text, size_t n, struct err *e)
 {
-    return parse(name, (struct str){text, n}, JSON_REJECT_DUPLICATES, e);
+    return parse(name, 1, (struct str){text, n}, JSON_REJECT_DUPLICATES, e);
 }
 
 json_t *jsn_parse_nul(const char *name, const char *text, size_t n,
                       struct err *e)
 {
-    return parse(name, (struct str){text, n},
+    return parse(name, 1, (struct str){text, n},
                  JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, e);
 }
 
@@ -131,20 +133,26 @@ static void mend(const char *p, size_t n, struct buf *out)
     }
 }
 
-json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
-                          struct err *e)
+json_t *jsn_parse_part(const char *name, size_t line, const char *text,
+                       size_t n, struct err *e)
 {
     struct err first = ERR_INIT;
-    json_t *v = parse(name, (struct str){text, n}, 0, &first);
+    json_t *v = parse(name, line, (struct str){text, n}, 0, &first);
     struct buf mended;
 
     if (v)
         return v;
     buf_init(&mended, BUF_UNLIMITED);
     mend(text, n, &mended);
-    v = parse(name, (struct str){buf_str(&mended), mended.len}, 0, e);
+    v = parse(name, line, (struct str){buf_str(&mended), mended.len}, 0, e);
     buf_release(&mended);
     return v;
+}
+
+json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
+                          struct err *e)
+{
+    return jsn_parse_part(name, 1, text, n, e);
 }
 
 json_t *jsn_read(const char *path, struct err *e)

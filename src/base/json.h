@@ -21,6 +21,9 @@ json_t *jsn_parse_nul(const char *name, const char *text, size_t n,
  * surrogate pairs become U+FFFD. */
 json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
                           struct err *e);
+/* The same for a part of a file that begins on `line` of it. */
+json_t *jsn_parse_part(const char *name, size_t line, const char *text,
+                       size_t n, struct err *e);
 json_t *jsn_read(const char *path, struct err *e); /* at most 16 MiB */
 
 /* A string member, borrowed; "" when there is none. */

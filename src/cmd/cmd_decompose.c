@@ -123,7 +123,9 @@ static void on_signal(int signo, void *arg)
     struct work *w = arg;
 
     (void)signo;
-    log_warn("stopping");
+    if (w->v->llm)
+        log_warn("stopping once open calls are answered; interrupt again to "
+                 "stop now");
     if (w->maker)
         maker_stop(w->maker);
 }
@@ -224,14 +226,11 @@ static void put_codes(const struct problem *p, struct buf *out)
     }
 }
 
-/* Who made the division, where a model was asked. */
-static const char *maker_name(const struct problem *p)
+/* A model was asked, and its proposals were refused. */
+static bool fell_back(const struct problem *p)
 {
-    const json_t *model = json_object_get(p->outline, "model");
-
-    return !model                                         ? NULL
-           : json_is_true(json_object_get(model, "used")) ? "the model"
-                                                          : "without it";
+    return json_is_false(
+        json_object_get(json_object_get(p->outline, "model"), "used"));
 }
 
 static void add_row(struct table *t, const struct problem *p, bool llm)
@@ -247,7 +246,7 @@ static void add_row(struct table *t, const struct problem *p, bool llm)
                   : is_claimed(p) ? "claimed, not proved"
                                   : "not claimed");
     if (llm)
-        table_text(t, maker_name(p));
+        table_text(t, fell_back(p) ? "the verifier" : "the model");
     buf_reset(&b);
     put_codes(p, &b);
     table_text(t, b.len ? buf_str(&b) : NULL);
@@ -274,6 +273,11 @@ static void add_notes(struct table *t, const struct problem *p)
 
     for (size_t i = 0; i < json_array_size(list); i++)
         add_finding(t, p, json_array_get(list, i), "");
+    if (fell_back(p))
+        table_note(t,
+                   "%s: the model was refused %zu times; the division without "
+                   "it is used",
+                   p->id, json_array_size(refused));
     for (size_t i = 0; i < json_array_size(refused); i++) {
         list = json_array_get(refused, i);
         snprintf(of, sizeof(of), ", refused reply %zu", i + 1);

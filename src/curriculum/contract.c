@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TENSORS    32 /* inputs or outputs of a piece */
+#define TENSORS    64 /* inputs or outputs of a piece */
 #define DIMENSIONS 16
 #define FINDINGS   1000
 #define TEXT_BYTES 4000
@@ -325,10 +325,11 @@ int contract_check(const json_t *v, const char *file, enum contract_form form,
     return form == CONTRACT_PROPOSAL ? 0 : check_findings(&at, v);
 }
 
-json_t *contract_extract(struct str reply, struct err *e)
+json_t *contract_extract(struct str reply, const char **code, struct err *e)
 {
     json_t *v = extract_json(reply, e);
 
+    *code = v ? "bad_schema" : "bad_json";
     if (v && contract_check(v, "reply", CONTRACT_PROPOSAL, e) < 0) {
         json_decref(v);
         v = NULL;

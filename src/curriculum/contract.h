@@ -45,8 +45,8 @@ int contract_check(const json_t *v, const char *file, enum contract_form form,
                    struct err *e);
 
 /* The object in a model's reply, checked as a proposal: a new reference, or
- * NULL and what to tell the model. */
-json_t *contract_extract(struct str reply, struct err *e);
+ * NULL, what to tell the model, and the reason's code. */
+json_t *contract_extract(struct str reply, const char **code, struct err *e);
 
 /* The subproblem with this id, or NULL. */
 const json_t *contract_sub(const json_t *v, const char *id);

@@ -191,10 +191,26 @@ static void join_needs(struct merging *m, const json_t *subs,
 
 /* ---- from drafts to a curriculum ---- */
 
+/* What a folder keeps of an answer: nothing that differs between two runs. */
+static json_t *outline_of(const json_t *answer)
+{
+    static const char *const keep[] = {"problem_id",  "level",    "subproblems",
+                                       "composition", "findings", "model"};
+    json_t *out = json_object();
+
+    for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++) {
+        const json_t *v = json_object_get(answer, keep[i]);
+
+        if (v)
+            json_object_set_new(out, keep[i], json_deep_copy(v));
+    }
+    return out;
+}
+
 static int add_problem(struct merging *m, size_t i, struct curriculum *out,
                        struct err *e)
 {
-    json_t *outline = json_deep_copy(m->part[i].answer), *sub;
+    json_t *outline = outline_of(m->part[i].answer), *sub;
     json_t *subs = json_object_get(outline, "subproblems");
     const json_t *old = json_object_get(m->part[i].answer, "subproblems");
     size_t n = json_array_size(subs), k;
@@ -212,8 +228,6 @@ static int add_problem(struct merging *m, size_t i, struct curriculum *out,
     join_needs(m, old, mine);
     json_object_set_new(outline, "problem_id",
                         json_string(m->part[i].task->id));
-    json_object_del(outline, "trace");
-    json_object_del(outline, "environment");
     rc = curriculum_add_problem(out, path, outline, e);
     free(mine);
     free(path);

@@ -99,7 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str all = {(const char *)data, size};
     struct err e = ERR_INIT;
-    json_t *v = contract_extract(all, &e);
+    const char *code;
+    json_t *v = contract_extract(all, &code, &e);
 
     if (!v && e.kind == ERR_NONE)
         abort();

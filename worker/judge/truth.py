@@ -85,6 +85,7 @@ class Reference:
         self.wide = TRUTH[self.dtype]
         self.init_seed, self.unsettled = init_seed, unsettled
         self.note: str | None = None  # what a verdict's reader should know
+        self.returns: str | None = None  # what forward returns, in words, once the gate has seen it
         self.runs: bool | None = None  # the eager model in this precision; None: not known yet
         # Whether models are kept with their parameters: until a call has left those alone.
         # A tensor's `data` hides from us that they change.
@@ -343,6 +344,7 @@ def _reasons(reference: Reference, job_seed: str) -> list[str]:
         return ["get_inputs returns no tensor: a kernel needs one to work on"]
     del args
     first = _answer(reference, job_seed, "gate-0")
+    reference.returns = structure.name(first.structure)
     again = reference.fresh().expect(first.seed, "plain").truth
     bound = compare.FLOOR[reference.dtype]
     if not _same(first.truth, again, bound):

@@ -65,6 +65,7 @@ def look_at_task(job: dict, environment: dict) -> Generator:
     return {
         "usable": not reasons,
         "reasons": reasons,
+        "returns": reference.returns,
         "self_test": result,
         "environment": environment,
     }

@@ -1,0 +1,164 @@
+/* cmd_tasks_import.c: monkeys tasks import-kernelbook. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "data/book_import.h"
+#include "io/term.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct import_values {
+    struct verifying_values v;
+    const char *out;
+    int64_t limit;
+    bool scale, no_verify;
+};
+
+static const struct opt table[] = {
+    {"out", 'o', OPT_TEXT, "DIR",
+     "where tasks and manifest are written (required)",
+     offsetof(struct import_values, out), 0, 0},
+    {"limit", 0, OPT_INT, "N", "read only the first N rows (default: 0, all)",
+     offsetof(struct import_values, limit), 0, INT32_MAX},
+    {"scale", 0, OPT_FLAG, NULL,
+     "replace placeholder sizes (4) by sizes of real work, as far as the "
+     "program works with them",
+     offsetof(struct import_values, scale), 0, 0},
+    {"no-verify", 0, OPT_FLAG, NULL,
+     "only convert; 'tasks check' can check the tasks later",
+     offsetof(struct import_values, no_verify), 0, 0},
+    VERIFYING_OPTIONS,
+    {0},
+};
+
+/* What is shown while it works. */
+struct show {
+    struct term *bar;
+    bool json, folder;
+    size_t rows, kept;
+    uint64_t total;
+};
+
+/* A file is counted in KiB. */
+static uint64_t units(const struct show *s, uint64_t n)
+{
+    return s->folder ? n : (n + 1023) / 1024;
+}
+
+static void on_step(const json_t *line, uint64_t done, uint64_t total,
+                    void *arg)
+{
+    struct show *s = arg;
+    char note[64];
+
+    if (!s->bar)
+        s->bar = term_open(STDERR_FILENO, units(s, total), 0,
+                           s->folder ? "rows" : "importing (KiB)");
+    s->rows++;
+    s->kept += line && json_is_true(json_object_get(line, "kept"));
+    if (line && s->json) {
+        term_hide(s->bar);
+        jsn_line(json_deep_copy(line));
+        cmd_flush();
+    }
+    snprintf(note, sizeof(note), "row %zu", s->rows);
+    term_set(s->bar, units(s, done), note);
+}
+
+static void print_counts(const struct book_manifest *m)
+{
+    printf("%zu row%s: %zu kept\n", m->rows, m->rows == 1 ? "" : "s",
+           m->count[BOOK_KEPT]);
+    for (int i = BOOK_KEPT + 1; i < BOOK_REASONS; i++)
+        if (m->count[i])
+            printf("%8zu %-10s %s\n", m->count[i], book_reasons[i].code,
+                   book_reasons[i].meaning);
+}
+
+static int import_all(const struct import_values *v, const char *in,
+                      const struct home *home, struct err *e)
+{
+    const char *precision =
+        v->v.precision ? v->v.precision : precision_names[PRECISION_FP32];
+    struct job_opts job = verifying_job(&v->v, precision);
+    struct show show = {.json = v->v.json, .folder = fs_is_dir(in)};
+    struct book_import_opts o = {.in = in,
+                                 .out = v->out,
+                                 .limit = (size_t)v->limit,
+                                 .scale = v->scale,
+                                 .job = &job,
+                                 .step = on_step,
+                                 .arg = &show};
+    json_t *settings = json_pack("{s:b, s:b, s:s}", "scale", v->scale, "verify",
+                                 !v->no_verify, "precision", precision);
+    struct book_manifest m = {.fd = -1};
+    struct verifying g = {0};
+    int rc = book_manifest_open(&m, v->out, settings, e);
+
+    if (rc == 0 && !v->no_verify) {
+        rc = verifying_open(&g, &v->v, home, e);
+        o.verifier = &g;
+    }
+    if (rc == 0)
+        rc = book_import(&o, &m, e);
+    term_close(show.bar);
+    if (rc > 0)
+        verifying_wait(&g);
+    if (rc >= 0 && !v->v.json)
+        print_counts(&m);
+    if (rc == 0 && m.count[BOOK_UNCHECKED])
+        rc = 1;
+    verifying_close(&g);
+    book_manifest_close(&m);
+    json_decref(settings);
+    return rc;
+}
+
+static int run_import(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct import_values v = {.v = VERIFYING_DEFAULTS};
+    struct cmd_call call = {.cmd = c, .values = &v};
+    struct home home = {0};
+    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int help = rc > 0;
+
+    if (rc == 0 && (call.r.rest_len != 1 || !v.out))
+        rc = err_set(e, ERR_USAGE,
+                     "give one file or folder, and -o DIR for the tasks");
+    if (rc == 0 && v.scale && v.no_verify)
+        rc = err_set(e, ERR_USAGE,
+                     "--scale needs the verifier, which finds out what sizes "
+                     "a program works with; leave out --no-verify");
+    if (rc == 0 && !fs_is_dir(call.r.rest[0]) && !fs_is_file(call.r.rest[0]))
+        rc =
+            err_set(e, ERR_INPUT, "%s: no such file or folder", call.r.rest[0]);
+    if (rc == 0 &&
+        (verifying_choose_device(&v.v, e) < 0 || home_find(&home, e) < 0))
+        rc = -1;
+    if (rc == 0)
+        rc = import_all(&v, call.r.rest[0], &home, e);
+    home_release(&home);
+    cmd_end(&call);
+    return help ? 0 : rc > 0 ? 4 : rc;
+}
+
+extern const struct cmd cmd_tasks_import;
+const struct cmd cmd_tasks_import = {
+    "tasks import-kernelbook",
+    "FILE|DIR",
+    "make tasks of the rows of KernelBook",
+    "FILE is an array of rows or JSON Lines; DIR has programs named\n"
+    "NUMBER_CLASS.py. Each row is converted to a KernelBench file and checked "
+    "as\n"
+    "'tasks check' does; duplicates are dropped. DIR/manifest.jsonl has a "
+    "line\n"
+    "for each row: its task, or why there is none. The same command continues\n"
+    "where it stopped. Exit status: 4 if the verifier failed for a row, or "
+    "the\n"
+    "answer from another host is still missing.",
+    table,
+    run_import,
+};

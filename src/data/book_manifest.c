@@ -1,0 +1,154 @@
+/* book_manifest.c: reading and extending a manifest. */
+#include "data/book_manifest.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+uint64_t book_manifest_code(struct str code)
+{
+    unsigned char digest[32];
+    uint64_t v = 0;
+
+    hash_bytes(code.p, code.n, digest);
+    for (int i = 0; i < 8; i++)
+        v = v << 8 | digest[i];
+    return v;
+}
+
+size_t book_manifest_twin(struct book_manifest *m, const char hash[HASH_HEX],
+                          size_t row)
+{
+    struct str key = {hash, 32}; /* 128 bits */
+    size_t twin = (size_t)(uintptr_t)map_get(&m->programs, key);
+
+    if (!twin)
+        map_set(&m->programs, key, (void *)(uintptr_t)row);
+    return twin;
+}
+
+/* Takes a line into account, as written or as read. */
+static int count_line(struct book_manifest *m, const json_t *line)
+{
+    enum book_reason why = book_reason_of(jsn_str(line, "reason"));
+    const char *hash = jsn_str(line, "program");
+    json_int_t row = json_integer_value(json_object_get(line, "row"));
+
+    if (why == BOOK_REASONS || row != (json_int_t)m->rows + 1)
+        return -1;
+    m->code = xgrow(m->code, &m->cap, m->rows, sizeof(*m->code));
+    m->code[m->rows++] = strtoull(jsn_str(line, "code"), NULL, 16);
+    m->count[why]++;
+    if (strlen(hash) == HASH_HEX - 1)
+        book_manifest_twin(m, hash, (size_t)row);
+    return 0;
+}
+
+static int read_lines(struct book_manifest *m, FILE *in, struct err *e)
+{
+    char *text = NULL;
+    size_t room = 0;
+    off_t whole = 0;
+    ssize_t n;
+    int rc = 0;
+
+    while (rc == 0 && (n = getline(&text, &room, in)) > 0) {
+        json_t *line;
+
+        if (text[n - 1] != '\n')
+            break; /* cut short */
+        line = jsn_parse_part(m->path, m->rows + 1, text, (size_t)n, e);
+        if (!line)
+            rc = -1;
+        else if (count_line(m, line) < 0)
+            rc = err_set(e, ERR_INPUT,
+                         "%s:%zu: not the line of this row; use another folder",
+                         m->path, m->rows + 1);
+        json_decref(line);
+        whole += n;
+    }
+    free(text);
+    if (rc == 0 && ftruncate(m->fd, whole) < 0)
+        rc = err_sys(e, "%s", m->path);
+    return rc;
+}
+
+/* The settings of the import that began this folder. */
+static int check_settings(const char *dir, json_t *settings, struct err *e)
+{
+    char *path = fs_join(dir, BOOK_SETTINGS), *text;
+    json_t *old = NULL;
+    int rc = 0;
+
+    if (fs_is_file(path)) {
+        old = jsn_read(path, e);
+        if (!old)
+            rc = -1;
+        else if (!json_equal(old, settings))
+            rc = err_set(e, ERR_INPUT,
+                         "%s: this folder was begun with other options; "
+                         "repeat those, or use another folder",
+                         path);
+        json_decref(old);
+    } else {
+        text = json_dumps(settings, JSON_INDENT(2) | JSON_SORT_KEYS);
+        rc = fs_replace(path, text, strlen(text), e);
+        free(text);
+    }
+    free(path);
+    return rc;
+}
+
+int book_manifest_open(struct book_manifest *m, const char *dir,
+                       json_t *settings, struct err *e)
+{
+    FILE *in;
+    int rc;
+
+    *m = (struct book_manifest){.path = fs_join(dir, BOOK_MANIFEST), .fd = -1};
+    map_init(&m->programs);
+    if (fs_mkdirs(dir, e) < 0 || check_settings(dir, settings, e) < 0)
+        return -1;
+    m->fd = open(m->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    in = m->fd < 0 ? NULL : fopen(m->path, "re");
+    if (!in)
+        return err_sys(e, "%s", m->path);
+    rc = read_lines(m, in, e);
+    fclose(in);
+    return rc;
+}
+
+void book_manifest_close(struct book_manifest *m)
+{
+    if (m->fd >= 0) {
+        syncfs(m->fd); /* the tasks' files, too */
+        close(m->fd);
+    }
+    map_release(&m->programs);
+    free(m->code);
+    free(m->path);
+    *m = (struct book_manifest){.fd = -1};
+}
+
+int book_manifest_add(struct book_manifest *m, json_t *line, struct err *e)
+{
+    char *text = json_dumps(line, JSON_COMPACT), *whole;
+    int rc;
+
+    whole = xasprintf("%s\n", text);
+    rc = fs_write_all(m->fd, whole, strlen(whole), e);
+    free(whole);
+    free(text);
+    if (rc < 0)
+        return err_wrap(e, "%s", m->path);
+    if (count_line(m, line) < 0)
+        BUG("a line of the manifest in the wrong order");
+    return 0;
+}
