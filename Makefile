@@ -207,6 +207,8 @@ test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minu
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py \
 	    tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py
+	PIECES=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -p no:cacheprovider \
+	    tests/worker/test_decompose.py
 	TOKENS_STRINGS=200000 TOKENS_POINTS=1 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q \
 	    -p no:cacheprovider tests/data
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
