@@ -142,6 +142,15 @@ static size_t utf8_length(const unsigned char *p, size_t n)
     return len;
 }
 
+size_t str_utf8_cut(const char *p, size_t n, size_t most)
+{
+    if (n <= most)
+        return n;
+    while (most > 0 && ((unsigned char)p[most] & 0xc0) == 0x80)
+        most--;
+    return most;
+}
+
 /* Length of the ASCII prefix: most text is only that. */
 static size_t ascii_length(const char *p, size_t n)
 {

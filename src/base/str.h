@@ -34,6 +34,8 @@ bool str_to_fixed(struct str s, int places, int64_t *out);
 
 /* Offset of the first byte that is not UTF-8, or `n` when all of it is. */
 size_t str_utf8_check(const char *p, size_t n);
+/* The largest length up to `most` (and `n`) that cuts no character in two. */
+size_t str_utf8_cut(const char *p, size_t n, size_t most);
 /* Decodes the code point at p (n >= 1 bytes of valid UTF-8); returns its length. */
 size_t str_utf8_decode(const char *p, size_t n, uint32_t *cp);
 

@@ -23,12 +23,15 @@
 
 struct doctor_values {
     bool json;
-    struct opt_list packs;
+    struct opt_list dsl, packs;
 };
 
 static const struct opt doctor_table[] = {
     {"json", 0, OPT_FLAG, NULL, "print one JSON object per row",
      offsetof(struct doctor_values, json), 0, 0},
+    {"dsl", 0, OPT_LIST, "ID",
+     "try the pack ID alone (may be repeated); default: every pack",
+     offsetof(struct doctor_values, dsl), 0, 0},
     {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
      offsetof(struct doctor_values, packs), 0, 0},
     {0},
@@ -171,6 +174,30 @@ static void add_sandbox(struct doctor *d, const struct procs_item *ran)
 
 /* ---- packs ---- */
 
+static int find_packs(struct doctor *d, const struct doctor_values *v,
+                      struct err *e)
+{
+    struct pack_list *l = &d->packs;
+    struct packs_path path;
+    int rc = 0;
+
+    if (!v->dsl.len)
+        return packs_list(&v->packs, &d->home, l, e);
+    packs_path_init(&path, &v->packs, &d->home);
+    for (size_t i = 0; rc == 0 && i < v->dsl.len; i++) {
+        char *dir = pack_find(&path.path, v->dsl.item[i], e);
+
+        if (dir) {
+            l->item = xgrow(l->item, &l->cap, l->len, sizeof(*l->item));
+            l->item[l->len].id = xstrdup(v->dsl.item[i]);
+            l->item[l->len++].dir = dir;
+        }
+        rc = dir ? 0 : -1;
+    }
+    packs_path_release(&path);
+    return rc;
+}
+
 static void add_pack(struct doctor *d, size_t i, const struct procs_item *ran)
 {
     struct pack_probe p;
@@ -306,7 +333,7 @@ static int run_doctor(const struct cmd *c, int argc, char **argv, struct err *e)
     if (rc == 0 && home_find(&d.home, e) < 0)
         rc = -1;
     if (rc == 0)
-        rc = packs_list(&v.packs, &d.home, &d.packs, e);
+        rc = find_packs(&d, &v, e);
     if (rc == 0) {
         add_libraries(&d);
         rc = probe_all(&d, e);

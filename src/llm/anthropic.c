@@ -21,19 +21,10 @@ static void add_block(json_t *blocks, struct str text, bool mark)
     json_array_append_new(blocks, block);
 }
 
-/* The end of the text that many requests share, at a character boundary. */
-static size_t shared_end(const struct llm_message *m)
-{
-    size_t n = m->shared < m->text.n ? m->shared : m->text.n;
-
-    while (n && n < m->text.n && ((unsigned char)m->text.p[n] & 0xc0) == 0x80)
-        n--;
-    return n;
-}
-
 static void add_blocks(json_t *blocks, const struct llm_message *m, bool mark)
 {
-    size_t n = shared_end(m);
+    size_t n =
+        str_utf8_cut(m->text.p, m->text.n, m->shared); /* what many share */
 
     if (!m->text.n)
         return;

@@ -335,10 +335,8 @@ int run_folder_open(struct run *r, struct err *e)
     else if (!r->resume && fs_is_file(file))
         holds_a_run(r, e);
     else if (check_lines(r, e) == 0 && make_dir(r, e) == 0 &&
-             lock_take(r->set->out, &r->lock, e) == 0) {
-        r->locked = true;
+             lock_take(r->set->out, &r->lock, e) == 0)
         rc = r->resume ? open_store(r, file, e) : begin_run(r, file, e);
-    }
     free(file);
     return rc;
 }

@@ -31,7 +31,6 @@ struct recheck {
     const char *under;
     /* a run */
     struct lock lock;
-    bool locked;
     struct store *store;
     struct run_view view;
     bool has_view;
@@ -170,7 +169,6 @@ static int open_run(struct recheck *r, const char *db, struct err *e)
 {
     if (lock_take(r->dir, &r->lock, e) < 0)
         return -1;
-    r->locked = true;
     r->store = store_open(db, STORE_OPEN, NULL, e);
     if (!r->store || run_view_read(r->store, r->dir, &r->view, e) < 0)
         return -1;
@@ -214,8 +212,7 @@ int recheck_close(struct recheck *r, struct err *e)
         run_view_close(&r->view);
     if (r->store && store_close(r->store, e) < 0)
         rc = -1;
-    if (r->locked)
-        lock_drop(&r->lock);
+    lock_drop(&r->lock);
     if (r->fd >= 0)
         close(r->fd);
     arena_release(&r->memory);

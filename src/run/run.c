@@ -271,8 +271,7 @@ int run_close(struct run *r, struct err *e)
         loop_free(r->loop);
     if (r->made && !r->begun)
         run_folder_undo(r);
-    if (r->locked)
-        lock_drop(&r->lock);
+    lock_drop(&r->lock);
     for (size_t i = 0; r->why && i < r->tasks.len; i++)
         free(r->why[i]);
     free(r->why);

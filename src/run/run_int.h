@@ -34,7 +34,7 @@ struct run {
     /* what is open */
     struct lock lock;
     /* made_dir: this process created the folder; made: and the run in it */
-    bool locked, made_dir, made;
+    bool made_dir, made;
     bool begun;    /* the run can be continued, so its folder is kept */
     bool stopping; /* the user has asked to stop */
     bool hurry;    /* and asked again before the search began */

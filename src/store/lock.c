@@ -54,17 +54,18 @@ int lock_take(const char *dir, struct lock *l, struct err *e)
     } else {
         err_sys(e, "%s: cannot lock", path);
     }
-    if (rc < 0)
-        lock_drop(l);
+    l->held = rc == 0;
+    if (rc < 0 && l->fd >= 0)
+        close(l->fd);
     free(path);
     return rc;
 }
 
 void lock_drop(struct lock *l)
 {
-    if (l->fd >= 0)
+    if (l->held)
         close(l->fd);
-    l->fd = -1;
+    l->held = false;
 }
 
 struct store *lock_store(const char *dir, const char *name, struct loop *loop,

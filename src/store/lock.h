@@ -8,10 +8,12 @@
 
 struct lock {
     int fd;
+    bool held;
 };
 
 /* ERR_INPUT when another process holds it; the text names that process. */
 int lock_take(const char *dir, struct lock *l, struct err *e);
+/* Nothing happens when it is not held, as one of zeros. */
 void lock_drop(struct lock *l);
 /* Makes the folder, takes its lock and opens the store `name` in it, which is
  * new if there is none. NULL: neither is held. */

@@ -6,19 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The largest n' <= n at which a character ends. */
-static size_t whole_chars(const char *p, size_t n, size_t most)
-{
-    if (n <= most)
-        return n;
-    while (most > 0 && ((unsigned char)p[most] & 0xc0) == 0x80)
-        most--;
-    return most;
-}
-
 static void put_line(struct str line, struct buf *out)
 {
-    size_t n = whole_chars(line.p, line.n, VIEWS_LONGEST_LINE);
+    size_t n = str_utf8_cut(line.p, line.n, VIEWS_LONGEST_LINE);
 
     buf_put(out, line.p, n);
     if (n < line.n)
@@ -28,7 +18,7 @@ static void put_line(struct str line, struct buf *out)
 /* Sized for people: the whole text is in the store. */
 static json_t *cut_text(const char *p, size_t n)
 {
-    size_t most = whole_chars(p, n, VIEWS_LONGEST_TEXT);
+    size_t most = str_utf8_cut(p, n, VIEWS_LONGEST_TEXT);
     struct str rest = {p, n}, line;
     struct buf out;
     json_t *text;

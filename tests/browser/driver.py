@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the protocol's name for a reference
-WAIT_S = 60  # for a busy machine; nothing takes that long when all is well
+WAIT_S = 300  # for a busy machine; nothing takes that long when all is well
 KEYS = {"Enter": "\ue007", "Tab": "\ue004", "Space": "\ue00d"}
 
 

@@ -1,16 +1,23 @@
 #!/bin/sh
 # compare.t: monkeys compare: the three recorded methods on Quill side by side, and runs that do
-# not compare.
+# not compare. The one of the method monkeys, as `make run` has it, leaves what it did.
 . tests/cli/lib.sh
 cd "$root" || exit 1
-export PYTHONDONTWRITEBYTECODE=1
+. tests/cli/same/same.sh
 quill=$root/recordings/quill
-for method in sampling refine monkeys; do
-    run run --tasks starter --dsl quill --device cpu --method $method --attempts 4 --batch 8 --force \
+recorded() { # METHOD OPTIONS…
+    method=$1
+    shift
+    run run --tasks starter --dsl quill --device cpu --method $method --attempts 4 --batch 8 \
         --no-timing --guide "$quill/guide.md" --no-card --pack-seeds 1 --model claude \
-        --cassette "$quill/$method.jsonl" --out $method
+        --cassette "$quill/$method.jsonl" --out $method "$@"
     is $status 0 "the recorded run of $method ends"
-done
+}
+recorded sampling --force
+recorded refine --force
+recorded monkeys --replay-strict
+same starter.tables "the starter run, replayed strictly, leaves the same tables" tables monkeys
+same starter.status "… and the same status" records status monkeys --json --tasks
 for kind in full timed; do
     python3 tests/cli/analyze/made.py "$work/monkeys" $kind "$work/$kind"
 done

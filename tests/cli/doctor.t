@@ -28,7 +28,7 @@ agrees() { # CLAIM WRAPPER…
     monkeys=$work/wrapped
     run verify --device cpu --dsl c-cpu --no-timing --task "$seed/task.py" "$seed/solution.py"
     found=$status
-    run doctor
+    run doctor --dsl c-cpu
     is $((status == 0)) $((found == 0)) "$claim: doctor says what a verdict finds"
     monkeys=$root/monkeys
 }
@@ -39,13 +39,17 @@ agrees "without capabilities" setpriv --bounding-set=-all --inh-caps=-all
 mkdir "$work/packs"
 cp -R "$root/packs/triton" "$work/packs"
 printf '\ndef prepare(mode):\n    raise RuntimeError("no widget")\n' >>"$work/packs/triton/adapter.py"
-run doctor --packs packs
+run doctor --packs packs --dsl c-cpu --dsl triton
 is $status 1 "a pack whose seed has no verdict exits 1"
 like "$out" "*torch * yes *2.13.0*" "for people: a table"
 like "$out" "*verdict triton *no *is infra on cpu: *no widget*" "… with the reason"
 like "$out" "*verdict c-cpu *yes *a run *no *" "… although another pack works"
+is "$(printf '%s\n' "$out" | grep -c '^pack ')" 2 "--dsl: other packs are not tried"
+run doctor --dsl quil
+is $status 2 "a pack that is not there exits 2"
+like "$err" "*did you mean \"quill\"*" "… and names the nearest"
 MONKEYS_PYTHON=/bin/false
-run doctor
+run doctor --dsl c-cpu
 is $status 1 "without a Python no run would work"
 like "$out" "*python *no*MONKEYS_PYTHON*" "… and the remedy is named"
 run doctor extra

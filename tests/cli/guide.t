@@ -3,7 +3,7 @@
 # protocol (tests/cli/guide/model.py): 300 KB of documents through a small window.
 . tests/cli/lib.sh
 cd "$root" || exit 1
-model="python3 $root/tests/cli/guide/model.py"
+model="python3 -ES $root/tests/cli/guide/model.py"
 $model documents "$work/long" 300
 $model documents "$work/docs" 60
 window=8000 docs=docs

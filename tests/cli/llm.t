@@ -61,7 +61,7 @@ is $status 2 "one without the answer, too"
 like "$err" "*empty.jsonl has no answer for ping (ping, ping, attempt 1)*" "… and says which"
 
 # A folder: the question waits, goes out as a batch, comes back, is answered.
-(cd "$work" && exec timeout 60 "$monkeys" llm ping --spool folder --model m >spool.out 2>&1) &
+(cd "$work" && exec timeout 300 "$monkeys" llm ping --spool folder --model m >spool.out 2>&1) &
 pid=$!
 until ls "$work"/folder/requests/*.json >/dev/null 2>&1; do
     kill -0 $pid 2>/dev/null || break

@@ -26,7 +26,7 @@ is "$(look odd-run/report.html 'size < 500000')" True "lines of 10 MB are cut"
 is "$(look odd-run/report.html 'o["left_out"]')" "{'attempts': 0, 'kept': 8}" "nothing else is left out of a small run"
 
 # ---- in a browser ----
-dom() { timeout 60 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$work/browser" \
+dom() { timeout 300 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$work/browser" \
     --virtual-time-budget=5000 --enable-logging=stderr --dump-dom "file://$work/odd-run/report.html$1" \
     >"$work/dom" 2>"$work/browser.log"; }
 dom ''
@@ -75,7 +75,7 @@ is "$status $(look two.html 'len(o["overview"]["runs"]), len({k.split("/")[0] fo
 
 # ---- a pipe or a device ----
 mkfifo "$work/pipe"
-timeout 20 cat "$work/pipe" >"$work/piped.md" &
+timeout 300 cat "$work/pipe" >"$work/piped.md" &
 reader=$!
 run report odd-run --md -o pipe
 wait $reader

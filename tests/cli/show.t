@@ -18,7 +18,7 @@ is $status 0 "a run with hostile replies ends"
 field() { python3 -c "import json; o = json.load(open('$work/.out')); print($1)"; }
 # on_terminal ARGS…: what the program writes to a terminal, in $out.
 on_terminal() {
-    (cd "$work" && timeout 60 python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
+    (cd "$work" && timeout 300 python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
         "$monkeys" "$@") </dev/null | tr -d '\r' >"$work/.out"
     out=$(cat "$work/.out")
 }

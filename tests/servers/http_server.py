@@ -29,7 +29,7 @@ class State:
 
     def wait_for(self, done) -> None:
         with self.changed:
-            self.changed.wait_for(done, timeout=60)
+            self.changed.wait_for(done, timeout=300)
 
     def set(self, name: str, value) -> None:
         with self.changed:

@@ -67,7 +67,7 @@ void testpeer_stop(struct testpeer *s)
 
 bool testpeer_certificate(const char *dir, char **cert, char **key)
 {
-    struct proc_opts o = {.timeout_ns = 60 * TICK_S, .err_limit = 1000};
+    struct proc_opts o = {.timeout_ns = 300 * TICK_S, .err_limit = 1000};
     struct proc_result r;
     struct err e = ERR_INIT;
     bool made;

@@ -77,6 +77,10 @@ static void test_str(void)
     ok(str_utf8_check("a\xc0\x80", 3) == 1, "an overlong form is not");
     ok(str_utf8_check("\xed\xa0\x80", 3) == 0, "nor a surrogate");
     ok(str_utf8_check("ab\xe2\x82", 4) == 2, "nor a cut sequence");
+    ok(str_utf8_cut("a\xe2\x82\xac", 4, 3) == 1 &&
+           str_utf8_cut("a\xe2\x82\xac", 4, 4) == 4 &&
+           str_utf8_cut("ab", 2, 1) == 1,
+       "a text is cut between characters");
     ok(str_utf8_decode("\xe2\x82\xac", 3, &cp) == 3 && cp == 0x20ac, "decode");
     is(str_nearest("chekc", names, 4), "check", "a swap is near");
     ok(!str_nearest("zzzzzz", names, 4), "nothing near is nothing");

@@ -92,7 +92,7 @@ static struct http_call *send_to(struct client *c, const char *path,
     if (!r.url)
         r.url = url;
     if (!r.timeout_ns)
-        r.timeout_ns = 60 * TICK_S;
+        r.timeout_ns = 300 * TICK_S;
     if (!r.body_limit)
         r.body_limit = 4000;
     if (!r.on_done)

@@ -36,7 +36,7 @@ static struct proc_result run(struct proc_opts o)
     if (!o.err_limit)
         o.err_limit = 100000;
     if (!o.timeout_ns)
-        o.timeout_ns = 60 * TICK_S;
+        o.timeout_ns = 300 * TICK_S;
     if (proc_run(&o, &r, &e) < 0)
         BUG("%s", e.text);
     return r;
@@ -57,7 +57,7 @@ static pid_t pid_in(const struct buf *b)
  * parent does not reap it has ended, too. */
 static bool ends(pid_t pid)
 {
-    int64_t until = tick_now_ns() + 60 * TICK_S;
+    int64_t until = tick_now_ns() + 300 * TICK_S;
     char path[64], stat[512];
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);

@@ -40,7 +40,7 @@ from shared.frames import (  # noqa: E402
 )
 
 BOXED = {"box": "full"}  # what a record is written for: evidence does not end at E2
-WAIT_S = 120
+WAIT_S = 300
 
 
 class Zygote:
@@ -107,7 +107,7 @@ class Zygote:
         with contextlib.suppress(Broken, OSError):
             while True:  # ends of children that nobody asked for
                 recv_frame(self.control)
-        self.process.wait(20)
+        self.process.wait(WAIT_S)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
 

@@ -14,18 +14,21 @@ from worker_session import Session
 
 RAISES = '    raise RuntimeError("no widget")\n'
 HERE = "adapter.py, line "
-# What is put behind the adapter of a pack, the pack, and what is told.
+# What is put behind the adapter of a pack, the pack, and what is told. These end the zygote…
 BROKEN = {
     "prepare": ("c-cpu", f"def prepare(mode):\n{RAISES}", "RuntimeError: no widget (", HERE),
-    "child": ("c-cpu", f"def child(mode):\n{RAISES}", "RuntimeError: no widget (", HERE),
+    "identity": ("c-cpu", f"def identity():\n{RAISES}", "RuntimeError: no widget (", HERE),
+    "no-compile": ("c-cpu", "del compile\n", "adapter.py has no function compile"),
+}  # fmt: skip
+# … and these a child of one that has read them from a file (SWITCH).
+SWITCHED = {
+    "child": ("c-cpu", RAISES.strip(), "RuntimeError: no widget (", HERE),
     "claims": ("c-cpu", f"def claims():\n{RAISES}", "RuntimeError: no widget (", HERE),
     "install": ("c-cpu", f"def install(current):\n{RAISES}", "RuntimeError: no widget (", HERE),
-    "identity": ("c-cpu", f"def identity():\n{RAISES}", "RuntimeError: no widget (", HERE),
-    "compile": ("c-cpu", f"def prepare(mode):\n    pass\n\n\ndef compile(request):\n{RAISES}",
-                HERE, "in compile: RuntimeError: no widget"),
-    "nothing-compiled": ("c-cpu", "def prepare(mode):\n    pass\n\n\ndef compile(request):\n    pass\n",
+    "compile": ("c-cpu", f"def compile(request):\n{RAISES}", HERE,
+                "in compile: RuntimeError: no widget"),
+    "nothing-compiled": ("c-cpu", "def compile(request):\n    pass\n",
                          "adapter.py, as it is called: TypeError: compile returned NoneType"),
-    "no-compile": ("c-cpu", "del compile\n", "adapter.py has no function compile"),
     "interpreter": ("triton", f"def interpreter(message, region):\n{RAISES}",
                     HERE, "in interpreter: RuntimeError: no widget"),
     "run": ("triton", "class Broken:\n    def run(self, *args):\n        self.widget\n\n\n"
@@ -34,6 +37,19 @@ BROKEN = {
     "arguments": ("triton", "def interpreter(message):\n    pass\n",
                   "adapter.py, as it is called: TypeError: interpreter() takes 1 positional"),
 }  # fmt: skip
+# A child of this adapter has in it what the file beside it says: a zygote serves many cases.
+SWITCH = """
+import builtins
+from pathlib import Path
+
+_child = child
+
+
+def child(mode):
+    _child(mode)
+    text = Path(__file__).with_name("more").read_text()
+    exec(builtins.compile(text, __file__, "exec"), globals())
+"""
 INTERRUPTED = """
 import subprocess
 
@@ -62,9 +78,9 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def packs(folder: Path) -> Path:
-    """Each case as a pack of its own."""
     made = folder / "packs-here"
-    added = {**BROKEN, "interrupted": ("c-cpu", INTERRUPTED)}
+    switched = {f"switched-{pack}": (pack, SWITCH) for pack in ("c-cpu", "triton")}
+    added = {**BROKEN, **switched, "interrupted": ("c-cpu", INTERRUPTED)}
     for name, (pack, text, *_) in added.items():
         shutil.copytree(ROOT / "packs" / pack, made / name)
         with (made / name / "adapter.py").open("a") as file:
@@ -80,22 +96,40 @@ def worker(folder: Path, packs: Path) -> Iterator[Session]:
         assert session.leave() == 0
 
 
-def right(name: str, pack: str) -> Job:
-    """A right candidate, for a pack that is a copy of `pack` or `pack` itself."""
+def right(name: str, pack: str, copy: str | None = None) -> Job:
+    """A right candidate for `pack`, or for a copy of it."""
     stem = "01_swish"
     task = ROOT / "tasks" / "starter" / f"{stem}.py"
-    return Job(name, name if name in BROKEN else pack, task, VERIFY / pack / f"{stem}.py",
-               family=family_of(pack))  # fmt: skip
+    return Job(name, copy or pack, task, VERIFY / pack / f"{stem}.py", family=family_of(pack))
+
+
+def is_infra(worker: Session, name: str, pack: str, copy: str, told: list[str]) -> None:
+    worker.run([right(name, pack, copy)], 1)
+    assert name not in worker.answers
+    assert all(part in worker.infra[name] for part in told), worker.infra[name]
+    assert f"packs-here/{copy}/adapter.py" in worker.infra[name]
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_pack_that_fails_is_infra_and_its_file_is_named(worker: Session, name: str) -> None:
+def test_a_pack_that_cannot_start_is_infra_and_its_file_is_named(worker: Session, name: str) -> None:
     pack, _, *told = BROKEN[name]
-    worker.run([right(f"before-{name}", "c-cpu"), right(name, pack)], 1)
-    assert worker.answers[f"before-{name}"]["verdict"] == "correct"  # the worker goes on
-    assert name not in worker.answers
-    assert all(part in worker.infra[name] for part in told), worker.infra[name]
-    assert f"packs-here/{name}/adapter.py" in worker.infra[name]
+    is_infra(worker, name, pack, name, told)
+
+
+@pytest.mark.parametrize("name", SWITCHED)
+def test_a_pack_that_fails_is_infra_and_its_file_is_named(
+    worker: Session, packs: Path, name: str
+) -> None:
+    pack, text, *told = SWITCHED[name]
+    (packs / f"switched-{pack}" / "more").write_text(text)
+    is_infra(worker, name, pack, f"switched-{pack}", told)
+
+
+def test_the_worker_goes_on(worker: Session, packs: Path) -> None:
+    """With the pack that failed, too."""
+    (packs / "switched-c-cpu" / "more").write_text("")
+    worker.run([right("mended", "c-cpu", "switched-c-cpu"), right("another", "c-cpu")], 1)
+    assert {worker.answers[name]["verdict"] for name in ("mended", "another")} == {"correct"}
 
 
 def test_a_candidate_cannot_say_that_the_pack_is_broken(worker: Session, folder: Path) -> None:
@@ -107,7 +141,7 @@ def test_a_candidate_cannot_say_that_the_pack_is_broken(worker: Session, folder:
 
 
 def test_a_program_that_a_lane_starts_does_not_interrupt_it(worker: Session) -> None:
-    worker.run([Job(**vars(right("goes-on", "c-cpu")) | {"pack": "interrupted"})], 1)
+    worker.run([right("goes-on", "c-cpu", "interrupted")], 1)
     assert worker.answers["goes-on"]["verdict"] == "correct", worker.infra
 
 

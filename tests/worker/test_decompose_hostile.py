@@ -255,6 +255,13 @@ def test_every_code_is_tried_here() -> None:
     assert set(reasons.STEP) - tried == elsewhere | ours
 
 
+def test_the_document_has_the_same_table() -> None:
+    document = (ROOT / "docs" / "CURRICULUM.md").read_text()
+    rows = [f"| {step} {reasons.STEPS[step]} | `{code}` | {meaning} |"
+            for step, code, meaning in reasons.TABLE]  # fmt: skip
+    assert "\n".join(rows) in document
+
+
 # ---- the box, without the check of the language --------------------------------------------
 
 PROC = "import os, sys, socket, ctypes"

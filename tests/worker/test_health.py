@@ -30,7 +30,7 @@ import os
 import stat
 import time
 
-until = time.process_time() + 2
+until = time.process_time() + 1
 while time.process_time() < until:
     pass
 sockets = (fd for fd in range(3, 64) if os.path.exists(f"/proc/self/fd/{fd}"))
@@ -42,7 +42,7 @@ os._exit(0)
 BUSY = """
 import time
 
-until = time.process_time() + 4
+until = time.process_time() + 1.5
 while time.process_time() < until:
     pass
 """
@@ -72,8 +72,9 @@ def good(name: str) -> Job:
 
 
 def hanging(name: str) -> Job:
-    """Its deadline is long enough to be seen at work also on a machine that is busy."""
-    return Job(**vars(hostile_job("155_c_endless.py")) | {"id": name, "call_ms": 5000})
+    """It computes until its deadline, which counts its own processor time: long enough to be
+    seen at work."""
+    return Job(**vars(hostile_job("155_c_endless.py")) | {"id": name, "call_ms": 2500})
 
 
 def crashing(name: str) -> Job:
@@ -82,7 +83,7 @@ def crashing(name: str) -> Job:
 
 def wait_for_work(worker: Session) -> None:
     """Until a candidate that never ends computes: no other child uses so much time."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENT_S
     while not any(p.name == "child" and p.used_s > 0.5 for p in worker.processes()):
         assert time.monotonic() < until
         time.sleep(0.01)
@@ -130,6 +131,17 @@ def test_a_candidate_whose_zygote_ends_is_judged_by_the_next(worker: Session) ->
     assert verdicts(worker) == {"hangs": "timeout"}
 
 
+def test_a_candidate_that_somebody_kills_is_judged_again(worker: Session) -> None:
+    """One that kills itself does so again: hostile/176."""
+    worker.give([Job(**vars(hanging("hangs")) | {"call_ms": 2000})])
+    wait_for_work(worker)
+    busy = [p.pid for p in worker.processes() if p.name == "child" and p.used_s > 0.5]
+    os.kill(busy[0], signal.SIGKILL)
+    while "hangs" not in worker.answers:
+        assert worker.take(PATIENT_S)
+    assert verdicts(worker) == {"hangs": "timeout"}
+
+
 def test_what_a_candidate_said_is_heard_after_the_news_of_its_end(
     worker: Session, folder: Path
 ) -> None:
@@ -146,15 +158,6 @@ def test_what_a_candidate_said_is_heard_after_the_news_of_its_end(
         assert worker.take(PATIENT_S)
     assert verdicts(worker) == {"speaks": "hack", "slow": "correct"}
     assert worker.answers["speaks"]["rule"] == "forged-answer"
-
-
-def test_a_job_that_waits_for_the_device_has_its_time_afterwards(worker: Session) -> None:
-    worker.give([Job(**vars(hanging("hangs")) | {"call_ms": 15000})])
-    wait_for_work(worker)
-    worker.give([Job(**vars(good("waits")) | {"timing": True, "deadline_ms": 12000})])
-    while len(worker.answers) < 2:
-        assert worker.take(PATIENT_S)
-    assert verdicts(worker) == {"waits": "correct", "hangs": "timeout"}
 
 
 def test_a_job_that_has_had_its_time_ends(worker: Session) -> None:
@@ -222,8 +225,8 @@ def test_without_a_judge_every_job_is_answered(folder: Path) -> None:
     work = folder / "no-judge"
     work.mkdir()
     with Session(program, home, work, 1, ("--python", "/bin/false")) as worker:
-        worker.run([good("early")], 1, timeout_s=60)
-        worker.run([good("late"), good("later")], 1, timeout_s=60)
+        worker.run([good("early")], 1)
+        worker.run([good("late"), good("later")], 1)
         assert set(worker.infra) == {"early", "late", "later"} and worker.answers == {}
         assert worker.leave() == 0
 
@@ -267,7 +270,7 @@ def test_a_worker_that_nobody_listens_to_leaves_at_once(folder: Path) -> None:
         began = time.monotonic()
         status = os.waitpid(worker.pid, 0)[1]
         assert os.waitstatus_to_exitcode(status) == 0
-        assert time.monotonic() - began < 15  # children that do not end have 20 s
+        assert time.monotonic() - began < 20  # what children that do not end have
 
 # ---- a busy machine --------------------------------------------------------------------
 
@@ -284,7 +287,7 @@ void relu_kernel(const float *x, float *y, int64_t n)
 {
     struct timespec t = {0, 0};
 
-    while (!burnt && t.tv_sec < 3)
+    while (!burnt && t.tv_sec < 1)
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     burnt = 1;
     for (int64_t i = 0; i < n; i++)
@@ -331,13 +334,13 @@ def pinned(worker: Session, processor: int) -> Iterator[None]:
 def test_a_kernel_that_has_to_wait_for_a_processor_is_not_late(
     worker: Session, folder: Path
 ) -> None:
-    """It takes three seconds of four; there is a quarter of a processor for it."""
+    """It takes one second of two; there is a quarter of a processor for it."""
     candidate = folder / "burns.py"
     candidate.write_text(BURNS)
-    job = Job("burns", "c-cpu", VERIFY / "tasks" / "relu.py", candidate, call_ms=4000)
+    job = Job("burns", "c-cpu", VERIFY / "tasks" / "relu.py", candidate, call_ms=2000)
     one = min(os.sched_getaffinity(0))
     with pinned(worker, one), busy(one, 3):
         worker.run([job], 1)
     answer = worker.answers["burns"]
     assert answer["verdict"] == "correct", answer["feedback"]
-    assert answer["times_ms"]["trials"] > 4000  # by the clock on the wall
+    assert answer["times_ms"]["trials"] > 2000  # by the clock on the wall

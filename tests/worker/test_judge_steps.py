@@ -25,7 +25,7 @@ from judge.steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Gon
 from judge.steps import NoChild, Release  # noqa: E402
 from shared.frames import Frame, recv_frame, recv_message, send_frame, send_message  # noqa: E402
 
-WAIT_S = 60
+WAIT_S = 300
 PING = {"op": "ping"}
 
 

@@ -1,5 +1,5 @@
 """A service, the child of a judge that belongs to no job (the executor of a GPU): what the
-worker does with it. The judge is a stand-in (tests/servers/service_judge.py) that says what
+worker does with it, and when the clock of a job runs. The judge is a stand-in (tests/servers/service_judge.py) that says what
 these tests want; the service is a real runner in a real box."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from worker_session import Session
 
 RUNNER = "c-cpu+runner"
 LIMIT = 1 << 30
-UNTIL_S = 20
+UNTIL_S = 120
 _numbers = itertools.count()
 
 
@@ -30,10 +30,11 @@ class Steps:
 
     id: str
     steps: list[list]
+    deadline_ms: int = 0  # of the whole job
 
     def frame(self) -> bytes:
         payload = json.dumps({"steps": self.steps}).encode()
-        return f"monkeys/1 job {self.id} 0 {len(payload)}\n".encode() + payload
+        return f"monkeys/1 job {self.id} {self.deadline_ms} {len(payload)}\n".encode() + payload
 
 
 def home_with(judge: Path, folder: Path) -> Path:
@@ -62,7 +63,7 @@ def worker(folder: Path, home: Path) -> Iterator[Session]:
 
 def do(worker: Session, *steps: list) -> list:
     name = f"job-{next(_numbers)}"
-    worker.run([Steps(name, [*steps])], 1, timeout_s=60)
+    worker.run([Steps(name, [*steps])], 1)
     assert worker.infra == {}
     return worker.answers[name]["told"]
 
@@ -74,7 +75,7 @@ def start(name: str, memory: int = LIMIT, deadline: int = 60000) -> tuple[list, 
 def dies(worker: Session, *steps: list) -> None:
     """The judge does these and ends; there is another one afterwards."""
     mark = str(worker.scratch.parent / "died")
-    worker.run([Steps("dies", [*steps, ["die", mark]])], 1, timeout_s=60)
+    worker.run([Steps("dies", [*steps, ["die", mark]])], 1)
     assert worker.readies == 2 and os.path.exists(mark)
 
 
@@ -119,6 +120,22 @@ def test_a_stage_of_0_takes_the_deadline_away(worker: Session) -> None:
         ["say", "stage", "service-2", 600, ""], ["hear", "gone", "service-2"], ["ask", "service-1"],
     )  # fmt: skip
     assert told[-2].startswith("timeout\n") and told[-1] is True
+
+
+def test_a_job_that_waits_for_the_device_has_its_time_afterwards(worker: Session) -> None:
+    """Its clock stops at once, and a service's deadline shows that its time has passed."""
+    fork, hear = start("waits")
+    steps = [fork, ["say", "wait", "waits", 0, ""], hear, *start("service-1"),
+             ["say", "stage", "service-1", 6000, ""], ["hear", "gone", "service-1"],
+             ["say", "stage", "waits", 60000, ""], ["ask", "waits"]]  # fmt: skip
+    worker.run([Steps("waits", steps, deadline_ms=5000)], 1)
+    assert worker.answers["waits"]["told"][-1] is True
+
+
+def test_a_job_that_does_not_wait_has_no_more_than_its_time(worker: Session) -> None:
+    steps = [*start("computes"), ["hear", "gone", "computes"]]
+    worker.run([Steps("computes", steps, deadline_ms=500)], 1)
+    assert worker.answers["computes"]["told"][-1].startswith("late\n")
 
 
 def test_a_service_that_ends_by_itself_is_told_with_its_status(worker: Session) -> None:

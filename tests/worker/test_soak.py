@@ -3,7 +3,7 @@ large, not compiling, over many tasks and two packs. Each gets its verdict, what
 came before it and however many run at once, and the worker's processes hold at the
 end what they held near the start.
 
-MONKEYS_SOAK says how many (100; `make test-long`: 2000)."""
+MONKEYS_SOAK says how many (60; `make test-long`: 2000)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from worker_run import (
 )
 from worker_session import Process, Session
 
-SIZE = int(os.environ.get("MONKEYS_SOAK", "100"))
+SIZE = int(os.environ.get("MONKEYS_SOAK", "60"))
 ALONE = 4 if SIZE > 500 else 10  # one in so many is also judged with nothing beside it
 WIDE = 8  # children at once
 PR_SET_CHILD_SUBREAPER = 36
@@ -124,6 +124,8 @@ def run(folder: Path, jobs: list[Job], children: int) -> Soak:
     soak.left = [*map(str, worker.scratch.rglob("*")), *own_groups(worker.pid)]
     soak.left += processes_of(str(work))
     soak.left += [f"process {pid}" for pid in own_children() - before]
+    pids = {p.pid for sample in soak.samples.values() for p in sample}
+    soak.left += [str(p) for p in Path("/tmp").glob("perf-*.map") if int(p.stem[5:]) in pids]
     adopt(False)
     return soak
 

@@ -20,7 +20,7 @@ sys.path.append(str(ROOT / "worker"))
 
 from shared.frames import Broken, Frame, recv_frame, send_frame  # noqa: E402
 
-QUIET_S = 20  # what the last children have to be gone in
+QUIET_S = 120  # what the last children have to be gone in
 
 
 @dataclass

@@ -58,7 +58,7 @@ ALLOWED = set("""
     instance_norm interpolate kl_div l1_loss layer_norm leaky_relu linear local_response_norm
     logsigmoid max_pool1d max_pool2d max_pool3d mish mse_loss nll_loss normalize one_hot pairwise_distance
     pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu6 rms_norm rrelu
-    scaled_dot_product_attention selu silu smooth_l1_loss softmin softplus softshrink softsign
+    scaled_dot_product_attention multi_head_attention_forward selu silu smooth_l1_loss softmin softplus softshrink softsign
     tanhshrink threshold triplet_margin_loss upsample lstm gru rnn_tanh rnn_relu
     cholesky cholesky_solve eigh matrix_norm vector_norm solve solve_triangular triangular_solve qr inv
     pinv fft ifft rfft irfft fft2 ifft2 i0 i1 entr expit digamma polygamma logdet

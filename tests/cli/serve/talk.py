@@ -27,7 +27,7 @@ def address(url: str) -> tuple[str, int]:
 
 def ask(url: str, text: str) -> None:
     data = text.encode().decode("unicode_escape").encode("latin-1")
-    with socket.create_connection(address(url), timeout=60) as s:
+    with socket.create_connection(address(url), timeout=300) as s:
         s.sendall(data)
         answer = b""
         try:
@@ -39,7 +39,7 @@ def ask(url: str, text: str) -> None:
 
 
 def fetch(url: str, path: str, *headers: str) -> tuple[int, bytes]:
-    c = http.client.HTTPConnection(*address(url), timeout=60)
+    c = http.client.HTTPConnection(*address(url), timeout=300)
     c.request("GET", path, headers=dict(h.split(": ", 1) for h in headers))
     r = c.getresponse()
     status, body = r.status, r.read()
@@ -62,7 +62,7 @@ def evaluate(url: str, path: str, word: str) -> None:
 
 
 def events(url: str, n: str) -> None:
-    with socket.create_connection(address(url), timeout=60) as s:
+    with socket.create_connection(address(url), timeout=300) as s:
         s.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         seen, text = 0, b""
         while seen < int(n):
@@ -85,7 +85,7 @@ def crowd(log: str, n: str) -> None:
     url, idle, answered, slowest = found[1], [], 0, 0.0
     try:
         for i in range(int(n)):
-            s = socket.create_connection(address(url), timeout=60)
+            s = socket.create_connection(address(url), timeout=300)
             if i % 2:
                 s.sendall(b"GET /api/overview HT")
             idle.append(s)
