@@ -123,7 +123,9 @@ static void on_signal(int signo, void *arg)
     struct work *w = arg;
 
     (void)signo;
-    log_warn("stopping");
+    if (w->v->llm)
+        log_warn("stopping once open calls are answered; interrupt again to "
+                 "stop now");
     if (w->maker)
         maker_stop(w->maker);
 }

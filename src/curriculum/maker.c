@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "curriculum/merge.h"
 #include "curriculum/proposing.h"
+#include "llm/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ struct maker {
     struct making *item;
     size_t len, open;
     struct maker_progress progress;
-    bool running, finished;
+    bool running, stopping, finished;
     enum maker_end end;
     struct err err;
     void (*step)(const struct maker_progress *p, void *arg);
@@ -168,14 +169,24 @@ static void take_reply(struct making *x, const struct ledger_answer *a)
         fail(x, e.text);
 }
 
+static bool has_calls(const struct maker *m)
+{
+    for (size_t i = 0; i < m->len; i++)
+        if (m->item[i].call)
+            return true;
+    return false;
+}
+
 static void on_reply(void *arg, const struct ledger_answer *a)
 {
     struct making *x = arg;
     struct maker *m = x->m;
 
     x->call = NULL;
-    if (m->finished)
-        return;
+    if (m->stopping && !has_calls(m))
+        finish(m, MAKER_STOPPED);
+    if (m->finished || m->stopping)
+        return; /* a reply is in the store */
     if (m->step)
         m->step(&m->progress, m->arg);
     if (a->end == LEDGER_ANSWERED) {
@@ -186,8 +197,6 @@ static void on_reply(void *arg, const struct ledger_answer *a)
         finish(m, MAKER_FAILED);
     } else if (a->end == LEDGER_NO_BUDGET) {
         finish(m, MAKER_NO_BUDGET);
-    } else if (a->end == LEDGER_STOPPED) {
-        finish(m, MAKER_STOPPED);
     } else {
         m->err = *a->err;
         finish(m, MAKER_FAILED);
@@ -329,9 +338,14 @@ enum maker_end maker_run(struct maker *m,
 
 void maker_stop(struct maker *m)
 {
-    if (m->part.model)
-        ledger_stop(m->part.model->ledger);
-    finish(m, MAKER_STOPPED);
+    const struct maker_model *model = m->part.model;
+    bool again = m->stopping;
+
+    m->stopping = true;
+    if (model)
+        ledger_stop(model->ledger);
+    if (again || !model || llm_is_patient(model->front) || !has_calls(m))
+        finish(m, MAKER_STOPPED);
 }
 
 int maker_take(const struct maker *m, struct curriculum *out, struct err *e)

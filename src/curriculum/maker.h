@@ -61,7 +61,8 @@ enum maker_end maker_run(struct maker *m,
                          void (*step)(const struct maker_progress *p,
                                       void *arg),
                          void *arg, struct err *e);
-/* From a callback of the loop: ask no more. */
+/* From a callback of the loop: ask no more, and end when the replies under way
+ * are stored; called again, end now. */
 void maker_stop(struct maker *m);
 
 /* After MAKER_DONE: the curriculum. Release it in any case. Besides what the

@@ -75,6 +75,20 @@ is "$status $(requests killed)" "0 1 2 2 3 4 " "after kill -9 only what was unde
 same killed words
 ok "… with the same result"
 
+# Stopped while a request is under way.
+(cd "$work" && exec env -i $signals PATH="$PATH" HOME="$work" "$monkeys" decompose task.py -o halted \
+    --device cpu --verifier jobs=mail --llm --command "$model $work/halted.log late") \
+    >/dev/null 2>"$work/halted.err" &
+pid=$!
+while kill -0 $pid 2>/dev/null && [ "$(requests halted)" != "1 " ]; do sleep 0.1; done
+kill -TERM $pid
+while kill -0 $pid 2>/dev/null && ! grep -q stopping "$work/halted.err"; do sleep 0.1; done
+touch "$work/halted.log.go"
+wait $pid
+is $? 130 "a command that is stopped waits for the reply under way"
+asking halted words
+is "$status $(requests halted)" "0 1 2 3 4 " "… and does not ask for it again"
+
 # ---- with a model: what the verifier decides ----
 for how in "good|good" "mended|words wrong good" "stubborn|wrong" "loose|claims"; do
     asking "${how%%|*}" "${how##*|}"

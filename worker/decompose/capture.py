@@ -75,9 +75,12 @@ class Node:
     flops: int = 0
     layer: nn.Module | None = None
     value: torch.Tensor | None = None  # of a literal
+    used: list[Ref] | None = None  # what refs() has found
 
     def refs(self) -> list[Ref]:
-        return list(references((self.args, self.kwargs)))
+        if self.used is None:
+            self.used = list(references((self.args, self.kwargs)))
+        return self.used
 
 
 @dataclass
@@ -418,6 +421,8 @@ def flops(node: Node, nodes: list[Node]) -> int:
         return 2 * count * torch.Size(shapes[1][1:]).numel()
     if short == "einsum" and len(shapes) > 1:
         return 2 * _einsum_size(node, shapes)
+    if short == "solve_triangular" and shapes:
+        return count * shapes[0][-1]
     if short == "scaled_dot_product_attention":
         return 4 * count * shapes[1][-2]
     return max([count, *(torch.Size(s).numel() for s in shapes)])

@@ -17,6 +17,9 @@ LIGHT = 0.02  # share of all work
 INPUTS = 4  # tensors that a part preferably takes at most
 RMS = 2e-3, 5e2  # of a tensor that may cross; the judge allows twice that
 IMBALANCE = 2.0  # what unequal work costs, in units of the task's own bytes
+GRAIN = 0.05  # differences of work that do not count
+ORDERS = 40  # as many heavy nodes may be tried in other orders than the program's
+THIN = 3.0  # what a part costs that does hardly anything
 EXTRA = 1.5  # what a second output costs, or a fifth input
 POSITIONS = 400, 90  # cuts that are considered for two parts, and for more
 VIEWS = {
@@ -40,7 +43,7 @@ class Part:
     outputs: list[Ref] = field(default_factory=list)
     flops: int = 0
     steps: set[int] = field(default_factory=set)
-    start: int = 0  # its first position on the line
+    mark: frozenset[Ref] = frozenset()  # the tensors that cross where it starts
 
 
 class NoCut(Exception):
@@ -73,10 +76,11 @@ def alive_from(graph: Graph, nodes: list[int]) -> set[int]:
 
 
 class Line:
-    """The graph as a line of steps: `at` is each node's position; free nodes have none."""
+    """The graph as a line of steps: `at` is each node's position; free nodes have none. `first`: a
+    node that comes as early as it can."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, first: int | None = None) -> None:
+        self.graph, self.first = graph, first
         self.free = self._free()
         self.users: dict[int, list[int]] = {}
         live = alive(graph)
@@ -86,6 +90,7 @@ class Line:
                     self.users.setdefault(ref.node, []).append(node.index)
         self.live = live
         self.loop = loops.find(graph, live)
+        self.marks: dict[int, frozenset[Ref]] = {}
         self.at = self._positions()
         self.length = 1 + max(self.at.values(), default=-1)
 
@@ -109,10 +114,7 @@ class Line:
         order = [n.index for n in graph.nodes]
         if self.loop is not None:
             order = loops.order(graph, self.loop)
-        total = sum(graph.nodes[i].flops for i in self.live)
-        looped = self.loop.place if self.loop is not None else {}
-        heavy = [i for i in order if graph.nodes[i].flops > LIGHT * total or i in looped]
-        order = loops.settled(graph, [*heavy, *order])  # what is light waits for its first user
+        order = self._settled(order)
         steps = [graph.nodes[i] for i in order if i in self.live and i not in self.free]
         for node in steps:
             if not is_glue(node):
@@ -134,6 +136,30 @@ class Line:
                 at[node.index] = max(at[r.node] for r in node.refs() if r.node in at)
         return at
 
+    def _settled(self, order: list[int]) -> list[int]:
+        """What is light waits for its first user if it is made from arguments alone, and otherwise
+        follows what it is made from."""
+        nodes = self.graph.nodes
+        looped = self.loop.place if self.loop is not None else {}
+        first = [] if self.first is None else [self.first]
+        heavy = [i for i in order if i in looped or i in self.heavy()]
+        waiting = [i for i in order if i in self.live and i not in self.free
+                   and any(r.node not in self.free for r in nodes[i].refs())]  # fmt: skip
+        done: dict[int, None] = {}
+        for index in [*first, *heavy]:
+            done |= dict.fromkeys(loops.settled(self.graph, [*done, index]))
+            for i in waiting:
+                if i not in done and i not in heavy and \
+                        all(r.node in done or r.node in self.free for r in nodes[i].refs()):
+                    done[i] = None
+            waiting = [i for i in waiting if i not in done]
+        return loops.settled(self.graph, [*done, *order])
+
+    def heavy(self) -> set[int]:
+        """The nodes that do the work."""
+        total = sum(self.graph.nodes[i].flops for i in self.live)
+        return {i for i in self.live - self.free if self.graph.nodes[i].flops > LIGHT * total}
+
     # ---- parts ----
 
     def crossing(self, cut: int) -> list[Ref]:
@@ -147,6 +173,11 @@ class Line:
         if self.at.get(self.graph.output.node, cut) < cut:
             found[self.graph.output] = None
         return sorted(found, key=lambda r: (r.node, r.out))
+
+    def mark(self, cut: int) -> frozenset[Ref]:
+        if cut not in self.marks:
+            self.marks[cut] = frozenset(self.crossing(cut))
+        return self.marks[cut]
 
     def part(self, low: int, high: int) -> Part:
         """Positions low to high - 1, with the free nodes that they need."""
@@ -170,7 +201,7 @@ class Line:
         }
         ordered = sorted(inputs, key=lambda r: (self.graph.nodes[r.node].kind != "input", r.node, r.out))
         work = sum(self.graph.nodes[i].flops for i in mine)
-        return Part(sorted(nodes), ordered, list(outputs), work, mine, low)
+        return Part(sorted(nodes), ordered, list(outputs), work, mine, self.mark(low))
 
     def kinds(self, refs: list[Ref]) -> int:
         """How many different tensors; those of all iterations of a loop are one."""
@@ -198,7 +229,10 @@ def cost(line: Line, part: Part, share: float, scale: float, total: int) -> floa
         return math.inf
     crossing = sum(graph.out(r).bytes for r in outputs) / scale
     extra = max(0, line.kinds(part.outputs) - 1) + max(0, line.kinds(part.inputs) - INPUTS)
-    return crossing + EXTRA * extra + IMBALANCE * abs(part.flops / total - share)
+    done = part.flops / total
+    thin = THIN if done < 0.25 * share else 0.0
+    uneven = round(abs(done - share) / GRAIN) * GRAIN
+    return crossing + EXTRA * extra + IMBALANCE * uneven + thin
 
 
 def positions(line: Line, most: int) -> list[int]:
@@ -213,22 +247,31 @@ def positions(line: Line, most: int) -> list[int]:
     return sorted(cut for _, cut in sorted(everywhere)[:most])
 
 
-def cut(graph: Graph, wanted: int, banned: set[int] = frozenset()) -> list[Part]:
-    """At most `wanted` parts, at least two; none starts at a banned position."""
-    line = Line(graph)
-    places = [p for p in positions(line, POSITIONS[wanted > 2]) if p not in banned]
-    ends = [0, *places, line.length]
+def cut(graph: Graph, wanted: int, banned: set[frozenset[Ref]] = frozenset()) -> list[Part]:
+    """At most `wanted` parts, at least two. No banned set of tensors crosses a cut."""
+    plain = Line(graph)
+    lines = [plain]
+    if len(plain.heavy()) <= ORDERS:
+        lines += [Line(graph, first) for first in sorted(plain.heavy())]
     scale = sum(graph.nodes[i].outs[0].bytes for i in graph.inputs) + graph.out(graph.output).bytes
-    total = max(1, sum(graph.nodes[i].flops for i in line.at))
-    for count in range(min(wanted, len(ends) - 1), 1, -1):
-        found = best(line, ends, count, scale, total)
-        if found is not None:
-            return found
+    total = max(1, sum(graph.nodes[i].flops for i in plain.at))
+    for count in range(wanted, 1, -1):
+        found = []
+        for number, line in enumerate(lines):
+            places = positions(line, POSITIONS[wanted > 2])
+            ends = [0, *(p for p in places if line.mark(p) not in banned), line.length]
+            made = best(line, ends, count, scale, total) if count < len(ends) else None
+            if made is not None:
+                found.append((round(made[0], 3), number, made[1]))
+        if found:
+            return min(found, key=lambda f: f[:2])[2]
     raise NoCut("there is no place to cut: no tensor there is finite and of moderate size")
 
 
-def best(line: Line, ends: list[int], count: int, scale: float, total: int) -> list[Part] | None:
-    """The cheapest cut into so many parts, by dynamic programming over their ends."""
+def best(line: Line, ends: list[int], count: int, scale: float,
+         total: int) -> tuple[float, list[Part]] | None:  # fmt: skip
+    """The cheapest cut into so many parts, and its cost, by dynamic programming over their ends. Of
+    equal ones the latest counts: what is done to a tensor stays with what made it."""
     parts: dict[tuple[int, int], tuple[float, Part]] = {}
 
     def looked(i: int, j: int) -> tuple[float, Part]:
@@ -243,18 +286,18 @@ def best(line: Line, ends: list[int], count: int, scale: float, total: int) -> l
         row: dict[int, tuple[float, int]] = {}
         for j in range(k, last + 1) if k < count else [last]:
             options = [
-                (before + looked(i, j)[0], i)
+                (before + looked(i, j)[0], -i)
                 for i, (before, _) in table[-1].items()
                 if i < j
             ]
             if options and min(options)[0] < math.inf:
-                row[j] = min(options)
+                row[j] = min(options)[0], -min(options)[1]
         table.append(row)
     if last not in table[count]:
         return None
-    found, j = [], last
+    found, j, spent = [], last, table[count][last][0]
     for k in range(count, 0, -1):
         i = table[k][j][1]
         found.insert(0, looked(i, j)[1])
         j = i
-    return found
+    return spent, found

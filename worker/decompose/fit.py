@@ -7,6 +7,7 @@ from shared import realism
 
 LEVELS = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1]
 DIGITS = 4
+NEAR = 1.8  # how far off a fit may be; the judge, who draws other values, allows 3
 
 
 @dataclass
@@ -46,11 +47,28 @@ def fit(t: torch.Tensor) -> Fit | None:
     structure, inside = structured(values)
     for tried in candidates(values, inside):
         text = f"({tried.text}){structure}" if structure else tried.text
-        if not realism.differs(realism.describe(_drawn(tried, structure, values.shape)),
-                               realism.describe(values)):  # fmt: skip
+        drawn = _drawn(tried, structure, values.shape)
+        if not realism.differs(realism.describe(drawn), realism.describe(values), NEAR):
             tried.text, tried.domain = text, tried.domain or bool(structure)
             return tried
     return None
+
+
+def packed(values: list[torch.Tensor], rows: int) -> Fit | None:
+    """Tensors side by side: each drawn for itself unless all are alike."""
+    spread = [float(v.std()) for v in values]
+    if max(spread) < 2 * min(spread):
+        whole = fit(torch.cat([v.reshape(rows, -1) for v in values], 1))
+        if whole is not None:
+            return whole
+    fits = [fit(v) for v in values]
+    if any(f is None for f in fits):
+        return None
+    texts = [f"({f.text.format(shape=tuple(v.shape))}).reshape({rows}, -1)"
+             for f, v in zip(fits, values)]  # fmt: skip
+    helper = next((f.helper for f in fits if f.helper), "")
+    return Fit("normal", 0.0, max(spread), f"torch.cat([{', '.join(texts)}], dim=1)", helper,
+               any(f.domain for f in fits))  # fmt: skip
 
 
 def structured(values: torch.Tensor) -> tuple[str, torch.Tensor]:
@@ -70,7 +88,8 @@ def candidates(values: torch.Tensor, inside: torch.Tensor) -> list[Fit]:
     low, high = float(inside.min()), float(inside.max())
     found = []
     if values.dim() and bool(((values.norm(dim=-1) - 1).abs() < 1e-3).all()):
-        found.append(Fit("unit_norm", 0.0, 1.0, "F.normalize(torch.randn({shape}), dim=-1)", "", True))
+        text = "F.normalize(torch.randn({shape}), dim=-1)"
+        found.append(Fit("unit_norm", 0.0, 1.0, text, "", True))
     if low < 0 < high:
         shift = abs(mean) > 0.1 * std
         text = "torch.randn({shape})" + ("" if _near(std, 1) else f" * {number(std)}")

@@ -12,6 +12,7 @@ from decompose.capture import Graph, Node, Ref, mapped
 LONG = 16  # iterations from which on a loop is a recurrence
 STEPS = 16  # of a scan
 PERIOD = 200  # calls in an iteration, at most
+WORK = 0.5  # share of the operations of a graph that its loop has at least
 COVERED = 0.6  # share of the calls of a graph that a recurrence has at least
 
 
@@ -66,7 +67,9 @@ def find(graph: Graph, live: set[int]) -> Loop | None:
     end = start + period * count
     while end < len(marks) and marks[end] == marks[end - period]:
         end += 1
-    return Loop([[calls[i].index for i in range(start + j, end, period)] for j in range(period)])
+    loop = Loop([[calls[i].index for i in range(start + j, end, period)] for j in range(period)])
+    work = sum(graph.nodes[i].flops for i in loop.place)
+    return loop if work >= WORK * sum(n.flops for n in calls) else None
 
 
 def order(graph: Graph, loop: Loop) -> list[int]:

@@ -11,6 +11,8 @@ from decompose.cut import NoCut, Part, short_name
 ID = 40  # characters
 TRACED = 400  # nodes that a model is shown
 TRIES = 12  # cuts that are tried
+DRAWS = 4  # on which a piece is tried
+STEADY = 4.0  # its outputs may differ that much
 SHOWN = 6  # operators that a title names
 
 
@@ -78,15 +80,15 @@ class Maker:
 def cut_up(maker: Maker, wanted: int, prefix: str = "p") -> dict:
     """The cheapest cut whose pieces also work on inputs of their own: a quotient of two tensors that
     are drawn independently may be far larger than any in the task."""
-    banned: set[int] = set()
+    banned: set[frozenset[Ref]] = set()
     while True:
         parts = cut.cut(maker.graph, wanted, banned)
         made = partition(maker, parts, prefix)
-        bad = {part.start for part, piece in zip(parts, made["subproblems"])
+        bad = {part.mark for part, piece in zip(parts, made["subproblems"])
                if not works(piece["source"])}  # fmt: skip
         if not bad:
             return made
-        if bad <= banned | {0} or len(banned) > TRIES:
+        if bad <= banned | {frozenset()} or len(banned) > TRIES:
             raise NoCut("no cut gives pieces that work on inputs of their own")
         banned |= bad
 
@@ -95,10 +97,15 @@ def works(source: str) -> bool:
     """Whether the output is finite and of moderate size."""
     space: dict = {"__name__": "piece"}
     exec(compile(source, "<piece>", "exec"), space)  # noqa: S102 - our own text
+    found = []
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
-        out = space["Model"]()(*space["get_inputs"]())
-    return out.is_floating_point() and cut.RMS[0] <= float(out.square().mean().sqrt()) <= cut.RMS[1]
+        for seed in range(DRAWS):
+            torch.manual_seed(seed)
+            out = space["Model"]()(*space["get_inputs"]())
+            found.append(float(out.float().square().mean().sqrt()))
+    low, high = cut.RMS
+    steady = max(found) < STEADY * min(found)  # else another draw may be anything
+    return out.is_floating_point() and steady and all(low <= rms <= high for rms in found)
 
 
 def partition(maker: Maker, parts: list[Part], prefix: str = "p") -> dict:
@@ -187,10 +194,9 @@ def fits(graph: Graph, part: Part, values: dict[Ref, torch.Tensor],
     for ref in part.inputs:
         if ref in unpack:
             rows = emit.packed_rows(graph, unpack[ref])
-            value = torch.cat([values[r].reshape(rows, -1) for r in unpack[ref]], 1)
+            found[ref] = fit.packed([values[r] for r in unpack[ref]], rows)
         else:
-            value = values[ref]
-        found[ref] = fit.fit(value)
+            found[ref] = fit.fit(values[ref])
         if found[ref] is None and graph.nodes[ref.node].kind != "input":
             raise NoCut("no distribution is like a tensor at the cut")
     return found

@@ -4,8 +4,8 @@
 
 LOG gets the turn of each request. HOW is one word a turn, the last for all further turns:
 `good`, `wrong` (a piece whose declared shape is a lie), `claims` (pieces that do not compose),
-`words` (no JSON), `form` (JSON of another form), or `hang` (no answer until whoever asked has
-ended).
+`words` (no JSON), `form` (JSON of another form), `late` (no JSON, once there is a file LOG.go),
+or `hang` (no answer until whoever asked has ended).
 """
 
 import json
@@ -62,7 +62,9 @@ def main(log: str, *how: str) -> None:
         while os.getppid() == parent:
             time.sleep(0.05)
         return
-    if word == "words":
+    while word == "late" and not os.path.exists(f"{log}.go"):
+        time.sleep(0.05)
+    if word in ("words", "late"):
         print("I would rather not divide it.")
     elif word == "form":
         print(json.dumps({"pieces": []}))
