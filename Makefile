@@ -129,7 +129,7 @@ $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # Benchmarks of the search have the mock model of the tests.
-$(BUILD)/bench-search $(BUILD)/bench-sim: $(BUILD)/bench-%: \
+$(BUILD)/bench-search $(BUILD)/bench-sim $(BUILD)/bench-course: $(BUILD)/bench-%: \
     $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -207,6 +207,8 @@ test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minu
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py \
 	    tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py
+	PIECES=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -p no:cacheprovider \
+	    tests/worker/test_decompose.py
 	TOKENS_STRINGS=200000 TOKENS_POINTS=1 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q \
 	    -p no:cacheprovider tests/data
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300

@@ -1,8 +1,11 @@
 """Tasks are taken apart without a model: the pieces are accepted, and give the task's output bit
-for bit when they run one after the other."""
+for bit when they run one after the other. PIECES=all takes the twelve variants of linear attention
+apart at all levels."""
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,11 +14,28 @@ from worker_run import ROOT, make_home
 from worker_session import Session
 
 MLP = ROOT / "tests" / "fixtures" / "pieces" / "mlp.py"
+ATTENTION = sorted((ROOT / "tasks" / "linear_attention").glob("*.py"))
+RECURRENT = ("08_recurrent_gated_deltanet", "11_recurrent_gla", "12_recurrent_gsa")
+LEVELS = ("coarse", "medium", "fine")
+
+
+def small(name: str, **sizes: int) -> str:
+    """A task of linear_attention with other sizes."""
+    source = source_of(next(p for p in ATTENTION if p.stem == name))
+    for key, value in sizes.items():
+        source, count = re.subn(rf"^{key} = \d+", f"{key} = {value}", source, flags=re.M)
+        assert count == 1
+    return source
 
 
 @pytest.fixture(scope="module")
 def answers(folder: Path) -> dict[str, dict]:
+    loop = small("07_chunked_retnet", B=2, H=2, T=64, D=16, C=16)
+    recurrence = small("11_recurrent_gla", B=2, H=2, T=32, D=16)
     jobs = [PieceJob(f"mlp-{level}", source_of(MLP), level) for level in ("coarse", "medium")]
+    jobs += [PieceJob("loop", loop), PieceJob("recurrence", recurrence)]
+    if os.environ.get("PIECES") == "all":
+        jobs += [PieceJob(f"{p.stem}-{level}", source_of(p), level) for p in ATTENTION for level in LEVELS]
     with Session(*make_home(folder), folder, 2) as session:
         session.run(jobs, 2)
         assert session.leave() == 0
@@ -36,3 +56,41 @@ def test_a_model_is_shown_every_tensor_of_the_computation(answers) -> None:
     trace = answers["mlp-coarse"]["trace"]
     assert [row["op"] for row in trace if row["flops"]] == ["Linear", "relu", "Linear", "softmax"]
     assert trace[-1]["shape"] == [32, 16]
+
+
+def test_parameters_belong_to_the_piece_that_uses_them(answers) -> None:
+    first, second = (s["source"] for s in answers["mlp-coarse"]["subproblems"])
+    assert "self.layers_0 = nn.Linear(in_features=64, out_features=48, bias=True)" in first
+    assert "layers_1" not in first
+    assert "layers_0" not in second
+
+
+def test_a_loop_is_cut_between_its_state_and_what_reads_it(answers) -> None:
+    answer = answers["loop"]
+    assert answer["composition"]["proved"]
+    first, second = answer["subproblems"]
+    assert [i["from"] for i in first["inputs"]] == ["orig:k", "orig:v"]
+    assert first["outputs"][0]["shape"] == [2, 3 * 2 * 16 * 16]  # the states that are read, packed
+    assert second["inputs"][-1]["from"] == f"{first['id']}:0"
+
+
+def test_a_recurrence_gives_a_step_and_a_scan(answers) -> None:
+    answer = answers["recurrence"]
+    assert answer["findings"] == []
+    assert [s["id"] for s in answer["subproblems"]] == ["step", "scan"]
+    assert {s["kind"] for s in answer["subproblems"]} == {"stepping_stone"}
+    assert not answer["composition"]["claimed"]
+    step, scan = answer["subproblems"]
+    assert step["outputs"][0]["shape"] == [2, 2 * 16 * 16 + 2 * 16]  # state and output
+    assert scan["outputs"][0]["shape"] == [2, 16, 2, 16]
+    assert "for t in range(STEPS):" in scan["source"]
+
+
+@pytest.mark.skipif(os.environ.get("PIECES") != "all", reason="takes minutes; PIECES=all runs it")
+def test_all_variants_of_linear_attention_are_taken_apart_at_all_levels(answers) -> None:
+    for level in LEVELS:
+        found = {p.stem: answers[f"{p.stem}-{level}"] for p in ATTENTION}
+        proved = {name for name, a in found.items() if a["composition"]["proved"]}
+        assert proved == set(found) - set(RECURRENT), level
+        assert all(a["findings"] == [] for a in found.values()), level
+    assert sum(len(answers[f"{p.stem}-coarse"]["subproblems"]) for p in ATTENTION) == 24

@@ -124,6 +124,10 @@ REFUSED: dict[str, tuple[str, object]] = {
     "torch-load": ("forbidden_attribute", alone(text("return torch.load('x')"))),
     "torch-library": ("forbidden_attribute", alone(text("torch.ops.load_library('x')\nreturn x"))),
     "classes": ("forbidden_attribute", alone(text("return x.__class__.__mro__"))),
+    "a-method-called-numpy": ("forbidden_attribute", alone(
+        text("return x.numpy().tofile('x')") + "\n\nclass Other(nn.Module):\n"
+        "    def numpy(self):\n        return 1\n\n    def tofile(self):\n        return 1\n")),
+    "an-attribute-called-data": ("forbidden_attribute", alone(text("self.data = 1\nreturn x.data"))),
     "formats": ("forbidden_attribute", alone(text("'{0.data}'.format(x)\nreturn x.exp()"))),
     "catches": ("forbidden_syntax", alone(text("try:\n    return x\nexcept ValueError:\n    pass"))),
     "runs-when-loaded": ("forbidden_syntax", alone(SCORES + "\nprint(1)\n")),

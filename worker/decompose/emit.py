@@ -5,7 +5,7 @@ import builtins
 import keyword
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from decompose import cut, fit, loops
@@ -60,7 +60,6 @@ class Names:
     """Variables of forward. A name is used again when its value is no longer needed."""
 
     def __init__(self) -> None:
-        self.holder: dict[str, Ref | int] = {}
         self.ends: dict[str, int] = {}  # the last use of what it holds now
 
     def take(self, wanted: str, now: int, last: int) -> str:
@@ -92,7 +91,6 @@ class Writer:
         """`unpack`: inputs that come packed in one tensor, by what stands for it."""
         self.graph, self.part, self.unpack = graph, part, unpack
         self.text: dict[Ref, str] = {}
-        self.level: dict[Ref, bool] = {}  # needs parentheses inside another expression
         self.names = Names()
         if graph.wide:
             self.names.ends |= {"dtype": len(graph.nodes), "wide": len(graph.nodes)}
@@ -551,7 +549,8 @@ def init_lines(graph: Graph, part: Part, writer: Writer, task: Task) -> str:
 def state_text(value: torch.Tensor) -> str:
     shape = ", ".join(map(str, value.shape)) if value.dim() else "()"
     if value.numel() and bool((value == value.flatten()[0]).all()):
-        return f"torch.full(({', '.join(map(str, value.shape))}{',' * (value.dim() == 1)}), {python(value.flatten()[0].item())})"
+        sizes = ", ".join(map(str, value.shape)) + "," * (value.dim() == 1)
+        return f"torch.full(({sizes}), {python(value.flatten()[0].item())})"
     if not value.is_floating_point():
         low, high = int(value.min()), int(value.max())
         return f"torch.randint({low}, {high + 1}, ({shape},))"

@@ -64,7 +64,8 @@ def packed(values: list[torch.Tensor], rows: int) -> Fit | None:
     fits = [fit(v) for v in values]
     if any(f is None for f in fits):
         return None
-    texts = [f"({f.text.format(shape=tuple(v.shape))}).reshape({rows}, -1)" for f, v in zip(fits, values)]
+    texts = [f"({f.text.format(shape=tuple(v.shape))}).reshape({rows}, -1)"
+             for f, v in zip(fits, values)]  # fmt: skip
     helper = next((f.helper for f in fits if f.helper), "")
     return Fit("normal", 0.0, max(spread), f"torch.cat([{', '.join(texts)}], dim=1)", helper,
                any(f.domain for f in fits))  # fmt: skip
@@ -87,7 +88,8 @@ def candidates(values: torch.Tensor, inside: torch.Tensor) -> list[Fit]:
     low, high = float(inside.min()), float(inside.max())
     found = []
     if values.dim() and bool(((values.norm(dim=-1) - 1).abs() < 1e-3).all()):
-        found.append(Fit("unit_norm", 0.0, 1.0, "F.normalize(torch.randn({shape}), dim=-1)", "", True))
+        text = "F.normalize(torch.randn({shape}), dim=-1)"
+        found.append(Fit("unit_norm", 0.0, 1.0, text, "", True))
     if low < 0 < high:
         shift = abs(mean) > 0.1 * std
         text = "torch.randn({shape})" + ("" if _near(std, 1) else f" * {number(std)}")

@@ -5,6 +5,7 @@ their own, one after the other; inputs and outputs travel as bytes through memor
 owns, and only the judge compares them. The check of a piece's text (piece_language.py) comes first
 and executes nothing: an accepted piece becomes a task, which the judge will run itself."""
 
+import ast
 import json
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -176,8 +177,6 @@ def examined_original(job: dict) -> Generator:
 
 def arguments_of(source: str) -> list[str]:
     """The names of forward's arguments."""
-    import ast
-
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef) and node.name == "Model":
             for f in node.body:
@@ -246,10 +245,10 @@ def by_itself(job: dict, sub: Sub, original: Original) -> Generator:
         raise Finding("too_small", f"fewer than {LEAST} elements")
     if only_moves((first, out), (other, second)):
         raise Finding("pure_copy", "the output has elements of the inputs at fixed places")
-    look_at_inputs_again(sub, first, original)
+    check_arguments(sub, first, original)
 
 
-def look_at_inputs_again(sub: Sub, drawn: list[Blob], original: Original) -> None:
+def check_arguments(sub: Sub, drawn: list[Blob], original: Original) -> None:
     """Step 8 for what comes from the task's arguments."""
     for given, blob in zip(sub.inputs, drawn):
         if given.source[0] == "orig":

@@ -4,6 +4,7 @@ every attribute must be listed here or defined in the file. Nothing is executed.
 
 import ast
 
+import torch
 from judge.reasons import Finding
 
 LONGEST = 200_000  # characters
@@ -79,6 +80,11 @@ ALLOWED = set("""
     CosineEmbeddingLoss register_buffer register_parameter append extend insert index count weight
     bias training Tensor Size real imag values indices promote_types result_type log_sigmoid nn functional linalg special
 """.split())  # fmt: skip
+# What values of a piece may be. A member of a piece's class must not be called like one of theirs:
+# as an attribute it would pass for them, too.
+KINDS = (torch.Tensor, torch.nn.Module, torch.nn.ModuleList, torch.nn.Parameter, torch.Size, torch.dtype,
+         torch.device, str, list, tuple, dict, int, float, range, slice, type, type(len),
+         type(lambda: 0))  # fmt: skip
 NODES = (
     ast.Module, ast.Import, ast.ImportFrom, ast.alias, ast.FunctionDef, ast.arguments, ast.arg,
     ast.Return, ast.ClassDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If,
@@ -182,8 +188,9 @@ class _Check:
                     self.refuse("forbidden_syntax", node, "registers under a name that is no literal")
                 self.bind_member(node, first.value)
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.ClassDef):
-                self.members |= {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
+            for one in node.body if isinstance(node, ast.ClassDef) else []:
+                if isinstance(one, ast.FunctionDef) and one.name not in ("__init__", "forward"):
+                    self.bind_member(one, one.name)
 
     def bind(self, node: ast.AST, name: str) -> None:
         if name in self.modules or name in BUILTINS:
@@ -201,6 +208,8 @@ class _Check:
     def bind_member(self, node: ast.AST, name: str) -> None:
         if name.startswith("_") or not name.isidentifier():
             self.refuse("forbidden_attribute", node, f"{name} begins with an underscore")
+        if name not in ALLOWED and any(hasattr(kind, name) for kind in KINDS):
+            self.refuse("forbidden_attribute", node, f"{name} is a name of torch or Python")
         self.members.add(name)
 
     # ---- every node ----
