@@ -129,7 +129,7 @@ $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # Benchmarks of the search have the mock model of the tests.
-$(BUILD)/bench-search $(BUILD)/bench-sim: $(BUILD)/bench-%: \
+$(BUILD)/bench-search $(BUILD)/bench-sim $(BUILD)/bench-course: $(BUILD)/bench-%: \
     $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -324,7 +324,7 @@ install: all ## install under PREFIX (default /usr/local)
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 LICENSE *.md docs/*.md $(DESTDIR)$(PREFIX)/share/doc/monkeys
-	cp -R packs prompts recordings tasks worker prices.ini \
+	cp -R packs prompts recipes recordings tasks worker prices.ini \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	if [ -x .venv/bin/python ]; then ln -sfn "$(CURDIR)/.venv" \
 	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi

@@ -1,16 +1,32 @@
 /* main.c: finds the command, runs it, and is the only one to print a failure
  * and to choose the exit status. */
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
+#include "io/term.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 static bool is_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* Its text may hold names of files and words of others. */
+static void report(const struct cmd *c, const struct err *e)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    term_quote(str_of(e->text), SIZE_MAX, &b);
+    fprintf(stderr, "monkeys%s%s: %s\n", c ? " " : "", c ? c->name : "",
+            buf_str(&b));
+    buf_release(&b);
 }
 
 int main(int argc, char **argv)
@@ -43,8 +59,7 @@ int main(int argc, char **argv)
     if (rc >= 0 && errno && errno != EPIPE)
         rc = err_sys(&e, "standard output");
     if (rc < 0) {
-        fprintf(stderr, "monkeys%s%s: %s\n", c ? " " : "", c ? c->name : "",
-                e.text);
+        report(c, &e);
         return err_exit_status(&e);
     }
     return rc;

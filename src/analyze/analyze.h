@@ -65,24 +65,26 @@ size_t analyze_solved(const struct analyze_run *r, int64_t attempts);
 const struct run_attempt *analyze_solution(const struct analyze_task *t);
 
 /* Every table, in the order of printing. */
-#define ANALYZE_KINDS(X)                                                      \
-    X(solved, "tasks solved within the attempts, by method (Table 2)")        \
-    X(samples, "pass@1, accuracy and coverage of N samples (Table 3)")        \
-    X(bars, "pass@1 of each language and model (Figure 2)")                   \
-    X(retrieval, "tasks solved by strategy of retrieval (Table 7)")           \
-    X(iterations, "tasks correct and compiled up to an attempt (Table 8)")    \
-    X(tuned, "tasks solved by fine-tuned models (Table 9)")                   \
-    X(novelty, "success by the number of examples that changed (Table 10)")   \
-    X(fast, "share of tasks that are solved and fast, by attempt (Figure 5)") \
-    X(speed, "fast_p of the whole run, for several p")                        \
-    X(coverage,                                                               \
-      "are the components of unsolved tasks in solved ones? (section 2)")     \
-    X(unsolved, "unsolved tasks, and what they could see (appendix O)")       \
-    X(features, "lines and primitives of each solved kernel (P.4)")           \
-    X(primitives, "how often each primitive is used")                         \
-    X(cost, "attempts, tokens and dollars per solved task")                   \
-    X(credit, "examples, and whether attempts that saw them did better")      \
-    X(borrowing,                                                              \
+#define ANALYZE_KINDS(X)                                                       \
+    X(solved, "tasks solved within the attempts, by method (Table 2)")         \
+    X(samples, "pass@1, accuracy and coverage of N samples (Table 3)")         \
+    X(bars, "pass@1 of each language and model (Figure 2)")                    \
+    X(retrieval, "tasks solved by strategy of retrieval (Table 7)")            \
+    X(iterations, "tasks correct and compiled up to an attempt (Table 8)")     \
+    X(tuned, "tasks solved by fine-tuned models (Table 9)")                    \
+    X(novelty, "success by the number of examples that changed (Table 10)")    \
+    X(fast, "share of tasks that are solved and fast, by attempt (Figure 5)")  \
+    X(speed, "fast_p of the whole run, for several p")                         \
+    X(coverage,                                                                \
+      "are the components of unsolved tasks in solved ones? (section 2)")      \
+    X(unsolved, "unsolved tasks, and what they could see (appendix O)")        \
+    X(curriculum,                                                              \
+      "pieces and tasks solved, without a curriculum and with one (Table 11)") \
+    X(features, "lines and primitives of each solved kernel (P.4)")            \
+    X(primitives, "how often each primitive is used")                          \
+    X(cost, "attempts, tokens and dollars per solved task")                    \
+    X(credit, "examples, and whether attempts that saw them did better")       \
+    X(borrowing,                                                               \
       "how much of a kernel comes from its examples (N.1); asks a model")
 
 struct analyze_kind {

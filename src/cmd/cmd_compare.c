@@ -3,8 +3,10 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/tables.h"
+#include "io/term.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct compare_values {
@@ -23,19 +25,22 @@ static const struct opt compare_table[] = {
 
 static int check(struct analysis *a, bool force, struct err *e)
 {
-    struct buf b;
+    struct buf b, quoted;
     int rc = 0;
 
     buf_init(&b, BUF_UNLIMITED);
+    buf_init(&quoted, BUF_UNLIMITED);
     if (compare_differences(a, &b)) {
+        term_quote((struct str){buf_str(&b), b.len}, SIZE_MAX, &quoted);
         if (force)
-            log_warn("the runs differ:\n%s", buf_str(&b));
+            log_warn("the runs differ:\n%s", buf_str(&quoted));
         else
             rc = err_set(e, ERR_INPUT,
                          "the runs differ, so their figures do not compare; "
                          "--force compares them all the same:\n%.800s",
-                         buf_str(&b));
+                         buf_str(&quoted));
     }
+    buf_release(&quoted);
     buf_release(&b);
     if (rc == 0 && compare_align(a) == 0)
         rc = err_set(e, ERR_INPUT, "the runs have no task in common");

@@ -217,9 +217,12 @@ int running(struct run_settings *s, enum run_how how, struct err *e)
 
 static void print_estimate(const struct run_estimate *x)
 {
-    printf("%zu task%s, %lld attempt%s per task, %d call%s per attempt\n",
-           x->tasks, x->tasks == 1 ? "" : "s", (long long)x->attempts,
-           x->attempts == 1 ? "" : "s", x->calls, x->calls == 1 ? "" : "s");
+    printf("%zu task%s", x->tasks, x->tasks == 1 ? "" : "s");
+    if (x->pieces)
+        printf(" and %zu piece%s", x->pieces, x->pieces == 1 ? "" : "s");
+    printf(", %lld attempt%s per task, %d call%s per attempt\n",
+           (long long)x->attempts, x->attempts == 1 ? "" : "s", x->calls,
+           x->calls == 1 ? "" : "s");
     printf("one attempt per task: %lld prompts, about %lld input "
            "tokens\n",
            (long long)x->prompts, (long long)x->tokens_in);
@@ -239,14 +242,15 @@ static void print_estimate(const struct run_estimate *x)
 
 static json_t *estimate_json(const struct run_estimate *x)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "tasks",
-                     (json_int_t)x->tasks, "attempts", (json_int_t)x->attempts,
-                     "prompts", (json_int_t)x->prompts, "tokens_in",
-                     (json_int_t)x->tokens_in, "worst_usd_micro",
-                     x->priced ? json_integer(x->worst_usd_micro) : json_null(),
-                     "worst_usd_micro_all",
-                     x->priced ? json_integer(x->worst_usd_micro * x->attempts)
-                               : json_null());
+    return json_pack(
+        "{s:I, s:o*, s:I, s:I, s:I, s:o, s:o}", "tasks", (json_int_t)x->tasks,
+        "pieces", x->pieces ? json_integer((json_int_t)x->pieces) : NULL,
+        "attempts", (json_int_t)x->attempts, "prompts", (json_int_t)x->prompts,
+        "tokens_in", (json_int_t)x->tokens_in, "worst_usd_micro",
+        x->priced ? json_integer(x->worst_usd_micro) : json_null(),
+        "worst_usd_micro_all",
+        x->priced ? json_integer(x->worst_usd_micro * x->attempts)
+                  : json_null());
 }
 
 int running_estimate(struct run_settings *s, struct err *e)
@@ -259,5 +263,8 @@ int running_estimate(struct run_settings *s, struct err *e)
         jsn_line(estimate_json(&x));
     else
         print_estimate(&x);
+    if (s->curriculum && !s->verify.json)
+        printf("pieces are not included: they are known once the tasks are "
+               "divided\n");
     return 0;
 }

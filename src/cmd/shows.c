@@ -170,9 +170,10 @@ static void put_examples(const struct attempt_view *a, struct buf *out)
         buf_printf(out, "    %lld  %s (%s), ", (long long)x->rank, x->name,
                    or_dash(x->origin));
         if (x->cosine < -1.5)
-            buf_puts(out, "not compared\n");
+            buf_puts(out, "not compared");
         else
-            buf_printf(out, "similarity %.6f\n", x->cosine);
+            buf_printf(out, "similarity %.6f", x->cosine);
+        buf_puts(out, x->reason ? ", a piece of the task\n" : "\n");
     }
 }
 

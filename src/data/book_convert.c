@@ -5,6 +5,7 @@
 #include "data/book_int.h"
 #include "facts/py_normal.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,10 +152,21 @@ static int hash_program(struct book_work *w, struct str text)
 
 /* ---- the whole ---- */
 
+static bool is_name(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!isalnum((unsigned char)s.p[i]) && s.p[i] != '_' &&
+            (unsigned char)s.p[i] < 0x80)
+            return false;
+    return s.n > 0;
+}
+
 static int find_parts(struct book_work *w)
 {
     char *entry = arena_strndup(w->a, w->entry.p, w->entry.n);
 
+    if (!is_name(w->entry))
+        return book_work_refuse(w, BOOK_ENTRY, "'%s' is no name", entry);
     w->model = book_outline_find(&w->o, BOOK_NONE, true, entry);
     w->get_inputs = book_outline_find(&w->o, BOOK_NONE, false, "get_inputs");
     w->get_init_inputs =

@@ -205,6 +205,15 @@ static const struct schema shape = {
     .pattern = "\\d+(x\\d+)*",
     .remedy = "the shape of an input, such as 64x32",
 };
+/* Of a kernel that solves a piece of other tasks. */
+static const struct schema_field piece_fields[] = {
+    {"kind", NEEDED, {TEXT}},
+    {"level", NEEDED, {TEXT}},
+    {"depth", NEEDED, {.type = SCHEMA_INT}},
+    {"parents", NEEDED, {LIST_OF(some_text, 0, 10000)}},
+    {"needs", NEEDED, {LIST_OF(some_text, 0, 10000)}},
+    {0},
+};
 static const struct schema_field meta_fields[] = {
     {"origin", NEEDED, {TEXT, .remedy = "where the seed comes from"}},
     {"licence", NEEDED, {TEXT}},
@@ -215,6 +224,7 @@ static const struct schema_field meta_fields[] = {
     {"ported_why", OPTIONAL, {TEXT}},
     {"verified_on", OPTIONAL, {TEXT}},
     {"why_not", OPTIONAL, {TEXT}},
+    {"piece", OPTIONAL, {OBJECT(piece_fields)}},
     {0},
 };
 

@@ -1,5 +1,6 @@
 /* archives.c: reads and copies the kernels of runs and archives. */
 #include "run/archives.h"
+#include "run/summary.h"
 
 #include "base/date.h"
 #include "base/fs.h"
@@ -72,6 +73,8 @@ static int tell(struct run_view *v, const struct run_task *task,
                        .dsl = run_view_fact(v, "dsl"),
                        .verified = true,
                        .verified_on = on,
+                       .piece = task->row.kind ? summary_piece_json(&task->row)
+                                               : NULL,
                        .task = run_view_program(v, task, e)};
     const struct row_recheck *again =
         run_view_recheck(v, task->row.source, a->row.code);
@@ -94,8 +97,8 @@ static int tell(struct run_view *v, const struct run_task *task,
         k.ported_why = buf_str(&t.ported_why);
         rc = fn(&k, arg, e);
     }
-    if (k.task)
-        task_free(k.task);
+    task_free(k.task);
+    json_decref(k.piece);
     text_release(&t);
     free(name);
     free(origin);

@@ -182,7 +182,8 @@ static void add_example(const struct run_view *v, struct attempt_view *out,
                                  .entry = s->entry,
                                  .name = name_of(v, s->entry),
                                  .origin = x ? x->row.origin : NULL,
-                                 .cosine = s->cosine};
+                                 .cosine = s->cosine,
+                                 .reason = s->reason};
 }
 
 int run_attempt_view_make(struct run_view *v, const struct run_attempt *a,
@@ -307,10 +308,11 @@ static json_t *whole_json(const struct attempt_view *a)
 
         json_array_append_new(
             examples,
-            json_pack("{s:I, s:I, s:o, s:s?, s:o}", "rank", (json_int_t)x->rank,
-                      "entry", (json_int_t)x->entry, "name", word_json(x->name),
-                      "origin", x->origin, "cosine",
-                      x->cosine < -1.5 ? json_null() : json_real(x->cosine)));
+            json_pack("{s:I, s:I, s:o, s:s?, s:o, s:s*}", "rank",
+                      (json_int_t)x->rank, "entry", (json_int_t)x->entry,
+                      "name", word_json(x->name), "origin", x->origin, "cosine",
+                      x->cosine < -1.5 ? json_null() : json_real(x->cosine),
+                      "reason", x->reason));
     }
     for (size_t i = 0; i < a->calls; i++)
         json_array_append_new(calls, call_json(&a->call[i]));

@@ -42,6 +42,7 @@ struct attempt_example {
     int64_t rank, entry;
     const char *name, *origin; /* "?" and NULL: the entry is not stored */
     double cosine;             /* -2: not compared */
+    const char *reason;        /* "piece", or NULL: see struct row_shown */
 };
 
 struct attempt_message {

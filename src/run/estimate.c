@@ -61,7 +61,8 @@ static int add_all(struct run *r, struct run_estimate *out, struct err *e)
 {
     bool two = method_find(r->opt.method)->two_stage;
 
-    *out = (struct run_estimate){.tasks = r->tasks.len,
+    *out = (struct run_estimate){.tasks = r->originals,
+                                 .pieces = r->tasks.len - r->originals,
                                  .attempts = r->opt.attempts,
                                  .calls = two ? 2 : 1,
                                  .priced = llm_has_price(r->model.llm)};

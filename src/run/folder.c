@@ -65,14 +65,14 @@ static int write_ini(struct run *r, struct err *e)
 {
     struct run_settings s = *r->set;
     const char **path =
-        arena_alloc(&r->memory, (r->tasks.len + 1) * sizeof(*path));
+        arena_alloc(&r->memory, (r->originals + 1) * sizeof(*path));
     char *file = fs_join(r->set->out, "run.ini");
     struct buf b;
     int rc;
 
-    for (size_t i = 0; i < r->tasks.len; i++)
+    for (size_t i = 0; i < r->originals; i++)
         path[i] = task_path(r, r->tasks.task[i]->path);
-    s.tasks = (struct opt_list){.item = path, .len = r->tasks.len};
+    s.tasks = (struct opt_list){.item = path, .len = r->originals};
     s.set = (struct opt_list){0};
     s.out = NULL;
     s.verify.json = s.no_wait = false; /* each command's own */
@@ -120,7 +120,7 @@ static int check_lines(const struct run *r, struct err *e)
                  *(const char *const *)at)
             rc = check_line(o->name, *(const char *const *)at, is_path(o), e);
     }
-    for (size_t i = 0; rc == 0 && i < r->tasks.len; i++)
+    for (size_t i = 0; rc == 0 && i < r->originals; i++)
         rc = check_line("tasks", r->tasks.task[i]->path, true, e);
     return rc;
 }
@@ -306,6 +306,25 @@ static int begin_run(struct run *r, const char *file, struct err *e)
     return write_ini(r, e) < 0 ? -1 : begin_store(r, file, e);
 }
 
+/* A link is removed, not followed. */
+void run_folder_remove(const char *dir)
+{
+    struct err ignored = ERR_INIT;
+    struct fs_names names;
+
+    if (fs_list(dir, true, &names, &ignored) == 0) {
+        for (size_t i = 0; i < names.len; i++) {
+            char *path = fs_join(dir, names.name[i]);
+
+            if (unlink(path) < 0)
+                run_folder_remove(path);
+            free(path);
+        }
+        fs_names_release(&names);
+    }
+    rmdir(dir);
+}
+
 void run_folder_undo(const struct run *r)
 {
     static const char *const names[] = {"run.ini", "run.db-wal", "run.db-shm",
@@ -315,6 +334,12 @@ void run_folder_undo(const struct run *r)
         char *path = fs_join(r->set->out, names[i]);
 
         unlink(path);
+        free(path);
+    }
+    if (r->divided) {
+        char *path = fs_join(r->set->out, RUN_CURRICULUM);
+
+        run_folder_remove(path);
         free(path);
     }
     if (r->made_dir)

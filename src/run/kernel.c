@@ -59,6 +59,7 @@ static int read_meta(const char *dir, struct kernel *out, struct err *e)
         xstrdup(jsn_str(meta, out->verified ? "verified_on" : "why_not"));
     out->retired_on = xstrdup(jsn_str(meta, "retired_on"));
     out->retired_why = xstrdup(jsn_str(meta, "retired_why"));
+    out->piece = json_incref(json_object_get(meta, "piece"));
     json_decref(meta);
     return 0;
 }
@@ -112,6 +113,7 @@ void kernel_release(struct kernel *k)
     free((char *)k->verified_on);
     free((char *)k->retired_on);
     free((char *)k->retired_why);
+    json_decref(k->piece);
     *k = (struct kernel){0};
 }
 
@@ -172,8 +174,26 @@ static int write_meta(const char *dir, const struct kernel *k, struct err *e)
         json_object_set_new(meta, "dsl", json_string(k->dsl));
     if (!k->ported.p && k->ported_why && k->ported_why[0])
         json_object_set_new(meta, "ported_why", json_string(k->ported_why));
+    if (k->piece)
+        json_object_set(meta, "piece", k->piece);
     rc = kernel_put_meta(dir, meta, e);
     json_decref(meta);
+    return rc;
+}
+
+/* What is right for the task is part of it. */
+static int write_sidecar(const char *dir, const struct task *t, struct err *e)
+{
+    char *text, *line;
+    int rc;
+
+    if (!t || !t->sidecar)
+        return 0;
+    text = json_dumps(t->sidecar, JSON_INDENT(2));
+    line = xasprintf("%s\n", text);
+    rc = write_text(dir, "task.json", str_of(line), e);
+    free(line);
+    free(text);
     return rc;
 }
 
@@ -181,6 +201,7 @@ static int write_files(const char *dir, const struct kernel *k,
                        struct str source, struct err *e)
 {
     if (write_text(dir, "task.py", source, e) < 0 ||
+        write_sidecar(dir, k->task, e) < 0 ||
         (k->plan.p && write_text(dir, "plan.md", k->plan, e) < 0) ||
         (k->ported.p &&
          write_text(dir, "solution.ported.py", k->ported, e) < 0) ||
@@ -275,6 +296,8 @@ json_t *kernel_json(const struct kernel *k, bool texts)
         json_object_set_new(v, "retired_why",
                             jsn_text(k->retired_why, strlen(k->retired_why)));
     }
+    if (k->piece)
+        json_object_set(v, "piece", k->piece);
     if (!texts)
         return v;
     json_object_set_new(v, "problem", jsn_text(k->task->source, k->task->len));

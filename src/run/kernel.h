@@ -1,5 +1,5 @@
-/* kernel.h: solved kernels as files: a folder for each, with task.py, plan.md
- * (if there is one), solution.py, solution.ported.py (the ModelNew that the
+/* kernel.h: solved kernels as files: a folder for each, with task.py, task.json
+ * (its sidecar) and plan.md (if there are any), solution.py, solution.ported.py (the ModelNew that the
  * judge wrote from its trace, if there is one) and meta.json. Seeds of packs
  * and exported archives have the same format, so one can become the other. */
 #ifndef RUN_KERNEL_H
@@ -30,6 +30,8 @@ struct kernel {
      * and listed, but neither shown nor exported. */
     const char *retired_on; /* the date; NULL, "": it is not retired */
     const char *retired_why;
+    json_t *piece; /* of a piece of other tasks: kind, level, depth, parents,
+                      needs; NULL: it is none */
 };
 
 bool kernel_is_retired(const struct kernel *k);

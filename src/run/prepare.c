@@ -72,6 +72,8 @@ static int fill_options(struct run *r, struct err *e)
                                   .islands = s->islands,
                                   .history = s->history,
                                   .diff = s->diff,
+                                  .refine_after = s->refine_after,
+                                  .piece_example = s->piece_example,
                                   .reviewer = s->reviewer};
     r->opt.precision = verifying_precision(&s->verify, r->pack, e);
     if (!r->opt.precision || parse_phases(s, r->opt.phase, e) < 0 ||
@@ -145,7 +147,7 @@ int run_prepare(struct run *r, struct err *e)
     if (strcmp(s->embeddings, "hash") != 0 && !s->embedding_model)
         return err_set(e, ERR_USAGE,
                        "--embeddings URL needs --embedding-model NAME");
-    if (home_find(&r->home, e) < 0)
+    if (run_pieces_check(s, e) < 0 || home_find(&r->home, e) < 0)
         return -1;
     packs_path_init(&r->path, &s->verify.packs, &r->home);
     r->pack = packs_load(&r->path, s->dsl, e);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "curriculum/maker.h"
 #include "run/run_int.h"
 #include "verify/gate.h"
 #include "verify/verdict.h"
@@ -13,7 +14,7 @@
 
 /* ---- progress ---- */
 
-static void tell(struct run *r, uint64_t done, const char *note)
+void run_tell(struct run *r, uint64_t done, const char *note)
 {
     r->progress.done = done;
     r->progress.note = note;
@@ -21,10 +22,10 @@ static void tell(struct run *r, uint64_t done, const char *note)
         r->watch->step(&r->progress, r->watch->arg);
 }
 
-static void begin_phase(struct run *r, const char *label, size_t total)
+void run_begin_phase(struct run *r, const char *label, size_t total)
 {
     r->progress = (struct run_progress){.label = label, .total = total};
-    tell(r, 0, NULL);
+    run_tell(r, 0, NULL);
 }
 
 /* ---- the gate ---- */
@@ -33,7 +34,7 @@ static void on_gate_step(void *arg)
 {
     struct run *r = arg;
 
-    tell(r, r->progress.done + 1, NULL);
+    run_tell(r, r->progress.done + 1, NULL);
 }
 
 /* Fills r->why for tasks that must not cost a token. 1: answers are missing. */
@@ -43,17 +44,17 @@ static int gate(struct run *r, struct err *e)
     size_t refused = 0;
     int rc;
 
-    if (r->known == r->tasks.len || r->set->force)
+    if (r->complete || r->set->force)
         return 0; /* the store knows, or nobody asks */
-    begin_phase(r, "tasks checked", r->tasks.len);
+    run_begin_phase(r, "tasks checked", r->tasks.len);
     rc = gate_tasks(r->door, &r->tasks, &o, r->why, e);
     for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
         if (!r->why[i])
             continue;
-        refused++;
+        refused += i < r->originals;
         log_warn("%s is skipped: %s", r->tasks.task[i]->id, r->why[i]);
     }
-    if (rc == 0 && !r->stopping && refused == r->tasks.len)
+    if (rc == 0 && !r->stopping && refused == r->originals)
         return err_set(e, ERR_INPUT,
                        "none of the %zu tasks can be used (above); --force "
                        "ports them anyway",
@@ -80,9 +81,16 @@ static void fill_search(struct run *r)
 
         search_add_example(r->search, &x);
     }
-    for (size_t i = 0; i < r->tasks.len; i++)
-        search_add_task(r->search, r->tasks.task[i], r->why[i],
-                        r->vectors + i * r->dim);
+    for (size_t i = 0; i < r->tasks.len; i++) {
+        const struct task *t = r->tasks.task[i];
+        const float *vector = r->vectors + i * r->dim;
+
+        if (i < r->originals)
+            search_add_task(r->search, t, r->why[i], vector);
+        else
+            search_add_piece(r->search, t, r->why[i], vector,
+                             &r->piece[i - r->originals]);
+    }
 }
 
 static const char porting[] = "tasks finished";
@@ -95,10 +103,10 @@ static void on_change(void *arg)
 
     modeling_news(&r->model);
     if (r->progress.label != porting)
-        begin_phase(r, porting, c.tasks - c.skipped);
+        run_begin_phase(r, porting, c.tasks - c.skipped);
     buf_init(&b, BUF_UNLIMITED);
     search_describe(r->search, &b);
-    tell(r, c.over, buf_str(&b));
+    run_tell(r, c.over, buf_str(&b));
     buf_release(&b);
 }
 
@@ -112,6 +120,8 @@ static void on_signal(int signo, void *arg)
         r->stopping = true;
         if (r->ledger)
             ledger_stop(r->ledger);
+        if (r->maker)
+            maker_stop(r->maker);
         loop_stop(r->loop);
         return;
     }
@@ -138,6 +148,7 @@ static int search(struct run *r, enum search_end *end, struct err *e)
     int rc;
 
     r->search = search_new(&part, &r->opt);
+    run_pieces_keep(r);
     fill_search(r);
     search_watch(r->search, on_change, r);
     rc = search_run(r->search, end, e);
@@ -154,7 +165,11 @@ static int go(struct run *r, struct run_result *out, struct err *e)
         log_warn("the pack %s %s: verdicts end at E2, and no kernel joins the "
                  "archive",
                  r->pack->id, why);
-    rc = gate(r, e);
+    rc = run_divide(r, e);
+    if (rc == 0) {
+        r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
+        rc = gate(r, e);
+    }
     r->begun = rc >= 0;
     if (rc == 1 && !r->stopping)
         return 0; /* SEARCH_WAITING */
@@ -224,7 +239,6 @@ static int open_parts(struct run *r, struct err *e)
     if (loop_add_stops(r->loop, on_signal, r, e) < 0 ||
         run_folder_open(r, e) < 0)
         return -1;
-    r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
     r->door_opts = verifying_opts(&r->set->verify, &r->home);
     r->door_opts.secret = r->secret;
     r->door_opts.key = arena_printf(&r->memory, "%s/worker.key", r->set->out);

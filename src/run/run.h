@@ -63,10 +63,10 @@ int run_look(struct run *r, struct run_view *v, struct err *e);
 
 /* What a run would cost, from the prompts it would send first. */
 struct run_estimate {
-    size_t tasks;
-    int64_t attempts; /* per task */
-    int calls;        /* per attempt */
-    /* of one attempt of every task */
+    size_t tasks, pieces; /* of --curriculum-from; others are not known yet */
+    int64_t attempts;     /* per task or piece */
+    int calls;            /* per attempt */
+    /* of one attempt of every task and piece */
     int64_t prompts, tokens_in, worst_usd_micro;
     bool priced; /* false: worst_usd_micro is not known */
 };

@@ -14,14 +14,21 @@
 #include "task/collection.h"
 #include "verify/door.h"
 
+struct maker;
+
+#define RUN_CURRICULUM "curriculum" /* a folder of the run's */
+
 struct run {
     struct run_settings *set;
     bool resume;
     struct home home;
     struct packs_path path;
     struct pack *pack;
-    struct collection tasks; /* in the run's order */
-    char **why; /* of each task: why the gate refuses it, or NULL */
+    struct collection tasks; /* in the run's order; pieces follow the tasks */
+    size_t originals;        /* tasks that are no pieces */
+    struct search_piece *piece;
+    bool complete; /* the store has all of them */
+    char **why;    /* of each task: why the gate refuses it, or NULL */
     struct search_opts opt;
     struct prompts *prompts;
     /* the examples that the run starts with */
@@ -46,6 +53,8 @@ struct run {
     struct ledger *ledger;
     struct door *door;
     struct search *search;
+    struct maker *maker; /* while tasks are divided */
+    bool divided;        /* this process has begun to */
     const struct run_watch *watch;
     struct run_progress progress;
     struct job_opts job;
@@ -65,6 +74,24 @@ int run_tasks_recall(struct run *r, struct err *e);
 /* Stores what the table of tasks has no column for. */
 void run_tasks_keep(struct run *r);
 
+/* pieces.c: whether the options about pieces fit together. */
+int run_pieces_check(const struct run_settings *s, struct err *e);
+/* After the tasks: adds the pieces of these folders, coarse levels first. */
+int run_pieces_load(struct run *r, const char *const *dir, size_t n,
+                    struct err *e);
+/* Before the search stores them: what the table has no column for. */
+void run_pieces_keep(struct run *r);
+/* What the pieces in r->tasks, which were recalled, are. */
+int run_pieces_recall(struct run *r, struct err *e);
+
+/* divide.c: divides the tasks for --curriculum, unless they were before, and
+ * adds the pieces. 1: stopped, or answers are missing. */
+int run_divide(struct run *r, struct err *e);
+
+/* run.c: tells r->watch how far it is. */
+void run_tell(struct run *r, uint64_t done, const char *note);
+void run_begin_phase(struct run *r, const char *label, size_t total);
+
 /* examples.c: the examples that a run starts with, from the pack and
  * --archive. */
 int run_examples_load(struct run *r, struct err *e);
@@ -82,6 +109,8 @@ int run_folder_open(struct run *r, struct err *e);
 /* Writes the run.ini of a run that is continued, once its new options are known
  * to work. */
 int run_folder_keep(struct run *r, struct err *e);
+/* Removes a folder and all that is in it, if it exists. */
+void run_folder_remove(const char *dir);
 /* Removes a run that failed before it began. */
 void run_folder_undo(const struct run *r);
 

@@ -95,6 +95,24 @@ const struct opt run_table[] = {
            history, 0, 8),
     OPTION("diff", OPT_FLAG, NULL,
            "evolve, combined: ask for SEARCH/REPLACE blocks", diff, 0, 0),
+    OPTION("curriculum", OPT_CHOICE, "coarse|medium|fine",
+           "divide each task into pieces, which are solved first and shown as "
+           "examples; needs --method monkeys or combined, or --piece-example",
+           curriculum, 0, 0),
+    OPTION("curriculum-from", OPT_LIST, "DIR",
+           "the same with pieces that 'monkeys decompose -o DIR' has made; may "
+           "be repeated, a folder for each level",
+           curriculum_from, 0, 0),
+    OPTION(
+        "refine-after", OPT_INT, "N",
+        "monkeys: begin with the pieces of the coarsest level, and add those "
+        "of the next to a task whenever it stays unsolved for N iterations "
+        "(default: all pieces from the beginning)",
+        refine_after, 1, 100000),
+    OPTION("piece-example", OPT_FLAG, NULL,
+           "with pieces: show a solved piece of the task as one of the "
+           "examples",
+           piece_example, 0, 0),
     OPTION("reviewer", OPT_CHOICE, "off|loop|end",
            "let a model read correct kernels for cheats: never (off), before "
            "each joins the archive (loop), or all at the end (end) (default: "

@@ -18,6 +18,10 @@ struct run_settings {
     const char *serve;        /* where to show the run: see web_listen.h */
     int64_t attempts, examples, pack_seeds, batch, slots, seed;
     int64_t islands, history;
+    const char *curriculum;          /* a level; NULL: tasks are not divided */
+    struct opt_list curriculum_from; /* folders of pieces that are ready */
+    int64_t refine_after;            /* iterations; 0: never */
+    bool piece_example;
     bool no_stop, no_card, no_wait, diff, dry_run, force, strict;
 };
 

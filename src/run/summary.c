@@ -360,7 +360,7 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
         (json_int_t)m->implausible);
 }
 
-json_t *summary_lines_json(const char *lines)
+static json_t *lines_json(const char *lines)
 {
     struct str rest = str_of(lines ? lines : ""), line;
     json_t *list = json_array();
@@ -370,12 +370,11 @@ json_t *summary_lines_json(const char *lines)
     return list;
 }
 
-static json_t *piece_json(const struct row_task *r)
+json_t *summary_piece_json(const struct row_task *r)
 {
     return json_pack("{s:s, s:s?, s:I, s:o, s:o}", "kind", r->kind, "level",
                      r->level, "depth", (json_int_t)r->depth, "parents",
-                     summary_lines_json(r->parents), "needs",
-                     summary_lines_json(r->needs));
+                     lines_json(r->parents), "needs", lines_json(r->needs));
 }
 
 json_t *summary_task_json(const struct summary_task *t)
@@ -397,7 +396,7 @@ json_t *summary_task_json(const struct summary_task *t)
         "skipped", t->skipped, "aside", t->aside, "verdicts", counts, "error",
         t->error ? jsn_text(t->error, strlen(t->error)) : json_null(),
         "speedup", isnan(t->speedup) ? json_null() : json_real(t->speedup),
-        "piece", t->piece ? piece_json(t->piece) : NULL, "implausible",
+        "piece", t->piece ? summary_piece_json(t->piece) : NULL, "implausible",
         t->implausible);
 }
 

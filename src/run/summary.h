@@ -91,7 +91,8 @@ int64_t summary_solved_at(const struct run_task *t);
 double summary_speedup(const struct run_attempt *a);
 
 /* As --json prints them; the caller owns the reference. */
-json_t *summary_lines_json(const char *lines); /* one text a line; NULL: none */
+/* What a piece is: kind, level, depth, parents, needs. */
+json_t *summary_piece_json(const struct row_task *r);
 json_t *summary_run_json(const struct summary *m, const char *dir);
 json_t *summary_task_json(const struct summary_task *t);
 json_t *summary_entry_json(const struct summary_entry *x);

@@ -53,7 +53,9 @@ int run_tasks_load(struct run *r, struct err *e)
     if (define_tasks(&r->tasks, &r->set->define, e) < 0)
         return -1;
     shuffle_tasks(r);
-    return 0;
+    r->originals = r->tasks.len;
+    return run_pieces_load(r, r->set->curriculum_from.item,
+                           r->set->curriculum_from.len, e);
 }
 
 /* ---- from the store ---- */
@@ -140,7 +142,7 @@ static struct task *recall_task(struct run *r, const struct row_task *row,
     return NULL;
 }
 
-/* run.ini names the tasks in the same order. */
+/* run.ini names the tasks in the same order, but no pieces. */
 static int on_task(const struct row_task *row, void *arg)
 {
     struct recalling *c = arg;
@@ -154,18 +156,43 @@ static int on_task(const struct row_task *row, void *arg)
     r->tasks.task = xgrow(r->tasks.task, &r->tasks.cap, r->tasks.len,
                           sizeof(*r->tasks.task));
     r->tasks.task[r->tasks.len++] = t;
+    r->originals += !row->kind;
     r->known++;
     return 0;
+}
+
+/* Tasks and pieces are stored one after the other; it may have ended in
+ * between. How many pieces there are is stored before. */
+static int all_are_known(struct run *r, struct err *e)
+{
+    const struct run_settings *s = r->set;
+    int64_t pieces = 0;
+    struct buf text;
+    int rc;
+
+    buf_init(&text, BUF_UNLIMITED);
+    rc = store_get(r->store, "pieces", &text, e);
+    if (rc == 1)
+        str_to_i64(str_of(buf_str(&text)), 0, INT64_MAX, &pieces);
+    buf_release(&text);
+    if (rc < 0)
+        return -1;
+    return r->originals >= s->tasks.len &&
+           (rc == 1 || !(s->curriculum || s->curriculum_from.len)) &&
+           r->known - r->originals == (size_t)pieces;
 }
 
 int run_tasks_recall(struct run *r, struct err *e)
 {
     struct recalling c = {r, e};
+    int rc;
 
     if (store_each_task(r->store, on_task, &c, e) != 0)
         return -1;
-    if (r->known >= r->set->tasks.len)
-        return 0;
+    rc = all_are_known(r, e);
+    r->complete = rc == 1;
+    if (rc != 0)
+        return rc < 0 ? -1 : run_pieces_recall(r, e);
     collection_release(&r->tasks); /* ended before it began */
     return run_tasks_load(r, e);
 }

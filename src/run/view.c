@@ -323,6 +323,18 @@ const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
     return a->doubt;
 }
 
+/* The sidecar that the run has kept; NULL also if there was none. */
+static int recall_sidecar(struct run_view *v, struct task *t, struct err *e)
+{
+    char *name = xasprintf("sidecar/%s", t->id);
+    const char *text = run_view_fact(v, name);
+
+    if (text[0])
+        t->sidecar = jsn_parse(name, text, strlen(text), e);
+    free(name);
+    return text[0] && !t->sidecar ? -1 : 0;
+}
+
 struct task *run_view_program(struct run_view *v, const struct run_task *t,
                               struct err *e)
 {
@@ -336,6 +348,10 @@ struct task *run_view_program(struct run_view *v, const struct run_task *t,
     if (program) { /* a path may be seen from elsewhere */
         free(program->id);
         program->id = xstrdup(t->row.id);
+    }
+    if (program && recall_sidecar(v, program, e) < 0) {
+        task_free(program);
+        return NULL;
     }
     return program;
 }

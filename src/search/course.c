@@ -127,10 +127,11 @@ void course_release(struct search *s, int iteration)
         released = release_for(s, t, iteration);
         /* what is stored was said when it happened */
         if (released && !resume_past(s->resume, t, t->past_len + 1))
-            log_info("%s: unsolved after %zu attempts, so %zu finer piece%s "
+            log_info("%s: unsolved after %zu attempt%s, so %zu finer piece%s "
                      "join%s the pool",
-                     t->task->id, t->past_len, released,
-                     released == 1 ? "" : "s", released == 1 ? "s" : "");
+                     t->task->id, t->past_len, t->past_len == 1 ? "" : "s",
+                     released, released == 1 ? "" : "s",
+                     released == 1 ? "s" : "");
     }
 }
 

@@ -40,6 +40,7 @@ struct method {
     bool evolves;      /* keeps a population of programs for each task */
     bool refines;      /* an attempt is shown the one before it */
     bool may_be_eager; /* --order eager changes something */
+    bool shows_run;    /* examples may be kernels that the run has solved */
     /* Fills round r->number; false: the last one is over. */
     bool (*next_round)(struct search *s, struct round *r);
     /* Chooses the examples of an attempt. */

@@ -36,6 +36,7 @@ static void choose(struct search *s, struct attempt *a)
 const struct method method_combined = {
     .name = "combined",
     .evolves = true,
+    .shows_run = true,
     .next_round = next_phase,
     .choose = choose,
 };

@@ -43,6 +43,7 @@ const struct method method_monkeys = {
     .name = "monkeys",
     .two_stage = true,
     .may_be_eager = true,
+    .shows_run = true,
     .next_round = next_round,
     .choose = choose,
 };

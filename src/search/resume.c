@@ -111,14 +111,16 @@ static const char *put_ids(const struct search *s, const size_t *number,
     return buf_str(out);
 }
 
-static void write_tasks(struct search *s)
+/* Those before `from` are stored: a file may have been named by another path
+ * then. */
+static void write_tasks(struct search *s, size_t from)
 {
     struct buf ops, needs, parents;
 
     buf_init(&ops, BUF_UNLIMITED);
     buf_init(&needs, BUF_UNLIMITED);
     buf_init(&parents, BUF_UNLIMITED);
-    for (size_t i = 0; i < s->subject_len; i++) {
+    for (size_t i = from; i < s->subject_len; i++) {
         const struct subject *t = &s->subject[i];
         struct row_task row = {.ord = t->ord,
                                .id = t->task->id,
@@ -169,7 +171,7 @@ static int begin_tasks(struct resume *r)
         return err_set(r->e, ERR_INPUT,
                        "the run started with %zu tasks, but now there are %zu",
                        r->tasks, s->subject_len);
-    write_tasks(s);
+    write_tasks(s, r->tasks);
     return store_sync(s->part.store, r->e);
 }
 

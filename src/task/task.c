@@ -164,6 +164,8 @@ struct task *task_load(const char *path, struct err *e)
 
 void task_free(struct task *t)
 {
+    if (!t)
+        return;
     free(t->id);
     free(t->path);
     free(t->source);

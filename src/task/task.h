@@ -33,7 +33,7 @@ struct task *task_load(const char *path, struct err *e);
 struct task *task_from(const char *name, struct str text, struct err *e);
 /* Gives a task another source, which is checked like the first. */
 int task_set_source(struct task *t, struct str text, struct err *e);
-void task_free(struct task *t);
+void task_free(struct task *t); /* may be NULL */
 
 /* The id of the task at this path; the caller frees it. */
 char *task_id(const char *path);

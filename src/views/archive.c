@@ -81,7 +81,9 @@ static json_t *one_run(struct run_view *v, struct err *e)
                       "s:I, s:o}",
                       "entry", (json_int_t)x->row.entry, "name",
                       views_text(x->row.name), "origin", x->row.origin, "task",
-                      x->row.task < 0 ? json_null() : json_integer(x->row.task),
+                      x->row.task < 0 || (size_t)x->row.task >= v->tasks
+                          ? json_null()
+                          : json_integer(x->row.task),
                       "attempt", (json_int_t)x->row.attempt, "version",
                       (json_int_t)x->row.version, "left", (json_int_t)x->left,
                       "parents", parents, "depth", (json_int_t)member[i].depth,

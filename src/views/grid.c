@@ -61,21 +61,31 @@ static json_t *level(const char *id)
     return jsn_text(id, id[n] ? n : 0);
 }
 
-static json_t *row(const struct run_task *t, struct map *known)
+/* A record that cannot be read is an error of the views that show it. */
+static bool is_doubted(struct run_view *v, struct run_attempt *best)
 {
-    const struct run_attempt *best = run_task_best(t);
+    struct err ignored = ERR_INIT;
+    const char *doubt = run_view_doubt(v, best, &ignored);
+
+    return doubt && doubt[0];
+}
+
+static json_t *row(struct run_view *v, const struct run_task *t,
+                   struct map *known)
+{
+    struct run_attempt *best = run_task_best(t);
     int64_t solved_at = summary_solved_at(t);
 
-    return json_pack("[o, o, s, o, o, I, o, o]", views_text(t->row.id),
-                     level(t->row.id), views_family(t->row.ops),
-                     operators(t, known), letters(t), (json_int_t)solved_at,
-                     solved_at && best ? views_real(summary_speedup(best))
-                                       : json_null(),
-                     views_text(t->row.skipped));
+    return json_pack(
+        "[o, o, s, o, o, I, o, o, i]", views_text(t->row.id), level(t->row.id),
+        views_family(t->row.ops), operators(t, known), letters(t),
+        (json_int_t)solved_at,
+        solved_at && best ? views_real(summary_speedup(best)) : json_null(),
+        views_text(t->row.skipped), solved_at && best && is_doubted(v, best));
 }
 
 /* The tasks that changed after version `since`; -1: all, without places. */
-static json_t *one_run(const struct run_view *v, int64_t since)
+static json_t *one_run(struct run_view *v, int64_t since)
 {
     json_t *tasks = json_array(), *names = json_array(),
            *places = since < 0 ? NULL : json_array();
@@ -85,7 +95,7 @@ static json_t *one_run(const struct run_view *v, int64_t since)
     for (size_t i = 0; i < v->tasks; i++) {
         if (v->task[i].version <= since)
             continue;
-        json_array_append_new(tasks, row(&v->task[i], &known));
+        json_array_append_new(tasks, row(v, &v->task[i], &known));
         if (places)
             json_array_append_new(places, json_integer((json_int_t)i));
     }
@@ -105,9 +115,9 @@ json_t *views_grid_since(struct run_view *const *runs, size_t n,
 
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, one_run(runs[i], since ? since[i] : -1));
-    return json_pack("{s:[s, s, s, s, s, s, s, s], s:o}", "columns", "task",
+    return json_pack("{s:[s, s, s, s, s, s, s, s, s], s:o}", "columns", "task",
                      "level", "family", "operators", "verdicts", "solved_at",
-                     "speedup", "skipped", "runs", list);
+                     "speedup", "skipped", "doubt", "runs", list);
 }
 
 json_t *views_grid(struct run_view *const *runs, size_t n, struct err *e)

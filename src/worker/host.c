@@ -152,6 +152,12 @@ void host_cancel(struct host *h, const char *id)
     remove_job(h, j);
 }
 
+void host_cancel_all(struct host *h)
+{
+    while (h->jobs)
+        host_cancel(h, h->jobs->id);
+}
+
 size_t host_pending(const struct host *h)
 {
     return h->pending;

@@ -40,6 +40,7 @@ void host_free(struct host *h);
 
 void host_job(struct host *h, const struct frame *job);
 void host_cancel(struct host *h, const char *id);
+void host_cancel_all(struct host *h);
 /* Jobs without an answer yet. */
 size_t host_pending(const struct host *h);
 

@@ -142,10 +142,19 @@ static const char *choose_box(const struct values *v, struct err *e)
     return can;
 }
 
+/* What ends the program. */
+struct stop {
+    struct loop *loop;
+    bool stopped;
+};
+
 static void on_signal(int signo, void *arg)
 {
+    struct stop *s = arg;
+
     (void)signo;
-    loop_stop(arg);
+    s->stopped = true;
+    loop_stop(s->loop);
 }
 
 static void remove_tree(const char *dir)
@@ -218,13 +227,15 @@ static char *find_cache(const char *given)
 }
 
 static int connect_to(struct loop *l, const struct host_opts *o,
-                      const struct values *v, struct err *e)
+                      const struct values *v, const bool *stopped,
+                      struct err *e)
 {
     char secret[KEY_TEXT];
     struct serve_opts s = {.address = v->connect,
                            .secret = secret,
                            .retry_s = v->retry,
-                           .memory = o->total_memory};
+                           .memory = o->total_memory,
+                           .stopped = stopped};
 
     if (key_read(v->key, secret, e) < 0)
         return -1;
@@ -243,6 +254,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
     int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct nvml *nvml = cpu ? NULL : nvml_open("libnvidia-ml.so.1");
     struct gpu gpu;
+    struct stop stop = {0};
     struct host_opts o = {.python = python,
                           .home = home,
                           .packs = v->packs.item,
@@ -280,11 +292,12 @@ static int work(struct values *v, const char *scratch, struct err *e)
     if (o.total_memory == 0 && cpu)
         o.total_memory = memory_for_children();
     keep_environment();
-    if (!loop_add_signal(l, SIGTERM, on_signal, l, e) ||
-        !loop_add_signal(l, SIGINT, on_signal, l, e))
+    stop.loop = l;
+    if (!loop_add_signal(l, SIGTERM, on_signal, &stop, e) ||
+        !loop_add_signal(l, SIGINT, on_signal, &stop, e))
         goto out;
     rc = v->jobs      ? jobs_run(l, &o, v->jobs, v->out, e)
-         : v->connect ? connect_to(l, &o, v, e)
+         : v->connect ? connect_to(l, &o, v, &stop.stopped, e)
                       : serve_run(l, &o, OWNER, e);
 out:
     if (l)

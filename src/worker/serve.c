@@ -27,6 +27,8 @@ struct session {
     uint64_t memory;
     const struct host_opts *opts;
     int64_t heard_ns, silence_ns;
+    bool ready;   /* the judge is */
+    bool joined;  /* this owner knows it */
     bool leaving; /* bye was said, on either side */
     enum serve_end end;
     struct err why; /* it was lost or refused */
@@ -41,7 +43,7 @@ static void update(struct session *s)
     if (want != s->interest)
         loop_set_interest(s->loop, s->fd_id, want, &e);
     s->interest = want;
-    if (s->leaving && host_pending(s->host) == 0 &&
+    if (s->leaving && (!s->host || host_pending(s->host) == 0) &&
         !peer_has_output(&s->link.peer))
         loop_stop(s->loop);
 }
@@ -79,17 +81,25 @@ static void introduce(struct session *s)
     link_say(&s->link, "join", "-", text);
 }
 
+/* Once to each owner, when the judge is ready and the owner is known. */
+static void join(struct session *s)
+{
+    if (!s->link.secured || !s->ready || s->joined ||
+        s->link.state != LINK_OPEN)
+        return;
+    s->joined = true;
+    introduce(s);
+}
+
 static void on_out(const struct frame *f, void *arg)
 {
     struct session *s = arg;
 
-    if (!s->fd_id)
+    s->ready = s->ready || strcmp(f->type, "ready") == 0;
+    if (!s->fd_id || s->link.state != LINK_OPEN)
         return;
-    if (s->link.secured && s->link.state != LINK_OPEN)
-        return; /* nobody is there who may hear it */
-    if (s->link.secured && strcmp(f->type, "ready") == 0)
-        introduce(s);
-    else
+    join(s);
+    if (!s->link.secured || strcmp(f->type, "ready") != 0)
         link_send(&s->link, f);
     if (strcmp(f->type, "unfit") == 0) {
         s->leaving = true;
@@ -154,10 +164,12 @@ static void on_ready(int fd, unsigned events, void *arg)
         if (open_host(s) == 0)
             on_frame(s, &f);
     }
-    if (got < 0 || open_host(s) < 0)
+    if (got < 0 || open_host(s) < 0) {
         give_up(s);
-    else
+    } else {
+        join(s);
         flush(s);
+    }
 }
 
 bool serve_is_owned(int fd)
@@ -178,7 +190,7 @@ int serve_refuse(int fd, const char *why)
 
 /* ---- a session ---- */
 
-/* The link is open or about to be. */
+/* The link is open or about to be. The host stays. */
 static int serve(struct session *s, struct err *e)
 {
     int rc = -1;
@@ -186,6 +198,9 @@ static int serve(struct session *s, struct err *e)
     s->interest = LOOP_READ;
     s->heard_ns = tick_now_ns();
     s->silence_ns = SILENCE_NS;
+    s->joined = false;
+    s->end = SERVE_BYE;
+    s->why = (struct err)ERR_INIT;
     s->fd_id = loop_add_fd(s->loop, s->link.peer.fd, LOOP_READ, on_ready, s, e);
     if (!s->fd_id)
         goto out;
@@ -198,80 +213,97 @@ static int serve(struct session *s, struct err *e)
         s->beat_id = loop_add_timer(s->loop, s->heard_ns + BEAT_NS, on_beat, s);
     }
     loop_run(s->loop);
+    rc = 0;
+out:
     /* Nobody is there to listen to; what is closed would wake the loop for ever
      * while children end. */
     loop_remove(s->loop, s->fd_id);
     loop_remove(s->loop, s->beat_id);
     s->fd_id = 0;
+    return rc;
+}
+
+static void end(struct session *s)
+{
     if (s->host)
         host_free(s->host);
-    rc = 0;
-out:
-    loop_remove(s->loop, s->fd_id);
     link_close(&s->link);
-    return rc;
 }
 
 int serve_run(struct loop *l, const struct host_opts *o, int fd, struct err *e)
 {
     struct session s = {.loop = l, .opts = o};
+    int rc;
 
     /* The owner takes its end for ours: that must be the process's. */
     fd = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
     if (fd < 0)
         return err_sys(e, "descriptor 3, the owner's socket");
     link_plain(&s.link, fd);
-    return serve(&s, e);
+    rc = serve(&s, e);
+    end(&s);
+    return rc;
 }
 
 /* ---- an owner elsewhere ---- */
 
-/* Tries until somebody listens there. -1: nobody did, or a signal came. */
-static int reach(struct loop *l, const struct serve_opts *o, struct err *e)
+static void on_again(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* Tries until somebody listens there. What the host does goes on meanwhile. */
+static int reach(struct session *s, const struct serve_opts *o, struct err *e)
 {
     int64_t until = tick_now_ns() + o->retry_s * 1000000000LL;
-    int fd;
 
     for (;;) {
-        fd = tcp_connect(o->address, CONNECT_MS, e);
+        int fd = tcp_connect(o->address, CONNECT_MS, e);
+        uint64_t timer;
+
         if (fd >= 0 || e->kind == ERR_USAGE || tick_now_ns() >= until)
             return fd;
-        if (loop_run_for(l, AGAIN_NS)) /* a signal */
+        timer = loop_add_timer(s->loop, tick_now_ns() + AGAIN_NS, on_again,
+                               s->loop);
+        loop_run(s->loop);
+        loop_remove(s->loop, timer);
+        if (*o->stopped)
             return err_set(e, ERR_INTERRUPT, "stopped");
     }
 }
 
-/* 0, or -1; `end` tells how a connection ended. */
-static int serve_once(struct loop *l, const struct host_opts *o,
-                      const struct serve_opts *c, enum serve_end *end,
+/* One connection: 0, and s->end says how it ended. */
+static int serve_once(struct session *s, const struct serve_opts *o,
                       struct err *e)
 {
-    struct session s = {.loop = l, .opts = o, .memory = c->memory};
-    int fd = reach(l, c, e);
+    int fd = reach(s, o, e);
+    int rc;
 
     if (fd < 0)
         return -1;
-    if (link_connect(&s.link, fd, c->secret, e) < 0) {
-        link_close(&s.link);
-        return -1;
+    rc = link_connect(&s->link, fd, o->secret, e);
+    if (rc == 0)
+        rc = serve(s, e);
+    if (rc == 0 && s->end == SERVE_REFUSED)
+        rc = err_set(e, ERR_INPUT, "%s: %s", o->address, s->why.text);
+    if (rc == 0 && s->end == SERVE_LOST && s->host) {
+        log_warn("%s: %s; %zu jobs dropped", o->address, s->why.text,
+                 host_pending(s->host));
+        host_cancel_all(s->host);
     }
-    if (serve(&s, e) < 0)
-        return -1;
-    *end = s.end;
-    if (s.end == SERVE_REFUSED)
-        return err_set(e, ERR_INPUT, "%s: %s", c->address, s.why.text);
-    if (s.end == SERVE_LOST)
-        log_warn("%s: %s", c->address, s.why.text);
-    return 0;
+    link_close(&s->link);
+    return rc;
 }
 
 int serve_connect(struct loop *l, const struct host_opts *o,
-                  const struct serve_opts *s, struct err *e)
+                  const struct serve_opts *opts, struct err *e)
 {
-    enum serve_end end = SERVE_LOST;
+    struct session s = {.loop = l, .opts = o, .memory = opts->memory};
+    int rc;
 
-    while (end == SERVE_LOST)
-        if (serve_once(l, o, s, &end, e) < 0)
-            return -1;
-    return end == SERVE_UNFIT ? 4 : 0;
+    do
+        rc = serve_once(&s, opts, e);
+    while (rc == 0 && s.end == SERVE_LOST && !*opts->stopped);
+    end(&s);
+    return rc < 0 ? -1 : s.end == SERVE_UNFIT ? 4 : 0;
 }

@@ -25,10 +25,11 @@ int serve_run(struct loop *l, const struct host_opts *o, int fd, struct err *e);
 struct serve_opts {
     const char *address, *secret;
     int64_t retry_s;
-    uint64_t memory; /* of the device; 0: not known */
+    uint64_t memory;     /* of the device; 0: not known */
+    const bool *stopped; /* a signal said so */
 };
-/* Serves an owner elsewhere. When the connection is lost everything that runs is
- * killed, and we connect again. Returns the exit status. */
+/* Serves an owner elsewhere. When the connection is lost all jobs are dropped, and
+ * we connect again. Returns the exit status. */
 int serve_connect(struct loop *l, const struct host_opts *o,
                   const struct serve_opts *s, struct err *e);
 

@@ -100,12 +100,13 @@ def followed(home: Path, chromium: Browser) -> Path:
     try:
         chromium.open(run.url)
         chromium.wait("document.querySelector('#grid tbody tr') !== null", "the page shows the tasks")
-        chromium.run("window.same_page = true")
+        chromium.run("window.same_page = true; document.querySelector('#nav a').focus()")
         before = cells(chromium)
         until(lambda: cells(chromium) > before, "an attempt appears by itself")
         first = cells(chromium)
         until(lambda: cells(chromium) > first, "and another")
         assert chromium.run("return window.same_page") is True
+        assert chromium.run("return document.activeElement.closest('#nav') !== null"), "the focus stays"
         assert run.process.wait() == 0, run.said.read_text()
     finally:
         run.end()

@@ -67,8 +67,11 @@ is $status 2 "an archive is a folder"
 # What was verified is delivered with what was answered.
 answers="python3 -B $root/tests/cli/run/answers.py"
 $answers cassette monkeys starter/01_swish=r starter/04_softmax=r >"$work/tape.jsonl"
+mkdir -p "$work/with/starter"
+cp "$root/tasks/starter/01_swish.py" "$work/with/starter"
+printf '{"variants": ["signed"]}' >"$work/with/starter/01_swish.json"
 run run --dsl c-cpu --device cpu --force --attempts 1 --cassette tape.jsonl --verifier jobs=far --out ran \
-    --tasks "$root/tasks/starter/01_swish.py" --tasks "$root/tasks/starter/04_softmax.py"
+    --tasks "with/starter/01_swish.py" --tasks "$root/tasks/starter/04_softmax.py"
 correct='"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[]'
 $answers judge "$work/far" starter/01_swish answer "{$correct,\"ported\":\"class ModelNew: pass  # made\\n\"}"
 $answers judge "$work/far" starter/04_softmax answer "{$correct,\"ported\":null,\"ported_why\":\"it is too large\"}"
@@ -80,6 +83,9 @@ cmp -s "$work/both/starter-01_swish/solution.py" "$root/tests/verify/c-cpu/01_sw
 ok "… which is as it was answered"
 [ ! -e "$work/both/starter-04_softmax/solution.ported.py" ] && grep -q '"ported_why": "it is too large"' "$work/both/starter-04_softmax/meta.json"
 ok "one that has none says why"
+is "$(tr -d ' \n' <"$work/both/starter-01_swish/task.json")" '{"variants":["signed"]}' "the sidecar of its task is there, too"
+[ ! -e "$work/both/starter-04_softmax/task.json" ]
+ok "… where there is one"
 for dir in ran both; do
     run archive show $dir starter-01_swish
     like "$out" "*## Solution*class ModelNew(*## Ported*class ModelNew: pass  # made" "show prints it, of $dir"
@@ -89,8 +95,8 @@ done
 run archive show ran starter/01_swish --json
 like "$out" '*"ported":"class ModelNew: pass  # made*' "… in JSON, too"
 run archive import both -o copy
-[ -e "$work/copy/starter-01_swish/solution.ported.py" ]
-ok "import takes it along"
+[ -e "$work/copy/starter-01_swish/solution.ported.py" ] && [ -e "$work/copy/starter-01_swish/task.json" ]
+ok "import takes both along"
 sql() { python3 -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone() or [])' "$work/$1/run.db" "$2"; }
 is "$(sql ran "SELECT count(ported) FROM entry WHERE origin = 'run'")" 1 "the entry refers to it"
 
@@ -101,6 +107,8 @@ run resume old
 for table in task attempt entry entry_left; do sql old "DROP TRIGGER ${table}_new"; done
 sql old "DROP TABLE recheck"
 sql old "ALTER TABLE entry DROP COLUMN ported"
+for column in kind level title needs parents depth; do sql old "ALTER TABLE task DROP COLUMN $column"; done
+sql old "ALTER TABLE shown DROP COLUMN reason"
 sql old "CREATE TABLE call_1 AS SELECT purpose AS stage, * FROM call"
 sql old "DROP TABLE call"
 sql old "DROP TABLE change"

@@ -66,6 +66,19 @@ run compare monkeys full
 [ $status = 2 ] && like "$err" "*pack: *" "another version of the pack is a difference"
 run compare --force monkeys full
 [ $status = 2 ] && like "$err" "*no task in common*" "without a common task there is nothing to compare"
+# A fact and the name of a folder may hold anything.
+odd="$(printf 'odd\033[31m|<b>')"
+cp -r "$work/timed" "$work/$odd"
+python3 -c "import sqlite3, sys; c = sqlite3.connect(sys.argv[1] + '/run.db')
+c.execute('update fact set value = ? where name = ?', ('\x1b[2J', 'precision')); c.commit()" "$work/$odd"
+for option in "" --force "--force --md" "--force --csv --table curve"; do
+    run compare $option timed "$odd"
+    printf '%s' "$out$err" | LC_ALL=C grep -q "$(printf '\033')"
+    [ $? = 1 ]
+    ok "… and cannot control the terminal: compare $option"
+done
+run compare --force --md --table curve timed "$odd"
+like "$out" '*| attempts | timed | `odd<1B>\[31m\\|<b>` |*' "… nor Markdown"
 run compare monkeys
 [ $status = 2 ] && like "$err" "*two or more*" "one run is too few"
 run compare --table runz monkeys sampling

@@ -249,23 +249,23 @@ static void test_grid(struct run_view *v)
     is(text_at(j, "runs/0/operators"), "[\"ReLU\",\"Linear\",\"Conv2d\"]",
        "operators are listed once");
     is(text_at(j, "runs/0/tasks/0"),
-       "[\"L1/19\",\"L1\",\"element-wise\",[0],\"a\",1,2.0,null]",
+       "[\"L1/19\",\"L1\",\"element-wise\",[0],\"a\",1,2.0,null,0]",
        "a solved task");
     is(text_at(j, "runs/0/tasks/1"),
-       "[\"L1/2\",\"L1\",\"matrix product\",[1,0],\"ea\",2,0.5,null]",
+       "[\"L1/2\",\"L1\",\"matrix product\",[1,0],\"ea\",2,0.5,null,0]",
        "one that was solved later");
     is(text_at(j, "runs/0/tasks/2"),
-       "[\"L2/3\",\"L2\",\"convolution\",[2,1],\"em\",0,null,null]",
+       "[\"L2/3\",\"L2\",\"convolution\",[2,1],\"em\",0,null,null,0]",
        "an unsolved one");
     is(text_at(j, "runs/0/tasks/3"),
-       "[\"alone\",\"\",\"unknown\",[],\"\",0,null,\"not finite\"]",
+       "[\"alone\",\"\",\"unknown\",[],\"\",0,null,\"not finite\",0]",
        "a skipped one");
     json_decref(j);
     v->task[1].version = 5;
     j = made(views_grid_since(&v, 1, (int64_t[]){4}), &e, "what is new in it");
     is(text_at(j, "runs/0/places"), "[1]", "the task that changed");
     is(text_at(j, "runs/0/tasks"),
-       "[[\"L1/2\",\"L1\",\"matrix product\",[0,1],\"ea\",2,0.5,null]]",
+       "[[\"L1/2\",\"L1\",\"matrix product\",[0,1],\"ea\",2,0.5,null,0]]",
        "with operators of its own");
     is(text_at(j, "runs/0/operators"), "[\"Linear\",\"ReLU\"]", "a list");
     json_decref(j);

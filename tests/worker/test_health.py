@@ -131,6 +131,17 @@ def test_a_candidate_whose_zygote_ends_is_judged_by_the_next(worker: Session) ->
     assert verdicts(worker) == {"hangs": "timeout"}
 
 
+def test_a_candidate_that_somebody_kills_is_judged_again(worker: Session) -> None:
+    """One that kills itself does so again: hostile/176."""
+    worker.give([Job(**vars(hanging("hangs")) | {"call_ms": 2000})])
+    wait_for_work(worker)
+    busy = [p.pid for p in worker.processes() if p.name == "child" and p.used_s > 0.5]
+    os.kill(busy[0], signal.SIGKILL)
+    while "hangs" not in worker.answers:
+        assert worker.take(PATIENT_S)
+    assert verdicts(worker) == {"hangs": "timeout"}
+
+
 def test_what_a_candidate_said_is_heard_after_the_news_of_its_end(
     worker: Session, folder: Path
 ) -> None:

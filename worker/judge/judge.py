@@ -42,6 +42,7 @@ with unfit.told():
     from shared import limits
 
 BASELINE_S = 300  # what compiling and measuring a baseline may take
+KILLED = "signal 9"  # not by the worker, which says why it kills
 ORPHANED = "orphaned"  # how a child ends whose zygote did (src/worker/zygote.c)
 
 
@@ -89,6 +90,7 @@ class Judge:
         self.select.register(self.control, selectors.EVENT_READ, None)
         self.queue: collections.deque = collections.deque()
         self.jobs: dict[str, Job] = {}
+        self.killed: set[str] = set()  # jobs whose child was killed by somebody else
         self.service: Service | None = None
         self.services = 0  # started so far
         self.owner: Job | Measuring | None = None  # of the device
@@ -253,6 +255,7 @@ class Judge:
         if answer.get("infra") and not answer.get("unusable"):
             self.say("failed", job.id, 0, str(answer["infra"]).encode(errors="replace"))
         else:
+            self.killed.discard(job.id)
             self.say("answer", job.id, 0, json.dumps(answer, allow_nan=False).encode())
         self.try_exclusive()
 
@@ -495,6 +498,12 @@ class Judge:
         elif why == ORPHANED:
             job.steps.close()
             self.finish(job, {"infra": f"the process that starts {starts(job.asked)}"})
+        elif why == KILLED and job.id not in self.killed:
+            # By the system, which is short of memory, or by a person. If it was the candidate
+            # itself, it happens again.
+            self.killed.add(job.id)
+            job.steps.close()
+            self.finish(job, {"infra": "somebody killed the candidate's process"})
         else:
             self.step(job, Gone(why, output))
 

@@ -48,8 +48,7 @@ function entry_card(entries, x, run, grid) {
           x.origin === "run" ?
               [
                 "attempt ",
-                h("a", {href: task_link(run, id(x.task), x.attempt)},
-                  `${x.attempt} of ${id(x.task)}`)
+                h("a", {href: task_link(run, x.name, x.attempt)}, `${x.attempt} of ${x.name}`)
               ] :
               x.origin,
           x.left ? ` (left the archive at version ${x.left})` : ""),

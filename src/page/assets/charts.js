@@ -34,8 +34,7 @@ function figure(title, about, width, height, body, table) {
       "figure", {},
       s("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}. ${about}`},
         s("title", {}, title), s("desc", {}, about), body),
-      h("details", {}, h("summary", {}, "The same as a table"),
-        h("div", {class: "scroll"}, table)));
+      h("details", {}, h("summary", {}, "The same as a table"), scroll_box(title, table)));
 }
 
 function simple_table(caption, head, rows) {
@@ -188,6 +187,7 @@ function histogram(title, about, x_name, edges, values) {
       (i + 1 < edges.length ? `${edges[i]} to ${edges[i + 1]}` : `${edges[i]} or more`);
   const ys = ticks(Math.max(1, ...counts), true), top = ys[ys.length - 1];
   const Y = (y) => H - B - ((H - T - B) * y) / top, slot = (W - L - R) / edges.length, body = [];
+  const every = slot < 34 ? 2 : 1;
   for (const y of ys)
     body.push(
         s("line", {class: "axis", x1: L, x2: W - R, y1: Y(y), y2: Y(y)}),
@@ -204,7 +204,9 @@ function histogram(title, about, x_name, edges, values) {
           onpointermove: (e) => tip(e, `${range(i)}: ${number(n)}`),
           onpointerleave: () => tip(null, "")
         }),
-        s("text", {x: L + slot * i, y: H - B + 18, "text-anchor": "middle"}, String(edges[i])));
+        i % every === 0 ?
+            s("text", {x: L + slot * i, y: H - B + 18, "text-anchor": "middle"}, String(edges[i])) :
+            "");
   });
   body.push(s("text", {x: (L + W - R) / 2, y: H - 6, "text-anchor": "middle"}, x_name));
   return figure(

@@ -39,16 +39,23 @@ async function fetch_view(view) {
 
 async function fetch_json(path) {
   const answer = await fetch(path);
-  if (!answer.ok) throw new Error(`${path}: the server answered ${answer.status}`);
+  if (!answer.ok)
+    throw Object.assign(
+        new Error(`${path}: the server answered ${answer.status}`), {status: answer.status});
   return answer.json();
 }
 
-/* {task, attempt, …} as /api/task answers; attempt null: not in this report. */
+/* {task, attempt, …} as /api/task answers; attempt null: not in this report; null: there is no
+ * such task or attempt. */
 async function load_task(run, id, attempt) {
   if (!inlined)
     return fetch_json(
-        `/api/task?run=${run}&id=${encodeURIComponent(id)}` +
-        (attempt ? `&attempt=${attempt}` : ""));
+               `/api/task?run=${run}&id=${encodeURIComponent(id)}` +
+               (attempt ? `&attempt=${attempt}` : ""))
+        .catch((problem) => {
+          if (problem.status === 404) return null;
+          throw problem;
+        });
   const task = inlined.tasks[`${run}/${id}`];
   if (!task) return null;
   const detail = task.details[attempt || task.best];

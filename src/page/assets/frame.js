@@ -18,13 +18,21 @@ function place() {
   return [VIEWS.find((v) => v[0] === parts[0]) || VIEWS[0], parts.slice(1)];
 }
 
+/* The links stay, and with them the focus of a keyboard. */
+function show_nav(view) {
+  const nav = $("nav"), listed = VIEWS.filter((v) => v[1]);
+  if (!nav.firstChild) nav.append(...listed.map((v) => h("a", {href: "#/" + v[0]}, v[1])));
+  listed.forEach((v, i) => {
+    if (v === view)
+      nav.children[i].setAttribute("aria-current", "page");
+    else
+      nav.children[i].removeAttribute("aria-current");
+  });
+}
+
 async function draw(moved) {
   const [view, parts] = place(), mine = ++drawing, main = $("main");
-  $("nav").replaceChildren(
-      ...VIEWS.filter((v) => v[1])
-          .map(
-              (v) =>
-                  h("a", {href: "#/" + v[0], "aria-current": v === view ? "page" : null}, v[1])));
+  show_nav(view);
   let body;
   try {
     body = await view[2](...parts);
@@ -38,6 +46,9 @@ async function draw(moved) {
   if (!moved && same_children(main, next)) return;
   const focus = [...fields_of(main)].find(([, node]) => node === document.activeElement),
         at = scrollY;
+  const scrolled = [...fields_of(main)]
+                       .filter(([, x]) => x.scrollTop || x.scrollLeft)
+                       .map(([name, x]) => [name, x.scrollTop, x.scrollLeft]);
   tip(null, "");
   main.replaceChildren(...next.childNodes);
   const title = main.querySelector("h1");
@@ -49,14 +60,18 @@ async function draw(moved) {
     return;
   }
   scrollTo(0, at);
-  const field = focus && fields_of(main).get(focus[0]);
+  const fields = fields_of(main), field = focus && fields.get(focus[0]);
+  for (const [name, top, left] of scrolled) {
+    const x = fields.get(name);
+    if (x) [x.scrollTop, x.scrollLeft] = [top, left];
+  }
   if (!field) return;
   field.focus({preventScroll: true});
   if (field.type === "search") field.setSelectionRange(field.value.length, field.value.length);
 }
 
 /* What a reader has opened or chosen survives an update. */
-const FIELDS = "a, button, select, input, summary, pre";
+const FIELDS = "a, button, select, input, summary, pre, .scroll";
 /* Each node of a list with a name: its text, and how often it came before. */
 function named(nodes, text_of) {
   const seen = new Map(), names = new Map();

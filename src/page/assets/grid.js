@@ -30,6 +30,7 @@ function grid_rows(grid) {
       letters: t[column.verdicts],
       solved_at: t[column.solved_at],
       speedup: t[column.speedup],
+      doubt: t[column.doubt],
       skipped: t[column.skipped]
     };
   }));
@@ -198,5 +199,7 @@ function grid_row(row, overview, leveled, timed) {
       leveled && h("td", {class: "wide"}, row.level), h("td", {class: "wide"}, row.family),
       overview.runs.map((r, n) => strip(row.runs[n], n)),
       overview.runs.length === 1 && h("td", {class: "n"}, row.solved ? String(row.solved_at) : "–"),
-      timed && h("td", {class: "n"}, row.speedup > 0 ? times(row.speedup) : "–"));
+      timed &&
+          h("td", {class: "n"}, row.speedup > 0 ? times(row.speedup) : "–",
+            row.runs.some((r) => r && r.doubt) && doubt_mark()));
 }

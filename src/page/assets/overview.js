@@ -109,6 +109,11 @@ function tiles(run) {
   return h(
       "div", {class: "tiles"},
       tile(`${number(run.solved)} / ${number(tried(run))}`, "tasks solved"),
+      run.pieces ?
+          tile(
+              `${number(run.pieces.solved)} / ${number(run.pieces.total - run.pieces.skipped)}`,
+              "pieces solved") :
+          null,
       tile(
           number(run.attempts),
           run.attempts_per_task ? `attempts, at most ${number(run.attempts_per_task)} per task` :
@@ -128,25 +133,27 @@ function tiles(run) {
 
 function runs_table(overview) {
   return h(
-      "section", {class: "card scroll"}, h("h2", {}, "Runs"),
-      h("table", {},
-        h("thead", {},
-          h("tr", {}, h("th", {scope: "col"}, "run"),
-            ["solved", "attempts", "tokens", "cost", "time"].map(
-                (x) => h("th", {scope: "col", class: "n"}, x)),
-            ["model", "language", "precision", "device", "state"].map(
-                (x) => h("th", {scope: "col"}, x)))),
-        h("tbody", {},
-          overview.runs.map(
-              (r) =>
-                  h("tr", {}, h("th", {scope: "row"}, r.label),
-                    [
-                      `${number(r.solved)} of ${number(tried(r))}`, number(r.attempts),
-                      short(r.tokens_in + r.tokens_out), cost(r),
-                      replayed(r) ? "–" : duration(r.seconds)
-                    ].map((x) => h("td", {class: "n"}, x)),
-                    [r.model, r.dsl, r.precision, r.device, r.state].map(
-                        (x) => h("td", {}, x || "–")))))));
+      "section", {class: "card"}, h("h2", {}, "Runs"),
+      scroll_box(
+          "Runs",
+          h("table", {},
+            h("thead", {},
+              h("tr", {}, h("th", {scope: "col"}, "run"),
+                ["solved", "attempts", "tokens", "cost", "time"].map(
+                    (x) => h("th", {scope: "col", class: "n"}, x)),
+                ["model", "language", "precision", "device", "state"].map(
+                    (x) => h("th", {scope: "col"}, x)))),
+            h("tbody", {},
+              overview.runs.map(
+                  (r) =>
+                      h("tr", {}, h("th", {scope: "row"}, r.label),
+                        [
+                          `${number(r.solved)} of ${number(tried(r))}`, number(r.attempts),
+                          short(r.tokens_in + r.tokens_out), cost(r),
+                          replayed(r) ? "–" : duration(r.seconds)
+                        ].map((x) => h("td", {class: "n"}, x)),
+                        [r.model, r.dsl, r.precision, r.device, r.state].map(
+                            (x) => h("td", {}, x || "–"))))))));
 }
 
 function why_card(overview, clusters) {

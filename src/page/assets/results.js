@@ -46,8 +46,6 @@ function failures_card(overview, run, n) {
 
 /* ---- kernels ---- */
 
-const doubt_mark = () =>
-    h("span", {class: "doubt", role: "img", "aria-label": "hard to believe"}, " ⚠");
 const EDGES = [0, 0.25, 0.5, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10];
 
 async function show_kernels() {
@@ -145,7 +143,8 @@ function kernels_card(about, run, n, column, several) {
             [
               h("td", {class: "n"}, times(get("speedup")), get("doubt") && doubt_mark()),
               h("td", {class: "n wide"}, times(get("speedup_compile"))),
-              h("td", {class: "n"}, get("ms") === null ? "–" : get("ms").toPrecision(3) + " ms")
+              h("td", {class: "n wide"},
+                get("ms") === null ? "–" : get("ms").toPrecision(3) + " ms")
             ],
         h("td", {class: "n"}, get("launches") === null ? "–" : number(get("launches"))),
         h("td", {class: "n"}, moved),
@@ -171,7 +170,7 @@ function kernels_card(about, run, n, column, several) {
                   [
                     h("th", {scope: "col", class: "n"}, "over eager"),
                     h("th", {scope: "col", class: "n wide"}, "over compile"),
-                    h("th", {scope: "col", class: "n"}, "time")
+                    h("th", {scope: "col", class: "n wide"}, "time")
                   ],
               h("th", {scope: "col", class: "n"}, "launches"),
               h("th", {scope: "col", class: "n"}, "bytes"),

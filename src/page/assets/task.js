@@ -20,7 +20,7 @@ const TOKENS = {
   python:
       /(#[^\n]*)|((?:[rRbBfFuU]{0,2})(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(\b\d[\w.]*)|(@?[A-Za-z_]\w*)/g,
   cxx:
-      /(\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|^[ \t]*#[^\n]*)|("(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)|(\b\d[\w.]*)|([A-Za-z_]\w*)/gm,
+      /(\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|(?![\s\S]))|^[ \t]*#[^\n]*)|("(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)|(\b\d[\w.]*)|([A-Za-z_]\w*)/gm,
 };
 
 /* [[class or "", text], …] */
@@ -94,7 +94,9 @@ async function show_task(run_word, id, attempt_word) {
   const head = [
     h("p", {class: "small"}, h("a", {href: "#/"}, "← all tasks")), h("h1", {class: "name"}, id),
     row &&
-        h("p", {class: "soft"}, [row.family, row.operators.join(", ")].filter(Boolean).join(": ")),
+        h("p", {class: "soft"},
+          [row.family !== "unknown" && row.family, row.operators.join(", ")].filter(Boolean).join(
+              ": ")),
     overview.runs.length > 1 &&
         h("div", {class: "tools", role: "group", "aria-label": "Run"},
           overview.runs.map(
@@ -112,13 +114,14 @@ async function show_task(run_word, id, attempt_word) {
   if (!t || !a)
     return [
       head,
-      mine && mine.skipped ?
-          h("p", {class: "note"}, "Skipped: " + mine.skipped) :
-          mine && mine.letters ?
-          h("p", {class: "note"},
-            "The details of this attempt are not in this report, to keep it small. ",
-            `'monkeys show ${overview.runs[run].run} ${id}' prints them.`) :
-          h("p", {class: "note"}, "No attempt is finished yet."),
+      !mine            ? h("p", {class: "note"}, "This run has no such task.") :
+          mine.skipped ? h("p", {class: "note"}, "Skipped: " + mine.skipped) :
+          !inlined && attempt_word ?
+                         h("p", {class: "note"}, `There is no attempt ${attempt_word}.`) :
+          mine.letters ? h("p", {class: "note"},
+                           "The details of this attempt are not in this report, to keep it small. ",
+                           `'monkeys show ${overview.runs[run].run} ${id}' prints them.`) :
+                         h("p", {class: "note"}, "No attempt is finished yet."),
       t && t.reference && part("The task", code(t.reference, "The task"), true)
     ];
   const same = (text) =>
@@ -214,38 +217,41 @@ function trials_part(record) {
   const show = (x) => (x === null || x === undefined ? "–" : Number(x).toPrecision(3));
   return part(
       "Trials",
-      h("div", {class: "scroll"},
-        h("table", {},
-          h("thead", {},
-            h("tr", {}, ["trial", "inputs", "result"].map((x) => h("th", {scope: "col"}, x)),
-              ["max abs", "max rel", "error ratio", "allowed"].map(
-                  (x) => h("th", {scope: "col", class: "n"}, x)))),
-          h("tbody", {},
-            record.trials.map(
-                (x, i) => h(
-                    "tr", {}, h("th", {scope: "row"}, String(i + 1)), h("td", {}, x.variant || "–"),
-                    h("td", {}, x.pass ? "pass" : h("b", {}, "FAIL")),
-                    [x.max_abs, x.max_rel, x.error_ratio, x.bound].map(
-                        (v) => h("td", {class: "n"}, show(v)))))))));
+      scroll_box(
+          "Trials",
+          h("table", {},
+            h("thead", {},
+              h("tr", {}, ["trial", "inputs", "result"].map((x) => h("th", {scope: "col"}, x)),
+                ["max abs", "max rel", "error ratio", "allowed"].map(
+                    (x) => h("th", {scope: "col", class: "n"}, x)))),
+            h("tbody", {},
+              record.trials.map(
+                  (x, i) =>
+                      h("tr", {}, h("th", {scope: "row"}, String(i + 1)),
+                        h("td", {}, x.variant || "–"),
+                        h("td", {}, x.pass ? "pass" : h("b", {}, "FAIL")),
+                        [x.max_abs, x.max_rel, x.error_ratio, x.bound].map(
+                            (v) => h("td", {class: "n"}, show(v)))))))));
 }
 
 function trace_part(trace) {
   return part(
       `Trace: ${count(trace.launches || 0, "launch", "launches")}`,
-      h("div", {class: "scroll"},
-        h("table", {},
-          h("thead", {},
-            h("tr", {}, ["kernel", "grid"].map((x) => h("th", {scope: "col"}, x)),
-              ["launches", "bytes read", "bytes written"].map(
-                  (x) => h("th", {scope: "col", class: "n"}, x)))),
-          h("tbody", {},
-            (trace.kernels || [])
-                .map(
-                    (k) =>
-                        h("tr", {}, h("td", {class: "task"}, k.name),
-                          h("td", {}, (k.grid || []).join(" × ") || "–"),
-                          [k.launches, k.bytes_read, k.bytes_written].map(
-                              (n) => h("td", {class: "n"}, number(n)))))))));
+      scroll_box(
+          "Trace",
+          h("table", {},
+            h("thead", {},
+              h("tr", {}, ["kernel", "grid"].map((x) => h("th", {scope: "col"}, x)),
+                ["launches", "bytes read", "bytes written"].map(
+                    (x) => h("th", {scope: "col", class: "n"}, x)))),
+            h("tbody", {},
+              (trace.kernels || [])
+                  .map(
+                      (k) =>
+                          h("tr", {}, h("td", {class: "task"}, k.name),
+                            h("td", {}, (k.grid || []).join(" × ") || "–"),
+                            [k.launches, k.bytes_read, k.bytes_written].map(
+                                (n) => h("td", {class: "n"}, number(n)))))))));
 }
 
 function call_part(c) {
@@ -269,16 +275,17 @@ function call_part(c) {
 function cost_part(a) {
   return part(
       "Cost",
-      h("div", {class: "scroll"},
-        h("table", {},
-          h("thead", {},
-            h("tr", {}, h("th", {scope: "col"}, "call"),
-              ["tokens in", "cached", "tokens out", "reasoning", "cost", "time"].map(
-                  (x) => h("th", {scope: "col", class: "n"}, x)))),
-          h("tbody", {},
-            a.calls.map((c) => h("tr", {}, h("th", {scope: "row"}, c.purpose), [
-                          number(c.tokens_in) + (c.estimated ? " (estimated)" : ""),
-                          number(c.tokens_cached), number(c.tokens_out), number(c.tokens_reasoning),
-                          usd(c.usd_micro), (c.wall_us / 1e6).toFixed(1) + " s"
-                        ].map((x) => h("td", {class: "n"}, x))))))));
+      scroll_box(
+          "Cost",
+          h("table", {},
+            h("thead", {},
+              h("tr", {}, h("th", {scope: "col"}, "call"),
+                ["tokens in", "cached", "tokens out", "reasoning", "cost", "time"].map(
+                    (x) => h("th", {scope: "col", class: "n"}, x)))),
+            h("tbody", {}, a.calls.map((c) => h("tr", {}, h("th", {scope: "row"}, c.purpose), [
+                                         number(c.tokens_in) + (c.estimated ? " (estimated)" : ""),
+                                         number(c.tokens_cached), number(c.tokens_out),
+                                         number(c.tokens_reasoning), usd(c.usd_micro),
+                                         (c.wall_us / 1e6).toFixed(1) + " s"
+                                       ].map((x) => h("td", {class: "n"}, x))))))));
 }

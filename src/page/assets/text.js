@@ -6,7 +6,7 @@
  * control characters as escapes. No data ever becomes HTML, a style or a URL. */
 
 const HIDDEN =
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
 const code_of = (c) => "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
 /* For attributes and the title. */
 const plain = (text) => String(text).replace(HIDDEN, (c) => `‹${code_of(c)}›`);
@@ -59,6 +59,12 @@ function short(n) {
     if (n >= size) return (n / size).toFixed(n / size < 10 ? 1 : 0).replace(/\.0$/, "") + unit;
   return Number.isInteger(n) ? String(n) : n.toFixed(2);
 }
+
+/* A wide table without links in it, which a keyboard could not scroll otherwise. */
+const scroll_box = (label, table) =>
+    h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": label}, table);
+const doubt_mark = () =>
+    h("span", {class: "doubt", role: "img", "aria-label": "hard to believe"}, " ⚠");
 
 /* The body of a table and, where it is long, a button that shows the rest. */
 const ROWS_FIRST = 300;

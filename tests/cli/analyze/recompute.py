@@ -41,7 +41,7 @@ class Run:
         gone = {r[0] for r in self.db.execute(
             "select task from entry join entry_left using (entry) where origin = 'run'")}  # fmt: skip
         self.tasks = {}
-        for row in self.db.execute("select * from task where skipped is null order by ord"):
+        for row in self.db.execute("select * from task where skipped is null and kind is null order by ord"):
             attempts = [dict(a) for a in self.db.execute(
                 "select * from attempt where task = ? order by attempt", (row["ord"],))]  # fmt: skip
             for a in attempts:
@@ -233,7 +233,7 @@ def speed(runs):
 
 def cost(runs):
     for r in runs:
-        made, k = sum(map(len, [*r.tasks.values()])), len(r.solved())
+        made, k = r.db.execute("select count(*) from attempt").fetchone()[0], len(r.solved())
         calls, tin, tout, usd = r.db.execute(
             "select sum(state = 'answered'), sum(input), sum(output), sum(cost_usd_micro) / 1e6 from call"
         ).fetchone()
@@ -265,6 +265,21 @@ def credit(runs):
             p = sum(q for x, q in chance.items() if abs(x - expected) >= abs(hits - expected) - 1e-9)
             yield {"run": r.name, "entry": number, "example": entry["name"], "origin": entry["origin"],
                    "shown": len(marked), "solved": hits, "expected": expected, "p": p}  # fmt: skip
+
+
+def curriculum(runs):
+    somewhere = set().union(*(r.solved() for r in runs))
+    for r in runs:
+        levels = {row[0] for row in r.db.execute("select level from task where kind not null")}
+        total, solved = r.db.execute(
+            "select count(distinct ord), count(distinct iif(solved, ord, null)) from task"
+            " left join attempt on task = ord where kind not null and skipped is null").fetchone()  # fmt: skip
+        yield r.head() | {
+            "kernels_at_the_start": sum(e["origin"] != "run" for e in r.entries.values()),
+            "setting": ", ".join(x for x in ("coarse", "medium", "fine") if x in levels) or "monolithic",
+            "pieces": total if levels else None, "pieces_solved": solved if levels else None,
+            "tasks": len(r.tasks), "tasks_solved": len(r.solved()),
+        } | {t: "yes" if t in r.solved() else None for t in somewhere}  # fmt: skip
 
 
 # ---- programs ----------------------------------------------------------------
@@ -556,8 +571,8 @@ def pairs(runs):
 
 # ---- both --------------------------------------------------------------------
 
-ANALYZE = (solved, samples, bars, tuned, retrieval, iterations, novelty, fast, speed, coverage, unsolved, features, cost,
-           credit)  # fmt: skip
+ANALYZE = (solved, samples, bars, tuned, retrieval, iterations, novelty, fast, speed, coverage, curriculum,
+           unsolved, features, cost, credit)  # fmt: skip
 TABLES = {
     "analyze": {f.__name__: f for f in ANALYZE} | {"primitives": used},
     "compare": {"runs": compared_runs, "curve": curve, "pairs": pairs},

@@ -1,0 +1,296 @@
+"""Breaks things while runs go on, and looks whether they come to the same in the end.
+
+    chaos.py WORK FAULTS SEED
+
+A run verifies with a worker that connects through a proxy of this program. At random
+moments something is broken; who was killed is started again, as a person would. Each
+run must end with the tables of the undisturbed one. The same seed breaks the same
+things in the same order after the same waits (what cannot be hit at that moment is left out).
+
+WORK has `real.jsonl` and `four/starter` (tests/cli/run/lib.sh). The environment may
+have MONKEYS and MONKEYS_PYTHON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import glob
+import os
+import random
+import select
+import shlex
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+MONKEYS = os.environ.get("MONKEYS", str(ROOT / "monkeys"))
+ANSWERS = f"{sys.executable} {ROOT}/tests/cli/run/answers.py"
+HEARTBEAT_S = 3
+RUN_S = 600  # for a run with its faults, on a machine that is busy
+APART_S = 20  # between kills of a worker's processes: a job that is killed twice has crashed
+SMALL = 4 << 20  # bytes of the disk that fills up
+SETTINGS = ["--dsl", "c-cpu", "--device", "cpu", "--children", "1"]
+
+
+class Proxy:
+    """Passes bytes between a worker and the run, until it is cut."""
+
+    def __init__(self) -> None:
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.target = 0
+        self.pairs: list[tuple[socket.socket, socket.socket]] = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            near, _ = self.listening.accept()
+            try:
+                far = socket.create_connection(("127.0.0.1", self.target), 5)
+            except OSError:
+                near.close()
+                continue
+            self.pairs.append((near, far))
+            threading.Thread(target=self.carry, args=(near, far), daemon=True).start()
+
+    def carry(self, near: socket.socket, far: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while True:
+                for one in select.select([near, far], [], [])[0]:
+                    data = one.recv(65536)
+                    if not data:
+                        raise OSError
+                    (far if one is near else near).sendall(data)
+        for one in (near, far):
+            one.close()
+
+    def cut(self) -> None:
+        for pair in self.pairs:
+            for one in pair:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+        self.pairs = []
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Their command lines."""
+    parents, names = {}, {}
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = Path(stat).read_text().rpartition(")")[2].split()
+            child = int(stat.split("/")[2])
+            parents[child] = int(fields[1])
+            names[child] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    known = {pid}
+    while more := {p for p, parent in parents.items() if parent in known} - known:
+        known |= more
+    return {p: names[p] for p in sorted(known - {pid})}
+
+
+class Run:
+    def __init__(self, work: Path, number: int, proxy: Proxy, dice: random.Random) -> None:
+        self.work, self.proxy, self.dice = work, proxy, dice
+        self.dir = work / f"disk{number}" / "run"
+        self.dir.parent.mkdir()
+        self.small = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "none", self.dir.parent],
+            check=False, capture_output=True,
+        ).returncode == 0  # fmt: skip
+        self.clock = work / "clock"
+        self.port = socket.create_server(("127.0.0.1", 0)).getsockname()[1]
+        self.main: subprocess.Popen | None = None
+        self.worker: subprocess.Popen | None = None
+        self.log = (work / f"log{number}").open("a+")
+        self.broken: list[str] = []
+        self.killed_below = 0.0
+
+    # ---- who works ----
+
+    def start_main(self) -> None:
+        fake = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+        self.clock.write_text("+0")
+        env = {
+            "PATH": os.environ["PATH"], "HOME": str(self.work),
+            "LD_PRELOAD": fake[0] if fake else "", "FAKETIME_TIMESTAMP_FILE": str(self.clock),
+            "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            **{k: v for k, v in os.environ.items() if k == "MONKEYS_PYTHON"},
+        }  # fmt: skip
+        slow = f"sh -c 'sleep 0.3; unset LD_PRELOAD; exec {ANSWERS} command real.jsonl asked'"
+        argv = [MONKEYS, "resume", str(self.dir)]
+        if not (self.dir / "run.ini").exists():
+            argv = [
+                MONKEYS, "run", *SETTINGS, "--tasks", "four/starter", "--attempts", "2", "--batch",
+                "2", "--verifier", f"tcp=127.0.0.1:{self.port}", "--launcher", "none",
+                "--heartbeat", str(HEARTBEAT_S), "--command", slow, "--out", str(self.dir),
+            ]  # fmt: skip
+            subprocess.run(["rm", "-rf", self.dir], check=True)
+        self.proxy.target = self.port
+        self.main = subprocess.Popen(
+            argv, cwd=self.work, env=env, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
+        )
+
+    def start_worker(self) -> None:
+        key = self.dir / "worker.key"
+        if not key.exists():
+            return
+        argv = [
+            str(ROOT / "monkeys-worker"), "--connect", f"127.0.0.1:{self.proxy.port}", "--key",
+            str(key), "--children", "1", "--retry", "600",
+        ]  # fmt: skip
+        self.worker = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
+    def tend(self) -> bool:
+        """Starts again what has ended; true when the run is done."""
+        assert self.main
+        status = self.main.poll()
+        if status == 0:
+            return True
+        if status is not None:
+            self.start_main()
+        if self.worker is None or self.worker.poll() is not None:
+            self.start_worker()
+        return False
+
+    def end(self) -> None:
+        for process in (self.main, self.worker):
+            if process and process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+                process.wait()
+        if self.small:
+            subprocess.run(["umount", "-l", self.dir.parent], check=False)
+
+    # ---- faults ----
+
+    def hit(self, process: subprocess.Popen | None, signo: int) -> bool:
+        if not process or process.poll() is not None:
+            return False
+        process.send_signal(signo)
+        return True
+
+    def hit_below(self, word: str) -> bool:
+        """One of the worker's processes whose command line has the word."""
+        if not self.worker or time.monotonic() < self.killed_below + APART_S:
+            return False
+        found = [p for p, name in descendants(self.worker.pid).items() if word in name]
+        if not found:
+            return False
+        self.killed_below = time.monotonic()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.dice.choice(found), signal.SIGKILL)
+        return True
+
+    def freeze(self) -> bool:
+        if not self.hit(self.worker, signal.SIGSTOP):
+            return False
+        time.sleep(HEARTBEAT_S + 1.5)
+        return self.hit(self.worker, signal.SIGCONT)
+
+    def cut(self) -> bool:
+        self.proxy.cut()
+        return True
+
+    def lock(self) -> bool:
+        if not (self.dir / "run.db").exists():
+            return False
+        with contextlib.suppress(sqlite3.Error):
+            db = sqlite3.connect(self.dir / "run.db", timeout=0.2)
+            db.execute("BEGIN IMMEDIATE")
+            time.sleep(1)
+            db.rollback()
+            db.close()
+            return True
+        return False
+
+    def fill(self) -> bool:
+        if not self.small:
+            return False
+        filler = self.dir.parent / "filler"
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        time.sleep(1)
+        filler.unlink()
+        return True
+
+    def jump(self) -> bool:
+        self.clock.write_text(self.dice.choice(["+3600", "-3600", "+86400", "-86400"]))
+        return True
+
+    def break_something(self) -> str:
+        kinds = {
+            "kill the run": lambda: self.hit(self.main, signal.SIGKILL),
+            "stop the run": lambda: self.hit(self.main, signal.SIGTERM),
+            "kill the worker": lambda: self.hit(self.worker, signal.SIGKILL),
+            "kill the judge": lambda: self.hit_below("judge"),
+            "kill a zygote": lambda: self.hit_below("zygote"),
+            "kill a candidate": lambda: self.hit_below("monkeys-runner"),
+            "freeze the worker": self.freeze,
+            "cut the network": self.cut,
+            "lock the database": self.lock,
+            "fill the disk": self.fill,
+            "turn the clock": self.jump,
+        }
+        weights = [3, 1, 1, 1, 1, 2, 1, 3, 2, 2, 2]
+        name = self.dice.choices(list(kinds), weights)[0]
+        return name if kinds[name]() else ""
+
+
+def tables(run: Path) -> str:
+    argv = [*shlex.split(ANSWERS), "tables", str(run)]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+def undisturbed(work: Path) -> str:
+    argv = [MONKEYS, "run", *SETTINGS, "--tasks", "four/starter", "--attempts", "2", "--batch", "2",
+            "--cassette", "real.jsonl", "--out", "calm"]  # fmt: skip
+    subprocess.run(argv, cwd=work, check=True, capture_output=True)
+    return tables(work / "calm")
+
+
+def disturbed(work: Path, number: int, proxy: Proxy, dice: random.Random, most: int) -> tuple[list[str], str]:
+    """A run with up to `most` faults: which they were, and its tables."""
+    run = Run(work, number, proxy, dice)
+    until = time.monotonic() + RUN_S
+    run.start_main()
+    try:
+        while not run.tend():
+            assert time.monotonic() < until, "the run does not end"
+            time.sleep(dice.uniform(0.1, 1.5))
+            if len(run.broken) < most and (name := run.break_something()):
+                run.broken.append(name)
+        return run.broken, tables(run.dir)
+    except AssertionError:
+        run.log.seek(0)
+        print("\n".join(f"# {line}" for line in run.log.read().splitlines()[-60:]))
+        raise
+    finally:
+        run.end()
+
+
+def main() -> int:
+    work, faults, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    dice, proxy, done = random.Random(seed), Proxy(), Counter()
+    want = undisturbed(work)
+    runs = 0
+    while done.total() < faults:
+        broken, got = disturbed(work, runs, proxy, dice, faults - done.total())
+        runs += 1
+        done.update(broken)
+        if got != want:
+            print(f"seed {seed}, run {runs}: after {broken} the tables differ:")
+            print(*difflib.unified_diff(want.splitlines(), got.splitlines(), lineterm=""), sep="\n")
+            return 1
+    print(f"seed {seed}: {done.total()} faults in {runs} runs:", dict(done))
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,285 @@
+/* test_overlap.c: similarity against a plain table, n-grams, threads. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/fuzzy.h"
+#include "data/ngram.h"
+#include "data/overlap.h"
+#include "data/unicode.h"
+#include "tap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void suite_overlap(void);
+
+/* ---- similarity ---- */
+
+static size_t plain_lcs(struct str a, struct str b)
+{
+    size_t m, n, lcs;
+    uint32_t *x = unicode_points(a, &m), *y = unicode_points(b, &n);
+    size_t *row = xcalloc(n + 1, sizeof(*row));
+
+    for (size_t i = 0; i < m; i++) {
+        size_t before = 0;
+
+        for (size_t j = 0; j < n; j++) {
+            size_t above = row[j + 1];
+
+            row[j + 1] = x[i] == y[j]     ? before + 1
+                         : row[j] > above ? row[j]
+                                          : above;
+            before = above;
+        }
+    }
+    lcs = row[n];
+    free(row);
+    free(x);
+    free(y);
+    return lcs;
+}
+
+/* The most similar of the set, by looking at all. */
+static bool plain_find(const struct str *set, size_t len, struct str text,
+                       struct fuzzy_match *out)
+{
+    bool found = false;
+    size_t n;
+
+    free(unicode_points(text, &n));
+    for (size_t i = 0; i < len; i++) {
+        size_t m, lcs = plain_lcs(set[i], text);
+
+        free(unicode_points(set[i], &m));
+        if (8 * lcs < 3 * (m + n))
+            continue;
+        if (found && lcs * (out->length + out->other) <= out->lcs * (m + n))
+            continue;
+        *out = (struct fuzzy_match){i, lcs, n, m};
+        found = true;
+    }
+    return found;
+}
+
+/* A text, or a changed copy of another: letters inserted, removed, replaced. */
+static struct str make_text(struct rng *r, struct str from, int changes,
+                            struct buf *out)
+{
+    static const char *const letters[] = {"a", "b",  "c", " ",
+                                          "(", "\n", "é", "字"};
+    size_t n = from.p ? from.n : rng_below(r, 400);
+
+    buf_init(out, BUF_UNLIMITED);
+    for (size_t i = 0; i < n; i++) {
+        bool change = (int)rng_below(r, 100) < changes;
+
+        if (!from.p || (change && rng_below(r, 2)))
+            buf_puts(out, letters[rng_below(r, 8)]);
+        if (from.p && !(change && rng_below(r, 2)))
+            buf_putc(out, from.p[i]);
+    }
+    return (struct str){buf_str(out), out->len};
+}
+
+static void test_against_a_table(void)
+{
+    enum { SET = 12, TEXTS = 250 };
+    struct buf kept[SET], one;
+    struct str set[SET];
+    struct fuzzy_scratch *s;
+    struct fuzzy *f;
+    struct rng r;
+    int wrong = 0, matches = 0;
+
+    rng_init(&r, "overlap/table");
+    for (size_t i = 0; i < SET; i++)
+        set[i] = make_text(&r, (struct str){0}, 0, &kept[i]);
+    f = fuzzy_new(set, SET);
+    s = fuzzy_scratch_new(f);
+    for (int i = 0; i < TEXTS; i++) {
+        struct str from = i % 5 ? set[rng_below(&r, SET)] : (struct str){0};
+        struct str text = make_text(&r, from, i % 60, &one);
+        struct fuzzy_match got = {0}, want = {0};
+        bool a = fuzzy_find(f, s, text, &got),
+             b = plain_find(set, SET, text, &want);
+
+        wrong += a != b || (a && memcmp(&got, &want, sizeof(got)) != 0);
+        matches += b;
+        buf_release(&one);
+    }
+    ok(wrong == 0, "the answers are those of a plain table");
+    ok(matches > 50 && matches < TEXTS - 50, "… which has both answers");
+    fuzzy_scratch_free(s);
+    fuzzy_free(f);
+    for (size_t i = 0; i < SET; i++)
+        buf_release(&kept[i]);
+}
+
+static void test_border(void)
+{
+    static const char *const word[] = {"aaabbbbb", "", "\xff"};
+    struct str set[] = {str_of(word[0])}, none[] = {str_of("")};
+    struct fuzzy *f = fuzzy_new(set, 1), *empty = fuzzy_new(none, 1);
+    struct fuzzy_scratch *s = fuzzy_scratch_new(f),
+                         *t = fuzzy_scratch_new(empty);
+    struct fuzzy_match m;
+
+    ok(fuzzy_find(f, s, STR_LIT("aaabbbcc"), &m) && m.lcs == 6,
+       "exactly 75 matches");
+    ok(!fuzzy_find(f, s, STR_LIT("aaabbccc"), &m), "less does not");
+    ok(!fuzzy_find(f, s, STR_LIT(""), &m), "an empty text is not similar");
+    ok(fuzzy_find(empty, t, STR_LIT(""), &m), "two empty texts are the same");
+    ok(!fuzzy_find(f, s, str_of(word[2]), &m), "any bytes are a text");
+    fuzzy_scratch_free(s);
+    fuzzy_scratch_free(t);
+    fuzzy_free(f);
+    fuzzy_free(empty);
+}
+
+/* ---- n-grams ---- */
+
+static const char *gram_of(const char *tokens, bool only_unique,
+                           const char *const *set, size_t n, const char *text)
+{
+    static char said[200];
+    struct ngram_how how = {tokens, NULL, only_unique};
+    struct ngram_scratch *s;
+    struct ngram_match m;
+    struct str copy[4];
+    struct ngrams *g;
+    struct buf b;
+
+    for (size_t i = 0; i < n; i++)
+        copy[i] = str_of(set[i]);
+    g = ngrams_new(&how, copy, n);
+    s = ngram_scratch_new(g);
+    buf_init(&b, 1000);
+    snprintf(said, sizeof(said), "clean");
+    if (ngrams_find(g, s, str_of(text), &m)) {
+        ngrams_put(g, &m, &b);
+        snprintf(said, sizeof(said), "%zu@%zu: %s", m.index, m.at, buf_str(&b));
+    }
+    buf_release(&b);
+    ngram_scratch_free(s);
+    ngrams_free(g);
+    return said;
+}
+
+static void test_ngrams(void)
+{
+    static const char *const set[] = {
+        "one two three four five six seven eight nine ten eleven twelve "
+        "thirteen fourteen",
+        "x two three four five six seven eight nine ten eleven twelve "
+        "thirteen fourteen",
+        "f(a, b) + g(c, d)[e]",
+    };
+
+    is(gram_of("words", false, set, 3,
+               "zero, ONE-two three four five six seven eight nine ten eleven "
+               "twelve thirteen!"),
+       "0@1: one two three four five six seven eight nine ten eleven twelve "
+       "thirteen",
+       "13 words in a row are found; signs and case do not count");
+    is(gram_of("words", false, set, 3,
+               "one two three four five six seven eight nine ten eleven twelve "
+               "13 fourteen"),
+       "clean", "12 are not enough");
+    is(gram_of("words", true, set, 3,
+               "two three four five six seven eight nine ten eleven twelve "
+               "thirteen fourteen"),
+       "clean", "strict-signal: what two texts have says nothing");
+    is(gram_of("words", true, set, 3,
+               "one two three four five six seven eight nine ten eleven twelve "
+               "thirteen fourteen"),
+       "0@0: one two three four five six seven eight nine ten eleven twelve "
+       "thirteen",
+       "… what one has does");
+    is(gram_of("python", false, set, 3, "z = f(a,  # note\n  b)+g(c, d)\n"),
+       "2@2: f ( a , b ) + g ( c , d )",
+       "Python tokens: without comments and layout");
+}
+
+/* ---- both, and threads ---- */
+
+static void put_file(const char *dir, const char *name, const char *text)
+{
+    struct err e = ERR_INIT;
+    char *path = fs_join(dir, name);
+
+    if (fs_replace(path, text, strlen(text), &e) < 0)
+        BUG("%s", e.text);
+    free(path);
+}
+
+static bool same_result(const struct overlap_result *a,
+                        const struct overlap_result *b)
+{
+    return a->fuzzy == b->fuzzy && a->ngram == b->ngram &&
+           memcmp(&a->near, &b->near, sizeof(a->near)) == 0 &&
+           memcmp(&a->gram, &b->gram, sizeof(a->gram)) == 0;
+}
+
+static void test_threads(void)
+{
+    enum { TEXTS = 200 };
+    char dir[] = "/tmp/overlap-XXXXXX";
+    struct overlap_how how = {true, true, {"words", NULL, false}};
+    struct overlap_result one[TEXTS], many[TEXTS];
+    const char *dirs[] = {dir};
+    struct err e = ERR_INIT;
+    struct str text[TEXTS];
+    struct buf made[TEXTS];
+    struct overlap *o;
+    struct rng r;
+    size_t hits = 0, same = 0;
+
+    if (!mkdtemp(dir))
+        BUG("mkdtemp");
+    put_file(dir, "b.py", "def f(x):\n    return x + 1\n");
+    put_file(dir, "a.py",
+             "a b c d e f g h i j k l m n o p q r s t u v w x y z\n");
+    put_file(dir, "c.txt", "not a task");
+    o = overlap_load(&how, dirs, 1, &e);
+    ok(o && overlap_files(o) == 2 &&
+           str_ends(str_of(overlap_path(o, 0)), "/a.py"),
+       "the .py files of a folder, by path");
+    rng_init(&r, "overlap/threads");
+    for (size_t i = 0; i < TEXTS; i++)
+        text[i] = make_text(&r,
+                            i % 2 ? STR_LIT("def f(x):\n    return x + 1\n")
+                                  : STR_LIT("x: a b c d e f g h i j k l m n"),
+                            (int)(i % 50), &made[i]);
+    overlap_check_all(o, 1, text, TEXTS, one);
+    overlap_check_all(o, 4, text, TEXTS, many);
+    for (size_t i = 0; i < TEXTS; i++)
+        hits += one[i].fuzzy || one[i].ngram;
+    for (size_t i = 0; i < TEXTS; i++)
+        same += same_result(&one[i], &many[i]);
+    ok(same == TEXTS, "threads change no answer");
+    ok(hits > 20 && hits < TEXTS - 20, "… of which there are both");
+    for (size_t i = 0; i < TEXTS; i++)
+        buf_release(&made[i]);
+    overlap_free(o);
+    for (size_t i = 0; i < 3; i++) {
+        char *path =
+            fs_join(dir, ((const char *[]){"a.py", "b.py", "c.txt"})[i]);
+
+        unlink(path);
+        free(path);
+    }
+    ok(!overlap_load(&how, dirs, 1, &e) && strstr(e.text, "no .py file"),
+       "a benchmark without a file is refused");
+    rmdir(dir);
+}
+
+void suite_overlap(void)
+{
+    test_against_a_table();
+    test_border();
+    test_ngrams();
+    test_threads();
+}
