@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "data/fresh.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,8 @@ struct pass {
     struct known **fresh;
     size_t fresh_len, fresh_cap;
     bool folder;
-    char *part, *part_manifest; /* what is being written */
+    struct fresh fresh_dir;     /* of a folder: what is being written */
+    char *part, *part_manifest; /* of a file */
     FILE *out, *manifest;
 };
 
@@ -76,20 +77,9 @@ static int begin_folder(struct pass *p, struct err *e)
 {
     char *path;
 
-    if (access(p->d->out, F_OK) == 0)
-        return err_set(e, ERR_INPUT,
-                       "%s: exists already; remove it, or name another folder "
-                       "with -o",
-                       p->d->out);
-    p->part = xasprintf("%s.XXXXXX", p->d->out);
-    if (!mkdtemp(p->part) || chmod(p->part, 0755) < 0) {
-        err_sys(e, "%s: cannot create", p->d->out);
-        e->kind = ERR_INPUT;
-        free(p->part);
-        p->part = NULL;
+    if (fresh_begin(&p->fresh_dir, p->d->out, e) < 0)
         return -1;
-    }
-    path = fs_join(p->part, "manifest.jsonl");
+    path = fs_join(p->fresh_dir.dir, "manifest.jsonl");
     p->manifest = fopen(path, "we");
     if (!p->manifest)
         err_sys(e, "%s: cannot create", path);
@@ -135,28 +125,12 @@ static int end_output(struct pass *p, struct err *e)
         rc = -1;
     if (rc == 0 && p->part_manifest && rename(p->part_manifest, path) < 0)
         rc = err_sys(e, "%s: cannot replace", path);
-    if (rc == 0 && rename(p->part, p->d->out) < 0)
+    if (rc == 0 && p->folder)
+        rc = fresh_end(&p->fresh_dir, e);
+    else if (rc == 0 && rename(p->part, p->d->out) < 0)
         rc = err_sys(e, "%s: cannot replace", p->d->out);
     free(path);
     return rc;
-}
-
-/* Removes a folder that this program has made. */
-static void remove_tree(const char *dir)
-{
-    struct err ignored = ERR_INIT;
-    struct fs_names names = {0};
-
-    if (fs_list(dir, true, &names, &ignored) == 0)
-        for (size_t i = 0; i < names.len; i++) {
-            char *path = fs_join(dir, names.name[i]);
-
-            if (unlink(path) < 0 && (errno == EISDIR || errno == EPERM))
-                remove_tree(path);
-            free(path);
-        }
-    fs_names_release(&names);
-    rmdir(dir);
 }
 
 static void drop_output(struct pass *p)
@@ -167,16 +141,16 @@ static void drop_output(struct pass *p)
         fclose(p->out);
     if (p->part_manifest)
         unlink(p->part_manifest);
-    if (p->part && p->folder)
-        remove_tree(p->part);
-    else if (p->part)
+    fresh_drop(&p->fresh_dir);
+    if (p->part)
         unlink(p->part);
 }
 
 static int keep_file(const struct pass *p, const struct waiting *w,
                      struct err *e)
 {
-    char *path = fs_join(p->part, w->name), *slash = strrchr(path, '/');
+    char *path = fs_join(p->fresh_dir.dir, w->name),
+         *slash = strrchr(path, '/');
     int rc;
 
     *slash = '\0';

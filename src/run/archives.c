@@ -54,9 +54,20 @@ static int read_texts(struct run_view *v, const struct run_attempt *a,
     return 0;
 }
 
-static int tell(struct run_view *v, const struct run_task *task,
-                const struct run_attempt *a, kernel_fn *fn, void *arg,
-                struct err *e)
+const struct row_recheck *archives_retired(const struct run_view *v,
+                                           const struct run_task *t,
+                                           const struct run_attempt *a)
+{
+    const struct row_recheck *again =
+        run_view_recheck(v, t->row.source, a->row.code);
+
+    return again && !verdict_may_join(again->verdict, again->evidence) ? again
+                                                                       : NULL;
+}
+
+int archives_tell(struct run_view *v, const struct run_task *task,
+                  const struct run_attempt *a, kernel_fn *fn, void *arg,
+                  struct err *e)
 {
     const char *model = run_view_fact(v, "model"),
                *precision = run_view_fact(v, "precision");
@@ -76,13 +87,12 @@ static int tell(struct run_view *v, const struct run_task *task,
                        .piece = task->row.kind ? summary_piece_json(&task->row)
                                                : NULL,
                        .task = run_view_program(v, task, e)};
-    const struct row_recheck *again =
-        run_view_recheck(v, task->row.source, a->row.code);
+    const struct row_recheck *again = archives_retired(v, task, a);
     char date[DATE_SIZE];
     struct text t;
     int rc = -1;
 
-    if (again && !verdict_may_join(again->verdict, again->evidence)) {
+    if (again) {
         date_of(again->judged_at, date);
         k.retired_on = date;
         k.retired_why = again->why ? again->why : again->verdict;
@@ -141,7 +151,7 @@ static int each_of_run(const char *dir, kernel_fn *fn, void *arg, struct err *e)
         const struct run_attempt *a = archives_kernel_of(&v, &v.task[i]);
 
         if (a)
-            rc = tell(&v, &v.task[i], a, fn, arg, e);
+            rc = archives_tell(&v, &v.task[i], a, fn, arg, e);
     }
     run_view_close(&v);
     return rc;

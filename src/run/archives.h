@@ -22,6 +22,15 @@ int archives_each(const char *dir,
  * later one takes its place. NULL: there is none. */
 const struct run_attempt *archives_kernel_of(const struct run_view *v,
                                              const struct run_task *t);
+/* How that kernel failed when it was verified again; NULL: it is not retired. */
+const struct row_recheck *archives_retired(const struct run_view *v,
+                                           const struct run_task *t,
+                                           const struct run_attempt *a);
+/* Calls `fn` with it, and returns what that returns. */
+int archives_tell(struct run_view *v, const struct run_task *t,
+                  const struct run_attempt *a,
+                  int (*fn)(struct kernel *k, void *arg, struct err *e),
+                  void *arg, struct err *e);
 
 struct archives_copied {
     size_t written;

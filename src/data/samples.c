@@ -1,0 +1,238 @@
+/* samples.c: solved tasks of runs, without those of a benchmark. */
+#include "data/samples.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "facts/py_normal.h"
+#include "run/archives.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_NAMED 20 /* overlaps that are logged */
+
+struct choice {
+    struct samples *s;
+    const struct samples_how *how;
+    struct overlap_scratch *scratch;
+    struct map checked; /* blob of a program: CLEAN, or why not */
+    struct map seen;    /* hash of a program */
+    char *first;        /* the first overlap */
+};
+
+static char clean[] = "";
+
+/* ---- is it of the benchmark? ---- */
+
+static char *explain(const struct overlap *o, const struct overlap_result *r)
+{
+    struct buf gram;
+    char *quoted, *text;
+    json_t *v;
+
+    if (r->fuzzy)
+        return xasprintf("%.1f %% similar to %s",
+                         200.0 * (double)r->near.lcs /
+                             (double)(r->near.length + r->near.other),
+                         overlap_path(o, r->near.index));
+    buf_init(&gram, BUF_UNLIMITED);
+    ngrams_put(overlap_ngrams(o), &r->gram, &gram);
+    v = jsn_text(buf_str(&gram), gram.len);
+    quoted = json_dumps(v, JSON_ENCODE_ANY);
+    text = xasprintf("has %d tokens in a row of %s: %.300s", NGRAM_TOKENS,
+                     overlap_path(o, r->gram.index), quoted);
+    free(quoted);
+    json_decref(v);
+    buf_release(&gram);
+    return text;
+}
+
+/* Why the program is of the benchmark, or `clean`; NULL: an error. */
+static const char *check_program(struct choice *c, struct run_view *v,
+                                 const char *blob, struct err *e)
+{
+    struct overlap_result r;
+    struct buf text;
+    char *why = map_get(&c->checked, str_of(blob));
+
+    if (why)
+        return why;
+    buf_init(&text, BUF_UNLIMITED);
+    if (run_view_text(v, blob, &text, e) == 0) {
+        overlap_check(c->how->against, c->scratch,
+                      (struct str){buf_str(&text), text.len}, &r);
+        why = r.fuzzy || r.ngram ? explain(c->how->against, &r) : clean;
+        map_set(&c->checked, str_of(blob), why);
+    }
+    buf_release(&text);
+    return why;
+}
+
+static void note_overlap(struct choice *c, const struct sample *x,
+                         const char *example, const char *why)
+{
+    char *line =
+        xasprintf("%s: %s: %s%s%s%s", x->view->dir, x->task->row.id,
+                  example ? "its prompt shows " : "", example ? example : "",
+                  example ? ", which " : "", why);
+
+    if (c->s->overlaps++ < MAX_NAMED)
+        log_warn("overlap with the benchmark: %s", line);
+    if (c->first)
+        free(line);
+    else
+        c->first = line;
+}
+
+/* 1: it is of the benchmark, or shows something of it. */
+static int is_tainted(struct choice *c, const struct sample *x, struct err *e)
+{
+    const char *why = check_program(c, x->view, x->task->row.source, e);
+
+    if (!why)
+        return -1;
+    if (why != clean) {
+        note_overlap(c, x, NULL, why);
+        return 1;
+    }
+    /* All attempts: a record may have the prompt of any. */
+    for (size_t i = 0; i < x->task->attempts; i++)
+        for (size_t k = 0; k < x->task->attempt[i].shown_len; k++) {
+            const struct run_entry *shown =
+                run_view_entry(x->view, x->task->attempt[i].shown[k].entry);
+
+            if (!shown || !shown->row.problem ||
+                strcmp(shown->row.origin, "seed") == 0)
+                continue;
+            why = check_program(c, x->view, shown->row.problem, e);
+            if (!why)
+                return -1;
+            if (why != clean) {
+                note_overlap(c, x, shown->row.name, why);
+                return 1;
+            }
+        }
+    return 0;
+}
+
+/* ---- which tasks ---- */
+
+static int identify(struct sample *x, const struct samples_how *how,
+                    struct err *e)
+{
+    struct buf text;
+    struct rng r;
+    int rc;
+
+    buf_init(&text, BUF_UNLIMITED);
+    rc = run_view_text(x->view, x->task->row.source, &text, e);
+    if (rc == 0)
+        py_normal_hash_renamed((struct str){buf_str(&text), text.len}, x->hash);
+    buf_release(&text);
+    rng_init(&r, "%" PRId64 "/%s/split", how->seed, x->hash);
+    x->test = (int64_t)rng_below(&r, 100) < how->test_percent;
+    rng_init(&r, "%" PRId64 "/%s/problem", how->seed, x->hash);
+    x->rank = rng_next(&r);
+    return rc;
+}
+
+static int add_task(struct choice *c, struct run_view *v, struct run_task *t,
+                    struct err *e)
+{
+    struct samples *s = c->s;
+    struct sample x = {
+        .view = v, .task = t, .kernel = archives_kernel_of(v, t)};
+    int rc;
+
+    s->tasks++;
+    if (!x.kernel) {
+        s->unsolved++;
+        return 0;
+    }
+    if (archives_retired(v, t, x.kernel)) {
+        s->retired++;
+        return 0;
+    }
+    if (identify(&x, c->how, e) < 0)
+        return -1;
+    if (map_get(&c->seen, str_of(x.hash))) {
+        s->duplicates++;
+        return 0;
+    }
+    rc = is_tainted(c, &x, e);
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    map_set(&c->seen, str_of(x.hash), s);
+    s->item = xgrow(s->item, &s->cap, s->len, sizeof(*s->item));
+    s->item[s->len++] = x;
+    return 0;
+}
+
+static void count_pieces(struct samples *s, const struct run_view *v)
+{
+    for (size_t i = v->tasks; i < v->all; i++)
+        s->pieces += archives_kernel_of(v, &v->task[i]) != NULL;
+}
+
+static int refuse(const struct choice *c, struct err *e)
+{
+    return err_set(
+        e, ERR_INPUT,
+        "%zu solved task%s overlap%s with the benchmark, so nothing was "
+        "written: %.600s; --drop-overlap leaves such tasks out",
+        c->s->overlaps, c->s->overlaps == 1 ? "" : "s",
+        c->s->overlaps == 1 ? "s" : "", c->first);
+}
+
+static int choose(struct choice *c, struct err *e)
+{
+    struct samples *s = c->s;
+
+    s->view = xcalloc(c->how->runs, sizeof(*s->view));
+    for (size_t i = 0; i < c->how->runs; i++) {
+        struct run_view *v = &s->view[i];
+
+        if (run_view_open(c->how->run[i], v, e) < 0)
+            return -1;
+        s->views++;
+        count_pieces(s, v);
+        for (size_t k = 0; k < v->tasks; k++)
+            if (add_task(c, v, &v->task[k], e) < 0)
+                return err_wrap(e, "%s: %s", v->dir, v->task[k].row.id);
+    }
+    return s->overlaps && !c->how->drop_overlap ? refuse(c, e) : 0;
+}
+
+int samples_open(struct samples *s, const struct samples_how *how,
+                 struct err *e)
+{
+    struct choice c = {
+        .s = s, .how = how, .scratch = overlap_scratch_new(how->against)};
+    int rc;
+
+    *s = (struct samples){0};
+    map_init(&c.checked);
+    map_init(&c.seen);
+    rc = choose(&c, e);
+    for (size_t i = 0; i < c.checked.len; i++)
+        if (c.checked.items[i].value != clean)
+            free(c.checked.items[i].value);
+    map_release(&c.checked);
+    map_release(&c.seen);
+    overlap_scratch_free(c.scratch);
+    free(c.first);
+    return rc;
+}
+
+void samples_close(struct samples *s)
+{
+    for (size_t i = 0; i < s->views; i++)
+        run_view_close(&s->view[i]);
+    free(s->view);
+    free(s->item);
+    *s = (struct samples){0};
+}

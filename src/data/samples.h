@@ -1,0 +1,51 @@
+/* samples.h: the tasks of runs that data can be made of: solved (their kernel may
+ * join an archive), each program once, and none of a benchmark.
+ *
+ * What a benchmark must not be in: the task, and the examples that its prompts
+ * show, seeds of the pack aside. */
+#ifndef DATA_SAMPLES_H
+#define DATA_SAMPLES_H
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "data/overlap.h"
+#include "run/view.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct samples_how {
+    const char *const *run; /* folders */
+    size_t runs;
+    const struct overlap *against;
+    bool drop_overlap; /* leave tasks with an overlap out; else an error */
+    int64_t seed;
+    int64_t test_percent;
+};
+
+struct sample {
+    struct run_view *view;
+    struct run_task *task;
+    const struct run_attempt *kernel;
+    char hash[HASH_HEX]; /* the same for programs that differ only in names of
+                            variables, comments, docstrings and layout */
+    bool test;           /* by hash and seed alone */
+    uint64_t rank;       /* by hash and seed alone: a random order */
+};
+
+struct samples {
+    struct run_view *view;
+    size_t views;
+    struct sample *item; /* in the order of the runs and of their tasks */
+    size_t len, cap;
+    size_t tasks, unsolved, retired, duplicates, overlaps, pieces;
+};
+
+/* With an overlap, ERR_INPUT names the first task and what it has in common
+ * with the benchmark; each is logged. Close in any case. */
+int samples_open(struct samples *s, const struct samples_how *how,
+                 struct err *e);
+void samples_close(struct samples *s);
+
+#endif
