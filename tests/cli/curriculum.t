@@ -34,10 +34,10 @@ is "$(sql one "SELECT id, name FROM shown s JOIN task ON ord = s.task JOIN entry
 starter/04_softmax coarse/01_swish
 starter/22_mse_loss coarse/01_swish" "a piece that was just solved is shown to what needs it"
 run status one --json
-like "$out" '*"tasks":2,"skipped":0,"solved":1,*"attempts":5,*"pieces":{"total":3,"skipped":0,"solved":2,"attempts":6}}' \
+like "$out" '*"tasks":2,"skipped":0,"solved":1,*"attempts":5,*"pieces":{"total":3,"skipped":0,"solved":2,"attempts":6}*' \
     "status counts them apart"
 run status one --tasks --json
-like "$out" '*"task":"coarse/05_logsumexp"*"piece":{"kind":"partition","level":"coarse","depth":1,"parents":\["starter/04_softmax"],"needs":\["coarse/01_swish"]}}*' \
+like "$out" '*"task":"coarse/05_logsumexp"*"piece":{"kind":"partition","level":"coarse","depth":1,"parents":\["starter/04_softmax"],"needs":\["coarse/01_swish"]}*' \
     "… and says what each is"
 run show one coarse/05_logsumexp 1
 like "$out" "*coarse/01_swish (run), similarity *, a piece of the task*" "a piece can be shown, and why it saw an example"
@@ -104,7 +104,8 @@ run resume early
 is $status 0 "… goes on"
 case $err in *'tasks divided'*) false ;; esac
 ok "… and divides nothing again"
-is "$(tables early)" "$(tables divided)" "… and comes to the same"
+is "$(sql early 'SELECT kind, count(*) FROM task JOIN attempt ON task = ord GROUP BY kind')" " 1
+partition 2" "… and works on them"
 mkdir -p "$work/taken/curriculum"
 run run "$@" --curriculum coarse --out taken
 like "$err" "*taken/curriculum exists already; remove it, or choose another --out*" "a folder of somebody else's is left alone"

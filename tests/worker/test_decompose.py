@@ -33,7 +33,8 @@ def answers(folder: Path) -> dict[str, dict]:
     loop = small("07_chunked_retnet", B=2, H=2, T=64, D=16, C=16)
     recurrence = small("11_recurrent_gla", B=2, H=2, T=32, D=16)
     jobs = [PieceJob(f"mlp-{level}", source_of(MLP), level) for level in ("coarse", "medium")]
-    jobs += [PieceJob("loop", loop), PieceJob("recurrence", recurrence)]
+    jobs += [PieceJob("loop", loop), PieceJob("recurrence", recurrence),
+             PieceJob("recurrence-fine", recurrence, "fine")]  # fmt: skip
     if os.environ.get("PIECES") == "all":
         jobs += [PieceJob(f"{p.stem}-{level}", source_of(p), level) for p in ATTENTION for level in LEVELS]
     with Session(*make_home(folder), folder, 2) as session:
@@ -84,6 +85,15 @@ def test_a_recurrence_gives_a_step_and_a_scan(answers) -> None:
     assert step["outputs"][0]["shape"] == [2, 2 * 16 * 16 + 2 * 16]  # state and output
     assert scan["outputs"][0]["shape"] == [2, 16, 2, 16]
     assert "for t in range(STEPS):" in scan["source"]
+
+
+def test_a_finer_level_also_cuts_the_step(answers) -> None:
+    answer = answers["recurrence-fine"]
+    assert answer["findings"] == []
+    *parts, scan = answer["subproblems"]
+    assert len(parts) > 2
+    assert scan["id"] == "scan"
+    assert parts[-1]["depends_on"]
 
 
 @pytest.mark.skipif(os.environ.get("PIECES") != "all", reason="takes minutes; PIECES=all runs it")

@@ -346,6 +346,7 @@ class _Stepping:
             node.outs = [type(out)((rows, count), out.dtype, out.rms)]
             self.new.nodes.append(node)
             flat.append(Ref(node.index))
+            self.origin[flat[-1]] = self.origin[ref]
             width += count
         node = Node(len(self.new.nodes), "call", "cat", (flat, 1), name="packed")
         node.outs = [type(out)((rows, width), out.dtype, 1.0)]
