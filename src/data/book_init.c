@@ -261,19 +261,19 @@ static void end_with_eval(struct book_work *w)
                                 indent_of(w, f->body)));
 }
 
-/* A constructor for a class that has none, in front of its first method. */
+/* A constructor for a class that has none, at the start of its body. A method
+ * may stand deeper, under a condition, so that is no place for it. */
 static void add_constructor(struct book_work *w, const struct arguments *given,
                             bool eval)
 {
     const struct book_unit *f = &w->o.unit[w->model];
     const char *indent = indent_of(w, f->body);
-    size_t line = f->line + 1;
+    const struct book_line *l = &w->o.line[f->line + 1];
     struct buf b;
 
-    while (line + 1 < w->o.lines && w->o.line[line + 1].unit == w->model &&
-           !py_is(&w->t.tok[w->o.line[line].from], "def") &&
-           !py_is(&w->t.tok[w->o.line[line].from], "@"))
-        line++;
+    if (w->t.tok[l->from].kind == PY_STRING && l->to == l->from + 1 &&
+        l[1].unit == w->model && l[1].depth == l->depth)
+        l++; /* the docstring */
     buf_init(&b, BUF_UNLIMITED);
     buf_printf(&b, "%sdef __init__(self", indent);
     for (size_t i = 0; i < given->len; i++)
@@ -286,7 +286,7 @@ static void add_constructor(struct book_work *w, const struct arguments *given,
                    given->arg[i].name.p);
     buf_printf(&b, ")\n%s%s%s%s\n", eval ? indent : "", eval ? indent : "",
                eval ? EVAL : "", eval ? "\n" : "");
-    book_work_edit(w, book_work_line_start(w, w->o.line[line].from), 0,
+    book_work_edit(w, book_work_line_start(w, l->from), 0,
                    arena_strdup(w->a, buf_str(&b)));
     buf_release(&b);
 }

@@ -91,6 +91,14 @@ static const struct defect defects[] = {
      "super().__init__(in_features=in_features, out_features=out_features)|"
      "return [4, 4]",
      "eval"},
+    {"in front of a method under a condition, too", "Net",
+     HEAD "class Net(nn.Linear):\n"
+          "    if True:\n"
+          "        def forward(self, x):\n"
+          "            return super().forward(x)\n" INIT(
+              "'in_features': 4, 'out_features': 4"),
+     BOOK_KEPT,
+     "out_features=out_features)\n\n    if True:\n        def forward", NULL},
     {"_mock_config is defined in the file", "Net",
      "from _paritybench_helpers import _mock_config\n" HEAD
      "class Net(nn.Module):\n"
