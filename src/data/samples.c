@@ -35,7 +35,7 @@ static char *explain(const struct overlap *o, const struct overlap_result *r)
     json_t *v;
 
     if (r->fuzzy)
-        return xasprintf("%.1f %% similar to %s",
+        return xasprintf("is %.1f %% similar to %s",
                          200.0 * (double)r->near.lcs /
                              (double)(r->near.length + r->near.other),
                          overlap_path(o, r->near.index));

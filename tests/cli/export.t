@@ -99,7 +99,7 @@ ok "the same call gives the same bytes"
 # ---- a benchmark ----
 run export sft ran -o bad --against bench --against planted
 is $status 2 "a task of the benchmark is refused"
-like "$err" "*starter/04_softmax: 100.0 % similar to planted/7_Softmax.py*nothing was written*--drop-overlap*" "… and the message says why"
+like "$err" "*starter/04_softmax: is 100.0 % similar to planted/7_Softmax.py*nothing was written*--drop-overlap*" "… and the message says why"
 is "$(cd "$work" && ls | grep -c '^bad')" 0 "… and nothing is left behind"
 forward() { # TEXT: a model that is too long to be similar; its body is this
     printf 'class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n\n'

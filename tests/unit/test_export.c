@@ -1,5 +1,6 @@
 /* test_export.c: what records are made of, and files that are written whole. */
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "data/export.h"
 #include "data/fresh.h"
@@ -92,13 +93,35 @@ static void put_attempt(struct store *s, int64_t task, int64_t attempt,
              "<think>so</think>\nSEARCH");
 }
 
+#define BENCHMARK "x = 1\n"
+
+/* An example of this origin, which is of the benchmark, in the prompt of task 1. */
+static void put_shown(struct store *s, const char *origin)
+{
+    char blob[HASH_HEX];
+    struct row_entry x = {.entry = 1,
+                          .version = 1,
+                          .origin = origin,
+                          .task = -1,
+                          .name = "known",
+                          .problem = blob,
+                          .solution = blob};
+    struct row_shown shown = {1, 1, 1, 1, -2, NULL};
+
+    store_blob(s, STR_LIT(BENCHMARK), blob);
+    store_entry(s, &x);
+    store_shown(s, &shown);
+}
+
 /* Task 0 is solved by its fourth attempt; two of the others failed alike. Task 1
  * is solved by evolution, task 2 is task 0 with other names, 3 is not solved,
  * the code of 4 is not UTF-8. */
-static void put_run(const char *dir)
+static void put_run(const char *dir, const char *origin)
 {
     struct store *s = db_open(dir, STORE_NEW, NULL);
 
+    if (origin)
+        put_shown(s, origin);
     put_task(s, 0, "a/one", "x", "relu");
     put_task(s, 1, "a/two", "x", "tanh");
     put_task(s, 2, "a/three", "value", "relu");
@@ -197,6 +220,37 @@ static void test_export(const struct samples_how *samples, const char *dir)
     fresh_drop(&there);
 }
 
+/* ---- the benchmark in a prompt ---- */
+
+static void test_shown(const struct samples_how *how, const char *origin,
+                       bool refused)
+{
+    char *dir = db_dir();
+    const char *runs[] = {dir};
+    struct samples_how here = *how;
+    struct err e = ERR_INIT;
+    struct samples s;
+
+    put_run(dir, origin);
+    here.run = runs;
+    log_set_level(LOG_QUIET);
+    ok((samples_open(&s, &here, &e) < 0) == refused,
+       "an example of the benchmark from: %s", origin);
+    samples_close(&s);
+    if (refused)
+        ok(e.kind == ERR_INPUT &&
+               strstr(e.text, "a/two: its prompt shows known, which is 100.0 % "
+                              "similar to "),
+           "the message names task and example: %s", e.text);
+    here.drop_overlap = true;
+    ok(samples_open(&s, &here, &e) == 0 && s.overlaps == refused &&
+           s.len == (refused ? 2 : 3),
+       "or the task is left out");
+    samples_close(&s);
+    log_set_level(LOG_INFO);
+    db_rmdir(dir);
+}
+
 /* ---- files ---- */
 
 static void test_jsonl(const char *dir)
@@ -257,13 +311,17 @@ void suite_export(void)
     struct err e = ERR_INIT;
     struct overlap *o;
 
-    put_run(dir);
-    ok(fs_mkdirs(bench, &e) == 0 && fs_replace(file, "x = 1\n", 6, &e) == 0,
+    put_run(dir, NULL);
+    ok(fs_mkdirs(bench, &e) == 0 &&
+           fs_replace(file, BENCHMARK, strlen(BENCHMARK), &e) == 0,
        "a benchmark");
     o = overlap_load(&how, against, 1, &e);
     samples.against = o;
     test_records(&samples);
     test_export(&samples, dir);
+    test_shown(&samples, "archive", true);
+    test_shown(&samples, "run", true);
+    test_shown(&samples, "seed", false);
     overlap_free(o);
     test_jsonl(dir);
     test_fresh(dir);
