@@ -49,7 +49,7 @@ like "$out" '{"tasks":1,"attempts":2,"prompts":2,"tokens_in":*,"worst_usd_micro"
 run status empty --tasks --examples
 is $status 2 "--tasks and --examples do not go together"
 run status empty
-like "$err" "*empty/run.db: not found; is this the folder of a run?" "a folder without a run is named"
+like "$err" "*empty/run.db: not found; name the folder of a run" "a folder without a run is named"
 run prompt --dsl c-cpu --task starter/none
 like "$err" "*starter/none: no such file*'monkeys tasks list'*" "a task that is not there, too"
 run prompt --dsl c-cpu --task starter/04_softmax --previous file --verdict bad

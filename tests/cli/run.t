@@ -28,7 +28,7 @@ run status whole --tasks
 like "$out" "*Evidence: E0 *, E2 *, E3 *" "status --tasks explains the levels of evidence"
 is "$(printf '%s\n' "$out" | grep -c '^starter/')" 4 "status --tasks has the table"
 run status whole --json
-like "$out" '{"run":"whole","tasks":4,"skipped":0,"solved":3,"doubted":0,"aside":0,"attempts":7,*"calls":14,"answered":14,"failed":0,"lost":0,*"verdicts":{"correct":3,"no_code":1,*"assumed_usd_micro":0,"state":"finished","pid":null,"unsolved":{"untried":0,"verdicts":{"wrong_values":1},"errors":\[{"verdict":"wrong_values","error":"output 0, *","tasks":1}\]}}' "status --json has the figures"
+like "$out" '{"run":"whole","tasks":4,"skipped":0,"solved":3,"doubted":0,"aside":0,"attempts":7,*"calls":14,"answered":14,"failed":0,"lost":0,*"verdicts":{"correct":3,"no_code":1,*"assumed_usd_micro":0,"state":"finished","pid":null,"unsolved":{"untried":0,"verdicts":{"wrong_values":1},"errors":\[{"verdict":"wrong_values","error":"output 0, *","tasks":1}\]},"implausible":0}' "status --json has the figures"
 run status whole --tasks --json
 like "$out" '*{"task":"starter/04_softmax","verdict":"correct","rule":null,"evidence":"E3","attempts":2,"solved_at":2,*"shown":\["*","*"\],*' "… also of each task"
 before=$(tables whole)

@@ -45,6 +45,6 @@ is "$(printf '%s\n' "$out" | grep -c 'the pack c-cpu does not work here: Runtime
 is "$(printf '%s\n' "$err" | grep -c 'Traceback')" 1 "… and it was tried once"
 
 is "$("$root/monkeys-worker" 3<&- 2>&1)" \
-    "monkeys-worker: no jobs: give --jobs FILE and --out FILE (only 'monkeys' passes jobs through a socket)" \
+    "monkeys-worker: no jobs: give --jobs FILE and --out FILE, or --connect HOST:PORT and --key FILE (only 'monkeys' passes jobs through a socket)" \
     "a worker without jobs says what it needs"
 finish
