@@ -15,7 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define DIE_MS 2000 /* no signal ends a process that is stuck in a driver */
+/* A process of half a gigabyte takes a while to die on a busy machine; no signal ends
+ * one that is stuck in a driver. */
+#define DIE_MS 10000
 
 static int spawn(struct server *s, const char *const *argv, int sock,
                  struct err *e)
