@@ -65,6 +65,28 @@ static void settle(struct item *it, enum book_reason why, const char *detail)
     it->detail = xstrdup(detail);
 }
 
+/* The columns that say where a program is from, in our words. */
+static const char *const columns[][2] = {
+    {"uuid", "uuid"},         {"entry_point", "entry_point"},
+    {"repo_name", "repo"},    {"module_name", "module"},
+    {"sha", "sha"},           {"repo_link", "link"},
+    {"licenses", "licenses"}, {"file", "file"},
+};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+/* The columns that are used: an item waits for its verdict, and a row may have long
+ * ones besides. */
+static json_t *used_fields(const json_t *row)
+{
+    json_t *used = json_object();
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        json_object_set(used, columns[i][0],
+                        json_object_get(row, columns[i][0]));
+    json_object_set(used, "python_code", json_object_get(row, "python_code"));
+    return used;
+}
+
 static struct str code_of(const struct item *it)
 {
     const json_t *code = json_object_get(it->fields, "python_code");
@@ -224,19 +246,12 @@ static int ask(struct item *it, struct err *e)
 
 /* ---- writing ---- */
 
-/* The columns that say where a program is from, in our words. */
 static json_t *source_of(const struct item *it)
 {
-    static const char *const columns[][2] = {
-        {"uuid", "uuid"},         {"entry_point", "entry_point"},
-        {"repo_name", "repo"},    {"module_name", "module"},
-        {"sha", "sha"},           {"repo_link", "link"},
-        {"licenses", "licenses"}, {"file", "file"},
-    };
     json_t *source = json_pack("{s:s, s:O}", "dataset", "KernelBook", "row",
                                json_object_get(it->line, "row"));
 
-    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+    for (size_t i = 0; i < COLUMNS; i++) {
         json_t *v = json_object_get(it->fields, columns[i][0]);
 
         if (v && !json_is_null(v))
@@ -334,7 +349,7 @@ static int add_row(struct importer *im, const struct book_row *row,
     char code[17];
 
     it->im = im;
-    it->fields = json_incref(row->fields);
+    it->fields = used_fields(row->fields);
     snprintf(code, sizeof(code), "%016" PRIx64,
              book_manifest_code(code_of(it)));
     it->line =
@@ -345,9 +360,6 @@ static int add_row(struct importer *im, const struct book_row *row,
         settle(it, BOOK_FIELDS, "python_code and entry_point must be texts");
     else
         convert_first(it, row->number);
-    /* What nobody will ask for again need not be held. */
-    json_object_del(it->fields, "triton_code");
-    json_object_del(it->fields, "original_triton_code");
     *im->tail = it;
     im->tail = &it->next;
     return ask(it, e);
