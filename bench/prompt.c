@@ -95,8 +95,7 @@ int main(int argc, char **argv)
             .problem = read_in(pack->seed[i].dir, "task.py", &files),
             .plan = read_in(pack->seed[i].dir, "plan.md", &files),
             .solution = read_in(pack->seed[i].dir, "solution.py", &files),
-            .seen = arena_alloc(&files,
-                                2 * PROMPT_PLACES * sizeof(*examples[i].seen))};
+            .seen = arena_alloc(&files, 2 * sizeof(*examples[i].seen))};
     us = build_us(p,
                   &(struct prompt_input){.stage = PROMPT_CODE,
                                          .pack = pack,

@@ -82,7 +82,8 @@ static void put_attempt(struct store *s, int64_t task, int64_t attempt)
     store_blob(s, str_of(text), record);
     store_verdict(s, &v);
     for (int64_t i = 1; i <= EXAMPLES; i++)
-        store_shown(s, &(struct row_shown){task, attempt, i, task + 1, 0.5});
+        store_shown(s,
+                    &(struct row_shown){task, attempt, i, task + 1, 0.5, NULL});
     store_attempt(s, &a);
 }
 
