@@ -152,7 +152,7 @@ static void put_end(struct bench *b, int64_t task, int64_t attempt)
                                               .verdict = "wrong_values",
                                               .fitness = 0.5});
     for (int64_t i = 1; i <= 3; i++)
-        store_shown(b->s, &(struct row_shown){task, attempt, i, i, 0.5});
+        store_shown(b->s, &(struct row_shown){task, attempt, i, i, 0.5, NULL});
     store_verdict(b->s, &(struct row_verdict){.task = task,
                                               .attempt = attempt,
                                               .verdict = "wrong_values",
@@ -233,7 +233,7 @@ static void rows(struct bench *b, const char *dir)
     open_new(b, dir);
     for (int64_t i = 0; i < SYNCS; i++) {
         start = tick_now_ns();
-        store_shown(b->s, &(struct row_shown){1, i, 1, i, 0.5});
+        store_shown(b->s, &(struct row_shown){1, i, 1, i, 0.5, NULL});
         if (store_sync(b->s, &e) < 0)
             BUG("%s", e.text);
         ns[i] = tick_now_ns() - start;
@@ -243,7 +243,7 @@ static void rows(struct bench *b, const char *dir)
     alone = SYNCS / ((double)all / 1e9);
     start = tick_now_ns();
     for (int64_t i = 0; i < ROWS; i++)
-        store_shown(b->s, &(struct row_shown){2, i, 1, i, 0.5});
+        store_shown(b->s, &(struct row_shown){2, i, 1, i, 0.5, NULL});
     if (store_sync(b->s, &e) < 0)
         BUG("%s", e.text);
     together = ROWS / ((double)(tick_now_ns() - start) / 1e9);
