@@ -536,11 +536,10 @@ static int tcp_ask(struct backend *b, json_t *what, int64_t deadline_ms,
     struct tcp *t = (struct tcp *)b;
     struct asked *a = xmalloc(sizeof(*a));
     char *topic = topic_of(what);
-    char id[HASH_HEX];
 
     (void)e;
     *a = (struct asked){.job = job, .deadline_ms = deadline_ms};
-    a->text = job_text(what, id);
+    a->text = job_text(what, NULL);
     json_decref(what);
     fleet_add(t->fleet, topic, a);
     free(topic);
