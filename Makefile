@@ -24,7 +24,7 @@ LIB_SRC    := $(filter-out src/base/mac_plain.c,\
 # The page's own files, which become C. Its script is one file in the end.
 ASSETS     := src/page/assets
 SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.js \
-                results.js archive.js task.js frame.js)
+                results.js workers.js archive.js task.js frame.js)
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
