@@ -38,7 +38,7 @@ BOX_SRC    := src/worker/box.c src/worker/box_filter.c
 UNIT_SRC   := $(wildcard tests/unit/*.c)
 FUZZERS    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 HEADERS    := $(wildcard src/*/*.h)
-C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c)
+C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c bench/*/*.c)
 SUITES     := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 
 # ---- how it is compiled ------------------------------------------------------
@@ -132,6 +132,8 @@ $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 $(BUILD)/bench-search $(BUILD)/bench-sim $(BUILD)/bench-course: $(BUILD)/bench-%: \
     $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench-sim: $(BUILD)/bench/sim/fleet.o
 
 $(BUILD)/bench-scale: $(BUILD)/bench/scale.o $(BUILD)/tests/unit/fake_worker.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)

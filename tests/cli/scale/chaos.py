@@ -274,6 +274,10 @@ class Run:
 
     # ---- what is seen of them ----
 
+    def print_log(self) -> None:
+        self.log.seek(0)
+        print("\n".join(self.log.read().splitlines()[-80:]))
+
     def evidence(self) -> Counter[str]:
         """What the programs said, and times in the store that nobody's clock has shown."""
         self.log.seek(0)
@@ -326,11 +330,12 @@ def disturbed(run: Run, most: int) -> str:
             time.sleep(dice.uniform(0.1, 1.5))
             if len(run.broken) < most and (name := run.break_something()):
                 run.broken.append(name)
+                run.log.write(f"# broken: {name}\n")
+                run.log.flush()
         run.seen = run.evidence()
         return tables(run.dir)
     except AssertionError:
-        run.log.seek(0)
-        print("\n".join(f"# {line}" for line in run.log.read().splitlines()[-60:]))
+        run.print_log()
         raise
     finally:
         run.end()
@@ -352,6 +357,7 @@ def main() -> int:
         if got != want:
             print(f"seed {seed}, run {runs}: after {run.broken} the tables differ:")
             print(*difflib.unified_diff(want.splitlines(), got.splitlines(), lineterm=""), sep="\n")
+            run.print_log()
             return 1
     print(f"seed {seed}: {done.total()} faults in {runs} runs:", dict(done))
     print("seen of them:", dict(seen))
