@@ -117,20 +117,25 @@ static int finish_connecting(struct pg *p, struct err *e)
 }
 
 /* What libpq says about an address that it cannot read may quote it. */
-static int check(const struct pg *p, const char *address, struct err *e)
+int pg_can_open(const char *address, struct err *e)
 {
     PQconninfoOption *parsed;
+    char *shown;
 
     if (pg_check_address(address, e) < 0)
         return -1;
     parsed = PQconninfoParse(address, NULL);
-    if (!parsed)
-        return err_set(e, ERR_USAGE,
-                       "%s: not an address of a server; one looks like "
-                       "postgres://USER@HOST:PORT/DATABASE",
-                       p->shown);
-    PQconninfoFree(parsed);
-    return 0;
+    if (parsed) {
+        PQconninfoFree(parsed);
+        return 0;
+    }
+    shown = pg_shown(address);
+    err_set(e, ERR_USAGE,
+            "%s: not an address of a server; one looks like "
+            "postgres://USER@HOST:PORT/DATABASE",
+            shown);
+    free(shown);
+    return -1;
 }
 
 /* A host that has gone away is noticed within half a minute. */
@@ -147,7 +152,7 @@ static int start(struct pg *p, const char *address, struct err *e)
     const char *const value[] = {address, "monkeys", "UTF8",  "10",
                                  "5",     "3",       "20000", NULL};
 
-    if (check(p, address, e) < 0)
+    if (pg_can_open(address, e) < 0)
         return -1;
     p->conn = PQconnectStartParams(name, value, 1);
     if (!p->conn)

@@ -34,6 +34,9 @@ char *pg_shown(const char *address);
 
 struct pg;
 
+/* Whether pg_open() could be tried: the address can be read, and the program
+ * was built for it. */
+int pg_can_open(const char *address, struct err *e);
 /* Once `stop_fd` can be read, all functions return without waiting for the
  * server; -1: never. */
 struct pg *pg_open(const char *address, int stop_fd, struct err *e);

@@ -5,16 +5,22 @@
 
 #include <stdlib.h>
 
-struct pg *pg_open(const char *address, int stop_fd, struct err *e)
+int pg_can_open(const char *address, struct err *e)
 {
     char *shown = pg_shown(address);
 
-    (void)stop_fd;
     err_set(e, ERR_USAGE,
             "%s: this program was built without PostgreSQL; build it with "
             "'make PG=1'",
             shown);
     free(shown);
+    return -1;
+}
+
+struct pg *pg_open(const char *address, int stop_fd, struct err *e)
+{
+    (void)stop_fd;
+    pg_can_open(address, e);
     return NULL;
 }
 

@@ -208,18 +208,15 @@ static struct pg_rows *read_page(struct shared *s, const char *dsl,
 }
 
 int shared_each(struct shared *s, const char *dsl, int64_t after, shared_fn *fn,
-                void *arg, int64_t *version, struct err *e)
+                void *arg, int64_t *until, struct err *e)
 {
     size_t n = 1;
     int rc = 0;
 
-    *version = after;
-    if (!s->exists)
-        return 0;
-    if (read_version(s, version, e) < 0)
-        return -1;
-    while (rc == 0 && n > 0 && after < *version) {
-        struct pg_rows *r = read_page(s, dsl, after, *version, e);
+    if (!s->exists || (*until == 0 && read_version(s, until, e) < 0))
+        return s->exists ? -1 : 0;
+    while (rc == 0 && n > 0 && after < *until) {
+        struct pg_rows *r = read_page(s, dsl, after, *until, e);
 
         if (!r)
             return -1;

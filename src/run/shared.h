@@ -50,12 +50,12 @@ bool shared_is_lost(const struct shared *s);
  * returns other than 0. `dsl` NULL: for all packs; else for
  * this one, and for kernels that name none. A row that is not a kernel
  * comes as NULL, with the reason. The kernel is released after each call; to
- * keep it, `fn` copies the struct and sets *k to zero. `version` is that of the
- * archive which has been read. */
+ * keep it, `fn` copies the struct and sets *k to zero. *until is the last
+ * version to read, or 0 for the newest, which it is then set to. */
 typedef int shared_fn(struct kernel *k, int64_t number, const struct err *why,
                       void *arg, struct err *e);
 int shared_each(struct shared *s, const char *dsl, int64_t after, shared_fn *fn,
-                void *arg, int64_t *version, struct err *e);
+                void *arg, int64_t *until, struct err *e);
 
 /* 1: added, and all who listen hear of it; 0: it was there. */
 int shared_add(struct shared *s, const struct shared_row *r, struct err *e);
