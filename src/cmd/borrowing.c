@@ -2,7 +2,7 @@
 #include "cmd/borrowing.h"
 
 #include "base/log.h"
-#include "cmd/asking.h"
+#include "cmd/inquiry.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 struct work {
     const struct borrowing_values *v;
     const char *dir;
-    struct asking asking;
+    struct inquiry inquiry;
     struct borrow *borrow;
 };
 
@@ -38,7 +38,7 @@ static void on_step(size_t done, void *arg)
 {
     struct work *w = arg;
 
-    asking_step(&w->asking, done);
+    inquiry_step(&w->inquiry, done);
 }
 
 static void on_signal(int signo, void *arg)
@@ -52,7 +52,7 @@ static void on_signal(int signo, void *arg)
 
 static int ask(struct work *w, struct table *t, struct err *e)
 {
-    struct asking *a = &w->asking;
+    struct inquiry *a = &w->inquiry;
     struct borrow_parts parts = {.loop = a->loop,
                                  .ledger = a->ledger,
                                  .front = a->model.llm,
@@ -97,11 +97,11 @@ int borrowing_ask(const struct borrowing_values *v, struct analysis *a,
     if (rc == 0)
         rc = (w.borrow = borrow_new(a, attempt, n, e)) ? 0 : -1;
     if (rc == 0)
-        rc = asking_open(&w.asking, &v->model, w.dir, "borrowing.db", e);
+        rc = inquiry_open(&w.inquiry, &v->model, w.dir, "borrowing.db", e);
     if (rc == 0)
         rc = ask(&w, t, e);
     borrow_free(w.borrow);
-    if (asking_close(&w.asking, &late) < 0 && rc >= 0) {
+    if (inquiry_close(&w.inquiry, &late) < 0 && rc >= 0) {
         *e = late;
         rc = -1;
     }

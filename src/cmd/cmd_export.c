@@ -3,8 +3,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/asking.h"
 #include "cmd/cmd.h"
+#include "cmd/inquiry.h"
 #include "data/export.h"
 #include "data/kernels.h"
 
@@ -208,7 +208,7 @@ static void print_sums(const char *out, const struct export_sums *s)
 
 /* What is open while a model is asked for them. */
 struct planning {
-    struct asking asking;
+    struct inquiry inquiry;
     struct packs_path packs;
     struct backfill *backfill;
     char *dir;
@@ -218,12 +218,12 @@ static void on_step(size_t done, size_t of, void *arg)
 {
     struct planning *p = arg;
 
-    if (!p->asking.term)
-        p->asking.term = term_open(STDERR_FILENO, of, 0, "plans");
-    asking_step(&p->asking, done);
+    if (!p->inquiry.term)
+        p->inquiry.term = term_open(STDERR_FILENO, of, 0, "plans");
+    inquiry_step(&p->inquiry, done);
     if (done == of) {
-        term_close(p->asking.term);
-        p->asking.term = NULL;
+        term_close(p->inquiry.term);
+        p->inquiry.term = NULL;
     }
 }
 
@@ -239,10 +239,10 @@ static void on_signal(int signo, void *arg)
 static int planning_open(struct planning *p, const struct export_values *v,
                          struct err *e)
 {
-    struct asking *a = &p->asking;
+    struct inquiry *a = &p->inquiry;
 
     p->dir = v->plans ? xstrdup(v->plans) : xasprintf("%s.plans", v->out);
-    if (asking_open(a, &v->model, p->dir, "plans.db", e) < 0)
+    if (inquiry_open(a, &v->model, p->dir, "plans.db", e) < 0)
         return -1;
     packs_path_init(&p->packs, &v->packs, &a->home);
     p->backfill =
@@ -263,7 +263,7 @@ static int planning_close(struct planning *p, struct err *e)
     backfill_free(p->backfill);
     packs_path_release(&p->packs);
     free(p->dir);
-    return asking_close(&p->asking, e);
+    return inquiry_close(&p->inquiry, e);
 }
 
 /* ---- the command ---- */

@@ -1,13 +1,13 @@
-/* asking.c: opens what a question needs: model, budget, store. */
-#include "cmd/asking.h"
+/* inquiry.c: opens what a question needs: model, budget, store. */
+#include "cmd/inquiry.h"
 
 #include "base/fs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-int asking_open(struct asking *a, const struct modeling_values *m,
-                const char *dir, const char *name, struct err *e)
+int inquiry_open(struct inquiry *a, const struct modeling_values *m,
+                 const char *dir, const char *name, struct err *e)
 {
     struct ledger_parts parts;
     char *prompts;
@@ -31,7 +31,7 @@ int asking_open(struct asking *a, const struct modeling_values *m,
     return a->ledger ? 0 : -1;
 }
 
-int asking_close(struct asking *a, struct err *e)
+int inquiry_close(struct inquiry *a, struct err *e)
 {
     int rc = 0;
 
@@ -50,7 +50,7 @@ int asking_close(struct asking *a, struct err *e)
     return rc;
 }
 
-void asking_step(struct asking *a, size_t done)
+void inquiry_step(struct inquiry *a, size_t done)
 {
     char note[40];
 
