@@ -4,6 +4,7 @@
 #   CC=gcc|clang                   both compile without warnings
 #   WERROR=1                       warnings are errors, as in the tests
 #   JOBS=N                         compilers at once in `make test`
+#   PG=1                           with PostgreSQL (libpq) for shared archives
 #   V=1                            show the commands that are run
 
 MODE    ?= release
@@ -15,11 +16,12 @@ JOBS    ?= $(shell nproc)
 
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
-LAYERS := base stats io lex facts store task pack llm ledger prompt guide verify find \
+LAYERS := base stats pg io lex facts store task pack llm ledger prompt guide verify find \
           curriculum search run data views analyze page web cmd
 
 # Two files have HMAC: monkeys takes it from libcrypto.
-LIB_SRC    := $(filter-out src/base/mac_plain.c,\
+# Two have the connection to PostgreSQL, one of which needs libpq: see PG below.
+LIB_SRC    := $(filter-out src/base/mac_plain.c src/pg/pg.c src/pg/pg_none.c,\
                 $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c)))
 # The page's own files, which become C. Its script is one file in the end.
 ASSETS     := src/page/assets
@@ -51,6 +53,15 @@ DEB_libutf8proc := libutf8proc-dev
 DEB_sqlite3     := libsqlite3-dev
 DEB_libzstd     := libzstd-dev
 DEB_libmicrohttpd := libmicrohttpd-dev
+DEB_libpq         := libpq-dev
+
+# One object differs, so both programs are linked from the same others: monkeys,
+# and with PG=1 monkeys-pg, which ./monkeys then is.
+PG ?=
+WITH_PG := $(if $(filter-out 0,$(PG)),-pg)
+ifneq ($(WITH_PG)$(filter %-pg check-clang check-commands check-programs tidy,$(MAKECMDGOALS)),)
+  PKGS += libpq
+endif
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2
@@ -83,14 +94,17 @@ ifneq ($(filter-out $(NO_LIBS),$(or $(MAKECMDGOALS),all)),)
     $(error missing libraries; run ./setup run, or: apt-get install $(missing))
   endif
   LIB_CFLAGS := $(shell pkg-config --cflags $(PKGS))
-  LIBS       := $(shell pkg-config --libs $(PKGS)) -lm
+  LIBS       := $(shell pkg-config --libs $(filter-out libpq,$(PKGS))) -lm
+  PG_LIBS    := $(if $(filter libpq,$(PKGS)),$(shell pkg-config --libs libpq))
 endif
 
 # $(call do,CC,file) starts a recipe: it prints that, or, with V=1, the command.
 do = $(if $(V),,@echo '$(1) $(2)';)
 
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
-LIB_OBJ    := $(call objs,$(LIB_SRC)) $(BUILD)/assets.o
+BASE_OBJ   := $(call objs,$(LIB_SRC)) $(BUILD)/assets.o
+LIB_OBJ    := $(BASE_OBJ) $(call objs,src/pg/pg_none.c)
+PG_OBJ     := $(BASE_OBJ) $(call objs,src/pg/pg.c)
 MAIN_OBJ   := $(call objs,src/main.c)
 WORKER_OBJ := $(call objs,$(WORKER_SRC))
 RUNNER_OBJ := $(call objs,$(RUNNER_SRC))
@@ -99,8 +113,8 @@ UNIT_OBJ   := $(call objs,$(UNIT_SRC))
 # ---- programs ----------------------------------------------------------------
 .PHONY: all programs worker
 all: programs ## build ./monkeys, ./monkeys-worker and ./monkeys-runner
-programs: $(BUILD)/monkeys worker
-	@ln -sfn $(BUILD)/monkeys monkeys
+programs: $(BUILD)/monkeys$(WITH_PG) worker
+	@ln -sfn $(BUILD)/monkeys$(WITH_PG) monkeys
 
 worker: $(addprefix $(BUILD)/,monkeys-worker monkeys-runner libmonkeys-box.so) ## build ./monkeys-worker and ./monkeys-runner alone: libc is enough
 	@ln -sfn $(BUILD)/monkeys-worker monkeys-worker
@@ -109,6 +123,9 @@ worker: $(addprefix $(BUILD)/,monkeys-worker monkeys-runner libmonkeys-box.so) #
 
 $(BUILD)/monkeys: $(MAIN_OBJ) $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/monkeys-pg: $(MAIN_OBJ) $(PG_OBJ)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(PG_LIBS)
 
 $(BUILD)/monkeys-worker: $(WORKER_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
@@ -124,6 +141,9 @@ $(BUILD)/libmonkeys-box.so: $(BOX_SRC) src/worker/box.h src/worker/box_filter.h
 
 $(BUILD)/unit: $(UNIT_OBJ) $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/unit-pg: $(UNIT_OBJ) $(PG_OBJ)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(PG_LIBS)
 
 $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -321,7 +341,8 @@ man: programs ## write the option tables into the manual
 install: all ## install under PREFIX (default /usr/local)
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/man/man1 share/monkeys \
 	    share/doc/monkeys)
-	install $(BUILD)/monkeys $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
+	install $(BUILD)/monkeys$(WITH_PG) $(DESTDIR)$(PREFIX)/bin/monkeys
+	install $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
 	install $(BUILD)/libmonkeys-box.so $(BUILD)/monkeys-runner \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1

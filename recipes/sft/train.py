@@ -9,18 +9,19 @@ Needs torch, transformers and peft. A record has `messages`, the last of which i
 or `prompt` and `completion`, each a list of messages. The loss is the mean over the tokens of the
 completion, then over the examples of a batch; tokens of the prompt have no loss. A record that is
 longer than --max-length is left out and counted, never cut. The same command continues where it
-stopped. OUT/log.jsonl has a line for each step."""
+stopped. OUT/log.jsonl has a line for each step, OUT/summary.json what came of it."""
 
 import argparse
 import itertools
 import json
+import math
 import os
 import random
 import shutil
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -226,9 +227,22 @@ def one_step(model: torch.nn.Module, optimizer: torch.optim.Optimizer, batch: li
     return total
 
 
+@dataclass
+class Stop:
+    """Ends a training early; the same command continues it."""
+
+    steps: float = math.inf
+    seconds: float = math.inf
+    began: float = field(default_factory=time.monotonic)
+
+    def now(self, steps: int) -> bool:
+        return steps >= self.steps or time.monotonic() - self.began >= self.seconds
+
+
 def train(model: torch.nn.Module, examples: list[Example], s: Settings, out: Path,
-          stop_after: int | None = None) -> list[float]:  # fmt: skip
+          stop: Stop | None = None) -> list[float]:  # fmt: skip
     """Losses of the steps that were done now."""
+    stop = stop or Stop()
     out.mkdir(parents=True, exist_ok=True)
     optimizer = torch.optim.AdamW(trainable(model).values(), lr=s.lr, betas=(0.9, 0.95),
                                   weight_decay=0.0)  # fmt: skip
@@ -236,7 +250,7 @@ def train(model: torch.nn.Module, examples: list[Example], s: Settings, out: Pat
     step = restore(model, optimizer, s, out)
     losses = []
     with (out / "log.jsonl").open("a", encoding="utf-8") as log:
-        while step < len(steps) and (stop_after is None or len(losses) < stop_after):
+        while step < len(steps) and not stop.now(len(losses)):
             batch = [examples[i] for i in steps[step]]
             began = time.monotonic()
             loss = one_step(model, optimizer, batch, s.lr * min(1.0, (step + 1) / s.warmup))
@@ -251,15 +265,41 @@ def train(model: torch.nn.Module, examples: list[Example], s: Settings, out: Pat
             print(json.dumps(line), file=log, flush=True)
             print(f"step {step}/{len(steps)}  loss {loss:.4f}  {tokens / seconds:,.0f} tokens/s",
                   flush=True)  # fmt: skip
-            if step % s.save_every == 0 or step == len(steps) or len(losses) == stop_after:
+            if step % s.save_every == 0 or step == len(steps) or stop.now(len(losses)):
                 save(model, optimizer, step, s, out)
     return losses
+
+
+def summarise(model: torch.nn.Module, out: Path) -> None:
+    """One JSON object over the whole log, also of earlier parts of the training."""
+    steps = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    steps = list({one["step"]: one for one in steps}.values())  # a step may have been repeated
+    tenth = max(1, len(steps) // 10)
+    seconds = sum(one["tokens"] / one["tokens_per_s"] for one in steps)
+    device = next(model.parameters()).device
+    made = {
+        "steps": len(steps),
+        "of": steps[-1]["of"],
+        "loss_first": round(sum(one["loss"] for one in steps[:tenth]) / tenth, 4),
+        "loss_last": round(sum(one["loss"] for one in steps[-tenth:]) / tenth, 4),
+        "tokens": sum(one["tokens"] for one in steps),
+        "tokens_per_s": round(sum(one["tokens"] for one in steps) / seconds, 1),
+        "tokens_per_s_median": sorted(one["tokens_per_s"] for one in steps)[len(steps) // 2],
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "trained_parameters": sum(p.numel() for p in trainable(model).values()),
+        "max_memory_gb": max(one.get("max_memory_gb", 0) for one in steps) or None,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "torch": torch.__version__,
+    }
+    (out / "summary.json").write_text(json.dumps(made) + "\n")
+    print(json.dumps(made), flush=True)
 
 
 def load_base(name: str) -> torch.nn.Module:
     from transformers import AutoModelForCausalLM
 
-    base = AutoModelForCausalLM.from_pretrained(name, dtype=torch.bfloat16, device_map="auto",
+    kind = torch.bfloat16 if torch.cuda.is_available() else torch.float32  # CPUs emulate bf16
+    base = AutoModelForCausalLM.from_pretrained(name, dtype=kind, device_map="auto",
                                                 attn_implementation="sdpa")  # fmt: skip
     base.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     base.enable_input_require_grads()
@@ -290,6 +330,7 @@ def run_grid(o: argparse.Namespace, s: Settings, examples: list[Example]) -> Non
         print(f"== {folder}", flush=True)
         model = with_adapter(load_base(o.model), one)
         train(model, examples, one, o.out / folder)
+        summarise(model, o.out / folder)
         del model
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
@@ -371,7 +412,7 @@ def self_test() -> None:
         check(f"the loss falls: {losses[0]:.3f} to {losses[-1]:.3f}", losses[-1] < losses[0] / 2)
 
         first = with_adapter(tiny_base(), s)
-        train(first, examples, s, home / "parts", stop_after=9)
+        train(first, examples, s, home / "parts", Stop(steps=9))
         second = with_adapter(tiny_base(), s)
         train(second, examples, s, home / "parts")
         same = all(torch.equal(p, trainable(second)[n]) for n, p in trainable(model).items())
@@ -401,6 +442,8 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--out", type=Path, help="folder for the adapter and the log")
     p.add_argument("--thinking", action="store_true", help="the template's thinking mode")
     p.add_argument("--grid", nargs="+", metavar="NAME=A,B", help="batch=, rank=, epochs=, lr=")
+    p.add_argument("--time-limit", type=float, metavar="SECONDS", default=math.inf,
+                   help="save and stop after so long; the same command continues")  # fmt: skip
     p.add_argument("--self-test", action="store_true", help="train a tiny random model on the CPU")
     for name, value in asdict(Settings()).items():
         p.add_argument("--" + name.replace("_", "-"), type=type(value), default=value,
@@ -418,7 +461,9 @@ def main() -> None:
     examples = read(o.data, ChatText(o.model, o.thinking), s.max_length)
     if o.grid:
         return run_grid(o, s, examples)
-    train(with_adapter(load_base(o.model), s), examples, s, o.out)
+    model = with_adapter(load_base(o.model), s)
+    train(model, examples, s, o.out, Stop(seconds=o.time_limit))
+    summarise(model, o.out)
 
 
 if __name__ == "__main__":
