@@ -1,15 +1,13 @@
-/* borrowing.c: opens what a question needs: model, budget, store. */
+/* borrowing.c: asks, and shows how far it is. */
 #include "cmd/borrowing.h"
 
-#include "base/fs.h"
 #include "base/home.h"
 #include "base/log.h"
-#include "base/mem.h"
+#include "base/str.h"
+#include "cmd/asking.h"
 #include "io/term.h"
-#include "store/lock.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define ATTEMPTS 64
@@ -19,11 +17,7 @@ struct work {
     const char *dir;
     struct home home;
     struct loop *loop;
-    struct modeling model;
-    struct prompts *prompts;
-    struct lock lock;
-    struct store *store;
-    struct ledger *ledger;
+    struct asking asked;
     struct borrow *borrow;
     struct term *term;
 };
@@ -48,45 +42,25 @@ static int read_attempts(const struct opt_list *list, int64_t *out, size_t *n,
 
 static int open_all(struct work *w, struct err *e)
 {
-    const struct modeling_values *m = &w->v->model;
-    struct ledger_parts parts;
-    char *prompts;
+    struct asking_opts o = {
+        .values = &w->v->model, .dir = w->dir, .file = "borrowing.db"};
 
-    if (modeling_read(m, &w->model, e) < 0 || home_find(&w->home, e) < 0)
+    if (home_find(&w->home, e) < 0)
         return -1;
-    prompts = fs_join(w->home.dir, "prompts");
-    w->prompts = prompts_load(prompts, e);
-    free(prompts);
-    w->loop = w->prompts ? loop_new(e) : NULL;
-    if (!w->loop || modeling_open(m, &w->model, w->loop, w->home.dir, e) < 0)
-        return -1;
-    w->store = lock_store(w->dir, "borrowing.db", w->loop, &w->lock, e);
-    if (!w->store || llm_record(w->model.llm, m->record, NULL, e) < 0)
-        return -1;
-    parts = (struct ledger_parts){.loop = w->loop,
-                                  .store = w->store,
-                                  .budget = &w->model.budget,
-                                  .patient = llm_is_patient(w->model.llm)};
-    w->ledger = ledger_open(&parts, e);
-    return w->ledger ? 0 : -1;
+    o.home = w->home.dir;
+    o.loop = w->loop = loop_new(e);
+    return w->loop ? asking_open(&w->asked, &o, e) : -1;
 }
 
 static int close_all(struct work *w, struct err *e)
 {
-    int rc = 0;
+    int rc;
 
     term_close(w->term);
     borrow_free(w->borrow);
-    ledger_close(w->ledger);
-    modeling_close(&w->model);
-    if (w->store) {
-        rc = store_close(w->store, e);
-        lock_drop(&w->lock);
-    }
+    rc = asking_close(&w->asked, e);
     if (w->loop)
         loop_free(w->loop);
-    if (w->prompts)
-        prompts_free(w->prompts);
     home_release(&w->home);
     return rc;
 }
@@ -96,9 +70,9 @@ static void on_step(size_t done, void *arg)
     struct work *w = arg;
     char note[40];
 
-    modeling_news(&w->model);
+    modeling_news(&w->asked.model);
     snprintf(note, sizeof(note), "$%.4f",
-             (double)w->model.budget.spent.usd_micro / 1e6);
+             (double)w->asked.model.budget.spent.usd_micro / 1e6);
     term_set(w->term, done, note);
 }
 
@@ -114,9 +88,9 @@ static void on_signal(int signo, void *arg)
 static int ask(struct work *w, struct table *t, struct err *e)
 {
     struct borrow_parts parts = {.loop = w->loop,
-                                 .ledger = w->ledger,
-                                 .front = w->model.llm,
-                                 .prompts = w->prompts,
+                                 .ledger = w->asked.ledger,
+                                 .front = w->asked.model.llm,
+                                 .prompts = w->asked.prompts,
                                  .max_tokens = w->v->model.max_tokens};
     enum borrow_end end;
 
