@@ -4,7 +4,7 @@
 #include "base/home.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cmd/asking.h"
+#include "cmd/paying.h"
 #include "io/term.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct work {
     const char *dir;
     struct home home;
     struct loop *loop;
-    struct asking asked;
+    struct paying asked;
     struct borrow *borrow;
     struct term *term;
 };
@@ -42,14 +42,14 @@ static int read_attempts(const struct opt_list *list, int64_t *out, size_t *n,
 
 static int open_all(struct work *w, struct err *e)
 {
-    struct asking_opts o = {
+    struct paying_opts o = {
         .values = &w->v->model, .dir = w->dir, .file = "borrowing.db"};
 
     if (home_find(&w->home, e) < 0)
         return -1;
     o.home = w->home.dir;
     o.loop = w->loop = loop_new(e);
-    return w->loop ? asking_open(&w->asked, &o, e) : -1;
+    return w->loop ? paying_open(&w->asked, &o, e) : -1;
 }
 
 static int close_all(struct work *w, struct err *e)
@@ -58,7 +58,7 @@ static int close_all(struct work *w, struct err *e)
 
     term_close(w->term);
     borrow_free(w->borrow);
-    rc = asking_close(&w->asked, e);
+    rc = paying_close(&w->asked, e);
     if (w->loop)
         loop_free(w->loop);
     home_release(&w->home);

@@ -3,8 +3,8 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/asking.h"
 #include "cmd/cmd.h"
+#include "cmd/paying.h"
 #include "curriculum/maker.h"
 #include "io/term.h"
 #include "task/define.h"
@@ -51,7 +51,7 @@ struct work {
     struct collection tasks;
     struct verifying g;
     struct job_opts job;
-    struct asking asking;
+    struct paying paying;
     struct maker_model asked;
     struct maker *maker;
     struct term *term;
@@ -72,16 +72,16 @@ static int gather(struct work *w, const struct opt_result *r, struct err *e)
 
 static int open_model(struct work *w, struct err *e)
 {
-    struct asking_opts o = {.values = &w->v->m,
+    struct paying_opts o = {.values = &w->v->m,
                             .home = w->home.dir,
                             .dir = w->out,
                             .file = "decompose.db",
                             .loop = w->g.loop};
 
-    if (asking_open(&w->asking, &o, e) < 0)
+    if (paying_open(&w->paying, &o, e) < 0)
         return -1;
-    w->asked = (struct maker_model){w->asking.ledger, w->asking.model.llm,
-                                    w->asking.prompts, w->v->m.max_tokens};
+    w->asked = (struct maker_model){w->paying.ledger, w->paying.model.llm,
+                                    w->paying.prompts, w->v->m.max_tokens};
     return 0;
 }
 
@@ -140,7 +140,7 @@ static int close_all(struct work *w, struct err *e)
     int rc;
 
     maker_free(w->maker);
-    rc = asking_close(&w->asking, e);
+    rc = paying_close(&w->paying, e);
     verifying_close(&w->g);
     collection_release(&w->tasks);
     home_release(&w->home);
@@ -318,9 +318,9 @@ static void on_step(const struct maker_progress *p, void *arg)
     char note[80] = "";
 
     if (w->v->llm) {
-        modeling_news(&w->asking.model);
+        modeling_news(&w->paying.model);
         snprintf(note, sizeof(note), "%zu calls, $%.4f", p->calls,
-                 (double)w->asking.model.budget.spent.usd_micro / 1e6);
+                 (double)w->paying.model.budget.spent.usd_micro / 1e6);
     }
     term_set(w->term, p->done, note);
 }

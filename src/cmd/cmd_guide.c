@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/asking.h"
 #include "cmd/cmd.h"
+#include "cmd/paying.h"
 #include "guide/builder.h"
 #include "io/term.h"
 #include "pack/packs.h"
@@ -57,7 +57,7 @@ struct work {
     struct pack *pack;
     struct sources sources;
     struct loop *loop;
-    struct asking asked;
+    struct paying asked;
     char *out, *file;
     struct guide *guide;
     struct term *term;
@@ -66,7 +66,7 @@ struct work {
 static int open_all(struct work *w, struct err *e)
 {
     const struct guide_values *v = w->v;
-    struct asking_opts o = {.values = &v->m, .file = "guide.db"};
+    struct paying_opts o = {.values = &v->m, .file = "guide.db"};
 
     w->out = v->out ? xstrdup(v->out) : xasprintf("guide-%s", v->dsl);
     w->file = fs_join(w->out, "guide.md");
@@ -79,7 +79,7 @@ static int open_all(struct work *w, struct err *e)
     o.home = w->home.dir;
     o.dir = w->out;
     o.loop = w->loop = loop_new(e);
-    return w->loop ? asking_open(&w->asked, &o, e) : -1;
+    return w->loop ? paying_open(&w->asked, &o, e) : -1;
 }
 
 static int close_all(struct work *w, struct err *e)
@@ -90,7 +90,7 @@ static int close_all(struct work *w, struct err *e)
         term_close(w->term);
     if (w->guide)
         guide_free(w->guide);
-    rc = asking_close(&w->asked, e);
+    rc = paying_close(&w->asked, e);
     if (w->loop)
         loop_free(w->loop);
     sources_release(&w->sources);

@@ -1,11 +1,11 @@
-/* asking.c: model, prompts, store and ledger, in the order that they need. */
-#include "cmd/asking.h"
+/* paying.c: model, prompts, store and ledger, in the order that they need. */
+#include "cmd/paying.h"
 
 #include "base/fs.h"
 
 #include <stdlib.h>
 
-int asking_open(struct asking *a, const struct asking_opts *o, struct err *e)
+int paying_open(struct paying *a, const struct paying_opts *o, struct err *e)
 {
     const struct modeling_values *m = o->values;
     struct ledger_parts parts;
@@ -29,7 +29,7 @@ int asking_open(struct asking *a, const struct asking_opts *o, struct err *e)
     return a->ledger ? 0 : -1;
 }
 
-int asking_close(struct asking *a, struct err *e)
+int paying_close(struct paying *a, struct err *e)
 {
     int rc = 0;
 
