@@ -222,6 +222,7 @@ test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minu
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
 	RUN_KILLS=100 prove tests/cli/run.t
+	python3 tests/cli/run/many.py
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
 	@$(MAKE) --no-print-directory tidy check-tsan
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \

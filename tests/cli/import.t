@@ -103,6 +103,23 @@ like "$out" '*"kept":true,*"scale":{"size":1024,"tried":??}}
     "… at the largest size that works"
 like "$(cat "$work/checked/1_Wide.py")" "*torch.rand(?1024, 1024?)*return ?1024?*" "the task has that size"
 
+# The verifier may have failed at a row: the same command tries that one again, and no other.
+cp -r "$work/checked" "$work/before"
+/usr/bin/python3 - "$work/checked" <<'END'
+import json, os, sys
+rows = [json.loads(l) for l in open(sys.argv[1] + "/manifest.jsonl")]
+row = next(r for r in rows if r["kept"])
+stem = sys.argv[1] + "/" + row.pop("task").partition("/")[2]
+row.pop("scale", None)
+row.update(kept=False, reason="unchecked", detail="the worker was killed")
+os.remove(stem + ".py"); os.remove(stem + ".json")
+with open(sys.argv[1] + "/manifest.jsonl", "w") as f:
+    f.writelines(json.dumps(r, separators=(",", ":")) + "\n" for r in rows)
+END
+run tasks import-kernelbook three.jsonl -o checked --scale --device cpu --children 1 --json
+is $status 0 "rows that could not be checked are tried again"
+diff -r "$work/before" "$work/checked"
+ok "… and the folder ends as if they had not failed"
 run tasks import-kernelbook rows.jsonl -o elsewhere --verifier jobs=jobs --device cpu
 like "$status $err" "4 *2 jobs wait for answers*run this command again" "another host can check them"
 run tasks import-kernelbook none.jsonl -o no --no-verify
