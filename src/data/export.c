@@ -188,8 +188,7 @@ static json_t *dataset_json(const struct task *t, const json_t *source)
 
 static json_t *source_json(const json_t *source)
 {
-    char *line =
-        source ? json_dumps(source, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    char *line = source ? jsn_canonical(source) : NULL;
     json_t *v = word(line);
 
     free(line);
