@@ -206,11 +206,11 @@ static void on_record(const json_t *record, const char *why, void *arg)
         it->state = TO_ASK;
         if (++it->failures == TRIES)
             fail_item(it, BOOK_UNCHECKED, why);
-    } else if (!json_is_true(json_object_get(record, "usable"))) {
-        fail_item(it, BOOK_UNUSABLE, reasons_of(record, &b));
     } else if (*returns && strcmp(returns, "a tensor") != 0) {
         buf_printf(&b, "forward returns %s", returns);
         settle(it, BOOK_OUTPUT, buf_str(&b));
+    } else if (!json_is_true(json_object_get(record, "usable"))) {
+        fail_item(it, BOOK_UNUSABLE, reasons_of(record, &b));
     } else {
         settle(it, BOOK_KEPT, "");
     }
