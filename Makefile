@@ -26,7 +26,7 @@ LIB_SRC    := $(filter-out src/base/mac_plain.c src/pg/pg.c src/pg/pg_none.c,\
 # The page's own files, which become C. Its script is one file in the end.
 ASSETS     := src/page/assets
 SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.js \
-                results.js archive.js task.js frame.js)
+                results.js workers.js archive.js task.js frame.js)
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
@@ -40,7 +40,7 @@ BOX_SRC    := src/worker/box.c src/worker/box_filter.c
 UNIT_SRC   := $(wildcard tests/unit/*.c)
 FUZZERS    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 HEADERS    := $(wildcard src/*/*.h)
-C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c)
+C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c bench/*/*.c)
 SUITES     := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 
 # ---- how it is compiled ------------------------------------------------------
@@ -152,6 +152,8 @@ $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 $(BUILD)/bench-search $(BUILD)/bench-sim $(BUILD)/bench-course: $(BUILD)/bench-%: \
     $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench-sim: $(BUILD)/bench/sim/fleet.o
 
 $(BUILD)/bench-scale: $(BUILD)/bench/scale.o $(BUILD)/tests/unit/fake_worker.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)

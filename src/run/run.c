@@ -6,6 +6,7 @@
 #include "curriculum/maker.h"
 #include "run/run_int.h"
 #include "verify/gate.h"
+#include "verify/roster.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>
@@ -249,6 +250,9 @@ static int open_parts(struct run *r, struct err *e)
     r->door_opts = verifying_opts(&r->set->verify, &r->home);
     r->door_opts.secret = r->secret;
     r->door_opts.key = arena_printf(&r->memory, "%s/worker.key", r->set->out);
+    r->door_opts.roster =
+        arena_printf(&r->memory, "%s/" ROSTER_FILE, r->set->out);
+    unlink(r->door_opts.roster); /* of those who worked for it before */
     r->door = door_open(r->loop, &r->door_opts, e);
     if (!r->door ||
         llm_record(r->model.llm, r->set->model.record, r->secret, e) < 0)

@@ -48,8 +48,9 @@ json_t *job_decompose(const struct task *t, const char *level,
                       const struct job_opts *o, const char *seed);
 json_t *job_validate(const struct task *t, const json_t *proposal,
                      const struct job_opts *o, const char *seed);
-/* The text that is sent; `id` is its hash. The caller frees the text. */
-char *job_text(const json_t *job, char id[HASH_HEX]);
+/* The text that is sent; `id` is its hash (NULL: not needed). The caller frees
+ * the text. */
+char *job_text(const json_t *job, char *id);
 /* Wall time a verify job may take once it has begun. */
 int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o);
 
