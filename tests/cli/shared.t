@@ -71,7 +71,7 @@ meanwhile() { printf 'sh %s/meanwhile.sh %s; %s command %s/real.jsonl %s/asked' 
 run run "$@" $(one 05_logsumexp) --attempts 2 --in-flight 1 --out second --archive "$address" \
     --command "$(meanwhile 3)"
 is $status 0 "a server that is killed and comes back does not stop a run"
-is "$(printf '%s\n' "$err" | grep -c 'the shared archive cannot be reached, the run goes on without it: ')" 1 \
+is "$(printf '%s\n' "$err" | grep -c 'the shared archive cannot be reached, the run continues without it: ')" 1 \
     "… which says so once"
 is "$(rows second "SELECT name FROM entry WHERE origin = 'archive'")" starter-01_swish "… starts with what was there"
 is "$(rows second 'SELECT count(*) FROM shown JOIN entry USING (entry) WHERE origin = "archive"')" 2 \
