@@ -97,6 +97,27 @@ is "$status $(sql 'SELECT count(*) FROM monkeys_kernel')" "0 3" "… once"
 is "$(tables third)" "$before" "… and the run is what it was"
 is "$(sort "$work/asked" | uniq -d | wc -l)" 0 "nothing was asked twice"
 
+# A server that asks for a password.
+sql "CREATE ROLE guest LOGIN PASSWORD 'geheim'; GRANT SELECT ON monkeys_kernel TO guest" >/dev/null
+as_postgres sh -c "{ echo 'local all guest scram-sha-256'; cat $pg/data/pg_hba.conf; } >$pg/hba && cat $pg/hba >$pg/data/pg_hba.conf"
+sql "SELECT pg_reload_conf()" >/dev/null
+guest=$(printf %s "$address" | sed 's/postgres@/guest@/') known=$(printf %s "$address" | sed 's/postgres@/guest:geheim@/')
+for i in $(seq 300); do # a reload takes effect when the server gets to it
+    run archive list "$guest"
+    [ $status = 0 ] || break
+    sleep 0.1
+done
+like "$status $err" "2 *no password supplied; put the password into ~/.pgpass or PGPASSWORD" "without the password: a line that says where it belongs"
+run archive list "$(printf %s "$known" | sed 's/geheim/falsch/')"
+like "$status $err" "2 monkeys archive list: $guest: *password authentication failed for user *guest*" "a wrong one is refused"
+is "$(printf %s "$err" | grep -c falsch)" 0 "… and not repeated"
+run archive list "$known"
+is "$status $(printf '%s\n' "$out" | wc -l)" "0 3" "the right one in the address works"
+printf '*:*:*:guest:geheim\n' >"$work/.pgpass"
+chmod 600 "$work/.pgpass"
+run archive list "$guest"
+is "$status $(printf '%s\n' "$out" | wc -l)" "0 3" "… and in ~/.pgpass"
+
 # A kernel that is added in the middle: by the third request, which is in the second round.
 sql "CREATE TABLE kept AS SELECT * FROM monkeys_kernel; DELETE FROM monkeys_kernel"
 cat >"$work/add.sh" <<END

@@ -453,11 +453,16 @@ static void test_sharing(const char *address, const char *server)
            a.version == b.version,
        "… and a strict one when it asks, with the same version");
 
+    shell("freeze", server);
+    sharing_look(strict);
+    ok(reach(&a, &a.calls, 3) && a.kernels == there + 1,
+       "a server that does not answer keeps nobody waiting");
+    shell("thaw", server);
     shell("kill", server);
     ok(reach(&a, &a.bad, 1) && reach(&b, &b.bad, 1),
        "a server that is killed is noticed by both");
     sharing_look(strict);
-    ok(reach(&a, &a.calls, 3) && a.kernels == there + 1,
+    ok(reach(&a, &a.calls, 4) && a.kernels == there + 1,
        "a look without a server is answered: nothing is new");
     give(strict, "log");
     give(strict, "log");
@@ -471,6 +476,29 @@ static void test_sharing(const char *address, const char *server)
     sharing_close(strict);
     sharing_close(eager);
     loop_free(a.loop);
+}
+
+static void test_reader(const char *address)
+{
+    const char *host = strchr(address, '@');
+    char *reader = xasprintf("postgres://reader%s", host);
+    struct err e = ERR_INIT;
+    struct hearing a = {.loop = loop_new(&e)};
+    struct sharing *x;
+    size_t there = count(address);
+
+    run_sql(address, "CREATE ROLE reader LOGIN");
+    run_sql(address, "GRANT SELECT ON monkeys_kernel TO reader");
+    x = open_end(&a, reader, true);
+    ok(reach(&a, &a.kernels, there), "who may only read, reads");
+    give(x, "cosh");
+    give(x, "sinh");
+    ok(sharing_finish(x, 60 * TICK_S) == 0 && reach(&a, &a.bad, 1) &&
+           a.bad == 1 && count(address) == there,
+       "… and is told once that nothing is added");
+    sharing_close(x);
+    loop_free(a.loop);
+    free(reader);
 }
 
 static void test_refused(void)
@@ -499,6 +527,7 @@ static void test_server(void)
     test_bad_rows(address);
     test_versions(address);
     test_sharing(address, server);
+    test_reader(address);
     test_refused();
     shell("stop", server);
     if (system(command) != 0) // NOLINT(concurrency-mt-unsafe)

@@ -1,6 +1,6 @@
 # postgres.sh: a private PostgreSQL in $pg, sourced by a test or run by one:
 #
-#   sh tests/cli/shared/postgres.sh have|start|stop|kill|again DIR
+#   sh tests/cli/shared/postgres.sh have|start|stop|kill|again|freeze|thaw DIR
 #
 # It needs no service of the system, listens on a socket in its folder and on no port, and
 # leaves nothing behind. The database is `postgres`; its address is in DIR/address.
@@ -66,6 +66,11 @@ postgres.sh:stop)
     ;;
 postgres.sh:kill)
     kill_postgres "$2"
+    ;;
+postgres.sh:freeze | postgres.sh:thaw)
+    pid=$(head -n 1 "$2/data/postmaster.pid")
+    [ "$1" = thaw ] && signal=CONT || signal=STOP
+    kill -$signal "$pid" $(pgrep -P "$pid")
     ;;
 postgres.sh:again)
     start_postgres "$2"
