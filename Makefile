@@ -252,13 +252,13 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
 
-check-programs: $(BUILD)/unit $(BUILD)/monkeys $(BUILD)/monkeys-worker \
+check-programs: $(BUILD)/unit-pg $(BUILD)/monkeys $(BUILD)/monkeys-worker \
                 $(BUILD)/monkeys-runner \
                 $(FUZZERS:%=$(BUILD)/replay-%)
 
 check: ## unit tests and stored fuzz inputs under ASan and UBSan (leaks of the latter: make fuzz)
 	@$(MAKE) --no-print-directory MODE=asan check-programs
-	@tests/keep unit prove -fo -e '' build/asan/unit
+	@tests/keep unit prove -fo -e '' build/asan/unit-pg
 	tests/fuzz/replay build/asan
 
 check-clang: ## clang has no warnings about the code either (fuzz targets are linked by it)
@@ -266,9 +266,9 @@ check-clang: ## clang has no warnings about the code either (fuzz targets are li
 	    $(filter src/%,$(C_FILES))
 
 # Both wait more than they compute. The slowest files come first.
-SLOW_COMMANDS := $(addprefix tests/cli/,verify.t doctor.t same.t pack.t run.t \
+SLOW_COMMANDS := $(addprefix tests/cli/,verify.t doctor.t shared.t same.t pack.t run.t \
                    reverify.t decompose.t stop.t repeat.t serve.t compare.t)
-check-commands: programs ## the commands as a user meets them
+check-commands: programs $(BUILD)/monkeys-pg ## the commands as a user meets them
 	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
 	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))
 
@@ -276,8 +276,8 @@ check-python: programs $(BUILD)/dump_tokens ## pytest: the worker; the lexer aga
 	@tests/keep python tests/run $$(($(JOBS) + 2))
 
 check-tsan: ## unit tests under ThreadSanitizer
-	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit
-	prove -fo -e '' build/tsan/unit
+	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit-pg
+	prove -fo -e '' build/tsan/unit-pg
 
 check-headers: ## each header compiles alone
 	@for h in $(HEADERS); do \
