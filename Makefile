@@ -4,6 +4,7 @@
 #   CC=gcc|clang                   both compile without warnings
 #   WERROR=1                       warnings are errors, as in the tests
 #   JOBS=N                         compilers at once in `make test`
+#   PG=1                           with PostgreSQL (libpq) for shared archives
 #   V=1                            show the commands that are run
 
 MODE    ?= release
@@ -15,16 +16,17 @@ JOBS    ?= $(shell nproc)
 
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
-LAYERS := base stats io lex facts store task pack llm ledger prompt guide verify find \
+LAYERS := base stats pg io lex facts store task pack llm ledger prompt guide verify find \
           curriculum search run data views analyze page web cmd
 
 # Two files have HMAC: monkeys takes it from libcrypto.
-LIB_SRC    := $(filter-out src/base/mac_plain.c,\
+# Two have the connection to PostgreSQL, one of which needs libpq: see PG below.
+LIB_SRC    := $(filter-out src/base/mac_plain.c src/pg/pg.c src/pg/pg_none.c,\
                 $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c)))
 # The page's own files, which become C. Its script is one file in the end.
 ASSETS     := src/page/assets
 SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.js \
-                results.js archive.js task.js frame.js)
+                results.js workers.js archive.js task.js frame.js)
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
@@ -38,7 +40,7 @@ BOX_SRC    := src/worker/box.c src/worker/box_filter.c
 UNIT_SRC   := $(wildcard tests/unit/*.c)
 FUZZERS    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 HEADERS    := $(wildcard src/*/*.h)
-C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c)
+C_FILES    := $(wildcard src/*.c src/*/*.c tests/*/*.c bench/*.c bench/*/*.c)
 SUITES     := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 
 # ---- how it is compiled ------------------------------------------------------
@@ -51,6 +53,15 @@ DEB_libutf8proc := libutf8proc-dev
 DEB_sqlite3     := libsqlite3-dev
 DEB_libzstd     := libzstd-dev
 DEB_libmicrohttpd := libmicrohttpd-dev
+DEB_libpq         := libpq-dev
+
+# One object differs, so both programs are linked from the same others: monkeys,
+# and with PG=1 monkeys-pg, which ./monkeys then is.
+PG ?=
+WITH_PG := $(if $(filter-out 0,$(PG)),-pg)
+ifneq ($(WITH_PG)$(filter %-pg check-clang check-commands check-programs tidy,$(MAKECMDGOALS)),)
+  PKGS += libpq
+endif
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2
@@ -83,14 +94,17 @@ ifneq ($(filter-out $(NO_LIBS),$(or $(MAKECMDGOALS),all)),)
     $(error missing libraries; run ./setup run, or: apt-get install $(missing))
   endif
   LIB_CFLAGS := $(shell pkg-config --cflags $(PKGS))
-  LIBS       := $(shell pkg-config --libs $(PKGS)) -lm
+  LIBS       := $(shell pkg-config --libs $(filter-out libpq,$(PKGS))) -lm
+  PG_LIBS    := $(if $(filter libpq,$(PKGS)),$(shell pkg-config --libs libpq))
 endif
 
 # $(call do,CC,file) starts a recipe: it prints that, or, with V=1, the command.
 do = $(if $(V),,@echo '$(1) $(2)';)
 
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
-LIB_OBJ    := $(call objs,$(LIB_SRC)) $(BUILD)/assets.o
+BASE_OBJ   := $(call objs,$(LIB_SRC)) $(BUILD)/assets.o
+LIB_OBJ    := $(BASE_OBJ) $(call objs,src/pg/pg_none.c)
+PG_OBJ     := $(BASE_OBJ) $(call objs,src/pg/pg.c)
 MAIN_OBJ   := $(call objs,src/main.c)
 WORKER_OBJ := $(call objs,$(WORKER_SRC))
 RUNNER_OBJ := $(call objs,$(RUNNER_SRC))
@@ -99,8 +113,8 @@ UNIT_OBJ   := $(call objs,$(UNIT_SRC))
 # ---- programs ----------------------------------------------------------------
 .PHONY: all programs worker
 all: programs ## build ./monkeys, ./monkeys-worker and ./monkeys-runner
-programs: $(BUILD)/monkeys worker
-	@ln -sfn $(BUILD)/monkeys monkeys
+programs: $(BUILD)/monkeys$(WITH_PG) worker
+	@ln -sfn $(BUILD)/monkeys$(WITH_PG) monkeys
 
 worker: $(addprefix $(BUILD)/,monkeys-worker monkeys-runner libmonkeys-box.so) ## build ./monkeys-worker and ./monkeys-runner alone: libc is enough
 	@ln -sfn $(BUILD)/monkeys-worker monkeys-worker
@@ -109,6 +123,9 @@ worker: $(addprefix $(BUILD)/,monkeys-worker monkeys-runner libmonkeys-box.so) #
 
 $(BUILD)/monkeys: $(MAIN_OBJ) $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/monkeys-pg: $(MAIN_OBJ) $(PG_OBJ)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(PG_LIBS)
 
 $(BUILD)/monkeys-worker: $(WORKER_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
@@ -125,6 +142,9 @@ $(BUILD)/libmonkeys-box.so: $(BOX_SRC) src/worker/box.h src/worker/box_filter.h
 $(BUILD)/unit: $(UNIT_OBJ) $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/unit-pg: $(UNIT_OBJ) $(PG_OBJ)
+	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(PG_LIBS)
+
 $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -132,6 +152,8 @@ $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 $(BUILD)/bench-search $(BUILD)/bench-sim $(BUILD)/bench-course: $(BUILD)/bench-%: \
     $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench-sim: $(BUILD)/bench/sim/fleet.o
 
 $(BUILD)/bench-scale: $(BUILD)/bench/scale.o $(BUILD)/tests/unit/fake_worker.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -203,6 +225,7 @@ test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minu
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
 	RUN_KILLS=100 prove tests/cli/run.t
 	COMPARE=all prove tests/cli/compare.t
+	python3 tests/cli/run/many.py
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
 	@$(MAKE) --no-print-directory tidy check-tsan
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
@@ -231,13 +254,13 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
 
-check-programs: $(BUILD)/unit $(BUILD)/monkeys $(BUILD)/monkeys-worker \
+check-programs: $(BUILD)/unit-pg $(BUILD)/monkeys $(BUILD)/monkeys-worker \
                 $(BUILD)/monkeys-runner \
                 $(FUZZERS:%=$(BUILD)/replay-%)
 
 check: ## unit tests and stored fuzz inputs under ASan and UBSan (leaks of the latter: make fuzz)
 	@$(MAKE) --no-print-directory MODE=asan check-programs
-	@tests/keep unit prove -fo -e '' build/asan/unit
+	@tests/keep unit prove -fo -e '' build/asan/unit-pg
 	tests/fuzz/replay build/asan
 
 check-clang: ## clang has no warnings about the code either (fuzz targets are linked by it)
@@ -245,9 +268,9 @@ check-clang: ## clang has no warnings about the code either (fuzz targets are li
 	    $(filter src/%,$(C_FILES))
 
 # Both wait more than they compute. The slowest files come first.
-SLOW_COMMANDS := $(addprefix tests/cli/,verify.t doctor.t same.t pack.t run.t \
+SLOW_COMMANDS := $(addprefix tests/cli/,verify.t doctor.t shared.t same.t pack.t run.t \
                    reverify.t decompose.t stop.t repeat.t serve.t compare.t)
-check-commands: programs ## the commands as a user meets them
+check-commands: programs $(BUILD)/monkeys-pg ## the commands as a user meets them
 	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
 	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))
 
@@ -255,8 +278,8 @@ check-python: programs $(BUILD)/dump_tokens ## pytest: the worker; the lexer aga
 	@tests/keep python tests/run $$(($(JOBS) + 2))
 
 check-tsan: ## unit tests under ThreadSanitizer
-	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit
-	prove -fo -e '' build/tsan/unit
+	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit-pg
+	prove -fo -e '' build/tsan/unit-pg
 
 check-bench: ## every benchmark compiles
 	@for b in bench/*.c; do $(CC) $(C_FLAGS) $(LIB_CFLAGS) -Werror -Itests/unit \
@@ -325,7 +348,8 @@ man: programs ## write the option tables into the manual
 install: all ## install under PREFIX (default /usr/local)
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/man/man1 share/monkeys \
 	    share/doc/monkeys)
-	install $(BUILD)/monkeys $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
+	install $(BUILD)/monkeys$(WITH_PG) $(DESTDIR)$(PREFIX)/bin/monkeys
+	install $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
 	install $(BUILD)/libmonkeys-box.so $(BUILD)/monkeys-runner \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1

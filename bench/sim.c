@@ -5,6 +5,7 @@
  * kernels.
  *
  *   bench-sim FOLDER WORLD METHOD RETRIEVAL SEED
+ *   bench-sim --workers N …                        (bench/sim/fleet.c)
  *
  * WORLD `deaf`: each task has a probability of its own; examples do nothing.
  * WORLD `learns`: a third of the tasks are easy (one attempt in two); for the
@@ -17,6 +18,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "mock.h"
+#include "sim/fleet.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,9 +157,11 @@ int main(int argc, char **argv)
     enum search_end end;
     struct err e = ERR_INIT;
 
+    if (argc > 1 && strncmp(argv[1], "--", 2) == 0)
+        return sim_fleet(argc, argv);
     if (argc != 6) {
         fprintf(stderr, "usage: bench-sim FOLDER deaf|learns METHOD RETRIEVAL "
-                        "SEED\n");
+                        "SEED\n       bench-sim --workers N\n");
         return 2;
     }
     w.learns = strcmp(argv[2], "learns") == 0;

@@ -2,8 +2,10 @@
 #include "base/json.h"
 
 #include "base/fs.h"
+#include "base/mem.h"
 #include "base/str.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,13 +183,129 @@ void jsn_line(json_t *v)
     json_decref(v);
 }
 
+/* ---- canonical text ---- */
+
+/* Has one of the eight bytes a value below `n`, of at most 128? (A false yes is
+ * possible for a byte of 128 or more; a false no is not.) */
+#define HAS_BELOW(x, n) \
+    (((x) - ~UINT64_C(0) / 255 * (n)) & ~(x) & ~UINT64_C(0) / 255 * 128)
+#define HAS_BYTE(x, c) HAS_BELOW((x) ^ (~UINT64_C(0) / 255 * (c)), 1)
+
+/* The bytes at the front that a string holds as they are; eight at a time. */
+static size_t plain_length(const char *p, size_t n)
+{
+    size_t i = 0;
+    uint64_t x;
+
+    for (; i + sizeof(x) <= n; i += sizeof(x)) {
+        memcpy(&x, p + i, sizeof(x));
+        if (HAS_BELOW(x, ' ') | HAS_BYTE(x, '"') | HAS_BYTE(x, '\\'))
+            break;
+    }
+    while (i < n && (unsigned char)p[i] >= ' ' && p[i] != '"' && p[i] != '\\')
+        i++;
+    return i;
+}
+
+static void put_escape(struct buf *b, char c)
+{
+    static const char special[] = "\b\f\n\r\t\"\\", letters[] = "bfnrt\"\\";
+    const char *at = c ? strchr(special, c) : NULL;
+
+    if (at)
+        buf_put(b, (const char[]){'\\', letters[at - special]}, 2);
+    else
+        buf_printf(b, "\\u%04X", (unsigned)(unsigned char)c);
+}
+
+static void put_string(struct buf *b, const char *p, size_t n)
+{
+    buf_putc(b, '"');
+    for (;;) {
+        size_t plain = plain_length(p, n);
+
+        buf_put(b, p, plain);
+        if (plain == n)
+            break;
+        put_escape(b, p[plain]);
+        p += plain + 1;
+        n -= plain + 1;
+    }
+    buf_putc(b, '"');
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void put_value(struct buf *b, const json_t *v);
+
+static void put_object(struct buf *b, const json_t *v)
+{
+    size_t n = json_object_size(v), i = 0;
+    const char **keys = xreallocarray(NULL, n + 1, sizeof(*keys)), *key;
+    json_t *member;
+
+    json_object_foreach((json_t *)v, key, member) keys[i++] = key;
+    qsort(keys, n, sizeof(*keys), by_key);
+    buf_putc(b, '{');
+    for (i = 0; i < n; i++) {
+        if (i)
+            buf_putc(b, ',');
+        put_string(b, keys[i], strlen(keys[i]));
+        buf_putc(b, ':');
+        put_value(b, json_object_get(v, keys[i]));
+    }
+    buf_putc(b, '}');
+    free(keys);
+}
+
+static void put_array(struct buf *b, const json_t *v)
+{
+    buf_putc(b, '[');
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        if (i)
+            buf_putc(b, ',');
+        put_value(b, json_array_get(v, i));
+    }
+    buf_putc(b, ']');
+}
+
+/* Numbers and words are short: jansson writes them. */
+static void put_value(struct buf *b, const json_t *v)
+{
+    char *text;
+
+    if (json_is_string(v)) {
+        put_string(b, json_string_value(v), json_string_length(v));
+    } else if (json_is_object(v)) {
+        put_object(b, v);
+    } else if (json_is_array(v)) {
+        put_array(b, v);
+    } else {
+        text = json_dumps(v, JSON_ENCODE_ANY);
+        buf_puts(b, text ? text : "null");
+        free(text);
+    }
+}
+
+char *jsn_canonical(const json_t *v)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    put_value(&b, v);
+    return buf_take(&b, NULL);
+}
+
 json_t *jsn_text(const char *p, size_t n)
 {
     struct buf b;
     json_t *v;
 
     if (str_utf8_check(p, n) == n)
-        return json_stringn(p, n);
+        return json_stringn_nocheck(p, n);
     buf_init(&b, BUF_UNLIMITED);
     mend_plain(p, n, &b);
     v = json_stringn(buf_str(&b), b.len);

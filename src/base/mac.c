@@ -5,6 +5,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* libcrypto fails only when it is out of memory or has no SHA-256. */
@@ -14,32 +15,62 @@ static void must(int done)
         BUG("libcrypto cannot compute SHA-256");
 }
 
-static void begin(EVP_MD_CTX *c, const void *key, size_t n, unsigned char fill)
+/* The state after the key's block, and one to work on. */
+struct mac_key {
+    EVP_MD_CTX *inner, *outer, *work;
+};
+
+static EVP_MD_CTX *begin(const void *key, size_t n, unsigned char fill)
 {
+    EVP_MD_CTX *c = EVP_MD_CTX_new();
     unsigned char pad[MAC_BLOCK];
 
+    if (!c)
+        BUG("libcrypto is out of memory");
     memset(pad, fill, sizeof(pad));
     for (size_t i = 0; i < n; i++)
         pad[i] ^= ((const unsigned char *)key)[i];
     must(EVP_DigestInit_ex(c, EVP_sha256(), NULL));
     must(EVP_DigestUpdate(c, pad, sizeof(pad)));
+    OPENSSL_cleanse(pad, sizeof(pad));
+    return c;
 }
 
-void mac_of(const void *key, size_t key_len, const struct mac_part *part,
-            size_t count, unsigned char out[MAC_BYTES])
+struct mac_key *mac_key_new(const void *key, size_t len)
 {
-    EVP_MD_CTX *c = EVP_MD_CTX_new();
+    struct mac_key *k = xcalloc(1, sizeof(*k));
 
-    if (!c || key_len > MAC_BLOCK)
-        BUG("a key of %zu bytes", key_len);
-    begin(c, key, key_len, 0x36);
+    if (len > MAC_BLOCK)
+        BUG("a key of %zu bytes", len);
+    k->inner = begin(key, len, 0x36);
+    k->outer = begin(key, len, 0x5c);
+    k->work = EVP_MD_CTX_new();
+    if (!k->work)
+        BUG("libcrypto is out of memory");
+    return k;
+}
+
+/* libcrypto wipes what it frees. */
+void mac_key_free(struct mac_key *k)
+{
+    if (!k)
+        return;
+    EVP_MD_CTX_free(k->inner);
+    EVP_MD_CTX_free(k->outer);
+    EVP_MD_CTX_free(k->work);
+    free(k);
+}
+
+void mac_of(struct mac_key *k, const struct mac_part *part, size_t count,
+            unsigned char out[MAC_BYTES])
+{
+    must(EVP_MD_CTX_copy_ex(k->work, k->inner));
     for (size_t i = 0; i < count; i++)
-        must(EVP_DigestUpdate(c, part[i].p, part[i].n));
-    must(EVP_DigestFinal_ex(c, out, NULL));
-    begin(c, key, key_len, 0x5c);
-    must(EVP_DigestUpdate(c, out, MAC_BYTES));
-    must(EVP_DigestFinal_ex(c, out, NULL));
-    EVP_MD_CTX_free(c);
+        must(EVP_DigestUpdate(k->work, part[i].p, part[i].n));
+    must(EVP_DigestFinal_ex(k->work, out, NULL));
+    must(EVP_MD_CTX_copy_ex(k->work, k->outer));
+    must(EVP_DigestUpdate(k->work, out, MAC_BYTES));
+    must(EVP_DigestFinal_ex(k->work, out, NULL));
 }
 
 bool mac_equal(const unsigned char a[MAC_BYTES],

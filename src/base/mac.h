@@ -15,8 +15,14 @@ struct mac_part {
     size_t n;
 };
 
-void mac_of(const void *key, size_t key_len, const struct mac_part *part,
-            size_t count, unsigned char out[MAC_BYTES]);
+/* A key that is made ready once, for many texts. */
+struct mac_key;
+struct mac_key *mac_key_new(const void *key, size_t len);
+void mac_key_free(
+    struct mac_key *k); /* leaves nothing of it; `k` may be NULL */
+
+void mac_of(struct mac_key *k, const struct mac_part *part, size_t count,
+            unsigned char out[MAC_BYTES]);
 /* Compares in a time that does not depend on where they differ. */
 bool mac_equal(const unsigned char a[MAC_BYTES],
                const unsigned char b[MAC_BYTES]);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct sha256 {
@@ -140,18 +141,38 @@ static void begin(struct sha256 *h, const void *key, size_t n,
     sha256_add(h, pad, sizeof(pad));
 }
 
-void mac_of(const void *key, size_t key_len, const struct mac_part *part,
-            size_t count, unsigned char out[MAC_BYTES])
-{
-    struct sha256 h;
+struct mac_key {
+    struct sha256 inner, outer; /* after the key's block */
+};
 
-    if (key_len > MAC_BLOCK)
-        BUG("a key of %zu bytes", key_len);
-    begin(&h, key, key_len, 0x36);
+struct mac_key *mac_key_new(const void *key, size_t len)
+{
+    struct mac_key *k = xcalloc(1, sizeof(*k));
+
+    if (len > MAC_BLOCK)
+        BUG("a key of %zu bytes", len);
+    begin(&k->inner, key, len, 0x36);
+    begin(&k->outer, key, len, 0x5c);
+    return k;
+}
+
+void mac_key_free(struct mac_key *k)
+{
+    if (!k)
+        return;
+    explicit_bzero(k, sizeof(*k));
+    free(k);
+}
+
+void mac_of(struct mac_key *k, const struct mac_part *part, size_t count,
+            unsigned char out[MAC_BYTES])
+{
+    struct sha256 h = k->inner;
+
     for (size_t i = 0; i < count; i++)
         sha256_add(&h, part[i].p, part[i].n);
     sha256_finish(&h, out);
-    begin(&h, key, key_len, 0x5c);
+    h = k->outer;
     sha256_add(&h, out, MAC_BYTES);
     sha256_finish(&h, out);
 }

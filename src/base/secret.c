@@ -1,4 +1,4 @@
-/* secret.c: the variables that contain keys. */
+/* secret.c: the variables that contain keys and passwords. */
 #include "base/secret.h"
 
 #include "base/buf.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static const char *const names[] = {"MONKEYS_API_KEY", "OPENAI_API_KEY",
-                                    "ANTHROPIC_API_KEY", NULL};
+                                    "ANTHROPIC_API_KEY", "PGPASSWORD", NULL};
 
 /* A shorter value is not a key, and masking it would spoil ordinary words. */
 #define SHORTEST 6

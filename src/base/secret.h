@@ -1,5 +1,5 @@
-/* secret.h: keeps the API keys of the environment out of child processes and out
- * of every text that is shown or stored. */
+/* secret.h: keeps the API keys and the database password of the environment out
+ * of child processes and out of every text that is shown or stored. */
 #ifndef BASE_SECRET_H
 #define BASE_SECRET_H
 

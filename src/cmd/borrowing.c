@@ -1,11 +1,8 @@
-/* borrowing.c: asks, and shows how far it is. */
+/* borrowing.c: the questions about borrowing, from the options to the table. */
 #include "cmd/borrowing.h"
 
-#include "base/home.h"
 #include "base/log.h"
-#include "base/str.h"
-#include "cmd/paying.h"
-#include "io/term.h"
+#include "cmd/inquiry.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -15,11 +12,8 @@
 struct work {
     const struct borrowing_values *v;
     const char *dir;
-    struct home home;
-    struct loop *loop;
-    struct paying asked;
+    struct inquiry inquiry;
     struct borrow *borrow;
-    struct term *term;
 };
 
 /* The attempts to look at: those of the paper, if none are given. */
@@ -40,40 +34,11 @@ static int read_attempts(const struct opt_list *list, int64_t *out, size_t *n,
     return 0;
 }
 
-static int open_all(struct work *w, struct err *e)
-{
-    struct paying_opts o = {
-        .values = &w->v->model, .dir = w->dir, .file = "borrowing.db"};
-
-    if (home_find(&w->home, e) < 0)
-        return -1;
-    o.home = w->home.dir;
-    o.loop = w->loop = loop_new(e);
-    return w->loop ? paying_open(&w->asked, &o, e) : -1;
-}
-
-static int close_all(struct work *w, struct err *e)
-{
-    int rc;
-
-    term_close(w->term);
-    borrow_free(w->borrow);
-    rc = paying_close(&w->asked, e);
-    if (w->loop)
-        loop_free(w->loop);
-    home_release(&w->home);
-    return rc;
-}
-
 static void on_step(size_t done, void *arg)
 {
     struct work *w = arg;
-    char note[40];
 
-    modeling_news(&w->asked.model);
-    snprintf(note, sizeof(note), "$%.4f",
-             (double)w->asked.model.budget.spent.usd_micro / 1e6);
-    term_set(w->term, done, note);
+    inquiry_step(&w->inquiry, done);
 }
 
 static void on_signal(int signo, void *arg)
@@ -87,20 +52,21 @@ static void on_signal(int signo, void *arg)
 
 static int ask(struct work *w, struct table *t, struct err *e)
 {
-    struct borrow_parts parts = {.loop = w->loop,
-                                 .ledger = w->asked.ledger,
-                                 .front = w->asked.model.llm,
-                                 .prompts = w->asked.prompts,
+    struct inquiry *a = &w->inquiry;
+    struct borrow_parts parts = {.loop = a->loop,
+                                 .ledger = a->asked.ledger,
+                                 .front = a->asked.model.llm,
+                                 .prompts = a->asked.prompts,
                                  .max_tokens = w->v->model.max_tokens};
     enum borrow_end end;
 
-    if (loop_add_stops(w->loop, on_signal, w, e) < 0)
+    if (loop_add_stops(a->loop, on_signal, w, e) < 0)
         return -1;
-    w->term = term_open(STDERR_FILENO, borrow_questions(w->borrow), 0,
+    a->term = term_open(STDERR_FILENO, borrow_questions(w->borrow), 0,
                         "kernels compared");
     end = borrow_run(w->borrow, &parts, on_step, w, e);
-    term_close(w->term);
-    w->term = NULL;
+    term_close(a->term);
+    a->term = NULL;
     if (end == BORROW_NO_BUDGET)
         return err_set(e, ERR_BUDGET,
                        "the budget has no room for another question; %s keeps "
@@ -131,8 +97,11 @@ int borrowing_ask(const struct borrowing_values *v, struct analysis *a,
     if (rc == 0)
         rc = (w.borrow = borrow_new(a, attempt, n, e)) ? 0 : -1;
     if (rc == 0)
-        rc = open_all(&w, e) < 0 ? -1 : ask(&w, t, e);
-    if (close_all(&w, &late) < 0 && rc >= 0) {
+        rc = inquiry_open(&w.inquiry, &v->model, w.dir, "borrowing.db", e);
+    if (rc == 0)
+        rc = ask(&w, t, e);
+    borrow_free(w.borrow);
+    if (inquiry_close(&w.inquiry, &late) < 0 && rc >= 0) {
         *e = late;
         rc = -1;
     }

@@ -2,10 +2,12 @@
  * runs and folders. */
 #include "base/json.h"
 #include "cmd/cmd.h"
+#include "pg/pg.h"
 #include "run/archives.h"
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct archive_values {
@@ -19,7 +21,8 @@ static const struct opt list_table[] = {
     {0},
 };
 static const struct opt out_table[] = {
-    {"output", 'o', OPT_TEXT, "DIR", "the folder of the archive (required)",
+    {"output", 'o', OPT_TEXT, "DIR",
+     "the archive: a folder, or postgres://... for a shared one (required)",
      offsetof(struct archive_values, out), 0, 0},
     {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object",
      offsetof(struct archive_values, json), 0, 0},
@@ -63,11 +66,14 @@ static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
     for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++) {
         struct listing l = {.json = v.json};
 
+        char *shown = pg_shown(call.r.rest[i]);
+
         rc = archives_each(call.r.rest[i], print_one, &l, e);
         if (rc == 0 && l.count == 0 && !v.json)
             printf("%s: no kernels yet; they come from a run that solves a "
                    "task, 'monkeys archive add' or 'monkeys archive import'\n",
-                   call.r.rest[i]);
+                   shown);
+        free(shown);
     }
     cmd_end(&call);
     return rc > 0 ? 0 : rc;
@@ -124,11 +130,15 @@ static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
         w.json = v.json;
         rc = archives_each(call.r.rest[0], show_one, &w, e);
     }
-    if (rc == 0 && w.name && !w.found)
+    if (rc == 0 && w.name && !w.found) {
+        char *shown = pg_shown(call.r.rest[0]);
+
         rc = err_set(e, ERR_INPUT,
                      "%s has no kernel %s; 'monkeys archive list %s' lists "
                      "the kernels",
-                     call.r.rest[0], w.name, call.r.rest[0]);
+                     shown, w.name, shown);
+        free(shown);
+    }
     cmd_end(&call);
     return rc > 0 ? 0 : rc;
 }
@@ -164,8 +174,12 @@ static int run_copy(const struct cmd *c, int argc, char **argv, struct err *e)
                      "give -o DIR and the folder of a run or an archive");
     if (rc == 0)
         rc = archives_copy(call.r.rest, call.r.rest_len, v.out, &n, e);
-    if (rc == 0 && v.out)
-        tell_copied(v.out, &n, v.json);
+    if (rc == 0 && v.out) {
+        char *shown = pg_shown(v.out);
+
+        tell_copied(shown, &n, v.json);
+        free(shown);
+    }
     cmd_end(&call);
     return rc > 0 ? 0 : rc;
 }
@@ -177,7 +191,9 @@ const struct cmd cmd_archive_list = {
     "DIR...",
     "list solved kernels",
     "DIR is the folder of a run, or an archive: a folder with one sub-folder\n"
-    "per kernel, which holds task.py, solution.py and meta.json.",
+    "per kernel, which holds task.py, solution.py and meta.json; or the\n"
+    "address of a shared archive, postgres://USER@HOST:PORT/DATABASE, in a\n"
+    "program built with 'make PG=1'.",
     list_table,
     run_list,
 };
@@ -211,7 +227,8 @@ const struct cmd cmd_archive_import = {
     "add other archives to an archive",
     "Leaves out a kernel if the archive has one for the same task (the same\n"
     "source, comments aside). Kernels are not verified again: what the other\n"
-    "archive says about them is kept.",
+    "archive says about them is kept. Both may be shared archives\n"
+    "(postgres://...).",
     out_table,
     run_copy,
 };

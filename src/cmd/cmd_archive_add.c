@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/task_word.h"
 #include "pack/packs.h"
+#include "pg/pg.h"
 #include "run/archives.h"
 #include "run/kernel.h"
 #include "verify/verdict.h"
@@ -113,6 +114,10 @@ static int check_place(const struct adding *a, struct err *e)
     struct archives_known known;
     int rc = -1;
 
+    if (pg_is_address(a->v->out))
+        return err_set(e, ERR_USAGE,
+                       "add the kernel to a folder, then 'monkeys archive "
+                       "import' that folder into the shared archive");
     if (!fs_is_dir(a->v->out) && access(a->v->out, F_OK) == 0)
         return err_set(e, ERR_INPUT, "%s: not a folder", a->v->out);
     if (archives_read_known(a->v->out, &known, e) == 0) {

@@ -8,6 +8,7 @@
 #include "io/term.h"
 #include "pack/pack_probe.h"
 #include "pack/packs.h"
+#include "pg/pg.h"
 #include "run/recheck.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
@@ -328,6 +329,11 @@ static int run_reverify(const struct cmd *c, int argc, char **argv,
 
     if (rc == 0 && call.r.rest_len != 1)
         rc = err_set(e, ERR_USAGE, "give the folder of one run or one archive");
+    if (rc == 0 && pg_is_address(call.r.rest[0]))
+        rc = err_set(e, ERR_USAGE,
+                     "a shared archive cannot be verified again: import it "
+                     "into a folder with 'monkeys archive import', and verify "
+                     "that");
     if (rc == 0) {
         f.dir = call.r.rest[0];
         rc = reverify(&f, e);

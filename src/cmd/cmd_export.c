@@ -1,15 +1,24 @@
 /* cmd_export.c: monkeys export sft|refine|kernels: what runs found, as training
  * data or as a folder to read. */
 #include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/inquiry.h"
 #include "data/export.h"
 #include "data/kernels.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct export_values {
+    struct modeling_values model; /* for the plans */
+    const char *plans;
+    struct opt_list packs;
+    bool backfill;
     const char *out, *format, *policy, *tokens, *vocab, *chat;
     struct opt_list against;
     int64_t max_tokens, problems, seed, test;
@@ -125,7 +134,20 @@ static const struct opt sft_table[] = {
      "two (default: messages)",
      offsetof(struct export_values, format), 0, 0},
     DATA_OPTIONS,
+    {"backfill-plans", 0, OPT_FLAG, NULL,
+     "ask a model for the plans of tasks that were solved in one stage",
+     offsetof(struct export_values, backfill), 0, 0},
+    {"plans", 0, OPT_TEXT, "DIR",
+     "where such plans are kept, so that they are paid for once (default: the "
+     "output folder with '.plans')",
+     offsetof(struct export_values, plans), 0, 0},
+    {"plan-tokens", 0, OPT_INT, "N",
+     "longest plan, reasoning included (default: 16384)",
+     offsetof(struct export_values, model.max_tokens), 1, 10000000},
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
+     offsetof(struct export_values, packs), 0, 0},
     JSON_OPTION,
+    MODELING_REACH_OPTIONS,
     {0},
 };
 static const struct opt refine_table[] = {
@@ -170,6 +192,8 @@ static void print_sums(const char *out, const struct export_sums *s)
            s->test_problems);
     if (s->one_stage)
         printf(", %zu without a plan", s->one_stage);
+    if (s->backfilled)
+        printf(", %zu with a plan that was asked for now", s->backfilled);
     printf("\nrecords: ");
     for (size_t i = 0, n = 0; i < 3; i++)
         if (s->phase[i])
@@ -180,10 +204,93 @@ static void print_sums(const char *out, const struct export_sums *s)
     printf("written:  %s\n", out);
 }
 
+/* ---- plans that are missing ---- */
+
+/* What is open while a model is asked for them. */
+struct planning {
+    struct inquiry inquiry;
+    struct packs_path packs;
+    struct backfill *backfill;
+    char *dir;
+};
+
+static void on_step(size_t done, size_t of, void *arg)
+{
+    struct planning *p = arg;
+
+    if (!p->inquiry.term)
+        p->inquiry.term = term_open(STDERR_FILENO, of, 0, "plans");
+    inquiry_step(&p->inquiry, done);
+    if (done == of) {
+        term_close(p->inquiry.term);
+        p->inquiry.term = NULL;
+    }
+}
+
+static void on_signal(int signo, void *arg)
+{
+    struct planning *p = arg;
+
+    (void)signo;
+    log_warn("stopping: replies under way are waited for");
+    backfill_stop(p->backfill);
+}
+
+static int planning_open(struct planning *p, const struct export_values *v,
+                         struct err *e)
+{
+    struct inquiry *a = &p->inquiry;
+
+    p->dir = v->plans ? xstrdup(v->plans) : xasprintf("%s.plans", v->out);
+    if (inquiry_open(a, &v->model, p->dir, "plans.db", e) < 0)
+        return -1;
+    packs_path_init(&p->packs, &v->packs, &a->home);
+    p->backfill =
+        backfill_new(&(struct backfill_parts){.loop = a->loop,
+                                              .ledger = a->asked.ledger,
+                                              .front = a->asked.model.llm,
+                                              .prompts = a->asked.prompts,
+                                              .packs = &p->packs,
+                                              .model = v->model.model,
+                                              .max_tokens = v->model.max_tokens,
+                                              .step = on_step,
+                                              .arg = p});
+    return loop_add_stops(a->loop, on_signal, p, e);
+}
+
+static int planning_close(struct planning *p, struct err *e)
+{
+    backfill_free(p->backfill);
+    packs_path_release(&p->packs);
+    free(p->dir);
+    return inquiry_close(&p->inquiry, e);
+}
+
+/* ---- the command ---- */
+
+static int finish(enum export_end end, const char *plans, struct err *e)
+{
+    if (end == EXPORT_NO_BUDGET)
+        return err_set(e, ERR_BUDGET,
+                       "the budget has no room for another plan, so nothing "
+                       "was written; %s keeps the others: run the command "
+                       "again with a larger budget",
+                       plans);
+    if (end == EXPORT_STOPPED) {
+        fprintf(stderr,
+                "stopped, so nothing was written; %s keeps the plans: run the "
+                "command again to continue\n",
+                plans);
+        return 130;
+    }
+    return end == EXPORT_DONE ? 0 : -1;
+}
+
 static int run_with_vocab(const struct record_kind *kind,
                           const struct export_values *v,
                           const struct cmd_call *call,
-                          const struct vocab *vocab, struct err *e)
+                          const struct vocab *vocab, struct planning *plans,
+                          struct err *e)
 {
     const char *tokens = v->tokens ? v->tokens : vocab ? "qwen" : "python";
     struct overlap_how against = {
@@ -208,9 +315,10 @@ static int run_with_vocab(const struct record_kind *kind,
                              .max_tokens =
                                  v->max_tokens ? v->max_tokens : 24576,
                              .problems = v->problems,
-                             .overlap = how_compared};
+                             .overlap = how_compared,
+                             .backfill = plans->backfill};
     struct export_sums sums;
-    int rc;
+    enum export_end end;
 
     if (!o)
         return -1;
@@ -218,26 +326,29 @@ static int run_with_vocab(const struct record_kind *kind,
              "%zu files; similarity below 75, no %d %s tokens in a row, policy "
              "%s",
              overlap_files(o), NGRAM_TOKENS, tokens, v->policy);
-    rc = export_records(&how, &sums, e);
-    if (rc == 0 && v->json)
+    end = export_records(&how, &sums, e);
+    if (end == EXPORT_DONE && v->json)
         jsn_line(export_json(&sums));
-    else if (rc == 0)
+    else if (end == EXPORT_DONE)
         print_sums(v->out, &sums);
     export_release(&sums);
     overlap_free(o);
-    return rc;
+    return finish(end, plans->dir, e);
 }
 
 static int run_records(const struct record_kind *kind, const struct cmd *c,
                        int argc, char **argv, struct err *e)
 {
     struct export_values v = {
+        .model = MODELING_DEFAULTS,
         .format = kind == &record_sft ? "messages" : "prompt-completion",
         .policy = "strict-signal",
         .chat = "qwen3",
         .test = 5};
     struct cmd_call call = {.cmd = c, .values = &v};
     int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    struct planning plans = {0};
+    struct err late = ERR_INIT;
     struct vocab *vocab = NULL;
 
     if (rc > 0) {
@@ -250,8 +361,14 @@ static int run_records(const struct record_kind *kind, const struct cmd *c,
         vocab = vocab_load(v.vocab, e);
         rc = vocab ? 0 : -1;
     }
+    if (rc == 0 && v.backfill)
+        rc = planning_open(&plans, &v, e);
     if (rc == 0)
-        rc = run_with_vocab(kind, &v, &call, vocab, e);
+        rc = run_with_vocab(kind, &v, &call, vocab, &plans, e);
+    if (planning_close(&plans, &late) < 0 && rc >= 0) {
+        *e = late;
+        rc = -1;
+    }
 out:
     vocab_free(vocab);
     cmd_end(&call);
@@ -301,8 +418,9 @@ const struct cmd cmd_export_sft = {
     "write training data: prompts, plans and kernels",
     "Two records for each solved task: the planning prompt and the plan, the\n"
     "coding prompt and the code. Prompts are what was sent, byte for byte. A\n"
-    "task solved in one stage gives the second only. A task that overlaps "
-    "with\n"
+    "task solved in one stage gives the second only, unless --backfill-plans\n"
+    "asks a model for the plan: then it gives both, with the prompts that two\n"
+    "stages would have had, marked as backfilled. A task that overlaps with\n"
     "the benchmark ends the export before anything is written. Beside the\n"
     "records, README.md has counts, licences and hashes.",
     sft_table,

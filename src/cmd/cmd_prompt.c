@@ -39,7 +39,8 @@ static const struct opt prompt_table[] = {
            "comes with the program (required)",
            task, 0, 0),
     OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl, 0, 0),
-    OPTION("stage", OPT_CHOICE, "plan|code|evolve|review|borrowing|decompose",
+    OPTION("stage", OPT_CHOICE,
+           "plan|code|evolve|review|borrowing|backfill|decompose",
            "which prompt (default: code)", stage, 0, 0),
     OPTION("examples", OPT_INT, "N",
            "show the first N examples of the pack (default: 3)", examples, 0,
@@ -57,7 +58,8 @@ static const struct opt prompt_table[] = {
     OPTION("diff", OPT_FLAG, NULL,
            "evolve: ask for edits instead of a whole program", diff, 0, 0),
     OPTION("solution", OPT_TEXT, "FILE",
-           "review, borrowing: the program to look at", solution, 0, 0),
+           "review, borrowing, backfill: the program to look at", solution, 0,
+           0),
     OPTION("precision", OPT_CHOICE, PRECISION_CHOICES, VERIFYING_PRECISION_HELP,
            precision, 0, 0),
     OPTION(
@@ -240,6 +242,14 @@ static int build_borrowing(struct showing *s, struct str solution,
     return 0;
 }
 
+static int build_backfill(struct showing *s, struct str solution, struct err *e)
+{
+    const struct prompt_backfill in = {s->pack, source(s), solution,
+                                       s->precision, s->device};
+
+    return prompts_backfill(s->prompts, &in, s->a, &s->prompt, e);
+}
+
 static int build(struct showing *s, struct err *e)
 {
     const struct prompt_decompose division = {
@@ -261,6 +271,8 @@ static int build(struct showing *s, struct err *e)
         return err_set(e, ERR_USAGE, "--stage %s needs --solution FILE", stage);
     if (read_text(s->v->solution, s->a, &solution, e) < 0)
         return -1;
+    if (strcmp(stage, "backfill") == 0)
+        return build_backfill(s, solution, e);
     return strcmp(stage, "review") == 0 ? build_review(s, solution, e)
                                         : build_borrowing(s, solution, e);
 }
@@ -367,7 +379,7 @@ static int check_options(const struct prompt_values *v, struct err *e)
         {v->plan != NULL, "--plan", "code"},
         {v->previous != NULL, "--previous", "plan code evolve"},
         {v->diff, "--diff", "evolve"},
-        {v->solution != NULL, "--solution", "review borrowing"},
+        {v->solution != NULL, "--solution", "review borrowing backfill"},
         {v->no_card, "--no-card", "plan code evolve"},
         {v->guide != NULL, "--guide", "plan code evolve"},
     };

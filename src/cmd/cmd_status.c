@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 struct status_values {
-    bool tasks, examples, json;
+    bool tasks, examples, workers, json;
 };
 
 static const struct opt status_table[] = {
@@ -21,8 +21,12 @@ static const struct opt status_table[] = {
      "often "
      "the attempt then succeeded",
      offsetof(struct status_values, examples), 0, 0},
+    {"workers", 0, OPT_FLAG, NULL,
+     "one line per worker that connected to the run: its state, its verdicts, "
+     "and when it was last heard",
+     offsetof(struct status_values, workers), 0, 0},
     {"json", 0, OPT_FLAG, NULL,
-     "JSON Lines: one object per run, task or example",
+     "JSON Lines: one object per run, task, example or worker",
      offsetof(struct status_values, json), 0, 0},
     {0},
 };
@@ -76,13 +80,39 @@ static void print_examples_json(const struct summary *m)
         jsn_line(summary_entry_json(&m->entry[i]));
 }
 
+static int print_workers(const struct run_view *view, bool json, struct err *e)
+{
+    json_t *all = run_view_workers(view, e), *w;
+    struct buf b;
+    size_t i;
+
+    if (!all && e->kind != ERR_NONE)
+        return -1;
+    buf_init(&b, BUF_UNLIMITED);
+    if (json)
+        json_array_foreach(json_object_get(all, "workers"), i, w)
+            jsn_line(json_incref(w));
+    else
+        summaries_workers(all, &b);
+    print_quoted(&b);
+    buf_release(&b);
+    json_decref(all);
+    return 0;
+}
+
 static int one(const struct status_values *v, const char *dir, struct err *e)
 {
     struct run_view view;
     struct summary m;
+    int rc;
 
     if (run_view_open(dir, &view, e) < 0)
         return -1;
+    if (v->workers) {
+        rc = print_workers(&view, v->json, e);
+        run_view_close(&view);
+        return rc;
+    }
     if (summary_make(&view, &m, e) < 0) {
         run_view_close(&view);
         return -1;
@@ -110,8 +140,9 @@ static int run_status(const struct cmd *c, int argc, char **argv, struct err *e)
 
     if (rc == 0 && call.r.rest_len == 0)
         rc = err_set(e, ERR_USAGE, "give the folder of a run");
-    if (rc == 0 && v.tasks && v.examples)
-        rc = err_set(e, ERR_USAGE, "give --tasks or --examples, not both");
+    if (rc == 0 && v.tasks + v.examples + v.workers > 1)
+        rc = err_set(e, ERR_USAGE,
+                     "give one of --tasks, --examples and --workers");
     for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++)
         rc = one(&v, call.r.rest[i], e);
     cmd_end(&call);

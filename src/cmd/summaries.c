@@ -258,6 +258,44 @@ void summaries_examples(const struct summary *m, struct buf *out)
     }
 }
 
+static long long whole(const json_t *w, const char *key)
+{
+    return (long long)json_integer_value(json_object_get(w, key));
+}
+
+static void put_tasks(const json_t *w, struct buf *out)
+{
+    const json_t *tasks = json_object_get(w, "tasks");
+
+    for (size_t i = 0; i < json_array_size(tasks); i++)
+        buf_printf(out, "%s%s", i ? ", " : "  ",
+                   json_string_value(json_array_get(tasks, i)));
+}
+
+void summaries_workers(const json_t *all, struct buf *out)
+{
+    const json_t *list = json_object_get(all, "workers");
+    long long at = whole(all, "at");
+
+    if (json_array_size(list) == 0) {
+        buf_puts(out, "no worker has connected to this run\n");
+        return;
+    }
+    buf_printf(out, "%-32s %-8s %-7s %8s %8s %7s %7s  %s\n", "worker", "device",
+               "state", "verdicts", "refused", "truths", "heard", "tasks");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *w = json_array_get(list, i);
+
+        buf_printf(out, "%-32s %-8s %-7s %8lld %8lld %7lld %5lld s",
+                   jsn_str(w, "name"), jsn_str(w, "device"),
+                   jsn_str(w, "state"), whole(w, "verdicts"),
+                   whole(w, "refused"), whole(w, "truths"),
+                   (at - whole(w, "heard")) / 1000000);
+        put_tasks(w, out);
+        buf_putc(out, '\n');
+    }
+}
+
 void summaries_state(const struct summary *m, struct buf *out)
 {
     buf_puts(out, run_states[m->state]);

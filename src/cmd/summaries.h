@@ -3,6 +3,7 @@
 #define CMD_SUMMARIES_H
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "run/summary.h"
 
 /* One line; a table with a line for each task. */
@@ -16,6 +17,8 @@ void summaries_implausible(const struct summary *m, struct buf *out);
 /* A line for each entry of the archive: how often it was shown, and how often
  * the attempt then succeeded. */
 void summaries_examples(const struct summary *m, struct buf *out);
+/* A line for each worker, as run_view_workers() has them; NULL: none connected. */
+void summaries_workers(const json_t *all, struct buf *out);
 /* "running (process 4711)", "finished", … */
 void summaries_state(const struct summary *m, struct buf *out);
 /* A JSON object for each task, on stdout. */

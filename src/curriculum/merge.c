@@ -98,7 +98,7 @@ static char *key_of(const json_t *sub)
         const json_t *in = json_array_get(inputs, i);
         json_t *v = json_pack("[O, O]", json_object_get(in, "shape"),
                               json_object_get(in, "dtype"));
-        char *text = json_dumps(v, JSON_COMPACT | JSON_SORT_KEYS);
+        char *text = jsn_canonical(v);
 
         buf_puts(&b, text);
         free(text);

@@ -188,8 +188,7 @@ static json_t *dataset_json(const struct task *t, const json_t *source)
 
 static json_t *source_json(const json_t *source)
 {
-    char *line =
-        source ? json_dumps(source, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    char *line = source ? jsn_canonical(source) : NULL;
     json_t *v = word(line);
 
     free(line);
@@ -206,21 +205,22 @@ static json_t *origin_json(const struct pass *p, const struct record *r,
                            const struct found *f)
 {
     const json_t *source = json_object_get(p->task->sidecar, "source");
-    const char *model = r->call->row.model;
     json_t *examples = json_array(), *v;
     char *id = xasprintf("%s-%.*s", r->phase, ID_DIGITS, f->id);
 
     for (size_t i = 0; i < r->attempt->examples; i++)
         json_array_append_new(examples, word(r->attempt->example[i].name));
     v = json_pack(
-        "{s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "id",
-        id, "phase", r->phase, "problem_id", word(p->task->id), "problem_hash",
-        r->sample->hash, "source_dataset", dataset_json(p->task, source),
-        "licence", licence_json(source), "source", source_json(source),
-        "attempt", (json_int_t)r->attempt->row.attempt, "iteration",
+        "{s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:b}",
+        "id", id, "phase", r->phase, "problem_id", word(p->task->id),
+        "problem_hash", r->sample->hash, "source_dataset",
+        dataset_json(p->task, source), "licence", licence_json(source),
+        "source", source_json(source), "attempt",
+        (json_int_t)r->attempt->row.attempt, "iteration",
         (json_int_t)r->attempt->row.iteration, "retrieval_mode",
         word(r->attempt->row.retrieval), "example_ids", examples, "model",
-        word(model ? model : run_view_fact(r->sample->view, "model")));
+        word(r->model ? r->model : run_view_fact(r->sample->view, "model")),
+        "backfilled", r->backfilled);
     if (r->verdict)
         json_object_set_new(v, "failed_verdict", word(r->verdict));
     free(id);
@@ -325,7 +325,7 @@ static int write_sample(struct pass *p, size_t i, struct err *e)
     if (!p->task)
         return -1;
     p->phases = 0;
-    rc = p->how->kind->each(x, write_one, p, e);
+    rc = p->how->kind->each(x, p->how->backfill, write_one, p, e);
     task_free(p->task);
     p->task = NULL;
     if (!p->chosen[i])
@@ -333,6 +333,7 @@ static int write_sample(struct pass *p, size_t i, struct err *e)
     p->sums->problems++;
     p->sums->test_problems += x->test;
     p->sums->one_stage += p->how->kind == &record_sft && p->phases == 1;
+    p->sums->backfilled += backfill_plan(p->how->backfill, x).p != NULL;
     return rc;
 }
 
@@ -434,7 +435,8 @@ static int run_passes(struct pass *p, struct err *e)
     p->of = xcalloc(p->samples.len + 1, sizeof(*p->of));
     p->chosen = xcalloc(p->samples.len + 1, sizeof(*p->chosen));
     for (size_t i = 0; i < p->samples.len; i++) {
-        if (p->how->kind->each(&p->samples.item[i], look_at, p, e) < 0)
+        if (p->how->kind->each(&p->samples.item[i], p->how->backfill, look_at,
+                               p, e) < 0)
             return -1;
         any |= p->of[i] > 0;
     }
@@ -443,10 +445,25 @@ static int run_passes(struct pass *p, struct err *e)
     return choose(p, e) < 0 ? -1 : write_all(p, e);
 }
 
-int export_records(const struct export_how *how, struct export_sums *out,
-                   struct err *e)
+static enum export_end ask_for_plans(const struct pass *p, struct err *e)
+{
+    static const enum export_end ends[] = {
+        [BACKFILL_DONE] = EXPORT_DONE,
+        [BACKFILL_NO_BUDGET] = EXPORT_NO_BUDGET,
+        [BACKFILL_STOPPED] = EXPORT_STOPPED,
+        [BACKFILL_FAILED] = EXPORT_FAILED,
+    };
+
+    if (!p->how->backfill)
+        return EXPORT_DONE;
+    return ends[backfill_run(p->how->backfill, &p->samples, e)];
+}
+
+enum export_end export_records(const struct export_how *how,
+                               struct export_sums *out, struct err *e)
 {
     struct pass p = {.how = how, .sums = out};
+    enum export_end end = EXPORT_DONE;
     int rc;
 
     *out = (struct export_sums){.licences = json_object(),
@@ -457,6 +474,8 @@ int export_records(const struct export_how *how, struct export_sums *out,
     rc = samples_open(&p.samples, &how->samples, e);
     take_counts(out, &p.samples);
     if (rc == 0)
+        end = ask_for_plans(&p, e);
+    if (rc == 0 && end == EXPORT_DONE)
         rc = run_passes(&p, e);
     samples_close(&p.samples);
     tokenizer_free(p.tokenizer);
@@ -464,7 +483,7 @@ int export_records(const struct export_how *how, struct export_sums *out,
     free(p.found);
     free(p.of);
     free(p.chosen);
-    return rc;
+    return rc < 0 ? EXPORT_FAILED : end;
 }
 
 void export_release(struct export_sums *s)

@@ -20,6 +20,8 @@ struct export_how {
     int64_t max_tokens;  /* of a conversation; counts only with a vocabulary */
     int64_t problems;    /* so many tasks of the training part; 0: all */
     const char *overlap; /* how the benchmark was compared, for the card */
+    struct backfill *backfill; /* asks for plans that are missing; NULL: they
+                                  stay missing */
 };
 
 enum export_file {
@@ -37,8 +39,10 @@ struct export_sums {
     size_t not_utf8;   /* it cannot be written to JSON as it is */
     size_t not_chosen; /* its task is not one of `problems` */
     /* Of those that were written: */
-    size_t problems, test_problems, one_stage;
-    size_t phase[3]; /* plan, code, fix */
+    size_t problems, test_problems;
+    size_t one_stage;  /* tasks without a plan */
+    size_t backfilled; /* tasks whose plan was asked for afterwards */
+    size_t phase[3];   /* plan, code, fix */
     uint64_t prompt_tokens, completion_tokens;
     /* Of the tasks of the runs; see samples.h. */
     size_t tasks, unsolved, retired, duplicates, overlaps, pieces;
@@ -49,9 +53,15 @@ struct export_sums {
 
 extern const char *const export_phases[3];
 
+enum export_end {
+    EXPORT_DONE,
+    EXPORT_NO_BUDGET, /* for the plans; nothing is written */
+    EXPORT_STOPPED,
+    EXPORT_FAILED, /* with an error */
+};
 /* Release in any case. */
-int export_records(const struct export_how *how, struct export_sums *out,
-                   struct err *e);
+enum export_end export_records(const struct export_how *how,
+                               struct export_sums *out, struct err *e);
 void export_release(struct export_sums *s);
 /* The counts, as --json prints them; the caller owns the reference. */
 json_t *export_json(const struct export_sums *s);

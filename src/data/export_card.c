@@ -21,18 +21,19 @@ json_t *export_json(const struct export_sums *s)
                                  "sha256", s->file[i].hash));
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:o, s:o, s:o, s:o, s:O, s:O, s:o}",
+        "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:O, s:O, s:o}",
         "tasks", number(s->tasks), "unsolved", number(s->unsolved), "retired",
         number(s->retired), "duplicates", number(s->duplicates), "overlaps",
         number(s->overlaps), "pieces", number(s->pieces), "problems",
         number(s->problems), "test_problems", number(s->test_problems),
-        "one_stage", number(s->one_stage), "plan", number(s->phase[0]), "code",
-        number(s->phase[1]), "fix", number(s->phase[2]), "too_long",
-        number(s->too_long), "repeated", number(s->repeated), "no_prompt",
-        number(s->no_prompt), "not_utf8", number(s->not_utf8), "not_chosen",
-        number(s->not_chosen), "tokens_prompt", number(s->prompt_tokens),
-        "tokens_completion", number(s->completion_tokens), "licences",
-        s->licences, "datasets", s->datasets, "files", files);
+        "one_stage", number(s->one_stage), "backfilled", number(s->backfilled),
+        "plan", number(s->phase[0]), "code", number(s->phase[1]), "fix",
+        number(s->phase[2]), "too_long", number(s->too_long), "repeated",
+        number(s->repeated), "no_prompt", number(s->no_prompt), "not_utf8",
+        number(s->not_utf8), "not_chosen", number(s->not_chosen),
+        "tokens_prompt", number(s->prompt_tokens), "tokens_completion",
+        number(s->completion_tokens), "licences", s->licences, "datasets",
+        s->datasets, "files", files);
 }
 
 /* ---- the card ---- */
@@ -85,6 +86,11 @@ static void put_tasks(struct buf *out, const struct export_sums *s)
     if (s->one_stage)
         put_row(out, s->one_stage,
                 "of these solved in one stage: code without a plan");
+    if (s->backfilled)
+        put_row(out, s->backfilled,
+                "of these solved in one stage: a model was asked for the plan "
+                "afterwards, and the prompts of both records are those that "
+                "would have been sent in two stages (`backfilled`)");
     if (s->pieces)
         put_row(out, s->pieces, "solved pieces of a curriculum, not included");
 }

@@ -39,7 +39,7 @@ static void add(struct record *r, const char *role, struct str text)
 /* The prompt, which is a system and a user message. */
 static bool ask(struct record *r, const struct attempt_call *c)
 {
-    r->call = c;
+    r->model = c->row.model;
     r->messages = 0;
     if (c->messages != 2 || strcmp(c->message[0].role, "system") != 0 ||
         strcmp(c->message[1].role, "user") != 0)
@@ -59,8 +59,30 @@ static const struct attempt_call *writer(const struct attempt_view *v)
 
 /* ---- plan and code ---- */
 
-static int each_sft(const struct sample *x, record_fn *fn, void *arg,
-                    struct err *e)
+/* One of the two records of a kernel whose plan was asked for afterwards. */
+static int tell_backfilled(struct record *r, struct attempt_view *v,
+                           struct backfill *b, record_fn *fn, void *arg,
+                           struct err *e)
+{
+    bool plan = strcmp(r->phase, "plan") == 0;
+    const struct attempt_call *code = writer(v);
+    struct prompt p;
+
+    if (backfill_prompt(b, r->sample, v, plan ? PROMPT_PLAN : PROMPT_CODE, &p,
+                        e) < 0)
+        return -1;
+    r->backfilled = true;
+    r->model = plan ? backfill_model(b) : code ? code->row.model : NULL;
+    r->messages = 0;
+    add(r, "system", p.message[0].text);
+    add(r, "user", p.message[1].text);
+    add(r, "assistant",
+        plan ? backfill_plan(b, r->sample) : fenced(v->code, &v->memory));
+    return fn(r, arg, e);
+}
+
+static int each_sft(const struct sample *x, struct backfill *b, record_fn *fn,
+                    void *arg, struct err *e)
 {
     struct attempt_view v;
     struct record r = {.sample = x, .attempt = &v};
@@ -71,6 +93,15 @@ static int each_sft(const struct sample *x, record_fn *fn, void *arg,
         return -1;
     plan = run_attempt_view_call(&v, "plan");
     code = writer(&v);
+    if (backfill_plan(b, x).p) {
+        r.phase = "plan";
+        rc = tell_backfilled(&r, &v, b, fn, arg, e);
+        r.phase = "code";
+        if (rc == 0)
+            rc = tell_backfilled(&r, &v, b, fn, arg, e);
+        run_attempt_view_release(&v);
+        return rc;
+    }
     if (plan && v.plan.p) {
         r.phase = "plan";
         if (ask(&r, plan))
@@ -114,13 +145,14 @@ static int tell_fix(const struct sample *x, const struct run_attempt *failed,
     return rc;
 }
 
-static int each_refine(const struct sample *x, record_fn *fn, void *arg,
-                       struct err *e)
+static int each_refine(const struct sample *x, struct backfill *b,
+                       record_fn *fn, void *arg, struct err *e)
 {
     struct attempt_view fix;
     struct map seen; /* code that failed already */
     int rc = 0;
 
+    (void)b;
     if (run_attempt_view_make(x->view, x->kernel, &fix, e) < 0)
         return -1;
     map_init(&seen);

@@ -20,7 +20,7 @@ static void built_in(const struct str *text, size_t count, struct vectors *out)
         embed_learn(m, text[i]);
     for (size_t i = 0; i < count; i++)
         embed_vector(m, text[i], out->v + i * out->dim);
-    embed_free(m);
+    out->embed = m;
 }
 
 /* ---- an endpoint ---- */

@@ -31,6 +31,8 @@ enum vectors_end {
 struct vectors {
     float *v; /* text i starts at [i * dim] */
     size_t dim;
+    struct embed *embed;  /* what has made them, for more like them; NULL: an
+                            endpoint has. The caller frees it */
     struct llm_cost need; /* VECTORS_NO_BUDGET: cost of the next request */
 };
 

@@ -148,8 +148,10 @@ long frame_parse(const char *p, size_t n, struct frame *f, struct err *e)
                        (int)(head - 1 < 60 ? head - 1 : 60), p);
     if (n - head < (size_t)bytes)
         return 0;
-    snprintf(f->type, sizeof(f->type), "%.*s", (int)type.n, type.p);
-    snprintf(f->id, sizeof(f->id), "%.*s", (int)id.n, id.p);
+    memcpy(f->type, type.p, type.n); /* is_type() and is_id() checked them */
+    f->type[type.n] = '\0';
+    memcpy(f->id, id.p, id.n);
+    f->id[id.n] = '\0';
     f->payload = p + head;
     f->len = (size_t)bytes;
     return (long)(head + f->len);

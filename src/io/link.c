@@ -40,13 +40,27 @@ static void derive(const struct link *k, const char *label,
     const struct mac_part parts[] = {{label, strlen(label)},
                                      {k->numbers, strlen(k->numbers)}};
 
-    mac_of(k->secret, strlen(k->secret), parts, 2, out);
+    struct mac_key *key = mac_key_new(k->secret, strlen(k->secret));
+
+    mac_of(key, parts, 2, out);
+    mac_key_free(key);
+}
+
+static struct mac_key *key_of(const struct link *k, const char *label)
+{
+    unsigned char raw[MAC_BYTES];
+    struct mac_key *key;
+
+    derive(k, label, raw);
+    key = mac_key_new(raw, sizeof(raw));
+    explicit_bzero(raw, sizeof(raw));
+    return key;
 }
 
 static void set_keys(struct link *k)
 {
-    derive(k, server_key, k->accepting ? k->out : k->in);
-    derive(k, worker_key, k->accepting ? k->in : k->out);
+    k->in = key_of(k, k->accepting ? worker_key : server_key);
+    k->out = key_of(k, k->accepting ? server_key : worker_key);
     k->state = LINK_OPEN;
 }
 
@@ -90,8 +104,9 @@ void link_close(struct link *k)
 {
     peer_close(&k->peer);
     explicit_bzero(k->secret, sizeof(k->secret));
-    explicit_bzero(k->in, sizeof(k->in));
-    explicit_bzero(k->out, sizeof(k->out));
+    mac_key_free(k->in);
+    mac_key_free(k->out);
+    k->in = k->out = NULL;
 }
 
 /* ---- the handshake ---- */
@@ -180,8 +195,8 @@ static int shake(struct link *k, const struct frame *f, struct err *e)
 
 /* ---- frames ---- */
 
-static void seal(const unsigned char key[MAC_BYTES], uint64_t place,
-                 const struct frame *f, unsigned char out[MAC_BYTES])
+static void seal(struct mac_key *key, uint64_t place, const struct frame *f,
+                 unsigned char out[MAC_BYTES])
 {
     unsigned char number[8];
     char head[300];
@@ -192,7 +207,7 @@ static void seal(const unsigned char key[MAC_BYTES], uint64_t place,
 
     for (size_t i = 0; i < sizeof(number); i++)
         number[i] = (unsigned char)(place >> 8 * i);
-    mac_of(key, MAC_BYTES, parts, 3, out);
+    mac_of(key, parts, 3, out);
 }
 
 /* Cuts the MAC off the payload, if it is right. */

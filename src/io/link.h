@@ -25,8 +25,8 @@ struct link {
     enum link_state state;
     bool secured, accepting;
     char secret[65], numbers[129]; /* the caller's number, then the other's */
-    unsigned char in[MAC_BYTES], out[MAC_BYTES]; /* keys */
-    uint64_t got, sent;                          /* frames so far */
+    struct mac_key *in, *out;      /* once it is open and secured */
+    uint64_t got, sent;            /* frames so far */
 };
 
 /* Takes the descriptor. */

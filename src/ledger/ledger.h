@@ -13,8 +13,8 @@
  *     again as its next try.
  *
  * A question is identified by its purpose ("plan", "code", "evolve", "review",
- * "review-repair", "guide", "decompose", "borrowing", "embed") and a hash of
- * what is asked. The caller decides what to hash: a prompt, or a task and the
+ * "review-repair", "guide", "decompose", "borrowing", "backfill", "embed") and a
+ * hash of what is asked. The caller decides what to hash: a prompt, or a task and the
  * number of an attempt.
  *
  * A caller that asks a question already under way joins that call. It is sent

@@ -27,7 +27,14 @@ struct modeling_values {
         name, 0, type, value, help,                                       \
             MODELING_AT + offsetof(struct modeling_values, field), lo, hi \
     }
-#define MODELING_OPTIONS                                                       \
+#define MODELING_OPTIONS                                                   \
+    MODELING_OPTION("max-tokens", OPT_INT, "N",                            \
+                    "longest answer, reasoning included (default: 16384; " \
+                    "ping: 256)",                                          \
+                    max_tokens, 1, 10000000),                              \
+        MODELING_REACH_OPTIONS
+/* Those for a command with a --max-tokens of its own. */
+#define MODELING_REACH_OPTIONS                                                 \
     MODELING_OPTION("provider", OPT_TEXT, "NAME",                              \
                     "openai, anthropic, exec, spool or replay (default: the "  \
                     "one that --command, --spool or --cassette belongs to, "   \
@@ -57,10 +64,6 @@ struct modeling_values {
                         "sampling temperature (default: 1 in a run, else the " \
                         "endpoint's)",                                         \
                         temperature, 0, 0),                                    \
-        MODELING_OPTION("max-tokens", OPT_INT, "N",                            \
-                        "longest answer, reasoning included (default: 16384; " \
-                        "ping: 256)",                                          \
-                        max_tokens, 1, 10000000),                              \
         MODELING_OPTION("effort", OPT_TEXT, "WORD",                            \
                         "reasoning effort (default: the endpoint's)", effort,  \
                         0, 0),                                                 \

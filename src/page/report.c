@@ -160,7 +160,7 @@ static const struct part {
 } parts[] = {
     {"overview", views_overview}, {"grid", views_grid},
     {"archive", views_archive},   {"clusters", views_clusters},
-    {"kernels", views_kernels},
+    {"kernels", views_kernels},   {"workers", views_workers},
 };
 
 int report_html(struct run_view *const *runs, size_t n, struct buf *out,

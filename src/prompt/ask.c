@@ -73,6 +73,28 @@ void prompts_borrowing(const struct prompts *p,
                 prompt_render(p, FILE_BORROWING, nothing, v, a), a);
 }
 
+/* ---- plans of kernels ---- */
+
+int prompts_backfill(const struct prompts *p, const struct prompt_backfill *in,
+                     struct arena *a, struct prompt *out, struct err *e)
+{
+    struct str v[PROMPT_SLOTS] = {0}, code[2];
+
+    if (!prompt_precision(in->precision, v))
+        return err_set(e, ERR_INPUT,
+                       "precision '%s' is not one of " PRECISION_CHOICES,
+                       in->precision);
+    code[0] = v[SLOT_TASK] = prompt_tidy(in->task);
+    code[1] = v[SLOT_SOLUTION] = prompt_tidy(in->solution);
+    v[SLOT_FENCE] = prompt_fence(code, 2, a);
+    v[SLOT_DEVICE] = str_of(in->device);
+    v[SLOT_DSL] = str_of(in->pack->prompt_name);
+    v[SLOT_TAG] = str_of(in->pack->prompt.answer_fence);
+    prompt_make(out, nothing, prompt_render(p, FILE_BACKFILL, nothing, v, a),
+                a);
+    return 0;
+}
+
 /* ---- decomposition ---- */
 
 void prompts_decompose(const struct prompts *p,

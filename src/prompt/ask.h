@@ -1,5 +1,5 @@
-/* ask.h: the questions that are no attempts: borrowing, decomposition, reading
- * for a guide, and asking again for JSON that could not be read. Answers to those
+/* ask.h: the questions that are no attempts: borrowing, plans of kernels,
+ * decomposition, reading for a guide, and asking again for JSON that could not be read. Answers to those
  * that want JSON are read with extract_json(). */
 #ifndef PROMPT_ASK_H
 #define PROMPT_ASK_H
@@ -38,6 +38,17 @@ struct prompt_borrowed {
 int prompts_borrowing_read(struct str reply, struct str target,
                            size_t parent_count, struct prompt_borrowed *out,
                            struct err *e);
+
+/* The plan of a kernel that was written without one. Answer: text, as that of a
+ * planning prompt. */
+struct prompt_backfill {
+    const struct pack *pack;
+    struct str task, solution;
+    const char *precision; /* "fp32", "tf32", "fp16", "bf16" */
+    const char *device;    /* "cpu", "cuda:0" */
+};
+int prompts_backfill(const struct prompts *p, const struct prompt_backfill *in,
+                     struct arena *a, struct prompt *out, struct err *e);
 
 /* A task to be divided into pieces. Texts that are empty are left out. Answer:
  * curriculum/contract.h. */

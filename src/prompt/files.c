@@ -87,6 +87,8 @@ static const struct {
     [FILE_BORROWING] = {"borrowing.md", S(NAME) | S(CODE) | S(EXAMPLES)},
     [FILE_BORROWING_PARENT] = {"borrowing_parent.md",
                                S(NUMBER) | S(NAME) | S(CODE)},
+    [FILE_BACKFILL] = {"backfill.md", RUN | S(FENCE) | S(TASK) | S(TAG) |
+                                          S(SOLUTION) | S(DSL)},
     [FILE_DECOMPOSE_SYSTEM] = {"decompose_system.md", 0},
     [FILE_DECOMPOSE] = {"decompose.md", S(NAME) | S(FENCE) | S(TASK) |
                                             S(TRACE) | S(PROPOSAL) | S(LEVEL) |

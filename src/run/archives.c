@@ -4,7 +4,10 @@
 
 #include "base/date.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "pg/pg.h"
+#include "run/shared.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>
@@ -69,14 +72,11 @@ int archives_tell(struct run_view *v, const struct run_task *task,
                   const struct run_attempt *a, kernel_fn *fn, void *arg,
                   struct err *e)
 {
-    const char *model = run_view_fact(v, "model"),
-               *precision = run_view_fact(v, "precision");
+    const char *precision = run_view_fact(v, "precision");
     char *name = kernel_name(task->row.id),
-         *origin = xasprintf("%s, attempt %lld, %s", run_view_fact(v, "method"),
-                             (long long)a->row.attempt,
-                             model[0] ? model : "a model without a name"),
-         *on = xasprintf("%s, %s, evidence %s", run_view_fact(v, "device"),
-                         precision, evidences[EVIDENCE_ARCHIVE].name);
+         *origin = kernel_origin(run_view_fact(v, "method"), a->row.attempt,
+                                 run_view_fact(v, "model")),
+         *on = kernel_verified_on(run_view_fact(v, "device"), precision);
     struct kernel k = {.name = name,
                        .origin = origin,
                        .licence = "as its task",
@@ -157,12 +157,51 @@ static int each_of_run(const char *dir, kernel_fn *fn, void *arg, struct err *e)
     return rc;
 }
 
+/* ---- a shared archive ---- */
+
+struct telling {
+    const char *address;
+    kernel_fn *fn;
+    void *arg;
+};
+
+static int tell_shared(struct kernel *k, int64_t number, const struct err *why,
+                       void *arg, struct err *e)
+{
+    struct telling *t = arg;
+    char *shown;
+
+    if (k)
+        return t->fn(k, t->arg, e);
+    shown = pg_shown(t->address);
+    log_warn("%s: kernel %lld is left out: %s", shown, (long long)number,
+             why->text);
+    free(shown);
+    return 0;
+}
+
+static int each_of_shared(const char *address, kernel_fn *fn, void *arg,
+                          struct err *e)
+{
+    struct telling t = {address, fn, arg};
+    struct shared *s = shared_open(address, SHARED_READ, -1, e);
+    int64_t newest = 0;
+    int rc = s ? shared_each(s, NULL, 0, tell_shared, &t, &newest, e) : -1;
+
+    shared_close(s);
+    return rc;
+}
+
 int archives_each(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 {
-    char *file = fs_join(dir, "run.db");
-    int rc = fs_is_file(file) ? each_of_run(dir, fn, arg, e)
-                              : kernel_each(dir, fn, arg, e);
+    char *file;
+    int rc;
 
+    if (pg_is_address(dir))
+        return each_of_shared(dir, fn, arg, e);
+    file = fs_join(dir, "run.db");
+    rc = fs_is_file(file) ? each_of_run(dir, fn, arg, e)
+                          : kernel_each(dir, fn, arg, e);
     free(file);
     return rc;
 }
@@ -203,25 +242,21 @@ void archives_release_known(struct archives_known *k)
 
 struct copying {
     const char *to;
-    struct archives_known known;
+    struct shared *shared;       /* NULL: a folder */
+    struct archives_known known; /* of a folder */
     struct archives_copied *count;
 };
 
-static int copy_one(struct kernel *k, void *arg, struct err *e)
+/* Both: 1 when it was written, 0 when the task is known. */
+static int copy_to_folder(struct copying *c, const struct kernel *k,
+                          struct err *e)
 {
-    struct copying *c = arg;
     struct kernel copy = *k;
     char *name;
     int rc;
 
-    if (kernel_is_retired(k)) {
-        c->count->retired++;
+    if (archives_knows(&c->known, k->task->hash))
         return 0;
-    }
-    if (archives_knows(&c->known, k->task->hash)) {
-        c->count->known++;
-        return 0;
-    }
     name = kernel_free_name(c->to, k->name);
     copy.name = name;
     rc = kernel_write(c->to, &copy, (struct str){k->task->source, k->task->len},
@@ -230,7 +265,39 @@ static int copy_one(struct kernel *k, void *arg, struct err *e)
     if (rc < 0)
         return -1;
     add(&c->known, k->task->hash);
-    c->count->written++;
+    return 1;
+}
+
+static int copy_to_shared(struct copying *c, const struct kernel *k,
+                          struct err *e)
+{
+    struct shared_row row;
+    int rc = shared_knows(c->shared, k->dsl ? k->dsl : "", k->task->hash, e);
+
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    shared_row_of(k, &row);
+    rc = shared_add(c->shared, &row, e);
+    shared_row_release(&row);
+    return rc;
+}
+
+static int copy_one(struct kernel *k, void *arg, struct err *e)
+{
+    struct copying *c = arg;
+    int rc;
+
+    if (kernel_is_retired(k)) {
+        c->count->retired++;
+        return 0;
+    }
+    rc = c->shared ? copy_to_shared(c, k, e) : copy_to_folder(c, k, e);
+    if (rc < 0)
+        return -1;
+    if (rc > 0)
+        c->count->written++;
+    else
+        c->count->known++;
     return 0;
 }
 
@@ -241,9 +308,16 @@ int archives_copy(const char *const *from, size_t n, const char *to,
     int rc;
 
     *out = (struct archives_copied){0};
-    rc = archives_read_known(to, &c.known, e);
+    if (pg_is_address(to)) {
+        c.shared = shared_open(to, SHARED_WRITE, -1, e);
+        rc = c.shared ? 0 : -1;
+        map_init(&c.known.hash);
+    } else {
+        rc = archives_read_known(to, &c.known, e);
+    }
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = archives_each(from[i], copy_one, &c, e);
     archives_release_known(&c.known);
+    shared_close(c.shared);
     return rc;
 }

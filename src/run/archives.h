@@ -1,5 +1,6 @@
-/* archives.h: the solved kernels of a run, or of an exported archive: a folder
- * with a folder for each kernel (kernel.h). */
+/* archives.h: the solved kernels of a run, or of an archive: a folder with a
+ * folder for each kernel (kernel.h), or the address of a shared one
+ * (shared.h). */
 #ifndef RUN_ARCHIVES_H
 #define RUN_ARCHIVES_H
 
@@ -11,7 +12,8 @@
 #include <stdbool.h>
 
 /* Calls `fn` for each kernel of `dir`, an archive or a run, until `fn` returns
- * other than 0. Retired kernels are included. */
+ * other than 0. Retired kernels are included. Rows of a shared archive that are
+ * no kernels are left out, with a warning. */
 int archives_each(const char *dir,
                   int (*fn)(struct kernel *k, void *arg, struct err *e),
                   void *arg, struct err *e);

@@ -126,9 +126,12 @@ static int add_message(struct run_view *v, const json_t *said,
     int rc = 0;
 
     buf_init(&b, BUF_UNLIMITED);
-    for (size_t i = 0; rc == 0 && i < json_array_size(parts); i++)
+    for (size_t i = 0; rc == 0 && i < json_array_size(parts); i++) {
         rc = run_view_text(v, json_string_value(json_array_get(parts, i)), &b,
                            e);
+        if (i == 0)
+            to->first = b.len;
+    }
     to->role = arena_strdup(&out->memory, role);
     if (rc == 0)
         to->text = keep(&out->memory, buf_str(&b), b.len);

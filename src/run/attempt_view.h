@@ -48,6 +48,8 @@ struct attempt_example {
 struct attempt_message {
     const char *role;
     struct str text;
+    size_t first; /* length of the first part: in a system message, what all
+                     prompts with the pack start with */
 };
 
 /* A call to the model. */

@@ -1,13 +1,13 @@
 /* examples.c: the examples that a run begins with. */
 #include "base/fs.h"
 #include "base/mem.h"
+#include "pg/pg.h"
 #include "run/run_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void add_kernel(struct run *r, const struct kernel *k,
-                       const char *origin)
+void run_examples_add(struct run *r, const struct kernel *k, const char *origin)
 {
     size_t n = r->kernel_len++;
 
@@ -37,7 +37,7 @@ static int take_kernel(struct kernel *k, void *arg, struct err *e)
         return err_set(e, ERR_INPUT,
                        "%s was written for the pack %s, not for %s", k->name,
                        k->dsl, r->pack->id);
-    add_kernel(r, k, "archive");
+    run_examples_add(r, k, "archive");
     *k = (struct kernel){0};
     return 0;
 }
@@ -69,11 +69,14 @@ int run_examples_load(struct run *r, struct err *e)
          i < r->pack->seed_count && i < (size_t)r->set->pack_seeds; i++) {
         if (kernel_read(r->pack->seed[i].dir, &k, e) < 0)
             return -1;
-        add_kernel(r, &k, "seed");
+        run_examples_add(r, &k, "seed");
     }
     for (size_t i = 0; i < r->set->archive.len; i++)
-        if (load_archive(r, r->set->archive.item[i], e) < 0)
+        if (!pg_is_address(r->set->archive.item[i]) &&
+            load_archive(r, r->set->archive.item[i], e) < 0)
             return err_wrap(e, "--archive %s", r->set->archive.item[i]);
+    if (r->shared_address && run_share_load(r, e) < 0)
+        return err_wrap(e, "--archive");
     return 0;
 }
 
@@ -105,6 +108,7 @@ static int on_entry(const struct row_entry *row, int64_t left, void *arg)
 
     (void)left;
     if (strcmp(row->origin, "run") != 0 &&
+        strcmp(row->origin, "shared") != 0 && /* the search has them */
         read_text(c, row->problem, &problem) == 0 &&
         read_text(c, row->solution, &k.solution) == 0 &&
         (!row->plan || read_text(c, row->plan, &k.plan) == 0))
@@ -112,7 +116,7 @@ static int on_entry(const struct row_entry *row, int64_t left, void *arg)
     free((char *)problem.p);
     if (k.task) {
         k.verified = row->evidence != NULL;
-        add_kernel(c->r, &k, arena_strdup(&c->r->memory, row->origin));
+        run_examples_add(c->r, &k, arena_strdup(&c->r->memory, row->origin));
         return 0;
     }
     kernel_release(&k);
@@ -123,6 +127,8 @@ int run_examples_recall(struct run *r, struct err *e)
 {
     struct recalling c = {.r = r, .e = e};
 
+    if (run_share_recall(r, e) < 0)
+        return -1;
     if (r->known < r->tasks.len) /* ended before it began */
         return run_examples_load(r, e);
     return store_each_entry(r->store, on_entry, &c, e);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/cassette.h"
+#include "pg/pg.h"
 #include "run/run_int.h"
 
 #include <limits.h>
@@ -25,7 +26,8 @@ static const char *absolute(struct run *r, const char *path)
 {
     char cwd[PATH_MAX];
 
-    if (!path || path[0] == '/' || !getcwd(cwd, sizeof(cwd)))
+    if (!path || path[0] == '/' || pg_is_address(path) ||
+        !getcwd(cwd, sizeof(cwd)))
         return path;
     return arena_printf(&r->memory, "%s/%s", cwd, path);
 }

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "verify/verdict.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_TEXT ((size_t)8 << 20)
-
 static int read_text(const char *dir, const char *name, struct str *out,
                      struct err *e)
 {
@@ -22,7 +21,7 @@ static int read_text(const char *dir, const char *name, struct str *out,
     struct buf b;
     int rc;
 
-    buf_init(&b, MAX_TEXT);
+    buf_init(&b, KERNEL_MAX_TEXT);
     rc = fs_read(path, &b, e);
     if (rc == 0) {
         out->p = buf_take(&b, &out->n);
@@ -43,12 +42,8 @@ json_t *kernel_meta(const char *dir, struct err *e)
     return meta;
 }
 
-static int read_meta(const char *dir, struct kernel *out, struct err *e)
+void kernel_take_meta(const json_t *meta, struct kernel *out)
 {
-    json_t *meta = kernel_meta(dir, e);
-
-    if (!meta)
-        return -1;
     out->origin = xstrdup(jsn_str(meta, "origin"));
     out->licence = xstrdup(jsn_str(meta, "licence"));
     out->dtype = xstrdup(jsn_str(meta, "dtype"));
@@ -60,6 +55,15 @@ static int read_meta(const char *dir, struct kernel *out, struct err *e)
     out->retired_on = xstrdup(jsn_str(meta, "retired_on"));
     out->retired_why = xstrdup(jsn_str(meta, "retired_why"));
     out->piece = json_incref(json_object_get(meta, "piece"));
+}
+
+static int read_meta(const char *dir, struct kernel *out, struct err *e)
+{
+    json_t *meta = kernel_meta(dir, e);
+
+    if (!meta)
+        return -1;
+    kernel_take_meta(meta, out);
     json_decref(meta);
     return 0;
 }
@@ -162,13 +166,12 @@ int kernel_put_meta(const char *dir, const json_t *meta, struct err *e)
     return rc;
 }
 
-static int write_meta(const char *dir, const struct kernel *k, struct err *e)
+json_t *kernel_meta_of(const struct kernel *k)
 {
     json_t *meta = json_pack(
         "{s:s, s:s, s:s, s:[], s:b, s:s}", "origin", k->origin, "licence",
         k->licence, "dtype", k->dtype, "shapes", "verified", k->verified,
         k->verified ? "verified_on" : "why_not", k->verified_on);
-    int rc;
 
     if (k->dsl && k->dsl[0])
         json_object_set_new(meta, "dsl", json_string(k->dsl));
@@ -176,7 +179,14 @@ static int write_meta(const char *dir, const struct kernel *k, struct err *e)
         json_object_set_new(meta, "ported_why", json_string(k->ported_why));
     if (k->piece)
         json_object_set(meta, "piece", k->piece);
-    rc = kernel_put_meta(dir, meta, e);
+    return meta;
+}
+
+static int write_meta(const char *dir, const struct kernel *k, struct err *e)
+{
+    json_t *meta = kernel_meta_of(k);
+    int rc = kernel_put_meta(dir, meta, e);
+
     json_decref(meta);
     return rc;
 }
@@ -251,6 +261,18 @@ int kernel_write(const char *dir, const struct kernel *k, struct str source,
     free(own);
     free(begun);
     return rc;
+}
+
+char *kernel_origin(const char *method, int64_t attempt, const char *model)
+{
+    return xasprintf("%s, attempt %lld, %s", method, (long long)attempt,
+                     model && model[0] ? model : "a model without a name");
+}
+
+char *kernel_verified_on(const char *device, const char *precision)
+{
+    return xasprintf("%s, %s, evidence %s", device, precision,
+                     evidences[EVIDENCE_ARCHIVE].name);
 }
 
 char *kernel_name(const char *task_id)

@@ -34,6 +34,8 @@ struct kernel {
                       needs; NULL: it is none */
 };
 
+#define KERNEL_MAX_TEXT ((size_t)8 << 20) /* of a plan or a program */
+
 bool kernel_is_retired(const struct kernel *k);
 int kernel_read(const char *dir, struct kernel *out, struct err *e);
 void kernel_release(struct kernel *k);
@@ -51,6 +53,13 @@ int kernel_write(const char *dir, const struct kernel *k, struct str source,
  * completely or not at all. */
 json_t *kernel_meta(const char *dir, struct err *e);
 int kernel_put_meta(const char *dir, const json_t *meta, struct err *e);
+/* What meta.json says about a kernel, as JSON (a new reference) and back. */
+json_t *kernel_meta_of(const struct kernel *k);
+void kernel_take_meta(const json_t *meta, struct kernel *out);
+/* The caller frees both: where a kernel of a run comes from, and what has
+ * verified it. */
+char *kernel_origin(const char *method, int64_t attempt, const char *model);
+char *kernel_verified_on(const char *device, const char *precision);
 /* As `archive list --json` prints it, or (`texts`) `archive show --json`; the
  * caller owns the reference. */
 json_t *kernel_json(const struct kernel *k, bool texts);

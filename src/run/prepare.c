@@ -147,7 +147,8 @@ int run_prepare(struct run *r, struct err *e)
     if (strcmp(s->embeddings, "hash") != 0 && !s->embedding_model)
         return err_set(e, ERR_USAGE,
                        "--embeddings URL needs --embedding-model NAME");
-    if (run_pieces_check(s, e) < 0 || home_find(&r->home, e) < 0)
+    if (run_pieces_check(s, e) < 0 || run_share_find(r, e) < 0 ||
+        home_find(&r->home, e) < 0)
         return -1;
     packs_path_init(&r->path, &s->verify.packs, &r->home);
     r->pack = packs_load(&r->path, s->dsl, e);
@@ -172,6 +173,8 @@ void run_unprepare(struct run *r)
     free(r->kernel);
     free(r->origin);
     free(r->vectors);
+    if (r->embed)
+        embed_free(r->embed);
     if (r->prompts)
         prompts_free(r->prompts);
     collection_release(&r->tasks);

@@ -6,6 +6,7 @@
 #include "curriculum/maker.h"
 #include "run/run_int.h"
 #include "verify/gate.h"
+#include "verify/roster.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>
@@ -66,6 +67,8 @@ static int gate(struct run *r, struct err *e)
 
 static void fill_search(struct run *r)
 {
+    if (r->shared_address)
+        search_add_look(r->search, r->shared_first);
     for (size_t i = 0; i < r->kernel_len; i++) {
         const struct kernel *k = &r->kernel[i];
         struct search_example x = {
@@ -147,11 +150,16 @@ static int search(struct run *r, enum search_end *end, struct err *e)
                                 .dim = r->dim};
     int rc;
 
+    part.shared = run_share_open(r);
     r->search = search_new(&part, &r->opt);
     run_pieces_keep(r);
     fill_search(r);
     search_watch(r->search, on_change, r);
-    rc = search_run(r->search, end, e);
+    rc = run_share_begin(r, e);
+    if (rc == 0)
+        rc = search_run(r->search, end, e);
+    if (rc == 0)
+        rc = run_share_finish(r, e);
     on_change(r);
     return rc;
 }
@@ -242,6 +250,9 @@ static int open_parts(struct run *r, struct err *e)
     r->door_opts = verifying_opts(&r->set->verify, &r->home);
     r->door_opts.secret = r->secret;
     r->door_opts.key = arena_printf(&r->memory, "%s/worker.key", r->set->out);
+    r->door_opts.roster =
+        arena_printf(&r->memory, "%s/" ROSTER_FILE, r->set->out);
+    unlink(r->door_opts.roster); /* of those who worked for it before */
     r->door = door_open(r->loop, &r->door_opts, e);
     if (!r->door ||
         llm_record(r->model.llm, r->set->model.record, r->secret, e) < 0)
@@ -272,6 +283,7 @@ int run_close(struct run *r, struct err *e)
 {
     int rc = 0;
 
+    run_share_close(r);
     if (r->search)
         search_free(r->search);
     ledger_close(r->ledger);

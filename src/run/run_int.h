@@ -15,6 +15,8 @@
 #include "verify/door.h"
 
 struct maker;
+struct embed;
+struct run_share;
 
 #define RUN_CURRICULUM "curriculum" /* a folder of the run's */
 
@@ -38,6 +40,13 @@ struct run {
     /* vectors: of each task, then of each kernel */
     float *vectors;
     size_t dim;
+    struct embed *embed; /* NULL: vectors come from an endpoint */
+    /* the shared archive */
+    const char *shared_address; /* with the password; NULL: none */
+    int64_t shared_first;       /* its version that the run started with; 0: the
+                             newest one */
+    int64_t shared_last;        /* its version that the run has read */
+    struct run_share *share;
     /* what is open */
     struct lock lock;
     /* made_dir: this process created the folder; made: and the run in it */
@@ -98,6 +107,23 @@ int run_examples_load(struct run *r, struct err *e);
 /* The same for a run that is continued: those that it started with, from its
  * store, even if their folders have changed. */
 int run_examples_recall(struct run *r, struct err *e);
+
+void run_examples_add(struct run *r, const struct kernel *k,
+                      const char *origin); /* takes the kernel */
+
+/* share.c: finds the shared archive among the archives of --archive. */
+int run_share_find(struct run *r, struct err *e);
+/* Adds its kernels to the examples that the run starts with. */
+int run_share_load(struct run *r, struct err *e);
+/* How far a run that is continued has read it. */
+int run_share_recall(struct run *r, struct err *e);
+/* What the search needs of it; NULL: there is none. */
+const struct search_shared *run_share_open(struct run *r);
+/* From here on kernels come and go. */
+int run_share_begin(struct run *r, struct err *e);
+/* After the search: sends what is left, and says what is missing. */
+int run_share_finish(struct run *r, struct err *e);
+void run_share_close(struct run *r);
 
 /* vectors.c: opens the endpoint of --embeddings, before anything is written. */
 int run_vectors_open(struct run *r, struct err *e);

@@ -61,7 +61,10 @@ const struct opt run_table[] = {
            "start with the first N examples of the pack (default: 3)",
            pack_seeds, 0, 100),
     OPTION("archive", OPT_LIST, "DIR",
-           "start with the kernels of this archive, too; may be repeated",
+           "start with the kernels of this archive, too; may be repeated. "
+           "postgres://USER@HOST/DATABASE is an archive that runs share: it "
+           "is read and added to while they work (needs 'make PG=1'; at most "
+           "one)",
            archive, 0, 0),
     OPTION("prompts", OPT_TEXT, "DIR",
            "prompt templates (default: the program's own)", prompts, 0, 0),

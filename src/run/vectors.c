@@ -63,6 +63,7 @@ int run_vectors(struct run *r, struct run_result *out, struct err *e)
     rc = vectors_make(&p, text, n, &v, e);
     r->vectors = v.v;
     r->dim = v.dim;
+    r->embed = v.embed;
     out->need = v.need;
     free(text);
     return rc;

@@ -28,6 +28,7 @@ static void begin(struct store *s, const char *dir, struct run_view *v)
     map_init(&v->kinds);
     v->dir = arena_strdup(&v->memory, dir);
     v->pid = lock_owner(dir); /* before its last rows are read */
+    v->workers_at = run_view_workers_at(dir);
 }
 
 static int read_all(struct run_rows *g, struct err *e)

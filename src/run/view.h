@@ -87,6 +87,7 @@ struct run_view {
     int64_t version; /* 1 when it is opened; grows when a refresh finds news */
     /* private */
     int64_t seen, data_version; /* what of the store was read */
+    int64_t workers_at;         /* what of the workers may have been */
     struct run_attempt *attempts;
     struct row_verdict *verdicts;
     struct row_shown *shown;
@@ -158,6 +159,12 @@ const char *run_view_failure(struct run_view *v, struct run_attempt *a,
  * measured), kept; NULL with an error. See verify/plausible.h. */
 const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
                            struct err *e);
+/* The workers that connected to the run, as docs/PAGE.md says: {"at", "workers"};
+ * those of a run that has ended have left. The caller owns the reference; NULL
+ * without an error: there were none. */
+json_t *run_view_workers(const struct run_view *v, struct err *e);
+/* When that was last written; 0: never. */
+int64_t run_view_workers_at(const char *dir);
 /* The task as it was when the run began. The caller frees it. */
 struct task *run_view_program(struct run_view *v, const struct run_task *t,
                               struct err *e);

@@ -281,8 +281,8 @@ void run_view_renumber(struct run_view *v, int64_t version)
 int run_view_refresh(struct run_view *v, struct err *e)
 {
     long pid = lock_owner(v->dir); /* before its last rows are read */
-    int changed = pid != v->pid, rc = 0;
-    int64_t now;
+    int64_t workers_at = run_view_workers_at(v->dir), now;
+    int changed = pid != v->pid || workers_at != v->workers_at, rc = 0;
 
     if (!v->owns_store)
         BUG("%s: a view of somebody's store is refreshed", v->dir);
@@ -302,6 +302,7 @@ int run_view_refresh(struct run_view *v, struct err *e)
     }
     v->data_version = now;
     v->pid = pid;
+    v->workers_at = workers_at;
     if (!changed && !rc)
         return 0;
     v->version++;

@@ -24,6 +24,7 @@ struct archive {
     size_t len, cap;
     int64_t version;
     struct map retired; /* "problem/solution"; NULL: restored */
+    struct map tasks;   /* hashes of the tasks that there are entries for */
 };
 
 struct archive *archive_new(size_t dim)
@@ -32,6 +33,7 @@ struct archive *archive_new(size_t dim)
 
     arena_init(&a->memory);
     map_init(&a->retired);
+    map_init(&a->tasks);
     a->index = find_new(dim);
     return a;
 }
@@ -41,6 +43,7 @@ void archive_free(struct archive *a)
     find_free(a->index);
     free(a->entry);
     map_release(&a->retired);
+    map_release(&a->tasks);
     arena_release(&a->memory);
     free(a);
 }
@@ -112,6 +115,7 @@ int64_t archive_join(struct archive *a, const struct search_example *x,
     m->task_hash = arena_strdup(&a->memory, x->task_hash);
     m->seed = strcmp(x->origin, "seed") == 0;
     m->retired = false;
+    map_set(&a->tasks, str_of(x->task_hash), a);
     find_add(a->index, &f);
     hide_if_retired(a, a->len - 1);
     a->version = version;
@@ -144,6 +148,11 @@ static const struct entry *entry_of(const struct archive *a, int64_t entry)
     if (entry < 1 || (size_t)entry > a->len)
         BUG("the archive has no entry %lld", (long long)entry);
     return &a->entry[entry - 1];
+}
+
+bool archive_has(const struct archive *a, const char *task_hash)
+{
+    return map_get(&a->tasks, str_of(task_hash)) != NULL;
 }
 
 bool archive_is_retired(const struct archive *a, int64_t entry)

@@ -39,6 +39,8 @@ int64_t archive_version(const struct archive *a);
 size_t archive_size(const struct archive *a);
 const struct find *archive_index(const struct archive *a);
 
+/* Whether an entry solves a task with this hash; also one that has left. */
+bool archive_has(const struct archive *a, const char *task_hash);
 bool archive_is_retired(const struct archive *a, int64_t entry);
 /* Whether two entries solve twins. */
 bool archive_are_twins(const struct archive *a, int64_t x, int64_t y);

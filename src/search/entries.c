@@ -1,7 +1,33 @@
 /* entries.c: solved kernels join the archive. */
 #include "search/resume.h"
 
+#include "base/mem.h"
 #include "search/archive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void entries_give(struct search *s, const struct subject *t)
+{
+    const struct past *p = &t->past[t->join_at - 1];
+    struct search_own own = {.task = t->task,
+                             .ord = t->ord,
+                             .attempt = t->join_at,
+                             .plan = p->plan,
+                             .code = p->code,
+                             .record = p->record};
+
+    if (s->part.shared && !t->given)
+        s->part.shared->own(&own, s->part.shared->arg);
+    s->subject[t->ord].given = true;
+}
+
+/* What the reviewer reads at the end is given away after that. */
+static void give_now(struct search *s, const struct subject *t)
+{
+    if (strcmp(s->opt.reviewer, "end") != 0)
+        entries_give(s, t);
+}
 
 static int read_example(struct search *s, const struct past *p,
                         struct buf *plan, struct buf *code, struct err *e)
@@ -68,10 +94,72 @@ static void join(struct search *s, struct subject *t, int64_t version)
         store_blob_as(s->part.store, x.problem, t->source);
         store_entry(s->part.store, &row);
         t->joined = true;
+        give_now(s, t);
     }
     buf_release(&plan);
     buf_release(&code);
 }
+
+/* ---- from outside ---- */
+
+void entries_add(struct search *s, const struct search_example *x,
+                 int64_t version)
+{
+    char problem[HASH_HEX], plan[HASH_HEX], solution[HASH_HEX];
+    struct search_example y = *x;
+    struct row_entry row = {.version = version,
+                            .origin = x->origin,
+                            .task = -1,
+                            .name = x->name,
+                            .task_hash = x->task_hash,
+                            .problem = problem,
+                            .plan = x->plan.p ? plan : NULL,
+                            .solution = solution,
+                            .evidence = x->evidence};
+    float *vector = NULL;
+
+    if (!x->vector) {
+        y.vector = vector = xcalloc(s->part.dim, sizeof(*vector));
+        s->part.shared->embed(x->problem, vector, s->part.shared->arg);
+    }
+    row.entry = archive_join(s->archive, &y, version);
+    store_blob(s->part.store, x->problem, problem);
+    if (x->plan.p)
+        store_blob(s->part.store, x->plan, plan);
+    store_blob(s->part.store, x->solution, solution);
+    store_entry(s->part.store, &row);
+    free(vector);
+}
+
+/* At a barrier they share the version of the run's own that have joined there,
+ * unless an attempt has seen it. */
+size_t entries_add_news(struct search *s, int64_t shared_version,
+                        const struct search_example *x, size_t n)
+{
+    int64_t version = archive_version(s->archive);
+    struct row_look look = {.look = s->look_count + 1,
+                            .round = (int64_t)s->round.number,
+                            .shared_version = shared_version};
+    size_t joined = 0;
+
+    if (s->eager || version == s->barrier_version ||
+        version <= resume_seen_version(s->resume))
+        version++;
+    for (size_t i = 0; i < n; i++) {
+        if (archive_has(s->archive, x[i].task_hash))
+            continue;
+        entries_add(s, &x[i], version);
+        joined++;
+    }
+    look.version = archive_version(s->archive);
+    if (!s->eager || joined) { /* every barrier has one */
+        store_look(s->part.store, &look);
+        s->look_count++;
+    }
+    return joined;
+}
+
+/* ---- at barriers ---- */
 
 /* Stored entries join again in their order, before any new one: a task that was
  * set aside then, and is solved now, must not take their place. False when some
@@ -79,11 +167,16 @@ static void join(struct search *s, struct subject *t, int64_t version)
 static bool join_known(struct search *s)
 {
     const struct kept_entry *k;
+    struct err e = ERR_INIT;
 
     while (!s->finished && (k = resume_entry(s->resume))) {
-        if (!s->subject[k->subject].join_at)
+        if (k->shared ? k->round > (int64_t)s->round.number + 1
+                      : !s->subject[k->subject].join_at)
             return false;
-        join(s, &s->subject[k->subject], k->version);
+        if (!k->shared)
+            join(s, &s->subject[k->subject], k->version);
+        else if (resume_join_shared(s, k, &e) < 0)
+            state_fail(s, &e);
         resume_entry_joined(s->resume);
     }
     return true;
@@ -123,4 +216,6 @@ void entries_join_now(struct search *s, struct subject *t)
 {
     if (t->join_at && !t->joined)
         join(s, t, archive_version(s->archive) + 1);
+    else if (t->join_at) /* it had joined before the run was continued */
+        give_now(s, t);
 }

@@ -50,7 +50,7 @@ static char *take_times(json_t *record)
             json_object_set(times, names[i], v);
         json_object_del(record, names[i]);
     }
-    text = json_dumps(times, JSON_COMPACT | JSON_SORT_KEYS);
+    text = jsn_canonical(times);
     json_decref(times);
     return text;
 }
@@ -68,8 +68,7 @@ static void write_verdict(struct attempt *a, struct past *p)
 {
     json_t *record = json_copy(a->record); /* times are taken out of it */
     const char *feedback = text_of(record, "feedback");
-    char *times = take_times(record),
-         *text = json_dumps(record, JSON_COMPACT | JSON_SORT_KEYS);
+    char *times = take_times(record), *text = jsn_canonical(record);
     struct row_verdict row = {
         .task = a->subject->ord,
         .attempt = a->number,

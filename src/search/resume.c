@@ -20,6 +20,8 @@ struct resume {
     struct map verdicts;            /* "task/attempt": struct kept_verdict */
     struct kept_entry *entry;       /* in their order */
     size_t entry_len, entry_cap, entry_next;
+    struct row_look *look; /* in their order */
+    size_t look_len, look_cap;
     int64_t seen_version;
 };
 
@@ -33,7 +35,12 @@ void resume_free(struct resume *r)
         free(r->verdicts.items[i].value);
     map_release(&r->verdicts);
     free(r->attempts);
+    for (size_t i = 0; i < r->entry_len; i++) {
+        free(r->entry[i].name);
+        free(r->entry[i].evidence);
+    }
     free(r->entry);
+    free(r->look);
     free(r);
 }
 
@@ -244,31 +251,132 @@ static int on_verdict(const struct row_verdict *row, void *arg)
 
 /* ---- entries of the archive ---- */
 
+static int on_look(const struct row_look *row, void *arg)
+{
+    struct resume *r = arg;
+
+    r->look = xgrow(r->look, &r->look_cap, r->look_len, sizeof(*r->look));
+    r->look[r->look_len++] = *row;
+    r->s->look_count = row->look;
+    return 0;
+}
+
+bool resume_looked(const struct resume *r, int64_t round)
+{
+    for (size_t i = 0; i < r->look_len; i++)
+        if (r->look[i].round == round)
+            return true;
+    return false;
+}
+
+/* The look is stored after its entries, and before an attempt sees them. */
+static int64_t round_of(const struct resume *r, int64_t version)
+{
+    for (size_t i = 0; i < r->look_len; i++)
+        if (r->look[i].version >= version)
+            return r->look[i].round;
+    return 0;
+}
+
+static void keep_shared(const struct resume *r, const struct row_entry *row,
+                        struct kept_entry *k)
+{
+    k->shared = true;
+    k->round = round_of(r, row->version);
+    k->name = xstrdup(row->name);
+    k->evidence = row->evidence ? xstrdup(row->evidence) : NULL;
+    copy_hash(k->problem, row->problem);
+    copy_hash(k->plan, row->plan);
+    copy_hash(k->solution, row->solution);
+}
+
 /* In strict order, entries join again at the same barriers. */
 static int on_entry(const struct row_entry *row, int64_t left, void *arg)
 {
     struct resume *r = arg;
+    bool shared = strcmp(row->origin, "shared") == 0;
+    struct kept_entry *k;
 
     (void)left;
-    if (strcmp(row->origin, "run") != 0)
+    if (!shared && strcmp(row->origin, "run") != 0)
         return 0;
-    if (!subject_of(r, row->task))
+    if (!shared && !subject_of(r, row->task))
         return -1;
     r->entry = xgrow(r->entry, &r->entry_cap, r->entry_len, sizeof(*r->entry));
-    r->entry[r->entry_len++] =
-        (struct kept_entry){(size_t)row->task, row->version};
+    k = &r->entry[r->entry_len++];
+    *k = (struct kept_entry){.version = row->version};
+    if (shared)
+        keep_shared(r, row, k);
+    else
+        k->subject = (size_t)row->task;
     return 0;
 }
 
-static int read_blob(struct resume *r, const char *blob, struct buf *b,
-                     struct str *out)
+static int read_blob(struct search *s, const char *blob, struct buf *b,
+                     struct str *out, struct err *e)
 {
-    if (!blob)
+    if (!blob || !blob[0])
         return 0;
-    if (store_read_blob(r->s->part.store, blob, b, r->e) < 0)
+    if (store_read_blob(s->part.store, blob, b, e) < 0)
         return -1;
     *out = (struct str){buf_str(b), b->len};
     return 0;
+}
+
+static int join_texts(struct search *s, const struct kept_entry *k,
+                      struct search_example *x, struct err *e)
+{
+    struct task *t = task_from(k->name, x->problem, e);
+    float *vector;
+
+    if (!t)
+        return err_wrap(e, "an entry of the archive");
+    vector = xcalloc(s->part.dim, sizeof(*vector));
+    s->part.shared->embed(x->problem, vector, s->part.shared->arg);
+    x->task_hash = t->hash;
+    x->ops = t->ops;
+    x->vector = vector;
+    archive_join(s->archive, x, k->version);
+    free(vector);
+    task_free(t);
+    return 0;
+}
+
+int resume_join_shared(struct search *s, const struct kept_entry *k,
+                       struct err *e)
+{
+    struct search_example x = {
+        .origin = "shared", .name = k->name, .evidence = k->evidence};
+    struct buf problem, plan, code;
+    int rc = -1;
+
+    if (!s->part.shared || !s->part.shared->embed)
+        return err_set(e, ERR_INPUT,
+                       "the run has entries of a shared archive; continue it "
+                       "with the --archive that it began with");
+    buf_init(&problem, BUF_UNLIMITED);
+    buf_init(&plan, BUF_UNLIMITED);
+    buf_init(&code, BUF_UNLIMITED);
+    if (read_blob(s, k->problem, &problem, &x.problem, e) == 0 &&
+        read_blob(s, k->plan, &plan, &x.plan, e) == 0 &&
+        read_blob(s, k->solution, &code, &x.solution, e) == 0)
+        rc = join_texts(s, k, &x, e);
+    buf_release(&problem);
+    buf_release(&plan);
+    buf_release(&code);
+    return rc;
+}
+
+static int join_eager_shared(struct resume *r, const struct row_entry *row)
+{
+    struct kept_entry k = {.version = row->version};
+    int rc;
+
+    keep_shared(r, row, &k);
+    rc = resume_join_shared(r->s, &k, r->e);
+    free(k.name);
+    free(k.evidence);
+    return rc;
 }
 
 static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
@@ -281,6 +389,8 @@ static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
     int rc = -1;
 
     (void)left;
+    if (strcmp(row->origin, "shared") == 0)
+        return join_eager_shared(r, row);
     if (strcmp(row->origin, "run") != 0)
         return 0;
     t = subject_of(r, row->task);
@@ -288,8 +398,8 @@ static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
         return -1;
     buf_init(&plan, BUF_UNLIMITED);
     buf_init(&code, BUF_UNLIMITED);
-    if (read_blob(r, row->plan, &plan, &x.plan) == 0 &&
-        read_blob(r, row->solution, &code, &x.solution) == 0) {
+    if (read_blob(r->s, row->plan, &plan, &x.plan, r->e) == 0 &&
+        read_blob(r->s, row->solution, &code, &x.solution, r->e) == 0) {
         x.name = t->task->id;
         x.task_hash = t->task->hash;
         x.problem = (struct str){t->task->source, t->task->len};
@@ -317,6 +427,7 @@ static int load(struct resume *r)
         return begin_tasks(r);
     if (store_each_attempt(st, on_attempt, r, e) != 0 ||
         store_each_verdict(st, on_verdict, r, e) != 0 ||
+        store_each_look(st, on_look, r, e) != 0 ||
         store_each_entry(st, r->s->eager ? on_eager_entry : on_entry, r, e) !=
             0)
         return -1;

@@ -13,10 +13,15 @@ struct kept_verdict {
     char times[]; /* JSON, or "" */
 };
 
-/* An entry that the run had added to the archive. */
+/* An entry that has joined the archive while the run was going on: its own, or
+ * one from the shared archive. */
 struct kept_entry {
     size_t subject;
     int64_t version;
+    bool shared;   /* the rest is of such a one */
+    int64_t round; /* it joined before this round; 0: no attempt has seen it */
+    char *name, *evidence;
+    char problem[HASH_HEX], plan[HASH_HEX] /* or "" */, solution[HASH_HEX];
 };
 
 /* Reads all of it. If the store does not have all tasks, the run is new, and
@@ -35,6 +40,11 @@ const struct kept_verdict *resume_verdict(const struct resume *r,
  * have. */
 const struct kept_entry *resume_entry(const struct resume *r);
 void resume_entry_joined(struct resume *r);
+/* Whether the shared archive was looked at before this round. */
+bool resume_looked(const struct resume *r, int64_t round);
+/* An entry of the shared archive joins again, with the texts of the store. */
+int resume_join_shared(struct search *s, const struct kept_entry *k,
+                       struct err *e);
 /* The newest version of the archive that a stored attempt has seen. */
 int64_t resume_seen_version(const struct resume *r);
 

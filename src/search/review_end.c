@@ -99,6 +99,8 @@ static void leave_refused(struct last_look *k)
     for (size_t i = 0; i < s->subject_len; i++) {
         const struct subject *t = &s->subject[i];
 
+        if (t->joined && !k->of[i].refused)
+            entries_give(s, t);
         if (!k->of[i].refused || !t->joined)
             continue;
         archive_leave(s->archive, t->entry, version);

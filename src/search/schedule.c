@@ -56,14 +56,28 @@ static void end_round(struct search *s)
 {
     size_t before = archive_size(s->archive);
 
+    s->barrier_version = archive_version(s->archive);
     entries_join_solved(s);
     if (s->finished)
         return;
     s->state = next_round(s);
-    if (archive_size(s->archive) != before) {
+    if (s->looks && !s->eager && s->state == SCHEDULE_ROUNDS &&
+        !resume_looked(s->resume, (int64_t)s->round.number)) {
+        s->state = SCHEDULE_BARRIER;
+        s->looking = true;
+        s->part.shared->look(s->part.shared->arg);
+    } else if (archive_size(s->archive) != before) {
         s->state = SCHEDULE_BARRIER;
         store_after(s->part.store, on_barrier_stored, s);
     }
+}
+
+void schedule_looked(struct search *s, int64_t shared_version,
+                     const struct search_example *x, size_t n)
+{
+    s->looking = false;
+    entries_add_news(s, shared_version, x, n);
+    store_after(s->part.store, on_barrier_stored, s);
 }
 
 /* ---- slots ---- */
@@ -180,7 +194,8 @@ static bool only_waiting(struct search *s)
 
 void schedule_check_end(struct search *s)
 {
-    if (s->finished || s->state == SCHEDULE_BARRIER)
+    if (s->finished ||
+        (s->state == SCHEDULE_BARRIER && !(s->looking && s->stopping)))
         return;
     if (s->stopping >= 2) {
         finish(s, SEARCH_INTERRUPTED);

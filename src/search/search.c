@@ -25,6 +25,7 @@ struct search *search_new(const struct search_parts *p,
     if (o->examples > MAX_EXAMPLES || o->history > MAX_HISTORY)
         BUG("%lld examples", (long long)o->examples);
     s->eager = s->method->may_be_eager && strcmp(o->order, "eager") == 0;
+    s->looks = p->shared && p->shared->embed && s->method->shows_run;
     s->archive = archive_new(p->dim);
     return s;
 }
@@ -60,23 +61,42 @@ void search_add_piece(struct search *s, const struct task *t,
 
 void search_add_example(struct search *s, const struct search_example *x)
 {
-    char problem[HASH_HEX], plan[HASH_HEX], solution[HASH_HEX];
-    struct row_entry row = {.version = 1,
-                            .origin = x->origin,
-                            .task = -1,
-                            .name = x->name,
-                            .task_hash = x->task_hash,
-                            .problem = problem,
-                            .plan = x->plan.p ? plan : NULL,
-                            .solution = solution,
-                            .evidence = x->evidence};
+    entries_add(s, x, 1);
+}
 
-    row.entry = archive_join(s->archive, x, 1);
-    store_blob(s->part.store, x->problem, problem);
-    if (x->plan.p)
-        store_blob(s->part.store, x->plan, plan);
-    store_blob(s->part.store, x->solution, solution);
-    store_entry(s->part.store, &row);
+void search_add_look(struct search *s, int64_t shared_version)
+{
+    struct row_look look = {.look = ++s->look_count,
+                            .shared_version = shared_version,
+                            .version = 1};
+
+    store_look(s->part.store, &look);
+}
+
+size_t search_archive_size(const struct search *s)
+{
+    return archive_size(s->archive);
+}
+
+bool search_takes_news(const struct search *s)
+{
+    return s->looks;
+}
+
+bool search_is_eager(const struct search *s)
+{
+    return s->eager;
+}
+
+void search_news(struct search *s, int64_t shared_version,
+                 const struct search_example *x, size_t n)
+{
+    if (s->finished || !s->looks)
+        return;
+    if (s->eager)
+        entries_add_news(s, shared_version, x, n);
+    else if (s->looking)
+        schedule_looked(s, shared_version, x, n);
 }
 
 /* Nothing happens while all wait for others, so a timer looks for the end,

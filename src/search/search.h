@@ -35,6 +35,28 @@
 
 struct search;
 
+/* A kernel that the run has solved, and that has joined its archive. Hashes are
+ * those of blobs; a plan may be "". */
+struct search_own {
+    const struct task *task;
+    int64_t ord, attempt;
+    const char *plan, *code, *record;
+};
+
+/* An archive that other runs share. Kernels of theirs join through
+ * search_news(); the run's own are given away. */
+struct search_shared {
+    /* Strict order, before each round: answer with search_news(), from the
+     * loop. Not called again before that. */
+    void (*look)(void *arg);
+    /* A kernel of the run may be given to others, once all that is stored so
+     * far is durable. A run that is continued tells of all of them again. */
+    void (*own)(const struct search_own *o, void *arg);
+    /* The vector of a program; NULL: kernels are given, but none are taken. */
+    void (*embed)(struct str text, float *out, void *arg);
+    void *arg;
+};
+
 /* All borrowed; they outlive the search. */
 struct search_parts {
     struct loop *loop;
@@ -46,8 +68,9 @@ struct search_parts {
     struct prompts *prompts;
     const struct pack *pack;
     struct door *door;
-    const struct job_opts *job; /* how candidates are judged */
-    size_t dim;                 /* of every vector */
+    const struct job_opts *job;         /* how candidates are judged */
+    size_t dim;                         /* of every vector */
+    const struct search_shared *shared; /* NULL: none */
 };
 
 /* The caller has checked the options: an unknown method is a BUG. */
@@ -79,15 +102,30 @@ void search_add_piece(struct search *s, const struct task *t,
 /* An entry of the archive. The caller adds those that the run starts with; the
  * search adds the run's own. */
 struct search_example {
-    const char *origin; /* "seed": the pack's, "archive": --archive, "run" */
+    const char *origin; /* "seed": the pack's, "archive": --archive, "run",
+                           "shared": came while the run was going on */
     const char *name, *task_hash, *evidence;
     struct str problem, plan /* p NULL: none */, solution;
     const float *vector;
     const char *const *ops;
 };
+/* Before the examples of the shared archive: its version that they are of. */
+void search_add_look(struct search *s, int64_t shared_version);
 /* Before search_run(), in their order. Copies the example and stores its
  * row. */
 void search_add_example(struct search *s, const struct search_example *x);
+
+/* Whether kernels of the shared archive are of any use to the search: its method
+ * shows them. If not, it never looks, and ignores news. */
+bool search_takes_news(const struct search *s);
+bool search_is_eager(const struct search *s); /* some methods never are */
+/* The kernels of the shared archive that the search has not been told of, up to
+ * this version of it; their vectors are not needed. One whose task has an entry
+ * already does not join. In strict order, only as the answer to look(); in eager
+ * order at any time after search_run() began. Ignored once the search is
+ * over. */
+void search_news(struct search *s, int64_t shared_version,
+                 const struct search_example *x, size_t n);
 
 enum search_end {
     SEARCH_DONE,        /* every task is solved or has used its attempts; pieces
@@ -127,6 +165,8 @@ struct search_counts {
      * attempts at them are among those above. */
     size_t pieces, pieces_solved;
 };
+/* How many entries have joined the archive. */
+size_t search_archive_size(const struct search *s);
 struct search_counts search_count(const struct search *s);
 /* After SEARCH_NO_BUDGET: `need` of struct ledger_answer. */
 struct llm_cost search_need(const struct search *s);

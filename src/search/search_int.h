@@ -61,6 +61,7 @@ struct subject {
     int solved_at; /* the first solved attempt; 0: none */
     int join_at;   /* the first sealed attempt; 0: none */
     bool joined;
+    bool given;    /* to the shared archive */
     int64_t entry; /* in the archive, once joined */
     struct evolve_db *db;
 };
@@ -83,6 +84,10 @@ struct search {
     struct resume *resume;
     struct reviewer *reviewer; /* NULL: "off" */
     enum schedule_state state;
+    bool looks;              /* takes kernels from the shared archive */
+    bool looking;            /* waits for them at a barrier */
+    int64_t barrier_version; /* the archive's before the barrier */
+    int64_t look_count;
     struct round round;
     struct attempt *open; /* list */
     size_t open_count;
@@ -134,11 +139,24 @@ int64_t course_piece(const struct search *s, const struct subject *t,
 void entries_join_solved(struct search *s);
 /* Eager order: the task's kernel joins as soon as it is sealed. */
 void entries_join_now(struct search *s, struct subject *t);
+/* An entry from outside the run: joins, and is stored. Its vector may be NULL:
+ * it is then made. */
+void entries_add(struct search *s, const struct search_example *x,
+                 int64_t version);
+/* News from the shared archive: what is new joins, under one version, and the
+ * look is stored. Returns how many have joined. */
+size_t entries_add_news(struct search *s, int64_t shared_version,
+                        const struct search_example *x, size_t n);
+/* Gives a kernel that has joined to the shared archive, once, if there is one. */
+void entries_give(struct search *s, const struct subject *t);
 
 /* ---- schedule.c ---- */
 
 /* Starts whatever may start now: tasks, then the next round. */
 void schedule_pump(struct search *s);
+/* Strict order: the answer to a look at the shared archive. */
+void schedule_looked(struct search *s, int64_t shared_version,
+                     const struct search_example *x, size_t n);
 /* Ends the search if nothing is left to do, or only others can continue it
  * (SEARCH_WAITING). */
 void schedule_check_end(struct search *s);

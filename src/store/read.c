@@ -17,6 +17,7 @@ struct reading {
         int (*entry)(const struct row_entry *, int64_t, void *);
         int (*review)(const struct row_review *, void *);
         int (*recheck)(const struct row_recheck *, void *);
+        int (*look)(const struct row_look *, void *);
         int (*vector)(const struct row_vector *, void *);
         int (*change)(const struct row_change *, void *);
         int (*event)(const char *, int64_t, int64_t, const char *, int64_t,
@@ -159,6 +160,7 @@ READ(shown, &store_tables[TABLE_SHOWN])
 READ(verdict, &store_verdict_read)
 READ(review, &store_tables[TABLE_REVIEW])
 READ(recheck, &store_tables[TABLE_RECHECK])
+READ(look, &store_tables[TABLE_LOOK])
 READ_OF(task, &store_tables[TABLE_TASK], "ord")
 READ_OF(call, &store_tables[TABLE_CALL], "task")
 READ_OF(attempt, &store_tables[TABLE_ATTEMPT], "task")

@@ -233,6 +233,7 @@ WRITE(entry, TABLE_ENTRY)
 WRITE(review, TABLE_REVIEW)
 WRITE(vector, TABLE_VECTOR)
 WRITE(recheck, TABLE_RECHECK)
+WRITE(look, TABLE_LOOK)
 
 void store_verdict(struct store *s, const struct row_verdict *r)
 {

@@ -173,6 +173,16 @@ static const char look_7[] =
     " NULL AS title, NULL AS needs, NULL AS parents, 0 AS depth FROM main.task;"
     "CREATE TEMP VIEW shown AS SELECT *, NULL AS reason FROM main.shown;";
 
+/* When a run has looked at the shared archive, and what it found. */
+static const char version_8[] =
+    "CREATE TABLE look ("
+    " look INTEGER NOT NULL PRIMARY KEY, round INTEGER NOT NULL,"
+    " shared_version INTEGER NOT NULL, version INTEGER NOT NULL"
+    ") STRICT, WITHOUT ROWID;";
+static const char look_8[] =
+    "CREATE TEMP VIEW look AS SELECT 0 AS look, 0 AS round,"
+    " 0 AS shared_version, 0 AS version WHERE 0;";
+
 const struct store_step store_steps[] = {
     {version_1, NULL},
     {"ALTER TABLE entry ADD COLUMN ported TEXT;",
@@ -182,6 +192,7 @@ const struct store_step store_steps[] = {
     {version_5, ""},
     {version_6, look_6},
     {version_7, look_7},
+    {version_8, look_8},
 };
 const size_t store_version = sizeof(store_steps) / sizeof(store_steps[0]);
 

@@ -139,7 +139,7 @@ void store_verdict(struct store *s, const struct row_verdict *r);
 /* An entry of the archive. Key: entry, from 1 in the order they joined. */
 struct row_entry {
     int64_t entry, version; /* the archive's version after it joined */
-    const char *origin;     /* "seed", "archive", "run" */
+    const char *origin;     /* "seed", "archive", "run", "shared" */
     int64_t task, attempt;  /* -1 and 0 when it came from outside */
     const char *name;       /* the task's id, or the seed's name */
     const char *task_hash, *problem /* blob */, *plan /* blob or NULL */;
@@ -180,6 +180,17 @@ struct row_recheck {
 };
 void store_recheck(struct store *s, const struct row_recheck *r);
 
+/* A look at the shared archive (run --archive postgres://…). Key: look. */
+struct row_look {
+    int64_t look;           /* from 1 */
+    int64_t round;          /* before which it happened, or, in eager order, in
+                               which; 0: before the search */
+    int64_t shared_version; /* of the shared archive, as far as the run has
+                               read it */
+    int64_t version;        /* of the run's archive from then on */
+};
+void store_look(struct store *s, const struct row_look *r);
+
 /* An event for people to read: "infra", "paused", "budget", "duplicate", … */
 void store_event(struct store *s, const char *kind, int64_t task,
                  int64_t attempt, const char *text);
@@ -211,6 +222,8 @@ int store_each_review(struct store *s,
 int store_each_recheck(struct store *s,
                        int (*fn)(const struct row_recheck *, void *), void *arg,
                        struct err *e);
+int store_each_look(struct store *s, int (*fn)(const struct row_look *, void *),
+                    void *arg, struct err *e);
 int store_each_vector(struct store *s, const char *source,
                       int (*fn)(const struct row_vector *, void *), void *arg,
                       struct err *e);

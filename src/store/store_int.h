@@ -59,6 +59,7 @@ enum {
     TABLE_VECTOR,
     TABLE_RECHECK,
     TABLE_EVENT,
+    TABLE_LOOK,
     TABLES
 };
 extern const struct table store_tables[TABLES];

@@ -152,6 +152,11 @@ static const struct col recheck_cols[] = {
 };
 #undef ROW
 
+#define ROW row_look
+static const struct col look_cols[] = {KEY_INT(look), INT(round),
+                                       INT(shared_version), INT(version)};
+#undef ROW
+
 #define TABLE(name, cols, row, frozen)                                    \
     {                                                                     \
         name, cols, sizeof(cols) / sizeof((cols)[0]), sizeof(struct row), \
@@ -175,6 +180,7 @@ const struct table store_tables[TABLES] = {
     [TABLE_VECTOR] = TABLE("vector", vector_cols, row_vector, NULL),
     [TABLE_RECHECK] = TABLE("recheck", recheck_cols, row_recheck, NULL),
     [TABLE_EVENT] = TABLE("event", event_cols, row_event, NULL),
+    [TABLE_LOOK] = TABLE("look", look_cols, row_look, NULL),
 };
 
 /* For reading only: joins, and what triggers write. */

@@ -75,6 +75,7 @@ struct door_opts {
      * command), and the silence after which a worker is given up. */
     const char *launcher, *slurm_args, *key;
     int64_t workers, heartbeat_s;
+    const char *roster; /* the file that shows the workers; NULL: none */
     /* The seeds of all inputs come from it, so the same secret gives the same
      * jobs. NULL: a new one, or the one in the folder of jobs. */
     const char *secret;

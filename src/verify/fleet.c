@@ -419,6 +419,21 @@ size_t worker_leased(const struct worker *w)
     return w->leased;
 }
 
+size_t worker_works(const struct worker *w, void **work, size_t max)
+{
+    size_t at = w->leased;
+
+    for (const struct work *k = w->first; k; k = k->next)
+        if (--at < max)
+            work[at] = k->arg;
+    return w->leased < max ? w->leased : max;
+}
+
+size_t worker_truths(const struct worker *w)
+{
+    return w->truth_count;
+}
+
 size_t worker_slots(const struct worker *w)
 {
     return w->slots;

@@ -37,8 +37,9 @@ void job_seeds(const char *secret, const char *task, size_t attempt,
 
 static json_t *task_json(const struct task *t)
 {
-    return json_pack("{s:s, s:s, s:O?}", "id", t->id, "source", t->source,
-                     "sidecar", t->sidecar);
+    return json_pack("{s:s, s:o, s:O?}", "id", t->id, "source",
+                     jsn_text(t->source, strlen(t->source)), "sidecar",
+                     t->sidecar);
 }
 
 static json_t *devices_json(const struct pack *p)
@@ -73,14 +74,14 @@ json_t *job_verify(const struct pack *p, const struct task *t,
                    const struct job_seeds *seeds)
 {
     json_t *job = json_pack(
-        "{s:s, s:s, s:s?, s:o, s:s, s:s, s:s, s:b, s:o, s:s%, s:s, s:s, "
+        "{s:s, s:s, s:s?, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:s, s:s, "
         "s:{s:I, s:I, s:i}, s:{s:I}}",
         "kind", "verify", "pack", p->id, "family", p->run.family, "devices",
         devices_json(p), "device", o->device, "precision", o->precision,
         "protocol", o->protocol, "timing", o->timing, "task", task_json(t),
-        "candidate", candidate.p, candidate.n, "seed", seeds->own, "pool",
-        seeds->pool, "deadlines", "load_ms", (json_int_t)load_ms(p), "call_ms",
-        (json_int_t)call_ms(p, o), "timing_ms", TIMING_MS, "limits",
+        "candidate", jsn_text(candidate.p, candidate.n), "seed", seeds->own,
+        "pool", seeds->pool, "deadlines", "load_ms", (json_int_t)load_ms(p),
+        "call_ms", (json_int_t)call_ms(p, o), "timing_ms", TIMING_MS, "limits",
         "memory_bytes", (json_int_t)o->memory_bytes);
 
     if (o->gate)
@@ -91,9 +92,14 @@ json_t *job_verify(const struct pack *p, const struct task *t,
 json_t *job_task(const struct task *t, const struct job_opts *o,
                  const char *seed)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:s}", "kind", "task", "device",
-                     o->device, "precision", o->precision, "self_test",
-                     o->self_test, "task", task_json(t), "seed", seed);
+    json_t *job =
+        json_pack("{s:s, s:s, s:s, s:b, s:o, s:s}", "kind", "task", "device",
+                  o->device, "precision", o->precision, "self_test",
+                  o->self_test, "task", task_json(t), "seed", seed);
+
+    if (o->foreign)
+        json_object_set_new(job, "foreign", json_true());
+    return job;
 }
 
 /* What both questions about pieces have. */
@@ -125,11 +131,12 @@ json_t *job_validate(const struct task *t, const json_t *proposal,
     return job;
 }
 
-char *job_text(const json_t *job, char id[HASH_HEX])
+char *job_text(const json_t *job, char *id)
 {
-    char *text = json_dumps(job, JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = jsn_canonical(job);
 
-    hash_hex(text, strlen(text), id);
+    if (id)
+        hash_hex(text, strlen(text), id);
     return text;
 }
 

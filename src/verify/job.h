@@ -17,6 +17,7 @@ struct job_opts {
     bool timing;
     bool gate;            /* also check the task */
     bool self_test;       /* of a task: also try answers with known verdicts */
+    bool foreign;         /* of a task: run it in boxes, not in the judge */
     int64_t memory_bytes; /* 0: the worker's own */
     int64_t call_ms;      /* 0: the pack's */
     int64_t whole_ms;     /* for the job; 0: the sum over its parts */
@@ -48,8 +49,9 @@ json_t *job_decompose(const struct task *t, const char *level,
                       const struct job_opts *o, const char *seed);
 json_t *job_validate(const struct task *t, const json_t *proposal,
                      const struct job_opts *o, const char *seed);
-/* The text that is sent; `id` is its hash. The caller frees the text. */
-char *job_text(const json_t *job, char id[HASH_HEX]);
+/* The text that is sent; `id` is its hash (NULL: not needed). The caller frees
+ * the text. */
+char *job_text(const json_t *job, char *id);
 /* Wall time a verify job may take once it has begun. */
 int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o);
 

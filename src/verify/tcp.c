@@ -6,6 +6,7 @@
  * still send is accepted, and its jobs go to others. */
 #include "verify/backend.h"
 
+#include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
@@ -14,6 +15,7 @@
 #include "io/tcp.h"
 #include "verify/fleet.h"
 #include "verify/launch.h"
+#include "verify/roster.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,22 +27,24 @@
 #define STRANGERS   64  /* at once; the oldest has to go */
 #define LINES_MAX   100 /* of the log, about strangers */
 #define LONELY_S    15  /* until the user hears that there is no worker */
-#define NAME_MAX_   100
+#define TASKS_MAX   16  /* of a worker, that the roster names */
 
 struct member {
     struct tcp *t;
     struct link link;
     struct worker *worker; /* NULL: it has not joined */
+    struct roster_line *line;
     uint64_t fd_id;
     unsigned interest;
     int64_t since_ns, heard_ns;
-    char name[NAME_MAX_], from[TCP_ADDRESS];
-    bool dropped;
+    char from[TCP_ADDRESS];
+    bool silent; /* for too long */
     struct member *prev, *next;
 };
 
 struct asked {
-    void *job; /* the caller's */
+    void *job;  /* the caller's */
+    char *task; /* its id */
     char *text;
     int64_t deadline_ms;
 };
@@ -53,6 +57,7 @@ struct tcp {
     char *key;
     bool own_key; /* made for this one command */
     struct fleet *fleet;
+    struct roster *roster;
     struct member *members;
     struct launch *launch;
     int64_t lonely_ns; /* since when there is no worker; 0: there is one */
@@ -65,13 +70,19 @@ static void pump(struct tcp *t);
 
 /* ---- answers ---- */
 
+static void asked_free(struct asked *a)
+{
+    free(a->task);
+    free(a->text);
+    free(a);
+}
+
 static void settle(struct tcp *t, struct asked *a, const json_t *answer,
                    const char *why)
 {
     void *job = a->job;
 
-    free(a->text);
-    free(a);
+    asked_free(a);
     backend_answer(&t->b, job, answer, why);
 }
 
@@ -108,14 +119,37 @@ static void member_free(struct member *m)
     free(m);
 }
 
+/* Brings its line up to date. */
+static void note(struct member *m)
+{
+    struct roster_line *l = m->line;
+    void *work[TASKS_MAX];
+    size_t n = worker_works(m->worker, work, TASKS_MAX);
+
+    roster_set(l, n ? ROSTER_BUSY : ROSTER_IDLE);
+    l->heard_us = date_now_us() - (tick_now_ns() - m->heard_ns) / 1000;
+    l->verdicts = worker_answered(m->worker);
+    l->truths = worker_truths(m->worker);
+    l->taken_bytes = worker_memory_taken(m->worker);
+    json_decref(l->tasks);
+    l->tasks = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const char *task = ((struct asked *)work[i])->task;
+
+        json_array_append_new(l->tasks, jsn_text(task, strlen(task)));
+    }
+}
+
 /* Frees it. Its jobs wait again. */
 static void drop(struct member *m, const char *why)
 {
     struct tcp *t = m->t;
 
     if (m->worker) {
-        log_warn("worker %s: %s; %zu of its jobs go to others", m->name, why,
-                 worker_leased(m->worker));
+        log_warn("worker %s: %s; %zu of its jobs go to others", m->line->name,
+                 why, worker_leased(m->worker));
+        note(m);
+        roster_set(m->line, m->silent ? ROSTER_FENCED : ROSTER_LOST);
         fleet_leave(t->fleet, m->worker);
     } else if (t->strangers < LINES_MAX) {
         t->strangers++;
@@ -181,6 +215,14 @@ static uint64_t peak_of(const json_t *answer)
     return n > 0 ? (uint64_t)n : 0;
 }
 
+static void refuse(struct member *m, const struct frame *f)
+{
+    m->line->refused++;
+    log_warn("worker %s: an answer under %s, which is not its lease, was not "
+             "accepted",
+             m->line->name, f->id);
+}
+
 static void on_answer(struct member *m, const struct frame *f)
 {
     struct tcp *t = m->t;
@@ -191,9 +233,7 @@ static void on_answer(struct member *m, const struct frame *f)
     if (a)
         settle(t, a, answer, answer ? NULL : e.text);
     else
-        log_warn("worker %s: an answer under %s, which is not its lease, was "
-                 "not accepted",
-                 m->name, f->id);
+        refuse(m, f);
     json_decref(answer);
 }
 
@@ -244,6 +284,22 @@ static bool is_plain(struct str s)
     return s.n > 0;
 }
 
+static struct roster_line *enlist(struct tcp *t, struct str name,
+                                  struct str device)
+{
+    struct roster_line *l;
+    char text[sizeof(l->name)];
+
+    snprintf(text, sizeof(text), "%.*s",
+             (int)(name.n < sizeof(text) ? name.n : sizeof(text) - 1), name.p);
+    l = roster_join(t->roster, text);
+    snprintf(
+        l->device, sizeof(l->device), "%.*s",
+        (int)(device.n < sizeof(l->device) ? device.n : sizeof(l->device) - 1),
+        device.p);
+    return l;
+}
+
 /* NULL, or why it cannot work for us. */
 static const char *join(struct member *m, const struct frame *f)
 {
@@ -254,19 +310,20 @@ static const char *join(struct member *m, const struct frame *f)
     if (m->worker)
         return "it joined twice";
     if (!line_of(f, "name", &name) || !is_plain(name) ||
-        !line_of(f, "device", &device) || !line_of(f, "slots", &text) ||
-        !str_to_i64(text, 1, 4096, &slots) || !line_of(f, "memory", &text) ||
+        !line_of(f, "device", &device) || !is_plain(device) ||
+        !line_of(f, "slots", &text) || !str_to_i64(text, 1, 4096, &slots) ||
+        !line_of(f, "memory", &text) ||
         !str_to_i64(text, 0, INT64_MAX, &memory))
         return "it does not say who it is";
     if (!same_kind(device, t->b.o->device))
         return "it has another kind of device than this run needs";
-    snprintf(m->name, sizeof(m->name), "%.*s",
-             (int)(name.n < sizeof(m->name) ? name.n : sizeof(m->name) - 1),
-             name.p);
     m->worker = fleet_join(t->fleet, (size_t)slots, (uint64_t)memory, m);
+    m->line = enlist(t, name, device);
+    m->line->slots = (size_t)slots;
+    m->line->memory_bytes = (uint64_t)memory;
     t->lonely_ns = 0;
-    log_info("worker %s joined: %.*s, %lld jobs at a time", m->name,
-             (int)device.n, device.p, (long long)slots);
+    log_info("worker %s joined: %s, %lld jobs at a time", m->line->name,
+             m->line->device, (long long)slots);
     return NULL;
 }
 
@@ -278,8 +335,8 @@ static const char *on_frame(struct member *m, const struct frame *f)
     if (strcmp(f->type, "join") == 0)
         return join(m, f);
     if (strcmp(f->type, "note") == 0 || strcmp(f->type, "unfit") == 0)
-        log_warn("worker %s: %.*s", m->worker ? m->name : m->from, (int)f->len,
-                 f->payload);
+        log_warn("worker %s: %.*s", m->worker ? m->line->name : m->from,
+                 (int)f->len, f->payload);
     else if (m->worker && strcmp(f->type, "answer") == 0)
         on_answer(m, f);
     else if (m->worker && strcmp(f->type, "infra") == 0)
@@ -363,13 +420,14 @@ static int64_t heartbeat_ns(const struct tcp *t)
 }
 
 /* NULL, or why it has to go. */
-static const char *is_late(const struct member *m, int64_t now)
+static const char *is_late(struct member *m, int64_t now)
 {
     if (m->link.state != LINK_OPEN)
         return now - m->since_ns > HANDSHAKE_S * 1000000000LL
                    ? "it did not show in time that it knows the secret"
                    : NULL;
-    return now - m->heard_ns > heartbeat_ns(m->t) ? "no sign of life" : NULL;
+    m->silent = now - m->heard_ns > heartbeat_ns(m->t);
+    return m->silent ? "no sign of life" : NULL;
 }
 
 static void say_beat(struct member *m)
@@ -417,11 +475,14 @@ static void on_tick(void *arg)
         next = m->next;
         if (why) {
             drop(m, why);
-        } else {
-            say_beat(m);
-            flush(m);
+            continue;
         }
+        if (m->worker)
+            note(m);
+        say_beat(m);
+        flush(m);
     }
+    roster_write(t->roster);
     tell_waiting(t, now);
     if (t->b.pending)
         launch_tick(t->launch, fleet_counts(t->fleet).workers);
@@ -452,6 +513,7 @@ static int tcp_open(struct backend *b, const char *address, struct err *e)
     struct tcp *t = (struct tcp *)b;
 
     t->fleet = fleet_new();
+    t->roster = roster_new(b->o->roster);
     t->listening = -1;
     if (make_key(t, e) < 0)
         return -1;
@@ -490,16 +552,16 @@ static void free_asked(struct tcp *t)
     while (t->members) {
         struct member *m = t->members;
 
-        if (m->worker)
+        if (m->worker) {
+            note(m);
             fleet_leave(t->fleet, m->worker);
+        }
         member_free(m);
     }
     fleet_join(t->fleet, SIZE_MAX, 0, NULL);
     while (fleet_next_lost(t->fleet, &work) ||
-           fleet_lease(t->fleet, &work, &member, fence)) {
-        free(((struct asked *)work)->text);
-        free(work);
-    }
+           fleet_lease(t->fleet, &work, &member, fence))
+        asked_free(work);
 }
 
 static void tcp_close(struct backend *b)
@@ -513,21 +575,12 @@ static void tcp_close(struct backend *b)
     say_bye(t);
     launch_stop(t->launch);
     free_asked(t);
+    roster_close(t->roster);
+    roster_free(t->roster);
     fleet_free(t->fleet);
     if (t->own_key)
         unlink(t->key);
     free(t->key);
-}
-
-/* Jobs about one task in one precision share its truth. */
-static char *topic_of(const json_t *what)
-{
-    const json_t *task = json_object_get(what, "task");
-    const char *id = json_string_value(json_object_get(task, "id"));
-    const char *precision =
-        json_string_value(json_object_get(what, "precision"));
-
-    return xasprintf("%s %s", id ? id : "", precision ? precision : "");
 }
 
 static int tcp_ask(struct backend *b, json_t *what, int64_t deadline_ms,
@@ -535,12 +588,14 @@ static int tcp_ask(struct backend *b, json_t *what, int64_t deadline_ms,
 {
     struct tcp *t = (struct tcp *)b;
     struct asked *a = xmalloc(sizeof(*a));
-    char *topic = topic_of(what);
-    char id[HASH_HEX];
+    char *topic;
 
     (void)e;
     *a = (struct asked){.job = job, .deadline_ms = deadline_ms};
-    a->text = job_text(what, id);
+    a->task = xstrdup(jsn_str(json_object_get(what, "task"), "id"));
+    /* Jobs about one task in one precision share its truth. */
+    topic = xasprintf("%s %s", a->task, jsn_str(what, "precision"));
+    a->text = job_text(what, NULL);
     json_decref(what);
     fleet_add(t->fleet, topic, a);
     free(topic);

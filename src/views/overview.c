@@ -195,6 +195,8 @@ static json_t *one_run(struct run_view *v, const struct summary *m,
     json_object_set_new(j, "cap_tokens", known(l.tokens, -1));
     json_object_set_new(j, "first_at", json_integer(m->first_at));
     json_object_set_new(j, "last_at", json_integer(m->last_at));
+    json_object_set_new(j, "workers",
+                        json_boolean(run_view_workers_at(v->dir) != 0));
     json_object_set_new(j, "seeds", json_integer(m->seeds));
     json_object_set_new(j, "curve", curve_json(&c, v));
     json_object_set_new(j, "by_attempt", by_attempt_json(v, &l));

@@ -32,6 +32,8 @@ json_t *views_archive(struct run_view *const *runs, size_t n, struct err *e);
 json_t *views_clusters(struct run_view *const *runs, size_t n, struct err *e);
 /* The correct kernels: speed-up, launches, bytes, bandwidth. */
 json_t *views_kernels(struct run_view *const *runs, size_t n, struct err *e);
+/* Who verifies, where workers connect to a run. */
+json_t *views_workers(struct run_view *const *runs, size_t n, struct err *e);
 
 /* One task with all its attempts, one of them in full: of this number, or
  * (0) the best. `t` must be loaded. NULL without an error: there is no such

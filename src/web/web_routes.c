@@ -36,7 +36,7 @@ static const struct {
 } views[WEB_VIEWS] = {
     {"/api/overview", views_overview}, {"/api/grid", views_grid},
     {"/api/archive", views_archive},   {"/api/clusters", views_clusters},
-    {"/api/kernels", views_kernels},
+    {"/api/kernels", views_kernels},   {"/api/workers", views_workers},
 };
 
 /* The run that cannot be read now, or NULL. */

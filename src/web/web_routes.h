@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-enum { WEB_VIEWS = 5 };
+enum { WEB_VIEWS = 6 };
 
 /* A text that several answers share, however slowly they are read. */
 struct web_text {

@@ -88,14 +88,15 @@ def browser(chromium: Browser) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def followed(home: Path, chromium: Browser) -> Path:
-    """A run of recorded replies, followed in the browser from its start to its end."""
+    """A run of recorded replies, followed in the browser from its start to its end. Its worker
+    connects to it."""
     tasks = [w for t in TASKS for w in ("--tasks", str(ROOT / f"tasks/starter/{t}.py"))]
     quill = ROOT / "recordings/quill"
     replay = ["--guide", str(quill / "guide.md"), "--no-card", "--pack-seeds", "1", "--model", "claude"]
     run = Program(
         home, "run", *tasks, "--dsl", "quill", "--device", "cpu", "--attempts", "4", "--force",
         "--no-timing", *replay, "--cassette", str(quill / "monkeys.jsonl"), "--out", "ran",
-        "--serve=127.0.0.1:0",
+        "--serve=127.0.0.1:0", "--verifier", "tcp=127.0.0.1:0",
     )  # fmt: skip
     try:
         chromium.open(run.url)
@@ -146,6 +147,19 @@ def test_overview_says_what_happened(browser: Browser, served: str) -> None:
     assert "quill" in browser.text("h1") and "finished" in browser.text("h1")
     assert f"of {len(TASKS)}" in browser.text("p.lead")
     browser.wait("document.querySelector('#live').innerText === 'live'", "the page is connected")
+
+
+def test_workers_are_listed(browser: Browser, served: str) -> None:
+    load(browser, served)
+    cells = browser.run(
+        "return [...document.querySelectorAll('[data-card=workers] tbody tr')]"
+        ".map((r) => [...r.children].map((x) => x.innerText))"
+    )
+    assert len(cells) == 1
+    host, process, device, state, _, verdicts, refused, truths, memory, heard = cells[0]
+    assert host and process.isdigit() and device == "cpu" and state == "left"
+    assert int(verdicts) >= len(TASKS) and refused == "0"
+    assert " of " in memory and truths == "0" and heard.endswith(" ago")
 
 
 def test_filters_narrow_the_grid(browser: Browser, served: str) -> None:
@@ -272,6 +286,7 @@ def test_what_a_model_wrote_is_text(browser: Browser, home: Path) -> None:
     for url in (server.url, (home / "odd.html").as_uri()):
         load(browser, url)
         assert rows(browser) == [f"starter/{EVIL}"]
+        assert browser.run("return document.querySelector('[data-card=workers]')") is None
         browser.run("document.querySelector('#grid .cell').click()")
         browser.wait("document.querySelector('pre.numbered') !== null", "the task is shown")
         browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")

@@ -30,7 +30,7 @@ like "$out" "tasks:    4, 1 of them not solved, *exported: 3 tasks, 0 of them fo
     "… two for each solved task, and counted"
 is "$(ls "$work/sft" | tr '\n' ' ')" "README.md records.jsonl train.jsonl " "… in three files"
 is "$(field sft/records.jsonl 'list(rows[0])')" "['id', 'phase', 'problem_id', 'problem_hash', 'source_dataset', 'licence', \
-'source', 'attempt', 'iteration', 'retrieval_mode', 'example_ids', 'model', 'system', 'user', 'assistant', \
+'source', 'attempt', 'iteration', 'retrieval_mode', 'example_ids', 'model', 'backfilled', 'system', 'user', 'assistant', \
 'n_tokens_prompt', 'n_tokens_completion', 'split']" "a record has these fields"
 is "$(field sft/records.jsonl '[(r["phase"], r["problem_id"], r["attempt"]) for r in rows]')" \
     "[('plan', 'starter/01_swish', 1), ('code', 'starter/01_swish', 1), ('plan', 'starter/04_softmax', 2), \
@@ -132,6 +132,37 @@ is "$(field fixes/train.jsonl 'rows[0]["completion"][0]["content"] == "```python
     True "… and the kernel is the completion"
 run export refine ran -o bad --against planted
 is $status 2 "the benchmark is kept out of these, too"
+
+# ---- plans that are missing ----
+$answers cassette evolve starter/04_softmax=r >"$work/evolve.jsonl"
+run run --method evolve --dsl c-cpu --device cpu --no-timing --cassette evolve.jsonl \
+    --tasks "$starter/04_softmax.py" --attempts 1 --out evolved
+is $status 0 "a run in one stage"
+run export sft evolved -o one --against bench --test 0
+like "$status $out" "0 *1 without a plan*records:  1 code*" "… has no plans"
+cat >"$work/model" <<'END'
+#!/bin/sh
+cat >>request
+echo '{"text": "<think>How?</think>Row by row."}'
+END
+chmod +x "$work/model"
+plans="--against bench --test 0 --backfill-plans --plans plans --model two --command ./model --price 1,1"
+run export sft evolved -o two $plans --budget-usd 0.000001
+like "$status $err" "3 *no room for another plan, so nothing was written; plans keeps the others*" "a cap holds for plans that are asked for"
+[ ! -e "$work/two" ] && [ ! -e "$work/request" ]
+ok "… nothing is asked or written"
+for n in 1 2; do
+    rm -rf "$work/two"
+    run export sft evolved -o two $plans --budget-usd 5
+    like "$status $out" "0 *1 with a plan that was asked for now*records:  1 plan, 1 code*" "--backfill-plans asks a model for them ($n)"
+done
+is "$(grep -o '"stage":"backfill"' "$work/request" | wc -l)" 1 "… once"
+is "$(field two/records.jsonl '[(r["phase"], r["backfilled"], r["model"]) for r in rows], rows[0]["assistant"]')" \
+    "[('plan', True, 'two'), ('code', True, '')] Row by row." "… which the records and their models say"
+like "$(cat "$work/two/README.md")" "*| 1 | of these solved in one stage: a model was asked for the plan afterwards*" "… and the card"
+run show evolved 04 1 --prompt evolve
+is "$(field two/records.jsonl 'all(open("'"$work"'/.out").read().startswith("[system]\n" + r["system"]) for r in rows), "Row by row." in rows[1]["user"], rows[1]["assistant"][:9]')" \
+    'True True ```python' "prompts start as the run's did, and the code's has the plan"
 
 # ---- kernels ----
 run export kernels ran ran -o kernels

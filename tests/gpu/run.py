@@ -3,11 +3,12 @@ one does not hold. Needs monkeys-worker (make worker) and a Python with torch an
 neither monkeys nor pytest.
 
     python3 tests/gpu/run.py [--device cuda:0] [--out FILE] [--kernelbench DIR] [--match REGEX]
-                             [FAMILY...]
+                             [--precision fp32|bf16] [FAMILY...]
 
 Families: runner, packs, seeds, starter, timing, faults, hostile, rules, and gate, which looks at
 the tasks below DIR. --out keeps every answer, a line of JSON each. --match leaves out seeds
-whose name, NN_name-PACK-PRECISION, it does not match.
+whose name, NN_name-PACK-PRECISION, it does not match; --precision leaves out the gate in the other
+one.
 """
 
 from __future__ import annotations
@@ -263,7 +264,7 @@ class Run:
 
     def gate(self) -> None:
         files = sorted(Path(self.o.kernelbench).glob("level[12]/*.py"))
-        for precision in BOTH:
+        for precision in (self.o.precision,) if self.o.precision else BOTH:
             ids = {f"{f.parent.name}-{f.stem}"[:150]: f for f in files}
             jobs = [Look(id, f, self.o.device, precision) for id, f in ids.items()]
             worker = self.session(jobs)
@@ -287,6 +288,7 @@ def main() -> int:
     p.add_argument("--out")
     p.add_argument("--kernelbench")
     p.add_argument("--match", default="")
+    p.add_argument("--precision", choices=BOTH)
     p.add_argument("families", nargs="*")
     o = p.parse_args()
     run = Run(o)

@@ -215,6 +215,31 @@ static void test_json(void)
     json_decref(v);
 }
 
+/* Jobs and records are known by the hash of their text. */
+static void test_canonical_json(void)
+{
+    static const char *const texts[] = {
+        "{}",
+        "[]",
+        "{\"b\": [1, -2, 3.5, 1e300, 0.1], \"a\": {\"z\": null, \"y\": true}}",
+        "[\"\", \"plain\", \"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"]",
+        "{\"\xc3\xa9\": \"\xe2\x82\xac \xf0\x9f\x90\x92\", \"a\\nb\": [[], {}, "
+        "false]}",
+        "[\"a\\u0000b\"]"};
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        json_t *v = jsn_parse_nul("t", texts[i], strlen(texts[i]), &e);
+        char *ours = jsn_canonical(v);
+        char *theirs = json_dumps(v, JSON_COMPACT | JSON_SORT_KEYS);
+
+        is(ours, theirs, "canonical text is jansson's");
+        free(ours);
+        free(theirs);
+        json_decref(v);
+    }
+}
+
 static void test_foreign_json(void)
 {
 #define BAD "\xef\xbf\xbd"
@@ -259,5 +284,6 @@ void suite_base(void)
     test_arena();
     test_fs();
     test_json();
+    test_canonical_json();
     test_foreign_json();
 }

@@ -8,6 +8,7 @@
 #include "io/tcp.h"
 #include "tap.h"
 #include "verify/backend.h"
+#include "verify/roster.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ void suite_tcp(void);
 struct bench {
     struct loop *loop;
     struct backend *backend;
-    char dir[40], key[60], secret[KEY_TEXT], address[TCP_ADDRESS];
+    char dir[40], key[60], roster[60], secret[KEY_TEXT], address[TCP_ADDRESS];
     struct home home;
     struct opt_list packs;
     struct door_opts opts;
@@ -65,11 +66,13 @@ static void begin(struct bench *b)
     buf_init(&b->lines, BUF_UNLIMITED);
     b->home = (struct home){b->dir, worker, python};
     snprintf(b->key, sizeof(b->key), "%s/key", b->dir);
+    snprintf(b->roster, sizeof(b->roster), "%s/" ROSTER_FILE, b->dir);
     log_set_writer(on_line, b);
     b->opts = (struct door_opts){.home = &b->home,
                                  .verifier = "tcp=127.0.0.1:0",
                                  .launcher = "none",
                                  .key = b->key,
+                                 .roster = b->roster,
                                  .device = "cpu",
                                  .box = "none",
                                  .heartbeat_s = 3,
@@ -87,6 +90,7 @@ static void end(struct bench *b)
     buf_release(&b->told);
     buf_release(&b->lines);
     unlink(b->key);
+    unlink(b->roster);
     rmdir(b->dir);
 }
 
@@ -271,8 +275,91 @@ static void test_strangers(void)
     end(&b);
 }
 
+/* "NAME STATE VERDICTS REFUSED JOINED TASKS;" for each worker in the file. */
+static void read_roster(const struct bench *b, struct buf *out)
+{
+    struct err e = ERR_INIT;
+    json_t *all = roster_read(b->dir, &e), *w;
+    size_t i;
+
+    buf_reset(out);
+    json_array_foreach(json_object_get(all, "workers"), i, w)
+    {
+        const json_t *tasks = json_object_get(w, "tasks");
+
+        buf_printf(out, "%s %s %d %d %d", jsn_str(w, "name"),
+                   jsn_str(w, "state"),
+                   (int)json_integer_value(json_object_get(w, "verdicts")),
+                   (int)json_integer_value(json_object_get(w, "refused")),
+                   (int)json_integer_value(json_object_get(w, "joined")));
+        for (size_t k = 0; k < json_array_size(tasks); k++)
+            buf_printf(out, " %s", json_string_value(json_array_get(tasks, k)));
+        buf_puts(out, ";");
+    }
+    json_decref(all);
+}
+
+static bool until_roster(struct bench *b, const char *want, struct buf *got)
+{
+    for (int i = 0; i < 3000; i++) {
+        read_roster(b, got);
+        if (strcmp(buf_str(got), want) == 0)
+            return true;
+        loop_run_for(b->loop, 10000000);
+    }
+    return false;
+}
+
+static void ask_about(struct bench *b, const char *task, const char *what)
+{
+    struct err e = ERR_INIT;
+
+    b->backend->type->ask(b->backend,
+                          json_pack("{s:s, s:s, s:{s:s}}", "name", task, "do",
+                                    what, "task", "id", task),
+                          1000, (void *)task, &e);
+}
+
+static void test_roster(void)
+{
+    struct fake_worker *w, *ice;
+    struct bench b;
+    struct buf got;
+
+    begin(&b);
+    buf_init(&got, BUF_UNLIMITED);
+    w = start(&b, "h/1", NULL);
+    ok(until_roster(&b, "h/1 idle 0 0 1;", &got), "who joined is idle");
+    ask_about(&b, "t/1", "twice");
+    wait_for_all(&b);
+    ask_about(&b, "t/2", "never");
+    ok(until_roster(&b, "h/1 busy 1 1 1 t/2;", &got),
+       "then busy with a task; what it did and what was refused is counted");
+    fake_worker_free(w);
+    ok(until_roster(&b, "h/1 lost 1 1 1;", &got), "then lost");
+    ice = start(&b, "h/2", NULL);
+    ok(until_roster(&b, "h/1 lost 1 1 1;h/2 busy 0 0 1 t/2;", &got),
+       "another has its task");
+    fake_worker_freeze(ice, true);
+    ok(until_roster(&b, "h/1 lost 1 1 1;h/2 fenced 0 0 1;", &got),
+       "who is silent is fenced");
+    w = start(&b, "h/1", NULL);
+    ok(until_roster(&b, "h/1 busy 1 1 2 t/2;h/2 fenced 0 0 1;", &got),
+       "who comes again keeps its line");
+    backend_close(b.backend);
+    read_roster(&b, &got);
+    is(buf_str(&got), "h/1 left 1 1 2;h/2 fenced 0 0 1;",
+       "at the end who is there has left");
+    b.backend = backend_open(b.loop, &b.opts, on_answer, &b, &(struct err){0});
+    fake_worker_free(w);
+    fake_worker_free(ice);
+    buf_release(&got);
+    end(&b);
+}
+
 void suite_tcp(void)
 {
+    test_roster();
     test_come_and_go();
     test_frozen();
     test_lies();

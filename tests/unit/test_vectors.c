@@ -135,6 +135,7 @@ static void test_built_in(void)
     ok(vectors_make(&p, &text, 1, &v, &e) == VECTORS_DONE && v.dim == EMBED_DIM,
        "without an endpoint they are built in");
     free(v.v);
+    embed_free(v.embed);
 }
 
 void suite_vectors(void)

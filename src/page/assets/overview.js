@@ -231,7 +231,7 @@ async function show_overview() {
                 .join(" · ")) :
           h("h1", {}, "Runs compared"),
     h("p", {class: "lead"}, overview.headline), doubts_note(overview),
-    one ? tiles(run) : runs_table(overview),
+    one ? tiles(run) : runs_table(overview), ...await workers_cards(overview),
     h("div", {class: "two"}, curve_card(overview), mix_card(overview)), grid_card(overview, grid),
     why_card(overview, clusters)
   ];

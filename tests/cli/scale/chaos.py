@@ -6,6 +6,8 @@ A run verifies with a worker that connects through a proxy of this program. At r
 moments something is broken; who was killed is started again, as a person would. Each
 run must end with the tables of the undisturbed one. The same seed breaks the same
 things in the same order after the same waits (what cannot be hit at that moment is left out).
+Only what has really happened counts. From MANY faults on each kind must have happened, and
+what the programs said and stored must show it.
 
 WORK has `real.jsonl` and `four/starter` (tests/cli/run/lib.sh). The environment may
 have MONKEYS and MONKEYS_PYTHON.
@@ -15,9 +17,11 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import glob
 import os
 import random
+import re
 import select
 import shlex
 import signal
@@ -28,6 +32,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -35,8 +40,17 @@ MONKEYS = os.environ.get("MONKEYS", str(ROOT / "monkeys"))
 ANSWERS = f"{sys.executable} {ROOT}/tests/cli/run/answers.py"
 HEARTBEAT_S = 3
 RUN_S = 600  # for a run with its faults, on a machine that is busy
+MANY = 100
+A_RUN = (3, 12)  # faults
 APART_S = 20  # between kills of a worker's processes: a job that is killed twice has crashed
 SMALL = 4 << 20  # bytes of the disk that fills up
+FAKETIME = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+# What the programs say when it happens to them.
+SAID = {
+    "a lost connection": "the connection ended|Connection reset|Broken pipe",
+    "a silent worker": "no sign of life",
+    "a full disk": "disk is full|No space left",
+}
 SETTINGS = ["--dsl", "c-cpu", "--device", "cpu", "--children", "1"]
 
 
@@ -72,16 +86,20 @@ class Proxy:
         for one in (near, far):
             one.close()
 
-    def cut(self) -> None:
+    def cut(self) -> bool:
+        """True: there was something to cut."""
+        done = False
         for pair in self.pairs:
             for one in pair:
                 with contextlib.suppress(OSError):
                     one.shutdown(socket.SHUT_RDWR)
+                    done = True
         self.pairs = []
+        return done
 
 
-def descendants(pid: int) -> dict[int, str]:
-    """Their command lines."""
+def descendants(pid: int) -> dict[int, tuple[str, str]]:
+    """Their command lines, and those of their parents."""
     parents, names = {}, {}
     for stat in glob.glob("/proc/[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -92,7 +110,20 @@ def descendants(pid: int) -> dict[int, str]:
     known = {pid}
     while more := {p for p, parent in parents.items() if parent in known} - known:
         known |= more
-    return {p: names[p] for p in sorted(known - {pid})}
+    return {p: (names[p], names.get(parents[p], "")) for p in sorted(known - {pid})}
+
+
+def is_judge(own: str, parent: str) -> bool:
+    return "judge.py" in own and "judge.py" not in parent
+
+
+def is_zygote(own: str, parent: str) -> bool:
+    return "zygote.py" in own and "zygote.py" not in parent
+
+
+def is_candidate(own: str, parent: str) -> bool:
+    """What a zygote has forked, or what it started to run a kernel."""
+    return "zygote.py" in parent or "monkeys-runner" in own
 
 
 class Run:
@@ -110,16 +141,16 @@ class Run:
         self.worker: subprocess.Popen | None = None
         self.log = (work / f"log{number}").open("a+")
         self.broken: list[str] = []
+        self.seen: Counter[str] = Counter()
         self.killed_below = 0.0
 
     # ---- who works ----
 
     def start_main(self) -> None:
-        fake = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
         self.clock.write_text("+0")
         env = {
             "PATH": os.environ["PATH"], "HOME": str(self.work),
-            "LD_PRELOAD": fake[0] if fake else "", "FAKETIME_TIMESTAMP_FILE": str(self.clock),
+            "LD_PRELOAD": FAKETIME[0] if FAKETIME else "", "FAKETIME_TIMESTAMP_FILE": str(self.clock),
             "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             **{k: v for k, v in os.environ.items() if k == "MONKEYS_PYTHON"},
         }  # fmt: skip
@@ -176,17 +207,22 @@ class Run:
         process.send_signal(signo)
         return True
 
-    def hit_below(self, word: str) -> bool:
-        """One of the worker's processes whose command line has the word."""
-        if not self.worker or time.monotonic() < self.killed_below + APART_S:
+    def hit_below(self, is_it: Callable[[str, str], bool], patience_s: float = 0) -> bool:
+        """One of the worker's processes, as soon as there is one."""
+        until = time.monotonic() + patience_s
+        if time.monotonic() < self.killed_below + APART_S:
             return False
-        found = [p for p, name in descendants(self.worker.pid).items() if word in name]
-        if not found:
-            return False
-        self.killed_below = time.monotonic()
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.dice.choice(found), signal.SIGKILL)
-        return True
+        while self.worker and self.worker.poll() is None:
+            found = [p for p, names in descendants(self.worker.pid).items() if is_it(*names)]
+            with contextlib.suppress(ProcessLookupError):
+                if found:
+                    os.kill(found[-1], signal.SIGKILL)
+                    self.killed_below = time.monotonic()
+                    return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.005)
+        return False
 
     def freeze(self) -> bool:
         if not self.hit(self.worker, signal.SIGSTOP):
@@ -195,8 +231,7 @@ class Run:
         return self.hit(self.worker, signal.SIGCONT)
 
     def cut(self) -> bool:
-        self.proxy.cut()
-        return True
+        return self.proxy.cut()
 
     def lock(self) -> bool:
         if not (self.dir / "run.db").exists():
@@ -214,34 +249,62 @@ class Run:
         if not self.small:
             return False
         filler = self.dir.parent / "filler"
-        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
-            while True:
-                file.write(b"x" * 4096)
+        full = False
+        try:
+            with filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(b"x" * 4096)
+        except OSError as e:
+            full = e.errno == errno.ENOSPC
         time.sleep(1)
-        filler.unlink()
-        return True
+        filler.unlink(missing_ok=True)
+        return full
 
     def jump(self) -> bool:
+        if not FAKETIME or not self.main or self.main.poll() is not None:
+            return False
         self.clock.write_text(self.dice.choice(["+3600", "-3600", "+86400", "-86400"]))
         return True
 
     def break_something(self) -> str:
-        kinds = {
-            "kill the run": lambda: self.hit(self.main, signal.SIGKILL),
-            "stop the run": lambda: self.hit(self.main, signal.SIGTERM),
-            "kill the worker": lambda: self.hit(self.worker, signal.SIGKILL),
-            "kill the judge": lambda: self.hit_below("judge"),
-            "kill a zygote": lambda: self.hit_below("zygote"),
-            "kill a candidate": lambda: self.hit_below("monkeys-runner"),
-            "freeze the worker": self.freeze,
-            "cut the network": self.cut,
-            "lock the database": self.lock,
-            "fill the disk": self.fill,
-            "turn the clock": self.jump,
-        }
-        weights = [3, 1, 1, 1, 1, 2, 1, 3, 2, 2, 2]
-        name = self.dice.choices(list(kinds), weights)[0]
-        return name if kinds[name]() else ""
+        """What was broken; "" if it could not be."""
+        how, weights = list(FAULTS), [weight for weight, _ in FAULTS.values()]
+        name = self.dice.choices(how, weights)[0]
+        return name if FAULTS[name][1](self) else ""
+
+    # ---- what is seen of them ----
+
+    def print_log(self) -> None:
+        self.log.seek(0)
+        print("\n".join(self.log.read().splitlines()[-80:]))
+
+    def evidence(self) -> Counter[str]:
+        """What the programs said, and times in the store that nobody's clock has shown."""
+        self.log.seek(0)
+        said = self.log.read()
+        seen = Counter({name: len(re.findall(what, said)) for name, what in SAID.items()})
+        db = sqlite3.connect(self.dir / "run.db")
+        times = "SELECT judged_at FROM verdict_time UNION ALL SELECT answered_at FROM call"
+        off = [t for (t,) in db.execute(times) if t and abs(t / 1e6 - time.time()) > 1800 + RUN_S]
+        db.close()
+        seen["rows of another time"] = len(off)
+        return seen
+
+
+# How often, and how.
+FAULTS: dict[str, tuple[int, Callable[[Run], bool]]] = {
+    "kill the run": (3, lambda r: r.hit(r.main, signal.SIGKILL)),
+    "stop the run": (1, lambda r: r.hit(r.main, signal.SIGTERM)),
+    "kill the worker": (1, lambda r: r.hit(r.worker, signal.SIGKILL)),
+    "kill the judge": (2, lambda r: r.hit_below(is_judge)),
+    "kill a zygote": (2, lambda r: r.hit_below(is_zygote)),
+    "kill a candidate": (4, lambda r: r.hit_below(is_candidate, 5)),
+    "freeze the worker": (1, Run.freeze),
+    "cut the network": (3, Run.cut),
+    "lock the database": (2, Run.lock),
+    "fill the disk": (2, Run.fill),
+    "turn the clock": (2, Run.jump),
+}
 
 
 def tables(run: Path) -> str:
@@ -256,9 +319,9 @@ def undisturbed(work: Path) -> str:
     return tables(work / "calm")
 
 
-def disturbed(work: Path, number: int, proxy: Proxy, dice: random.Random, most: int) -> tuple[list[str], str]:
-    """A run with up to `most` faults: which they were, and its tables."""
-    run = Run(work, number, proxy, dice)
+def disturbed(run: Run, most: int) -> str:
+    """A run with up to `most` faults: its tables."""
+    dice = run.dice
     until = time.monotonic() + RUN_S
     run.start_main()
     try:
@@ -267,10 +330,12 @@ def disturbed(work: Path, number: int, proxy: Proxy, dice: random.Random, most: 
             time.sleep(dice.uniform(0.1, 1.5))
             if len(run.broken) < most and (name := run.break_something()):
                 run.broken.append(name)
-        return run.broken, tables(run.dir)
+                run.log.write(f"# broken: {name}\n")
+                run.log.flush()
+        run.seen = run.evidence()
+        return tables(run.dir)
     except AssertionError:
-        run.log.seek(0)
-        print("\n".join(f"# {line}" for line in run.log.read().splitlines()[-60:]))
+        run.print_log()
         raise
     finally:
         run.end()
@@ -278,19 +343,32 @@ def disturbed(work: Path, number: int, proxy: Proxy, dice: random.Random, most: 
 
 def main() -> int:
     work, faults, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    dice, proxy, done = random.Random(seed), Proxy(), Counter()
+    dice, proxy = random.Random(seed), Proxy()
+    done: Counter[str] = Counter(dict.fromkeys(FAULTS, 0))
+    seen: Counter[str] = Counter()
     want = undisturbed(work)
     runs = 0
     while done.total() < faults:
-        broken, got = disturbed(work, runs, proxy, dice, faults - done.total())
+        run = Run(work, runs, proxy, dice)
+        got = disturbed(run, min(faults - done.total(), dice.randint(*A_RUN)))
         runs += 1
-        done.update(broken)
+        done.update(run.broken)
+        seen += run.seen
         if got != want:
-            print(f"seed {seed}, run {runs}: after {broken} the tables differ:")
+            print(f"seed {seed}, run {runs}: after {run.broken} the tables differ:")
             print(*difflib.unified_diff(want.splitlines(), got.splitlines(), lineterm=""), sep="\n")
+            run.print_log()
             return 1
     print(f"seed {seed}: {done.total()} faults in {runs} runs:", dict(done))
-    return 0
+    print("seen of them:", dict(seen))
+    if faults < MANY:
+        return 0
+    missing = [name for name in done if not done[name]] + [
+        name for name in [*SAID, "rows of another time"] if not seen[name]
+    ]
+    if missing:
+        print("but none of this happened:", ", ".join(missing))
+    return 1 if missing else 0
 
 
 sys.exit(main())

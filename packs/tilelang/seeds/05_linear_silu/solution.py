@@ -19,7 +19,7 @@ def exact(a, b, acc):
 @tilelang.jit(out_idx=[3])
 def linear_silu(M, N, K, factor, dtype):
     single = dtype == "float32"
-    BM, BN, BK, stages = (64, 64, 32, 2) if single else (128, 128, 64, 3)
+    BM, BN, BK, stages, threads = (64, 64, 32, 2, 128) if single else (192, 128, 64, 3, 384)
     multiply = exact if single else tensor_cores
 
     @T.prim_func
@@ -29,7 +29,7 @@ def linear_silu(M, N, K, factor, dtype):
         Bias: T.Tensor((N,), dtype),
         Y: T.Tensor((M, N), dtype),
     ):
-        with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=128) as (bx, by):
+        with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=threads) as (bx, by):
             x = T.alloc_shared((BM, BK), dtype)
             w = T.alloc_shared((BN, BK), dtype)
             acc = T.alloc_fragment((BM, BN), "float32")

@@ -1,0 +1,72 @@
+/* shared.h: an archive on a PostgreSQL server, which several runs on several
+ * hosts read and add to. docs/SCALE.md describes its table.
+ *
+ * Kernels are numbered from 1 in the order in which they were added: the number
+ * of the last one is the version of the archive. Nothing is changed or removed,
+ * so a version names the same kernels for ever. A kernel is known by the hash
+ * of its pack, task and solution, and is there once.
+ *
+ * Rows are foreign bytes: each is checked as the folder of a kernel is, and its
+ * hash is computed again. Functions wait for the server, as pg.h says. */
+#ifndef RUN_SHARED_H
+#define RUN_SHARED_H
+
+#include "base/hash.h"
+#include "run/kernel.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- rows ---- */
+
+/* A kernel as bytes. Owned by the row; p NULL: none. */
+struct shared_row {
+    char hash[HASH_HEX], task_hash[HASH_HEX];
+    struct str name, dsl;
+    struct str task, sidecar, plan, solution, ported, meta;
+};
+void shared_row_of(const struct kernel *k, struct shared_row *out);
+void shared_row_seal(struct shared_row *r); /* sets its hash */
+void shared_row_release(struct shared_row *r);
+/* Checks the row, and makes a kernel of it, which owns its texts. */
+int shared_kernel_of(const struct shared_row *r, struct kernel *out,
+                     struct err *e);
+
+/* ---- the archive ---- */
+
+struct shared;
+
+enum shared_mode {
+    SHARED_READ,  /* an archive that does not exist yet is empty */
+    SHARED_WRITE, /* creates it */
+};
+/* `stop_fd`: see pg_open(). */
+struct shared *shared_open(const char *address, enum shared_mode mode,
+                           int stop_fd, struct err *e);
+void shared_close(struct shared *s); /* may be NULL */
+/* After a failure: see pg_is_lost(). */
+bool shared_is_lost(const struct shared *s);
+
+/* Calls `fn` for each kernel after version `after`, in their order, until it
+ * returns other than 0. `dsl` NULL: for all packs; else for
+ * this one, and for kernels that name none. A row that is not a kernel
+ * comes as NULL, with the reason. The kernel is released after each call; to
+ * keep it, `fn` copies the struct and sets *k to zero. *until is the last
+ * version to read, or 0 for the newest, which it is then set to. */
+typedef int shared_fn(struct kernel *k, int64_t number, const struct err *why,
+                      void *arg, struct err *e);
+int shared_each(struct shared *s, const char *dsl, int64_t after, shared_fn *fn,
+                void *arg, int64_t *until, struct err *e);
+
+/* 1: added, and all who listen hear of it; 0: it was there. */
+int shared_add(struct shared *s, const struct shared_row *r, struct err *e);
+/* 1: has a kernel for a task with this hash in this language, 0: none. */
+int shared_knows(struct shared *s, const char *dsl, const char *task_hash,
+                 struct err *e);
+
+/* From now on shared_wait() hears of new kernels. It waits for them (1), or
+ * until `fd` can be read or `ms` are over (0). */
+int shared_listen(struct shared *s, struct err *e);
+int shared_wait(struct shared *s, int fd, int ms, struct err *e);
+
+#endif
