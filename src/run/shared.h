@@ -26,6 +26,7 @@ struct shared_row {
     struct str task, sidecar, plan, solution, ported, meta;
 };
 void shared_row_of(const struct kernel *k, struct shared_row *out);
+void shared_row_seal(struct shared_row *r); /* sets its hash */
 void shared_row_release(struct shared_row *r);
 /* Checks the row, and makes a kernel of it, which owns its texts. */
 int shared_kernel_of(const struct shared_row *r, struct kernel *out,

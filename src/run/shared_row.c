@@ -56,7 +56,12 @@ void shared_row_of(const struct kernel *k, struct shared_row *out)
         .meta = dump(meta)};
     json_decref(meta);
     memcpy(out->task_hash, k->task->hash, HASH_HEX);
-    hash_row(out, out->hash);
+    shared_row_seal(out);
+}
+
+void shared_row_seal(struct shared_row *r)
+{
+    hash_row(r, r->hash);
 }
 
 void shared_row_release(struct shared_row *r)

@@ -260,8 +260,8 @@ static void fail_try(struct sharing *x, const struct err *e)
     char *text;
 
     if (!x->said_down && e->kind != ERR_INTERRUPT) {
-        text = xasprintf("the shared archive cannot be reached, the run goes "
-                         "on without it: %s",
+        text = xasprintf("the shared archive cannot be reached, the run "
+                         "continues without it: %s",
                          e->text);
         tell_word(x, true, text);
         free(text);

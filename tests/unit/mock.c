@@ -358,7 +358,8 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
                                  .prompts = m->prompts,
                                  .pack = m->pack,
                                  .door = &m->door,
-                                 .dim = EMBED_DIM};
+                                 .dim = EMBED_DIM,
+                                 .shared = m->shared};
     m->search = search_new(&part, o);
     return fill(m, e);
 }

@@ -49,6 +49,7 @@ struct mock {
     struct door door;
     struct search *search;
     struct price price;
+    const struct search_shared *shared; /* an archive of others, or NULL */
     const char *spool; /* a folder that answers in place of the rule, or NULL */
     struct llm_opts opts;
     size_t asked;  /* requests that went out */

@@ -1,6 +1,6 @@
 # postgres.sh: a private PostgreSQL in $pg, sourced by a test or run by one:
 #
-#   sh tests/cli/shared/postgres.sh start|stop|kill DIR
+#   sh tests/cli/shared/postgres.sh have|start|stop|kill|again|freeze|thaw DIR
 #
 # It needs no service of the system, listens on a socket in its folder and on no port, and
 # leaves nothing behind. The database is `postgres`; its address is in DIR/address.
@@ -43,9 +43,11 @@ stop_postgres() { # DIR
 # kill_postgres DIR: the postmaster dies at once, and its children with it.
 kill_postgres() {
     pid=$(head -n 1 "$1/data/postmaster.pid")
+    children=$(pgrep -P "$pid")
     kill -9 "$pid"
-    while pgrep -P "$pid" >/dev/null || kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
-    while pgrep -f -- "postgres: .*$1" >/dev/null; do sleep 0.1; done
+    for one in $pid $children; do
+        while kill -0 "$one" 2>/dev/null; do sleep 0.1; done
+    done
 }
 
 sql() { # QUERY: rows, a line each
@@ -53,6 +55,9 @@ sql() { # QUERY: rows, a line each
 }
 
 case ${0##*/}:${1:-} in
+postgres.sh:have)
+    have_postgres
+    ;;
 postgres.sh:start)
     have_postgres && make_postgres "$2" && start_postgres "$2"
     ;;
@@ -61,6 +66,11 @@ postgres.sh:stop)
     ;;
 postgres.sh:kill)
     kill_postgres "$2"
+    ;;
+postgres.sh:freeze | postgres.sh:thaw)
+    pid=$(head -n 1 "$2/data/postmaster.pid")
+    [ "$1" = thaw ] && signal=CONT || signal=STOP
+    kill -$signal "$pid" $(pgrep -P "$pid")
     ;;
 postgres.sh:again)
     start_postgres "$2"
