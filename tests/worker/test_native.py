@@ -16,7 +16,8 @@ import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "c-cpu")]
+PATHS = [str(ROOT / "worker"), str(ROOT / "packs" / "c-cpu")]
+sys.path[:0] = PATHS
 
 import c_cpu  # noqa: E402
 from lane import native_lane  # noqa: E402
@@ -497,12 +498,14 @@ def test_the_assembler_reads_no_file(tmp_path: Path, code: str) -> None:
 
 def test_who_kills_a_compiler_says_nothing_about_the_source(tmp_path: Path) -> None:
     program = (
-        f"import sys; sys.path.insert(0, {str(ROOT / 'worker')!r})\n"
-        "from pathlib import Path\nfrom shared import native\n"
-        f"native.run(['sh', '-c', sys.argv[1]], Path({str(tmp_path)!r}), 60)\n"
+        f"import dataclasses, sys; sys.path[:0] = {PATHS!r}\n"
+        "from pathlib import Path\nimport c_cpu\nfrom shared import native\n"
+        "told = dataclasses.replace(c_cpu.TOOLCHAIN, compiler=('sh', '-c', sys.argv[1]))\n"
+        f"native.compile_in(Path({str(tmp_path)!r}), 'int x;', told, [])\n"
     )
+    argv = [sys.executable, "-c", program]
     ends = [
-        subprocess.run([sys.executable, "-c", program, line], check=False).returncode
-        for line in ("exit 1", "kill -9 $$")
+        subprocess.run([*argv, line], check=False, capture_output=True).returncode
+        for line in ("exit 0", "exit 1", "kill -9 $$")
     ]
-    assert ends == [0, -signal.SIGKILL]
+    assert ends == [0, 1, -signal.SIGKILL]
