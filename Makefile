@@ -223,6 +223,7 @@ test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minu
 	@$(MAKE) --no-print-directory all
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
+	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_shared
 	RUN_KILLS=100 prove tests/cli/run.t
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
 	@$(MAKE) --no-print-directory tidy check-tsan
