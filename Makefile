@@ -214,8 +214,8 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) all build/release/dump_tokens
 	@rm -rf build/tests
 	@$(MAKE) --no-print-directory WERROR=1 -j$$(($(JOBS) + 3)) -k --output-sync \
-	    check-python check-commands check check-clang check-headers check-layers \
-	    check-format check-man check-words; status=$$?; tests/slowest build/tests; \
+	    check-python check-commands check check-clang check-headers check-bench \
+	    check-layers check-format check-man check-words; status=$$?; tests/slowest build/tests; \
 	    tests/failed build/tests; exit $$status
 
 test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minutes of fuzzing per target, TSan, clang-tidy
@@ -225,11 +225,14 @@ test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minu
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_shared
 	RUN_KILLS=100 prove tests/cli/run.t
+	COMPARE=all prove tests/cli/compare.t
+	python3 tests/cli/run/many.py
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
 	@$(MAKE) --no-print-directory tidy check-tsan
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py \
-	    tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py
+	    tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py \
+	    tests/worker/test_nvcc_seeds.py
 	PIECES=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -p no:cacheprovider \
 	    tests/worker/test_decompose.py
 	TOKENS_STRINGS=200000 TOKENS_POINTS=1 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q \
@@ -247,7 +250,7 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 
 # ---- checks ------------------------------------------------------------------
 .PHONY: unit check check-clang check-programs check-commands check-python
-.PHONY: check-tsan check-headers check-layers check-circles check-format check-man
+.PHONY: check-tsan check-headers check-bench check-layers check-circles check-format check-man
 .PHONY: check-words
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
@@ -278,6 +281,10 @@ check-python: programs $(BUILD)/dump_tokens ## pytest: the worker; the lexer aga
 check-tsan: ## unit tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit-pg
 	prove -fo -e '' build/tsan/unit-pg
+
+check-bench: ## every benchmark compiles
+	@for b in bench/*.c; do $(CC) $(C_FLAGS) $(LIB_CFLAGS) -Werror -Itests/unit \
+	    -fsyntax-only $$b || exit 1; done
 
 check-headers: ## each header compiles alone
 	@for h in $(HEADERS); do \

@@ -14,7 +14,7 @@
 struct tasks_values {
     struct verifying_values v;
     struct opt_list define;
-    bool self_test, strict;
+    bool self_test, boxed, strict;
 };
 
 #define STRICT_OPTION                                                         \
@@ -37,6 +37,10 @@ static const struct opt check_table[] = {
      "a "
      "constant, the input and the output for another seed must not",
      offsetof(struct tasks_values, self_test), 0, 0},
+    {"boxed", 0, OPT_FLAG, NULL,
+     "run the tasks in boxed processes, not in the judge: for tasks that "
+     "somebody else wrote; on the CPU, in fp32",
+     offsetof(struct tasks_values, boxed), 0, 0},
     STRICT_OPTION,
     DEFINE_OPTION(struct tasks_values, define),
     VERIFYING_OPTIONS,
@@ -213,6 +217,7 @@ static int look_at_all(struct look *k, const struct home *home, struct err *e)
     int rc = verifying_open(&g, &k->v->v, home, e);
 
     o.self_test = k->v->self_test;
+    o.foreign = k->v->boxed;
     k->bar = term_open(STDERR_FILENO, k->tasks.len, 0, "checking tasks");
     for (size_t i = 0; rc == 0 && i < k->tasks.len; i++) {
         asked[i] = (struct asked){k, i};

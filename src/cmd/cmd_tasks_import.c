@@ -98,6 +98,7 @@ static int import_all(const struct import_values *v, const char *in,
     struct verifying g = {0};
     int rc = book_manifest_open(&m, v->out, settings, e);
 
+    job.foreign = true;
     if (rc == 0 && !v->no_verify) {
         rc = verifying_open(&g, &v->v, home, e);
         o.verifier = &g;

@@ -206,11 +206,11 @@ static void on_record(const json_t *record, const char *why, void *arg)
         it->state = TO_ASK;
         if (++it->failures == TRIES)
             fail_item(it, BOOK_UNCHECKED, why);
-    } else if (!json_is_true(json_object_get(record, "usable"))) {
-        fail_item(it, BOOK_UNUSABLE, reasons_of(record, &b));
     } else if (*returns && strcmp(returns, "a tensor") != 0) {
         buf_printf(&b, "forward returns %s", returns);
         settle(it, BOOK_OUTPUT, buf_str(&b));
+    } else if (!json_is_true(json_object_get(record, "usable"))) {
+        fail_item(it, BOOK_UNUSABLE, reasons_of(record, &b));
     } else {
         settle(it, BOOK_KEPT, "");
     }
@@ -390,7 +390,9 @@ static int read_all(struct importer *im, struct err *e)
            (rc = book_rows_next(im->rows, &row, e)) > 0) {
         if (row.number <= im->m->rows) {
             rc = skip_row(im, &row, e);
-            continue;
+            if (rc < 0 || !im->o->verifier ||
+                !book_manifest_is_open(im->m, row.number))
+                continue;
         }
         rc = add_row(im, &row, e);
         if (rc == 0)
@@ -417,6 +419,8 @@ int book_import(const struct book_import_opts *o, struct book_manifest *m,
     }
     if (rc == 0 && im.head)
         rc = 1;
+    if (rc == 0)
+        rc = book_manifest_tidy(m, e);
     if (o->verifier)
         door_drop(o->verifier->door);
     for (struct item *it = im.head, *next; it; it = next) {

@@ -31,7 +31,12 @@ size_t book_manifest_twin(struct book_manifest *m, const char hash[HASH_HEX],
 
     if (!twin)
         map_set(&m->programs, key, (void *)(uintptr_t)row);
-    return twin;
+    return twin == row ? 0 : twin;
+}
+
+bool book_manifest_is_open(const struct book_manifest *m, size_t row)
+{
+    return row <= m->rows && m->reason[row - 1] == BOOK_UNCHECKED;
 }
 
 /* Takes a line into account, as written or as read. */
@@ -41,8 +46,21 @@ static int count_line(struct book_manifest *m, const json_t *line)
     const char *hash = jsn_str(line, "program");
     json_int_t row = json_integer_value(json_object_get(line, "row"));
 
-    if (why == BOOK_REASONS || row != (json_int_t)m->rows + 1)
+    if (why == BOOK_REASONS || row < 1)
         return -1;
+    if (row <= (json_int_t)m->rows) {
+        if (!book_manifest_is_open(m, (size_t)row))
+            return -1;
+        m->count[m->reason[row - 1]]--;
+        m->count[why]++;
+        m->reason[row - 1] = (unsigned char)why;
+        m->replaced = true;
+        return 0;
+    }
+    if (row != (json_int_t)m->rows + 1)
+        return -1;
+    m->reason = xgrow(m->reason, &m->reason_cap, m->rows, sizeof(*m->reason));
+    m->reason[m->rows] = (unsigned char)why;
     m->code = xgrow(m->code, &m->cap, m->rows, sizeof(*m->code));
     m->code[m->rows++] = strtoull(jsn_str(line, "code"), NULL, 16);
     m->count[why]++;
@@ -54,7 +72,7 @@ static int count_line(struct book_manifest *m, const json_t *line)
 static int read_lines(struct book_manifest *m, FILE *in, struct err *e)
 {
     char *text = NULL;
-    size_t room = 0;
+    size_t room = 0, number = 0;
     off_t whole = 0;
     ssize_t n;
     int rc = 0;
@@ -64,13 +82,13 @@ static int read_lines(struct book_manifest *m, FILE *in, struct err *e)
 
         if (text[n - 1] != '\n')
             break; /* cut short */
-        line = jsn_parse_part(m->path, m->rows + 1, text, (size_t)n, e);
+        line = jsn_parse_part(m->path, ++number, text, (size_t)n, e);
         if (!line)
             rc = -1;
         else if (count_line(m, line) < 0)
             rc = err_set(e, ERR_INPUT,
                          "%s:%zu: not the line of this row; use another folder",
-                         m->path, m->rows + 1);
+                         m->path, number);
         json_decref(line);
         whole += n;
     }
@@ -133,6 +151,7 @@ void book_manifest_close(struct book_manifest *m)
     }
     map_release(&m->programs);
     free(m->code);
+    free(m->reason);
     free(m->path);
     *m = (struct book_manifest){.fd = -1};
 }
@@ -151,4 +170,77 @@ int book_manifest_add(struct book_manifest *m, json_t *line, struct err *e)
     if (count_line(m, line) < 0)
         BUG("a line of the manifest in the wrong order");
     return 0;
+}
+
+/* ---- one line for each row ---- */
+
+/* Where the last line of each row is. */
+static int find_lines(const struct book_manifest *m, FILE *in, off_t *at,
+                      struct err *e)
+{
+    char *text = NULL;
+    size_t room = 0;
+    off_t place = 0;
+    ssize_t n;
+    int rc = 0;
+
+    while (rc == 0 && (n = getline(&text, &room, in)) > 0) {
+        json_t *line = jsn_parse(m->path, text, (size_t)n, e);
+        json_int_t row = json_integer_value(json_object_get(line, "row"));
+
+        if (!line)
+            rc = -1;
+        else if (row >= 1 && row <= (json_int_t)m->rows)
+            at[row - 1] = place;
+        place += n;
+        json_decref(line);
+    }
+    free(text);
+    return rc;
+}
+
+static int copy_lines(const struct book_manifest *m, FILE *in, const off_t *at,
+                      FILE *out, struct err *e)
+{
+    char *text = NULL;
+    size_t room = 0;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < m->rows; i++) {
+        ssize_t n =
+            fseeko(in, at[i], SEEK_SET) < 0 ? -1 : getline(&text, &room, in);
+
+        if (n < 0 || fwrite(text, 1, (size_t)n, out) != (size_t)n)
+            rc = err_sys(e, "%s", m->path);
+    }
+    free(text);
+    return rc;
+}
+
+int book_manifest_tidy(struct book_manifest *m, struct err *e)
+{
+    char *fresh = m->replaced ? xasprintf("%s.new", m->path) : NULL;
+    off_t *at = fresh ? xcalloc(m->rows + 1, sizeof(*at)) : NULL;
+    FILE *in = fresh ? fopen(m->path, "re") : NULL,
+         *out = in ? fopen(fresh, "we") : NULL;
+    int rc = 0;
+
+    if (fresh && !out)
+        rc = err_sys(e, "%s", fresh);
+    if (rc == 0 && out)
+        rc = find_lines(m, in, at, e);
+    if (rc == 0 && out)
+        rc = copy_lines(m, in, at, out, e);
+    if (in)
+        fclose(in);
+    if (out && (fflush(out) != 0 || fsync(fileno(out)) < 0) && rc == 0)
+        rc = err_sys(e, "%s", fresh);
+    if (out)
+        fclose(out);
+    if (rc == 0 && out && rename(fresh, m->path) < 0)
+        rc = err_sys(e, "%s", m->path);
+    m->replaced = m->replaced && rc < 0;
+    free(at);
+    free(fresh);
+    return rc;
 }

@@ -1,7 +1,10 @@
 /* book_manifest.h: what became of every row: a file of JSON Lines in the order of the
  * input. A line is appended in one write after the files of its task, so that
  * the manifest is right whenever the program stops. An import that is started
- * again reads it and continues after its last line. */
+ * again reads it and continues after its last line.
+ *
+ * Rows that could not be checked are tried again. Until such an import ends, their
+ * new lines are behind the others; of two lines of a row the later counts. */
 #ifndef DATA_BOOK_MANIFEST_H
 #define DATA_BOOK_MANIFEST_H
 
@@ -11,6 +14,7 @@
 #include "base/map.h"
 #include "data/book_reason.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,9 +24,11 @@
 struct book_manifest {
     char *path;
     int fd;
-    size_t rows;    /* lines */
-    uint64_t *code; /* of each row, the start of its code's SHA-256 */
-    size_t cap;
+    size_t rows;           /* lines */
+    uint64_t *code;        /* of each row, the start of its code's SHA-256 */
+    unsigned char *reason; /* of each row, an enum book_reason */
+    size_t cap, reason_cap;
+    bool replaced;       /* a row has two lines */
     struct map programs; /* hash: row number as a pointer */
     size_t count[BOOK_REASONS];
 };
@@ -36,10 +42,15 @@ void book_manifest_close(struct book_manifest *m); /* also after a failure */
 
 /* What identifies a row's code. */
 uint64_t book_manifest_code(struct str code);
-/* The row that has this program, or 0 after noting that `row` has it. */
+/* Whether this row is there, but is to be tried again. */
+bool book_manifest_is_open(const struct book_manifest *m, size_t row);
+/* The other row that has this program, or 0 after noting that `row` has it. */
 size_t book_manifest_twin(struct book_manifest *m, const char hash[HASH_HEX],
                           size_t row);
-/* Appends the line of the next row, an object with "row", "code" and "reason". */
+/* Appends the line of the next row, or of one that was tried again: an object
+ * with "row", "code" and "reason". */
 int book_manifest_add(struct book_manifest *m, json_t *line, struct err *e);
+/* Leaves one line for each row, in their order, if some have two. */
+int book_manifest_tidy(struct book_manifest *m, struct err *e);
 
 #endif

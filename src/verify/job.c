@@ -92,9 +92,14 @@ json_t *job_verify(const struct pack *p, const struct task *t,
 json_t *job_task(const struct task *t, const struct job_opts *o,
                  const char *seed)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:s}", "kind", "task", "device",
-                     o->device, "precision", o->precision, "self_test",
-                     o->self_test, "task", task_json(t), "seed", seed);
+    json_t *job =
+        json_pack("{s:s, s:s, s:s, s:b, s:o, s:s}", "kind", "task", "device",
+                  o->device, "precision", o->precision, "self_test",
+                  o->self_test, "task", task_json(t), "seed", seed);
+
+    if (o->foreign)
+        json_object_set_new(job, "foreign", json_true());
+    return job;
 }
 
 /* What both questions about pieces have. */

@@ -17,6 +17,7 @@ struct job_opts {
     bool timing;
     bool gate;            /* also check the task */
     bool self_test;       /* of a task: also try answers with known verdicts */
+    bool foreign;         /* of a task: run it in boxes, not in the judge */
     int64_t memory_bytes; /* 0: the worker's own */
     int64_t call_ms;      /* 0: the pack's */
     int64_t whole_ms;     /* for the job; 0: the sum over its parts */

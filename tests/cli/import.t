@@ -94,15 +94,40 @@ n=1
     row Four "x.view(2, 8) * self.w.sum()"
     echo
     row Constant "x * 0 + self.w"
+    echo
+    row Writer "x * self.w + open('$work/planted', 'w').write('0')"
+    echo
+    row Talker "x * self.w + __import__('socket').socket().family"
 } >"$work/three.jsonl"
 run tasks import-kernelbook three.jsonl -o checked --scale --device cpu --children 1 --json
 is "$status" 0 "rows are checked as 'tasks check' does"
 like "$out" '*"kept":true,*"scale":{"size":1024,"tried":??}}
 *"kept":true,*"scale":{"size":4,"tried":?{"size":1024,*{"size":512,*{"size":256,*
-*"kept":false,"reason":"unusable","detail":"does not depend on its inputs*' \
-    "… at the largest size that works"
+*"kept":false,"reason":"unusable","detail":"does not depend on its inputs*
+*"kept":false,"reason":"unusable","detail":"the reference raises FileNotFoundError: *
+*"kept":false,"reason":"unusable","detail":"the reference raises PermissionError: *' \
+    "… at the largest size that works, in a box without files and network"
+[ ! -e "$work/planted" ]
+ok "nothing that a row does is left behind"
 like "$(cat "$work/checked/1_Wide.py")" "*torch.rand(?1024, 1024?)*return ?1024?*" "the task has that size"
 
+# The verifier may have failed at a row: the same command tries that one again, and no other.
+cp -r "$work/checked" "$work/before"
+/usr/bin/python3 - "$work/checked" <<'END'
+import json, os, sys
+rows = [json.loads(l) for l in open(sys.argv[1] + "/manifest.jsonl")]
+row = next(r for r in rows if r["kept"])
+stem = sys.argv[1] + "/" + row.pop("task").partition("/")[2]
+row.pop("scale", None)
+row.update(kept=False, reason="unchecked", detail="the worker was killed")
+os.remove(stem + ".py"); os.remove(stem + ".json")
+with open(sys.argv[1] + "/manifest.jsonl", "w") as f:
+    f.writelines(json.dumps(r, separators=(",", ":"), ensure_ascii=False) + "\n" for r in rows)
+END
+run tasks import-kernelbook three.jsonl -o checked --scale --device cpu --children 1 --json
+is $status 0 "rows that could not be checked are tried again"
+diff -r "$work/before" "$work/checked"
+ok "… and the folder ends as if they had not failed"
 run tasks import-kernelbook rows.jsonl -o elsewhere --verifier jobs=jobs --device cpu
 like "$status $err" "4 *2 jobs wait for answers*run this command again" "another host can check them"
 run tasks import-kernelbook none.jsonl -o no --no-verify

@@ -17,6 +17,7 @@ from judge.proposal import Proposal, Sub
 from judge.reasons import Finding
 from judge.steps import End, Forged, Gone, NoChild
 from shared import inputs, realism
+from shared.limits import Unusable
 
 SEEDS = 3  # on which a composition is proved
 RMS = 1e-3, 1e3
@@ -133,7 +134,7 @@ def in_child(job: dict, work: Generator) -> Generator:
     except Forged as problem:
         yield from ended()
         raise Finding("forged_answer", str(problem)) from None
-    except Finding:
+    except (Finding, Unusable):
         yield from ended()
         raise
 

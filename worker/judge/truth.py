@@ -310,7 +310,7 @@ def _same_kind(reference: Reference) -> bool:
 # ---- the gate ----------------------------------------------------------------
 
 
-def _same(a: list[torch.Tensor], b: list[torch.Tensor], bound: float) -> bool:
+def same(a: list[torch.Tensor], b: list[torch.Tensor], bound: float) -> bool:
     """Equal, up to rounding from a different order of additions. Compares truths: if an output is
     nearly all zeros, a library that picks another algorithm is far off by the measure for eager
     outputs."""
@@ -347,13 +347,18 @@ def _reasons(reference: Reference, job_seed: str) -> list[str]:
     reference.returns = structure.name(first.structure)
     again = reference.fresh().expect(first.seed, "plain").truth
     bound = compare.FLOOR[reference.dtype]
-    if not _same(first.truth, again, bound):
+    if not same(first.truth, again, bound):
         return ["nondeterministic: the same seed gives another output"]
     del again
-    if not _same(first.truth, _shifted_rng(reference, first), bound):
+    if not same(first.truth, _shifted_rng(reference, first), bound):
         return ["nondeterministic: forward draws random numbers"]
+    return shallow(first, _others_pass(reference, job_seed, "gate", first))
+
+
+def shallow(first: Expected, others_pass: bool) -> list[str]:
+    """Why an answer says little, whatever computes it."""
     reasons = []
-    if _others_pass(reference, job_seed, "gate", first):
+    if others_pass:
         reasons.append("does not depend on its inputs: another seed's output passes")
     if _passes([torch.zeros_like(t) for t in first.eager], first):
         reasons.append("degenerate: zeros pass")
@@ -377,25 +382,38 @@ def _shifted_rng(reference: Reference, first: Expected) -> list[torch.Tensor]:
 
 
 def _others_pass(reference: Reference, job_seed: str, label: str, first: Expected) -> bool:
+    others = Others(first)
+    while others.more:
+        others.take(_answer(reference, job_seed, f"{label}-{others.tried + 1}"))
+    return others.pass_
+
+
+class Others:
     """Whether most outputs from other seeds pass. A single number may come close by chance. If the
     first is far off, or the first few agree, that decides."""
-    passed = tried = 0
-    before = first
-    while tried < OTHERS and 2 * max(passed, tried - passed) <= OTHERS:
-        tried += 1
-        other = _answer(reference, job_seed, f"{label}-{tried}")
-        differs = structure.difference(first.structure, other.structure)
+
+    def __init__(self, first: Expected) -> None:
+        self.first = self.before = first
+        self.passed = self.tried = 0
+        self.more = True
+
+    @property
+    def pass_(self) -> bool:
+        return 2 * self.passed > self.tried
+
+    def take(self, other: Expected) -> None:
+        self.tried += 1
+        differs = structure.difference(self.first.structure, other.structure)
         if differs:
             raise Unusable(f"{differs} for other inputs: return tensors for what is computed")
-        if [x.shape for x in other.eager] != [x.shape for x in first.eager]:
+        if [x.shape for x in other.eager] != [x.shape for x in self.first.eager]:
             raise Unusable("the output's shape depends on the inputs' values")
-        passed += _passes(other.eager, before)
-        if tried == 1 and not _near(other.eager, before):
-            return False
-        before = other
-        if tried == FEW and passed in (0, FEW):
-            break
-    return 2 * passed > tried
+        self.passed += _passes(other.eager, self.before)
+        far = self.tried == 1 and not _near(other.eager, self.before)
+        agreed = self.tried == FEW and self.passed in (0, FEW)
+        most = max(self.passed, self.tried - self.passed)
+        self.more = not far and not agreed and self.tried < OTHERS and 2 * most <= OTHERS
+        self.before = other
 
 
 def _near(answer: list[torch.Tensor], expected: Expected) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import torch
-from judge import answers, cuda_plan, cute_plan, decomposing, direct, feedback, hosted_plan, layouts
-from judge import native_plan, ported, sidecar, summary, taskfile, tilelang_plan, timing, traces
+from judge import answers, cuda_plan, cute_plan, decomposing, direct, feedback, foreign
+from judge import hosted_plan, layouts, native_plan, ported, sidecar, summary, taskfile, tilelang_plan, timing, traces
 from judge import triton_plan, truth
 from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, kernel_counts, lease
@@ -36,6 +36,8 @@ FAMILIES: dict[str, Family] = {
 
 
 def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
+    if job["kind"] == "task" and job.get("foreign"):
+        return (yield from foreign.look_at(job, environment))
     if job["kind"] == "task":
         return (yield from look_at_task(job, environment))
     if job["kind"] in ("decompose", "validate"):
