@@ -218,12 +218,15 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	    check-layers check-format check-man check-words; status=$$?; tests/slowest build/tests; \
 	    tests/failed build/tests; exit $$status
 
-test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minutes of fuzzing per target, TSan, clang-tidy
+test-long: ## the long tests: kills, 1,000 faults, 2,000 candidates, 1,300,000 strings, 5 minutes of fuzzing per target, TSan, clang-tidy
 	./setup test
 	@$(MAKE) --no-print-directory all
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
+	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_shared
 	RUN_KILLS=100 prove tests/cli/run.t
+	for seed in 1 2 3 4; do \
+	    CHAOS_FAULTS=250 CHAOS_SEED=$$seed prove -v tests/cli/chaos.t || exit 1; done
 	COMPARE=all prove tests/cli/compare.t
 	python3 tests/cli/run/many.py
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing

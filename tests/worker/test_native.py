@@ -7,6 +7,8 @@ import ctypes
 import dataclasses
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -491,3 +493,16 @@ def test_the_assembler_reads_no_file(tmp_path: Path, code: str) -> None:
     path.write_text("# nothing\n")
     text = refused(code.replace("{}", str(path)) + "\nvoid f(void) { }")
     assert re.search(r"the assembler directive \.\w+ is not allowed", text)
+
+
+def test_who_kills_a_compiler_says_nothing_about_the_source(tmp_path: Path) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'worker')!r})\n"
+        "from pathlib import Path\nfrom shared import native\n"
+        f"native.run(['sh', '-c', sys.argv[1]], Path({str(tmp_path)!r}), 60)\n"
+    )
+    ends = [
+        subprocess.run([sys.executable, "-c", program, line], check=False).returncode
+        for line in ("exit 1", "kill -9 $$")
+    ]
+    assert ends == [0, -signal.SIGKILL]

@@ -122,6 +122,10 @@ def run(
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+    if process.returncode == -signal.SIGKILL:
+        # By the system, which is short of memory, or by a person: it says nothing about what was
+        # compiled. This process goes the same way, and the worker knows what to do then.
+        os.kill(os.getpid(), signal.SIGKILL)
     return process.returncode, output.decode(errors="replace")
 
 
