@@ -223,6 +223,7 @@ test-long: ## the long tests: kills, 1,000 faults, 2,000 candidates, 1,300,000 s
 	@$(MAKE) --no-print-directory all
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
+	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_shared
 	RUN_KILLS=100 prove tests/cli/run.t
 	for seed in 1 2 3 4; do \
 	    CHAOS_FAULTS=250 CHAOS_SEED=$$seed prove -v tests/cli/chaos.t || exit 1; done
