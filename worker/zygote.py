@@ -426,6 +426,8 @@ class Zygote:
             if self.o.box != "full":
                 shutil.rmtree(folder, ignore_errors=True)
             code = os.waitstatus_to_exitcode(status)
+            if code == 128 + signal.SIGKILL:  # see native.compile_in()
+                code = -signal.SIGKILL
             text = f"exit {code}" if code >= 0 else f"signal {-code}"
             # The keeper has waited for all of its box: the largest of them counts.
             text += f"\n{used.ru_maxrss * 1024}"
