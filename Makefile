@@ -214,22 +214,27 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) all build/release/dump_tokens
 	@rm -rf build/tests
 	@$(MAKE) --no-print-directory WERROR=1 -j$$(($(JOBS) + 3)) -k --output-sync \
-	    check-python check-commands check check-clang check-headers check-layers \
-	    check-format check-man check-words; status=$$?; tests/slowest build/tests; \
+	    check-python check-commands check check-clang check-headers check-bench \
+	    check-layers check-format check-man check-words; status=$$?; tests/slowest build/tests; \
 	    tests/failed build/tests; exit $$status
 
-test-long: ## the long tests: kills, 2,000 candidates, 1,300,000 strings, 5 minutes of fuzzing per target, TSan, clang-tidy
+test-long: ## the long tests: kills, 1,000 faults, 2,000 candidates, 1,300,000 strings, 5 minutes of fuzzing per target, TSan, clang-tidy
 	./setup test
 	@$(MAKE) --no-print-directory all
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
+	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_shared
 	RUN_KILLS=100 prove tests/cli/run.t
+	for seed in 1 2 3 4; do \
+	    CHAOS_FAULTS=250 CHAOS_SEED=$$seed prove -v tests/cli/chaos.t || exit 1; done
+	COMPARE=all prove tests/cli/compare.t
 	python3 tests/cli/run/many.py
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
 	@$(MAKE) --no-print-directory tidy check-tsan
 	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
 	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py \
-	    tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py
+	    tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py \
+	    tests/worker/test_nvcc_seeds.py
 	PIECES=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -p no:cacheprovider \
 	    tests/worker/test_decompose.py
 	TOKENS_STRINGS=200000 TOKENS_POINTS=1 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q \
@@ -247,7 +252,7 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 
 # ---- checks ------------------------------------------------------------------
 .PHONY: unit check check-clang check-programs check-commands check-python
-.PHONY: check-tsan check-headers check-layers check-circles check-format check-man
+.PHONY: check-tsan check-headers check-bench check-layers check-circles check-format check-man
 .PHONY: check-words
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
@@ -266,8 +271,8 @@ check-clang: ## clang has no warnings about the code either (fuzz targets are li
 	    $(filter src/%,$(C_FILES))
 
 # Both wait more than they compute. The slowest files come first.
-SLOW_COMMANDS := $(addprefix tests/cli/,verify.t doctor.t shared.t same.t pack.t run.t \
-                   reverify.t decompose.t stop.t repeat.t serve.t compare.t)
+SLOW_COMMANDS := $(addprefix tests/cli/,chaos.t slurm.t verify.t doctor.t shared.t same.t \
+                   pack.t run.t reverify.t decompose.t stop.t repeat.t serve.t compare.t)
 check-commands: programs $(BUILD)/monkeys-pg ## the commands as a user meets them
 	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
 	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))
@@ -278,6 +283,10 @@ check-python: programs $(BUILD)/dump_tokens ## pytest: the worker; the lexer aga
 check-tsan: ## unit tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit-pg
 	prove -fo -e '' build/tsan/unit-pg
+
+check-bench: ## every benchmark compiles
+	@for b in bench/*.c; do $(CC) $(C_FLAGS) $(LIB_CFLAGS) -Werror -Itests/unit \
+	    -fsyntax-only $$b || exit 1; done
 
 check-headers: ## each header compiles alone
 	@for h in $(HEADERS); do \

@@ -369,6 +369,9 @@ class Zygote:
                 self.child(sock_fd, output_fd, plan, folder)
             except BaseException as problem:  # noqa: BLE001
                 os.write(2, f"zygote child: {unfit.described(problem)}\n".encode()[:2000])
+                # Here: `problem` holds the socket. Once that is closed the judge has us killed,
+                # and our status would be that of a process that somebody killed.
+                os._exit(126)
             os._exit(126)
         os.close(sock_fd)
         os.close(output_fd)

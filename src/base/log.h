@@ -1,5 +1,6 @@
 /* log.h: messages to the user: whole lines on stderr. A progress display registers
- * itself as the writer, so that messages and the display never mix. */
+ * itself as the writer, so that messages and the display never mix. Control
+ * characters of a message, other than lines and tabs, are shown as <1B>. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -54,9 +54,9 @@ static int ask(struct work *w, struct table *t, struct err *e)
 {
     struct inquiry *a = &w->inquiry;
     struct borrow_parts parts = {.loop = a->loop,
-                                 .ledger = a->ledger,
-                                 .front = a->model.llm,
-                                 .prompts = a->prompts,
+                                 .ledger = a->asked.ledger,
+                                 .front = a->asked.model.llm,
+                                 .prompts = a->asked.prompts,
                                  .max_tokens = w->v->model.max_tokens};
     enum borrow_end end;
 

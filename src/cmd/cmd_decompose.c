@@ -4,10 +4,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/paying.h"
 #include "curriculum/maker.h"
 #include "io/term.h"
-#include "llm/modeling.h"
-#include "store/lock.h"
 #include "task/define.h"
 #include "verify/verifying.h"
 
@@ -52,11 +51,7 @@ struct work {
     struct collection tasks;
     struct verifying g;
     struct job_opts job;
-    struct modeling model;
-    struct prompts *prompts;
-    struct lock lock;
-    struct store *store;
-    struct ledger *ledger;
+    struct paying paying;
     struct maker_model asked;
     struct maker *maker;
     struct term *term;
@@ -77,30 +72,17 @@ static int gather(struct work *w, const struct opt_result *r, struct err *e)
 
 static int open_model(struct work *w, struct err *e)
 {
-    const struct modeling_values *m = &w->v->m;
-    struct ledger_parts lp = {.store = NULL};
-    char *prompts;
+    struct paying_opts o = {.values = &w->v->m,
+                            .home = w->home.dir,
+                            .dir = w->out,
+                            .file = "decompose.db",
+                            .loop = w->g.loop};
 
-    if (modeling_read(m, &w->model, e) < 0)
+    if (paying_open(&w->paying, &o, e) < 0)
         return -1;
-    prompts = fs_join(w->home.dir, "prompts");
-    w->prompts = prompts_load(prompts, e);
-    free(prompts);
-    if (!w->prompts)
-        return -1;
-    w->store = lock_store(w->out, "decompose.db", w->g.loop, &w->lock, e);
-    if (!w->store ||
-        modeling_open(m, &w->model, w->g.loop, w->home.dir, e) < 0 ||
-        llm_record(w->model.llm, m->record, NULL, e) < 0)
-        return -1;
-    lp = (struct ledger_parts){.loop = w->g.loop,
-                               .store = w->store,
-                               .budget = &w->model.budget,
-                               .patient = llm_is_patient(w->model.llm)};
-    w->ledger = ledger_open(&lp, e);
-    w->asked = (struct maker_model){w->ledger, w->model.llm, w->prompts,
-                                    m->max_tokens};
-    return w->ledger ? 0 : -1;
+    w->asked = (struct maker_model){w->paying.ledger, w->paying.model.llm,
+                                    w->paying.prompts, w->v->m.max_tokens};
+    return 0;
 }
 
 static int check_options(const struct decompose_values *v,
@@ -155,18 +137,11 @@ static int open_all(struct work *w, const struct opt_result *r, struct err *e)
 
 static int close_all(struct work *w, struct err *e)
 {
-    int rc = 0;
+    int rc;
 
     maker_free(w->maker);
-    ledger_close(w->ledger);
-    modeling_close(&w->model);
-    if (w->store) {
-        rc = store_close(w->store, e);
-        lock_drop(&w->lock);
-    }
+    rc = paying_close(&w->paying, e);
     verifying_close(&w->g);
-    if (w->prompts)
-        prompts_free(w->prompts);
     collection_release(&w->tasks);
     home_release(&w->home);
     free(w->out);
@@ -343,9 +318,9 @@ static void on_step(const struct maker_progress *p, void *arg)
     char note[80] = "";
 
     if (w->v->llm) {
-        modeling_news(&w->model);
+        modeling_news(&w->paying.model);
         snprintf(note, sizeof(note), "%zu calls, $%.4f", p->calls,
-                 (double)w->model.budget.spent.usd_micro / 1e6);
+                 (double)w->paying.model.budget.spent.usd_micro / 1e6);
     }
     term_set(w->term, p->done, note);
 }

@@ -247,9 +247,9 @@ static int planning_open(struct planning *p, const struct export_values *v,
     packs_path_init(&p->packs, &v->packs, &a->home);
     p->backfill =
         backfill_new(&(struct backfill_parts){.loop = a->loop,
-                                              .ledger = a->ledger,
-                                              .front = a->model.llm,
-                                              .prompts = a->prompts,
+                                              .ledger = a->asked.ledger,
+                                              .front = a->asked.model.llm,
+                                              .prompts = a->asked.prompts,
                                               .packs = &p->packs,
                                               .model = v->model.model,
                                               .max_tokens = v->model.max_tokens,

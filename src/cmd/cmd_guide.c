@@ -6,11 +6,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/paying.h"
 #include "guide/builder.h"
 #include "io/term.h"
-#include "llm/modeling.h"
 #include "pack/packs.h"
-#include "store/lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,12 +57,8 @@ struct work {
     struct pack *pack;
     struct sources sources;
     struct loop *loop;
-    struct modeling model;
-    struct prompts *prompts;
+    struct paying asked;
     char *out, *file;
-    struct lock lock;
-    struct store *store;
-    struct ledger *ledger;
     struct guide *guide;
     struct term *term;
 };
@@ -71,7 +66,7 @@ struct work {
 static int open_all(struct work *w, struct err *e)
 {
     const struct guide_values *v = w->v;
-    char *prompts;
+    struct paying_opts o = {.values = &v->m, .file = "guide.db"};
 
     w->out = v->out ? xstrdup(v->out) : xasprintf("guide-%s", v->dsl);
     w->file = fs_join(w->out, "guide.md");
@@ -79,40 +74,25 @@ static int open_all(struct work *w, struct err *e)
         return -1;
     packs_path_init(&w->path, &v->packs, &w->home);
     w->pack = packs_load(&w->path, v->dsl, e);
-    if (!w->pack || sources_read(&w->sources, v->sources, e) < 0 ||
-        modeling_read(&v->m, &w->model, e) < 0)
+    if (!w->pack || sources_read(&w->sources, v->sources, e) < 0)
         return -1;
-    prompts = fs_join(w->home.dir, "prompts");
-    w->prompts = prompts_load(prompts, e);
-    free(prompts);
-    w->loop = w->prompts ? loop_new(e) : NULL;
-    if (!w->loop)
-        return -1;
-    w->store = lock_store(w->out, "guide.db", w->loop, &w->lock, e);
-    if (!w->store ||
-        modeling_open(&v->m, &w->model, w->loop, w->home.dir, e) < 0)
-        return -1;
-    return llm_record(w->model.llm, v->m.record, NULL, e);
+    o.home = w->home.dir;
+    o.dir = w->out;
+    o.loop = w->loop = loop_new(e);
+    return w->loop ? paying_open(&w->asked, &o, e) : -1;
 }
 
 static int close_all(struct work *w, struct err *e)
 {
-    int rc = 0;
+    int rc;
 
     if (w->term)
         term_close(w->term);
     if (w->guide)
         guide_free(w->guide);
-    ledger_close(w->ledger);
-    modeling_close(&w->model);
-    if (w->store) {
-        rc = store_close(w->store, e);
-        lock_drop(&w->lock);
-    }
+    rc = paying_close(&w->asked, e);
     if (w->loop)
         loop_free(w->loop);
-    if (w->prompts)
-        prompts_free(w->prompts);
     sources_release(&w->sources);
     if (w->pack)
         pack_free(w->pack);
@@ -130,9 +110,9 @@ static void on_step(const struct guide_progress *p, void *arg)
     struct work *w = arg;
     char note[120];
 
-    modeling_news(&w->model);
+    modeling_news(&w->asked.model);
     snprintf(note, sizeof(note), "%zu readers, %zu at work, $%.4f", p->readers,
-             p->open, (double)w->model.budget.spent.usd_micro / 1e6);
+             p->open, (double)w->asked.model.budget.spent.usd_micro / 1e6);
     term_set(w->term, p->calls, note);
 }
 
@@ -164,7 +144,7 @@ static int write_guide(struct work *w, struct err *e)
 static void print_result(const struct work *w)
 {
     struct str findings = guide_findings(w->guide);
-    const struct budget *b = &w->model.budget;
+    const struct budget *b = &w->asked.model.budget;
 
     if (w->v->json) {
         jsn_line(json_pack("{s:s, s:s, s:i, s:I, s:I, s:o}", "dsl", w->v->dsl,
@@ -208,11 +188,8 @@ static int finish(struct work *w, enum guide_end end, struct err *e)
 static int build(struct work *w, struct err *e)
 {
     const struct guide_values *v = w->v;
-    struct ledger_parts lp = {.loop = w->loop,
-                              .store = w->store,
-                              .budget = &w->model.budget,
-                              .patient = llm_is_patient(w->model.llm)};
-    struct guide_parts parts;
+    struct guide_parts parts = {w->loop, w->asked.ledger, w->asked.model.llm,
+                                w->asked.prompts, &w->sources};
     struct guide_opts opts = {.dsl = v->dsl,
                               .name = w->pack->prompt_name,
                               .words = v->words,
@@ -222,11 +199,6 @@ static int build(struct work *w, struct err *e)
                               .max_tokens = v->m.max_tokens};
     enum guide_end end;
 
-    w->ledger = ledger_open(&lp, e);
-    if (!w->ledger)
-        return -1;
-    parts = (struct guide_parts){w->loop, w->ledger, w->model.llm, w->prompts,
-                                 &w->sources};
     w->guide = guide_new(&parts, &opts);
     if (loop_add_stops(w->loop, on_signal, w, e) < 0)
         return -1;

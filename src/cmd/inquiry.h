@@ -1,23 +1,16 @@
-/* inquiry.h: what a command needs that asks a model besides a run: the model, its
- * budget, the templates, and a folder whose store keeps every answer. */
+/* inquiry.h: what a command needs that does nothing but ask a model: cmd/paying.h,
+ * with a loop of its own, the program's home, and a display. */
 #ifndef CMD_INQUIRY_H
 #define CMD_INQUIRY_H
 
 #include "base/home.h"
+#include "cmd/paying.h"
 #include "io/term.h"
-#include "ledger/ledger.h"
-#include "llm/modeling.h"
-#include "prompt/prompt.h"
-#include "store/lock.h"
 
 struct inquiry {
     struct home home;
     struct loop *loop;
-    struct modeling model;
-    struct prompts *prompts;
-    struct lock lock;
-    struct store *store;
-    struct ledger *ledger;
+    struct paying asked;
     struct term *term;
 };
 

@@ -15,9 +15,8 @@
 
 #define BACKLOG 512
 
-/* Splits HOST:PORT; brackets are not part of the host. */
-static int split(const char *address, char host[TCP_ADDRESS], const char **port,
-                 struct err *e)
+int tcp_split(const char *address, char host[TCP_ADDRESS], const char **port,
+              struct err *e)
 {
     const char *colon = strrchr(address, ':');
     size_t n = colon ? (size_t)(colon - address) : 0;
@@ -43,7 +42,7 @@ static struct addrinfo *resolve(const char *address, int flags, struct err *e)
     const char *port = NULL;
     int rc;
 
-    if (split(address, host, &port, e) < 0)
+    if (tcp_split(address, host, &port, e) < 0)
         return NULL;
     rc = getaddrinfo(host, port, &want, &found);
     if (rc == 0)

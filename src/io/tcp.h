@@ -9,6 +9,9 @@
 
 #define TCP_ADDRESS 300 /* bytes of an address as text */
 
+/* Splits HOST:PORT. Brackets are not part of the host; the port has only digits. */
+int tcp_split(const char *address, char host[TCP_ADDRESS], const char **port,
+              struct err *e);
 /* Port 0: any free one. `bound` is what others can connect to: the host as it was
  * given (this host's name for 0.0.0.0 and [::]), and the port. Returns the descriptor, which does not block. */
 int tcp_listen(const char *address, char bound[TCP_ADDRESS], struct err *e);

@@ -185,7 +185,7 @@ static int each_of_shared(const char *address, kernel_fn *fn, void *arg,
 {
     struct telling t = {address, fn, arg};
     struct shared *s = shared_open(address, SHARED_READ, -1, e);
-    int64_t newest = 0;
+    int64_t newest = SHARED_NEWEST;
     int rc = s ? shared_each(s, NULL, 0, tell_shared, &t, &newest, e) : -1;
 
     shared_close(s);

@@ -43,8 +43,8 @@ struct run {
     struct embed *embed; /* NULL: vectors come from an endpoint */
     /* the shared archive */
     const char *shared_address; /* with the password; NULL: none */
-    int64_t shared_first;       /* its version that the run started with; 0: the
-                             newest one */
+    bool shared_known;          /* the store has the next two */
+    int64_t shared_first;       /* its version that the run started with */
     int64_t shared_last;        /* its version that the run has read */
     struct run_share *share;
     /* what is open */

@@ -63,6 +63,7 @@ static int count_look(const struct row_look *row, void *arg)
 
     if (row->look == 1)
         r->shared_first = row->shared_version;
+    r->shared_known = true;
     r->shared_last = row->shared_version;
     return 0;
 }
@@ -106,6 +107,8 @@ int run_share_load(struct run *r, struct err *e)
 
     if (!s)
         return -1;
+    if (!r->shared_known)
+        r->shared_first = SHARED_NEWEST;
     rc = shared_each(s, r->pack->id, 0, take_first, r, &r->shared_first, e);
     r->shared_last = r->shared_first;
     shared_close(s);

@@ -213,8 +213,10 @@ int shared_each(struct shared *s, const char *dsl, int64_t after, shared_fn *fn,
     size_t n = 1;
     int rc = 0;
 
-    if (!s->exists || (*until == 0 && read_version(s, until, e) < 0))
-        return s->exists ? -1 : 0;
+    if (!s->exists && *until == SHARED_NEWEST)
+        *until = 0;
+    if (*until == SHARED_NEWEST && read_version(s, until, e) < 0)
+        return -1;
     while (rc == 0 && n > 0 && after < *until) {
         struct pg_rows *r = read_page(s, dsl, after, *until, e);
 

@@ -52,7 +52,8 @@ bool shared_is_lost(const struct shared *s);
  * this one, and for kernels that name none. A row that is not a kernel
  * comes as NULL, with the reason. The kernel is released after each call; to
  * keep it, `fn` copies the struct and sets *k to zero. *until is the last
- * version to read, or 0 for the newest, which it is then set to. */
+ * version to read, or SHARED_NEWEST, and is then set to that. */
+#define SHARED_NEWEST ((int64_t)-1)
 typedef int shared_fn(struct kernel *k, int64_t number, const struct err *why,
                       void *arg, struct err *e);
 int shared_each(struct shared *s, const char *dsl, int64_t after, shared_fn *fn,

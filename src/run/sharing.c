@@ -160,7 +160,7 @@ static void free_told(struct told *t)
 static int read_news(struct sharing *x, struct shared *s, struct err *e)
 {
     struct reading_news g = {x, xcalloc(1, sizeof(*g.t))};
-    int64_t until = 0;
+    int64_t until = SHARED_NEWEST;
 
     g.t->looked = take_flag(x, &x->look);
     if (shared_each(s, x->dsl, x->read_version, on_kernel, &g, &until, e) < 0) {

@@ -40,13 +40,18 @@ struct worker {
     size_t truth_count;
     struct worker *prev, *next;    /* all */
     struct worker *before, *after; /* those with a free slot */
+    bool stuck;                    /* it is among those that found nothing */
 };
 
 struct fleet {
     struct map topics;
     struct work *first, *last; /* waiting, in order */
     struct work *lost;
-    struct worker *workers, *idle; /* all; those with a free slot */
+    struct worker *workers;
+    /* Those with a free slot: to be looked at, and those for which there was
+     * nothing when they were. Only what changes can change that. */
+    struct worker *idle, *stuck;
+    size_t looked; /* leases when all were last looked at */
     uint64_t works, serials;
     struct fleet_counts counts;
 };
@@ -125,37 +130,49 @@ static void leave_line(struct fleet *f, struct work *k)
     f->counts.waiting--;
 }
 
-void fleet_add(struct fleet *f, const char *key, void *arg)
-{
-    struct topic *t = map_get(&f->topics, str_of(key));
-    struct work *k = xcalloc(1, sizeof(*k));
-
-    if (!t) {
-        t = xcalloc(1, sizeof(*t));
-        map_set(&f->topics, str_of(key), t);
-    }
-    k->arg = arg;
-    k->topic = t;
-    k->order = ++f->works;
-    wait_in_line(f, k);
-}
-
 /* ---- workers ---- */
 
-static void add_idle(struct fleet *f, struct worker *w)
+static void add_idle(struct fleet *f, struct worker *w, bool stuck)
 {
+    struct worker **list = stuck ? &f->stuck : &f->idle;
+
+    w->stuck = stuck;
     w->before = NULL;
-    w->after = f->idle;
+    w->after = *list;
     if (w->after)
         w->after->before = w;
-    f->idle = w;
+    *list = w;
 }
 
 static void remove_idle(struct fleet *f, struct worker *w)
 {
-    *(w->before ? &w->before->after : &f->idle) = w->after;
+    struct worker **list = w->stuck ? &f->stuck : &f->idle;
+
+    *(w->before ? &w->before->after : list) = w->after;
     if (w->after)
         w->after->before = w->before;
+}
+
+/* It has a free slot. */
+static void move_idle(struct fleet *f, struct worker *w, bool stuck)
+{
+    remove_idle(f, w);
+    add_idle(f, w, stuck);
+}
+
+static void wake_all(struct fleet *f)
+{
+    while (f->stuck)
+        move_idle(f, f->stuck, false);
+    f->looked = f->counts.leases;
+}
+
+static bool has_truth(const struct worker *w, const struct topic *t)
+{
+    for (size_t i = 0; i < w->truth_count; i++)
+        if (w->truths[i] == t)
+            return true;
+    return false;
 }
 
 struct worker *fleet_join(struct fleet *f, size_t slots, uint64_t memory_bytes,
@@ -171,9 +188,10 @@ struct worker *fleet_join(struct fleet *f, size_t slots, uint64_t memory_bytes,
     if (w->next)
         w->next->prev = w;
     f->workers = w;
-    add_idle(f, w);
+    add_idle(f, w, false);
     f->counts.workers++;
     f->counts.slots += w->slots;
+    wake_all(f); /* what one may not have, another may now */
     return w;
 }
 
@@ -189,7 +207,9 @@ static void end_lease(struct fleet *f, struct work *k)
     k->at = NULL;
     k->fence[0] = '\0';
     if (w->leased-- == w->slots)
-        add_idle(f, w);
+        add_idle(f, w, false);
+    else if (w->stuck)
+        move_idle(f, w, false);
     w->taken -= k->need;
     f->counts.leased--;
 }
@@ -216,6 +236,7 @@ void fleet_leave(struct fleet *f, struct worker *w)
     f->counts.workers--;
     f->counts.slots -= w->slots;
     free(w);
+    wake_all(f); /* for its work, and what only another could have */
 }
 
 bool fleet_next_lost(struct fleet *f, void **work)
@@ -253,12 +274,52 @@ static bool fits(const struct fleet *f, const struct worker *w,
     return w->memory == 0 || need_of(w, k) <= w->memory - w->taken;
 }
 
+/* Who could have it and found nothing before is looked at again: the one that has
+ * the truth, or any. */
+static void wake_for(struct fleet *f, const struct work *k)
+{
+    struct worker *found = NULL;
+    size_t holders = k->topic->holders;
+
+    for (struct worker *w = f->stuck; w && (!found || holders); w = w->after) {
+        bool has = holders && has_truth(w, k->topic);
+
+        holders -= has;
+        if (fits(f, w, k) && (has || !found))
+            found = w;
+        if (has && found == w)
+            break;
+    }
+    if (found)
+        move_idle(f, found, false);
+}
+
+void fleet_add(struct fleet *f, const char *key, void *arg)
+{
+    struct topic *t = map_get(&f->topics, str_of(key));
+    struct work *k = xcalloc(1, sizeof(*k));
+
+    if (!t) {
+        t = xcalloc(1, sizeof(*t));
+        map_set(&f->topics, str_of(key), t);
+    }
+    k->arg = arg;
+    k->topic = t;
+    k->order = ++f->works;
+    wait_in_line(f, k);
+    wake_for(f, k);
+}
+
+/* All work of a task needs the same. */
 static struct work *of_its_truths(const struct fleet *f, const struct worker *w)
 {
     for (size_t i = 0; i < w->truth_count; i++)
-        for (struct work *k = w->truths[i]->first; k; k = k->after)
+        for (struct work *k = w->truths[i]->first; k; k = k->after) {
             if (fits(f, w, k))
                 return k;
+            if (k->shunned != w->serial)
+                break;
+        }
     return NULL;
 }
 
@@ -326,6 +387,9 @@ bool fleet_lease(struct fleet *f, void **work, void **worker,
 {
     if (!f->first)
         return false;
+    /* The window has moved on. */
+    if (f->stuck && f->counts.leases - f->looked >= LOOK)
+        wake_all(f);
     for (int reason = 0; reason < 3; reason++) {
         for (struct worker *w = f->idle; w; w = w->after) {
             struct work *k = choose(f, w, reason);
@@ -339,6 +403,8 @@ bool fleet_lease(struct fleet *f, void **work, void **worker,
             return true;
         }
     }
+    while (f->idle)
+        move_idle(f, f->idle, true);
     return false;
 }
 
@@ -372,6 +438,8 @@ void *fleet_answer(struct fleet *f, const struct worker *w, const char *fence,
         return NULL;
     if (peak_bytes)
         learn_peak(k->topic, peak_bytes);
+    if (k->topic->first)
+        wake_for(f, k->topic->first); /* it may need less than was thought */
     arg = k->arg;
     k->at->answered++;
     end_lease(f, k);
@@ -390,6 +458,7 @@ bool fleet_refuse(struct fleet *f, struct worker *w, const char *fence)
     end_lease(f, k);
     k->shunned = w->serial;
     wait_in_line(f, k);
+    wake_for(f, k);
     return true;
 }
 

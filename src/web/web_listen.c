@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "io/tcp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,20 +33,14 @@ static int bad_address(const char *where, struct err *e)
 
 static int read_address(const char *where, union address *out, struct err *e)
 {
-    const char *colon = strrchr(where, ':');
-    char host[INET6_ADDRSTRLEN] = "";
-    size_t n = colon ? (size_t)(colon - where) : 0;
-    bool six = n > 2 && where[0] == '[' && where[n - 1] == ']';
+    char host[TCP_ADDRESS];
+    const char *digits = NULL;
+    bool six = where[0] == '[';
     int64_t port;
 
-    if (six) {
-        where++;
-        n -= 2;
-    }
-    if (!n || n >= sizeof(host) ||
-        !str_to_i64(str_of(colon + 1), 0, 65535, &port))
-        return bad_address(where - six, e);
-    memcpy(host, where, n);
+    if (tcp_split(where, host, &digits, e) < 0 ||
+        !str_to_i64(str_of(digits), 0, 65535, &port))
+        return bad_address(where, e);
     if (strcmp(host, "localhost") == 0)
         snprintf(host, sizeof(host), "127.0.0.1");
     *out = (union address){0};
@@ -60,7 +55,7 @@ static int read_address(const char *where, union address *out, struct err *e)
         if (inet_pton(AF_INET, host, &out->four.sin_addr) == 1)
             return 0;
     }
-    return bad_address(where - six, e);
+    return bad_address(where, e);
 }
 
 static bool is_loopback(const union address *a)

@@ -295,15 +295,31 @@ static int serve_once(struct session *s, const struct serve_opts *o,
     return rc;
 }
 
+/* An owner that lets nobody in for long is not asked all the time. */
+static void pause_from(struct session *s, int64_t began_ns)
+{
+    uint64_t timer;
+
+    if (tick_now_ns() - began_ns >= AGAIN_NS)
+        return;
+    timer = loop_add_timer(s->loop, began_ns + AGAIN_NS, on_again, s->loop);
+    loop_run(s->loop);
+    loop_remove(s->loop, timer);
+}
+
 int serve_connect(struct loop *l, const struct host_opts *o,
                   const struct serve_opts *opts, struct err *e)
 {
     struct session s = {.loop = l, .opts = o, .memory = opts->memory};
+    int64_t began_ns;
     int rc;
 
-    do
+    do {
+        began_ns = tick_now_ns();
         rc = serve_once(&s, opts, e);
-    while (rc == 0 && s.end == SERVE_LOST && !*opts->stopped);
+        if (rc == 0 && s.end == SERVE_LOST && !*opts->stopped)
+            pause_from(&s, began_ns);
+    } while (rc == 0 && s.end == SERVE_LOST && !*opts->stopped);
     end(&s);
     return rc < 0 ? -1 : s.end == SERVE_UNFIT ? 4 : 0;
 }

@@ -112,6 +112,7 @@ sql old "ALTER TABLE shown DROP COLUMN reason"
 sql old "CREATE TABLE call_1 AS SELECT purpose AS stage, * FROM call"
 sql old "DROP TABLE call"
 sql old "DROP TABLE change"
+sql old "DROP TABLE look"
 for column in purpose asked assumed_usd_micro; do sql old "ALTER TABLE call_1 DROP COLUMN $column"; done
 sql old "ALTER TABLE call_1 RENAME TO call"
 sql old "PRAGMA user_version = 1"

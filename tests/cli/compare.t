@@ -1,48 +1,69 @@
 #!/bin/sh
 # compare.t: monkeys compare: the three recorded methods on Quill side by side, and runs that do
-# not compare. The one of the method monkeys, as `make run` has it, leaves what it did.
+# not compare. The one of the method monkeys, as `make run` has it, leaves what it did. The other
+# two are replayed with 8 of the 24 tasks, or with COMPARE=all, as `make test-long` does, with all.
 . tests/cli/lib.sh
 cd "$root" || exit 1
 . tests/cli/same/same.sh
 quill=$root/recordings/quill
-recorded() { # METHOD OPTIONS…
-    method=$1
-    shift
-    run run --tasks starter --dsl quill --device cpu --method $method --attempts 4 --batch 8 \
+starter=$root/tasks/starter
+few=
+for number in 01 02 08 10 16 17 19 22; do
+    few="$few --tasks $(echo "$starter"/${number}_*.py)"
+done
+force=--force # 8 tasks of 24 are compared
+[ "${COMPARE:-}" != all ] || few="--tasks starter" force=
+recorded() { # METHOD TASKS OPTIONS…
+    method=$1 tasks=$2
+    shift 2
+    run run $tasks --dsl quill --device cpu --method $method --attempts 4 --batch 8 \
         --no-timing --guide "$quill/guide.md" --no-card --pack-seeds 1 --model claude \
         --cassette "$quill/$method.jsonl" --out $method "$@"
     is $status 0 "the recorded run of $method ends"
 }
-recorded sampling --force
-recorded refine --force
-recorded monkeys --replay-strict
+recorded sampling "$few" --force
+recorded refine "$few" --force
+recorded monkeys "--tasks starter" --replay-strict
 same starter.tables "the starter run, replayed strictly, leaves the same tables" tables monkeys
 same starter.status "… and the same status" records status monkeys --json --tasks
 for kind in full timed; do
     python3 tests/cli/analyze/made.py "$work/monkeys" $kind "$work/$kind"
 done
 
-run compare --csv --table curve sampling refine monkeys
-is "$out" "attempts,sampling,refine,monkeys
-1,12,12,20
+if [ "${COMPARE:-}" = all ]; then
+    curve="1,12,12,20
 2,17,21,23
 3,18,23,23
-4,20,23,23" "tasks solved within 1 to 4 attempts"
-run compare --csv --table pairs sampling refine monkeys
+4,20,23,23"
+    first=12,0,8,0.0078125
+    sampling="24 *20 *15.4 *22.4"
+else
+    curve="1,5,5,8
+2,6,8,8
+3,6,8,8
+4,6,8,8"
+    first=5,0,3,0.25
+    sampling="8 *6 *3.3 *7.4"
+fi
+run compare $force --csv --table curve sampling refine monkeys
+is "$out" "attempts,sampling,refine,monkeys
+$curve" "tasks solved within 1 to 4 attempts"
+run compare $force --csv --table pairs sampling refine monkeys
 like "$out" "one,other,attempts,both,only_one,only_other,p
 *
-sampling,monkeys,1,12,0,8,0.0078125
+sampling,monkeys,1,$first
 *
-refine,monkeys,1,12,0,8,0.0078125
-*" "the exact McNemar test on first attempts: p = 0.008"
+refine,monkeys,1,$first
+*" "the exact McNemar test on first attempts"
 for command in compare analyze; do
+    [ $command = compare ] || force=
     out=$(cd "$work" && python3 "$root/tests/cli/analyze/recompute.py" $command "$monkeys" \
-        sampling refine monkeys)
+        $force sampling refine monkeys)
     ok "every table of $command is what a script computes from the databases"
 done
-run compare sampling monkeys
+run compare --force sampling monkeys
 like "$out" "runs: *
-sampling *quill *claude *24 *20 *15.4 *22.4 *
+sampling *quill *claude *$sampling *
 curve: *
 pairs: *" "as text, all three tables"
 run compare monkeys monkeys

@@ -73,9 +73,6 @@ for seed in 01_matmul 02_softmax 03_conv2d; do
     is "$(printf '%s\n' "$out" | grep -c "^$seed  *fp32  *correct  *E3 .*x  *-  *1\$")" 2 \
         "$seed has a row for each pack, with its speed-up and launches"
 done
-run pack check --no-probe --verify --no-timing --json c-cpu --precision tf32,fp32 --precision fp32
-is "$(printf '%s\n' "$out" | grep -o '"verdict":"correct","evidence":"E3"' | wc -l)" 6 \
-    "JSON: a verdict for each seed and precision, each precision once"
 run pack check --no-probe --verify
 is $status 2 "--verify needs a pack"
 run pack check --no-probe --write c-cpu
@@ -111,35 +108,39 @@ rm "$work/mine/triton/adapter.py"
 run pack check --no-probe --verify --packs mine triton
 like "$status $out" "1 *mine/triton/adapter.py: missing; *docs/PACKS.md*" "a pack without an adapter is told so"
 
+# The verifier on another host. One worker answers what the rest needs: the seeds as they are,
+# in two precisions, and one that is broken.
 keep_seeds c-cpu 01_matmul 02_softmax
 seeds=c-cpu/seeds
+set -- pack check --no-probe --verify --no-timing --packs mine c-cpu --device cpu --verifier jobs=far
+before=$(cat "$work/mine/$seeds/02_softmax/meta.json")
+run "$@" --write
+is $status 4 "answers from another host are missing at first"
+like "$out$err" "*02_softmax *no answer yet*c-cpu * waiting *monkeys-worker --jobs far/jobs --out far/answers*" "… and the way to them is told"
+is "$(cat "$work/mine/$seeds/02_softmax/meta.json")" "$before" "a missing answer changes nothing"
+run "$@" --precision tf32
 sed -i 's/expf(\(.*\)) *;/expf(\1) + 1.0f;/' "$work/mine/$seeds/02_softmax/solution.py"
 ! cmp -s "$work/mine/$seeds/02_softmax/solution.py" "$root/packs/$seeds/02_softmax/solution.py"
 ok "a seed is broken"
-before=$(cat "$work/mine/$seeds/02_softmax/meta.json")
-run pack check --no-probe --verify --no-timing --packs mine c-cpu --device cpu
+run "$@"
+(cd "$work" && umask 077 && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --packs mine --jobs far/jobs --out far/answers 2>"$work/.err")
+run "$@"
 is $status 1 "a seed that is not correct exits 1"
 like "$out" "*01_matmul  *correct *02_softmax  *wrong_values *mine/c-cpu/seeds/02_softmax/solution.py: in fp32 on cpu: wrong_values: *" \
     "… and is named"
 is "$(cat "$work/mine/$seeds/02_softmax/meta.json")" "$before" "nothing is written without --write"
 today=$(date -u +%F)
-run pack check --no-probe --verify --no-timing --write --packs mine c-cpu --device cpu
+run "$@" --write
 is "$(meta $seeds/01_matmul verified_on)" "correct at E3 in fp32 on the CPU ($(uname -m)), $today" "--write says what is verified, where and when"
 like "$(meta $seeds/02_softmax verified) $(meta $seeds/02_softmax why_not)" \
     "False in fp32 on the CPU ($(uname -m)), $today: wrong_values: *" "… and why a seed is not"
 run pack check --no-probe --packs mine c-cpu
 is $status 0 "what is written is a valid pack"
-
-# The verifier on another host.
 cp "$root/packs/$seeds/02_softmax/solution.py" "$work/mine/$seeds/02_softmax/"
-set -- pack check --no-probe --verify --no-timing --write --packs mine c-cpu --device cpu --verifier jobs=far
-before=$(cat "$work/mine/$seeds/02_softmax/meta.json")
-run "$@"
-is $status 4 "answers from another host are missing at first"
-like "$out$err" "*02_softmax *no answer yet*c-cpu * waiting *monkeys-worker --jobs far/jobs --out far/answers*" "… and the way to them is told"
-is "$(cat "$work/mine/$seeds/02_softmax/meta.json")" "$before" "a missing answer changes nothing"
-(cd "$work" && umask 077 && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --packs mine --jobs far/jobs --out far/answers 2>"$work/.err")
-run "$@"
+run "$@" --json --precision tf32,fp32 --precision fp32
+is "$(printf '%s\n' "$out" | grep -o '"verdict":"correct","evidence":"E3"' | wc -l)" 4 \
+    "JSON: a verdict for each seed and precision, each precision once"
+run "$@" --write
 is $status 0 "the second call reads the answers"
 like "$(meta $seeds/02_softmax verified_on)" "correct at E3 in fp32 on the CPU *" "… and writes them"
 

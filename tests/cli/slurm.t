@@ -54,6 +54,32 @@ is "$(sort "$work/asked" | uniq -d | wc -l)" 0 "… and asks nothing twice"
 gone faults
 ok "… and no worker is left, the frozen one neither"
 
+# ---- workers under srun ----
+# Slurm ends the worker of an srun that was killed, some time later; who started it starts
+# it again, until it ends because the run has ended.
+port=$(free_port)
+for name in w1 w2; do
+    (
+        until [ -s "$work/srun/worker.key" ]; do sleep 0.1; done
+        while [ -d "$work/srun" ] && [ ! -e "$work/srun.over" ]; do
+            srun -n1 --job-name=$name "$root/monkeys-worker" --connect 127.0.0.1:$port \
+                --key "$work/srun/worker.key" --children 1 --retry 5 && break
+        done
+    ) >"$work/$name.log" 2>&1 </dev/null &
+done
+on_cluster run "$@" $real --launcher none --verifier tcp=127.0.0.1:$port --heartbeat 5 --in-flight 1 \
+    --command "sh $root/tests/cli/scale/srun_fault.sh $work; $answers command real.jsonl srun.asked" --out srun
+touch "$work/srun.over"
+is $status 0 "with workers under srun, which is killed"
+is "$(cat "$work/srun.broken")" "killed srun
+killed srun and its worker" "… alone, and with its worker"
+is "$(tables srun)" "$before" "… it comes to the same"
+is "$(sort "$work/srun.asked" | uniq -d | wc -l)" 0 "… and asks nothing twice"
+gone srun
+ok "… and no worker is left"
+run status --workers srun
+like "$out" "*worker *cpu*l[eo][fs]t*" "… and who worked can be seen afterwards"
+
 on_cluster verify --dsl c-cpu --device cpu --task four/starter/01_swish.py \
     "$root/tests/verify/c-cpu/01_swish.py" --launcher slurm --slurm-args "--partition=none"
 is $status 2 "what Slurm refuses is bad input"

@@ -170,6 +170,37 @@ static void test_memory(void)
     fleet_free(f);
 }
 
+/* A worker that found nothing is not forgotten. */
+static void test_looked_at_again(void)
+{
+    struct fleet *f = fleet_new();
+    struct worker *w = fleet_join(f, 4, 100, (void *)"w");
+    char large[FLEET_FENCE];
+
+    fleet_add(f, "large", (void *)"l1");
+    next(f);
+    fleet_answer(f, w, fence, 80); /* 100 with what is added */
+    fleet_add(f, "small", (void *)"s1");
+    next(f);
+    fleet_answer(f, w, fence, 1);
+    fleet_add(f, "large", (void *)"l2");
+    is(next(f), "l2>w", "it takes all the memory");
+    memcpy(large, fence, sizeof(large));
+    fleet_add(f, "small", (void *)"s2");
+    is(next(f), "-", "so another has to wait");
+    fleet_answer(f, w, large, 40);
+    is(next(f), "s2>w", "until there is room");
+    fleet_add(f, "large", (void *)"l3");
+    is(next(f), "l3>w", "what needs less than was thought has room, too");
+    fleet_add(f, "large", (void *)"l4");
+    is(next(f), "-", "but not twice");
+    fleet_add(f, "small", (void *)"s3");
+    is(next(f), "s3>w", "smaller work does not wait behind it");
+    fleet_join(f, 1, 200, (void *)"v");
+    is(next(f), "l4>v", "and one that joins takes what waits");
+    fleet_free(f);
+}
+
 static void test_too_large(void)
 {
     struct fleet *f = fleet_new();
@@ -193,5 +224,6 @@ void suite_fleet(void)
     test_truths();
     test_refuse();
     test_memory();
+    test_looked_at_again();
     test_too_large();
 }

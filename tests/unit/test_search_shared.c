@@ -1,13 +1,20 @@
 /* test_search_shared.c: a search with an archive that other runs share: when
  * their kernels are seen, what is given away, and what a run that continues
  * knows of it. The archive itself is played here; test_shared.c has a real one. */
+#include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "mock.h"
+#include "respawn.h"
 #include "store_fixture.h"
 #include "tap.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 void suite_search_shared(void);
 
@@ -138,12 +145,15 @@ static enum search_end live(struct others *o, const char *dir,
     return end;
 }
 
+/* Where flushing to disk costs nothing. */
 static char *new_dir(void)
 {
-    char *dir = db_dir();
+    char *dir =
+        xstrdup(access("/dev/shm", W_OK) == 0 ? "/dev/shm/monkeys-shared-XXXXXX"
+                                              : "/tmp/monkeys-shared-XXXXXX");
     struct err e = ERR_INIT;
 
-    if (mock_tasks(dir, TASKS, &e) < 0)
+    if (!mkdtemp(dir) || mock_tasks(dir, TASKS, &e) < 0)
         BUG("%s", e.text);
     return dir;
 }
@@ -254,8 +264,98 @@ static void test_eager(void)
     remove_dir(dir);
 }
 
+/* ---- ended at any operation of the store ---- */
+
+/* This program again. What others have added depends on how often the run has
+ * looked, which is in its store. */
+static _Noreturn void be_child(const char *dir)
+{
+    char *db = xasprintf("%s/run.db", dir);
+    struct others o;
+    struct buf dump;
+
+    log_set_level(LOG_QUIET);
+    init(&o, 3);
+    if (fs_is_file(db) && db_number(db, "SELECT count(*) FROM look") > 0)
+        o.looks = (size_t)db_number(db, "SELECT count(*) - 1 FROM look");
+    o.told = (int)o.looks >= o.at;
+    buf_init(&dump, BUF_UNLIMITED);
+    _exit(live(&o, dir, "strict", 0, &dump) == SEARCH_DONE ? 0 : 1);
+}
+
+static int run_child(const char *dir, const char *fault)
+{
+    struct respawned c =
+        respawn("search_shared", "SEARCH_SHARED_CHILD", dir, fault);
+    int status;
+
+    if (waitpid(c.pid, &status, 0) != c.pid)
+        BUG("waitpid");
+    close(c.out);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void dump_run(const char *dir, struct buf *out)
+{
+    static const char *const sql[] = {
+        "SELECT * FROM attempt ORDER BY task, attempt",
+        "SELECT * FROM shown ORDER BY task, attempt, rank",
+        "SELECT * FROM entry ORDER BY entry",
+        "SELECT * FROM look ORDER BY look",
+    };
+    char *db = xasprintf("%s/run.db", dir);
+
+    for (size_t i = 0; i < sizeof(sql) / sizeof(sql[0]); i++)
+        db_query(db, sql[i], out);
+    free(db);
+}
+
+/* SEARCH_KILL_STRIDE=1 tries every operation. */
+static void test_kill(void)
+{
+    const char *text = getenv("SEARCH_KILL_STRIDE");
+    int64_t stride = 151, n = 1, same = 0, tried = 0, ended = 9;
+    char *dir = new_dir();
+    struct buf want, got;
+
+    if (text)
+        str_to_i64(str_of(text), 1, 1000, &stride);
+    buf_init(&want, BUF_UNLIMITED);
+    ok(run_child(dir, "") == 0, "a run in a process of its own");
+    dump_run(dir, &want);
+    remove_dir(dir);
+    for (; ended == 9; n += stride) {
+        char fault[32];
+
+        snprintf(fault, sizeof(fault), "%lld", (long long)n);
+        dir = new_dir();
+        buf_init(&got, BUF_UNLIMITED);
+        ended = run_child(dir, fault);
+        if (ended == 9 && run_child(dir, "") == 0) {
+            dump_run(dir, &got);
+            tried++;
+            if (strcmp(buf_str(&want), buf_str(&got)) == 0)
+                same++;
+            else
+                printf("# operation %lld\n", (long long)n);
+        }
+        buf_release(&got);
+        remove_dir(dir);
+    }
+    ok(tried > 5 && same == tried && ended == 0,
+       "… ended at %lld operations of its store and continued, it has the "
+       "same tables (%lld)",
+       (long long)tried, (long long)same);
+    buf_release(&want);
+}
+
 void suite_search_shared(void)
 {
+    const char *child = getenv("SEARCH_SHARED_CHILD");
+
+    if (child)
+        be_child(child);
+    test_kill();
     test_strict();
     test_eager();
 }

@@ -342,7 +342,7 @@ static void test_versions(char *address)
 {
     pthread_t thread[3];
     struct err e = ERR_INIT;
-    int64_t last = 0, until = 0, first;
+    int64_t last = 0, until = SHARED_NEWEST, first;
     struct shared *s = shared_open(address, SHARED_READ, -1, &e);
 
     shared_each(s, NULL, 0, note_number, &last, &until, &e);
@@ -351,7 +351,8 @@ static void test_versions(char *address)
         pthread_create(&thread[i], NULL, add_some, address);
     for (size_t i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
-    last = until = 0;
+    last = 0;
+    until = SHARED_NEWEST;
     ok(shared_each(s, NULL, 0, note_number, &last, &until, &e) == 0 &&
            last == first + (int64_t)3 * EACH && until == last,
        "three that add at once: versions have no gaps, and nothing is there "
@@ -362,7 +363,7 @@ static void test_versions(char *address)
            last == first + 2,
        "an older version can be read");
     last = first;
-    until = 0;
+    until = SHARED_NEWEST;
     ok(shared_each(s, "y", 0, note_number, &last, &until, &e) == 0 &&
            last == first,
        "kernels of other languages are not");

@@ -168,9 +168,10 @@ class Table:
         return add
 
 
-def judged(folder: Path, table: Table, good: Forgery, pack: str, family: str) -> Outcome:
-    """All of a table through one worker, the honest trace between them."""
-    jobs = []
+def judged(folder: Path, table: Table, good: Forgery, pack: str, family: str,
+           more: tuple[Forgery, ...] = ()) -> Outcome:  # fmt: skip
+    """All of a table, and more, through one worker, the honest trace between them."""
+    jobs = [one.job(folder, pack, family) for one in more]
     for index, forgery in enumerate(table.forgeries.values()):
         if index % GOOD_EVERY == 0:
             honest = Forgery(f"good-{index}", good.task, good.source, good.data)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from forging import (
-    ADD, COUNTED, PACKS, RELU, SCALE, SIZE, TRUNCATE, X, Forgery, Table, call, check_refused,
+    ADD, COUNTED, RELU, SCALE, SIZE, TRUNCATE, X, Forgery, Table, call, check_refused,
     check_survived, const, copy, fill, judged, kept, launch, new, state, tensor, trace, view,
 )  # fmt: skip
 from forging_triton import BOTH, GOOD, KERNELS, SCALES, kernel, relu, relu_with, scaled
-from worker_run import Outcome, described, make_home, run
+from worker_run import Outcome, described
 
 forgery = Table(KERNELS)
 
@@ -296,9 +296,13 @@ def weights_that_are_told_to_be_unpacked() -> bytes:
 # ---- the tests -------------------------------------------------------------------------
 
 
+# Its weights start at one and zero, and are not looked at.
+WEIGHTLESS = Forgery("weightless", SCALE, KERNELS, relu("copy_kernel"))
+
+
 @pytest.fixture(scope="module")
 def outcome(folder: Path) -> Outcome:
-    return judged(folder, forgery, GOOD, "forger", "triton")
+    return judged(folder, forgery, GOOD, "forger", "triton", (WEIGHTLESS,))
 
 
 @pytest.mark.parametrize("name", forgery.forgeries)
@@ -310,10 +314,6 @@ def test_honest_traces_between_them_are_correct_and_the_judge_survives(outcome: 
     check_survived(outcome)
 
 
-def test_weights_of_its_own_end_at_e2(folder: Path) -> None:
-    """They start at one and zero, and are not looked at."""
-    made = Forgery("weightless", SCALE, KERNELS, relu("copy_kernel"))
-    program, home = make_home(folder)
-    jobs = [made.job(folder, "forger", "triton")]
-    answer = run(program, home, folder, jobs, packs=PACKS).answers["weightless"]
+def test_weights_of_its_own_end_at_e2(outcome: Outcome) -> None:
+    answer = outcome.answers["weightless"]
     assert answer["evidence"] != "E3", described("weightless", answer)

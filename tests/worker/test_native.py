@@ -7,6 +7,8 @@ import ctypes
 import dataclasses
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +16,8 @@ import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "c-cpu")]
+PATHS = [str(ROOT / "worker"), str(ROOT / "packs" / "c-cpu")]
+sys.path[:0] = PATHS
 
 import c_cpu  # noqa: E402
 from lane import native_lane  # noqa: E402
@@ -491,3 +494,18 @@ def test_the_assembler_reads_no_file(tmp_path: Path, code: str) -> None:
     path.write_text("# nothing\n")
     text = refused(code.replace("{}", str(path)) + "\nvoid f(void) { }")
     assert re.search(r"the assembler directive \.\w+ is not allowed", text)
+
+
+def test_who_kills_a_compiler_says_nothing_about_the_source(tmp_path: Path) -> None:
+    program = (
+        f"import dataclasses, sys; sys.path[:0] = {PATHS!r}\n"
+        "from pathlib import Path\nimport c_cpu\nfrom shared import native\n"
+        "told = dataclasses.replace(c_cpu.TOOLCHAIN, compiler=('sh', '-c', sys.argv[1]))\n"
+        f"native.compile_in(Path({str(tmp_path)!r}), 'int x;', told, [])\n"
+    )
+    argv = [sys.executable, "-c", program]
+    ends = [
+        subprocess.run([*argv, line], check=False, capture_output=True).returncode
+        for line in ("exit 0", "exit 1", "kill -9 $$")
+    ]
+    assert ends == [0, 1, -signal.SIGKILL]

@@ -1,5 +1,5 @@
 """The seeds of the packs that run on the CPU: the verifier itself finds each correct,
-with all its evidence, and none is a starter task."""
+with all its evidence (those of c-cpu and quill: tests/cli/pack.t), and none is a starter task."""
 from __future__ import annotations
 
 import ast
@@ -18,6 +18,7 @@ SEEDS = [
     for pack in PACKS
     for p in sorted((ROOT / "packs" / pack / "seeds").iterdir())
 ]
+INTERPRETED = [(pack, name) for pack, name in SEEDS if pack == "triton"]
 
 
 def folder_of(pack: str, seed: str) -> Path:
@@ -31,14 +32,14 @@ def outcome() -> Iterator[Outcome]:
     program, home = worker_run.make_home(made)
     jobs = [
         Job(f"{pack}-{seed}", pack, folder / "task.py", folder / "solution.py")
-        for pack, seed in SEEDS
+        for pack, seed in INTERPRETED
         for folder in [folder_of(pack, seed)]
     ]
     yield worker_run.run(program, home, made, jobs, children=2)
     shutil.rmtree(made)
 
 
-@pytest.mark.parametrize("pack, seed", SEEDS)
+@pytest.mark.parametrize("pack, seed", INTERPRETED)
 def test_the_verifier_finds_a_seed_correct(outcome: Outcome, pack: str, seed: str) -> None:
     name = f"{pack}-{seed}"
     assert name in outcome.answers, outcome.infra.get(name, outcome.log)

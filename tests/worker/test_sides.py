@@ -80,7 +80,7 @@ def looking(folder: Path) -> list[Job]:
     runner = folder / "runner.py"
     runner.write_text(source.replace("[i] = ", "[i] = seen ? 0 : "))
     return [
-        Job("recorder", "triton", task, recorder),
+        Job("recorder", "looking", task, recorder, family=family_of("triton")),
         Job("interpreter", "looking", task, VERIFY / "triton" / "01_swish.py", family=family_of("triton")),
         Job("runner", "c-cpu", task, runner),
     ]  # fmt: skip

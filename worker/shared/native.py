@@ -83,6 +83,10 @@ def compile_in(work: Path, source: str, toolchain: Toolchain, extra: list[str]) 
     (work / toolchain.source_name).write_bytes(source.encode())
     argv = [*toolchain.compiler, *toolchain.flags, toolchain.source_name, *extra]
     status, text = run(argv, work, toolchain.timeout_s)
+    if status == -signal.SIGKILL:
+        # By the system, which is short of memory, or by a person: it says nothing about the
+        # source. This process goes the same way, and the worker knows what to do then.
+        os.kill(os.getpid(), signal.SIGKILL)
     if status != 0:
         raise BuildError(_clean(text, toolchain, work) or f"the compiler exited with {status}")
     return text

@@ -587,7 +587,8 @@ def same(ours, theirs, key: str, table: str) -> bool:
 
 def main() -> int:
     command, program, *folders = sys.argv[1:]
-    options, tables = [], TABLES.get(command)
+    options, tables = [f for f in folders if f == "--force"], TABLES.get(command)
+    folders = [f for f in folders if f != "--force"]
     if command == "borrowing":
         store, word, numbers, *folders = folders
         reader = f"{sys.executable} {Path(__file__).with_name('reader.py')} {Path(store).resolve()}.log {word}"

@@ -41,7 +41,7 @@ ANSWERS = f"{sys.executable} {ROOT}/tests/cli/run/answers.py"
 HEARTBEAT_S = 3
 RUN_S = 600  # for a run with its faults, on a machine that is busy
 MANY = 100
-A_RUN = (3, 12)  # faults
+A_RUN, A_FEW = (3, 12), (15, 30)  # faults in a run, of MANY or of fewer
 APART_S = 20  # between kills of a worker's processes: a job that is killed twice has crashed
 SMALL = 4 << 20  # bytes of the disk that fills up
 FAKETIME = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
@@ -296,9 +296,9 @@ FAULTS: dict[str, tuple[int, Callable[[Run], bool]]] = {
     "kill the run": (3, lambda r: r.hit(r.main, signal.SIGKILL)),
     "stop the run": (1, lambda r: r.hit(r.main, signal.SIGTERM)),
     "kill the worker": (1, lambda r: r.hit(r.worker, signal.SIGKILL)),
-    "kill the judge": (2, lambda r: r.hit_below(is_judge)),
-    "kill a zygote": (2, lambda r: r.hit_below(is_zygote)),
-    "kill a candidate": (4, lambda r: r.hit_below(is_candidate, 5)),
+    "kill the judge": (1, lambda r: r.hit_below(is_judge)),
+    "kill a zygote": (4, lambda r: r.hit_below(is_zygote, 3)),
+    "kill a candidate": (6, lambda r: r.hit_below(is_candidate, 5)),
     "freeze the worker": (1, Run.freeze),
     "cut the network": (3, Run.cut),
     "lock the database": (2, Run.lock),
@@ -350,7 +350,8 @@ def main() -> int:
     runs = 0
     while done.total() < faults:
         run = Run(work, runs, proxy, dice)
-        got = disturbed(run, min(faults - done.total(), dice.randint(*A_RUN)))
+        most = dice.randint(*(A_RUN if faults >= MANY else A_FEW))
+        got = disturbed(run, min(faults - done.total(), most))
         runs += 1
         done.update(run.broken)
         seen += run.seen

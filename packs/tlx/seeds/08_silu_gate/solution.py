@@ -6,7 +6,14 @@ import triton.language.extra.tlx as tlx
 
 
 @triton.jit
+def silu_gate(gate, value, dtype: tl.constexpr):
+    gate = gate.to(tl.float32)
+    return (gate / (1.0 + tl.exp(-gate)) * value.to(tl.float32)).to(dtype)
+
+
+@triton.jit
 def silu_gate_kernel(gate_ptr, value_ptr, y_ptr, n, BLOCK: tl.constexpr, TILES: tl.constexpr):
+    dtype: tl.constexpr = tlx.dtype_of(y_ptr)
     first = tl.program_id(0).to(tl.int64) * (BLOCK * TILES)
     lane = tl.arange(0, BLOCK)
     gates = tlx.local_alloc((BLOCK,), tlx.dtype_of(gate_ptr), TILES)
@@ -24,13 +31,12 @@ def silu_gate_kernel(gate_ptr, value_ptr, y_ptr, n, BLOCK: tl.constexpr, TILES: 
         i = start + lane
         if start + BLOCK <= n:
             tlx.barrier_wait(arrived[t], 0)
-            gate = tlx.local_load(gates[t]).to(tl.float32)
-            value = tlx.local_load(values[t]).to(tl.float32)
+            y = silu_gate(tlx.local_load(gates[t]), tlx.local_load(values[t]), dtype)
+            tl.store(y_ptr + i, y)  # without a mask a thread writes 16 bytes at once
         else:
-            gate = tl.load(gate_ptr + i, mask=i < n, other=0.0).to(tl.float32)
-            value = tl.load(value_ptr + i, mask=i < n, other=0.0).to(tl.float32)
-        y = gate / (1.0 + tl.exp(-gate)) * value
-        tl.store(y_ptr + i, y.to(tlx.dtype_of(y_ptr)), mask=i < n)
+            gate = tl.load(gate_ptr + i, mask=i < n, other=0.0)
+            value = tl.load(value_ptr + i, mask=i < n, other=0.0)
+            tl.store(y_ptr + i, silu_gate(gate, value, dtype), mask=i < n)
 
 
 class ModelNew(nn.Module):

@@ -1,0 +1,35 @@
+/* paying.h: what a command opens to ask a model questions that it pays for once:
+ * the model with its budget, the prompts, and a database of the calls in a folder
+ * that no other process has open. */
+#ifndef CMD_PAYING_H
+#define CMD_PAYING_H
+
+#include "io/loop.h"
+#include "ledger/ledger.h"
+#include "llm/modeling.h"
+#include "prompt/prompt.h"
+#include "store/lock.h"
+
+struct paying {
+    struct modeling model;
+    struct prompts *prompts;
+    struct lock lock;
+    struct store *store;
+    struct ledger *ledger;
+};
+
+struct paying_opts {
+    const struct modeling_values *values;
+    const char *home;       /* the folder that has prompts/ */
+    const char *dir, *file; /* of the database; the folder is made */
+    struct loop *loop;
+};
+
+/* The options of the model are checked before anything is written. After a failure,
+ * too, paying_close() releases what is open. */
+int paying_open(struct paying *a, const struct paying_opts *o, struct err *e);
+/* Fails when the store could not be written to the end. A zeroed `a` is closed. The
+ * loop must still be there. */
+int paying_close(struct paying *a, struct err *e);
+
+#endif
