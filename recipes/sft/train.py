@@ -3,6 +3,7 @@
 
     python3 recipes/sft/train.py --model Qwen/Qwen3-30B-A3B --data sft/train.jsonl --out adapter
     python3 recipes/sft/train.py … --grid batch=4,8 rank=32,64 epochs=2,4
+    python3 recipes/sft/train.py --model Qwen/Qwen3-30B-A3B --out adapter --merge whole
     python3 recipes/sft/train.py --self-test
 
 Needs torch, transformers and peft. A record has `messages`, the last of which is the assistant's,
@@ -306,6 +307,17 @@ def load_base(name: str) -> torch.nn.Module:
     return base
 
 
+def merge(o: argparse.Namespace) -> None:
+    """Model and adapter as one model, for a server that does not load adapters."""
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    base = AutoModelForCausalLM.from_pretrained(o.model, dtype=torch.bfloat16)
+    PeftModel.from_pretrained(base, o.out / "adapter").merge_and_unload().save_pretrained(o.merge)
+    AutoTokenizer.from_pretrained(o.model).save_pretrained(o.merge)
+    print(f"{o.merge}: {o.model} with {o.out / 'adapter'}")
+
+
 # ---- grids -------------------------------------------------------------------
 
 
@@ -444,6 +456,8 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--grid", nargs="+", metavar="NAME=A,B", help="batch=, rank=, epochs=, lr=")
     p.add_argument("--time-limit", type=float, metavar="SECONDS", default=math.inf,
                    help="save and stop after so long; the same command continues")  # fmt: skip
+    p.add_argument("--merge", metavar="DIR",
+                   help="train nothing; write --model with the adapter in --out as one model")  # fmt: skip
     p.add_argument("--self-test", action="store_true", help="train a tiny random model on the CPU")
     for name, value in asdict(Settings()).items():
         p.add_argument("--" + name.replace("_", "-"), type=type(value), default=value,
@@ -455,6 +469,8 @@ def main() -> None:
     o = arguments()
     if o.self_test:
         return self_test()
+    if o.merge and o.model and o.out:
+        return merge(o)
     if not (o.model and o.data and o.out):
         sys.exit("give --model, --data and --out, or --self-test")
     s = Settings(**{name: getattr(o, name) for name in asdict(Settings())})

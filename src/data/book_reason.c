@@ -20,7 +20,8 @@ const struct book_reason_row book_reasons[BOOK_REASONS] = {
                                "first item cannot be selected"},
     [BOOK_DUPLICATE] = {"duplicate", "an earlier row has the same program"},
     [BOOK_UNUSABLE] = {"unusable", "the task does not pass 'tasks check'"},
-    [BOOK_UNCHECKED] = {"unchecked", "the verifier failed twice"},
+    [BOOK_UNCHECKED] = {"unchecked", "the verifier failed twice; the same "
+                                     "command tries the row again"},
 };
 
 enum book_reason book_reason_of(const char *code)
