@@ -70,5 +70,8 @@ stop_cluster() {
     for pid in "$cluster"/spool/*.pid "$cluster/state/slurmctld.pid" "$cluster/munge/pid"; do
         while [ -s "$pid" ] && kill -0 "$(cat "$pid" 2>/dev/null)" 2>/dev/null; do sleep 0.1; done
     done
+    for pid in $(pgrep -f '^slurmstepd:'); do # of an srun that was killed
+        grep -qz "^SLURM_CONF=$cluster/" "/proc/$pid/environ" 2>/dev/null && kill -9 "$pid"
+    done
     rm -rf "$cluster"
 }
