@@ -261,7 +261,7 @@ static int fail_if_any(struct maker *m)
  * not asked about yet is open, too. */
 static void look_for_end(struct maker *m)
 {
-    if (m->finished || m->open > door_elsewhere(m->part.door))
+    if (m->finished || m->open > door_elsewhere(m->part.door, m->stopping))
         return;
     if (fail_if_any(m) < 0)
         finish(m, MAKER_FAILED);

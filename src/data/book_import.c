@@ -332,7 +332,7 @@ static int drain(struct importer *im, size_t most, struct err *e)
             return -1;
         if (im->why)
             return err_set(e, ERR_SYSTEM, "%s", im->why);
-        if (!im->asked || im->asked < most || door_elsewhere(g->door))
+        if (!im->asked || im->asked < most || door_elsewhere(g->door, false))
             return 0;
         im->waiting = true;
         loop_run(g->loop);

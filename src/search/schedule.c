@@ -185,7 +185,7 @@ static void on_attempt_over(struct search *s, struct subject *t,
  * that only those can free. */
 static bool only_waiting(struct search *s)
 {
-    size_t n = door_elsewhere(s->part.door);
+    size_t n = door_elsewhere(s->part.door, s->stopping > 0);
 
     if (s->opt.no_wait || s->stopping) /* answers come by a request's name */
         n += llm_waiting(s->part.llm);

@@ -44,6 +44,8 @@ struct backend_type {
     int (*ask)(struct backend *b, json_t *what, int64_t deadline_ms, void *job,
                struct err *e);
     bool (*is_dead)(const struct backend *b); /* NULL: never */
+    /* No worker is there now; one may come. NULL: never. */
+    bool (*is_lonely)(const struct backend *b);
     char *(*hint)(const struct backend *b);   /* NULL: no hint */
 };
 extern const struct backend_type backend_local, backend_tcp, backend_jobs;

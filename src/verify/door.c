@@ -161,11 +161,12 @@ static bool is_dead(const struct door *d)
     return b->type->is_dead && b->type->is_dead(b);
 }
 
-static size_t elsewhere(const struct door *d)
+static size_t elsewhere(const struct door *d, bool stopping)
 {
     const struct backend *b = real_of(d)->backend;
+    bool lonely = stopping && b->type->is_lonely && b->type->is_lonely(b);
 
-    return b->type->elsewhere ? b->pending : 0;
+    return b->type->elsewhere || lonely ? b->pending : 0;
 }
 
 size_t door_wait(struct door *d)
@@ -239,7 +240,7 @@ bool door_is_dead(const struct door *d)
     return d->type->is_dead(d);
 }
 
-size_t door_elsewhere(const struct door *d)
+size_t door_elsewhere(const struct door *d, bool stopping)
 {
-    return d->type->elsewhere(d);
+    return d->type->elsewhere(d, stopping);
 }

@@ -45,7 +45,7 @@ struct door_type {
     int (*judge)(struct door *d, const struct candidate *c, door_fn *fn,
                  void *arg, struct err *e);
     bool (*is_dead)(const struct door *d);
-    size_t (*elsewhere)(const struct door *d);
+    size_t (*elsewhere)(const struct door *d, bool stopping);
 };
 
 /* Judges a candidate. Its parts are borrowed for this call only, except the
@@ -56,8 +56,9 @@ int door_judge(struct door *d, const struct candidate *c, door_fn *fn,
 /* The worker has ended for good: nothing more will be judged. */
 bool door_is_dead(const struct door *d);
 /* Jobs without an answer that only another host can give, after this program
- * has ended. */
-size_t door_elsewhere(const struct door *d);
+ * has ended; if it is stopping, also those that would wait for a worker to
+ * come. */
+size_t door_elsewhere(const struct door *d, bool stopping);
 
 /* ---- the real one ---- */
 

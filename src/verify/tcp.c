@@ -604,9 +604,15 @@ static int tcp_ask(struct backend *b, json_t *what, int64_t deadline_ms,
     return 0;
 }
 
+static bool tcp_is_lonely(const struct backend *b)
+{
+    return fleet_counts(((const struct tcp *)b)->fleet).workers == 0;
+}
+
 const struct backend_type backend_tcp = {.name = "tcp",
                                          .operand = "HOST:PORT",
                                          .size = sizeof(struct tcp),
                                          .open = tcp_open,
                                          .close = tcp_close,
-                                         .ask = tcp_ask};
+                                         .ask = tcp_ask,
+                                         .is_lonely = tcp_is_lonely};

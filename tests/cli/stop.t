@@ -52,6 +52,15 @@ like "$(cat "$work/checked.out")" "*the run was stopped; continue with: monkeys 
 run resume checked
 is "$status" 0 "… which works"
 is "$(tables checked)" "$before" "… and comes to the same"
+(cd "$work" && exec env -i PATH="$PATH" HOME="$work" "$monkeys" run "$@" $real --force --cassette real.jsonl \
+    --verifier tcp=127.0.0.1:0 --launcher none --out lonely >lonely.out 2>&1) &
+pid=$!
+until run status lonely --json && [ "$(value calls)" = 4 ]; do kill -0 $pid 2>/dev/null || break; done
+kill -INT $pid
+wait $pid
+is $? 130 "stopped while it waits for a worker it exits 130"
+run status lonely
+like "$out" "lonely: stopped; *" "… and status says so"
 rm -f "$work/asked"
 run run "$@" $quick --command "$answers command quick.jsonl asked stop" --in-flight 1 --out stopped
 is $status 130 "an interrupted run exits 130"

@@ -162,9 +162,10 @@ static int mock_judge(struct door *d, const struct candidate *c, door_fn *fn,
     return 0;
 }
 
-static size_t mock_elsewhere(const struct door *d)
+static size_t mock_elsewhere(const struct door *d, bool stopping)
 {
     (void)d;
+    (void)stopping;
     return 0;
 }
 
