@@ -432,6 +432,9 @@ def test_host_code_that_writes_down_nonsense_itself_gets_nowhere(function: str) 
         ("__device__ int counter;\n__global__ void k() { counter++; }", "outlives a launch"),
         ("__device__ float table[4] = {1, 2, 3, 4};\n__global__ void k() { table[0] += 1; }",
          "outlives a launch"),
+        ("namespace cuda { namespace std { inline namespace __4 { namespace __cpo {\n"
+         "static __device__ char begin;\n}}}}\n__global__ void k() { cuda::std::__cpo::begin++; }",
+         "outlives a launch"),
     ],
 )  # fmt: skip
 def test_memory_that_outlives_a_launch_is_refused(code: str, words: str) -> None:

@@ -500,6 +500,27 @@ def test_what_a_kernel_asks_of_a_gpu_that_has_less_is_told(recorder):
 
 
 @nvcc
+def test_empty_objects_of_the_headers_are_no_memory_that_outlives_a_launch(recorder):
+    """A product of one warp includes headers of the C++ library, which have some."""
+
+    @T.prim_func
+    def one_warp(A: T.Tensor((16, 64), "bfloat16"), C: T.Tensor((16, 16), "float32")):
+        with T.Kernel(1, threads=32):
+            a = T.alloc_shared((16, 64), "bfloat16")
+            c = T.alloc_fragment((16, 16), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            T.gemm(a, a, c, transpose_B=True)
+            T.copy(c, C)
+
+    tilelang.compile(one_warp, out_idx=[1])(meta(16, 64, dtype=torch.bfloat16))
+    trace = recorder.trace()
+    made = built(trace, "cuda")
+    assert b".nv.global" in made.modules[0].data
+    assert [n.block[0] for n in planned(trace, made)] == [32]
+
+
+@nvcc
 def test_a_block_with_too_many_threads_is_told_so(recorder):
     @T.prim_func
     def wide(X: T.Tensor((2048,), "float32")):

@@ -22,6 +22,12 @@ _REFLECTED = re.compile(r"_\$_str(_\$_\d+)?")  # names of options that libdevice
 _MOST_REFLECTED = 64  # bytes of one
 _SPOKEN = re.compile(r"assert(Func|File|Message)_\d+|printf(Format|Prefix)_\d+")  # what is shown
 _MOST_SPOKEN = 4096
+# Objects of the C++ library that have no members, and hence one byte each: TileLang's headers
+# bring them along.
+_EMPTY = re.compile(
+    r"_ZN\d+_INTERNAL_\w+?4cuda3std(6ranges)?3__\d"
+    r"(5__cpo\d+[a-z_]+|\d+_GLOBAL__N__\w+?6ignore|19piecewise_construct|8in_place)E"
+)
 
 
 class BadCubin(Exception):
@@ -38,8 +44,9 @@ class _Section:
     link: int
 
 
-def check(data: bytes, allowed: Collection[str]) -> None:
-    """Raises BadCubin unless `data` is a cubin with kernels, all of them `allowed`."""
+def check(data: bytes, allowed: Collection[str], headers: bool = False) -> None:
+    """Raises BadCubin unless `data` is a cubin with kernels, all of them `allowed`. With `headers`,
+    which only code without C++ of a candidate's own may have, it may hold empty objects."""
     if len(data) > MOST_BYTES:
         raise BadCubin("it is too large")
     sections = _sections(data)
@@ -52,17 +59,20 @@ def check(data: bytes, allowed: Collection[str]) -> None:
     for number, section in enumerate(sections):
         writable = section.flags & _WRITE and section.flags & _ALLOCATED
         if section.size and (writable or section.name.startswith(_GLOBALS)):
-            _check_writable(section, [s for s in symbols if s[3] == number])
+            _check_writable(section, [s for s in symbols if s[3] == number], headers)
 
 
-def _check_writable(section: _Section, symbols: list[tuple]) -> None:
-    """Allows shared memory, and the tables of libdevice, which are globals."""
+def _check_writable(section: _Section, symbols: list[tuple], headers: bool) -> None:
+    """Allows shared memory, empty objects, and the tables of libdevice, which are globals."""
     if _SHARED.fullmatch(section.name) and section.kind == _NOTHING:
+        return
+    objects = [s for s in symbols if s[1] == _OBJECT]
+    empty = [size == 1 and _EMPTY.fullmatch(name) for name, _, _, _, size in objects]
+    if headers and section.name == ".nv.global" and all(empty) and section.size <= len(empty):
         return
     if section.name != ".nv.global.init":
         raise BadCubin(f"it has {section.size} bytes of memory that outlives a launch "
                        f"({section.name[:40]})")  # fmt: skip
-    objects = [s for s in symbols if s[1] == _OBJECT]
     for name, _, _, _, size in objects:
         if size != _TABLES.get(name) and not (
             _REFLECTED.fullmatch(name) and size <= _MOST_REFLECTED

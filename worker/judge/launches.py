@@ -55,12 +55,14 @@ def _read_function(told: dict) -> plan.Function:
     return plan.Function(whole(told["module"], 0, 1000, "a module's number"), told["name"])
 
 
-def read_modules(told: list, functions: list, binaries: bytes) -> tuple[plan.Module, ...]:
+def read_modules(
+    told: list, functions: list, binaries: bytes, headers: bool = False
+) -> tuple[plan.Module, ...]:
     found = []
     parts = tuning.pieces(told, binaries, tuning.BUILT_BYTES, "binaries")
     for index, (one, data) in enumerate(parts):
         if one["kind"] == "cubin":
-            cubin.check(data, [f.name for f in functions if f.module == index])
+            cubin.check(data, [f.name for f in functions if f.module == index], headers)
         elif one["kind"] != "library" or data[:4] != b"\x7fELF":
             raise BadTrace("an unknown kind of module")
         found.append(plan.Module(one["kind"], data))

@@ -95,7 +95,7 @@ class Built:
         try:
             told, binaries = headed(data)
             functions = launches.read_functions(told["functions"])
-            modules = launches.read_modules(told["modules"], functions, binaries)
+            modules = launches.read_modules(told["modules"], functions, binaries, headers=True)
             asked = tuning.distinct(trace, _request, _key)
             if len(listed(told["launches"], len(asked), "answers")) != len(asked):
                 raise BadTrace("answers of the compiler are missing")
