@@ -395,11 +395,11 @@ class Others:
     def __init__(self, first: Expected) -> None:
         self.first = self.before = first
         self.passed = self.tried = 0
-        self.more = True
+        self.more, self.far = True, False
 
     @property
     def pass_(self) -> bool:
-        return 2 * self.passed > self.tried
+        return not self.far and 2 * self.passed > self.tried
 
     def take(self, other: Expected) -> None:
         self.tried += 1
@@ -409,10 +409,10 @@ class Others:
         if [x.shape for x in other.eager] != [x.shape for x in self.first.eager]:
             raise Unusable("the output's shape depends on the inputs' values")
         self.passed += _passes(other.eager, self.before)
-        far = self.tried == 1 and not _near(other.eager, self.before)
+        self.far = self.tried == 1 and not _near(other.eager, self.before)
         agreed = self.tried == FEW and self.passed in (0, FEW)
         most = max(self.passed, self.tried - self.passed)
-        self.more = not far and not agreed and self.tried < OTHERS and 2 * most <= OTHERS
+        self.more = not self.far and not agreed and self.tried < OTHERS and 2 * most <= OTHERS
         self.before = other
 
 
