@@ -46,7 +46,7 @@ struct backend_type {
     bool (*is_dead)(const struct backend *b); /* NULL: never */
     /* No worker is there now; one may come. NULL: never. */
     bool (*is_lonely)(const struct backend *b);
-    char *(*hint)(const struct backend *b);   /* NULL: no hint */
+    char *(*hint)(const struct backend *b); /* NULL: no hint */
 };
 extern const struct backend_type backend_local, backend_tcp, backend_jobs;
 

@@ -64,7 +64,8 @@ def test_every_family_of_the_gpus_own_test_can_be_asked_for() -> None:
     gpu_run = importlib.util.module_from_spec(spec)
     sys.modules["gpu_run"] = gpu_run
     spec.loader.exec_module(gpu_run)
-    run = gpu_run.Run(argparse.Namespace(device="cuda:0", out=None, match="", kernelbench=str(ROOT / "tasks")))
+    given = {"device": "cuda:0", "out": None, "match": "", "precision": None}
+    run = gpu_run.Run(argparse.Namespace(**given, kernelbench=str(ROOT / "tasks")))
     used: set[str] = set()
 
     def session(jobs: list, children: int = 4) -> None:

@@ -308,9 +308,12 @@ class ModelNew(nn.Module):
 @contextlib.contextmanager
 def busy(processor: int, programs: int) -> Iterator[None]:
     """So many other programs want that processor."""
-    code = f"import os\nos.sched_setaffinity(0, [{processor}])\nwhile True: pass"
-    started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(programs)]
+    code = f"import os\nos.sched_setaffinity(0, [{processor}])\nprint(flush=True)\nwhile True: pass"
+    started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+               for _ in range(programs)]  # fmt: skip
     try:
+        for process in started:
+            process.stdout.readline()
         yield
     finally:
         for process in started:
