@@ -456,8 +456,9 @@ static void tell_waiting(struct tcp *t, int64_t now)
         return;
     t->told_ns = now;
     if (t->lonely_ns)
-        log_warn("%zu jobs wait for a worker to connect to %s", n.waiting,
-                 t->address);
+        log_warn(n.waiting == 1 ? "%zu job waits for a worker to connect to %s"
+                                : "%zu jobs wait for a worker to connect to %s",
+                 n.waiting, t->address);
     else if (large)
         log_warn("a job needs %.1f GB of memory, more than any worker has",
                  (double)large / 1e9);
