@@ -177,6 +177,13 @@ static int read_news(struct sharing *x, struct shared *s, struct err *e)
     return 0;
 }
 
+static void free_gift(struct gift *g)
+{
+    shared_row_release(&g->row);
+    free(g->name);
+    free(g);
+}
+
 static void drop_gift(struct sharing *x)
 {
     struct gift *g;
@@ -188,9 +195,7 @@ static void drop_gift(struct sharing *x)
         x->last_gift = &x->gift;
     x->waiting--;
     pthread_mutex_unlock(&x->lock);
-    shared_row_release(&g->row);
-    free(g->name);
-    free(g);
+    free_gift(g);
     ring(x->told_fd);
 }
 
@@ -430,9 +435,7 @@ static void release(struct sharing *x)
     }
     while ((g = x->gift)) {
         x->gift = g->next;
-        shared_row_release(&g->row);
-        free(g->name);
-        free(g);
+        free_gift(g);
     }
     for (size_t i = 0; i < x->held_len; i++)
         kernel_release(&x->held[i]);
