@@ -228,6 +228,24 @@ void fs_names_release(struct fs_names *n)
     *n = (struct fs_names){0};
 }
 
+void fs_remove_tree(const char *dir)
+{
+    struct err ignored = ERR_INIT;
+    struct fs_names names;
+
+    if (fs_list(dir, true, &names, &ignored) == 0) {
+        for (size_t i = 0; i < names.len; i++) {
+            char *path = fs_join(dir, names.name[i]);
+
+            if (unlink(path) < 0)
+                fs_remove_tree(path);
+            free(path);
+        }
+        fs_names_release(&names);
+    }
+    rmdir(dir);
+}
+
 char *fs_join(const char *dir, const char *name)
 {
     size_t n = strlen(dir);

@@ -33,6 +33,9 @@ struct fs_names {
 int fs_list(const char *dir, bool missing_ok, struct fs_names *out,
             struct err *e);
 void fs_names_release(struct fs_names *n);
+/* Removes a folder, if it is there, and what can be removed of its contents. A link is
+ * removed, not followed. */
+void fs_remove_tree(const char *dir);
 
 char *fs_join(const char *dir, const char *name); /* the caller frees */
 /* The last part of a path, borrowed. */

@@ -4,7 +4,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -37,27 +36,10 @@ int fresh_end(struct fresh *f, struct err *e)
     return 0;
 }
 
-static void remove_tree(const char *dir)
-{
-    struct err ignored = ERR_INIT;
-    struct fs_names names = {0};
-
-    if (fs_list(dir, true, &names, &ignored) == 0)
-        for (size_t i = 0; i < names.len; i++) {
-            char *path = fs_join(dir, names.name[i]);
-
-            if (unlink(path) < 0 && (errno == EISDIR || errno == EPERM))
-                remove_tree(path);
-            free(path);
-        }
-    fs_names_release(&names);
-    rmdir(dir);
-}
-
 void fresh_drop(struct fresh *f)
 {
     if (f->dir)
-        remove_tree(f->dir);
+        fs_remove_tree(f->dir);
     free(f->dir);
     f->dir = NULL;
 }

@@ -35,7 +35,7 @@ static int keep(const struct curriculum *c, const char *dir, struct err *e)
     char *part = xasprintf("%s.part", dir);
     int rc = 0;
 
-    run_folder_remove(part);
+    fs_remove_tree(part);
     if (fs_mkdirs(part, e) < 0 || curriculum_write(c, part, e) < 0)
         rc = -1;
     else if (rename(part, dir) < 0)

@@ -308,25 +308,6 @@ static int begin_run(struct run *r, const char *file, struct err *e)
     return write_ini(r, e) < 0 ? -1 : begin_store(r, file, e);
 }
 
-/* A link is removed, not followed. */
-void run_folder_remove(const char *dir)
-{
-    struct err ignored = ERR_INIT;
-    struct fs_names names;
-
-    if (fs_list(dir, true, &names, &ignored) == 0) {
-        for (size_t i = 0; i < names.len; i++) {
-            char *path = fs_join(dir, names.name[i]);
-
-            if (unlink(path) < 0)
-                run_folder_remove(path);
-            free(path);
-        }
-        fs_names_release(&names);
-    }
-    rmdir(dir);
-}
-
 void run_folder_undo(const struct run *r)
 {
     static const char *const names[] = {"run.ini", "run.db-wal", "run.db-shm",
@@ -341,7 +322,7 @@ void run_folder_undo(const struct run *r)
     if (r->divided) {
         char *path = fs_join(r->set->out, RUN_CURRICULUM);
 
-        run_folder_remove(path);
+        fs_remove_tree(path);
         free(path);
     }
     if (r->made_dir)

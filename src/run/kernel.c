@@ -220,23 +220,6 @@ static int write_files(const char *dir, const struct kernel *k,
     return write_meta(dir, k, e);
 }
 
-static void remove_files(const char *dir)
-{
-    struct err ignored = ERR_INIT;
-    struct fs_names names;
-
-    if (fs_list(dir, true, &names, &ignored) == 0) {
-        for (size_t i = 0; i < names.len; i++) {
-            char *path = fs_join(dir, names.name[i]);
-
-            unlink(path);
-            free(path);
-        }
-        fs_names_release(&names);
-    }
-    rmdir(dir);
-}
-
 /* Under a temporary name, which readers ignore, until the folder is
  * complete. */
 int kernel_write(const char *dir, const struct kernel *k, struct str source,
@@ -249,14 +232,14 @@ int kernel_write(const char *dir, const struct kernel *k, struct str source,
     if (fs_is_dir(own)) {
         err_set(e, ERR_INPUT, "%s exists already; choose another folder", own);
     } else {
-        remove_files(begun); /* of a program that was killed */
+        fs_remove_tree(begun); /* of a program that was killed */
         rc = fs_mkdirs(begun, e);
         if (rc == 0)
             rc = write_files(begun, k, source, e);
         if (rc == 0 && rename(begun, own) < 0)
             rc = err_sys(e, "%s: cannot rename to %s", begun, own);
         if (rc < 0)
-            remove_files(begun);
+            fs_remove_tree(begun);
     }
     free(own);
     free(begun);

@@ -135,8 +135,6 @@ int run_folder_open(struct run *r, struct err *e);
 /* Writes the run.ini of a run that is continued, once its new options are known
  * to work. */
 int run_folder_keep(struct run *r, struct err *e);
-/* Removes a folder and all that is in it, if it exists. */
-void run_folder_remove(const char *dir);
 /* Removes a run that failed before it began. */
 void run_folder_undo(const struct run *r);
 
