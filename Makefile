@@ -357,7 +357,7 @@ install: all ## install under PREFIX (default /usr/local)
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 LICENSE *.md docs/*.md $(DESTDIR)$(PREFIX)/share/doc/monkeys
-	cp -R packs prompts recipes recordings tasks worker prices.ini \
+	cp -R archives packs prompts recipes recordings tasks worker prices.ini \
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	if [ -x .venv/bin/python ]; then ln -sfn "$(CURDIR)/.venv" \
 	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi
