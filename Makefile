@@ -228,6 +228,7 @@ test-long: ## the long tests: kills, 1,000 faults, 2,000 candidates, 1,300,000 s
 	for seed in 1 2 3 4; do \
 	    CHAOS_FAULTS=250 CHAOS_SEED=$$seed prove -v tests/cli/chaos.t || exit 1; done
 	COMPARE=all prove tests/cli/compare.t
+	VERIFY=all prove tests/cli/verify.t
 	python3 tests/cli/run/many.py
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
 	@$(MAKE) --no-print-directory tidy check-tsan
