@@ -272,8 +272,8 @@ check-clang: ## clang has no warnings about the code either (fuzz targets are li
 	    $(filter src/%,$(C_FILES))
 
 # Both wait more than they compute. The slowest files come first.
-SLOW_COMMANDS := $(addprefix tests/cli/,chaos.t slurm.t verify.t doctor.t shared.t same.t \
-                   pack.t run.t reverify.t decompose.t stop.t repeat.t serve.t compare.t)
+SLOW_COMMANDS := $(addprefix tests/cli/,slurm.t chaos.t verify.t doctor.t shared.t compare.t \
+                   serve.t pack.t run.t stop.t reverify.t repeat.t same.t decompose.t guide.t)
 check-commands: programs $(BUILD)/monkeys-pg ## the commands as a user meets them
 	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
 	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))
