@@ -1,0 +1,434 @@
+"""For test_forged.py: functions of a library. The recorder and the library's texts are the
+candidate's entirely, and the library runs in the process that has the region."""
+
+from __future__ import annotations
+
+from forging import (
+    RELU, SIZE, TRANSPOSE, X, Forgery, Table, call, const, copy,
+    fill, new, tensor, trace, view,
+)  # fmt: skip
+
+RELU_C = """
+#include <stdint.h>
+void relu_kernel(const float *x, float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
+}
+"""
+ARGS = [tensor(0), tensor(1), SIZE]
+
+
+def native(text: str = RELU_C, function: object = "relu_kernel", args: object = None,
+           nodes: list | None = None, buffers: list | None = None, **more: object) -> bytes:  # fmt: skip
+    node = {"op": "call", "text": 0, "function": function, "args": ARGS if args is None else args}
+    made = call(buffers or [X, new()], [node] if nodes is None else nodes, view(1))
+    return trace(made, **({"texts": [text]} | more))
+
+
+def body(code: str, head: str = "", then: str = "relu(x, y, n);") -> bytes:
+    """A right relu whose function does something else, too."""
+    text = RELU_C.replace("void relu_kernel", "static void relu")
+    text += f"{head}\nvoid relu_kernel(const float *x, float *y, int64_t n)\n{{\n{code}\n{then}\n}}\n"
+    return native(text)
+
+
+SOURCE = "# Functions in C"
+forgery = Table("c", SOURCE, Forgery("good", RELU, SOURCE, native()), "forger-c", "native")
+
+# The runner's own answer, as docs/RUNNER.md has it: a status, and nothing that went wrong.
+ANSWER = """
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+static void answer(uint64_t status)
+{
+    unsigned char told[4 + 2088] = {0};
+    uint32_t size = 2088;
+    uint64_t none = ~0ull;
+    memcpy(told, &size, 4);
+    memcpy(told + 4, &status, 8);
+    memcpy(told + 36, &none, 8);
+    (void)!write(3, told, sizeof(told));
+}
+"""
+
+
+# ---- what a trace says -----------------------------------------------------------------
+
+
+@forgery(RELU)
+def no_call() -> bytes:
+    return native(nodes=[fill(view(1), 0.0)])
+
+
+@forgery(TRANSPOSE)
+def a_transposition_by_moves() -> bytes:
+    moved = copy(view(1, (32, 8)), view(0, (32, 8), (1, 32)))
+    node = {"op": "call", "text": 0, "function": "idle", "args": []}
+    made = call([X, new()], [moved, node], view(1, (32, 8)))
+    return trace(made, texts=["void idle(void) {}"])
+
+
+@forgery(RELU)
+def a_text_that_is_not_there() -> bytes:
+    return native(texts=[])
+
+
+@forgery(RELU)
+def a_text_that_is_a_number() -> bytes:
+    return native(texts=[7])
+
+
+@forgery(RELU)
+def a_text_that_is_no_unicode() -> bytes:
+    return native(texts=["\ud800"])
+
+
+@forgery(RELU)
+def a_text_without_end() -> bytes:
+    return native("/" * (1 << 20) + RELU_C)
+
+
+@forgery(RELU)
+def a_function_that_is_not_there() -> bytes:
+    return native(function="other_kernel")
+
+
+@forgery(RELU)
+def a_name_that_is_code() -> bytes:
+    return native(function="relu_kernel(0, 0, 0); } void more(void) { system")
+
+
+@forgery(RELU)
+def a_name_of_two_lines() -> bytes:
+    return native(function="relu_kernel\n#include </etc/passwd>")
+
+
+@forgery(RELU)
+def a_name_of_the_stubs() -> bytes:
+    return native(RELU_C + "void monkeys_call_relu_kernel(void) {}")
+
+
+@forgery(RELU)
+def an_argument_that_is_text() -> bytes:
+    return native(args=[tensor(0), tensor(1), "256"])
+
+
+@forgery(RELU)
+def an_argument_in_a_tuple() -> bytes:
+    return native(args=[tensor(0), tensor(1), {"tuple": [SIZE]}])
+
+
+@forgery(RELU)
+def an_argument_out_of_range() -> bytes:
+    return native(args=[tensor(0), tensor(1), 1 << 70])
+
+
+@forgery(RELU)
+def too_many_arguments() -> bytes:
+    return native(args=[tensor(0)] * 200)
+
+
+@forgery(RELU)
+def arguments_by_name() -> bytes:
+    return native(args={"x": tensor(0)})
+
+
+@forgery(RELU)
+def a_number_in_the_place_of_an_address() -> bytes:
+    return native(args=[0, tensor(1), SIZE])
+
+
+@forgery(RELU)
+def an_address_of_nothing() -> bytes:
+    return native(args=[None, tensor(1), SIZE])
+
+
+@forgery(RELU)
+def two_ways_to_call_one_function() -> bytes:
+    node = {"op": "call", "text": 0, "function": "relu_kernel"}
+    return native(nodes=[node | {"args": ARGS}, node | {"args": [tensor(0)]}])
+
+
+@forgery(RELU)
+def a_launch_of_a_kernel() -> bytes:
+    node = {"op": "launch", "kernel": 0, "grid": [1], "args": {}, "options": {}}
+    return native(nodes=[node])
+
+
+@forgery(RELU)
+def kernels_beside_functions() -> bytes:
+    return native(kernels=[{"name": "relu_kernel", "line": 1}])
+
+
+@forgery(RELU)
+def an_output_that_is_too_small() -> bytes:
+    return native(buffers=[X, new(SIZE - 1)])
+
+
+@forgery(RELU)
+def shapes_whose_product_overflows() -> bytes:
+    huge = view(1, (2**41, 2**41, 0), (2**41, 2**41, 1))
+    wrong = RELU_C.replace("> 0", "< 0")
+    node = {"op": "call", "text": 0, "function": "relu_kernel", "args": ARGS}
+    return native(wrong, nodes=[copy(huge, huge), fill(huge, 1), node])
+
+
+# ---- functions that are libc's ---------------------------------------------------------
+
+
+@forgery(RELU)
+def system_with_a_command_in_a_constant() -> bytes:
+    """The text has no function at all: libc's own is called."""
+    return native("#include <stdlib.h>", "system", [tensor(2, (16,))],
+                  buffers=[X, new(), const(0, 16)], blob=b"id > /tmp/owned\0" * 4)  # fmt: skip
+
+
+@forgery(RELU)
+def exit_by_its_name() -> bytes:
+    return native("#include <stdlib.h>", "exit", [0])
+
+
+@forgery(RELU)
+def memcpy_by_its_name() -> bytes:
+    args = [tensor(1), tensor(0), 4 * SIZE]
+    return native("#include <string.h>", "memcpy", args)
+
+
+@forgery(RELU)
+def abort_by_its_name() -> bytes:
+    return native("#include <stdlib.h>", "abort", [])
+
+
+# ---- texts that bring files along ------------------------------------------------------
+
+
+@forgery(RELU)
+def a_file_in_the_assembler() -> bytes:
+    return native(RELU_C + '__asm__(".incbin \\"/etc/passwd\\"");')
+
+
+@forgery(RELU)
+def a_file_in_a_macro_of_the_assembler() -> bytes:
+    asm = '.macro m a b\\n.\\\\a\\\\b \\"/etc/passwd\\"\\n.endm\\nm inc bin'
+    return native(RELU_C + f'__asm__("{asm}");')
+
+
+@forgery(RELU)
+def an_include_by_an_absolute_path() -> bytes:
+    return native('#include "/etc/passwd"\n' + RELU_C)
+
+
+@forgery(RELU)
+def an_include_that_climbs() -> bytes:
+    return native('#include "../../../../../../etc/hostname"\n' + RELU_C)
+
+
+@forgery(RELU)
+def a_text_that_does_not_end() -> bytes:
+    return native(RELU_C + "void more(void) {")
+
+
+@forgery(RELU)
+def a_text_that_is_an_error() -> bytes:
+    return native(RELU_C + "#error no\n")
+
+
+# ---- libraries that speak for the runner -----------------------------------------------
+
+
+@forgery(RELU)
+def a_constructor_that_exits() -> bytes:
+    head = "__attribute__((constructor)) static void begin(void) { _exit(0); }"
+    return native("#include <unistd.h>\n" + RELU_C + head)
+
+
+@forgery(RELU)
+def a_constructor_that_answers_and_exits() -> bytes:
+    head = "__attribute__((constructor)) static void begin(void) { answer(0); _exit(0); }"
+    return native(RELU_C + ANSWER + head)
+
+
+@forgery(RELU)
+def a_constructor_that_answers_for_all_calls() -> bytes:
+    """It takes the runner's place and says that all was done."""
+    head = """
+__attribute__((constructor)) static void begin(void)
+{
+    char asked[256];
+    answer(0);
+    while (read(3, asked, sizeof(asked)) > 0)
+        answer(0);
+    _exit(0);
+}"""
+    return native(RELU_C + ANSWER + head)
+
+
+@forgery(RELU)
+def a_constructor_that_blames_the_machine() -> bytes:
+    head = "__attribute__((constructor)) static void begin(void) { answer(8); _exit(0); }"
+    return native(RELU_C + ANSWER + head)
+
+
+@forgery(RELU)
+def a_function_that_blames_the_machine() -> bytes:
+    return body("answer(8); _exit(0);", ANSWER)
+
+
+@forgery(RELU)
+def a_function_that_blames_the_plan() -> bytes:
+    return body("answer(2); _exit(0);", ANSWER)
+
+
+@forgery(RELU)
+def two_answers_for_one_call() -> bytes:
+    return body("answer(0);", ANSWER, then="")
+
+
+@forgery(RELU)
+def an_answer_of_no_kind() -> bytes:
+    return body("answer(77); _exit(0);", ANSWER)
+
+
+@forgery(RELU)
+def half_an_answer() -> bytes:
+    return body('(void)!write(3, "abc", 3); _exit(0);', ANSWER)
+
+
+@forgery(RELU)
+def an_answer_of_four_gigabytes() -> bytes:
+    return body('(void)!write(3, "\\xff\\xff\\xff\\xff....", 8); _exit(0);', ANSWER)
+
+
+@forgery(RELU, call_ms=3000)
+def silence() -> bytes:
+    return body("for (;;) pause();", ANSWER)
+
+
+@forgery(RELU, call_ms=3000)
+def a_loop_without_end() -> bytes:
+    return body("for (volatile int i = 0;; i++) ;")
+
+
+# ---- functions that tell their inputs ---------------------------------------------------
+
+LEAK = "leak of "
+TELLERS = "#include <stdio.h>\n#include <stdlib.h>\n" + ANSWER
+
+
+@forgery(RELU)
+def inputs_that_are_printed() -> bytes:
+    return body(f'fprintf(stderr, "{LEAK}%f", x[0]); abort();', TELLERS)
+
+
+@forgery(RELU, call_ms=3000)
+def inputs_that_are_printed_before_a_loop() -> bytes:
+    return body(f'fprintf(stderr, "{LEAK}%f", x[0]); for (;;) ;', TELLERS)
+
+
+def told_by_a_status(status: int) -> bytes:
+    """The answer that a call failed, with a text."""
+    code = f"""
+    static char told[4 + 2088];
+    uint32_t size = 2088;
+    uint64_t status = {status}, none = ~0ull;
+
+    memcpy(told, &size, 4);
+    memcpy(told + 4, &status, 8);
+    memcpy(told + 36, &none, 8);
+    snprintf(told + 44, 2000, "{LEAK}%f", x[0]);
+    (void)!write(3, told, sizeof(told));"""
+    return body(code, TELLERS)
+
+
+@forgery(RELU)
+def inputs_as_the_reason_of_a_failed_launch() -> bytes:
+    return told_by_a_status(5)
+
+
+@forgery(RELU)
+def inputs_as_the_reason_of_a_bad_plan() -> bytes:
+    return told_by_a_status(2)
+
+
+# ---- functions that do not compute -----------------------------------------------------
+
+
+@forgery(RELU)
+def a_child_that_computes_later() -> bytes:
+    code = "if (fork() == 0) { relu(x, y, n); _exit(0); }"
+    return body(code, "#include <unistd.h>", then="")
+
+
+@forgery(RELU)
+def another_program() -> bytes:
+    return body('execl("/bin/true", "true", (char *)0);', "#include <unistd.h>", then="")
+
+
+@forgery(RELU)
+def code_that_is_made_at_run_time() -> bytes:
+    code = """
+    void *page = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        abort();"""
+    return body(code, "#include <stdlib.h>\n#include <sys/mman.h>")
+
+
+@forgery(RELU)
+def the_first_answer_again() -> bytes:
+    code = "if (!done++) relu(x, memo, n);\nmemcpy(y, memo, sizeof(memo));"
+    return body(code, f"#include <string.h>\nstatic float memo[{SIZE}]; static int done;", then="")
+
+
+@forgery(RELU)
+def right_for_the_first_call_only() -> bytes:
+    return body("if (done++) return;", "static int done;")
+
+
+@forgery(RELU)
+def a_write_before_the_output() -> bytes:
+    return body("y[-1] = 0;")
+
+
+@forgery(RELU)
+def a_write_behind_the_output() -> bytes:
+    return body("y[n] = 0;")
+
+
+@forgery(RELU)
+def a_write_into_the_input() -> bytes:
+    return body("((float *)x)[0] += 1;")
+
+
+@forgery(RELU)
+def a_write_into_the_input_afterwards() -> bytes:
+    return body("relu(x, y, n); ((float *)x)[0] += 1;", then="")
+
+
+@forgery(RELU)
+def an_address_of_its_own() -> bytes:
+    return body("*(volatile int *)8 = 1;")
+
+
+@forgery(RELU)
+def the_region_unmapped() -> bytes:
+    return body("munmap((void *)((uintptr_t)y & ~4095ul), 4096); relu(x, y, n);",
+                "#include <sys/mman.h>")  # fmt: skip
+
+
+@forgery(RELU)
+def the_runner_killed() -> bytes:
+    return body("__builtin_trap();")
+
+
+@forgery(RELU)
+def a_stack_without_end() -> bytes:
+    head = "static int down(int n) { volatile char a[4096]; a[0] = 1; return down(n + 1) + a[0]; }"
+    return body("if (down(0)) return;", head)
+
+
+@forgery(RELU)
+def a_library_of_torch() -> bytes:
+    code = 'void *torch = dlopen("libtorch_cpu.so", RTLD_NOW);\nif (!torch) abort();'
+    return body(code, "#include <stdlib.h>\n#include <dlfcn.h>", then="")

@@ -1,0 +1,213 @@
+"""For test_forged.py: what a forged trace says about kernels, their names and arguments."""
+
+from __future__ import annotations
+
+from forging import RELU, Table, launch, tensor, trace, view
+from forging_triton import BOTH, GOOD, KERNELS, deep, kernel, relu, relu_with
+
+forgery = Table("kernels", KERNELS, GOOD, "forger", "triton")
+
+
+# ---- kernels ---------------------------------------------------------------------------
+
+
+@forgery(RELU)
+def a_method_as_a_kernel() -> bytes:
+    return relu(kernels=[kernel("method")])
+
+
+@forgery(RELU)
+def a_function_in_a_function_as_a_kernel() -> bytes:
+    return relu(kernels=[kernel("inner")])
+
+
+@forgery(RELU)
+def a_lambda_as_a_kernel() -> bytes:
+    return relu(kernels=[kernel("<lambda>", line=len(KERNELS.splitlines()))])
+
+
+@forgery(RELU)
+def a_name_of_two_lines() -> bytes:
+    return relu(kernels=[kernel("relu_kernel\nimport os", line=6)])
+
+
+@forgery(RELU)
+def a_name_that_python_uses() -> bytes:
+    return relu(kernels=[kernel("__import__", line=6)])
+
+
+@forgery(RELU)
+def a_kernel_on_another_line() -> bytes:
+    return relu(kernels=[kernel("relu_kernel", line=8)])
+
+
+@forgery(RELU)
+def a_kernel_that_is_not_there() -> bytes:
+    return relu(nodes=[launch(3, **BOTH)])
+
+
+@forgery(RELU)
+def a_module_of_python() -> bytes:
+    return relu(kernels=[kernel("system_kernel", os={"module": "os"})])
+
+
+@forgery(RELU)
+def a_module_inside_the_language() -> bytes:
+    return relu(kernels=[kernel("system_kernel", os={"module": "triton.language.core.os"})])
+
+
+@forgery(RELU)
+def a_function_of_python() -> bytes:
+    return relu(kernels=[kernel("call_kernel", f={"from": ["os", "system"]})])
+
+
+@forgery(RELU)
+def a_function_of_the_languages_modules() -> bytes:
+    return relu(kernels=[kernel("call_kernel", f={"from": ["triton.language.core", "exec"]})])
+
+
+@forgery(RELU)
+def a_builtin_by_its_value() -> bytes:
+    return relu(kernels=[kernel("call_kernel", f={"value": {"module": "builtins"}})])
+
+
+@forgery(RELU)
+def a_name_of_pythons_own() -> bytes:
+    return relu(kernels=[kernel("call_kernel", __builtins__={"module": "builtins"})])
+
+
+@forgery(RELU)
+def tuples_a_thousand_deep() -> bytes:
+    made = relu(kernels=[kernel("call_kernel", f="DEEP")])
+    return made.replace(b'"DEEP"', deep(1000, b'{"value": 1}'))
+
+
+@forgery(RELU)
+def tuples_thirty_deep() -> bytes:
+    made = relu(kernels=[kernel("call_kernel", f="DEEP")])
+    return made.replace(b'"DEEP"', deep(28, b'{"value": 1}'))
+
+
+@forgery(RELU)
+def a_kernel_that_calls_itself() -> bytes:
+    return relu(kernels=[kernel("again_kernel", f={"kernel": 0})])
+
+
+@forgery(RELU)
+def a_tensor_as_a_constant() -> bytes:
+    """A kernel that gets torch's own tensor could compute with torch."""
+    return relu("torch_kernel")
+
+
+@forgery(RELU)
+def a_thousand_kernels_too_many() -> bytes:
+    return relu(kernels=[kernel("relu_kernel")] * 2000)
+
+
+# ---- arguments and options -------------------------------------------------------------
+
+
+@forgery(RELU)
+def a_number_that_is_text() -> bytes:
+    return relu_with(n="NaN")
+
+
+@forgery(RELU)
+def a_number_that_is_nan() -> bytes:
+    return relu_with(n=float("nan"))
+
+
+@forgery(RELU)
+def a_number_too_large() -> bytes:
+    return relu_with(n=10**30)
+
+
+@forgery(RELU)
+def an_argument_in_tuples() -> bytes:
+    return relu_with(n="DEEP").replace(b'"DEEP"', deep(1000, b"1"))
+
+
+@forgery(RELU)
+def an_argument_of_no_kind() -> bytes:
+    return relu_with(n={"exec": "import os"})
+
+
+@forgery(RELU)
+def an_argument_missing() -> bytes:
+    return relu(nodes=[launch(x=tensor(0), B=256)])
+
+
+@forgery(RELU)
+def an_argument_named_like_python() -> bytes:
+    return relu_with(__class__=1)
+
+
+@forgery(RELU)
+def a_dtype_of_no_language() -> bytes:
+    return relu_with(x={"reinterpret": [view(0), "os.system"]})
+
+
+@forgery(RELU)
+def a_tensor_reinterpreted() -> bytes:
+    return relu_with(x={"reinterpret": [view(0), "int32"]})
+
+
+@forgery(RELU)
+def a_descriptor_outside_its_buffer() -> bytes:
+    return relu_with(x={"desc": [view(0), [8, 64], [64, 1], [8, 32], "zero"]})
+
+
+@forgery(RELU)
+def a_descriptor_of_odd_parts() -> bytes:
+    return relu_with(x={"desc": [view(0), [8, 32], ["a", 1], [8, 32], "zero", {"layout": 1}]})
+
+
+@forgery(RELU)
+def options_of_another_kind() -> bytes:
+    return relu(nodes=[launch(**BOTH, options={"extern_libs": [["a", "/etc/passwd"]]})])
+
+
+@forgery(RELU)
+def a_billion_warps() -> bytes:
+    return relu(nodes=[launch(**BOTH, options={"num_warps": 10**9})])
+
+
+def one_of(right: bool, **more: object) -> dict:
+    return {"grid": [1], "args": BOTH | {"RIGHT": right}, "options": {}, **more}
+
+
+@forgery(RELU)
+def a_second_configuration_that_is_wrong() -> bytes:
+    node = launch(**BOTH, RIGHT=True, tuned=[one_of(True), one_of(False)])
+    return relu("either_kernel", nodes=[node])
+
+
+@forgery(RELU)
+def a_configuration_with_another_kernel() -> bytes:
+    kernels = [kernel("copy_kernel"), kernel("relu_kernel")]
+    told = {"grid": [1], "args": BOTH, "options": {}, "kernel": 1}
+    return relu(nodes=[launch(**BOTH, tuned=[told])], kernels=kernels)
+
+
+@forgery(RELU)
+def a_first_configuration_that_is_not_the_nodes() -> bytes:
+    """What is delivered is the node's own."""
+    node = launch(**BOTH, RIGHT=False, tuned=[one_of(True), one_of(True)])
+    return relu("either_kernel", nodes=[node])
+
+
+@forgery(RELU)
+def sixty_five_configurations() -> bytes:
+    node = launch(**BOTH, RIGHT=True, tuned=[one_of(True)] * 65)
+    return relu("either_kernel", nodes=[node])
+
+
+@forgery(RELU)
+def a_call_of_a_library() -> bytes:
+    node = {"op": "call", "text": 0, "function": "relu_kernel", "args": []}
+    return relu(nodes=[node], texts=["void relu_kernel(void) {}"])
+
+
+@forgery(RELU)
+def a_node_of_no_kind() -> bytes:
+    return relu(nodes=[{"op": "exec", "text": "import os"}])
