@@ -301,12 +301,12 @@ def an_answer_of_four_gigabytes() -> bytes:
     return body('(void)!write(3, "\\xff\\xff\\xff\\xff....", 8); _exit(0);', ANSWER)
 
 
-@forgery(RELU, call_ms=3000)
+@forgery(RELU, call_ms=1000)
 def silence() -> bytes:
     return body("for (;;) pause();", ANSWER)
 
 
-@forgery(RELU, call_ms=3000)
+@forgery(RELU, call_ms=1000)
 def a_loop_without_end() -> bytes:
     return body("for (volatile int i = 0;; i++) ;")
 
@@ -322,7 +322,7 @@ def inputs_that_are_printed() -> bytes:
     return body(f'fprintf(stderr, "{LEAK}%f", x[0]); abort();', TELLERS)
 
 
-@forgery(RELU, call_ms=3000)
+@forgery(RELU, call_ms=1000)
 def inputs_that_are_printed_before_a_loop() -> bytes:
     return body(f'fprintf(stderr, "{LEAK}%f", x[0]); for (;;) ;', TELLERS)
 
