@@ -228,6 +228,7 @@ test-long: ## the long tests: kills, 1,000 faults, 2,000 candidates, 1,300,000 s
 	for seed in 1 2 3 4; do \
 	    CHAOS_FAULTS=250 CHAOS_SEED=$$seed prove -v tests/cli/chaos.t || exit 1; done
 	COMPARE=all prove tests/cli/compare.t
+	VERIFY=all prove tests/cli/verify.t
 	python3 tests/cli/run/many.py
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
 	@$(MAKE) --no-print-directory tidy check-tsan
@@ -271,8 +272,8 @@ check-clang: ## clang has no warnings about the code either (fuzz targets are li
 	    $(filter src/%,$(C_FILES))
 
 # Both wait more than they compute. The slowest files come first.
-SLOW_COMMANDS := $(addprefix tests/cli/,chaos.t slurm.t verify.t doctor.t shared.t same.t \
-                   pack.t run.t reverify.t decompose.t stop.t repeat.t serve.t compare.t)
+SLOW_COMMANDS := $(addprefix tests/cli/,slurm.t chaos.t verify.t doctor.t shared.t compare.t \
+                   serve.t pack.t run.t stop.t reverify.t repeat.t same.t decompose.t guide.t)
 check-commands: programs $(BUILD)/monkeys-pg ## the commands as a user meets them
 	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
 	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))

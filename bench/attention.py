@@ -2,7 +2,8 @@
 (where it is installed) and our kernels; one process, one set of inputs for all of them.
 
     python3 bench/attention.py [--device cuda:0] [--precision bf16] [--task STEM…] [--T N…]
-                               [--ours DIR…] [--with eager,compile,fla,ours] [--out DIR]
+                               [--ours DIR…] [--with eager,compile,fla,ours] [--compile-T N…]
+                               [--have CSV…] [--out DIR]
 
 --ours is a folder that `monkeys archive export` wrote: the ModelNew that was generated from the
 verified trace is measured at the size it was verified for, the original file at others.
@@ -10,7 +11,8 @@ verified trace is measured at the size it was verified for, the original file at
 Every output is compared with a truth in float64 before anything is timed, the baselines' as well;
 one that is off by more than the task's tolerance is reported and not timed. Each implementation has
 a column for calls that are launched from Python and one for a CUDA graph of the call. The whole
-sweep is done twice; within it the implementations take turns. CSV, Markdown and a plot go to --out.
+sweep is done twice; within it the implementations take turns. CSV, Markdown and a plot go to --out
+after every point. --have takes such a CSV: its rows stay, and its points are not measured again.
 
 `--device cpu --T 128` tries all of it, without graphs; its figures say nothing about a GPU.
 """
@@ -45,6 +47,10 @@ def arguments() -> argparse.Namespace:
                    help="other sizes, such as B=1; S is 16 unless it is given")  # fmt: skip
     p.add_argument("--ours", nargs="+", type=Path, default=[], metavar="DIR")
     p.add_argument("--with", default="eager,compile,fla,ours", dest="chosen", metavar="LIST")
+    p.add_argument("--compile-T", nargs="+", type=int, dest="compile_steps", metavar="N",
+                   help="torch.compile at these sizes only: it takes up to minutes for each")  # fmt: skip
+    p.add_argument("--have", nargs="+", type=Path, default=[], metavar="CSV",
+                   help="rows that were measured before")
     p.add_argument("--sweeps", type=int, default=2)
     p.add_argument("--warm-ms", type=float, default=25.0)
     p.add_argument("--measure-ms", type=float, default=100.0)
@@ -232,11 +238,12 @@ def main() -> None:
     torch.set_grad_enabled(False)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = o.tf32
     timer = clock.Clock(o.device, o.warm_ms, o.measure_ms)
-    rows, facts = [], facts_of(o)
+    rows, facts = [r for path in o.have for r in pages.read_csv(path)], facts_of(o)
+    have = {(r.sweep, r.task, r.T) for r in rows}
     for sweep in range(1, o.sweeps + 1):
         for stem in o.task:
             for steps in o.steps:
-                if not fits(stem, o, steps):
+                if not fits(stem, o, steps) or (sweep, stem, steps) in have:
                     continue
                 found = measure(make_point(o, stem, steps), o, sweep, timer)
                 release(o)

@@ -44,6 +44,17 @@ def write_csv(path: Path, rows: list[Row]) -> None:
         out.writerows(asdict(r) for r in rows)
 
 
+def read_csv(path: Path) -> list[Row]:
+    """What write_csv wrote."""
+    kinds = {f.name: {int: int, str: str}.get(f.type, _number) for f in fields(Row)}
+    with path.open(newline="") as file:
+        return [Row(**{n: kinds[n](v) for n, v in r.items()}) for r in csv.DictReader(file)]
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
+
+
 # ---- Markdown -------------------------------------------------------------------
 
 

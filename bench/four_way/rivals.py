@@ -55,6 +55,8 @@ def compiled(point: Point, o: object) -> Rival:
     steps = sizes(point.source)["T"]
     if steps >= UNROLLED.get(point.stem[:2], 1 << 62):
         raise NotHere(f"a loop of {steps} steps is unrolled")
+    if o.compile_steps and steps not in o.compile_steps:
+        raise NotHere("--compile-T leaves this size out")
     torch._dynamo.reset()
     model = torch.compile(point.model(), mode=MODE, dynamic=False)
     args, start = list(point.args.values()), time.perf_counter()

@@ -9,6 +9,7 @@
 #include "pg/pg.h"
 #include "run/archives.h"
 #include "run/kernel.h"
+#include "task/define.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 
@@ -23,6 +24,7 @@
 struct add_values {
     struct verifying_values v; /* first */
     const char *dsl, *task, *plan, *out, *origin, *licence;
+    struct opt_list define;
 };
 
 static const struct opt add_table[] = {
@@ -32,6 +34,7 @@ static const struct opt add_table[] = {
      "the task: a file, or COLLECTION/NAME of one that comes with the program "
      "(required)",
      offsetof(struct add_values, task), 0, 0},
+    DEFINE_OPTION(struct add_values, define),
     {"plan", 0, OPT_TEXT, "FILE", "the plan that the kernel was written from",
      offsetof(struct add_values, plan), 0, 0},
     {"output", 'o', OPT_TEXT, "DIR", "the folder of the archive (required)",
@@ -101,7 +104,7 @@ static int read_files(struct adding *a, const char *file, struct err *e)
     a->precision = a->pack ? verifying_precision(&a->v->v, a->pack, e) : NULL;
     if (!a->precision)
         return -1;
-    a->task = task_word_load(&a->home, a->v->task, e);
+    a->task = task_word_load(&a->home, a->v->task, &a->v->define, e);
     if (!a->task || fs_read(file, &a->solution, e) < 0 ||
         (a->v->plan && fs_read(a->v->plan, &a->plan, e) < 0))
         return -1;

@@ -9,7 +9,7 @@
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
-#include "task/task.h"
+#include "task/define.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 
@@ -25,7 +25,7 @@ struct prompt_values {
     const char *solution, *precision, *device, *prompts, *guide;
     int64_t examples;
     bool no_card, diff, json;
-    struct opt_list packs;
+    struct opt_list packs, define;
 };
 
 #define OPTION(name, type, value, help, field, lo, hi)                         \
@@ -38,6 +38,7 @@ static const struct opt prompt_table[] = {
            "the file of the task, or COLLECTION/NAME for one that "
            "comes with the program (required)",
            task, 0, 0),
+    DEFINE_OPTION(struct prompt_values, define),
     OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl, 0, 0),
     OPTION("stage", OPT_CHOICE,
            "plan|code|evolve|review|borrowing|backfill|decompose",
@@ -332,7 +333,8 @@ static int show(struct showing *s, const struct home *home, struct err *e)
     packs_path_init(&path, &s->v->packs, home);
     s->pack = packs_load(&path, s->v->dsl, e);
     packs_path_release(&path);
-    s->task = s->pack ? task_word_load(home, s->v->task, e) : NULL;
+    s->task =
+        s->pack ? task_word_load(home, s->v->task, &s->v->define, e) : NULL;
     s->prompts = s->task ? load_prompts(home, s->v->prompts, e) : NULL;
     if (s->prompts && s->v->guide)
         prompts_use_guide(s->prompts, s->v->guide);

@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "task/define.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +27,17 @@ char *task_word_path(const struct home *home, const char *word, struct err *e)
 }
 
 struct task *task_word_load(const struct home *home, const char *word,
-                            struct err *e)
+                            const struct opt_list *define, struct err *e)
 {
     char *path = task_word_path(home, word, e);
     struct task *t = path ? task_load(path, e) : NULL;
+    struct collection one = {.task = &t, .len = 1};
 
     free(path);
+    if (t && define_tasks(&one, define, e) < 0) {
+        task_free(t);
+        return NULL;
+    }
     return t;
 }
 

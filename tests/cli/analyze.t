@@ -2,6 +2,7 @@
 # analyze.t: monkeys analyze: tables with known answers from databases made by hand, and from a
 # recorded run, recomputed by a script.
 . tests/cli/lib.sh
+. tests/cli/run/elsewhere.sh
 cd "$root" || exit 1
 export PYTHONDONTWRITEBYTECODE=1
 mkdir -p "$work/tasks/starter"
@@ -10,10 +11,10 @@ for method in monkeys sampling; do
     python3 tests/cli/run/answers.py cassette $method starter/01_swish=rr starter/04_softmax=wr \
         starter/05_logsumexp=nr starter/22_mse_loss=sw >"$work/$method.jsonl"
 done
-run run --dsl c-cpu --device cpu --tasks tasks/starter --attempts 2 --batch 2 --force --no-timing \
-    --cassette monkeys.jsonl --out ran
-run run --dsl c-cpu --device cpu --tasks tasks/starter --attempts 2 --method sampling --no-stop \
-    --force --no-timing --cassette sampling.jsonl --out all
+elsewhere ran --dsl c-cpu --device cpu --tasks tasks/starter --attempts 2 --batch 2 --force \
+    --no-timing --cassette monkeys.jsonl
+elsewhere all --dsl c-cpu --device cpu --tasks tasks/starter --attempts 2 --method sampling --no-stop \
+    --force --no-timing --cassette sampling.jsonl
 is $status 0 "runs to analyse end"
 for kind in full timed similar words empty; do
     python3 tests/cli/analyze/made.py "$work/ran" $kind "$work/$kind"

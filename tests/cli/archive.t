@@ -50,11 +50,15 @@ like "$out$err" "*the task cannot be judged: *a constant passes*" "… and the r
 ok "… and nothing is left"
 run archive add --dsl c-cpu --device cpu --task starter/04_softmax -o own "$right" --verifier jobs=later
 is "$status $(printf '%s\n' "$err" | grep -c '1 job waits for answers')" "4 1" "without an answer it is not added yet"
-run archive add --dsl c-cpu --task starter/04_softmax -o own "$right" --json
+run archive add --dsl c-cpu --task starter/04_softmax -o own "$right" --define features=65
+like "$status $err" "2 *--define features=65: no task has such a line*04_softmax has batch_size, num_features*" \
+    "a size that the task does not have is refused"
+run archive add --dsl c-cpu --task starter/04_softmax -o own "$right" --json --define num_features=65
 is $status 0 "a right kernel joins"
 like "$out" '{"file":"*","added":true,"verdict":"correct","evidence":"E3",*"name":"starter-04_softmax"}' \
     "… and says so as a JSON object"
-run archive add --dsl c-cpu --task starter/04_softmax -o own "$right"
+is "$(grep -c '^num_features = 65$' "$work/own/starter-04_softmax/task.py")" 1 "… with the task at the size of --define"
+run archive add --dsl c-cpu --task starter/04_softmax -o own "$right" --define num_features=65
 is $status 2 "a second one for the same task is refused"
 run archive add --dsl c-cpu --task starter/01_swish -o none "$right" --json
 is $status 1 "a wrong one exits 1"

@@ -2,6 +2,7 @@
 # export.t: monkeys export: records of a run that was verified, what is left out, what is refused.
 . tests/cli/lib.sh
 . tests/cli/run/lib.sh
+. tests/cli/run/elsewhere.sh
 
 /usr/bin/python3 - "$work" <<'END'
 import base64, sys
@@ -16,7 +17,7 @@ cp "$starter/04_softmax.py" "$work/planted/7_Softmax.py"
 cat >"$work/four/starter/01_swish.json" <<'END'
 {"source": {"dataset": "KernelBook", "row": 17, "repo": "owner/name", "licenses": ["MIT", "Apache-2.0"]}}
 END
-run run --dsl c-cpu --device cpu --no-timing --cassette real.jsonl $real --out ran
+elsewhere ran --dsl c-cpu --device cpu --no-timing --cassette real.jsonl $real
 is $status 0 "a run"
 field() { /usr/bin/python3 -c "
 import json, sys
@@ -135,8 +136,8 @@ is $status 2 "the benchmark is kept out of these, too"
 
 # ---- plans that are missing ----
 $answers cassette evolve starter/04_softmax=r >"$work/evolve.jsonl"
-run run --method evolve --dsl c-cpu --device cpu --no-timing --cassette evolve.jsonl \
-    --tasks "$starter/04_softmax.py" --attempts 1 --out evolved
+elsewhere evolved --method evolve --dsl c-cpu --device cpu --no-timing --cassette evolve.jsonl \
+    --tasks "$starter/04_softmax.py" --attempts 1
 is $status 0 "a run in one stage"
 run export sft evolved -o one --against bench --test 0
 like "$status $out" "0 *1 without a plan*records:  1 code*" "… has no plans"

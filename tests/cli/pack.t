@@ -59,30 +59,15 @@ broken "a good file that is bad" selftest/expect.json '"bad"' '"good_"' '*expect
 rm -rf "$work/mine"
 mkdir "$work/mine"
 chmod 755 "$work" # candidates are another user
-cp -R "$root/packs/triton" "$work/mine"
-printf '\ndef interpreter(message, region):\n    raise RuntimeError("no widget")\n' >>"$work/mine/triton/adapter.py"
-run pack check --packs mine triton
+cp -R "$root/packs/c-cpu" "$work/mine"
+echo 'print("run: as it says")' >"$work/mine/c-cpu/probe.py"
+printf '\ndef compile(request):\n    raise RuntimeError("no widget")\n' >>"$work/mine/c-cpu/adapter.py"
+run pack check --packs mine c-cpu
 is $status 1 "a broken adapter is found"
-like "$out" "*mine/triton: the seed * is infra on cpu: the pack is broken: *mine/triton/adapter.py, line *, in interpreter: RuntimeError: no widget*" \
+like "$out" "*mine/c-cpu: the seed * is infra on cpu: *RuntimeError: no widget (*mine/c-cpu/adapter.py, line *)*usable: run (as it says)*" \
     "… and named with its line"
 
 # pack check --verify: every seed, as a table.
-run pack check --no-probe --verify c-cpu quill --device cpu
-is $status 0 "pack check --verify: the seeds of c-cpu and quill are correct"
-for seed in 01_matmul 02_softmax 03_conv2d; do
-    is "$(printf '%s\n' "$out" | grep -c "^$seed  *fp32  *correct  *E3 .*x  *-  *1\$")" 2 \
-        "$seed has a row for each pack, with its speed-up and launches"
-done
-run pack check --no-probe --verify
-is $status 2 "--verify needs a pack"
-run pack check --no-probe --write c-cpu
-like "$status $err" "2 *--write needs --verify*" "--write needs --verify"
-run pack check --no-probe --verify c-cpu --precision fp32,fp31
-like "$status $err" "2 *'fp31' is not one of fp32|tf32|fp16|bf16*" "a precision that there is not is refused"
-run pack check --no-probe --verify c-cpu --device cuda:0
-like "$status $out" "1 */c-cpu/pack.json: *does not run on cuda:0; use --device cpu*" \
-    "a device that the pack does not support is named, with the remedy"
-
 # keep_seeds PACK NAME…: a copy of the pack with these seeds only.
 keep_seeds() {
     rm -rf "$work/mine"
@@ -99,14 +84,29 @@ for name in os.listdir(pack + "/seeds"):
         shutil.rmtree(pack + "/seeds/" + name)
 PY
 }
-meta() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$work/mine/$1/meta.json" "$2"; }
-
 keep_seeds triton 01_scale_add_mish
-run pack check --no-probe --verify --no-timing --packs mine triton --device cpu
-like "$status $out" "0 *01_scale_add_mish  fp32       correct        E3 *-         1*" "a seed that is interpreted, too"
+run pack check --no-probe --verify --packs mine c-cpu quill triton --device cpu
+is $status 0 "pack check --verify: the seeds of c-cpu, quill and triton are correct"
+for seed in 01_matmul 02_softmax 03_conv2d; do
+    is "$(printf '%s\n' "$out" | grep -c "^$seed  *fp32  *correct  *E3 .*x  *-  *1\$")" 2 \
+        "$seed has a row for each pack, with its speed-up and launches"
+done
+like "$out" "*
+01_scale_add_mish  fp32       correct        E3 *-         1*" "a seed that is interpreted, too"
 rm "$work/mine/triton/adapter.py"
 run pack check --no-probe --verify --packs mine triton
 like "$status $out" "1 *mine/triton/adapter.py: missing; *docs/PACKS.md*" "a pack without an adapter is told so"
+run pack check --no-probe --verify
+is $status 2 "--verify needs a pack"
+run pack check --no-probe --write c-cpu
+like "$status $err" "2 *--write needs --verify*" "--write needs --verify"
+run pack check --no-probe --verify c-cpu --precision fp32,fp31
+like "$status $err" "2 *'fp31' is not one of fp32|tf32|fp16|bf16*" "a precision that there is not is refused"
+run pack check --no-probe --verify c-cpu --device cuda:0
+like "$status $out" "1 */c-cpu/pack.json: *does not run on cuda:0; use --device cpu*" \
+    "a device that the pack does not support is named, with the remedy"
+
+meta() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$work/mine/$1/meta.json" "$2"; }
 
 # The verifier on another host. One worker answers what the rest needs: the seeds as they are,
 # in two precisions, and one that is broken.

@@ -32,6 +32,8 @@ run $show --stage borrowing --solution "$seed/solution.py" --examples 2
 like "$out" '*"borrowed"*<target*0001: import torch*<parent id="1" name="01_matmul">*<parent id="2"*' "borrowing: numbered lines of target and parents"
 run $show --stage decompose
 like "$out" '*"subproblems"*torch.softmax*"coarse": about 2 pieces*' "decomposition"
+run $show --define num_features=65 --stage plan
+like "$status $out" "0 *<task_to_be_optimized>*num_features = 65*" "--define sets a size of the task"
 
 run $show --json --no-card --precision bf16 --device cuda:0
 is $status 0 "JSON"
@@ -57,6 +59,7 @@ refuse "*nowhere.py*" "no such task" prompt --dsl c-cpu --task nowhere.py
 refuse "*--plan cannot be used with --stage plan*" "an option of another stage" $show --stage plan --plan "$seed/plan.md"
 refuse "*needs --verdict*" "an attempt without a verdict" $show --previous "$seed/solution.py"
 refuse "*need --previous*" "feedback on nothing" $show --feedback feedback
+refuse "*--define features=65: no task has such a line*04_softmax has batch_size, num_features*" "a size that the task does not have" $show --define features=65
 refuse "*needs --solution*" "nothing to review" $show --stage review
 refuse "*the pack c-cpu has only 3*" "more examples than there are" $show --examples 4
 refuse "*missing.md*" "a file that is not there" $show --plan missing.md

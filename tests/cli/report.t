@@ -2,6 +2,7 @@
 # report.t: monkeys report: one file that needs nothing else, whatever models and tasks contain.
 . tests/cli/lib.sh
 . tests/cli/run/lib.sh
+. tests/cli/run/elsewhere.sh
 # look FILE EXPRESSION: see report/look.py.
 look() { python3 "$root/tests/cli/report/look.py" "$work/$1" "$2"; }
 
@@ -11,8 +12,8 @@ mkdir -p "$work/odd/starter"
 cp $starter/01_swish.py $starter/04_softmax.py "$work/odd/starter"
 cp $starter/22_mse_loss.py "$work/odd/starter/$evil.py"
 $answers cassette monkeys starter/01_swish=sh starter/04_softmax=nwr "starter/$evil=nnn" >"$work/odd.jsonl"
-run run --dsl c-cpu --device cpu --tasks odd/starter --force --no-timing --attempts 3 \
-    --cassette odd.jsonl --model '<b>m' --out odd-run
+elsewhere odd-run --dsl c-cpu --device cpu --tasks odd/starter --force --no-timing --attempts 3 \
+    --cassette odd.jsonl --model '<b>m'
 is $status 0 "a run with hostile names and replies"
 
 run report odd-run

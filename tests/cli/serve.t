@@ -158,23 +158,24 @@ run serve
 is "$status $err" "2 monkeys serve: give the folder of a run" "so is none"
 
 # ---- beside a run ----
-set -- --dsl c-cpu --device cpu --tasks $starter/01_swish.py --tasks $starter/05_logsumexp.py --force \
-    --no-timing --attempts 2 --cassette real.jsonl
-run run "$@" --out alone
+set -- --dsl c-cpu --device cpu $quick
+run run "$@" --cassette quick.jsonl --out alone
 is $status 0 "a run without a page"
 run run --dsl c-cpu --device cpu $quick --cassette quick.jsonl --serve="$busy" --out busy
 is $status 0 "a run whose page finds its address in use runs nevertheless"
 like "$err" "*no page: $busy: cannot listen: Address already in use; the run continues without one. To see it, run: monkeys serve busy --listen 127.0.0.1:0*" \
     "… and says what to do"
 stop TERM
-run run "$@" --serve=nowhere --out nowhere
+run run "$@" --cassette quick.jsonl --serve=nowhere --out nowhere
 is $status 2 "an address that is none is refused"
 [ ! -e "$work/nowhere" ]
 ok "… before anything is written"
 : >"$work/.err"
-$talk crowd "$work/.err" 1000 >"$work/crowd" &
+$talk crowd "$work/.err" 1000 "$work/seen" >"$work/crowd" &
 crowd=$!
-run run "$@" --serve=127.0.0.1:0 --out shown
+# Its model answers when they have seen it.
+run run "$@" --serve=127.0.0.1:0 --out shown --command \
+    "until [ -e seen ] || ! kill -0 $crowd 2>/dev/null; do sleep 0.1; done; $answers command quick.jsonl"
 is $status 0 "a run that shows itself to 1,000 idle connections ends"
 wait $crowd
 is "$(cat "$work/crowd")" "1000 idle, answered, promptly" "… and shows itself to others meanwhile"

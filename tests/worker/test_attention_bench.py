@@ -95,8 +95,16 @@ def test_all_are_checked_timed_and_written_down(made: Path) -> None:
 
 
 def test_a_wrong_kernel_is_reported_and_not_timed(made: Path) -> None:
-    rows = bench(made, "--task", "03_parallel_retnet", "01_parallel_based", "--T", "16", "--sweeps",
-                 "1", "--with", "fla,ours", "--ours", str(made / "wrong"))  # fmt: skip
+    before = [pages.Row(1, "03_parallel_retnet", 32, "ours", "caller", "ok", 0.001, "float64", 2.5, 2.0, 3.0),
+              pages.Row(1, "03_parallel_retnet", 32, "fla", "caller", "out of memory")]  # fmt: skip
+    pages.write_csv(made / "before.csv", before)
+    assert pages.read_csv(made / "before.csv") == before
+    rows = bench(made, "--task", "03_parallel_retnet", "01_parallel_based", "--T", "16", "32",
+                 "--sweeps", "1", "--with", "compile,fla,ours", "--compile-T", "64",
+                 "--ours", str(made / "wrong"), "--have", str(made / "before.csv"))  # fmt: skip
+    kept = [r for r in rows if (r["task"], r["T"]) == ("03_parallel_retnet", "32")]
+    assert [r["median"] for r in kept] == ["2.5", ""], "measured before: not measured again"
+    rows = [r for r in rows if r["T"] == "16"]
     by = {(r["task"][:2], r["implementation"], r["layout"]): r for r in rows}
     wrong = by["03", "ours", "caller"]
     assert wrong["status"].startswith("wrong: more than 0.01") and wrong["median"] == ""
@@ -104,6 +112,8 @@ def test_a_wrong_kernel_is_reported_and_not_timed(made: Path) -> None:
     assert by["03", "fla", "native"]["status"] == "ok"
     assert "flash-linear-attention is not installed" in by["01", "fla", "caller"]["status"]
     assert by["01", "ours", "caller"]["status"] == "not available: no kernel in fp32 for it"
+    left_out = "not available: --compile-T leaves this size out"
+    assert by["03", "compile", "caller"]["status"] == left_out
 
 
 @pytest.mark.parametrize("stem", points.stems())

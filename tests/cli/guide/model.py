@@ -1,6 +1,6 @@
 """A model that follows the protocol of `guide build`, for its tests.
 
-    model.py documents DIR KILOBYTES     writes a set of documents
+    model.py documents DIR KILOBYTES N   writes a set of N documents
     model.py answer LOG WINDOW [WORD…]   one request: standard input to output
 
 The first reader asks about every document, in halves; a reader that gets a text gives the
@@ -17,10 +17,10 @@ from pathlib import Path
 SPAN = re.compile(r"^(\S+): lines (\d+) to (\d+), about (\d+) tokens$", re.M)
 
 
-def documents(folder: str, kilobytes: str) -> None:
-    """Ten documents, each with sections that define names nobody else has."""
-    size = int(kilobytes) * 1024 // 10
-    for number in range(10):
+def documents(folder: str, kilobytes: str, count: str) -> None:
+    """Documents with sections that define names nobody else has."""
+    size = int(kilobytes) * 1024 // int(count)
+    for number in range(int(count)):
         path = Path(folder, f"part{number % 3}", f"doc{number}.md")
         path.parent.mkdir(parents=True, exist_ok=True)
         text, section = f"# Document {number}\n", 0

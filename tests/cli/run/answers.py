@@ -4,6 +4,7 @@
     answers.py command CASSETTE [LOG] [WORD…]   one request: standard input to output
     answers.py spool DIR CASSETTE               every open request of a folder
     answers.py judge DIR TASK TYPE PAYLOAD      every open job about a task
+    answers.py referee DIR                      every open job about programs of a cassette
     answers.py tables RUN                       what must be the same in the same run
     answers.py fact RUN NAME                    a fact of a run
     answers.py prompts RUN                      the hash of every prompt, by who asked
@@ -143,15 +144,46 @@ def frames(path: Path) -> Iterator[tuple[str, str, bytes]]:
         rest = rest[int(size) :]
 
 
+RIGHT = {"verdict": "correct", "stage": "done", "evidence": "E3", "compiled": True,
+         "kernelbench_pass": True, "feedback": "", "trials": []}  # fmt: skip
+WRONG = {"verdict": "wrong_values", "stage": "trials", "evidence": "E0", "compiled": True,
+         "kernelbench_pass": False, "trials": [], "feedback": "output 0, trial 1 (plain inputs): "
+         "max abs error 0.25, error ratio 2500.0, allowed 1.0e-04. First at index []: 0.75 instead "
+         "of 0.5; 100.0 % of the values are off."}  # fmt: skip
+
+
+def open_jobs(folder: str) -> Iterator[tuple[str, dict]]:
+    done = {name for _, name, _ in frames(Path(folder, "answers"))}
+    for _, name, job in frames(Path(folder, "jobs")):
+        if name not in done:
+            yield name, json.loads(job)
+
+
+def tell(folder: str, told: list[tuple[str, str, str]]) -> None:
+    with open(Path(folder, "answers"), "ab") as f:
+        for kind, name, payload in told:
+            data = payload.encode()
+            f.write(f"monkeys/1 {kind} {name} 0 {len(data)}\n".encode() + data)
+
+
 def judge(folder: str, task: str, kind: str, payload: str) -> None:
     """Answers as a worker would, without looking at the candidate."""
-    answers = Path(folder, "answers")
-    done = {name for _, name, _ in frames(answers)}
-    with open(answers, "ab") as f:
-        for _, name, job in frames(Path(folder, "jobs")):
-            if name not in done and json.loads(job)["task"]["id"] == task:
-                told = payload.encode()
-                f.write(f"monkeys/1 {kind} {name} 0 {len(told)}\n".encode() + told)
+    asked = [name for name, job in open_jobs(folder) if job["task"]["id"] == task]
+    tell(folder, [(kind, name, payload) for name in asked])
+
+
+def referee(folder: str) -> None:
+    """Answers as a worker would, who knows the programs that are right."""
+    told = []
+    for name, job in open_jobs(folder):
+        answer = {"usable": True, "reasons": []}
+        if job["kind"] == "verify":
+            right = program(job["task"]["id"], "r", 0).rstrip()
+            answer = WRONG
+            if job["candidate"].startswith(right):
+                answer = RIGHT | {"ported": right}
+        told.append(("answer", name, json.dumps(answer)))
+    tell(folder, told)
 
 
 # ---- looking at a run --------------------------------------------------------
@@ -208,5 +240,5 @@ def search(text: str, *paths: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (cassette, command, spool, judge, tables, fact, prompts, search)
+    commands = (cassette, command, spool, judge, referee, tables, fact, prompts, search)
     {f.__name__: f for f in commands}[sys.argv[1]](*sys.argv[2:])

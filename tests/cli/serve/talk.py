@@ -4,13 +4,12 @@
     talk.py get URL PATH [HEADER…]  status and body of GET PATH; as a status alone with -s first
     talk.py json URL PATH WORD      WORD is evaluated with the answer as `o`
     talk.py events URL N            the first N events of the stream
-    talk.py crowd LOG N             while the run whose error output is in LOG shows itself, N
+    talk.py crowd LOG N SEEN        while the run whose error output is in LOG shows itself, N
                                     connections that say nothing or half a request; prints how often
-                                    somebody else was answered meanwhile, and how long that took
+                                    somebody else was answered meanwhile, and how long that took.
+                                    SEEN is made when they have been answered three times
 """
 
-import http.client
-import json
 import re
 import resource
 import socket
@@ -39,6 +38,8 @@ def ask(url: str, text: str) -> None:
 
 
 def fetch(url: str, path: str, *headers: str) -> tuple[int, bytes]:
+    import http.client  # here: `ask` is called often, and starts faster without
+
     c = http.client.HTTPConnection(*address(url), timeout=300)
     c.request("GET", path, headers=dict(h.split(": ", 1) for h in headers))
     r = c.getresponse()
@@ -57,6 +58,8 @@ def get(*words: str) -> None:
 
 
 def evaluate(url: str, path: str, word: str) -> None:
+    import json
+
     status, body = fetch(url, path)
     print(eval(word, {"o": json.loads(body), "status": status}))
 
@@ -77,7 +80,9 @@ def events(url: str, n: str) -> None:
                     seen += 1
 
 
-def crowd(log: str, n: str) -> None:
+def crowd(log: str, n: str, seen: str) -> None:
+    import http.client
+
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     while not (found := re.search(r"see the run at (\S+)", Path(log).read_text())):
@@ -95,6 +100,8 @@ def crowd(log: str, n: str) -> None:
             slowest = max(slowest, time.monotonic() - start)
             assert status == 200, status
             answered += 1
+            if answered == 3:
+                Path(seen).touch()
             time.sleep(0.05)
     except (ConnectionError, http.client.HTTPException, TimeoutError):
         pass  # the run has ended, and its page
