@@ -284,7 +284,7 @@ void relu_kernel(const float *x, float *y, int64_t n)
 {
     struct timespec t = {0, 0};
 
-    while (!burnt && t.tv_sec < 1 && t.tv_nsec < 500000000)
+    while (!burnt && t.tv_sec < 1 && t.tv_nsec < 250000000)
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     burnt = 1;
     for (int64_t i = 0; i < n; i++)
@@ -334,12 +334,12 @@ def pinned(worker: Session, processor: int) -> Iterator[None]:
 def test_a_kernel_that_has_to_wait_for_a_processor_is_not_late(
     worker: Session, folder: Path
 ) -> None:
-    """It takes half a second of one; there is a quarter of a processor for it."""
+    """It takes a quarter of a second of one; there is a sixth of a processor for it."""
     candidate = folder / "burns.py"
     candidate.write_text(BURNS)
     job = Job("burns", "c-cpu", VERIFY / "tasks" / "relu.py", candidate, call_ms=1000)
     one = min(os.sched_getaffinity(0))
-    with pinned(worker, one), busy(one, 3):
+    with pinned(worker, one), busy(one, 5):
         worker.run([job], 1)
     answer = worker.answers["burns"]
     assert answer["verdict"] == "correct", answer["feedback"]
