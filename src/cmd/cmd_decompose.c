@@ -97,6 +97,12 @@ static int check_options(const struct decompose_values *v,
         (m->provider || m->model || m->command || m->spool || m->cassette))
         return err_set(e, ERR_USAGE,
                        "the options of a model's provider need --llm");
+    if (v->v.precision &&
+        strcmp(v->v.precision, precision_names[PRECISION_FP32]) != 0)
+        return err_set(e, ERR_USAGE,
+                       "--precision %s: pieces are made in fp32; 'monkeys "
+                       "tasks check --precision %s DIR/pieces' checks them",
+                       v->v.precision, v->v.precision);
     return 0;
 }
 
@@ -119,14 +125,15 @@ static int open_all(struct work *w, const struct opt_result *r, struct err *e)
     size_t level = contract_word(v->level, piece_levels, PIECE_LEVELS);
 
     w->out = v->out ? xstrdup(v->out) : xasprintf("curriculum-%s", v->level);
+    if (!fs_is_dir(w->out) && access(w->out, F_OK) == 0)
+        return err_set(e, ERR_INPUT, "%s: not a folder; choose one with -o DIR",
+                       w->out);
     if (home_find(&w->home, e) < 0 || gather(w, r, e) < 0 ||
         verifying_open(&w->g, &v->v, &w->home, e) < 0 ||
         loop_add_stops(w->g.loop, on_signal, w, e) < 0 ||
         (v->llm && open_model(w, e) < 0))
         return -1;
-    w->job =
-        verifying_job(&v->v, v->v.precision ? v->v.precision
-                                            : precision_names[PRECISION_FP32]);
+    w->job = verifying_job(&v->v, precision_names[PRECISION_FP32]);
     parts = (struct maker_parts){.loop = w->g.loop,
                                  .door = w->g.door,
                                  .job = &w->job,

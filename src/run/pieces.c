@@ -25,9 +25,12 @@ int run_pieces_check(const struct run_settings *s, struct err *e)
                        "--curriculum-from DIR, which is ready, not both");
     if (s->piece_example && !any)
         return err_set(e, ERR_USAGE,
-                       "--piece-example needs --curriculum LEVEL");
+                       "--piece-example needs --curriculum LEVEL or "
+                       "--curriculum-from DIR");
     if (s->refine_after && !any)
-        return err_set(e, ERR_USAGE, "--refine-after needs --curriculum LEVEL");
+        return err_set(e, ERR_USAGE,
+                       "--refine-after needs --curriculum LEVEL or "
+                       "--curriculum-from DIR");
     if (s->piece_example && !s->examples)
         return err_set(e, ERR_USAGE,
                        "--piece-example needs a place: --examples must not be "

@@ -144,8 +144,9 @@ ok "… which the pieces have"
 
 for bad in "|*TASKS is missing*" "task.py --level rough|*coarse|medium|fine*" \
     "task.py --command true|*need --llm*" "nowhere.py|*nowhere.py*" \
-    "task.py --define N=3|*N*" "task.py --llm --provider exec|*--command*"; do
-    run decompose ${bad%%|*} -o bad
+    "task.py --define N=3|*N*" "task.py --precision bf16|*made in fp32*tasks check --precision bf16*" \
+    "task.py -o task.py|*task.py: not a folder*" "task.py --llm --provider exec|*--command*"; do
+    run decompose -o bad ${bad%%|*}
     is $status 2 "refused: decompose ${bad%%|*}"
     like "$err" "${bad#*|}" "… with the reason"
 done

@@ -34,5 +34,23 @@ class PieceJob:
         return f"monkeys/1 job {self.id} {self.deadline_ms} {len(payload)}\n".encode() + payload
 
 
+@dataclass
+class TaskJob:
+    """Whether a piece can be judged, as `tasks check` asks."""
+
+    id: str
+    piece: dict
+    deadline_ms: int = 300_000
+
+    def frame(self) -> bytes:
+        task = {"id": f"tests/{self.id}", "source": self.piece["source"],
+                "sidecar": self.piece.get("sidecar")}  # fmt: skip
+        payload = json.dumps({
+            "kind": "task", "device": "cpu", "precision": "fp32", "task": task,
+            "seed": hashlib.sha256(self.id.encode()).hexdigest(),
+        }).encode()  # fmt: skip
+        return f"monkeys/1 job {self.id} {self.deadline_ms} {len(payload)}\n".encode() + payload
+
+
 def source_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")

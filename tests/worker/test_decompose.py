@@ -1,6 +1,6 @@
 """Tasks are taken apart without a model: the pieces are accepted, and give the task's output bit
 for bit when they run one after the other. PIECES=all takes the twelve variants of linear attention
-apart at all levels."""
+apart at all levels. Every piece is a task that can be judged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import re
 from pathlib import Path
 
 import pytest
-from piece_jobs import PieceJob, source_of
+from piece_jobs import PieceJob, TaskJob, source_of
 from worker_run import ROOT, make_home
 from worker_session import Session
 
 MLP = ROOT / "tests" / "fixtures" / "pieces" / "mlp.py"
+RECURRENT_LAYER = ROOT / "tests" / "fixtures" / "pieces" / "recurrent.py"
 ATTENTION = sorted((ROOT / "tasks" / "linear_attention").glob("*.py"))
 RECURRENT = ("08_recurrent_gated_deltanet", "11_recurrent_gla", "12_recurrent_gsa")
 LEVELS = ("coarse", "medium", "fine")
@@ -33,12 +34,14 @@ def answers(folder: Path) -> dict[str, dict]:
     loop = small("07_chunked_retnet", B=2, H=2, T=64, D=16, C=16)
     recurrence = small("11_recurrent_gla", B=2, H=2, T=32, D=16)
     jobs = [PieceJob(f"mlp-{level}", source_of(MLP), level) for level in ("coarse", "medium")]
-    jobs += [PieceJob("loop", loop), PieceJob("recurrence", recurrence),
-             PieceJob("recurrence-fine", recurrence, "fine")]  # fmt: skip
+    jobs += [PieceJob("levels", source_of(RECURRENT_LAYER)), PieceJob("loop", loop),
+             PieceJob("recurrence", recurrence), PieceJob("recurrence-fine", recurrence, "fine")]  # fmt: skip
     if os.environ.get("PIECES") == "all":
         jobs += [PieceJob(f"{p.stem}-{level}", source_of(p), level) for p in ATTENTION for level in LEVELS]
     with Session(*make_home(folder), folder, 2) as session:
         session.run(jobs, 2)
+        session.run([TaskJob(f"{job.id}-{i}", piece) for job in jobs
+                     for i, piece in enumerate(session.answers[job.id]["subproblems"])], 2)  # fmt: skip
         assert session.leave() == 0
     assert not session.infra
     return session.answers
@@ -94,6 +97,31 @@ def test_a_finer_level_also_cuts_the_step(answers) -> None:
     assert len(parts) > 2
     assert scan["id"] == "scan"
     assert parts[-1]["depends_on"]
+
+
+def test_a_recurrent_layer_is_cut_between_its_levels(answers) -> None:
+    answer = answers["levels"]
+    assert answer["findings"] == []
+    assert answer["composition"]["proved"]
+    first, second = (s["source"] for s in answer["subproblems"])
+    assert "self.gru_weight_ih_l0" in first
+    assert "self.gru_weight_ih_l0" not in second
+    assert "self.gru_weight_ih_l2" in second
+
+
+def test_a_tensor_that_the_model_keeps_and_overwrites_is_what_overwrites_it(answers) -> None:
+    given = {i["from"] for s in answers["levels"]["subproblems"] for i in s["inputs"]}
+    assert {"orig:x", "orig:start"} <= given
+
+
+def test_moving_a_tensor_to_a_device_is_no_cast(answers) -> None:
+    assert not any("wide" in s["source"] for s in answers["levels"]["subproblems"])
+
+
+def test_every_piece_can_be_judged(answers) -> None:
+    looked_at = {name: a for name, a in answers.items() if "usable" in a}
+    assert len(looked_at) == sum(len(a.get("subproblems", [])) for a in answers.values())
+    assert {name: a["reasons"] for name, a in looked_at.items() if not a["usable"]} == {}
 
 
 @pytest.mark.skipif(os.environ.get("PIECES") != "all", reason="takes minutes; PIECES=all runs it")

@@ -28,6 +28,7 @@ READS = {"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "num
 RANDOM = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
           "bernoulli", "multinomial", "normal", "uniform", "poisson", "dropout"}  # fmt: skip
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.MultiheadAttention)
+RECURRENT = {"GRU": "gru", "LSTM": "lstm", "RNN_TANH": "rnn_tanh", "RNN_RELU": "rnn_relu"}
 CASTS = {"to", "float", "double", "half", "bfloat16", "type_as", "type", "contiguous", "detach"}
 
 
@@ -206,6 +207,7 @@ class Recorder(TorchFunctionMode):
         self.assigned_to = assignments(task.tree)
         self.positions: dict[CodeType, list] = {}
         self.quiet = 0
+        self.token = object()  # on the tensors that this capture knows
         self.casts = False
         self.sharing: dict[int, list[weakref.ref]] = {}  # tensors by their memory
         self.paths = {id(m): n for n, m in task.model.named_modules()}
@@ -213,7 +215,7 @@ class Recorder(TorchFunctionMode):
     # ---- values ----
 
     def give(self, t: torch.Tensor, ref: Ref) -> None:
-        t._ref, t._stale = ref, False
+        t._ref, t._stale, t._by = ref, False, self.token
         memory = t.untyped_storage()._cdata if t.layout == torch.strided else 0
         self.sharing.setdefault(memory, []).append(weakref.ref(t))
         if ref in self.keep:
@@ -222,7 +224,7 @@ class Recorder(TorchFunctionMode):
     def ref_of(self, t: torch.Tensor) -> Ref:
         if id(t) in self.state:
             return self.ref_of_state(t)
-        ref = getattr(t, "_ref", None)
+        ref = self.known(t)
         if ref is None:
             if t.numel() <= LITERAL:
                 node = Node(len(self.nodes), "literal", "tensor", value=t.detach().clone())
@@ -232,6 +234,10 @@ class Recorder(TorchFunctionMode):
         if t._stale:
             raise NotCaptured("a view is used after its memory was changed in place")
         return ref
+
+    def known(self, t: torch.Tensor) -> Ref | None:
+        """What was recorded for it. A tensor that the model keeps may be one of an earlier capture."""
+        return t._ref if getattr(t, "_by", None) is self.token else None
 
     def ref_of_state(self, t: torch.Tensor) -> Ref:
         if id(t) not in self.made:
@@ -287,6 +293,8 @@ class Recorder(TorchFunctionMode):
             return self.attribute(name, func, args)
         if name == "Tensor.__setitem__":
             return self.set_item(func, args, frame)
+        if short == "copy_" and self.overwrites(*args[:2]):
+            return self.overwrite(func, args, frame)
         in_place = short.endswith("_") and not short.endswith("__")
         if in_place and augmented(frame):  # x += y, where Python rebinds the name
             func, name, in_place = getattr(torch.Tensor, short[:-1]), name[:-1], False
@@ -302,7 +310,8 @@ class Recorder(TorchFunctionMode):
             told_kwargs.pop("inplace", None)
         elif short in CASTS and isinstance(result, torch.Tensor) and same(result, args[0]):
             self.give(result, told_args[0])  # it changes nothing
-            self.casts |= short in ("to", "float")
+            self.casts |= short == "float" or \
+                any(isinstance(a, torch.dtype) for a in [*args[1:], *kwargs.values()])
             return result
         node = Node(len(self.nodes), "call", name, told_args, told_kwargs)
         self.place(node, frame)
@@ -329,6 +338,19 @@ class Recorder(TorchFunctionMode):
         node = Node(len(self.nodes), "call", "Tensor.__setitem__", told)
         self.place(node, frame)
         self.add(node, base)
+
+    def overwrites(self, to: torch.Tensor, value: object) -> bool:
+        """Whether a tensor of unknown origin gets all of its values from another."""
+        return (isinstance(value, torch.Tensor) and id(to) not in self.state and self.known(to) is None
+                and to.shape == value.shape and to.dtype == value.dtype)  # fmt: skip
+
+    def overwrite(self, func: Callable, args: tuple, frame: FrameType) -> torch.Tensor:
+        told = self.argument(args[1])
+        result = func(*args)
+        node = Node(len(self.nodes), "call", "Tensor.clone", (told,))
+        self.place(node, frame)
+        self.add(node, result)
+        return result
 
     def place(self, node: Node, frame: FrameType | None) -> None:
         """Which statement of the task's file it belongs to."""
@@ -419,6 +441,9 @@ def flops(node: Node, nodes: list[Node]) -> int:
         return 2 * count * shapes[0][-1]
     if short in ("linear", "conv1d", "conv2d", "conv3d") and len(shapes) > 1:
         return 2 * count * torch.Size(shapes[1][1:]).numel()
+    if short in RECURRENT.values():
+        rows = torch.Size(shapes[0][:-1]).numel()
+        return 2 * rows * sum(torch.Size(s).numel() for s in shapes[1:] if len(s) == 2)
     if short == "einsum" and len(shapes) > 1:
         return 2 * _einsum_size(node, shapes)
     if short == "solve_triangular" and shapes:
@@ -458,6 +483,36 @@ def expression(layer: nn.Module) -> str | None:
     return text if mine == its else None
 
 
+def drops_nothing(module: nn.RNNBase) -> bool:
+    return module.dropout == 0 or not module.training
+
+
+def by_levels(module: nn.RNNBase, x: torch.Tensor, hx: object = None) -> tuple:
+    """What a recurrent layer of several levels computes, one level at a time, so that it can be
+    cut between them."""
+    run, ways = getattr(torch, RECURRENT[module.mode]), 2 if module.bidirectional else 1
+    long = module.mode == "LSTM"
+    if module.batch_first:  # inside, time comes first
+        x = x.transpose(0, 1)
+    if hx is None:
+        sizes = [module.proj_size or module.hidden_size] + [module.hidden_size] * long
+        first = [torch.zeros(ways, x.shape[1], size, dtype=x.dtype, device=x.device) for size in sizes]
+    else:
+        given = hx if long else (hx,)
+    last: list[list[torch.Tensor]] = []
+    for level in range(module.num_layers):
+        place = slice(level * ways, (level + 1) * ways)
+        start = first if hx is None else [t[place] for t in given]
+        weights = [w for each in module.all_weights[place] for w in each]
+        x, *state = run(x, start if long else start[0], weights, module.bias, 1, 0.0, False,
+                        module.bidirectional, False)  # fmt: skip
+        last.append(state)
+    if module.batch_first:
+        x = x.transpose(0, 1)
+    states = tuple(torch.cat(ends) for ends in zip(*last))
+    return x, states if long else states[0]
+
+
 @contextmanager
 def layers_as_nodes(recorder: Recorder, model: nn.Module) -> Iterator[None]:
     call = nn.Module.__call__
@@ -468,6 +523,9 @@ def layers_as_nodes(recorder: Recorder, model: nn.Module) -> Iterator[None]:
             return call(module, *args, **kwargs)
         if isinstance(module, nn.Dropout) and module.p > 0 and module.training:
             raise NotCaptured("forward draws random numbers (Dropout)")
+        if isinstance(module, nn.RNNBase) and module.num_layers > 1 and drops_nothing(module) and \
+                isinstance(args[0], torch.Tensor) and args[0].dim() == 3:
+            return by_levels(module, *args, **kwargs)
         return recorder.layer(call, module, args, kwargs)
 
     nn.Module.__call__ = called

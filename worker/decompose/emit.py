@@ -554,7 +554,7 @@ def state_text(value: torch.Tensor) -> str:
     if not value.is_floating_point():
         low, high = int(value.min()), int(value.max())
         return f"torch.randint({low}, {high + 1}, ({shape},))"
-    mean, std = float(value.mean()), float(value.std())
+    mean, std = value.mean().item(), value.std().item()
     moved = f" + {fit.number(mean)}" if abs(mean) > 0.1 * std else ""
     return f"torch.randn({shape}) * {fit.number(std)}{moved}"
 

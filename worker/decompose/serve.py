@@ -11,6 +11,7 @@ from collections import Counter
 
 import torch
 from decompose import propose
+from decompose.capture import RECURRENT
 from shared import inputs
 from shared.child import Child, error
 from torch.overrides import TorchFunctionMode, resolve_name
@@ -34,7 +35,8 @@ def _wide(value: object) -> object:
 
 
 class Counting(TorchFunctionMode):
-    """Counts the functions of torch that return tensors."""
+    """Counts the functions of torch that return tensors. A recurrent layer counts once for each of
+    its levels, directions and steps."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,8 +45,17 @@ class Counting(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         result = func(*args, **(kwargs or {}))
         if isinstance(result, (torch.Tensor, tuple, list)):
-            self.found[str(resolve_name(func)).removeprefix("torch.")] += 1
+            name = str(resolve_name(func)).removeprefix("torch.")
+            self.found[name] += steps(args) if name in RECURRENT.values() else 1
         return result
+
+
+def steps(args: tuple) -> int:
+    """Of torch.gru and the like: input, state, weights, biased, levels, dropout, training, both
+    ways, batch first. With packed sequences the lengths are the second argument."""
+    if isinstance(args[3], (list, tuple)):
+        return 1
+    return args[4] * (2 if args[7] else 1) * args[0].shape[1 if args[8] and args[0].dim() == 3 else 0]
 
 
 class Pieces(Child):
@@ -142,7 +153,7 @@ class Pieces(Child):
     def model_for(self, m: dict) -> torch.nn.Module:
         if m["wide"]:
             if self.wide is None:
-                self.wide = copy.deepcopy(self.model).double()
+                self.wide = inputs.convert(copy.deepcopy(self.model), torch.float64)
             return self.wide
         return copy.deepcopy(self.model) if m["fresh"] else self.model
 

@@ -49,16 +49,6 @@ def _call(
         torch.set_default_dtype(old)
 
 
-def _convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
-    """Casts the model, including tensors that are plain attributes of its modules: `to` skips
-    those, and the model would then mix two precisions."""
-    model.to(dtype)
-    for module in model.modules():
-        plain = {k: v for k, v in vars(module).items() if isinstance(v, torch.Tensor)}
-        vars(module).update({k: _widen(v, dtype) for k, v in plain.items()})
-    return model
-
-
 @contextlib.contextmanager
 def precision_flags(precision: str) -> Iterator[None]:
     """For timing the references: under `tf32`, libraries may use TF32, too. Truths and eager
@@ -104,7 +94,7 @@ class Reference:
             model = inputs.build(
                 self.space["Model"], args, self.init_seed, self.device, self.dtype, self.unsettled
             )
-        self.pristine = _convert(model, self.dtype)
+        self.pristine = inputs.convert(model, self.dtype)
         self.legal = self.sidecar.legal(self.space["Model"].forward)
 
     def learn(self, changed: bool) -> None:
@@ -153,7 +143,7 @@ class Pair:
         return copy.deepcopy(self.eager), self.r.dtype
 
     def _widened(self) -> torch.nn.Module:
-        return _convert(copy.deepcopy(self.eager), self.r.wide)
+        return inputs.convert(copy.deepcopy(self.eager), self.r.wide)
 
     def _buffers(self, model: torch.nn.Module) -> dict[str, torch.Tensor]:
         return {n: b.detach().clone() for n, b in sorted(inputs.buffers(model).items())}

@@ -88,6 +88,18 @@ def build(cls: type, args: list, seed: int, device: str, dtype: torch.dtype,
     return torch.nn.Module.to(model, device=device, dtype=dtype)
 
 
+def convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
+    """Casts the model, including tensors that are plain attributes of its modules: `to` skips
+    those, and the model would then mix two precisions."""
+    model.to(dtype)
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            if isinstance(value, torch.Tensor):
+                kept = dtype if value.is_floating_point() else value.dtype
+                vars(module)[name] = value.detach().to(kept, copy=True)
+    return model
+
+
 @contextlib.contextmanager
 def _unsettled(seed: int) -> Iterator[None]:
     """A weight of ones or a bias of zeros hides that nobody uses it. The noise has
