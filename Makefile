@@ -232,9 +232,9 @@ test-long: ## the long tests: kills, 1,000 faults, 2,000 candidates, 1,300,000 s
 	python3 tests/cli/run/many.py
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
 	@$(MAKE) --no-print-directory tidy check-tsan
-	MONKEYS_SOAK=2000 SEEDS=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
-	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_timing.py \
-	    tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py \
+	MONKEYS_SOAK=2000 SEEDS=all HOSTILE=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
+	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_hostile.py \
+	    tests/worker/test_timing.py tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py \
 	    tests/worker/test_nvcc_seeds.py
 	PIECES=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -p no:cacheprovider \
 	    tests/worker/test_decompose.py

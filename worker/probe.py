@@ -1,11 +1,13 @@
 """What this Python can do, as one JSON object on stdout: `monkeys doctor` asks."""
 
+import gc
 import json
 import platform
 import sys
 
 
 def main() -> None:
+    gc.disable()  # nothing that is imported is garbage
     facts: dict = {"python": platform.python_version(), "executable": sys.executable}
     try:
         import torch
@@ -24,6 +26,7 @@ def main() -> None:
     except ImportError:
         facts["numpy"] = None
     print(json.dumps(facts))
+    gc.freeze()  # nor is it searched at the end
 
 
 main()

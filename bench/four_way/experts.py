@@ -68,12 +68,18 @@ def swapped(x: torch.Tensor) -> torch.Tensor:
 
 
 def functions(point) -> list[tuple[Expert, Callable]]:
-    """The experts for a variant, best first; ImportError says what is missing."""
+    """The experts for a variant that this release has, best first; if there is none, ImportError
+    says what is missing."""
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
-    found = []
+    found, why = [], None
     for expert in EXPERTS[point.stem[:2]]:
-        module = importlib.import_module(expert.module)
-        found.append((expert, getattr(module, expert.function)))
+        try:
+            module = importlib.import_module(expert.module)
+            found.append((expert, getattr(module, expert.function)))
+        except (ImportError, AttributeError) as problem:
+            why = problem
+    if not found:
+        raise ImportError(str(why))
     return found
 
 

@@ -77,7 +77,7 @@ def expert(point: Point, o: object) -> Rival:
     try:
         found = experts.functions(point)
     except ImportError as problem:
-        raise NotHere(f"flash-linear-attention is not installed ({problem})") from None
+        raise NotHere(f"flash-linear-attention does not have it ({problem})") from None
     why = ""
     for one, function in found:
         calls = experts.calls(point, one, function)

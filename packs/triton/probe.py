@@ -1,4 +1,5 @@
 """What this machine can do with Triton: prints one line, LEVEL: WHY."""
+import gc
 import importlib.util
 import os
 import tempfile
@@ -46,6 +47,8 @@ def probe() -> str:
 
 
 if __name__ == "__main__":
+    gc.disable()  # nothing that is imported is garbage
     line = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is not the answer
     print(probe(), file=line, flush=True)
+    gc.freeze()  # nor is it searched at the end

@@ -150,12 +150,14 @@ static int join(struct adding *a, const char *name, struct err *e)
 
     k.verified_on = on;
     k.ported_why = jsn_str(a->record, "ported_why");
+    k.judged = kernel_judged(a->record);
     if (jsn_str(a->record, "ported")[0])
         k.ported = str_of(jsn_str(a->record, "ported"));
     if (a->v->plan)
         k.plan = (struct str){buf_str(&a->plan), a->plan.len};
     rc = kernel_write(a->v->out, &k,
                       (struct str){a->task->source, a->task->len}, e);
+    json_decref(k.judged);
     free(on);
     return rc;
 }

@@ -17,9 +17,10 @@ typedef int kernel_fn(struct kernel *k, void *arg, struct err *e);
 
 /* ---- a run ---- */
 
-/* The texts of a kernel. */
+/* The texts of a kernel, and what the judge measured. */
 struct text {
     struct buf plan, code, ported, ported_why;
+    json_t *judged; /* or NULL */
 };
 
 static void text_init(struct text *t)
@@ -28,6 +29,7 @@ static void text_init(struct text *t)
     buf_init(&t->code, BUF_UNLIMITED);
     buf_init(&t->ported, BUF_UNLIMITED);
     buf_init(&t->ported_why, BUF_UNLIMITED);
+    t->judged = NULL;
 }
 
 static void text_release(struct text *t)
@@ -36,6 +38,7 @@ static void text_release(struct text *t)
     buf_release(&t->code);
     buf_release(&t->ported);
     buf_release(&t->ported_why);
+    json_decref(t->judged);
 }
 
 static int read_texts(struct run_view *v, const struct run_attempt *a,
@@ -53,6 +56,7 @@ static int read_texts(struct run_view *v, const struct run_attempt *a,
         return -1;
     buf_puts(&t->ported, jsn_str(record, "ported"));
     buf_puts(&t->ported_why, jsn_str(record, "ported_why"));
+    t->judged = kernel_judged(record);
     json_decref(record);
     return 0;
 }
@@ -105,6 +109,7 @@ int archives_tell(struct run_view *v, const struct run_task *task,
         if (t.ported.len)
             k.ported = (struct str){buf_str(&t.ported), t.ported.len};
         k.ported_why = buf_str(&t.ported_why);
+        k.judged = t.judged;
         rc = fn(&k, arg, e);
     }
     task_free(k.task);

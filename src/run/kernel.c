@@ -54,6 +54,7 @@ void kernel_take_meta(const json_t *meta, struct kernel *out)
         xstrdup(jsn_str(meta, out->verified ? "verified_on" : "why_not"));
     out->retired_on = xstrdup(jsn_str(meta, "retired_on"));
     out->retired_why = xstrdup(jsn_str(meta, "retired_why"));
+    out->judged = json_incref(json_object_get(meta, "judged"));
     out->piece = json_incref(json_object_get(meta, "piece"));
 }
 
@@ -117,6 +118,7 @@ void kernel_release(struct kernel *k)
     free((char *)k->verified_on);
     free((char *)k->retired_on);
     free((char *)k->retired_why);
+    json_decref(k->judged);
     json_decref(k->piece);
     *k = (struct kernel){0};
 }
@@ -177,9 +179,28 @@ json_t *kernel_meta_of(const struct kernel *k)
         json_object_set_new(meta, "dsl", json_string(k->dsl));
     if (!k->ported.p && k->ported_why && k->ported_why[0])
         json_object_set_new(meta, "ported_why", json_string(k->ported_why));
+    if (k->judged)
+        json_object_set(meta, "judged", k->judged);
     if (k->piece)
         json_object_set(meta, "piece", k->piece);
     return meta;
+}
+
+json_t *kernel_judged(const json_t *record)
+{
+    static const char *const kept[] = {"error_ratio", "slice_ratio", "timing"};
+    json_t *judged = json_object();
+
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        json_t *value = json_object_get(record, kept[i]);
+
+        if (value && !json_is_null(value))
+            json_object_set(judged, kept[i], value);
+    }
+    if (json_object_size(judged) > 0)
+        return judged;
+    json_decref(judged);
+    return NULL;
 }
 
 static int write_meta(const char *dir, const struct kernel *k, struct err *e)
@@ -305,6 +326,8 @@ json_t *kernel_json(const struct kernel *k, bool texts)
         json_object_set(v, "piece", k->piece);
     if (!texts)
         return v;
+    if (k->judged)
+        json_object_set(v, "judged", k->judged);
     json_object_set_new(v, "problem", jsn_text(k->task->source, k->task->len));
     json_object_set_new(v, "plan", text_json(k->plan));
     json_object_set_new(v, "solution", text_json(k->solution));

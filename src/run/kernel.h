@@ -30,7 +30,9 @@ struct kernel {
      * and listed, but neither shown nor exported. */
     const char *retired_on; /* the date; NULL, "": it is not retired */
     const char *retired_why;
-    json_t *piece; /* of a piece of other tasks: kind, level, depth, parents,
+    json_t *judged; /* what the judge measured: errors and timing; NULL:
+                       unknown */
+    json_t *piece;  /* of a piece of other tasks: kind, level, depth, parents,
                       needs; NULL: it is none */
 };
 
@@ -56,6 +58,8 @@ int kernel_put_meta(const char *dir, const json_t *meta, struct err *e);
 /* What meta.json says about a kernel, as JSON (a new reference) and back. */
 json_t *kernel_meta_of(const struct kernel *k);
 void kernel_take_meta(const json_t *meta, struct kernel *out);
+/* What a kernel keeps of the record of its verdict (a new reference), or NULL. */
+json_t *kernel_judged(const json_t *record);
 /* The caller frees both: where a kernel of a run comes from, and what has
  * verified it. */
 char *kernel_origin(const char *method, int64_t attempt, const char *model);

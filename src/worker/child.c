@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define CHILD_PIPE (1 << 20)
+
 /* Keeps the last CHILD_OUTPUT bytes. */
 static void keep_output(struct child *c, const char *p, size_t n)
 {
@@ -80,6 +82,8 @@ struct child *child_new(struct loop *l, struct server *zygote, const char *name,
     }
     c->pipe = out[0];
     fcntl(out[0], F_SETFL, O_NONBLOCK);
+    /* Who prints much waits for us less often; a smaller one will do, too. */
+    fcntl(out[0], F_SETPIPE_SZ, CHILD_PIPE);
     c->pipe_id = loop_add_fd(l, out[0], LOOP_READ, on_output, c, e);
     if (memory)
         cgroup_make(&c->group, c->name, memory);

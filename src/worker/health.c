@@ -28,17 +28,20 @@ bool health_owes(const struct health *h)
     return h->asked_ns != 0;
 }
 
-bool health_stuck(struct health *h, pid_t pid, int64_t patience_ns)
+bool health_stuck(struct health *h, pid_t pid, pid_t child, int64_t patience_ns)
 {
     int64_t now = tick_now_ns(), since;
     int64_t used;
+    bool moved;
 
     if (!h->asked_ns)
         return false;
     used = proc_stat_time_ns(pid);
+    if (child > 0)
+        used += proc_stat_tree_time_ns(child);
+    moved = used != h->used || proc_stat_runs(pid);
     since = now - h->looked_ns;
-    h->idle_ns =
-        used != h->used ? 0 : h->idle_ns + (since < LOOK_NS ? since : LOOK_NS);
+    h->idle_ns = moved ? 0 : h->idle_ns + (since < LOOK_NS ? since : LOOK_NS);
     h->used = used;
     h->looked_ns = now;
     return h->idle_ns > patience_ns || now - h->asked_ns > BUSY_S * TICK_S;

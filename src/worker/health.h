@@ -1,8 +1,8 @@
 /* health.h: whether a program that owes us an answer is still working on it.
  *
- * One that computes may take long; one that neither answers nor uses the
- * processor is stuck. So patience is counted in time without progress, and
- * only a far longer time ends a busy one. */
+ * One that computes may take long; one that neither answers nor uses a
+ * processor, nor waits for one, is stuck. So patience is counted in time
+ * without progress, and only a far longer time ends a busy one. */
 #ifndef WORKER_HEALTH_H
 #define WORKER_HEALTH_H
 
@@ -21,7 +21,9 @@ struct health {
 void health_asked(struct health *h, pid_t pid);
 void health_answered(struct health *h);
 bool health_owes(const struct health *h);
-/* To be called again and again while it owes an answer. */
-bool health_stuck(struct health *h, pid_t pid, int64_t patience_ns);
+/* To be called again and again while it owes an answer. Where it waits for a
+ * child of its own (0: none), that makes progress for it. */
+bool health_stuck(struct health *h, pid_t pid, pid_t child,
+                  int64_t patience_ns);
 
 #endif

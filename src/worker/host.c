@@ -286,7 +286,7 @@ static void watch(void *arg)
     zygotes_watch(h);
     if (h->pending && now - h->judge_spoke_ns > patience)
         host_ask_judge(h);
-    if (health_stuck(&h->judge_health, h->judge.pid, patience))
+    if (health_stuck(&h->judge_health, h->judge.pid, 0, patience))
         host_end_server(&h->judge);
 }
 

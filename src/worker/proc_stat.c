@@ -61,3 +61,11 @@ int64_t proc_stat_tree_time_ns(pid_t pid)
 {
     return tree_time(pid, 0);
 }
+
+bool proc_stat_runs(pid_t pid)
+{
+    char line[1024];
+    const char *fields = proc_stat(pid, line, sizeof(line));
+
+    return fields && strncmp(fields, " R", 2) == 0;
+}

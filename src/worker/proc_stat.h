@@ -2,6 +2,7 @@
 #ifndef WORKER_PROC_STAT_H
 #define WORKER_PROC_STAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,5 +16,7 @@ const char *proc_stat(pid_t pid, char *line, size_t cap);
 int64_t proc_stat_time_ns(pid_t pid);
 /* The same for the process and all its descendants. */
 int64_t proc_stat_tree_time_ns(pid_t pid);
+/* Whether it computes, or would if it had a processor. */
+bool proc_stat_runs(pid_t pid);
 
 #endif

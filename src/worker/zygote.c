@@ -513,7 +513,8 @@ void zygotes_watch(struct host *h)
             start_probe(z);
             health_asked(&z->health, z->server.pid);
         }
-        if (health_stuck(&z->health, z->server.pid, patience))
+        if (health_stuck(&z->health, z->server.pid,
+                         z->probe ? z->probe->pid : 0, patience))
             host_end_server(&z->server);
     }
 }

@@ -77,7 +77,8 @@ printf '{"variants": ["signed"]}' >"$work/with/starter/01_swish.json"
 run run --dsl c-cpu --device cpu --force --attempts 1 --cassette tape.jsonl --verifier jobs=far --out ran \
     --tasks "with/starter/01_swish.py" --tasks "$root/tasks/starter/04_softmax.py"
 correct='"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[]'
-$answers judge "$work/far" starter/01_swish answer "{$correct,\"ported\":\"class ModelNew: pass  # made\\n\"}"
+timing='"timing":{"ms":{"median":0.5}},"error_ratio":0.25'
+$answers judge "$work/far" starter/01_swish answer "{$correct,$timing,\"ported\":\"class ModelNew: pass  # made\\n\"}"
 $answers judge "$work/far" starter/04_softmax answer "{$correct,\"ported\":null,\"ported_why\":\"it is too large\"}"
 run resume ran
 is $status 0 "a run whose judge made a ModelNew of a trace"
@@ -87,6 +88,7 @@ cmp -s "$work/both/starter-01_swish/solution.py" "$root/tests/verify/c-cpu/01_sw
 ok "… which is as it was answered"
 [ ! -e "$work/both/starter-04_softmax/solution.ported.py" ] && grep -q '"ported_why": "it is too large"' "$work/both/starter-04_softmax/meta.json"
 ok "one that has none says why"
+like "$(tr -d ' \n' <"$work/both/starter-01_swish/meta.json")" '*"judged":{"error_ratio":0.25,"timing":{"ms":{"median":0.5}}}*' "what the judge measured is there"
 is "$(tr -d ' \n' <"$work/both/starter-01_swish/task.json")" '{"variants":["signed"]}' "the sidecar of its task is there, too"
 [ ! -e "$work/both/starter-04_softmax/task.json" ]
 ok "… where there is one"

@@ -2,7 +2,7 @@
 # doctor.t: monkeys doctor tells what is there.
 . tests/cli/lib.sh
 
-run doctor --json
+run doctor --json --dsl c-cpu --dsl triton
 is $status 0 "a run would work on a machine that ./setup has prepared"
 for row in libraries python torch gpu namespaces landlock seccomp cgroup sandbox "a run"; do
     like "$out" "*\"name\":\"$row\",\"state\":\"*" "there is a row for $row"
@@ -37,21 +37,24 @@ agrees "without capabilities" setpriv --bounding-set=-all --inh-caps=-all
 
 # A pack that does not work here.
 mkdir "$work/packs"
-cp -R "$root/packs/triton" "$work/packs"
-printf '\ndef prepare(mode):\n    raise RuntimeError("no widget")\n' >>"$work/packs/triton/adapter.py"
-run doctor --packs packs --dsl c-cpu --dsl triton
+cp -R "$root/packs/quill" "$work/packs"
+echo 'print("run: as it says")' >"$work/packs/quill/probe.py"
+printf '\ndef prepare(mode):\n    raise RuntimeError("no widget")\n' >>"$work/packs/quill/adapter.py"
+run doctor --packs packs --dsl c-cpu --dsl quill
 is $status 1 "a pack whose seed has no verdict exits 1"
 like "$out" "*torch * yes *2.13.0*" "for people: a table"
-like "$out" "*verdict triton *no *is infra on cpu: *no widget*" "… with the reason"
+like "$out" "*verdict quill *no *is infra on cpu: *no widget*" "… with the reason"
 like "$out" "*verdict c-cpu *yes *a run *no *" "… although another pack works"
 is "$(printf '%s\n' "$out" | grep -c '^pack ')" 2 "--dsl: other packs are not tried"
 run doctor --dsl quil
 is $status 2 "a pack that is not there exits 2"
 like "$err" "*did you mean \"quill\"*" "… and names the nearest"
 MONKEYS_PYTHON=/bin/false
-run doctor --dsl c-cpu
+run doctor
 is $status 1 "without a Python no run would work"
 like "$out" "*python *no*MONKEYS_PYTHON*" "… and the remedy is named"
+is "$(printf '%s\n' "$out" | awk '/^pack / { print $2 }')" "$(cd "$root/packs" && ls -d */pack.json | cut -d/ -f1 | grep -vx template)" \
+    "without --dsl every pack is tried"
 run doctor extra
 is $status 2 "a word too much exits 2"
 finish

@@ -1,11 +1,11 @@
 #!/bin/sh
 # run.t: monkeys run, resume, status and archive as a user meets them: C kernels
 # on the CPU, answers that the test has written itself. RUN_KILLS=100 kills the
-# program that often instead of 10 times. How a run may end: stop.t; what it
+# program that often instead of 5 times. How a run may end: stop.t; what it
 # refuses and what it keeps to itself: given.t.
 . tests/cli/lib.sh
 . tests/cli/run/lib.sh
-kills=${RUN_KILLS:-10}
+kills=${RUN_KILLS:-5}
 set -- --dsl c-cpu --device cpu
 
 # ---- a run ----

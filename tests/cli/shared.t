@@ -4,6 +4,7 @@
 MONKEYS=${MONKEYS_PG:-$(pwd)/build/release/monkeys-pg}
 . tests/cli/lib.sh
 . tests/cli/run/lib.sh
+. tests/cli/run/elsewhere.sh
 . tests/cli/shared/postgres.sh
 
 # What needs no server.
@@ -45,7 +46,7 @@ for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row, sep="|
 }
 
 # Two runs: the second is shown what the first has solved.
-run run "$@" $(one 01_swish) --attempts 1 --cassette real.jsonl --out first --archive "$secret"
+elsewhere first "$@" $(one 01_swish) --attempts 1 --cassette real.jsonl --archive "$secret"
 is $status 0 "a run with a shared archive"
 run archive list "$address"
 like "$out" "starter-01_swish *verified monkeys, attempt 1,*" "… adds what it solves"

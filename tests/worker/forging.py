@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from worker_run import ROOT, Job, Outcome, described, make_home, run
+from worker_run import Job
 
-PACKS = ROOT / "tests" / "fixtures" / "packs"
 GOOD_EVERY = 10  # forgeries between two honest traces
 
 _TASK = """
@@ -155,45 +154,27 @@ class Forgery:
 class Table:
     """Functions that forge, each by its name: what it tries."""
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self, name: str, source: str, good: Forgery, pack: str, family: str) -> None:
+        self.name, self.source, self.good = name, source, good
+        self.pack, self.family = pack, family
         self.forgeries: dict[str, Forgery] = {}
 
     def __call__(self, given: str, source: str | None = None, **more: int) -> Callable:
         def add(make: Callable[[], bytes | str]) -> Callable:
+            name = f"{self.name}.{make.__name__}"
             text = self.source if source is None else source
-            self.forgeries[make.__name__] = Forgery(make.__name__, given, text, make(), **more)
+            self.forgeries[name] = Forgery(name, given, text, make(), **more)
             return make
 
         return add
 
-
-def judged(folder: Path, table: Table, good: Forgery, pack: str, family: str,
-           more: tuple[Forgery, ...] = ()) -> Outcome:  # fmt: skip
-    """All of a table, and more, through one worker, the honest trace between them."""
-    jobs = [one.job(folder, pack, family) for one in more]
-    for index, forgery in enumerate(table.forgeries.values()):
-        if index % GOOD_EVERY == 0:
-            honest = Forgery(f"good-{index}", good.task, good.source, good.data)
-            jobs.append(honest.job(folder, pack, family))
-        jobs.append(forgery.job(folder, pack, family))
-    program, home = make_home(folder)
-    return run(program, home, folder, jobs, children=2, packs=PACKS)
-
-
-def check_refused(outcome: Outcome, name: str) -> None:
-    """A forged trace is the candidate's fault, and not correct."""
-    assert name not in outcome.infra, outcome.infra[name]
-    answer = outcome.answers[name]
-    assert answer["verdict"] not in ("correct", "infra"), described(name, answer)
-
-
-def check_survived(outcome: Outcome) -> None:
-    """Honest traces between the forged ones are correct, and no process of ours ended."""
-    good = {n: a for n, a in outcome.answers.items() if n.startswith("good-")}
-    assert good
-    for name, answer in good.items():
-        assert (answer["verdict"], answer["evidence"]) == ("correct", "E3"), described(name, answer)
-    assert outcome.status == 0, outcome.log
-    assert "ended; the end of its log" not in outcome.log, outcome.log
-    assert "Traceback" not in outcome.log, outcome.log
+    def jobs(self, folder: Path) -> list[Job]:
+        """All of them, the honest trace between them."""
+        jobs = []
+        for index, forgery in enumerate(self.forgeries.values()):
+            if index % GOOD_EVERY == 0:
+                name = f"good-{index}.{self.name}"
+                honest = Forgery(name, self.good.task, self.good.source, self.good.data)
+                jobs.append(honest.job(folder, self.pack, self.family))
+            jobs.append(forgery.job(folder, self.pack, self.family))
+        return jobs

@@ -56,10 +56,6 @@ import subprocess
 _compiled = compile
 
 
-def prepare(mode):
-    pass
-
-
 def compile(request):
     subprocess.run(["/bin/sh", "-c", "kill -INT $PPID"], check=True)
     return _compiled(request)
@@ -80,8 +76,7 @@ os._exit(0)
 def packs(folder: Path) -> Path:
     made = folder / "packs-here"
     switched = {f"switched-{pack}": (pack, SWITCH) for pack in ("c-cpu", "triton")}
-    added = {**BROKEN, **switched, "interrupted": ("c-cpu", INTERRUPTED)}
-    for name, (pack, text, *_) in added.items():
+    for name, (pack, text, *_) in {**BROKEN, **switched}.items():
         shutil.copytree(ROOT / "packs" / pack, made / name)
         with (made / name / "adapter.py").open("a") as file:
             file.write(f"\n\n{text}")
@@ -96,24 +91,30 @@ def worker(folder: Path, packs: Path) -> Iterator[Session]:
         assert session.leave() == 0
 
 
-def right(name: str, pack: str, copy: str | None = None) -> Job:
-    """A right candidate for `pack`, or for a copy of it."""
+def right(name: str, pack: str, copy: str) -> Job:
+    """A right candidate for a copy of `pack`."""
     stem = "01_swish"
     task = ROOT / "tasks" / "starter" / f"{stem}.py"
-    return Job(name, copy or pack, task, VERIFY / pack / f"{stem}.py", family=family_of(pack))
+    return Job(name, copy, task, VERIFY / pack / f"{stem}.py", family=family_of(pack))
 
 
-def is_infra(worker: Session, name: str, pack: str, copy: str, told: list[str]) -> None:
-    worker.run([right(name, pack, copy)], 1)
-    assert name not in worker.answers
-    assert all(part in worker.infra[name] for part in told), worker.infra[name]
-    assert f"packs-here/{copy}/adapter.py" in worker.infra[name]
+def switched(packs: Path, name: str, pack: str = "c-cpu", text: str = "") -> Job:
+    """A right candidate for a pack with that text behind its adapter."""
+    (packs / f"switched-{pack}" / "more").write_text(text)
+    return right(name, pack, f"switched-{pack}")
+
+
+def is_infra(worker: Session, job: Job, told: list[str]) -> None:
+    worker.run([job], 1)
+    assert job.id not in worker.answers
+    assert all(part in worker.infra[job.id] for part in told), worker.infra[job.id]
+    assert f"packs-here/{job.pack}/adapter.py" in worker.infra[job.id]
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_pack_that_cannot_start_is_infra_and_its_file_is_named(worker: Session, name: str) -> None:
     pack, _, *told = BROKEN[name]
-    is_infra(worker, name, pack, name, told)
+    is_infra(worker, right(name, pack, name), told)
 
 
 @pytest.mark.parametrize("name", SWITCHED)
@@ -121,33 +122,35 @@ def test_a_pack_that_fails_is_infra_and_its_file_is_named(
     worker: Session, packs: Path, name: str
 ) -> None:
     pack, text, *told = SWITCHED[name]
-    (packs / f"switched-{pack}" / "more").write_text(text)
-    is_infra(worker, name, pack, f"switched-{pack}", told)
+    is_infra(worker, switched(packs, name, pack, text), told)
 
 
 def test_the_worker_goes_on(worker: Session, packs: Path) -> None:
-    """With the pack that failed, too."""
-    (packs / "switched-c-cpu" / "more").write_text("")
-    worker.run([right("mended", "c-cpu", "switched-c-cpu"), right("another", "c-cpu")], 1)
-    assert {worker.answers[name]["verdict"] for name in ("mended", "another")} == {"correct"}
+    """With the packs that failed."""
+    worker.run([switched(packs, "mended", pack="c-cpu"), switched(packs, "too", pack="triton")], 1)
+    assert {worker.answers[name]["verdict"] for name in ("mended", "too")} == {"correct"}
 
 
-def test_a_candidate_cannot_say_that_the_pack_is_broken(worker: Session, folder: Path) -> None:
+def test_a_candidate_cannot_say_that_the_pack_is_broken(
+    worker: Session, packs: Path, folder: Path
+) -> None:
     candidate = folder / "claims.py"
     candidate.write_text(CLAIMS)
-    worker.run([Job(**vars(right("says-so", "c-cpu")) | {"candidate": candidate})], 1)
+    worker.run([Job(**vars(switched(packs, "says-so")) | {"candidate": candidate})], 1)
     answer = worker.answers["says-so"]
     assert (answer["verdict"], answer["rule"]) == ("hack", "forged-answer")
 
 
-def test_a_program_that_a_lane_starts_does_not_interrupt_it(worker: Session) -> None:
-    worker.run([right("goes-on", "c-cpu", "interrupted")], 1)
+def test_a_program_that_a_lane_starts_does_not_interrupt_it(worker: Session, packs: Path) -> None:
+    worker.run([switched(packs, "goes-on", text=INTERRUPTED)], 1)
     assert worker.answers["goes-on"]["verdict"] == "correct", worker.infra
 
 
-def test_what_a_candidate_does_not_compile_is_its_own_fault(worker: Session, folder: Path) -> None:
+def test_what_a_candidate_does_not_compile_is_its_own_fault(
+    worker: Session, packs: Path, folder: Path
+) -> None:
     candidate = folder / "wrong.py"
     text = (VERIFY / "c-cpu" / "01_swish.py").read_text()
     candidate.write_text(text.replace("expf(-x[i])", "no_such_function(-x[i])"))
-    worker.run([Job(**vars(right("does-not", "c-cpu")) | {"candidate": candidate})], 1)
+    worker.run([Job(**vars(switched(packs, "does-not")) | {"candidate": candidate})], 1)
     assert worker.answers["does-not"]["verdict"] == "compile_error"

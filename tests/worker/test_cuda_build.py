@@ -244,23 +244,37 @@ def test_parameters_are_those_of_the_cubin(recorder: Recorder) -> None:
                 cuda_plan.Built.parse(data, trace)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "__global__ void k(float *x) { x[0] = 1; }",
-        "static __global__ void k(float *x) { x[0] = 1; }",
-        "namespace { __global__ void k(float *x) { x[0] = 1; } }",
-        'extern "C" __global__ void k(float *x) { x[0] = 1; }',
+# Kernels that each are found by their name in one source, and sources that are their own.
+KINDS = {
+    "plain": "__global__ void plain(float *x) { x[0] = 1; }",
+    "one_file": "static __global__ void one_file(float *x) { x[0] = 1; }",
+    "nameless": "namespace { __global__ void nameless(float *x) { x[0] = 1; } }",
+    "in_c": 'extern "C" __global__ void in_c(float *x) { x[0] = 1; }',
+    "assembly": '__global__ void assembly(float *x) { asm volatile("wgmma.fence.sync.aligned;"); }',
+    "of_template": "template <class T> __device__ void f(T *x) { x[0] = T(1); }\n"
+    "__global__ void f_other(double *x) { f(x); }\n__global__ void of_template(float *x) { f(x); }",
+}
+
+
+@pytest.fixture(scope="module")
+def kinds() -> dict[str, str]:
+    """The symbol of each."""
+    symbols, _ = made("\n".join(KINDS.values()), *([name, "P"] for name in KINDS))
+    return dict(zip(KINDS, symbols, strict=True))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_honest_kernels_compile(kinds: dict[str, str], name: str) -> None:
+    assert native_lane.plain_name(kinds[name]) == name
+
+
+def test_host_code_beside_a_kernel_does_no_harm() -> None:
+    source = (
         "#include <cstdio>\n#include <cstdlib>\n#include <vector>\n"
         "#define CHECK(x) do { if ((x) != cudaSuccess) { std::exit(1); } } while (0)\n"
         "__device__ int calls;\n__global__ void k(float *x) { calls++; printf(\"x\"); }\n"
-        "void run(float *x) { k<<<1, 1>>>(x); CHECK(cudaGetLastError()); }",
-        '__global__ void k(float *x) { asm volatile("wgmma.fence.sync.aligned;"); }',
-        "template <class T> __device__ void f(T *x) { x[0] = T(1); }\n"
-        "__global__ void f_other(double *x) { f(x); }\n__global__ void k(float *x) { f(x); }",
-    ],
-)
-def test_honest_sources_compile(source: str) -> None:
+        "void run(float *x) { k<<<1, 1>>>(x); CHECK(cudaGetLastError()); }"
+    )
     [symbol], _ = made(source, ["k", "P"])
     assert native_lane.plain_name(symbol) == "k"
 
@@ -278,9 +292,27 @@ def test_a_kernel_is_found_by_its_name_in_the_source(symbol: str, name: str) -> 
     assert native_lane.plain_name(symbol) == name
 
 
-@pytest.mark.parametrize("params", ["", "P", "PPPP", "PPi", "PPQ", "PPd", "qPq", "PP?"])
-def test_recorded_types_that_are_not_the_real_ones_do_not_compile(params: str) -> None:
-    assert "relu_kernel: signature" in refused(RELU, ["relu_kernel", params])
+WRONG = ("", "P", "PPPP", "PPi", "PPQ", "PPd", "qPq", "PP?")
+
+
+@pytest.fixture(scope="module")
+def complaints() -> str:
+    """What is said of kernels that take PPq: recorded as each of WRONG, and rightly."""
+    body = RELU.partition("__global__")
+    copies = [f"{body[1]}{body[2]}".replace("relu_kernel", f"relu_{n}") for n in range(len(WRONG) + 1)]
+    asked = [[f"relu_{n}", params] for n, params in enumerate((*WRONG, "PPq"))]
+    return refused(body[0] + "\n".join(copies), *asked)
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)), ids=WRONG)
+def test_recorded_types_that_are_not_the_real_ones_do_not_compile(
+    complaints: str, number: int
+) -> None:
+    assert f"relu_{number}: signature" in complaints
+
+
+def test_recorded_types_that_are_the_real_ones_are_no_reason_to_complain(complaints: str) -> None:
+    assert f"relu_{len(WRONG)}: signature" not in complaints
 
 
 def test_every_type_of_a_number_has_its_letter() -> None:

@@ -208,7 +208,7 @@ NOT_CAPTURED = {
 
 @pytest.fixture(scope="module")
 def answers(folder: Path) -> dict[str, dict]:
-    jobs = [PieceJob(name, TASK, proposal=made, call_ms=4000 if name == "endless" else 60_000)
+    jobs = [PieceJob(name, TASK, proposal=made, call_ms=1500 if name == "endless" else 60_000)
             for name, (_, made) in REFUSED.items()]  # fmt: skip
     jobs.append(PieceJob("honest", TASK, proposal=json.dumps(honest())))
     jobs += [PieceJob(name, source) for name, source in NOT_CAPTURED.items()]
@@ -310,7 +310,8 @@ def boxed(tmp_path_factory) -> dict[str, dict]:
     folder = home / "session"
     folder.mkdir()
     folder.chmod(0o755)
-    jobs = [PieceJob(name, TASK, proposal=alone(source), call_ms=4000)
+    # The bomb has a moment; the others end by themselves, however long they wait beside it.
+    jobs = [PieceJob(name, TASK, proposal=alone(source), call_ms=1000 if "bomb" in name else 60_000)
             for name, (_, source) in BOXED.items()]  # fmt: skip
     with Session(ROOT / "monkeys-worker", home, folder, 2) as session:
         session.run(jobs, 4)

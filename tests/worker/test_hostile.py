@@ -3,6 +3,8 @@ gives it, which is never `correct`. Good candidates between them stay correct, a
 them those whose tricks have no effect (honest-harmless.list: each says why), and
 nothing of them is left when the worker ends.
 
+`make test` runs the first of each kind (kept()), HOSTILE=all runs all of them.
+
 hostile.json: file -> task, pack, verdict (one, or those that are allowed), rule
 (likewise), why; and for some call_ms, load_ms, timing_ms, memory (a limit in
 bytes), timing and sidecar."""
@@ -10,6 +12,7 @@ bytes), timing and sidecar."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import time
@@ -31,14 +34,34 @@ from worker_run import (
 )
 
 SECRET = "sk-what-no-candidate-may-see"
-GOOD_EVERY = 6  # hostile candidates between two good ones
+GOOD_EVERY = 5  # hostile candidates between two good ones
 HARMLESS = [line.split() for line in (VERIFY / "honest-harmless.list").read_text().splitlines()]
 THIN = tuple("180 182 184 188 190 192 193 195 196 198 236".split())
+# Files from this number on go for the box, the processes or the protocol: all are kept.
+AT_THE_WORKER = "180"
+CATALOGUE = (ROOT / "docs" / "VERIFIER-catalogue.md").read_text()
+ROWS = [line.split("|")[-2] for line in CATALOGUE.splitlines() if re.match(r"\| \d+ \|", line)]
+NAMED = re.compile(r"\b(\d{3})(?:–(\d{3}))?\b")  # in a row
+
+
+def kept() -> list[str]:
+    """Of those that get the same verdict for the same reason in the same pack, the first; of
+    each row of the catalogue, the first; and all that attack the worker."""
+    if os.environ.get("HOSTILE") == "all":
+        return sorted(TABLE)
+    kinds = {json.dumps([TABLE[name][key] for key in ("pack", "verdict", "rule")]): name
+             for name in sorted(TABLE, reverse=True)}  # fmt: skip
+    first = {named[1] for row in ROWS if (named := NAMED.search(row))}
+    return [name for name in sorted(TABLE)
+            if name in kinds.values() or name[:3] in first or name >= AT_THE_WORKER]  # fmt: skip
+
+
+KEPT = kept()
 
 
 def hostile_jobs() -> list[Job]:
     """Those that are timed come last: they want the machine for themselves."""
-    names = sorted(TABLE, key=lambda name: (TABLE[name].get("timing", False), name))
+    names = sorted(KEPT, key=lambda name: (TABLE[name].get("timing", False), name))
     return list(map(hostile_job, names))
 
 
@@ -96,7 +119,7 @@ def thin_outcome(folder: Path) -> Outcome:
     return run_in(folder, [*jobs, *good], "thin")
 
 
-@pytest.mark.parametrize("name", sorted(TABLE))
+@pytest.mark.parametrize("name", KEPT)
 def test_the_verdict_is_the_right_one(outcome: Outcome, name: str) -> None:
     assert name not in outcome.infra, outcome.infra[name]
     answer, wanted = outcome.answers[name], TABLE[name]
@@ -106,7 +129,7 @@ def test_the_verdict_is_the_right_one(outcome: Outcome, name: str) -> None:
 
 def test_good_candidates_between_them_are_correct(outcome: Outcome) -> None:
     good = {n: a for n, a in outcome.answers.items() if n.startswith("good-")}
-    assert len(good) == len(all_jobs()) - len(TABLE)
+    assert len(good) == len(all_jobs()) - len(KEPT)
     wrong = [described(n, a) for n, a in good.items() if a["verdict"] != "correct"]
     assert not wrong
     assert {a["evidence"] for a in good.values()} == {"E3"}
@@ -165,13 +188,11 @@ def test_each_file_has_its_line_and_says_what_it_is_for() -> None:
 
 
 def test_the_catalogue_names_files_that_are_there() -> None:
-    text = (ROOT / "docs" / "VERIFIER-catalogue.md").read_text()
-    rows = [line.split("|")[-2] for line in text.splitlines() if re.match(r"\| \d+ \|", line)]
-    assert len(rows) == 72
+    assert len(ROWS) == 72
     numbers = {name[:3] for name in TABLE}
     harmless = {p.stem for p in (VERIFY / "honest").glob("*harmless_*.py")}
-    for row in rows:
-        for first, last in re.findall(r"\b(\d{3})(?:–(\d{3}))?\b", row):
+    for row in ROWS:
+        for first, last in NAMED.findall(row):
             assert {first, last or first} <= numbers, row
         for named in re.findall(r"harmless: ([^;]*)", row):
             files = {f"harmless_{n}".replace("harmless_c_", "c_harmless_") for n in named.strip().split(", ")}

@@ -3,14 +3,11 @@ with all its evidence (those of c-cpu and quill: tests/cli/pack.t), and none is 
 from __future__ import annotations
 
 import ast
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import worker_run
-from worker_run import ROOT, Job, Outcome
+from small_loop import said, verify
+from worker_run import ROOT
 
 PACKS = ("c-cpu", "triton")
 SEEDS = [
@@ -25,26 +22,11 @@ def folder_of(pack: str, seed: str) -> Path:
     return ROOT / "packs" / pack / "seeds" / seed
 
 
-@pytest.fixture(scope="module")
-def outcome() -> Iterator[Outcome]:
-    made = Path(tempfile.mkdtemp(prefix="seeds-"))
-    made.chmod(0o755)
-    program, home = worker_run.make_home(made)
-    jobs = [
-        Job(f"{pack}-{seed}", pack, folder / "task.py", folder / "solution.py")
-        for pack, seed in INTERPRETED
-        for folder in [folder_of(pack, seed)]
-    ]
-    yield worker_run.run(program, home, made, jobs, children=2)
-    shutil.rmtree(made)
-
-
 @pytest.mark.parametrize("pack, seed", INTERPRETED)
-def test_the_verifier_finds_a_seed_correct(outcome: Outcome, pack: str, seed: str) -> None:
-    name = f"{pack}-{seed}"
-    assert name in outcome.answers, outcome.infra.get(name, outcome.log)
-    answer = outcome.answers[name]
-    assert (answer["verdict"], answer["evidence"]) == ("correct", "E3"), answer["feedback"]
+def test_the_verifier_finds_a_seed_correct(pack: str, seed: str) -> None:
+    folder = folder_of(pack, seed)
+    record = verify((folder / "task.py").read_text(), (folder / "solution.py").read_text(), pack)
+    assert said(record) == ("correct", None, "E3"), record["feedback"]
 
 
 def normalised(path: Path) -> str:

@@ -91,6 +91,7 @@ def expected(name: str) -> str | list[str]:
 @dataclass
 class Soak:
     jobs: list[Job]
+    again: list[Job]  # those that are also judged with nothing beside them
     answers: dict[str, dict] = field(default_factory=dict)
     infra: dict[str, str] = field(default_factory=dict)
     status: int = -1
@@ -101,23 +102,25 @@ class Soak:
     seconds: float = 0.0
 
 
-def run(folder: Path, jobs: list[Job], children: int) -> Soak:
+def run(folder: Path, jobs: list[Job], again: list[Job]) -> Soak:
     """The jobs in their order; processes and files are looked at after a tenth and a
-    fifth of them and at the end, when nothing runs."""
+    fifth of them and at the end, when nothing runs. Then some again, one at a time."""
     program, home = worker_run.make_home(folder)
-    work = folder / f"children-{children}"
+    work = folder / "soak"
     work.mkdir()
-    soak, started = Soak(jobs), time.monotonic()
+    soak, started = Soak(jobs, again), time.monotonic()
     adopt(True)
     before = own_children()
-    with Session(program, home, work, children) as worker:
+    with Session(program, home, work, WIDE) as worker:
         done = 0
         for share, label in ((0.1, "tenth"), (0.2, "fifth"), (1.0, "end")):
             count = max(2, round(len(jobs) * share))  # the first two start all servers
-            worker.run(jobs[done:count], window=children * 2)
+            worker.run(jobs[done:count], window=WIDE * 2)
             done = count
             soak.samples[label] = worker.quiet()
             soak.files[label] = {str(p) for p in worker.scratch.rglob("*")}
+        worker.run(again, window=1)
+        soak.samples["alone"] = worker.quiet()
         soak.status = worker.leave()
         soak.answers, soak.infra, soak.notes = worker.answers, worker.infra, worker.notes
     soak.seconds = time.monotonic() - started
@@ -142,22 +145,18 @@ def own_children() -> set[int]:
 
 
 @pytest.fixture(scope="module")
-def wide(folder: Path) -> Soak:
-    soak = run(folder, all_jobs(), WIDE)
-    tell(soak, WIDE)
-    return soak
+def soak(folder: Path) -> Soak:
+    jobs = all_jobs()
+    again = [Job(**vars(job) | {"id": f"alone-{job.id}"}) for job in jobs[: SIZE // ALONE]]
+    done = run(folder, jobs, again)
+    tell(done)
+    return done
 
 
-@pytest.fixture(scope="module")
-def alone(folder: Path) -> Soak:
-    soak = run(folder, all_jobs()[: SIZE // ALONE], 1)
-    tell(soak, 1)
-    return soak
-
-
-def tell(soak: Soak, children: int) -> None:
+def tell(soak: Soak) -> None:
     """Figures for whoever runs it with -s."""
-    print(f"\n{len(soak.jobs)} candidates, {children} at once: {soak.seconds:.0f} s")
+    counts = f"{len(soak.jobs)} candidates, {WIDE} at once, and {len(soak.again)} alone"
+    print(f"\n{counts}: {soak.seconds:.0f} s")
     print(dict(Counter(a["verdict"] for a in soak.answers.values())))
     for label, processes in soak.samples.items():
         held = {p.name: (p.descriptors, f"{p.resident / 2**20:.1f} MiB") for p in processes}
@@ -174,41 +173,40 @@ def problems(soak: Soak) -> list[str]:
     return found
 
 
-def test_each_verdict_is_the_expected_one(wide: Soak) -> None:
-    assert problems(wide) == []
-    assert len(wide.answers) == len(wide.jobs)
+def test_each_verdict_is_the_expected_one(soak: Soak) -> None:
+    assert problems(soak) == []
+    assert len(soak.answers) == len(soak.jobs) + len(soak.again)
 
 
-def test_one_at_a_time_gives_the_same_verdicts(wide: Soak, alone: Soak) -> None:
-    assert problems(alone) == []
-    for name, answer in alone.answers.items():
-        beside = wide.answers[name]
-        assert (answer["verdict"], answer["rule"]) == (beside["verdict"], beside["rule"]), name
+def test_one_at_a_time_gives_the_same_verdicts(soak: Soak) -> None:
+    assert soak.again
+    for job in soak.again:
+        alone, beside = soak.answers[job.id], soak.answers[job.id.removeprefix("alone-")]
+        assert (alone["verdict"], alone["rule"]) == (beside["verdict"], beside["rule"]), job.id
 
 
-def test_no_server_ended(wide: Soak, alone: Soak) -> None:
-    for soak in (wide, alone):
-        assert soak.status == 0 and soak.notes == []
-        pids = [{p.name: p.pid for p in sample} for sample in soak.samples.values()]
-        assert pids[0] == pids[-1]
+def test_no_server_ended(soak: Soak) -> None:
+    assert soak.status == 0 and soak.notes == []
+    pids = [{p.name: p.pid for p in sample} for sample in soak.samples.values()]
+    assert pids[0] == pids[-1]
 
 
-def test_descriptors_are_closed(wide: Soak) -> None:
-    before = {p.name: p.descriptors for p in wide.samples["tenth"]}
-    for p in wide.samples["end"]:
+def test_descriptors_are_closed(soak: Soak) -> None:
+    before = {p.name: p.descriptors for p in soak.samples["tenth"]}
+    for p in soak.samples["end"]:
         assert p.descriptors <= before[p.name], f"{p.name}: {before[p.name]} to {p.descriptors}"
 
 
-def test_memory_is_given_back(wide: Soak) -> None:
-    before = {p.name: p.resident for p in wide.samples["fifth"]}
-    for p in wide.samples["end"]:
+def test_memory_is_given_back(soak: Soak) -> None:
+    before = {p.name: p.resident for p in soak.samples["fifth"]}
+    for p in soak.samples["end"]:
         bound = GROWTH.get(p.name, ZYGOTE_GROWTH)
         assert p.resident - before[p.name] <= bound, f"{p.name}: {before[p.name]} to {p.resident}"
 
 
-def test_no_file_is_left_by_a_candidate(wide: Soak) -> None:
-    assert wide.files["tenth"] == wide.files["end"]
+def test_no_file_is_left_by_a_candidate(soak: Soak) -> None:
+    assert soak.files["tenth"] == soak.files["end"]
 
 
-def test_nothing_is_left_by_the_worker(wide: Soak, alone: Soak) -> None:
-    assert wide.left == [] and alone.left == []
+def test_nothing_is_left_by_the_worker(soak: Soak) -> None:
+    assert soak.left == []

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Generator
 from types import SimpleNamespace
 
+import forked
 import pytest
 import torch
 from small_loop import ROOT, Loop, make_job, said, verify
@@ -147,44 +148,63 @@ def test_who_is_timed_on_the_cpu_is_alone_while_it_is() -> None:
 # ---- torch.compile -----------------------------------------------------------------
 
 BASELINE = ROOT / "worker" / "judge" / "baseline.py"
-# As baseline.py is started, with another torch.compile.
-STARTED = """
-import runpy, sys, torch
-sys.path.insert(0, {folder!r})
-def compile(model):
-    {compile}
-torch.compile = compile
-runpy.run_path({script!r}, run_name="__main__")
-"""
 ASKED = {"source": RELU, "precision": "fp32", "device": "cpu", "init_seed": 1}
+# baseline.py with other functions in the place of torch.compile, and what it is sent after the
+# first line: all in one process, whose children have imported what it needs.
+CASES = {
+    "measured": ("print('a word of the compiler'); return model", "go\n"),
+    "unwanted": ("return model", ""),
+    "failing": ("raise RuntimeError('no compiler in /opt/somewhere/else')", ""),
+}
+STARTED = """
+import os, runpy, sys, torch, torch._inductor.config
+
+def answered(compile, sent):
+    asks, tells = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(asks[0], 0), os.dup2(tells[1], 1)
+        os.closerange(min(asks + tells), max(asks + tells) + 1)
+        sys.stdin, sys.argv = os.fdopen(0), [{script!r}]
+        exec("def compile(model):\\n    " + compile, globals())
+        torch.compile = globals()["compile"]
+        try:
+            runpy.run_path({script!r}, run_name="__main__")
+        finally:
+            os._exit(0)
+    os.close(asks[0]), os.close(tells[1])
+    lines = os.fdopen(tells[0])
+    with os.fdopen(asks[1], "w") as stdin:
+        print({asked!r}, file=stdin, flush=True)
+        first = lines.readline()
+        stdin.write(sent)
+    said = lines.read()
+    return first, said, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+told = {{name: answered(*case) for name, case in {cases!r}.items()}}
+"""
 
 
-def baseline(compile: str | None = None) -> subprocess.Popen:
-    code = STARTED.format(folder=str(BASELINE.parents[1]), script=str(BASELINE), compile=compile)
-    argv = [sys.executable, "-B", *(["-c", code] if compile else [str(BASELINE)])]
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    process.stdin.write(json.dumps(ASKED) + "\n")
-    process.stdin.flush()
-    return process
+@pytest.fixture(scope="module")
+def baselines() -> dict[str, tuple[str, str, int]]:
+    """The first line of each, what it says then, and its status."""
+    code = STARTED.format(script=str(BASELINE), asked=json.dumps(ASKED), cases=CASES)
+    return forked.run(BASELINE.parents[1], code)
 
 
-def test_a_baseline_is_compiled_says_ready_and_is_measured_when_told_to() -> None:
-    with baseline("print('a word of the compiler'); return model") as process:
-        assert process.stdout.readline() == "ready\n"
-        said, _ = process.communicate("go\n")
+def test_a_baseline_is_compiled_says_ready_and_is_measured_when_told_to(baselines) -> None:
+    first, said, _ = baselines["measured"]
     found = json.loads(said)
-    assert found["why"] is None and found["ms"]["median"] > 0 and found["ms"]["n"] >= clock.MIN_REPS
+    assert first == "ready\n" and found["why"] is None
+    assert found["ms"]["median"] > 0 and found["ms"]["n"] >= clock.MIN_REPS
 
 
-def test_a_baseline_that_nobody_wants_any_more_ends_without_figures() -> None:
-    with baseline("return model") as process:
-        assert process.stdout.readline() == "ready\n"
-        assert process.communicate("")[0] == "" and process.returncode == 1
+def test_a_baseline_that_nobody_wants_any_more_ends_without_figures(baselines) -> None:
+    assert baselines["unwanted"] == ["ready\n", "", 1]
 
 
-def test_a_baseline_that_fails_says_why() -> None:
-    with baseline("raise RuntimeError('no compiler in /opt/somewhere/else')") as process:
-        found = json.loads(process.communicate()[0])
+def test_a_baseline_that_fails_says_why(baselines) -> None:
+    found = json.loads(baselines["failing"][0])
     assert found["ms"] is None and found["why"].startswith("RuntimeError: no compiler")
 
 
@@ -202,7 +222,10 @@ def test_torch_compile_is_left_out_on_the_cpu_unless_it_is_asked_for() -> None:
 
 @pytest.mark.skipif("MONKEYS_SOAK" not in os.environ, reason="a minute; in make test-long")
 def test_torch_compile_works_for_real() -> None:
-    with baseline() as process:
+    argv = [sys.executable, "-B", BASELINE]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdin.write(json.dumps(ASKED) + "\n")
+        process.stdin.flush()
         assert process.stdout.readline() == "ready\n"
         found = json.loads(process.communicate("go\n")[0])
     assert found["why"] is None and found["ms"]["median"] > 0
