@@ -300,7 +300,8 @@ class Recorder(TorchFunctionMode):
             func, name, in_place = getattr(torch.Tensor, short[:-1]), name[:-1], False
         if kwargs.get("out") is not None:
             raise NotCaptured("forward uses `out=`")
-        told_args, told_kwargs = self.argument(args), self.argument(kwargs)
+        public = {k: v for k, v in kwargs.items() if not k.startswith("_")}  # F.softmax adds its own
+        told_args, told_kwargs = self.argument(args), self.argument(public)
         result = func(*args, **kwargs)
         if not any(True for _ in leaves(result)):
             return result

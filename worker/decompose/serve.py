@@ -2,7 +2,6 @@
 one program, the task's or a piece's, on inputs that the judge hands over as bytes. It decides
 nothing, and a piece that lies here lies about its own output only."""
 
-import copy
 import json
 import mmap
 import os
@@ -10,7 +9,7 @@ import socket
 from collections import Counter
 
 import torch
-from decompose import propose
+from decompose import cut, propose
 from decompose.capture import RECURRENT
 from shared import inputs
 from shared.child import Child, error
@@ -35,8 +34,8 @@ def _wide(value: object) -> object:
 
 
 class Counting(TorchFunctionMode):
-    """Counts the functions of torch that return tensors. A recurrent layer counts once for each of
-    its levels, directions and steps."""
+    """Counts the functions of torch that compute tensors: packing and unpacking is no work. A
+    recurrent layer counts once for each of its levels, directions and steps."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,8 +43,8 @@ class Counting(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, (torch.Tensor, tuple, list)):
-            name = str(resolve_name(func)).removeprefix("torch.")
+        name = str(resolve_name(func)).removeprefix("torch.")
+        if isinstance(result, (torch.Tensor, tuple, list)) and name.rpartition(".")[2] not in cut.VIEWS:
             self.found[name] += steps(args) if name in RECURRENT.values() else 1
         return result
 
@@ -153,9 +152,9 @@ class Pieces(Child):
     def model_for(self, m: dict) -> torch.nn.Module:
         if m["wide"]:
             if self.wide is None:
-                self.wide = inputs.convert(copy.deepcopy(self.model), torch.float64)
+                self.wide = inputs.convert(inputs.copied(self.model), torch.float64)
             return self.wide
-        return copy.deepcopy(self.model) if m["fresh"] else self.model
+        return inputs.copied(self.model) if m["fresh"] else self.model
 
     # ---- bytes ----
 

@@ -2,7 +2,6 @@
 itself is, and whether a task can be judged at all."""
 
 import contextlib
-import copy
 import hashlib
 from collections.abc import Iterator
 
@@ -109,7 +108,7 @@ class Reference:
         return inputs.make(self.space, seed, variant, self.device, self.dtype, self.legal)
 
     def fresh(self) -> "Pair":
-        return Pair(self, copy.deepcopy(self.pristine))
+        return Pair(self, inputs.copied(self.pristine))
 
 
 class Pair:
@@ -139,11 +138,11 @@ class Pair:
         """The reference for a candidate's time: a copy of the eager model and the dtype of its
         floating inputs. If it does not run in this precision, the twin."""
         if self.r.runs is False:
-            return copy.deepcopy(self.twin), self.r.wide
-        return copy.deepcopy(self.eager), self.r.dtype
+            return inputs.copied(self.twin), self.r.wide
+        return inputs.copied(self.eager), self.r.dtype
 
     def _widened(self) -> torch.nn.Module:
-        return inputs.convert(copy.deepcopy(self.eager), self.r.wide)
+        return inputs.convert(inputs.copied(self.eager), self.r.wide)
 
     def _buffers(self, model: torch.nn.Module) -> dict[str, torch.Tensor]:
         return {n: b.detach().clone() for n, b in sorted(inputs.buffers(model).items())}

@@ -1,11 +1,11 @@
 """Saves what a call may change in a model, so that the call can be undone. Copying the whole model
 would cost more than most calls, and parameters seldom change."""
 
-import copy
 import types
 from dataclasses import dataclass
 
 import torch
+from shared import inputs
 
 # What nn.Module itself keeps in every module.
 INTERNAL = set(vars(torch.nn.Module()))
@@ -67,7 +67,7 @@ class Kept:
     def __init__(self, model: torch.nn.Module, whole: bool) -> None:
         self.model = model
         self.versions = [(p, p._version) for p in model.parameters()]
-        self.copy = copy.deepcopy(model) if whole or not _simple(model) else None
+        self.copy = inputs.copied(model) if whole or not _simple(model) else None
         self.modules = [] if self.copy is not None else [_kept(m) for m in model.modules()]
 
     def parameters_changed(self) -> bool:

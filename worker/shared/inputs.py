@@ -2,9 +2,11 @@
 side: neither has to trust what the other holds."""
 
 import contextlib
+import copy
 import hashlib
 import itertools
 import random
+import types
 from collections.abc import Iterator
 
 import torch
@@ -86,6 +88,34 @@ def build(cls: type, args: list, seed: int, device: str, dtype: torch.dtype,
     with torch.device(device), _unsettled(seed) if unsettled else contextlib.nullcontext():
         model = cls(*args)
     return torch.nn.Module.to(model, device=device, dtype=dtype)
+
+
+def copied(model: torch.nn.Module) -> torch.nn.Module:
+    """A deep copy. Functions that the model keeps refer to its modules by their closures, which
+    copy.deepcopy leaves alone: the copy's functions refer to the copies."""
+    memo: dict = {}
+    made = copy.deepcopy(model, memo)
+    for module in made.modules():
+        for name, value in list(vars(module).items()):
+            if isinstance(value, types.FunctionType) and value.__closure__:
+                vars(module)[name] = _closing_over(value, memo)
+    return made
+
+
+def _closing_over(function: types.FunctionType, memo: dict) -> types.FunctionType:
+    """The function, with copies in place of what was copied."""
+
+    def other(cell: types.CellType) -> types.CellType:
+        try:
+            held = cell.cell_contents
+        except ValueError:  # nothing yet
+            return cell
+        return types.CellType(memo[id(held)]) if id(held) in memo else cell
+
+    made = types.FunctionType(function.__code__, function.__globals__, function.__name__,
+                              function.__defaults__, tuple(map(other, function.__closure__)))  # fmt: skip
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
 
 
 def convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
