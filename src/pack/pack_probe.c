@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define PROBE_SECONDS 120
+#define PROBE_SECONDS 300 /* it works for two, but a machine may be busy */
 
 const char *const pack_probe_levels[PACK_PROBE_LEVELS] = {"broken", "checks",
                                                           "compile", "run"};
