@@ -115,7 +115,7 @@ static int describe(const struct reverify *f, struct buf *under, struct err *e)
     const struct verifying_values *v = &f->v->v;
     struct procs_item item = {0};
     struct pack_probe probe;
-    const char *argv[4];
+    const char *argv[PACK_PROBE_ARGV];
     int rc = 0;
 
     buf_printf(under, "pack %s %s, device %s, precision %s", f->pack->id,
@@ -124,7 +124,7 @@ static int describe(const struct reverify *f, struct buf *under, struct err *e)
         buf_printf(under, ", %s", v->verifier);
         return 0;
     }
-    pack_probe_command(&item.opts, argv, f->home.python, f->pack->dir);
+    pack_probe_command(&item.opts, argv, &f->home, f->pack->dir);
     rc = procs_run(&item, 1, 1, NULL, NULL, e);
     if (rc == 0) {
         pack_probe_read(&probe, &item);

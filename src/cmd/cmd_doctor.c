@@ -259,7 +259,7 @@ static int probe_all(struct doctor *d, struct err *e)
 {
     size_t n = 2 + d->packs.len;
     struct procs_item *item = xcalloc(n, sizeof(*item));
-    const char *(*argv)[4] = xcalloc(n, sizeof(*argv));
+    const char *(*argv)[PACK_PROBE_ARGV] = xcalloc(n, sizeof(*argv));
     char *script = fs_join(d->home.dir, "worker/probe.py");
     struct term *bar = term_open(STDERR_FILENO, n, 0, "probing");
     int rc;
@@ -275,7 +275,7 @@ static int probe_all(struct doctor *d, struct err *e)
                                           .err_limit = 65536,
                                           .timeout_ns = 60 * TICK_S};
     for (size_t i = 2; i < n; i++)
-        pack_probe_command(&item[i].opts, argv[i], d->home.python,
+        pack_probe_command(&item[i].opts, argv[i], &d->home,
                            d->packs.item[i - 2].dir);
     rc = procs_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
                    show_progress, bar, e);

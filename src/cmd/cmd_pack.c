@@ -147,12 +147,12 @@ static int probe_packs(struct packs *p, struct err *e)
 {
     size_t n = p->list.len;
     struct procs_item *item = xcalloc(n ? n : 1, sizeof(*item));
-    const char *(*argv)[4] = xcalloc(n ? n : 1, sizeof(*argv));
+    const char *(*argv)[PACK_PROBE_ARGV] = xcalloc(n ? n : 1, sizeof(*argv));
     struct term *bar = term_open(STDERR_FILENO, n, 0, "probing packs");
     int rc;
 
     for (size_t i = 0; i < n; i++)
-        pack_probe_command(&item[i].opts, argv[i], p->home.python,
+        pack_probe_command(&item[i].opts, argv[i], &p->home,
                            p->list.item[i].dir);
     rc = procs_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
                    show_progress, bar, e);

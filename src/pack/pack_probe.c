@@ -13,12 +13,15 @@ const char *const pack_probe_levels[PACK_PROBE_LEVELS] = {"broken", "checks",
                                                           "compile", "run"};
 
 void pack_probe_command(struct proc_opts *o, const char **argv,
-                        const char *python, const char *dir)
+                        const struct home *home, const char *dir)
 {
-    argv[0] = python;
+    argv[0] = home->python;
     argv[1] = "-B";
-    argv[2] = "probe.py";
-    argv[3] = NULL;
+    argv[2] = "-c";
+    argv[3] = "import runpy, sys; sys.path.append(sys.argv[1] + '/worker'); "
+              "runpy.run_path('probe.py', run_name='__main__')";
+    argv[4] = home->dir;
+    argv[5] = NULL;
     *o = (struct proc_opts){.argv = argv,
                             .cwd = dir,
                             .out_limit = 4096,

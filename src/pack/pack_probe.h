@@ -4,6 +4,7 @@
 #ifndef PACK_PACK_PROBE_H
 #define PACK_PACK_PROBE_H
 
+#include "base/home.h"
 #include "io/procs.h"
 
 #include <stddef.h>
@@ -23,10 +24,12 @@ struct pack_probe {
     char *why; /* one line; the caller frees */
 };
 
-/* The command that probes the pack in `dir`. `argv` (4 entries) and the strings
- * must live until it has run. */
+/* The command that probes the pack in `dir`, wherever that is: the probe finds
+ * the modules of the home's worker/. `argv` (PACK_PROBE_ARGV entries), the home
+ * and `dir` must live until it has run. */
+#define PACK_PROBE_ARGV 6
 void pack_probe_command(struct proc_opts *o, const char **argv,
-                        const char *python, const char *dir);
+                        const struct home *home, const char *dir);
 /* Reads the result of the run. */
 void pack_probe_read(struct pack_probe *p, const struct procs_item *ran);
 

@@ -60,12 +60,11 @@ rm -rf "$work/mine"
 mkdir "$work/mine"
 chmod 755 "$work" # candidates are another user
 cp -R "$root/packs/c-cpu" "$work/mine"
-echo 'print("run: as it says")' >"$work/mine/c-cpu/probe.py"
 printf '\ndef compile(request):\n    raise RuntimeError("no widget")\n' >>"$work/mine/c-cpu/adapter.py"
 run pack check --packs mine c-cpu
 is $status 1 "a broken adapter is found"
-like "$out" "*mine/c-cpu: the seed * is infra on cpu: *RuntimeError: no widget (*mine/c-cpu/adapter.py, line *)*usable: run (as it says)*" \
-    "… and named with its line"
+like "$out" "*mine/c-cpu: the seed * is infra on cpu: *RuntimeError: no widget (*mine/c-cpu/adapter.py, line *)*usable: run (*" \
+    "… and named with its line; its probe works in a folder of the user's"
 
 # pack check --verify: every seed, as a table.
 # keep_seeds PACK NAME…: a copy of the pack with these seeds only.
