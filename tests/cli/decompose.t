@@ -122,7 +122,7 @@ divide replayed --llm --cassette tape.jsonl
 is $status 0 "a recorded reply is replayed"
 same taped replayed
 ok "… to the same pieces"
-(cd "$work" && exec env -i PATH="$PATH" HOME="$work" "$monkeys" decompose task.py -o spooled \
+(cd "$work" && exec timeout 900 env -i PATH="$PATH" HOME="$work" "$monkeys" decompose task.py -o spooled \
     --device cpu --verifier jobs=mail --llm --spool folder --model m) >"$work/spooled.out" 2>&1 &
 pid=$!
 while kill -0 $pid 2>/dev/null && ! ls "$work"/folder/requests/*.json >/dev/null 2>&1; do sleep 0.1; done

@@ -28,7 +28,7 @@ VIEWS = {
     "H", "mH", "data", "contiguous", "detach", "clone", "to", "float", "type_as", "unfold", "swapaxes",
     "swapdims", "movedim", "view_as", "view_as_real", "repeat", "repeat_interleave", "Flatten",
     "Identity", "Dropout", "zeros_like", "ones_like", "empty_like", "new_zeros", "new_ones",
-    "flip", "roll", "cat", "stack", "pad", "dropout", "Unflatten",
+    "t", "flip", "roll", "cat", "stack", "pad", "dropout", "Unflatten",
 }  # fmt: skip
 MASKS = {"masked_fill", "where", "tril", "triu"}  # these stay with what they mask
 

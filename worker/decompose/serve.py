@@ -43,8 +43,9 @@ class Counting(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         result = func(*args, **(kwargs or {}))
-        name = str(resolve_name(func)).removeprefix("torch.")
-        if isinstance(result, (torch.Tensor, tuple, list)) and name.rpartition(".")[2] not in cut.VIEWS:
+        name = str(resolve_name(func)).removeprefix("torch.").removesuffix(".__get__")
+        made = isinstance(result, (torch.Tensor, tuple, list)) and not isinstance(result, torch.Size)
+        if made and name.rpartition(".")[2] not in cut.VIEWS:
             self.found[name] += steps(args) if name in RECURRENT.values() else 1
         return result
 
