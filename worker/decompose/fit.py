@@ -45,10 +45,11 @@ def fit(t: torch.Tensor) -> Fit | None:
         return None
     values = t.detach().float()
     structure, inside = structured(values)
+    real = realism.describe(values)
     for tried in candidates(values, inside):
         text = f"({tried.text}){structure}" if structure else tried.text
         drawn = _drawn(tried, structure, values.shape)
-        if not realism.differs(realism.describe(drawn), realism.describe(values), NEAR):
+        if not realism.differs(realism.describe(drawn), real, NEAR):
             tried.text, tried.domain = text, tried.domain or bool(structure)
             return tried
     return None

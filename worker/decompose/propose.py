@@ -1,7 +1,7 @@
 """A decomposition of a task, as the contract has it (docs/CURRICULUM.md), made without a model."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from decompose import cut, emit, fit, loops
@@ -63,6 +63,8 @@ class Maker:
     problem: str
     seed: int
     step: loops.Step | None = None
+    fitted: dict[tuple[Ref, ...], fit.Fit | None] = field(default_factory=dict)
+    worked: dict[str, bool] = field(default_factory=dict)  # by source
 
     def values(self, refs: set[Ref]) -> dict[Ref, torch.Tensor]:
         """Captured values of these tensors."""
@@ -72,6 +74,20 @@ class Maker:
         held = capture(self.task, self.seed, {old for old, _, _ in origin.values()})[1]
         return {r: held[old] if dim is None else held[old].select(dim, at)
                 for r, (old, dim, at) in origin.items()}  # fmt: skip
+
+    def fit(self, values: dict[Ref, torch.Tensor], refs: list[Ref], rows: int) -> fit.Fit | None:
+        """How these tensors are drawn, side by side if there are several: cuts that are tried one
+        after the other have most of them in common."""
+        key = tuple(refs)
+        if key not in self.fitted:
+            held = [values[r] for r in refs]
+            self.fitted[key] = fit.packed(held, rows) if len(refs) > 1 else fit.fit(held[0])
+        return self.fitted[key]
+
+    def works(self, source: str) -> bool:
+        if source not in self.worked:
+            self.worked[source] = works(source)
+        return self.worked[source]
 
     def source(self, node: Node) -> str:
         return f"orig:{node.target}" if self.step is None else "fresh"
@@ -85,7 +101,7 @@ def cut_up(maker: Maker, wanted: int, prefix: str = "p") -> dict:
         parts = cut.cut(maker.graph, wanted, banned)
         made = partition(maker, parts, prefix)
         bad = {part.mark for part, piece in zip(parts, made["subproblems"])
-               if not works(piece["source"])}  # fmt: skip
+               if not maker.works(piece["source"])}  # fmt: skip
         if not bad:
             return made
         if bad <= banned | {frozenset()} or len(banned) > TRIES:
@@ -118,7 +134,7 @@ def partition(maker: Maker, parts: list[Part], prefix: str = "p") -> dict:
     for i, part in enumerate(parts):
         unpack: dict[Ref, list[Ref]] = {}
         part.inputs = packed_inputs(parts, made_by, part, unpack)
-        drawn = emit.Inputs(fits(graph, part, values, unpack), maker.task, numbers(graph, maker.task))
+        drawn = emit.Inputs(fits(maker, part, values, unpack), maker.task, numbers(graph, maker.task))
         title = title_of(graph, part)
         what = f"part {i + 1} of {len(parts)} of {'a step of ' if maker.step else ''}{maker.problem}"
         piece = emit.write(graph, part, drawn, unpack, f"{title[0].upper()}{title[1:]}: {what}.")
@@ -188,15 +204,13 @@ def packed_inputs(parts: list[Part], maker: dict[Ref, int], part: Part,
     return list(found)
 
 
-def fits(graph: Graph, part: Part, values: dict[Ref, torch.Tensor],
+def fits(maker: Maker, part: Part, values: dict[Ref, torch.Tensor],
          unpack: dict[Ref, list[Ref]]) -> dict[Ref, fit.Fit | None]:  # fmt: skip
-    found = {}
+    graph, found = maker.graph, {}
     for ref in part.inputs:
-        if ref in unpack:
-            rows = emit.packed_rows(graph, unpack[ref])
-            found[ref] = fit.packed([values[r] for r in unpack[ref]], rows)
-        else:
-            found[ref] = fit.fit(values[ref])
+        side = unpack.get(ref, [ref])
+        rows = emit.packed_rows(graph, side) if len(side) > 1 else 0
+        found[ref] = maker.fit(values, side, rows)
         if found[ref] is None and graph.nodes[ref.node].kind != "input":
             raise NoCut("no distribution is like a tensor at the cut")
     return found

@@ -49,6 +49,11 @@ def proposal(how: str) -> dict:
             "composition": {"claimed": True, "output": "mixed:0", "covers": ["scores", "mixed"]}}  # fmt: skip
 
 
+def parent_of(pid: int) -> int:
+    with open(f"/proc/{pid}/stat") as f:
+        return int(f.read().rpartition(")")[2].split()[1])
+
+
 def main(log: str, *how: str) -> None:
     request = json.load(sys.stdin)
     prompt = request["messages"][-1]["content"]
@@ -58,8 +63,8 @@ def main(log: str, *how: str) -> None:
         f.write(f"{turn}\n")
     word = how[min(turn, len(how)) - 1]
     if word == "hang":
-        parent = os.getppid()
-        while os.getppid() == parent:
+        asker = parent_of(os.getppid())  # our parent is the shell that it started
+        while parent_of(os.getppid()) == asker:
             time.sleep(0.05)
         return
     while word == "late" and not os.path.exists(f"{log}.go"):
