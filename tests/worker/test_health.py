@@ -284,7 +284,7 @@ void relu_kernel(const float *x, float *y, int64_t n)
 {
     struct timespec t = {0, 0};
 
-    while (!burnt && t.tv_sec < 1 && t.tv_nsec < 250000000)
+    while (!burnt && t.tv_sec < 1 && t.tv_nsec < 600000000)
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     burnt = 1;
     for (int64_t i = 0; i < n; i++)
@@ -304,10 +304,11 @@ class ModelNew(nn.Module):
 
 @contextlib.contextmanager
 def busy(processor: int, programs: int) -> Iterator[None]:
-    """So many other programs want that processor."""
+    """So many other programs want that processor, each in a session of its own: Linux may share a
+    processor out among sessions."""
     code = f"import os\nos.sched_setaffinity(0, [{processor}])\nprint(flush=True)\nwhile True: pass"
-    started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-               for _ in range(programs)]  # fmt: skip
+    started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                                start_new_session=True) for _ in range(programs)]  # fmt: skip
     try:
         for process in started:
             process.stdout.readline()
@@ -334,7 +335,7 @@ def pinned(worker: Session, processor: int) -> Iterator[None]:
 def test_a_kernel_that_has_to_wait_for_a_processor_is_not_late(
     worker: Session, folder: Path
 ) -> None:
-    """It takes a quarter of a second of one; there is a sixth of a processor for it."""
+    """It takes 0.6 of the second that it may take; there is a sixth of a processor for it."""
     candidate = folder / "burns.py"
     candidate.write_text(BURNS)
     job = Job("burns", "c-cpu", VERIFY / "tasks" / "relu.py", candidate, call_ms=1000)
