@@ -28,7 +28,7 @@ def tensor(name: str, shape: list[int], origin: str = "") -> dict:
 
 
 def proposal(how: str) -> dict:
-    scale = "0.5" if how == "claims" else "0.25"
+    scale, spread = ("0.5", "2.8") if how == "claims" else ("0.25", "1.4")
     scores = {
         "id": "scores", "title": "positive scores", "kind": "partition",
         "inputs": [tensor("q", [24, 32], "orig:q"), tensor("k", [24, 32], "orig:k")],
@@ -41,7 +41,7 @@ def proposal(how: str) -> dict:
         "id": "mixed", "title": "weighted sum", "kind": "partition",
         "inputs": [tensor("s", [24, 24], "scores:0"), tensor("v", [24, 32], "orig:v")],
         "outputs": [tensor("o", [24, 32])], "depends_on": ["scores"],
-        "source": source("s, v", "s @ v", "torch.relu(torch.randn(24, 24) * 1.4)",
+        "source": source("s, v", "s @ v", f"torch.relu(torch.randn(24, 24) * {spread})",
                          "torch.randn(24, 32)"),
         "why": "the second product",
     }  # fmt: skip
