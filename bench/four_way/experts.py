@@ -69,17 +69,17 @@ def swapped(x: torch.Tensor) -> torch.Tensor:
 
 def functions(point) -> list[tuple[Expert, Callable]]:
     """The experts for a variant that this release has, best first; if there is none, ImportError
-    says what is missing."""
+    names the one that is missing, without the path that Python's own message has."""
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
-    found, why = [], None
+    found, missing = [], ""
     for expert in EXPERTS[point.stem[:2]]:
         try:
             module = importlib.import_module(expert.module)
             found.append((expert, getattr(module, expert.function)))
-        except (ImportError, AttributeError) as problem:
-            why = problem
+        except (ImportError, AttributeError):
+            missing = f"{expert.module}.{expert.function}"
     if not found:
-        raise ImportError(str(why))
+        raise ImportError(missing)
     return found
 
 
