@@ -21,9 +21,6 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
-/* They work for seconds, but a busy machine takes long. */
-#define PROBE_NS (300 * TICK_S)
-
 struct doctor_values {
     bool json;
     struct opt_list dsl, packs;
@@ -276,7 +273,7 @@ static int probe_all(struct doctor *d, struct err *e)
         item[i].opts = (struct proc_opts){.argv = argv[i],
                                           .out_limit = 65536,
                                           .err_limit = 65536,
-                                          .timeout_ns = PROBE_NS};
+                                          .timeout_ns = PACK_PROBE_NS};
     for (size_t i = 2; i < n; i++)
         pack_probe_command(&item[i].opts, argv[i], &d->home,
                            d->packs.item[i - 2].dir);

@@ -3,11 +3,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/tick.h"
 
 #include <string.h>
-
-#define PROBE_SECONDS 300 /* it works for two, but a machine may be busy */
 
 const char *const pack_probe_levels[PACK_PROBE_LEVELS] = {"broken", "checks",
                                                           "compile", "run"};
@@ -26,7 +23,7 @@ void pack_probe_command(struct proc_opts *o, const char **argv,
                             .cwd = dir,
                             .out_limit = 4096,
                             .err_limit = 65536,
-                            .timeout_ns = PROBE_SECONDS * TICK_S};
+                            .timeout_ns = PACK_PROBE_NS};
 }
 
 /* The last line that is not blank. */

@@ -5,6 +5,7 @@
 #define PACK_PACK_PROBE_H
 
 #include "base/home.h"
+#include "base/tick.h"
 #include "io/procs.h"
 
 #include <stddef.h>
@@ -28,6 +29,8 @@ struct pack_probe {
  * the modules of the home's worker/. `argv` (PACK_PROBE_ARGV entries), the home
  * and `dir` must live until it has run. */
 #define PACK_PROBE_ARGV 6
+/* A probe works for seconds, but a busy machine takes long. */
+#define PACK_PROBE_NS (300 * TICK_S)
 void pack_probe_command(struct proc_opts *o, const char **argv,
                         const struct home *home, const char *dir);
 /* Reads the result of the run. */
