@@ -75,13 +75,14 @@ class Maker:
         return {r: held[old] if dim is None else held[old].select(dim, at)
                 for r, (old, dim, at) in origin.items()}  # fmt: skip
 
-    def fit(self, values: dict[Ref, torch.Tensor], refs: list[Ref], rows: int) -> fit.Fit | None:
+    def fit(self, values: dict[Ref, torch.Tensor], refs: list[Ref]) -> fit.Fit | None:
         """How these tensors are drawn, side by side if there are several: cuts that are tried one
         after the other have most of them in common."""
         key = tuple(refs)
         if key not in self.fitted:
             held = [values[r] for r in refs]
-            self.fitted[key] = fit.packed(held, rows) if len(refs) > 1 else fit.fit(held[0])
+            self.fitted[key] = fit.fit(held[0]) if len(refs) == 1 else \
+                fit.packed(held, emit.packed_rows(self.graph, refs))
         return self.fitted[key]
 
     def works(self, source: str) -> bool:
@@ -207,12 +208,10 @@ def packed_inputs(parts: list[Part], maker: dict[Ref, int], part: Part,
 
 def fits(maker: Maker, part: Part, values: dict[Ref, torch.Tensor],
          unpack: dict[Ref, list[Ref]]) -> dict[Ref, fit.Fit | None]:  # fmt: skip
-    graph, found = maker.graph, {}
+    found = {}
     for ref in part.inputs:
-        side = unpack.get(ref, [ref])
-        rows = emit.packed_rows(graph, side) if len(side) > 1 else 0
-        found[ref] = maker.fit(values, side, rows)
-        if found[ref] is None and graph.nodes[ref.node].kind != "input":
+        found[ref] = maker.fit(values, unpack.get(ref, [ref]))
+        if found[ref] is None and maker.graph.nodes[ref.node].kind != "input":
             raise NoCut("no distribution is like a tensor at the cut")
     return found
 
