@@ -398,6 +398,7 @@ class Zygote:
         if inner:
             os.close(sock_fd)
             stand_by(inner)
+        os.setsid()  # what it sends to its process group does not reach the keeper
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         self.box.inner(plan)
         keep = {k: os.environ[k] for k in KEPT if k in os.environ}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define CHILD_PIPE (1 << 20)
+#define STUCK_S    15 /* what a keeper has to end in; fork bombs need some */
 
 /* Keeps the last CHILD_OUTPUT bytes. */
 static void keep_output(struct child *c, const char *p, size_t n)
@@ -119,14 +120,15 @@ static void on_stuck(void *arg)
 }
 
 /* The keeper is asked, not killed: it kills the candidate and ends when every
- * process of the box has. */
+ * process of the box has. A candidate in a thin box may have stopped it. */
 static void ask_keeper(struct child *c)
 {
     c->asked_ns = tick_now_ns();
     loop_remove(c->loop, c->timer);
     c->timer =
-        loop_add_timer(c->loop, c->asked_ns + 3 * TICK_S / 2, on_stuck, c);
+        loop_add_timer(c->loop, c->asked_ns + STUCK_S * TICK_S, on_stuck, c);
     syscall(SYS_pidfd_send_signal, c->pidfd, SIGTERM, NULL, 0);
+    syscall(SYS_pidfd_send_signal, c->pidfd, SIGCONT, NULL, 0);
 }
 
 void child_kill(struct child *c, const char *why)

@@ -36,7 +36,7 @@ from worker_run import (
 SECRET = "sk-what-no-candidate-may-see"
 GOOD_EVERY = 5  # hostile candidates between two good ones
 HARMLESS = [line.split() for line in (VERIFY / "honest-harmless.list").read_text().splitlines()]
-THIN = tuple("180 182 184 188 190 192 193 195 196 198 236".split())
+THIN = tuple("180 182 184 188 190 192 193 195 196 198 236 246 247".split())
 # Files from this number on go for the box, the processes or the protocol: all are kept.
 AT_THE_WORKER = "180"
 CATALOGUE = (ROOT / "docs" / "VERIFIER-catalogue.md").read_text()

@@ -110,7 +110,7 @@ def run(folder: Path, jobs: list[Job], again: list[Job]) -> Soak:
     work.mkdir()
     soak, started = Soak(jobs, again), time.monotonic()
     adopt(True)
-    before = own_children()
+    before, maps = own_children(), set(perf_maps())
     with Session(program, home, work, WIDE) as worker:
         done = 0
         for share, label in ((0.1, "tenth"), (0.2, "fifth"), (1.0, "end")):
@@ -128,7 +128,7 @@ def run(folder: Path, jobs: list[Job], again: list[Job]) -> Soak:
     soak.left += processes_of(str(work))
     soak.left += [f"process {pid}" for pid in own_children() - before]
     pids = {p.pid for sample in soak.samples.values() for p in sample}
-    soak.left += [str(p) for p in Path("/tmp").glob("perf-*.map") if int(p.stem[5:]) in pids]
+    soak.left += [str(p) for p in perf_maps() if p not in maps and int(p.stem[5:]) in pids]
     adopt(False)
     return soak
 
@@ -136,6 +136,11 @@ def run(folder: Path, jobs: list[Job], again: list[Job]) -> Soak:
 def adopt(orphans: bool) -> None:
     """Whether what a worker did not reap becomes a child of ours."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(orphans), 0, 0, 0)
+
+
+def perf_maps() -> list[Path]:
+    """What libraries that compile write for perf, a file for each process."""
+    return list(Path("/tmp").glob("perf-*.map"))
 
 
 def own_children() -> set[int]:
