@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
+from decompose import fit
 from piece_jobs import PieceJob, TaskJob, source_of
 from worker_run import ROOT, make_home
 from worker_session import Session
@@ -132,3 +134,14 @@ def test_all_variants_of_linear_attention_are_taken_apart_at_all_levels(answers)
         assert proved == set(found) - set(RECURRENT), level
         assert all(a["findings"] == [] for a in found.values()), level
     assert sum(len(answers[f"{p.stem}-coarse"]["subproblems"]) for p in ATTENTION) == 24
+
+
+def test_quantiles_are_drawn_for_a_trial_as_the_piece_draws_them() -> None:
+    space: dict = {"torch": torch}
+    exec(fit.QUANTILE_HELPER, space)
+    quantiles = [0.3 * level**3 - 0.1 for level in fit.LEVELS]
+    for shape in ((), (0,), (5,), (3, fit.SPAN // 2 + 7)):
+        torch.manual_seed(1)
+        expected = space["drawn"](shape, quantiles)
+        torch.manual_seed(1)
+        assert torch.equal(fit.drawn_quickly(shape, quantiles), expected)

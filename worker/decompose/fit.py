@@ -8,6 +8,7 @@ from shared import realism
 LEVELS = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1]
 DIGITS = 4
 NEAR = 1.8  # how far off a fit may be; the judge, who draws other values, allows 3
+SPAN = 1 << 15  # elements whose intermediate results stay in the processor's cache
 
 
 @dataclass
@@ -33,6 +34,18 @@ def drawn(shape, quantiles):
     share = (at - levels[i - 1]) / (levels[i] - levels[i - 1])
     return torch.lerp(values[i - 1], values[i], share)
 '''.replace("LEVELS", str(LEVELS))
+
+
+def drawn_quickly(shape: tuple[int, ...], quantiles: list[float]) -> torch.Tensor:
+    """The same as `drawn`, bit for bit."""
+    levels, values = torch.tensor(LEVELS), torch.tensor(quantiles)
+    table = torch.stack([levels[:-1], levels[1:] - levels[:-1], values[:-1], values[1:]])
+    result = torch.rand(shape)
+    for at in result.view(-1).split(SPAN):
+        i = torch.bucketize(at, levels[1:-1], out_int32=True)
+        start, width, low, high = (row.index_select(0, i) for row in table)
+        torch.lerp(low, high, (at - start) / width, out=at)
+    return result
 
 
 def number(x: float) -> str:
@@ -140,9 +153,7 @@ def _near(x: float, y: float) -> bool:
 
 
 def _drawn(tried: Fit, structure: str, shape: torch.Size) -> torch.Tensor:
-    space = {"torch": torch, "F": torch.nn.functional}
-    if tried.helper:
-        exec(tried.helper, space)  # noqa: S102 - our own text
+    space = {"torch": torch, "F": torch.nn.functional, "drawn": drawn_quickly}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         text = tried.text.format(shape=tuple(shape))

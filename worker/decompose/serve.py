@@ -164,7 +164,7 @@ class Pieces(Child):
         for t in values:
             t = t.detach()
             flat, strides = flattened(t)
-            data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+            data = memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else memoryview(b"")
             if at + len(data) > room:
                 raise MemoryError("the tensors do not fit into the memory that is there for them")
             _write(fd, data, at)
@@ -197,7 +197,7 @@ def flattened(t: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
     return inner.reshape(-1), strides
 
 
-def _write(fd: int, data: bytes, at: int) -> None:
+def _write(fd: int, data: memoryview, at: int) -> None:
     done = 0
     while done < len(data):
         done += os.pwrite(fd, data[done : done + (1 << 24)], at + done)

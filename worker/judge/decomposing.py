@@ -297,8 +297,10 @@ def only_moves(one: tuple[list[Blob], Blob], two: tuple[list[Blob], Blob]) -> bo
         mine = [b.tensor().flatten() for b in drawn if b.dtype == made.dtype]
         if not mine:
             return False
-        held, wanted = torch.cat(mine), made.tensor().flatten()[::step]
+        held, wanted = torch.cat(mine), made.tensor().flatten()[::step].contiguous()
         if places is None:
+            if not all(bool((held == value).any()) for value in wanted[:: SAMPLE // 4]):
+                return False  # most end here, without sorting
             order = held.argsort(stable=True)
             at = torch.searchsorted(held[order], wanted).clamp(max=held.numel() - 1)
             places = order[at]
