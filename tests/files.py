@@ -3,17 +3,13 @@
 python tests/files.py PROCESSES FILE[,FILE…]…    the slowest first; prints what each file said
 
 Files joined by commas run one after the other in one process: they share what their helpers
-start once for all of it (tests/worker/small_loop.py, forked.py). Every process is forked from
-this one, which has imported torch for all. What each file took goes to build/tests/times, for
-tests/slowest.
+start once for all of it (tests/worker/small_loop.py, forked.py). What each file took goes to
+build/tests/times, for tests/slowest.
 """
 
 from __future__ import annotations
 
-import atexit
-import importlib
 import multiprocessing
-import multiprocessing.util
 import os
 import resource
 import sys
@@ -67,21 +63,13 @@ def run_all(files: list[str]) -> list[tuple[int, str]]:
     return list(map(run, files))
 
 
-def end_as_others_do() -> None:
-    """A forked process leaves without a look at atexit, which ends what small_loop.py started."""
-    multiprocessing.util.Finalize(None, atexit._run_exitfuncs, exitpriority=0)
-
-
 def main() -> int:
     """A process that dies ends the pool, and with it this program."""
     processes, together = int(sys.argv[1]), [word.split(",") for word in sys.argv[2:]]
     sys.path.insert(0, "")
     os.makedirs("build/tests", exist_ok=True)
-    for name in ("pytest", "torch"):
-        importlib.import_module(name)
     count = bad = 0
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(processes, context, end_as_others_do) as pool:
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         for done in as_completed([pool.submit(run_all, files) for files in together]):
             for status, said in done.result():
                 print(said, flush=True)
