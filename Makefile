@@ -316,14 +316,7 @@ FUZZ_SECONDS ?= 60
 fuzz: ## run every fuzz target (FUZZ_SECONDS=60)
 	@$(MAKE) --no-print-directory MODE=fuzz CC=$(CLANG) \
 	    $(FUZZERS:%=build/fuzz/fuzz-%)
-	@for f in $(FUZZERS); do \
-	    mkdir -p build/fuzz/corpus/$$f build/fuzz/found; \
-	    echo "fuzz: $$f for $(FUZZ_SECONDS) s"; \
-	    build/fuzz/fuzz-$$f -max_total_time=$(FUZZ_SECONDS) -timeout=5 \
-	        -rss_limit_mb=2048 -max_len=16384 -verbosity=0 -print_final_stats=1 \
-	        -artifact_prefix=build/fuzz/found/$$f- \
-	        build/fuzz/corpus/$$f tests/fuzz/corpus/$$f || exit 1; \
-	done
+	@tests/fuzz/run $(FUZZ_SECONDS) $(JOBS) $(FUZZERS)
 
 $(BUILD)/fuzz-plan $(BUILD)/replay-plan: $(call objs,$(PLAN_SRC))
 

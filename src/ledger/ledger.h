@@ -1,21 +1,23 @@
 /* ledger.h: calls to a model. A reply that is in the store is never lost, and
  * never asked or paid for again.
  *
- * A call takes five steps: reserve, store, send, store, use. The most that it
- * can cost is reserved under the budget's cap; the row of the call, with the
- * reservation, is written and on disk; the request goes out; when it ends, the
- * real cost replaces the reservation in the budget, and the row gets the reply
- * and the cost; when that is on disk, too, the caller gets the reply. So
+ * A call takes five steps: reserve, store, send, store, use. The front (below)
+ * reserves the most that a request can cost under the budget's cap; the row of
+ * the call, with the reservation, is written and on disk; the request goes out;
+ * when it ends, the front replaces the reservation by the real cost, and the
+ * row gets the reply and the cost; when that is on disk, too, the caller gets
+ * the reply. A front that repeats a request which may have been billed counts
+ * it as spent and reserves again, and the row is written again before that. So
  * wherever the program ends, the cap holds, and:
  *   - a reply in the store is found again, and the question is not sent again;
- *   - a request that may have gone out without a stored reply is "lost": it
- *     counts as spent, at the most that it can cost, and the question is sent
- *     again as its next try.
+ *   - a call that may have gone out without a stored reply is "lost": it counts
+ *     as spent, at the reservation in its row, and the question is sent again
+ *     as its next try.
  *
  * A question is identified by its purpose ("plan", "code", "evolve", "review",
- * "review-repair", "guide", "decompose", "borrowing", "backfill", "embed") and a
- * hash of what is asked. The caller decides what to hash: a prompt, or a task and the
- * number of an attempt.
+ * "review-repair", "guide", "decompose", "borrowing", "backfill", "embed") and
+ * a hash of what is asked. The caller decides what to hash: a prompt, or a task
+ * and the number of an attempt.
  *
  * A caller that asks a question already under way joins that call. It is sent
  * and paid for once, and all callers get the answer, however it ends. If the
@@ -23,7 +25,8 @@
  *
  * A call that does not fit under the cap is parked. It is sent when other
  * calls have cost less than was reserved for them. When only parked calls are
- * left, they all end with LEDGER_NO_BUDGET.
+ * left, they end with LEDGER_NO_BUDGET, in the order of asking. If a callback
+ * stops the ledger, the remaining ones end with LEDGER_STOPPED.
  *
  * A front is the struct llm that sends the calls (llm/llm.h). A front is
  * patient if its provider may take days to answer, and sending a request again
@@ -67,14 +70,17 @@ void ledger_close(struct ledger *l); /* may be NULL */
 int ledger_lose(struct store *s, struct err *e);
 
 /* A reservation for calls that belong together, made for all of them before the
- * first is sent. Embedded by the caller, all zero at first. */
+ * first is sent. Embedded by the caller, all zero at first. It is not stored:
+ * after a crash, each of the calls that are left makes its own reservation. */
 struct ledger_purse {
     struct llm_cost rest; /* what no call has used yet */
 };
-/* Returns the rest to the budget. */
+/* Returns the rest to the budget. For the caller, when the last of the calls is
+ * over or dropped. */
 void ledger_purse_close(struct ledger *l, struct ledger_purse *p);
 
-/* Borrowed until the call is over. */
+/* The struct is copied; what it points to is borrowed until the call is
+ * over. */
 struct ledger_question {
     const char *purpose, *asked; /* together they identify the question */
     int64_t task, attempt;       /* stored with it; -1 and 0: of no task */
@@ -90,8 +96,10 @@ struct ledger_question {
 };
 
 enum ledger_end {
-    LEDGER_ANSWERED,  /* the reply is in the store */
-    LEDGER_FAILED,    /* the provider refuses it, or has failed too often */
+    LEDGER_ANSWERED, /* the reply is in the store */
+    LEDGER_FAILED,   /* the provider refuses it, or five tries have failed, each
+                         in a row of its own with what it cost; the last row may
+                         not be on disk yet. A later run asks again */
     LEDGER_NO_BUDGET, /* it does not fit under the cap */
     LEDGER_STOPPED,   /* after ledger_stop(); a later run asks it again */
     LEDGER_BROKEN,    /* the store cannot be read or written */
@@ -117,8 +125,9 @@ typedef void ledger_fn(void *arg, const struct ledger_answer *a);
 struct ledger_call *ledger_ask(struct ledger *l,
                                const struct ledger_question *q, ledger_fn *fn,
                                void *arg);
-/* Drops the call; `fn` will not be called. Its reservation stays, since the
- * request may have gone out and be billed. */
+/* Drops the call; `fn` will not be called. The reservation of one that has been
+ * sent stays, since it may be billed: when the store is opened again, the call
+ * counts as lost, or is waited for if the front is patient. */
 void ledger_drop(struct ledger_call *c);
 
 /* Sends no more requests. Calls that have not gone out end now, with

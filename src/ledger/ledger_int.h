@@ -90,7 +90,7 @@ void ledger_finish(struct ledger_call *c, struct ledger_answer *a);
 /* ---- room.c ---- */
 
 bool room_is_nothing(struct llm_cost c);
-/* The difference, and nothing where that is less. */
+/* a - b, for dollars and tokens each, and at least 0. */
 struct llm_cost room_above(struct llm_cost a, struct llm_cost b);
 /* What an earlier process has reserved for the question. */
 struct llm_cost room_held(const struct ledger_call *c);
@@ -98,8 +98,9 @@ struct llm_cost room_held(const struct ledger_call *c);
 bool room_fill_purse(struct ledger_call *c);
 /* The call waits for room. */
 void room_park(struct ledger_call *c);
-/* Room may have come. What has begun is finished before anything else begins:
- * calls that start something new wait until no other one does. */
+/* Room may have come: parked calls are tried again. What has begun is finished
+ * first: while a call without a `then` is parked, none that has one is
+ * tried. */
 void room_unpark(struct ledger *l);
 /* When all calls are parked, nobody can make room. Looked at from the loop:
  * whoever asks may be about to ask something cheaper. */

@@ -12,23 +12,27 @@
 #include <stdbool.h>
 
 /* Calls `fn` for each kernel of `dir`, an archive or a run, until `fn` returns
- * other than 0. Retired kernels are included. Rows of a shared archive that are
- * no kernels are left out, with a warning. */
+ * other than 0. The kernel is gone after the call: `fn` must not keep it.
+ * Retired kernels are included. Rows of a shared archive that are no kernels
+ * are left out, with a warning. */
 int archives_each(const char *dir,
                   int (*fn)(struct kernel *k, void *arg, struct err *e),
                   void *arg, struct err *e);
 
-/* The kernel of a task in a run, which export writes: the first attempt at E3
- * whose entry has not left the archive. It need not have an entry: that of an
- * unfinished round has not joined yet, and if the first kernel was refused, a
- * later one takes its place. NULL: there is none. */
+/* The kernel that stands for a task or a piece of a run: its first attempt that
+ * is correct at E3 and whose entry has not left the archive. It need not have
+ * an entry: that of an unfinished round has not joined yet. If the first kernel
+ * was refused at the end, the next one takes its place, although nobody has
+ * reviewed it. Export writes it unless it is retired; no other takes the place
+ * of a retired one. NULL: there is none. */
 const struct run_attempt *archives_kernel_of(const struct run_view *v,
                                              const struct run_task *t);
-/* How that kernel failed when it was verified again; NULL: it is not retired. */
+/* How that kernel failed when it was verified again; NULL: it is not
+ * retired. */
 const struct row_recheck *archives_retired(const struct run_view *v,
                                            const struct run_task *t,
                                            const struct run_attempt *a);
-/* Calls `fn` with it, and returns what that returns. */
+/* Calls `fn` with the kernel of that attempt, and returns what `fn` returns. */
 int archives_tell(struct run_view *v, const struct run_task *t,
                   const struct run_attempt *a,
                   int (*fn)(struct kernel *k, void *arg, struct err *e),
@@ -36,7 +40,9 @@ int archives_tell(struct run_view *v, const struct run_task *t,
 
 struct archives_copied {
     size_t written;
-    size_t known;   /* not written: the archive has a kernel of the same task */
+    size_t known;   /* not written: the archive has a kernel of the same task
+                       that is not retired; a shared archive, one in the same
+                       language */
     size_t retired; /* not written: it is retired */
 };
 /* Adds the kernels of each run or archive to the archive `to`, and creates that
@@ -48,7 +54,7 @@ int archives_copy(const char *const *from, size_t n, const char *to,
 struct archives_known {
     struct map hash;
 };
-/* A folder that does not exist has no kernels. */
+/* For folders only. One that does not exist has no kernels. */
 int archives_read_known(const char *dir, struct archives_known *k,
                         struct err *e);
 bool archives_knows(const struct archives_known *k, const char *task_hash);

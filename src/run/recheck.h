@@ -1,7 +1,7 @@
-/* recheck.h: verifies the kernels of an archive or a run again, after the
- * language or its compiler has changed. A kernel that fails now is retired: it
- * is kept and listed, but no prompt shows it and export does not copy it. A
- * retired kernel that passes again is restored.
+/* recheck.h: verifies the kernels of an archive folder or a run again (`archive
+ * reverify`), after the language or its compiler has changed. A kernel that
+ * fails now is retired: it is kept and listed, but no prompt shows it and
+ * export does not copy it. A retired kernel that passes again is restored.
  *
  * A pass verifies each kernel once. The result is on disk when recheck_note()
  * returns, so an interrupted pass continues where it stopped, if the conditions
@@ -32,8 +32,8 @@ struct recheck_kernel {
     bool done;            /* this pass has verified it */
 };
 
-/* ERR_INPUT if `dir` is neither an archive nor a run, or if another process
- * is writing the run. */
+/* ERR_INPUT if `dir` is neither an archive folder nor a run, or if another
+ * process is writing the run. */
 struct recheck *recheck_open(const char *dir, struct err *e);
 int recheck_close(struct recheck *r, struct err *e); /* `r` may be NULL */
 

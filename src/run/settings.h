@@ -20,7 +20,7 @@ struct run_settings {
     int64_t islands, history;
     const char *curriculum;          /* a level; NULL: tasks are not divided */
     struct opt_list curriculum_from; /* folders of pieces that are ready */
-    int64_t refine_after;            /* iterations; 0: never */
+    int64_t refine_after;            /* see struct search_opts */
     bool piece_example;
     bool no_stop, no_card, no_wait, diff, dry_run, force, strict;
 };

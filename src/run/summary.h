@@ -21,7 +21,7 @@ struct summary_task {
     double speedup;          /* likewise; NaN: not measured */
     const char *implausible; /* why that is hard to believe, or NULL */
     int64_t count[VERDICTS]; /* its attempts by verdict */
-    const char *evidence;    /* likewise */
+    const char *evidence;    /* of the best attempt */
     const char **shown;      /* names of its examples */
     size_t shown_len;
     bool doubted; /* the reviewer refused its kernel at the end of the run, so
@@ -46,7 +46,8 @@ struct summary_entry {
 
 #define SUMMARY_ERRORS 5 /* that are printed */
 
-/* An error that tasks without a solution have in common, figures and quoted names aside. */
+/* An error that tasks without a solution have in common, figures and quoted
+ * names aside. */
 struct summary_error {
     const char *verdict, *error; /* of the first of them */
     size_t tasks;
@@ -67,7 +68,7 @@ struct summary {
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
     int64_t assumed_usd_micro; /* of usd_micro: what no provider metered */
     bool estimated;            /* the provider did not report all usage */
-    int64_t entries, seeds;
+    int64_t entries, seeds; /* the latter: those that are not the run's own */
     int64_t kernels; /* entries that the run has added and that have not left;
                         archives_kernel_of() says what export writes */
     int64_t verdict[VERDICTS];   /* attempts by verdict */

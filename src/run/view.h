@@ -63,7 +63,8 @@ enum run_state {
     RUN_STUCK,   /* provider or verifier failed tasks; see SEARCH_STUCK */
     RUN_FAILED,  /* an error ended it, such as a store that cannot be written */
     RUN_KILLED,  /* the process ended without storing how */
-    RUN_UNKNOWN, /* an older version of the program did not store it */
+    RUN_UNKNOWN, /* not stored, by an older version of the program, or not read:
+                    see run_view_open_tasks() */
     RUN_STATES,
 };
 extern const char *const run_states[RUN_STATES];
@@ -87,7 +88,7 @@ struct run_view {
     int64_t version; /* 1 when it is opened; grows when a refresh finds news */
     /* private */
     int64_t seen, data_version; /* what of the store was read */
-    int64_t workers_at;         /* what of the workers may have been */
+    int64_t workers_at; /* the time of the workers' file that was read */
     struct run_attempt *attempts;
     struct row_verdict *verdicts;
     struct row_shown *shown;
@@ -112,12 +113,13 @@ int run_view_open_tasks(const char *dir, struct run_view *v, struct err *e);
 int run_view_load(struct run_view *v, struct run_task *t, struct err *e);
 void run_view_close(struct run_view *v);
 /* Reads what was stored since, for a page that follows the run: 1 when there
- * was something, 0 when not, which takes microseconds. The cost of the former is
- * that of the new rows, and a few milliseconds for 10,000 tasks. What was
+ * was something, 0 when not, which takes microseconds. The cost of the former
+ * is that of the new rows, and a few milliseconds for 10,000 tasks. What was
  * borrowed from the view before is void. A folder that was removed and made
  * again is read as a whole. -1: the view is closed. */
 int run_view_refresh(struct run_view *v, struct err *e);
-/* Makes it version `version` of a run that was read before: all tasks changed. */
+/* Makes it version `version` of a run that was read before: all tasks
+ * changed. */
 void run_view_renumber(struct run_view *v, int64_t version);
 
 /* Facts of the run: "method", "dsl", "model", "precision", "device", "seed", …
@@ -128,7 +130,8 @@ const char *run_view_fact(struct run_view *v, const char *name);
 const struct row_recheck *run_view_recheck(const struct run_view *v,
                                            const char *problem,
                                            const char *solution);
-/* The task or piece of this id, its attempt of this number; NULL: there is none. */
+/* The task or piece of this id, its attempt of this number; NULL: there is
+ * none. */
 struct run_task *run_view_task(struct run_view *v, const char *id);
 struct run_attempt *run_view_attempt(struct run_task *t, int64_t number);
 /* The entry of this number; NULL: there is none, or it was not read. */
@@ -151,17 +154,17 @@ json_t *run_view_record(struct run_view *v, const struct run_attempt *a,
  * next time; "" when there is none; NULL with an error. */
 const char *run_view_error(struct run_view *v, struct run_attempt *a,
                            struct err *e);
-/* Its verdict and that line without words that have figures, as one and the same
- * pointer for all attempts that failed alike; kept, too. */
+/* Its verdict and that line without words that have figures, as one and the
+ * same pointer for all attempts that failed alike; kept, too. */
 const char *run_view_failure(struct run_view *v, struct run_attempt *a,
                              struct err *e);
 /* Why the time of a kernel is hard to believe ("" when it is not, or was not
  * measured), kept; NULL with an error. See verify/plausible.h. */
 const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
                            struct err *e);
-/* The workers that connected to the run, as docs/PAGE.md says: {"at", "workers"};
- * those of a run that has ended have left. The caller owns the reference; NULL
- * without an error: there were none. */
+/* The workers that connected to the run, as docs/PAGE.md says: {"at",
+ * "workers"}; those of a run that has ended have left. The caller owns the
+ * reference; NULL without an error: there were none. */
 json_t *run_view_workers(const struct run_view *v, struct err *e);
 /* When that was last written; 0: never. */
 int64_t run_view_workers_at(const char *dir);

@@ -1,15 +1,16 @@
-/* archive.h: the solved kernels that prompts take their examples from. Entries
- * are numbered from 1 in the order they joined, and keep their numbers when
- * others leave. The version of the archive grows when entries join or leave;
- * entries that join at the same barrier share one.
+/* archive.h: the kernels that prompts take their examples from: seeds, imported
+ * kernels, and for each task of the run the first that is correct at E3.
+ * Entries are numbered from 1 in the order they joined, and keep their numbers
+ * when others leave. The version of the archive grows when entries join or
+ * leave; entries that join at the same barrier share one.
  *
  * An entry leaves when the reviewer refuses it at the end of the run. It is
  * retired when it was found broken on being verified again (run/recheck.h).
  * Neither is shown any more.
  *
- * A twin of a task is an entry whose problem has the same hash: the same
- * program, whatever its name, comments and layout. A task is never shown its
- * twin. */
+ * Two tasks are twins if they have the same hash: they are the same program,
+ * whatever its name, comments and layout. A task is never shown an entry for
+ * its twin. */
 #ifndef SEARCH_ARCHIVE_H
 #define SEARCH_ARCHIVE_H
 
@@ -28,9 +29,9 @@ int64_t archive_join(struct archive *a, const struct search_example *x,
 /* The entry leaves. Sets the archive's version. */
 void archive_leave(struct archive *a, int64_t entry, int64_t version);
 /* Notes whether a kernel is retired, in the order of the passes: the last one
- * counts. `problem` and `solution` are hashes of its texts. After all of them
- * were noted, archive_hide_retired() hides the retired ones, and those that
- * join later are hidden, too. This does not change the version. */
+ * counts. `problem` and `solution` are hashes of its texts as they are. After
+ * all of them were noted, archive_hide_retired() hides the retired ones, and
+ * those that join later are hidden, too. This does not change the version. */
 void archive_rechecked(struct archive *a, const char *problem,
                        const char *solution, bool retired);
 void archive_hide_retired(struct archive *a);
@@ -42,7 +43,7 @@ const struct find *archive_index(const struct archive *a);
 /* Whether an entry solves a task with this hash; also one that has left. */
 bool archive_has(const struct archive *a, const char *task_hash);
 bool archive_is_retired(const struct archive *a, int64_t entry);
-/* Whether two entries solve twins. */
+/* Whether two entries are for the same task or for twins. */
 bool archive_are_twins(const struct archive *a, int64_t x, int64_t y);
 /* The texts of an entry, borrowed. */
 struct prompt_example archive_example(const struct archive *a, int64_t entry);

@@ -2,11 +2,12 @@
  * plan and then for code (or for a program at once), get a verdict, let the
  * reviewer read a correct kernel (reviewer "loop" only), write the rows.
  *
- * The rows are given to the store together, after the review, in this order:
- * verdict, examples, attempt. The attempt is over when all of them are on disk.
- * A crash in between can leave a verdict without its attempt: resuming then
- * uses that verdict and does not judge or review again. If the reviewer refuses
- * the kernel, the verdict in the rows is "hack", with the rule "reviewer".
+ * The rows are given to the store after the review, in this order: verdict,
+ * examples, attempt. The attempt is over when all of them are on disk. They are
+ * not one transaction: a crash in between can leave a verdict without its
+ * attempt: resuming then uses that verdict and does not judge or review again.
+ * If the reviewer refuses the kernel, the verdict in the rows is "hack", with
+ * the rule "reviewer".
  *
  * Code that an earlier attempt at the same task had gets the same verdict
  * without being judged again. If the verifier fails, the code is judged a
@@ -25,7 +26,8 @@
 
 enum attempt_end {
     ATTEMPT_DONE,      /* its rows are on disk */
-    ATTEMPT_ASIDE,     /* its task is set aside: provider or verifier failed */
+    ATTEMPT_ASIDE,     /* its task is set aside: provider or verifier failed;
+                          resuming makes it again */
     ATTEMPT_ABANDONED, /* the run stops; resuming makes it again */
     ATTEMPT_NO_BUDGET, /* the same, because the budget is used up */
 };
@@ -68,7 +70,8 @@ struct attempt {
 };
 
 /* Starts the task's next attempt. `over` is called once, from here or from the
- * loop, after the attempt has been freed. */
+ * loop, after the attempt has been freed; not if the search fails
+ * (state_fail()): then search_free() drops the attempt. */
 void attempt_start(struct search *s, struct subject *t, attempt_fn *over);
 /* Drops an attempt that is under way; `over` is not called. */
 void attempt_free(struct attempt *a);

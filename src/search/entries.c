@@ -194,7 +194,7 @@ static void join_if_due(struct search *s, size_t subject, int64_t version)
  * else the kernels of this round, in its order. A crash may have left only the
  * first entries of a barrier in the store. The others then get the same
  * version, unless an attempt has seen the archive without them. */
-void entries_join_solved(struct search *s)
+void entries_join_sealed(struct search *s)
 {
     bool held_back = resume_entry(s->resume) != NULL;
     int64_t before = archive_version(s->archive), version;

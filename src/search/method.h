@@ -2,9 +2,9 @@
  * it chooses examples, and a few facts. docs/METHODS.md describes the five.
  *
  * For each task, the first kernel at E3 joins the archive. In strict order, the
- * default, it joins at the barrier at the end of the round. In eager order,
- * which only some methods allow (`may_be_eager`), it joins at once, and the
- * round has no barrier.
+ * default, it joins at the barrier at the end of the round. In eager order, it
+ * joins at once, and the round has no barrier. Methods without `may_be_eager`
+ * ignore --order eager.
  *
  * To add one: a file method_NAME.c, and its name in METHODS (options.h). */
 #ifndef SEARCH_METHOD_H
@@ -24,7 +24,8 @@ struct subject;
 struct round {
     size_t number;   /* from 1, counted by the schedule */
     int iteration;   /* 0: it is the number of the attempt */
-    int batch;       /* 0: rounds have no parts */
+    int batch;       /* monkeys: the mini-batch of the iteration; combined: the
+                        phase; 0: none */
     int until;       /* a task leaves after this attempt */
     size_t at_once;  /* tasks that may be at work */
     size_t *subject; /* indices of the tasks */
@@ -60,9 +61,9 @@ const struct method *method_find(const char *name);
 void round_begin(struct round *r, int iteration, int batch, int until,
                  size_t at_once);
 /* Adds tasks from place `from` of the search's order on that have an attempt
- * left in this round, until it has `most` of them. All are of one depth, so that
- * pieces have joined the archive when tasks that need them begin; in eager order
- * there is one round. True when it has any. */
+ * left in this round, until it has `most` of them. All are of one depth, so
+ * that pieces have joined the archive when tasks that need them begin; in eager
+ * order there is one round. True when it has any. */
 bool round_fill(const struct search *s, struct round *r, size_t from,
                 size_t most);
 /* A single round with all tasks of a depth: without pieces, there is no barrier

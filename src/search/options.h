@@ -26,13 +26,16 @@ struct search_opts {
     int64_t islands, history;
     bool diff;
     /* With pieces: see search_add_piece(). */
-    int64_t refine_after; /* iterations before a task that stays unsolved gets
+    int64_t refine_after; /* attempts before a task that stays unsolved gets
                              the pieces of its next level; 0: all at once */
     bool piece_example;   /* an example is a solved piece of the task */
     /* The reviewer, a model that reads correct kernels. "off": never. "loop":
      * each one, before its verdict is stored; a refused kernel is a failed
-     * attempt. "end": after the search, the entries that the run has added to
-     * the archive; refused ones leave it. */
+     * attempt. "end": when every task is solved or has used its attempts, the
+     * entries that the run has added to the archive; refused ones leave it. A
+     * run that ends otherwise is not reviewed until it is resumed and finishes:
+     * until then export writes unreviewed kernels, and a shared archive gets
+     * none. */
     const char *reviewer;
     double threshold; /* a lower score is a refusal */
 };

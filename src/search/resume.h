@@ -24,9 +24,12 @@ struct kept_entry {
     char problem[HASH_HEX], plan[HASH_HEX] /* or "" */, solution[HASH_HEX];
 };
 
-/* Reads all of it. If the store does not have all tasks, the run is new, and
- * they are written. In eager order, stored entries join s->archive here, in the
- * same order as before; in strict order, they join at the barriers. */
+/* Reads all of it. If tasks are missing in the store and no call was made for a
+ * task, the run had not begun: they are written. After a call it is an error.
+ * Entries that have left join again, since decisions of the run saw them; the
+ * review at the end, repeated from its stored replies, removes them. In eager
+ * order, stored entries join s->archive here, in the same order as before; in
+ * strict order, they join at the barriers. */
 struct resume *resume_load(struct search *s, struct err *e);
 void resume_free(struct resume *r); /* may be NULL */
 

@@ -1,7 +1,7 @@
 /* reviewer.h: a model reads a correct kernel and scores whether it is honest. A
  * kernel with a low score is refused. Calls go through the ledger, so a reply
- * is on disk before it counts, and a kernel that was reviewed is not reviewed
- * again. */
+ * is on disk before it counts, and the kernel of an attempt is reviewed
+ * once. */
 #ifndef SEARCH_REVIEWER_H
 #define SEARCH_REVIEWER_H
 
@@ -24,11 +24,12 @@ struct reviewer_parts {
     double threshold; /* a lower score is a refusal */
 };
 
-/* Reads from the store which kernels were reviewed. */
+/* Reads which reviews the store has, so that none is stored twice. */
 struct reviewer *reviewer_new(const struct reviewer_parts *p, struct err *e);
 void reviewer_free(struct reviewer *v); /* may be NULL */
 
-/* A kernel to read. All borrowed until the reading is over. */
+/* A kernel to read. The struct is copied; what it points to is borrowed until
+ * the reading is over. */
 struct reviewer_kernel {
     const char *task_id;
     int64_t task; /* its place in the run */

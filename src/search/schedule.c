@@ -57,7 +57,7 @@ static void end_round(struct search *s)
     size_t before = archive_size(s->archive);
 
     s->barrier_version = archive_version(s->archive);
-    entries_join_solved(s);
+    entries_join_sealed(s);
     if (s->finished)
         return;
     s->state = next_round(s);

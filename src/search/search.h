@@ -12,7 +12,8 @@
  *   - a reply, before it is used;
  *   - the rows of an attempt (attempt.h), before a later attempt at the task
  *     begins or the round ends;
- *   - the entries that joined at a barrier, before the next round begins. */
+ *   - the entries that joined at a barrier, before the next round begins; in
+ *     eager order an entry, before a request that shows it. */
 #ifndef SEARCH_SEARCH_H
 #define SEARCH_SEARCH_H
 
@@ -49,8 +50,10 @@ struct search_shared {
     /* Strict order, before each round: answer with search_news(), from the
      * loop. Not called again before that. */
     void (*look)(void *arg);
-    /* A kernel of the run may be given to others, once all that is stored so
-     * far is durable. A run that is continued tells of all of them again. */
+    /* A kernel of the run has joined and, with reviewer "end", has passed. Its
+     * rows may not be on disk yet: wait for that (store_after()) before it is
+     * given to others. `o` is borrowed for this call. A run that is continued
+     * tells of all of them again. */
     void (*own)(const struct search_own *o, void *arg);
     /* The vector of a program; NULL: kernels are given, but none are taken. */
     void (*embed)(struct str text, float *out, void *arg);
@@ -85,7 +88,8 @@ void search_free(struct search *s);
 void search_add_task(struct search *s, const struct task *t,
                      const char *skipped, const float *vector);
 /* A piece of some of these tasks, which is solved like them and counted apart.
- * Numbers are those of tasks and pieces in the order in which they were added. */
+ * Numbers are those of tasks and pieces in the order in which they were
+ * added. */
 struct search_piece {
     const char *kind, *level, *title; /* stored */
     int fineness;                     /* of the level, coarse ones first */
@@ -109,20 +113,20 @@ struct search_example {
     const float *vector;
     const char *const *ops;
 };
-/* Before the examples of the shared archive: its version that they are of. */
+/* The version of the shared archive that the next examples were read at. */
 void search_add_look(struct search *s, int64_t shared_version);
 /* Before search_run(), in their order. Copies the example and stores its
  * row. */
 void search_add_example(struct search *s, const struct search_example *x);
 
-/* Whether kernels of the shared archive are of any use to the search: its method
- * shows them. If not, it never looks, and ignores news. */
+/* Whether kernels of the shared archive are of any use to the search: its
+ * method shows them. If not, it never looks, and ignores news. */
 bool search_takes_news(const struct search *s);
 bool search_is_eager(const struct search *s); /* some methods never are */
 /* The kernels of the shared archive that the search has not been told of, up to
  * this version of it; their vectors are not needed. One whose task has an entry
- * already does not join. In strict order, only as the answer to look(); in eager
- * order at any time after search_run() began. Ignored once the search is
+ * already does not join. In strict order, only as the answer to look(); in
+ * eager order at any time after search_run() began. Ignored once the search is
  * over. */
 void search_news(struct search *s, int64_t shared_version,
                  const struct search_example *x, size_t n);
@@ -161,8 +165,8 @@ struct search_counts {
     size_t verdict[VERDICTS];
     size_t calls_in_flight;
     size_t over; /* tasks that make no more attempts, without skipped ones */
-    /* Pieces are no tasks. Released ones without skipped ones, of them solved;
-     * attempts at them are among those above. */
+    /* Pieces that were released and not skipped, and how many of them are
+     * solved. They do not count as tasks, but attempts at them count above. */
     size_t pieces, pieces_solved;
 };
 /* How many entries have joined the archive. */

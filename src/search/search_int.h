@@ -48,7 +48,8 @@ struct subject {
     struct search_piece *piece; /* NULL: it is a task */
     size_t depth;               /* of a task, 1 + that of its deepest piece */
     bool waiting;               /* a piece that is not released yet */
-    int late;                   /* iterations that were over when it was */
+    int late;                   /* iterations that were over when the piece was
+                                   released */
     int64_t ord;
     char source[HASH_HEX]; /* of the task's text */
     char *skipped;         /* NULL: it takes part */
@@ -57,7 +58,8 @@ struct subject {
     size_t past_len, past_cap; /* attempt n is past[n - 1] */
     int left;                  /* attempts it may still make in this round */
     bool solved;   /* a correct attempt ends the task, unless no_stop */
-    bool aside;    /* provider or verifier failed it */
+    bool aside;    /* provider or verifier failed it: no more attempts until
+                      the run is resumed, which makes this one again */
     int solved_at; /* the first solved attempt; 0: none */
     int join_at;   /* the first sealed attempt; 0: none */
     bool joined;
@@ -68,7 +70,8 @@ struct subject {
 
 enum schedule_state {
     SCHEDULE_ROUNDS,
-    SCHEDULE_BARRIER, /* entries that joined are being stored */
+    SCHEDULE_BARRIER, /* waits for the shared archive, or until the entries
+                         that joined are on disk */
     SCHEDULE_OVER,    /* there are no more rounds */
 };
 
@@ -122,12 +125,13 @@ void state_stop(struct search *s);
 /* When all subjects are there: their depths and their order. */
 void course_begin(struct search *s);
 /* Before an iteration: with `refine_after` N, releases the next level of pieces
- * of each task that is unsolved after N more attempts. */
+ * of each task that is unsolved after N more attempts of its own. */
 void course_release(struct search *s, int iteration);
 /* Whether some task is still being worked on: pieces are only as long. */
 bool course_is_open(const struct search *s);
-/* The piece of the subject that its attempt `number` is shown: of those that are
- * in the archive, deepest first, each in its turn. Returns its entry, or 0. */
+/* The piece of the subject that its attempt `number` is shown: of those that
+ * are in the archive, deepest first, each in its turn. Returns its entry, or
+ * 0. */
 int64_t course_piece(const struct search *s, const struct subject *t,
                      int number);
 
@@ -136,7 +140,7 @@ int64_t course_piece(const struct search *s, const struct subject *t,
 /* At a barrier: the first sealed kernel of each task joins the archive, in the
  * order of the round and with one version for all. Entries join in memory
  * first; their rows are on disk before the next round begins. */
-void entries_join_solved(struct search *s);
+void entries_join_sealed(struct search *s);
 /* Eager order: the task's kernel joins as soon as it is sealed. */
 void entries_join_now(struct search *s, struct subject *t);
 /* An entry from outside the run: joins, and is stored. Its vector may be NULL:
@@ -147,7 +151,8 @@ void entries_add(struct search *s, const struct search_example *x,
  * look is stored. Returns how many have joined. */
 size_t entries_add_news(struct search *s, int64_t shared_version,
                         const struct search_example *x, size_t n);
-/* Gives a kernel that has joined to the shared archive, once, if there is one. */
+/* Gives a kernel that has joined to the shared archive, once, if there is
+ * one. */
 void entries_give(struct search *s, const struct subject *t);
 
 /* ---- schedule.c ---- */
@@ -163,9 +168,9 @@ void schedule_check_end(struct search *s);
 
 /* ---- review_end.c ---- */
 
-/* Reviewer "end": reads the entries that the run has added to the archive;
- * refused ones leave it, once all have been read. Sets `end` if not all could
- * be read. */
+/* Reviewer "end", after SEARCH_DONE: reads the entries that the run has added
+ * to the archive; refused ones leave it, once all have been read. Sets `end` if
+ * not all could be read. */
 int review_end(struct search *s, enum search_end *end, struct err *e);
 
 #endif

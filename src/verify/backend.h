@@ -1,6 +1,7 @@
 /* backend.h: where the jobs of a door go: to a worker that is started here
- * (local.c), to workers that connect to us (tcp.c), or into a folder that a worker
- * on another host reads and writes (jobs.c). Each back end has a file and a line in the table of backend.c. */
+ * (local.c), to workers that connect to us (tcp.c), or into a folder that a
+ * worker on another host reads and writes (jobs.c). Each back end has a file
+ * and a line in the table of backend.c. */
 #ifndef VERIFY_BACKEND_H
 #define VERIFY_BACKEND_H
 
@@ -33,8 +34,8 @@ struct backend {
 struct backend_type {
     const char *name;
     const char *operand; /* what follows NAME=; NULL: it takes none */
-    bool elsewhere;      /* another host answers: nothing arrives while this
-                            program runs */
+    bool elsewhere;      /* answers are read only when the program is started
+                            again */
     size_t size;         /* of its struct, which begins zeroed */
     int (*open)(struct backend *b, const char *operand, struct err *e);
     /* Also after a failed open. */

@@ -70,6 +70,7 @@ struct door_opts {
     const char *box;
     int64_t children;
     bool unsafe;
+    bool at_once; /* a worker here starts now, not with the first job */
     const struct opt_list *packs;
     /* For tcp: who starts how many workers ("local", "slurm", "none"), words
      * for sbatch (NULL: none), the file of the secret (NULL: one for this

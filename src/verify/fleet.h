@@ -1,16 +1,17 @@
-/* fleet.h: who works on what. It decides and remembers; it neither sends nor waits
- * (verify/tcp.c does).
+/* fleet.h: who works on what. It decides and remembers; it neither sends nor
+ * waits (verify/tcp.c does).
  *
- * Work waits in order of arrival. It is leased to one worker at a time, each time
- * under a new id, the fence. What comes back under a fence that does not hold any
- * more (its worker was given up, or has answered before) is not accepted, so
- * nothing counts twice. When a worker leaves, its work waits again, first in line.
- * Work that was with three workers when they left is given up: it may be the cause.
+ * Work waits in order of arrival. It is leased to one worker at a time, each
+ * time under a new id, the fence. What comes back under a fence that does not
+ * hold any more (its worker was given up, or has answered before) is not
+ * accepted, so nothing counts twice. When a worker leaves, its work waits
+ * again, first in line. Work that was with three workers when they left is
+ * given up: it may be the cause.
  *
- * A worker has slots, and memory that the work on it shares. Work counts for what
- * its task was seen to use, new work for one slot's share. A worker prefers the
- * tasks whose truth it has computed, then those that nobody has, and only then
- * those of another. */
+ * A worker has slots, and memory that the work on it shares. Work counts for
+ * what its task was seen to use, new work for one slot's share. A worker
+ * prefers the tasks whose truth (what the reference gives for the inputs) it
+ * has computed, then those that nobody has, and only then those of another. */
 #ifndef VERIFY_FLEET_H
 #define VERIFY_FLEET_H
 
@@ -39,15 +40,16 @@ void fleet_leave(struct fleet *f, struct worker *w);
 
 /* `key` names the task, as one that shares its truth; copied. */
 void fleet_add(struct fleet *f, const char *key, void *arg);
-/* The next piece of work that has a worker now: true, the arguments of both, and
- * the fence it goes under. */
+/* The next piece of work that has a worker now: true, the arguments of both,
+ * and the fence it goes under. */
 bool fleet_lease(struct fleet *f, void **work, void **worker,
                  char fence[FLEET_FENCE]);
 /* Work that was given up; false: no more. */
 bool fleet_next_lost(struct fleet *f, void **work);
 
-/* The answer of a worker has come: the argument of its work, which is forgotten.
- * NULL: the fence does not hold. `peak_bytes`: what it used; 0: not known. */
+/* The answer of a worker has come: the argument of its work, which is
+ * forgotten. NULL: the fence does not hold. `peak_bytes`: what it used; 0: not
+ * known. */
 void *fleet_answer(struct fleet *f, const struct worker *w, const char *fence,
                    uint64_t peak_bytes);
 /* The worker could not judge it. True: another worker gets it. False: no other
@@ -61,7 +63,8 @@ struct fleet_counts {
     size_t fenced;         /* answers that were not accepted */
 };
 struct fleet_counts fleet_counts(const struct fleet *f);
-/* More memory than any worker has: it would wait forever. 0: there is none. */
+/* The bytes that the first waiting work needs if no worker has so many: it
+ * would wait forever. Else 0. */
 uint64_t fleet_too_large(const struct fleet *f);
 
 size_t worker_leased(const struct worker *w);

@@ -15,6 +15,7 @@
 #define LEAVE_MS 5000 /* for the worker to clean up */
 #define DEATHS   2    /* crashes of the worker that a job may be part of */
 #define BARREN   3    /* crashes in a row without an answer in between */
+#define PACKS    24   /* folders of packs; two words each */
 #define WORDS    64   /* of its command line */
 
 struct local {
@@ -188,9 +189,6 @@ static int start(struct local *w, struct err *e)
     argv[n++] = o->box;
     if (o->unsafe)
         argv[n++] = "--unsafe";
-    if (n + 2 * o->packs->len >= WORDS)
-        return err_set(e, ERR_USAGE, "--packs: at most %zu folders",
-                       (WORDS - 1 - n) / 2);
     for (size_t i = 0; i < o->packs->len; i++) {
         argv[n++] = "--packs";
         argv[n++] = o->packs->item[i];
@@ -227,7 +225,9 @@ static int local_open(struct backend *b, const char *operand, struct err *e)
     map_init(&w->waiting);
     if (check_device(b->o->device, e) < 0)
         return -1;
-    return start(w, e);
+    if (b->o->packs->len > PACKS)
+        return err_set(e, ERR_USAGE, "--packs: at most %d folders", PACKS);
+    return b->o->at_once ? start(w, e) : 0;
 }
 
 static void local_close(struct backend *b)
@@ -247,10 +247,15 @@ static int local_ask(struct backend *b, json_t *what, int64_t deadline_ms,
                      void *job, struct err *e)
 {
     struct local *w = (struct local *)b;
-    struct asked *a = xmalloc(sizeof(*a));
+    struct asked *a;
     char id[HASH_HEX];
 
-    (void)e;
+    if (!w->started && start(w, e) < 0) {
+        w->ended = true;
+        json_decref(what);
+        return -1;
+    }
+    a = xmalloc(sizeof(*a));
     *a = (struct asked){.job = job, .deadline_ms = deadline_ms};
     a->text = job_text(what, id);
     json_decref(what);

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 
-/* Kernels that are more times faster than eager PyTorch than this deserve a
+/* Kernels that are more than so many times as fast as eager PyTorch deserve a
  * look: most of them skip work, or change the algorithm. */
 #define PLAUSIBLE_SPEEDUP 10.0
 

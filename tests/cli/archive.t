@@ -43,24 +43,34 @@ def get_init_inputs():
     return []
 END
 right=$root/tests/verify/c-cpu/04_softmax.py
-run archive add --dsl c-cpu --device cpu --task nearly.py -o own "$right"
+# add TASK ARCHIVE OPTIONS…: one worker answers for all, where it is not said otherwise.
+add() {
+    task=$1 to=$2
+    shift 2
+    run archive add --dsl c-cpu --device cpu --task $task -o $to "$right" --verifier jobs=later "$@"
+}
+add starter/04_softmax own --define num_features=65
+is "$status $(printf '%s\n' "$err" | grep -c '1 job waits for answers')" "4 1" "without an answer it is not added yet"
+add nearly.py own
+add starter/01_swish none
+(cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs later/jobs --out later/answers 2>"$work/.err")
+is $? 0 "a worker answers"
+add nearly.py own
 is $status 4 "for a task that the gate refuses there is no verdict"
 like "$out$err" "*the task cannot be judged: *a constant passes*" "… and the reason is told"
 [ ! -e "$work/own" ]
 ok "… and nothing is left"
-run archive add --dsl c-cpu --device cpu --task starter/04_softmax -o own "$right" --verifier jobs=later
-is "$status $(printf '%s\n' "$err" | grep -c '1 job waits for answers')" "4 1" "without an answer it is not added yet"
 run archive add --dsl c-cpu --task starter/04_softmax -o own "$right" --define features=65
 like "$status $err" "2 *--define features=65: no task has such a line*04_softmax has batch_size, num_features*" \
     "a size that the task does not have is refused"
-run archive add --dsl c-cpu --task starter/04_softmax -o own "$right" --json --define num_features=65
+add starter/04_softmax own --json --define num_features=65
 is $status 0 "a right kernel joins"
 like "$out" '{"file":"*","added":true,"verdict":"correct","evidence":"E3",*"name":"starter-04_softmax"}' \
     "… and says so as a JSON object"
 is "$(grep -c '^num_features = 65$' "$work/own/starter-04_softmax/task.py")" 1 "… with the task at the size of --define"
 run archive add --dsl c-cpu --task starter/04_softmax -o own "$right" --define num_features=65
 is $status 2 "a second one for the same task is refused"
-run archive add --dsl c-cpu --task starter/01_swish -o none "$right" --json
+add starter/01_swish none --json
 is $status 1 "a wrong one exits 1"
 like "$out" '{"file":"*","added":false,"verdict":"wrong_*' "… with its verdict"
 [ ! -e "$work/none" ]

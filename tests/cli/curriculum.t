@@ -3,6 +3,7 @@
 # counted, what is refused, and that a run that was killed goes on to the same.
 . tests/cli/lib.sh
 . tests/cli/run/lib.sh
+. tests/cli/run/elsewhere.sh
 made="python3 $root/tests/cli/curriculum/made.py"
 $made "$work/coarse" coarse "starter/04_softmax=01_swish,05_logsumexp<01_swish" \
     "starter/22_mse_loss=02_gelu,01_swish"
@@ -18,7 +19,7 @@ $answers cassette monkeys starter/04_softmax=nnn starter/22_mse_loss=nnn coarse/
 sql() { sqlite3 -separator ' ' "$work/$1/run.db" "$2"; }
 set -- --dsl c-cpu --device cpu --tasks two/starter --attempts 3 --batch 2 --force --no-timing
 
-run run "$@" --cassette told.jsonl --curriculum-from coarse --piece-example --out one
+elsewhere one "$@" --cassette told.jsonl --curriculum-from coarse --piece-example
 is $status 0 "a run with pieces ends when every task is solved or used up"
 like "$out" "*starter/04_softmax *no_code *piece *coarse/01_swish *correct *solved 1 of 2 tasks in 5 attempts; 2 of 3 pieces in 6 attempts; *" \
     "pieces are listed and counted apart"
@@ -53,7 +54,8 @@ like "$out" '*"setting":"coarse","pieces":3,"pieces_solved":2,"tasks":2,"tasks_s
     "the table of curricula has it"
 
 # Without code in any answer no verifier is needed.
-run run "$@" --cassette dull.jsonl --curriculum-from coarse --curriculum-from medium --refine-after 1 --out lazy
+dull="--cassette dull.jsonl --verifier jobs=unasked --curriculum-from coarse --curriculum-from medium --refine-after 1"
+run run "$@" $dull --out lazy
 is $status 0 "a run may begin coarse and refine"
 is "$(sql lazy 'SELECT id, min(iteration), count(*) FROM attempt JOIN task ON ord = task WHERE kind NOT NULL GROUP BY id')" \
     "coarse/01_swish 1 3
@@ -67,8 +69,7 @@ n=0 same=0 begun=0
 for at in 5 70 150 210 290; do
     rm -rf "$work/killed"
     (cd "$work" && env -i PATH="$PATH" HOME="$work" MONKEYS_FAULT_STORE=$at "$monkeys" run "$@" \
-        --cassette dull.jsonl --curriculum-from coarse --curriculum-from medium --refine-after 1 \
-        --out killed >/dev/null 2>&1)
+        $dull --out killed >/dev/null 2>&1)
     [ $? = 9 ] || continue
     n=$((n + 1))
     away=coarse # once tasks and pieces are stored, the folder is not read again

@@ -124,8 +124,12 @@ os.remove(stem + ".py"); os.remove(stem + ".json")
 with open(sys.argv[1] + "/manifest.jsonl", "w") as f:
     f.writelines(json.dumps(r, separators=(",", ":"), ensure_ascii=False) + "\n" for r in rows)
 END
-run tasks import-kernelbook three.jsonl -o checked --scale --device cpu --children 1 --json
-is $status 0 "rows that could not be checked are tried again"
+retry() { run tasks import-kernelbook three.jsonl -o checked --scale --device cpu --verifier jobs=retry; }
+retry
+like "$status $err" "4 *1 job waits for answers*" "a row that could not be checked is tried again, and no other"
+python3 -B "$root/tests/cli/run/answers.py" judge "$work/retry" checked/1_Wide answer '{"usable":true,"reasons":[]}'
+retry
+is $status 0 "… with another answer"
 diff -r "$work/before" "$work/checked"
 ok "… and the folder ends as if they had not failed"
 run tasks import-kernelbook rows.jsonl -o elsewhere --verifier jobs=jobs --device cpu

@@ -55,11 +55,10 @@ ok "… and nothing of the mark is left"
 begin with two
 is "$(names with)" 01_matmul,02_softmax "a run sees it again"
 
-# A verifier that fails says nothing about a kernel.
-mkdir "$work/sick"
-cp -R "$root/packs/c-cpu" "$work/sick"
-echo 'raise RuntimeError("no widget")' >>"$work/sick/c-cpu/adapter.py"
-again --packs sick
+# A verifier that fails says nothing about a kernel. (How one fails: pack.t.)
+again --verifier jobs=sick
+for task in 01_matmul/task 02_softmax/task; do $answers judge "$work/sick" $task infra "no widget"; done
+again --verifier jobs=sick
 like "$status $out" "4 *02_softmax: no verdict: *no widget*0 of 2 kernels are correct; 0 retired *2 without a verdict: run the command again" \
     "a verifier that fails retires nothing"
 
@@ -112,9 +111,12 @@ told = json.load(open(sys.argv[1]))
 told["sets"]["default"]["rules"].append({"id": "c-old", "kind": "forbid", "view": "all", "pcre": "swish_kernel", "message": "swish is gone"})
 json.dump(told, open(sys.argv[1], "w"))
 PY
-run archive reverify ran --device cpu --packs new
-is $status 1 "a kernel of a run that is broken now exits 1"
-like "$out" "starter/01_swish: retired ($today): static_reject: *swish is gone *1 of 2 kernels are correct; 1 retired *" "… and is retired"
+run archive reverify ran --device cpu --packs new --verifier jobs=new-far
+like "$out" "*starter/01_swish: retired ($today): static_reject: *swish is gone *0 of 2 kernels are correct; 1 retired *1 without a verdict*" \
+    "a kernel of a run that is broken now is retired"
+passes new-far starter/04_softmax
+run archive reverify ran --device cpu --packs new --verifier jobs=new-far
+like "$status $out" "1 *1 of 2 kernels are correct; 0 retired *" "… and the command exits 1"
 run archive list ran
 like "$out" "*starter-01_swish * retired *    since $today: static_reject: *swish is gone *" "list shows it, with date and reason"
 run archive export ran -o exported

@@ -3,7 +3,7 @@
 # nothing anybody sends hurts the run, and how it ends.
 . tests/cli/lib.sh
 . tests/cli/run/lib.sh
-talk="python3 $root/tests/cli/serve/talk.py"
+talk="python3 -ES $root/tests/cli/serve/talk.py"
 
 # start ARGS…: a server in the background; its address in $url, its process in $pid.
 start() {
@@ -29,7 +29,8 @@ evil='<b onclick>&lt;"'
 cp $starter/22_mse_loss.py "$work/odd/starter"
 cp $starter/01_swish.py "$work/odd/starter/$evil.py"
 $answers cassette monkeys "starter/$evil=nn" starter/22_mse_loss=sn >"$work/odd.jsonl"
-run run --dsl c-cpu --device cpu --tasks odd/starter --force --attempts 2 --cassette odd.jsonl --out odd-run
+run run --dsl c-cpu --device cpu --tasks odd/starter --force --attempts 2 --cassette odd.jsonl \
+    --verifier jobs=unasked --out odd-run
 is $status 0 "a run with a hostile name"
 
 start odd-run

@@ -69,7 +69,7 @@ case \$(wc -l <"$work/requests") in
 esac >/dev/null 2>&1 </dev/null
 END
 meanwhile() { printf 'sh %s/meanwhile.sh %s; %s command %s/real.jsonl %s/asked' "$work" "$1" "$answers" "$work" "$work"; }
-run run "$@" $(one 05_logsumexp) --attempts 2 --in-flight 1 --out second --archive "$address" \
+run run "$@" $(one 05_logsumexp) --force --attempts 2 --in-flight 1 --out second --archive "$address" \
     --command "$(meanwhile 3)"
 is $status 0 "a server that is killed and comes back does not stop a run"
 is "$(printf '%s\n' "$err" | grep -c 'the shared archive cannot be reached, the run continues without it: ')" 1 \
@@ -82,7 +82,7 @@ is "$(sql 'SELECT version, name FROM monkeys_kernel ORDER BY 1')" "1|starter-01_
 
 # Never back: the kernel waits in the run, and resume sends it, once.
 rm "$work/requests"
-run run "$@" $(one 04_softmax) --attempts 2 --in-flight 1 --out third --archive "$address" \
+run run "$@" $(one 04_softmax) --force --attempts 2 --in-flight 1 --out third --archive "$address" \
     --command "$(meanwhile never)"
 is $status 0 "a run whose server does not come back"
 like "$err" "*1 kernel has not reached the shared archive; 'monkeys resume third' sends it*" "… says what is missing"
@@ -139,7 +139,8 @@ END
 adding="sh $work/add.sh \$order; $answers command $work/late.jsonl"
 $answers cassette monkeys starter/22_mse_loss=snsn >"$work/late.jsonl"
 rm "$work/requests"
-run run "$@" $(one 22_mse_loss) --force --attempts 4 --in-flight 1 --out strict --archive "$address" \
+unjudged="--force --verifier jobs=unasked"
+run run "$@" $(one 22_mse_loss) $unjudged --attempts 4 --in-flight 1 --out strict --archive "$address" \
     --command "order=strict; $adding"
 is $status 0 "a strict run, while another adds a kernel"
 is "$(rows strict "SELECT name, version FROM entry WHERE origin = 'shared'")" "starter-01_swish|2" "… takes it"
@@ -157,7 +158,7 @@ like "$err" "*1 kernel joined from the shared archive, version 2*" "… and the 
 
 sql "DELETE FROM monkeys_kernel"
 rm "$work/requests"
-run run "$@" $(one 22_mse_loss) --force --attempts 4 --in-flight 1 --order eager --out eager \
+run run "$@" $(one 22_mse_loss) $unjudged --attempts 4 --in-flight 1 --order eager --out eager \
     --archive "$address" --command "order=eager; $adding"
 is "$status $(rows eager "SELECT name, version FROM entry WHERE origin = 'shared'")" "0 starter-01_swish|2" \
     "an eager run takes it, too"

@@ -5,6 +5,7 @@
 . tests/cli/run/lib.sh
 set -- --dsl c-cpu --device cpu
 $answers cassette monkeys starter/02_gelu=n >"$work/gelu.jsonl"
+real="$real --no-timing"
 run run "$@" $real --cassette real.jsonl --out whole
 is $status 0 "a run that nobody stops"
 before=$(tables whole)

@@ -15,13 +15,12 @@ kinds="autotune_pre_hook_mse style_scan style_argmax_ties style_atomics
     style_bf16_casts style_block_pointers style_bool_mask style_device_descriptor style_dot
     style_generic_reduce style_heuristics style_host_descriptor style_last_program
     style_libdevice style_sort style_three_dimensional_grid style_tuple_arguments"
-# What host code may do: keep memory, weights and statistics, pack weights, join, pad, flip, fill
-# and view tensors, take and return lists, dictionaries and plain values, define operators and
-# functions of autograd. The last three came with the mending of a defect.
-kinds="$kinds class_attribute_masked_cumsum style_autograd_backward style_cat style_contexts
-    style_custom_op style_dict_output style_embedding style_flips style_kept_workspace
-    style_list_argument style_packed_weights style_pad style_plain_values
-    style_running_statistics style_strides style_weights_by_name style_zeros_and_fills
+# What host code may do: keep memory, weights and statistics, pack weights, join, pad, flip and
+# view tensors, take and return plain values, define functions of autograd. The last three came
+# with the mending of a defect. Styles that differ in the recording alone: tests/worker/test_recorder.py.
+kinds="$kinds class_attribute_masked_cumsum style_autograd_backward style_cat
+    style_embedding style_flips style_kept_workspace
+    style_packed_weights style_pad style_plain_values style_running_statistics style_strides
     style_compiler_disable style_many_launches style_transposition"
 # C: a product, a scan, attention and a loss; and all styles, each of which is one of its kind.
 kinds="$kinds 10_matmul 15_masked_cumsum 20_attention 23_cross_entropy c_[a-z_]*"
@@ -29,14 +28,9 @@ kinds() {
     [ "${VERIFY:-}" != all ] || set -- "$1" "[^/]*"
     grep -E "/($(printf %s "${2:-$kinds}" | tr -s ' \n' '|'))\.py\$" "tests/verify/$1"
 }
-# together PACK LIST…: the candidates of all lists in one call, in their order.
+# together LIST…: the candidates of all lists, in their order.
 together() {
-    pack=$1
-    shift
-    for list in "$@"; do kinds $list; done |
-        awk -v at="$root/tests/verify/" '{ print at $1, at $2 }' >"$work/together"
-    run verify --device cpu --dsl "$pack" --list together --no-timing --json
-    is $status 0 "the right candidates of $pack: exit status 0"
+    for list in "$@"; do kinds $list; done | awk -v at="$root/tests/verify/" '{ print at $1, at $2 }'
     before=0
 }
 # all LIST NUMBER CLAIM: every line of the list, the next one of those, came out correct.
@@ -48,13 +42,12 @@ all() {
     is "$(printf '%s\n' "$part" | grep -c '"accepted":true')" "$lines" "$3: all accepted"
     is "$(printf '%s\n' "$part" | grep -c '"evidence":"E3"')" "$lines" "$3: all with evidence E3"
 }
-together triton honest.list honest-styles.list
+together honest.list honest-styles.list >"$work/triton.list"
+run verify --device cpu --dsl triton --list triton.list --no-timing --json
+is $status 0 "the right candidates of triton: exit status 0"
 is "$(cut -d' ' -f1 tests/verify/honest.list | sort -u | grep -c tasks/starter/)" 24 "each starter task has an honest kernel"
 all honest.list 2 "honest kernels in unusual styles"
-all honest-styles.list 35 "honest styles of host code and kernels"
-together c-cpu starter-c-cpu.list honest-c-cpu.list
-all starter-c-cpu.list 4 "C kernels for starter tasks"
-all honest-c-cpu.list 13 "honest C in unusual styles"
+all honest-styles.list 29 "honest styles of host code and kernels"
 
 run tasks check --device cpu --self-test
 is $status 0 "all starter tasks pass the gate, and the self-test of the judge"
@@ -63,31 +56,6 @@ is "$(printf '%s\n' "$out" | grep -c '"operators":')" 24 "tasks list has 24 task
 like "$out" '*"id":"starter/04_softmax"*"operators":\["softmax"]*' "with their operators"
 
 good=$root/tests/verify/c-cpu/04_softmax.py
-# Three candidates, without the gate: the last task is one that a constant solves.
-cat >"$work/nearly.py" <<'END'
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return 1 + 1e-5 * torch.tanh(x)
-def get_inputs():
-    return [torch.randn(37, 130)]
-def get_init_inputs():
-    return []
-END
-{
-    printf "$root/tasks/starter/%s.py $good\n" 04_softmax 05_logsumexp
-    echo "nearly.py $good"
-} >"$work/three.list"
-run verify --device cpu --dsl c-cpu --list three.list --no-gate --json
-like "$out" '{*"verdict":"correct"*"timing":{*"median"*
-{*' "a correct kernel is timed"
-is $status 1 "a kernel of another task is refused"
-like "$out" '*
-{*"verdict":"wrong_shape"*
-{*' "… for its shape"
-like "$out" '*
-{*
-{*"verdict":"wrong_values"*100.0 % of the values are off*' "who wants a verdict without the gate gets it"
 sed 's/build/made/' "$good" >"$work/unbuilt.py"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --no-timing --json
 like "$out" '*"verdict":"static_reject","rule":"c-build"*' "the static rules come first"
@@ -104,14 +72,6 @@ is $status 2 "a task that is not there exits 2"
 printf 'class Model: pass\n' >"$work/half.py"
 run verify --device cpu --dsl c-cpu --task half.py "$good"
 like "$err" "*half.py: 'def get_inputs' is missing*" "a file that is no task says what is missing"
-
-# Tasks that cannot be judged.
-sed 's/1 + 1e-5 .*/x + torch.rand_like(x)/' "$work/nearly.py" >"$work/chance.py"
-printf "%s.py $good\n" nearly chance >"$work/unjudged.list"
-run verify --device cpu --dsl c-cpu --no-timing --list unjudged.list
-is $status 4 "for tasks that cannot be judged there is no verdict"
-like "$out" "*infra*the task cannot be judged: *a constant passes*" "… for one that a constant solves, and the reason is told"
-like "$out" "*infra*the task cannot be judged: nondeterministic*" "… nor for one that draws"
 
 # What a call does, and where fp32 may be multiplied as TF32.
 answers="python3 -B $root/tests/cli/run/answers.py"
@@ -161,17 +121,43 @@ wait $pid
 is $? 130 "a worker that is stopped says so by its status"
 like "$(cat "$work/.err")" "*stopped: 0 of 2 done; run the same command to continue*" "… and in words"
 
-# A worker elsewhere: jobs out, answers in, nothing twice.
-run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
+# A worker elsewhere: jobs out, answers in, nothing twice. It verifies all that is written in C.
+posted() { run verify --device cpu --dsl c-cpu --verifier jobs=far "$@"; }
+right() { posted --list c-cpu.list --no-timing --json; }
+three() { posted --list three.list --no-gate --json; }
+unjudged() { posted --list unjudged.list --no-timing; }
+together starter-c-cpu.list honest-c-cpu.list >"$work/c-cpu.list"
+# Three candidates, without the gate: the last task is one that a constant solves.
+cat >"$work/nearly.py" <<'END'
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return 1 + 1e-5 * torch.tanh(x)
+def get_inputs():
+    return [torch.randn(37, 130)]
+def get_init_inputs():
+    return []
+END
+{
+    printf "$root/tasks/starter/%s.py $good\n" 04_softmax 05_logsumexp
+    echo "nearly.py $good"
+} >"$work/three.list"
+# Two tasks that cannot be judged.
+sed 's/1 + 1e-5 .*/x + torch.rand_like(x)/' "$work/nearly.py" >"$work/chance.py"
+printf "%s.py $good\n" nearly chance >"$work/unjudged.list"
+right
+three
+unjudged
+posted --task starter/04_softmax "$good" --no-timing
 is $status 4 "without answers there is no verdict yet"
 like "$err" "*monkeys-worker --jobs far/jobs --out far/answers*" "and the way to get them is told"
 size=$(wc -c <"$work/far/jobs")
-run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
+posted --task starter/04_softmax "$good" --no-timing
 is "$(wc -c <"$work/far/jobs")" "$size" "a job is written once"
 printf 'monkeys/1 job x 0 100\nhalf' >>"$work/far/jobs"
-run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
+posted --task starter/04_softmax "$good" --no-timing
 is "$(wc -c <"$work/far/jobs")" "$size" "a job that was torn is cut off"
-# The second job there never ends; as a whole it has 5 seconds.
+# The last job there never ends; as a whole it has 5 seconds.
 run verify --device cpu --dsl c-cpu --task "$root/tests/verify/tasks/relu.py" \
     "$root/tests/verify/hostile/155_c_endless.py" --no-timing --verifier jobs=slow
 sed 's#^\(monkeys/1 job [^ ]*\) [0-9]* #\1 5000 #' "$work/slow/jobs" >>"$work/far/jobs"
@@ -181,11 +167,30 @@ chmod 755 "$work" "$work/scratch"
 is $? 0 "the worker answers, whoever may read its user's files"
 like "$(cat "$work/far/answers")" '*"verdict": "timeout"*' "a whole job has its deadline, too"
 is "$(ls "$work/scratch" | wc -l)" 0 "no scratch folder is left"
-run verify --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing --verifier jobs=far
+posted --task starter/04_softmax "$good" --no-timing
 is $status 0 "the same command takes the answer in"
+right
+is $status 0 "the right candidates of c-cpu: exit status 0"
+all starter-c-cpu.list 4 "C kernels for starter tasks"
+all honest-c-cpu.list 13 "honest C in unusual styles"
+three
+like "$out" '{*"verdict":"correct"*"timing":{*"median"*
+{*' "a correct kernel is timed"
+is $status 1 "a kernel of another task is refused"
+like "$out" '*
+{*"verdict":"wrong_shape"*
+{*' "… for its shape"
+like "$out" '*
+{*
+{*"verdict":"wrong_values"*100.0 % of the values are off*' "who wants a verdict without the gate gets it"
+unjudged
+is $status 4 "for tasks that cannot be judged there is no verdict"
+like "$out" "*infra*the task cannot be judged: *a constant passes*" "… for one that a constant solves, and the reason is told"
+like "$out" "*infra*the task cannot be judged: nondeterministic*" "… nor for one that draws"
 printf 'monkeys/1 answer x 0 100\nhalf' >>"$work/far/answers"
 (cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs far/jobs --out far/answers 2>"$work/.err")
-like "$(cat "$work/.err")" "*2 jobs, 2 already answered*" "started again it does nothing twice"
+jobs=$(grep -ao 'monkeys/1 job' "$work/far/jobs" | wc -l)
+like "$(cat "$work/.err")" "*$jobs jobs, $jobs already answered*" "started again it does nothing twice"
 case $(cat "$work/far/answers") in *half) false ;; *) true ;; esac
 ok "and cuts off what was torn"
 printf 'nonsense\n' >"$work/far/jobs"

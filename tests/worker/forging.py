@@ -13,7 +13,7 @@ from pathlib import Path
 
 from worker_run import Job
 
-GOOD_EVERY = 10  # forgeries between two honest traces
+GOOD_EVERY = 25  # forgeries between two honest traces
 
 _TASK = """
 import torch

@@ -29,7 +29,7 @@ import os
 import stat
 import time
 
-until = time.process_time() + 1
+until = time.process_time() + 0.8
 while time.process_time() < until:
     pass
 sockets = (fd for fd in range(3, 64) if os.path.exists(f"/proc/self/fd/{fd}"))
@@ -41,7 +41,7 @@ os._exit(0)
 BUSY = """
 import time
 
-until = time.process_time() + 1.5
+until = time.process_time() + 1
 while time.process_time() < until:
     pass
 """
@@ -75,7 +75,7 @@ def good(name: str) -> Job:
 def hanging(name: str) -> Job:
     """It computes until its deadline, which counts its own processor time: long enough to be
     seen at work."""
-    return Job(**vars(hostile_job("155_c_endless.py")) | {"id": name, "call_ms": 1500})
+    return Job(**vars(hostile_job("155_c_endless.py")) | {"id": name, "call_ms": 1000})
 
 
 def crashing(name: str) -> Job:
@@ -177,31 +177,28 @@ def test_a_job_that_has_had_its_time_ends(worker: Session) -> None:
 
 
 def test_a_stopped_judge_is_replaced_and_its_candidates_judged(worker: Session) -> None:
-    worker.give([hanging("hangs")])
+    """Once: where the next one stops below the same candidate, that is no fault of either."""
+    worker.give([Job(**vars(hanging("hangs")) | {"call_ms": 60000})])
     wait_for_work(worker)
-    old = worker.named("judge").pid
-    os.kill(old, signal.SIGSTOP)
+    first = stop_judge(worker)
     worker.give([good("second")])
-    while len(worker.answers) < 2:
+    while "second" not in worker.answers:
         assert worker.take(PATIENT_S)
-    assert verdicts(worker) == {"second": "correct", "hangs": "timeout"}
-    assert worker.named("judge").pid != old
-    assert worker.readies == 1
-
-
-def test_a_judge_that_keeps_stopping_is_no_candidates_fault(worker: Session) -> None:
-    worker.give([hanging("hangs")])
-    for _ in range(2):
-        wait_for_work(worker)
-        old = worker.named("judge").pid
-        os.kill(old, signal.SIGSTOP)
-        while worker.infra == {} and old in [p.pid for p in worker.processes()]:
-            worker.take(0.05)
+    wait_for_work(worker)
+    assert stop_judge(worker) != first
     while worker.infra == {}:
         assert worker.take(PATIENT_S)
-    assert "hangs" in worker.infra and "hangs" not in worker.answers
-    worker.run([good("second")], 1)
-    assert worker.answers["second"]["verdict"] == "correct"
+    assert set(worker.infra) == {"hangs"}
+    worker.run([good("third")], 1)
+    answers = {name: answer["verdict"] for name, answer in worker.answers.items()}
+    assert answers == {"second": "correct", "third": "correct"}
+    assert worker.readies == 2
+
+
+def stop_judge(worker: Session) -> int:
+    pid = worker.named("judge").pid
+    os.kill(pid, signal.SIGSTOP)
+    return pid
 
 
 def test_the_probe_after_a_fault_finds_that_no_box_can_be_made(worker: Session) -> None:
@@ -335,12 +332,12 @@ def pinned(worker: Session, processor: int) -> Iterator[None]:
 def test_a_kernel_that_has_to_wait_for_a_processor_is_not_late(
     worker: Session, folder: Path
 ) -> None:
-    """It takes 0.6 of the second that it may take; there is a sixth of a processor for it."""
+    """It takes 0.6 of the second that it may take; there is a third of a processor for it."""
     candidate = folder / "burns.py"
     candidate.write_text(BURNS)
     job = Job("burns", "c-cpu", VERIFY / "tasks" / "relu.py", candidate, call_ms=1000)
     one = min(os.sched_getaffinity(0))
-    with pinned(worker, one), busy(one, 5):
+    with pinned(worker, one), busy(one, 2):
         worker.run([job], 1)
     answer = worker.answers["burns"]
     assert answer["verdict"] == "correct", answer["feedback"]

@@ -17,11 +17,9 @@ text that tries to control a terminal or a page and a line of 10 MB. The words o
 environment of the command and of all processes of the program to LOG.env.
 """
 
-import ctypes
 import json
 import os
 import signal
-import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -189,8 +187,14 @@ def referee(folder: str) -> None:
 # ---- looking at a run --------------------------------------------------------
 
 
+def reading(path: Path) -> "sqlite3.Connection":
+    import sqlite3  # not at the top: each request to `command` starts this program
+
+    return sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+
+
 def tables(run: str) -> None:
-    db = sqlite3.connect(f"file:{run}/run.db?mode=ro", uri=True)
+    db = reading(Path(run, "run.db"))
     for table in ("attempt", "shown", "entry"):
         names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
         names = [n for n in names if not n.endswith("_at")]
@@ -201,17 +205,19 @@ def tables(run: str) -> None:
 
 
 def fact(run: str, name: str) -> None:
-    db = sqlite3.connect(f"file:{run}/run.db?mode=ro", uri=True)
+    db = reading(Path(run, "run.db"))
     print(*db.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone() or [])
 
 
 def prompts(run: str) -> None:
-    db = sqlite3.connect(f"file:{run}/run.db?mode=ro", uri=True)
+    db = reading(Path(run, "run.db"))
     for row in db.execute("SELECT task, attempt, prompt_hash FROM call ORDER BY 1, 2, 3"):
         print(*row, sep="|")
 
 
 def unpack(data: bytes) -> bytes:
+    import ctypes
+
     lib = ctypes.CDLL("libzstd.so.1")
     lib.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
     lib.ZSTD_decompress.restype = ctypes.c_size_t
@@ -225,7 +231,7 @@ def contents(path: Path) -> Iterator[bytes]:
     data = path.read_bytes()
     yield data
     if data.startswith(b"SQLite format 3"):
-        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        db = reading(path)
         for (packed,) in db.execute("SELECT data FROM blob"):
             yield unpack(packed)
     elif data.startswith(ZSTD):

@@ -37,7 +37,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 MONKEYS = os.environ.get("MONKEYS", str(ROOT / "monkeys"))
-ANSWERS = f"{sys.executable} {ROOT}/tests/cli/run/answers.py"
+ANSWERS = f"{sys.executable} -ES {ROOT}/tests/cli/run/answers.py"
 HEARTBEAT_S = 3
 RUN_S = 600  # for a run with its faults, on a machine that is busy
 MANY = 100
@@ -98,19 +98,17 @@ class Proxy:
         return done
 
 
-def descendants(pid: int) -> dict[int, tuple[str, str]]:
+def descendants(pid: int, own: str = "") -> dict[int, tuple[str, str]]:
     """Their command lines, and those of their parents."""
-    parents, names = {}, {}
-    for stat in glob.glob("/proc/[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = Path(stat).read_text().rpartition(")")[2].split()
-            child = int(stat.split("/")[2])
-            parents[child] = int(fields[1])
-            names[child] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    known = {pid}
-    while more := {p for p, parent in parents.items() if parent in known} - known:
-        known |= more
-    return {p: (names[p], names.get(parents[p], "")) for p in sorted(known - {pid})}
+    found: dict[int, tuple[str, str]] = {}
+    below = ""
+    with contextlib.suppress(OSError):
+        below = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    for child in map(int, below.split()):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            name = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            found |= {child: (name, own), **descendants(child, name)}
+    return found
 
 
 def is_judge(own: str, parent: str) -> bool:
@@ -216,7 +214,7 @@ class Run:
             found = [p for p, names in descendants(self.worker.pid).items() if is_it(*names)]
             with contextlib.suppress(ProcessLookupError):
                 if found:
-                    os.kill(found[-1], signal.SIGKILL)
+                    os.kill(max(found), signal.SIGKILL)
                     self.killed_below = time.monotonic()
                     return True
             if time.monotonic() >= until:
