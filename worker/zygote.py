@@ -33,6 +33,7 @@ from shared import adapter as interface
 from shared import unfit
 from shared.adapter import Adapter
 from shared.frames import CONTROL
+from shared.processes import descendants
 
 GIB = 1 << 30
 MODES = ("record", "interpret", "runner", "direct", "decompose")
@@ -266,16 +267,6 @@ def end_orphans() -> None:
                 pass
         except ChildProcessError:
             return
-
-
-def descendants(pid: int) -> list[int]:
-    """Children, their children and so on."""
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for one in map(int, task.read_text().split()):
-                found += [one, *descendants(one)]
-    return found
 
 
 def die_like(status: int) -> None:

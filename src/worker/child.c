@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -155,14 +156,26 @@ static void wait_for(struct child *c, int64_t until_ns)
     c->timer = loop_add_timer(c->loop, until_ns, on_deadline, c);
 }
 
+/* Whether it has done next to nothing, and waits neither for a processor nor for
+ * us to read what it prints. */
+static bool is_idle(const struct child *c, const struct proc_tree *t,
+                    int64_t elapsed)
+{
+    int unread = 0;
+
+    if (t->runs || t->used_ns - c->used_ns >= elapsed / 50)
+        return false;
+    return ioctl(c->pipe, FIONREAD, &unread) < 0 || unread == 0;
+}
+
 /* How much of its time it has not had, because it had to wait for a processor;
- * 0 if it has had its time. Who does next to nothing is not waiting for one. */
+ * 0 if it has had its time. */
 static int64_t owed_ns(const struct child *c, int64_t now)
 {
-    int64_t elapsed = now - c->stage_began_ns;
-    int64_t used = proc_stat_tree_time_ns(c->pid) - c->used_ns;
+    struct proc_tree t = proc_stat_tree(c->pid);
+    int64_t used = t.used_ns - c->used_ns;
 
-    if (used > c->stage_ns / 5 * 4 || used < elapsed / 50)
+    if (used > c->stage_ns / 5 * 4 || is_idle(c, &t, now - c->stage_began_ns))
         return 0;
     return c->stage_ns - used;
 }
@@ -190,7 +203,7 @@ void child_deadline(struct child *c, int64_t ms)
         return;
     c->stage_ns = ms * TICK_MS;
     c->stage_began_ns = tick_now_ns();
-    c->used_ns = c->pid ? proc_stat_tree_time_ns(c->pid) : 0;
+    c->used_ns = c->pid ? proc_stat_tree(c->pid).used_ns : 0;
     wait_for(c, c->stage_began_ns + c->stage_ns);
 }
 

@@ -38,7 +38,7 @@ bool health_stuck(struct health *h, pid_t pid, pid_t child, int64_t patience_ns)
         return false;
     used = proc_stat_time_ns(pid);
     if (child > 0)
-        used += proc_stat_tree_time_ns(child);
+        used += proc_stat_tree(child).used_ns;
     moved = used != h->used || proc_stat_runs(pid);
     since = now - h->looked_ns;
     h->idle_ns = moved ? 0 : h->idle_ns + (since < LOOK_NS ? since : LOOK_NS);

@@ -39,33 +39,36 @@ int64_t proc_stat_time_ns(pid_t pid)
     return (t[0] + t[1] + t[2] + t[3]) * (TICK_S / sysconf(_SC_CLK_TCK));
 }
 
-static int64_t tree_time(pid_t pid, int depth)
-{
-    int64_t total = proc_stat_time_ns(pid);
-    char path[64];
-    long child;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid,
-             (long)pid);
-    f = depth < DEEPEST ? fopen(path, "re") : NULL;
-    if (!f)
-        return total;
-    while (fscanf(f, "%ld", &child) == 1) // NOLINT(cert-err34-c)
-        total += tree_time((pid_t)child, depth + 1);
-    fclose(f);
-    return total;
-}
-
-int64_t proc_stat_tree_time_ns(pid_t pid)
-{
-    return tree_time(pid, 0);
-}
-
 bool proc_stat_runs(pid_t pid)
 {
     char line[1024];
     const char *fields = proc_stat(pid, line, sizeof(line));
 
     return fields && strncmp(fields, " R", 2) == 0;
+}
+
+static void add_tree(struct proc_tree *t, pid_t pid, int depth)
+{
+    char path[64];
+    long child;
+    FILE *f;
+
+    t->used_ns += proc_stat_time_ns(pid);
+    t->runs |= proc_stat_runs(pid);
+    snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid,
+             (long)pid);
+    f = depth < DEEPEST ? fopen(path, "re") : NULL;
+    if (!f)
+        return;
+    while (fscanf(f, "%ld", &child) == 1) // NOLINT(cert-err34-c)
+        add_tree(t, (pid_t)child, depth + 1);
+    fclose(f);
+}
+
+struct proc_tree proc_stat_tree(pid_t pid)
+{
+    struct proc_tree t = {0, false};
+
+    add_tree(&t, pid, 0);
+    return t;
 }

@@ -14,9 +14,15 @@ const char *proc_stat(pid_t pid, char *line, size_t cap);
 /* Processor time of the process and of children that it has waited for, in
  * nanoseconds (counted in clock ticks); 0 if there is no such process. */
 int64_t proc_stat_time_ns(pid_t pid);
-/* The same for the process and all its descendants. */
-int64_t proc_stat_tree_time_ns(pid_t pid);
 /* Whether it computes, or would if it had a processor. */
 bool proc_stat_runs(pid_t pid);
+
+/* Both for the process and all its descendants: the time of all, and whether
+ * one of them runs. */
+struct proc_tree {
+    int64_t used_ns;
+    bool runs;
+};
+struct proc_tree proc_stat_tree(pid_t pid);
 
 #endif

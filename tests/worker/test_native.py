@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -509,3 +511,41 @@ def test_who_kills_a_compiler_says_nothing_about_the_source(tmp_path: Path) -> N
         for line in ("exit 0", "exit 1", "kill -9 $$")
     ]
     assert ends == [0, 1, -signal.SIGKILL]
+
+
+# ---- how long a compiler may take ------------------------------------------------------
+
+
+def burning(seconds: float, processor: int) -> list[str]:
+    code = f"""
+import os, time
+os.sched_setaffinity(0, [{processor}])
+while time.process_time() < {seconds}:
+    pass
+print("done")
+"""
+    return [sys.executable, "-S", "-c", code]
+
+
+def test_a_compiler_that_waits_for_a_processor_is_not_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It computes for 0.4 of the second that it may take; there is a quarter of a processor for
+    it."""
+    monkeypatch.setattr(native, "SLOWEST", 1000)  # however busy the machine is besides
+    one = min(os.sched_getaffinity(0))
+    others = [subprocess.Popen(burning(1000, one), start_new_session=True) for _ in range(3)]
+    try:
+        began = time.monotonic()
+        assert native.run(burning(0.4, one), tmp_path, 1) == (0, "done\n")
+        assert time.monotonic() - began > 1
+    finally:
+        for process in others:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("argv", [["sleep", "1000"], burning(1000, 0)], ids=["idle", "busy"])
+def test_a_compiler_that_does_not_end_is_stopped(tmp_path: Path, argv: list[str]) -> None:
+    with pytest.raises(native.BuildError, match="took longer than 0.5 s"):
+        native.run(argv, tmp_path, 0.5)
