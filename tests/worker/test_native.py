@@ -522,7 +522,7 @@ import os, time
 os.sched_setaffinity(0, [{processor}])
 while time.process_time() < {seconds}:
     pass
-print("done")
+print(input())
 """
     return [sys.executable, "-S", "-c", code]
 
@@ -537,7 +537,7 @@ def test_a_compiler_that_waits_for_a_processor_is_not_late(
     others = [subprocess.Popen(burning(1000, one), start_new_session=True) for _ in range(3)]
     try:
         began = time.monotonic()
-        assert native.run(burning(0.4, one), tmp_path, 1) == (0, "done\n")
+        assert native.run(burning(0.4, one), tmp_path, 1, b"done\n") == (0, "done\n")
         assert time.monotonic() - began > 1
     finally:
         for process in others:

@@ -146,7 +146,7 @@ def _output(process: subprocess.Popen, told: bytes | None, timeout_s: float) -> 
             idle = used < took / 50 and not runs
             if idle or used > timeout_s * 0.8 or took > timeout_s * SLOWEST:
                 raise
-            wait_s = timeout_s - used
+            told, wait_s = None, timeout_s - used  # what it is told is kept
 
 
 @lru_cache(maxsize=None)
