@@ -218,28 +218,42 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	    check-layers check-format check-man check-words; status=$$?; tests/slowest build/tests; \
 	    tests/failed build/tests; exit $$status
 
+# Hours. `make -k test-long` goes on after a failure; `make long-fuzz` is a part alone.
+LONG := long-cap long-kills long-shared long-run long-faults long-methods long-verify long-many \
+        tidy check-tsan long-worker long-pieces long-tokens long-fuzz
+PYTEST := $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -p no:cacheprovider
+.PHONY: $(LONG)
 test-long: ## the long tests: kills, 1,000 faults, 2,000 candidates, 1,300,000 strings, 5 minutes of fuzzing per target, TSan, clang-tidy
 	./setup test
 	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(LONG)
+
+long-cap:
 	@CAP_SEEDS=200 $(MAKE) --no-print-directory unit NAME=cap
+long-kills:
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_kill
+long-shared:
 	@SEARCH_KILL_STRIDE=1 $(MAKE) --no-print-directory unit NAME=search_shared
+long-run:
 	RUN_KILLS=100 prove tests/cli/run.t
+long-faults:
 	for seed in 1 2 3 4; do \
 	    CHAOS_FAULTS=250 CHAOS_SEED=$$seed prove -v tests/cli/chaos.t || exit 1; done
+long-methods:
 	COMPARE=all prove tests/cli/compare.t
+long-verify:
 	VERIFY=all prove tests/cli/verify.t
-	python3 tests/cli/run/many.py
 	./monkeys verify --device cpu --dsl triton --list tests/verify/starter-triton.list --no-timing
-	@$(MAKE) --no-print-directory tidy check-tsan
-	MONKEYS_SOAK=2000 SEEDS=all HOSTILE=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -s \
-	    -p no:cacheprovider tests/worker/test_soak.py tests/worker/test_hostile.py \
-	    tests/worker/test_timing.py tests/worker/test_gpu_seeds.py tests/worker/test_triton_pack.py \
-	    tests/worker/test_nvcc_seeds.py
-	PIECES=all $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q -p no:cacheprovider \
-	    tests/worker/test_decompose.py
-	TOKENS_STRINGS=200000 TOKENS_POINTS=1 $${MONKEYS_PYTHON:-.venv/bin/python} -m pytest -q \
-	    -p no:cacheprovider tests/data
+long-many:
+	python3 tests/cli/run/many.py
+long-worker:
+	MONKEYS_SOAK=2000 SEEDS=all HOSTILE=all $(PYTEST) -s $(addprefix tests/worker/test_,soak.py \
+	    hostile.py timing.py gpu_seeds.py triton_pack.py nvcc_seeds.py)
+long-pieces:
+	PIECES=all $(PYTEST) tests/worker/test_decompose.py
+long-tokens:
+	TOKENS_STRINGS=200000 TOKENS_POINTS=1 $(PYTEST) tests/data
+long-fuzz:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300
 
 test-gpu: worker ## what only a GPU can show (KERNELBENCH=DIR: its tasks too); needs torch and triton, not monkeys
@@ -328,8 +342,8 @@ $(BUILD)/replay-%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o \
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 tidy: ## clang-tidy over all C files
-	@clang-tidy-14 --quiet $(filter src/%,$(C_FILES)) -- -std=c11 \
-	    -D_GNU_SOURCE -Isrc -Itests/unit $(LIB_CFLAGS)
+	@printf '%s\n' $(filter src/%,$(C_FILES)) | xargs -P $(JOBS) -n 8 sh -c 'clang-tidy-14 \
+	    --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -Isrc -Itests/unit $(LIB_CFLAGS)' tidy
 
 format: ## format the code
 	clang-format-14 -i $(C_FILES) $(HEADERS) $(SCRIPTS)
