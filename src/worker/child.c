@@ -141,19 +141,31 @@ void child_kill(struct child *c, const char *why)
     c->wanted_dead = true;
 }
 
+static void on_deadline(void *arg);
+
+static void wait_for(struct child *c, int64_t until_ns)
+{
+    c->timer = loop_add_timer(c->loop, until_ns, on_deadline, c);
+}
+
+/* From now on its time counts. */
+static void begin_stage(struct child *c)
+{
+    if (c->stage_ns <= 0)
+        return;
+    c->stage_began_ns = tick_now_ns();
+    c->used_ns = proc_stat_tree(c->pid).used_ns;
+    wait_for(c, c->stage_began_ns + c->stage_ns);
+}
+
 void child_born(struct child *c, pid_t pid, int pidfd)
 {
     c->pid = pid;
     c->pidfd = pidfd;
     if (c->wanted_dead)
         ask_keeper(c);
-}
-
-static void on_deadline(void *arg);
-
-static void wait_for(struct child *c, int64_t until_ns)
-{
-    c->timer = loop_add_timer(c->loop, until_ns, on_deadline, c);
+    else
+        begin_stage(c);
 }
 
 /* Whether it has done next to nothing, and waits neither for a processor nor for
@@ -199,12 +211,9 @@ void child_deadline(struct child *c, int64_t ms)
         return;
     loop_remove(c->loop, c->timer);
     c->timer = 0;
-    if (ms <= 0)
-        return;
     c->stage_ns = ms * TICK_MS;
-    c->stage_began_ns = tick_now_ns();
-    c->used_ns = c->pid ? proc_stat_tree(c->pid).used_ns : 0;
-    wait_for(c, c->stage_began_ns + c->stage_ns);
+    if (c->pidfd >= 0)
+        begin_stage(c);
 }
 
 const char *child_why(const struct child *c, const char *status)

@@ -46,10 +46,10 @@ void child_born(struct child *c, pid_t pid, int pidfd);
 /* Leaves its memory group to the caller. */
 void child_free(struct child *c);
 
-/* It must be told another deadline within `ms` (0: none), or is killed. Where
- * others keep the processors busy, its own processor time counts: it gets as
- * much longer as it had to wait for them, and at most CHILD_SLOWEST times
- * `ms`. */
+/* It must be told another deadline within `ms` (0: none), or is killed. Its
+ * time begins when it is born. Where others keep the processors busy, its own
+ * processor time counts: it gets as much longer as it had to wait for them, and
+ * at most CHILD_SLOWEST times `ms`. */
 #define CHILD_SLOWEST 8
 void child_deadline(struct child *c, int64_t ms);
 void child_kill(struct child *c, const char *why);

@@ -286,7 +286,8 @@ static void watch(void *arg)
     zygotes_watch(h);
     if (h->pending && now - h->judge_spoke_ns > patience)
         host_ask_judge(h);
-    if (health_stuck(&h->judge_health, h->judge.pid, 0, patience))
+    if (health_stuck(&h->judge_health, h->judge.pid, 0,
+                     h->judge_ready ? patience : START_S * TICK_S))
         host_end_server(&h->judge);
 }
 
@@ -312,7 +313,6 @@ static void judge_unfit(struct host *h, const struct frame *f)
         tell(h, "note", "-", why);
     } else {
         server_stop(&h->judge);
-        loop_remove(h->loop, h->judge_timer);
         host_note_end(h, &h->judge, "the judge", true);
         judge_lost(h, why);
         tell(h, "unfit", "-", why);
@@ -327,7 +327,6 @@ static void judge_gone(struct host *h)
 
     host_note_end(h, &h->judge, "the judge", false);
     server_stop(&h->judge);
-    loop_remove(h->loop, h->judge_timer);
     h->failures++;
     end_services(h);
     for (struct child *c = h->children; c; c = c->next) {
@@ -374,7 +373,7 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
     h->judge_spoke_ns = tick_now_ns();
     if (strcmp(f->type, "ready") == 0) {
         h->judge_ready = h->judge_fit = true;
-        loop_remove(h->loop, h->judge_timer);
+        health_answered(&h->judge_health);
         h->out(f, h->arg);
         for (j = h->jobs; j; j = j->next)
             give_job(h, j);
@@ -440,14 +439,12 @@ static int start_judge(struct host *h, struct err *e)
     snprintf(total, sizeof(total), "%llu",
              (unsigned long long)h->o.total_memory);
     h->judge_ready = false;
-    health_answered(&h->judge_health);
     h->judge.fn = on_judge;
     h->judge.arg = h;
     rc = server_start(&h->judge, h->loop, argv, log, e);
+    health_answered(&h->judge_health);
     if (rc == 0)
-        h->judge_timer =
-            loop_add_timer(h->loop, tick_now_ns() + START_S * TICK_S,
-                           host_end_server, &h->judge);
+        health_asked(&h->judge_health, h->judge.pid); /* whether it is ready */
     free(script);
     free(log);
     return rc;
@@ -475,7 +472,6 @@ struct host *host_new(struct loop *l, const struct host_opts *o,
 void host_free(struct host *h)
 {
     h->leaving = true;
-    loop_remove(h->loop, h->judge_timer);
     loop_remove(h->loop, h->watch_timer);
     h->judge_ready = false;
     server_end(&h->judge, 0);

@@ -8,8 +8,8 @@
 #include "worker/health.h"
 #include "worker/host.h"
 
-#define START_S  120
-#define RESTARTS 5 /* of a server in a row, without one finished job */
+#define START_S  120 /* what a server may do nothing for while it starts */
+#define RESTARTS 5   /* of a server in a row, without one finished job */
 
 #define SERVICE "service-" /* how the judge names what is no job's */
 
@@ -43,7 +43,6 @@ struct zygote {
     char pack[128];
     char *dir;
     bool ready;
-    uint64_t start_timer;
     int64_t warm; /* children that wait for a job */
     struct health health;
     struct child *probe; /* under way; no other child is made meanwhile */
@@ -74,7 +73,6 @@ struct host {
     bool judge_ready;
     bool judge_fit;  /* one was ready once */
     bool judge_lost; /* it cannot start, or keeps ending: no more is started */
-    uint64_t judge_timer;
     struct health judge_health;
     int64_t judge_spoke_ns;
     uint64_t watch_timer;
@@ -93,7 +91,7 @@ struct host {
 /* Passes on its last words; when the reason is `known`, only if there are any. */
 void host_note_end(struct host *h, const struct server *s, const char *who,
                    bool known);
-/* Its start took too long, or it is stuck: `arg` is the server, which ends. */
+/* It is stuck: `arg` is the server, which ends. */
 void host_end_server(void *arg);
 /* A candidate ended as no healthy one does: the judge is asked how it is. */
 void host_ask_judge(struct host *h);

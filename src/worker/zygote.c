@@ -305,7 +305,6 @@ static struct child *find_child(struct host *h, const struct zygote *z,
 
 static void free_zygote(struct zygote *z)
 {
-    loop_remove(z->host->loop, z->start_timer);
     loop_remove(z->host->loop, z->end_id);
     free(z->dir);
     free(z);
@@ -375,7 +374,7 @@ static void on_zygote(struct server *s, const struct frame *f, void *arg)
     if (strcmp(f->type, "ready") == 0) {
         z->ready = !h->leaving;
         known(h, z->pack)->fit = true;
-        loop_remove(h->loop, z->start_timer);
+        health_answered(&z->health);
         keep_warm(z);
         return;
     }
@@ -436,9 +435,7 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
         free(z);
         z = NULL;
     } else {
-        z->start_timer =
-            loop_add_timer(h->loop, tick_now_ns() + START_S * TICK_S,
-                           host_end_server, &z->server);
+        health_asked(&z->health, z->server.pid); /* whether it is ready */
         z->next = h->zygotes;
         h->zygotes = z;
     }
@@ -471,8 +468,7 @@ void zygote_want_child(struct host *h, struct job *j)
         return;
     }
     /* A zygote that is still importing answers when it can. */
-    fork_child(z, j, j->memory ? j->memory : h->o.memory,
-               z->ready ? j->stage_ms : j->stage_ms + START_S * INT64_C(1000));
+    fork_child(z, j, j->memory ? j->memory : h->o.memory, j->stage_ms);
 }
 
 /* ---- watching ---- */
@@ -507,14 +503,13 @@ void zygotes_watch(struct host *h)
     give_up_lost(h, now - LOST_S * TICK_S);
     for (struct zygote *z = h->zygotes; z; z = next) {
         next = z->next;
-        if (!z->ready)
-            continue;
-        if (owes_child(z, now - patience)) {
+        if (z->ready && owes_child(z, now - patience)) {
             start_probe(z);
             health_asked(&z->health, z->server.pid);
         }
         if (health_stuck(&z->health, z->server.pid,
-                         z->probe ? z->probe->pid : 0, patience))
+                         z->probe ? z->probe->pid : 0,
+                         z->ready ? patience : START_S * TICK_S))
             host_end_server(&z->server);
     }
 }
