@@ -25,36 +25,45 @@ const char *proc_stat(pid_t pid, char *line, size_t cap)
     return name_end ? name_end + 1 : NULL;
 }
 
-int64_t proc_stat_time_ns(pid_t pid)
+/* One process as a tree of its own. */
+static struct proc_tree look(pid_t pid)
 {
     char line[1024];
     const char *fields = proc_stat(pid, line, sizeof(line));
-    long long t[4];
+    struct proc_tree t = {0, false};
+    long long used[4];
 
-    if (!fields || sscanf(fields, // NOLINT(cert-err34-c)
-                          " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-                          " %lld %lld %lld %lld",
-                          &t[0], &t[1], &t[2], &t[3]) != 4)
-        return 0;
-    return (t[0] + t[1] + t[2] + t[3]) * (TICK_S / sysconf(_SC_CLK_TCK));
+    if (!fields)
+        return t;
+    t.runs = strncmp(fields, " R", 2) == 0;
+    if (sscanf(fields, // NOLINT(cert-err34-c)
+               " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+               " %lld %lld %lld %lld",
+               &used[0], &used[1], &used[2], &used[3]) == 4)
+        t.used_ns = (used[0] + used[1] + used[2] + used[3]) *
+                    (TICK_S / sysconf(_SC_CLK_TCK));
+    return t;
+}
+
+int64_t proc_stat_time_ns(pid_t pid)
+{
+    return look(pid).used_ns;
 }
 
 bool proc_stat_runs(pid_t pid)
 {
-    char line[1024];
-    const char *fields = proc_stat(pid, line, sizeof(line));
-
-    return fields && strncmp(fields, " R", 2) == 0;
+    return look(pid).runs;
 }
 
 static void add_tree(struct proc_tree *t, pid_t pid, int depth)
 {
+    struct proc_tree own = look(pid);
     char path[64];
     long child;
     FILE *f;
 
-    t->used_ns += proc_stat_time_ns(pid);
-    t->runs |= proc_stat_runs(pid);
+    t->used_ns += own.used_ns;
+    t->runs |= own.runs;
     snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid,
              (long)pid);
     f = depth < DEEPEST ? fopen(path, "re") : NULL;
