@@ -15,8 +15,8 @@
 #define LEAVE_MS 5000 /* for the worker to clean up */
 #define DEATHS   2    /* crashes of the worker that a job may be part of */
 #define BARREN   3    /* crashes in a row without an answer in between */
-#define PACKS    24   /* folders of packs; two words each */
-#define WORDS    64   /* of its command line */
+#define PACKS    26   /* folders of packs */
+#define WORDS    (13 + 2 * PACKS) /* of its command line, with the NULL */
 
 struct local {
     struct backend b; /* first */
