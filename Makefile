@@ -276,9 +276,11 @@ check-programs: $(BUILD)/unit-pg $(BUILD)/monkeys $(BUILD)/monkeys-worker \
                 $(BUILD)/monkeys-runner \
                 $(FUZZERS:%=$(BUILD)/replay-%)
 
+# The suites in four parts: they wait for the disk, and looking for leaks takes seconds per process.
+prove_suites = prove -j4 -fo -e $(1) 1/4 2/4 3/4 4/4
 check: ## unit tests and stored fuzz inputs under ASan and UBSan (leaks of the latter: make fuzz)
 	@$(MAKE) --no-print-directory MODE=asan check-programs
-	@tests/keep unit prove -fo -e '' build/asan/unit-pg
+	@tests/keep unit $(call prove_suites,build/asan/unit-pg)
 	tests/fuzz/replay build/asan
 
 check-clang: ## clang has no warnings about the code either (fuzz targets are linked by it)
@@ -297,7 +299,7 @@ check-python: programs $(BUILD)/dump_tokens ## pytest: the worker; the lexer aga
 
 check-tsan: ## unit tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit-pg
-	prove -fo -e '' build/tsan/unit-pg
+	$(call prove_suites,build/tsan/unit-pg)
 
 check-bench: ## every benchmark compiles
 	@for b in bench/*.c; do $(CC) $(C_FLAGS) $(LIB_CFLAGS) -Werror -Itests/unit \
