@@ -43,8 +43,9 @@ def root() -> Path:
             f"{ROOT_VARIABLE} does not name a checkout of ThunderKittens; clone "
             f"https://github.com/HazyResearch/ThunderKittens and check out {COMMIT[:8]}"
         )
-    if not Path(named, "include", "kittens.cuh").is_file():
-        raise native.ToolchainError(f"there is no include/kittens.cuh in {ROOT_VARIABLE} ({named})")
+    for header in ("include/kittens.cuh", "prototype/prototype.cuh"):
+        if not Path(named, header).is_file():
+            raise native.ToolchainError(f"there is no {header} in {ROOT_VARIABLE} ({named})")
     return Path(named).absolute()
 
 

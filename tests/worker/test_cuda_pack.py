@@ -42,6 +42,16 @@ def source_of(path: Path) -> str:
 
 
 @pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout of ThunderKittens whose headers are empty."""
+    for header in ("include/kittens.cuh", "prototype/prototype.cuh"):
+        (tmp_path / "root" / header).parent.mkdir(parents=True)
+        (tmp_path / "root" / header).touch()
+    monkeypatch.setenv(tk_build.ROOT_VARIABLE, str(tmp_path / "root"))
+    return tmp_path / "root"
+
+
+@pytest.fixture
 def compiler() -> None:
     try:
         native_cuda.nvcc()
@@ -77,11 +87,8 @@ def test_every_hint_has_a_message_and_is_the_first_to_match_it(pack: str) -> Non
 
 @pytest.mark.parametrize("pack", BOTH)
 def test_the_helper_gives_up_before_the_pack_does(
-    pack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: None
+    pack: str, checkout: Path, compiler: None
 ) -> None:
-    (tmp_path / "include").mkdir()
-    (tmp_path / "include" / "kittens.cuh").touch()
-    monkeypatch.setenv(tk_build.ROOT_VARIABLE, str(tmp_path))
     toolchain = cuda_build.toolchain("sm_90") if pack == "cuda" else tk_build.toolchain()
     assert toolchain.timeout_s < read(pack, "pack.json")["build"]["timeout_s"]
 
@@ -128,27 +135,26 @@ def test_good_selftests_of_cuda_compile(name: str, compiler: None) -> None:
     assert b"\x7fELF" in built(source, lib, cuda_build.toolchain("sm_90"))
 
 
-@pytest.mark.parametrize("root, words", [(None, "does not name"), ("empty", "no include/kittens")])
+@pytest.mark.parametrize("missing", ["", "include/kittens.cuh", "prototype/prototype.cuh"])
 def test_missing_thunderkittens_headers_are_the_machines_fault(
-    root: str | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    missing: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if root is None:
-        monkeypatch.delenv(tk_build.ROOT_VARIABLE, raising=False)
+    if missing:
+        (checkout / missing).unlink()
+        words = f"no {missing}"
     else:
-        monkeypatch.setenv(tk_build.ROOT_VARIABLE, str(tmp_path))
+        monkeypatch.delenv(tk_build.ROOT_VARIABLE)
+        words = "does not name"
     with pytest.raises(native.ToolchainError) as caught:
         tk_build.build("")
     assert words in str(caught.value) and "THUNDERKITTENS_ROOT" in str(caught.value)
 
 
 def test_host_functions_are_called_by_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: None
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, compiler: None
 ) -> None:
     """Headers of our own, to see what the helper does with them."""
-    monkeypatch.setenv(tk_build.ROOT_VARIABLE, str(tmp_path))
-    (tmp_path / "include").mkdir()
-    (tmp_path / "prototype").mkdir()
-    (tmp_path / "include" / "kittens.cuh").write_text(
+    (checkout / "include" / "kittens.cuh").write_text(
         "#pragma once\n#include <iostream>\n#include <cuda_bf16.h>\n"
         "#ifndef KITTENS_HOPPER\n#error no\n#endif\n"
         "namespace kittens { using bf16 = __nv_bfloat16;\n"
@@ -183,11 +189,8 @@ def test_host_functions_are_called_by_words(
     ],
 )  # fmt: skip
 def test_finished_code_is_refused_in_host_code(
-    words: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: None
+    words: str, code: str, checkout: Path, tmp_path: Path, compiler: None
 ) -> None:
-    monkeypatch.setenv(tk_build.ROOT_VARIABLE, str(tmp_path / "root"))
-    (tmp_path / "root" / "include").mkdir(parents=True)
-    (tmp_path / "root" / "include" / "kittens.cuh").touch()
     (tmp_path / "finished.h").touch()
     source = 'extern "C" { ' + code.replace("FOLDER", str(tmp_path)) + ' }\nextern "C" void g() { }'
     if code.startswith("#"):
