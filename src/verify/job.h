@@ -52,7 +52,7 @@ json_t *job_validate(const struct task *t, const json_t *proposal,
 /* The text that is sent; `id` is its hash (NULL: not needed). The caller frees
  * the text. */
 char *job_text(const json_t *job, char *id);
-/* Wall time a verify job may take once it has begun. */
+/* What the processes of a verify job may spend in all (worker/child.h). */
 int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o);
 
 /* The record of a candidate that the static rules refuse: nothing was run. */

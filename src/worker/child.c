@@ -202,18 +202,34 @@ static void on_deadline(void *arg)
     if (owed > 0 && now < last)
         wait_for(c, now + owed < last ? now + owed : last);
     else
-        child_kill(c, "timeout");
+        child_kill(c, c->over);
 }
 
-void child_deadline(struct child *c, int64_t ms)
+void child_deadline(struct child *c, int64_t ms, const char *why)
 {
     if (c->wanted_dead)
         return;
     loop_remove(c->loop, c->timer);
     c->timer = 0;
     c->stage_ns = ms * TICK_MS;
+    c->over = why;
     if (c->pidfd >= 0)
         begin_stage(c);
+}
+
+int64_t child_spent_ns(const struct child *c)
+{
+    int64_t elapsed, spent;
+    struct proc_tree t;
+
+    if (c->stage_ns <= 0 || c->pidfd < 0)
+        return 0;
+    elapsed = tick_now_ns() - c->stage_began_ns;
+    t = proc_stat_tree(c->pid);
+    spent = t.used_ns - c->used_ns;
+    if (spent > elapsed || is_idle(c, &t, elapsed))
+        return elapsed;
+    return spent > elapsed / CHILD_SLOWEST ? spent : elapsed / CHILD_SLOWEST;
 }
 
 const char *child_why(const struct child *c, const char *status)

@@ -75,7 +75,6 @@ static void remove_job(struct host *h, struct job *gone)
     *at = gone->next;
     if (h->last == &gone->next)
         h->last = at;
-    loop_remove(h->loop, gone->timer);
     if (gone->child) {
         gone->child->job = NULL;
         child_kill(gone->child, NULL);
@@ -93,11 +92,9 @@ static void give_job(struct host *h, struct job *j)
                       .len = j->len};
 
     snprintf(f.id, sizeof(f.id), "%s", j->id);
-    j->begun = j->late = false;
-    j->left_ns = 0;
+    j->begun = false;
+    j->left_ns = j->deadline_ms > 0 ? j->deadline_ms * TICK_MS : INT64_MAX;
     j->held_by = NULL;
-    loop_remove(h->loop, j->timer);
-    j->timer = 0;
     server_send(&h->judge, &f, NULL, 0);
 }
 
@@ -165,35 +162,16 @@ size_t host_pending(const struct host *h)
 
 /* ---- the judge ---- */
 
-/* The job has had its time: whatever child it has, now or later, is killed, and
- * the judge says timeout. */
-static void job_late(void *arg)
+void host_stage(struct job *j, int64_t ms)
 {
-    struct job *j = arg;
+    int64_t left_ms;
 
-    j->timer = 0;
-    j->late = true;
-    if (j->child)
-        child_kill(j->child, "late");
-}
-
-static void start_clock(struct host *h, struct job *j, int64_t left_ns)
-{
-    j->left_ns = 0;
-    j->due_ns = tick_now_ns() + left_ns;
-    j->timer = loop_add_timer(h->loop, j->due_ns, job_late, j);
-}
-
-/* What others take is not its time. */
-static void stop_clock(struct host *h, struct job *j)
-{
-    int64_t left = j->due_ns - tick_now_ns();
-
-    if (!j->timer)
-        return;
-    loop_remove(h->loop, j->timer);
-    j->timer = 0;
-    j->left_ns = left > 1 ? left : 1;
+    j->left_ns -= child_spent_ns(j->child);
+    left_ms = j->left_ns < TICK_MS ? 1 : j->left_ns / TICK_MS;
+    if (ms > left_ms)
+        child_deadline(j->child, left_ms, "late");
+    else
+        child_deadline(j->child, ms, "timeout");
 }
 
 /* "ZYGOTE MEMORY": a child for the job. */
@@ -207,8 +185,6 @@ static void judge_forks(struct host *h, struct job *j, const struct frame *f)
     str_to_i64(rest, 0, INT64_MAX, &number);
     j->memory = (uint64_t)number;
     j->stage_ms = f->deadline_ms;
-    if (!j->begun && j->deadline_ms > 0)
-        start_clock(h, j, j->deadline_ms * TICK_MS);
     j->begun = true;
     zygote_want_child(h, j);
 }
@@ -221,6 +197,7 @@ static struct job *new_service(struct host *h, const char *id)
 
     snprintf(j->id, sizeof(j->id), "%s", id);
     j->service = true;
+    j->left_ns = INT64_MAX;
     j->next = h->services;
     h->services = j;
     return j;
@@ -254,7 +231,7 @@ static void judge_serves(struct host *h, const struct frame *f)
     if (strcmp(f->type, "fork") == 0)
         judge_forks(h, j ? j : new_service(h, f->id), f);
     else if (j && strcmp(f->type, "stage") == 0 && j->child)
-        child_deadline(j->child, f->deadline_ms);
+        host_stage(j, f->deadline_ms);
     else if (j && strcmp(f->type, "end") == 0)
         end_service(h, j);
 }
@@ -398,15 +375,11 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
     j = find_job(h, f->id);
     if (!j)
         return;
-    if (j->left_ns > 0)
-        start_clock(h, j, j->left_ns);
     if (strcmp(f->type, "fork") == 0) {
         judge_forks(h, j, f);
-    } else if (strcmp(f->type, "wait") == 0) {
-        stop_clock(h, j);
     } else if (strcmp(f->type, "stage") == 0) {
         if (j->child)
-            child_deadline(j->child, f->deadline_ms);
+            host_stage(j, f->deadline_ms);
     } else if (strcmp(f->type, "end") == 0) {
         if (j->child)
             child_kill(j->child, NULL);

@@ -23,11 +23,8 @@ struct job {
     char *payload;
     size_t len;
     int tries;
-    bool begun; /* the judge has asked for a child */
-    bool late;  /* its whole time is over */
-    uint64_t timer;
-    int64_t due_ns;  /* when the timer fires */
-    int64_t left_ns; /* while it waits for other jobs: what it will have then */
+    bool begun;      /* the judge has asked for a child */
+    int64_t left_ns; /* of what its children may spend in all */
     struct child *child;
     /* The child that the judge asked for. */
     char pack[128];
@@ -95,6 +92,10 @@ void host_note_end(struct host *h, const struct server *s, const char *who,
 void host_end_server(void *arg);
 /* A candidate ended as no healthy one does: the judge is asked how it is. */
 void host_ask_judge(struct host *h);
+
+/* Its child must be told another deadline within `ms`, and before the job has
+ * spent its time. */
+void host_stage(struct job *j, int64_t ms);
 
 /* zygote.c */
 /* Gives `j` the child that the judge asked for, now or when there is one. */

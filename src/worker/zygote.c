@@ -72,8 +72,7 @@ static struct child *new_child(struct zygote *z, uint64_t memory, struct err *e)
     return c;
 }
 
-static void fork_child(struct zygote *z, struct job *j, uint64_t memory,
-                       int64_t deadline_ms)
+static void fork_child(struct zygote *z, struct job *j, uint64_t memory)
 {
     struct err e = ERR_INIT;
     struct child *c = new_child(z, memory, &e);
@@ -85,11 +84,12 @@ static void fork_child(struct zygote *z, struct job *j, uint64_t memory,
     }
     c->job = j;
     c->spare = !j;
-    if (j)
+    if (j) {
         j->child = c;
-    else
+        host_stage(j, j->stage_ms);
+    } else {
         z->warm++;
-    child_deadline(c, deadline_ms);
+    }
 }
 
 /* An executor is made when it is wanted: on a GPU it takes memory. */
@@ -98,7 +98,7 @@ static void keep_warm(struct zygote *z)
     if (strstr(z->pack, "+runner"))
         return;
     while (z->ready && !z->probe && z->warm < z->host->o.prewarm)
-        fork_child(z, NULL, z->host->o.memory, 0);
+        fork_child(z, NULL, z->host->o.memory);
 }
 
 /* The child is alive and the judge wants it: hand over its socket. */
@@ -112,11 +112,9 @@ static void hand_over(struct host *h, struct child *c)
     snprintf(f.id, sizeof(f.id), "%s", j->id);
     server_send(&h->judge, &f, &c->judge_end, 1);
     c->judge_end = -1;
-    if (j->late)
-        child_kill(c, "late");
 }
 
-static bool take_warm(struct zygote *z, struct job *j, int64_t deadline_ms)
+static bool take_warm(struct zygote *z, struct job *j)
 {
     for (struct child *c = z->host->children; c; c = c->next) {
         if (c->owner != z || !c->spare || c->pidfd < 0 || c->wanted_dead)
@@ -125,7 +123,7 @@ static bool take_warm(struct zygote *z, struct job *j, int64_t deadline_ms)
         c->job = j;
         j->child = c;
         z->warm--;
-        child_deadline(c, deadline_ms);
+        host_stage(j, j->stage_ms);
         hand_over(z->host, c);
         keep_warm(z);
         return true;
@@ -192,7 +190,7 @@ static void start_probe(struct zygote *z)
         return;
     close(z->probe->judge_end);
     z->probe->judge_end = -1;
-    child_deadline(z->probe, PROBE_MS);
+    child_deadline(z->probe, PROBE_MS, "timeout");
     health_asked(&z->health, z->server.pid);
 }
 
@@ -461,14 +459,14 @@ void zygote_want_child(struct host *h, struct job *j)
         return;
     }
     /* A child that is there has proved itself; a new one must wait. */
-    if (take_warm(z, j, j->stage_ms))
+    if (take_warm(z, j))
         return;
     if (z->probe || z->end_id) {
         j->held_by = z;
         return;
     }
     /* A zygote that is still importing answers when it can. */
-    fork_child(z, j, j->memory ? j->memory : h->o.memory, j->stage_ms);
+    fork_child(z, j, j->memory ? j->memory : h->o.memory);
 }
 
 /* ---- watching ---- */

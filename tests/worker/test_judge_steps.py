@@ -63,7 +63,7 @@ class Worker:
             frame = recv_frame(self.socket)
             if frame.kind in kinds:
                 return frame
-            assert frame.kind in ("stage", "wait"), frame
+            assert frame.kind == "stage", frame
 
     def quiet(self) -> None:
         """Everything before is done, and nothing was said about it."""

@@ -1,6 +1,7 @@
 """A service, the child of a judge that belongs to no job (the executor of a GPU): what the
-worker does with it, and when the clock of a job runs. The judge is a stand-in (tests/servers/service_judge.py) that says what
-these tests want; the service is a real runner in a real box."""
+worker does with it, and which time counts for a job. The judge is a stand-in
+(tests/servers/service_judge.py) that says what these tests want; the service is a real runner in a
+real box."""
 
 from __future__ import annotations
 
@@ -123,20 +124,30 @@ def test_a_stage_of_0_takes_the_deadline_away(worker: Session) -> None:
     assert told[-2].startswith("timeout\n") and told[-1] is True
 
 
-def test_a_job_that_waits_for_the_device_has_its_time_afterwards(worker: Session) -> None:
-    """Its clock stops at once, and a service's deadline shows that its time has passed."""
-    fork, hear = start("waits")
-    steps = [fork, ["say", "wait", "waits", 0, ""], hear, *start("service-1"),
+def test_a_job_whose_child_is_asked_nothing_spends_no_time(worker: Session) -> None:
+    """A service's deadline shows that more than the job's time has passed."""
+    steps = [*start("waits"), ["say", "stage", "waits", 0, ""], *start("service-1"),
              ["say", "stage", "service-1", 6000, ""], ["hear", "gone", "service-1"],
              ["say", "stage", "waits", 60000, ""], ["ask", "waits"]]  # fmt: skip
     worker.run([Steps("waits", steps, deadline_ms=5000)], 1)
     assert worker.answers["waits"]["told"][-1] is True
 
 
-def test_a_job_that_does_not_wait_has_no_more_than_its_time(worker: Session) -> None:
-    steps = [*start("computes"), ["hear", "gone", "computes"]]
-    worker.run([Steps("computes", steps, deadline_ms=500)], 1)
-    assert worker.answers["computes"]["told"][-1].startswith("late\n")
+def test_a_job_has_no_more_than_its_time(worker: Session) -> None:
+    steps = [*start("sleeps"), ["hear", "gone", "sleeps"]]
+    worker.run([Steps("sleeps", steps, deadline_ms=500)], 1)
+    assert worker.answers["sleeps"]["told"][-1].startswith("late\n")
+
+
+def test_the_stages_of_a_job_share_its_time(worker: Session) -> None:
+    """The first ends long before its own deadline, when that of a service has passed."""
+    wait = [*start("service-1"), ["say", "stage", "service-1", 1500, ""], ["hear", "gone", "service-1"]]
+    steps = [*start("sleeps"), ["say", "stage", "sleeps", 60000, ""], *wait,
+             ["say", "stage", "sleeps", 60000, ""], ["hear", "gone", "sleeps"]]  # fmt: skip
+    began = time.monotonic()
+    worker.run([Steps("sleeps", steps, deadline_ms=4000)], 1)
+    assert worker.answers["sleeps"]["told"][-1].startswith("late\n")
+    assert time.monotonic() - began < 60
 
 
 def test_a_service_that_ends_by_itself_is_told_with_its_status(worker: Session) -> None:

@@ -173,17 +173,14 @@ class Judge:
         elif isinstance(wanted, Ask):
             self.ask(job, wanted)
         elif isinstance(wanted, Exclusive):
-            self.say("wait", job.id)
             self.try_exclusive()
         elif isinstance(wanted, Device):
-            self.say("wait", job.id)
             self.for_device.append(job)
             self.lend_device()
         elif isinstance(wanted, Release):
             self.take_device(job, wanted.hurt)
             self.step(job, None)
         elif isinstance(wanted, Baseline):
-            self.say("wait", job.id)
             self.want_baseline(job, wanted.asked)
         elif isinstance(wanted, Freeze):
             self.step(job, self.freeze(job))
