@@ -55,8 +55,11 @@ static int on_call(const struct row_call *r, void *arg)
     struct loading *l = arg;
     struct known_call *k = known_put(l->known, r->purpose, r->asked);
     struct budget *b = l->budget;
+    bool open = strcmp(r->state, "open") == 0;
 
-    if (strcmp(r->state, "open") == 0) {
+    if ((open || strcmp(r->state, "answered") == 0) && r->prompt_hash)
+        snprintf(k->prompt, sizeof(k->prompt), "%s", r->prompt_hash);
+    if (open) {
         k->tries = r->try - 1;
         k->held = (struct llm_cost){r->reserved_usd_micro, r->reserved_tokens};
         b->reserved = cost_add(b->reserved, k->held);

@@ -54,6 +54,14 @@ static void cancel(struct ledger_call *c)
     c->l->in_flight--;
 }
 
+const char *ledger_asked_with(const struct ledger *l, const char *purpose,
+                              const char *asked)
+{
+    const struct known_call *k = known_find(&l->known, purpose, asked);
+
+    return k && k->prompt[0] ? k->prompt : NULL;
+}
+
 void ledger_drop(struct ledger_call *c)
 {
     if (c->leader) {

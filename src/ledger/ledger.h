@@ -125,6 +125,11 @@ typedef void ledger_fn(void *arg, const struct ledger_answer *a);
 struct ledger_call *ledger_ask(struct ledger *l,
                                const struct ledger_question *q, ledger_fn *fn,
                                void *arg);
+/* The `prompt_hash` with which a question was asked whose reply is stored or may
+ * still come; NULL: none, so it will be asked with the prompt that it has
+ * then. */
+const char *ledger_asked_with(const struct ledger *l, const char *purpose,
+                              const char *asked);
 /* Drops the call; `fn` will not be called. The reservation of one that has been
  * sent stays, since it may be billed: when the store is opened again, the call
  * counts as lost, or is waited for if the front is patient. */

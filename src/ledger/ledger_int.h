@@ -10,7 +10,8 @@
 /* A question that was asked before, as the store has it. */
 struct known_call {
     int64_t tries;
-    char reply[HASH_HEX]; /* "": there is no reply yet */
+    char prompt[HASH_HEX]; /* of the try that has a reply, or may get one */
+    char reply[HASH_HEX];  /* "": there is no reply yet */
     bool cut;
     struct llm_cost held; /* reserved by a call that has no reply yet */
 };

@@ -14,6 +14,7 @@
 struct entry {
     struct prompt_example text;
     const char *task_hash;
+    int64_t version; /* of the archive, when it joined */
     bool seed, retired;
 };
 
@@ -115,6 +116,7 @@ int64_t archive_join(struct archive *a, const struct search_example *x,
     m->task_hash = arena_strdup(&a->memory, x->task_hash);
     m->seed = strcmp(x->origin, "seed") == 0;
     m->retired = false;
+    m->version = version;
     map_set(&a->tasks, str_of(x->task_hash), a);
     find_add(a->index, &f);
     hide_if_retired(a, a->len - 1);
@@ -126,6 +128,11 @@ void archive_leave(struct archive *a, int64_t entry, int64_t version)
 {
     find_remove(a->index, entry);
     a->version = version;
+}
+
+int64_t archive_version_at(const struct archive *a, size_t size)
+{
+    return size ? a->entry[size - 1].version : 0;
 }
 
 int64_t archive_version(const struct archive *a)

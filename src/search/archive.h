@@ -36,6 +36,8 @@ void archive_rechecked(struct archive *a, const char *problem,
                        const char *solution, bool retired);
 void archive_hide_retired(struct archive *a);
 int64_t archive_version(const struct archive *a);
+/* The version it had when its `size`-th entry joined; 0: before the first. */
+int64_t archive_version_at(const struct archive *a, size_t size);
 /* How many entries have joined, including those that left. */
 size_t archive_size(const struct archive *a);
 const struct find *archive_index(const struct archive *a);

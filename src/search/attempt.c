@@ -92,9 +92,79 @@ static void choose_parent(struct search *s, struct attempt *a)
         a->other[a->other_count++] = (int)c.other[i];
 }
 
+static enum prompt_stage first_stage(const struct search *s)
+{
+    return s->method->two_stage ? PROMPT_PLAN : PROMPT_EVOLVE;
+}
+
+static void choose_among(struct attempt *a, size_t visible)
+{
+    struct search *s = a->s;
+
+    a->visible = visible;
+    a->hit_count = a->piece_rank = 0;
+    s->method->choose(s, a);
+    if (s->opt.piece_example)
+        choose_piece(s, a);
+}
+
+static bool shows_the_same(const struct attempt *a, const struct find_hit *hit,
+                           size_t count)
+{
+    if (a->hit_count != count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (a->hit[i].entry != hit[i].entry)
+            return false;
+    return true;
+}
+
+/* Chooses as when the reply was asked for that is in the store: in eager order,
+ * entries may have joined since. 0: no choice gives that prompt. */
+static int choose_as_asked(struct attempt *a, const char *prompt, struct err *e)
+{
+    struct find_hit tried[MAX_EXAMPLES];
+    size_t count = SIZE_MAX;
+    struct prompt p;
+
+    for (size_t n = archive_size(a->s->archive) + 1; n-- > 0;) {
+        choose_among(a, n);
+        if (shows_the_same(a, tried, count))
+            continue;
+        memcpy(tried, a->hit, sizeof(tried));
+        count = a->hit_count;
+        if (attempt_prompt(a, first_stage(a->s), &p, e) < 0)
+            return -1;
+        if (strcmp(p.hash, prompt) != 0)
+            continue;
+        a->version = archive_version_at(a->s->archive, n);
+        return 1;
+    }
+    return 0;
+}
+
+static int choose_examples(struct attempt *a, struct err *e)
+{
+    struct search *s = a->s;
+    const char *prompt = NULL;
+    int rc = 0;
+
+    if (s->eager)
+        prompt = ledger_asked_with(s->part.ledger,
+                                   prompt_stages[first_stage(s)], a->asked);
+    if (prompt)
+        rc = choose_as_asked(a, prompt, e);
+    if (rc == 0) {
+        choose_among(a, archive_size(s->archive));
+        a->version = archive_version(s->archive);
+    }
+    return rc < 0 ? -1 : 0;
+}
+
 void attempt_start(struct search *s, struct subject *t, attempt_fn *over)
 {
     struct attempt *a = xcalloc(1, sizeof(*a));
+    struct err e = ERR_INIT;
 
     a->s = s;
     a->subject = t;
@@ -103,18 +173,17 @@ void attempt_start(struct search *s, struct subject *t, attempt_fn *over)
     a->iteration = s->round.iteration ? s->round.iteration : a->number;
     a->batch = s->round.batch;
     a->island = -1;
-    a->version = archive_version(s->archive);
     ledger_hash(a->asked, "%s\n%s\n%d", t->task->id, t->source, a->number);
     arena_init(&a->memory);
     link_attempt(s, a);
-    s->method->choose(s, a);
-    if (s->opt.piece_example)
-        choose_piece(s, a);
     if (s->method->evolves)
         choose_parent(s, a);
     else if (s->method->refines)
         a->parent = a->number - 1;
-    ask(a, s->method->two_stage ? PROMPT_PLAN : PROMPT_EVOLVE);
+    if (choose_examples(a, &e) < 0)
+        state_fail(s, &e);
+    else
+        ask(a, first_stage(s));
 }
 
 /* ---- the result ---- */

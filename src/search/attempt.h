@@ -42,6 +42,7 @@ struct attempt {
     struct arena memory;
     /* what was decided */
     const char *retrieval;
+    size_t visible;  /* entries of the archive: those after them have no part */
     int64_t version; /* of the archive */
     struct find_hit hit[MAX_EXAMPLES];
     size_t hit_count;
@@ -50,7 +51,8 @@ struct attempt {
     int other[MAX_HISTORY];
     size_t other_count;
     /* the call under way */
-    char asked[HASH_HEX]; /* of task id, source hash and attempt number */
+    char asked[HASH_HEX]; /* of task id, source hash and attempt number; the
+                             prompt follows from them and `visible` */
     enum prompt_stage stage;
     struct prompt prompt;
     struct ledger_purse purse; /* under a cap, plan and code share it */

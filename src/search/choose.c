@@ -21,7 +21,7 @@ static void retrieve(struct search *s, struct attempt *a, enum find_mode mode)
                            .vector = a->subject->vector,
                            .ops = t->ops,
                            .rng = &rng,
-                           .visible = archive_size(s->archive)};
+                           .visible = a->visible};
 
     rng_init(&rng, "%lld/%s/%d/examples", (long long)s->opt.seed, t->id,
              a->number);
@@ -61,7 +61,7 @@ static size_t place_of_piece(const struct search *s, const struct attempt *a,
 
 void choose_piece(struct search *s, struct attempt *a)
 {
-    int64_t entry = course_piece(s, a->subject, a->number);
+    int64_t entry = course_piece(s, a->subject, a->number, a->visible);
     size_t at;
 
     if (!entry || !s->opt.examples)

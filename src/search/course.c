@@ -150,28 +150,28 @@ static bool is_piece_of(const struct search *s, const struct subject *p,
 }
 
 static bool may_be_shown(const struct search *s, const struct subject *p,
-                         const struct subject *t)
+                         const struct subject *t, size_t visible)
 {
-    return p->joined && is_piece_of(s, p, t) &&
+    return p->joined && (size_t)p->entry <= visible && is_piece_of(s, p, t) &&
            !archive_is_retired(s->archive, p->entry) &&
            strcmp(p->task->hash, t->task->hash) != 0;
 }
 
 /* The nth from the end of the order, among those that may be shown. */
 int64_t course_piece(const struct search *s, const struct subject *t,
-                     int number)
+                     int number, size_t visible)
 {
     size_t n = 0, nth;
 
     for (size_t i = 0; i < s->subject_len; i++)
-        n += may_be_shown(s, &s->subject[i], t);
+        n += may_be_shown(s, &s->subject[i], t, visible);
     if (!n)
         return 0;
     nth = (size_t)(number - 1) % n;
     for (size_t i = s->subject_len; i-- > 0;) {
         const struct subject *p = &s->subject[s->order[i]];
 
-        if (may_be_shown(s, p, t) && nth-- == 0)
+        if (may_be_shown(s, p, t, visible) && nth-- == 0)
             return p->entry;
     }
     return 0;

@@ -127,13 +127,14 @@ void course_begin(struct search *s);
 /* Before an iteration: with `refine_after` N, releases the next level of pieces
  * of each task that is unsolved after N more attempts of its own. */
 void course_release(struct search *s, int iteration);
-/* Whether some task is still being worked on: pieces are only as long. */
+/* Whether some task is still being worked on. Pieces are worked on only while
+ * this is true. */
 bool course_is_open(const struct search *s);
-/* The piece of the subject that its attempt `number` is shown: of those that
- * are in the archive, deepest first, each in its turn. Returns its entry, or
- * 0. */
+/* The piece of the subject that its attempt `number` is shown: of those among
+ * the first `visible` entries of the archive, deepest first, each in its turn.
+ * Returns its entry, or 0. */
 int64_t course_piece(const struct search *s, const struct subject *t,
-                     int number);
+                     int number, size_t visible);
 
 /* ---- entries.c ---- */
 

@@ -3,9 +3,14 @@
  * nobody stopped, no stored reply is asked for again, the ledger is the sum of
  * the calls and within the cap.
  *
- * The search is this program with SEARCH_CHILD="DIR METHOD REVIEWER CAP PIECES"
- * in its environment (PIECES: how many of the tasks are pieces); it writes what it asks to DIR/asked. SEARCH_KILL_STRIDE=1 tries
- * every operation, otherwise some are left out. */
+ * In eager order the tables depend on when replies come. There, the rows of
+ * `shown` are the examples of the prompt that the stored reply answers.
+ *
+ * The search is this program with SEARCH_CHILD="DIR METHOD ORDER REVIEWER CAP
+ * PIECES" in its environment (PIECES: how many of the tasks are pieces); it
+ * writes what it asks to DIR/asked, and which kernels a prompt shows to
+ * DIR/examples. SEARCH_KILL_STRIDE=1 tries every operation, otherwise some are
+ * left out. */
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -29,9 +34,32 @@ void suite_search_kill(void);
 /* ---- the search ---- */
 
 struct child {
-    int log;
+    int log, examples;
     bool lost; /* a request was lost on its way */
 };
+
+/* "TASK|ATTEMPT|" and the tasks whose kernels the prompt shows. */
+static void log_examples(const struct child *c, const struct llm_request *r)
+{
+    static const char mark[] = "    task = \"";
+    struct buf line;
+
+    buf_init(&line, BUF_UNLIMITED);
+    buf_printf(&line, "%s|%d|", r->key.task, r->key.attempt);
+    for (size_t i = 0; i < r->count; i++) {
+        char *text = xstrndup(r->message[i].text.p, r->message[i].text.n);
+
+        for (const char *p = text; (p = strstr(p, mark));) {
+            p += strlen(mark);
+            buf_printf(&line, "%.*s ", (int)strcspn(p, "\""), p);
+        }
+        free(text);
+    }
+    buf_putc(&line, '\n');
+    if (write(c->examples, buf_str(&line), line.len) != (ssize_t)line.len)
+        BUG("log");
+    buf_release(&line);
+}
 
 /* Once in a process a request comes to nothing and may have been billed. */
 static enum send_outcome on_asked(const struct llm_request *r, void *arg)
@@ -43,6 +71,8 @@ static enum send_outcome on_asked(const struct llm_request *r, void *arg)
 
     if (write(c->log, line, (size_t)n) != n)
         BUG("log");
+    if (strcmp(r->key.stage, "code") == 0)
+        log_examples(c, r);
     if (c->lost || strcmp(r->key.stage, "plan") != 0)
         return SEND_ANSWERED;
     c->lost = true;
@@ -83,16 +113,19 @@ static _Noreturn void be_child(const char *spec)
     struct search_opts o = mock_opts;
     struct err e = ERR_INIT;
     enum search_end end;
-    char dir[200], method[32], reviewer[32], path[220];
+    char dir[200], method[32], order[32], reviewer[32], path[220];
     long long cap;
 
-    if (sscanf(spec, "%199s %31s %31s %lld %zu", dir, method, reviewer, &cap,
-               &m.pieces) != 5)
+    if (sscanf(spec, "%199s %31s %31s %31s %lld %zu", dir, method, order,
+               reviewer, &cap, &m.pieces) != 6)
         BUG("%s", spec);
     log_set_level(LOG_QUIET);
     snprintf(path, sizeof(path), "%s/asked", dir);
     c.log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    snprintf(path, sizeof(path), "%s/examples", dir);
+    c.examples = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     o.method = method;
+    o.order = order;
     o.reviewer = reviewer;
     o.attempts = 4;
     o.batch = 2;
@@ -114,11 +147,11 @@ static _Noreturn void be_child(const char *spec)
 /* ---- what is expected of it ---- */
 
 struct trial {
-    const char *dir, *method, *reviewer;
+    const char *dir, *method, *order, *reviewer;
     int64_t cap;
     size_t pieces;
     bool tight; /* calls that were lost may leave too little */
-    char *spec, *db, *asked;
+    char *spec, *db, *asked, *examples;
     struct buf want; /* the tables of a run that nobody stopped */
     int tried, same, paid_twice, ledger;
     int poor; /* ended when the budget did */
@@ -180,6 +213,53 @@ static int asked_again(const struct trial *t, const struct buf *stored)
     return n;
 }
 
+/* Whether the rows of `shown` name what each stored reply was asked with: the
+ * last prompt of an attempt. */
+static bool shown_is_right(const struct trial *t)
+{
+    struct err e = ERR_INIT;
+    struct str rest, line;
+    struct buf shown, log;
+    bool right = true;
+
+    buf_init(&shown, BUF_UNLIMITED);
+    buf_init(&log, BUF_UNLIMITED);
+    db_query(t->db,
+             "SELECT a.id || '|' || attempt || '|', (SELECT "
+             "coalesce(group_concat(id || ' ', ''), '') FROM (SELECT b.id FROM "
+             "shown JOIN entry USING (entry) JOIN task AS b ON b.ord = "
+             "entry.task WHERE shown.task = attempt.task AND shown.attempt = "
+             "attempt.attempt ORDER BY rank)) FROM attempt JOIN task AS a ON "
+             "a.ord = attempt.task",
+             &shown);
+    if (fs_read(t->examples, &log, &e) < 0)
+        BUG("%s", e.text);
+    rest = (struct str){buf_str(&shown), shown.len};
+    while (str_cut(&rest, '\n', &line)) {
+        char *want = xstrndup(line.p, line.n), *key = strrchr(want, '|');
+        const char *last = NULL;
+
+        /* "TASK|ATTEMPT||EXAMPLES": the query puts a bar between columns */
+        memmove(key, key + 1, strlen(key));
+        for (const char *p = buf_str(&log); p; p = strchr(p, '\n')) {
+            p += *p == '\n';
+            if (strncmp(p, want, (size_t)(key - want)) == 0)
+                last = p;
+        }
+        if (!last || strncmp(last, want, strlen(want)) != 0 ||
+            last[strlen(want)] != '\n') {
+            printf("# shown: %s, asked: %.*s\n", want,
+                   last ? (int)strcspn(last, "\n") : 7,
+                   last ? last : "nothing");
+            right = false;
+        }
+        free(want);
+    }
+    buf_release(&shown);
+    buf_release(&log);
+    return right;
+}
+
 /* What was spent is what the calls cost, nothing is left open, and it is
  * within the cap. */
 static bool ledger_is_right(const struct trial *t, int64_t spent)
@@ -199,8 +279,9 @@ static bool ledger_is_right(const struct trial *t, int64_t spent)
 
 static void remove_run(const struct trial *t)
 {
-    static const char *const names[] = {"run.db", "run.db-wal", "run.db-shm",
-                                        "run.db.part", "asked"};
+    static const char *const names[] = {"run.db",     "run.db-wal",
+                                        "run.db-shm", "run.db.part",
+                                        "asked",      "examples"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char *path = fs_join(t->dir, names[i]);
@@ -237,7 +318,9 @@ static bool stop_at(struct trial *t, int n)
     dump(t, &got);
     t->tried++;
     t->ledger += ledger_is_right(t, spent);
-    if (last == 0 && strcmp(buf_str(&got), buf_str(&t->want)) == 0)
+    if (last == 0 && (strcmp(t->order, "eager") == 0
+                          ? shown_is_right(t)
+                          : strcmp(buf_str(&got), buf_str(&t->want)) == 0))
         t->same++;
     else if (last == 20 + SEARCH_NO_BUDGET)
         t->poor++;
@@ -262,15 +345,16 @@ static void try_all(struct trial *t, int began)
     int64_t spent;
     int n = stride() == 1 ? 1 : began;
 
-    t->spec = xasprintf("%s %s %s %lld %zu", t->dir, t->method, t->reviewer,
-                        (long long)t->cap, t->pieces);
+    t->spec = xasprintf("%s %s %s %s %lld %zu", t->dir, t->method, t->order,
+                        t->reviewer, (long long)t->cap, t->pieces);
     t->db = fs_join(t->dir, "run.db");
     t->asked = fs_join(t->dir, "asked");
+    t->examples = fs_join(t->dir, "examples");
     buf_init(&t->want, BUF_UNLIMITED);
     remove_run(t);
     ok(run_child(t, "", &spent) == 0,
-       "%s, reviewer %s, %zu pieces: comes to its end", t->method, t->reviewer,
-       t->pieces);
+       "%s, %s, reviewer %s, %zu pieces: comes to its end", t->method, t->order,
+       t->reviewer, t->pieces);
     dump(t, &t->want);
     while (n < 20000 && stop_at(t, n))
         n += stride();
@@ -281,13 +365,16 @@ static void try_all(struct trial *t, int began)
     ok(t->ledger == t->tried, "… the ledger is right (%d of %d)", t->ledger,
        t->tried);
     ok(t->same + t->poor == t->tried && (t->poor > 0) == t->tight,
-       "… the tables are those of a run that nobody stopped (%d of %d), or "
-       "the budget is used up (%d)",
+       "… %s (%d of %d), or the budget is used up (%d)",
+       strcmp(t->order, "eager") == 0
+           ? "the examples are those of the prompts"
+           : "the tables are those of a run that nobody stopped",
        t->same, t->tried, t->poor);
     buf_release(&t->want);
     free(t->spec);
     free(t->db);
     free(t->asked);
+    free(t->examples);
 }
 
 /* Where flushing to disk costs nothing. */
@@ -306,14 +393,19 @@ static char *make_dir(size_t tasks)
 void suite_search_kill(void)
 {
     static const struct {
-        const char *method, *reviewer;
+        const char *method, *order, *reviewer;
         int64_t cap;
         size_t pieces;
     } trials[] = {
-        {"monkeys", "loop", 1000000000, 0}, {"refine", "end", 1000000000, 0},
-        {"evolve", "off", 1000000000, 0},   {"combined", "loop", 1000000000, 0},
-        {"monkeys", "off", TIGHT, 0},       {"monkeys", "off", 1000000000, 6},
-        {"combined", "off", 1000000000, 6},
+        {"monkeys", "strict", "loop", 1000000000, 0},
+        {"refine", "strict", "end", 1000000000, 0},
+        {"evolve", "strict", "off", 1000000000, 0},
+        {"combined", "strict", "loop", 1000000000, 0},
+        {"monkeys", "strict", "off", TIGHT, 0},
+        {"monkeys", "strict", "off", 1000000000, 6},
+        {"combined", "strict", "off", 1000000000, 6},
+        {"monkeys", "eager", "loop", 1000000000, 0},
+        {"monkeys", "eager", "off", 1000000000, 6},
     };
     const char *spec = getenv("SEARCH_CHILD");
     char *dir, command[100];
@@ -322,6 +414,7 @@ void suite_search_kill(void)
         be_child(spec);
     for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
         struct trial t = {.method = trials[i].method,
+                          .order = trials[i].order,
                           .reviewer = trials[i].reviewer,
                           .cap = trials[i].cap,
                           .pieces = trials[i].pieces,
