@@ -35,27 +35,26 @@ static const char *keep_name(struct analyze_run *r, const struct map_item *x)
 }
 
 /* The primitives of a program, with a NULL at the end. */
-static int read_program(struct analyze_run *r, const char *hash,
-                        const char ***out, struct err *e)
+static const char **read_program(struct analyze_run *r, const char *hash,
+                                 struct err *e)
 {
+    const char **out = NULL;
     struct arena a;
     struct map set;
     struct str code;
-    int rc;
 
     arena_init(&a);
     map_init(&set);
-    rc = words_text(r, hash, &a, &code, e);
-    if (rc == 0) {
+    if (words_text(r, hash, &a, &code, e) == 0) {
         primitives_of(code, &set, NULL, &a);
-        *out = arena_alloc(&r->memory, (set.len + 1) * sizeof(**out));
+        out = arena_alloc(&r->memory, (set.len + 1) * sizeof(*out));
         for (size_t i = 0; i < set.len; i++)
-            (*out)[i] = keep_name(r, &set.items[i]);
-        (*out)[set.len] = NULL;
+            out[i] = keep_name(r, &set.items[i]);
+        out[set.len] = NULL;
     }
     map_release(&set);
     arena_release(&a);
-    return rc;
+    return out;
 }
 
 int words_add(struct analyze_run *r, const char *hash, struct map *set,
@@ -67,7 +66,8 @@ int words_add(struct analyze_run *r, const char *hash, struct map *set,
         return 0;
     name = map_get(&r->words, str_of(hash));
     if (!name) {
-        if (read_program(r, hash, &name, e) < 0)
+        name = read_program(r, hash, e);
+        if (!name)
             return -1;
         map_set(&r->words, str_of(hash), name);
     }

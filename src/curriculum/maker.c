@@ -82,6 +82,18 @@ static void settle(struct making *x, json_t *answer, bool model_used)
     settled(x);
 }
 
+/* Has the task divided, or the model's proposal validated. */
+static int divide(struct making *x, door_fn *fn, struct err *e)
+{
+    const struct maker *m = x->m;
+    struct door_division q = {.task = x->task,
+                              .level = piece_levels[m->level],
+                              .proposal = x->proposal,
+                              .job = m->part.job};
+
+    return door_divide(m->part.door, &q, fn, x, e);
+}
+
 /* ---- the model's proposals ---- */
 
 /* A reply that is refused: with these findings, which are taken over. */
@@ -164,8 +176,7 @@ static void take_reply(struct making *x, const struct ledger_answer *a)
     json_object_set_new(x->proposal, "problem_id", json_string(x->task->id));
     json_object_set_new(x->proposal, "level",
                         json_string(piece_levels[m->level]));
-    if (door_validate(m->part.door, x->task, x->proposal, m->part.job,
-                      on_validated, x, &e) < 0)
+    if (divide(x, on_validated, &e) < 0)
         fail(x, e.text);
 }
 
@@ -320,8 +331,7 @@ enum maker_end maker_run(struct maker *m,
         struct making *x = &m->item[i];
         struct err one = ERR_INIT;
 
-        if (door_decompose(m->part.door, x->task, piece_levels[m->level],
-                           m->part.job, on_divided, x, &one) < 0)
+        if (divide(x, on_divided, &one) < 0)
             fail(x, one.text);
     }
     look_for_end(m);

@@ -34,7 +34,7 @@ static bool is_one_of(struct str name, const char *const *words, size_t n)
     return false;
 }
 #define IS_ONE_OF(name, words) \
-    is_one_of(name, words, sizeof(words) / sizeof(words[0]))
+    is_one_of(name, words, sizeof(words) / sizeof((words)[0]))
 
 /* ---- what is reached ---- */
 

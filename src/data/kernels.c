@@ -118,6 +118,7 @@ static int write_run(struct listing *l, const char *run, struct err *e)
         l->attempt = run_view_attempt(&v.task[i], a->row.attempt);
         rc = archives_tell(&v, &v.task[i], a, write_kernel, l, e);
     }
+    l->view = NULL;
     run_view_close(&v);
     return rc;
 }

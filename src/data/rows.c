@@ -147,6 +147,7 @@ static int read_line(struct rows *r, const char *path, struct err *e)
         size_t n = 0;
         int c = EOF;
 
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread has the file
         while (n < sizeof(chunk) && (c = getc_unlocked(r->file)) != EOF) {
             if (c == '\n')
                 break;

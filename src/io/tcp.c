@@ -60,14 +60,12 @@ static void send_at_once(int fd)
 
 static int bound_port(int fd)
 {
-    struct sockaddr_storage at;
+    struct sockaddr_in6 at = {0}; /* the port of IPv4 has the same place */
     socklen_t n = sizeof(at);
 
     if (getsockname(fd, (struct sockaddr *)&at, &n) < 0)
         return 0;
-    return ntohs(at.ss_family == AF_INET6
-                     ? ((struct sockaddr_in6 *)&at)->sin6_port
-                     : ((struct sockaddr_in *)&at)->sin_port);
+    return ntohs(at.sin6_port);
 }
 
 /* What others can connect to: all addresses of this host are known by its name. */

@@ -190,8 +190,8 @@ static int each_of_shared(const char *address, kernel_fn *fn, void *arg,
 {
     struct telling t = {address, fn, arg};
     struct shared *s = shared_open(address, SHARED_READ, -1, e);
-    int64_t newest = SHARED_NEWEST;
-    int rc = s ? shared_each(s, NULL, 0, tell_shared, &t, &newest, e) : -1;
+    struct shared_range all = {.until = SHARED_NEWEST};
+    int rc = s ? shared_each(s, &all, tell_shared, &t, e) : -1;
 
     shared_close(s);
     return rc;

@@ -103,14 +103,15 @@ int run_share_load(struct run *r, struct err *e)
 {
     enum shared_mode mode = r->set->dry_run ? SHARED_READ : SHARED_WRITE;
     struct shared *s = shared_open(r->shared_address, mode, -1, e);
+    struct shared_range range = {.dsl = r->pack->id,
+                                 .until = r->shared_known ? r->shared_first
+                                                          : SHARED_NEWEST};
     int rc;
 
     if (!s)
         return -1;
-    if (!r->shared_known)
-        r->shared_first = SHARED_NEWEST;
-    rc = shared_each(s, r->pack->id, 0, take_first, r, &r->shared_first, e);
-    r->shared_last = r->shared_first;
+    rc = shared_each(s, &range, take_first, r, e);
+    r->shared_first = r->shared_last = range.until;
     shared_close(s);
     return rc;
 }

@@ -207,18 +207,19 @@ static struct pg_rows *read_page(struct shared *s, const char *dsl,
         v, 3, e);
 }
 
-int shared_each(struct shared *s, const char *dsl, int64_t after, shared_fn *fn,
-                void *arg, int64_t *until, struct err *e)
+int shared_each(struct shared *s, struct shared_range *range, shared_fn *fn,
+                void *arg, struct err *e)
 {
+    int64_t after = range->after;
     size_t n = 1;
     int rc = 0;
 
-    if (!s->exists && *until == SHARED_NEWEST)
-        *until = 0;
-    if (*until == SHARED_NEWEST && read_version(s, until, e) < 0)
+    if (!s->exists && range->until == SHARED_NEWEST)
+        range->until = 0;
+    if (range->until == SHARED_NEWEST && read_version(s, &range->until, e) < 0)
         return -1;
-    while (rc == 0 && n > 0 && after < *until) {
-        struct pg_rows *r = read_page(s, dsl, after, *until, e);
+    while (rc == 0 && n > 0 && after < range->until) {
+        struct pg_rows *r = read_page(s, range->dsl, after, range->until, e);
 
         if (!r)
             return -1;

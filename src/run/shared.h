@@ -47,17 +47,22 @@ void shared_close(struct shared *s); /* may be NULL */
 /* After a failure: see pg_is_lost(). */
 bool shared_is_lost(const struct shared *s);
 
-/* Calls `fn` for each kernel after version `after`, in their order, until it
- * returns other than 0. `dsl` NULL: for all packs; else for
- * this one, and for kernels that name none. A row that is not a kernel
- * comes as NULL, with the reason. The kernel is released after each call; to
- * keep it, `fn` copies the struct and sets *k to zero. *until is the last
- * version to read, or SHARED_NEWEST, and is then set to that. */
 #define SHARED_NEWEST ((int64_t)-1)
+struct shared_range {
+    const char *dsl; /* NULL: kernels of all packs; else of this one, and those
+                        that name none */
+    int64_t after, until; /* versions; `until` is read, too */
+};
+
+/* Calls `fn` for each kernel of the range, in the order of versions, until it
+ * returns other than 0. A row that is not a kernel comes as NULL, with the
+ * reason. The kernel is released after each call; to keep it, `fn` copies the
+ * struct and sets *k to zero. If `until` is SHARED_NEWEST, it is set to the
+ * newest version. */
 typedef int shared_fn(struct kernel *k, int64_t number, const struct err *why,
                       void *arg, struct err *e);
-int shared_each(struct shared *s, const char *dsl, int64_t after, shared_fn *fn,
-                void *arg, int64_t *until, struct err *e);
+int shared_each(struct shared *s, struct shared_range *range, shared_fn *fn,
+                void *arg, struct err *e);
 
 /* 1: added, and all who listen hear of it; 0: it was there. */
 int shared_add(struct shared *s, const struct shared_row *r, struct err *e);

@@ -160,18 +160,19 @@ static void free_told(struct told *t)
 static int read_news(struct sharing *x, struct shared *s, struct err *e)
 {
     struct reading_news g = {x, xcalloc(1, sizeof(*g.t))};
-    int64_t until = SHARED_NEWEST;
+    struct shared_range range = {
+        .dsl = x->dsl, .after = x->read_version, .until = SHARED_NEWEST};
 
     g.t->looked = take_flag(x, &x->look);
-    if (shared_each(s, x->dsl, x->read_version, on_kernel, &g, &until, e) < 0) {
+    if (shared_each(s, &range, on_kernel, &g, e) < 0) {
         pthread_mutex_lock(&x->lock); /* it is answered when that is known */
         x->look |= g.t->looked;
         pthread_mutex_unlock(&x->lock);
         free_told(g.t);
         return -1;
     }
-    if (until > x->read_version)
-        x->read_version = until;
+    if (range.until > x->read_version)
+        x->read_version = range.until;
     g.t->version = x->read_version;
     tell(x, g.t);
     return 0;

@@ -123,7 +123,7 @@ static bool shows_the_same(const struct attempt *a, const struct find_hit *hit,
  * entries may have joined since. 0: no choice gives that prompt. */
 static int choose_as_asked(struct attempt *a, const char *prompt, struct err *e)
 {
-    struct find_hit tried[MAX_EXAMPLES];
+    struct find_hit tried[MAX_EXAMPLES] = {{0}};
     size_t count = SIZE_MAX;
     struct prompt p;
 

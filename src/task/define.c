@@ -118,7 +118,7 @@ static int replace(const char *path, struct str source,
 int define_in(const char *path, struct str source, const char *word,
               struct buf *out, struct err *e)
 {
-    struct assignment wanted;
+    struct assignment wanted = {0};
     struct py_tokens t;
     struct arena a;
     int rc;

@@ -124,32 +124,17 @@ int door_check_task(struct door *d, const struct task *t,
                e);
 }
 
-static int ask_pieces(struct real *r, json_t *job, door_fn *fn, void *arg,
-                      struct err *e)
+int door_divide(struct door *d, const struct door_division *x, door_fn *fn,
+                void *arg, struct err *e)
 {
+    struct real *r = real_of(d);
+    char seed[HASH_HEX];
+    json_t *job;
+
+    job_seed(r->secret, x->task->id, "pieces", seed);
+    job = x->proposal ? job_validate(x->task, x->proposal, x->job, seed)
+                      : job_decompose(x->task, x->level, x->job, seed);
     return ask(r, job, PIECES_MS, question_new(r, NULL, fn, arg), e);
-}
-
-int door_decompose(struct door *d, const struct task *t, const char *level,
-                   const struct job_opts *o, door_fn *fn, void *arg,
-                   struct err *e)
-{
-    struct real *r = real_of(d);
-    char seed[HASH_HEX];
-
-    job_seed(r->secret, t->id, "pieces", seed);
-    return ask_pieces(r, job_decompose(t, level, o, seed), fn, arg, e);
-}
-
-int door_validate(struct door *d, const struct task *t, const json_t *proposal,
-                  const struct job_opts *o, door_fn *fn, void *arg,
-                  struct err *e)
-{
-    struct real *r = real_of(d);
-    char seed[HASH_HEX];
-
-    job_seed(r->secret, t->id, "pieces", seed);
-    return ask_pieces(r, job_validate(t, proposal, o, seed), fn, arg, e);
 }
 
 /* ---- waiting ---- */

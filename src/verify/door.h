@@ -96,12 +96,14 @@ int door_check_task(struct door *d, const struct task *t,
 
 /* Asks for the pieces of a task, or whether proposed ones hold: the record has
  * the form CONTRACT_ANSWER (curriculum/contract.h). */
-int door_decompose(struct door *d, const struct task *t, const char *level,
-                   const struct job_opts *o, door_fn *fn, void *arg,
-                   struct err *e);
-int door_validate(struct door *d, const struct task *t, const json_t *proposal,
-                  const struct job_opts *o, door_fn *fn, void *arg,
-                  struct err *e);
+struct door_division {
+    const struct task *task;
+    const char *level;
+    const json_t *proposal; /* NULL: divide the task at `level` */
+    const struct job_opts *job;
+};
+int door_divide(struct door *d, const struct door_division *x, door_fn *fn,
+                void *arg, struct err *e);
 
 /* Runs the loop until all answers have come, or somebody stops the loop; does
  * not wait for another host. Returns how many answers are missing. */

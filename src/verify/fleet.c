@@ -216,9 +216,8 @@ static void end_lease(struct fleet *f, struct work *k)
 
 void fleet_leave(struct fleet *f, struct worker *w)
 {
-    while (w->first) {
-        struct work *k = w->first;
-
+    for (struct work *k = w->first, *next; k; k = next) {
+        next = k->next;
         end_lease(f, k);
         if (++k->deaths < FLEET_DEATHS) {
             wait_in_line(f, k);

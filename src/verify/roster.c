@@ -48,8 +48,11 @@ void roster_free(struct roster *r)
 {
     if (!r)
         return;
-    while (r->first)
-        drop(r, r->first);
+    for (struct roster_line *l = r->first, *next; l; l = next) {
+        next = l->next;
+        json_decref(l->tasks);
+        free(l);
+    }
     free(r->path);
     free(r);
 }
@@ -130,7 +133,7 @@ static json_t *line_json(const struct roster_line *l)
         "name", l->name, "host", l->name, host, "device", l->device, "state",
         roster_states[l->state], "since", (json_int_t)l->since_us, "heard",
         (json_int_t)l->heard_us, "slots", (json_int_t)l->slots, "verdicts",
-        (json_int_t)(l->before + l->verdicts), "refused",
+        (json_int_t)l->before + (json_int_t)l->verdicts, "refused",
         (json_int_t)l->refused, "joined", (json_int_t)l->joined, "truths",
         (json_int_t)l->truths, "memory_bytes", (json_int_t)l->memory_bytes,
         "taken_bytes", (json_int_t)l->taken_bytes, "tasks", l->tasks);

@@ -550,9 +550,8 @@ static void free_asked(struct tcp *t)
     char fence[FLEET_FENCE];
     void *work, *member;
 
-    while (t->members) {
-        struct member *m = t->members;
-
+    for (struct member *m = t->members, *next; m; m = next) {
+        next = m->next;
         if (m->worker) {
             note(m);
             fleet_leave(t->fleet, m->worker);

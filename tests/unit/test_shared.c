@@ -342,30 +342,29 @@ static void test_versions(char *address)
 {
     pthread_t thread[3];
     struct err e = ERR_INIT;
-    int64_t last = 0, until = SHARED_NEWEST, first;
+    int64_t last = 0, first;
     struct shared *s = shared_open(address, SHARED_READ, -1, &e);
+    struct shared_range range = {.until = SHARED_NEWEST};
 
-    shared_each(s, NULL, 0, note_number, &last, &until, &e);
+    shared_each(s, &range, note_number, &last, &e);
     first = last;
     for (size_t i = 0; i < 3; i++)
         pthread_create(&thread[i], NULL, add_some, address);
     for (size_t i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
     last = 0;
-    until = SHARED_NEWEST;
-    ok(shared_each(s, NULL, 0, note_number, &last, &until, &e) == 0 &&
-           last == first + (int64_t)3 * EACH && until == last,
+    range.until = SHARED_NEWEST;
+    ok(shared_each(s, &range, note_number, &last, &e) == 0 &&
+           last == first + (int64_t)3 * EACH && range.until == last,
        "three that add at once: versions have no gaps, and nothing is there "
        "twice");
     last = first;
-    until = first + 2;
-    ok(shared_each(s, NULL, first, note_number, &last, &until, &e) == 0 &&
-           last == first + 2,
+    range = (struct shared_range){.after = first, .until = first + 2};
+    ok(shared_each(s, &range, note_number, &last, &e) == 0 && last == first + 2,
        "an older version can be read");
     last = first;
-    until = SHARED_NEWEST;
-    ok(shared_each(s, "y", 0, note_number, &last, &until, &e) == 0 &&
-           last == first,
+    range = (struct shared_range){.dsl = "y", .until = SHARED_NEWEST};
+    ok(shared_each(s, &range, note_number, &last, &e) == 0 && last == first,
        "kernels of other languages are not");
     shared_close(s);
 }
