@@ -73,11 +73,11 @@ const struct cmd cmd_resume = {
     "resume",
     "DIR",
     "continue a run after a stop, a crash or a kill",
-    "The result is the same as if the run had not been interrupted: stored\n"
-    "replies and verdicts are not asked for again. Tasks are as they were "
-    "when\n"
-    "the run began, even if their files have been changed or removed. Options\n"
-    "come from DIR/run.ini; those below may be given again, such as a higher\n"
+    "The result is the same as if the run had not been interrupted (with\n"
+    "--order eager it depends on when replies come): stored replies and\n"
+    "verdicts are not asked for again. Tasks are as they were when the run\n"
+    "began, even if their files have been changed or removed. Options come\n"
+    "from DIR/run.ini; those below may be given again, such as a higher\n"
     "--budget-usd or another endpoint. A budget counts from the start of the\n"
     "run, not from now.",
     resume_table,

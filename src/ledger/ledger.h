@@ -2,29 +2,31 @@
  * never asked or paid for again.
  *
  * A call takes five steps: reserve, store, send, store, use. The front (below)
- * reserves the most that a request can cost under the budget's cap; the row of
+ * reserves, under the cap, the most that the request can cost; the row of
  * the call, with the reservation, is written and on disk; the request goes out;
  * when it ends, the front replaces the reservation by the real cost, and the
  * row gets the reply and the cost; when that is on disk, too, the caller gets
  * the reply. A front that repeats a request which may have been billed counts
- * it as spent and reserves again, and the row is written again before that. So
- * wherever the program ends, the cap holds, and:
+ * it as spent and reserves again, and the row is written again before the request
+ * is repeated. So wherever the program ends, the cap holds (but see
+ * budget_settle()), and:
  *   - a reply in the store is found again, and the question is not sent again;
  *   - a call that may have gone out without a stored reply is "lost": it counts
  *     as spent, at the reservation in its row, and the question is sent again
  *     as its next try.
  *
  * A question is identified by its purpose ("plan", "code", "evolve", "review",
- * "review-repair", "guide", "decompose", "borrowing", "backfill", "embed") and
- * a hash of what is asked. The caller decides what to hash: a prompt, or a task
+ * "review-repair", "guide", "decompose", "borrowing", "borrowing-repair",
+ * "backfill", "embed") and a hash of what is asked. The caller decides what to hash: a prompt, or a task
  * and the number of an attempt.
  *
  * A caller that asks a question already under way joins that call. It is sent
  * and paid for once, and all callers get the answer, however it ends. If the
  * first caller drops the call, the next one asks and pays again.
  *
- * A call that does not fit under the cap is parked. It is sent when other
- * calls have cost less than was reserved for them. When only parked calls are
+ * A call that will fit under the cap once other calls have ended waits in the
+ * front. One that the front refuses, or whose purse cannot be filled, is parked
+ * and tried again when a call ends or a purse is closed. When only parked calls are
  * left, they end with LEDGER_NO_BUDGET, in the order of asking. If a callback
  * stops the ledger, the remaining ones end with LEDGER_STOPPED.
  *
@@ -59,7 +61,7 @@ struct ledger_parts {
 };
 
 /* Reads the calls in the store and counts their cost in the budget. Calls that
- * were under way count as lost, unless the front is patient. */
+ * were under way count as lost; with a patient front they are waited for. */
 struct ledger *ledger_open(const struct ledger_parts *p, struct err *e);
 /* Drops the calls under way; a later run continues from the store. Not from a
  * callback. */
@@ -111,9 +113,10 @@ struct ledger_answer {
     struct str text; /* "" unless answered */
     bool cut;        /* at the token limit */
     const char *why; /* LEDGER_FAILED; else "" */
-    /* LEDGER_NO_BUDGET: the least room under the cap that would let one of the
-     * parked calls be sent: the most that it and its `then` can cost, without
-     * what is reserved for it already. For an attempt that is plan and code. */
+    /* LEDGER_NO_BUDGET: the least dollars and the least tokens that any of the
+     * parked calls needs, each by itself: the most that it and its `then` can
+     * cost, without what is reserved for it already. For an attempt that is plan
+     * and code. */
     struct llm_cost need;
     const struct err *err; /* LEDGER_BROKEN; else NULL */
 };

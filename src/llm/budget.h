@@ -1,5 +1,6 @@
-/* budget.h: a cap that is never exceeded. The worst case of a call is reserved before
- * it is sent and settled with the real cost; spent + reserved never exceeds the cap.
+/* budget.h: a cap. The worst case of a call is reserved before it is sent and settled
+ * with the real cost. Nothing is reserved that would exceed the cap, so only a provider
+ * that bills more tokens than the limit of a request can exceed it.
  * The budget is a plain value, which can be rebuilt from stored calls: answered ones
  * are spent, unfinished ones are reserved. */
 #ifndef LLM_BUDGET_H

@@ -1,7 +1,8 @@
 /* run.h: a run from its settings to its end.
  *
  * A run is a folder: run.ini (every option, resolved), run.db (everything that
- * happened), lock. run_open() refuses what cannot work before it writes
+ * happened), lock, and, where they are used, curriculum/, workers.json and
+ * worker.key. run_open() refuses what cannot work before it writes
  * anything; run_go() works until there is nothing left to do, the budget is
  * used up or somebody stops it; what it did is read with view.h and summary.h.
  * A run that ended early is continued by opening it again with RUN_RESUME. */
@@ -45,8 +46,10 @@ struct run_watch {
 
 struct run_result {
     enum search_end end;
-    bool searched; /* false: it ended while its tasks were checked */
-    char *hint;    /* SEARCH_WAITING: how to get the missing answers, or NULL */
+    bool
+        searched; /* false: it ended before: while tasks were divided or checked,
+                      or vectors made */
+    char *hint;   /* SEARCH_WAITING: how to get the missing answers, or NULL */
     bool replayed; /* the answers came from a recording */
     struct budget budget;
     struct llm_cost need; /* SEARCH_NO_BUDGET: see struct ledger_answer */

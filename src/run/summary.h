@@ -46,8 +46,8 @@ struct summary_entry {
 
 #define SUMMARY_ERRORS 5 /* that are printed */
 
-/* An error that tasks without a solution have in common, figures and quoted
- * names aside. */
+/* A kind of error (verdict_error_kind()) that tasks without a solution have in
+ * common. */
 struct summary_error {
     const char *verdict, *error; /* of the first of them */
     size_t tasks;
@@ -68,7 +68,9 @@ struct summary {
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
     int64_t assumed_usd_micro; /* of usd_micro: what no provider metered */
     bool estimated;            /* the provider did not report all usage */
-    int64_t entries, seeds; /* the latter: those that are not the run's own */
+    int64_t entries,
+        seeds;       /* the latter: all that the run did not add, imported
+                               and shared ones, too */
     int64_t kernels; /* entries that the run has added and that have not left;
                         archives_kernel_of() says what export writes */
     int64_t verdict[VERDICTS];   /* attempts by verdict */

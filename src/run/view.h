@@ -154,7 +154,7 @@ json_t *run_view_record(struct run_view *v, const struct run_attempt *a,
  * next time; "" when there is none; NULL with an error. */
 const char *run_view_error(struct run_view *v, struct run_attempt *a,
                            struct err *e);
-/* Its verdict and that line without words that have figures, as one and the
+/* Its verdict and the kind of that error (verdict_error_kind()), as one and the
  * same pointer for all attempts that failed alike; kept, too. */
 const char *run_view_failure(struct run_view *v, struct run_attempt *a,
                              struct err *e);

@@ -8,8 +8,8 @@
  * retired when it was found broken on being verified again (run/recheck.h).
  * Neither is shown any more.
  *
- * Two tasks are twins if they have the same hash: they are the same program,
- * whatever its name, comments and layout. A task is never shown an entry for
+ * Two tasks are twins if they have the same hash: their sources are the same
+ * apart from comments, docstrings and white space. A task is never shown an entry for
  * its twin. */
 #ifndef SEARCH_ARCHIVE_H
 #define SEARCH_ARCHIVE_H

@@ -4,15 +4,16 @@
  *
  * The rows are given to the store after the review, in this order: verdict,
  * examples, attempt. The attempt is over when all of them are on disk. They are
- * not one transaction: a crash in between can leave a verdict without its
- * attempt: resuming then uses that verdict and does not judge or review again.
+ * not one transaction. A crash in between can leave a verdict without its
+ * attempt; resuming then uses that verdict and neither judges nor reviews again.
  * If the reviewer refuses the kernel, the verdict in the rows is "hack", with
  * the rule "reviewer".
  *
  * Code that an earlier attempt at the same task had gets the same verdict
  * without being judged again. If the verifier fails, the code is judged a
- * second time, unless the task cannot be judged at all or the worker is dead;
- * if that does not help, the task is set aside. */
+ * second time, unless the task cannot be judged at all or the worker is dead. If
+ * it fails again, or cannot be judged again, the task is set aside. A dead worker
+ * also stops the search (SEARCH_STUCK). */
 #ifndef SEARCH_ATTEMPT_H
 #define SEARCH_ATTEMPT_H
 

@@ -1,8 +1,9 @@
 /* method.h: a method of the search: how it divides the work into rounds, how
  * it chooses examples, and a few facts. docs/METHODS.md describes the five.
  *
- * For each task, the first kernel at E3 joins the archive. In strict order, the
- * default, it joins at the barrier at the end of the round. In eager order, it
+ * A task ends with its first correct kernel. If that is sealed (at E3), it joins
+ * the archive; otherwise the task has no entry, unless --no-stop lets it go on
+ * and a later kernel is. In strict order, the default, it joins at the barrier at the end of the round. In eager order, it
  * joins at once, and the round has no barrier. Methods without `may_be_eager`
  * ignore --order eager.
  *
@@ -41,7 +42,7 @@ struct method {
     bool evolves;      /* keeps a population of programs for each task */
     bool refines;      /* an attempt is shown the one before it */
     bool may_be_eager; /* --order eager changes something */
-    bool shows_run;    /* examples may be kernels that the run has solved */
+    bool shows_run;    /* examples may be kernels of the run, not only pieces */
     /* Fills round r->number; false: the last one is over. */
     bool (*next_round)(struct search *s, struct round *r);
     /* Chooses the examples of an attempt. */
@@ -73,13 +74,13 @@ bool round_single(struct search *s, struct round *r);
 /* choose.c: the pack's seeds; or any entries: similar ones, random ones, or a
  * set that covers the task's operators. Only monkeys, and combined from its
  * second phase on, use the last three, so only they show what the run itself
- * has added. */
+ * has added; except for choose_piece(), which any method may use. */
 void choose_seeds(struct search *s, struct attempt *a);
 void choose_similar(struct search *s, struct attempt *a);
 void choose_random(struct search *s, struct attempt *a);
 void choose_covering(struct search *s, struct attempt *a);
-/* Puts a solved piece of the task into the last place, unless it is among the
- * examples already. */
+/* Shows a solved piece of the task: in the place of a twin if one is shown, else
+ * after the others, or in place of the last. */
 void choose_piece(struct search *s, struct attempt *a);
 
 #endif

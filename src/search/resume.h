@@ -1,5 +1,5 @@
 /* resume.h: what the store of a run holds when the search begins: the tasks,
- * which must not have changed; finished attempts; a verdict whose attempt a
+ * from which src/run has taken its own; finished attempts; a verdict whose attempt a
  * crash has cut off (attempt.h); the archive's entries. Calls and their replies
  * belong to the ledger. */
 #ifndef SEARCH_RESUME_H
@@ -18,7 +18,7 @@ struct kept_verdict {
 struct kept_entry {
     size_t subject;
     int64_t version;
-    bool shared;   /* the rest is of such a one */
+    bool shared;   /* only then are the fields below set */
     int64_t round; /* it joined before this round; 0: no attempt has seen it */
     char *name, *evidence;
     char problem[HASH_HEX], plan[HASH_HEX] /* or "" */, solution[HASH_HEX];

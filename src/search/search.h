@@ -4,8 +4,9 @@
  *
  * In strict order, every decision follows from the options, the stored replies
  * and the stored verdicts. So a run that continues after a crash is the same
- * run: it makes its decisions again from the start, and asks for nothing that
- * the store already has.
+ * run: it goes through the rounds again from the start. Finished attempts are
+ * taken from the store; an unfinished one is made again from its stored replies.
+ * In eager order, an entry joins when its verdict comes, so two runs may differ.
  *
  * What is on disk before what (the store writes rows in the order given):
  *   - a reservation, before its request goes out;
@@ -159,8 +160,8 @@ struct search_counts {
     /* Of tasks: skipped by the gate, with a correct attempt, set aside. Of
      * attempts: finished, under way. */
     size_t tasks, skipped, solved, aside, attempts, open;
-    size_t doubted; /* kernels that the reviewer has refused since search_run()
-                       began */
+    size_t doubted; /* kernels that the reviewer has refused, in the loop or at
+                       the end, since search_run() began */
     int iteration, iterations;
     size_t verdict[VERDICTS];
     size_t calls_in_flight;

@@ -1,6 +1,7 @@
 /* search_int.h: shared by the files behind search.h.
  *
- * A file uses only files that stand above it here (make check-circles):
+ * A file uses only files that stand above it here. make check-circles finds
+ * circles, but does not read this list:
  *
  *   evolve_*.c   the population of a task; pure
  *   archive.c    the solved kernels that examples come from
@@ -140,7 +141,10 @@ int64_t course_piece(const struct search *s, const struct subject *t,
 
 /* At a barrier: the first sealed kernel of each task joins the archive, in the
  * order of the round and with one version for all. Entries join in memory
- * first; their rows are on disk before the next round begins. */
+ * first; their rows are on disk before the next round begins. After a crash,
+ * stored entries join first, under their versions; those that were missing
+ * follow in the order of the run, and get the same version unless an attempt has
+ * seen it. */
 void entries_join_sealed(struct search *s);
 /* Eager order: the task's kernel joins as soon as it is sealed. */
 void entries_join_now(struct search *s, struct subject *t);

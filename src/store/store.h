@@ -191,7 +191,8 @@ struct row_look {
 };
 void store_look(struct store *s, const struct row_look *r);
 
-/* An event for people to read: "infra", "paused", "budget", "duplicate", … */
+/* An event for people to read: "begun", "ended", "call", "infra", "aside",
+ * "review", "shared". */
 void store_event(struct store *s, const char *kind, int64_t task,
                  int64_t attempt, const char *text);
 

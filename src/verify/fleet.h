@@ -52,9 +52,9 @@ bool fleet_next_lost(struct fleet *f, void **work);
  * known. */
 void *fleet_answer(struct fleet *f, const struct worker *w, const char *fence,
                    uint64_t peak_bytes);
-/* The worker could not judge it. True: another worker gets it. False: no other
- * may, the caller must answer it (fleet_answer). A fence that does not hold is
- * ignored. */
+/* The worker could not judge it. True: another worker gets it. False: it was
+ * refused before, or there is no other worker; the caller must answer it
+ * (fleet_answer). A fence that does not hold is ignored. */
 bool fleet_refuse(struct fleet *f, struct worker *w, const char *fence);
 
 struct fleet_counts {

@@ -51,7 +51,7 @@ void roster_set(struct roster_line *l, enum roster_state state);
 /* Replaces the file, at most once a second, and less often where that is slow.
  * If it cannot be written, one line of the log says so. */
 void roster_write(struct roster *r);
-/* The end: who is connected has left. */
+/* At the end of the run: connected workers are marked as left. */
 void roster_close(struct roster *r);
 
 /* What the file of a run says: {"at": …, "workers": […]}, docs/PAGE.md; NULL

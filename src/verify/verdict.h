@@ -86,8 +86,8 @@ json_t *verdict_unrun(enum verdict v, const char *rule, struct str feedback);
 /* The first line of a record's error that says something (not "In function
  * 'f':"), borrowed from it; empty when there is no error. */
 struct str verdict_error(const json_t *record);
-/* Appends the words of an error without figures or brackets: two errors of
- * which the same is left are the same. */
+/* Appends the words of an error, without those that contain a digit, a square
+ * bracket or a quote. Errors with the same remaining words are of one kind. */
 void verdict_error_kind(const char *error, struct buf *out);
 /* Why a record may not join an archive, in a line: the verdict, and the first
  * line of the error. The caller frees it. */
