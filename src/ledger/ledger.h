@@ -2,13 +2,13 @@
  * never asked or paid for again.
  *
  * A call takes five steps: reserve, store, send, store, use. The front (below)
- * reserves, under the cap, the most that the request can cost; the row of
- * the call, with the reservation, is written and on disk; the request goes out;
+ * reserves, under the cap, the most that the request can cost; the row of the
+ * call, with the reservation, is written and on disk; the request goes out;
  * when it ends, the front replaces the reservation by the real cost, and the
  * row gets the reply and the cost; when that is on disk, too, the caller gets
  * the reply. A front that repeats a request which may have been billed counts
- * it as spent and reserves again, and the row is written again before the request
- * is repeated. So wherever the program ends, the cap holds (but see
+ * it as spent and reserves again, and the row is written again before the
+ * request is repeated. So wherever the program ends, the cap holds (but see
  * budget_settle()), and:
  *   - a reply in the store is found again, and the question is not sent again;
  *   - a call that may have gone out without a stored reply is "lost": it counts
@@ -17,8 +17,8 @@
  *
  * A question is identified by its purpose ("plan", "code", "evolve", "review",
  * "review-repair", "guide", "decompose", "borrowing", "borrowing-repair",
- * "backfill", "embed") and a hash of what is asked. The caller decides what to hash: a prompt, or a task
- * and the number of an attempt.
+ * "backfill", "embed") and a hash of what is asked. The caller decides what to
+ * hash: a prompt, or a task and the number of an attempt.
  *
  * A caller that asks a question already under way joins that call. It is sent
  * and paid for once, and all callers get the answer, however it ends. If the
@@ -26,9 +26,9 @@
  *
  * A call that will fit under the cap once other calls have ended waits in the
  * front. One that the front refuses, or whose purse cannot be filled, is parked
- * and tried again when a call ends or a purse is closed. When only parked calls are
- * left, they end with LEDGER_NO_BUDGET, in the order of asking. If a callback
- * stops the ledger, the remaining ones end with LEDGER_STOPPED.
+ * and tried again when a call ends or a purse is closed. When only parked calls
+ * are left, they end with LEDGER_NO_BUDGET, in the order of asking. If a
+ * callback stops the ledger, the remaining ones end with LEDGER_STOPPED.
  *
  * A front is the struct llm that sends the calls (llm/llm.h). A front is
  * patient if its provider may take days to answer, and sending a request again

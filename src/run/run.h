@@ -46,10 +46,9 @@ struct run_watch {
 
 struct run_result {
     enum search_end end;
-    bool
-        searched; /* false: it ended before: while tasks were divided or checked,
-                      or vectors made */
-    char *hint;   /* SEARCH_WAITING: how to get the missing answers, or NULL */
+    bool searched; /* false: it ended while tasks were divided or checked, or
+                      vectors made */
+    char *hint;    /* SEARCH_WAITING: how to get the missing answers, or NULL */
     bool replayed; /* the answers came from a recording */
     struct budget budget;
     struct llm_cost need; /* SEARCH_NO_BUDGET: see struct ledger_answer */

@@ -68,9 +68,9 @@ struct summary {
     int64_t usd_micro, tokens_in, tokens_out, reserved_usd_micro;
     int64_t assumed_usd_micro; /* of usd_micro: what no provider metered */
     bool estimated;            /* the provider did not report all usage */
-    int64_t entries,
-        seeds;       /* the latter: all that the run did not add, imported
-                               and shared ones, too */
+    int64_t entries;
+    int64_t seeds;   /* of these: all that the run did not add; imported and
+                        shared ones, too */
     int64_t kernels; /* entries that the run has added and that have not left;
                         archives_kernel_of() says what export writes */
     int64_t verdict[VERDICTS];   /* attempts by verdict */

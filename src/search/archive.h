@@ -9,8 +9,8 @@
  * Neither is shown any more.
  *
  * Two tasks are twins if they have the same hash: their sources are the same
- * apart from comments, docstrings and white space. A task is never shown an entry for
- * its twin. */
+ * apart from comments, docstrings and white space. A task is never shown an
+ * entry for its twin. */
 #ifndef SEARCH_ARCHIVE_H
 #define SEARCH_ARCHIVE_H
 

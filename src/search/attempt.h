@@ -11,9 +11,9 @@
  *
  * Code that an earlier attempt at the same task had gets the same verdict
  * without being judged again. If the verifier fails, the code is judged a
- * second time, unless the task cannot be judged at all or the worker is dead. If
- * it fails again, or cannot be judged again, the task is set aside. A dead worker
- * also stops the search (SEARCH_STUCK). */
+ * second time, unless the task cannot be judged at all or the worker is dead.
+ * If it fails again, or cannot be judged again, the task is set aside. A dead
+ * worker also stops the search (SEARCH_STUCK). */
 #ifndef SEARCH_ATTEMPT_H
 #define SEARCH_ATTEMPT_H
 

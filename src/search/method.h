@@ -3,9 +3,9 @@
  *
  * A task ends with its first correct kernel. If that is sealed (at E3), it joins
  * the archive; otherwise the task has no entry, unless --no-stop lets it go on
- * and a later kernel is. In strict order, the default, it joins at the barrier at the end of the round. In eager order, it
- * joins at once, and the round has no barrier. Methods without `may_be_eager`
- * ignore --order eager.
+ * and a later kernel is. In strict order, the default, it joins at the barrier
+ * at the end of the round. In eager order, it joins at once, and the round has
+ * no barrier. Methods without `may_be_eager` ignore --order eager.
  *
  * To add one: a file method_NAME.c, and its name in METHODS (options.h). */
 #ifndef SEARCH_METHOD_H

@@ -1,7 +1,7 @@
 /* resume.h: what the store of a run holds when the search begins: the tasks,
- * from which src/run has taken its own; finished attempts; a verdict whose attempt a
- * crash has cut off (attempt.h); the archive's entries. Calls and their replies
- * belong to the ledger. */
+ * from which src/run has taken its own; finished attempts; a verdict whose
+ * attempt a crash has cut off (attempt.h); the archive's entries. Calls and
+ * their replies belong to the ledger. */
 #ifndef SEARCH_RESUME_H
 #define SEARCH_RESUME_H
 

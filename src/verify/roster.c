@@ -36,12 +36,17 @@ struct roster *roster_new(const char *path)
     return r;
 }
 
+static void free_line(struct roster_line *l)
+{
+    json_decref(l->tasks);
+    free(l);
+}
+
 static void drop(struct roster *r, struct roster_line *l)
 {
     *(l->prev ? &l->prev->next : &r->first) = l->next;
     *(l->next ? &l->next->prev : &r->last) = l->prev;
-    json_decref(l->tasks);
-    free(l);
+    free_line(l);
 }
 
 void roster_free(struct roster *r)
@@ -50,8 +55,7 @@ void roster_free(struct roster *r)
         return;
     for (struct roster_line *l = r->first, *next; l; l = next) {
         next = l->next;
-        json_decref(l->tasks);
-        free(l);
+        free_line(l);
     }
     free(r->path);
     free(r);

@@ -29,7 +29,7 @@ struct child {
     uint64_t pipe_id, timer;
     int64_t asked_ns; /* when it was last asked for: to be made, or to end */
     int64_t stage_ns, stage_began_ns; /* its deadline, and since when */
-    const char *over; /* what it is killed for when it has passed */
+    const char *over; /* what it is killed for when that has passed */
     int64_t used_ns;  /* processor time that its box had used by then */
     struct buf output;
     struct cgroup group;
@@ -48,13 +48,13 @@ void child_born(struct child *c, pid_t pid, int pidfd);
 void child_free(struct child *c);
 
 /* It must be told another deadline within `ms` (0: none), or is killed for
- * `why`. Its time begins when it is born. Where others keep the processors busy, its own
- * processor time counts: it gets as much longer as it had to wait for them, and
- * at most CHILD_SLOWEST times `ms`. */
+ * `why`. Its time begins when it is born. Where others keep the processors busy,
+ * its own processor time counts: it gets as much longer as it had to wait for
+ * them, and at most CHILD_SLOWEST times `ms`. */
 #define CHILD_SLOWEST 8
 void child_deadline(struct child *c, int64_t ms, const char *why);
-/* How much of its own time it has spent since then, counted in the same way: what
- * it computed, or all the time when it did next to nothing. */
+/* How much of its own time it has spent since then, counted in the same way:
+ * what it computed, or all the time when it did next to nothing. */
 int64_t child_spent_ns(const struct child *c);
 void child_kill(struct child *c, const char *why);
 /* Reads what is left of its output. */
