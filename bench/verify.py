@@ -2,10 +2,10 @@
 that makes its inputs on the CPU, as KernelBench's evaluator does; one run.
 
     python3 bench/verify.py [--device cuda:0] [--copies N] [--children N] [--prewarm N]
-                             [--fresh N]
+                             [--fresh N] [--tasks NAME,NAME…] [--define NAME=VALUE]…
 
-Ten starter tasks with a correct Triton kernel each, five plain trials and the three
-variants. Fresh processes are slow: --fresh N judges only N tasks in them. Needs
+Ten starter tasks, or those named, with a correct Triton kernel each. `--define` gives them
+other sizes, as `monkeys verify` does. Fresh processes are slow: --fresh N judges only N tasks in them. Needs
 monkeys-worker (make worker) and a Python with torch; not monkeys.
 """
 
@@ -44,12 +44,20 @@ with torch.no_grad():
 """
 
 
-def job(name: str, copy: int, device: str, timing: bool) -> bytes:
+def source(name: str, defines: list[str]) -> str:
+    text = (ROOT / f"tasks/starter/{name}.py").read_text()
+    for one in defines:
+        constant, _, value = one.partition("=")
+        text = re.sub(rf"^{constant} = .*$", f"{constant} = {value}", text, flags=re.M)
+    return text
+
+
+def job(name: str, copy: int, o: argparse.Namespace, timing: bool) -> bytes:
     what = {
-        "kind": "verify", "pack": "triton", "family": "triton", "device": device, "precision": "fp32",
+        "kind": "verify", "pack": "triton", "family": "triton", "device": o.device, "precision": "fp32",
         "protocol": "hardened", "timing": timing,
         "task": {"id": f"starter/{name}", "sidecar": sidecar(name),
-                 "source": (ROOT / f"tasks/starter/{name}.py").read_text()},
+                 "source": source(name, o.define)},
         # A comment of its own: no copy finds another's compiled kernel.
         "candidate": (ROOT / f"tests/verify/triton/{name}.py").read_text() + f"\n# {copy}\n",
         "seed": hashlib.sha256(f"{name} {copy}".encode()).hexdigest(),
@@ -85,7 +93,7 @@ def ours(o: argparse.Namespace, copies: int, timing: bool) -> tuple[float, list[
     with tempfile.TemporaryDirectory() as folder:
         jobs, out = Path(folder, "jobs"), Path(folder, "out")
         jobs.write_bytes(
-            b"".join(job(n, c, o.device, timing) for c in range(copies) for n in TASKS)
+            b"".join(job(n, c, o, timing) for c in range(copies) for n in o.tasks)
         )
         argv = [ROOT / "monkeys-worker", "--jobs", jobs, "--out", out, "--device", o.device]  # fmt: skip
         argv += ["--children", str(o.children)] if o.children else []
@@ -96,7 +104,7 @@ def ours(o: argparse.Namespace, copies: int, timing: bool) -> tuple[float, list[
         while worker.poll() is None or count != seen:
             heads = re.findall(rb"monkeys/1 answer (\S+)-\d+ ", out.read_bytes() if out.exists() else b"")
             count = len(heads)
-            if start is None and len(set(heads)) == len(TASKS):
+            if start is None and len(set(heads)) == len(o.tasks):
                 start, begun = time.monotonic(), count
             if count != seen:
                 last, seen = time.monotonic(), count
@@ -112,12 +120,13 @@ def fresh(o: argparse.Namespace, python: str) -> float:
     if o.device == "cpu":
         environment["TRITON_INTERPRET"] = "1"
     start = time.monotonic()
-    for name in TASKS[: o.fresh]:
-        argv = [python, "-c", FRESH, ROOT / f"tasks/starter/{name}.py",
-                ROOT / f"tests/verify/triton/{name}.py", o.device]  # fmt: skip
+    for name in o.tasks[: o.fresh]:
         with tempfile.TemporaryDirectory() as cache:
+            task = Path(cache, "task.py")
+            task.write_text(source(name, o.define))
+            argv = [python, "-c", FRESH, task, ROOT / f"tests/verify/triton/{name}.py", o.device]
             subprocess.run(argv, check=True, env=environment | {"TRITON_CACHE_DIR": cache})
-    return 60 * o.fresh / (time.monotonic() - start)
+    return 60 * min(o.fresh, len(o.tasks)) / (time.monotonic() - start)
 
 
 def stages(found: list[dict]) -> dict[str, float]:
@@ -137,11 +146,13 @@ def main() -> None:
     p.add_argument("--children", type=int, default=0)
     p.add_argument("--prewarm", type=int, default=-1)
     p.add_argument("--fresh", type=int, default=len(TASKS), choices=range(1, len(TASKS) + 1))
+    p.add_argument("--tasks", type=lambda text: text.split(","), default=TASKS)
+    p.add_argument("--define", action="append", default=[])
     o = p.parse_args()
     python = os.environ.get("MONKEYS_PYTHON") or str(ROOT / ".venv/bin/python")
     if not os.path.exists(python):
         python = sys.executable
-    print(f"bench/verify: {len(TASKS)} tasks x {o.copies}, {o.device}, {platform.machine()}")
+    print(f"bench/verify: {len(o.tasks)} tasks x {o.copies}, {o.device}, {platform.machine()}")
     base = fresh(o, python)
     print(f"  a fresh process each:   {base:8.1f} a minute")
     for timing in (False, True):
