@@ -5,15 +5,16 @@ neither monkeys nor pytest.
     python3 tests/gpu/run.py [--device cuda:0] [--out FILE] [--kernelbench DIR] [--match REGEX]
                              [--precision fp32|bf16] [FAMILY...]
 
-Families: runner, packs, seeds, starter, timing, faults, hostile, rules, and gate, which looks at
-the tasks below DIR. --out keeps every answer, a line of JSON each. --match leaves out seeds
-whose name, NN_name-PACK-PRECISION, it does not match; --precision leaves out the gate in the other
-one.
+Families: runner, packs, seeds, starter, timing, faults, hostile, rules, and for the tasks below DIR
+gate, which looks at them, and causal, which judges attention with and without its mask. --out keeps
+every answer, a line of JSON each. --match leaves out seeds whose name, NN_name-PACK-PRECISION, it
+does not match; --precision leaves out the gate in the other one.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -36,6 +37,7 @@ STARTER = ROOT / "tasks" / "starter"
 PACKS = ROOT / "packs"
 RELU = VERIFY / "tasks" / "relu.py"
 BOTH = ("fp32", "bf16")
+KERNELBENCH = ("causal", "gate")  # families that need its tasks
 
 
 @dataclass
@@ -262,6 +264,24 @@ class Run:
         self.claim(done.returncode == 0, "monkeys-runner does on the GPU what torch does",
                    done.stdout[-3000:] + done.stderr[-2000:])  # fmt: skip
 
+    def causal(self) -> None:
+        """A mask in a buffer is part of the program: who masks by position is right."""
+        jobs, text = [], (OWN / "causal.py").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            for number, masked in itertools.product((43, 44, 50), (True, False)):
+                path = Path(folder) / f"{number}-{masked}.py"
+                path.write_text(text.replace("TASK = 43", f"TASK = {number}").replace(
+                    "MASKED = True", f"MASKED = {masked}"))  # fmt: skip
+                [task] = Path(self.o.kernelbench).glob(f"level3/{number}_*.py")
+                name = f"{number}-{'with' if masked else 'without'}-its-mask"
+                jobs.append(self.job(name, "triton", task, path, call_ms=60000))
+            worker = self.session(jobs)
+        for job in jobs:
+            answer = worker.answers.get(job.id, {})
+            wanted = ("correct", "E3") if "-with-" in job.id else ("wrong_values", "E0")
+            found = answer.get("verdict"), answer.get("evidence")
+            self.claim(found == wanted, f"{job.id} is {wanted[0]}", self.told(worker, job.id))
+
     def gate(self) -> None:
         files = sorted(Path(self.o.kernelbench).glob("level[12]/*.py"))
         for precision in (self.o.precision,) if self.o.precision else BOTH:
@@ -294,11 +314,11 @@ def main() -> int:
     run = Run(o)
     families: dict[str, Callable[[], None]] = {
         name: getattr(run, name)
-        for name in ("runner", "packs", "seeds", "starter", "timing", "faults", "hostile", "rules", "gate")
+        for name in ("runner", "packs", "seeds", "starter", "timing", "faults", "hostile", "rules", "causal", "gate")
     }
-    wanted = o.families or [name for name in families if name != "gate" or o.kernelbench]
+    wanted = o.families or [name for name in families if name not in KERNELBENCH or o.kernelbench]
     for name in wanted:
-        if name not in families or (name == "gate" and not o.kernelbench):
+        if name not in families or (name in KERNELBENCH and not o.kernelbench):
             p.error(f"{name}: no such family, or --kernelbench is missing")
         print(f"# {name}", flush=True)
         families[name]()
