@@ -18,7 +18,7 @@ import candidates  # noqa: E402
 from judge import region as memory  # noqa: E402
 from judge import sheets, traces, verdict  # noqa: E402
 from judge.executors import Ran  # noqa: E402
-from judge.judging import Progress  # noqa: E402
+from judge.judging import Progress, Verdict  # noqa: E402
 from judge.session import Session  # noqa: E402
 from judge.steps import Ask  # noqa: E402
 from judge.traces import Buffer, Call, Trace, View  # noqa: E402
@@ -115,7 +115,7 @@ def test_an_executor_cannot_change_the_size_of_the_region(region: memory.HostReg
 class Executor:
     """Keeps what each call finds, and leaves its mark in all of it."""
 
-    reverses = False
+    orders = False
 
     def __init__(self) -> None:
         self.found: list[dict[str, bytes]] = []
@@ -182,6 +182,30 @@ def test_memory_is_nan_before_the_first_call_and_kept_as_it_left_it(started) -> 
         one_call(session, i, 2)
     assert executor.found[0]["kept"] == b"\xff" * 100
     assert [f["kept"] for f in executor.found[1:]] == [b"\1" * 100] * 2
+
+
+@pytest.mark.parametrize("wrong", [None, 2, 10])
+def test_on_a_gpu_a_call_must_be_right_every_time(started, monkeypatch, wrong: int | None) -> None:
+    """A race need not show the first time: the same inputs, up to ten calls."""
+    session, _ = started
+    made: list[bytes] = []
+
+    def call(args: list, state: dict, *_: object, **__: object):
+        made.append(raw(args[0]))
+        yield from ()
+        return [args[0] * state["w"] + (len(made) == wrong)], None
+
+    monkeypatch.setattr(session, "call", call)
+    monkeypatch.setattr(session, "cuda", True)
+    monkeypatch.setattr("judge.session.AGAIN_S", 60.0)
+    trial = session.trial(1, session.sheet.draw(1))
+    if wrong is None:
+        assert list(trial) == [] and len(made) == 10 and len(session.p.trials) == 1
+    else:
+        with pytest.raises(Verdict, match="wrong_values") as end:
+            list(trial)
+        assert len(made) == wrong and "right in another call" in end.value.told
+    assert len(set(made)) == 1
 
 
 def test_inputs_lie_as_the_recorder_was_told_in_every_trial() -> None:
@@ -365,7 +389,19 @@ def test_the_muted_call_is_the_last_one_and_kernels_do_not_run_in_it() -> None:
     verify(RELU, candidates.relu(), loop=loop)
     runs = [s.message for s in loop.asked if isinstance(s, Ask) and s.message["op"] == "run"]
     assert [m["mute"] for m in runs] == [False] * (len(runs) - 1) + [True]
-    assert [m["order"] for m in runs].count("reversed") == 1
+    orders = [m["order"] for m in runs]
+    assert [o for o in orders if o != "forward"] == ["reversed", orders[2]] and isinstance(orders[2], int)
+
+
+def test_the_random_order_of_programs_is_the_jobs_own() -> None:
+    """The same job has the same one, and another job another."""
+    found = []
+    for seed in ("a", "a", "b"):
+        loop = Loop()
+        verify(RELU, candidates.relu(), loop=loop, seed=seed)
+        runs = [s.message for s in loop.asked if isinstance(s, Ask) and s.message["op"] == "run"]
+        found.append(runs[2]["order"])
+    assert found[0] == found[1] != found[2]
 
 
 TOTAL = """
@@ -391,6 +427,47 @@ def test_state_that_one_program_leaves_for_the_next_is_caught() -> None:
     record = verify(source, candidates.triton(TOTAL, forward))
     assert record["verdict"] in ("wrong_values", "not_finite")
     assert "reverse order" in record["feedback"]
+
+
+ADDED = """
+@triton.jit
+def added_kernel(x, y, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + tl.program_id(0) * B + i)
+    {add}
+"""
+LOCKED = """
+@triton.jit
+def added_kernel(x, y, lock, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + tl.program_id(0) * B + i)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(y + i, tl.load(y + i) + v)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    "kernel, more, right",
+    [
+        (ADDED.format(add="tl.atomic_add(y + i, v)"), "", True),
+        (ADDED.format(add="tl.store(y + i, tl.load(y + i) + v)"), "", False),
+        (LOCKED, "torch.zeros(1, dtype=torch.int32, device=x.device), ", True),
+    ],
+    ids=["atomics", "load and store", "a lock"],
+)
+def test_programs_that_add_to_one_tensor_need_atomics(kernel: str, more: str, right: bool) -> None:
+    """In any order, one program after the other, all of these are right."""
+    forward = f"""
+        y = torch.zeros(8, device=x.device)
+        added_kernel[(4,)](x, y, {more}B=8)
+        return y
+        """
+    record = verify(task("return x.sum(0)"), candidates.triton(kernel, forward))
+    assert (said(record) == E3) == right, record["feedback"]
+    assert right or "none of which sees what others store" in record["feedback"]
 
 
 TUNED = """

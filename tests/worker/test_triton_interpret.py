@@ -146,6 +146,29 @@ def test_programs_run_in_either_order(server: Server) -> None:
     empty = (np.zeros(4, np.int32), np.zeros(1, np.int32))
     assert server.run(text, [node], *empty)[0].tolist() == [0, 1, 10, 11]
     assert server.run(text, [node], *empty, order="reversed")[0].tolist() == [11, 10, 1, 0]
+    mixed = [server.run(text, [node], *empty, order=seed)[0].tolist() for seed in (1, 1, 2, 3, 4)]
+    assert mixed[0] == mixed[1] and len({tuple(m) for m in mixed}) > 2
+    assert all(sorted(m) == [0, 1, 10, 11] for m in mixed)
+
+
+def test_in_a_random_order_no_program_sees_what_others_store(server: Server) -> None:
+    """Unless it synchronises by an atomic. What it stores itself it sees."""
+    text = source("""
+        def k(x, seen, own, at, atomic: tl.constexpr):
+            p = tl.program_id(0)
+            tl.store(seen + p, tl.load(x))
+            tl.store(x, p + 1.0)
+            if atomic:
+                tl.atomic_add(at, 1)
+            tl.store(own + p, tl.load(x))
+    """)
+    for atomic in (False, True):
+        args = {"x": vector(0, 1), "seen": vector(1, 3), "own": vector(2, 3),
+                "at": vector(3, 1, dtype="int32"), "atomic": atomic}  # fmt: skip
+        arrays = f32(0), f32(9, 9, 9), f32(9, 9, 9), np.zeros(1, np.int32)
+        x, seen, own, _ = server.run(text, [launch(args, grid=[3])], *arrays, order=5)
+        assert own.tolist() == [1, 2, 3] and x[0] in own
+        assert seen.tolist().count(0) == (1 if atomic else 3)
 
 
 def test_a_configuration_has_its_own_arguments_and_grid(server: Server) -> None:

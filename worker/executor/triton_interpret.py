@@ -11,6 +11,7 @@ import ast
 import builtins
 import dataclasses
 import mmap
+import random
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,8 @@ from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+# Bytes of stores that a launch may keep from its other programs.
+HIDDEN_BYTES = 256 << 20
 _OWN = ("__index__", "__bool__", "__repr__", "__str__")  # that the interpreter gives tensors
 _TYPES = {
     "i8": tl.int8, "i16": tl.int16, "i32": tl.int32, "i64": tl.int64, "u1": tl.int1,
@@ -99,9 +102,17 @@ def _remembered(function: Any) -> Any:
 
 
 class _Guarded:
-    """The interpreter's access to memory, within bounds."""
+    """The interpreter's access to memory, within bounds.
+
+    Programs of a grid run one after the other here, and a sum that each of them adds to by load and
+    store would be right. In a launch that looks for races, a program's stores are taken back when
+    it ends, and come when all have ended: none sees what others store, as if all ran at once.
+    Programs synchronise by atomics; what one does from its first atomic on is seen as it
+    happens."""
 
     low = high = np.empty(0, np.int64)
+    hidden: list | None = None  # stores of the running program: pointers, before, after, mask
+    room = 0  # bytes that may still be kept
 
     def __init__(self, real: Any) -> None:
         self.real = real
@@ -135,15 +146,33 @@ class _Guarded:
 
     def store(self, pointers: Any, value: Any, mask: Any) -> Any:
         self.check(pointers, mask, np.asarray(value).dtype.itemsize)
+        if self.hidden is not None:
+            after = np.array(value)
+            before = self.real.load(pointers, mask, np.zeros_like(after), after.dtype)
+            self.hidden.append((pointers, before, after, mask))
+            self.room -= 2 * after.nbytes + np.asarray(pointers).nbytes
         return self.real.store(pointers, value, mask)
+
+    def hide(self) -> None:
+        """A program begins."""
+        self.hidden = [] if self.room > 0 else None
+
+    def take_back(self) -> list:
+        """It has ended. Returns its stores for later."""
+        stores, self.hidden = self.hidden or [], None
+        for pointers, before, _, mask in stores[::-1]:
+            self.real.store(pointers, before, mask)
+        return [(pointers, after, mask) for pointers, _, after, mask in stores]
 
     def atomic_rmw(self, op: Any, pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:
         self.check(pointers, mask, np.asarray(value).dtype.itemsize)
+        self.hidden = None
         return self.real.atomic_rmw(op, pointers, value, mask, *rest)
 
     def atomic_cas(self, pointers: Any, old: Any, new: Any, *rest: Any) -> Any:
         size = max(np.asarray(old).dtype.itemsize, np.asarray(new).dtype.itemsize)
         self.check(pointers, None, size)
+        self.hidden = None
         return self.real.atomic_cas(pointers, old, new, *rest)
 
 
@@ -361,7 +390,11 @@ class Interpreter:
                 if node["op"] == "launch":
                     self.kernels.get(node["kernel"])
 
-    def run(self, part: int, config: int = 0, mute: bool = False, order: str = "forward") -> None:
+    def run(self, part: int, config: int = 0, mute: bool = False,
+            order: str | int = "forward") -> None:  # fmt: skip
+        """`order` of a grid's programs: forward, reversed, or the seed of a random one, in which
+        launches look for races, too."""
+        chance = random.Random(order) if isinstance(order, int) else None
         buffers = self.parts[part]["buffers"]
         start = self.region.data_ptr()
         it._interpreter.bound([(start + at, size) for at, size in buffers])
@@ -369,7 +402,7 @@ class Interpreter:
             if node["op"] != "launch":
                 self._move(node, buffers)
             elif not mute:
-                self._launch(node, config, buffers, order == "reversed")
+                self._launch(node, config, buffers, chance or order == "reversed")
 
     # ---- moves ----
 
@@ -396,7 +429,7 @@ class Interpreter:
 
     # ---- launches ----
 
-    def _launch(self, node: dict, config: int, buffers: list, backwards: bool) -> None:
+    def _launch(self, node: dict, config: int, buffers: list, order: random.Random | bool) -> None:
         kernel = self.kernels.get(node["kernel"])
         if node.get("tuned"):
             node = node["tuned"][min(config, len(node["tuned"]) - 1)] | {"kernel": node["kernel"]}
@@ -410,9 +443,24 @@ class Interpreter:
             builder.options, debug=asserts, sanitize_overflow=asserts
         )
         it.interpreter_builder.set_grid_dim(*grid)
-        for program in _programs(grid, backwards):
+        if isinstance(order, random.Random):
+            self._at_once(kernel, args, _shuffled(grid, order))
+            return
+        for program in _programs(grid, order):
             it.interpreter_builder.set_grid_idx(*program)
             kernel.fn(**args)
+
+    def _at_once(self, kernel: Any, args: dict, programs: list[tuple[int, int, int]]) -> None:
+        """Programs that do not see each other's stores."""
+        memory, later = it._interpreter, []
+        memory.room = HIDDEN_BYTES if len(programs) > 1 else 0
+        for program in programs:
+            it.interpreter_builder.set_grid_idx(*program)
+            memory.hide()
+            kernel.fn(**args)
+            later += memory.take_back()
+        for store in later:
+            memory.real.store(*store)
 
     def _arguments(self, kernel: Any, told: dict, buffers: list) -> dict[str, Any]:
         kinds = kernel.fn.__annotations__
@@ -453,6 +501,13 @@ def _programs(grid: tuple[int, ...], backwards: bool) -> Iterator[tuple[int, int
         for y in builtins.range(grid[1])[::step]:
             for z in builtins.range(grid[2])[::step]:
                 yield x, y, z
+
+
+def _shuffled(grid: tuple[int, ...], chance: random.Random) -> list[tuple[int, int, int]]:
+    """In another order. A grid that is too large for a list takes too long for other trials."""
+    programs = list(_programs(grid, False))
+    chance.shuffle(programs)
+    return programs
 
 
 def _passed(value: Any, annotation: str | None, special: bool) -> Any:

@@ -19,7 +19,7 @@ from shared.plan import ITEM
 class Beside:
     """The judge's side of a process that has both the candidate's Python and the data."""
 
-    reverses = False
+    orders = False
 
     def __init__(self, job: dict, facts, p: Progress) -> None:
         self.job, self.facts, self.p = job, facts, p
@@ -47,7 +47,7 @@ class Beside:
         answer = yield Ask(message, self.job["deadlines"]["load_ms"], [region.fd])
         fail_on_error(answer, self.p)
 
-    def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
+    def run(self, part: int, config: int = 0, mute: bool = False, order: str | int = "forward",
             timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
         layout = self.region.layout
         message = {"op": "forward", "inputs": layout.inputs, "state": layout.state,

@@ -54,7 +54,7 @@ def not_started(gone: Gone) -> Exception:
 
 
 class Interpreter:
-    reverses = True  # it can run the programs of a grid backwards
+    orders = True  # it can run the programs of a grid in any order
 
     def __init__(self, job: dict, trace: Trace, p: Progress) -> None:
         self.job, self.trace, self.p = job, trace, p
@@ -72,10 +72,10 @@ class Interpreter:
         fail_if_broken(answer)
         fail_on_error(answer, self.p)
 
-    def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
+    def run(self, part: int, config: int = 0, mute: bool = False, order: str | int = "forward",
             timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
         message = {"op": "run", "part": part, "config": config, "mute": mute,
-                   "order": "reversed" if backwards else "forward"}  # fmt: skip
+                   "order": order}  # fmt: skip
         before = time.monotonic()
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         outside = (time.monotonic() - before) * 1e3
@@ -97,7 +97,7 @@ def heard(data: bytes) -> runner.Done:
 class _Runner:
     """Shared by both uses of monkeys-runner."""
 
-    reverses = False
+    orders = False
     kinds = {"cubin", "library"}  # of modules
 
     def __init__(self, job: dict, trace: Trace, family: Family, p: Progress) -> None:
@@ -127,7 +127,7 @@ class _Runner:
             os.close(file)
         self.check(done)
 
-    def run(self, part: int, config: int = 0, mute: bool = False, backwards: bool = False,
+    def run(self, part: int, config: int = 0, mute: bool = False, order: str | int = "forward",
             timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
         index = config * len(self.trace.parts()) + part
         before = time.monotonic()

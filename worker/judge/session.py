@@ -2,8 +2,11 @@
 
 One trace serves all trials. The first trial runs the first recorded call, the others the steady
 one; what the first call leaves for later ones is kept. Every trial has new inputs and new
-parameters, in memory that was filled with NaN before."""
+parameters, in memory that was filled with NaN before. Programs of a grid run in any order and side
+by side: where they are interpreted, two trials run them in other orders; on a GPU one trial's call
+is made again."""
 
+import time
 from collections.abc import Generator
 
 import torch
@@ -17,6 +20,9 @@ from shared import inputs, structure
 from shared.plan import Place
 
 FREE_SHARE = 0.9  # of a device's free memory that a region may take
+FORWARD, REVERSED = "forward", "reversed"  # orders of a grid's programs
+REVERSED_TRIAL, RANDOM_TRIAL = 1, 2  # where kernels are interpreted
+AGAIN_TRIAL, AGAIN, AGAIN_S = 1, 9, 0.05  # on a GPU: how often at most, and for how long
 
 
 class Session:
@@ -80,7 +86,7 @@ class Session:
 
     def call(
         self, args: list, state: dict[str, torch.Tensor], part: int, config: int = 0,
-        mute: bool = False, backwards: bool = False, timed: bool = False, deadline_ms: int = 0,
+        mute: bool = False, order: str | int = FORWARD, timed: bool = False, deadline_ms: int = 0,
     ) -> Generator:  # fmt: skip
         """Runs a call on these inputs. Returns (outputs, what it took); outputs are copies."""
         self.write(args, state, first=part == 1 and len(self.trace.calls) > 1)
@@ -89,7 +95,7 @@ class Session:
             yield from self.run(0, config)
         before = self.region.owned().clone()
         self.sync()
-        ran = yield from self.run(part, config, mute, backwards, timed, deadline_ms)
+        ran = yield from self.run(part, config, mute, order, timed, deadline_ms)
         self.p.compiled = True
         call, places = self.trace.parts()[part], self.region.layout.parts[part]
         got = [self.region.take(v.place(places)) for v in call.outputs]
@@ -145,36 +151,57 @@ class Session:
 
     def trial(self, index: int, draw: Draw) -> Generator:
         part = 1 if index == 0 else len(self.trace.calls)
-        backwards = index == 1 and self.executor.reverses
-        where = ", the grid's programs in reverse order" if backwards else ""
-        yield from self.asked(draw, part, 0, backwards, where)
+        order, where = self.order(index)
+        yield from self.asked(draw, part, 0, order, where)
         if index == 0:
             self.keep()
         for config in range(1, self.trace.configurations()):
             if self.cuda or index == 2:  # on the CPU one trial says that it is right
                 where = f", configuration {config} of the autotuner"
-                yield from self.asked(draw, len(self.trace.calls), config, False, where)
+                yield from self.asked(draw, len(self.trace.calls), config, FORWARD, where)
                 self.p.trials.pop()
+        if self.cuda and index == AGAIN_TRIAL:
+            yield from self.again(draw, part)
 
-    def asked(self, draw: Draw, part: int, config: int, backwards: bool, where: str) -> Generator:
+    def order(self, index: int) -> tuple[str | int, str]:
+        """In which a trial runs the programs of a grid, and how feedback names it. The random order
+        comes from the job's seed, so that the same job has the same."""
+        if self.executor.orders and index == REVERSED_TRIAL:
+            return REVERSED, ", the grid's programs in reverse order"
+        if self.executor.orders and index == RANDOM_TRIAL:
+            return inputs.derive(self.job["seed"], "order"), (
+                ", the grid's programs in a random order, none of which sees what others store")
+        return FORWARD, ""
+
+    def again(self, draw: Draw, part: int) -> Generator:
+        """The same call on the same inputs: a race need not show the first time. At least once;
+        timed repetitions, which are compared, too, come later."""
+        until = time.monotonic() + AGAIN_S
+        for _ in range(AGAIN):
+            yield from self.asked(draw, part, 0, FORWARD, ", right in another call with these inputs")
+            self.p.trials.pop()
+            if time.monotonic() >= until:
+                return
+
+    def asked(self, draw: Draw, part: int, config: int, order: str | int, where: str) -> Generator:
         """Runs and judges one call. A message to the model about a wrong answer always comes from a
         draw that is used only once."""
         try:
-            yield from self.judged(draw, part, config, backwards, where)
+            yield from self.judged(draw, part, config, order, where)
         except Verdict as end:
             if not self.sheet.shared or end.verdict not in ("wrong_values", "not_finite"):
                 raise
             own = self.sheet.make(draw.label, draw.variant, self.job["seed"])
             if own is not None:
                 tried = self.p.trials.pop() if self.p.trials else None
-                yield from self.judged(own, part, config, backwards, where)
+                yield from self.judged(own, part, config, order, where)
                 self.p.trials[-1:] = [tried] if tried else []
             raise Verdict(end.verdict, end.stage, f"Wrong values on {draw.variant} inputs{where}.",
                           end.rule) from None  # fmt: skip
 
-    def judged(self, draw: Draw, part: int, config: int, backwards: bool, where: str) -> Generator:
+    def judged(self, draw: Draw, part: int, config: int, order: str | int, where: str) -> Generator:
         expected = draw.expected
-        got, _ = yield from self.call(expected.args, draw.state, part, config, backwards=backwards)
+        got, _ = yield from self.call(expected.args, draw.state, part, config, order=order)
         judge_trial(self.job, self.p, got, expected, draw.variant, where)
         check_buffers(self.moved(expected, draw.state), expected)
 

@@ -80,7 +80,9 @@ class Recording(Adapter, Protocol):
 class Runner(Protocol):
     """What executes the parts of a trace over the region."""
 
-    def run(self, part: int, config: int, mute: bool, order: str) -> None: ...
+    def run(self, part: int, config: int, mute: bool, order: str | int) -> None:
+        """`order` of a grid's programs: forward, reversed, or the seed of a random one, in which
+        none sees what others store."""
 
 
 class Interpreting(Adapter, Protocol):
