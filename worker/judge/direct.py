@@ -9,10 +9,9 @@ from judge.executors import Ran, start_child
 from judge.judging import Progress, fail_on_error
 from judge.region import Region
 from judge.session import Session
-from judge.sheets import Sheet
+from judge.sheets import Sheet, init_seed
 from judge.steps import Ask, Device, End, Release
 from judge.traces import Buffer, Call, Trace, View
-from shared import inputs
 from shared.plan import ITEM
 
 
@@ -32,7 +31,7 @@ class Beside:
             "op": "direct",
             "source": self.job["candidate"],
             "init_source": taskfile.init_part(self.job["task"]["source"]),
-            "init_seed": inputs.derive(self.job["seed"], "init"),
+            "init_seed": init_seed(self.job),
             "precision": self.job["precision"],
             "inputs": self.facts.spec,
             "state": self.facts.state,

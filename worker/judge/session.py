@@ -73,7 +73,7 @@ class Session:
         region.fill()
         for at, told, t in zip(layout.inputs, self.told_inputs, inputs.tensors(args)):
             shape, dtype, strides = told
-            region.view(Place(at, dtype, tuple(shape), tuple(strides))).copy_(t)
+            inputs.write(region.view(Place(at, dtype, tuple(shape), tuple(strides))), t)
         for name, at in layout.state.items():
             t = state[self.names[name]].detach()
             region.view(memory.tensor_place(at, t, contiguous=True)).copy_(t)
@@ -227,9 +227,9 @@ class Session:
 
     def numbers(self, seed: int) -> Generator:
         """The one trial with different floats; it has its own trace."""
-        pair = self.sheet.pair
-        state = {n: t.detach().clone() for n, t in pair.state_values().items()}
-        expected = pair.expect(seed, NUMBERS)
+        state = self.sheet.start(NUMBERS, self.job["seed"])
+        expected = self.sheet.pair.expect(seed, NUMBERS)
+        self.sheet.pair.take_back()
         got, _ = yield from self.call(expected.args, state, len(self.trace.calls))
         judge_trial(self.job, self.p, got, expected, NUMBERS)
 

@@ -15,10 +15,16 @@ from judge.expected import Expected
 from shared import inputs
 
 NUMBERS = "numbers"  # the variant that needs a recording of its own
-MANY = 1 << 24  # elements of a model that are not drawn again for every trial
+FIRST = "trial-0"
+MANY = 1 << 24  # elements of a model that is not constructed again for every trial
 PLAIN = 5  # trials with the task's own inputs
 SHEET_BYTES = 256 << 20  # that a sheet may hold to be shared
 POOL_BYTES = 2 << 30  # of all sheets
+
+
+def init_seed(job: dict) -> int:
+    """Of get_init_inputs and the first construction: the candidate's process gets it, too."""
+    return inputs.derive(job.get("pool") or job["seed"], "init")
 
 
 @dataclass
@@ -37,7 +43,8 @@ class Sheet:
     def __init__(self, job: dict, reference: truth.Reference, seed: str, own_weights: bool) -> None:
         self.seed, self.reference, self.own_weights = seed, reference, own_weights
         self.pair = reference.fresh()
-        self.names = [n for n, _, _ in self.pair.state()]
+        self.protocol = job["protocol"]
+        self.at = ""  # what a large model was constructed for
         self.large = sum(t.numel() for t in self.pair.state_values().values()) > MANY
         self.drawn: dict[int, Draw | None] = {}
         self.bytes = 0
@@ -71,13 +78,27 @@ class Sheet:
         """Whether any output does not depend on the inputs."""
         return any(self.same)
 
+    def start(self, label: str, seed: str) -> dict[str, torch.Tensor]:
+        """Puts the pair into the state that a trial or timed call with that label starts from, and
+        returns that state: values of a construction of its own, whose seed no process with the
+        candidate's code gets. Trial 0 is the task as written. A large model is constructed twice,
+        for trial 0 and for all other calls: what a first call folded is never right later."""
+        written = label == FIRST or self.protocol == "kernelbench"
+        which = label
+        if self.large:
+            which, seed = label if label == FIRST else "later", self.seed
+        made = None if self.own_weights else inputs.derive(seed, f"params-{which}")
+        extra = None if written else inputs.derive(seed, f"extra-{which}")
+        if not self.large or self.at != which:
+            self.at = which
+            self.drawn = self.drawn if not self.large else {}  # they refer to the model's tensors
+            self.pair.start(made, not written and not self.own_weights, extra)
+        state = {n: t.detach().clone() for n, t in inputs.buffers(self.pair.eager).items()}
+        held = inputs.parameters(self.pair.eager).items()
+        return state | {n: t.detach() if self.large else t.detach().clone() for n, t in held}
+
     def make(self, label: str, variant: str, seed: str) -> Draw | None:
-        if not self.own_weights and (label == "trial-0" or not self.large):
-            self.pair.randomise(self.names, inputs.derive(seed, f"params-{label}"))
-        model = self.pair.eager
-        state = {n: t.detach().clone() for n, t in inputs.buffers(model).items()}
-        held = inputs.named_state(model)
-        state |= {n: t if self.large else t.detach().clone() for n, t in held.items() if n not in state}
+        state = self.start(label, seed)
         try:
             expected = self.pair.expect_exact(seed, label, variant)
         except truth.Exceeded:
@@ -86,6 +107,7 @@ class Sheet:
             if variant == "plain":
                 raise
             return None
+        self.pair.take_back()  # the next trial starts from the same model, whichever it is
         return Draw(label, variant, expected, state)
 
 
@@ -106,8 +128,7 @@ def sheet(job: dict, make_reference, own_weights: bool) -> Sheet:
            job["pool"], job["protocol"])  # fmt: skip
     found = _pool.get(key)
     if found is None or found.bytes > SHEET_BYTES:
-        seed = job["pool"]
-        found = Sheet(job, make_reference(job | {"seed": seed}, False), seed, False)
+        found = Sheet(job, make_reference(job, False), job["pool"], False)
         if found.large:
             return found
         _pool[key] = found

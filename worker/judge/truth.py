@@ -2,8 +2,10 @@
 itself is, and whether a task can be judged at all."""
 
 import contextlib
+import copy
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import torch
 from judge import compare, sidecar, undo
@@ -88,13 +90,56 @@ class Reference:
         for name in ("Model", "get_inputs", "get_init_inputs"):
             if name not in self.space:
                 raise Unusable(f"the file defines no {name}")
-        args = inputs.init_args(self.space, self.init_seed, self.device)
-        with limits.task_code("Model's __init__"):
-            model = inputs.build(
-                self.space["Model"], args, self.init_seed, self.device, self.dtype, self.unsettled
-            )
-        self.pristine = inputs.convert(model, self.dtype)
+        # Of the CPU's generator, which is the recorder's, too.
+        self.args = inputs.init_args(self.space, self.init_seed, "cpu")
+        self.pristine = self.construct(self.init_seed, self.device)
+        self._share_with_recorder()
         self.legal = self.sidecar.legal(self.space["Model"].forward)
+
+    def construct(self, seed: int, device: str) -> torch.nn.Module:
+        """A new model; the constructor gets its own copy of the arguments."""
+        with limits.task_code("Model's __init__"):
+            args = structure.mapped(copy.deepcopy(self.args), lambda t: t.to(device))
+            model = inputs.build(
+                self.space["Model"], args, seed, device, self.dtype, self.unsettled
+            )
+        return inputs.convert(model, self.dtype)
+
+    def _share_with_recorder(self) -> None:
+        """What trials never draw again has the values that the candidate's constructor, which runs
+        without a device, gets from the same seed."""
+        held = inputs.loose(self.pristine)
+        if self.unsettled:
+            held |= state_of(self.pristine)
+        if self.device == "cpu" or not held:
+            return
+        model = self.construct(self.init_seed, "cpu")
+        drawn = inputs.loose(model) | state_of(model)
+        with torch.no_grad():
+            for name, t in held.items():
+                if name in drawn and drawn[name].shape == t.shape:
+                    inputs.write(t, drawn[name])
+
+    @property
+    def rules(self) -> "Rules":
+        """What trials change in the model; found once, because a resumed run must find the same."""
+        key = hashlib.sha256(self.source.encode()).digest(), self.precision, self.device
+        if key not in _rules:
+            with limits.memory("the reference"):
+                _rules[key] = find_rules(self)
+        return _rules[key]
+
+    def fill(self, model: torch.nn.Module, seed: int | None, moved: Collection[str]) -> None:
+        """Gives a copy of the first model the values of a construction under that seed, by name,
+        and moves those parameters. None: the first construction."""
+        rules = self.rules
+        values = state_of(self.pristine)
+        if seed is not None and rules.drawn:
+            fresh = state_of(self.construct(seed, self.device))
+            values |= {name: fresh[name] for name in rules.drawn}
+        with torch.no_grad():
+            put(model, {n: values[n] for n in (*rules.drawn, *rules.movable, *rules.running)})
+            move(model, moved, seed or 0)
 
     def learn(self, changed: bool) -> None:
         """Learns from a call whether it changed parameters."""
@@ -109,6 +154,124 @@ class Reference:
 
     def fresh(self) -> "Pair":
         return Pair(self, inputs.copied(self.pristine))
+
+
+# ---- what trials change in the model ---------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Names of a model's tensors. `drawn` ones differ from one construction to the next, and each
+    trial has those of its own. `movable`: parameters that every construction makes alike, which
+    trials move off their identity; `fixed`: those where the reference does not take that. Buffers
+    that forward changes are `running`. All others are part of the program."""
+
+    drawn: tuple[str, ...] = ()
+    movable: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+
+
+SEEDS = 1, 2  # of the constructions that are compared, and of the inputs that moves are tried on
+_rules: dict[tuple, Rules] = {}  # by task, precision, device
+
+
+def state_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Its parameters and buffers, not copies."""
+    return inputs.parameters(model) | inputs.buffers(model)
+
+
+def put(model: torch.nn.Module, values: dict[str, torch.Tensor]) -> None:
+    held = state_of(model)
+    for name, value in values.items():
+        inputs.write(held[name], value)
+
+
+def move(model: torch.nn.Module, names: Collection[str], seed: int) -> None:
+    """Tensors that share memory are moved together, once."""
+    held, done = state_of(model), set()
+    for index, name in enumerate(held):
+        memory = held[name].untyped_storage().data_ptr()
+        if name in names and memory not in done:
+            done.add(memory)
+            inputs.write(held[name], inputs.moved(held[name], seed + index * 7919))
+
+
+def find_rules(reference: Reference) -> Rules:
+    """Constructs the model twice more, and calls it once with all moves; more often only where
+    these are too much for the reference."""
+    first, second = (state_of(reference.construct(seed, reference.device)) for seed in SEEDS)
+    if [(n, t.shape, t.dtype) for n, t in first.items()] != [
+        (n, t.shape, t.dtype) for n, t in second.items()
+    ]:
+        raise Unusable("Model's __init__ makes other parameters or buffers each time")
+    drawn = tuple(n for n, t in first.items() if not same_bits(t, second[n]))
+    moved = [
+        n for n, t in inputs.parameters(reference.pristine).items()
+        if n not in drawn and t.requires_grad and t.is_floating_point() and t.numel()
+    ]  # fmt: skip
+    del first, second
+    fixed, running = _try_moves(reference, moved)
+    return Rules(drawn, tuple(n for n in moved if n not in fixed), fixed, running)
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    a, b = (t.detach().contiguous().view(-1).view(torch.uint8) for t in (a, b))
+    return torch.equal(a, b)
+
+
+def _try_moves(reference: Reference, moved: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which of these parameters the reference does not take moved, and which buffers a call
+    changes."""
+    found, running = _tried(reference, moved)
+    if found is not None and all(bool(torch.isfinite(t).all()) for t in found):
+        return (), running
+    plain, running = _tried(reference, ())
+    fixed = [n for n in moved if _breaks(_tried(reference, [n])[0], plain)]
+    if fixed != moved and _breaks(_tried(reference, [n for n in moved if n not in fixed])[0], plain):
+        fixed = moved
+    return tuple(fixed), running
+
+
+def _breaks(found: list[torch.Tensor] | None, plain: list[torch.Tensor] | None) -> bool:
+    """Whether a move makes the reference fail, or give NaN or infinities where it gives none."""
+    if plain is None or found is None:
+        return found is None and plain is not None
+    return [t.shape for t in found] != [t.shape for t in plain] or any(
+        bool((a.isnan() & ~b.isnan()).any()) or not torch.equal(a.isinf(), b.isinf())
+        for a, b in zip(found, plain)
+    )
+
+
+def _tried(reference: Reference, moved: Collection[str]) -> tuple:
+    """The outputs of a call with these parameters moved, None if it raises, and the names of the
+    buffers that it changed."""
+    model = inputs.copied(reference.pristine)
+    with torch.no_grad():
+        move(model, moved, SEEDS[0])
+    before = {n: t.detach().clone() for n, t in inputs.buffers(model).items()}
+    try:
+        found = _in_some_precision(reference, model, SEEDS[0])
+    except Exception as problem:  # noqa: BLE001 - a task's code may raise anything
+        _own_failure(problem)
+        return None, ()
+    after = inputs.buffers(model)
+    return found, tuple(
+        n for n, t in before.items()
+        if n in after and after[n].shape == t.shape and not same_bits(after[n].to(t.dtype), t)
+    )  # fmt: skip
+
+
+def _in_some_precision(r: Reference, model: torch.nn.Module, seed: int) -> list[torch.Tensor]:
+    """The outputs of a call; if the model does not run in the run's precision, it is widened."""
+    args = r.make(seed, "plain")
+    if r.runs is not False:
+        try:
+            return _call(model, _widen(args, r.dtype), seed, r.device, r.dtype)[0]
+        except Exception as problem:  # noqa: BLE001
+            _own_failure(problem)
+    model = inputs.convert(model, r.wide)
+    return _call(model, _widen(args, r.wide), seed, r.device, r.wide)[0]
 
 
 class Pair:
@@ -127,12 +290,28 @@ class Pair:
 
     def state_values(self) -> dict[str, torch.Tensor]:
         """The eager model's current parameters and buffers, not copies."""
-        return inputs.parameters(self.eager) | inputs.buffers(self.eager)
+        return state_of(self.eager)
 
-    def randomise(self, names: list[str], seed: int) -> None:
-        inputs.randomise(self.eager, [(n, n) for n in names], seed)
-        self.twin = self._widened()
-        self.before = None
+    def start(self, seed: int | None, moved: bool, extra: int | None) -> None:
+        """Puts both models into the state of a construction under that seed; None: the first one.
+        With the seed of an extra draw, running statistics are as one call of the reference on it
+        leaves them."""
+        self.before = self.twin = None  # frees their memory
+        with limits.memory("the reference"):
+            self.r.fill(self.eager, seed, self.r.rules.movable if moved else ())
+            if extra is not None and self.r.rules.running:
+                self._run_in(extra)
+            self.twin = self._widened()
+
+    def _run_in(self, seed: int) -> None:
+        model = inputs.copied(self.eager)
+        try:
+            _in_some_precision(self.r, model, seed)
+        except Exception as problem:  # noqa: BLE001 - a task's code may raise anything
+            raise Unusable(f"the reference raises {_own_failure(problem)}") from None
+        left = inputs.buffers(model)
+        with torch.no_grad():
+            put(self.eager, {name: left[name] for name in self.r.rules.running})
 
     def baseline(self) -> tuple[torch.nn.Module, torch.dtype]:
         """The reference for a candidate's time: a copy of the eager model and the dtype of its

@@ -20,7 +20,7 @@ from judge.family import Family
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error, since
 from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
 from judge.session import Session
-from judge.sheets import NUMBERS, PLAIN, sheet
+from judge.sheets import NUMBERS, PLAIN, init_seed, sheet
 from judge.steps import Ask, Device, End, Forged, Gone, NoChild, Release
 from judge.traces import BadTrace, Buffer, Refused, Trace
 from judge.words import EVIDENCE
@@ -86,10 +86,9 @@ def empty_cache(job: dict) -> None:
 
 
 def make_reference(job: dict, unsettled: bool = False) -> truth.Reference:
-    seed = inputs.derive(job["seed"], "init")
     return truth.Reference(
-        job["task"]["source"], job["precision"], torch_device(job["device"]), seed, unsettled,
-        sidecar.of(job["task"]),
+        job["task"]["source"], job["precision"], torch_device(job["device"]), init_seed(job),
+        unsettled, sidecar.of(job["task"]),
     )  # fmt: skip
 
 
@@ -298,7 +297,7 @@ def recorded(
         "op": "record",
         "source": job["candidate"],
         "init_source": taskfile.init_part(job["task"]["source"]),
-        "init_seed": inputs.derive(job["seed"], "init"),
+        "init_seed": init_seed(job),
         "unsettled": own_weights,
         "precision": job["precision"],
         "gpu": gpu_facts(job),

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import itertools
 import random
+import sys
 import types
 from collections.abc import Iterator
 
@@ -23,6 +24,8 @@ DTYPES = {
 SCALES = {"scaled": 100.0, "tenfold": 10.0}
 FACTORS = 0.7, 0.9  # of `numbers`: below 1, so that a share or a probability stays one
 MASK = 2**63 - 1
+MOVED = 0.75, 1.25  # what a parameter that every construction makes alike is multiplied by
+ADDED = 0.05  # the most that is added to one of zeros
 
 
 def derive(seed: str, label: str) -> int:
@@ -33,8 +36,13 @@ def derive(seed: str, label: str) -> int:
 
 def sow(seed: int, device: str) -> None:
     """What torch.manual_seed does to the generators that matter here; it also keeps a
-    trace of its caller for every kind of device that this machine does not have."""
+    trace of its caller for every kind of device that this machine does not have. Python's and
+    NumPy's generators follow, since constructors and get_inputs draw from these, too."""
     default_generator.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed & 0xFFFFFFFF)
     if device != "cpu":
         torch.cuda.init()
         for generator in torch.cuda.default_generators:
@@ -44,6 +52,7 @@ def sow(seed: int, device: str) -> None:
 def namespace(source: str, name: str) -> dict:
     """Runs a task's source (or its inputs part) as a module of its own."""
     space: dict = {"__name__": name}
+    sow(0, "cpu")
     dtype = torch.get_default_dtype()
     try:
         with limits.task_code("the task's file"):
@@ -75,7 +84,7 @@ def _listed(name: str, made: object, whose: str) -> list:
 
 def init_args(space: dict, seed: int, device: str) -> list:
     sow(seed, device)
-    with torch.device(device), limits.task_code("get_init_inputs"):
+    with torch.device(device), torch.no_grad(), limits.task_code("get_init_inputs"):
         args = space["get_init_inputs"]()
     return _listed("get_init_inputs", args, "Model")
 
@@ -85,7 +94,8 @@ def build(cls: type, args: list, seed: int, device: str, dtype: torch.dtype,
     """A model as KernelBench builds it: one seed, train mode, then the cast.
     `unsettled`: what layers start at one or zero starts near it instead."""
     sow(seed, device)
-    with torch.device(device), _unsettled(seed) if unsettled else contextlib.nullcontext():
+    settled = contextlib.nullcontext()
+    with torch.device(device), torch.no_grad(), _unsettled(seed) if unsettled else settled:
         model = cls(*args)
     return torch.nn.Module.to(model, device=device, dtype=dtype)
 
@@ -120,13 +130,14 @@ def _closing_over(function: types.FunctionType, memo: dict) -> types.FunctionTyp
 
 def convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
     """Casts the model, including tensors that are plain attributes of its modules: `to` skips
-    those, and the model would then mix two precisions."""
+    those, and the model would then mix two precisions. One that is a view of a parameter stays
+    one where nothing has to be cast."""
     model.to(dtype)
     for module in model.modules():
         for name, value in list(vars(module).items()):
             if isinstance(value, torch.Tensor):
                 kept = dtype if value.is_floating_point() else value.dtype
-                vars(module)[name] = value.detach().to(kept, copy=True)
+                vars(module)[name] = value.detach().to(kept)
     return model
 
 
@@ -289,17 +300,32 @@ def named_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {n: t for kind, n, t in _walk(model, "", (model,)) if kind != "passing"}
 
 
-def randomise(model: torch.nn.Module, names: list[tuple[str, str]], seed: int) -> None:
-    """Draws new values for parameters and floating buffers: near the old ones in
-    size, so that the task stays what it is, but never at an identity such as a
-    weight of ones or a bias of zeros. `names`: this model's and the reference's."""
-    state = named_state(model)
-    with torch.no_grad():
-        for index, (name, meant) in enumerate(names):
-            value = state[name]
-            if not value.is_floating_point() or value.numel() == 0:
-                continue
-            fresh = _near(value, seed, index)
-            if meant.endswith("running_var"):
-                fresh = fresh.abs() + 0.1
-            torch.Tensor.copy_(value, fresh.to(value.dtype))
+def loose(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Tensors that are not registered: plain attributes of modules, or in containers there."""
+    return {
+        f"{where}.{name}[{i}]": t
+        for where, module in model.named_modules()
+        for name, value in vars(module).items()
+        if name not in ("_parameters", "_buffers", "_modules")
+        for i, t in enumerate(tensors(value))
+    }
+
+
+def write(target: torch.Tensor, value: torch.Tensor) -> None:
+    """copy_, also to a tensor that expand() made, many elements of which are one number."""
+    for axis, (size, step) in enumerate(zip(target.shape, target.stride())):
+        if step == 0 and size > 1:
+            target, value = target.narrow(axis, 0, 1), value.narrow(axis, 0, 1)
+    torch.Tensor.copy_(target.detach(), value)
+
+
+def moved(value: torch.Tensor, seed: int) -> torch.Tensor:
+    """Values off their identity, so that a weight of ones or a bias of zeros cannot be left out:
+    each other than zero by a factor of its own, so that signs, zeros and infinities stay; where
+    all are zero, small ones."""
+    maker = torch.Generator(value.device).manual_seed(seed & MASK)
+    chance = torch.rand(value.shape, generator=maker, device=value.device)
+    if not bool((value != 0).any()):
+        return ((chance - 0.5) * (2 * ADDED)).to(value.dtype)
+    low, high = MOVED
+    return (value * (low + (high - low) * chance)).to(value.dtype)
