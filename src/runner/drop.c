@@ -79,6 +79,9 @@ int drop_processes(void)
         REFUSE,
         IF_EQUAL(SYS_execveat, 0, 1),
         REFUSE,
+        /* Its SIGCONT would go to a process that the judge has stopped. */
+        IF_EQUAL(SYS_timer_create, 0, 1),
+        REFUSE,
 #ifdef SYS_fork
         IF_EQUAL(SYS_fork, 0, 1),
         REFUSE,

@@ -117,12 +117,12 @@ class Child:
         sock.settimeout(WAIT_S)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self.peer: int | None = None  # of a runner: the process that answered last
-        self.frozen = False
+        self.frozen: freezing.Stopped | None = None
 
     def ask(self, message: dict | bytes, fds: list[int]) -> dict | bytes:
-        if self.frozen:
-            freezing.resume(self.peer)
-            self.frozen = False
+        if self.frozen is not None:
+            frozen, self.frozen = self.frozen, None
+            frozen.resume()
         try:
             if isinstance(message, dict):
                 send_message(self.sock, message, fds)
@@ -138,9 +138,9 @@ class Child:
             pass
         raise Gone(self.zygote.ended(self.name), os.read(self.output, 1 << 16).decode())
 
-    def freeze(self) -> None:
-        freezing.stop(self.peer)
-        self.frozen = True
+    def freeze(self) -> float:
+        self.frozen = freezing.stop(self.peer)
+        return self.frozen.stood
 
     def pids(self) -> list[int]:
         """Of the processes under its zygote: its keeper and itself, and who is not reaped yet."""
@@ -203,7 +203,7 @@ class Loop:
             said = self.instead(wanted)
             return self.child.ask(wanted.message, wanted.fds) if said is None else said
         elif isinstance(wanted, Freeze):
-            self.child.freeze()
+            return self.child.freeze()
         elif isinstance(wanted, End):
             self.drop()
         elif isinstance(wanted, Baseline):

@@ -9,6 +9,8 @@ import contextlib
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 import torch
 from judge.judging import Progress
-from judge.steps import Ask, NoChild
+from judge.steps import Ask, Forged, NoChild
 from runner_client import Client
 from runner_client import Region as RunnerRegion
 from small_loop import ROOT, Loop, make_job, said, verify
@@ -27,7 +29,7 @@ import candidates
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-from judge import ported, region, tuning, verdict  # noqa: E402
+from judge import freezing, ported, region, runner, tuning, verdict  # noqa: E402
 from shared import inputs  # noqa: E402
 
 pytest.importorskip("triton")
@@ -495,6 +497,126 @@ def test_7_12_a_runner_stands_still_while_its_outputs_are_read(monkeypatch: pyte
     monkeypatch.setattr(region.Region, "take", slowly)
     body = "pthread_t t; given = x; out = y; count = n; pthread_create(&t, NULL, afterwards, NULL);"
     assert native(body, AFTERWARDS)["verdict"] == "not_finite"
+
+
+SCALED = task("return x * self.w.t()", setup="self.w = torch.nn.Parameter(torch.randn(8, 4))")
+AHEAD = """
+#include <time.h>
+static const float *given, *weights;
+static float done[32];
+static volatile float done_for;
+static int begun;
+
+/* What the work takes, on every machine: a processor for 20 ms. */
+static void work(float *y)
+{
+    struct timespec t;
+    int64_t end = 0, now;
+
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        now = t.tv_sec * 1000000000LL + t.tv_nsec;
+        end = end ? end : now + 20000000;
+    } while (now < end);
+    for (int i = 0; i < 32; i++)
+        y[i] = given[i] * weights[i];
+}
+
+static void *ahead(void *unused)
+{
+    for (;; usleep(100)) {
+        float first = *(volatile const float *)given;
+
+        if (first == first && first != done_for) {
+            work(done);
+            done_for = first;
+        }
+    }
+    return unused;
+}
+
+void scaled(const float *x, const float *w, float *y)
+{
+    pthread_t t;
+
+    given = x;
+    weights = w;
+    if (!begun++)
+        pthread_create(&t, NULL, ahead, NULL);
+    if (done_for == x[0])
+        memcpy(y, done, sizeof done);
+    else
+        work(y);
+}
+"""
+AHEAD_MODULE = """
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(8, 4))
+        self.packed = self.w.detach().t().contiguous()
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        lib.scaled(x, self.packed, y)
+        return y
+"""
+
+
+def test_7_12_work_that_is_done_ahead_is_timed() -> None:
+    """The setup is not timed, however long it takes: no thread finds the inputs there already."""
+    loop, setup = Loop(), runner.run(0)
+
+    def linger(wanted: Ask) -> bytes | None:
+        if wanted.message != setup:
+            return None
+        answer = loop.child.ask(wanted.message, wanted.fds)
+        time.sleep(0.1)  # enough for the work, if there are inputs
+        return answer
+
+    loop.instead = linger
+    head = C.partition("void relu")[0].format(above=AHEAD)
+    source = head + '"""\nlib = build(SOURCE)\n' + AHEAD_MODULE
+    record = verify(SCALED, source, "c-cpu", loop=loop, timing=True)
+    assert said(record) == E3, record["feedback"]
+    assert record["timing"]["ms"]["p20"] >= 20
+    assert any(wanted.message == setup for wanted in loop.asked if isinstance(wanted, Ask))
+
+
+WAKER = """
+#include <signal.h>
+#include <time.h>
+static void woken(int unused) { (void)unused; }
+__attribute__((constructor)) static void first(void)
+{
+    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+    struct itimerspec often = {{0, 1000000}, {0, 1000000}};
+    timer_t t;
+
+    signal(SIGCONT, woken);
+    if (timer_create(CLOCK_MONOTONIC, &e, &t) == 0 && timer_settime(t, 0, &often, NULL) == 0)
+        abort();
+}
+"""
+
+
+def test_7_12_no_timer_wakes_a_stopped_library() -> None:
+    assert said(native(RIGHT, WAKER)) == E3  # it is right because there was no timer
+
+
+def test_7_12_a_process_that_ran_while_it_was_stopped_is_found_out() -> None:
+    code = "import sys; print(flush=True); sum(iter(lambda: 1, 0))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        freezing.stop(process.pid).resume()
+        stopped = freezing.stop(process.pid)
+        process.send_signal(signal.SIGCONT)
+        while freezing._used_ns(process.pid) - stopped.used_ns <= freezing.SLACK_NS:
+            time.sleep(0.001)
+        with pytest.raises(Forged, match="ran while it was stopped"):
+            stopped.resume()
+        process.kill()
 
 
 def test_7_12_no_other_process_stays_to_change_buffers() -> None:

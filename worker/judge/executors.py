@@ -134,10 +134,15 @@ class _Runner:
         answer = yield Ask(
             runner.run(index, mute, timed), deadline_ms or self.job["deadlines"]["call_ms"]
         )
-        outside = (time.monotonic() - before) * 1e3
+        outside = ((yield from self.halt()) - before) * 1e3
         done = heard(answer)
         self.check_run(done)
         return Ran(self.own_ms(done, outside), done.host_ns / 1e6)
+
+    def halt(self) -> Generator:
+        """After every answer; when the call was over."""
+        yield from ()
+        return time.monotonic()
 
     def check_run(self, done: runner.Done) -> None:
         self.check(done)
@@ -167,12 +172,13 @@ class LibraryRunner(_Runner):
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
         yield from self.greet()
         yield from self.load(region, built)
+        yield from self.halt()
 
-    def run(self, *args: object, **more: object) -> Generator:
-        """Stops the process after its answer, so that what is read afterwards cannot change."""
-        ran = yield from super().run(*args, **more)
-        yield Freeze()
-        return ran
+    def halt(self) -> Generator:
+        """Stops the process until the next request. Its threads see no inputs before the clock has
+        started, what they do after the answer counts until they stand, and nothing that is read
+        then can change."""
+        return (yield Freeze())
 
     def check_run(self, done: runner.Done) -> None:
         """On the CPU a call succeeds or never returns. A failure with a message would be forged by

@@ -75,7 +75,7 @@ class Job:
     started: float
     peak: int = 0  # bytes, of its largest child
     child: Channel | None = None
-    frozen: int | None = None  # the process of the child that is stopped
+    frozen: "freezing.Stopped | None" = None  # the child's process, if it is stopped
     leaving: bool = False  # the worker has been told to end the child
     waiting: object = None  # what its generator last asked for
     exclusive: bool = False
@@ -187,20 +187,24 @@ class Judge:
         elif isinstance(wanted, End):
             self.drop_child(job)
 
-    def freeze(self, job: Job) -> NoChild | None:
+    def freeze(self, job: Job) -> float | NoChild | Forged:
         """Stops the child that has just answered."""
         try:
             if job.child is not None and job.child.peer is not None:
-                freezing.stop(job.child.peer)
-                job.frozen = job.child.peer
-        except NoChild as problem:
+                job.frozen = freezing.stop(job.child.peer)
+                return job.frozen.stood
+        except (NoChild, Forged) as problem:
             return problem
-        return None
+        return time.monotonic()
 
     def ask(self, job: Job, wanted: Ask) -> None:
-        if job.frozen is not None:
-            freezing.resume(job.frozen)
-            job.frozen = None
+        frozen, job.frozen = job.frozen, None
+        try:
+            if frozen is not None:
+                frozen.resume()
+        except Forged as problem:
+            self.step(job, problem)
+            return
         if job.child is not None:
             self.say("stage", job.id, wanted.deadline_ms)
             job.child.put(wanted.message, wanted.fds)

@@ -49,7 +49,8 @@ class Ask:
 
 
 class Freeze:
-    """Stops the child's process, which has answered, until the next request."""
+    """Stops the child's process, which has answered, until the next request. The answer is when it
+    stood, by time.monotonic()."""
 
 
 @dataclass
