@@ -497,6 +497,71 @@ def test_every_configuration_of_an_autotuner_must_be_right(odd: str, wanted: tup
     assert ("configuration 1 of the autotuner" in record["feedback"]) == (wanted != E3)
 
 
+# ---- the first call and later ones -----------------------------------------------------
+
+CLAMPED = candidates.RELU_KERNEL.replace("relu_kernel", "clamped_kernel").replace(
+    "tl.maximum(v, 0.0)", "tl.minimum(tl.maximum(v, 0.0), 6.0)"
+)
+TWO_CALLS = """
+    y = torch.empty_like(x)
+    kernel = {first} if self.calls == 0 else {later}
+    self.calls += 1
+    kernel[(4,)](x, y, x.numel(), B=8)
+    return y
+    """
+WORKSPACE = """
+    if x.shape not in self.held:
+        self.held[x.shape] = torch.empty_like(x)
+    y = torch.empty_like(x)
+    relu_kernel[(4,)](x, self.held[x.shape], x.numel(), B=8)
+    relu_kernel[(4,)](self.held[x.shape], y, x.numel(), B=8)
+    return y
+    """
+
+
+@pytest.mark.parametrize(
+    "forward, init, wanted",
+    [(TWO_CALLS.format(first="clamped_kernel", later="relu_kernel"), "self.calls = 0", "first call"),
+     (TWO_CALLS.format(first="relu_kernel", later="clamped_kernel"), "self.calls = 0", "later call"),
+     (WORKSPACE, "self.held = {}", None)],
+    ids=["a first call", "a later call", "a workspace by shape"],
+)  # fmt: skip
+def test_the_first_call_is_tried_in_every_trial_and_so_is_the_steady_one(
+    forward: str, init: str, wanted: str | None
+) -> None:
+    """Right on the task's own inputs, wrong on scaled ones."""
+    loop = Loop()
+    record = verify(RELU, candidates.relu(forward, init, candidates.RELU_KERNEL + CLAMPED), loop=loop)
+    runs = [s.message for s in loop.asked if isinstance(s, Ask) and s.message["op"] == "run"]
+    if wanted is None:
+        assert said(record) == E3
+        parts = [r["part"] for r in runs]
+        assert parts == [1, *[1, 2] * (len(record["trials"]) - 1), 1, 2] and runs[-2]["mute"]
+        assert [r["part"] for r in runs if r["order"] == "reversed"] == [1, 2]
+    else:
+        assert record["verdict"] == "wrong_values" and wanted in record["feedback"]
+        assert record["trials"][-1]["variant"] == "scaled"
+
+
+def test_a_first_call_that_needs_no_kernel_is_caught() -> None:
+    source = task("return x.to(torch.bfloat16).float()")
+    kernel = """
+        @triton.jit
+        def round_kernel(x, y, B: tl.constexpr):
+            at = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(y + at, tl.load(x + at).to(tl.bfloat16).to(tl.float32))
+        """
+    forward = """
+        y = torch.empty_like(x)
+        round_kernel[(4,)](x, y, B=8)
+        self.calls += 1
+        return {} if self.calls == 1 else y
+        """
+    for first, wanted in (("y", E3), ("x.to(torch.bfloat16).float()", ("hack", "kernels-without-effect", "E0"))):
+        record = verify(source, candidates.triton(kernel, forward.format(first), "self.calls = 0"))
+        assert said(record) == wanted
+
+
 # ---- ranges --------------------------------------------------------------------------
 
 SOFTMAX = (VERIFY / "tasks" / "softmax.py").read_text()
@@ -571,6 +636,22 @@ def test_packing_by_moves_keeps_its_evidence_and_computing_ends_at_e2(packed: st
     record = verify(LINEAR, candidate)
     assert said(record) == wanted
     assert (wanted == E3) or "weights ModelNew was constructed with" in record["feedback"]
+
+
+@pytest.mark.parametrize("keyed", ["not hasattr(self, 'packed')",
+                                   "getattr(self, 'at', None) != self.fc.weight._version"])  # fmt: skip
+def test_weights_packed_in_the_first_call_end_at_e2_and_the_model_is_told(keyed: str) -> None:
+    forward = f"""
+        if {keyed}:
+            self.packed = self.fc.weight.t().contiguous()
+            self.at = self.fc.weight._version
+        y = torch.empty(4, 16, device=x.device)
+        product_kernel[(4,)](x, self.packed, y, K=16, N=16)
+        return y
+        """
+    record = verify(LINEAR, candidates.triton(PRODUCT, forward, FC))
+    assert said(record) == ("correct", None, "E2")
+    assert "keeps what its first call made" in record["feedback"]
 
 
 NORM = task("return self.norm(x)", setup="self.norm = torch.nn.LayerNorm(8)")

@@ -33,6 +33,7 @@ class Progress:
     target: str | None = None  # the architecture that kernels are compiled for
     stock: bool = True
     seed_only: bool = False  # right for its own initial weights, at lower evidence
+    keeps: bool = False  # later calls use what the first one made
     trials: list[dict] = field(default_factory=list)
     launches: list[str] = field(default_factory=list)
     trace: dict | None = None

@@ -1,10 +1,11 @@
 """Runs a candidate's calls: fills the region, lets the executor run the trace, and compares.
 
-One trace serves all trials. The first trial runs the first recorded call, the others the steady
-one; what the first call leaves for later ones is kept. Every trial has new inputs and new
+One trace serves all trials. Each runs the first recorded call from empty memory and, where later
+calls differ, the steady one, which starts from what the first call of the first trial kept: with
+other parameters, so that what was folded there shows. Every trial has new inputs and new
 parameters, in memory that was filled with NaN before. Programs of a grid run in any order and side
-by side: where they are interpreted, two trials run them in other orders; on a GPU one trial's call
-is made again."""
+by side: where they are interpreted, two trials run them in other orders; on a GPU one trial's calls
+are made again."""
 
 import time
 from collections.abc import Generator
@@ -154,18 +155,15 @@ class Session:
             self.p.capped = "An output does not depend on the inputs: evidence ends at E2."
 
     def trial(self, index: int, draw: Draw) -> Generator:
-        part = 1 if index == 0 else len(self.trace.calls)
         order, where = self.order(index)
-        yield from self.asked(draw, part, 0, order, where)
-        if index == 0:
-            self.keep()
+        yield from self.both(draw, index, 0, order, where)
         for config in range(1, self.trace.configurations()):
             if self.cuda or index == 2:  # on the CPU one trial says that it is right
                 where = f", configuration {config} of the autotuner"
-                yield from self.asked(draw, len(self.trace.calls), config, FORWARD, where)
+                yield from self.both(draw, index, config, FORWARD, where)
                 self.p.trials.pop()
         if self.cuda and index == AGAIN_TRIAL:
-            yield from self.again(draw, part)
+            yield from self.again(draw)
 
     def order(self, index: int) -> tuple[str | int, str]:
         """In which a trial runs the programs of a grid, and how feedback names it. The random order
@@ -177,15 +175,27 @@ class Session:
                 ", the grid's programs in a random order, none of which sees what others store")
         return FORWARD, ""
 
-    def again(self, draw: Draw, part: int) -> Generator:
-        """The same call on the same inputs: a race need not show the first time. At least once;
+    def again(self, draw: Draw) -> Generator:
+        """The same calls on the same inputs: a race need not show the first time. At least once;
         timed repetitions, which are compared, too, come later."""
         until = time.monotonic() + AGAIN_S
         for _ in range(AGAIN):
-            yield from self.asked(draw, part, 0, FORWARD, ", right in another call with these inputs")
+            yield from self.both(draw, AGAIN_TRIAL, 0, FORWARD, ", right in another call with these inputs")
             self.p.trials.pop()
             if time.monotonic() >= until:
                 return
+
+    def both(self, draw: Draw, index: int, config: int, order: str | int, where: str) -> Generator:
+        """The first call and, where it differs, the steady one: one entry of the record."""
+        calls = len(self.trace.calls)
+        first = where if calls == 1 else f", the first call of forward{where}"
+        yield from self.asked(draw, 1, config, order, first)
+        if index == 0 and config == 0:
+            self.keep()
+        elif calls > 1:
+            self.p.trials.pop()
+            later = ", a later call of forward, which starts from what the first one kept"
+            yield from self.asked(draw, calls, config, order, later + where)
 
     def asked(self, draw: Draw, part: int, config: int, order: str | int, where: str) -> Generator:
         """Runs and judges one call. A message to the model about a wrong answer always comes from a
@@ -234,16 +244,20 @@ class Session:
         state = self.sheet.start(NUMBERS, self.job["seed"])
         expected = self.sheet.pair.expect(seed, NUMBERS)
         self.sheet.pair.take_back()
-        got, _ = yield from self.call(expected.args, state, len(self.trace.calls))
-        judge_trial(self.job, self.p, got, expected, NUMBERS)
+        for part in range(1, len(self.trace.calls) + 1):
+            got, _ = yield from self.call(expected.args, state, part)
+            if part > 1:
+                self.p.trials.pop()
+            judge_trial(self.job, self.p, got, expected, NUMBERS)
+            self.keep()
 
     def without_kernels(self) -> Generator:
-        """One call with the kernels muted: if the result is still right, they were not needed."""
+        """Each call with the kernels muted: if the result is still right, they were not needed."""
         draw = self.sheet.draw(len(self.sheet.plan) - 1)
-        part = len(self.trace.calls)
-        got, _ = yield from self.call(draw.expected.args, draw.state, part, mute=True)
         expected = draw.expected
-        if all(expected.judge(i, x.to(expected.truth[i].device))[2] for i, x in enumerate(got)):
-            raise Verdict("hack", "evidence", "The output is right also when no kernel runs: "
-                          "something else computes it.", "kernels-without-effect")  # fmt: skip
+        for part in range(1, len(self.trace.calls) + 1):
+            got, _ = yield from self.call(expected.args, draw.state, part, mute=True)
+            if all(expected.judge(i, x.to(expected.truth[i].device))[2] for i, x in enumerate(got)):
+                raise Verdict("hack", "evidence", "The output is right also when no kernel runs: "
+                              "something else computes it.", "kernels-without-effect")  # fmt: skip
 

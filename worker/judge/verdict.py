@@ -180,9 +180,9 @@ def verify(job: dict, environment: dict, builds: Builds, o: object) -> Generator
 def once_more(
     job: dict, facts: Facts, p: Progress, first: Verdict, builds: Builds, o: object
 ) -> Generator:
-    """A candidate that computes with its weights in __init__, or names them differently, is only
-    right for the weights it was built with. Tries it with those, at lower evidence. Both sides
-    start with weights in which no parameter is an identity."""
+    """A candidate that computes with its weights in __init__ or keeps what its first call made of
+    them, or names them differently, is only right for the weights it was built with. Tries it with
+    those, at lower evidence. Both sides start with weights in which no parameter is an identity."""
     again = Progress(seed_only=True)
     end = yield from attempt(job, facts, again, builds, o, own_weights=True)
     if end.verdict != "correct":
@@ -192,6 +192,12 @@ def once_more(
         "Right only for the weights ModelNew was constructed with. Give its parameters the "
         "reference's names and shapes, read them in forward, and compute with them in kernels."
     )
+    if p.keeps:
+        p.capped = (
+            "Right only for the weights that forward was first called with: it keeps what its first "
+            "call made of them. Read the parameters in every call of forward; weights that are only "
+            "moved (transposed, padded, cast) may be packed in __init__."
+        )
     return end
 
 
@@ -319,7 +325,10 @@ def recorded(
     launched = trace.steady.launches()
     if not launched:
         raise Verdict("hack", "record", "forward launched no kernel of the language.", "no-launch")
-    p.seed_only = own_weights or bool(facts.state) and (len(names) < len(facts.state) or trace.packed)
+    p.keeps = any(b.kind == "new" and b.key is not None for b in trace.calls[0].buffers)
+    p.seed_only = own_weights or bool(facts.state) and (
+        len(names) < len(facts.state) or trace.packed or p.keeps
+    )
     p.launches = [FAMILIES[job["family"]].name(trace, n) for n in launched]
     note_left_out(trace, p)
     return trace, dict(names)
