@@ -147,6 +147,12 @@ def a_first_call_that_is_wrong() -> bytes:
 
 
 @forgery(RELU)
+def a_first_call_right_for_plain_inputs() -> bytes:
+    first = call([X, new()], [launch(1, **BOTH)], view(1))
+    return trace(first, RELU_CALL, kernels=[kernel("relu_kernel"), kernel("clamp_kernel")])
+
+
+@forgery(RELU)
 def three_calls() -> bytes:
     return trace(RELU_CALL, RELU_CALL, RELU_CALL, kernels=[kernel("relu_kernel")])
 

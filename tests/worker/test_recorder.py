@@ -474,6 +474,52 @@ def test_calls_that_differ_are_refused(lines: str) -> None:
     assert problem.rule == "trace-varies" and "call 3" in problem.text.lower()
 
 
+CACHED = """
+        key = {key}
+        if key not in self.held:
+            y = torch.empty_like(x)
+            launch("relu", (1,), x=x, y=y)
+            self.held[key] = y
+        z = torch.empty_like(x)
+        launch("relu", (1,), x=self.held[key], y=z)
+        return {out}
+"""
+
+
+@pytest.mark.parametrize("key", ["x.data_ptr()", "id(x)", "(x.data_ptr(), x._version)", "x",
+                                 "(x.data_ptr(), x.shape)", "weakref.ref(x)"])  # fmt: skip
+def test_an_output_kept_by_an_inputs_address_identity_or_version_is_refused(key: str) -> None:
+    for out in ("z", "self.held[key]"):
+        last = CACHED.format(key=key, out=out)
+        problem = refused(forward("", "self.held = {}", "import weakref", last))
+        assert problem.rule == "trace-varies" and "identity, version or address" in problem.text
+
+
+HELD = {
+    "a workspace by shape": ("x.shape", "torch.empty_like(x)"),
+    "a workspace by device and dtype": ("(x.device, x.dtype)", "torch.empty_like(x)"),
+    "a table by the weight's address": ("self.fc.weight.data_ptr()", "torch.ones(4, 6, device=x.device)"),
+    "packed weights by version": ("self.fc.weight._version", "self.fc.weight.t().contiguous()"),
+}
+
+
+@pytest.mark.parametrize("key, made", HELD.values(), ids=HELD.keys())
+def test_what_does_not_depend_on_inputs_may_be_kept(key: str, made: str) -> None:
+    lines = f"if {key} not in self.held:\n    self.held[{key}] = {made}\n" \
+            f"launch('step', (1,), x=self.held[{key}])"
+    record(forward(lines, "self.held = {}\nself.fc = nn.Linear(4, 6, bias=False)"), X,
+           state=[["fc.weight", [6, 4], "float32"]])  # fmt: skip
+
+
+def test_the_second_call_has_the_same_tensors_as_its_caller_gave_them() -> None:
+    """What is kept of the first call is that tensor, whose new values kernels see."""
+    lines = "self.first = self.first if self.first is not None and self.n == 1 else x\nself.n += 1\n" \
+            "assert x.shape == (4, 6) and x.stride() == (6, 1)\nx = self.first\nx.t_()\nx = x.t()"
+    found = record(forward(lines, "self.first, self.n = None, 0"), X)
+    assert found.ops() == ["launch"] and len(found.calls) == 1
+    same(Execution(found).call(X), X.relu())
+
+
 def test_an_input_that_is_kept_is_refused() -> None:
     lines = "self.first = self.first if self.first is not None else x\n" \
             "launch('step', (1,), x=self.first)"

@@ -3,11 +3,12 @@ the judge describes them, the state that both know by name, and what is returned
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from recorder.fakes import CPU, META, Refused
+from recorder.fakes import CPU, META, Fake, Refused
 from recorder.memory import Memory, Store, plainly
 from recorder.moves import Copy, View, contiguous, view_of
 from recorder.tracing import dtype_name, number
@@ -17,24 +18,62 @@ if TYPE_CHECKING:
     from recorder.recorder import Recorder
 
 
-def argument(recorder: Recorder, spec: dict, indices: Iterator[int]) -> Any:
-    """An argument of forward, as the judge describes it."""
+def argument(spec: dict, tensor: Callable[[list], Fake]) -> Any:
+    """An argument of forward, as the judge describes it; `tensor` makes one."""
     ((kind, told),) = spec.items()
     if kind == "value":
         return told
     if kind == "dict":
-        return {key: argument(recorder, part, indices) for key, part in told}
+        return {key: argument(part, tensor) for key, part in told}
     if kind in ("list", "tuple"):
-        parts = [argument(recorder, part, indices) for part in told]
+        parts = [argument(part, tensor) for part in told]
         return tuple(parts) if kind == "tuple" else parts
-    shape, name, strides = told
-    dtype = getattr(torch, name.removeprefix("torch."))
-    with plainly():
-        meta = torch.empty_strided(shape, strides, dtype=dtype, device=META)
-    made = recorder.memory.fresh(meta, recorder.claims)
-    store = recorder.memory.store(made)
-    store.opaque, store.extra["is"] = True, {"kind": "input", "index": next(indices)}
-    return made
+    return tensor(told)
+
+
+class Arguments:
+    """The arguments of each call. The second call has the tensors of the first with a higher
+    version, as if new values were written to them; the third has other tensors at the same
+    addresses, as an allocator gives memory out again; later ones share nothing. So what forward
+    keeps by an input's identity, version or address shows: its calls differ."""
+
+    def __init__(self, recorder: Recorder, specs: list) -> None:
+        self.recorder, self.specs = recorder, specs
+        self.made: list[tuple[Fake, torch.Tensor, Store]] = []  # of the call before
+        self.calls = 0
+
+    def next(self) -> list:
+        self.calls += 1
+        before, self.made, indices = self.made, [], itertools.count()
+
+        def tensor(told: list) -> Fake:
+            index = next(indices)
+            old = before[index] if before else None
+            made = self._again(old) if self.calls == 2 else self._new(told, index, old)
+            self.made.append(made)
+            return made[0]
+
+        return [argument(spec, tensor) for spec in self.specs]
+
+    def _again(self, old: tuple[Fake, torch.Tensor, Store]) -> tuple[Fake, torch.Tensor, Store]:
+        """The same object, as it was before forward had it."""
+        t, meta, store = old
+        t.data = Fake(meta, self.recorder.claims)
+        torch.autograd.graph.increment_version(t)
+        store.call = self.recorder.memory.call
+        return old
+
+    def _new(self, told: list, index: int, old: tuple | None) -> tuple[Fake, torch.Tensor, Store]:
+        shape, name, strides = told
+        dtype = getattr(torch, name.removeprefix("torch."))
+        with plainly():
+            meta = torch.empty_strided(shape, strides, dtype=dtype, device=META)
+        made = self.recorder.memory.fresh(meta, self.recorder.claims)
+        store = self.recorder.memory.store(made)
+        store.opaque, store.extra["is"] = True, {"kind": "input", "index": index}
+        if old and self.calls == 3:
+            store.address = old[2].address
+        return made, meta, store
 
 
 def output(recorder: Recorder, value: Any, where: str) -> dict:

@@ -12,7 +12,6 @@ times on fresh inputs that have no values.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import linecache
 import os
@@ -23,7 +22,7 @@ from typing import Any
 
 import torch
 from recorder import pretend
-from recorder.boundary import State, argument, output
+from recorder.boundary import Arguments, State, output
 from recorder.fakes import CPU, META, Fake, Refused, bare
 from recorder.memory import NO_VALUES, Memory, name_of, swap, tensors, written
 from recorder.moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT, Add, Copy, Fill, Move
@@ -35,6 +34,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 SMALL = 1 << 20  # bytes of a constant that may be made piece by piece
 CALLS = 4  # the first may fill caches, the others must agree
+VARIED = ("The second call has the tensors of the first with new values, the third has new tensors "
+          "at their addresses, the fourth has others: nothing that is kept may depend on an "
+          "input's identity, version or address.")  # fmt: skip
 ALLOWED = ("torch may allocate, fill, view, copy, concatenate, pad, flip and cast between "
            "floating types; everything else belongs in a kernel")  # fmt: skip
 
@@ -89,7 +91,7 @@ class Recorder(TorchDispatchMode):
     def at(self, address: int) -> tuple[list, int] | None:
         """The memory that an address of a tensor lies in, as a view, and the bytes from its
         start. None: it lies in no tensor."""
-        for store in self.memory.stores.values():
+        for store in reversed(self.memory.stores.values()):  # addresses come back
             if store.address <= address < store.address + max(store.size, 1):
                 with self._placed(), torch._C.DisableTorchFunction():
                     return self.trace.told(whole(store)), address - store.address
@@ -319,7 +321,8 @@ def record(message: dict, folder: str) -> bytes:
             model = _build(message, recorder)
             state = State(model, message["state"])
             state.settle(recorder)
-            calls = [_one_call(recorder, model, message, state) for _ in range(CALLS)]
+            arguments = Arguments(recorder, message["inputs"])
+            calls = [_one_call(recorder, model, arguments, state) for _ in range(CALLS)]
     except BaseException:
         if recorder.refusal is not None:
             raise recorder.refusal from None
@@ -370,13 +373,14 @@ def _build(message: dict, recorder: Recorder) -> torch.nn.Module:
     return inputs.build(construct, args, seed, claims, dtype, message["unsettled"])
 
 
-def _one_call(recorder: Recorder, model: torch.nn.Module, message: dict, state: State) -> dict:
+def _one_call(
+    recorder: Recorder, model: torch.nn.Module, arguments: Arguments, state: State
+) -> dict:
     global _current, _stage
     _stage = "call"
     recorder.memory.call += 1
     call = recorder.trace.call = Call()
-    number_of = itertools.count()
-    args = [argument(recorder, spec, number_of) for spec in message["inputs"]]
+    args = arguments.next()
     _current = recorder
     try:
         with torch.no_grad():
@@ -388,7 +392,8 @@ def _one_call(recorder: Recorder, model: torch.nn.Module, message: dict, state: 
     returned = output(recorder, out, "the output")
     state.take_back(recorder)
     if not call.launches:
-        raise Refused("no-launch", "forward launches no kernel.")
+        raise Refused("no-launch", "forward launches no kernel." if arguments.calls == 1 else
+                      f"Call {arguments.calls} of forward launches no kernel. {VARIED}")  # fmt: skip
     return {"buffers": call.buffers, "nodes": call.nodes, "output": returned}
 
 
@@ -401,7 +406,7 @@ def _bytes(trace: Trace, state: State, calls: list[dict]) -> bytes:
         if other != steady:
             raise Refused("trace-varies", f"{_difference(steady, other, index)}. From the second "
                           "call on forward must launch the same kernels with the same "
-                          "arguments.")  # fmt: skip
+                          f"arguments. {VARIED}")  # fmt: skip
     told = {
         "trace": 1, "state": state.told(),
         "setup": {"buffers": trace.setup.buffers, "nodes": trace.setup.nodes},
@@ -458,7 +463,7 @@ def _record_something() -> None:
     with recorder:
         layer = torch.nn.Linear(4, 4).to(torch.float16)
         recorder.building = False
-        x = argument(recorder, {"tensor": [[4, 4], "float32", [4, 1]]}, itertools.count())
+        (x,) = Arguments(recorder, [{"tensor": [[4, 4], "float32", [4, 1]]}]).next()
         recorder.trace.call = Call()
         with torch.no_grad():
             y = x.t().contiguous().half().view(-1)[2:]

