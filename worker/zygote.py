@@ -42,6 +42,11 @@ SIDES = {"record": ["recorder", "lane", "shared"], "interpret": ["executor", "sh
          "direct": ["direct", "shared"], "runner": [],
          "decompose": ["decompose", "shared"]}  # fmt: skip
 ON_DEVICE = ("runner", "direct")  # whose children see the GPU, where there is one
+# Libraries ask who runs them and keep files for them: torch fails to import parts of itself where
+# the user has no name. Names of folders, which every box gets under its own.
+USER = "monkeys"
+CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TORCH_COMPILE_DEBUG_DIR", "TORCH_EXTENSIONS_DIR",
+          "TRITON_CACHE_DIR")  # fmt: skip
 # What stands for pack.json where there is no pack: the children run no language's code.
 NO_PACK = {"id": "decompose", "env": {"vars": {}, "cache_vars": []}, "run": {}}
 USERS = 1024  # user ids from the first one on that children take turns in
@@ -74,6 +79,7 @@ def set_environment(pack: dict, o: argparse.Namespace) -> None:
     """Before anything is imported."""
     os.environ.update(language_variables(pack, o))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("LOGNAME", USER)  # a container's user has no name either
     if o.mode in ON_DEVICE:
         # torch.cuda.is_available() must not create a context in this process.
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
@@ -197,7 +203,7 @@ def become_child(sock: socket.socket, adapter: Adapter | None, o: argparse.Names
     home = "/tmp" if o.box == "full" else folder
     if o.mode == "runner":
         become_runner(sock, o)
-    for name in pack["env"]["cache_vars"]:
+    for name in {*CACHES, *pack["env"]["cache_vars"]}:
         path = os.path.join(home, "cache-" + name.lower())
         os.makedirs(path, exist_ok=True)
         os.environ[name] = path
@@ -397,6 +403,7 @@ class Zygote:
             keep["CUDA_VISIBLE_DEVICES"] = "0"  # a number, not a UUID: of the nodes there are
         os.environ.clear()
         os.environ.update(keep | language_variables(self.pack, self.o))
+        os.environ["USER"] = os.environ["LOGNAME"] = USER
         become_child(socket.socket(fileno=sock_fd), self.adapter, self.o, self.pack, folder)
         os._exit(0)
 

@@ -213,6 +213,16 @@ static void print_trace(const struct item *it)
     buf_release(&b);
 }
 
+static void print_indented(const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+
+        printf("%s%.*s\n", n ? "    " : "", (int)n, text);
+        text += n + (text[n] == '\n');
+    }
+}
+
 static void print_text(const struct item *it, bool trace)
 {
     const json_t *slice = json_object_get(it->record, "slice_ratio");
@@ -233,9 +243,9 @@ static void print_text(const struct item *it, bool trace)
         printf(", %.4g ms", ms);
     putchar('\n');
     if (jsn_str(it->record, "infra")[0])
-        printf("    %s\n", jsn_str(it->record, "infra"));
-    else if (jsn_str(it->record, "feedback")[0])
-        printf("    %s\n", jsn_str(it->record, "feedback"));
+        print_indented(jsn_str(it->record, "infra"));
+    else
+        print_indented(jsn_str(it->record, "feedback"));
     if (trace)
         print_trace(it);
 }

@@ -21,7 +21,7 @@ from judge.steps import Forged  # noqa: E402
 from shared.frames import Broken, Channel, Closed  # noqa: E402
 
 ERROR = {"error": {"stage": "call", "type": "ValueError", "text": "…", "compile": False,
-                   "message": "ValueError: no", "rule": None}}  # fmt: skip
+                   "message": "ValueError: no", "rule": None, "elsewhere": False}}  # fmt: skip
 READERS = [
     (answers.problem, ERROR),
     (answers.refusal, {"refused": {"rule": "dispatch:aten.mm", "text": "mm computes"}}),

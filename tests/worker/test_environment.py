@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 import worker_run
 from worker_run import ROOT, VERIFY, Job, family_of
 
@@ -36,3 +37,33 @@ def test_a_pack_sees_the_folder_that_a_user_names_but_no_key(folder: Path) -> No
     outcome = worker_run.run(program, home, folder, [job], 1, environment=given, packs=packs)
     assert "right" in outcome.answers, outcome.infra
     assert outcome.answers["right"]["verdict"] == "correct"
+
+NAMED = """
+import getpass
+import os
+import tempfile
+
+import torch._dynamo
+import torch._inductor.runtime.cache_dir_utils as inductor
+from torch.utils.cpp_extension import get_default_build_root
+
+assert getpass.getuser() == os.environ["USER"]
+W = torch.randn(1024, 1024) / 1024**0.5
+places = [inductor.cache_dir(), os.environ["TRITON_CACHE_DIR"], os.environ["TORCH_EXTENSIONS_DIR"],
+          get_default_build_root(), torch._dynamo.config.debug_dir_root]
+for place in map(os.path.realpath, places):
+    assert place.startswith(os.path.realpath(os.environ["HOME"]) + os.sep), place
+    os.makedirs(place, exist_ok=True)
+    tempfile.TemporaryFile(dir=place).close()
+"""
+
+
+@pytest.mark.parametrize("box", ["auto", "thin"])
+def test_a_library_learns_its_user_and_keeps_its_files_in_every_box(folder: Path, box: str) -> None:
+    file = folder / "named.py"
+    source = (VERIFY / "c-cpu" / "01_swish.py").read_text()
+    file.write_text(source.replace("from c_cpu", NAMED + "from c_cpu"))
+    job = Job(box, "c-cpu", ROOT / "tasks" / "starter" / "01_swish.py", file)
+    program, home = worker_run.make_home(folder)
+    outcome = worker_run.run(program, home, folder, [job], 1, box=box)
+    assert outcome.answers[box]["verdict"] == "correct", outcome.answers[box]["feedback"]

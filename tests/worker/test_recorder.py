@@ -549,7 +549,7 @@ def failed(body: str, **options: object) -> Failure:
 
 def test_a_tensor_on_the_cpu_does_not_reach_a_kernel_on_a_gpu() -> None:
     problem = failed(forward("launch('add_to', (1,), x=torch.ones(6), y=x.clone())"))
-    assert problem.type == "ValueError" and "device='cuda:0'" in problem.text
+    assert problem.type == "Mistake" and "device='cuda:0'" in problem.text
 
 
 def test_an_output_on_another_device_is_an_error() -> None:

@@ -13,12 +13,14 @@ class Beside:
     def __init__(self, device: str, path: str) -> None:
         self.device, self.path = device, path
         self.bytes: torch.Tensor | None = None
+        self.stage = "load"
 
     def load(self, m: dict) -> dict:
         self.dtype = inputs.DTYPES[m["precision"]]
         module = load_module(m["source"], self.path)
         space = inputs.namespace(m["init_source"], "task")
         args = inputs.init_args(space, m["init_seed"], self.device)
+        self.stage = "init"
         self.model = inputs.build(
             module.ModelNew, args, m["init_seed"], self.device, self.dtype, False
         )

@@ -17,7 +17,8 @@ def _of(kind: type | tuple, value: object, what: str) -> object:
 
 @dataclass
 class Problem:
-    """An exception on the other side; `message` is its own text."""
+    """An exception on the other side; `message` is its own text. `elsewhere`: the other side says
+    that the candidate has no part in it."""
 
     stage: str
     kind: str
@@ -25,6 +26,7 @@ class Problem:
     compile: bool
     message: str
     rule: str | None
+    elsewhere: bool
 
 
 def problem(answer: dict) -> Problem | None:
@@ -39,6 +41,7 @@ def problem(answer: dict) -> Problem | None:
         bool(_of(bool, told.get("compile", False), "an error's kind")),
         str(_of(str, told.get("message", ""), "an error's message"))[:ERROR],
         None if rule is None else str(_of(str, rule, "an error's rule"))[:TEXT],
+        bool(_of(bool, told.get("elsewhere", False), "where an error is from")),
     )
 
 

@@ -26,6 +26,7 @@ if __name__ == "__main__":
     # worker/, where the packages lie
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     gc.disable()  # until all is imported: nothing of it is garbage
+    os.environ.setdefault("LOGNAME", "monkeys")  # torch asks who runs it; a container's user has no name
     os.environ["ONEDNN_JIT_PROFILE"] = "0"  # else torch leaves a file for perf in /tmp
 
 from judge.steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Freeze, Gone, NoChild

@@ -57,9 +57,9 @@ def fail_if_broken(answer: dict) -> None:
         raise NoChild(f"the pack is broken: {told}")
 
 
-def fail_on_error(answer: dict, p: Progress, executor: bool = False) -> None:
+def fail_on_error(answer: dict, p: Progress, executor: bool = False, note: str = "") -> None:
     """Handles an exception on the other side, or the recorder's refusal. `executor`: none of the
-    candidate's host code runs there, so the error's rule can be trusted."""
+    candidate's host code runs there, so the error's rule can be trusted. `note`: for the model."""
     refusal = answers.refusal(answer)
     if refusal is not None:
         raise Verdict("hack", "record", feedback.shorten(feedback.clean(refusal[1])), refusal[0])
@@ -67,13 +67,16 @@ def fail_on_error(answer: dict, p: Progress, executor: bool = False) -> None:
     if problem is None:
         return
     told = feedback.from_error(problem.stage, problem.text)
+    if note:
+        told += "\n" + note
     said = feedback.clean(problem.message) if problem.message else None
     place = {"load": "load", "init": "load", "compile": "compile"}.get(
         problem.stage, "trials" if p.trials else "first_call"
     )
     if _out_of_memory(problem):
         raise Verdict("out_of_memory", place, told, message=said)
-    if problem.compile or problem.stage in ("load", "compile"):
+    # A model that cannot be made has launched nothing, whether its language or Python says so.
+    if problem.compile or problem.stage in ("load", "init", "compile"):
         raise Verdict("compile_error", place, told, message=said)
     p.compiled = True
     raise Verdict("launch_error", place, told, problem.rule if executor else None, said)

@@ -29,6 +29,7 @@ from shared import inputs, structure
 E0, E2, E3 = EVIDENCE
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
+TEXT = 1000  # characters of a failure of the machinery
 FAMILIES: dict[str, Family] = {
     "triton": triton_plan, "native": native_plan, "hosted": hosted_plan, "cuda": cuda_plan,
     "tilelang": tilelang_plan, "cute": cute_plan,
@@ -311,7 +312,8 @@ def recorded(
         "state": facts.state,
     }
     answer, data = yield from in_file(message, job["deadlines"]["load_ms"], TRACE_BYTES)
-    fail_on_error(answer, p)
+    note = yield from check_recorder(job, message, answer)
+    fail_on_error(answer, p, note=note)
     yield End()
     p.times["record"] = since(started)
     names = matching(facts.state, json_state(data))
@@ -332,6 +334,31 @@ def recorded(
     p.launches = [FAMILIES[job["family"]].name(trace, n) for n in launched]
     note_left_out(trace, p)
     return trace, dict(names)
+
+
+def check_recorder(job: dict, message: dict, answer: dict) -> Generator:
+    """Whether the machine is to blame for an exception that the candidate seems to have no part in,
+    such as a library that cannot be imported here. What says so is under the candidate's control,
+    and would gain by lying: what is the machine's fault is no attempt. So the answer is left to a
+    process without the candidate, a recorder that gets the task's own program. If that fails in
+    the same way, the machinery is broken; else the candidate answers for its exception. Returns what
+    to tell the model."""
+    problem = answers.problem(answer)
+    if problem is None or not problem.elsewhere:
+        return ""
+    yield End()
+    yield from start_child(job, job["pack"], record=True)
+    own = job["task"]["source"] + "\n\nclass ModelNew(Model):\n    pass\n"
+    try:
+        control, _ = yield from in_file(message | {"source": own}, job["deadlines"]["load_ms"],
+                                        TRACE_BYTES)  # fmt: skip
+        found = answers.problem(control)
+    except Gone:
+        found = None
+    if found is not None and found.elsewhere:
+        said = feedback.clean(found.message).strip()[:TEXT]
+        raise NoChild(f"the recorder does not work here, for the task's own program either: {said}")
+    return "No line of the file raised this; the task's own program does not cause it."
 
 
 def note_left_out(trace: Trace, p: Progress) -> None:

@@ -13,6 +13,7 @@ from recorder.memory import Memory, Store, plainly
 from recorder.moves import Copy, View, contiguous, view_of
 from recorder.tracing import dtype_name, number
 from shared import inputs
+from shared.adapter import Mistake
 
 if TYPE_CHECKING:
     from recorder.recorder import Recorder
@@ -81,7 +82,7 @@ def output(recorder: Recorder, value: Any, where: str) -> dict:
     if isinstance(value, torch.Tensor):
         t = recorder.fake(value)
         if t.device != recorder.claims:
-            raise ValueError(f"{where} is on {t.device}, not on {recorder.claims}")
+            raise Mistake(f"{where} is on {t.device}, not on {recorder.claims}")
         recorder.trace.own(recorder.memory.store(t))
         return {"tensor": recorder.view(t)}
     if isinstance(value, dict):

@@ -24,12 +24,13 @@ import torch
 from recorder import pretend
 from recorder.boundary import Arguments, State, output
 from recorder.fakes import CPU, META, Fake, Refused, bare
-from recorder.memory import NO_VALUES, Memory, name_of, swap, tensors, written
+from recorder.memory import NO_VALUES, PUT_OFF, Memory, name_of, swap, tensors, written
 from recorder.moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT, Add, Copy, Fill, Move
 from recorder.moves import castable, view_of, whole
 from recorder.origins import Origins, Step
 from recorder.tracing import Call, Trace
 from shared import inputs
+from shared.adapter import Mistake
 from torch.utils._python_dispatch import TorchDispatchMode
 
 SMALL = 1 << 20  # bytes of a constant that may be made piece by piece
@@ -52,10 +53,6 @@ def current() -> Recorder | None:
 def stage() -> str:
     """How far the candidate came: load, init or call."""
     return _stage
-
-
-class NoModel(Exception):
-    """The file has no ModelNew."""
 
 
 class Recorder(TorchDispatchMode):
@@ -81,7 +78,7 @@ class Recorder(TorchDispatchMode):
         """A tensor as the arguments of a launch have it."""
         t = self.fake(t)
         if t.device != self.claims:
-            raise ValueError(
+            raise Mistake(
                 f"a tensor on {t.device} is passed to a kernel, which cannot reach it: make it "
                 f"with device={str(self.claims)!r} or with the device of an input"
             )
@@ -356,7 +353,7 @@ def _build(message: dict, recorder: Recorder) -> torch.nn.Module:
     module = load_module(message["source"], recorder.path)
     cls = getattr(module, "ModelNew", None)
     if not isinstance(cls, type) or not issubclass(cls, torch.nn.Module):
-        raise NoModel("the file defines no class ModelNew(nn.Module)")
+        raise Mistake("the file defines no class ModelNew(nn.Module)")
     _stage = "init"
     recorder.memory.compute()
     space = inputs.namespace(message["init_source"], "task")
@@ -462,6 +459,8 @@ def _record_something() -> None:
     recorder = Recorder("cpu", "")
     with recorder:
         layer = torch.nn.Linear(4, 4).to(torch.float16)
+        large = torch.randn(PUT_OFF)  # what is made of it is put off, too, but for its shape
+        -large * 2 / 2 + large - 1, large.sqrt(), large * large, large / large
         recorder.building = False
         (x,) = Arguments(recorder, [{"tensor": [[4, 4], "float32", [4, 1]]}]).next()
         recorder.trace.call = Call()

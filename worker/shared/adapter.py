@@ -17,6 +17,10 @@ class RuleError(Exception):
     rule: str
 
 
+class Mistake(ValueError):
+    """What the candidate did wrong, in the harness's words: its own code was not running."""
+
+
 class Recorder(Protocol):
     """What an adapter's patches call while forward runs (recorder/recorder.py)."""
 

@@ -16,17 +16,20 @@ A failure in the pack's own adapter is ours. A child shows it by ending before i
 import ctypes
 import mmap
 import os
+import re
 import signal
 import socket
 import sys
 import traceback
 from types import TracebackType
 
-from shared.adapter import Adapter, RuleError
+from shared.adapter import Adapter, Mistake, RuleError
 from shared.frames import Broken, recv_message, send_message
 
 LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
 TEXT = 16000  # characters of an error that are passed on
+# The classes of our own exceptions mean nothing to who wrote the candidate.
+_OWN_CLASS = re.compile(r"^(?:recorder|lane|executor|direct|shared|pack_adapter)(?:\.\w+)+: ?", re.M)
 _PR_SET_DUMPABLE = 4  # 0: nobody else opens its memory, whatever the kernel would allow
 
 
@@ -48,14 +51,27 @@ def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
     trace = problem.__traceback__
     while trace is not None and not _is_candidates(trace.tb_frame.f_code.co_filename, path):
         trace = trace.tb_next
-    text = "".join(traceback.format_exception(type(problem), problem, trace))
+    text = _OWN_CLASS.sub("", "".join(traceback.format_exception(type(problem), problem, trace)))
     if len(text) > TEXT:
         text = text[: TEXT // 2] + "\n…\n" + text[-TEXT // 2 :]
     name = f"{type(problem).__module__}.{type(problem).__qualname__}".removeprefix("builtins.")
-    said = "".join(traceback.format_exception_only(problem))[-TEXT:]
+    said = _OWN_CLASS.sub("", "".join(traceback.format_exception_only(problem)))[-TEXT:]
     return {"error": {"stage": stage, "type": name, "text": text, "compile": compile,
-                      "message": said,
+                      "message": said, "elsewhere": is_elsewhere(stage, problem, path),
                       "rule": problem.rule if isinstance(problem, RuleError) else None}}  # fmt: skip
+
+
+def is_elsewhere(stage: str, problem: BaseException, path: str) -> bool:
+    """Whether the candidate seems to have no part in it: it was raised while a library imported
+    another, or by the harness with none of the candidate's code under way. The judge does not
+    take this on trust (verdict.recording)."""
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(problem.__traceback__)]
+    own = [i for i, code in enumerate(codes) if _is_candidates(code.co_filename, path)]
+    below = codes[own[-1] + 1 :] if own else codes
+    bodies = [i for i, code in enumerate(below) if code.co_name == "<module>"]
+    if bodies or isinstance(problem, ImportError):
+        return bool(below) and bodies[:1] != [0]  # else it is the candidate that imports
+    return not own and stage in ("init", "call") and not isinstance(problem, (TypeError, Mistake))
 
 
 def _is_candidates(file: str, path: str) -> bool:
@@ -136,7 +152,7 @@ class Child:
         try:
             return self.beside.load(m)
         except BaseException as problem:  # noqa: BLE001
-            return self.error("load", problem)
+            return self.error(self.beside.stage, problem)
 
     def map(self, m: dict, fds: list[int]) -> dict:
         return self.beside.map(m, fds)
