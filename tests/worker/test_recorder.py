@@ -428,6 +428,28 @@ def test_a_constant_that_changes_between_launches_is_two_constants() -> None:
     assert found.kinds().count("const") == 2
 
 
+def test_memory_that_was_given_up_is_not_taken_for_that_which_has_its_address() -> None:
+    """A counter of batches is a tensor of one number until its module resets it to 0."""
+    init = """
+self.bns = nn.Sequential(*[nn.BatchNorm1d(4) for _ in range(3)])
+self.tables, self.counts = [], []
+for i in range(8):
+    self.counts.append(torch.tensor(i))
+    self.counts[-1].zero_()
+    self.tables.append(torch.linspace(i, i + 1, 4).to(torch.bfloat16))
+"""
+    lines = """
+for count in self.counts:
+    launch('step', (1,), x=count)
+y = x.new_empty(8, 4)
+for i, table in enumerate(self.tables):
+    launch('twice', (1,), x=table, y=y[i])
+"""
+    recording = record(forward(lines, init, last="\n        return y\n"), torch.empty(4))
+    wanted = torch.stack([torch.linspace(i, i + 1, 4).to(torch.bfloat16) for i in range(8)])
+    assert torch.equal(Execution(recording).call(torch.zeros(4)), wanted.float() * 2)
+
+
 def test_a_constant_that_a_kernel_writes_to_may_be_returned() -> None:
     body = forward("", last="""
         t = torch.arange(24.0, device=x.device).view(4, 6)

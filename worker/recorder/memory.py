@@ -93,7 +93,8 @@ class Memory:
     def _adopt(self, real: torch.Tensor, device: torch.device) -> Fake:
         storage = real.untyped_storage()
         store = self.of_real.get(storage._cdata)
-        if store is None:
+        # A storage that a store has given up may have left its address to this one.
+        if store is None or store.real is None or store.real._cdata != storage._cdata:
             meta = torch.empty(storage.nbytes(), dtype=torch.uint8, device=META)
             self.fresh(meta, device)
             store = self.stores[meta.untyped_storage()._cdata]
