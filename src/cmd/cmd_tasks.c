@@ -130,7 +130,8 @@ struct asked {
     size_t index;
 };
 
-/* In a self-test the perfect answer passes and no other does. */
+/* In a self-test the perfect answer and the task as written pass; no other
+ * does. */
 static bool self_test_ok(const json_t *answer)
 {
     const json_t *tests = json_object_get(answer, "self_test");
@@ -139,15 +140,23 @@ static bool self_test_ok(const json_t *answer)
 
     json_object_foreach((json_t *)tests, name, value)
     {
-        if (json_is_true(value) != (strcmp(name, "perfect") == 0))
+        bool right = !strcmp(name, "perfect") || !strcmp(name, "literal");
+
+        if (json_is_true(value) != right)
             return false;
     }
     return true;
 }
 
+static long long count_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
 static void print_answer(const struct look *k, size_t i)
 {
     const json_t *a = k->answer[i], *reasons = json_object_get(a, "reasons");
+    const json_t *literal = json_object_get(a, "literal");
     const struct task *t = k->tasks.task[i];
     bool usable = json_is_true(json_object_get(a, "usable"));
     const char *infra = jsn_str(a, "infra");
@@ -169,6 +178,9 @@ static void print_answer(const struct look *k, size_t i)
     for (size_t r = 0; r < json_array_size(reasons); r++)
         printf("%s %s", r ? ";" : ":",
                json_string_value(json_array_get(reasons, r)));
+    if (usable && json_is_object(literal))
+        printf(", as written right in %lld of %lld trials",
+               count_of(literal, "passed"), count_of(literal, "trials"));
     if (usable && !self_test_ok(a)) {
         char *tests = json_dumps(json_object_get(a, "self_test"), 0);
 

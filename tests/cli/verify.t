@@ -51,6 +51,7 @@ all honest-styles.list 29 "honest styles of host code and kernels"
 
 run tasks check --device cpu --self-test
 is $status 0 "all starter tasks pass the gate, and the self-test of the judge"
+like "$out" '*starter/09_batch_norm* ok, as written right in 9 of 9 trials*' "which says in how many trials the task as written is right"
 run tasks list --json
 is "$(printf '%s\n' "$out" | grep -c '"operators":')" 24 "tasks list has 24 tasks"
 like "$out" '*"id":"starter/04_softmax"*"operators":\["softmax"]*' "with their operators"

@@ -111,6 +111,18 @@ class Sheet:
         return Draw(label, variant, expected, state)
 
 
+def literal_trials(job: dict, reference: truth.Reference) -> dict:
+    """The self-test `literal`: whether the task as written is right in every trial."""
+    sheet = Sheet({"protocol": "hardened"}, reference, job["seed"], False)
+    built, failed, trials = truth.Literal(reference), [], 0
+    for label, variant in sheet.plan:
+        draw = sheet.make(label, variant, sheet.seed)
+        if draw is not None:
+            trials += 1
+            failed += [] if built.passes(draw.expected, draw.state) else [label]
+    return {"trials": trials, "passed": trials - len(failed), "failed": failed}
+
+
 def _bytes(draw: Draw) -> int:
     held = [*draw.expected.truth, *draw.expected.eager, *inputs.tensors(draw.expected.args),
             *draw.state.values()]  # fmt: skip

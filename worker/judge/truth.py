@@ -148,6 +148,12 @@ class Reference:
         if changed and not kept:
             raise Unusable("the reference changes its parameters in some calls only")
 
+    def notes(self) -> list[str]:
+        """What a verdict's reader should know."""
+        fixed = ", ".join(self.rules.fixed)
+        left = f"The reference fails with other values of {fixed}: as constructed in all trials."
+        return [note for note in (self.note, fixed and left) if note]
+
     def make(self, seed: int, variant: str) -> list:
         """The inputs of one call."""
         return inputs.make(self.space, seed, variant, self.device, self.dtype, self.legal)
@@ -250,8 +256,9 @@ def _tried(reference: Reference, moved: Collection[str]) -> tuple:
     with torch.no_grad():
         move(model, moved, SEEDS[0])
     before = {n: t.detach().clone() for n, t in inputs.buffers(model).items()}
+    args = reference.make(SEEDS[0], "plain")
     try:
-        found = _in_some_precision(reference, model, SEEDS[0])
+        found = _in_some_precision(reference, model, args, SEEDS[0])
     except Exception as problem:  # noqa: BLE001 - a task's code may raise anything
         _own_failure(problem)
         return None, ()
@@ -262,9 +269,10 @@ def _tried(reference: Reference, moved: Collection[str]) -> tuple:
     )  # fmt: skip
 
 
-def _in_some_precision(r: Reference, model: torch.nn.Module, seed: int) -> list[torch.Tensor]:
+def _in_some_precision(
+    r: Reference, model: torch.nn.Module, args: list, seed: int
+) -> list[torch.Tensor]:
     """The outputs of a call; if the model does not run in the run's precision, it is widened."""
-    args = r.make(seed, "plain")
     if r.runs is not False:
         try:
             return _call(model, _widen(args, r.dtype), seed, r.device, r.dtype)[0]
@@ -306,7 +314,7 @@ class Pair:
     def _run_in(self, seed: int) -> None:
         model = inputs.copied(self.eager)
         try:
-            _in_some_precision(self.r, model, seed)
+            _in_some_precision(self.r, model, self.r.make(seed, "plain"), seed)
         except Exception as problem:  # noqa: BLE001 - a task's code may raise anything
             raise Unusable(f"the reference raises {_own_failure(problem)}") from None
         left = inputs.buffers(model)
@@ -512,6 +520,7 @@ def _reasons(reference: Reference, job_seed: str) -> list[str]:
         return ["get_inputs returns no tensor: a kernel needs one to work on"]
     del args
     first = _answer(reference, job_seed, "gate-0")
+    _ = reference.rules  # Unusable: the constructor is not the same each time
     reference.returns = structure.name(first.structure)
     again = reference.fresh().expect(first.seed, "plain").truth
     bound = compare.FLOOR[reference.dtype]
@@ -625,6 +634,26 @@ def _known_answers(reference: Reference, job_seed: str) -> dict[str, bool]:
         "other_seed": _others_pass(reference, job_seed, "self", expected),
         "input": all(_input_passes(reference, expected.seed, v) for v in INPUT_VARIANTS),
     }
+
+
+class Literal:
+    """The task as written, built anew from its file: only parameters and buffers that trials draw
+    again are copied in."""
+
+    def __init__(self, r: Reference) -> None:
+        self.rules = r.rules
+        self.r = Reference(r.source, r.precision, r.device, r.init_seed, told=r.sidecar)
+
+    def passes(self, expected: Expected, state: dict[str, torch.Tensor]) -> bool:
+        model = inputs.copied(self.r.pristine)
+        again = (*self.rules.drawn, *self.rules.movable, *self.rules.running)
+        with limits.memory("the reference"), torch.no_grad():
+            put(model, {name: state[name] for name in again})
+            found = _in_some_precision(self.r, model, expected.args, expected.seed)
+        return _passes(found, expected) and all(
+            expected.judge_buffer(name, t.to(expected.buffers[name].dtype))[2]
+            for name, t in inputs.buffers(model).items()
+        )
 
 
 def _input_passes(reference: Reference, seed: int, variant: str) -> bool:

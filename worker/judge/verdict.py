@@ -20,7 +20,7 @@ from judge.family import Family
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error, since
 from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
 from judge.session import Session
-from judge.sheets import NUMBERS, PLAIN, init_seed, sheet
+from judge.sheets import NUMBERS, PLAIN, init_seed, literal_trials, sheet
 from judge.steps import Ask, Device, End, Forged, Gone, NoChild, Release
 from judge.traces import BadTrace, Buffer, Refused, Trace
 from judge.words import EVIDENCE
@@ -57,6 +57,7 @@ def look_at_task(job: dict, environment: dict) -> Generator:
         reference = make_reference(job)
         reasons = truth.gate(reference, job["seed"])
         result = truth.self_test(reference, job["seed"]) if job.get("self_test") else None
+        literal = literal_trials(job, reference) if job.get("self_test") else None
     except truth.Unusable as problem:
         return {"usable": False, "reasons": [str(problem)], "environment": environment}
     except torch.OutOfMemoryError:
@@ -69,7 +70,8 @@ def look_at_task(job: dict, environment: dict) -> Generator:
         "usable": not reasons,
         "reasons": reasons,
         "returns": reference.returns,
-        "self_test": result,
+        "self_test": result and result | {"literal": literal["passed"] == literal["trials"]},
+        "literal": literal,
         "environment": environment,
     }
 
@@ -525,8 +527,6 @@ def examine(
     executor = make_executor(job, trace, p)
     asked = sheet(job, make_reference, own_weights)
     session = Session(job, facts, trace, names, asked, executor, p)
-    if asked.reference.note and asked.reference.note not in p.notes:
-        p.notes.append(asked.reference.note)
     p.stage, started = "trials", time.monotonic()
     try:
         session.make_region(family.scratch(trace, built) if built else 0, o)
@@ -548,6 +548,7 @@ def examine(
             yield from timing.measure(session)
         yield from session.without_kernels()
     finally:
+        p.notes += [note for note in asked.reference.notes() if note not in p.notes]
         session.close()
     yield from executor.close()
 
@@ -565,7 +566,7 @@ def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
 
 def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     last = p.trials[-1] if p.trials else {}
-    full = len(p.trials) >= PLAIN
+    full = len(p.trials) >= (PLAIN if job["protocol"] == "kernelbench" else 1)
     told = "\n".join([t for t in (end.told, p.capped, *p.notes) if t]).strip()
     evidence = evidence_level(p, end, environment)
     return {

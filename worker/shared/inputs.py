@@ -101,9 +101,13 @@ def build(cls: type, args: list, seed: int, device: str, dtype: torch.dtype,
 
 
 def copied(model: torch.nn.Module) -> torch.nn.Module:
-    """A deep copy. Functions that the model keeps refer to its modules by their closures, which
-    copy.deepcopy leaves alone: the copy's functions refer to the copies."""
+    """A deep copy, in which tensors share memory as they did: copy.deepcopy alone gives each
+    parameter memory of its own. Functions that the model keeps refer to its modules by their
+    closures, which it leaves alone, too: the copy's functions refer to the copies."""
     memo: dict = {}
+    for p in model.parameters():
+        if type(p) is torch.nn.Parameter:
+            memo[id(p)] = torch.nn.Parameter(copy.deepcopy(p.data, memo), p.requires_grad)
     made = copy.deepcopy(model, memo)
     for module in made.modules():
         for name, value in list(vars(module).items()):
@@ -143,14 +147,16 @@ def convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
 
 @contextlib.contextmanager
 def _unsettled(seed: int) -> Iterator[None]:
-    """A weight of ones or a bias of zeros hides that nobody uses it. The noise has
-    its own generators: what else is drawn stays the same."""
+    """A weight of ones or a bias of zeros hides that nobody uses it; buffers are part of the
+    program. The noise has its own generators: what else is drawn stays the same."""
     init = torch.nn.init
     kept = {name: getattr(init, name) for name in ("ones_", "zeros_", "constant_")}
     count = itertools.count()
 
     def noisy(fill):
         def filled(tensor: torch.Tensor, *args: float, **kwargs: float) -> torch.Tensor:
+            if not isinstance(tensor, torch.nn.Parameter):
+                return fill(tensor, *args, **kwargs)
             with torch.no_grad():
                 fresh = _near(fill(tensor, *args, **kwargs), seed, next(count))
                 return tensor.copy_(fresh)

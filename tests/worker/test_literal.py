@@ -1,0 +1,325 @@
+"""The truth is the task as written: what a trial draws again, what it leaves alone, and that
+trial 0 is what KernelBench itself would build and call, bit for bit."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "worker"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from judge import sheets, truth  # noqa: E402
+from shared import inputs  # noqa: E402
+from task_text import reference, task  # noqa: E402
+
+SEED = "11fe" * 16
+INIT = 9
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def sheet_of(source: str, precision: str = "fp32", protocol: str = "hardened",
+             own_weights: bool = False) -> sheets.Sheet:  # fmt: skip
+    made = reference(source, precision, INIT)
+    return sheets.Sheet({"protocol": protocol}, made, SEED, own_weights)
+
+
+def drawn(sheet: sheets.Sheet, label: str) -> sheets.Draw:
+    return sheet.make(label, "plain", SEED)
+
+
+# ---- KernelBench's own sequence -----------------------------------------------------
+
+LAYERS = task(
+    "return self.bn(self.fc(x)) + self.conv(x[:, None]).sum(1)",
+    setup="""
+    self.fc = torch.nn.Linear(8, 8)
+    self.bn = torch.nn.BatchNorm1d(8)
+    self.conv = torch.nn.Conv1d(1, 3, 3, padding=1)
+    """,
+)
+MASKED = task(
+    "return (x @ x.T + torch.where(self.mask == 0, float('-inf'), 0.0)).softmax(-1) @ self.table[self.at]",
+    setup="""
+    self.register_buffer("mask", torch.tril(torch.ones(4, 4)))
+    self.register_buffer("at", torch.arange(4).flip(0))
+    self.register_buffer("table", torch.randn(4, 8))
+    self.register_buffer("chosen", torch.randint(0, 1000, (16,)), persistent=False)
+    """,
+)
+TIED = task(
+    "return self.b(torch.tanh(self.a(x))) + self.view.sum() + self.gain * x",
+    setup="""
+    self.a = torch.nn.Linear(8, 8)
+    self.b = torch.nn.Linear(8, 8)
+    self.b.weight = self.a.weight
+    self.view = self.a.weight.data.view(-1)
+    self.gain = self.again = torch.nn.Parameter(torch.ones(8))
+    """,
+)
+FROM_NUMPY = task(
+    "return x @ self.w + self.b * self.scale",
+    top="import numpy, random",
+    setup="""
+    self.w = torch.nn.Parameter(torch.from_numpy(numpy.random.randn(8, 8)).float())
+    self.b = torch.nn.Parameter(torch.tensor([random.gauss(0, 1) for _ in range(8)]))
+    self.scale = args[0].pop()
+    """,
+    init="[[torch.randn(8), torch.rand(8)]]",
+    inputs="[torch.from_numpy(numpy.random.rand(4, 8)).float() + random.random()]",
+)
+EXPANDED = task("return x * y + self.fc(y)", arguments="x, y", inputs="[torch.randn(4, 1).expand(4, 8), torch.rand(8).expand(4, 8)]",
+                setup="self.fc = torch.nn.Linear(8, 8)")  # fmt: skip
+LOOSE = task("return x * self.scale + self.parts[0]", setup="self.scale, self.parts = torch.randn(8), [torch.rand(8)]")
+TASKS = {"layers": LAYERS, "masked": MASKED, "tied": TIED, "numpy": FROM_NUMPY, "expanded": EXPANDED, "loose": LOOSE}
+
+
+def set_seed(seed: int) -> None:
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % 2**32)
+
+
+def as_kernelbench(source: str, dtype: torch.dtype, seeds: tuple[int, int, int]) -> tuple:
+    """Its model before the call, inputs and outputs: eval_kernel_against_ref, written out."""
+    space: dict = {"__name__": "task"}
+    exec(source, space)  # noqa: S102
+    init, made, trial = seeds
+    set_seed(init)
+    args = space["get_init_inputs"]()
+    with torch.no_grad():
+        set_seed(made)
+        model = space["Model"](*args)
+        set_seed(trial)
+        given = [x.to(dtype=dtype) for x in space["get_inputs"]()]
+        set_seed(trial)
+        model = model.to(dtype=dtype)
+        before = {n: t.clone() for n, t in truth.state_of(model).items()}
+        set_seed(trial)
+        return before, given, model(*[x.clone() for x in given])
+
+
+# In half precision the judge casts what a task makes in forward or keeps unregistered, too.
+@pytest.mark.parametrize(
+    "name, precision", [*((n, "fp32") for n in TASKS if n != "loose"), ("layers", "bf16")]
+)
+def test_trial_0_is_kernelbenchs_own_sequence_bit_for_bit(name: str, precision: str) -> None:
+    if name == "numpy":
+        pytest.importorskip("numpy")
+    sheet = sheet_of(TASKS[name], precision)
+    draw = sheet.draw(0)
+    seeds = INIT, inputs.derive(SEED, "params-trial-0"), inputs.derive(SEED, "trial-0")
+    state, given, output = as_kernelbench(TASKS[name], inputs.DTYPES[precision], seeds)
+    assert {n: t.tolist() for n, t in draw.state.items()} == {n: t.tolist() for n, t in state.items()}
+    assert all(torch.equal(a, b) for a, b in zip(draw.expected.args, given, strict=True))
+    assert torch.equal(draw.expected.eager[0], output)
+
+
+# ---- what trials draw again -----------------------------------------------------------
+
+
+def test_masks_positions_and_tables_stay_and_random_buffers_are_drawn_again() -> None:
+    sheet = sheet_of(MASKED)
+    first, *others = (drawn(sheet, f"trial-{i}").state for i in range(3))
+    for other in others:
+        assert torch.equal(other["mask"], torch.tril(torch.ones(4, 4)))
+        assert torch.equal(other["at"], torch.arange(4).flip(0))
+        assert not torch.equal(other["table"], first["table"])
+        assert not torch.equal(other["chosen"], first["chosen"])
+        assert other["chosen"].dtype == torch.int64
+
+
+def test_a_parameter_that_is_always_the_same_is_moved_but_keeps_signs_and_zeros() -> None:
+    given = "torch.tensor([1.0, -2.0, 0.0, float('inf'), float('-inf')])"
+    sheet = sheet_of(task(
+        "return x[:, :5].exp() * self.b.sum() + self.w.exp().clamp(max=9) + self.frozen + self.many",
+        setup=f"""
+        self.w = torch.nn.Parameter({given})
+        self.b = torch.nn.Parameter(torch.zeros(5))
+        self.frozen = torch.nn.Parameter(torch.arange(5.0), requires_grad=False)
+        self.many = torch.nn.Parameter(torch.randn(5), requires_grad=False)
+        """,
+    ))  # fmt: skip
+    written, moved = (drawn(sheet, f"trial-{i}").state for i in range(2))
+    as_built = torch.tensor([1, -2, 0, float("inf"), -float("inf")])
+    assert torch.equal(written["w"], as_built) and not written["b"].any()
+    assert torch.equal(moved["frozen"], torch.arange(5.0))
+    assert not torch.equal(moved["many"], written["many"])
+    assert torch.equal(moved["w"][2:], as_built[2:])
+    factors = moved["w"][:2] / as_built[:2]
+    assert ((0.75 <= factors) & (factors <= 1.25) & (factors != 1)).all() and factors[0] != factors[1]
+    assert moved["b"].all() and moved["b"].abs().max() <= 0.05
+
+
+def test_tied_tensors_stay_tied_and_are_moved_once() -> None:
+    sheet = sheet_of(TIED)
+    state = drawn(sheet, "trial-1").state
+    assert torch.equal(state["a.weight"], state["b.weight"])
+    assert torch.equal(state["gain"], state["again"])
+    assert ((0.75 <= state["gain"]) & (state["gain"] <= 1.25)).all()
+    for model in (sheet.pair.eager, sheet.pair.twin):
+        assert model.a.weight is model.b.weight and model.gain is model.again
+    assert torch.equal(sheet.pair.eager.view, state["a.weight"].view(-1))
+
+
+def test_tensors_that_are_not_registered_are_those_of_the_candidates_own_seed() -> None:
+    """Both sides construct once under the seed that the candidate's process gets."""
+    sheet = sheet_of(LOOSE)
+    space: dict = {"__name__": "task"}
+    exec(LOOSE, space)  # noqa: S102
+    set_seed(INIT)
+    with torch.no_grad():
+        candidate = space["Model"]()
+    for label in ("trial-0", "trial-3"):
+        x = drawn(sheet, label).expected
+        assert torch.equal(x.eager[0], candidate(*x.args))
+
+
+RUNNING = task(
+    "self.seen += x.abs().mean(0)\nreturn self.bn(x * self.seen)",
+    setup="self.bn = torch.nn.BatchNorm1d(8)\nself.register_buffer('seen', torch.ones(8))",
+)
+
+
+@pytest.mark.parametrize("protocol", ["hardened", "kernelbench"])
+def test_running_statistics_start_as_constructed_or_as_a_call_left_them(protocol: str) -> None:
+    sheet = sheet_of(RUNNING, protocol=protocol)
+    assert set(sheet.reference.rules.running) == {
+        "bn.running_mean", "bn.running_var", "bn.num_batches_tracked", "seen",
+    }  # fmt: skip
+    first, second, third = (drawn(sheet, f"trial-{i}").state for i in range(3))
+    assert torch.equal(first["seen"], torch.ones(8)) and first["bn.num_batches_tracked"] == 0
+    if protocol == "kernelbench":
+        assert torch.equal(third["seen"], first["seen"])
+        assert torch.equal(third["bn.weight"], first["bn.weight"])
+        return
+    assert (second["seen"] > 1).all() and second["bn.num_batches_tracked"] == 1
+    assert not torch.equal(second["seen"], third["seen"])
+    assert third["bn.num_batches_tracked"] == 1  # not one more in each trial
+
+
+def test_a_trial_is_the_same_whichever_trials_came_before() -> None:
+    forwards, backwards = sheet_of(RUNNING), sheet_of(RUNNING)
+    labels = ["trial-0", "trial-1", "other", "trial-2"]
+    found = {label: drawn(forwards, label) for label in labels}
+    for label in reversed(labels):
+        again, before = drawn(backwards, label), found[label]
+        assert torch.equal(again.expected.eager[0], before.expected.eager[0])
+        assert all(torch.equal(t, before.state[n]) for n, t in again.state.items())
+        assert all(torch.equal(t, before.expected.buffers[n]) for n, t in again.expected.buffers.items())
+
+
+def test_a_large_model_is_constructed_twice_and_never_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheets, "MANY", 8)
+    sheet = sheet_of(LAYERS)
+    _ = sheet.reference.rules
+    made: list[int] = []
+    construct = truth.Reference.construct
+    monkeypatch.setattr(truth.Reference, "construct",
+                        lambda r, seed, device: made.append(seed) or construct(r, seed, device))  # fmt: skip
+    weights = [sheet.draw(i).state["fc.weight"].clone() for i in range(5)]
+    timed = sheet.start("timing-3", "another seed")["fc.weight"].clone()
+    assert len(made) == 2
+    assert not torch.equal(weights[0], weights[1])
+    assert all(torch.equal(w, weights[1]) for w in (*weights[2:], timed))
+
+
+# ---- moves that a reference does not take ----------------------------------------------
+
+
+def test_only_what_breaks_the_reference_stays_and_the_record_names_it() -> None:
+    source = task(
+        "assert (self.fixed == 1).all()\nreturn (x + self.b) * self.w",
+        setup="""
+        self.fixed = torch.nn.Parameter(torch.ones(8))
+        self.w = torch.nn.Parameter(torch.ones(8))
+        self.b = torch.nn.Parameter(torch.zeros(8))
+        """,
+    )
+    made = reference(source)
+    assert made.rules.movable == ("w", "b") and made.rules.fixed == ("fixed",)
+    assert "fails with other values of fixed" in made.notes()[0]
+    assert truth.gate(made, SEED) == []
+
+
+@pytest.mark.parametrize(
+    "forward, fixed",
+    [
+        ("return x.abs().clamp(min=1) ** 2 * (1 - self.w).clamp(max=0).sqrt().add(1)", ("w",)),  # NaN
+        ("return x + 1 / (self.w - 1 + 1e-9).clamp(min=0).mul(1e38)", ("w",)),  # infinite elsewhere
+        ("return x * self.w + self.mask", ()),
+    ],
+)  # fmt: skip
+def test_a_move_may_give_no_new_nan_and_no_other_infinity(forward: str, fixed: tuple) -> None:
+    setup = """
+    self.w = torch.nn.Parameter(torch.ones(8))
+    self.mask = torch.nn.Parameter(torch.tensor([0.0, float("-inf")] * 4))
+    """
+    assert reference(task(forward, setup=setup)).rules.fixed == fixed
+
+
+def test_the_reference_is_called_once_to_see_that_it_takes_all_moves() -> None:
+    source = task("calls.append(1)\nreturn self.fc(x) * self.w", top="calls = []", setup="""
+    self.fc = torch.nn.Linear(8, 8)
+    self.w = torch.nn.Parameter(torch.ones(8))
+    """)  # fmt: skip
+    made = reference(source)
+    _ = made.rules
+    assert len(made.space["calls"]) == 1
+    again = reference(source)
+    _ = again.rules
+    assert not again.space["calls"]
+
+
+def test_a_constructor_that_makes_other_shapes_each_time_cannot_be_judged() -> None:
+    source = task("return x * self.w.sum()", top="import random",
+                  setup="self.w = torch.nn.Parameter(torch.ones(random.randrange(1, 10**6)))")  # fmt: skip
+    with pytest.raises(truth.Unusable, match="other parameters or buffers each time"):
+        _ = reference(source).rules
+
+
+# ---- the self-test -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*TASKS, "running"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_task_as_written_passes_in_every_trial(name: str, precision: str) -> None:
+    if name == "numpy":
+        pytest.importorskip("numpy")
+    source = (TASKS | {"running": RUNNING})[name]
+    found = sheets.literal_trials({"seed": SEED}, reference(source, precision, INIT))
+    assert found["passed"] == found["trials"] >= sheets.PLAIN and not found["failed"]
+
+
+@pytest.mark.parametrize("name", ["mask", "bn.running_var", "table"])
+def test_noise_on_a_buffer_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The self-test fails where a judge changes what the task promises."""
+    start = truth.Pair.start
+
+    def noisy(pair: truth.Pair, seed: int | None, moved: bool, extra: int | None) -> None:
+        start(pair, seed, moved, extra)
+        if moved:
+            for model in (pair.eager, pair.twin):
+                dict(model.named_buffers())[name].mul_(1.1)
+
+    monkeypatch.setattr(truth.Pair, "start", noisy)
+    source = task(
+        "return self.bn(x @ (self.mask * self.table))",
+        setup="""
+        self.bn = torch.nn.BatchNorm1d(8).eval()
+        self.register_buffer("mask", torch.tril(torch.ones(8, 8)))
+        self.register_buffer("table", torch.arange(64.0).view(8, 8).cos())
+        """,
+    )
+    found = sheets.literal_trials({"seed": SEED}, reference(source, seed=INIT))
+    assert found["passed"] == 1 and "trial-1" in found["failed"]
