@@ -244,6 +244,29 @@ def test_parameters_are_those_of_the_cubin(recorder: Recorder) -> None:
                 cuda_plan.Built.parse(data, trace)
 
 
+@pytest.mark.parametrize(
+    "text, right",
+    [
+        ("__device__ int calls;\n__global__ void k(float *x) { x[0] = calls++; }", False),
+        ("__device__ float t[2] = {1, 2};\n__global__ void k(float *x) { x[0] = t[0]++; }", False),
+        ("__constant__ float t[2] = {1, 2};\n__global__ void k(float *x) { x[0] = t[1]; }", True),
+        ("__global__ void k(float *x) { __shared__ float s[8]; s[0] = 1; x[0] = sinf(s[0]); }", True),
+        ("__global__ void k(float *x) { x[0] = 1; }\n__global__ void idle(float *x) {}", True),
+    ],
+)  # fmt: skip
+def test_memory_that_outlives_a_launch_is_refused(recorder: Recorder, text: str, right: bool) -> None:
+    cuda_build.build(text).k[1, 1](X)
+    trace = recorder.trace()
+    cuda_plan.check(trace)
+    asked = request(trace, cuda_plan)
+    data = native_lane.cubins(asked, cuda_build.toolchain(asked["target"]))
+    if right:
+        cuda_plan.Built.parse(data, trace)
+    else:
+        with pytest.raises(traces.Refused, match="outlives a launch"):
+            cuda_plan.Built.parse(data, trace)
+
+
 # Kernels that each are found by their name in one source, and sources that are their own.
 KINDS = {
     "plain": "__global__ void plain(float *x) { x[0] = 1; }",

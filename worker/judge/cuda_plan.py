@@ -117,16 +117,19 @@ class Built:
                 if not SYMBOL.fullmatch(text(symbol, 4000, "a symbol")):
                     raise BadTrace("a malformed symbol")
                 functions.append((i, symbol, (told["text"], name)))
-        _check_parameters(trace, objects, functions)
+        _check_objects(trace, objects, functions)
         return Built(tuple(objects), tuple(functions))
 
 
-def _check_parameters(trace: Trace, objects: list[bytes], functions: list[tuple]) -> None:
+def _check_objects(trace: Trace, objects: list[bytes], functions: list[tuple]) -> None:
     told = {(k["text"], k["name"]): _sizes(k["params"]) for k in trace.kernels}
     try:
         takes = [cubin.parameters(data) for data in objects]
+        for data, kernels in zip(objects, takes):
+            cubin.check(data, kernels)
     except cubin.BadCubin as problem:
-        raise Refused("cubin", f"the compiled kernels cannot be used: {problem}") from None
+        said = f"the compiled kernels cannot be used: {problem}; keep what lasts in a tensor"
+        raise Refused("cubin", said) from None
     for index, symbol, key in functions:
         if takes[index].get(symbol) != told[key]:
             raise BadTrace("parameters that the kernel does not have")

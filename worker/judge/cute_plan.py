@@ -4,10 +4,10 @@ are hostile. Formats: cute_record.py and cute_lane.py."""
 
 import math
 
-from judge import cubin, cuda_plan, tuning
-from judge.cuda_plan import requests, scratch  # noqa: F401 - of the family
+from judge import cuda_plan, tuning
+from judge.cuda_plan import Built, requests, scratch  # noqa: F401 - of the family
 from judge.native_plan import ARGUMENTS, unique_views
-from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, text, three, view, whole
+from judge.traces import BadTrace, Call, Launch, Trace, View, listed, text, three, view, whole
 from shared import plan
 from shared.plan import BLOCK, GRID, ITEM, SHARED_BYTES, STRUCT_BYTES, THREADS
 
@@ -72,23 +72,6 @@ def _bytes(arg: dict) -> bytes:
         return bytes.fromhex(text(arg["b"], 2 * STRUCT_BYTES, "an argument's bytes"))
     except ValueError:
         raise BadTrace("an argument's bytes") from None
-
-
-# ---- what was compiled ---------------------------------------------------------------
-
-
-class Built(cuda_plan.Built):
-    """A lane's answer."""
-
-    @staticmethod
-    def parse(data: bytes, trace: Trace) -> cuda_plan.Built:
-        built = cuda_plan.Built.parse(data, trace)
-        try:
-            for one in built.objects:
-                cubin.check(one, cubin.parameters(one).keys())
-        except cubin.BadCubin as problem:
-            raise Refused("cubin", f"the compiled kernels cannot be used: {problem}") from None
-        return built
 
 
 # ---- what is executed ----------------------------------------------------------------
