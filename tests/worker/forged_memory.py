@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from forging import (
     ADD, COUNTED, RELU, SCALE, SIZE, TRUNCATE, X, Forgery, Table, call, const, copy,
-    fill, kept, launch, new, state, tensor, trace, view,
+    fill, kept, launch, new, state, task, tensor, trace, view,
 )  # fmt: skip
 from forging_triton import BOTH, GOOD, KERNELS, SCALES, kernel, relu, relu_with, scaled
 
@@ -201,6 +201,21 @@ def comparing_by_a_copy() -> bytes:
 def bits_in_a_copy() -> bytes:
     nodes = [copy(view(1, dtype="int32"), view(0, dtype="int32")), launch(**BOTH)]
     return relu("copy_kernel", nodes=nodes)
+
+
+@forgery(task("def forward(self, x):\n    return x & 255", "torch.randint(1 << 40, (8, 32))"))
+def a_remainder_by_casts_of_the_input() -> bytes:
+    size, wide = {"kind": "new", "bytes": SIZE, "dtype": "uint8"}, new(SIZE, "int64")
+    nodes = [copy(view(1, dtype="uint8"), view(0, dtype="int64")),
+             copy(view(2, dtype="int64"), view(1, dtype="uint8")), launch(**BOTH)]  # fmt: skip
+    return relu("idle_kernel", [X, size, wide], nodes, view(2, dtype="int64"))
+
+
+@forgery(task("def forward(self, x):\n    return x.to(torch.uint8)", "torch.randint(256, (8, 32))"))
+def a_cast_of_what_a_kernel_wrote() -> bytes:
+    nodes = [launch(**BOTH), copy(view(2, dtype="uint8"), view(1, dtype="int64"))]
+    small = {"kind": "new", "bytes": SIZE, "dtype": "uint8"}
+    return relu("copy_kernel", [X, new(SIZE, "int64"), small], nodes, view(2, dtype="uint8"))
 
 
 @forgery(ADD)

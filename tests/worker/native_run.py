@@ -58,7 +58,7 @@ def parse(nodes: list, buffers: list, texts: list, kernels: list) -> traces.Trac
     call = {"buffers": buffers, "nodes": nodes, "output": {"value": None}}
     head = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
             "kernels": kernels, "texts": texts}  # fmt: skip
-    return traces.parse(json.dumps(head).encode() + b"\n", [], {})
+    return traces.parse(traces.header(json.dumps(head).encode() + b"\n"), [], {})
 
 
 def _index(known: list, item: Any) -> int:

@@ -82,7 +82,7 @@ def compiled(seed: Path, precision: str) -> dict:
         "inputs": [told(x) for x in inputs],
         "state": [[name, list(x.shape), str(x.dtype)[6:]] for _, name, x in named],
     })  # fmt: skip
-    trace = traces.parse(data, [buffer("input", i, x) for i, x in enumerate(inputs)],
+    trace = traces.parse(traces.header(data), [buffer("input", i, x) for i, x in enumerate(inputs)],
                          {name: buffer("state", name, x) for _, name, x in named})  # fmt: skip
     plans.check(trace)
     request = plans.requests(trace) | {"source": source, "kernels": trace.kernels,

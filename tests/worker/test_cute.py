@@ -227,7 +227,7 @@ def told() -> dict:
 
 
 def read(trace: dict) -> traces.Trace:
-    found = traces.parse(json.dumps(trace).encode() + b"\n", [], {})
+    found = traces.parse(traces.header(json.dumps(trace).encode() + b"\n"), [], {})
     cute_plan.check(found)
     return found
 

@@ -84,7 +84,7 @@ class Recorder:
                 "output": {"tensor": self.view(self.tensors[-1])}}  # fmt: skip
         told = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
                 "kernels": self.kernels, "texts": self.texts, "packed": False}  # fmt: skip
-        trace = traces.parse(json.dumps(told).encode() + b"\n", [], {})
+        trace = traces.parse(traces.header(json.dumps(told).encode() + b"\n"), [], {})
         tilelang_plan.check(trace)
         return trace
 

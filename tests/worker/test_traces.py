@@ -50,7 +50,7 @@ def honest() -> dict:
 
 
 def parse(told: dict, blob: bytes = bytes(16)) -> traces.Trace:
-    return traces.parse(json.dumps(told).encode() + b"\n" + blob, INPUTS, STATE)
+    return traces.parse(traces.header(json.dumps(told).encode() + b"\n" + blob), INPUTS, STATE)
 
 
 def test_an_honest_trace_is_read() -> None:
@@ -165,7 +165,7 @@ def test_it_is_refused(name: str) -> None:
 ])  # fmt: skip
 def test_bytes_that_are_no_trace_are_refused(data: bytes) -> None:
     with pytest.raises(BadTrace):
-        traces.parse(data, INPUTS, STATE)
+        traces.parse(traces.header(data), INPUTS, STATE)
 
 
 def test_more_constants_than_may_be_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,6 +178,43 @@ def test_more_nodes_than_may_be_are_refused() -> None:
     nodes = honest()["calls"][0]["nodes"][:1] * (traces.NODES + 1)
     with pytest.raises(BadTrace):
         parse(changed(honest(), (*FIRST, "nodes"), nodes))
+
+
+@pytest.mark.parametrize(
+    "path", [(), ("setup",), FIRST, (*FIRST, "buffers", 0), (*FIRST, "buffers", 2), (*FIRST, "buffers", 3),
+             (*FIRST, "buffers", 4), (*FIRST, "buffers", 6), (*STEADY, "buffers", 6), (*FIRST, "nodes", 0),
+             (*FIRST, "nodes", 1), (*FIRST, "nodes", 2), (*FIRST, "nodes", 3), (*FIRST, "output")],
+)  # fmt: skip
+def test_a_key_that_nobody_reads_is_refused(path: tuple) -> None:
+    with pytest.raises(BadTrace, match="unknown"):
+        parse(changed(honest(), (*path, "more"), 1))
+
+
+@pytest.mark.parametrize("path", [("state", 0), ("state", 0, 3)])
+def test_an_entry_of_the_state_has_nothing_more(path: tuple) -> None:
+    entry = ["weight", [2, 3], "float32", "parameter", 1] if len(path) == 2 else [[]] * 4
+    with pytest.raises(BadTrace):
+        parse(changed(honest(), path, entry))
+
+
+def test_a_header_out_of_proportion_is_refused_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsing is what costs time and memory."""
+    told = json.dumps(honest())[:-1]
+    monkeypatch.setattr(json, "loads", lambda *_: pytest.fail("it was parsed"))
+    for padding in ("[],", "{},", "0,"):
+        data = f'{told}, "more": [{padding * (8 << 20)} 0]}}'.encode() + b"\n"
+        with pytest.raises(BadTrace, match="too long for its number of nodes"):
+            traces.header(data)
+
+
+def test_a_header_of_the_most_nodes_and_of_long_texts_is_in_proportion() -> None:
+    node = {"op": "launch", "kernel": 0, "grid": [1, 1, 1], "options": {"num_warps": 4}, "args": {
+        f"p{i}": {"t": [0, "float32", 0, [2, 3, 2, 1], [6, 2, 1, 1]]} for i in range(8)}}  # fmt: skip
+    nodes = [node] * traces.NODES
+    told = changed(changed(honest(), (*FIRST, "nodes"), nodes), (*STEADY, "nodes"), nodes)
+    told["texts"] = [json.dumps([{"key": [1, {"more": "text"}]}] * 20000)] * 4
+    trace = parse(told)
+    assert [len(c.nodes) for c in trace.calls] == [traces.NODES] * 2
 
 
 ODD = [None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**63), 0.5, "", "float32", "x" * 1000, [], {}, [[]],

@@ -28,7 +28,7 @@ def _private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def built(text: str, kernels: list[dict], nodes: list[dict], *sizes: int) -> triton_plan.Built:
     """Checked, compiled for sm_90 and read again by the judge."""
-    told = traces.parse(trace(kernels, nodes, *sizes), [], {})
+    told = traces.parse(traces.header(trace(kernels, nodes, *sizes)), [], {})
     triton_plan.check(told)
     request = triton_plan.requests(told) | {
         "source": text, "kernels": told.kernels, "texts": [], "target": "sm_90",

@@ -32,7 +32,7 @@ SIZES = (1024, 1024)
 
 
 def parsed(kernels: list[dict], nodes: list[dict]) -> traces.Trace:
-    return traces.parse(trace(kernels, nodes, *SIZES), [], {})
+    return traces.parse(traces.header(trace(kernels, nodes, *SIZES)), [], {})
 
 
 def one(args: dict | None = None, **more: object) -> traces.Trace:
@@ -305,7 +305,7 @@ def test_the_bytes_of_a_call_are_those_of_its_tensors() -> None:
             "output": {"tensor": vector(1, 32)["t"]}}  # fmt: skip
     whole = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
              "kernels": [kernel(TEXT)], "texts": []}  # fmt: skip
-    told = traces.parse(json.dumps(whole).encode() + b"\n",
+    told = traces.parse(traces.header(json.dumps(whole).encode() + b"\n"),
                         [traces.Buffer("input", 0, 8, "float32")], {})  # fmt: skip
     triton_plan.check(told)
     named = partial(triton_plan.name, told)

@@ -16,7 +16,7 @@ from judge.expected import Expected
 from judge.judging import Progress, Verdict, check_buffers, judge_trial
 from judge.sheets import NUMBERS, Draw, Sheet
 from judge.steps import Forged, Gone
-from judge.traces import Trace
+from judge.traces import RANGES, Move, Trace
 from shared import inputs, structure
 from shared.plan import Place
 
@@ -95,9 +95,11 @@ class Session:
         """Runs a call on these inputs. Returns (outputs, what it took); outputs are copies."""
         self.write(state, first=part == 1 and len(self.trace.calls) > 1)
         if self.trace.setup.nodes:
+            self.check_casts(0)
             self.sync()
             yield from self.run(0, config)
         self.write_inputs(args)
+        self.check_casts(part)
         before = self.region.owned().clone()
         self.sync()
         ran = yield from self.run(part, config, mute, order, timed, deadline_ms)
@@ -106,6 +108,23 @@ class Session:
         got = [self.region.take(v.place(places)) for v in call.outputs]
         self.check_memory(before)
         return got, ran
+
+    def check_casts(self, part: int) -> None:
+        """What a move makes a smaller integer must fit into it, in the memory that was just
+        written; anything else would be a remainder."""
+        call, places = self.trace.parts()[part], self.region.layout.parts[part]
+        for node in call.nodes:
+            if not isinstance(node, Move) or not node.narrows():
+                continue
+            held, to = call.buffers[node.source.buffer], node.to.dtype
+            if held.kind == "const" or not held.bytes:
+                continue
+            span = self.region.span(places[node.source.buffer], held.bytes)
+            values = span.view(getattr(torch, held.dtype)).to(torch.int64)
+            low, high = torch.stack(torch.aminmax(values)).tolist()
+            if low < max(RANGES[to][0], RANGES[held.dtype][0]) or high > RANGES[to][1]:
+                raise Verdict("hack", "trials", f"A cast from {held.dtype} to {to} changes values of "
+                              "an input, which computes; do it in a kernel.", "cast")  # fmt: skip
 
     def run(self, *args: object, **more: object) -> Generator:
         """Runs the executor once. What it prints or sends instead of an answer is never shown: it

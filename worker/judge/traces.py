@@ -5,6 +5,7 @@ from a hostile peer. It is read here, once, into values of known kinds and sizes
 raises BadTrace. The module of the language's family interprets the launches (triton_plan,
 native_plan, cuda_plan)."""
 
+import gc
 import json
 import math
 import re
@@ -14,6 +15,9 @@ from dataclasses import dataclass, field
 from shared.plan import ITEM, Add, Copy, Fill, Place
 
 HEADER_BYTES = 32 << 20
+# Commas and brackets of a header: besides these, so many for each node or configuration. Marks of
+# quotation in a text are escaped, and a text has no more of the others than twice as many.
+MARKS, MARKS_OF_NODE, MARKS_OF_QUOTE = 1 << 20, 200, 2
 ANSWER_BYTES = 8 << 20  # of JSON in a lane's answer
 BLOB_BYTES = 64 << 20  # of constants
 NODES = BUFFERS = 20000  # of a call
@@ -23,6 +27,11 @@ BYTES = 1 << 42  # of a buffer
 CALLS = 2
 NAME = re.compile(r"[A-Za-z0-9_.]{1,300}")
 
+RANGES = {"bool": (0, 1)} | {
+    f"{sign}int{bits}": (0, (1 << bits) - 1) if sign else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    for bits in (8, 16, 32, 64)
+    for sign in ("", "u")
+}  # of integers
 FLOATS = {"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
 
 
@@ -41,12 +50,14 @@ class Refused(Exception):
 @dataclass(frozen=True)
 class Buffer:
     """`kind`: input, state, const, new or kept. `key` identifies it: an input's index, a state's
-    name, a constant's place in the blob, or the id of a kept buffer (None: never used later)."""
+    name, a constant's place in the blob, or the id of a kept buffer (None: never used later).
+    `changes`: an input or buffer that the reference changes."""
 
     kind: str
     key: int | str | None
     bytes: int
     dtype: str
+    changes: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,10 @@ class Move:
     to: View
     source: View | None = None
     value: int | float | bool = 0
+
+    def narrows(self) -> bool:
+        """Whether the new dtype lacks some of the old one's integers."""
+        return self.source is not None and not _fits(self.source.dtype, self.to.dtype)
 
     def plan(self, places: list[int]) -> Copy | Fill | Add:
         to = self.to.place(places)
@@ -144,26 +159,73 @@ class Trace:
 # ---- reading -------------------------------------------------------------------------
 
 
-def parse(data: bytes, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
-    """`inputs` and `state` are the judge's; a trace only names them."""
+@dataclass
+class Header:
+    """What a trace starts with. Its state is read first: what the rest means depends on whether
+    the reference has tensors of these names."""
+
+    told: dict
+    blob: bytes = field(repr=False)
+    state: list[tuple[str, list[int], str]]
+
+
+def header(data: bytes) -> Header:
     told, blob = headed(data, HEADER_BYTES)
     if len(blob) > BLOB_BYTES:
         raise Refused("constants", f"the constants take {len(blob)} bytes; at most {BLOB_BYTES} are allowed")
     if _of(dict, told, "the header").get("trace") != 1:
         raise BadTrace("a trace of another version")
-    return _Reader(inputs, state, blob).trace(told)
+    _keys(told, "trace state setup calls kernels texts", "packed")
+    return Header(told, blob, [_entry(e) for e in listed(told["state"], BUFFERS, "the state")])
+
+
+def parse(head: Header, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
+    """`inputs` and `state` are the judge's; a trace only names them."""
+    return _Reader(inputs, state, head.blob).trace(head)
 
 
 def headed(data: bytes, most: int = ANSWER_BYTES) -> tuple[object, bytes]:
     """Splits off a line of JSON. Its length is bounded, because parsed hostile JSON takes many
-    times its size."""
+    times its size, and so is the number of its values, because of the time that this takes."""
     end = data.find(b"\n", 0, most)
     if end < 0:
         raise BadTrace(f"the header is missing, or longer than {most} bytes")
+    line = data[:end]
+    nodes, quotes, marks = (
+        sum(map(line.count, parts))
+        for parts in ((b'"op"', b'"grid"'), (b'\\"',), (b",", b"[", b"{"))
+    )
+    if marks > MARKS + MARKS_OF_NODE * nodes + MARKS_OF_QUOTE * quotes:
+        raise BadTrace("the header is too long for its number of nodes")
+    collects = gc.isenabled()
+    gc.disable()  # it would look at all values again and again while there are more and more
     try:
-        return json.loads(data[:end]), data[end + 1 :]
+        return json.loads(line), data[end + 1 :]
     except (ValueError, RecursionError) as problem:
         raise BadTrace(f"the header is not JSON: {problem}") from None
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _keys(told: dict, needed: str, more: str = "") -> None:
+    """Refuses unknown keys: what nobody reads would only take time."""
+    least = set(needed.split())
+    missing, unknown = least - told.keys(), told.keys() - least.union(more.split())
+    if missing:
+        raise BadTrace(f"the key {min(missing)!r} is missing")
+    if unknown:
+        raise BadTrace(f"the key {min(unknown)[:40]!r} is unknown")
+
+
+def _entry(told: object) -> tuple[str, list[int], str]:
+    found = listed(told, 4, "an entry of the state")
+    if len(found) < 3:
+        raise BadTrace("an entry of the state is too short")
+    if len(found) > 3 and found[3] not in ("parameter", "buffer"):
+        raise BadTrace("a state of an unknown kind")
+    shape = [whole(n, 0, BYTES, "a shape") for n in listed(found[1], DIMENSIONS, "a shape")]
+    return text(found[0], 300, "a name"), shape, _Reader.dtype(found[2])
 
 
 def _of(kind: type, value: object, what: str):
@@ -228,37 +290,28 @@ class _Reader:
         self.inputs, self.state, self.blob = inputs, state, blob
         self.kept: dict[int, tuple[int, str]] = {}  # bytes and dtype, by id
 
-    def trace(self, told: dict) -> Trace:
-        shallow(told)
-        setup = self.call(_of(dict, told.get("setup"), "the setup"), setup=True)
-        calls = [
-            self.call(_of(dict, c, "a call"))
-            for c in listed(told.get("calls"), CALLS, "the calls")
-        ]
+    def trace(self, head: Header) -> Trace:
+        told = head.told
+        setup = self.call(_of(dict, told["setup"], "the setup"), setup=True)
+        calls = [self.call(_of(dict, c, "a call")) for c in listed(told["calls"], CALLS, "the calls")]
         if not calls:
             raise BadTrace("no call")
-        kernels = [_of(dict, k, "a kernel") for k in listed(told.get("kernels"), 1000, "kernels")]
-        texts = [text(t, 1 << 20, "a text") for t in listed(told.get("texts"), 100, "texts")]
-        state = [self.entry(e) for e in listed(told.get("state"), BUFFERS, "the state")]
-        packed = bool(told.get("packed"))
-        return Trace(state, setup, calls, kernels, texts, packed, self.blob)
-
-    def entry(self, told: object) -> tuple[str, list[int], str]:
-        found = listed(told, 8, "an entry of the state")
-        if len(found) < 3:
-            raise BadTrace("an entry of the state is too short")
-        shape = [whole(n, 0, BYTES, "a shape") for n in listed(found[1], DIMENSIONS, "a shape")]
-        return text(found[0], 300, "a name"), shape, self.dtype(found[2])
+        kernels = [_of(dict, k, "a kernel") for k in listed(told["kernels"], 1000, "kernels")]
+        shallow(kernels)
+        texts = [text(t, 1 << 20, "a text") for t in listed(told["texts"], 100, "texts")]
+        packed = _of(bool, told.get("packed", False), "packed")
+        return Trace(head.state, setup, calls, kernels, texts, packed, self.blob)
 
     def call(self, told: dict, setup: bool = False) -> Call:
-        buffers = [self.buffer(b) for b in listed(told.get("buffers"), BUFFERS, "the buffers")]
+        _keys(told, "buffers nodes" if setup else "buffers nodes output")
+        buffers = [self.buffer(b) for b in listed(told["buffers"], BUFFERS, "the buffers")]
         if setup and any(b.kind in ("input", "kept") for b in buffers):
             raise BadTrace("the setup uses inputs")
         call = Call(buffers, [], told)
-        for node in listed(told.get("nodes"), NODES, "the nodes"):
+        for node in listed(told["nodes"], NODES, "the nodes"):
             call.nodes.append(self.node(_of(dict, node, "a node"), buffers, setup))
         if not setup:
-            call.output = _of(dict, told.get("output"), "the output")
+            call.output = _of(dict, told["output"], "the output")
             call.outputs = list(self.output(call.output, buffers, DEPTH))
         return call
 
@@ -267,16 +320,20 @@ class _Reader:
     def buffer(self, told: object) -> Buffer:
         kind = _of(dict, told, "a buffer").get("kind")
         if kind == "input":
-            return self.inputs[whole(told.get("index"), 0, len(self.inputs) - 1, "an input")]
+            _keys(told, "kind index")
+            return self.inputs[whole(told["index"], 0, len(self.inputs) - 1, "an input")]
         if kind == "state":
-            name = text(told.get("name"), 300, "a name")
+            _keys(told, "kind name")
+            name = text(told["name"], 300, "a name")
             if name not in self.state:
                 raise BadTrace("a state that the reference does not have")
             return self.state[name]
-        size = whole(told.get("bytes"), 0, BYTES, "a buffer's size")
-        dtype = self.dtype(told.get("dtype"))
+        own = "at" if kind == "const" else "id" if kind == "kept" else ""
+        _keys(told, f"kind bytes dtype {own}", "id" if kind == "new" else "")
+        size = whole(told["bytes"], 0, BYTES, "a buffer's size")
+        dtype = self.dtype(told["dtype"])
         if kind == "const":
-            at = whole(told.get("at"), 0, len(self.blob), "a constant")
+            at = whole(told["at"], 0, len(self.blob), "a constant")
             if at + size > len(self.blob):
                 raise BadTrace("a constant outside the blob")
             return Buffer("const", at, size, dtype)
@@ -288,7 +345,7 @@ class _Reader:
                 self.kept[key] = size, dtype
             return Buffer("new", key, size, dtype)
         if kind == "kept":
-            key = whole(told.get("id"), 0, 1 << 31, "an id")
+            key = whole(told["id"], 0, 1 << 31, "an id")
             if self.kept.get(key) != (size, dtype):
                 raise BadTrace("a kept buffer that does not exist")
             return Buffer("kept", key, size, dtype)
@@ -310,9 +367,12 @@ class _Reader:
         if op in ("copy", "fill", "add"):
             return self.move(op, told, buffers, setup)
         if op in ("launch", "call") and not setup:
+            more = "kernel grid options" if op == "launch" else "text function"
+            _keys(told, f"op args {more}", "tuned left_out")
+            shallow(told)
             tuned = listed(told.get("tuned", []), 1000, "configurations")
             for part in tuned:
-                _of(dict, part, "a configuration")
+                _keys(_of(dict, part, "a configuration"), "grid args options")
             if tuned and any(tuned[0].get(k) != told.get(k) for k in ("grid", "args", "options")):
                 raise BadTrace("a first configuration that is not the node's own")
             left_out = whole(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
@@ -320,20 +380,21 @@ class _Reader:
         raise BadTrace("an unknown kind of node")
 
     def move(self, op: str, told: dict, buffers: list[Buffer], setup: bool) -> Move:
-        to = self.view(told.get("to"), buffers)
+        _keys(told, "op to from" if op == "copy" else "op to value")
+        to = self.view(told["to"], buffers)
         self.own_dtype(to, buffers)
         if setup and buffers[to.buffer].kind != "new":
             raise BadTrace("the setup changes inputs or state")
         if any(s == 0 and n > 1 for s, n in zip(to.strides, to.shape)):
             raise BadTrace("a write into an expanded tensor")
         if op == "copy":
-            source = self.view(told.get("from"), buffers, backwards=True)
+            source = self.view(told["from"], buffers, backwards=True)
             self.own_dtype(source, buffers)
             if source.shape != to.shape:
                 raise BadTrace("a copy between different shapes")
-            check_cast(source.dtype, to.dtype)
+            check_cast(source.dtype, to.dtype, buffers[source.buffer])
             return Move("copy", to, source)
-        value = number(told.get("value"))
+        value = number(told["value"])
         if op == "add":
             held = buffers[to.buffer]
             if setup or held.kind != "state" or held.dtype in FLOATS or to.count() != 1:
@@ -393,14 +454,25 @@ def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:
     return View(index, dtype, offset, tuple(shape), tuple(strides))
 
 
-def check_cast(source: str, to: str) -> None:
-    """Allows casts between floating types, between integers, and from integers to floating types:
-    no rounding to whole numbers, no comparison."""
-    if source == to or source == "bool" or source not in FLOATS and to != "bool":
+def _fits(source: str, to: str) -> bool:
+    """Whether all integers of one dtype are in the other; true for other kinds of dtypes."""
+    if source not in RANGES or to not in RANGES:
+        return True
+    return RANGES[to][0] <= RANGES[source][0] and RANGES[source][1] <= RANGES[to][1]
+
+
+def check_cast(source: str, to: str, held: Buffer) -> None:
+    """Allows casts between floating types, from integers to floating types, and between integers
+    where no value changes: no rounding to whole numbers, no comparison, no remainder. What fits
+    into the new type is known of constants; of what the judge writes it finds out (session.py)."""
+    if source == to or source not in FLOATS and to in FLOATS or source in FLOATS and to in FLOATS:
         return
-    if source in FLOATS and to in FLOATS:
-        return
-    raise Refused("cast", f"a cast from {source} to {to} computes; do it in a kernel")
+    if source in FLOATS or to == "bool":
+        raise Refused("cast", f"a cast from {source} to {to} computes; do it in a kernel")
+    given = held.kind == "const" or held.kind in ("input", "state") and not held.changes
+    if not _fits(source, to) and not given:
+        raise Refused("cast", f"a cast from {source} to {to} may change values, which is computing: "
+                      "cast an input itself, whose values fit, or do it in a kernel")  # fmt: skip
 
 
 def output_view(v: View, buffers: list[Buffer]) -> View:

@@ -19,6 +19,8 @@ PARAMETERS = 1000
 _GRID = (2**31 - 1, 65535, 65535)
 _DTYPE = re.compile(r"(pointer<){0,2}[a-z][a-z0-9]{1,10}>{0,2}")
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
+_KERNEL = {"name", "line", "bind", "defaults", "noinline", "do_not_specialize",
+           "do_not_specialize_on_alignment", "language"}  # fmt: skip
 _OPTIONS = {
     "num_warps": (1, 64), "num_stages": (0, 64), "num_ctas": (1, 16), "maxnreg": (1, 512),
     "enable_fp_fusion": (0, 1), "launch_cooperative_grid": (0, 1), "launch_pdl": (0, 1),
@@ -36,6 +38,8 @@ def check(trace: Trace) -> None:
 
 
 def _check_kernel(told: dict, count: int) -> None:
+    if not told.keys() <= _KERNEL:
+        raise BadTrace("a malformed kernel")
     if not is_plain(told.get("name")) or len(told["name"]) > 200:
         raise BadTrace("a malformed kernel name")
     whole(told.get("line"), 0, 10_000_000, "a kernel's line")

@@ -318,9 +318,10 @@ def recorded(
     fail_on_error(answer, p, note=note)
     yield End()
     p.times["record"] = since(started)
-    names = matching(facts.state, json_state(data))
-    held = {mine: facts.buffers[meant] for mine, meant in names}
-    trace = traces.parse(data, facts.inputs, {m: Buffer("state", m, b.bytes, b.dtype) for m, b in held.items()})
+    head = traces.header(data)
+    names = matching(facts.state, head.state)
+    held = {mine: replace(facts.buffers[meant], key=mine) for mine, meant in names}
+    trace = traces.parse(head, facts.inputs, held)
     FAMILIES[job["family"]].check(trace)
     for call in trace.calls:
         check_output(call, facts)
@@ -385,16 +386,6 @@ def check_output(call: traces.Call, facts: Facts) -> None:
         if got.dtype != dtype:
             told = f"output {i} has the dtype {got.dtype}, expected {dtype}."
             raise Verdict("wrong_dtype", "record", told)
-
-
-def json_state(data: bytes) -> list[tuple[str, list[int], str]]:
-    """The state listed in a trace. It is read first, because reading the rest requires the meaning
-    of its names."""
-    head, _ = traces.headed(data, traces.HEADER_BYTES)
-    try:
-        return [(str(n), list(shape), str(dtype)) for n, shape, dtype, *_ in head["state"]]
-    except (ValueError, KeyError, TypeError):
-        raise BadTrace("the state cannot be read") from None
 
 
 def matching(reference: list, candidate: list) -> list[tuple[str, str]]:
