@@ -22,7 +22,7 @@ def both(x: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor | None) -> li
 
 @pytest.mark.parametrize("shape", [(), (7,), (3, 1), (16, 33), (4, 8, 9), (1, 5000)], ids=str)
 @pytest.mark.parametrize("dtype", WIDE, ids=str)
-@pytest.mark.parametrize("spoil", [*SPOILS, "nan", "infinite", "zero truth"])
+@pytest.mark.parametrize("spoil", [*SPOILS, "nan", "infinite", "zero truth", "infinite truth"])
 def test_the_short_way_gives_the_same_figures(shape: tuple, dtype: torch.dtype, spoil: str) -> None:
     draw = torch.Generator().manual_seed(7)
     truth = torch.randn(shape, generator=draw).to(WIDE[dtype])
@@ -31,9 +31,32 @@ def test_the_short_way_gives_the_same_figures(shape: tuple, dtype: torch.dtype, 
     if spoil in ("nan", "infinite"):
         x.view(-1)[0] = float("nan") if spoil == "nan" else float("-inf")
     truth = truth * 0 if spoil == "zero truth" else truth
+    if spoil == "infinite truth":
+        for t in (truth, eager, x):
+            t.view(-1)[::3], t.view(-1)[-1] = float("-inf"), float("inf")
     for reference in (eager, None):
         short, long = both(x, truth, reference)
         assert short == long
+
+
+INF = float("inf")
+
+
+@pytest.mark.parametrize("x, wrong", [(-INF, 0), (INF, 1), (-3e38, 1), (float("nan"), 1), (0.0, 1)])
+def test_an_infinity_is_right_where_the_truth_has_the_same(x: float, wrong: int) -> None:
+    truth = torch.tensor([[-INF, 2.0, 3.0], [1.0, -INF, 5.0]])
+    got = truth.clone()
+    got[0, 0] = x
+    for e in both(got, truth, truth):
+        assert e["not_finite"] == wrong and (e["ratio"] == 0) == (not wrong) == e["stock_close"]
+
+
+def test_sizes_are_those_of_the_finite_elements() -> None:
+    truth = torch.full((2, 1000), 3.0)
+    part = torch.cat([truth, torch.full_like(truth, -INF)], 1)
+    assert torch.equal(compare.sizes(part).rms, compare.sizes(truth).rms)
+    for e in both(torch.where(part.isinf(), part, part + 0.03), part, None):
+        assert e["ratio"] == pytest.approx(0.01, rel=1e-4) and e["not_finite"] == 0
 
 
 def test_a_reference_that_is_not_finite_is_compared_as_allclose_does() -> None:

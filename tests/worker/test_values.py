@@ -8,11 +8,12 @@ import sys
 
 import pytest
 from small_loop import ROOT, said, verify
-from task_text import task
+from task_text import reference, task
 
 sys.path[:0] = [str(ROOT / "worker")]
 
 import candidates  # noqa: E402
+from judge import sidecar, truth  # noqa: E402
 
 pytest.importorskip("triton")
 
@@ -55,3 +56,66 @@ def test_a_cast_that_could_lose_bits_is_a_move_only_where_an_inputs_values_fit(
     record = verify(source, taking(cast))
     assert said(record)[0] == wanted[0] and (said(record)[1] or "").startswith(wanted[1] or "")
     assert wanted != E3 or said(record) == E3
+
+
+# ---- infinities ----------------------------------------------------------------------
+
+MASKED = "return (x @ x.t()).masked_fill(torch.ones(8, 8).triu(1).bool(), float('-inf'))"
+SCORES = """
+@triton.jit
+def score_kernel(x, y, N: tl.constexpr, K: tl.constexpr):
+    p, j, k = tl.program_id(0), tl.arange(0, N), tl.arange(0, K)
+    row = tl.load(x + p * K + k)
+    s = tl.sum(row[None, :] * tl.load(x + j[:, None] * K + k[None, :]), 1)
+    tl.store(y + p * N + j, tl.where(j <= p, s, {masked}))
+"""
+SCORED = """
+    y = torch.empty(8, 8, device=x.device)
+    score_kernel[(8,)](x, y, N=8, K=8)
+    return y
+    """
+
+
+@pytest.mark.parametrize(
+    "masked, wanted",
+    [("-float('inf')", E3), ("float('inf')", ("wrong_values", None, "E0")),
+     ("-1e38", ("wrong_values", None, "E0")), ("float('nan')", ("not_finite", None, "E0"))],
+)  # fmt: skip
+def test_infinities_of_the_task_are_required_and_no_others_are_right(masked: str, wanted: tuple) -> None:
+    source = task(MASKED, inputs="[torch.randn(8, 8)]")
+    record = verify(source, candidates.triton(SCORES.format(masked=masked), SCORED))
+    assert said(record) == wanted
+    assert record["verdict"] != "wrong_values" or "are missing" in record["feedback"]
+
+
+def test_infinities_that_only_changed_inputs_bring_skip_the_trial() -> None:
+    overflows = reference(task("return x.exp()", inputs="[torch.rand(4, 8) * 50]"))
+    with pytest.raises(truth.Unusable):
+        overflows.fresh().expect(1, "scaled")
+    given = reference(task("return x.log() * (x > 0.5)", inputs="[torch.bernoulli(torch.rand(4, 8))]"))
+    with pytest.raises(truth.Unusable, match="not finite"):  # NaN beside infinities
+        given.fresh().expect(1, "plain")
+
+
+def test_a_slice_without_finite_elements_needs_the_sidecars_leave() -> None:
+    source = task("return torch.where(torch.arange(4)[:, None] > 1, x, -float('inf'))")
+    with pytest.raises(truth.Unusable, match="infinite_slices"):
+        reference(source).fresh().expect(1, "plain")
+    leave = sidecar.of({"id": "t/a", "sidecar": {"infinite_slices": True}})
+    found = reference(source, told=leave).fresh().expect(1, "plain")
+    assert found.infinite == {0} and found.judge(0, found.eager[0])[2]
+    with pytest.raises(truth.Unusable, match="a.json: /infinite_slices: must be true or false, not 1"):
+        sidecar.of({"id": "t/a", "sidecar": {"infinite_slices": 1}})
+
+
+@pytest.mark.parametrize(
+    "forward, reason",
+    [(MASKED, []), ("return torch.zeros(4, 8).masked_fill(torch.ones(4, 8).triu(1).bool(), -float('inf')) * x.sum().sign()",
+                    ["degenerate"])],
+)  # fmt: skip
+def test_the_gate_looks_at_finite_elements(forward: str, reason: list) -> None:
+    given = reference(task(forward, inputs="[torch.randn(8, 8)]" if not reason else "[torch.rand(4, 8)]"))
+    reasons = truth.gate(given, "seed")
+    assert bool(reasons) == bool(reason) and all(any(r in said for said in reasons) for r in reason)
+    assert reason or truth.self_test(given, "seed") == {
+        "perfect": True, "zeros": False, "constant": False, "other_seed": False, "input": False}  # fmt: skip

@@ -3,6 +3,9 @@
 Every figure of a verdict comes from here: largest absolute and relative error,
 the error ratio rms(x - t) / rms(t) of the worst slice along the leading
 dimension, the worst single element, and counts of NaN and Inf.
+
+Where the truth is infinite, the same infinity is exact and anything else counts as NaN. All
+sizes are those of finite elements.
 """
 
 from dataclasses import dataclass
@@ -39,13 +42,13 @@ class Errors:
     max_rel: float = 0.0
     ratio: float = 0.0  # worst slice
     outlier: float = 0.0  # worst |x - t| / (|t| + rms(t))
-    not_finite: int = 0
+    not_finite: int = 0  # NaN, and infinities in other places than the truth's
     stock_close: bool = True  # allclose(reference, x) as KernelBench asks
     near: float = 1.0  # the share of elements that are
     worst: Slice | None = None  # by the sidecar's tolerance (sidecar.py)
 
 
-def _rows(x: torch.Tensor) -> torch.Tensor:
+def rows(x: torch.Tensor) -> torch.Tensor:
     """Views x as slices along the leading dimension; one-dimensional data is one slice."""
     return x.reshape(1, -1) if x.dim() < 2 or x.shape[0] == 0 else x.reshape(x.shape[0], -1)
 
@@ -60,29 +63,44 @@ def _pieces(matrix: torch.Tensor):
             yield r, min(rows, r + step), c, min(columns, c + piece)
 
 
-def _squares(rows: torch.Tensor) -> torch.Tensor:
+def _squares(ts: torch.Tensor, infinite: bool = False) -> torch.Tensor:
     """The sum of squares of each slice, in double precision."""
-    total = torch.zeros(rows.shape[0], dtype=torch.float64, device=rows.device)
-    for r0, r1, c0, c1 in _pieces(rows):
-        total[r0:r1] += rows[r0:r1, c0:c1].double().square().sum(1)
+    total = torch.zeros(ts.shape[0], dtype=torch.float64, device=ts.device)
+    for r0, r1, c0, c1 in _pieces(ts):
+        piece = ts[r0:r1, c0:c1]
+        piece = piece.masked_fill(piece.isinf(), 0) if infinite else piece
+        total[r0:r1] += piece.double().square().sum(1)
     return total
+
+
+def finite(x: torch.Tensor, truth: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both without the truth's infinities: zeros there, NaN in x where it has anything else."""
+    at, same = truth.isinf(), x == truth
+    x = x.masked_fill(at & same, 0).masked_fill_(at & ~same, float("nan"))
+    return x, truth.masked_fill(at, 0)
+
+
+def has_infinities(t: torch.Tensor) -> bool:
+    return t.is_floating_point() and t.numel() > 0 and bool(torch.stack(torch.aminmax(t)).isinf().any())
 
 
 @dataclass
 class Sizes:
-    """The scale of errors: rms(t) of each slice, with its floor."""
+    """The scale of errors: rms(t) of each slice, with its floor. `columns` are finite ones."""
 
     rms: torch.Tensor
-    columns: int
+    columns: int | torch.Tensor
     ready: "Ready | None" = None
+    infinite: bool = False  # the truth has infinities
 
 
 class Ready:
     """The shared part of comparisons with a small truth, computed once. Most outputs are small, and
     then calls into torch take longer than computing."""
 
-    def __init__(self, truth: torch.Tensor, rms: torch.Tensor) -> None:
-        self.truth = truth.double()
+    def __init__(self, truth: torch.Tensor, rms: torch.Tensor, infinite: bool) -> None:
+        self.rows = truth if infinite else None
+        self.truth = finite(truth, truth)[1].double() if infinite else truth.double()
         size = self.truth.abs()
         self.relative = size.clamp_min(1e-30)
         self.outlier = size.add_(rms[:, None]).clamp_min_(1e-300)
@@ -94,28 +112,34 @@ class Ready:
         if self.stock is None or self.stock[0] is not reference:
             if not bool(torch.isfinite(reference).all()):
                 return None
-            self.stock = reference, _rows((tolerance * reference).abs_().add_(tolerance))
+            self.stock = reference, rows((tolerance * reference).abs_().add_(tolerance))
         return self.stock[1]
 
 
-def sizes(truth: torch.Tensor) -> Sizes:
-    rows = _rows(truth)
-    squares = _squares(rows)
-    columns = max(1, rows.shape[1])
-    whole = (squares.sum() / (columns * rows.shape[0])).sqrt()
+def sizes(truth: torch.Tensor, infinite: bool | None = None) -> Sizes:
+    """`infinite`: whether the truth has infinities; None asks the device."""
+    ts = rows(truth)
+    infinite = has_infinities(truth) if infinite is None else infinite
+    squares = _squares(ts, infinite)
+    columns: int | torch.Tensor = max(1, ts.shape[1])
+    count: int | torch.Tensor = columns * ts.shape[0]
+    if infinite:
+        columns = ts.isfinite().sum(1).clamp_min_(1)
+        count = columns.sum()
+    whole = (squares.sum() / count).sqrt()
     rms = torch.maximum((squares / columns).sqrt(), whole * SMALL_SLICE)
     small = 0 < truth.numel() <= min(READY, PIECE[truth.device.type])
-    return Sizes(rms, columns, Ready(rows, rms) if small else None)
+    return Sizes(rms, columns, Ready(ts, rms, infinite) if small else None, infinite)
 
 
 def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None,
             by: Sizes | None = None) -> Errors:  # fmt: skip
-    """Errors of x against the truth, which is finite. `reference` is the eager result for the stock
+    """Errors of x against the truth, which has no NaN. `reference` is the eager result for the stock
     check; None skips that check. `by` is the truth's sizes, if already known."""
     if truth.numel() == 0:
         return Errors()
-    xs, ts = _rows(x), _rows(truth)
-    rs = _rows(reference) if reference is not None else None
+    xs, ts = rows(x), rows(truth)
+    rs = rows(reference) if reference is not None else None
     tolerance = STOCK.get(x.dtype, 0.0)
     by = by or sizes(truth)
     if by.ready is not None:
@@ -127,14 +151,16 @@ def measure(x: torch.Tensor, truth: torch.Tensor, reference: torch.Tensor | None
     near = torch.zeros((), dtype=torch.int64, device=ts.device)
     for r0, r1, c0, c1 in _pieces(ts):
         a, b = xs[r0:r1, c0:c1], ts[r0:r1, c0:c1]
+        if rs is not None:
+            near += torch.isclose(a, rs[r0:r1, c0:c1], atol=tolerance, rtol=tolerance).sum()
+        if by.infinite:
+            a, b = finite(a, b)
         d = (a.double() - b.double()).abs_()
         bad = ~(d < float("inf"))  # NaN, too
         bad_count += bad.sum()
         d.masked_fill_(bad, float("inf"))
         wrong[r0:r1] += d.square().sum(1)
         most = torch.maximum(most, _worst(d, b, by.rms[r0:r1, None]))
-        if rs is not None:
-            near += torch.isclose(a, rs[r0:r1, c0:c1], atol=tolerance, rtol=tolerance).sum()
     ratio = ((wrong / by.columns).sqrt() / by.rms.clamp_min(1e-300)).max()
     found = [*most, ratio, bad_count.double()] + ([near.double()] if rs is not None else [])
     return _errors(torch.stack(found).tolist(), truth.numel())
@@ -145,12 +171,13 @@ def _measure_small(
 ) -> Errors:
     """The same figures, bit for bit, with fewer calls into torch."""
     ready, infinite = by.ready, float("inf")
-    d = (xs.double() - ready.truth).abs_().nan_to_num_(nan=infinite, posinf=infinite)
+    own = xs if ready.rows is None else finite(xs, ready.rows)[0]
+    d = (own.double() - ready.truth).abs_().nan_to_num_(nan=infinite, posinf=infinite)
     ratio = ((d.square().sum(1) / by.columns).sqrt() / ready.rms).max()
     found = [d.max(), (d / ready.relative).max(), (d / ready.outlier).max(), ratio,
              (d == infinite).sum(dtype=torch.float64)]  # fmt: skip
     if reference is not None:
-        rs, allowed = _rows(reference), ready.allowed(reference, tolerance)
+        rs, allowed = rows(reference), ready.allowed(reference, tolerance)
         near = (
             torch.isclose(xs, rs, atol=tolerance, rtol=tolerance)
             if allowed is None or xs.dtype != rs.dtype

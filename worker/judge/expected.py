@@ -29,6 +29,7 @@ class Expected:
     tolerance: Tolerance | None = None  # the task's own, besides the hardened protocol
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)  # eager, after the call
     truth_buffers: dict[str, torch.Tensor] = field(default_factory=dict)
+    infinite: set[int] = field(default_factory=set)  # outputs with infinities
     limits: dict[int, tuple[float, float]] = field(default_factory=dict)
     sizes: dict[int, compare.Sizes] = field(default_factory=dict)
     own: dict[int, compare.Errors] = field(default_factory=dict)  # the eager reference's
@@ -48,7 +49,8 @@ class Expected:
             x, self.truth[i], self.eager[i], self.limits.get(i), by=self.sizes.get(i)
         )
         if self.tolerance is not None and limit is not None:
-            e.worst = self.tolerance.worst(x, self.truth[i])
+            pair = compare.finite(x, self.truth[i]) if i in self.infinite else (x, self.truth[i])
+            e.worst = self.tolerance.worst(*pair)
             right = right and e.worst.ratio <= e.worst.allowed
         return e, limit, right
 
@@ -59,9 +61,17 @@ class Expected:
 
     def own_errors(self, i: int) -> compare.Errors:
         if i not in self.own:
-            self.sizes[i] = compare.sizes(self.truth[i])
+            self.sizes[i] = compare.sizes(self.truth[i], i in self.infinite)
             self.own[i] = compare.measure(self.eager[i], self.truth[i], None, self.sizes[i])
         return self.own[i]
+
+    def even(self, i: int, value: float | None = None) -> torch.Tensor:
+        """Output i as a constant, its mean unless given, but for its infinities."""
+        eager = self.eager[i]
+        if value is None:
+            value = float(self.truth[i].double().masked_select(self.truth[i].isfinite()).mean())
+        guess = torch.full_like(eager, value)
+        return torch.where(eager.isinf(), eager, guess) if i in self.infinite else guess
 
     def exact(self) -> bool:
         """Whether no integer output depends on rounding."""
@@ -103,17 +113,33 @@ def judge_output(
 
 
 def check_outputs(
-    eager: list[torch.Tensor], truth: list[torch.Tensor], differs: str | None
-) -> None:
-    """Raises Unusable if the results cannot be compared."""
+    eager: list[torch.Tensor], truth: list[torch.Tensor], differs: str | None, slices: bool = False
+) -> set[int]:
+    """Raises Unusable if the results cannot be compared. Returns which outputs have infinities; the
+    truth then has those of the eager result. `slices`: a slice may have nothing else."""
     if differs:
         raise Unusable(f"{differs} in higher precision: return tensors for what is computed")
     for t in (*eager, *truth):
         _check_kind(t)
     if [t.shape for t in eager] != [t.shape for t in truth]:
         raise Unusable("the output's shape depends on the inputs' values")
-    if not _all_finite([*truth, *eager]):
+    if _all_finite([*truth, *eager]):
+        return set()
+    found = {i for i, x in enumerate(eager) if x.is_floating_point() and _settled(x, truth, i)}
+    for i in found:
+        if not slices and bool((~compare.rows(eager[i]).isfinite().any(1)).any()):
+            raise Unusable(f"output {i} has a slice of its leading dimension without a finite element; "
+                           'a sidecar with "infinite_slices": true allows it')  # fmt: skip
+    return found
+
+
+def _settled(eager: torch.Tensor, truth: list[torch.Tensor], i: int) -> bool:
+    rounded = truth[i].to(eager.dtype)
+    at = eager.isinf() | rounded.isinf()
+    if bool((eager.isnan() | rounded.isnan() | at & (eager != rounded)).any()):
         raise Unusable("the reference's output is not finite")
+    truth[i] = torch.where(at, rounded.to(truth[i].dtype), truth[i])
+    return bool(at.any())
 
 
 def _check_kind(t: torch.Tensor) -> None:

@@ -123,13 +123,16 @@ def note_checks(job: dict, p: Progress, expected: truth.Expected) -> None:
 def wrong(p, index, x, t, e, limit, variant, extra="") -> Verdict:
     trial = len(p.trials)
     where = f"output {index}, trial {trial} ({variant} inputs{extra})"
-    if e.not_finite:
-        count = f"{e.not_finite} of {t.numel()} values are NaN or Inf"
+    strange = int((x.isnan() | x.isinf() & ~t.isinf()).sum()) if e.not_finite else 0
+    if strange:
+        count = f"{strange} of {t.numel()} values are NaN or Inf"
         return Verdict("not_finite", "trials", f"{where}: {count}; memory that no kernel wrote "
                        "holds NaN.")  # fmt: skip
     bound = limit[0] if limit else 0.0
     told = f"{where}: max abs error {feedback.number(e.max_abs)}"
-    if limit is None or not compare.within(e, limit):
+    if e.not_finite:
+        told += f", {e.not_finite} infinities of the right answer are missing"
+    elif limit is None or not compare.within(e, limit):
         told += f", error ratio {feedback.number(e.ratio)}, allowed {feedback.number(bound)}"
     if e.worst and e.worst.ratio > e.worst.allowed:
         told += (f"; error ratio {feedback.number(e.worst.ratio)} in {e.worst.place}, where "
@@ -139,9 +142,11 @@ def wrong(p, index, x, t, e, limit, variant, extra="") -> Verdict:
 
 def first_wrong(x: torch.Tensor, t: torch.Tensor, bound: float) -> str:
     """The first element whose error exceeds the bound, and the share of such elements."""
-    d = (x.double() - t.double()).abs()
-    scale = torch.maximum(t.double().abs(), t.double().square().mean().sqrt())
-    bad = (d > bound * scale).flatten()
+    own, right = compare.finite(x, t) if t.is_floating_point() else (x, t)
+    d, size = (own.double() - right.double()).abs(), right.double().abs()
+    count = t.isfinite().sum().clamp_min(1)
+    scale = torch.maximum(size, (size.square().sum() / count).sqrt())
+    bad = (~(d <= bound * scale)).flatten()
     count = int(bad.sum())
     if not count:
         return ""

@@ -4,6 +4,7 @@ spelling mistake would otherwise be a check that nobody makes.
 
     {"variants": ["signed", "permuted", "scaled"],   changed inputs that are tried
      "inputs": {"g": ["permuted"]},                  those that one argument of forward may take
+     "infinite_slices": true,                        a row of an output may have no finite element
      "tolerance": {"error_ratio": 0.01, "dimensions": ["batch", "head", "time", "value"],
                    "per": ["batch", "head"]}}
 
@@ -21,7 +22,7 @@ from shared.limits import Unusable
 CHANGED = ("signed", "permuted", "scaled", "numbers")
 FILE = "the sidecar"  # of a task without a name
 QUOTED = 60  # characters of a wrong value
-KEYS = ("variants", "inputs", "tolerance", "source", "piece")
+KEYS = ("variants", "inputs", "tolerance", "infinite_slices", "source", "piece")
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Sidecar:
     variants: tuple[str, ...] = CHANGED
     inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by argument of forward
     tolerance: Tolerance | None = None
+    infinite_slices: bool = False  # an output may be infinite all over such a slice
     file: str = FILE
 
     def legal(self, forward: object) -> dict[int, tuple[str, ...]]:
@@ -89,10 +91,14 @@ def _read(told: object, file: str) -> Sidecar:
     _object(told, "")
     _known(told, KEYS, "")
     given = _object(told.get("inputs", {}), "/inputs")
+    infinite = told.get("infinite_slices", False)
+    if not isinstance(infinite, bool):
+        raise _Bad(f"/infinite_slices: must be true or false, not {json.dumps(infinite)[:QUOTED]}")
     return Sidecar(
         _words(told.get("variants", CHANGED), "/variants", CHANGED),
         {name: _words(v, f"/inputs/{name}", CHANGED) for name, v in given.items()},
         _tolerance(told["tolerance"], file) if "tolerance" in told else None,
+        infinite,
         file,
     )
 
