@@ -13,10 +13,13 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "io/frame_file.h"
+#include "io/key.h"
 #include "verify/verdict.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct jobs {
@@ -61,18 +64,12 @@ static int on_answered(const struct frame *f, void *arg, struct err *e)
 static int read_secret(struct jobs *j, const char *dir, struct err *e)
 {
     char *path = fs_join(dir, "secret");
-    struct buf b;
-    int rc;
+    int rc = 0;
 
-    buf_init(&b, HASH_HEX);
-    if (fs_is_file(path)) {
-        rc = fs_read(path, &b, e);
-        if (rc == 0)
-            snprintf(j->b.secret, sizeof(j->b.secret), "%s", buf_str(&b));
-    } else {
-        rc = fs_replace(path, j->b.secret, HASH_HEX - 1, e);
-    }
-    buf_release(&b);
+    if (chmod(path, 0600) < 0 && errno != ENOENT)
+        rc = err_sys(e, "%s: cannot be hidden from others", path);
+    if (rc == 0)
+        rc = key_make(path, j->b.secret, e);
     free(path);
     return rc;
 }

@@ -5,8 +5,10 @@
 #include "base/log.h"
 #include "base/str.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int verifying_check_device(const char *device, struct err *e)
 {
@@ -72,11 +74,40 @@ int verifying_open(struct verifying *g, const struct verifying_values *v,
     return g->door ? 0 : -1;
 }
 
+static void on_stop(int signo, void *arg)
+{
+    struct verifying *g = arg;
+
+    g->stopped = signo;
+    loop_stop(g->loop);
+}
+
+/* Takes back what is on disk for workers, such as their key; then the signal
+ * does what it would have done. */
+static _Noreturn void stop(struct verifying *g)
+{
+    sigset_t one;
+
+    verifying_close(g);
+    sigemptyset(&one);
+    sigaddset(&one, g->stopped);
+    signal(g->stopped, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    raise(g->stopped);
+    _exit(128 + g->stopped);
+}
+
 size_t verifying_wait(struct verifying *g)
 {
-    size_t missing = door_wait(g->door);
-    char *hint = door_hint(g->door);
+    struct err e = ERR_INIT;
+    size_t missing;
+    char *hint;
 
+    loop_add_stops(g->loop, on_stop, g, &e);
+    missing = door_wait(g->door);
+    if (g->stopped)
+        stop(g);
+    hint = door_hint(g->door);
     if (hint)
         log_warn("%s, then run this command again", hint);
     free(hint);

@@ -102,11 +102,13 @@ struct verifying {
     struct loop *loop;
     struct door *door;
     struct door_opts opts;
+    int stopped; /* the signal; 0: none */
 };
 int verifying_open(struct verifying *g, const struct verifying_values *v,
                    const struct home *home, struct err *e);
 /* Waits for the answers that can come; says on stderr how to get the others.
- * Returns how many are missing. */
+ * Returns how many are missing. A signal that stops it ends the program, when
+ * the door is closed. */
 size_t verifying_wait(struct verifying *g);
 /* Also after a failed open. */
 void verifying_close(struct verifying *g);

@@ -34,7 +34,7 @@ static int fail(const struct why *w, const char *fmt, ...)
 static int fail(const struct why *w, const char *fmt, ...)
 {
     int sys = errno;
-    char what[512], reason[128];
+    char what[1024], reason[128];
     va_list ap;
 
     va_start(ap, fmt);
@@ -181,6 +181,28 @@ static void make_parents(char *path)
     }
 }
 
+/* Names the folder at fault, and the remedy: who installs languages reads the
+ * folder, but the box has a user of its own. */
+static int fail_closed(const struct why *w, const char *path)
+{
+    char part[PATH_MAX];
+
+    snprintf(part, sizeof(part), "%s", path);
+    for (char *p = part + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        if (access(part, X_OK) < 0)
+            break;
+        *p = '/';
+    }
+    errno = EACCES;
+    return fail(w,
+                "box: candidates have a user of their own, who needs %s but "
+                "cannot read %s; 'chmod a+rx %s' lets everybody read it",
+                path, part, part);
+}
+
 /* Makes `to` exist as what `from` is, so that it can be mounted on. */
 static int make_target(const char *from, char *to, const struct why *w)
 {
@@ -188,7 +210,10 @@ static int make_target(const char *from, char *to, const struct why *w)
     int fd;
 
     if (stat(from, &st) < 0)
-        return fail(w, "box: %s", from);
+        return errno == EACCES ? fail_closed(w, from)
+                               : fail(w, "box: %s", from);
+    if (S_ISDIR(st.st_mode) && access(from, R_OK | X_OK) < 0)
+        return fail_closed(w, from);
     make_parents(to);
     if (S_ISDIR(st.st_mode)) {
         if (mkdir(to, 0755) < 0 && errno != EEXIST)

@@ -160,6 +160,69 @@ size_t host_pending(const struct host *h)
     return h->pending;
 }
 
+/* ---- whose code ended a judge ---- */
+
+/* A task's own code runs in the judge. Before and after, the judge writes whose
+ * it is to this file (worker/judge/blame.py), so that nobody else pays for one
+ * that ends the process: the next judge is told, and refuses the task. */
+static char *running_file(const struct host *h)
+{
+    return fs_join(h->o.scratch, "running");
+}
+
+static struct blame *find_blame(struct host *h, struct str task)
+{
+    struct blame *b = h->blames;
+
+    while (b && !str_eq(task, b->task))
+        b = b->next;
+    if (!b && task.n == BLAME_KEY - 1) {
+        b = xcalloc(1, sizeof(*b));
+        memcpy(b->task, task.p, task.n);
+        b->next = h->blames;
+        h->blames = b;
+    }
+    return b;
+}
+
+/* True: a task's code ran when the judge ended. */
+static bool blame_task(struct host *h)
+{
+    char *path = running_file(h);
+    struct err e = ERR_INIT;
+    struct str text, line = {0}, id = {0};
+    struct blame *b = NULL;
+    struct buf read;
+
+    buf_init(&read, 4096);
+    if (fs_read(path, &read, &e) == 0) {
+        text = (struct str){buf_str(&read), read.len};
+        if (str_cut(&text, '\n', &line) && str_cut(&line, ' ', &id))
+            b = find_blame(h, line);
+    }
+    for (struct job *j = h->jobs; b && j; j = j->next)
+        if (str_eq(id, j->id))
+            memcpy(j->task, b->task, sizeof(j->task));
+    buf_release(&read);
+    free(path);
+    return b && ++b->ends <= BLAME_ENDS;
+}
+
+/* A task that has been judged is not what ended the judge. */
+static void clear_blame(struct host *h, const struct job *j)
+{
+    for (struct blame *b = h->blames; b; b = b->next)
+        if (strcmp(b->task, j->task) == 0 && b->ends < BLAME_ENDS)
+            b->ends = 0;
+}
+
+static void tell_blames(struct host *h)
+{
+    for (const struct blame *b = h->blames; b; b = b->next)
+        if (b->ends >= BLAME_ENDS)
+            server_say(&h->judge, "blame", "-", b->task);
+}
+
 /* ---- the judge ---- */
 
 void host_stage(struct job *j, int64_t ms)
@@ -301,10 +364,11 @@ static void judge_gone(struct host *h)
 {
     struct err e = ERR_INIT;
     struct job *next;
+    bool blamed = blame_task(h);
 
     host_note_end(h, &h->judge, "the judge", false);
     server_stop(&h->judge);
-    h->failures++;
+    h->failures += !blamed;
     end_services(h);
     for (struct child *c = h->children; c; c = c->next) {
         if (c->job)
@@ -321,11 +385,12 @@ static void judge_gone(struct host *h)
                             "`monkeys doctor` tests this machine");
         return;
     }
-    /* Only those that had begun can be what ended it. */
+    /* Where no task is to blame, one of those that had begun can be what ended
+     * it. */
     for (struct job *j = h->jobs; j; j = next) {
         next = j->next;
         j->held_by = NULL;
-        if (j->begun && ++j->tries >= TRIES) {
+        if (!blamed && j->begun && ++j->tries >= TRIES) {
             char id[FRAME_ID_MAX + 1];
 
             memcpy(id, j->id, sizeof(id));
@@ -352,6 +417,7 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
         h->judge_ready = h->judge_fit = true;
         health_answered(&h->judge_health);
         h->out(f, h->arg);
+        tell_blames(h);
         for (j = h->jobs; j; j = j->next)
             give_job(h, j);
         return;
@@ -390,6 +456,7 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
         free(why);
     } else if (strcmp(f->type, "answer") == 0) {
         h->failures = 0;
+        clear_blame(h, j);
         remove_job(h, j);
         h->out(f, h->arg);
     }
@@ -399,18 +466,20 @@ static int start_judge(struct host *h, struct err *e)
 {
     char *script = fs_join(h->o.home, "worker/judge/judge.py");
     char *log = fs_join(h->o.scratch, "judge.log");
+    char *running = running_file(h);
     char children[24], memory[24], total[24];
     const char *argv[] = {
         h->o.python,      "-B",        script,       "--home",   h->o.home,
         "--device",       h->o.device, "--children", children,   "--box",
         h->o.box,         "--cache",   h->o.cache,   "--memory", memory,
-        "--total-memory", total,       NULL};
+        "--total-memory", total,       "--running",  running,    NULL};
     int rc;
 
     snprintf(children, sizeof(children), "%lld", (long long)h->o.children);
     snprintf(memory, sizeof(memory), "%llu", (unsigned long long)h->o.memory);
     snprintf(total, sizeof(total), "%llu",
              (unsigned long long)h->o.total_memory);
+    unlink(running);
     h->judge_ready = false;
     h->judge.fn = on_judge;
     h->judge.arg = h;
@@ -419,6 +488,7 @@ static int start_judge(struct host *h, struct err *e)
     if (rc == 0)
         health_asked(&h->judge_health, h->judge.pid); /* whether it is ready */
     free(script);
+    free(running);
     free(log);
     return rc;
 }
@@ -454,5 +524,9 @@ void host_free(struct host *h)
     zygotes_end(h);
     while (h->jobs)
         remove_job(h, h->jobs);
+    for (struct blame *b = h->blames, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
     free(h);
 }

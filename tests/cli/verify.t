@@ -74,6 +74,21 @@ printf 'class Model: pass\n' >"$work/half.py"
 run verify --device cpu --dsl c-cpu --task half.py "$good"
 like "$err" "*half.py: 'def get_inputs' is missing*" "a file that is no task says what is missing"
 
+# What only its owner may read, and what is taken back.
+set -- --device cpu --dsl c-cpu --task starter/04_softmax "$good" --no-timing
+run verify "$@" --verifier jobs=hidden
+is "$(stat -c %a "$work/hidden/secret")" 600 "the secret of a folder of jobs is its owner's"
+cp "$work/hidden/jobs" "$work/jobs.first" && chmod 644 "$work/hidden/secret"
+run verify "$@" --verifier jobs=hidden
+is "$(stat -c %a "$work/hidden/secret") $(cmp "$work/hidden/jobs" "$work/jobs.first" && echo same)" "600 same" \
+    "… also that of an older one, which stays the same"
+mkdir "$work/alone"
+(cd "$work/alone" && exec "$monkeys" verify "$@" --verifier tcp=127.0.0.1:0 --launcher none >out 2>err) &
+until grep -q 'start workers with' "$work/alone/err" 2>/dev/null; do sleep 0.1; done
+is "$(cd "$work/alone" && echo *)" "err monkeys-worker-$!.key out" "a key for workers lies where the command was started"
+kill -TERM $! && { wait $!; } 2>/dev/null
+is "$? $(cd "$work/alone" && echo *)" "143 err out" "… and is removed when the command is stopped"
+
 # What a call does, and where fp32 may be multiplied as TF32.
 answers="python3 -B $root/tests/cli/run/answers.py"
 trace='{"launches":3,"moves":1,"bytes_read":4096,"bytes_written":2048,"kernels":[{"name":"scale","grid":[8,4],"launches":2,"bytes_read":4096,"bytes_written":1024},{"name":"add","grid":[1],"launches":1,"bytes_read":0,"bytes_written":1024}],"first":{"launches":4,"moves":0,"bytes_read":1,"bytes_written":2,"kernels":[]}}'

@@ -3,6 +3,7 @@ reason names the pack's file. A candidate is never blamed for it, and cannot cla
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +124,23 @@ def test_a_pack_that_fails_is_infra_and_its_file_is_named(
 ) -> None:
     pack, text, *told = SWITCHED[name]
     is_infra(worker, switched(packs, name, pack, text), told)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives candidates another user")
+def test_a_folder_that_candidates_cannot_read_is_named_with_the_remedy(
+    worker: Session, packs: Path
+) -> None:
+    shut = packs / "shut"
+    (shut / "language").mkdir(parents=True)
+    shut.chmod(0o700)
+    shutil.copytree(ROOT / "packs" / "c-cpu", packs / "shut-folder")
+    with (packs / "shut-folder" / "adapter.py").open("a") as file:
+        file.write(f"\n\ndef folders():\n    return [{str(shut / 'language')!r}]\n")
+    worker.run([right("shut-folder", "c-cpu", "shut-folder")], 1)
+    assert f"cannot read {shut}; 'chmod a+rx {shut}'" in worker.infra["shut-folder"]
+    shut.chmod(0o755)
+    worker.run([right("opened", "c-cpu", "shut-folder")], 1)
+    assert worker.answers["opened"]["verdict"] == "correct"
 
 
 def test_the_worker_goes_on(worker: Session, packs: Path) -> None:

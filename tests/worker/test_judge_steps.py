@@ -38,7 +38,8 @@ class Worker:
         self.jobs: dict[str, Callable[[], Generator]] = {}
         monkeypatch.setattr(judge, "CONTROL", theirs.detach())
         monkeypatch.setattr(verdict, "run", lambda asked, *_: self.jobs[asked["name"]]())
-        o = argparse.Namespace(device="cpu", children=8, box="full", cache="", memory=0, total_memory=0)
+        o = argparse.Namespace(device="cpu", children=8, box="full", cache="", memory=0, total_memory=0,
+                               running="")
         self.judge = judge.Judge(o)
         self.thread = threading.Thread(target=self.judge.run)
         self.thread.start()
@@ -72,7 +73,7 @@ class Worker:
 
     def start(self, name: str, steps: Callable[[], Generator]) -> None:
         self.jobs[name] = steps
-        asked = {"name": name, "device": "cpu", "kind": "task"}
+        asked = {"name": name, "device": "cpu", "kind": "task", "task": {"source": ""}}
         self.say("job", name, json.dumps(asked))
 
     def child(self) -> tuple[str, socket.socket]:

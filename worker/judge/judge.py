@@ -3,7 +3,7 @@ the worker for children, tells them what to do, and trusts only bytes that it co
 
 Started by monkeys-worker with its control socket as descriptor 3:
     python judge/judge.py --home DIR --device cpu|cuda:N --children N --box full|thin|none
-                          --cache DIR --memory BYTES --total-memory BYTES
+                          --cache DIR --memory BYTES --total-memory BYTES --running FILE
 """
 
 import argparse
@@ -37,7 +37,8 @@ from shared.frames import send_frame
 
 with unfit.told():
     import torch
-    from judge import freezing, verdict
+    from judge import blame, freezing, verdict
+    from judge.blame import Blame
     from judge.builds import Builds
     from judge.room import Room
     from shared import limits
@@ -74,6 +75,7 @@ class Job:
     asked: dict
     steps: Generator
     started: float
+    task: str = ""  # what it is blamed by (blame.py)
     peak: int = 0  # bytes, of its largest child
     child: Channel | None = None
     frozen: "freezing.Stopped | None" = None  # the child's process, if it is stopped
@@ -100,6 +102,8 @@ class Judge:
         self.for_device: collections.deque[Job] = collections.deque()
         self.environment = environment(o)
         self.builds = Builds(o.cache or None)
+        self.blame = Blame(o.running)
+        limits.LIMITS.note = self.blame.note
         self.room = Room(o.total_memory if o.device == "cpu" else 0, o.memory, o.children)
 
     def say(self, kind: str, job: str = "-", deadline: int = 0, payload: bytes = b"") -> None:
@@ -130,8 +134,10 @@ class Judge:
             if not self.room.enter(name, asked):
                 return
             self.queue.popleft()
-            steps = verdict.run(asked, self.environment, self.builds, self.o)
-            job = Job(name, asked, steps, time.monotonic())
+            steps, task = verdict.run(asked, self.environment, self.builds, self.o), blame.key(asked)
+            if task in self.blame.blamed and not verdict.is_boxed(asked):
+                steps = verdict.unusable(asked, self.environment, blame.WHY)
+            job = Job(name, asked, steps, time.monotonic(), task)
             self.jobs[job.id] = job
             self.step(job, None)
 
@@ -150,6 +156,7 @@ class Judge:
     def step(self, job: Job, value: object) -> None:
         """Resumes the generator with its answer and carries out its next step."""
         job.waiting = None
+        self.blame.turn(job.id, job.task)
         try:
             if isinstance(value, Exception):
                 wanted = job.steps.throw(value)
@@ -451,6 +458,9 @@ class Judge:
         if frame.kind == "job":
             self.take_job(frame.id, frame.json())
             return True
+        if frame.kind == "blame":
+            self.blame.blamed.add(frame.text())
+            return True
         if frame.kind == "ping":
             self.check_device()
             self.say("pong")
@@ -574,6 +584,7 @@ def main() -> None:
     p.add_argument("--children", type=int, default=1)
     p.add_argument("--box", default="full")
     p.add_argument("--cache", default="")
+    p.add_argument("--running", default="")
     p.add_argument("--memory", type=int, default=0)
     p.add_argument("--total-memory", type=int, default=0)
     o = p.parse_args()

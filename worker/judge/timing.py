@@ -14,7 +14,7 @@ import torch
 from judge import clock, truth
 from judge.judging import judge_trial, since
 from judge.steps import Baseline, Exclusive
-from shared import inputs
+from shared import inputs, limits
 
 KEPT_BYTES = 1 << 30  # outputs of repetitions that are kept to be compared
 WARM = 8  # calls before the first repetition that counts
@@ -128,7 +128,7 @@ def reference_time(job: dict, pair: truth.Pair) -> dict:
     """Times the eager reference, with the flags of the precision."""
     key = job["task"]["source"], job["precision"], job["device"]
     if key not in _reference_times:
-        with truth.precision_flags(job["precision"]):
+        with truth.precision_flags(job["precision"]), limits.running():
             _reference_times[key] = sampled(pair, *pair.baseline())
     return _reference_times[key]
 

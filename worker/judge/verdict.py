@@ -37,13 +37,30 @@ FAMILIES: dict[str, Family] = {
 
 
 def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
-    if job["kind"] == "task" and job.get("foreign"):
-        return (yield from foreign.look_at(job, environment))
+    if is_boxed(job):
+        boxed = foreign.look_at if job["kind"] == "task" else decomposing.run
+        return (yield from boxed(job, environment))
     if job["kind"] == "task":
         return (yield from look_at_task(job, environment))
-    if job["kind"] in ("decompose", "validate"):
-        return (yield from decomposing.run(job, environment))
     return (yield from verify(job, environment, builds, o))
+
+
+def is_boxed(job: dict) -> bool:
+    """Whether the task's code runs in boxed processes, not here."""
+    return bool(job.get("foreign")) or job["kind"] in ("decompose", "validate")
+
+
+def unusable(job: dict, environment: dict, why: str) -> Generator:
+    """The answer to a job whose task must not run again."""
+    yield from ()
+    if job["kind"] == "task":
+        return {"usable": False, "reasons": [why], "environment": environment}
+    return cannot_judge(job, environment, Progress(), why)
+
+
+def cannot_judge(job: dict, environment: dict, p: Progress, why: object) -> dict:
+    end = Verdict("infra", "trials", f"the task cannot be judged: {why}")
+    return record(job, environment, p, end) | {"unusable": True}
 
 
 # ---- tasks -------------------------------------------------------------------
@@ -175,8 +192,7 @@ def verify(job: dict, environment: dict, builds: Builds, o: object) -> Generator
     except NoChild as problem:
         end = Verdict("infra", "fork", str(problem))
     except truth.Unusable as problem:
-        end = Verdict("infra", "trials", f"the task cannot be judged: {problem}")
-        return record(job, environment, p, end) | {"unusable": True}
+        return cannot_judge(job, environment, p, problem)
     return record(job, environment, p, end)
 
 

@@ -6,13 +6,13 @@ C. Time spent waiting for a processor does not count, so that a busy machine mak
 unusable. Code that only waits gets less time, because the worker assumes that a judge hangs if
 it uses no processor time. The memory limit is the soft RLIMIT_DATA: an allocation above it fails
 at once, before a page is touched. If the process itself ends (os._exit, a stack overflow in C),
-the worker starts another judge."""
+the worker starts another judge, and knows by `note` whose code it was (judge/blame.py)."""
 
 import contextlib
 import resource
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 LOOK_S = 1.0  # between two looks at what runs
@@ -44,6 +44,8 @@ class Limits:
     seconds: float = 60.0  # of one call
     memory: int = 0  # bytes that one trial may add to the process; 0: any
     inside: bool = False  # the memory limit is in force
+    runs: bool = False  # a task's code does
+    note: Callable[[bool], None] | None = None  # told when a task's code begins and has ended
 
 
 LIMITS = Limits()
@@ -59,7 +61,7 @@ def configure(total_memory: int, seconds: float = 60.0) -> None:
 def task_code(what: str) -> Iterator[None]:
     """Around every call of a task's code. Its exceptions pass, but for those that would
     end the judge. `what` starts the reason."""
-    with memory(what), duration(what, LIMITS.seconds):
+    with running(), memory(what), duration(what, LIMITS.seconds):
         try:
             yield
         except (Exception, _Ring):
@@ -67,6 +69,19 @@ def task_code(what: str) -> Iterator[None]:
         except BaseException as problem:  # SystemExit, KeyboardInterrupt
             said = f"{type(problem).__name__}: {problem}".rstrip(": ")
             raise Unusable(f"{what} raises {said}") from None
+
+
+@contextlib.contextmanager
+def running() -> Iterator[None]:
+    """A task's code runs inside."""
+    outer, LIMITS.runs = LIMITS.runs, True
+    told = LIMITS.note or (lambda runs: None)
+    told(True)
+    try:
+        yield
+    finally:
+        LIMITS.runs = outer
+        told(outer)
 
 
 # ---- time ------------------------------------------------------------------------
