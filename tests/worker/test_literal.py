@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from judge import sheets, truth  # noqa: E402
 from shared import inputs  # noqa: E402
+from small_loop import said, verify  # noqa: E402
 from task_text import reference, task  # noqa: E402
 
 SEED = "11fe" * 16
@@ -323,3 +324,154 @@ def test_noise_on_a_buffer_is_found(name: str, monkeypatch: pytest.MonkeyPatch) 
     )
     found = sheets.literal_trials({"seed": SEED}, reference(source, seed=INIT))
     assert found["passed"] == 1 and "trial-1" in found["failed"]
+
+
+# ---- kernels that compute what a buffer says ----------------------------------------------
+
+CAUSAL = task(
+    """
+    t = q.shape[1]
+    scores = (q @ k.transpose(1, 2)).masked_fill(self.bias[:, :t, :t] == 0, float("-inf"))
+    return scores.softmax(-1) @ v
+    """,
+    inputs="[torch.randn(2, 6, 8) for _ in range(3)]",
+    arguments="q, k, v",
+    setup='self.register_buffer("bias", torch.tril(torch.ones(1, 16, 16)))',
+)
+CAUSAL_C = """
+#include <math.h>
+#include <stdint.h>
+void attend(const float *q, const float *k, const float *v, float *y, int64_t b, int64_t t, int64_t d)
+{
+    for (int64_t at = 0; at < b * t; at++) {
+        int64_t i = at % t, end = LAST, first = (at - i) * d;
+        float most = -INFINITY, sum = 0, p[64];
+        for (int64_t j = 0; j < end; j++) {
+            p[j] = 0;
+            for (int64_t c = 0; c < d; c++)
+                p[j] += q[at * d + c] * k[first + j * d + c];
+            most = fmaxf(most, p[j]);
+        }
+        for (int64_t c = 0; c < d; c++)
+            y[at * d + c] = 0;
+        for (int64_t j = 0; j < end; j++) {
+            p[j] = expf(p[j] - most);
+            sum += p[j];
+        }
+        for (int64_t j = 0; j < end; j++)
+            for (int64_t c = 0; c < d; c++)
+                y[at * d + c] += p[j] / sum * v[first + j * d + c];
+    }
+}
+"""
+ATTEND = """
+        y = torch.empty_like(q)
+        lib.attend(q, k, v, y, q.shape[0], q.shape[1], q.shape[2])
+        return y
+"""
+PLACED = task(
+    "return x + self.table[self.index] + self.mask",
+    inputs="[torch.randn(4, 6, 6)]",
+    setup="""
+    self.table = torch.nn.Parameter(torch.zeros(11))
+    torch.nn.init.trunc_normal_(self.table, std=2.0)
+    at = torch.arange(6)
+    self.register_buffer("index", at[:, None] - at[None, :] + 5)
+    self.register_buffer("mask", torch.where(at[:, None] // 3 == at[None, :] // 3, 0.0, -100.0))
+    """,
+)
+PLACED_C = """
+#include <stdint.h>
+void place(const float *x, const float *table, float *y, int64_t b, int64_t t)
+{
+    for (int64_t at = 0; at < b * t * t; at++) {
+        int64_t j = at % t, i = at / t % t;
+        y[at] = x[at] + table[i - j + t - 1] + (MASK ? -100.0f : 0.0f);
+    }
+}
+"""
+PLACE = """
+        y = torch.empty_like(x)
+        lib.place(x, self.table, y, x.shape[0], x.shape[1])
+        return y
+"""
+TABLE = "self.table = torch.nn.Parameter(torch.zeros(11))"
+BIAS = 'self.register_buffer("bias", torch.tril(torch.ones(1, 16, 16)))'
+
+
+def in_c(source: str, takes: str, forward: str, init: str = "pass") -> str:
+    return f"""
+import torch
+from c_cpu import build
+
+lib = build('''{source}''')
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, *args):
+        super().__init__()
+        {init}
+
+    def forward(self, {takes}):
+{forward}
+"""
+
+
+@pytest.mark.parametrize("init", ["pass", BIAS])
+@pytest.mark.parametrize("last, right", [("i + 1", True), ("t", False)])
+def test_a_kernel_that_masks_by_position_is_right_and_one_without_the_mask_is_not(
+    last: str, right: bool, init: str
+) -> None:
+    found = verify(CAUSAL, in_c(CAUSAL_C.replace("LAST", last), "q, k, v", ATTEND, init), "c-cpu")
+    assert said(found)[:1] == (("correct",) if right else ("wrong_values",)), found["feedback"]
+    assert found["evidence"] == ("E3" if right else "E0")
+    assert found["kernelbench_pass"] is right
+
+
+@pytest.mark.parametrize("mask, right", [("i / 3 != j / 3", True), ("0", False)])
+def test_positions_and_masks_that_a_kernel_computes_itself_are_right(mask: str, right: bool) -> None:
+    found = verify(PLACED, in_c(PLACED_C.replace("MASK", mask), "x", PLACE, TABLE), "c-cpu")
+    assert found["verdict"] == ("correct" if right else "wrong_values"), found["feedback"]
+    assert found["evidence"] == ("E3" if right else "E0")
+
+
+GAINED = task("return torch.relu(x) * self.gain", setup="self.gain = torch.nn.Parameter(torch.ones(8))")
+GAINED_C = """
+#include <stdint.h>
+void relu(const float *x, const float *gain, float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (x[i] > 0 ? x[i] : 0) * (GAIN);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "gain, protocol, wanted",
+    [("gain[i % 8]", "hardened", ("correct", True)), ("1", "hardened", ("wrong_values", True)),
+     ("2", "hardened", ("wrong_values", False)), ("1", "kernelbench", ("correct", True))],
+)  # fmt: skip
+def test_kernelbench_pass_is_said_of_the_task_as_written(gain: str, protocol: str, wanted: tuple) -> None:
+    forward = """
+        y = torch.empty_like(x)
+        lib.relu(x, self.gain, y, x.numel())
+        return y
+"""
+    init = "self.gain = torch.nn.Parameter(torch.ones(8))"
+    made = in_c(GAINED_C.replace("GAIN", gain), "x", forward, init)
+    found = verify(GAINED, made, "c-cpu", protocol=protocol)
+    assert (found["verdict"], found["kernelbench_pass"]) == wanted
+
+
+WIDE = task("return torch.relu(x)", inputs="[torch.randn(4, 1).expand(4, 8)]")
+
+
+@pytest.mark.parametrize("count, wanted", [("32", "correct"), ("24", "not_finite")])
+def test_inputs_that_expand_made_are_written_through_their_memory(count: str, wanted: str) -> None:
+    forward = f"""
+        x = x.contiguous()
+        y = torch.empty_like(x)
+        lib.relu(x, x, y, {count})
+        return y
+"""
+    found = verify(WIDE, in_c(GAINED_C.replace("GAIN", "1"), "x", forward), "c-cpu")
+    assert found["verdict"] == wanted, found["feedback"]
