@@ -475,3 +475,17 @@ def test_inputs_that_expand_made_are_written_through_their_memory(count: str, wa
 """
     found = verify(WIDE, in_c(GAINED_C.replace("GAIN", "1"), "x", forward), "c-cpu")
     assert found["verdict"] == wanted, found["feedback"]
+
+
+@pytest.mark.parametrize("drawn, wanted", [("torch.randn(8)", "correct"), ("torch.rand(8)", "wrong_values")])
+def test_a_candidate_builds_the_same_unregistered_tensors(drawn: str, wanted: str) -> None:
+    source = task("return torch.relu(x) * self.scale", setup="self.scale = torch.randn(8)")
+    forward = """
+        y = torch.empty_like(x)
+        lib.relu(x, self.scale, y, x.numel())
+        return y
+"""
+    made = in_c(GAINED_C.replace("GAIN", "gain[i % 8]"), "x", forward, f"self.scale = {drawn}")
+    found = verify(source, made, "c-cpu", pool="one secret of many attempts")
+    assert found["verdict"] == wanted, found["feedback"]
+    assert wanted != "correct" or found["evidence"] == "E3"

@@ -109,17 +109,15 @@ class Reference:
     def _share_with_recorder(self) -> None:
         """What trials never draw again has the values that the candidate's constructor, which runs
         without a device, gets from the same seed."""
-        held = inputs.loose(self.pristine)
-        if self.unsettled:
-            held |= state_of(self.pristine)
-        if self.device == "cpu" or not held:
+        if self.device == "cpu":
             return
-        model = self.construct(self.init_seed, "cpu")
-        drawn = inputs.loose(model) | state_of(model)
-        with torch.no_grad():
-            for name, t in held.items():
-                if name in drawn and drawn[name].shape == t.shape:
-                    inputs.write(t, drawn[name])
+        held = inputs.loose(self.pristine) | (state_of(self.pristine) if self.unsettled else {})
+        if held:
+            model = self.construct(self.init_seed, "cpu")
+            drawn = inputs.loose(model) | state_of(model)
+            with torch.no_grad():
+                for name in held.keys() & drawn.keys():
+                    inputs.write(held[name], drawn[name])
 
     @property
     def rules(self) -> "Rules":
