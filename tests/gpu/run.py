@@ -129,7 +129,11 @@ class Run:
         ]  # fmt: skip
 
     def packs(self) -> None:
-        self.all_correct(self.listed("gpu.list", ("fp32",)))
+        """What candidates draw in their constructors, they draw without the device: the judge must
+        have the same values."""
+        same = self.job("unregistered", "triton", VERIFY / "tasks" / "unregistered.py",
+                        OWN / "unregistered.py")  # fmt: skip
+        self.all_correct([*self.listed("gpu.list", ("fp32",)), same])
 
     def seeds(self) -> None:
         """Of every pack that runs here, in each precision that it has; timed in bf16."""
