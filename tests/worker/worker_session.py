@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,6 +55,7 @@ class Session:
         )  # fmt: skip
         theirs.close()
         self.answers: dict[str, dict] = {}
+        self.heard: Callable[[str, dict], None] = lambda id, answer: None  # as answers arrive
         self.infra: dict[str, str] = {}
         self.notes: list[str] = []
         self.readies = 0
@@ -72,6 +74,7 @@ class Session:
         frame = recv_frame(self.socket)
         if frame.kind == "answer":
             self.answers[frame.id] = json.loads(frame.payload)
+            self.heard(frame.id, self.answers[frame.id])
         elif frame.kind == "infra":
             self.infra[frame.id] = frame.text()
         elif frame.kind == "note":
