@@ -1,37 +1,259 @@
-"""What is delivered is what was verified: a ModelNew made from the trace verifies like any
-candidate, and nothing of the candidate's own text but its kernels is in it."""
+"""What is delivered is what was verified: a file with the task's text and a ModelNew made from the
+trace. It is recorded before it exists, runs in plain Python, and nothing of the candidate's own text
+but its kernels is in it."""
 
 from __future__ import annotations
 
 import functools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 
+import candidates
 import pytest
-from small_loop import verify
+from small_loop import Loop, said, verify
+from task_text import task
 from worker_run import ROOT, VERIFY
+
+from judge.steps import Ask  # isort: skip
 
 FILES = ["triton/09_batch_norm", "triton/11_linear_relu", "triton/14_cumsum", "c-cpu/17_max_pool2d",
          "c-cpu/11_linear_relu"]  # fmt: skip
+RELU = task("return torch.relu(x)")
+E3 = ("correct", None, "E3")
 
 
 @functools.cache
-def verified(name: str) -> tuple[dict, dict]:
-    """A file's record, and the record of its ported text."""
+def verified(name: str) -> dict:
     pack, _, stem = name.partition("/")
-    task = (ROOT / "tasks" / "starter" / f"{stem}.py").read_text()
-    record = verify(task, (VERIFY / f"{name}.py").read_text(), pack)
-    return record, verify(task, record["ported"], pack)
+    source = (ROOT / "tasks" / "starter" / f"{stem}.py").read_text()
+    return verify(source, (VERIFY / f"{name}.py").read_text(), pack)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_ported_file_is_correct_at_e3(name: str) -> None:
-    record, again = verified(name)
+@pytest.mark.parametrize("name", ["triton/09_batch_norm", "c-cpu/17_max_pool2d"])
+def test_the_exported_file_is_correct_at_e3_and_holds_the_task(name: str) -> None:
+    pack, _, stem = name.partition("/")
+    source = (ROOT / "tasks" / "starter" / f"{stem}.py").read_text()
+    record = verified(name)
+    again = verify(source, record["ported"], pack)
     assert (record["evidence"], again["evidence"]) == ("E3", "E3"), again["feedback"]
     assert again["launches"] == record["launches"]
+    assert source.strip() in record["ported"]
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_it_allocates_and_launches_and_does_nothing_else(name: str) -> None:
-    text = verified(name)[0]["ported"]
+    text = verified(name)["ported"].partition("class ModelNew(Model)")[2]
     forward = text.partition("def forward")[2]
     assert "torch.empty(" in forward and "import os" not in text
     assert not any(word in forward for word in ("if ", "for ", "while ", "torch.nn.functional"))
+
+
+# ---- in plain Python -----------------------------------------------------------------
+
+USER = """
+import importlib, json, sys
+import torch
+def wrong(model, args):
+    try:
+        model(*args)
+    except (TypeError, ValueError) as problem:
+        return str(problem)
+told = {}
+for name in sys.argv[1:]:
+    file = importlib.import_module(name)
+    models = []
+    for made in (file.Model, file.ModelNew):
+        torch.manual_seed(7)
+        models.append(made(*file.get_init_inputs()))
+    reference, own = models
+    args = file.get_inputs()
+    with torch.no_grad():
+        same = []
+        for given in (args, [a.mT.contiguous().mT for a in args], args):
+            expected, got = reference(*args), own(*given)
+            same.append(torch.allclose(expected, got, rtol=1e-3, atol=1e-4))
+    state = all(torch.allclose(a.float(), b.float(), atol=1e-4) for a, b in
+                zip(reference.state_dict().values(), own.state_dict().values()))
+    told[name] = {"same": same, "state": state, "half": wrong(own, [a[: len(a) // 2] for a in args]),
+                  "double": wrong(own, [a.double() for a in args]), "list": wrong(own, [[1]] * len(args))}
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """What a user sees who has the files and nothing of this program."""
+    folder = tmp_path_factory.mktemp("used")
+    names = []
+    for file in FILES:
+        names.append(file.replace("/", "_").replace("-", "_"))
+        (folder / f"{names[-1]}.py").write_text(verified(file)["ported"])
+    (folder / "user.py").write_text(USER)
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "TRITON_INTERPRET": "1"}
+    done = subprocess.run([sys.executable, "-B", "user.py", *names], cwd=folder, env=env,
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_it_runs_in_plain_python_as_the_reference_does(used: dict, name: str) -> None:
+    """With parameters as the task makes them, and with inputs that are not contiguous."""
+    told = used[name.replace("/", "_").replace("-", "_")]
+    assert told["same"] == [True] * 3 and told["state"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_it_names_the_argument_and_the_shape_that_it_is_right_for(used: dict, name: str) -> None:
+    told = used[name.replace("/", "_").replace("-", "_")]
+    assert "must be a tensor, not a list" in told["list"]
+    for way in ("half", "double"):
+        assert "must have the shape (" in told[way] and "torch.float32" in told[way], told[way]
+
+
+def test_its_head_says_what_it_is_right_for() -> None:
+    text = verified("triton/09_batch_norm")["ported"]
+    head = text.partition("\nimport")[0]
+    assert all(line.startswith("#") for line in head.strip().splitlines())
+    assert "evidence E3, fp32, interpreted on the CPU" in head and "x: float32 (8, 20, 14, 13)" in head
+
+
+# ---- what is recorded before it is delivered --------------------------------------------
+
+CALLS = """
+    y = torch.empty_like(x)
+    kernel = {first} if self.calls == 0 else relu_kernel
+    self.calls += 1
+    kernel[(4,)](x, y, x.numel(), B=8)
+    return y
+    """
+OTHER = candidates.RELU_KERNEL.replace("relu_kernel", "other_kernel").replace("0.0)\n    tl", "-0.0)\n    tl")
+
+
+def test_the_first_call_is_what_is_delivered() -> None:
+    """Both calls are right, in every trial, and a file has one of them."""
+    record = verify(RELU, candidates.relu(CALLS.format(first="other_kernel"), "self.calls = 0",
+                                          candidates.RELU_KERNEL + OTHER))  # fmt: skip
+    assert said(record) == E3
+    assert "other_kernel[" in record["ported"] and "def relu_kernel" not in record["ported"]
+
+
+TABLES = """
+@triton.jit
+def add_kernel(x, table, t, y, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = tl.program_id(0) * B + i
+    tl.store(y + at, tl.load(x + at) * tl.load(table + i) + tl.load(table + B + i) + tl.load(t + i))
+"""
+
+
+def test_constants_of_the_setup_and_of_a_call_are_kept_apart() -> None:
+    digits = "torch.tensor([3.0, 1, 4, 1, 5, 9, 2, 6])"
+    source = task(f"return x * self.w + {digits} + torch.arange(8.0)",
+                  setup="self.w = torch.nn.Parameter(torch.rand(8))")  # fmt: skip
+    init = f"self.w = nn.Parameter(torch.empty(8))\nself.table = torch.stack([self.w.detach(), {digits}])"
+    forward = """
+        y = torch.empty_like(x)
+        add_kernel[(4,)](x, self.table, torch.arange(8.0, device=x.device), y, B=8)
+        return y
+        """
+    record = verify(source, candidates.triton(TABLES, forward, init))
+    assert said(record) == E3 and record["ported"], record["ported_why"]
+    assert "_CONSTANT_1" in record["ported"]
+
+
+TWO_HELPERS = """
+def made(by):
+    @triton.jit
+    def helper(v):
+        return v * by
+    return helper
+
+twice, thrice = made(tl.constexpr(2)), made(tl.constexpr(3))
+
+@triton.jit
+def six_kernel(x, y, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + at, twice(thrice(tl.load(x + at))))
+"""
+
+
+def test_two_helpers_of_one_name_make_no_file_that_does_something_else() -> None:
+    forward = "y = torch.empty_like(x)\nsix_kernel[(4,)](x, y, B=8)\nreturn y"
+    record = verify(task("return x * 6"), candidates.triton(TWO_HELPERS, forward))
+    assert said(record) == E3
+    assert record["ported"] is None and "helper" in record["ported_why"]
+
+
+def test_a_file_that_would_clash_with_the_tasks_names_is_not_made() -> None:
+    source = task("return torch.relu(x)", top="def relu_kernel(x):\n    return x")
+    record = verify(source, candidates.relu())
+    assert said(record) == E3 and "another relu_kernel" in record["ported_why"]
+
+
+@pytest.mark.parametrize("change", [
+    lambda told: told["calls"][0]["nodes"][-1].update(grid=[5]),
+    lambda told: told["calls"][0]["nodes"][-1]["args"].update(n=31),
+    lambda told: told["calls"][0]["nodes"][-1]["options"].update(num_warps=8),
+    lambda told: told["calls"][0]["nodes"].append(dict(told["calls"][0]["nodes"][-1])),
+    lambda told: told["calls"].append(told["calls"][0] | {"nodes": told["calls"][0]["nodes"] * 2}),
+    lambda told: told["kernels"][0].update(noinline=True),
+], ids=["grid", "scalar", "option", "a node more", "the steady call", "a kernel's flag"])  # fmt: skip
+def test_a_recording_that_differs_in_anything_is_no_delivery(change: Callable[[dict], object]) -> None:
+    """The file's own recording is changed on its way to the judge."""
+    loop, recordings = Loop(), []
+
+    def instead(wanted: Ask) -> dict | None:
+        if wanted.message["op"] != "record":
+            return None
+        recordings.append(1)
+        if len(recordings) == 1:
+            return None
+        size = loop.child.ask(wanted.message, wanted.fds)["size"]
+        head, _, blob = os.pread(wanted.fds[0], size, 0).partition(b"\n")
+        told = json.loads(head)
+        change(told)
+        data = json.dumps(told).encode() + b"\n" + blob
+        os.pwrite(wanted.fds[0], data, 0)
+        return {"ok": True, "size": len(data)}
+
+    loop.instead = instead
+    record = verify(RELU, candidates.relu(), loop=loop)
+    assert said(record) == E3 and len(recordings) == 2
+    assert record["ported"] is None and "does something else" in record["ported_why"]
+
+
+TUNED = """
+@triton.autotune([triton.Config({'B': 16}, num_warps=2), triton.Config({'B': 8})], key=['n'])
+@triton.jit
+def relu_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n, other=0.0), 0.0), mask=i < n)
+"""
+
+
+def test_without_timing_the_first_configuration_is_delivered() -> None:
+    forward = """
+        y = torch.empty_like(x)
+        relu_kernel[lambda meta: (triton.cdiv(32, meta['B']),)](x, y, 32)
+        return y
+        """
+    record = verify(RELU, candidates.triton(TUNED, forward))
+    assert said(record) == E3
+    assert "relu_kernel[(2,)]" in record["ported"] and "B=16, num_warps=2" in record["ported"]
+
+
+def test_numbers_among_the_arguments_are_checked() -> None:
+    source = task("return x * k", inputs="[torch.randn(4, 8), 3]", arguments="x, k")
+    kernel = """
+        @triton.jit
+        def scale_kernel(x, y, k, B: tl.constexpr):
+            at = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(y + at, tl.load(x + at) * k)
+        """
+    forward = "y = torch.empty_like(x)\nscale_kernel[(4,)](x, y, k, B=8)\nreturn y"
+    record = verify(source, candidates.triton(kernel, forward, arguments="x, k"))
+    assert said(record) == E3 and "_same('k', k, 3)" in record["ported"]

@@ -1,39 +1,64 @@
-"""Writes out what was verified: a small ModelNew made from a trace and its kernels.
+"""Writes out what was verified: a file with the task's text and a ModelNew made from a trace and its
+kernels.
 
 A file may behave differently when it is not being recorded. What was verified is its trace, so that
-is delivered: allocations, moves and launches, nothing else. The text consists of checked trees,
-identifiers that match a pattern, and `repr` of values. Of the candidate's own text, it contains
-only the kernels. It verifies like any candidate."""
+is delivered: allocations, moves and launches, nothing else. The text consists of the task's file,
+checked trees, identifiers that match a pattern, and `repr` of values. Of the candidate's own text, it
+contains only the kernels. It is recorded like a candidate before it is delivered, and both its calls
+must have the form of the judged first one (canonical.py)."""
 
 import ast
 import base64
 import keyword
 import math
 import re
+import symtable
+from collections.abc import Callable
 
+from judge import canonical, ported_parts
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
 from shared import kernel_language
 from shared.plan import ITEM
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 HELPER = re.compile(r"^\s*from\s+([a-z_]{1,30})\s+import\s+build\b", re.M)
+GENERATED = re.compile(r"_.*|(in|b|s)\d+|self|device")  # names of a forward that is written here
 CONSTANT_BYTES = 1 << 16  # of constants that are written into the text
-LINES = 4000  # of a file that somebody may read
-HEAD = '"""Made from a verified trace: allocations, moves and launches, nothing else."""'
+LINES = 4000  # of what is added to the task's text
+TASKS = "the task's"  # what the task's file means by a name
+IR = ("kernels of this language are recorded as IR, which has no source: the file is its author's, "
+      "and only its trace was judged")  # fmt: skip
 
 
 class CannotPort(Exception):
     """Says why the text cannot be written."""
 
 
-def write(job: dict, facts, trace: Trace, names: dict[str, str]) -> tuple[str | None, str | None]:
-    """The text, or why it cannot be written."""
+def write(
+    job: dict, facts, trace: Trace, names: dict[str, str], choose: Callable[[Launch], dict], where: str
+) -> tuple[str | None, str | None]:
+    """The text, or why it cannot be written. `choose` gives a launch in the configuration that is
+    delivered; `where` says what it was judged on."""
     try:
-        text = _Writer(job, facts, trace, names).text()
+        text = _Writer(job, facts, trace, names, choose, where).text()
         ast.parse(text)
         return text, None
     except (CannotPort, kernel_language.Denied, SyntaxError, RecursionError) as problem:
         return None, str(problem)
+
+
+def difference(
+    job: dict, trace: Trace, names: dict, choose: Callable[[Launch], dict], text: str, again: Trace
+) -> str | None:
+    """Why `again`, the recording of the text, is not what was judged."""
+    own = {name: name for name, _, _ in again.state}
+    try:
+        judged = canonical.form(trace, trace.calls[0], names, job["candidate"], choose)
+        found = [canonical.form(again, c, own, text, lambda node: node.told) for c in again.calls]
+    except kernel_language.Denied as problem:
+        return str(problem)
+    told = [canonical.difference(judged, one) for one in found]
+    return next((t for t in told if t), None)
 
 
 def identifier(name: object) -> str:
@@ -53,67 +78,90 @@ def number(value: object) -> str:
 
 
 class _Writer:
-    def __init__(self, job: dict, facts, trace: Trace, names: dict[str, str]) -> None:
+    def __init__(
+        self, job: dict, facts, trace: Trace, names: dict[str, str],
+        choose: Callable[[Launch], dict], where: str,
+    ) -> None:  # fmt: skip
         self.job, self.facts, self.trace, self.names = job, facts, trace, names
+        self.choose, self.where = choose, where
         self.head: list[str] = []  # the imports
-        self.meant: dict[str, str] = {}  # names of the file, by the line that says what each is
+        self.meant = _taken(job["task"]["source"])  # names of the file, by what says what each is
         self.import_line("torch", "import torch")
-        self.import_line("nn", "import torch.nn as nn")
+        for name in ("ModelNew", "_as_judged", "_same"):
+            self.claim(name, "defined here")
         self.body: list[str] = []  # of forward
         self.kernels: dict[int, str] = {}  # names, by index
         self.texts: dict[int, str] = {}
+        self.constants: dict[tuple, str] = {}
         self.blocks: list[str] = []  # kernels and sources
+        self.needs = ["torch"]
         self.tree: ast.Module | None = None
 
     # ---- the whole ----
 
     def text(self) -> str:
+        if self.job["family"] in ("tilelang", "cute"):
+            raise CannotPort(IR)
         call = self.trace.calls[0]
         arguments = self.arguments()
         kept = self.part(self.trace.setup, {}, "s")
         self.part(call, kept, "b")
         self.body.append(f"return {self.output(call.output, call)}")
-        lines = [HEAD, "", *self.head, *self.blocks, "", "", *self.model(arguments)]
-        if len(lines) + len(self.body) > LINES:
+        made = [*self.head, "", *ported_parts.ARGUMENTS.splitlines(), *self.blocks, "", "",
+                "class ModelNew(Model):", "    @torch.no_grad()",
+                f"    def forward(self, {', '.join(arguments)}):"]  # fmt: skip
+        made += [f"        {line}" for line in self.body]
+        if len(made) > LINES:
             raise CannotPort(f"it would have more than {LINES} lines")
-        return "\n".join(lines) + "\n"
+        return "\n".join([*self.header(), self.job["task"]["source"].strip("\n"), "", "", *made]) + "\n"
 
-    def model(self, arguments: list[str]) -> list[str]:
-        lines = ["class ModelNew(nn.Module):", "    def __init__(self, *args, **kwargs):",
-                 "        super().__init__()"]  # fmt: skip
-        for name, shape, dtype in self.facts.state:
-            *path, last = name.split(".")
-            for part in (*path, last):
-                if not re.fullmatch(r"\w{1,100}", part):
-                    raise CannotPort("a parameter's name")
-            made = f"torch.zeros({tuple(shape)!r}, dtype=torch.{dtype})"
-            kind = "register_buffer"
-            if name in self.facts.parameters:
-                kind, made = "register_parameter", f"nn.Parameter({made})"
-            lines.append(f"        self._at({path!r}).{kind}({last!r}, {made})")
-        lines += ["", "    def _at(self, path):", "        module = self",
-                  "        for name in path:", "            if not hasattr(module, name):",
-                  "                module.add_module(name, nn.Module())",
-                  "            module = getattr(module, name)", "        return module"]  # fmt: skip
-        if not self.facts.state:
-            lines = lines[:3]
-        signature = ", ".join(["self", *arguments])
-        held = [f"        {line}" for line in self.body]
-        return [*lines, "", f"    def forward({signature}):", *held]
+    def header(self) -> list[str]:
+        task = re.sub(r"[^\w./ -]", "?", self.job["task"]["id"], flags=re.ASCII)[:200]
+        told = [
+            f"The task {task} with kernels that were verified: import ModelNew from this file. It is",
+            "made of a trace: allocations, moves and launches, nothing else. Each kernel is as it was",
+            f"judged: correct at evidence E3, {self.job['precision']}, {self.where}.",
+            "", "It is right for these arguments of forward, and refuses others:", "", *self.told, "",
+            "Other sizes have to be verified again. No gradients are computed.",
+            f"It needs {', '.join(self.needs)}.",
+        ]  # fmt: skip
+        return [f"# {line}".rstrip() for line in told] + [""]
 
     def arguments(self) -> list[str]:
-        """The parameters of forward; tensors are in0, in1, … in the order of the trace's inputs."""
-        names, count = [], 0
-        for i, told in enumerate(self.facts.spec):
+        """The parameters of forward, with the reference's names where they are plain. Tensors are
+        in0, in1, … in the order of the trace's inputs."""
+        names = _forward_names(self.job["task"]["source"], len(self.facts.spec))
+        if len(set(names)) < len(self.facts.spec) or any(self.unfit(n) for n in names):
+            names = [f"arg{i}" for i in range(len(self.facts.spec))]
+        self.inputs: list[list] = []
+        self.told: list[str] = []
+        for name, told in zip(names, self.facts.spec):
             if "tensor" in told:
-                names.append(f"in{count}")
-                count += 1
+                self.inputs.append([name, *told["tensor"]])
+                shape, dtype, strides = told["tensor"]
+                self.told.append(f"    {name}: {dtype} {tuple(shape)}, strides {tuple(strides)}")
             elif "value" in told:
-                names.append(f"unused{i}")
+                value = number(told["value"])
+                self.body.append(f"_same({name!r}, {name}, {value})")
+                self.told.append(f"    {name}: {value}"[:90])
             else:
                 raise CannotPort("an argument of forward is a list or dict")
-        self.device = "in0.device" if count else "'cpu'"
+        if not self.inputs:
+            self.body.append(f"device = torch.device({self.job['device']!r})")
+        for i, (name, shape, dtype, strides) in enumerate(self.inputs):
+            made = self.checked(name, name, shape, strides, dtype, device="device" if i else "None")
+            self.body += [f"in{i} = {made}"] + (["device = in0.device"] if i == 0 else [])
         return names
+
+    def unfit(self, name: str) -> bool:
+        plain = IDENTIFIER.fullmatch(name) and not keyword.iskeyword(name)
+        return not plain or bool(GENERATED.fullmatch(name)) or name in ("torch", "tl", "triton")
+
+    def checked(
+        self, name: str, text: str, shape: list, strides: list, dtype: str, device: str = "device"
+    ) -> str:
+        sizes = f"{tuple(shape)!r}, {tuple(strides)!r}"
+        return f"_as_judged({name!r}, {text}, {sizes}, torch.{dtype}, {device})"
 
     # ---- parts and buffers ----
 
@@ -129,16 +177,34 @@ class _Writer:
         name = f"{prefix}{i}"
         if b.kind == "input":
             return f"in{b.key}"
-        if b.kind == "state":
-            parts = self.names[b.key].split(".")
-            if all(IDENTIFIER.fullmatch(p) for p in parts):
-                return ".".join(["self", *parts])
-            return f"self._at({parts[:-1]!r}).{identifier(parts[-1])}"
         if b.kind == "kept":
             if b.key not in kept:
                 raise CannotPort("the first call uses what an earlier one kept")
             return kept[b.key]
-        if b.kind == "const":
+        if b.kind == "state":
+            made = self.state(self.names[b.key])
+        elif b.kind == "const":
+            made = f"{self.constant(b)}.to(device, copy=True)"
+        else:
+            made = f"torch.empty({b.bytes // ITEM[b.dtype]}, dtype=torch.{b.dtype}, device=device)"
+        self.body.append(f"{name} = {made}")
+        return name
+
+    def state(self, name: str) -> str:
+        """A parameter or buffer; buffers may be changed."""
+        if not re.fullmatch(r"[\w.]{1,300}", name, re.ASCII):
+            raise CannotPort("a parameter's name")
+        shape, dtype = next((s, d) for n, s, d in self.facts.state if n == name)
+        own = name in self.facts.parameters
+        text = f"self.get_{'parameter' if own else 'buffer'}({name!r})"
+        if all(IDENTIFIER.fullmatch(p) and not keyword.iskeyword(p) for p in name.split(".")):
+            text = f"self.{name}"
+        device = "device" if own else "device, changed=True"
+        return self.checked(name, text, shape, _contiguous(tuple(shape)), dtype, device)
+
+    def constant(self, b: Buffer) -> str:
+        key = b.key, b.bytes, b.dtype
+        if key not in self.constants:
             if b.bytes > CONSTANT_BYTES:
                 raise CannotPort(f"a constant has {b.bytes} bytes")
             raw = base64.b64encode(self.trace.blob[b.key : b.key + b.bytes])
@@ -146,12 +212,9 @@ class _Writer:
             made = f"torch.frombuffer(bytearray(base64.b64decode({raw!r})), dtype=torch.{b.dtype})"
             if not b.bytes:
                 made = f"torch.empty(0, dtype=torch.{b.dtype})"
-            self.blocks += ["", f"CONSTANT_{i} = {made}"]
-            self.body.append(f"{name} = CONSTANT_{i}.to({self.device})")
-            return name
-        size = b.bytes // ITEM[b.dtype]
-        self.body.append(f"{name} = torch.empty({size}, dtype=torch.{b.dtype}, device={self.device})")
-        return name
+            self.constants[key] = f"_CONSTANT_{len(self.constants)}"
+            self.blocks += ["", f"{self.constants[key]} = {made}"]
+        return self.constants[key]
 
     def view(self, v: View) -> str:
         base, held = self.buffers[v.buffer], self.held[v.buffer]
@@ -175,8 +238,8 @@ class _Writer:
         if offset or held.dtype != v.dtype:
             return False
         if held.kind == "input":
-            told = [t["tensor"] for t in self.facts.spec if "tensor" in t][held.key]
-            return tuple(told[0]) == v.shape and tuple(told[2]) == strides
+            _, shape, _, own = self.inputs[held.key]
+            return tuple(shape) == v.shape and tuple(own) == strides
         if held.kind == "state":
             shape = next(s for n, s, _ in self.facts.state if n == self.names[held.key])
             return tuple(shape) == v.shape and strides == _contiguous(v.shape)
@@ -193,12 +256,10 @@ class _Writer:
         return f"{to}.{'fill_' if node.op == 'fill' else 'add_'}({number(node.value)})"
 
     def launch(self, node: Launch) -> str:
-        told = node.told
+        told = self.choose(node)
         if self.job["family"] == "cuda":
-            return self.cuda_launch(told)
-        if self.job["family"] == "tilelang":
-            raise CannotPort("kernels of this language are recorded as IR, which has no source")
-        name = self.kernel(told["kernel"])
+            return self.cuda_launch(node.told)
+        name = self.kernel(node.told["kernel"])
         args = [f"{identifier(n)}={self.argument(a)}" for n, a in told["args"].items()]
         args += [f"{identifier(n)}={number(v)}" for n, v in told["options"].items() if v is not None]
         grid = tuple(int(g) for g in told["grid"])
@@ -242,6 +303,7 @@ class _Writer:
 
     def language(self) -> None:
         self.import_line("triton", "import triton")
+        self.needs += ["triton"] if "triton" not in self.needs else []
         self.import_line("tl", "import triton.language as tl")
 
     def import_line(self, name: str, line: str) -> None:
@@ -252,15 +314,15 @@ class _Writer:
     def claim(self, name: str, line: str) -> None:
         """Each name in the file has one meaning: the one given by this line."""
         if self.meant.setdefault(name, line) != line:
-            raise CannotPort(f"two things are called {name}")
+            raise CannotPort(f"two things are called {name}" if self.meant[name] != TASKS else
+                             f"the task's file has another {name}")  # fmt: skip
 
     def kernel(self, index: int) -> str:
         if index in self.kernels:
             return self.kernels[index]
         told = self.trace.kernels[index]
         name = identifier(told["name"])
-        if name in self.kernels.values() or name in self.meant:
-            raise CannotPort(f"two kernels are called {name}")
+        self.claim(name, f"kernel {index}")
         self.kernels[index] = name
         self.language()
         self.tree = self.tree or kernel_language.parse(self.job["candidate"])
@@ -270,8 +332,10 @@ class _Writer:
         for used in found.used:
             self.bind(identifier(used), told["bind"][used])
         flags = [f"{flag}=True" for flag in ("noinline",) if told.get(flag)]
-        if told.get("do_not_specialize"):
-            flags.append(f"do_not_specialize={[identifier(n) for n in told['do_not_specialize']]!r}")
+        for flag in ("do_not_specialize", "do_not_specialize_on_alignment"):
+            if told.get(flag):
+                held = [n if isinstance(n, int) else identifier(n) for n in told[flag]]
+                flags.append(f"{flag}={held!r}")
         language = "triton"
         if told.get("language") == "gluon":
             language = "gluon"
@@ -322,7 +386,14 @@ class _Writer:
             helper = HELPER.search(self.job["candidate"])
             if helper is None:
                 raise CannotPort("the file does not import build")
-            self.import_line("build", f"from {helper[1]} import build")
+            if helper[1] == "c_cpu":
+                self.claim("build", "c_cpu")
+                self.needs.append("a C compiler called cc")
+                self.blocks += ported_parts.C_LIBRARY.splitlines() if not self.texts else []
+            else:
+                self.needs.append(f"a module {helper[1]} whose build(source) gives functions to call "
+                                  "(the pack's own only records)")  # fmt: skip
+                self.import_line("build", f"from {helper[1]} import build")
             self.texts[index] = name = f"library_{index}"
             text = self.trace.texts[index]
             quoted = f'r"""{text}"""' if '"""' not in text and not text.endswith(('"', "\\")) else repr(text)
@@ -357,6 +428,41 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.insert(0, count)
         count *= max(n, 1)
     return tuple(strides)
+
+
+def _forward_names(source: str, count: int) -> list[str]:
+    """What the reference's forward calls its arguments."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and node.name == "Model":
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef) and part.name == "forward":
+                    return [a.arg for a in part.args.args[1 : count + 1]]
+    return []
+
+
+def _taken(source: str) -> dict[str, str]:
+    """The names that the task's file defines or looks up, with the line that imports each."""
+    tree, found = ast.parse(source), {}
+    tables = [symtable.symtable(source, "task", "exec")]
+    for table in tables:
+        tables += table.get_children()
+        found |= {s.get_name(): TASKS for s in table.get_symbols() if s.is_global() or table is tables[0]}
+    assigned = {s.get_name() for s in tables[0].get_symbols() if s.is_assigned() or s.is_namespace()}
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for one in node.names:
+                if one.name == "*":
+                    raise CannotPort("the task's file imports *, which may define anything")
+                name = one.asname or one.name.partition(".")[0]
+                if name not in assigned:
+                    found[name] = _import(node, one, name)
+    return found
+
+
+def _import(node: ast.Import | ast.ImportFrom, one: ast.alias, name: str) -> str:
+    if isinstance(node, ast.ImportFrom):
+        return f"from {node.module} import {one.name} as {name}"
+    return f"import {one.name} as {name}" if one.asname else f"import {name}"
 
 
 def _dotted(module: object) -> str:

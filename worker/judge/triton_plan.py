@@ -112,6 +112,12 @@ class Built:
         return _matched(binaries, asked, answers)
 
 
+def configuration(built: Built, launch: Launch, config: int) -> int:
+    """The number of the configuration that runs where this one is asked for."""
+    found = tuning.chosen(built.launches, launch, config, _request, _key)
+    return found[0] if found else 0
+
+
 def _matched(binaries: tuple[Binary, ...], asked: list, answers: list) -> Built:
     launches, failures = {}, []
     for (told, key), answer in zip(asked, answers):

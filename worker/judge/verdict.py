@@ -240,11 +240,12 @@ def attempt(
         if facts.numbers:
             yield from with_other_numbers(job, facts, trace, p, builds, o, own_weights)
         if interpreted(job):
-            yield from compiled(job, trace, family, p, builds)
+            built = yield from compiled(job, trace, family, p, builds)
         if p.timing:
             found = yield from timing.compiled(job, torch_device(job["device"]))
             p.timing["compile_ms"], p.timing["compile_why"] = found
-        p.ported, p.ported_why = ported.write(job, facts, trace, names)
+        if not (own_weights or p.capped):
+            p.ported, p.ported_why = yield from exported(job, facts, trace, names, built, p, builds)
     except Verdict as end:
         yield from leave()
         return end
@@ -261,6 +262,45 @@ def attempt(
     except Gone as gone:
         return from_gone(gone, p)
     return Verdict("correct", "done", "")
+
+
+def exported(
+    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, builds: Builds
+) -> Generator:  # fmt: skip
+    """The file that is delivered, or why there is none. It is recorded like a candidate, without the
+    pack's rules: its calls must be the one that was judged."""
+    config = (p.timing or {}).get("configuration") or 0
+
+    def choose(launch: traces.Launch) -> dict:
+        """The fastest configuration, or without timing the first."""
+        if not launch.tuned:
+            return launch.told
+        return launch.at(triton_plan.configuration(built, launch, config))
+
+    text, why = ported.write(job, facts, trace, names, choose, judged_on(job, p))
+    if text is None:
+        return None, why
+    again = Progress()
+    try:
+        found, _ = yield from recorded(job | {"candidate": text}, facts, again, builds, False)
+    except (Verdict, Refused, BadTrace, Forged, Gone, NoChild) as problem:
+        try:
+            yield End()
+        except Gone:
+            pass
+        said = getattr(problem, "told", None) or getattr(problem, "text", None) or str(problem)
+        return None, f"the file made of the trace cannot be recorded: {said}"
+    why = ported.difference(job, trace, names, choose, text, found)
+    return (None, f"the file made of the trace does something else: {why}") if why else (text, None)
+
+
+def judged_on(job: dict, p: Progress) -> str:
+    """The device, in words."""
+    if job["device"] != "cpu":
+        return f"on {feedback.plain(torch.cuda.get_device_properties(0).name)}"
+    if interpreted(job):
+        return f"interpreted on the CPU and compiled for {feedback.plain(str(p.target))}"
+    return "on the CPU"
 
 
 def interpreted(job: dict) -> bool:

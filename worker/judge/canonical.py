@@ -1,0 +1,120 @@
+"""One call of a trace in a form that does not depend on how it was recorded: two files whose calls
+have the same form allocate, move and launch the same. Nothing that reaches a kernel is left out.
+
+The setup's moves come first, as if forward made them. State has the reference's names, constants are
+their bytes, kernels their checked trees with what their names mean; memory is numbered in the order
+of its first use."""
+
+import ast
+import hashlib
+from collections.abc import Callable
+
+from judge.traces import Call, Launch, Move, Trace, View, view
+from shared import kernel_language
+
+
+def form(
+    trace: Trace, call: Call, names: dict[str, str], source: str, choose: Callable[[Launch], dict]
+) -> list:
+    """`choose` gives a launch in the configuration that counts."""
+    return _Form(trace, names, source, choose).of(call)
+
+
+def difference(judged: list, again: list) -> str | None:
+    """The first step in which they differ, for a reader."""
+    for i, (a, b) in enumerate(zip(judged[0], again[0]), 1):
+        if a != b:
+            return f"step {i} ({b[0]}) is not the one that was judged"
+    if len(judged[0]) != len(again[0]):
+        return f"it has {len(again[0])} steps, {len(judged[0])} were judged"
+    return None if judged == again else "its memory or output is not what was judged"
+
+
+class _Form:
+    def __init__(self, trace: Trace, names: dict, source: str, choose: Callable) -> None:
+        self.trace, self.names, self.source, self.choose = trace, names, source, choose
+        self.numbers: dict[tuple, int] = {}  # of memory, by what it is
+        self.memory: list[list] = []
+        self.tree: ast.Module | None = None
+        self.kernels: dict[int, object] = {}
+
+    def of(self, call: Call) -> list:
+        nodes = []
+        for part in (self.trace.setup, call):
+            self.part = part
+            nodes += [self.node(n) for n in part.nodes]
+        return [nodes, self.value(call.output), self.memory]
+
+    # ---- memory ----
+
+    def buffer(self, index: int) -> int:
+        b, key = self.part.buffers[index], None
+        if b.kind == "state":
+            key = ("state", self.names[b.key])
+        elif b.kind == "const":
+            raw = self.trace.blob[b.key : b.key + b.bytes]
+            key = ("const", hashlib.sha256(raw).hexdigest())
+        elif b.kind == "input":
+            key = ("input", b.key)
+        elif b.key is not None:
+            key = ("kept", b.key)
+        key = key or ("new", id(self.part), index)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.memory)
+            told = key if b.kind in ("input", "state", "const") else ("new",)
+            self.memory.append([*told, b.bytes, b.dtype])
+        return self.numbers[key]
+
+    def view(self, v: View) -> list:
+        return [self.buffer(v.buffer), v.dtype, v.offset, list(v.shape), list(v.strides)]
+
+    # ---- nodes ----
+
+    def node(self, node: Move | Launch) -> list:
+        if isinstance(node, Move):
+            source = self.view(node.source) if node.source else repr(node.value)
+            return [node.op, self.view(node.to), source]
+        told = self.choose(node)
+        if "kernel" in node.told:
+            what: object = self.kernel(told["options"].get("kernel", node.told["kernel"]))
+        else:
+            what = [self.trace.texts[node.told["text"]], node.told["function"]]
+        options = {k: v for k, v in told.get("options", {}).items() if v is not None}
+        return [node.op, what, self.value(told.get("grid")), self.value(told["args"]), self.value(options)]
+
+    def value(self, told: object) -> object:
+        """Any part of a launch or of the output; numbers keep their types."""
+        if isinstance(told, dict):
+            kinds = told.keys()
+            if kinds in ({"t"}, {"tensor"}):
+                return ["t", self.viewed(*told.values())]
+            if kinds in ({"desc"}, {"reinterpret"}):
+                ((kind, (base, *rest)),) = told.items()
+                return [kind, self.viewed(base), self.value(rest)]
+            if kinds == {"kernel"}:
+                return ["kernel", self.kernel(told["kernel"])]
+            return sorted([repr(k), self.value(v)] for k, v in told.items())
+        if isinstance(told, list):
+            return [self.value(part) for part in told]
+        return repr(told)
+
+    def viewed(self, told: object) -> list:
+        return self.view(view(told, self.part.buffers))
+
+    # ---- kernels ----
+
+    def kernel(self, index: int) -> object:
+        if index not in self.kernels:
+            self.kernels[index] = f"an outer kernel, {len(self.kernels)}"  # should it call itself
+            self.kernels[index] = self._kernel(self.trace.kernels[index])
+        return self.kernels[index]
+
+    def _kernel(self, told: dict) -> list:
+        if "bind" not in told:  # a function of a text
+            return [self.trace.texts[told["text"]], {k: repr(v) for k, v in told.items() if k != "text"}]
+        self.tree = self.tree or kernel_language.parse(self.source)
+        found = kernel_language.extract(self.tree, told)
+        bound = {name: self.value(told["bind"][name]) for name in sorted(found.used)}
+        defaults = {name: self.value(told["defaults"][name]) for name in sorted(found.defaults)}
+        flags = {k: repr(v) for k, v in told.items() if k not in ("line", "bind", "defaults")}
+        return [ast.dump(found.tree), bound, defaults, flags]
