@@ -155,7 +155,8 @@ static long long count_of(const json_t *object, const char *key)
 
 static void print_answer(const struct look *k, size_t i)
 {
-    const json_t *a = k->answer[i], *reasons = json_object_get(a, "reasons");
+    const json_t *a = k->answer[i], *reasons = json_object_get(a, "reasons"),
+                 *notes = json_object_get(a, "notes");
     const json_t *literal = json_object_get(a, "literal");
     const struct task *t = k->tasks.task[i];
     bool usable = json_is_true(json_object_get(a, "usable"));
@@ -188,6 +189,8 @@ static void print_answer(const struct look *k, size_t i)
         free(tests);
     }
     putchar('\n');
+    for (size_t n = 0; n < json_array_size(notes); n++)
+        printf("    note: %s\n", json_string_value(json_array_get(notes, n)));
 }
 
 static void on_record(const json_t *answer, const char *why, void *arg)

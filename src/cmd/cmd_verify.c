@@ -223,6 +223,16 @@ static void print_indented(const char *text)
     }
 }
 
+/* Changed inputs that were not tried, and why. */
+static void print_skipped(const struct item *it)
+{
+    const char *name;
+    json_t *why;
+
+    json_object_foreach(json_object_get(it->record, "skipped"), name, why)
+        printf("    no trial '%s': %s\n", name, json_string_value(why));
+}
+
 static void print_text(const struct item *it, bool trace)
 {
     const json_t *slice = json_object_get(it->record, "slice_ratio");
@@ -246,6 +256,7 @@ static void print_text(const struct item *it, bool trace)
         print_indented(jsn_str(it->record, "infra"));
     else
         print_indented(jsn_str(it->record, "feedback"));
+    print_skipped(it);
     if (trace)
         print_trace(it);
 }
@@ -392,7 +403,7 @@ const struct cmd cmd_verify = {
     "[FILE...]",
     "decide whether candidates are correct",
     "Each candidate must pass the static rules. Then it runs in a sandbox\n"
-    "against its task: five trials with fresh inputs and three with changed\n"
+    "against its task: five trials with fresh inputs, and some with changed\n"
     "ones. A process that the candidate cannot reach compares the outputs.\n"
     "Exit status: 0 if all are correct, 1 if at least one is not, 4 if at "
     "least\n"

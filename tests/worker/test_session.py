@@ -225,6 +225,45 @@ def test_a_region_larger_than_the_limit_is_out_of_memory() -> None:
     assert record["verdict"] == "out_of_memory" and "MiB" in record["feedback"]
 
 
+COPY = """
+@triton.jit
+def copy_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n){more}, mask=i < n)
+"""
+
+
+def test_a_kernel_that_is_right_for_the_tasks_own_inputs_alone_learns_which_change_failed() -> None:
+    source = task("return torch.relu(x)", inputs="[torch.rand(4, 8)]")
+    forward = """
+        y = torch.empty_like(x)
+        copy_kernel[(4,)](x, y, 32, B=8)
+        return y
+        """
+    record = verify(source, candidates.triton(COPY.format(more=""), forward))
+    assert said(record)[0] == "wrong_values" and record["changed_only"] == "signed"
+    assert "With the task's own inputs it was right; only the trial with signed inputs" in record["feedback"]
+    assert record["kernelbench_pass"] and not record["hardened_pass"]
+    record = verify(source, candidates.triton(COPY.format(more=" + 1"), forward))
+    assert record["changed_only"] is None and "own inputs" not in record["feedback"]
+    sorted_once = source.replace("torch.rand(4, 8)", "torch.rand(4, 8).sort()[0]")
+    record = verify(sorted_once, candidates.triton(COPY.format(more=""), forward))
+    assert said(record)[0] == "correct", "relu is the identity on what this task promises"
+    assert record["skipped"] == {v: "no input may change in this way" for v in ("signed", "scaled")}
+
+
+def test_a_record_says_which_changed_inputs_the_reference_does_not_take() -> None:
+    source = task("return x.exp().exp() * 0 + x")
+    forward = """
+        y = torch.empty_like(x)
+        copy_kernel[(4,)](x, y, 32, B=8)
+        return y
+        """
+    record = verify(source, candidates.triton(COPY.format(more=""), forward))
+    assert said(record)[0] == "correct" and [t["variant"] for t in record["trials"]][5:] == ["signed"]
+    assert list(record["skipped"]) == ["scaled"] and "finite" in record["skipped"]["scaled"]
+
+
 # ---- what must stay as it is ---------------------------------------------------------
 
 

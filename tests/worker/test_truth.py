@@ -239,17 +239,9 @@ def test_scaled_inputs_are_left_out_where_the_reference_itself_is_lost() -> None
         pair.expect(1, "scaled")
 
 
-def test_masks_and_signs_stay_what_they_are() -> None:
-    made = "[torch.rand(9), (torch.rand(9) > 0.5).float(), torch.randint(0, 2, (9,)) * 2.0 - 1]"
-    space = inputs.namespace(task("return x", inputs=made), "task")
-    plain, large = (inputs.make(space, 1, v, "cpu", torch.float32) for v in ("plain", "scaled"))
-    assert torch.equal(large[0], plain[0] * 100)
-    assert torch.equal(large[1], plain[1]) and torch.equal(large[2], plain[2])
-
-
 def test_a_sidecar_chooses_the_variants() -> None:
     made = reference(task("return x * s", inputs="[torch.randn(4, 8), 2.5]", arguments="x, s"))
-    assert truth.variants(made) == ["signed", "permuted", "scaled", "numbers"]
+    assert truth.variants(made) == ["signed", "scaled", "numbers"]
     for named, tried in (["permuted"], ["permuted"]), (["numbers", "signed"], ["signed", "numbers"]), ([], []):
         told = sidecar.of({"sidecar": {"variants": named}})
         assert truth.variants(reference(made.source, told=told)) == tried

@@ -24,6 +24,14 @@ class Verdict(Exception):
         self.message = message
 
 
+# What a trial with changed inputs has, for those who read that only such a trial failed.
+CHANGES = {
+    "signed": "values on the other side of zero", "permuted": "rows in another order",
+    "scaled": "values a hundred times as large", "tenfold": "values ten times as large",
+    "numbers": "other floats among the arguments",
+}  # fmt: skip
+
+
 @dataclass
 class Progress:
     """What is known so far; it becomes the record."""
@@ -35,6 +43,8 @@ class Progress:
     seed_only: bool = False  # right for its own initial weights, at lower evidence
     keeps: bool = False  # later calls use what the first one made
     trials: list[dict] = field(default_factory=list)
+    change: str | None = None  # the variant being tried, after the task's own inputs were right
+    skipped: dict[str, str] = field(default_factory=dict)  # variants that were not tried, and why
     launches: list[str] = field(default_factory=list)
     trace: dict | None = None
     ported: str | None = None

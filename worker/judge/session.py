@@ -164,12 +164,17 @@ class Session:
     # ---- trials ----
 
     def trials(self) -> Generator:
-        for index in range(len(self.sheet.plan) - 1):
+        planned = [variant for _, variant in self.sheet.plan]
+        self.p.skipped = {v: why for v, why in self.sheet.skipped.items() if v not in planned}
+        for index, variant in enumerate(planned[:-1]):
             draw = self.sheet.draw(index)
             if draw is None:
+                self.p.skipped[variant] = self.sheet.skipped[variant]
                 continue
             self.p.stage = "trials" if index else "first_call"
+            self.p.change = None if draw.variant == "plain" else draw.variant
             yield from self.trial(index, draw)
+        self.p.change = None
         if self.sheet.has_constant():
             self.p.capped = "An output does not depend on the inputs: evidence ends at E2."
 
@@ -262,6 +267,7 @@ class Session:
         """The one trial with different floats; it has its own trace."""
         state = self.sheet.start(NUMBERS, self.job["seed"])
         expected = self.sheet.pair.expect(seed, NUMBERS)
+        self.p.change = NUMBERS
         self.sheet.pair.take_back()
         for part in range(1, len(self.trace.calls) + 1):
             got, _ = yield from self.call(expected.args, state, part)
@@ -269,6 +275,7 @@ class Session:
                 self.p.trials.pop()
             judge_trial(self.job, self.p, got, expected, NUMBERS)
             self.keep()
+        self.p.change = None
 
     def without_kernels(self) -> Generator:
         """Each call with the kernels muted: if the result is still right, they were not needed."""

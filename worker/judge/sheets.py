@@ -52,7 +52,9 @@ class Sheet:
         self.same: list[bool] = []  # which of them were the same in all others
         self.shared = False  # with other candidates
         self.plan = [(f"trial-{i}", "plain") for i in range(PLAIN)]
+        self.skipped: dict[str, str] = {}  # variants that are not tried, and why
         if job["protocol"] == "hardened":
+            self.skipped = truth.left_out(reference)
             self.plan += [(f"variant-{v}", v) for v in truth.variants(reference) if v != NUMBERS]
         self.plan.append(("muted", "plain"))
 
@@ -103,9 +105,10 @@ class Sheet:
             expected = self.pair.expect_exact(seed, label, variant)
         except truth.Exceeded:
             raise
-        except truth.Unusable:
+        except truth.Unusable as problem:
             if variant == "plain":
                 raise
+            self.skipped[variant] = str(problem)
             return None
         self.pair.take_back()  # the next trial starts from the same model, whichever it is
         return Draw(label, variant, expected, state)

@@ -3,7 +3,8 @@ answer must be besides the hardened protocol. It is checked before the task is u
 spelling mistake would otherwise be a check that nobody makes.
 
     {"variants": ["signed", "permuted", "scaled"],   changed inputs that are tried
-     "inputs": {"g": ["permuted"]},                  those that one argument of forward may take
+     "inputs": {"g": ["permuted"]},                  those that one argument of forward may take,
+                                                     whatever it is made of
      "infinite_slices": true,                        a row of an output may have no finite element
      "tolerance": {"error_ratio": 0.01, "dimensions": ["batch", "head", "time", "value"],
                    "per": ["batch", "head"]}}
@@ -51,14 +52,14 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Sidecar:
-    variants: tuple[str, ...] = CHANGED
+    variants: tuple[str, ...] | None = None  # all that the inputs take, but rows in another order
     inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by argument of forward
     tolerance: Tolerance | None = None
     infinite_slices: bool = False  # an output may be infinite all over such a slice
     file: str = FILE
 
     def legal(self, forward: object) -> dict[int, tuple[str, ...]]:
-        """The variants that arguments may take, by position; others may take all."""
+        """The variants that arguments may take, by position; for others their domain says it."""
         if not self.inputs:
             return {}
         names = list(inspect.signature(forward).parameters)[1:]  # without self
@@ -95,7 +96,7 @@ def _read(told: object, file: str) -> Sidecar:
     if not isinstance(infinite, bool):
         raise _Bad(f"/infinite_slices: must be true or false, not {json.dumps(infinite)[:QUOTED]}")
     return Sidecar(
-        _words(told.get("variants", CHANGED), "/variants", CHANGED),
+        _words(told["variants"], "/variants", CHANGED) if "variants" in told else None,
         {name: _words(v, f"/inputs/{name}", CHANGED) for name, v in given.items()},
         _tolerance(told["tolerance"], file) if "tolerance" in told else None,
         infinite,

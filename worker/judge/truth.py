@@ -3,12 +3,14 @@ itself is, and whether a task can be judged at all."""
 
 import contextlib
 import copy
+import functools
 import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import torch
 from judge import compare, sidecar, undo
+from judge.domain import Domain, labels
 from judge.expected import Expected, check_outputs, judge_output  # noqa: F401
 from shared import inputs, limits, structure
 from shared.limits import Exceeded, Unusable  # noqa: F401 - both are this module's answers, too
@@ -155,7 +157,13 @@ class Reference:
 
     def make(self, seed: int, variant: str) -> list:
         """The inputs of one call."""
-        return inputs.make(self.space, seed, variant, self.device, self.dtype, self.legal)
+        domain = None if variant == "plain" else self.domain
+        return inputs.make(self.space, seed, variant, self.device, self.dtype, domain)
+
+    @functools.cached_property
+    def domain(self) -> Domain:
+        """Which changes the inputs may take."""
+        return Domain(labels(self.source, self.space, self.device), self.sidecar, self.legal)
 
     def infinite(self) -> set[int]:
         """The outputs that have infinities on the task's own inputs."""
@@ -458,37 +466,53 @@ def _own_failure(problem: Exception) -> str:
 
 # ---- changed inputs -----------------------------------------------------------
 
-_numbers: dict[tuple, bool] = {}  # whether floats are varied, by task, precision, device
+NO_FLOATS = "no argument is a float"
+_numbers: dict[tuple, str | None] = {}  # why floats are not varied, by task, precision, device
 
 
 def variants(reference: Reference) -> list[str]:
-    """The variants of inputs for a task's trials, in order: those that its sidecar names, or all. A
-    trial that the reference cannot answer (expect raises Unusable, but not Exceeded) is skipped."""
+    """The variants of inputs for a task's trials, in order. A trial that the reference cannot
+    answer (expect raises Unusable, but not Exceeded) is skipped."""
+    return [v for v in sidecar.CHANGED if _left_out(reference, v) is None]
+
+
+def left_out(reference: Reference) -> dict[str, str]:
+    """The variants that are not tried, and why. Rows are put in another order only where a sidecar
+    says so."""
+    found = {v: _left_out(reference, v) for v in sidecar.CHANGED if v != "permuted"}
+    return {v: why for v, why in found.items() if why not in (None, NO_FLOATS)}
+
+
+def _left_out(reference: Reference, variant: str) -> str | None:
+    why = _fixed_numbers(reference) if variant == "numbers" else None
     named = reference.sidecar.variants
-    return [
-        v for v in sidecar.CHANGED if v in named and (v != "numbers" or _takes_numbers(reference))
-    ]
+    if why != NO_FLOATS and named is not None and variant not in named:
+        return "the task's sidecar leaves it out"
+    if variant == "numbers":
+        return why
+    return None if reference.domain.any(variant) else "no input may change in this way"
 
 
-def _takes_numbers(reference: Reference) -> bool:
-    """Whether changing the floats among forward's arguments only changes the output's values.
-    Computed once, because a resumed run must find the same."""
+def _fixed_numbers(reference: Reference) -> str | None:
+    """Why the floats among forward's arguments are not varied: None where that only changes the
+    output's values. Computed once, because a resumed run must find the same."""
     key = (hashlib.sha256(reference.source.encode()).digest(), reference.precision,
            reference.device, tuple(sorted(reference.legal.items())))  # fmt: skip
     if key not in _numbers:
         args = reference.make(0, "plain")
-        _numbers[key] = inputs.has_floats(args) and _same_kind(reference)
+        _numbers[key] = _other_kind(reference) if inputs.has_floats(args) else NO_FLOATS
     return _numbers[key]
 
 
-def _same_kind(reference: Reference) -> bool:
+def _other_kind(reference: Reference) -> str | None:
     try:
         plain, varied = (reference.fresh().expect(0, v) for v in ("plain", "numbers"))
     except Exceeded:
         raise
-    except Unusable:
-        return False
-    return [(x.shape, x.dtype) for x in plain.eager] == [(x.shape, x.dtype) for x in varied.eager]
+    except Unusable as problem:
+        return str(problem)
+    kinds = [[(x.shape, x.dtype) for x in found.eager] for found in (plain, varied)]
+    return None if kinds[0] == kinds[1] else "the output has another shape or dtype"
 
 
 # ---- the gate ----------------------------------------------------------------

@@ -5,6 +5,8 @@ The order is fixed: record, compile, trials, timing, one call with kernels muted
 ends it. The recorder runs the candidate's Python and has no data. After that none of the
 candidate's host code runs: its trace and its kernels are judged."""
 
+import inspect
+import json
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -17,7 +19,7 @@ from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, kernel_counts, lease
 from judge.executors import start_child
 from judge.family import Family
-from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error, since
+from judge.judging import CHANGES, Progress, Verdict, fail_if_broken, fail_on_error, since
 from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
 from judge.session import Session
 from judge.sheets import NUMBERS, PLAIN, init_seed, literal_trials, sheet
@@ -75,6 +77,7 @@ def look_at_task(job: dict, environment: dict) -> Generator:
         reasons = truth.gate(reference, job["seed"])
         result = truth.self_test(reference, job["seed"]) if job.get("self_test") else None
         literal = literal_trials(job, reference) if job.get("self_test") else None
+        notes = domain_notes(job, reference)
     except truth.Unusable as problem:
         return {"usable": False, "reasons": [str(problem)], "environment": environment}
     except torch.OutOfMemoryError:
@@ -86,11 +89,25 @@ def look_at_task(job: dict, environment: dict) -> Generator:
     return {
         "usable": not reasons,
         "reasons": reasons,
+        "notes": notes,
         "returns": reference.returns,
         "self_test": result and result | {"literal": literal["passed"] == literal["trials"]},
         "literal": literal,
         "environment": environment,
     }
+
+
+def domain_notes(job: dict, reference: truth.Reference) -> list[str]:
+    """Names inputs that no changed trial changes, because nothing says what they may be."""
+    names = list(inspect.signature(reference.space["Model"].forward).parameters)[1:]
+    unseen = [names[i] for i in reference.domain.unseen() if i < len(names)]
+    if not unseen or reference.sidecar.variants == ():
+        return []
+    file = job["task"]["id"].rpartition("/")[2] + ".json"
+    line = json.dumps({"inputs": {name: [] for name in unseen}})
+    return [f"{', '.join(unseen)}: how get_inputs makes this does not show which other values the "
+            f"program is meant for, so no trial changes it; {line} in {file} says that this is right, "
+            'and "signed", "permuted" or "scaled" in the brackets what may change']  # fmt: skip
 
 
 def file_fails(job: dict, problem: Exception) -> str:
@@ -614,7 +631,10 @@ def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
 def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     last = p.trials[-1] if p.trials else {}
     full = len(p.trials) >= (PLAIN if job["protocol"] == "kernelbench" else 1)
-    told = "\n".join([t for t in (end.told, p.capped, *p.notes) if t]).strip()
+    change = p.change if end.verdict not in ("correct", "infra") else None
+    only = change and (f"With the task's own inputs it was right; only the trial with {change} "
+                       f"inputs ({CHANGES[change]}) failed.")  # fmt: skip
+    told = "\n".join([t for t in (end.told, only, p.capped, *p.notes) if t]).strip()
     evidence = evidence_level(p, end, environment)
     return {
         "verdict": end.verdict,
@@ -625,6 +645,8 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "hardened_pass": p.hardened and job["protocol"] == "hardened",
         "evidence": evidence,
         "trials": p.trials,
+        "changed_only": change,
+        "skipped": {variant: feedback.clean(why) for variant, why in p.skipped.items()},
         "max_abs": last.get("max_abs"),
         "max_rel": last.get("max_rel"),
         "error_ratio": last.get("error_ratio"),

@@ -9,6 +9,7 @@ import random
 import sys
 import types
 from collections.abc import Iterator
+from typing import Protocol
 
 import torch
 from shared import limits, structure
@@ -180,59 +181,34 @@ def _near(value: torch.Tensor, seed: int, index: int) -> torch.Tensor:
     return value.float().cpu() + noise * (0.5 * spread if spread > 0 else 0.1)
 
 
-def _structured(x: torch.Tensor) -> bool:
-    """Zeros by construction or symmetry: changing single elements would break
-    what the task promises about its inputs."""
-    if x.numel() == 0 or (x == 0).sum().item() * 10 > x.numel():
-        return True
-    return x.dim() == 2 and x.shape[0] == x.shape[1] and bool(torch.equal(x, x.t()))
+class Domain(Protocol):
+    """Which changes a task's inputs may take (judge/domain.py)."""
+
+    def takes(self, argument: int, label: object, variant: str) -> bool: ...
+
+    def changed(self, values: list, variant: str) -> list: ...
 
 
-def _two_valued(x: torch.Tensor) -> bool:
-    """A mask or a sign: what it is does not lie in its size."""
-    if x.numel() == 0:
-        return True
-    low, high = torch.aminmax(x)
-    return bool(((x == low) | (x == high)).all())
-
-
-def _vary(x: torch.Tensor, variant: str) -> torch.Tensor:
-    if not x.is_floating_point() or variant == "plain":
-        return x
-    if variant in SCALES:
-        return x if x.numel() > 2 and _two_valued(x) else x * SCALES[variant]
-    if _structured(x):
-        return -x if variant == "signed" else x
-    if variant == "signed":
-        return x * 2 - 1 if bool((x >= 0).all()) else -x
-    order = torch.randperm(x.shape[0], device=x.device) if x.dim() else None
-    return x if order is None else x[order]
-
-
-def _drawn(space: dict, seed: int, device: str) -> list:
+def drawn(space: dict, seed: int, device: str) -> list:
+    """What get_inputs returns under that seed."""
     sow(seed, device)
     with torch.device(device), limits.task_code("get_inputs"):
         return _listed("get_inputs", space["get_inputs"](), "forward")
 
 
 def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype,
-         legal: dict[int, tuple[str, ...]] | None = None) -> list:  # fmt: skip
-    """The inputs of one call. `numbers` has those of the plain variant with the same seed, but
-    for floats that are no tensors. `legal`: the variants that an argument may take, by its
-    position; others may take all."""
-    values = _drawn(space, seed, device)
-    chance, meant = random.Random(seed), "scaled" if variant in SCALES else variant
-
-    def varied(value: object) -> object:
-        if variant == "numbers":
-            return _numbers(value, chance)
-        return structure.mapped(value, lambda x: _vary(x, variant))
-
-    if variant != "plain":
+         domain: Domain | None = None) -> list:  # fmt: skip
+    """The inputs of one call. `domain` says what a variant may change. `numbers` has those of the
+    plain variant with the same seed, but for floats that are no tensors."""
+    values = drawn(space, seed, device)
+    if variant == "numbers":
+        chance = random.Random(seed)
         values = [
-            varied(v) if meant in (legal or {}).get(i, (meant,)) else v
+            _numbers(v, chance) if domain is None or domain.takes(i, None, variant) else v
             for i, v in enumerate(values)
         ]
+    elif variant != "plain":
+        values = domain.changed(values, variant)
     return cast(values, device, dtype)
 
 

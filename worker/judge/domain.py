@@ -1,0 +1,345 @@
+"""Which changed inputs a task's program is meant for: seen from how get_inputs makes its tensors.
+
+What comes straight from torch's uniform and normal generators may be anything: such inputs are
+stretched, negated and scaled (`free`). Linear steps after them leave zeros and symmetries that the
+task promises: those are negated and scaled (`linear`). All else, such as probabilities, distances,
+sorted values, masks and data of NumPy's, keeps its values (`fixed`): a changed one might be nothing
+that the program was ever meant for, and a right kernel would be refused. A sidecar decides
+otherwise where it names an argument.
+
+get_inputs runs once under a mode that sees every operator of torch. Labels belong to storages, so
+views and operators that write in place need no rules of their own. An operator without a rule makes
+a fixed tensor. The values of that run are thrown away: no draw of a trial is watched."""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import torch
+from judge.sidecar import Sidecar
+from shared import inputs, structure
+from shared.limits import Unusable
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# Kinds, from what may be anything to what may not change. Where two meet, the later one counts.
+BLANK, ZERO, FREE, LINEAR, FIXED = range(5)
+
+
+@dataclass(frozen=True)
+class Label:
+    """Of a tensor's values. `roots` are the random draws that they depend on. `low` and `high`:
+    where those that are free or linear lie, zeros by construction left out."""
+
+    kind: int
+    roots: frozenset[int] = frozenset()
+    low: float = -math.inf
+    high: float = math.inf
+    floating: bool = True
+
+    @property
+    def moves(self) -> bool:
+        return self.kind in (FREE, LINEAR)
+
+    def changes(self) -> tuple[str, ...]:
+        """A minus sign or an offset that keeps zero out, as in a decay of rand() * 0.4 + 0.6, says
+        on which side of it the program works."""
+        sided = self.low > 0 or self.high <= 0
+        return () if not self.moves else ("scaled",) if sided else ("signed", "scaled")
+
+
+BLANKS, ZEROS, CONSTANT = Label(BLANK), Label(ZERO), Label(FIXED)
+
+
+def _joined(*labels: Label) -> Label:
+    """Of a tensor that has elements of all of them."""
+    kinds = {label.kind for label in labels}
+    moving = [label for label in labels if label.moves]
+    return Label(
+        LINEAR if kinds >= {ZERO, FREE} and FIXED not in kinds else max(kinds, default=FIXED),
+        frozenset().union(*(label.roots for label in labels)),
+        min((label.low for label in moving), default=-math.inf),
+        max((label.high for label in moving), default=math.inf),
+    )
+
+
+def _fixed(*labels: Label) -> Label:
+    return Label(FIXED, frozenset().union(*(label.roots for label in labels)))
+
+
+def _scaled(label: Label, factor: float) -> Label:
+    if not label.moves or factor == 0 or not math.isfinite(factor):
+        return label if label.kind == ZERO else _fixed(label)
+    low, high = sorted((label.low * factor, label.high * factor))
+    return replace(label, low=low, high=high)
+
+
+def _shifted(label: Label, by: float) -> Label:
+    if label.kind == LINEAR and by != 0:
+        return _fixed(label)  # what was zero is not, and a sign changes more than it did
+    return replace(label, low=label.low + by, high=label.high + by)
+
+
+# ---- what operators make of labels ----------------------------------------------------
+
+Rule = Callable[["_Watch", dict], Label]
+SAME = "clone _to_copy repeat flip roll cat stack slice_scatter select_scatter".split()
+WITH_ZEROS = "triu tril diag_embed block_diag".split()
+EMPTY = "empty empty_like empty_strided new_empty new_empty_strided".split()
+CONSTANTS = "ones ones_like new_ones zeros zeros_like new_zeros full full_like new_full".split()
+
+
+def _uniform(w: "_Watch", a: dict) -> Label:
+    return w.new(float(a.get("from", 0.0)), float(a.get("to", 1.0)))
+
+
+def _normal(w: "_Watch", a: dict) -> Label:
+    made, means = w.new(), structure.tensors([a.get("mean"), a.get("std")])
+    return _fixed(made, *map(w.of, means)) if means else made
+
+
+def _constant(name: str) -> Rule:
+    return lambda w, a: ZEROS if "zero" in name or a.get("fill_value", 1) == 0 else CONSTANT
+
+
+def _all(*more: Label) -> Rule:
+    return lambda w, a: _joined(*more, *map(w.of, structure.tensors(a)))
+
+
+def _sum(sign: int) -> Rule:
+    def rule(w: "_Watch", a: dict) -> Label:
+        x, y, factor = a["self"], a["other"], sign * float(a.get("alpha", 1))
+        one, other = w.label(x), _scaled(w.label(y), factor)
+        if one.moves and (by := w.number(y, one)) is not None:
+            return _shifted(one, by * factor)
+        if other.moves and (by := w.number(x, other)) is not None:
+            return _shifted(other, by)
+        if ZERO in (one.kind, other.kind):
+            return other if one.kind == ZERO else one
+        if not (one.moves and other.moves):
+            return _fixed(one, other)
+        return Label(LINEAR, one.roots | other.roots, one.low + other.low, one.high + other.high)
+
+    return rule
+
+
+def _minuend(w: "_Watch", a: dict) -> Label:
+    """rsub: other - alpha * self."""
+    alpha = float(a.get("alpha", 1))
+    turned = {"self": a["other"], "other": a["self"], "alpha": alpha}
+    return _sum(-1)(w, turned)
+
+
+def _product(w: "_Watch", a: dict) -> Label:
+    x, y = a["self"], a["other"]
+    one, other = w.label(x), w.label(y)
+    if one.moves and (by := w.number(y, one)) is not None:
+        return _scaled(one, by)
+    if other.moves and (by := w.number(x, other)) is not None:
+        return _scaled(other, by)
+    if ZERO in (one.kind, other.kind):
+        return ZEROS
+    if not (one.moves or other.moves) or one.roots & other.roots:
+        return _fixed(one, other)
+    ends = [p * q for p in w.ends(x) for q in w.ends(y)]
+    known = not any(map(math.isnan, ends))
+    return Label(LINEAR, one.roots | other.roots, *((min(ends), max(ends)) if known else ()))
+
+
+def _quotient(w: "_Watch", a: dict) -> Label:
+    one = w.label(a["self"])
+    by = w.number(a["other"], one) if a.get("rounding_mode") is None else None
+    return _scaled(one, 1 / by) if by else _fixed(one, w.label(a["other"]))
+
+
+def _chosen(w: "_Watch", a: dict) -> Label:
+    """By a mask or by places: independent of the values, or what they promise is not known."""
+    by = structure.tensors([a.get("mask"), a.get("condition"), a.get("indices")])
+    values = [a[name] for name in ("self", "other", "value", "values") if name in a]
+    made = _joined(*map(w.label, values))
+    where = _fixed(*map(w.of, by))
+    return _fixed(made, where) if made.roots & where.roots else made
+
+
+def _read(w: "_Watch", a: dict) -> Label:
+    w.read |= w.of(a["self"]).roots
+    return CONSTANT
+
+
+RULES: dict[str, Rule] = {
+    "rand": _uniform, "rand_like": _uniform, "uniform": _uniform, "randn": _normal,
+    "randn_like": _normal, "normal": _normal, "neg": lambda w, a: _scaled(w.of(a["self"]), -1),
+    "add": _sum(1), "sub": _sum(-1), "rsub": _minuend, "mul": _product, "div": _quotient,
+    "masked_fill": _chosen, "where": _chosen, "index_put": _chosen, "_local_scalar_dense": _read,
+    "copy": lambda w, a: w.of(a["src"]), "fill": lambda w, a: w.label(a["value"]),
+    "zero": lambda w, a: ZEROS, "scalar_tensor": lambda w, a: w.label(a["s"]),
+    "constant_pad_nd": lambda w, a: _joined(w.of(a["self"]), w.label(a["value"])),
+    **{name: _constant(name) for name in CONSTANTS}, **{name: lambda w, a: BLANKS for name in EMPTY},
+    **{name: _all() for name in SAME}, **{name: _all(ZEROS) for name in WITH_ZEROS},
+}  # fmt: skip
+
+
+class _Watch(TorchDispatchMode):
+    """Labels every storage that an operator makes or writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # By address. A weak reference keeps it from being used again.
+        self.labels: dict[int, tuple[StorageWeakRef, Label]] = {}
+        self.drawn = 0
+        self.read: frozenset[int] = frozenset()  # draws whose values Python has seen
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+        kwargs = kwargs or {}
+        told = {p.name: p.default_value for p in func._schema.arguments if p.has_default_value()}
+        told |= dict(zip((p.name for p in func._schema.arguments), args)) | kwargs
+        before = {id(t): (t, self.of(t)) for t in structure.tensors(told)}
+        made = func(*args, **kwargs)
+        label = self.rule(func, told)
+        written = [told[p.name] for p in func._schema.arguments if p.alias_info and p.alias_info.is_write]
+        for t in structure.tensors(written):
+            whole = t.numel() * t.element_size() == t.untyped_storage().nbytes()
+            self.put(t, label if whole else _joined(before[id(t)][1], label))
+        known = {_address(t) for t, _ in before.values()}
+        for t in structure.tensors(made):
+            if _address(t) not in known:
+                self.put(t, label)
+        return made
+
+    def rule(self, func, told: dict) -> Label:  # noqa: ANN001
+        name = func.overloadpacket.__name__
+        found = RULES.get(name if name.startswith("_") else name.removesuffix("_"))
+        if found:
+            return found(self, told)
+        drawn = [self.new()] if torch.Tag.nondeterministic_seeded in func.tags else []
+        return _fixed(*drawn, *map(self.of, structure.tensors(told)))
+
+    def new(self, low: float = -math.inf, high: float = math.inf) -> Label:
+        self.drawn += 1
+        return Label(FREE, frozenset([self.drawn]), low, high)
+
+    def of(self, t: torch.Tensor) -> Label:
+        address = _address(t)
+        if address not in self.labels:  # made of a list, or by NumPy
+            zero = t.numel() == 1 and bool(t == 0)
+            self.put(t, ZEROS if zero else Label(FIXED, self.read))
+        return self.labels[address][1]
+
+    def put(self, t: torch.Tensor, label: Label) -> None:
+        held = StorageWeakRef(t.untyped_storage()) if _address(t) else None
+        known = held is not None and (t.is_floating_point() or not label.moves)
+        self.labels[_address(t)] = held, label if known else _fixed(label)
+
+    def label(self, x: object) -> Label:
+        """Of a tensor or a number."""
+        if isinstance(x, torch.Tensor):
+            return self.of(x)
+        return ZEROS if x == 0 else CONSTANT
+
+    def number(self, x: object, beside: Label) -> float | None:
+        """The value of a number, or of a tensor without dimensions, that says nothing about the
+        values beside it."""
+        if isinstance(x, torch.Tensor):
+            alone = x.dim() == 0 and not x.is_complex() and not self.of(x).roots & beside.roots
+            return float(x) if alone else None
+        return None if isinstance(x, complex) or beside.roots & self.read else float(x)
+
+    def ends(self, x: torch.Tensor) -> tuple[float, float]:
+        label = self.of(x)
+        if label.moves or x.is_complex():
+            return label.low, label.high
+        low, high = x[x != 0].double().aminmax() if bool((x != 0).any()) else (0.0, 0.0)
+        return float(low), float(high)
+
+
+def _address(t: torch.Tensor) -> int:
+    return t.untyped_storage()._cdata if t.layout == torch.strided else 0
+
+
+# ---- of a task -------------------------------------------------------------------------
+
+_labels: dict[tuple, list[list[Label]]] = {}  # by task and device
+
+
+def labels(source: str, space: dict, device: str) -> list[list[Label]]:
+    """Of each argument the labels of its tensors. The same in all of a task's trials."""
+    key = hashlib.sha256(source.encode()).digest(), device
+    if key not in _labels:
+        watch = _Watch()
+        try:
+            with watch:
+                values = inputs.drawn(space, 0, device)
+            found = [[replace(watch.of(t), floating=t.is_floating_point()) for t in structure.tensors(v)]
+                     for v in values]  # fmt: skip
+        except Unusable:
+            raise
+        except Exception:  # noqa: BLE001 - of code that a mode disturbs nothing is known
+            values = inputs.drawn(space, 0, device)
+            found = [[replace(CONSTANT, floating=t.is_floating_point()) for t in structure.tensors(v)]
+                     for v in values]  # fmt: skip
+        _labels[key] = _related(found)
+    return _labels[key]
+
+
+def _related(found: list[list[Label]]) -> list[list[Label]]:
+    """Tensors made from the same draws promise something about each other: they change in the
+    same way, or not at all."""
+
+    def beside(label: Label) -> Label:
+        others = {o for labels in found for o in labels if o.roots & label.roots and o != label}
+        kind = max((LINEAR if o.kind == FREE else o.kind for o in others), default=BLANK)
+        return replace(label, kind=max(label.kind, kind))
+
+    return [[beside(label) for label in labels] for labels in found]
+
+
+class Domain:
+    """Which changes the arguments of a task may take."""
+
+    def __init__(self, seen: list[list[Label]], told: Sidecar, legal: dict[int, tuple[str, ...]]) -> None:
+        """`legal`: what the sidecar says of arguments, by their places."""
+        self.seen, self.told, self.legal = seen, told, legal
+
+    def takes(self, argument: int, label: Label | None, variant: str) -> bool:
+        """Whether a tensor may take a variant; `label` is None for a number."""
+        if argument in self.legal:
+            return variant in self.legal[argument]
+        if variant == "permuted":
+            return variant in (self.told.variants or ())
+        return label is None or variant in label.changes()
+
+    def any(self, variant: str) -> bool:
+        return any(label.floating and self.takes(i, label, variant)
+                   for i, labels in enumerate(self.seen) for label in labels)  # fmt: skip
+
+    def changed(self, values: list, variant: str) -> list:
+        """The arguments of forward under a variant."""
+        meant = "scaled" if variant in inputs.SCALES else variant
+        made = []
+        for i, value in enumerate(values):
+            labels = iter(self.seen[i] if i < len(self.seen) else ())
+
+            def change(x: torch.Tensor) -> torch.Tensor:
+                label = next(labels, CONSTANT)
+                if not x.is_floating_point() or not self.takes(i, label, meant):
+                    return x
+                return _vary(x, variant, label)
+
+            made.append(structure.mapped(value, change))
+        return made
+
+    def unseen(self) -> list[int]:
+        """Arguments with floating tensors that keep their values, though no sidecar says so."""
+        return [i for i, labels in enumerate(self.seen) if i not in self.legal
+                and any(label.floating and not label.moves for label in labels)]  # fmt: skip
+
+
+def _vary(x: torch.Tensor, variant: str, label: Label) -> torch.Tensor:
+    if variant in inputs.SCALES:
+        return x * inputs.SCALES[variant]
+    if variant == "permuted":
+        return x[torch.randperm(x.shape[0], device=x.device)] if x.dim() else x
+    if x.numel() < 2 or label.kind == LINEAR or not bool((x >= 0).all()):
+        return -x
+    return 2 * x - x.amax()  # as far below zero as above
