@@ -1,10 +1,8 @@
 """adapter.py: how the verifier records and builds this pack's candidates. Trusted;
 called in the zygote and in each child (docs/PACKS.md, "adapter.py")."""
 
-import hashlib
 import platform
 from collections.abc import Callable
-from pathlib import Path
 
 import quill
 import quill_c
@@ -13,6 +11,7 @@ from lane import native_lane
 from recorder import native_record
 from shared import native
 from shared.adapter import Recorder
+from shared.translation import Translated, translated
 
 _WARM = """\
 scroll warm(well xs: f32[nn], basin ys: f32[nn], count nn)
@@ -25,7 +24,8 @@ end
 
 def prepare(mode: str) -> None:
     """Once, in the zygote: what this machine lacks shows now."""
-    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["warm", "ppi"]]}]})
+    request = {"texts": [_WARM], "objects": [{"text": 0, "launches": [["warm", "ppi"]]}]}
+    compile(translated(request, translate))
 
 
 def child(mode: str) -> None:
@@ -37,8 +37,8 @@ def version() -> str:
 
 
 def identity() -> str:
-    own = b"".join(Path(m.__file__ or "").read_bytes() for m in (quill_read, quill_c))
-    return hashlib.sha256(native_lane.identity(quill.TOOLCHAIN).encode() + own).hexdigest()
+    """The files of this folder count by themselves."""
+    return native_lane.identity(quill.TOOLCHAIN)
 
 
 def is_compile_error(problem: BaseException) -> bool:
@@ -58,17 +58,16 @@ def install(current: Callable[[], Recorder | None]) -> None:
     native_record.install(current)
 
 
+def translate(program: str) -> Translated:
+    """A program becomes C here, outside the recorder: what is launched is a scroll."""
+    try:
+        source, scrolls = quill_c.to_c(program), quill_read.read(program)
+    except quill_read.QuillError as error:
+        raise native.BuildError(error.beside(program)) from None
+    heads = {s.name: {p.name: quill.taken(p) for p in s.parameters} for s in scrolls}
+    return Translated(source, heads)
+
+
 def compile(request: dict) -> bytes:
-    """Programs become C here, outside the recorder: what is launched is a scroll."""
-    texts = list(request["texts"])
-    for told in request["objects"]:
-        program = texts[told["text"]]
-        try:
-            names = {s.name for s in quill_read.read(program)}
-            texts[told["text"]] = quill_c.to_c(program)
-        except quill_read.QuillError as error:
-            raise native.BuildError(error.beside(program)) from None
-        for name, _ in told["launches"]:
-            if name not in names:
-                raise native.BuildError(f"the program has no scroll {name!r}")
-    return native_lane.libraries(request | {"texts": texts}, quill.TOOLCHAIN)
+    """The texts of the request are C."""
+    return native_lane.libraries(request, quill.TOOLCHAIN)

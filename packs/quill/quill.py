@@ -5,7 +5,7 @@
     lib.softmax(x, y, x.shape[0], x.shape[1])
 
 A call is checked against the scroll's head and recorded. A lane translates the program
-to C and compiles it (adapter.py)."""
+to C, checks the call again and compiles it (adapter.py)."""
 from __future__ import annotations
 
 import sys
@@ -17,15 +17,18 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
 from recorder import native_record  # noqa: E402
 from shared import native  # noqa: E402
 from shared.native_source import CType, Function, Parameter  # noqa: E402
+from shared.translation import FLOAT, INT, Memory  # noqa: E402
 
 import quill_read  # noqa: E402
 
 __all__ = ["build"]
 
+# A coordinate that overflows wraps: the compiler must not conclude that it cannot, and drop
+# the check of its range.
 TOOLCHAIN = native.Toolchain(
     compiler=("cc",),
     flags=tuple(
-        "-std=c11 -O3 -fPIC -ffp-contract=on -fno-math-errno -fno-trapping-math "
+        "-std=c11 -O3 -fPIC -fwrapv -ffp-contract=on -fno-math-errno -fno-trapping-math "
         "-fno-strict-aliasing -w -Werror=implicit-function-declaration".split()
     ),
     output_flags=tuple("-shared -save-temps -Wl,-z,defs -Wl,-z,now -Wl,--as-needed -lm".split()),
@@ -33,6 +36,13 @@ TOOLCHAIN = native.Toolchain(
     source_name="program.c",
 )
 _TYPES = {"f32": CType("float", 32), "i64": CType("int", 64), "bool": CType("bool", 8)}
+
+
+def taken(p: quill_read.Parameter) -> Memory | str:
+    """What a scroll takes, for the lane, which believes no check that was made here."""
+    if p.kind in ("count", "grain"):
+        return INT if p.kind == "count" else FLOAT
+    return Memory(_TYPES[p.dtype].name, p.dims)
 
 
 def _parameter(p: quill_read.Parameter) -> Parameter:

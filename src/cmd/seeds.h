@@ -1,5 +1,7 @@
 /* seeds.h: all seeds of a pack go through the verifier like any candidate, in
- * one or more precisions, for `pack check --verify`. */
+ * one or more precisions, for `pack check --verify`. So does a smuggled kernel,
+ * which is right but not of the pack's language: evidence E3 is worth something
+ * only if the compiler refuses it (packs/common/smuggled). */
 #ifndef CMD_SEEDS_H
 #define CMD_SEEDS_H
 
@@ -15,6 +17,7 @@ struct seed_trial;
 /* What was asked about one pack, and the answers. */
 struct seeds {
     const struct pack *pack; /* borrowed */
+    struct pack_seed smuggled;
     const char *device;
     struct seed_trial *trial; /* by seed, then by precision */
     size_t len, cap, done;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pack_language { PACK_PYTHON, PACK_CXX_IN_PYTHON };
+enum pack_language { PACK_PYTHON, PACK_CXX_IN_PYTHON, PACK_OWN_IN_PYTHON };
 enum pack_device { PACK_CPU, PACK_CUDA };
 enum pack_set { PACK_DEFAULT, PACK_PAPER };
 #define PACK_SETS 2

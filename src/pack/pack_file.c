@@ -12,7 +12,8 @@
 
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 
-const char *const pack_languages[2] = {"python", "cxx-in-python"};
+const char *const pack_languages[3] = {"python", "cxx-in-python",
+                                       "own-in-python"};
 const char *const pack_devices[2] = {"cpu", "cuda"};
 
 /* ---- values that several tables use ---- */

@@ -22,7 +22,7 @@ enum pack_file {
 #define PACK_EXTENDS_MAX 16 /* files that one set may extend */
 
 /* The words used in pack.json, in the order of the enums in pack.h. */
-extern const char *const pack_languages[2], *const pack_devices[2];
+extern const char *const pack_languages[3], *const pack_devices[2];
 
 /* Returns a new reference, or NULL with a line in `out` for each problem: not
  * JSON, or does not match the schema. Each line starts with `name`. Does not

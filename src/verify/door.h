@@ -35,6 +35,7 @@ struct candidate {
     struct str code;
     size_t attempt; /* chooses the inputs: see job_seeds() */
     const struct job_opts *job;
+    bool unchecked; /* the static rules are left out */
 };
 
 /* What the search needs from a door. Its unit tests use another type. */

@@ -89,6 +89,25 @@ for seed in 01_matmul 02_softmax 03_conv2d; do
     is "$(printf '%s\n' "$out" | grep -c "^$seed  *fp32  *correct  *E3 .*x  *-  *1\$")" 2 \
         "$seed has a row for each pack, with its speed-up and launches"
 done
+is "$(printf '%s\n' "$out" | grep -c '^smuggled  *fp32  *compile_error ')" 2 \
+    "each pack refuses a kernel that is not of its language"
+keep_seeds quill 02_softmax
+cat >>"$work/mine/quill/adapter.py" <<'PY'
+
+
+_translate = translate
+
+
+def translate(program: str) -> Translated:
+    """C is taken as it is, as if the recorder had made it."""
+    if "void" not in program:
+        return _translate(program)
+    memory = quill.Memory("float32", (16, 256))
+    return Translated(program, {"smuggled": {"x": memory, "y": memory, "n": quill.INT}})
+PY
+run pack check --no-probe --verify --packs mine quill --device cpu
+like "$status $out" "1 *02_softmax *correct *E3 *smuggled *correct *E3 *common/smuggled/solution.py: in fp32 on cpu: a kernel that is not of the language must be a compile_error (docs/PACKS.md), but is correct*" \
+    "a pack that compiles what its recorder made is found"
 keep_seeds triton 01_scale_add_mish
 rm "$work/mine/triton/adapter.py"
 run pack check --no-probe --verify --packs mine triton
@@ -150,6 +169,7 @@ answer='"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kern
 timing='"timing":{"ms":{"median":0.5},"reference_ms":{"median":1.0},"compile_ms":{"median":0.75}}'
 python3 -B "$root/tests/cli/run/answers.py" judge "$work/gpu" 01_matmul/task answer "{$answer,$timing}"
 python3 -B "$root/tests/cli/run/answers.py" judge "$work/gpu" 06_cumsum/task answer "{$answer}"
+python3 -B "$root/tests/cli/run/answers.py" judge "$work/gpu" smuggled/task answer '{"verdict":"compile_error","stage":"compile","feedback":"no"}'
 run "$@"
 like "$status $out" "0 *01_matmul  bf16       correct        E3          1.50 s     2.00x          1.50x         2*" \
     "the table has build time, speed-ups and launches"

@@ -59,6 +59,17 @@ def test_an_adapter_offers_the_whole_interface(pack: str) -> None:
     assert told["claims"] in ("cpu", "cuda:0", None)
 
 
+def test_a_pack_with_a_language_of_its_own_needs_a_translator() -> None:
+    """`missing` is what a zygote asks before it serves."""
+    told = run(
+        "c-cpu",
+        "from shared import adapter as interface\n"
+        "languages = ('cxx-in-python', 'own-in-python')\n"
+        "told = [interface.missing(adapter, 'record', name) for name in languages]\n",
+    )
+    assert told == [[], ["translate"]]
+
+
 @functools.cache
 def prepared(pack: str) -> dict:
     """A process that has prepared to record, and what it did meanwhile."""

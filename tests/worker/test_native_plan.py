@@ -63,9 +63,10 @@ def changed(node: dict, *path: Any, to: Any) -> dict:
 def test_a_call_becomes_words() -> None:
     trace = native()
     native_plan.check(trace)
-    assert native_plan.requests(trace) == {
-        "objects": [{"text": 0, "launches": [["f", "ppidb"]]}]
-    }
+    [asked] = native_plan.requests(trace)["objects"]
+    assert asked["text"] == 0 and asked["launches"] == [["f", "ppidb"]]
+    [[name, args]] = asked["calls"]  # what a float is does not change what is compiled
+    assert name == "f" and args[1:] == [None, -3, "float", True]
     maker = native_plan.Maker(trace, native_plan.Built.parse(answer(ELF), trace), 0)
     assert maker.modules() == (plan.Module("library", ELF),)
     assert maker.functions() == (plan.Function(0, "monkeys_call_f"),)
@@ -109,6 +110,12 @@ def test_a_launch_has_parameters_of_their_size() -> None:
             plan.Number(1, 1),
         ),
     )
+
+
+def test_only_dense_memory_has_a_shape_that_a_head_can_promise() -> None:
+    across = changed(CALL, "args", 0, to={"t": [1, "float32", 4, [2, 2], [1, 2]]})
+    [asked] = native_plan.requests(parse([CALL, across], BUFFERS, ["void f();"], []))["objects"]
+    assert [args[0] for _, args in asked["calls"]] == [["float32", [2, 2]], None]
 
 
 def test_a_library_is_built_for_each_text_that_is_called() -> None:

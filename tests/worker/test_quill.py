@@ -13,14 +13,21 @@ sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "quill")]
 
 import quill  # noqa: E402
 import quill_c  # noqa: E402
+import small_loop  # noqa: E402
 from native_run import Runner  # noqa: E402
 from quill_read import QuillError, read  # noqa: E402
 from recorder import native_record  # noqa: E402
 from shared import native  # noqa: E402
+from shared.translation import translated  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "packs" / "quill"))
 sys.modules.pop("adapter", None)
 import adapter  # noqa: E402
+
+def compile(request: dict) -> bytes:
+    """As a lane answers (shared/child.py)."""
+    return adapter.compile(translated(request, adapter.translate))
+
 
 HEAD = "scroll work(well xs: f32[rows, cols], basin ys: f32[rows, cols], count rows, count cols)"
 
@@ -28,7 +35,7 @@ HEAD = "scroll work(well xs: f32[rows, cols], basin ys: f32[rows, cols], count r
 @pytest.fixture(autouse=True)
 def runner(monkeypatch: pytest.MonkeyPatch) -> Runner:
     """What is recorded is executed at once."""
-    runner = Runner(adapter.compile)
+    runner = Runner(compile)
     monkeypatch.setattr(native_record, "_current", lambda: runner)
     return runner
 
@@ -151,7 +158,7 @@ def test_a_size_that_python_gives_must_be_the_tensors() -> None:
 
 def test_a_message_comes_with_its_line() -> None:
     with pytest.raises(native.BuildError, match=r"line 2: .*\n    pour xs\[r, k\] -> xt$"):
-        adapter.compile(
+        compile(
             {
                 "texts": [f"{HEAD}\n    pour xs[r, k] -> xt\nend\n"],
                 "objects": [{"text": 0, "launches": [["work", "ppii"]]}],
@@ -195,17 +202,102 @@ def test_every_cut_of_a_program_is_quill_or_has_a_line() -> None:
 @pytest.mark.parametrize("name", ["q_upper", "malloc", "__builtin_memcpy", "expf"])
 def test_only_scrolls_can_be_launched(name: str) -> None:
     program = f"{HEAD}\n letters r = 4, c = 4\n pour xs[r, c] -> xt\n pour xt -> ys[r, c]\nend\n"
-    with pytest.raises(native.BuildError, match="no scroll"):
-        adapter.compile(
+    with pytest.raises(native.BuildError, match="has no"):
+        compile(
             {"texts": [program], "objects": [{"text": 0, "launches": [[name, "pp"]]}]}
         )
 
 
 def test_c_in_place_of_a_program_is_refused() -> None:
     with pytest.raises(native.BuildError, match="line 1"):
-        adapter.compile(
+        compile(
             {
                 "texts": ["void work(float *x) { x[0] = 1; }"],
                 "objects": [{"text": 0, "launches": [["work", "p"]]}],
             }
         )
+
+
+# ---- nothing that a candidate does to its recorder reaches the compiler ----------------
+
+TASK = (ROOT / "packs/common/smuggled/task.py").read_text()
+SMUGGLED = (ROOT / "packs/common/smuggled/solution.py").read_text()
+MODEL = """
+import sys
+import torch
+import torch.nn as nn
+import quill, quill_c, quill_read
+from recorder import native_record, recorder
+
+C = "void square(const float *x, float *y, long long rows, long long cols)"
+C += "{ for (long long i = 0; i < rows * cols; i++) y[i] = x[i] * x[i]; }"
+PROGRAM = '''
+scroll square(well xs: f32[rows, cols], basin ys: f32[rows, cols], count rows, count cols)
+    letters r = 16, c = 256
+    pour xs[r, c] -> xt
+    pour RESULT -> ys[r, c]
+end
+'''
+HOSTILE
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        CALL
+        return y
+"""
+CALL = "quill.build(PROGRAM).square(x, y, 16, 256)"
+UNCHECKED = "quill._Entry._check_shapes = lambda *_: None"
+# What is done, the result that the program pours, how it is called; then the verdict and the words.
+CANDIDATES = {
+    "honest": ("", "xt * xt", CALL, "correct", ""),
+    "replaces-the-translator": (
+        "quill_c.to_c = lambda text: C\n"
+        "sys.modules['pack_adapter'].translate = lambda text: C\n"
+        "sys.modules['pack_adapter'].compile = lambda request: C",
+        "xt", CALL, "wrong_values", "",
+    ),
+    "replaces-the-text": (
+        "record = native_record.Call.__call__\n"
+        "native_record.Call.__call__ = lambda self, *args: (\n"
+        "    setattr(self, '_source', C), record(self, *args))[1]",
+        "xt * xt", CALL, "compile_error", "is not part of quill",
+    ),
+    "hides-c-in-a-comment": (
+        "PROGRAM = PROGRAM + '-- */' + C", "xt", CALL, "wrong_values", "",
+    ),
+    "says-more-rows-than-there-are": (
+        UNCHECKED, "xt * xt", CALL.replace("16", "1 << 40"), "compile_error",
+        "'xs' is not what the program's head says",
+    ),
+    "passes-a-part-of-a-tensor": (
+        UNCHECKED, "xt * xt", CALL.replace("(x, y", "(x[:8], y"), "compile_error", "'xs' is not what",
+    ),
+    "passes-a-number-for-memory": (
+        "", "xt * xt", "now = recorder.current(); args = [{'t': now.view(x)}, 4096, 16, 256]\n"
+        "        now.launch({'op': 'call', 'text': now.text(PROGRAM), 'function': 'square', 'args': args})",
+        "compile_error", "'ys' is not what",
+    ),
+    "passes-a-real-for-a-count": (
+        "", "xt * xt", "now = recorder.current()\n"
+        "        args = [{'t': now.view(x)}, {'t': now.view(y)}, 16.0, 256]\n"
+        "        now.launch({'op': 'call', 'text': now.text(PROGRAM), 'function': 'square', 'args': args})",
+        "compile_error", "is not what",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_only_what_the_lane_has_translated_and_checked_is_judged(name: str) -> None:
+    hostile, result, call, verdict, words = CANDIDATES[name]
+    text = MODEL.replace("RESULT", result).replace("HOSTILE", hostile).replace("CALL", call, 1)
+    record = small_loop.verify(TASK, text, "quill")
+    assert record["verdict"] == verdict and words in record["feedback"], record["feedback"]
+    assert record["evidence"] == ("E3" if name == "honest" else record["evidence"])
+
+
+@pytest.mark.parametrize("pack", ["quill", "c-cpu", "triton"])
+def test_a_kernel_of_no_language_is_a_compile_error(pack: str) -> None:
+    record = small_loop.verify(TASK, SMUGGLED, pack)
+    assert (record["verdict"], record["stage"]) == ("compile_error", "compile"), record["feedback"]

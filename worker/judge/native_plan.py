@@ -1,6 +1,7 @@
 """The judge's side of calls into libraries built from recorded texts: what a trace may contain,
 what to build, and the plan for an executor. Trace and lane are hostile."""
 
+import json
 import re
 import struct
 from dataclasses import dataclass
@@ -77,18 +78,32 @@ def is_address(arg: object, call: Call) -> bool:
 
 
 def requests(trace: Trace) -> dict:
-    """One library for each text that is called, with a stub for each function."""
-    found: dict[int, dict[str, str]] = {}
+    """One library for each text that is called, with a stub for each function, and the distinct
+    calls: a translator's lane compares them with the program's heads."""
+    found: dict[int, tuple[dict[str, str], dict[str, list]]] = {}
     for call in trace.calls:
         for launch in call.launches():
             (source, function), kinds = _read(launch, call, len(trace.texts))
-            found.setdefault(source, {})[function] = kinds
+            functions, calls = found.setdefault(source, ({}, {}))
+            functions[function] = kinds
+            shown = [function, [_shown(arg, call) for arg in launch.told["args"]]]
+            calls.setdefault(json.dumps(shown), shown)
     return {
         "objects": [
-            {"text": source, "launches": [[name, kinds] for name, kinds in functions.items()]}
-            for source, functions in found.items()
+            {"text": source, "launches": [[name, kinds] for name, kinds in functions.items()],
+             "calls": list(calls.values())}
+            for source, (functions, calls) in found.items()
         ]
-    }
+    }  # fmt: skip
+
+
+def _shown(arg: object, call: Call) -> object:
+    """Of dense memory the dtype and the sizes; integers as they are. Floats are only named, since
+    they do not change what is compiled."""
+    if isinstance(arg, dict) and "t" in arg:
+        v = view(arg["t"], call.buffers)
+        return [v.dtype, list(v.shape)] if v.is_dense() else None
+    return "float" if arg is not None and isinstance(number(arg), float) else arg
 
 
 def split(data: bytes, count: int) -> tuple[dict, list[bytes]]:

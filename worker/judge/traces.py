@@ -75,6 +75,15 @@ class View:
     def count(self) -> int:
         return math.prod(self.shape)
 
+    def is_dense(self) -> bool:
+        """Whether the elements lie one after the other, the last dimension innermost."""
+        step = 1
+        for stride, n in zip(reversed(self.strides), reversed(self.shape)):
+            if n > 1 and stride != step:
+                return False
+            step *= n
+        return True
+
     def overlaps_itself(self) -> bool:
         """Whether two elements may share memory."""
         reach = 0

@@ -9,6 +9,8 @@ import mmap
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from shared.translation import Translated
+
 
 class RuleError(Exception):
     """What an executor itself finds wrong with a call: `rule` is the verdict's. A recorder's
@@ -81,6 +83,14 @@ class Recording(Adapter, Protocol):
         """In a lane: the kernels of a trace as binaries, in the family's layout."""
 
 
+class Translating(Recording, Protocol):
+    """Of a pack whose language is its own and is compiled by way of C or CUDA C++."""
+
+    def translate(self, program: str) -> Translated:
+        """In a lane, before `compile`: the program as source for the family's compiler, and what
+        may be launched. Raises a compile error for what is not of the language."""
+
+
 class Runner(Protocol):
     """What executes the parts of a trace over the region."""
 
@@ -97,13 +107,15 @@ class Interpreting(Adapter, Protocol):
 
 
 BY_MODE: dict[str, type] = {"record": Recording, "interpret": Interpreting, "direct": Adapter}
+OWN = "own-in-python"  # of pack.json: a language whose translator is the pack's
 
 
-def missing(adapter: object, mode: str) -> list[str]:
+def missing(adapter: object, mode: str, language: str) -> list[str]:
     """The functions that an adapter lacks for that use."""
+    needed = Translating if mode == "record" and language == OWN else BY_MODE[mode]
     wanted = [
         name
-        for interface in reversed(BY_MODE[mode].__mro__)
+        for interface in reversed(needed.__mro__)
         if interface.__module__ == __name__
         for name in vars(interface)
         if not name.startswith("_")

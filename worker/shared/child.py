@@ -23,6 +23,7 @@ import sys
 import traceback
 from types import TracebackType
 
+from shared import translation
 from shared.adapter import Adapter, Mistake, RuleError
 from shared.frames import Broken, recv_message, send_message
 
@@ -30,6 +31,7 @@ LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
 TEXT = 16000  # characters of an error that are passed on
 # The classes of our own exceptions mean nothing to who wrote the candidate.
 _OWN_CLASS = re.compile(r"^(?:recorder|lane|executor|direct|shared|pack_adapter)(?:\.\w+)+: ?", re.M)
+OURS = (__file__, translation.__file__)  # which call the adapter
 _PR_SET_DUMPABLE = 4  # 0: nobody else opens its memory, whatever the kernel would allow
 
 
@@ -123,7 +125,10 @@ class Child:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         try:
-            data = self.adapter.compile(m["request"])
+            request = m["request"]
+            if translate := getattr(self.adapter, "translate", None):
+                request = translation.translated(request, translate)
+            data = self.adapter.compile(request)
             if not isinstance(data, bytes):
                 raise TypeError(f"compile returned {type(data).__name__}, not bytes")
         except BaseException as problem:  # noqa: BLE001
@@ -187,11 +192,11 @@ class Child:
         if at is None or isinstance(problem, (MemoryError, RecursionError)):
             return None
         file = at.tb_frame.f_code.co_filename
-        if file not in (self.adapter.__file__, __file__):
+        if file not in (self.adapter.__file__, *OURS):
             return None
         place = f"line {at.tb_lineno}, in {at.tb_frame.f_code.co_name}"
         said = "".join(traceback.format_exception_only(problem)).strip()
-        told = f"{self.adapter.__file__}, {'as it is called' if file == __file__ else place}: {said}"
+        told = f"{self.adapter.__file__}, {'as it is called' if file in OURS else place}: {said}"
         return {"broken": told[:TEXT]}
 
     def error(self, stage: str, problem: BaseException) -> dict:
