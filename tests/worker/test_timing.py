@@ -2,10 +2,8 @@
 it computed is compared. And what it is compared with: the reference, eager and compiled."""
 from __future__ import annotations
 
-import collections
 import json
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Generator
@@ -20,10 +18,11 @@ from task_text import task
 sys.path.insert(0, str(ROOT / "worker"))
 
 import candidates  # noqa: E402
-from judge import clock, sheets, timing, truth, verdict  # noqa: E402
+from judge import clock, session, sheets, timing, truth, verdict  # noqa: E402
 from judge.executors import Ran  # noqa: E402
 from judge.judging import Progress, Verdict  # noqa: E402
 from judge.steps import Baseline, Exclusive  # noqa: E402
+from shared import inputs  # noqa: E402
 
 RELU = task("return torch.relu(x)")
 COUNTED = task(
@@ -33,44 +32,52 @@ COUNTED = task(
 
 class Session:
     """Timed calls of a candidate that is the reference itself, or what `spoilt` makes of the
-    output of call number n; each takes `call_s` seconds of a clock of ours."""
+    output of call number n, and `forgets` the buffers; each takes `call_s` seconds of a clock of
+    ours."""
 
     cuda = False
+    moved = session.Session.moved
 
-    def __init__(self, source: str, spoilt=lambda n, t: t, call_s: float = 0.0) -> None:
+    def __init__(self, source: str, spoilt=lambda n, t: t, call_s: float = 0.0, forgets=lambda n: False) -> None:
         self.job = make_job(source, "")
         self.sheet = sheets.sheet(self.job, verdict.make_reference, False)
-        self.p, self.spoilt, self.call_s = Progress(), spoilt, call_s
+        self.p, self.spoilt, self.call_s, self.forgets = Progress(), spoilt, call_s, forgets
         self.trace = SimpleNamespace(calls=[None], configurations=lambda: 1)
-        self.timed_state: dict = {}
         self.seen: list[bytes] = []
-        self.now, self.left = 0.0, []
+        self.states: list[dict[str, torch.Tensor]] = []
+        self.now, self.limits = 0.0, []
 
     def call(self, args: list, state: dict, part: int, config: int, timed: bool, deadline_ms: int) -> Generator:
         assert timed
+        number = len(self.seen)
         self.seen.append(args[0].numpy().tobytes())
-        model = self.sheet.reference.fresh().eager
+        self.states.append({n: t.clone() for n, t in state.items()})
+        self.model = self.sheet.reference.fresh().eager
         with torch.no_grad():
-            for name, buffer in model.named_buffers():
-                buffer.copy_(state[name])
-            out = model(*args)
-        self.left.append(deadline_ms)
+            truth.put(self.model, state)
+            out = self.model(*args)
+            if self.forgets(number):
+                truth.put(self.model, state)
+        self.limits.append(deadline_ms)
         self.now += self.call_s
         ms = self.call_s * 1e3 or 1.0
         yield from ()
-        return [self.spoilt(len(self.seen) - 1, out)], Ran(ms, ms)
+        return [self.spoilt(number, out)], Ran(ms, ms)
+
+    def left(self, state: dict) -> dict[str, torch.Tensor]:
+        return {n: t.detach().clone() for n, t in inputs.buffers(self.model).items()}
 
 
-def measured(session: Session, monkeypatch: pytest.MonkeyPatch) -> dict:
-    """p.timing; the session's clock is the time."""
-    monkeypatch.setattr(timing, "time", SimpleNamespace(monotonic=lambda: session.now))
-    monkeypatch.setattr(timing, "since", lambda start: (session.now - start) * 1e3)
+def measured(made: Session, monkeypatch: pytest.MonkeyPatch) -> dict:
+    """p.timing; its clock is the time."""
+    monkeypatch.setattr(timing, "time", SimpleNamespace(monotonic=lambda: made.now))
+    monkeypatch.setattr(timing, "since", lambda start: (made.now - start) * 1e3)
     monkeypatch.setattr(timing, "reference_time", lambda job, pair: {"median": 1.0})
-    steps = timing.measure(session)
+    steps = timing.measure(made)
     assert isinstance(next(steps), Exclusive)
     with pytest.raises(StopIteration):
         steps.send(None)
-    return session.p.timing
+    return made.p.timing
 
 
 @pytest.mark.parametrize("source", [RELU, COUNTED])
@@ -94,28 +101,69 @@ def test_a_timed_call_that_computed_something_else_is_caught(
     assert end.value.verdict == "wrong_values" and "a timed call" in end.value.told
 
 
-def test_of_outputs_that_do_not_fit_nobody_can_foresee_which_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
+LARGE = task("return x + self.w", inputs="[torch.randn(64, 100)]", setup="self.w = torch.nn.Parameter(torch.ones(100))")
+
+
+MEAN = task(
+    "self.mean.mul_(0.5).add_(x.mean(), alpha=0.5)\nreturn torch.relu(x)", setup="self.register_buffer('mean', torch.zeros(()))"
+)
+
+
+@pytest.mark.parametrize("source", [LARGE, MEAN])
+def test_timed_calls_start_from_states_like_a_trials(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which there are two, and nobody can foresee when the second comes."""
+    changes = set()
+    for _ in range(12):
+        made = Session(source)
+        built = made.sheet.reference.fresh().state_values()
+        measured(made, monkeypatch)
+        states = made.states[1:]  # without the one that warms up
+        differ = [any(not torch.equal(a[n], b[n]) for n in a) for a, b in zip(states, states[1:])]
+        assert sum(differ) == 1
+        assert all(any(not torch.equal(t, s[n]) for n, t in built.items()) for s in states)
+        changes.add(differ.index(True))
+    assert len(changes) > 1  # all alike once in 29 to the 11th times
+
+
+@pytest.mark.parametrize("at", [1, 20, clock.MAX_REPS])
+def test_a_timed_call_that_leaves_out_the_update_of_a_buffer_is_caught(
+    at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has the same chance; a late one no better one than an early one."""
-    monkeypatch.setattr(timing, "KEPT_BYTES", 4 * 400)
-    monkeypatch.setattr(timing.secrets, "randbelow", random.Random(5).randrange)
-    count = collections.Counter()
-    for _ in range(1000):
-        kept: list = []
-        for number in range(40):
-            timing.keep(kept, number, number, [torch.zeros(100)])
-        assert len(kept) == 4
-        count.update(seed for seed, _ in kept)
-    assert len(count) == 40 and min(count.values()) > 60 and max(count.values()) < 150
+    with pytest.raises(Verdict) as end:
+        measured(Session(COUNTED, forgets=lambda n: n == at), monkeypatch)
+    assert (end.value.verdict, end.value.rule) == ("wrong_values", "buffer")
 
 
-def test_inputs_that_the_reference_does_not_take_are_not_compared() -> None:
-    class Pair:
-        def expect(self, seed: int, variant: str) -> None:
-            raise truth.Unusable("no answer")
+def test_of_large_outputs_pieces_of_every_call_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At places that nobody can foresee, and every right call passes."""
+    monkeypatch.setattr(timing, "KEPT_BYTES", clock.MAX_REPS * timing.PIECES * 10 * 4)
+    made, kept = Session(LARGE), []
+    of = timing.Piece.of
+    monkeypatch.setattr(timing.Piece, "of", lambda *args: kept.append(of(*args)) or kept[-1])
+    found = measured(made, monkeypatch)
+    assert len(kept) == clock.MAX_REPS + 1 and found["compared"] >= timing.COMPARED
+    assert all(piece.values.shape == (timing.PIECES, 10) for piece in kept)
+    assert len({tuple(piece.places) for piece in kept}) == len(kept)
 
-    timing.compare(Session(RELU), Pair(), [(1, [torch.zeros(4, 8)])])
+
+def test_what_is_wrong_in_half_of_a_large_output_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that computes half of it whenever it is timed comes through once in 2 to the 128th times."""
+    monkeypatch.setattr(timing, "KEPT_BYTES", clock.MAX_REPS * timing.PIECES * 10 * 4)
+
+    def half(n: int, t: torch.Tensor) -> torch.Tensor:
+        return torch.cat([t[:32], torch.zeros_like(t[32:])])
+
+    with pytest.raises(Verdict) as end:
+        measured(Session(LARGE, half), monkeypatch)
+    assert end.value.verdict == "wrong_values"
+
+
+def test_inputs_that_the_reference_does_not_take_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(self: truth.Pair, seed: int, variant: str) -> None:
+        raise truth.Unusable("no answer")
+
+    monkeypatch.setattr(truth.Pair, "expect", refuses)
+    assert measured(Session(RELU), monkeypatch)["compared"] == 0
 
 
 @pytest.mark.parametrize("call_s, repetitions", [(0.01, 10), (15, 4), (25, 1), (45, 1)])
@@ -127,7 +175,7 @@ def test_a_slow_kernel_is_timed_less_often(
     session.job["deadlines"]["timing_ms"] = 120000
     found = measured(session, monkeypatch)
     assert found["ms"]["n"] == repetitions
-    assert session.now <= 120 and all(left > 0 for left in session.left)
+    assert session.now <= 120 and all(left > 0 for left in session.limits)
 
 
 def test_a_kernel_is_timed_with_its_reference() -> None:

@@ -56,3 +56,8 @@ def enough(samples: list[float]) -> bool:
     return len(samples) >= MAX_REPS or (
         len(samples) >= MIN_REPS and sum(samples) >= MEASURE_MS
     )
+
+
+def expected(first_ms: float) -> int:
+    """How many repetitions will be enough, by the first."""
+    return min(MAX_REPS, max(MIN_REPS, int(MEASURE_MS / max(first_ms, 1e-9)) + 1))

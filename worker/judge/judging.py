@@ -171,7 +171,8 @@ def first_wrong(x: torch.Tensor, t: torch.Tensor, bound: float) -> str:
 def check_buffers(got: dict[str, torch.Tensor], expected: truth.Expected) -> None:
     """Running statistics and other buffers must change as the reference's do."""
     for name, x in got.items():
-        if not expected.judge_buffer(name, x.to(expected.buffers[name].device))[2]:
+        after = expected.buffers[name]
+        if x.shape != after.shape or not expected.judge_buffer(name, x.to(after.device))[2]:
             raise Verdict("wrong_values", "trials",
                           f"the buffer {name} is not what the reference's is after a call.",
                           "buffer")  # fmt: skip

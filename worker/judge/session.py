@@ -21,6 +21,7 @@ from shared import inputs, structure
 from shared.plan import Place
 
 FREE_SHARE = 0.9  # of a device's free memory that a region may take
+SMALL = 1 << 16  # elements of a buffer that is copied without a look at it
 FORWARD, REVERSED = "forward", "reversed"  # orders of a grid's programs
 REVERSED_TRIAL, RANDOM_TRIAL = 1, 2  # where kernels are interpreted
 AGAIN_TRIAL, AGAIN, AGAIN_S = 1, 9, 0.05  # on a GPU: how often at most, and for how long
@@ -38,7 +39,6 @@ class Session:
         self.region: memory.Region | None = None
         self.constants: list[tuple[int, torch.Tensor]] = []
         self.kept: dict[int, torch.Tensor] = {}  # after the first call
-        self.timed_state: dict[str, torch.Tensor] = {}  # what timed calls start from
         self.cuda = job["device"] != "cpu"
 
     def make_region(self, scratch: int, o) -> None:
@@ -241,19 +241,28 @@ class Session:
         expected = draw.expected
         got, _ = yield from self.call(expected.args, draw.state, part, config, order=order)
         judge_trial(self.job, self.p, got, expected, draw.variant, where)
-        check_buffers(self.moved(expected, draw.state), expected)
+        check_buffers(self.moved(expected, draw.state, self.left(draw.state)), expected)
 
-    def moved(self, expected: Expected, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """The buffers (running statistics) after the call, by the reference's names. Those that the
-        candidate does not have must not have changed."""
+    def left(self, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The candidate's buffers (running statistics) after a call, by the reference's names,
+        without large ones that are as they were."""
         found = {}
-        layout = self.region.layout
-        mine = {meant: n for n, meant in self.names.items()}
+        for name, at in self.region.layout.state.items():
+            meant = self.names[name]
+            if meant not in self.facts.parameters:
+                place = memory.tensor_place(at, state[meant], contiguous=True)
+                if state[meant].numel() <= SMALL or not torch.equal(self.region.view(place), state[meant]):
+                    found[meant] = self.region.take(place)
+        return found
+
+    def moved(
+        self, expected: Expected, state: dict[str, torch.Tensor], left: dict[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """The buffers that are to be judged. Those that the candidate does not have, or left as they
+        were, must not have changed."""
+        found = dict(left)
         for name, after in expected.buffers.items():
-            if name in mine:
-                place = memory.tensor_place(layout.state[mine[name]], after, contiguous=True)
-                found[name] = self.region.take(place)
-            elif not torch.equal(after, state[name]):
+            if name not in left and not torch.equal(after, state[name]):
                 found[name] = state[name]
         return found
 

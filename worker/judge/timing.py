@@ -3,74 +3,177 @@ each measured once per task and precision.
 
 The executor times the trace with its own clock: on a GPU, device events around the nodes, after
 flushing the cache. This measures the device's work; the host's share, in C and without the recorded
-Python, is a separate figure. No input is timed twice: every repetition has new values, in memory
-that was filled with NaN, and the results are compared afterwards."""
+Python, is a separate figure. To a kernel, a timed call is a trial: it starts from parameters and
+buffers drawn for it, which change once among the repetitions, and from new inputs every time, in
+memory that was filled with NaN; and what it leaves is compared."""
 
+import random
 import secrets
 import time
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 
 import torch
 from judge import clock, truth
-from judge.judging import judge_trial, since
+from judge.judging import check_buffers, judge_trial, since
+from judge.sheets import FIRST
 from judge.steps import Baseline, Exclusive
 from shared import inputs, limits
 
-KEPT_BYTES = 1 << 30  # outputs of repetitions that are kept to be compared
+KEPT_BYTES = 1 << 30  # outputs of all repetitions that are kept to be compared
+PIECES = 16  # of an output that is not kept whole
+COMPARED = 8  # repetitions whose truths are computed, if outputs are not kept whole
 WARM = 8  # calls before the first repetition that counts
+_chance = random.SystemRandom()
+
+
+@dataclass
+class Piece:
+    """An output, or pieces of it at places that nobody knew before the call had ended."""
+
+    values: torch.Tensor
+    places: list[int]  # of the rows of `values`; none: it is the whole output
+
+    @classmethod
+    def of(cls, output: torch.Tensor, most: int) -> "Piece":
+        """At most that many bytes."""
+        flat, length = output.view(-1), max(1, most // output.element_size() // PIECES)
+        if flat.numel() <= length * PIECES:
+            return cls(output, [])
+        places = [secrets.randbelow(flat.numel() - length + 1) for _ in range(PIECES)]
+        return cls(torch.stack([flat[at : at + length] for at in places]), places)
+
+    def inside(self, right: torch.Tensor) -> torch.Tensor:
+        """The output, if it is right wherever it was not kept: it fails only if all of it would."""
+        if not self.places:
+            return self.values
+        whole = right.clone(memory_format=torch.contiguous_format)
+        for at, values in zip(self.places, self.values):
+            whole.view(-1)[at : at + values.numel()] = values.to(whole.device)
+        return whole
+
+
+@dataclass
+class Repetition:
+    seed: int
+    outputs: list[Piece]
+    left: dict[str, torch.Tensor]  # buffers
+
+
+class Series:
+    """The timed calls of one configuration: those in one state, then those in another."""
+
+    def __init__(self, session, config: int) -> None:
+        self.session, self.config, self.started = session, config, time.monotonic()
+        self.told: list[float] = []
+        self.hosts: list[float] = []
+        self.until = clock.MAX_REPS  # repetitions in the first state
+        self.short = False  # of time
+        self.compared = 0
+
+    def measure(self, state: dict[str, torch.Tensor], first: bool) -> Generator:
+        """Repetitions in this state, which are compared."""
+        done: list[Repetition] = []
+        deadline = self.session.job["deadlines"]["timing_ms"]
+        while True:
+            before = time.monotonic()
+            label = str(len(self.told))
+            made, ran = yield from repetition(self.session, state, self.config, label, self.started)
+            self.note(ran)
+            done.append(made)
+            # Slow is not wrong: there must be time for the comparison.
+            self.short = deadline - since(self.started) < 4 * since(before)
+            if self.over() or first and len(self.told) == self.until:
+                break
+        self.compare(state, done)
+
+    def note(self, ran) -> None:
+        self.told.append(ran.device_ms)
+        self.hosts.append(ran.host_ms)
+        if len(self.told) == 1:
+            self.count = clock.expected(ran.device_ms)
+            self.until = 1 + secrets.randbelow(self.count - 1)
+
+    def over(self) -> bool:
+        return self.short or clock.enough(self.told)
+
+    def compare(self, state: dict[str, torch.Tensor], done: list[Repetition]) -> None:
+        """Compares what these calls left with what the reference, still in the same state, gives:
+        all of them, or of large outputs a sample that was not chosen before they had ended."""
+        if any(piece.places for made in done for piece in made.outputs):
+            done = _chance.sample(done, min(len(done), -(-COMPARED * len(done) // self.count)))
+        session, pair = self.session, self.session.sheet.pair
+        for made in done:
+            try:
+                expected = pair.expect(made.seed, "plain")
+            except truth.Unusable:  # the reference has no answer to these inputs
+                continue
+            pair.take_back()
+            if not expected.exact():
+                continue
+            got = [piece.inside(right) for piece, right in zip(made.outputs, rights(session.job, expected))]
+            judge_trial(session.job, session.p, got, expected, "plain", ", a timed call")
+            session.p.trials.pop()
+            check_buffers(session.moved(expected, state, made.left), expected)
+            self.compared += 1
+
+
+def rights(job: dict, expected: truth.Expected) -> list[torch.Tensor]:
+    """Outputs that pass the job's protocol."""
+    if job["protocol"] == "kernelbench":
+        return expected.eager
+    return [t.to(e.dtype) for t, e in zip(expected.truth, expected.eager)]
 
 
 def measure(session) -> Generator:
     """Stores the fastest configuration of the trace in p.timing."""
-    job, p = session.job, session.p
+    job, p, sheet = session.job, session.p, session.sheet
     if not session.cuda:
         yield Exclusive()
     p.stage, started = "timing", time.monotonic()
-    pair = session.sheet.reference.fresh()
-    session.timed_state = {n: t.detach().clone() for n, t in pair.state_values().items()}
-    config = yield from fastest(session)
-    told: list[float] = []
-    hosts: list[float] = []
-    kept: list[tuple[int, list[torch.Tensor]]] = []
-    short = False
-    yield from warm_up(session, config)
-    while not (clock.enough(told) or short):
-        before = time.monotonic()
-        seed, got, ran = yield from repetition(session, config, str(len(told)), started)
-        # Slow is not wrong: there must be time for the comparison.
-        short = job["deadlines"]["timing_ms"] - since(started) < 4 * since(before)
-        keep(kept, len(told), seed, got)
-        told.append(ran.device_ms)
-        hosts.append(ran.host_ms)
-    compare(session, pair, kept)
+    # Seeds of the job's own, not its pool's: feedback may show what these calls compute.
+    state = sheet.start("timing-0", job["seed"])
+    config = yield from fastest(session, state)
+    yield from warm_up(session, state, config)
+    series = Series(session, config)
+    series.started = started
+    yield from series.measure(state, first=True)
+    if not series.short:
+        # Constructing a large model takes long: it goes back to the other one that it has.
+        state = sheet.start(FIRST if sheet.large else "timing-1", job["seed"])
+        yield from series.measure(state, first=False)
     p.timing = {
-        "ms": clock.summary(told),
-        "host_ms": clock.summary(hosts)["median"],
+        "ms": clock.summary(series.told),
+        "host_ms": clock.summary(series.hosts)["median"],
         "configuration": config if session.trace.configurations() > 1 else None,
-        "reference_ms": reference_time(job, pair),
+        "compared": series.compared,
+        "reference_ms": reference_time(job, sheet.pair),
         "compile_ms": None,
         "compile_why": "not measured",
     }
     p.times["timing"] = since(started)
 
 
-def repetition(session, config: int, label: str, started: float) -> Generator:
-    """One timed call on its own inputs: its seed, outputs and figures."""
+def repetition(
+    session, state: dict[str, torch.Tensor], config: int, label: str, started: float
+) -> Generator:
+    """One timed call on its own inputs: what it left, and its figures."""
     seed = inputs.derive(session.job["seed"], f"timing-{config}-{label}")
     r = session.sheet.reference
     args = inputs.make(r.space, seed, "plain", r.device, r.dtype)
-    left = max(1, session.job["deadlines"]["timing_ms"] - int(since(started)))
+    left_ms = max(1, session.job["deadlines"]["timing_ms"] - int(since(started)))
     part = len(session.trace.calls)
-    got, ran = yield from session.call(
-        args, session.timed_state, part, config, timed=True, deadline_ms=left
-    )
-    return seed, got, ran
+    got, ran = yield from session.call(args, state, part, config, timed=True, deadline_ms=left_ms)
+    total = max(1, sum(t.numel() * t.element_size() for t in got))
+    most = KEPT_BYTES // clock.MAX_REPS
+    pieces = [Piece.of(t, most * t.numel() * t.element_size() // total) for t in got]
+    return Repetition(seed, pieces, session.left(state)), ran
 
 
-def warm_up(session, config: int) -> Generator:
+def warm_up(session, state: dict[str, torch.Tensor], config: int) -> Generator:
     """A few uncounted calls on the current contents of the region: clocks ramp up, code is
     loaded."""
-    yield from repetition(session, config, "warm", time.monotonic())
+    yield from repetition(session, state, config, "warm", time.monotonic())
     spent = 0.0
     for _ in range(WARM if session.cuda else 0):
         ran = yield from session.run(len(session.trace.calls), config, timed=True)
@@ -79,7 +182,7 @@ def warm_up(session, config: int) -> Generator:
             return
 
 
-def fastest(session) -> Generator:
+def fastest(session, state: dict[str, torch.Tensor]) -> Generator:
     """The configuration of an autotuner to time; on the CPU, the first."""
     count = session.trace.configurations()
     if count == 1 or not session.cuda:
@@ -88,35 +191,11 @@ def fastest(session) -> Generator:
     for config in range(count):
         times = []
         for i in range(4):
-            _, _, ran = yield from repetition(session, config, f"tune-{i}", time.monotonic())
+            label = f"tune-{i}"
+            _, ran = yield from repetition(session, state, config, label, time.monotonic())
             times.append(ran.device_ms)
         best.append((min(times[1:]), config))
     return min(best)[1]
-
-
-def keep(kept: list, number: int, seed: int, got: list[torch.Tensor]) -> None:
-    """Keeps all outputs if they fit, otherwise an unpredictable sample in which each repetition has
-    the same chance. `number` is how many came before this one."""
-    size = sum(t.numel() * t.element_size() for t in got)
-    if (len(kept) + 1) * size <= KEPT_BYTES or len(kept) < 2:
-        kept.append((seed, got))
-        return
-    place = secrets.randbelow(number + 1)
-    if place < len(kept):
-        kept[place] = (seed, got)
-
-
-def compare(session, pair: truth.Pair, kept: list) -> None:
-    """Compares what the repetitions computed with references in the same state."""
-    for seed, got in kept:
-        try:
-            expected = pair.expect(seed, "plain")
-        except truth.Unusable:  # the reference has no answer to these inputs
-            continue
-        pair.take_back()
-        if expected.exact():
-            judge_trial(session.job, session.p, got, expected, "plain", ", a timed call")
-            session.p.trials.pop()
 
 
 # ---- what it is compared with ------------------------------------------------------
