@@ -1,5 +1,6 @@
 /* kinds_speed.c: how fast solved kernels are. */
 #include "analyze/kinds.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "stats/stats.h"
 
@@ -49,8 +50,31 @@ static bool is_timed(const struct analyze_run *r)
     return timed;
 }
 
-static const char no_times[] =
-    "no kernel was timed: runs with --no-timing have no speed-ups";
+/* What the record of the kernel that solved the task says; else `why`. */
+static const char *reason(const struct analyze_task *t, const char *why,
+                          struct arena *memory)
+{
+    const struct run_attempt *a = analyze_solution(t);
+    const char *times = a && a->verdict ? a->verdict->times : NULL;
+    json_t *record = times ? json_loads(times, 0, NULL) : NULL;
+
+    if (!a)
+        return why;
+    why = jsn_str(record, "timing_why");
+    why = arena_strdup(memory, why[0] ? why : "the records do not say why");
+    json_decref(record);
+    return why;
+}
+
+static int lacks_times(struct analysis *a, struct table *t)
+{
+    const char *why = "no task was solved";
+
+    for (size_t i = 0; i < a->runs; i++)
+        for (size_t k = 0; k < a->run[i].tasks; k++)
+            why = reason(&a->run[i].task[k], why, &a->memory);
+    return table_lacks(t, "no kernel was timed: %s", why);
+}
 
 int kind_fast(struct analysis *a, struct table *t, struct err *e)
 {
@@ -76,7 +100,7 @@ int kind_fast(struct analysis *a, struct table *t, struct err *e)
     }
     table_note(t, "shares of all tasks; > is KernelBench's fast_1, >= counts "
                   "parity; of several kernels of a task, the fastest so far");
-    return timed ? 0 : table_lacks(t, "%s", no_times);
+    return timed ? 0 : lacks_times(a, t);
 }
 
 int kind_speed(struct analysis *a, struct table *t, struct err *e)
@@ -111,5 +135,5 @@ int kind_speed(struct analysis *a, struct table *t, struct err *e)
         }
         free(v);
     }
-    return timed ? 0 : table_lacks(t, "%s", no_times);
+    return timed ? 0 : lacks_times(a, t);
 }

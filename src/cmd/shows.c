@@ -310,7 +310,9 @@ static void put_timing(const struct attempt_view *a, struct buf *out)
         put_measured(timing, "reference_ms", "eager reference", out);
         put_measured(timing, "compile_ms", "torch.compile", out);
     } else {
-        buf_puts(out, "    not measured\n");
+        const char *why = jsn_str(a->record, "timing_why");
+
+        buf_printf(out, "    not measured%s%s\n", why[0] ? ": " : "", why);
     }
     json_object_foreach((json_t *)stages, name, ms)
     {

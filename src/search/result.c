@@ -40,7 +40,8 @@ static double fitness_of(const struct search *s, const json_t *record)
 static char *take_times(json_t *record)
 {
     json_t *times = json_object();
-    static const char *const names[] = {"times_ms", "timing", "peak_bytes"};
+    static const char *const names[] = {"times_ms", "timing", "timing_why",
+                                        "peak_bytes"};
     char *text;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

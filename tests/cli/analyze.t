@@ -103,13 +103,13 @@ words,level1/e,reduction,2,exp > sum,1 wrong_values,2,,1,2," "unsolved: cumsum w
 run analyze empty
 like "$out" "solved: *
 Tables that these runs cannot fill:
-*  fast: no kernel was timed*" "without --table, missing tables are named with the reason"
+*  fast: no kernel was timed: no task was solved*" "without --table, missing tables are named with the reason"
 run analyze --table fast ran
 [ $status = 2 ] && [ -z "$out" ]
 ok "a table that cannot be filled is an error"
-like "$err" "*no table fast: no kernel was timed*--no-timing*" "… with the reason"
+like "$err" "*no table fast: no kernel was timed: the records do not say why*" "… with the reason"
 run analyze --json --table fast ran
-is "$out" '{"table":"fast","missing":"no kernel was timed: runs with --no-timing have no speed-ups"}' \
+is "$out" '{"table":"fast","missing":"no kernel was timed: the records do not say why"}' \
     "… and a record as JSON"
 run analyze timed
 printf '%s' "$out" | LC_ALL=C grep -q "$(printf '[\033\342]')"

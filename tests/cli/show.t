@@ -73,11 +73,13 @@ monkeys, iteration 3
     each call: 1 launch, *
         softmax_rows_kernel*
 *## Timing
-    not measured
+    not measured: --no-timing switched it off
     verified in *
 *## Cost
     plan: 100 tokens in (0 cached), 50 out *
     total: 200 tokens in, 100 out, \$0.000000" "an attempt is shown in full"
+run analyze --table fast ran
+like "$err" "*no kernel was timed: --no-timing switched it off*" "… and why analyze has no times"
 run show ran 04_softmax 2
 like "$out" "*attempt 2 of 3: wrong_values, E0*        1  plain *FAIL *## Feedback
     output 0, trial 1 *" "… a wrong one with its errors"

@@ -29,12 +29,13 @@ import candidates
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-from judge import freezing, ported, region, runner, tuning, verdict  # noqa: E402
+from judge import freezing, ported, region, runner, sheets, tuning, verdict  # noqa: E402
 from shared import inputs  # noqa: E402
 
 pytest.importorskip("triton")
 
 RELU = task("return torch.relu(x)")
+POOL = "ab" * 32
 E3 = ("correct", None, "E3")
 CATALOGUE = ROOT / "docs" / "VERIFIER-catalogue.md"
 
@@ -437,8 +438,8 @@ static void *later(void *unused)
 """
 
 
-def native(body: str, above: str = "") -> dict:
-    return verify(RELU, C.format(above=above, body=body), "c-cpu")
+def native(body: str, above: str = "", **more: object) -> dict:
+    return verify(RELU, C.format(above=above, body=body), "c-cpu", **more)
 
 
 RIGHT = "for (int64_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0;"
@@ -624,6 +625,33 @@ def test_7_12_no_other_process_stays_to_change_buffers() -> None:
     assert said(record) == E3  # it is right because there was no fork
 
 
+# What a process fails with may be a number that inputs chose.
+
+
+def first_input(job: dict) -> torch.Tensor:
+    """Of a job's first trial."""
+    return sheets.sheet(job, verdict.make_reference, False).draw(0).expected.args[0].flatten()[:1]
+
+
+def test_7_9_what_a_library_ends_with_comes_from_inputs_of_its_own() -> None:
+    body = "unsigned char told; memcpy(&told, x, 1); _exit(told);"
+    job = make_job(RELU, C.format(above="", body=body), "c-cpu", pool=POOL)
+    own, shared = (int(first_input(j).view(torch.uint8)[0]) for j in (job | {"own_draws": True}, job))
+    record = native(body, pool=POOL)
+    assert own != shared and record["verdict"] == "crash"
+    assert f"exited with status {own} " in record["feedback"]
+
+
+def test_7_9_a_failure_on_shared_inputs_alone_is_told_in_fixed_words() -> None:
+    value = float(first_input(make_job(RELU, "", pool=POOL))[0])
+    told = "A kernel fails on some of the task's inputs, not on all."
+    record = native(f"if (x[0] == {value.hex()}f) _exit(3); " + RIGHT, pool=POOL)
+    assert (record["verdict"], record["feedback"]) == ("crash", told)
+    line = f"tl.store(y + tl.where(tl.load(x + i) == {value!r}, 12345, i), 0.0)"
+    record = verify(RELU, with_line(line), pool=POOL)
+    assert (record["verdict"], record["feedback"]) == ("launch_error", told)
+
+
 # ---- 7.13 caches --------------------------------------------------------------------------------
 
 
@@ -686,7 +714,7 @@ void relu(const float *x, float *y, float *mean, int64_t n)
 """
     head = C.partition("void relu")[0].format(above=above)
     record = verify(MEAN, head + '"""\nlib = build(SOURCE)\n' + MEAN_MODULE, "c-cpu", timing=True)
-    assert all(trial["pass"] for trial in record["trials"]) and 8 <= len(record["trials"]) <= 11
+    assert all(trial["pass"] for trial in record["trials"]) and len(record["trials"]) <= 11
     assert said(record) == (E3 if when == "1" else ("wrong_values", "buffer", "E0"))
 
 

@@ -1,5 +1,6 @@
 """Decides how many repetitions to measure, summarises them, and times references."""
 
+import math
 import statistics
 from time import perf_counter_ns
 
@@ -60,4 +61,4 @@ def enough(samples: list[float]) -> bool:
 
 def expected(first_ms: float) -> int:
     """How many repetitions will be enough, by the first."""
-    return min(MAX_REPS, max(MIN_REPS, int(MEASURE_MS / max(first_ms, 1e-9)) + 1))
+    return min(MAX_REPS, max(MIN_REPS, math.ceil(MEASURE_MS / max(first_ms, 1e-9))))

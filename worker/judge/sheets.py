@@ -137,7 +137,7 @@ _pool: "collections.OrderedDict[tuple, Sheet]" = collections.OrderedDict()
 
 def sheet(job: dict, make_reference, own_weights: bool) -> Sheet:
     """The sheet of a job: its pool's, if it names one."""
-    if own_weights or not job.get("pool"):
+    if own_weights or not job.get("pool") or job.get("own_draws"):
         return Sheet(job, make_reference(job, own_weights), job["seed"], own_weights)
     key = (job["task"]["source"], sidecar.key(job["task"]), job["precision"], job["device"],
            job["pool"], job["protocol"])  # fmt: skip
@@ -145,6 +145,7 @@ def sheet(job: dict, make_reference, own_weights: bool) -> Sheet:
     if found is None or found.bytes > SHEET_BYTES:
         found = Sheet(job, make_reference(job, False), job["pool"], False)
         if found.large:
+            found.seed = job["seed"]  # it is not shared, and its values may be shown
             return found
         _pool[key] = found
         found.shared = True

@@ -529,28 +529,43 @@ def judged(
     job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
     own_weights: bool, numbers_seed: int | None = None,
 ) -> Generator:  # fmt: skip
-    """Trials, timing and the muted call; with a seed, the one trial with other numbers. An executor
-    that outlives candidates may have been damaged by an earlier one. So a failure there is tried
-    again on a fresh executor, whose verdict counts."""
-    if job["device"] == "cpu":
-        yield from examine(job, facts, trace, names, built, p, o, own_weights, numbers_seed)
-        return
-    for fresh in (False, True):
-        again = Progress(**{**p.__dict__, "trials": list(p.trials), "times": dict(p.times)})
-        yield from lease(job)
+    """Trials, timing and the muted call; with a seed, the one trial with other numbers. A failure
+    is tried again with draws of this job's own: what a kernel fails with may depend on inputs, and
+    other candidates get the first ones, too. On a GPU that is on a fresh executor, whose verdict
+    counts: one that outlives candidates may have been damaged by an earlier one."""
+    cuda, first = job["device"] != "cpu", None
+    before = {**p.__dict__, "trials": list(p.trials), "times": dict(p.times)}
+    shared = bool(job.get("pool")) and not own_weights and numbers_seed is None
+    for own in (False, True):
+        if cuda:
+            yield from lease(job)
         try:
-            yield from examine(job, facts, trace, names, built, again, o, own_weights, numbers_seed)
-            end = None
+            asked = job | {"own_draws": own}
+            yield from examine(asked, facts, trace, names, built, p, o, own_weights, numbers_seed)
+            break
         except (Verdict, Gone, NoChild) as problem:
-            end = problem
-            hurt = not isinstance(problem, Verdict) or problem.verdict in ("launch_error", "out_of_memory")
-            yield Release(hurt=hurt)
-            if hurt and not fresh:
-                continue
-        p.__dict__.update(again.__dict__)
-        if end is not None:
-            raise end
-        return
+            first, hurt = problem, failed(problem)
+            if cuda:
+                yield Release(hurt=hurt)
+            if own or not hurt or not cuda and not (shared and speaks(problem)):
+                raise problem
+        if not cuda:
+            yield from leave()
+        p.__dict__.update(before)
+    if first is not None and not cuda:
+        verdict = first.verdict if isinstance(first, Verdict) else "crash"
+        raise Verdict(verdict, "trials", "A kernel fails on some of the task's inputs, not on all.")
+
+
+def failed(problem: Exception) -> bool:
+    """Whether a kernel failed, or the process that runs it."""
+    broken = "launch_error", "out_of_memory", "compile_error"
+    return not isinstance(problem, Verdict) or problem.verdict in broken
+
+
+def speaks(problem: Exception) -> bool:
+    """Whether the failure has words that inputs may have chosen."""
+    return not isinstance(problem, NoChild) and getattr(problem, "why", "") not in ("timeout", LATE, "memory")
 
 
 def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:
@@ -628,6 +643,15 @@ def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
     return E3
 
 
+def untimed(job: dict, end: Verdict) -> str:
+    """Why nothing was timed."""
+    if not job.get("timing"):
+        return "--no-timing switched it off"
+    if job.get("family") is None:
+        return "candidates of packs without a recorder are not timed"
+    return f"only correct kernels are timed, and this one is {end.verdict}"
+
+
 def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     last = p.trials[-1] if p.trials else {}
     full = len(p.trials) >= (PLAIN if job["protocol"] == "kernelbench" else 1)
@@ -664,6 +688,7 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
         "times_ms": p.times,
         "peak_bytes": p.peak,
         "timing": p.timing,
+        "timing_why": None if p.timing else untimed(job, end),
         "environment": environment,
         "infra": end.told if end.verdict == "infra" else None,
     }
