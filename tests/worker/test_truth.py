@@ -298,8 +298,8 @@ def test_floats_are_varied_and_integers_are_not() -> None:
 
 
 def test_numbers_are_other_ones_for_each_seed() -> None:
-    space = inputs.namespace(task("return x", inputs="[torch.randn(2), 5, 0.5, True, [1, 0.25]]"), "task")
-    made = [inputs.make(space, seed, "numbers", "cpu", torch.float32)[1:] for seed in range(40)]
+    made = reference(task("return x", inputs="[torch.randn(2), 5, 0.5, True, [1, 0.25]]", arguments="x, *more"))
+    made = [made.make(seed, "numbers")[1:] for seed in range(40)]
     assert {n for n, *_ in made} == {5}
     assert len({f for _, f, *_ in made}) == 40 and all(0.35 <= f <= 0.45 for _, f, *_ in made)
     assert all(b is True and a == 1 and 0 < f < 0.25 for *_, b, (a, f) in made)

@@ -13,6 +13,7 @@ a fixed tensor. The values of that run are thrown away: no draw of a trial is wa
 
 import hashlib
 import math
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -42,11 +43,14 @@ class Label:
     def moves(self) -> bool:
         return self.kind in (FREE, LINEAR)
 
-    def changes(self) -> tuple[str, ...]:
+    @property
+    def sided(self) -> bool:
         """A minus sign or an offset that keeps zero out, as in a decay of rand() * 0.4 + 0.6, says
         on which side of it the program works."""
-        sided = self.low > 0 or self.high <= 0
-        return () if not self.moves else ("scaled",) if sided else ("signed", "scaled")
+        return self.low > 0 or self.high <= 0
+
+    def takes(self, variant: str) -> bool:
+        return self.moves and (variant == "scaled" or variant == "signed" and not self.sided)
 
 
 BLANKS, ZEROS, CONSTANT = Label(BLANK), Label(ZERO), Label(FIXED)
@@ -124,13 +128,6 @@ def _sum(sign: int) -> Rule:
     return rule
 
 
-def _minuend(w: "_Watch", a: dict) -> Label:
-    """rsub: other - alpha * self."""
-    alpha = float(a.get("alpha", 1))
-    turned = {"self": a["other"], "other": a["self"], "alpha": alpha}
-    return _sum(-1)(w, turned)
-
-
 def _product(w: "_Watch", a: dict) -> Label:
     x, y = a["self"], a["other"]
     one, other = w.label(x), w.label(y)
@@ -140,11 +137,10 @@ def _product(w: "_Watch", a: dict) -> Label:
         return _scaled(other, by)
     if ZERO in (one.kind, other.kind):
         return ZEROS
-    if not (one.moves or other.moves) or one.roots & other.roots:
+    moving = [label for label in (one, other) if label.moves]
+    if not moving or one.roots & other.roots or any(label.sided for label in moving):
         return _fixed(one, other)
-    ends = [p * q for p in w.ends(x) for q in w.ends(y)]
-    known = not any(map(math.isnan, ends))
-    return Label(LINEAR, one.roots | other.roots, *((min(ends), max(ends)) if known else ()))
+    return Label(LINEAR, one.roots | other.roots)
 
 
 def _quotient(w: "_Watch", a: dict) -> Label:
@@ -170,7 +166,7 @@ def _read(w: "_Watch", a: dict) -> Label:
 RULES: dict[str, Rule] = {
     "rand": _uniform, "rand_like": _uniform, "uniform": _uniform, "randn": _normal,
     "randn_like": _normal, "normal": _normal, "neg": lambda w, a: _scaled(w.of(a["self"]), -1),
-    "add": _sum(1), "sub": _sum(-1), "rsub": _minuend, "mul": _product, "div": _quotient,
+    "add": _sum(1), "sub": _sum(-1), "rsub": lambda w, a: _sum(-1)(w, a | {"self": a["other"], "other": a["self"]}), "mul": _product, "div": _quotient,
     "masked_fill": _chosen, "where": _chosen, "index_put": _chosen, "_local_scalar_dense": _read,
     "copy": lambda w, a: w.of(a["src"]), "fill": lambda w, a: w.label(a["value"]),
     "zero": lambda w, a: ZEROS, "scalar_tensor": lambda w, a: w.label(a["s"]),
@@ -245,13 +241,6 @@ class _Watch(TorchDispatchMode):
             return float(x) if alone else None
         return None if isinstance(x, complex) or beside.roots & self.read else float(x)
 
-    def ends(self, x: torch.Tensor) -> tuple[float, float]:
-        label = self.of(x)
-        if label.moves or x.is_complex():
-            return label.low, label.high
-        low, high = x[x != 0].double().aminmax() if bool((x != 0).any()) else (0.0, 0.0)
-        return float(low), float(high)
-
 
 def _address(t: torch.Tensor) -> int:
     return t.untyped_storage()._cdata if t.layout == torch.strided else 0
@@ -270,14 +259,12 @@ def labels(source: str, space: dict, device: str) -> list[list[Label]]:
         try:
             with watch:
                 values = inputs.drawn(space, 0, device)
-            found = [[replace(watch.of(t), floating=t.is_floating_point()) for t in structure.tensors(v)]
-                     for v in values]  # fmt: skip
         except Unusable:
             raise
         except Exception:  # noqa: BLE001 - of code that a mode disturbs nothing is known
-            values = inputs.drawn(space, 0, device)
-            found = [[replace(CONSTANT, floating=t.is_floating_point()) for t in structure.tensors(v)]
-                     for v in values]  # fmt: skip
+            watch, values = _Watch(), inputs.drawn(space, 0, device)
+        found = [[replace(watch.of(t), floating=t.is_floating_point()) for t in structure.tensors(v)]
+                 for v in values]  # fmt: skip
         _labels[key] = _related(found)
     return _labels[key]
 
@@ -307,14 +294,17 @@ class Domain:
             return variant in self.legal[argument]
         if variant == "permuted":
             return variant in (self.told.variants or ())
-        return label is None or variant in label.changes()
+        return label is None or label.takes(variant)
 
     def any(self, variant: str) -> bool:
         return any(label.floating and self.takes(i, label, variant)
                    for i, labels in enumerate(self.seen) for label in labels)  # fmt: skip
 
-    def changed(self, values: list, variant: str) -> list:
-        """The arguments of forward under a variant."""
+    def changed(self, values: list, variant: str, chance: random.Random) -> list:
+        """The arguments of forward under a variant; `numbers` changes floats that are no tensors."""
+        if variant == "numbers":
+            return [inputs.numbers(v, chance) if self.takes(i, None, variant) else v
+                    for i, v in enumerate(values)]  # fmt: skip
         meant = "scaled" if variant in inputs.SCALES else variant
         made = []
         for i, value in enumerate(values):

@@ -9,7 +9,6 @@ import random
 import sys
 import types
 from collections.abc import Iterator
-from typing import Protocol
 
 import torch
 from shared import limits, structure
@@ -181,14 +180,6 @@ def _near(value: torch.Tensor, seed: int, index: int) -> torch.Tensor:
     return value.float().cpu() + noise * (0.5 * spread if spread > 0 else 0.1)
 
 
-class Domain(Protocol):
-    """Which changes a task's inputs may take (judge/domain.py)."""
-
-    def takes(self, argument: int, label: object, variant: str) -> bool: ...
-
-    def changed(self, values: list, variant: str) -> list: ...
-
-
 def drawn(space: dict, seed: int, device: str) -> list:
     """What get_inputs returns under that seed."""
     sow(seed, device)
@@ -197,28 +188,21 @@ def drawn(space: dict, seed: int, device: str) -> list:
 
 
 def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype,
-         domain: Domain | None = None) -> list:  # fmt: skip
-    """The inputs of one call. `domain` says what a variant may change. `numbers` has those of the
-    plain variant with the same seed, but for floats that are no tensors."""
+         domain: object = None) -> list:  # fmt: skip
+    """The inputs of one call. `domain` knows what a variant may change (judge/domain.py)."""
     values = drawn(space, seed, device)
-    if variant == "numbers":
-        chance = random.Random(seed)
-        values = [
-            _numbers(v, chance) if domain is None or domain.takes(i, None, variant) else v
-            for i, v in enumerate(values)
-        ]
-    elif variant != "plain":
-        values = domain.changed(values, variant)
+    if variant != "plain":
+        values = domain.changed(values, variant, random.Random(seed))
     return cast(values, device, dtype)
 
 
-def _numbers(value: object, chance: random.Random) -> object:
+def numbers(value: object, chance: random.Random) -> object:
     """Another float for a float. Integers stay what they are: a dimension, a window or a count
     is what an honest kernel may be written for, as it is for the shapes."""
     if isinstance(value, float):
         return value * chance.uniform(*FACTORS)
     if isinstance(value, (list, tuple)) and has_floats(list(value)):
-        return type(value)(_numbers(v, chance) for v in value)
+        return type(value)(numbers(v, chance) for v in value)
     return value
 
 
