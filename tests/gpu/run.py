@@ -211,14 +211,14 @@ class Run:
         those whose trick has no effect."""
         matmul = STARTER / "10_matmul.py"
         timed = ("side_stream", "swapped_events")
-        jobs = [self.own("graph_replay", "graph_replay"), self.own("tuned", "tuned"),
+        jobs = [self.own("graph_replay", "graph_replay"), self.own("tuned", "tuned"), self.own("race", "race"),
                 self.own("tuned_right", "tuned_right", timing=True),
                 self.job("tf32", "triton", matmul, OWN / "tf32.py"),
                 self.job("tf32-allowed", "triton", matmul, OWN / "tf32.py", precision="tf32"),
                 self.job("counter", "cuda", RELU, OWN / "counter.py", timing=True),
                 *(self.own(name, name, timing=True, timing_ms=60000) for name in timed)]  # fmt: skip
         worker = self.session(jobs)
-        wanted = {"tuned": "wrong_values", "tf32": "wrong_values", "tf32-allowed": "correct",
+        wanted = {"tuned": "wrong_values", "race": "wrong_values", "tf32": "wrong_values", "tf32-allowed": "correct",
                   "tuned_right": "correct", "counter": "hack", **dict.fromkeys(timed, "correct")}  # fmt: skip
         for name, verdict in wanted.items():
             answer = worker.answers.get(name, {})
