@@ -97,6 +97,8 @@ class Reference:
         self.args = inputs.init_args(self.space, self.init_seed, "cpu")
         self.pristine = self.construct(self.init_seed, self.device)
         self._share_with_recorder()
+        # Tensors that may be views of parameters: a copy of the model finds out.
+        self.loose = bool(inputs.loose(self.pristine))
         self.legal = self.sidecar.legal(self.space["Model"].forward)
 
     def construct(self, seed: int, device: str) -> torch.nn.Module:
@@ -317,22 +319,29 @@ class Pair:
         """Puts both models into the state of a construction under that seed; None: the first one.
         With the seed of an extra draw, running statistics are as one call of the reference on it
         leaves them."""
-        self.before = self.twin = None  # frees their memory
-        with limits.memory("the reference"):
+        self.before = None  # frees its memory
+        with limits.memory("the reference"), torch.no_grad():
             self.r.fill(self.eager, seed, self.r.rules.movable if moved else ())
             if extra is not None and self.r.rules.running:
-                self._run_in(extra)
-            self.twin = self._widened()
+                put(self.eager, self._run_in(extra))
+            if self.r.loose:
+                self.twin = self._widened()
+            else:
+                put(self.twin, state_of(self.eager))
 
-    def _run_in(self, seed: int) -> None:
-        model = inputs.copied(self.eager)
+    def _run_in(self, seed: int) -> dict[str, torch.Tensor]:
+        """Buffers as a call of the reference leaves them; the call is undone."""
+        kept = undo.Kept(self.eager, self.r.whole) if self.r.runs else None
+        model = self.eager if kept else inputs.copied(self.eager)  # which may be widened
         try:
             _in_some_precision(self.r, model, self.r.make(seed, "plain"), seed)
+            left = inputs.buffers(model)
+            return {name: left[name].detach().clone() for name in self.r.rules.running}
         except Exception as problem:  # noqa: BLE001 - a task's code may raise anything
             raise Unusable(f"the reference raises {_own_failure(problem)}") from None
-        left = inputs.buffers(model)
-        with torch.no_grad():
-            put(self.eager, {name: left[name] for name in self.r.rules.running})
+        finally:
+            if kept:
+                self.eager = kept.back()
 
     def baseline(self) -> tuple[torch.nn.Module, torch.dtype]:
         """The reference for a candidate's time: a copy of the eager model and the dtype of its
