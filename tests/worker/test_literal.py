@@ -292,12 +292,37 @@ def test_a_constructor_that_makes_other_shapes_each_time_cannot_be_judged() -> N
 # ---- the self-test -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*TASKS, "running"])
+# The mean that the second norm sees is zero in trial 0: the first has centred its inputs.
+CENTRED = task(
+    "return self.second(self.fc(self.first(x)))",
+    inputs="[torch.randn(64, 8)]",
+    setup="""
+    self.first = torch.nn.BatchNorm1d(8)
+    self.fc = torch.nn.Linear(8, 8, bias=False)
+    self.second = torch.nn.BatchNorm1d(8)
+    """,
+)
+
+
+def test_a_buffer_that_is_zero_but_for_rounding_is_right_up_to_rounding() -> None:
+    sheet = sheet_of(CENTRED)
+    name = "second.running_mean"
+    written, moved = (drawn(sheet, f"trial-{i}") for i in range(2))
+    noise, honest = written.expected.buffers[name], moved.expected.buffers[name]
+    assert written.expected.truth_buffers[name].abs().max() < 1e-12 < noise.abs().max()
+    right = [written.expected.judge_buffer(name, x)[2] for x in (noise, -3 * noise, noise + 1e-3)]
+    assert right == [True, True, False]
+    stale = moved.state[name]  # a kernel that leaves the update out
+    right = [moved.expected.judge_buffer(name, x)[2] for x in (honest, stale, 0 * honest, honest + 1e-4)]
+    assert right == [True, False, False, False]
+
+
+@pytest.mark.parametrize("name", [*TASKS, "running", "centred"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_the_task_as_written_passes_in_every_trial(name: str, precision: str) -> None:
     if name == "numpy":
         pytest.importorskip("numpy")
-    source = (TASKS | {"running": RUNNING})[name]
+    source = (TASKS | {"running": RUNNING, "centred": CENTRED})[name]
     found = sheets.literal_trials({"seed": SEED}, reference(source, precision, INIT))
     assert found["passed"] == found["trials"] >= sheets.PLAIN and not found["failed"]
 
