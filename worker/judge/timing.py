@@ -7,7 +7,6 @@ Python, is a separate figure. To a kernel, a timed call is a trial: it starts fr
 buffers drawn for it, which change once among the repetitions, and from new inputs every time, in
 memory that was filled with NaN; and what it leaves is compared."""
 
-import random
 import secrets
 import time
 from collections.abc import Callable, Generator
@@ -24,7 +23,6 @@ KEPT_BYTES = 1 << 30  # outputs of all repetitions that are kept to be compared
 PIECES = 16  # of an output that is not kept whole
 COMPARED = 8  # repetitions whose truths are computed, if outputs are not kept whole
 WARM = 8  # calls before the first repetition that counts
-_chance = random.SystemRandom()
 
 
 @dataclass
@@ -63,8 +61,8 @@ class Repetition:
 class Series:
     """The timed calls of one configuration: those in one state, then those in another."""
 
-    def __init__(self, session, config: int) -> None:
-        self.session, self.config, self.started = session, config, time.monotonic()
+    def __init__(self, session, config: int, started: float) -> None:
+        self.session, self.config, self.started = session, config, started
         self.told: list[float] = []
         self.hosts: list[float] = []
         self.until = clock.MAX_REPS  # repetitions in the first state
@@ -75,33 +73,27 @@ class Series:
         """Repetitions in this state, which are compared."""
         done: list[Repetition] = []
         deadline = self.session.job["deadlines"]["timing_ms"]
-        while True:
-            before = time.monotonic()
-            label = str(len(self.told))
+        over = False
+        while not over:
+            before, label = time.monotonic(), str(len(self.told))
             made, ran = yield from repetition(self.session, state, self.config, label, self.started)
-            self.note(ran)
+            if not self.told:
+                self.count = clock.expected(ran.device_ms)
+                self.until = 1 + secrets.randbelow(self.count - 1)
+            self.told.append(ran.device_ms)
+            self.hosts.append(ran.host_ms)
             done.append(made)
             # Slow is not wrong: there must be time for the comparison.
             self.short = deadline - since(self.started) < 4 * since(before)
-            if self.over() or first and len(self.told) == self.until:
-                break
+            over = self.short or clock.enough(self.told) or first and len(self.told) == self.until
         self.compare(state, done)
-
-    def note(self, ran) -> None:
-        self.told.append(ran.device_ms)
-        self.hosts.append(ran.host_ms)
-        if len(self.told) == 1:
-            self.count = clock.expected(ran.device_ms)
-            self.until = 1 + secrets.randbelow(self.count - 1)
-
-    def over(self) -> bool:
-        return self.short or clock.enough(self.told)
 
     def compare(self, state: dict[str, torch.Tensor], done: list[Repetition]) -> None:
         """Compares what these calls left with what the reference, still in the same state, gives:
         all of them, or of large outputs a sample that was not chosen before they had ended."""
         if any(piece.places for made in done for piece in made.outputs):
-            done = _chance.sample(done, min(len(done), -(-COMPARED * len(done) // self.count)))
+            share = min(len(done), -(-COMPARED * len(done) // self.count))
+            done = secrets.SystemRandom().sample(done, share)
         session, pair = self.session, self.session.sheet.pair
         for made in done:
             try:
@@ -111,18 +103,14 @@ class Series:
             pair.take_back()
             if not expected.exact():
                 continue
-            got = [piece.inside(right) for piece, right in zip(made.outputs, rights(session.job, expected))]
+            right = expected.eager
+            if session.job["protocol"] == "hardened":
+                right = [t.to(e.dtype) for t, e in zip(expected.truth, right)]
+            got = [piece.inside(t) for piece, t in zip(made.outputs, right)]
             judge_trial(session.job, session.p, got, expected, "plain", ", a timed call")
             session.p.trials.pop()
             check_buffers(session.moved(expected, state, made.left), expected)
             self.compared += 1
-
-
-def rights(job: dict, expected: truth.Expected) -> list[torch.Tensor]:
-    """Outputs that pass the job's protocol."""
-    if job["protocol"] == "kernelbench":
-        return expected.eager
-    return [t.to(e.dtype) for t, e in zip(expected.truth, expected.eager)]
 
 
 def measure(session) -> Generator:
@@ -135,8 +123,7 @@ def measure(session) -> Generator:
     state = sheet.start("timing-0", job["seed"])
     config = yield from fastest(session, state)
     yield from warm_up(session, state, config)
-    series = Series(session, config)
-    series.started = started
+    series = Series(session, config, started)
     yield from series.measure(state, first=True)
     if not series.short:
         # Constructing a large model takes long: it goes back to the other one that it has.

@@ -29,6 +29,8 @@ from judge.words import EVIDENCE
 from shared import inputs, structure
 
 E0, E2, E3 = EVIDENCE
+FAILED = "launch_error", "out_of_memory", "compile_error"  # verdicts when kernels run
+ENDED = "timeout", LATE, "memory"  # why the worker ends a process
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
 TEXT = 1000  # characters of a failure of the machinery
@@ -535,7 +537,7 @@ def judged(
     counts: one that outlives candidates may have been damaged by an earlier one."""
     cuda, first = job["device"] != "cpu", None
     before = {**p.__dict__, "trials": list(p.trials), "times": dict(p.times)}
-    shared = bool(job.get("pool")) and not own_weights and numbers_seed is None
+    shared = job.get("pool") and not own_weights and numbers_seed is None
     for own in (False, True):
         if cuda:
             yield from lease(job)
@@ -544,10 +546,12 @@ def judged(
             yield from examine(asked, facts, trace, names, built, p, o, own_weights, numbers_seed)
             break
         except (Verdict, Gone, NoChild) as problem:
-            first, hurt = problem, failed(problem)
+            first, hurt = problem, not isinstance(problem, Verdict) or problem.verdict in FAILED
             if cuda:
                 yield Release(hurt=hurt)
-            if own or not hurt or not cuda and not (shared and speaks(problem)):
+            # A process that is ended by the worker says nothing.
+            silent = isinstance(problem, NoChild) or getattr(problem, "why", "") in ENDED
+            if own or not hurt or not cuda and (silent or not shared):
                 raise problem
         if not cuda:
             yield from leave()
@@ -555,17 +559,6 @@ def judged(
     if first is not None and not cuda:
         verdict = first.verdict if isinstance(first, Verdict) else "crash"
         raise Verdict(verdict, "trials", "A kernel fails on some of the task's inputs, not on all.")
-
-
-def failed(problem: Exception) -> bool:
-    """Whether a kernel failed, or the process that runs it."""
-    broken = "launch_error", "out_of_memory", "compile_error"
-    return not isinstance(problem, Verdict) or problem.verdict in broken
-
-
-def speaks(problem: Exception) -> bool:
-    """Whether the failure has words that inputs may have chosen."""
-    return not isinstance(problem, NoChild) and getattr(problem, "why", "") not in ("timeout", LATE, "memory")
 
 
 def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:
