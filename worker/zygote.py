@@ -108,7 +108,7 @@ def identity(adapter: Adapter, pack_dir: str) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
 
 
-def check_adapter(adapter: Adapter, mode: str, language: str) -> None:
+def check_adapter(adapter: Adapter, mode: str, language: str | None) -> None:
     """What will be called must be there."""
     missing = interface.missing(adapter, mode, language)
     if missing:
@@ -318,7 +318,7 @@ class Zygote:
 
             return
         self.adapter = load_adapter(self.o.pack)
-        check_adapter(self.adapter, self.o.mode, self.pack["language"])
+        check_adapter(self.adapter, self.o.mode, self.pack.get("language"))
         self.adapter.prepare(self.o.mode)
         self.o.folders = self.adapter.folders()
         self.o.identity = identity(self.adapter, self.o.pack)

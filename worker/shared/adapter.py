@@ -110,7 +110,7 @@ BY_MODE: dict[str, type] = {"record": Recording, "interpret": Interpreting, "dir
 OWN = "own-in-python"  # of pack.json: a language whose translator is the pack's
 
 
-def missing(adapter: object, mode: str, language: str) -> list[str]:
+def missing(adapter: object, mode: str, language: str | None) -> list[str]:
     """The functions that an adapter lacks for that use."""
     needed = Translating if mode == "record" and language == OWN else BY_MODE[mode]
     wanted = [
