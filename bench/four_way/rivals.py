@@ -109,7 +109,7 @@ def ours(point: Point, o: object) -> Rival:
 
 
 def _find(point: Point, archives: list[Path], precision: str) -> tuple[Path, str]:
-    """The kernel of an exported archive: what was verified at this size (solution.ported.py), or
+    """The kernel of an exported archive: what was verified at this size (solution_ported.py), or
     else the original file of the largest size, which may do others, too."""
     best: tuple[int, Path] | None = None
     for archive in archives:
@@ -119,8 +119,8 @@ def _find(point: Point, archives: list[Path], precision: str) -> tuple[Path, str
             if masked(source) != masked(point.source) or meta.get("dtype") != precision:
                 continue
             exact = sizes(source) == sizes(point.source)
-            if exact and (folder / "solution.ported.py").exists():
-                return folder, "solution.ported.py"
+            if exact and (folder / "solution_ported.py").exists():
+                return folder, "solution_ported.py"
             rank = (1 << 40 if exact else 0) + sizes(source)["T"]
             if best is None or rank > best[0]:
                 best = rank, folder

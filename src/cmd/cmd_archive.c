@@ -91,7 +91,9 @@ static void show_solution(const struct kernel *k)
     if (k->ported.p)
         printf("\n## Ported\n%.*s", (int)k->ported.n, k->ported.p);
     else if (k->ported_why && k->ported_why[0])
-        printf("\n## Ported\nNot available: %s\n", k->ported_why);
+        printf("\n## Ported\nNot available: %s\nThe solution above is its "
+               "author's file, of which only the trace was judged.\n",
+               k->ported_why);
 }
 
 static int show_one(struct kernel *k, void *arg, struct err *e)
@@ -203,8 +205,10 @@ const struct cmd cmd_archive_show = {
     "show a solved kernel: task, plan, solution, ported model",
     "NAME is the name of the kernel or the id of its task. The ported model "
     "is\n"
-    "a small ModelNew made from the verified trace: allocations and launches,\n"
-    "nothing else.",
+    "the task's file with a ModelNew made from the verified trace: "
+    "allocations\n"
+    "and launches, nothing else. Without one, only the trace of the solution\n"
+    "was judged, and the reason is shown.",
     list_table,
     run_show,
 };
@@ -216,8 +220,11 @@ const struct cmd cmd_archive_export = {
     "reviewer refused. Other runs can start with an archive (run --archive\n"
     "DIR), and its folders can become the seeds of a pack. solution.py is "
     "what\n"
-    "the model wrote; solution.ported.py is a small ModelNew made from the\n"
-    "verified trace.",
+    "the model wrote; solution_ported.py is made from the verified trace: the\n"
+    "task and a ModelNew that allocates and launches, nothing else. Both the\n"
+    "folder and the file can be imported. Where a language's kernels have no\n"
+    "source (TileLang), there is no such file: meta.json says in ported_why\n"
+    "that solution.py is its author's, and only its trace was judged.",
     out_table,
     run_copy,
 };

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "verify/verdict.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +94,7 @@ int kernel_read(const char *dir, struct kernel *out, struct err *e)
     out->task = task_load(task, e);
     if (out->task && read_meta(dir, out, e) == 0 &&
         read_text(dir, "solution.py", &out->solution, e) == 0 &&
-        read_optional(dir, "solution.ported.py", &out->ported, e) == 0 &&
+        read_optional(dir, "solution_ported.py", &out->ported, e) == 0 &&
         read_optional(dir, "plan.md", &out->plan, e) == 0)
         rc = 0;
     free(task);
@@ -235,7 +236,7 @@ static int write_files(const char *dir, const struct kernel *k,
         write_sidecar(dir, k->task, e) < 0 ||
         (k->plan.p && write_text(dir, "plan.md", k->plan, e) < 0) ||
         (k->ported.p &&
-         write_text(dir, "solution.ported.py", k->ported, e) < 0) ||
+         write_text(dir, "solution_ported.py", k->ported, e) < 0) ||
         write_text(dir, "solution.py", k->solution, e) < 0)
         return -1;
     return write_meta(dir, k, e);
@@ -281,11 +282,12 @@ char *kernel_verified_on(const char *device, const char *precision)
 
 char *kernel_name(const char *task_id)
 {
-    char *name = xstrdup(task_id);
+    bool digit = task_id[0] >= '0' && task_id[0] <= '9';
+    char *name = xasprintf("%s%s", digit ? "task_" : "", task_id);
 
     for (char *p = name; *p; p++)
-        if (*p == '/')
-            *p = '-';
+        if (!isalnum((unsigned char)*p) || !isascii((unsigned char)*p))
+            *p = '_';
     return name;
 }
 
@@ -301,7 +303,7 @@ char *kernel_free_name(const char *dir, const char *name)
         if (!taken)
             return free_name;
         free(free_name);
-        free_name = xasprintf("%s-%d", name, n);
+        free_name = xasprintf("%s_%d", name, n);
     }
 }
 

@@ -1,7 +1,8 @@
 /* kernel.h: solved kernels as files: a folder for each, with task.py, task.json
- * (its sidecar) and plan.md (if there are any), solution.py, solution.ported.py (the ModelNew that the
- * judge wrote from its trace, if there is one) and meta.json. Seeds of packs
- * and exported archives have the same format, so one can become the other. */
+ * (its sidecar) and plan.md (if there are any), solution.py,
+ * solution_ported.py (the file that the judge made of its trace, if there is
+ * one) and meta.json. Seeds of packs and exported archives have the same
+ * format, so one can become the other. */
 #ifndef RUN_KERNEL_H
 #define RUN_KERNEL_H
 
@@ -67,9 +68,10 @@ char *kernel_verified_on(const char *device, const char *precision);
 /* As `archive list --json` prints it, or (`texts`) `archive show --json`; the
  * caller owns the reference. */
 json_t *kernel_json(const struct kernel *k, bool texts);
-/* A task's id as a folder's name. The caller frees it. */
+/* A task's id as a folder's name, which Python can import. The caller frees
+ * it. */
 char *kernel_name(const char *task_id);
-/* The name, or NAME-2 and so on if `dir` has such a folder. The caller frees
+/* The name, or NAME_2 and so on if `dir` has such a folder. The caller frees
  * it. */
 char *kernel_free_name(const char *dir, const char *name);
 

@@ -65,9 +65,9 @@ like "$status $err" "2 *--define features=65: no task has such a line*04_softmax
     "a size that the task does not have is refused"
 add starter/04_softmax own --json --define num_features=65
 is $status 0 "a right kernel joins"
-like "$out" '{"file":"*","added":true,"verdict":"correct","evidence":"E3",*"name":"starter-04_softmax"}' \
+like "$out" '{"file":"*","added":true,"verdict":"correct","evidence":"E3",*"name":"starter_04_softmax"}' \
     "… and says so as a JSON object"
-is "$(grep -c '^num_features = 65$' "$work/own/starter-04_softmax/task.py")" 1 "… with the task at the size of --define"
+is "$(grep -c '^num_features = 65$' "$work/own/starter_04_softmax/task.py")" 1 "… with the task at the size of --define"
 run archive add --dsl c-cpu --task starter/04_softmax -o own "$right" --define num_features=65
 is $status 2 "a second one for the same task is refused"
 add starter/01_swish none --json
@@ -93,25 +93,25 @@ $answers judge "$work/far" starter/04_softmax answer "{$correct,\"ported\":null,
 run resume ran
 is $status 0 "a run whose judge made a ModelNew of a trace"
 run archive export ran -o both
-is "$(cat "$work/both/starter-01_swish/solution.ported.py")" "class ModelNew: pass  # made" "export writes it beside the original"
-cmp -s "$work/both/starter-01_swish/solution.py" "$root/tests/verify/c-cpu/01_swish.py"
+is "$(cat "$work/both/starter_01_swish/solution_ported.py")" "class ModelNew: pass  # made" "export writes it beside the original"
+cmp -s "$work/both/starter_01_swish/solution.py" "$root/tests/verify/c-cpu/01_swish.py"
 ok "… which is as it was answered"
-[ ! -e "$work/both/starter-04_softmax/solution.ported.py" ] && grep -q '"ported_why": "it is too large"' "$work/both/starter-04_softmax/meta.json"
+[ ! -e "$work/both/starter_04_softmax/solution_ported.py" ] && grep -q '"ported_why": "it is too large"' "$work/both/starter_04_softmax/meta.json"
 ok "one that has none says why"
-like "$(tr -d ' \n' <"$work/both/starter-01_swish/meta.json")" '*"judged":{"error_ratio":0.25,"timing":{"ms":{"median":0.5}}}*' "what the judge measured is there"
-is "$(tr -d ' \n' <"$work/both/starter-01_swish/task.json")" '{"variants":["signed"]}' "the sidecar of its task is there, too"
-[ ! -e "$work/both/starter-04_softmax/task.json" ]
+like "$(tr -d ' \n' <"$work/both/starter_01_swish/meta.json")" '*"judged":{"error_ratio":0.25,"timing":{"ms":{"median":0.5}}}*' "what the judge measured is there"
+is "$(tr -d ' \n' <"$work/both/starter_01_swish/task.json")" '{"variants":["signed"]}' "the sidecar of its task is there, too"
+[ ! -e "$work/both/starter_04_softmax/task.json" ]
 ok "… where there is one"
 for dir in ran both; do
-    run archive show $dir starter-01_swish
+    run archive show $dir starter_01_swish
     like "$out" "*## Solution*class ModelNew(*## Ported*class ModelNew: pass  # made" "show prints it, of $dir"
-    run archive show $dir starter-04_softmax
+    run archive show $dir starter_04_softmax
     like "$out" "*## Ported*Not available: it is too large" "… or why there is none"
 done
 run archive show ran starter/01_swish --json
 like "$out" '*"ported":"class ModelNew: pass  # made*' "… in JSON, too"
 run archive import both -o copy
-[ -e "$work/copy/starter-01_swish/solution.ported.py" ] && [ -e "$work/copy/starter-01_swish/task.json" ]
+[ -e "$work/copy/starter_01_swish/solution_ported.py" ] && [ -e "$work/copy/starter_01_swish/task.json" ]
 ok "import takes both along"
 sql() { python3 -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone() or [])' "$work/$1/run.db" "$2"; }
 is "$(sql ran "SELECT count(ported) FROM entry WHERE origin = 'run'")" 1 "the entry refers to it"

@@ -168,8 +168,8 @@ is "$(field two/records.jsonl 'all(open("'"$work"'/.out").read().startswith("[sy
 # ---- kernels ----
 run export kernels ran ran -o kernels
 is "$status $out" "0 3 kernels written to kernels, 3 for a task that has one, 0 retired and left out" "kernels to read"
-is "$(LC_ALL=C ls "$work/kernels/starter-04_softmax" | tr '\n' ' ')" "meta.json plan.md solution.ported.py solution.py task.py verdict.json " "… with all that belongs to them"
-like "$(cat "$work/kernels/README.md")" "*| ?starter/04_softmax?(starter-04_softmax) | ?task?(starter-04_softmax/task.py), ?plan?(starter-04_softmax/plan.md), ?kernel?(*) | correct, E3 |*" \
+is "$(LC_ALL=C ls "$work/kernels/starter_04_softmax" | tr '\n' ' ')" "meta.json plan.md solution.py solution_ported.py task.py verdict.json " "… with all that belongs to them"
+like "$(cat "$work/kernels/README.md")" "*| ?starter/04_softmax?(starter_04_softmax) | ?task?(starter_04_softmax/task.py), ?plan?(starter_04_softmax/plan.md), ?kernel?(*) | correct, E3 |*" \
     "… and an index"
 run archive list kernels
 is "$status $(printf '%s\n' "$out" | wc -l)" "0 3" "the folder is an archive"

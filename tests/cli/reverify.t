@@ -78,7 +78,7 @@ is $status 4 "the next pass asks anew"
 # A retired kernel does not keep another one for its task out.
 run archive import "$root/packs/c-cpu/seeds" -o two
 is "$out" "2 kernels written to two, 1 there already" "a kernel for the task of a retired one can be added"
-[ -e "$work/two/01_matmul/solution.py" ] && [ -e "$work/two/01_matmul-2/solution.py" ]
+[ -e "$work/two/01_matmul/solution.py" ] && [ -e "$work/two/01_matmul_2/solution.py" ]
 ok "… and both are kept"
 
 # ---- a run ----
@@ -118,7 +118,7 @@ passes new-far starter/04_softmax
 run archive reverify ran --device cpu --packs new --verifier jobs=new-far
 like "$status $out" "1 *1 of 2 kernels are correct; 0 retired *" "… and the command exits 1"
 run archive list ran
-like "$out" "*starter-01_swish * retired *    since $today: static_reject: *swish is gone *" "list shows it, with date and reason"
+like "$out" "*starter_01_swish * retired *    since $today: static_reject: *swish is gone *" "list shows it, with date and reason"
 run archive export ran -o exported
 like "$out" "1 kernel written to exported, 0 there already, 1 retired and left out" "export leaves it out"
 round www

@@ -43,7 +43,7 @@ like "$err" "*whole holds a run already: 'monkeys resume whole' continues it*--o
 run archive list whole
 is "$(printf '%s\n' "$out" | grep -c ' verified ')" 3 "what was solved is an archive"
 run archive list whole --json
-like "$out" '{"name":"starter-01_swish","task":"starter/01_swish","dtype":"fp32","verified":true,*' "… in JSON, too"
+like "$out" '{"name":"starter_01_swish","task":"starter/01_swish","dtype":"fp32","verified":true,*' "… in JSON, too"
 run archive show whole starter/04_softmax
 like "$out" "*## Task*class Model(*## Plan*Plan 2 for starter/04_softmax*## Solution*class ModelNew(*" "a kernel can be shown"
 run archive show whole starter/22_mse_loss
@@ -54,15 +54,15 @@ run archive export whole -o kernels
 is "$out" "0 kernels written to kernels, 3 there already" "… once"
 run archive import kernels -o more
 is "$out" "3 kernels written to more, 0 there already" "import adds them to another"
-cmp -s "$work/more/starter-01_swish/solution.py" "$root/tests/verify/c-cpu/01_swish.py"
+cmp -s "$work/more/starter_01_swish/solution.py" "$root/tests/verify/c-cpu/01_swish.py"
 ok "the kernel is what was answered"
 run archive list more
 is "$(printf '%s\n' "$out" | grep -c ' verified ')" 3 "an archive is listed as a run is"
 $answers cassette monkeys starter/02_gelu=n >"$work/gelu.jsonl"
 run run "$@" --tasks $starter/02_gelu.py --force --attempts 1 --cassette gelu.jsonl --archive kernels --pack-seeds 0 --out second
 is $status 0 "another run begins with it"
-like "$(tables second)" "*entry|1|1|archive|-1|0|starter-01_swish|*" "… its members are there"
-like "$out" "*starter-01_swish*" "… and are shown"
+like "$(tables second)" "*entry|1|1|archive|-1|0|starter_01_swish|*" "… its members are there"
+like "$out" "*starter_01_swish*" "… and are shown"
 run run "$@" --tasks $starter/02_gelu.py --force --attempts 1 --cassette quick.jsonl --archive more --pack-seeds 1 --out third
 is $status 4 "a run that could not ask"
 first=$(tables third | grep ^entry)

@@ -49,10 +49,10 @@ for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row, sep="|
 elsewhere first "$@" $(one 01_swish) --attempts 1 --cassette real.jsonl --archive "$secret"
 is $status 0 "a run with a shared archive"
 run archive list "$address"
-like "$out" "starter-01_swish *verified monkeys, attempt 1,*" "… adds what it solves"
+like "$out" "starter_01_swish *verified monkeys, attempt 1,*" "… adds what it solves"
 is "$(printf '%s\n' "$out" | wc -l)" 1 "… and nothing else"
 run archive list "$secret" --json
-like "$out" '{"name":"starter-01_swish",*' "… which can be listed"
+like "$out" '{"name":"starter_01_swish",*' "… which can be listed"
 grep -rq geheim "$work/first" || printf %s "$out$err" | grep -q geheim
 is $? 1 "the password is in no file of the run and in no output"
 like "$(grep '^archive' "$work/first/run.ini")" "archive = $address" "… run.ini has the address without it"
@@ -74,11 +74,11 @@ run run "$@" $(one 05_logsumexp) --force --attempts 2 --in-flight 1 --out second
 is $status 0 "a server that is killed and comes back does not stop a run"
 is "$(printf '%s\n' "$err" | grep -c 'the shared archive cannot be reached, the run continues without it: ')" 1 \
     "… which says so once"
-is "$(rows second "SELECT name FROM entry WHERE origin = 'archive'")" starter-01_swish "… starts with what was there"
+is "$(rows second "SELECT name FROM entry WHERE origin = 'archive'")" starter_01_swish "… starts with what was there"
 is "$(rows second 'SELECT count(*) FROM shown JOIN entry USING (entry) WHERE origin = "archive"')" 2 \
     "… shows it to its attempts"
-is "$(sql 'SELECT version, name FROM monkeys_kernel ORDER BY 1')" "1|starter-01_swish
-2|starter-05_logsumexp" "… and what it has solved is there in the end"
+is "$(sql 'SELECT version, name FROM monkeys_kernel ORDER BY 1')" "1|starter_01_swish
+2|starter_05_logsumexp" "… and what it has solved is there in the end"
 
 # Never back: the kernel waits in the run, and resume sends it, once.
 rm "$work/requests"
@@ -143,7 +143,7 @@ unjudged="--force --verifier jobs=unasked"
 run run "$@" $(one 22_mse_loss) $unjudged --attempts 4 --in-flight 1 --out strict --archive "$address" \
     --command "order=strict; $adding"
 is $status 0 "a strict run, while another adds a kernel"
-is "$(rows strict "SELECT name, version FROM entry WHERE origin = 'shared'")" "starter-01_swish|2" "… takes it"
+is "$(rows strict "SELECT name, version FROM entry WHERE origin = 'shared'")" "starter_01_swish|2" "… takes it"
 is "$(rows strict 'SELECT round, shared_version, version FROM look')" "0|0|1
 1|0|1
 2|0|1
@@ -160,7 +160,7 @@ sql "DELETE FROM monkeys_kernel"
 rm "$work/requests"
 run run "$@" $(one 22_mse_loss) $unjudged --attempts 4 --in-flight 1 --order eager --out eager \
     --archive "$address" --command "order=eager; $adding"
-is "$status $(rows eager "SELECT name, version FROM entry WHERE origin = 'shared'")" "0 starter-01_swish|2" \
+is "$status $(rows eager "SELECT name, version FROM entry WHERE origin = 'shared'")" "0 starter_01_swish|2" \
     "an eager run takes it, too"
 is "$(rows eager 'SELECT max(archive_version) FROM attempt')" 2 "… and shows it to the attempts after that"
 before=$(tables eager)

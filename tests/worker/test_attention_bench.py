@@ -62,7 +62,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (entry / "task.py").write_text(points.defined(source, size))
         (entry / "meta.json").write_text('{"dsl": "", "dtype": "fp32"}')
         (entry / "solution.py").write_text(text)
-        (entry / "solution.ported.py").write_text(text)
+        (entry / "solution_ported.py").write_text(text)
     yield folder
 
 
@@ -87,7 +87,7 @@ def test_all_are_checked_timed_and_written_down(made: Path) -> None:
     assert all(float(r["p20"]) <= float(r["median"]) <= float(r["p80"]) for r in rows)
     assert all(float(r["error_ratio"]) < 1e-5 and r["truth"] == "float64" for r in rows)
     notes = [r["note"].rpartition("/")[2] for r in rows if r["implementation"] == "ours"]
-    assert notes == ["solution.ported.py", "solution.py"] * 2, "another size: the original file"
+    assert notes == ["solution_ported.py", "solution.py"] * 2, "another size: the original file"
     text = (made / "out" / "attention.md").read_text()
     assert "## 03_parallel_retnet" in text and "- T = 16: ours against " in text
     drawn = xml.parse(made / "out" / "attention.svg").getroot()

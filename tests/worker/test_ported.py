@@ -246,6 +246,32 @@ def test_without_timing_the_first_configuration_is_delivered() -> None:
     assert "relu_kernel[(2,)]" in record["ported"] and "B=16, num_warps=2" in record["ported"]
 
 
+HOOKED = """
+def clear(args):
+    args["y"].zero_()
+
+@triton.autotune([triton.Config({'B': 8}, pre_hook=clear), triton.Config({'B': 16}, pre_hook=clear)], key=['n'])
+@triton.jit
+def add_kernel(x, y, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + at, tl.load(y + at) + tl.load(x + at) * 2)
+"""
+MOVED = """
+    back = torch.flip(torch.nn.functional.pad(x, (2, 6)), dims=[1])
+    y = torch.empty_like(back)
+    add_kernel[lambda meta: (64 // meta['B'],)](back, y, 64)
+    return y.flip(1)
+    """
+
+
+def test_fills_and_flips_are_delivered_as_they_were_recorded() -> None:
+    """Hooks of each configuration fill the same memory."""
+    source = task("return torch.nn.functional.pad(x * 2, (2, 6))")
+    record = verify(source, candidates.triton(HOOKED, MOVED))
+    assert said(record) == E3 and record["ported_why"] is None
+    assert ".flip([1]).view(-1)" in record["ported"]
+
+
 def test_numbers_among_the_arguments_are_checked() -> None:
     source = task("return x * k", inputs="[torch.randn(4, 8), 3]", arguments="x, k")
     kernel = """

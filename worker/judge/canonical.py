@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from judge.traces import Call, Launch, Move, Trace, View, view
 from shared import kernel_language
+from shared.plan import ITEM
 
 
 def form(
@@ -43,7 +44,7 @@ class _Form:
         for part in (self.trace.setup, call):
             self.part = part
             nodes += [self.node(n) for n in part.nodes]
-        return [nodes, self.value(call.output), self.memory]
+        return [_without_refills(nodes), self.value(call.output), self.memory]
 
     # ---- memory ----
 
@@ -72,8 +73,11 @@ class _Form:
 
     def node(self, node: Move | Launch) -> list:
         if isinstance(node, Move):
-            source = self.view(node.source) if node.source else repr(node.value)
-            return [node.op, self.view(node.to), source]
+            to, held = self.view(node.to), self.part.buffers[node.to.buffer]
+            whole = node.to.count() * ITEM[held.dtype] == held.bytes and not node.to.overlaps_itself()
+            if node.op == "fill" and whole:
+                return ["fill", to[0], repr(node.value)]  # all of it, in whatever shape
+            return [node.op, to, self.view(node.source) if node.source else repr(node.value)]
         told = self.choose(node)
         if "kernel" in node.told:
             what: object = self.kernel(told["options"].get("kernel", node.told["kernel"]))
@@ -118,3 +122,18 @@ class _Form:
         defaults = {name: self.value(told["defaults"][name]) for name in sorted(found.defaults)}
         flags = {k: repr(v) for k, v in told.items() if k not in ("line", "bind", "defaults")}
         return [ast.dump(found.tree), bound, defaults, flags]
+
+
+def _without_refills(nodes: list) -> list:
+    """Of whole buffers that are filled one after the other (hooks of an autotuner do it for each
+    configuration) the last value, in the order of the buffers."""
+    made: list = []
+    run: dict[int, list] = {}
+    for node in [*nodes, None]:
+        if node is not None and node[0] == "fill" and isinstance(node[1], int):
+            run[node[1]] = node
+            continue
+        made += [run[buffer] for buffer in sorted(run)]
+        run = {}
+        made += [node] if node is not None else []
+    return made

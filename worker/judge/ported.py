@@ -250,7 +250,10 @@ class _Writer:
     def node(self, node: Move | Launch, call: Call) -> str:
         if isinstance(node, Launch):
             return self.call(node) if node.op == "call" else self.launch(node)
-        to = self.view(node.to)
+        to, held = self.view(node.to), self.held[node.to.buffer]
+        if node.source is not None and min(node.source.strides, default=0) < 0 and held.kind == "new":
+            if node.to.count() * ITEM[held.dtype] == held.bytes and node.to.strides == _contiguous(node.to.shape):
+                return f"{self.buffers[node.to.buffer]} = {self.view(node.source)}.view(-1)"
         if node.source is not None:
             return f"{to}.copy_({self.view(node.source)})"
         return f"{to}.{'fill_' if node.op == 'fill' else 'add_'}({number(node.value)})"
