@@ -47,6 +47,7 @@ ON_DEVICE = ("runner", "direct")  # whose children see the GPU, where there is o
 USER = "monkeys"
 CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TORCH_COMPILE_DEBUG_DIR", "TORCH_EXTENSIONS_DIR",
           "TRITON_CACHE_DIR")  # fmt: skip
+PR_SET_DUMPABLE = 4  # of prctl
 # What stands for pack.json where there is no pack: the children run no language's code.
 NO_PACK = {"id": "decompose", "env": {"vars": {}, "cache_vars": []}, "run": {}}
 USERS = 1024  # user ids from the first one on that children take turns in
@@ -239,7 +240,7 @@ def close_others(keep: set[int]) -> None:
                 pass
 
 
-def stand_by(inner: int) -> None:
+def stand_by(inner: int, first: int | None) -> None:
     """The outer process's work: waits for the candidate and ends as it did. Told
     to end (SIGTERM) it kills the candidate first; the signal is blocked until
     here. So whoever reaps this process knows that all of the box is gone."""
@@ -252,6 +253,8 @@ def stand_by(inner: int) -> None:
     signal.signal(signal.SIGTERM, end)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     status = os.waitpid(inner, 0)[1]
+    if first is not None:
+        os.close(first)
     end_orphans()
     die_like(status)
 
@@ -273,6 +276,23 @@ def end_orphans() -> None:
                 pass
         except ChildProcessError:
             return
+
+
+def start_first(sock_fd: int) -> int:
+    """Starts process 1 of the pid namespace, and returns what ends it when it is closed. No signal
+    from inside ends or stops process 1, so it is not the candidate, whose signals to itself shall do
+    what they do elsewhere. Orphans come to it."""
+    ours, theirs = os.pipe()
+    if os.fork():
+        os.close(ours)
+        return theirs
+    os.close(theirs)
+    os.close(sock_fd)
+    for number, action in ((signal.SIGCHLD, signal.SIG_IGN), (signal.SIGINT, signal.SIG_IGN)):
+        signal.signal(number, action)  # reaped by the kernel; Python would raise
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # its memory is nobody's
+    os.read(ours, 1)
+    os._exit(0)
 
 
 def die_like(status: int) -> None:
@@ -390,11 +410,14 @@ class Zygote:
         os.dup2(output_fd, 2)
         close_others({sock_fd})
         self.box.outer(plan)
+        first = start_first(sock_fd) if self.o.box == "full" else None
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         inner = os.fork()
         if inner:
             os.close(sock_fd)
-            stand_by(inner)
+            stand_by(inner, first)
+        if first is not None:
+            os.close(first)
         os.setsid()  # what it sends to its process group does not reach the keeper
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         self.box.inner(plan)
@@ -425,8 +448,6 @@ class Zygote:
             if self.o.box != "full":
                 shutil.rmtree(folder, ignore_errors=True)
             code = os.waitstatus_to_exitcode(status)
-            if code == 128 + signal.SIGKILL:  # see native.compile_in()
-                code = -signal.SIGKILL
             text = f"exit {code}" if code >= 0 else f"signal {-code}"
             # The keeper has waited for all of its box: the largest of them counts.
             text += f"\n{used.ru_maxrss * 1024}"

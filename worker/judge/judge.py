@@ -29,9 +29,9 @@ if __name__ == "__main__":
     os.environ.setdefault("LOGNAME", "monkeys")  # torch asks who runs it; a container's user has no name
     os.environ["ONEDNN_JIT_PROFILE"] = "0"  # else torch leaves a file for perf in /tmp
 
-from judge.steps import Ask, Baseline, Device, End, Exclusive, Forged, Fork, Freeze, Gone, NoChild
+from judge.steps import Ask, Baseline, Beside, Device, End, Exclusive, Forged, Fork, Freeze, Gone, NoChild
 from judge.steps import Release
-from shared import unfit
+from shared import processes, unfit
 from shared.frames import CONTROL, MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame
 from shared.frames import send_frame
 
@@ -192,6 +192,9 @@ class Judge:
             self.want_baseline(job, wanted.asked)
         elif isinstance(wanted, Freeze):
             self.step(job, self.freeze(job))
+        elif isinstance(wanted, Beside):
+            known = job.child is not None and job.child.peer is not None
+            self.step(job, processes.beside(job.child.peer) if known else [])
         elif isinstance(wanted, End):
             self.drop_child(job)
 

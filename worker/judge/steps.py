@@ -53,6 +53,10 @@ class Freeze:
     stood, by time.monotonic()."""
 
 
+class Beside:
+    """Asks which processes live in the child's box beside the one that has answered."""
+
+
 @dataclass
 class Release:
     """Returns the device. `hurt`: its executor must not be used again."""

@@ -23,7 +23,7 @@ from judge.judging import CHANGES, Progress, Verdict, fail_if_broken, fail_on_er
 from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
 from judge.session import Session
 from judge.sheets import NUMBERS, PLAIN, init_seed, literal_trials, sheet
-from judge.steps import Ask, Device, End, Forged, Gone, NoChild, Release
+from judge.steps import Ask, Beside, Device, End, Forged, Gone, NoChild, Release
 from judge.traces import BadTrace, Buffer, Refused, Trace
 from judge.words import EVIDENCE
 from shared import inputs, structure
@@ -391,6 +391,9 @@ def recorded(
     answer, data = yield from in_file(message, job["deadlines"]["load_ms"], TRACE_BYTES)
     note = yield from check_recorder(job, message, answer)
     fail_on_error(answer, p, note=note)
+    if (yield Beside()):
+        raise Verdict("launch_error", "record", "A process that the file started was still running after "
+                      "the last call: wait for what forward or the file starts.", "process-left")  # fmt: skip
     yield End()
     p.times["record"] = since(started)
     head = traces.header(data)

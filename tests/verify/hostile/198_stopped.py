@@ -1,7 +1,6 @@
-# Row 68: every process of the box stops itself.
+# Row 68: the recorder stops itself, once.
 import os
 import signal
-import time
 
 import torch
 import torch.nn as nn
@@ -25,6 +24,5 @@ def right(x):
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        while True:
-            os.kill(os.getpid(), signal.SIGSTOP)
-            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return right(x)

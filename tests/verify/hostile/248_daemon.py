@@ -1,5 +1,5 @@
-# A daemon that ignores signals and outlives its parents. It ends with the recorder's box and
-# never sees data.
+# Row 46: a daemon that ignores signals and outlives its parents. It ends with the recorder's box
+# and never sees data.
 import os
 import signal
 import time
