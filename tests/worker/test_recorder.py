@@ -428,6 +428,27 @@ def test_a_constant_that_changes_between_launches_is_two_constants() -> None:
     assert found.kinds().count("const") == 2
 
 
+SMALL_GPU = {"name": "small", "major": 9, "minor": 0, "total_memory": 1 << 20}
+ROOM = f"torch.empty({(1 << 20) * 2 // 5}, dtype=torch.uint8, device='cuda')"
+
+
+@pytest.mark.parametrize("lines", [f"for _ in range(100):\n    a = {ROOM}\n    b = {ROOM}\n    del a, b",
+                                   f"a, b = {ROOM}, {ROOM}.view(2, -1)\ndel a\nc = {ROOM}",
+                                   f"a = [{ROOM.replace('cuda', 'cpu')} for _ in range(5)]"])  # fmt: skip
+def test_what_fits_into_the_gpus_memory_at_any_time_is_recorded(lines: str) -> None:
+    record(forward(lines), X, gpu=SMALL_GPU)
+
+
+@pytest.mark.parametrize("lines, init", [(f"a = [{ROOM} for _ in range(3)]", ""),
+                                         (f"a, b = {ROOM}, {ROOM}.view(2, -1)\nc = {ROOM}", ""),
+                                         (f"a, b = {ROOM}, {ROOM}", f"self.a = {ROOM}")])  # fmt: skip
+def test_tensors_that_the_gpu_has_no_room_for_are_out_of_memory(lines: str, init: str) -> None:
+    with pytest.raises(Failure) as caught:
+        record(forward(lines, init), X, gpu=SMALL_GPU)
+    assert caught.value.type == "OutOfMemoryError"
+    record(forward(lines, init), X)
+
+
 def test_memory_that_was_given_up_is_not_taken_for_that_which_has_its_address() -> None:
     """A counter of batches is a tensor of one number until its module resets it to 0."""
     init = """

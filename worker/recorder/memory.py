@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 PUT_OFF = 1 << 18  # elements of a random fill that are worth waiting with
 FIRST_ADDRESS = 0x7F0000000000
-MOST = 4 << 40  # bytes that a recording may allocate: more than any device has
+MOST = 4 << 40  # bytes that a recording may allocate in all, freed or not
 ALIGN = 512  # of an address, as CUDA's allocator has it
 NO_VALUES = (
     "forward reads the values of a tensor, but a trace is made without values: keep what "
@@ -68,6 +68,9 @@ class Memory:
         self.waiting: list[Callable[[], Any]] = []
         self.next_address = FIRST_ADDRESS
         self.call = 0
+        self.capacity: int | None = None  # bytes of the GPU, where there is one
+        self.on_gpu: list[Store] = []
+        self.held = 0  # bytes of these, at most
 
     # ---- fake tensors and their stores ----
 
@@ -80,10 +83,29 @@ class Memory:
         size = storage.nbytes()
         if self.next_address - FIRST_ADDRESS + size > MOST:
             raise torch.OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size} bytes")
+        if device.type == "cuda" and self.capacity is not None:
+            self._hold(size)
         made = Store(size, meta.dtype, self.next_address, storage, self.call)
         self.next_address += (size // ALIGN + 1) * ALIGN
         self.stores[storage._cdata] = made
+        if device.type == "cuda":
+            self.on_gpu.append(made)
         return Fake(meta, device)
+
+    def _hold(self, size: int) -> None:
+        """As if the GPU's allocator had to find room. Tensors are counted only where all that were
+        ever made would not fit. For honest code: nothing rests on it."""
+        self.held += size
+        if self.held <= self.capacity:
+            return
+        self.on_gpu = [s for s in self.on_gpu if torch._C._storage_Use_Count(s.kept._cdata) > 1]
+        live = sum(s.size for s in self.on_gpu)
+        if live + size > self.capacity:
+            raise torch.OutOfMemoryError(
+                f"CUDA out of memory. Tried to allocate {size} bytes. GPU 0 has a total capacity of "
+                f"{self.capacity} bytes, of which {live} are in use by tensors."
+            )
+        self.held = live + size
 
     def adopt(self, real: torch.Tensor, device: torch.device = CPU) -> Fake:
         """A tensor that has data, as a fake one whose contents are known."""

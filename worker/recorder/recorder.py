@@ -311,6 +311,7 @@ def record(message: dict, folder: str) -> bytes:
     how far it came."""
     path = os.path.join(folder, f"candidate_{os.getpid()}.py")
     recorder = Recorder(message["claims"], path)
+    recorder.memory.capacity = (message["gpu"] or {}).get("total_memory")
     mode = pretend.install(message["claims"], message["gpu"], recorder.refuse)
     _compute_before_seeding(recorder.memory)
     try:
