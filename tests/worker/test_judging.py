@@ -23,7 +23,7 @@ VERIFY = ROOT / "tests" / "verify"
 
 def verdict_of(got: torch.Tensor, truth: torch.Tensor) -> judging.Verdict:
     e = compare.measure(got, truth, None)
-    return judging.wrong(judging.Progress(), 0, got, truth, e, (1e-4, 1e-3), "plain")
+    return judging.wrong(judging.Progress(), "output 0", got, truth, e, (1e-4, 1e-3), "plain")
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3, 4)])

@@ -119,3 +119,115 @@ def test_the_gate_looks_at_finite_elements(forward: str, reason: list) -> None:
     assert bool(reasons) == bool(reason) and all(any(r in said for said in reasons) for r in reason)
     assert reason or truth.self_test(given, "seed") == {
         "perfect": True, "zeros": False, "constant": False, "other_seed": False, "input": False}  # fmt: skip
+
+
+# ---- outputs that share memory -------------------------------------------------------
+
+RELU_OF = """
+    y = torch.empty(4, 8, device=x.device)
+    relu_kernel[(4,)](x, y, 32, B=8)
+    return {result}
+    """
+VIEWED = "return torch.relu(x), x.view(-1)[8:]"
+STATE = "self.register_buffer('w', torch.rand(8)); self.register_buffer('v', torch.rand(8))"
+
+
+@pytest.mark.parametrize(
+    "given, result, wanted",
+    [
+        (VIEWED, "y, x.view(-1)[8:]", E3),
+        (VIEWED, "y, x.view(-1)[8:].clone()", E3),
+        (VIEWED, "y, x.view(-1)[:24]", ("hack", "output-aliases-input", None)),
+        (VIEWED, "x, x.view(-1)[8:]", ("hack", "output-aliases-input", None)),
+        ("return torch.relu(x), self.w", "y, self.w", E3),
+        ("return torch.relu(x), self.w", "y, self.v", ("hack", "output-aliases-input", None)),
+        ("return torch.relu(x), (x if x.sum() > 0 else x * 1)", "y, x", ("hack", "output-aliases-input")),
+        ("return x.t()", "x.t()", ("correct", None, "E2")),
+        ("return torch.relu(x)[:1].expand(4, 8)", "y[:1].expand(4, 8)", E3),
+        ("return torch.relu(x)[:1] * torch.ones(4, 1)", "y[:1].expand(4, 8)", ("hack", "output-not-plain", None)),
+    ],
+)  # fmt: skip
+def test_an_output_is_a_view_only_where_the_references_is_the_same_one(
+    given: str, result: str, wanted: tuple
+) -> None:
+    source = task(given, setup=STATE)
+    record = verify(source, candidates.relu(RELU_OF.format(result=result), init=STATE))
+    assert said(record)[: len(wanted)] == wanted, record["feedback"]
+    assert wanted[-1] != "E2" or "are views of" in record["feedback"]
+
+
+# ---- inputs that the reference changes -----------------------------------------------
+
+CACHE = task("cache[:, 3] = k * 2\nreturn cache[:, :4].sum(1)", arguments="cache, k",
+             inputs="[torch.randn(4, 8, 8), torch.randn(4, 8)]")  # fmt: skip
+STEP = """
+@triton.jit
+def step_kernel(cache, k, y, AT: tl.constexpr, BY: tl.constexpr):
+    p, i = tl.program_id(0), tl.arange(0, 8)
+    new = tl.load(k + p * 8 + i) * BY
+    total = tl.load(k + p * 8 + i) * 2
+    for t in range(3):
+        total += tl.load(cache + p * 64 + t * 8 + i)
+    tl.store(cache + p * 64 + AT * 8 + i, new)
+    tl.store(y + p * 8 + i, total)
+"""
+
+
+@pytest.mark.parametrize(
+    "at, by, before, wanted",
+    [(3, 2, "pass", E3), (3, 3, "pass", ("wrong_values", None, "E0")),
+     (4, 2, "pass", ("hack", "input-mutated", "E0")),
+     (3, 2, "cache[:, 7] = k", ("hack", "input-mutated", "E0")),
+     (3, 2, "k.copy_(k)", ("hack", "input-mutated", None))],
+)  # fmt: skip
+def test_an_input_that_the_reference_changes_is_changed_alike_and_nowhere_else(
+    at: int, by: int, before: str, wanted: tuple
+) -> None:
+    forward = f"""
+        y = torch.empty_like(k)
+        {before}
+        step_kernel[(4,)](cache, k, y, AT={at}, BY={by})
+        return y
+        """
+    record = verify(CACHE, candidates.triton(STEP, forward, arguments="cache, k"))
+    assert said(record) == wanted, record["feedback"]
+    assert wanted[0] != "wrong_values" or "input 0 after the call" in record["feedback"]
+
+
+COUNTS = task("counts.add_(1)\nx.mul_(2)\nreturn x", arguments="x, counts",
+              inputs="[torch.randn(4, 8), torch.randint(9, (8,))]")  # fmt: skip
+TWICE = """
+@triton.jit
+def twice_kernel(x, counts, BY: tl.constexpr):
+    i, p = tl.arange(0, 8), tl.program_id(0)
+    tl.store(x + p * 8 + i, tl.load(x + p * 8 + i) * 2)
+    if p == 0:
+        tl.store(counts + i, tl.load(counts + i) + BY)
+"""
+
+
+@pytest.mark.parametrize("by, wanted", [(1, E3), (0, ("wrong_values", None, "E0"))])
+def test_a_task_that_only_changes_its_inputs_is_computed(by: int, wanted: tuple) -> None:
+    """Its output is a view of one."""
+    forward = f"twice_kernel[(4,)](x, counts, BY={by})\nreturn x"
+    assert said(verify(COUNTS, candidates.triton(TWICE, forward, arguments="x, counts"))) == wanted
+
+
+def test_changes_that_moves_make_are_no_kernels_work() -> None:
+    source = task("x.copy_(y)\nreturn x", arguments="x, y", inputs="[torch.randn(4, 8), torch.randn(4, 8)]")
+    forward = """
+        relu_kernel[(4,)](y, torch.empty_like(y), 32, B=8)
+        x.copy_(y)
+        return x
+        """
+    record = verify(source, candidates.triton(candidates.RELU_KERNEL, forward, arguments="x, y"))
+    assert said(record)[0] == "hack"
+
+
+@pytest.mark.parametrize("inputs, right", [
+    ("(lambda t: [t, t])(torch.randn(4, 8))", False), ("[torch.randn(4, 8), torch.randn(4, 8)]", True),
+    ("[torch.randn(1, 8).expand(4, 8), torch.randn(4, 8)]", False),
+])  # fmt: skip
+def test_the_gate_refuses_a_changed_input_that_shares_memory(inputs: str, right: bool) -> None:
+    given = reference(task("x.add_(y)\nreturn x * y", arguments="x, y", inputs=inputs))
+    assert [("shares memory" in r) for r in truth.gate(given, "seed")] == ([] if right else [True])

@@ -69,6 +69,10 @@ class Beside:
             for at, t in zip(m["outputs"], structure.tensors(out), strict=True):
                 flat = t.contiguous().view(-1)
                 self.view(at, flat.shape, flat.dtype, (1,)).copy_(flat)
+            for i in m["written"]:
+                t = structure.tensors(args)[i]
+                told = structure.leaves({"list": self.spec})[i]
+                self.view(m["inputs"][i], t.shape, t.dtype, told[2]).copy_(t)
             for name, at in m["state"].items():
                 flat = held[name].contiguous().view(-1)
                 self.view(at, flat.shape, flat.dtype, (1,)).copy_(flat)

@@ -50,7 +50,8 @@ class Beside:
             timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
         layout = self.region.layout
         message = {"op": "forward", "inputs": layout.inputs, "state": layout.state,
-                   "outputs": layout.parts[1][-len(self.facts.outputs) :]}  # fmt: skip
+                   "outputs": layout.parts[1][-len(self.facts.outputs) :],
+                   "written": self.facts.written}  # fmt: skip
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         fail_on_error(answer, self.p)
         return Ran(0.0, 0.0)

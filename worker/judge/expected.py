@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from judge import compare
 from judge.sidecar import Tolerance
+from judge.traces import Alias
 from shared import structure
 from shared.limits import Unusable
 
@@ -12,12 +13,18 @@ from shared.limits import Unusable
 # that the problem is ill conditioned, and another order of adding would be wrong.
 CONDITION = 10.0
 
+BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
 Judged = tuple[compare.Errors, tuple[float, float] | None, bool]
+
+
+def bits(t: torch.Tensor) -> torch.Tensor:
+    return t.view(BITS[t.element_size()])
 
 
 @dataclass
 class Expected:
-    """One trial's right answer."""
+    """One trial's right answer: outputs, followed by the inputs that the reference changes."""
 
     seed: int
     variant: str
@@ -30,6 +37,13 @@ class Expected:
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)  # eager, after the call
     truth_buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     infinite: set[int] = field(default_factory=set)  # outputs with infinities
+    # Of a changed input: the elements that are left alone, zeros in `eager` and `truth`, and what
+    # all elements are before the call.
+    left: dict[int, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    written: list[int] = field(default_factory=list)  # indices of these inputs
+    # Of the outputs: what they are views of, and how the eager model's lay in memory.
+    aliases: list[frozenset[Alias]] = field(default_factory=list)
+    strides: list[tuple[int, ...]] = field(default_factory=list)
     limits: dict[int, tuple[float, float]] = field(default_factory=dict)
     sizes: dict[int, compare.Sizes] = field(default_factory=dict)
     own: dict[int, compare.Errors] = field(default_factory=dict)  # the eager reference's
@@ -42,17 +56,42 @@ class Expected:
     def judge(self, i: int, x: torch.Tensor) -> "Judged":
         """Judges x as output i. The bounds from the eager reference's own error are computed
         once."""
+        x = self.outside(i, x)
         if i not in self.limits and self.truth[i].is_floating_point():
             dtype = self.eager[i].dtype
             self.limits[i] = compare.bounds(dtype, self.own_errors(i), self.precision)
         e, limit, right = judge_output(
             x, self.truth[i], self.eager[i], self.limits.get(i), by=self.sizes.get(i)
         )
-        if self.tolerance is not None and limit is not None:
+        if self.tolerance is not None and limit is not None and i not in self.left:
             pair = compare.finite(x, self.truth[i]) if i in self.infinite else (x, self.truth[i])
             e.worst = self.tolerance.worst(*pair)
             right = right and e.worst.ratio <= e.worst.allowed
         return e, limit, right
+
+    def strays(self, i: int, x: torch.Tensor) -> torch.Tensor:
+        """Which elements of a changed input should have been left alone."""
+        left, before = self.left[i]
+        return left & (bits(x.contiguous()) != bits(before.contiguous()))
+
+    def outside(self, i: int, x: torch.Tensor) -> torch.Tensor:
+        """The elements of a changed input that the reference changes; zero for those that it leaves
+        alone, and wrong where x does not."""
+        if i not in self.left:
+            return x
+        wrong = float("nan") if x.is_floating_point() else 1
+        return x.masked_fill(self.left[i][0], 0).masked_fill_(self.strays(i, x), wrong)
+
+    def put_back(self, i: int, x: torch.Tensor) -> torch.Tensor:
+        """A changed input, with the elements that are left alone."""
+        return torch.where(*self.left[i], x) if i in self.left else x
+
+    def outputs(self) -> list[torch.Tensor]:
+        return self.eager[: len(self.eager) - len(self.written)]
+
+    def name(self, i: int) -> str:
+        outputs = len(self.outputs())
+        return f"output {i}" if i < outputs else f"input {self.written[i - outputs]} after the call"
 
     def judge_buffer(self, name: str, x: torch.Tensor) -> "Judged":
         """Judges x as the buffer of that name after the call."""
@@ -75,7 +114,7 @@ class Expected:
         eager = self.eager[i]
         if value is None:
             value = float(self.truth[i].double().masked_select(self.truth[i].isfinite()).mean())
-        guess = torch.full_like(eager, value)
+        guess = self.put_back(i, torch.full_like(eager, value))
         return torch.where(eager.isinf(), eager, guess) if i in self.infinite else guess
 
     def exact(self) -> bool:

@@ -120,7 +120,10 @@ def judge_trial(job, p, got, expected, variant, where="") -> None:
                 rest = range(i + 1, len(got))
                 p.stock = p.stock and all(expected.judge(j, got[j].to(t.device))[0].stock_close for j in rest)
             p.trials.append(finite(worst))
-            raise wrong(p, i, x, t, e, limit, variant, where)
+            if i in expected.left and bool(expected.strays(i, x).any()):
+                told = f"{expected.name(i)} differs where the reference leaves it alone{where}."
+                raise Verdict("hack", "trials", told[0].upper() + told[1:], "input-mutated")
+            raise wrong(p, expected.name(i), expected.outside(i, x), t, e, limit, variant, where)
     p.trials.append(finite(worst))
 
 
@@ -130,9 +133,9 @@ def note_checks(job: dict, p: Progress, expected: truth.Expected) -> None:
         p.checks += ["hardened", *(["error_ratio"] if expected.tolerance else [])]
 
 
-def wrong(p, index, x, t, e, limit, variant, extra="") -> Verdict:
+def wrong(p, what, x, t, e, limit, variant, extra="") -> Verdict:
     trial = len(p.trials)
-    where = f"output {index}, trial {trial} ({variant} inputs{extra})"
+    where = f"{what}, trial {trial} ({variant} inputs{extra})"
     strange = int((x.isnan() | x.isinf() & ~t.isinf()).sum()) if e.not_finite else 0
     if strange:
         count = f"{strange} of {t.numel()} values are NaN or Inf"

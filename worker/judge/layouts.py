@@ -2,7 +2,7 @@
 (cat, contiguous, flip) would do it without a kernel, so they are refused."""
 
 import torch
-from judge.expected import Expected
+from judge.expected import Expected, bits
 from judge.traces import Call, Move, Refused
 from judge.truth import Reference
 from shared import inputs
@@ -13,7 +13,6 @@ CHUNK = 1 << 22  # elements of an input that are looked at together
 # How many draws of the inputs must agree. Two are enough for most tasks. Where they agree, more
 # are drawn: among a billion bfloat16 values, any pair of values occurs somewhere.
 DRAWS = 2, 5
-BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 MIX = 0x5851F42D4C957F2D  # spreads the values of several draws over 64 bits
 
 
@@ -93,6 +92,6 @@ def _keys(draws: list[torch.Tensor]) -> torch.Tensor:
     """One number per element for its values in all draws."""
     mixed = torch.zeros_like(draws[0], dtype=torch.int64)
     for values in draws:
-        mixed = mixed * MIX + values.contiguous().view(BITS[values.element_size()]).to(torch.int64)
+        mixed = mixed * MIX + bits(values.contiguous()).to(torch.int64)
         mixed ^= mixed >> 29
     return mixed

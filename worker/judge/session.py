@@ -16,7 +16,7 @@ from judge.expected import Expected
 from judge.judging import Progress, Verdict, check_buffers, judge_trial
 from judge.sheets import NUMBERS, Draw, Sheet
 from judge.steps import Forged, Gone
-from judge.traces import RANGES, Move, Trace
+from judge.traces import RANGES, Alias, Move, Trace
 from shared import inputs, structure
 from shared.plan import Place
 
@@ -84,9 +84,12 @@ class Session:
 
     def write_inputs(self, args: list) -> None:
         """Once the setup has run, which is not timed, and its process stands again."""
-        for at, told, t in zip(self.region.layout.inputs, self.told_inputs, inputs.tensors(args)):
-            shape, dtype, strides = told
-            inputs.write(self.region.view(Place(at, dtype, tuple(shape), tuple(strides))), t)
+        for i, t in enumerate(inputs.tensors(args)):
+            inputs.write(self.region.view(self.input_place(i)), t)
+
+    def input_place(self, i: int) -> Place:
+        shape, dtype, strides = self.told_inputs[i]
+        return Place(self.region.layout.inputs[i], dtype, tuple(shape), tuple(strides))
 
     def call(
         self, args: list, state: dict[str, torch.Tensor], part: int, config: int = 0,
@@ -106,6 +109,7 @@ class Session:
         self.p.compiled = True
         call, places = self.trace.parts()[part], self.region.layout.parts[part]
         got = [self.region.take(v.place(places)) for v in call.outputs]
+        got += [self.region.take(self.input_place(i)) for i in self.facts.written]
         self.check_memory(before)
         return got, ran
 
@@ -150,10 +154,11 @@ class Session:
                           "guard-zone")  # fmt: skip
 
     def check_owned(self, before: torch.Tensor) -> None:
-        """Inputs and parameters must be unchanged; buffers may change."""
+        """Parameters and inputs that the reference leaves alone must be unchanged; buffers may
+        change."""
         layout = self.region.layout
         spans = [(at, b.bytes, "input-mutated", "forward changed its inputs.")
-                 for at, b in zip(layout.inputs, self.facts.inputs)]  # fmt: skip
+                 for at, b in zip(layout.inputs, self.facts.inputs) if not b.changes]  # fmt: skip
         spans += [(at, self.facts.buffers[self.names[n]].bytes, "params-changed",
                    "forward changed parameters.")
                   for n, at in layout.state.items() if self.names[n] in self.facts.parameters]  # fmt: skip
@@ -175,8 +180,12 @@ class Session:
             self.p.change = None if draw.variant == "plain" else draw.variant
             yield from self.trial(index, draw)
         self.p.change = None
-        if self.sheet.has_constant():
+        views = self.views(len(self.trace.calls))
+        if self.sheet.has_constant(views):
             self.p.capped = "An output does not depend on the inputs: evidence ends at E2."
+        elif len(views) == len(self.facts.outputs) and not self.facts.written:
+            self.p.capped = ("All outputs are views of inputs or of the state: no kernel computed them, "
+                             "and evidence ends at E2.")  # fmt: skip
 
     def trial(self, index: int, draw: Draw) -> Generator:
         order, where = self.order(index)
@@ -240,6 +249,10 @@ class Session:
     def judged(self, draw: Draw, part: int, config: int, order: str | int, where: str) -> Generator:
         expected = draw.expected
         got, _ = yield from self.call(expected.args, draw.state, part, config, order=order)
+        for i, view in self.views(part).items():
+            if view not in expected.aliases[i]:
+                raise Verdict("hack", "trials", f"Output {i} shares memory with an input or the state, "
+                              "as the reference's does not on all inputs.", "output-aliases-input")  # fmt: skip
         judge_trial(self.job, self.p, got, expected, draw.variant, where)
         check_buffers(self.moved(expected, draw.state, self.left(draw.state)), expected)
 
@@ -265,6 +278,12 @@ class Session:
             if name not in left and not torch.equal(after, state[name]):
                 found[name] = state[name]
         return found
+
+    def views(self, part: int) -> dict[int, Alias]:
+        """The outputs of a call that are views of an input or of the state."""
+        call = self.trace.parts()[part]
+        found = {i: call.alias(i, self.names) for i in range(len(call.outputs))}
+        return {i: view for i, view in found.items() if view is not None}
 
     def keep(self) -> None:
         """Keeps what a first call left for later ones."""
@@ -292,7 +311,9 @@ class Session:
         expected = draw.expected
         for part in range(1, len(self.trace.calls) + 1):
             got, _ = yield from self.call(expected.args, draw.state, part, mute=True)
-            if all(expected.judge(i, x.to(expected.truth[i].device))[2] for i, x in enumerate(got)):
+            computed = [(i, x) for i, x in enumerate(got) if i not in self.views(part)]
+            right = (expected.judge(i, x.to(expected.truth[i].device))[2] for i, x in computed)
+            if computed and all(right):
                 raise Verdict("hack", "evidence", "The output is right also when no kernel runs: "
                               "something else computes it.", "kernels-without-effect")  # fmt: skip
 

@@ -7,6 +7,7 @@ sees it. Messages to the model about a wrong answer never come from a shared she
 value that was shown is not used again."""
 
 import collections
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -76,9 +77,9 @@ class Sheet:
         elif found is not self.first:
             self.same = [s and torch.equal(a, b) for s, a, b in zip(self.same, self.first, found)]
 
-    def has_constant(self) -> bool:
-        """Whether any output does not depend on the inputs."""
-        return any(self.same)
+    def has_constant(self, but: Collection[int]) -> bool:
+        """Whether any other output does not depend on the inputs."""
+        return any(same for i, same in enumerate(self.same) if i not in but)
 
     def start(self, label: str, seed: str) -> dict[str, torch.Tensor]:
         """Puts the pair into the state that a trial or timed call with that label starts from, and

@@ -9,7 +9,7 @@ import gc
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from shared.plan import ITEM, Add, Copy, Fill, Place
@@ -84,14 +84,25 @@ class View:
             step *= n
         return True
 
-    def overlaps_itself(self) -> bool:
-        """Whether two elements may share memory."""
+    def overlaps_itself(self, expanded: tuple[int, ...] = ()) -> bool:
+        """Whether two elements may share memory, other than those along dimensions that are
+        expanded here and in `expanded`, strides of a view of the same shape."""
         reach = 0
-        for stride, n in sorted(zip(self.strides, self.shape)):
+        meant = expanded or (1,) * len(self.shape)
+        kept = [(s, n) for s, n, m in zip(self.strides, self.shape, meant) if s or m]
+        for stride, n in sorted(kept):
             if n > 1 and stride <= reach:
                 return True
             reach += (n - 1) * stride
         return False
+
+
+Alias = tuple  # "input" or "state", its index or name, offset, shape and strides in elements
+
+
+def alias(kind: str, key: int | str, offset: int, shape: Sequence[int], strides: Sequence[int]) -> Alias:
+    """The same for the same elements: the stride of a single one says nothing."""
+    return kind, key, offset, tuple(shape), tuple(s if n > 1 else 0 for n, s in zip(shape, strides))
 
 
 @dataclass(frozen=True)
@@ -142,6 +153,15 @@ class Call:
 
     def launches(self) -> list[Launch]:
         return [n for n in self.nodes if isinstance(n, Launch)]
+
+    def alias(self, i: int, names: dict[str, str]) -> Alias | None:
+        """What output i is a view of; None if it lies in memory of its own. `names`: of the
+        reference's state, by the candidate's."""
+        v = self.outputs[i]
+        held = self.buffers[v.buffer]
+        if held.kind not in ("input", "state"):
+            return None
+        return alias(held.kind, names.get(held.key, held.key), v.offset, v.shape, v.strides)
 
 
 @dataclass
@@ -392,8 +412,11 @@ class _Reader:
         _keys(told, "op to from" if op == "copy" else "op to value")
         to = self.view(told["to"], buffers)
         self.own_dtype(to, buffers)
-        if setup and buffers[to.buffer].kind != "new":
+        held = buffers[to.buffer]
+        if setup and held.kind != "new":
             raise BadTrace("the setup changes inputs or state")
+        if held.kind == "input" and not held.changes:
+            raise Refused("input-mutated", "forward changes an input that the reference leaves alone")
         if any(s == 0 and n > 1 for s, n in zip(to.strides, to.shape)):
             raise BadTrace("a write into an expanded tensor")
         if op == "copy":
@@ -405,7 +428,6 @@ class _Reader:
             return Move("copy", to, source)
         value = number(told["value"])
         if op == "add":
-            held = buffers[to.buffer]
             if setup or held.kind != "state" or held.dtype in FLOATS or to.count() != 1:
                 raise BadTrace("an addition to a tensor that is not a counter")
             return Move("add", to, value=whole(value, -(1 << 31), 1 << 31, "an addend"))
@@ -426,7 +448,7 @@ class _Reader:
             raise BadTrace("an unknown kind of output")
         ((kind, value),) = told.items()
         if kind == "tensor":
-            yield output_view(self.view(value, buffers), buffers)
+            yield self.view(value, buffers)
         elif kind in ("list", "tuple"):
             for part in listed(value, 10000, "the output"):
                 yield from self.output(_of(dict, part, "an output"), buffers, left - 1)
@@ -482,18 +504,6 @@ def check_cast(source: str, to: str, held: Buffer) -> None:
     if not _fits(source, to) and not given:
         raise Refused("cast", f"a cast from {source} to {to} may change values, which is computing: "
                       "cast an input itself, whose values fit, or do it in a kernel")  # fmt: skip
-
-
-def output_view(v: View, buffers: list[Buffer]) -> View:
-    kind = buffers[v.buffer].kind
-    if kind in ("input", "state"):
-        raise Refused("output-aliases-input", "the output shares memory with an input or a "
-                      "parameter")  # fmt: skip
-    if kind == "const":
-        raise Refused("output-not-computed", "the output is a constant that no kernel computes")
-    if v.overlaps_itself():
-        raise Refused("output-not-plain", "elements of the output share memory")
-    return v
 
 
 # ---- two recordings --------------------------------------------------------------------

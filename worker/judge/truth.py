@@ -7,11 +7,13 @@ import functools
 import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from judge import compare, sidecar, undo
 from judge.domain import Domain, labels
-from judge.expected import Expected, check_outputs, judge_output  # noqa: F401
+from judge.expected import Expected, bits, check_outputs, judge_output  # noqa: F401
+from judge.traces import Alias, alias
 from shared import inputs, limits, structure
 from shared.limits import Exceeded, Unusable  # noqa: F401 - both are this module's answers, too
 
@@ -34,12 +36,29 @@ def _widen(value: object, dtype: torch.dtype) -> object:
     return structure.mapped(value, wide)
 
 
+class Result(NamedTuple):
+    """What a call returned, and what it did to the tensors among its arguments."""
+
+    tensors: list[torch.Tensor]
+    structure: structure.Structure
+    written: dict[int, torch.Tensor]
+    aliases: list[frozenset[Alias]]  # of each returned tensor
+    strides: list[tuple[int, ...]]
+
+    def all(self) -> list[torch.Tensor]:
+        """As Expected has them."""
+        return [*self.tensors, *self.written.values()]
+
+
 def _call(
-    model: torch.nn.Module, args: list, seed: int, device: str, default: torch.dtype
-) -> "Result":
-    """Calls forward under a fixed seed; tensors created inside use `default`. Returns the tensors
-    and the structure of the result."""
+    model: torch.nn.Module, args: list, seed: int, device: str, default: torch.dtype,
+    hides: bool = False,
+) -> Result:  # fmt: skip
+    """Calls forward under a fixed seed; tensors created inside use `default`. `hides`: torch may not
+    have counted all writes to the arguments."""
     old = torch.get_default_dtype()
+    given = inputs.tensors(args)
+    before = [t.clone() if hides else t._version for t in given]
     torch.set_default_dtype(default)
     try:
         inputs.sow(seed, device)
@@ -47,9 +66,33 @@ def _call(
             with limits.task_code("the reference"):
                 out = model(*args)
             shape, tensors = structure.describe(out)
-            return [t.detach().clone() for t in tensors], shape
+            return Result(
+                [t.detach().clone() for t in tensors], shape,
+                {i: t.detach().clone() for i, (t, b) in enumerate(zip(given, before))
+                 if (not same_bits(t, b) if hides else t._version != b)},
+                _aliases(tensors, given, state_of(model)),
+                [t.stride() if t.layout == torch.strided else () for t in tensors],
+            )  # fmt: skip
     finally:
         torch.set_default_dtype(old)
+
+
+def _memory(t: torch.Tensor) -> int | None:
+    return t.untyped_storage().data_ptr() if t.layout == torch.strided and t.numel() else None
+
+
+def _aliases(outs: list[torch.Tensor], given: list[torch.Tensor], state: dict) -> list[frozenset[Alias]]:
+    """The inputs and state, which lies contiguous in the judge's memory, that each is a view of."""
+    held = [("input", i, t) for i, t in enumerate(given)]
+    held += [("state", n, t) for n, t in state.items() if t.is_contiguous()]
+    return [
+        frozenset(
+            alias(kind, key, out.storage_offset() - t.storage_offset(), out.shape, out.stride())
+            for kind, key, t in held
+            if out.dtype == t.dtype and _memory(out) == _memory(t) is not None
+        )
+        for out in outs
+    ]  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -79,6 +122,7 @@ class Reference:
         self.init_seed, self.unsettled = init_seed, unsettled
         self.note: str | None = None  # what a verdict's reader should know
         self.returns: str | None = None  # what forward returns, in words, once the gate has seen it
+        self.written: set[int] | None = None  # inputs that a call changes; None: none was made
         self.infinities: set[int] | None = None  # None: nobody has asked
         self.runs: bool | None = None  # the eager model in this precision; None: not known yet
         # Whether models are kept with their parameters: until a call has left those alone.
@@ -156,6 +200,14 @@ class Reference:
         fixed = ", ".join(self.rules.fixed)
         left = f"The reference fails with other values of {fixed}: as constructed in all trials."
         return [note for note in (self.note, fixed and left) if note]
+
+    def learn_written(self, own: set[int], wide: set[int]) -> None:
+        """Learns from a call which inputs it changed."""
+        if own != wide:
+            raise Unusable("the reference changes other inputs in higher precision")
+        if self.written not in (None, own):
+            raise Unusable("the reference changes its inputs in some calls only")
+        self.written = own
 
     def make(self, seed: int, variant: str) -> list:
         """The inputs of one call."""
@@ -290,11 +342,20 @@ def _in_some_precision(
     """The outputs of a call; if the model does not run in the run's precision, it is widened."""
     if r.runs is not False:
         try:
-            return _call(model, _widen(args, r.dtype), seed, r.device, r.dtype)[0]
+            return _call(model, _widen(args, r.dtype), seed, r.device, r.dtype, r.changes).all()
         except Exception as problem:  # noqa: BLE001
             _own_failure(problem)
     model = inputs.convert(model, r.wide)
-    return _call(model, _widen(args, r.wide), seed, r.device, r.wide)[0]
+    return _call(model, _widen(args, r.wide), seed, r.device, r.wide, r.changes).all()
+
+
+def _left(given: list[torch.Tensor], own: Result) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
+    """Of the changed inputs, by their place behind the outputs: the elements whose bits the eager
+    model left, and what all had been."""
+    return {
+        len(own.tensors) + at: (bits(t.contiguous()) == bits(given[i].contiguous()), given[i])
+        for at, (i, t) in enumerate(own.written.items())
+    }
 
 
 class Pair:
@@ -372,21 +433,27 @@ class Pair:
             return expected
 
     def _answer(self, args: list, seed: int, variant: str) -> Expected:
-        truth, wide_shape = self._truth(args, seed)
-        if not truth:
-            returned = structure.name(wide_shape)
+        wide = self._truth(args, seed)
+        if not wide.tensors:
+            returned = structure.name(wide.structure)
             raise Unusable(f"the reference returns no tensor: forward returns {returned}")
-        eager, shape = self._eager(args, seed, truth, wide_shape)
-        differs = structure.difference(wide_shape, shape)
+        own = self._eager(args, seed, wide)
+        self.r.learn_written(set(own.written), set(wide.written))
+        left = _left(inputs.tensors(args), own)
+        eager, truth = own.all(), wide.all()
+        for i, (mask, _) in left.items():
+            eager[i], truth[i] = (t.masked_fill(mask, 0) for t in (eager[i], truth[i]))
+        differs = structure.difference(wide.structure, own.structure)
         infinite = check_outputs(eager, truth, differs, self.r.sidecar.infinite_slices)
         if infinite and variant != "plain" and not infinite <= self.r.infinite():
             raise Unusable("the reference's output is infinite, which it is not on the task's inputs")
         tolerance = self.r.sidecar.tolerance
         if tolerance is not None:
-            tolerance.check(truth)
+            tolerance.check(own.tensors)
         expected = Expected(
-            seed, variant, eager, truth, shape, args, self.r.precision, tolerance,
-            self._buffers(self.eager), self._buffers(self.twin), infinite,
+            seed, variant, eager, truth, own.structure, args, self.r.precision, tolerance,
+            self._buffers(self.eager), self._buffers(self.twin), infinite, left,
+            list(own.written), [a & b for a, b in zip(own.aliases, wide.aliases)], own.strides,
         )  # fmt: skip
         if variant in inputs.SCALES and not expected.conditioned():
             raise Unusable("the reference itself is inexact on scaled inputs")
@@ -395,7 +462,7 @@ class Pair:
     def _truth(self, args: list, seed: int) -> "Result":
         r = self.r
         try:
-            return _call(self.twin, _widen(args, r.wide), seed, r.device, r.wide)
+            return _call(self.twin, _widen(args, r.wide), seed, r.device, r.wide, r.changes)
         except Exception as problem:  # noqa: BLE001 - a task's code may raise anything
             why = _own_failure(problem)
         try:
@@ -406,14 +473,13 @@ class Pair:
         raise Unusable(f"the right answer is computed in {name}, where the reference raises {why}; "
                        "give tensors made in forward the dtype of its inputs")  # fmt: skip
 
-    def _eager(self, args: list, seed: int, truth: list[torch.Tensor],
-               shape: structure.Structure) -> "Result":  # fmt: skip
+    def _eager(self, args: list, seed: int, wide: "Result") -> "Result":
         """The eager model's result. If it cannot run in this precision, the truth rounded to it, so
         that the floor is the bound."""
         r = self.r
         if r.runs is not False:
             try:
-                result = _call(self.eager, _widen(args, r.dtype), seed, r.device, r.dtype)
+                result = _call(self.eager, _widen(args, r.dtype), seed, r.device, r.dtype, r.changes)
                 r.runs = True
                 return result
             except Exception as problem:  # noqa: BLE001
@@ -424,7 +490,8 @@ class Pair:
             r.note = (f"The reference does not run in {r.precision} ({why}): judged against its "
                       "result in fp32.")  # fmt: skip
         self._follow()
-        return [t.to(r.dtype) if t.is_floating_point() else t for t in truth], shape
+        tensors, written = _widen([wide.tensors, wide.written], r.dtype)
+        return wide._replace(tensors=tensors, written=written)
 
     def _follow(self) -> None:
         """Copies the twin's buffers to the eager model."""
@@ -458,9 +525,6 @@ class Pair:
                 return expected
             self.take_back()
         raise Unusable(f"integer outputs tie in {REDRAWS} draws")
-
-
-Result = tuple[list[torch.Tensor], structure.Structure]
 
 
 def _own_failure(problem: Exception) -> str:
@@ -563,6 +627,9 @@ def _reasons(reference: Reference, job_seed: str) -> list[str]:
     first = _answer(reference, job_seed, "gate-0")
     _ = reference.rules  # Unusable: the constructor is not the same each time
     reference.returns = structure.name(first.structure)
+    if first.written and _shared(inputs.tensors(reference.make(first.seed, "plain")), first.written):
+        return ["the reference changes an input that shares memory with another, or with itself: "
+                "clone it in get_inputs"]  # fmt: skip
     again = reference.fresh().expect(first.seed, "plain").truth
     bound = compare.FLOOR[reference.dtype]
     if not same(first.truth, again, bound):
@@ -571,6 +638,12 @@ def _reasons(reference: Reference, job_seed: str) -> list[str]:
     if not same(first.truth, _shifted_rng(reference, first), bound):
         return ["nondeterministic: forward draws random numbers"]
     return shallow(first, _others_pass(reference, job_seed, "gate", first))
+
+
+def _shared(given: list[torch.Tensor], written: list[int]) -> bool:
+    """Whether memory of a changed input is also another's, or twice its own."""
+    every, changed = [_memory(t) for t in given], [given[i] for i in written if given[i].numel()]
+    return any(every.count(_memory(t)) > 1 or 0 in t.stride() for t in changed)
 
 
 def shallow(first: Expected, others_pass: bool) -> list[str]:
@@ -596,7 +669,9 @@ def _shifted_rng(reference: Reference, first: Expected) -> list[torch.Tensor]:
     """The same inputs, with the generator in a different state during forward."""
     args = reference.make(first.seed, "plain")
     args, wide = _widen(args, reference.wide), reference.wide
-    found = _call(reference.fresh().twin, args, first.seed + 1, reference.device, wide)[0]
+    found = _call(reference.fresh().twin, args, first.seed + 1, reference.device, wide).all()
+    for i, (mask, _) in first.left.items():
+        found[i] = found[i].masked_fill(mask, 0)
     for i in first.infinite:
         truth = first.truth[i]
         rounded = found[i].to(first.eager[i].dtype)
@@ -671,7 +746,7 @@ def self_test(reference: Reference, job_seed: str) -> dict[str, bool]:
 
 def _known_answers(reference: Reference, job_seed: str) -> dict[str, bool]:
     expected = _answer(reference, job_seed, "self-0")
-    perfect = [t.to(r.dtype) for t, r in zip(expected.truth, expected.eager)]
+    perfect = [expected.put_back(i, t.to(expected.eager[i].dtype)) for i, t in enumerate(expected.truth)]
     return {
         "perfect": _passes(perfect, expected),
         "zeros": _passes([expected.even(i, 0.0) for i in range(len(perfect))], expected),

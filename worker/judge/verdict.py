@@ -147,6 +147,9 @@ class Facts:
     parameters: set[str]
     structure: structure.Structure
     outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
+    strides: list[tuple[int, ...]]  # of each
+    aliases: list[frozenset[traces.Alias]]  # inputs and state that each is a view of
+    written: list[int]  # inputs that the reference changes
     numbers: bool  # floats among forward's arguments are varied
     only_moves: bool  # the task moves data and computes nothing
     reasons: list[str] | None = None  # of the gate; None: nobody has looked
@@ -161,12 +164,17 @@ class Facts:
         expected = pair.expect(seed, "plain")
         return cls(
             inputs.spec(values)["list"],
-            [input_buffer(i, t) for i, t in enumerate(inputs.tensors(values))],
+            [replace(input_buffer(i, t), changes=i in expected.written)
+             for i, t in enumerate(inputs.tensors(values))],
             [(n, list(t.shape), dtype_name(t)) for n, t in held.items()],
-            {n: state_buffer(n, t) for n, t in held.items()},
+            {n: replace(state_buffer(n, t), changes=n in reference.rules.running)
+             for n, t in held.items()},
             set(inputs.parameters(pair.eager)),
             expected.structure,
-            [(tuple(t.shape), dtype_name(t)) for t in expected.eager],
+            [(tuple(t.shape), dtype_name(t)) for t in expected.outputs()],
+            expected.strides,
+            expected.aliases,
+            expected.written,
             NUMBERS in truth.variants(reference),
             layouts.only_moves(reference, job["seed"]),
         )
@@ -402,7 +410,7 @@ def recorded(
     trace = traces.parse(head, facts.inputs, held)
     FAMILIES[job["family"]].check(trace)
     for call in trace.calls:
-        check_output(call, facts)
+        check_output(call, facts, dict(names))
         if facts.only_moves:
             layouts.check(call)
     launched = trace.steady.launches()
@@ -452,8 +460,10 @@ def note_left_out(trace: Trace, p: Progress) -> None:
                 p.notes.append(told)
 
 
-def check_output(call: traces.Call, facts: Facts) -> None:
-    """The output must have the reference's structure, shapes and dtypes."""
+def check_output(call: traces.Call, facts: Facts, names: dict[str, str]) -> None:
+    """The output must have the reference's structure, shapes and dtypes. Only where the reference
+    returns a view of an input or of its state, and the same view, it may do so, too; and it may be
+    expanded only in the reference's expanded dimensions."""
     said = structure.difference(facts.structure, call.output)
     if said:
         raise Verdict("wrong_shape", "record", f"forward returned another structure: {said}.")
@@ -464,6 +474,13 @@ def check_output(call: traces.Call, facts: Facts) -> None:
         if got.dtype != dtype:
             told = f"output {i} has the dtype {got.dtype}, expected {dtype}."
             raise Verdict("wrong_dtype", "record", told)
+        if call.buffers[got.buffer].kind == "const":
+            raise Refused("output-not-computed", "the output is a constant that no kernel computes")
+        view = call.alias(i, names)
+        if view is not None and view not in facts.aliases[i]:
+            raise Refused("output-aliases-input", "the output shares memory with an input or a parameter")
+        if view is None and got.overlaps_itself(facts.strides[i]):
+            raise Refused("output-not-plain", "elements of the output share memory")
 
 
 def matching(reference: list, candidate: list) -> list[tuple[str, str]]:
