@@ -4,16 +4,18 @@ candidates side by side, judged by the judge's own generators (small_loop.py).""
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
+import torch
 from small_loop import ROOT, said, verify
 from task_text import reference, task
 
 sys.path[:0] = [str(ROOT / "worker")]
 
 import candidates  # noqa: E402
-from judge import sidecar, truth  # noqa: E402
+from judge import region, sidecar, traces, truth  # noqa: E402
 
 pytest.importorskip("triton")
 
@@ -231,3 +233,83 @@ def test_changes_that_moves_make_are_no_kernels_work() -> None:
 def test_the_gate_refuses_a_changed_input_that_shares_memory(inputs: str, right: bool) -> None:
     given = reference(task("x.add_(y)\nreturn x * y", arguments="x, y", inputs=inputs))
     assert [("shares memory" in r) for r in truth.gate(given, "seed")] == ([] if right else [True])
+
+
+# ---- large workspaces ----------------------------------------------------------------
+
+WORKSPACE = """
+import torch
+import torch.nn as nn
+from c_cpu import build
+
+lib = build(\'\'\'
+#include <stdint.h>
+void relu(const float *x, float *y, float *w, int64_t n)
+{{
+    for (int64_t i = 0; i < n; i++) {{
+        {body}
+    }}
+}}
+\'\'\')
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        lib.relu(x, y, torch.empty(1 << 20), x.numel())
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    "body, wanted",
+    [("w[i + 5000] = x[i]; y[i] = w[i + 5000] > 0 ? x[i] : 0;", E3),
+     # Right only where nothing of an earlier call is left.
+     ("y[i] = x[i] > 0 && w[i + 5000] != 7 ? x[i] : 0; w[i + 5000] = 7;", E3),
+     # Right only in memory of zeros.
+     ("w[i + 5000] += x[i]; y[i] = w[i + 5000] > 0 ? w[i + 5000] : w[i + 5000] * 0;", ("not_finite", None, "E0"))],
+)  # fmt: skip
+def test_a_large_workspace_never_holds_what_an_earlier_call_left(
+    monkeypatch: pytest.MonkeyPatch, body: str, wanted: tuple
+) -> None:
+    monkeypatch.setattr(region, "WORKSPACE", 1 << 20)
+    record = verify(task("return torch.relu(x)"), WORKSPACE.format(body=body), "c-cpu")
+    assert said(record) == wanted
+
+
+def test_a_large_workspace_is_filled_once_and_then_taken_out_of_memory() -> None:
+    size = 8 << 20
+    made = [traces.Buffer("new", None, size, "float32"), traces.Buffer("new", None, size, "float32")]
+    call = traces.Call(made, [], {}, None, [traces.View(1, "float32", 0, (4,), (1,))])
+    trace = traces.Trace([], traces.Call([], [], {}), [call], [], [], False, b"")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(region, "WORKSPACE", size)
+        layout = region.lay_out(trace, [], {}, 0)
+    memory = region.make(layout, "cpu")
+    try:
+        workspace, output = (memory.span(at, size) for at in layout.parts[1])
+        memory.fill()
+        assert bool((memory.bytes == region.FILL).all())
+        for span in (workspace, output):
+            span.fill_(7)
+        memory.fill(whole=False)
+        assert os.fstat(memory.fd).st_blocks * 512 < size + (1 << 20)
+        assert bool((output == region.FILL).all()) and memory.guards()
+        assert not bool((workspace == 7).any())
+        [(low, high)] = layout.spare
+        assert high - low > size - 2 * region.PAGE and int(memory.span(low, high - low).max()) == 0
+    finally:
+        memory.close()
+
+
+def test_the_rest_of_the_last_unit_of_a_devices_memory_is_guarded() -> None:
+    """A device gives whole units of memory, and a kernel can reach all of them."""
+    layout = region.Layout(size=4096, used=[(512, 600)])
+    given = region.Region(layout)
+    given.bytes = torch.empty(2 << 20, dtype=torch.uint8)
+    given.fill()
+    assert given.guards()
+    for at in (600, 4095, 4096, (2 << 20) - 1):
+        given.bytes[at] = 0
+        assert not given.guards(), at
+        given.bytes[at] = region.FILL

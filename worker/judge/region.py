@@ -3,7 +3,14 @@ every buffer of a trace. On the CPU it is a memfd; on CUDA, device memory with a
 (device_memory).
 
 The judge fills it with NaN, writes inputs, parameters and constants, and after the call copies out
-what it compares. Guard bytes between the buffers must not change. Truths are never in it."""
+what it compares. Guard bytes between the buffers must not change. Truths are never in it.
+
+A large workspace on the CPU would take longer to fill than most kernels run. It is full of NaN only
+when a call runs for the first time, which shows kernels that read what nobody wrote. Before the
+call runs again, its pages are taken out of the file, which costs as much as kernels used of them:
+they are zeros when they are next touched, like fresh memory of any allocator. So no kernel finds
+anything there that an earlier call left, whatever a kernel or its process wrote and wherever.
+Outputs, which zeros could make right, are always filled."""
 
 import fcntl
 import math
@@ -18,6 +25,8 @@ from shared.plan import ITEM, Place
 ALIGN = 256
 GUARD = 256  # bytes at least between two buffers
 FILL = 0xFF  # a NaN in every floating type, -1 in integers
+WORKSPACE = 64 << 20  # bytes of a large one
+PAGE = 4096
 
 
 # ---- where everything lies -------------------------------------------------------------
@@ -37,6 +46,7 @@ class Layout:
     scratch: int = 0
     owned: int = 0  # inputs and parameters end here
     used: list[tuple[int, int]] = field(default_factory=list)
+    spare: list[tuple[int, int]] = field(default_factory=list)  # whole pages of large workspaces
 
 
 def lay_out(trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratch: int) -> Layout:
@@ -47,6 +57,12 @@ def lay_out(trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratc
     layout.owned = at.at
     for part in trace.parts():
         layout.parts.append([_place(b, layout, at, inputs) for b in part.buffers])
+        returned = {v.buffer for v in part.outputs}
+        layout.spare += [
+            (-(-start // PAGE) * PAGE, (start + b.bytes) // PAGE * PAGE)
+            for i, (b, start) in enumerate(zip(part.buffers, layout.parts[-1]))
+            if b.kind == "new" and b.key is None and b.bytes >= WORKSPACE and i not in returned
+        ]
     layout.scratch = at.take(scratch)
     layout.size, layout.used = at.end(), at.used
     return layout
@@ -63,7 +79,7 @@ class _Cursor:
         return start
 
     def end(self) -> int:
-        return -(-(self.at + ALIGN) // 4096) * 4096
+        return -(-(self.at + ALIGN) // PAGE) * PAGE
 
 
 def _place(b: Buffer, layout: Layout, at: _Cursor, inputs: list[Buffer]) -> int:
@@ -96,7 +112,8 @@ class Region:
         self.layout, self.size = layout, layout.size
         self.guard: torch.Tensor | None = None
 
-    def fill(self) -> None:
+    def fill(self, whole: bool = True) -> None:
+        """Before a call. Unless `whole`, large workspaces may be zeros instead."""
         self.bytes.fill_(FILL)
 
     def view(self, place: Place) -> torch.Tensor:
@@ -144,6 +161,14 @@ class HostRegion(Region):
         self.fd = sealed_file(self.size)
         self.map = mmap.mmap(self.fd, self.size)
         self.bytes = torch.frombuffer(self.map, dtype=torch.uint8)
+
+    def fill(self, whole: bool = True) -> None:
+        at = 0
+        for low, high in [] if whole else sorted(self.layout.spare):
+            self.bytes[at:low].fill_(FILL)
+            self.map.madvise(mmap.MADV_REMOVE, low, high - low)
+            at = high
+        self.bytes[at:].fill_(FILL)
 
     def close(self) -> None:
         del self.bytes

@@ -39,6 +39,7 @@ class Session:
         self.region: memory.Region | None = None
         self.constants: list[tuple[int, torch.Tensor]] = []
         self.kept: dict[int, torch.Tensor] = {}  # after the first call
+        self.ran: set[tuple[int, int]] = set()  # parts in their configurations
         self.cuda = job["device"] != "cpu"
 
     def make_region(self, scratch: int, o) -> None:
@@ -68,16 +69,17 @@ class Session:
 
     # ---- one call ----
 
-    def write(self, state: dict[str, torch.Tensor], first: bool) -> None:
+    def write(self, state: dict[str, torch.Tensor], part: int, config: int) -> None:
         """Writes everything that a call starts from, but for its inputs."""
         layout, region = self.region.layout, self.region
-        region.fill()
+        region.fill(whole=(part, config) not in self.ran)
+        self.ran.add((part, config))
         for name, at in layout.state.items():
             t = state[self.names[name]].detach()
             region.view(memory.tensor_place(at, t, contiguous=True)).copy_(t)
         for at, raw in self.constants:
             region.span(at, raw.numel()).copy_(raw)
-        if not first:
+        if part > 1 or len(self.trace.calls) == 1:
             for key, raw in self.kept.items():
                 at, size = layout.kept[key]
                 region.span(at, size).copy_(raw)
@@ -96,7 +98,7 @@ class Session:
         mute: bool = False, order: str | int = FORWARD, timed: bool = False, deadline_ms: int = 0,
     ) -> Generator:  # fmt: skip
         """Runs a call on these inputs. Returns (outputs, what it took); outputs are copies."""
-        self.write(state, first=part == 1 and len(self.trace.calls) > 1)
+        self.write(state, part, config)
         if self.trace.setup.nodes:
             self.check_casts(0)
             self.sync()
