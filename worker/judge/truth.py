@@ -267,7 +267,7 @@ def move(model: torch.nn.Module, names: Collection[str], seed: int) -> None:
         memory = held[name].untyped_storage().data_ptr()
         if name in names and memory not in done:
             done.add(memory)
-            inputs.write(held[name], inputs.moved(held[name], seed + index * 7919))
+            inputs.write(held[name], inputs.moved(held[name], seed, index))
 
 
 def find_rules(reference: Reference) -> Rules:
@@ -366,11 +366,6 @@ class Pair:
         self.eager = eager
         self.twin = self._widened()
         self.before: tuple[undo.Kept, undo.Kept] | None = None  # the last expectation's call
-
-    def state(self) -> list[tuple[str, list[int], str]]:
-        return [
-            (n, list(v.shape), str(v.dtype)) for n, v in inputs.named_state(self.eager).items()
-        ]
 
     def state_values(self) -> dict[str, torch.Tensor]:
         """The eager model's current parameters and buffers, not copies."""

@@ -158,8 +158,7 @@ def _unsettled(seed: int) -> Iterator[None]:
             if not isinstance(tensor, torch.nn.Parameter):
                 return fill(tensor, *args, **kwargs)
             with torch.no_grad():
-                fresh = _near(fill(tensor, *args, **kwargs), seed, next(count))
-                return tensor.copy_(fresh)
+                return tensor.copy_(moved(fill(tensor, *args, **kwargs), seed, next(count)))
 
         return filled
 
@@ -170,14 +169,6 @@ def _unsettled(seed: int) -> Iterator[None]:
     finally:
         for name, fill in kept.items():
             setattr(init, name, fill)
-
-
-def _near(value: torch.Tensor, seed: int, index: int) -> torch.Tensor:
-    """Random values near the given ones in size, never at an identity."""
-    maker = torch.Generator().manual_seed((seed + index * 7919) & MASK)
-    noise = torch.rand(value.shape, generator=maker, device="cpu") - 0.5
-    spread = value.float().abs().mean().item() if value.numel() else 0.0
-    return value.float().cpu() + noise * (0.5 * spread if spread > 0 else 0.1)
 
 
 def drawn(space: dict, seed: int, device: str) -> list:
@@ -285,12 +276,12 @@ def write(target: torch.Tensor, value: torch.Tensor) -> None:
     torch.Tensor.copy_(target.detach(), value)
 
 
-def moved(value: torch.Tensor, seed: int) -> torch.Tensor:
+def moved(value: torch.Tensor, seed: int, index: int) -> torch.Tensor:
     """Values off their identity, so that a weight of ones or a bias of zeros cannot be left out:
     each other than zero by a factor of its own, so that signs, zeros and infinities stay; where
     all are zero, small ones."""
-    maker = torch.Generator(value.device).manual_seed(seed & MASK)
-    chance = torch.rand(value.shape, generator=maker, device=value.device)
+    maker = torch.Generator().manual_seed((seed + index * 7919) & MASK)
+    chance, value = torch.rand(value.shape, generator=maker, device="cpu"), value.detach().cpu()
     if not bool((value != 0).any()):
         return ((chance - 0.5) * (2 * ADDED)).to(value.dtype)
     low, high = MOVED
