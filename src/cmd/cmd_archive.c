@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "pg/pg.h"
 #include "run/archives.h"
+#include "verify/verdict.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static int print_one(struct kernel *k, void *arg, struct err *e)
     else
         printf("%-32s %-5s %-8s %s\n", k->name, k->dtype,
                kernel_is_retired(k) ? "retired"
+               : kernel_is_older(k) ? "older"
                : k->verified        ? "verified"
                                     : "not",
                k->origin);
@@ -109,6 +111,10 @@ static int show_one(struct kernel *k, void *arg, struct err *e)
         return 0;
     }
     printf("# %s\n# %s\n", k->name, k->origin);
+    if (kernel_is_older(k))
+        printf("# verified by version %lld of the rules of truth: 'monkeys "
+               "archive reverify' judges it by version %d\n",
+               (long long)k->rules, VERDICT_RULES);
     if (kernel_is_retired(k))
         printf("# retired on %s: %s\n", k->retired_on, k->retired_why);
     printf("\n## Task\n%s\n", k->task->source);
@@ -152,14 +158,18 @@ static void tell_copied(const char *to, const struct archives_copied *n,
 {
     if (json)
         jsn_line(json_pack(
-            "{s:o, s:I, s:I, s:I}", "archive", jsn_text(to, strlen(to)),
+            "{s:o, s:I, s:I, s:I, s:I}", "archive", jsn_text(to, strlen(to)),
             "written", (json_int_t)n->written, "known", (json_int_t)n->known,
-            "retired", (json_int_t)n->retired));
+            "retired", (json_int_t)n->retired, "older", (json_int_t)n->older));
     else
         printf("%zu kernel%s written to %s, %zu there already", n->written,
                n->written == 1 ? "" : "s", to, n->known);
     if (!json && n->retired)
         printf(", %zu retired and left out", n->retired);
+    if (!json && n->older)
+        printf(", %zu judged by older rules of truth and left out: 'monkeys "
+               "archive reverify' judges %s again",
+               n->older, n->older == 1 ? "it" : "them");
     if (!json)
         putchar('\n');
 }

@@ -143,7 +143,8 @@ static int join(struct adding *a, const char *name, struct err *e)
                        .licence = a->v->licence ? a->v->licence : "not said",
                        .dtype = a->precision,
                        .dsl = a->pack->id,
-                       .verified = true};
+                       .verified = true,
+                       .rules = VERDICT_RULES};
     char *on = xasprintf("%s, %s, evidence %s", a->v->v.device, a->precision,
                          jsn_str(a->record, "evidence"));
     int rc;

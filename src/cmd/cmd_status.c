@@ -58,6 +58,7 @@ static void print_text(const struct summary *m, const char *dir, bool tasks)
     summaries_line(m, &b);
     buf_putc(&b, '\n');
     summaries_unsolved(m, &b);
+    summaries_proof(m, dir, &b);
     if (!tasks)
         summaries_implausible(m, &b);
     print_quoted(&b);

@@ -460,6 +460,10 @@ static int write_one(const struct group *g, struct err *e)
     json_object_set_new(meta, "verified", json_boolean(sound));
     json_object_set_new(meta, sound ? "verified_on" : "why_not",
                         jsn_text(buf_str(&text), text.len));
+    if (sound)
+        json_object_set_new(meta, "rules", json_integer(VERDICT_RULES));
+    else
+        json_object_del(meta, "rules");
     rc = kernel_put_meta(dir, meta, e);
     buf_release(&text);
     json_decref(meta);

@@ -227,6 +227,21 @@ void summaries_unsolved(const struct summary *m, struct buf *out)
     }
 }
 
+void summaries_proof(const struct summary *m, const char *dir, struct buf *out)
+{
+    if (m->solved > m->proven)
+        buf_printf(out,
+                   "%zu of the solved tasks: the kernel passed the trials, but "
+                   "nothing proves that it alone computed the result (E2)\n",
+                   m->solved - m->proven);
+    if (m->rules != VERDICT_RULES)
+        buf_printf(out,
+                   "the verdicts follow version %lld of the rules of truth, "
+                   "this program has version %d; 'monkeys archive reverify %s' "
+                   "judges the kernels again\n",
+                   (long long)m->rules, VERDICT_RULES, dir);
+}
+
 void summaries_implausible(const struct summary *m, struct buf *out)
 {
     if (m->implausible)

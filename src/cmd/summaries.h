@@ -13,6 +13,7 @@ void summaries_table(const struct summary *m, struct buf *out);
  * nothing when all are solved. */
 void summaries_unsolved(const struct summary *m, struct buf *out);
 /* How many speed-ups are hard to believe; nothing when none is. */
+void summaries_proof(const struct summary *m, const char *dir, struct buf *out);
 void summaries_implausible(const struct summary *m, struct buf *out);
 /* A line for each entry of the archive: how often it was shown, and how often
  * the attempt then succeeded. */

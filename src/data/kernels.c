@@ -55,10 +55,11 @@ static int put_line(struct listing *l, const struct kernel *k, const char *name,
         return -1;
     buf_printf(&l->index,
                "| [%s](%s) | [task](%s/task.py)%s%s%s, [kernel](%s/solution.py)"
-               " | %s, %s |",
+               " | %s, %s%s |",
                k->task->id, name, name, k->plan.p ? ", [plan](" : "",
                k->plan.p ? name : "", k->plan.p ? "/plan.md)" : "", name,
-               l->attempt->row.verdict, evidence);
+               l->attempt->row.verdict, evidence,
+               kernel_is_older(k) ? " by older rules of truth" : "");
     put_ms(&l->index, verdict_ms(record, "ms"));
     put_ms(&l->index, verdict_ms(record, "reference_ms"));
     if (!isnan(speedup))

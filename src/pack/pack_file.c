@@ -225,6 +225,7 @@ static const struct schema_field meta_fields[] = {
     {"ported_why", OPTIONAL, {TEXT}},
     {"verified_on", OPTIONAL, {TEXT}},
     {"why_not", OPTIONAL, {TEXT}},
+    {"rules", OPTIONAL, {.type = SCHEMA_INT}},
     {"piece", OPTIONAL, {OBJECT(piece_fields)}},
     {0},
 };

@@ -72,6 +72,16 @@ const struct row_recheck *archives_retired(const struct run_view *v,
                                                                        : NULL;
 }
 
+/* Of truth: those of the run, or by which it was verified again. */
+static int64_t rules_of(struct run_view *v, const struct run_task *t,
+                        const struct run_attempt *a)
+{
+    const struct row_recheck *again =
+        run_view_recheck(v, t->row.source, a->row.code);
+
+    return again ? again->rules : run_view_rules(v);
+}
+
 int archives_tell(struct run_view *v, const struct run_task *task,
                   const struct run_attempt *a, kernel_fn *fn, void *arg,
                   struct err *e)
@@ -87,6 +97,7 @@ int archives_tell(struct run_view *v, const struct run_task *task,
                        .dtype = precision,
                        .dsl = run_view_fact(v, "dsl"),
                        .verified = true,
+                       .rules = rules_of(v, task, a),
                        .verified_on = on,
                        .piece = task->row.kind ? summary_piece_json(&task->row)
                                                : NULL,
@@ -247,7 +258,8 @@ void archives_release_known(struct archives_known *k)
 
 struct copying {
     const char *to;
-    struct shared *shared;       /* NULL: a folder */
+    struct shared *shared; /* NULL: a folder */
+    bool from_shared;
     struct archives_known known; /* of a folder */
     struct archives_copied *count;
 };
@@ -296,6 +308,10 @@ static int copy_one(struct kernel *k, void *arg, struct err *e)
         c->count->retired++;
         return 0;
     }
+    if (kernel_is_older(k) && (c->shared || !c->from_shared)) {
+        c->count->older++;
+        return 0;
+    }
     rc = c->shared ? copy_to_shared(c, k, e) : copy_to_folder(c, k, e);
     if (rc < 0)
         return -1;
@@ -320,8 +336,10 @@ int archives_copy(const char *const *from, size_t n, const char *to,
     } else {
         rc = archives_read_known(to, &c.known, e);
     }
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        c.from_shared = pg_is_address(from[i]);
         rc = archives_each(from[i], copy_one, &c, e);
+    }
     archives_release_known(&c.known);
     shared_close(c.shared);
     return rc;

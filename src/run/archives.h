@@ -44,6 +44,9 @@ struct archives_copied {
                        that is not retired; a shared archive, one in the same
                        language */
     size_t retired; /* not written: it is retired */
+    size_t older;   /* not written: older rules of truth judged it. Those of a
+                       shared archive are written to a folder, where they can
+                       be judged again */
 };
 /* Adds the kernels of each run or archive to the archive `to`, and creates that
  * if it does not exist. */

@@ -1,8 +1,10 @@
 /* examples.c: the examples that a run begins with. */
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "pg/pg.h"
 #include "run/run_int.h"
+#include "verify/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@ void run_examples_add(struct run *r, const struct kernel *k, const char *origin)
 
 struct taking {
     struct run *r;
-    size_t retired;
+    size_t retired, older;
 };
 
 static int take_kernel(struct kernel *k, void *arg, struct err *e)
@@ -31,6 +33,10 @@ static int take_kernel(struct kernel *k, void *arg, struct err *e)
 
     if (kernel_is_retired(k)) {
         t->retired++;
+        return 0;
+    }
+    if (kernel_is_older(k)) {
+        t->older++;
         return 0;
     }
     if (k->dsl[0] && strcmp(k->dsl, r->pack->id) != 0)
@@ -49,6 +55,14 @@ static int load_archive(struct run *r, const char *dir, struct err *e)
 
     if (kernel_each(dir, take_kernel, &t, e) != 0)
         return -1;
+    if (t.older)
+        log_warn("%s: %zu kernel%s judged by older rules of truth %s left out; "
+                 "'monkeys archive reverify %s' judges %s again",
+                 dir, t.older, t.older == 1 ? "" : "s",
+                 t.older == 1 ? "is" : "are", dir,
+                 t.older == 1 ? "it" : "them");
+    if (r->kernel_len == before && t.older)
+        return err_set(e, ERR_INPUT, "no kernel is left");
     if (r->kernel_len == before && t.retired)
         return err_set(e, ERR_INPUT,
                        "all %zu kernels are retired; 'monkeys archive list %s' "
@@ -116,6 +130,7 @@ static int on_entry(const struct row_entry *row, int64_t left, void *arg)
     free((char *)problem.p);
     if (k.task) {
         k.verified = row->evidence != NULL;
+        k.rules = VERDICT_RULES;
         run_examples_add(c->r, &k, arena_strdup(&c->r->memory, row->origin));
         return 0;
     }

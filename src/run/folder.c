@@ -174,6 +174,7 @@ static int put_facts(struct run *r, struct err *e)
     store_set(r->store, "secret", r->secret);
     run_tasks_keep(r);
     store_set(r->store, "pack_hash", r->pack->hash);
+    set_number(r->store, "rules", VERDICT_RULES);
     store_set(r->store, "provider", r->model.opts.provider);
     for (size_t i = 0; i < FACTS; i++)
         store_set(r->store, fact[i].name, fact[i].value);
@@ -244,6 +245,30 @@ static int warn_of_facts(struct run *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
+/* Verdicts decide what is asked next: judged by other rules, the run would have
+ * taken another way. So a run has verdicts of one version. */
+static int check_rules(struct run *r, struct err *e)
+{
+    const char *dir = r->set->out;
+    char now[16];
+    struct buf was;
+    int rc;
+
+    snprintf(now, sizeof(now), "%d", VERDICT_RULES);
+    buf_init(&was, BUF_UNLIMITED);
+    rc = store_get(r->store, "rules", &was, e);
+    if (rc == 0 || (rc == 1 && strcmp(buf_str(&was), now) != 0))
+        rc =
+            err_set(e, ERR_INPUT,
+                    "%s: its verdicts follow version %s of the rules of truth, "
+                    "this program judges by version %s, and a run does not "
+                    "mix them; 'monkeys archive reverify %s' judges its "
+                    "kernels again, and 'monkeys run' starts another run",
+                    dir, rc ? buf_str(&was) : "1", now, dir);
+    buf_release(&was);
+    return rc < 0 ? -1 : 0;
+}
+
 static int open_store(struct run *r, const char *file, struct err *e)
 {
     struct buf b;
@@ -259,7 +284,8 @@ static int open_store(struct run *r, const char *file, struct err *e)
                  "continues differently from an uninterrupted run",
                  r->pack->id);
     buf_release(&b);
-    if (rc < 0 || warn_of_facts(r, e) < 0 || run_examples_recall(r, e) < 0)
+    if (rc < 0 || check_rules(r, e) < 0 || warn_of_facts(r, e) < 0 ||
+        run_examples_recall(r, e) < 0)
         return -1;
     make_absolute(r);
     return 0;

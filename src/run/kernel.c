@@ -51,6 +51,7 @@ void kernel_take_meta(const json_t *meta, struct kernel *out)
     out->dsl = xstrdup(jsn_str(meta, "dsl"));
     out->ported_why = xstrdup(jsn_str(meta, "ported_why"));
     out->verified = json_is_true(json_object_get(meta, "verified"));
+    out->rules = verdict_rules(meta);
     out->verified_on =
         xstrdup(jsn_str(meta, out->verified ? "verified_on" : "why_not"));
     out->retired_on = xstrdup(jsn_str(meta, "retired_on"));
@@ -83,6 +84,17 @@ static int read_optional(const char *dir, const char *name, struct str *out,
 bool kernel_is_retired(const struct kernel *k)
 {
     return k->retired_on && k->retired_on[0];
+}
+
+bool kernel_is_older(const struct kernel *k)
+{
+    return k->verified && k->rules != VERDICT_RULES;
+}
+
+const char *kernel_evidence(const struct kernel *k)
+{
+    return k->verified && !kernel_is_older(k) ? evidences[EVIDENCE_ARCHIVE].name
+                                              : NULL;
 }
 
 int kernel_read(const char *dir, struct kernel *out, struct err *e)
@@ -176,6 +188,8 @@ json_t *kernel_meta_of(const struct kernel *k)
         k->licence, "dtype", k->dtype, "shapes", "verified", k->verified,
         k->verified ? "verified_on" : "why_not", k->verified_on);
 
+    if (k->verified)
+        json_object_set_new(meta, "rules", json_integer(k->rules));
     if (k->dsl && k->dsl[0])
         json_object_set_new(meta, "dsl", json_string(k->dsl));
     if (!k->ported.p && k->ported_why && k->ported_why[0])
@@ -319,6 +333,8 @@ json_t *kernel_json(const struct kernel *k, bool texts)
                           "verified", k->verified, "origin", k->origin, "plan",
                           k->plan.p != NULL, "hash", k->task->hash);
 
+    if (k->verified)
+        json_object_set_new(v, "rules", json_integer(k->rules));
     if (kernel_is_retired(k)) {
         json_object_set_new(v, "retired_on", json_string(k->retired_on));
         json_object_set_new(v, "retired_why",

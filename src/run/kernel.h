@@ -25,6 +25,7 @@ struct kernel {
     const char *origin, *licence, *dtype;
     const char *dsl; /* the pack it was written for; "": unknown */
     bool verified;
+    int64_t rules;           /* of truth, that it was verified by (verdict.h) */
     const char *verified_on; /* device, precision, evidence; if not verified:
                                 why not */
     /* A retired kernel was found broken when it was verified again. It is kept
@@ -40,6 +41,11 @@ struct kernel {
 #define KERNEL_MAX_TEXT ((size_t)8 << 20) /* of a plan or a program */
 
 bool kernel_is_retired(const struct kernel *k);
+/* It was verified by older rules of truth: `archive reverify` judges it again,
+ * and until then it enters no archive. */
+bool kernel_is_older(const struct kernel *k);
+/* That it has now; NULL: none. */
+const char *kernel_evidence(const struct kernel *k);
 int kernel_read(const char *dir, struct kernel *out, struct err *e);
 void kernel_release(struct kernel *k);
 /* Calls `fn` for each kernel in `dir`, in the order of their names, until `fn`

@@ -358,6 +358,7 @@ static int note_row(struct recheck *r, const struct entry *x,
                               .under = r->under,
                               .verdict = verdict,
                               .evidence = evidence[0] ? evidence : NULL,
+                              .rules = VERDICT_RULES,
                               .why = x->k.retired ? x->k.why : NULL,
                               .judged_at = date_now_us()};
 
@@ -379,12 +380,11 @@ static int note_file(struct recheck *r, const struct entry *x, struct err *e)
         json_object_set_new(meta, "retired_why",
                             jsn_text(x->k.why, strlen(x->k.why)));
         rc = kernel_put_meta(dir, meta, e);
-    } else if (meta && json_object_get(meta, "retired_on")) {
+    } else if (meta) {
         json_object_del(meta, "retired_on");
         json_object_del(meta, "retired_why");
+        json_object_set_new(meta, "rules", json_integer(VERDICT_RULES));
         rc = kernel_put_meta(dir, meta, e);
-    } else if (meta) {
-        rc = 0;
     }
     if (rc == 0)
         rc = append(r, line, e);

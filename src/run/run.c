@@ -71,16 +71,16 @@ static void fill_search(struct run *r)
         search_add_look(r->search, r->shared_first);
     for (size_t i = 0; i < r->kernel_len; i++) {
         const struct kernel *k = &r->kernel[i];
-        struct search_example x = {
-            .origin = r->origin[i],
-            .name = k->name,
-            .task_hash = k->task->hash,
-            .evidence = k->verified ? evidences[EVIDENCE_ARCHIVE].name : NULL,
-            .problem = {k->task->source, k->task->len},
-            .plan = k->plan,
-            .solution = k->solution,
-            .vector = r->vectors + (r->tasks.len + i) * r->dim,
-            .ops = k->task->ops};
+        struct search_example x = {.origin = r->origin[i],
+                                   .name = k->name,
+                                   .task_hash = k->task->hash,
+                                   .evidence = kernel_evidence(k),
+                                   .problem = {k->task->source, k->task->len},
+                                   .plan = k->plan,
+                                   .solution = k->solution,
+                                   .vector =
+                                       r->vectors + (r->tasks.len + i) * r->dim,
+                                   .ops = k->task->ops};
 
         search_add_example(r->search, &x);
     }

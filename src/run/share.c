@@ -92,7 +92,8 @@ static int take_first(struct kernel *k, int64_t number, const struct err *why,
                  (long long)number, why->text);
         return 0;
     }
-    if (kernel_is_retired(k) || has_task(r, k->task->hash))
+    if (kernel_is_retired(k) || kernel_is_older(k) ||
+        has_task(r, k->task->hash))
         return 0;
     run_examples_add(r, k, "archive");
     *k = (struct kernel){0};
@@ -129,7 +130,7 @@ static void on_news(int64_t version, struct kernel *k, size_t n, void *arg)
             .origin = "shared",
             .name = k[i].name,
             .task_hash = k[i].task->hash,
-            .evidence = k[i].verified ? evidences[EVIDENCE_ARCHIVE].name : NULL,
+            .evidence = kernel_evidence(&k[i]),
             .problem = {k[i].task->source, k[i].task->len},
             .plan = k[i].plan,
             .solution = k[i].solution,
@@ -204,6 +205,7 @@ static void give_texts(struct run_share *h, const struct own *o,
                        .dtype = r->opt.precision,
                        .dsl = r->pack->id,
                        .verified = true,
+                       .rules = VERDICT_RULES,
                        .verified_on = on};
     struct err ignored = ERR_INIT;
 

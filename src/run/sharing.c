@@ -140,7 +140,7 @@ static int on_kernel(struct kernel *k, int64_t number, const struct err *why,
         free(text);
         return 0;
     }
-    if (kernel_is_retired(k))
+    if (kernel_is_retired(k) || kernel_is_older(k))
         return 0;
     t->kernel = xgrow(t->kernel, &t->cap, t->n, sizeof(*t->kernel));
     t->kernel[t->n++] = *k;

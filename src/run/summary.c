@@ -76,6 +76,7 @@ static void add_task(struct summary *m, const struct run_view *v,
     look_at(m, v, t, x);
     m->skipped += x->skipped != NULL;
     m->solved += x->solved_at != 0;
+    m->proven += x->solved_at && evidence_of(x->evidence) >= EVIDENCE_ARCHIVE;
     m->attempts += (int64_t)t->attempts;
     for (size_t i = 0; i < t->attempts; i++)
         m->duplicates += t->attempt[i].row.same_as != 0;
@@ -273,7 +274,8 @@ static int add_piece_errors(struct summary *m, struct run_view *v,
 
 int summary_make(struct run_view *v, struct summary *out, struct err *e)
 {
-    *out = (struct summary){.state = v->state, .pid = v->pid};
+    *out = (struct summary){
+        .state = v->state, .pid = v->pid, .rules = run_view_rules(v)};
     arena_init(&out->memory);
     out->task = arena_alloc(&out->memory, (v->tasks + 1) * sizeof(*out->task));
     out->piece = arena_alloc(&out->memory,
@@ -342,7 +344,8 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
                       (json_int_t)m->piece_attempts);
     return json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:s, s:o, s:o, s:o*, s:I}",
+        "s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:s, s:o, s:o, s:o*, s:I, "
+        "s:I, s:I}",
         "run", jsn_text(dir, strlen(dir)), "tasks", (json_int_t)m->tasks,
         "skipped", (json_int_t)m->skipped, "solved", (json_int_t)m->solved,
         "doubted", (json_int_t)m->doubted, "aside", (json_int_t)m->aside,
@@ -357,7 +360,8 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
         (json_int_t)m->assumed_usd_micro, "state", run_states[m->state], "pid",
         m->pid ? json_integer(m->pid) : json_null(), "unsolved",
         unsolved_json(m), "pieces", pieces, "implausible",
-        (json_int_t)m->implausible);
+        (json_int_t)m->implausible, "proven", (json_int_t)m->proven, "rules",
+        (json_int_t)m->rules);
 }
 
 static json_t *lines_json(const char *lines)

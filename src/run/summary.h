@@ -59,6 +59,8 @@ struct summary {
     struct summary_task *task;
     struct summary_entry *entry;
     size_t tasks, skipped, solved, doubted, aside, implausible;
+    size_t proven; /* solved at E3: the others passed the trials, no more */
+    int64_t rules; /* of truth, that the verdicts follow (verdict.h) */
     /* Pieces of a curriculum are no tasks: only calls, tokens, dollars, events
      * and entries include theirs. */
     struct summary_task *piece;

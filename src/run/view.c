@@ -195,6 +195,14 @@ const char *run_view_fact(struct run_view *v, const char *name)
     return text ? text : "";
 }
 
+int64_t run_view_rules(struct run_view *v)
+{
+    int64_t rules = VERDICT_RULES_FIRST;
+
+    str_to_i64(str_of(run_view_fact(v, "rules")), 1, INT64_MAX, &rules);
+    return rules;
+}
+
 struct run_task *run_view_task(struct run_view *v, const char *id)
 {
     for (size_t i = 0; i < v->all; i++)

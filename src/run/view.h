@@ -125,6 +125,8 @@ void run_view_renumber(struct run_view *v, int64_t version);
 /* Facts of the run: "method", "dsl", "model", "precision", "device", "seed", …
  * "" when it is not known. */
 const char *run_view_fact(struct run_view *v, const char *name);
+/* The version of the rules of truth that its verdicts follow (verdict.h). */
+int64_t run_view_rules(struct run_view *v);
 /* What came of a kernel (two blobs) when it was verified again the last time;
  * NULL: it was not. */
 const struct row_recheck *run_view_recheck(const struct run_view *v,

@@ -129,7 +129,7 @@ static const char version_4[] =
 static const char look_4[] =
     "CREATE TEMP VIEW recheck AS SELECT 0 AS pass, '' AS problem,"
     " '' AS solution, '' AS under, '' AS verdict, NULL AS evidence,"
-    " NULL AS why, 0 AS judged_at WHERE 0;";
+    " NULL AS why, 0 AS judged_at, 1 AS rules WHERE 0;";
 
 /* The calls of one task are found without reading all of them. Who reads an
  * older file reads all. */
@@ -183,6 +183,14 @@ static const char look_8[] =
     "CREATE TEMP VIEW look AS SELECT 0 AS look, 0 AS round,"
     " 0 AS shared_version, 0 AS version WHERE 0;";
 
+/* By which rules of truth a kernel was verified again; before, there was one
+ * version. A file without the table has a view by now. */
+static const char version_9[] =
+    "ALTER TABLE recheck ADD COLUMN rules INTEGER NOT NULL DEFAULT 1;";
+static const char look_9[] =
+    "CREATE TEMP VIEW IF NOT EXISTS recheck AS SELECT *, 1 AS rules"
+    " FROM main.recheck;";
+
 const struct store_step store_steps[] = {
     {version_1, NULL},
     {"ALTER TABLE entry ADD COLUMN ported TEXT;",
@@ -193,6 +201,7 @@ const struct store_step store_steps[] = {
     {version_6, look_6},
     {version_7, look_7},
     {version_8, look_8},
+    {version_9, look_9},
 };
 const size_t store_version = sizeof(store_steps) / sizeof(store_steps[0]);
 

@@ -177,6 +177,7 @@ struct row_recheck {
     const char *verdict, *evidence;
     const char *why; /* the first line of the error, or NULL */
     int64_t judged_at;
+    int64_t rules; /* of truth: see verify/verdict.h */
 };
 void store_recheck(struct store *s, const struct row_recheck *r);
 

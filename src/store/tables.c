@@ -147,8 +147,9 @@ static const struct col event_cols[] = {
 
 #define ROW row_recheck
 static const struct col recheck_cols[] = {
-    KEY_INT(pass), KEY_TEXT(problem), KEY_TEXT(solution), TEXT(under),
-    TEXT(verdict), TEXT(evidence),    TEXT(why),          CLOCK(judged_at),
+    KEY_INT(pass), KEY_TEXT(problem), KEY_TEXT(solution),
+    TEXT(under),   TEXT(verdict),     TEXT(evidence),
+    TEXT(why),     CLOCK(judged_at),  INT(rules),
 };
 #undef ROW
 

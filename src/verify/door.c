@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "verify/backend.h"
 #include "verify/check.h"
+#include "verify/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,13 +58,31 @@ static void question_free(struct question *q)
     free(q);
 }
 
+/* A worker of another version of the program judges by other rules. NULL: these
+ * are ours; the caller frees it. */
+static char *other_rules(const json_t *record)
+{
+    if (verdict_in(record) >= VERDICT_INFRA ||
+        verdict_rules(record) == VERDICT_RULES)
+        return NULL;
+    return xasprintf("the worker judged by version %lld of the rules of truth, "
+                     "this program has version %d; use the same version of "
+                     "both",
+                     (long long)verdict_rules(record), VERDICT_RULES);
+}
+
 static void on_answer(void *job, const json_t *answer, const char *why,
                       void *arg)
 {
     struct question *q = job;
     struct real *r = arg;
     json_t *record = NULL;
+    char *refused = answer && q->pack ? other_rules(answer) : NULL;
 
+    if (refused) {
+        answer = NULL;
+        why = refused;
+    }
     if (answer && q->pack) {
         record = json_deep_copy(answer);
         job_add_hint(record, q->pack);
@@ -72,6 +91,7 @@ static void on_answer(void *job, const json_t *answer, const char *why,
     if (q->fn)
         q->fn(answer, answer ? NULL : why, q->arg);
     json_decref(record);
+    free(refused);
     question_free(q);
     if (r->waiting && r->backend->pending == 0)
         loop_stop(r->loop);

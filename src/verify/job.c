@@ -74,15 +74,16 @@ json_t *job_verify(const struct pack *p, const struct task *t,
                    const struct job_seeds *seeds)
 {
     json_t *job = json_pack(
-        "{s:s, s:s, s:s?, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:s, s:s, "
+        "{s:s, s:i, s:s, s:s?, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:s, s:s, "
         "s:{s:I, s:I, s:i}, s:{s:I}}",
-        "kind", "verify", "pack", p->id, "family", p->run.family, "devices",
-        devices_json(p), "device", o->device, "precision", o->precision,
-        "protocol", o->protocol, "timing", o->timing, "task", task_json(t),
-        "candidate", jsn_text(candidate.p, candidate.n), "seed", seeds->own,
-        "pool", seeds->pool, "deadlines", "load_ms", (json_int_t)load_ms(p),
-        "call_ms", (json_int_t)call_ms(p, o), "timing_ms", TIMING_MS, "limits",
-        "memory_bytes", (json_int_t)o->memory_bytes);
+        "kind", "verify", "rules", VERDICT_RULES, "pack", p->id, "family",
+        p->run.family, "devices", devices_json(p), "device", o->device,
+        "precision", o->precision, "protocol", o->protocol, "timing", o->timing,
+        "task", task_json(t), "candidate", jsn_text(candidate.p, candidate.n),
+        "seed", seeds->own, "pool", seeds->pool, "deadlines", "load_ms",
+        (json_int_t)load_ms(p), "call_ms", (json_int_t)call_ms(p, o),
+        "timing_ms", TIMING_MS, "limits", "memory_bytes",
+        (json_int_t)o->memory_bytes);
 
     if (o->gate)
         json_object_set_new(job, "gate", json_true());

@@ -80,6 +80,14 @@ enum verdict verdict_in(const json_t *record)
     return verdict_of(json_string_value(json_object_get(record, "verdict")));
 }
 
+int64_t verdict_rules(const json_t *record)
+{
+    const json_t *rules = json_object_get(record, "rules");
+
+    return json_is_integer(rules) ? json_integer_value(rules)
+                                  : VERDICT_RULES_FIRST;
+}
+
 /* NaN is nothing. */
 static double between(double x, double lo, double hi)
 {
@@ -121,9 +129,9 @@ json_t *verdict_unrun(enum verdict v, const char *rule, struct str feedback)
 {
     const struct verdict_info *i = &verdicts[v];
 
-    return json_pack("{s:s, s:s?, s:s, s:b, s:b, s:b, s:n, s:[], s:o}",
-                     "verdict", i->name, "rule", rule, "stage",
-                     stage_names[i->stage], "compiled", i->compiled,
+    return json_pack("{s:s, s:i, s:s?, s:s, s:b, s:b, s:b, s:n, s:[], s:o}",
+                     "verdict", i->name, "rules", VERDICT_RULES, "rule", rule,
+                     "stage", stage_names[i->stage], "compiled", i->compiled,
                      "kernelbench_pass", 0, "hardened_pass", 0, "evidence",
                      "trials", "feedback", jsn_text(feedback.p, feedback.n));
 }

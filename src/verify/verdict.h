@@ -93,6 +93,14 @@ void verdict_error_kind(const char *error, struct buf *out);
  * line of the error. The caller frees it. */
 char *verdict_line(const json_t *record);
 
+/* The version of the rules of truth: what correct means, by which the judge
+ * compares (docs/VERIFIER.md). A record carries that of its verdict; without one
+ * it is the first. E3 of an older version is shown as such, and enters no
+ * archive until `archive reverify` has judged it again. */
+#define VERDICT_RULES       2
+#define VERDICT_RULES_FIRST 1
+int64_t verdict_rules(const json_t *record);
+
 /* How much is proven. */
 enum evidence {
     EVIDENCE_NONE,

@@ -105,6 +105,27 @@ static void put_state(const struct summary *m, struct buf *out)
         buf_puts(out, states[m->state]);
 }
 
+/* What the count of solved tasks does not say. */
+static void put_doubts(const struct summary *m, struct buf *out)
+{
+    size_t passed = m->solved - m->proven;
+
+    if (passed) {
+        buf_putc(out, ' ');
+        put_count((int64_t)passed,
+                  "kernel passed the trials, but nothing "
+                  "proves that it alone computed the result (E2).",
+                  "kernels passed the trials, but nothing proves that they "
+                  "alone computed the results (E2).",
+                  out);
+    }
+    if (m->rules != VERDICT_RULES)
+        buf_printf(out,
+                   " Its verdicts follow version %lld of the rules of truth; "
+                   "this program has version %d.",
+                   (long long)m->rules, VERDICT_RULES);
+}
+
 static void put_one(struct run_view *v, const struct summary *m,
                     struct buf *out)
 {
@@ -133,6 +154,7 @@ static void put_one(struct run_view *v, const struct summary *m,
         put_count((int64_t)unsolved, "task is", "tasks are", out);
         buf_puts(out, " unsolved.");
     }
+    put_doubts(m, out);
     put_state(m, out);
 }
 

@@ -233,10 +233,11 @@ json_t *views_overview(struct run_view *const *runs, size_t n, struct err *e)
         headline_put(runs, m, labels, n, &b);
         for (size_t i = 0; i < n; i++)
             json_array_append_new(list, one_run(runs[i], &m[i], labels[i]));
-        j = views_cut(json_pack(
-            "{s:s, s:I, s:o, s:o, s:O}", "version", MONKEYS_VERSION, "at",
-            (json_int_t)date_now_us(), "headline", views_text(buf_str(&b)),
-            "verdicts", verdicts_json(), "runs", list));
+        j = views_cut(json_pack("{s:s, s:i, s:I, s:o, s:o, s:O}", "version",
+                                MONKEYS_VERSION, "rules", VERDICT_RULES, "at",
+                                (json_int_t)date_now_us(), "headline",
+                                views_text(buf_str(&b)), "verdicts",
+                                verdicts_json(), "runs", list));
     }
     for (size_t i = 0; i < made; i++)
         summary_release(&m[i]);

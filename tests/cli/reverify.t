@@ -5,7 +5,7 @@
 . tests/cli/lib.sh
 today=$(date -u +%F)
 answers="python3 -B $root/tests/cli/run/answers.py"
-sql() { python3 -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone() or [])' "$work/$1/run.db" "$2"; }
+sql() { python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None); print(*db.execute(sys.argv[2]).fetchone() or [])' "$work/$1/run.db" "$2"; }
 passes() { for task in $2; do $answers judge "$work/$1" $task answer "$correct"; done; }
 correct='{"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[]}'
 chmod 755 "$work" # candidates are another user
@@ -144,4 +144,55 @@ run archive list ran
 is "$(printf '%s\n' "$out" | grep -c ' verified ')" 2 "what passes again is restored"
 round wwww
 is "$(shown 4)" starter/01_swish,starter/04_softmax "… and is an example again"
+
+# ---- older rules of truth ----
+
+# Kernels and runs whose records do not say by which rules they were judged.
+mkdir "$work/old"
+cp -R "$root/packs/c-cpu/seeds/01_matmul" "$work/old"
+python3 - "$work/old/01_matmul/meta.json" <<'PY'
+import json, sys
+told = json.load(open(sys.argv[1]))
+told.pop("rules", None)
+json.dump(told | {"dsl": "c-cpu"}, open(sys.argv[1], "w"))
+PY
+run archive list old
+like "$out" "01_matmul * older *" "a kernel that older rules of truth judged is shown as such"
+run archive show old 01_matmul
+like "$out" "*# verified by version 1 of the rules of truth: 'monkeys archive reverify' judges it by version 2*" "… with the remedy"
+run archive import old -o current
+is "$out" "0 kernels written to current, 0 there already, 1 judged by older rules of truth and left out: 'monkeys archive reverify' judges it again" \
+    "… enters no archive"
+begin never old
+like "$status $err" "2 *old: 1 kernel judged by older rules of truth is left out; 'monkeys archive reverify old' judges it again*no kernel is left*" \
+    "… and no run"
+run archive reverify old --device cpu --verifier jobs=old-far
+$answers judge "$work/old-far" 01_matmul/task answer '{"verdict":"correct","evidence":"E3","rules":1}'
+run archive reverify old --device cpu --verifier jobs=old-far
+like "$status $out" "4 *the worker judged by version 1 of the rules of truth, this program has version 2*" \
+    "a worker that judges by older rules gives no verdict"
+run archive reverify old --device cpu --verifier jobs=old-again
+passes old-again 01_matmul/task
+run archive reverify old --device cpu --verifier jobs=old-again
+run archive list old
+like "$status $out" "0 01_matmul * verified *" "judged again, it is one like the others"
+run archive import old -o current
+like "$out" "1 kernel written to current*" "… and enters an archive"
+
+sql ran "DELETE FROM fact WHERE name = 'rules'"
+sql ran "UPDATE recheck SET rules = 1"
+run resume ran
+like "$status $err" "2 *ran: its verdicts follow version 1 of the rules of truth, this program judges by version 2, and a run does not mix them; 'monkeys archive reverify ran' judges its kernels again*" \
+    "a run of older rules is not continued"
+run archive list ran
+is "$(printf '%s\n' "$out" | grep -c ' older ')" 2 "… and its kernels are shown as such"
+run archive export ran -o left
+like "$out" "0 kernels written to left, *2 judged by older rules of truth and left out*" "… and left out of archives"
+run status ran
+like "$out" "*version 1 of the rules of truth*'monkeys archive reverify ran'*" "… which its status says, too"
+run archive reverify ran --device cpu --verifier jobs=ran-again
+passes ran-again "starter/01_swish starter/04_softmax"
+run archive reverify ran --device cpu --verifier jobs=ran-again
+run archive export ran -o left
+like "$out" "2 kernels written to left, *" "… until they are judged again"
 finish

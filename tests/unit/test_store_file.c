@@ -380,7 +380,7 @@ static void test_newer(void)
     db_exec(path, "PRAGMA user_version = 999");
     refuses(path, STORE_OPEN,
             "has schema 999, but this program knows only up to "
-            "8; use the newer monkeys that wrote it",
+            "9; use the newer monkeys that wrote it",
             "a newer schema");
     free(path);
     db_rmdir(dir);

@@ -75,7 +75,8 @@ static void test_unrun(void)
     char *text = json_dumps(r, JSON_COMPACT);
 
     is(text,
-       "{\"verdict\":\"static_reject\",\"rule\":\"no-torch\",\"stage\":"
+       "{\"verdict\":\"static_reject\",\"rules\":2,\"rule\":\"no-torch\","
+       "\"stage\":"
        "\"static\",\"compiled\":false,\"kernelbench_pass\":false,"
        "\"hardened_pass\":false,\"evidence\":null,\"trials\":[],"
        "\"feedback\":\"x\"}",

@@ -136,6 +136,7 @@ static void put_run(const char *dir)
     store_set(s, "method", "monkeys");
     store_set(s, "model", "<b>m</b>");
     store_set(s, "dsl", "quill");
+    store_set(s, "rules", "2");
     store_set(s, "attempts", "3");
     put_task(s, 0, "L1/19", "ReLU", NULL);
     put_task(s, 1, "L1/2", "Linear\nReLU", NULL);

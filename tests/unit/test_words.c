@@ -45,6 +45,7 @@ static void write_out(struct buf *b)
     for (enum precision p = 0; p < PRECISIONS; p++)
         put(b, precision_names[p]);
     buf_puts(b, ")\n");
+    buf_printf(b, "RULES = %d  # of truth: see verdict.h\n", VERDICT_RULES);
 }
 
 void suite_words(void)

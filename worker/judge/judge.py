@@ -41,6 +41,7 @@ with unfit.told():
     from judge.blame import Blame
     from judge.builds import Builds
     from judge.room import Room
+    from judge.words import RULES
     from shared import limits
 
 BASELINE_S = 300  # what compiling and measuring a baseline may take
@@ -143,6 +144,11 @@ class Judge:
 
     def take_job(self, name: str, asked: dict) -> None:
         here, there = (d.partition(":")[0] for d in (self.o.device, asked["device"]))
+        if asked.get("rules", RULES) != RULES:
+            why = (f"it asks for version {asked['rules']} of the rules of truth, and this worker judges by "
+                   f"version {RULES}; use the same version of both")  # fmt: skip
+            self.say("failed", name, payload=why.encode())
+            return
         if here == there:
             self.queue.append((name, asked))
             return

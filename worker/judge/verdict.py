@@ -25,7 +25,7 @@ from judge.session import Session
 from judge.sheets import NUMBERS, PLAIN, init_seed, literal_trials, sheet
 from judge.steps import Ask, Beside, Device, End, Forged, Gone, NoChild, Release
 from judge.traces import BadTrace, Buffer, Refused, Trace
-from judge.words import EVIDENCE
+from judge.words import EVIDENCE, RULES
 from shared import inputs, structure
 
 E0, E2, E3 = EVIDENCE
@@ -675,6 +675,7 @@ def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     evidence = evidence_level(p, end, environment)
     return {
         "verdict": end.verdict,
+        "rules": RULES,
         "rule": feedback.plain(end.rule) if end.rule else None,
         "stage": end.stage,
         "compiled": p.compiled,

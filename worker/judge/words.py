@@ -42,3 +42,4 @@ PRECISIONS = (
     "bf16",
     "tf32",
 )
+RULES = 2  # of truth: see verdict.h

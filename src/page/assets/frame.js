@@ -167,6 +167,15 @@ function follow() {
   open();
 }
 
+/* As far as the verdicts say so. */
+function proof(runs) {
+  const sum = (key) => runs.reduce((n, r) => n + r[key], 0), solved = sum("solved"),
+        proven = sum("proven");
+  if (!solved) return "";
+  return ` For ${proven === solved ? "each" : `${number(proven)} of ${number(solved)}`} it is ` +
+      "proven that the kernels alone computed the result (E3).";
+}
+
 async function foot() {
   const overview = await load("overview"), left = inlined && inlined.left_out;
   $("foot").replaceChildren(
@@ -179,8 +188,8 @@ async function foot() {
             `Made by monkeys ${overview.version} on ${
                 new Date(overview.at / 1000).toISOString().slice(0, 10)} from `,
             overview.runs.map((r, i) => [i ? ", " : "", h("code", {}, r.run)]),
-            ". A task counts as solved only when its kernel passed every trial " +
-                "on inputs that nobody could know before, and the kernels alone computed the result.")]
+            ". A task counts as solved only when its kernel passed every trial.",
+            proof(overview.runs))]
           .filter(Boolean));
 }
 

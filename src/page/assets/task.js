@@ -181,6 +181,10 @@ function verdict_card(t, a, overview, run) {
         E3: ": it passed all trials, and the kernels alone computed the result"
       }[a.evidence]
     ],
+    [
+      "rules of truth",
+      run.rules !== overview.rules && `version ${run.rules}; there is version ${overview.rules}`
+    ],
     ["rule", a.rule], ["speed-up", a.speedup !== null && times(a.speedup) + " over PyTorch"],
     ["hard to believe", a.implausible && `⚠ ${a.implausible}`],
     [

@@ -86,7 +86,7 @@ def medians(ms: float, eager: float, compiled: float) -> dict:
 
 
 def common(made: Made, method: str, attempts: int, model: str = "m") -> None:
-    made.facts(method=method, model=model, dsl="quill", precision="fp32", device="cpu", seed="0",
+    made.facts(method=method, model=model, dsl="quill", rules="2", precision="fp32", device="cpu", seed="0",
                attempts=str(attempts), pack_hash="0" * 64)  # fmt: skip
 
 

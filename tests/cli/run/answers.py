@@ -142,9 +142,10 @@ def frames(path: Path) -> Iterator[tuple[str, str, bytes]]:
         rest = rest[int(size) :]
 
 
-RIGHT = {"verdict": "correct", "stage": "done", "evidence": "E3", "compiled": True,
+RULES = 2  # of truth: src/verify/verdict.h
+RIGHT = {"verdict": "correct", "rules": RULES, "stage": "done", "evidence": "E3", "compiled": True,
          "kernelbench_pass": True, "feedback": "", "trials": []}  # fmt: skip
-WRONG = {"verdict": "wrong_values", "stage": "trials", "evidence": "E0", "compiled": True,
+WRONG = {"verdict": "wrong_values", "rules": RULES, "stage": "trials", "evidence": "E0", "compiled": True,
          "kernelbench_pass": False, "trials": [], "feedback": "output 0, trial 1 (plain inputs): "
          "max abs error 0.25, error ratio 2500.0, allowed 1.0e-04. First at index []: 0.75 instead "
          "of 0.5; 100.0 % of the values are off."}  # fmt: skip
@@ -167,6 +168,8 @@ def tell(folder: str, told: list[tuple[str, str, str]]) -> None:
 def judge(folder: str, task: str, kind: str, payload: str) -> None:
     """Answers as a worker would, without looking at the candidate."""
     asked = [name for name, job in open_jobs(folder) if job["task"]["id"] == task]
+    if kind == "answer":
+        payload = json.dumps({"rules": RULES} | json.loads(payload))
     tell(folder, [(kind, name, payload) for name in asked])
 
 
