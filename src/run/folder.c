@@ -32,6 +32,19 @@ static const char *absolute(struct run *r, const char *path)
     return arena_printf(&r->memory, "%s/%s", cwd, path);
 }
 
+/* A command is for a shell: nobody knows which of its words are paths, so it
+ * names the folder that it was given in. */
+static const char *from_here(struct run *r, const char *command)
+{
+    static const char mark[] = "cd '/";
+    char cwd[PATH_MAX];
+
+    if (strncmp(command, mark, strlen(mark)) == 0 ||
+        !getcwd(cwd, sizeof(cwd)) || strchr(cwd, '\''))
+        return command;
+    return arena_printf(&r->memory, "cd '%s' 2>/dev/null; %s", cwd, command);
+}
+
 static void make_absolute(struct run *r)
 {
     static const char jobs[] = "jobs=";
@@ -49,6 +62,8 @@ static void make_absolute(struct run *r)
         else
             *(const char **)at = absolute(r, *(const char **)at);
     }
+    if (s->model.command)
+        s->model.command = from_here(r, s->model.command);
     if (strncmp(s->verify.verifier, jobs, strlen(jobs)) == 0)
         s->verify.verifier =
             arena_printf(&r->memory, "%s%s", jobs,

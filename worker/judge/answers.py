@@ -72,6 +72,17 @@ def names(answer: dict, known: list[str]) -> dict[str, str]:
     return found
 
 
+def outputs(answer: dict) -> list[tuple[tuple[int, ...], str]]:
+    """Shapes and dtypes of what a candidate's forward returned, where it runs beside the data."""
+    found = []
+    for pair in _of(list, answer.get("outputs"), "outputs"):
+        if len(_of(list, pair, "an output")) != 2:
+            raise Forged("an output that is no shape and dtype")
+        shape = tuple(int(_of(int, n, "a size")) for n in _of(list, pair[0], "a shape")[:TEXT])
+        found.append((shape, str(_of(str, pair[1], "a dtype"))[:TEXT]))
+    return found
+
+
 def identity(answer: dict) -> str:
     """Identifies what a pack's compilations depend on. The zygote's child sends it before it has
     seen a candidate."""

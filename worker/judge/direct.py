@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 
 from judge import answers, taskfile
 from judge.executors import Ran, start_child
-from judge.judging import Progress, fail_on_error
+from judge.judging import Progress, Verdict, fail_on_error
 from judge.region import Region
 from judge.session import Session
 from judge.sheets import Sheet, init_seed
@@ -51,10 +51,25 @@ class Beside:
         layout = self.region.layout
         message = {"op": "forward", "inputs": layout.inputs, "state": layout.state,
                    "outputs": layout.parts[1][-len(self.facts.outputs) :],
-                   "written": self.facts.written}  # fmt: skip
+                   "written": self.facts.written,
+                   "wanted": [[list(shape), dtype] for shape, dtype in self.facts.outputs]}  # fmt: skip
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         fail_on_error(answer, self.p)
+        check_outputs(answers.outputs(answer), self.facts.outputs, self.p.stage)
         return Ran(0.0, 0.0)
+
+
+def check_outputs(got: list[tuple[tuple, str]], wanted: list[tuple[tuple, str]], stage: str) -> None:
+    """What the process says is to its own disadvantage only: the outputs are compared anyway."""
+    if len(got) != len(wanted):
+        told = f"forward returned {len(got)} tensors, expected {len(wanted)}."
+        raise Verdict("wrong_shape", stage, told)
+    for i, ((shape, dtype), (meant, kind)) in enumerate(zip(got, wanted)):
+        if shape != meant:
+            told = f"output {i} has the shape {list(shape)}, expected {list(meant)}."
+            raise Verdict("wrong_shape", stage, told)
+        if dtype != kind:
+            raise Verdict("wrong_dtype", stage, f"output {i} has the dtype {dtype}, expected {kind}.")
 
 
 def shell(facts, names: dict[str, str]) -> Trace:
@@ -72,10 +87,7 @@ def shell(facts, names: dict[str, str]) -> Trace:
 
 
 def judge(job: dict, facts, p: Progress, o: object, make_reference: Callable) -> Generator:
-    p.capped = (
-        "This language has no recorder: its candidates run beside the inputs, so evidence ends "
-        "at E2."
-    )
+    p.beside = True
     executor = Beside(job, facts, p)
     names = yield from executor.load()
     if job["device"] != "cpu":

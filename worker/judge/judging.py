@@ -57,6 +57,7 @@ class Progress:
     slice_ratio: float | None = None  # the worst by the sidecar's tolerance, over all trials
     hardened: bool = False
     capped: str | None = None  # why evidence ends at E2
+    beside: bool = False  # the language has no recorder: evidence ends at E2, whatever the model does
     peak: int | None = None  # bytes of the device's memory; on the CPU the worker knows
 
 

@@ -651,7 +651,7 @@ def examine(
 def evidence_level(p: Progress, end: Verdict, environment: dict) -> str | None:
     if end.verdict != "correct":
         return E0 if p.compiled else None
-    if environment["box"] == "none" or p.capped:
+    if environment["box"] == "none" or p.capped or p.beside:
         return E2
     return E3
 
