@@ -28,7 +28,7 @@ run status whole --tasks
 like "$out" "*Evidence: E0 *, E2 *, E3 *" "status --tasks explains the levels of evidence"
 is "$(printf '%s\n' "$out" | grep -c '^starter/')" 4 "status --tasks has the table"
 run status whole --json
-like "$out" '{"run":"whole","tasks":4,"skipped":0,"solved":3,"doubted":0,"aside":0,"attempts":7,*"calls":14,"answered":14,"failed":0,"lost":0,*"verdicts":{"correct":3,"no_code":1,*"assumed_usd_micro":0,"state":"finished","pid":null,"unsolved":{"untried":0,"verdicts":{"wrong_values":1},"errors":\[{"verdict":"wrong_values","error":"output 0, *","tasks":1}\]},"implausible":0}' "status --json has the figures"
+like "$out" '{"run":"whole","tasks":4,"skipped":0,"solved":3,"doubted":0,"aside":0,"attempts":7,*"calls":14,"answered":14,"failed":0,"lost":0,*"verdicts":{"correct":3,"no_code":1,*"assumed_usd_micro":0,"state":"finished","pid":null,"unsolved":{"untried":0,"verdicts":{"wrong_values":1},"errors":\[{"verdict":"wrong_values","error":"output 0, *","tasks":1}\]},"implausible":0,"proven":3,"rules":2}' "status --json has the figures"
 run status whole --tasks --json
 like "$out" '*{"task":"starter/04_softmax","verdict":"correct","rule":null,"evidence":"E3","attempts":2,"solved_at":2,*"shown":\["*","*"\],*' "… also of each task"
 before=$(tables whole)
@@ -134,7 +134,7 @@ run resume some-of-it
 is $status 4 "a candidate that the worker could not judge is not waited for"
 like "$out" "*starter/04_softmax *set aside * 0 *the GPU fell off the bus*" "… its task is set aside, with the reason"
 like "$err" "*1 job failed and can be tried again: run 'monkeys-worker *continue with: monkeys resume some-of-it*" "… and the way on is told"
-right='{"verdict":"correct","stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[]}'
+right='{"verdict":"correct","rules":2,"stage":"done","evidence":"E3","compiled":true,"kernelbench_pass":true,"feedback":"","trials":[]}'
 id=$(grep -ao 'monkeys/1 infra [^ ]*' "$work/hand/answers" | tail -1 | cut -d' ' -f3)
 printf 'monkeys/1 answer %s 0 %s\n%s' "$id" ${#right} "$right" >>"$work/hand/answers"
 run resume some-of-it
