@@ -66,9 +66,9 @@ class Beside:
                 contiguous = torch.empty(t.shape, device="meta").stride()
                 t.copy_(self.view(at, t.shape, t.dtype, contiguous))
             out = structure.tensors(self.model(*args))
-            told = [[list(t.shape), str(t.dtype).removeprefix("torch.")] for t in out]
-            if told != m["wanted"]:
-                return {"ok": True, "outputs": told}  # there is no place for them
+            found = [[list(t.shape), str(t.dtype).removeprefix("torch.")] for t in out]
+            if found != m["wanted"]:
+                return {"ok": True, "outputs": found}  # there is no place for them
             for at, t in zip(m["outputs"], out):
                 flat = t.contiguous().view(-1)
                 self.view(at, flat.shape, flat.dtype, (1,)).copy_(flat)
@@ -81,4 +81,4 @@ class Beside:
                 self.view(at, flat.shape, flat.dtype, (1,)).copy_(flat)
         if self.device != "cpu":
             torch.cuda.synchronize()
-        return {"ok": True, "outputs": told}
+        return {"ok": True, "outputs": found}
