@@ -514,3 +514,17 @@ def test_a_candidate_builds_the_same_unregistered_tensors(drawn: str, wanted: st
     found = verify(source, made, "c-cpu", pool="one secret of many attempts")
     assert found["verdict"] == wanted, found["feedback"]
     assert wanted != "correct" or found["evidence"] == "E3"
+
+
+FLAT = task("return self.norm(x).mean((1, 2))", setup="self.norm = torch.nn.GroupNorm(1, 8)",
+            inputs="[torch.randn(4, 8, 256)]")  # fmt: skip
+
+
+def test_an_output_that_is_zero_but_for_rounding_as_written_is_judged_by_its_other_trials() -> None:
+    """The mean of what a norm with gains of one has centred."""
+    sheet = sheet_of(FLAT)
+    written, other = sheet.draw(0).expected, sheet.draw(1).expected
+    assert written.truth[0].abs().max() < 1e-6 < 1e-4 < other.truth[0].abs().min()
+    assert written.judge(0, written.eager[0] + 1e-7)[2] and written.judge(0, torch.zeros(4))[2]
+    assert not written.judge(0, torch.full((4,), 1e-3))[2]
+    assert other.judge(0, other.eager[0])[2] and not other.judge(0, torch.zeros(4))[2]

@@ -184,9 +184,9 @@ def test_memory_is_nan_before_the_first_call_and_kept_as_it_left_it(started) -> 
     assert [f["kept"] for f in executor.found[1:]] == [b"\1" * 100] * 2
 
 
-@pytest.mark.parametrize("wrong", [None, 3, 20])
-def test_on_a_gpu_a_call_must_be_right_every_time(started, monkeypatch, wrong: int | None) -> None:
-    """A race need not show the first time: the same inputs, up to ten times both calls."""
+@pytest.mark.parametrize("wrong", [None, 3, 4])
+def test_on_a_gpu_a_call_must_be_right_again(started, monkeypatch, wrong: int | None) -> None:
+    """A race need not show the first time: the same inputs, twice both calls."""
     session, _ = started
     made: list[bytes] = []
 
@@ -197,10 +197,9 @@ def test_on_a_gpu_a_call_must_be_right_every_time(started, monkeypatch, wrong: i
 
     monkeypatch.setattr(session, "call", call)
     monkeypatch.setattr(session, "cuda", True)
-    monkeypatch.setattr("judge.session.AGAIN_S", 60.0)
     trial = session.trial(1, session.sheet.draw(1))
     if wrong is None:
-        assert list(trial) == [] and len(made) == 20 and len(session.p.trials) == 1
+        assert list(trial) == [] and len(made) == 4 and len(session.p.trials) == 1
     else:
         with pytest.raises(Verdict, match="wrong_values") as end:
             list(trial)

@@ -7,7 +7,6 @@ parameters, in memory that was filled with NaN before. Programs of a grid run in
 by side: where they are interpreted, two trials run them in other orders; on a GPU one trial's calls
 are made again."""
 
-import time
 from collections.abc import Generator
 
 import torch
@@ -24,7 +23,7 @@ FREE_SHARE = 0.9  # of a device's free memory that a region may take
 SMALL = 1 << 16  # elements of a buffer that is copied without a look at it
 FORWARD, REVERSED = "forward", "reversed"  # orders of a grid's programs
 REVERSED_TRIAL, RANDOM_TRIAL = 1, 2  # where kernels are interpreted
-AGAIN_TRIAL, AGAIN, AGAIN_S = 1, 9, 0.05  # on a GPU: how often at most, and for how long
+AGAIN_TRIAL = 1  # on a GPU
 
 
 class Session:
@@ -197,8 +196,10 @@ class Session:
                 where = f", configuration {config} of the autotuner"
                 yield from self.both(draw, index, config, FORWARD, where)
                 self.p.trials.pop()
-        if self.cuda and index == AGAIN_TRIAL:
-            yield from self.again(draw)
+        if self.cuda and index == AGAIN_TRIAL and not self.job.get("timing"):
+            # A race need not show the first time. Timed repetitions are compared, too.
+            yield from self.both(draw, index, 0, FORWARD, ", right in another call with these inputs")
+            self.p.trials.pop()
 
     def order(self, index: int) -> tuple[str | int, str]:
         """In which a trial runs the programs of a grid, and how feedback names it. The random order
@@ -209,16 +210,6 @@ class Session:
             return inputs.derive(self.job["seed"], "order"), (
                 ", the grid's programs in a random order, none of which sees what others store")
         return FORWARD, ""
-
-    def again(self, draw: Draw) -> Generator:
-        """The same calls on the same inputs: a race need not show the first time. At least once;
-        timed repetitions, which are compared, too, come later."""
-        until = time.monotonic() + AGAIN_S
-        for _ in range(AGAIN):
-            yield from self.both(draw, AGAIN_TRIAL, 0, FORWARD, ", right in another call with these inputs")
-            self.p.trials.pop()
-            if time.monotonic() >= until:
-                return
 
     def both(self, draw: Draw, index: int, config: int, order: str | int, where: str) -> Generator:
         """The first call and, where it differs, the steady one: one entry of the record."""

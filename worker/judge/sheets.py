@@ -111,6 +111,7 @@ class Sheet:
                 raise
             self.skipped[variant] = str(problem)
             return None
+        expected.as_written = label == FIRST
         self.pair.take_back()  # the next trial starts from the same model, whichever it is
         return Draw(label, variant, expected, state)
 
