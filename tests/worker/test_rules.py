@@ -223,10 +223,13 @@ def test_7_4_a_task_that_only_moves_is_not_done_by_moves() -> None:
 
 
 def test_7_5_one_recording_serves_all_trials() -> None:
+    """The other recording is of the file that is delivered."""
     loop = Loop()
     verify(RELU, candidates.relu(), loop=loop)
-    told = [s.message["op"] for s in loop.asked if isinstance(s, Ask)]
-    assert told.count("record") == told.count("load") == 1 and told.count("run") >= 8
+    told = [s.message for s in loop.asked if isinstance(s, Ask)]
+    ops = [m["op"] for m in told]
+    assert [m["source"] == candidates.relu() for m in told if m["op"] == "record"] == [True, False]
+    assert ops.count("load") == 1 and ops.count("run") >= 8
 
 
 def test_7_5_a_forward_that_counts_its_calls_is_refused() -> None:
@@ -753,11 +756,14 @@ def test_7_14_an_interpreter_has_the_region_and_no_other_memory_of_the_judges() 
 
 
 def test_7_14_a_child_is_never_sent_what_is_expected() -> None:
-    """All that the judge says to any of them, for a task with a mark in its answer."""
+    """All that the judge says to any of them, for a task with a mark in its answer. The file that is
+    delivered has the task's text: it is recorded last, in a process of its own."""
     source = task("return torch.relu(x)  # the answer")
     loop = Loop()
     verify(source, candidates.relu(), loop=loop)
-    told = json.dumps([s.message for s in loop.asked if isinstance(s, Ask)])
+    *others, last = [s.message for s in loop.asked if isinstance(s, Ask) and s.message["op"] != "ping"]
+    assert last["op"] == "record" and "the answer" in last["source"]
+    told = json.dumps(others)
     assert "the answer" not in told and "class Model(" not in told and "get_inputs" not in told
 
 
