@@ -263,8 +263,8 @@ static void test_retry_after(void)
 
     list[0].retry_after_ns = 30 * TICK_MS;
     begin(&w, &quick, true, list, 2);
-    ask(&w, "t");
     began = tick_now_ns();
+    ask(&w, "t");
     loop_run(w.loop);
     ok(w.provider->last_ns - began >= 30 * TICK_MS,
        "Retry-After is waited for");
@@ -371,9 +371,9 @@ static void test_rates(void)
     ok(rate_wait_ns(&r, 0) > 0, "no number wraps");
     rules.requests_per_minute = 60 * 200; /* one in 5 ms */
     begin(&w, &rules, true, list, 1);
+    began = tick_now_ns();
     for (int i = 0; i < 5; i++)
         ask(&w, "t");
-    began = tick_now_ns();
     loop_run(w.loop);
     ok(w.done == 5 && w.provider->last_ns - began >= 20 * TICK_MS,
        "requests keep their distance");
@@ -382,9 +382,9 @@ static void test_rates(void)
     rules.tokens_per_minute = 60 * 1000 * 60; /* 60 in a millisecond */
     begin(&w, &rules, true, list, 1);
     w.after_ns = 100 * TICK_MS; /* after all of them have gone out */
+    began = tick_now_ns();
     for (int i = 0; i < 11; i++)
         ask(&w, "t");
-    began = tick_now_ns();
     loop_run(w.loop);
     ok(w.done == 11 && w.provider->last_ns - began >= 17 * TICK_MS,
        "and so do tokens: 10 calls of 104 before the last take 17 ms");
