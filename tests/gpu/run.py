@@ -204,7 +204,8 @@ class Run:
             self.claim(answer.get("verdict") == verdict, f"{name} is {verdict}", self.told(worker, name))
             after = [worker.answers.get(f"{name}-then-{i}", {}).get("verdict") for i in range(10)]
             self.claim(after == ["correct"] * 10, f"the ten after {name} are correct", str(after))
-        self.claim(worker.readies == 1, "the judge was not restarted", str(worker.readies))
+        ended = [note for note in worker.notes if note.startswith("the judge ended")]
+        self.claim(not ended, "none of them ended the judge", "\n".join(ended))
 
     def hostile(self) -> None:
         """Rows of docs/VERIFIER-catalogue.md that only a GPU has, and what the trace makes of

@@ -77,8 +77,12 @@ def start(name: str, memory: int = LIMIT, deadline: int = 60000) -> tuple[list, 
 def dies(worker: Session, *steps: list) -> None:
     """The judge does these and ends; there is another one afterwards."""
     mark = str(worker.scratch.parent / "died")
+    while not worker.ready:
+        assert worker.take(UNTIL_S)
+    before = worker.named("judge").pid
     worker.run([Steps("dies", [*steps, ["die", mark]])], 1)
-    assert worker.readies == 2 and os.path.exists(mark)
+    assert worker.infra == {} and os.path.exists(mark)
+    assert worker.named("judge").pid != before
 
 
 def running(worker: Session) -> list[int]:
@@ -118,8 +122,8 @@ def test_a_stage_of_0_takes_the_deadline_away(worker: Session) -> None:
     """The second one's deadline, set after the first's was taken away, passes first."""
     told = do(
         worker, *start("service-1"), *start("service-2"),
-        ["say", "stage", "service-1", 300, ""], ["say", "stage", "service-1", 0, ""],
-        ["say", "stage", "service-2", 600, ""], ["hear", "gone", "service-2"], ["ask", "service-1"],
+        ["say", "stage", "service-1", 2000, ""], ["say", "stage", "service-1", 0, ""],
+        ["say", "stage", "service-2", 4000, ""], ["hear", "gone", "service-2"], ["ask", "service-1"],
     )  # fmt: skip
     assert told[-2].startswith("timeout\n") and told[-1] is True
 

@@ -58,7 +58,7 @@ class Session:
         self.heard: Callable[[str, dict], None] = lambda id, answer: None  # as answers arrive
         self.infra: dict[str, str] = {}
         self.notes: list[str] = []
-        self.readies = 0
+        self.ready = False  # a judge has been
 
     def give(self, jobs: list[Job]) -> None:
         """The worker reads at once whatever is sent: it holds the queue."""
@@ -80,7 +80,7 @@ class Session:
         elif frame.kind == "note":
             self.notes.append(frame.text())
         elif frame.kind == "ready":
-            self.readies += 1
+            self.ready = True
         return frame
 
     def run(self, jobs: list[Job], window: int, timeout_s: float = 300) -> None:
