@@ -21,19 +21,21 @@ for method in monkeys refine evolve combined; do
     same $method.status "… and the same status" records status $method --json --tasks
 done
 same tasks.list "tasks list says the same" records tasks list tasks/starter --json
-# Its answers and those of verify come from one worker.
-task_check() { records tasks check tasks/starter/01_swish.py --device cpu --json --verifier jobs=mail; }
+# Its answers and those of verify come from one worker: both are asked first, and have no records.
+task_check() { "$1" tasks check tasks/starter/01_swish.py --device cpu --json --verifier jobs=mail; }
 verify() {
-    records verify --dsl c-cpu --device cpu --no-timing --task tasks/starter/01_swish.py --verifier jobs=mail \
+    "$1" verify --dsl c-cpu --device cpu --no-timing --task tasks/starter/01_swish.py --verifier jobs=mail \
         "$root/tests/verify/c-cpu/01_swish.py" "$root/tests/verify/c-cpu/04_softmax.py" --json
 }
-task_check >/dev/null
-verify >/dev/null
+task_check run
+is $status 4 "without an answer tasks check waits for one"
+verify run
+is $status 4 "… and so does verify"
 (cd "$work" && "$root/monkeys-worker" ${MONKEYS_PYTHON:+--python "$MONKEYS_PYTHON"} --jobs mail/jobs --out mail/answers 2>"$work/.err")
-same tasks.check "tasks check, too" task_check
+same tasks.check "tasks check, too" task_check records
 same check "check, too" records check --dsl triton "$root/tests/verify/c-cpu/01_swish.py" \
     "$root/packs/triton/seeds/01_matmul/solution.py" --json
-same verify "verify, too" verify
+same verify "verify, too" verify records
 same archive.list "archive list, too" records archive list monkeys --json
 same pack.list "pack list, too" records pack list --no-probe --json
 same pack.check "pack check, too" records pack check c-cpu --json
