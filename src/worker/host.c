@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #define TRIES   2 /* a job whose machinery fails is tried once more */
 #define WATCH_S 1 /* between two looks at those that owe an answer */
@@ -160,70 +160,28 @@ size_t host_pending(const struct host *h)
     return h->pending;
 }
 
-/* ---- whose code ended a judge ---- */
+/* ---- the judge ---- */
 
-/* A task's own code runs in the judge. Before and after, the judge writes whose
- * it is to this file (worker/judge/blame.py), so that nobody else pays for one
- * that ends the process: the next judge is told, and refuses the task. */
+/* A task's own code runs in the judge. While it does, the judge keeps in this
+ * file whose it is (worker/judge/blame.py), so that nobody else pays for one
+ * that ends the process. */
 static char *running_file(const struct host *h)
 {
     return fs_join(h->o.scratch, "running");
 }
 
-static struct blame *find_blame(struct host *h, struct str task)
+/* True: a task's code ran when the judge ended. The next judge reads which. */
+static bool blame_task(const struct host *h)
 {
-    struct blame *b = h->blames;
+    char *running = running_file(h), *last = xasprintf("%s.last", running);
+    struct stat st;
+    bool ran = stat(running, &st) == 0 && st.st_size > 0 &&
+               rename(running, last) == 0;
 
-    while (b && !str_eq(task, b->task))
-        b = b->next;
-    if (!b && task.n == BLAME_KEY - 1) {
-        b = xcalloc(1, sizeof(*b));
-        memcpy(b->task, task.p, task.n);
-        b->next = h->blames;
-        h->blames = b;
-    }
-    return b;
+    free(last);
+    free(running);
+    return ran;
 }
-
-/* True: a task's code ran when the judge ended. */
-static bool blame_task(struct host *h)
-{
-    char *path = running_file(h);
-    struct err e = ERR_INIT;
-    struct str text, line = {0}, id = {0};
-    struct blame *b = NULL;
-    struct buf read;
-
-    buf_init(&read, 4096);
-    if (fs_read(path, &read, &e) == 0) {
-        text = (struct str){buf_str(&read), read.len};
-        if (str_cut(&text, '\n', &line) && str_cut(&line, ' ', &id))
-            b = find_blame(h, line);
-    }
-    for (struct job *j = h->jobs; b && j; j = j->next)
-        if (str_eq(id, j->id))
-            memcpy(j->task, b->task, sizeof(j->task));
-    buf_release(&read);
-    free(path);
-    return b && ++b->ends <= BLAME_ENDS;
-}
-
-/* A task that has been judged is not what ended the judge. */
-static void clear_blame(struct host *h, const struct job *j)
-{
-    for (struct blame *b = h->blames; b; b = b->next)
-        if (strcmp(b->task, j->task) == 0 && b->ends < BLAME_ENDS)
-            b->ends = 0;
-}
-
-static void tell_blames(struct host *h)
-{
-    for (const struct blame *b = h->blames; b; b = b->next)
-        if (b->ends >= BLAME_ENDS)
-            server_say(&h->judge, "blame", "-", b->task);
-}
-
-/* ---- the judge ---- */
 
 void host_stage(struct job *j, int64_t ms)
 {
@@ -417,7 +375,6 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
         h->judge_ready = h->judge_fit = true;
         health_answered(&h->judge_health);
         h->out(f, h->arg);
-        tell_blames(h);
         for (j = h->jobs; j; j = j->next)
             give_job(h, j);
         return;
@@ -456,7 +413,6 @@ static void on_judge(struct server *s, const struct frame *f, void *arg)
         free(why);
     } else if (strcmp(f->type, "answer") == 0) {
         h->failures = 0;
-        clear_blame(h, j);
         remove_job(h, j);
         h->out(f, h->arg);
     }
@@ -479,7 +435,6 @@ static int start_judge(struct host *h, struct err *e)
     snprintf(memory, sizeof(memory), "%llu", (unsigned long long)h->o.memory);
     snprintf(total, sizeof(total), "%llu",
              (unsigned long long)h->o.total_memory);
-    unlink(running);
     h->judge_ready = false;
     h->judge.fn = on_judge;
     h->judge.arg = h;
@@ -524,9 +479,5 @@ void host_free(struct host *h)
     zygotes_end(h);
     while (h->jobs)
         remove_job(h, h->jobs);
-    for (struct blame *b = h->blames, *next; b; b = next) {
-        next = b->next;
-        free(b);
-    }
     free(h);
 }

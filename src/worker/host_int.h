@@ -13,17 +13,6 @@
 
 #define SERVICE "service-" /* how the judge names what is no job's */
 
-#define BLAME_KEY 65 /* a task by its hash, as worker/judge/blame.py says it */
-#define BLAME_ENDS \
-    2 /* of judges that a task may cause: the first may be chance */
-
-/* A task whose code ran when a judge ended. */
-struct blame {
-    struct blame *next;
-    char task[BLAME_KEY];
-    int ends;
-};
-
 /* What a child is for: a job, or a service that outlives jobs, such as the
  * executor of a GPU. A service has a child and nothing else. */
 struct job {
@@ -34,9 +23,8 @@ struct job {
     char *payload;
     size_t len;
     int tries;
-    bool begun;           /* the judge has asked for a child */
-    char task[BLAME_KEY]; /* whose code ended a judge; "": none did */
-    int64_t left_ns;      /* of what its children may spend in all */
+    bool begun;      /* the judge has asked for a child */
+    int64_t left_ns; /* of what its children may spend in all */
     struct child *child;
     /* The child that the judge asked for. */
     char pack[128];
@@ -93,7 +81,6 @@ struct host {
     struct known *known;
     struct job *jobs, **last;
     struct job *services;
-    struct blame *blames;
     size_t pending;
 };
 

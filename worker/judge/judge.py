@@ -136,7 +136,7 @@ class Judge:
                 return
             self.queue.popleft()
             steps, task = verdict.run(asked, self.environment, self.builds, self.o), blame.key(asked)
-            if task in self.blame.blamed and not verdict.is_boxed(asked):
+            if self.blame.blames(task) and not verdict.is_boxed(asked):
                 steps = verdict.unusable(asked, self.environment, blame.WHY)
             job = Job(name, asked, steps, time.monotonic(), task)
             self.jobs[job.id] = job
@@ -274,6 +274,7 @@ class Judge:
             self.say("failed", job.id, 0, str(answer["infra"]).encode(errors="replace"))
         else:
             self.killed.discard(job.id)
+            self.blame.judged(job.id, job.task)
             self.say("answer", job.id, 0, json.dumps(answer, allow_nan=False).encode())
         self.try_exclusive()
 
@@ -466,9 +467,6 @@ class Judge:
             return False
         if frame.kind == "job":
             self.take_job(frame.id, frame.json())
-            return True
-        if frame.kind == "blame":
-            self.blame.blamed.add(frame.text())
             return True
         if frame.kind == "ping":
             self.check_device()
