@@ -14,7 +14,7 @@ a fixed tensor. The values of that run are thrown away: no draw of a trial is wa
 import hashlib
 import math
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -59,17 +59,16 @@ BLANKS, ZEROS, CONSTANT = Label(BLANK), Label(ZERO), Label(FIXED)
 def _joined(*labels: Label) -> Label:
     """Of a tensor that has elements of all of them."""
     kinds = {label.kind for label in labels}
-    moving = [label for label in labels if label.moves]
+    moving = [label for label in labels if label.moves] or [CONSTANT]
     return Label(
         LINEAR if kinds >= {ZERO, FREE} and FIXED not in kinds else max(kinds, default=FIXED),
         frozenset().union(*(label.roots for label in labels)),
-        min((label.low for label in moving), default=-math.inf),
-        max((label.high for label in moving), default=math.inf),
-    )
+        min(label.low for label in moving), max(label.high for label in moving),
+    )  # fmt: skip
 
 
 def _fixed(*labels: Label) -> Label:
-    return Label(FIXED, frozenset().union(*(label.roots for label in labels)))
+    return replace(_joined(*labels), kind=FIXED)
 
 
 def _scaled(label: Label, factor: float) -> Label:
@@ -85,13 +84,10 @@ def _shifted(label: Label, by: float) -> Label:
     return replace(label, low=label.low + by, high=label.high + by)
 
 
-# ---- what operators make of labels ----------------------------------------------------
+# ---- what operators make of labels, where they have random draws to work on -------------
 
-Rule = Callable[["_Watch", dict], Label]
 SAME = "clone _to_copy repeat flip roll cat stack slice_scatter select_scatter".split()
 WITH_ZEROS = "triu tril diag_embed block_diag".split()
-EMPTY = "empty empty_like empty_strided new_empty new_empty_strided".split()
-CONSTANTS = "ones ones_like new_ones zeros zeros_like new_zeros full full_like new_full".split()
 
 
 def _uniform(w: "_Watch", a: dict) -> Label:
@@ -99,48 +95,40 @@ def _uniform(w: "_Watch", a: dict) -> Label:
 
 
 def _normal(w: "_Watch", a: dict) -> Label:
-    made, means = w.new(), structure.tensors([a.get("mean"), a.get("std")])
-    return _fixed(made, *map(w.of, means)) if means else made
+    means = structure.tensors([a.get("mean"), a.get("std")])
+    return _fixed(w.new(), *map(w.of, means)) if means else w.new()
 
 
-def _constant(name: str) -> Rule:
-    return lambda w, a: ZEROS if "zero" in name or a.get("fill_value", 1) == 0 else CONSTANT
-
-
-def _all(*more: Label) -> Rule:
+def _all(*more: Label) -> Callable:
     return lambda w, a: _joined(*more, *map(w.of, structure.tensors(a)))
 
 
-def _sum(sign: int) -> Rule:
+def _sum(sign: int, x: str = "self", y: str = "other") -> Callable:
     def rule(w: "_Watch", a: dict) -> Label:
-        x, y, factor = a["self"], a["other"], sign * float(a.get("alpha", 1))
-        one, other = w.label(x), _scaled(w.label(y), factor)
-        if one.moves and (by := w.number(y, one)) is not None:
+        factor = sign * float(a.get("alpha", 1))
+        one, other = w.label(a[x]), _scaled(w.label(a[y]), factor)
+        if (by := w.number(a[y], one)) is not None:
             return _shifted(one, by * factor)
-        if other.moves and (by := w.number(x, other)) is not None:
+        if (by := w.number(a[x], other)) is not None:
             return _shifted(other, by)
         if ZERO in (one.kind, other.kind):
             return other if one.kind == ZERO else one
-        if not (one.moves and other.moves):
-            return _fixed(one, other)
-        return Label(LINEAR, one.roots | other.roots, one.low + other.low, one.high + other.high)
+        made = Label(LINEAR, one.roots | other.roots, one.low + other.low, one.high + other.high)
+        return made if one.moves and other.moves else _fixed(made)
 
     return rule
 
 
 def _product(w: "_Watch", a: dict) -> Label:
-    x, y = a["self"], a["other"]
-    one, other = w.label(x), w.label(y)
-    if one.moves and (by := w.number(y, one)) is not None:
-        return _scaled(one, by)
-    if other.moves and (by := w.number(x, other)) is not None:
-        return _scaled(other, by)
+    one, other = w.label(a["self"]), w.label(a["other"])
+    for label, beside in ((one, a["other"]), (other, a["self"])):
+        if (by := w.number(beside, label)) is not None:
+            return _scaled(label, by)
     if ZERO in (one.kind, other.kind):
         return ZEROS
-    moving = [label for label in (one, other) if label.moves]
-    if not moving or one.roots & other.roots or any(label.sided for label in moving):
-        return _fixed(one, other)
-    return Label(LINEAR, one.roots | other.roots)
+    made, moving = Label(LINEAR, one.roots | other.roots), [x for x in (one, other) if x.moves]
+    alike = one.roots & other.roots or any(x.sided for x in moving)
+    return made if moving and not alike else _fixed(made)
 
 
 def _quotient(w: "_Watch", a: dict) -> Label:
@@ -152,8 +140,7 @@ def _quotient(w: "_Watch", a: dict) -> Label:
 def _chosen(w: "_Watch", a: dict) -> Label:
     """By a mask or by places: independent of the values, or what they promise is not known."""
     by = structure.tensors([a.get("mask"), a.get("condition"), a.get("indices")])
-    values = [a[name] for name in ("self", "other", "value", "values") if name in a]
-    made = _joined(*map(w.label, values))
+    made = _joined(*(w.label(a[name]) for name in ("self", "other", "value", "values") if name in a))
     where = _fixed(*map(w.of, by))
     return _fixed(made, where) if made.roots & where.roots else made
 
@@ -163,15 +150,14 @@ def _read(w: "_Watch", a: dict) -> Label:
     return CONSTANT
 
 
-RULES: dict[str, Rule] = {
-    "rand": _uniform, "rand_like": _uniform, "uniform": _uniform, "randn": _normal,
-    "randn_like": _normal, "normal": _normal, "neg": lambda w, a: _scaled(w.of(a["self"]), -1),
-    "add": _sum(1), "sub": _sum(-1), "rsub": lambda w, a: _sum(-1)(w, a | {"self": a["other"], "other": a["self"]}), "mul": _product, "div": _quotient,
-    "masked_fill": _chosen, "where": _chosen, "index_put": _chosen, "_local_scalar_dense": _read,
-    "copy": lambda w, a: w.of(a["src"]), "fill": lambda w, a: w.label(a["value"]),
-    "zero": lambda w, a: ZEROS, "scalar_tensor": lambda w, a: w.label(a["s"]),
+DRAWS = {"rand": _uniform, "rand_like": _uniform, "uniform": _uniform, "randn": _normal,
+         "randn_like": _normal, "normal": _normal}  # fmt: skip
+RULES: dict[str, Callable[["_Watch", dict], Label]] = {
+    "add": _sum(1), "sub": _sum(-1), "rsub": _sum(-1, "other", "self"), "mul": _product, "div": _quotient,
+    "neg": lambda w, a: _scaled(w.of(a["self"]), -1), "copy": lambda w, a: w.of(a["src"]),
+    "fill": lambda w, a: w.label(a["value"]), "zero": lambda w, a: ZEROS, "masked_fill": _chosen,
+    "where": _chosen, "index_put": _chosen, "_local_scalar_dense": _read,
     "constant_pad_nd": lambda w, a: _joined(w.of(a["self"]), w.label(a["value"])),
-    **{name: _constant(name) for name in CONSTANTS}, **{name: lambda w, a: BLANKS for name in EMPTY},
     **{name: _all() for name in SAME}, **{name: _all(ZEROS) for name in WITH_ZEROS},
 }  # fmt: skip
 
@@ -192,7 +178,7 @@ class _Watch(TorchDispatchMode):
         told |= dict(zip((p.name for p in func._schema.arguments), args)) | kwargs
         before = {id(t): (t, self.of(t)) for t in structure.tensors(told)}
         made = func(*args, **kwargs)
-        label = self.rule(func, told)
+        label = self.rule(func, told, structure.tensors(made))
         written = [told[p.name] for p in func._schema.arguments if p.alias_info and p.alias_info.is_write]
         for t in structure.tensors(written):
             whole = t.numel() * t.element_size() == t.untyped_storage().nbytes()
@@ -203,13 +189,19 @@ class _Watch(TorchDispatchMode):
                 self.put(t, label)
         return made
 
-    def rule(self, func, told: dict) -> Label:  # noqa: ANN001
+    def rule(self, func, told: dict, made: list[torch.Tensor]) -> Label:  # noqa: ANN001
         name = func.overloadpacket.__name__
-        found = RULES.get(name if name.startswith("_") else name.removesuffix("_"))
-        if found:
-            return found(self, told)
-        drawn = [self.new()] if torch.Tag.nondeterministic_seeded in func.tags else []
-        return _fixed(*drawn, *map(self.of, structure.tensors(told)))
+        name = name if name.startswith("_") else name.removesuffix("_")
+        if name in DRAWS:
+            return DRAWS[name](self, told)
+        if name.startswith(("empty", "new_empty")):
+            return BLANKS
+        given = [self.of(t) for t in structure.tensors(told)]
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            return _fixed(self.new(), *given)
+        if not any(label.roots for label in given):
+            return CONSTANT if any(bool(t.any()) for t in made) else ZEROS
+        return RULES[name](self, told) if name in RULES else _fixed(*given)
 
     def new(self, low: float = -math.inf, high: float = math.inf) -> Label:
         self.drawn += 1
@@ -235,7 +227,9 @@ class _Watch(TorchDispatchMode):
 
     def number(self, x: object, beside: Label) -> float | None:
         """The value of a number, or of a tensor without dimensions, that says nothing about the
-        values beside it."""
+        random values beside it."""
+        if not beside.moves:
+            return None
         if isinstance(x, torch.Tensor):
             alone = x.dim() == 0 and not x.is_complex() and not self.of(x).roots & beside.roots
             return float(x) if alone else None
@@ -273,10 +267,11 @@ def _related(found: list[list[Label]]) -> list[list[Label]]:
     """Tensors made from the same draws promise something about each other: they change in the
     same way, or not at all."""
 
+    every = [label for labels in found for label in labels]
+
     def beside(label: Label) -> Label:
-        others = {o for labels in found for o in labels if o.roots & label.roots and o != label}
-        kind = max((LINEAR if o.kind == FREE else o.kind for o in others), default=BLANK)
-        return replace(label, kind=max(label.kind, kind))
+        kinds = [max(o.kind, LINEAR) for o in every if o.roots & label.roots and o != label]
+        return replace(label, kind=max(label.kind, *kinds, BLANK))
 
     return [[beside(label) for label in labels] for labels in found]
 
@@ -312,9 +307,8 @@ class Domain:
 
             def change(x: torch.Tensor) -> torch.Tensor:
                 label = next(labels, CONSTANT)
-                if not x.is_floating_point() or not self.takes(i, label, meant):
-                    return x
-                return _vary(x, variant, label)
+                takes = x.is_floating_point() and self.takes(i, label, meant)
+                return _vary(x, variant, label) if takes else x
 
             made.append(structure.mapped(value, change))
         return made
