@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from judge import cubin, native_plan, tuning
-from judge.native_plan import ARGUMENTS, address, check_texts, is_address, plain_name, unique_views
-from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, three, whole
+from judge.native_plan import ARGUMENTS, address, check_texts, is_address, plain_name
+from judge.traces import BadTrace, Call, Launch, Refused, Trace, listed, number, text, three, whole
 from shared import plan
 from shared.plan import BLOCK, GRID, SHARED_BYTES, THREADS
 
@@ -49,21 +49,26 @@ def _check_kernel(kernel: dict, texts: int) -> None:
         raise BadTrace("a parameter of an unknown type")
 
 
-def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
+def launched(launch: Launch, kernels: list[dict], known: set[str]) -> tuple[dict, dict]:
+    """Checks what all launches have, and returns the kernel and the options."""
     told = launch.told
     if launch.op != "launch" or launch.tuned:
         raise BadTrace("a library call in a trace of launches")
     kernel = kernels[whole(told.get("kernel"), 0, len(kernels) - 1, "a kernel's number")]
     options, args = told.get("options"), told.get("args")
-    if not isinstance(options, dict) or options.keys() != {"block", "shared"}:
+    if not isinstance(options, dict) or options.keys() != known:
         raise BadTrace("malformed options")
     three(told.get("grid"), GRID, "a grid")
     whole(math.prod(three(options["block"], BLOCK, "a block")), 1, THREADS, "a block's number of threads")
     whole(options["shared"], 0, SHARED_BYTES, "shared memory")
-    params = kernel["params"]
-    if not isinstance(args, dict) or list(args) != [f"p{i}" for i in range(len(params))]:
+    if not isinstance(args, dict) or list(args) != [f"p{i}" for i in range(len(kernel["params"]))]:
         raise BadTrace("a launch needs as many arguments as parameters")
-    for code, arg in zip(params, args.values()):
+    return kernel, options
+
+
+def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
+    kernel, _ = launched(launch, kernels, {"block", "shared"})
+    for code, arg in zip(kernel["params"], launch.told["args"].values()):
         if code != "P":
             _number(code, arg)
         elif not is_address(arg, call):
@@ -143,10 +148,6 @@ def _sizes(params: str | list[int]) -> tuple[int, ...]:
 # ---- what is executed ----------------------------------------------------------------
 
 
-def scratch(trace: Trace, built: Built) -> int:
-    return 0
-
-
 class Maker:
     """Turns the launches of a trace into nodes of a plan."""
 
@@ -178,9 +179,4 @@ class Maker:
 # ---- what a reader is told -----------------------------------------------------------
 
 
-name = tuning.kernel_name
-
-
-def views(launch: Launch, call: Call) -> list[View]:
-    """The tensors passed to a launch, without duplicates."""
-    return unique_views(list(launch.told["args"].values()), call)
+name, views, scratch = tuning.kernel_name, native_plan.views, native_plan.scratch

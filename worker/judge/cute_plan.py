@@ -4,12 +4,12 @@ are hostile. Formats: cute_record.py and cute_lane.py."""
 
 import math
 
-from judge import cuda_plan, tuning
+from judge import cuda_plan, native_plan, tuning
 from judge.cuda_plan import Built, requests, scratch  # noqa: F401 - of the family
-from judge.native_plan import ARGUMENTS, unique_views
-from judge.traces import BadTrace, Call, Launch, Trace, View, listed, text, three, view, whole
+from judge.native_plan import ARGUMENTS
+from judge.traces import BadTrace, Call, Launch, Trace, listed, text, three, view, whole
 from shared import plan
-from shared.plan import BLOCK, GRID, ITEM, SHARED_BYTES, STRUCT_BYTES, THREADS
+from shared.plan import ITEM, STRUCT_BYTES
 
 INTERPRETED = False  # family.py
 _CLUSTER = (16, 16, 16)
@@ -34,24 +34,12 @@ def _check_kernel(kernel: dict, texts: int) -> None:
 
 
 def _check_launch(launch: Launch, call: Call, kernels: list[dict]) -> None:
-    told = launch.told
-    if launch.op != "launch" or launch.tuned:
-        raise BadTrace("a library call in a trace of launches")
-    kernel = kernels[whole(told.get("kernel"), 0, len(kernels) - 1, "a kernel's number")]
-    options, args = told.get("options"), told.get("args")
-    if not isinstance(options, dict) or options.keys() != _OPTIONS:
-        raise BadTrace("malformed options")
-    three(told.get("grid"), GRID, "a grid")
-    block = three(options["block"], BLOCK, "a block")
+    kernel, options = cuda_plan.launched(launch, kernels, _OPTIONS)
     cluster = three(options["cluster"], _CLUSTER, "a cluster")
-    whole(math.prod(block), 1, THREADS, "a block's number of threads")
     whole(math.prod(cluster), 1, 16, "a cluster's number of blocks")
-    whole(options["shared"], 0, SHARED_BYTES, "shared memory")
     if not isinstance(options["cooperative"], bool) or not isinstance(options["pdl"], bool):
         raise BadTrace("a launch flag that is not a boolean")
-    if not isinstance(args, dict) or list(args) != [f"p{i}" for i in range(len(kernel["params"]))]:
-        raise BadTrace("a launch needs as many arguments as parameters")
-    for size, arg in zip(kernel["params"], args.values()):
+    for size, arg in zip(kernel["params"], launch.told["args"].values()):
         _check_argument(size, arg, call)
 
 
@@ -109,9 +97,4 @@ def _param(arg: dict, part: Call, places: list[int]) -> plan.Param:
 # ---- what a reader is told -----------------------------------------------------------
 
 
-name = tuning.kernel_name
-
-
-def views(launch: Launch, call: Call) -> list[View]:
-    """The tensors passed to a launch, without duplicates."""
-    return unique_views(list(launch.told["args"].values()), call)
+name, views = tuning.kernel_name, native_plan.views

@@ -2,6 +2,7 @@
 nobody can tell what computed its outputs. Their verdicts reach at most E2 and are never archived.
 The comparison is the same: the judge writes a region and reads it (session.py)."""
 
+import math
 from collections.abc import Callable, Generator
 
 from judge import answers, taskfile
@@ -13,6 +14,7 @@ from judge.sheets import Sheet, init_seed
 from judge.steps import Ask, Device, End, Release
 from judge.traces import Buffer, Call, Trace, View
 from shared.plan import ITEM
+from shared.structure import contiguous
 
 
 class Beside:
@@ -76,12 +78,8 @@ def shell(facts, names: dict[str, str]) -> Trace:
     """A trace of one call without nodes: only its outputs have places."""
     buffers, views = [], []
     for i, (shape, dtype) in enumerate(facts.outputs):
-        strides, count = [], 1
-        for n in reversed(shape):
-            strides.insert(0, count)
-            count *= n
-        buffers.append(Buffer("new", None, count * ITEM[dtype], dtype))
-        views.append(View(i, dtype, 0, tuple(shape), tuple(strides)))
+        buffers.append(Buffer("new", None, math.prod(shape) * ITEM[dtype], dtype))
+        views.append(View(i, dtype, 0, tuple(shape), contiguous(shape)))
     call = Call(buffers, [], {}, None, views)
     return Trace([], Call([], [], {}), [call], [], [], False, b"")
 

@@ -16,7 +16,8 @@ from shared.plan import ITEM
 INTERPRETED = False  # family.py
 _WIDTHS = ("", "32", "64", "128")  # bytes of a swizzle
 
-check, name, views = native_plan.check, native_plan.name, native_plan.views
+check, name = native_plan.check, native_plan.name
+views, scratch = native_plan.views, native_plan.scratch
 
 
 # ---- what has to be found out --------------------------------------------------------
@@ -140,10 +141,6 @@ def _outside(patch: tuple, size: int) -> str:
 
 
 # ---- what is executed ----------------------------------------------------------------
-
-
-def scratch(trace: Trace, built: Built) -> int:
-    return 0
 
 
 class Maker:

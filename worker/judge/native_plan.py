@@ -148,7 +148,8 @@ class Built:
 # ---- what is executed ----------------------------------------------------------------
 
 
-def scratch(trace: Trace, built: Built) -> int:
+def scratch(trace: Trace, built: object) -> int:
+    """These kernels need no scratch memory."""
     return 0
 
 
@@ -202,10 +203,8 @@ def name(trace: Trace, launch: Launch) -> str:
 
 
 def views(launch: Launch, call: Call) -> list[View]:
-    """The tensors passed to a call, without duplicates."""
-    return unique_views(launch.told["args"], call)
-
-
-def unique_views(args: list, call: Call) -> list[View]:
+    """The tensors passed to a launch or call, without duplicates."""
+    args = launch.told["args"]
+    args = args.values() if isinstance(args, dict) else args
     given = [arg["t"] for arg in args if isinstance(arg, dict) and "t" in arg]
     return list(dict.fromkeys(view(told, call.buffers) for told in given))

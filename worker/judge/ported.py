@@ -19,6 +19,7 @@ from judge import canonical, ported_parts
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
 from shared import kernel_language
 from shared.plan import ITEM
+from shared.structure import contiguous
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 HELPER = re.compile(r"^\s*from\s+([a-z_]{1,30})\s+import\s+build\b", re.M)
@@ -200,7 +201,7 @@ class _Writer:
         if all(IDENTIFIER.fullmatch(p) and not keyword.iskeyword(p) for p in name.split(".")):
             text = f"self.{name}"
         device = "device" if own else "device, changed=True"
-        return self.checked(name, text, shape, _contiguous(tuple(shape)), dtype, device)
+        return self.checked(name, text, shape, contiguous(tuple(shape)), dtype, device)
 
     def constant(self, b: Buffer) -> str:
         key = b.key, b.bytes, b.dtype
@@ -227,7 +228,7 @@ class _Writer:
             text = base
         elif held.kind in ("input", "state"):
             text = f"{base}.as_strided({v.shape!r}, {strides!r}, {base}.storage_offset() + {offset})"
-        elif offset == 0 and strides == _contiguous(v.shape) and v.count() * ITEM[v.dtype] == held.bytes:
+        elif offset == 0 and strides == contiguous(v.shape) and v.count() * ITEM[v.dtype] == held.bytes:
             text = f"{base}.view({v.shape!r})"
         else:
             text = f"{base}.as_strided({v.shape!r}, {strides!r}, {offset})"
@@ -242,7 +243,7 @@ class _Writer:
             return tuple(shape) == v.shape and tuple(own) == strides
         if held.kind == "state":
             shape = next(s for n, s, _ in self.facts.state if n == self.names[held.key])
-            return tuple(shape) == v.shape and strides == _contiguous(v.shape)
+            return tuple(shape) == v.shape and strides == contiguous(v.shape)
         return False
 
     # ---- nodes ----
@@ -252,7 +253,7 @@ class _Writer:
             return self.call(node) if node.op == "call" else self.launch(node)
         to, held = self.view(node.to), self.held[node.to.buffer]
         if node.source is not None and min(node.source.strides, default=0) < 0 and held.kind == "new":
-            if node.to.count() * ITEM[held.dtype] == held.bytes and node.to.strides == _contiguous(node.to.shape):
+            if node.to.count() * ITEM[held.dtype] == held.bytes and node.to.strides == contiguous(node.to.shape):
                 return f"{self.buffers[node.to.buffer]} = {self.view(node.source)}.view(-1)"
         if node.source is not None:
             return f"{to}.copy_({self.view(node.source)})"
@@ -423,14 +424,6 @@ class _Spoken(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name("tl", node.ctx) if node.id == kernel_language.LANGUAGE else node
-
-
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides, count = [], 1
-    for n in reversed(shape):
-        strides.insert(0, count)
-        count *= max(n, 1)
-    return tuple(strides)
 
 
 def _forward_names(source: str, count: int) -> list[str]:

@@ -6,10 +6,9 @@ import json
 import re
 from dataclasses import dataclass
 
-from judge import cubin, launches, tuning
+from judge import cubin, launches, native_plan, tuning
 from judge.launches import PARAMETERS, Base, Node
-from judge.native_plan import unique_views
-from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, listed, number, text, view
+from judge.traces import BadTrace, Call, Launch, Refused, Trace, listed, number, text, view
 from judge.traces import headed, whole
 from shared import plan
 from shared.plan import ITEM
@@ -129,11 +128,6 @@ def _read_launches(told: list, asked: list, modules: tuple, functions: list) -> 
 # ---- what is executed ----------------------------------------------------------------
 
 
-def scratch(trace: Trace, built: Built) -> int:
-    """Kernels in this language need no scratch memory."""
-    return 0
-
-
 class Maker:
     """Turns the launches of a trace into nodes of a plan; one may become several launches."""
 
@@ -170,9 +164,4 @@ class Maker:
 # ---- what a reader is told -----------------------------------------------------------
 
 
-name = tuning.kernel_name
-
-
-def views(launch: Launch, call: Call) -> list[View]:
-    """The tensors passed to a launch, without duplicates."""
-    return unique_views(list(launch.told["args"].values()), call)
+name, views, scratch = tuning.kernel_name, native_plan.views, native_plan.scratch

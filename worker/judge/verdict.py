@@ -467,13 +467,8 @@ def check_output(call: traces.Call, facts: Facts, names: dict[str, str]) -> None
     said = structure.difference(facts.structure, call.output)
     if said:
         raise Verdict("wrong_shape", "record", f"forward returned another structure: {said}.")
-    for i, (got, (shape, dtype)) in enumerate(zip(call.outputs, facts.outputs)):
-        if got.shape != shape:
-            told = f"output {i} has the shape {list(got.shape)}, expected {list(shape)}."
-            raise Verdict("wrong_shape", "record", told)
-        if got.dtype != dtype:
-            told = f"output {i} has the dtype {got.dtype}, expected {dtype}."
-            raise Verdict("wrong_dtype", "record", told)
+    direct.check_outputs([(v.shape, v.dtype) for v in call.outputs], facts.outputs, "record")
+    for i, got in enumerate(call.outputs):
         if call.buffers[got.buffer].kind == "const":
             raise Refused("output-not-computed", "the output is a constant that no kernel computes")
         view = call.alias(i, names)

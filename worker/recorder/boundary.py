@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from recorder.fakes import CPU, META, Fake, Refused
 from recorder.memory import Memory, Store, plainly
-from recorder.moves import Copy, View, contiguous, view_of
+from recorder.moves import Copy, View, view_of
 from recorder.tracing import dtype_name, number
 from shared import inputs
 from shared.adapter import Mistake
+from shared.structure import contiguous
 
 if TYPE_CHECKING:
     from recorder.recorder import Recorder

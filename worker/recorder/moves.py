@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from recorder.fakes import Refused
 from recorder.memory import Memory, Store
+from shared.structure import contiguous
 
 MOST_PARTS = 1024  # copies that one indexing may become
 
@@ -89,14 +90,6 @@ class Add:
 
 
 Move = Copy | Fill | Add
-
-
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
 
 
 def view_of(memory: Memory, t: torch.Tensor) -> View:

@@ -152,3 +152,12 @@ def name(structure: Structure) -> str:
     if isinstance(held, dict):
         return held["float"]
     return "None" if held is None else f"the {type(held).__name__} {held!r:.60}"
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of elements that lie one after the other."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
