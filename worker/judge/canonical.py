@@ -14,13 +14,6 @@ from shared import kernel_language
 from shared.plan import ITEM
 
 
-def form(
-    trace: Trace, call: Call, names: dict[str, str], source: str, choose: Callable[[Launch], dict]
-) -> list:
-    """`choose` gives a launch in the configuration that counts."""
-    return _Form(trace, names, source, choose).of(call)
-
-
 def difference(judged: list, again: list) -> str | None:
     """The first step in which they differ, for a reader."""
     for i, (a, b) in enumerate(zip(judged[0], again[0]), 1):
@@ -31,8 +24,10 @@ def difference(judged: list, again: list) -> str | None:
     return None if judged == again else "its memory or output is not what was judged"
 
 
-class _Form:
-    def __init__(self, trace: Trace, names: dict, source: str, choose: Callable) -> None:
+class Form:
+    """Of one call. `choose` gives a launch in the configuration that counts."""
+
+    def __init__(self, trace: Trace, names: dict[str, str], source: str, choose: Callable) -> None:
         self.trace, self.names, self.source, self.choose = trace, names, source, choose
         self.numbers: dict[tuple, int] = {}  # of memory, by what it is
         self.memory: list[list] = []

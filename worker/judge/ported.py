@@ -54,12 +54,11 @@ def difference(
     """Why `again`, the recording of the text, is not what was judged."""
     own = {name: name for name, _, _ in again.state}
     try:
-        judged = canonical.form(trace, trace.calls[0], names, job["candidate"], choose)
-        found = [canonical.form(again, c, own, text, lambda node: node.told) for c in again.calls]
+        judged = canonical.Form(trace, names, job["candidate"], choose).of(trace.calls[0])
+        found = [canonical.Form(again, own, text, lambda node: node.told).of(c) for c in again.calls]
     except kernel_language.Denied as problem:
         return str(problem)
-    told = [canonical.difference(judged, one) for one in found]
-    return next((t for t in told if t), None)
+    return next(filter(None, (canonical.difference(judged, one) for one in found)), None)
 
 
 def identifier(name: object) -> str:
@@ -281,13 +280,18 @@ class _Writer:
         return f"{self.source(node.told['text'])}.{identifier(node.told['function'])}({args})"
 
     def argument(self, told: object) -> str:
+        """Of a launch, or what a name of a kernel means."""
         if not isinstance(told, dict) or "float" in told:
             return number(told)
         ((kind, held),) = told.items()
         if kind == "t":
             return self.view(view(held, self.held))
+        if kind == "value":
+            return number(held)
         if kind == "tuple":
             return "(" + "".join(f"{self.argument(part)}, " for part in held) + ")"
+        if kind == "constexpr":
+            return f"tl.constexpr({self.argument(held)})"
         if kind == "dtype":
             self.language()
             return f"tl.dtype({str(held)!r})"
@@ -362,27 +366,13 @@ class _Writer:
             if other != name:
                 self.define(name, other)
         else:
-            self.define(name, self.value(told))
+            self.define(name, self.argument(told))
 
     def define(self, name: str, text: str) -> None:
         line = f"{name} = {text}"
         self.claim(name, line)
         if line not in self.blocks:
             self.blocks += ["", line]
-
-    def value(self, told: dict) -> str:
-        ((kind, held),) = told.items()
-        if kind == "value":
-            return number(held)
-        if kind == "constexpr":
-            return f"tl.constexpr({self.value(held)})"
-        if kind == "dtype":
-            return f"tl.dtype({str(held)!r})"
-        if kind == "kernel":
-            return self.kernel(held)
-        if kind == "tuple":
-            return "(" + "".join(f"{self.value(part)}, " for part in held) + ")"
-        raise CannotPort(f"a kernel uses a name that is a {kind}")
 
     def source(self, index: int) -> str:
         """The library built from a text, once, when the file is loaded."""
