@@ -185,16 +185,14 @@ static char *complaint(const struct seed_trial *t)
     const char *below = pack_below_e3(t->s->pack);
     char *line = verdict_line(t->record), *more;
 
-    if (is_smuggled(t)) {
+    if (is_smuggled(t))
         more = xasprintf("a kernel that is not of the language must be a "
                          "compile_error (docs/PACKS.md), but is %s",
                          line);
-        free(line);
-        return more;
-    }
-    if (verdict_in(t->record) != VERDICT_CORRECT || !below)
+    else if (verdict_in(t->record) == VERDICT_CORRECT && below)
+        more = xasprintf("%s: the pack %s", line, below);
+    else
         return line;
-    more = xasprintf("%s: the pack %s", line, below);
     free(line);
     return more;
 }

@@ -44,7 +44,7 @@ class Form:
     # ---- memory ----
 
     def buffer(self, index: int) -> int:
-        b, key = self.part.buffers[index], None
+        b = self.part.buffers[index]
         if b.kind == "state":
             key = ("state", self.names[b.key])
         elif b.kind == "const":
@@ -52,9 +52,8 @@ class Form:
             key = ("const", hashlib.sha256(raw).hexdigest())
         elif b.kind == "input":
             key = ("input", b.key)
-        elif b.key is not None:
-            key = ("kept", b.key)
-        key = key or ("new", id(self.part), index)
+        else:
+            key = ("kept", b.key) if b.key is not None else ("new", id(self.part), index)
         if key not in self.numbers:
             self.numbers[key] = len(self.memory)
             told = key if b.kind in ("input", "state", "const") else ("new",)

@@ -5,13 +5,12 @@ their own, one after the other; inputs and outputs travel as bytes through memor
 owns, and only the judge compares them. The check of a piece's text (piece_language.py) comes first
 and executes nothing: an accepted piece becomes a task, which the judge will run itself."""
 
-import ast
 import json
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import torch
-from judge import piece_language, programs, proposal
+from judge import piece_language, programs, proposal, taskfile
 from judge.programs import Blob, Program
 from judge.proposal import Proposal, Sub
 from judge.reasons import Finding
@@ -166,7 +165,7 @@ def examined_original(job: dict) -> Generator:
             drawn.append((yield from program.draw(seed)))
             narrow.append((yield from program.call(drawn[-1], count=True)))
             wide.append((yield from program.call(drawn[-1], wide=True)))
-        return Original(arguments_of(job["task"]["source"]), program.places, values, drawn, narrow,
+        return Original(taskfile.arguments_of(job["task"]["source"]), program.places, values, drawn, narrow,
                         wide, program.calls)  # fmt: skip
 
     try:
@@ -176,16 +175,6 @@ def examined_original(job: dict) -> Generator:
     if not all(bool(torch.isfinite(b.tensor()).all()) for b in found.narrow):
         raise Finding("not_finite", "the task itself: its output has NaN or Inf")
     return found
-
-
-def arguments_of(source: str) -> list[str]:
-    """The names of forward's arguments."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and node.name == "Model":
-            for f in node.body:
-                if isinstance(f, ast.FunctionDef) and f.name == "forward":
-                    return [a.arg for a in f.args.posonlyargs + f.args.args][1:]
-    return []
 
 
 # ---- the pieces ------------------------------------------------------------------------

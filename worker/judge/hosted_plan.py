@@ -147,7 +147,7 @@ class Maker:
     """Turns the calls of a trace into nodes of a plan, one for each launch."""
 
     def __init__(self, trace: Trace, built: Built, at: int) -> None:
-        self.built = built
+        self.trace, self.built = trace, built
 
     def modules(self) -> tuple[plan.Module, ...]:
         return self.built.modules

@@ -15,7 +15,7 @@ import re
 import symtable
 from collections.abc import Callable
 
-from judge import canonical, ported_parts
+from judge import canonical, ported_parts, taskfile
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
 from shared import kernel_language
 from shared.plan import ITEM
@@ -130,7 +130,7 @@ class _Writer:
     def arguments(self) -> list[str]:
         """The parameters of forward, with the reference's names where they are plain. Tensors are
         in0, in1, … in the order of the trace's inputs."""
-        names = _forward_names(self.job["task"]["source"], len(self.facts.spec))
+        names = taskfile.arguments_of(self.job["task"]["source"])[: len(self.facts.spec)]
         if len(set(names)) < len(self.facts.spec) or any(self.unfit(n) for n in names):
             names = [f"arg{i}" for i in range(len(self.facts.spec))]
         self.inputs: list[list] = []
@@ -414,16 +414,6 @@ class _Spoken(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name("tl", node.ctx) if node.id == kernel_language.LANGUAGE else node
-
-
-def _forward_names(source: str, count: int) -> list[str]:
-    """What the reference's forward calls its arguments."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and node.name == "Model":
-            for part in node.body:
-                if isinstance(part, ast.FunctionDef) and part.name == "forward":
-                    return [a.arg for a in part.args.args[1 : count + 1]]
-    return []
 
 
 def _taken(source: str) -> dict[str, str]:

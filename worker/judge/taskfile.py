@@ -10,3 +10,13 @@ def init_part(source: str) -> str:
     inputs."""
     body = statements.needed(ast.parse(source), "get_init_inputs", {"Model", "get_inputs"})
     return ast.unparse(ast.Module(body=body, type_ignores=[])) + "\n"
+
+
+def arguments_of(source: str) -> list[str]:
+    """The names of forward's arguments."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and node.name == "Model":
+            for f in node.body:
+                if isinstance(f, ast.FunctionDef) and f.name == "forward":
+                    return [a.arg for a in f.args.posonlyargs + f.args.args][1:]
+    return []

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from judge import cubin, launches, native_plan, tuning
+from judge import cubin, hosted_plan, launches, native_plan, tuning
 from judge.launches import PARAMETERS, Base, Node
 from judge.traces import BadTrace, Call, Launch, Refused, Trace, listed, number, text, view
 from judge.traces import headed, whole
@@ -128,17 +128,8 @@ def _read_launches(told: list, asked: list, modules: tuple, functions: list) -> 
 # ---- what is executed ----------------------------------------------------------------
 
 
-class Maker:
+class Maker(hosted_plan.Maker):
     """Turns the launches of a trace into nodes of a plan; one may become several launches."""
-
-    def __init__(self, trace: Trace, built: Built, at: int) -> None:
-        self.trace, self.built = trace, built
-
-    def modules(self) -> tuple[plan.Module, ...]:
-        return self.built.modules
-
-    def functions(self) -> tuple[plan.Function, ...]:
-        return self.built.functions
 
     def node(self, launch: Launch, part: Call, places: list[int], config: int) -> list[plan.Node]:
         found = tuning.chosen(self.built.launches, launch, config, _request, _key)

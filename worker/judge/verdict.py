@@ -311,10 +311,7 @@ def exported(
     try:
         found, _ = yield from recorded(job | {"candidate": text}, facts, again, builds, False)
     except (Verdict, Refused, BadTrace, Forged, Gone, NoChild) as problem:
-        try:
-            yield End()
-        except Gone:
-            pass
+        yield from decomposing.ended()
         said = getattr(problem, "told", None) or getattr(problem, "text", None) or str(problem)
         return None, f"the file made of the trace cannot be recorded: {said}"
     why = ported.difference(job, trace, names, choose, text, found)
@@ -337,10 +334,7 @@ def interpreted(job: dict) -> bool:
 
 def leave() -> Generator:
     """Ends the child, if it still runs, and gives the device back."""
-    try:
-        yield End()
-    except Gone:
-        pass
+    yield from decomposing.ended()
     yield Release(hurt=True)
 
 
