@@ -50,29 +50,23 @@ static bool is_timed(const struct analyze_run *r)
     return timed;
 }
 
-/* What the record of the kernel that solved the task says; else `why`. */
-static const char *reason(const struct analyze_task *t, const char *why,
-                          struct arena *memory)
-{
-    const struct run_attempt *a = analyze_solution(t);
-    const char *times = a && a->verdict ? a->verdict->times : NULL;
-    json_t *record = times ? json_loads(times, 0, NULL) : NULL;
-
-    if (!a)
-        return why;
-    why = jsn_str(record, "timing_why");
-    why = arena_strdup(memory, why[0] ? why : "the records do not say why");
-    json_decref(record);
-    return why;
-}
-
+/* The reason is in the records of the kernels that solved tasks. */
 static int lacks_times(struct analysis *a, struct table *t)
 {
     const char *why = "no task was solved";
 
     for (size_t i = 0; i < a->runs; i++)
-        for (size_t k = 0; k < a->run[i].tasks; k++)
-            why = reason(&a->run[i].task[k], why, &a->memory);
+        for (size_t k = 0; k < a->run[i].tasks; k++) {
+            const struct run_attempt *s = analyze_solution(&a->run[i].task[k]);
+            const char *times = s && s->verdict ? s->verdict->times : NULL;
+            json_t *record = times ? json_loads(times, 0, NULL) : NULL;
+            const char *told = jsn_str(record, "timing_why");
+
+            if (s)
+                why = arena_strdup(
+                    &a->memory, told[0] ? told : "the records do not say why");
+            json_decref(record);
+        }
     return table_lacks(t, "no kernel was timed: %s", why);
 }
 

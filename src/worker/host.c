@@ -175,8 +175,8 @@ static bool blame_task(const struct host *h)
 {
     char *running = running_file(h), *last = xasprintf("%s.last", running);
     struct stat st;
-    bool ran = stat(running, &st) == 0 && st.st_size > 0 &&
-               rename(running, last) == 0;
+    bool ran =
+        stat(running, &st) == 0 && st.st_size > 0 && rename(running, last) == 0;
 
     free(last);
     free(running);
