@@ -120,12 +120,42 @@ def check_adapter(adapter: Adapter, mode: str, language: str | None) -> None:
 
 
 def existing_parts(path: str) -> list[str]:
-    """Plan lines that make `path` reachable: itself, and links on the way."""
-    real = os.path.realpath(path)
-    lines = [f"ro {real}"]
-    if os.path.islink(path):
-        lines.append(f"link {path}")
-    return lines
+    """Plan lines that make `path` reachable: what it really is, and the links on the way."""
+    at = "/"
+    for name in Path(os.path.abspath(path)).parts[1:]:
+        at = os.path.join(at, name)
+        if os.path.islink(at):
+            rest = os.path.relpath(os.path.abspath(path), at)
+            to = os.path.join(os.path.dirname(at), os.readlink(at), rest)
+            return [f"link {at}", *existing_parts(to)]
+    return [f"ro {at}"]
+
+
+def library_folders(o: argparse.Namespace) -> list[str]:
+    """Where libraries lie that candidates import. What PYTHONPATH names and what is already in use
+    must be readable in the box; what else Python looks through is left out if it is not. Folders
+    that hold the harness, or where the box has its own, are never shown as a whole."""
+    own = os.path.realpath(os.path.join(o.home, "worker"))
+    used = [folder for name, module in list(sys.modules.items()) if "." not in name
+            for folder in getattr(module, "__path__", ())]  # fmt: skip
+    needed = [p for p in [*os.environ.get("PYTHONPATH", "").split(":"), *used] if p]
+    found = needed + [p for p in sys.path if p and os.path.exists(p) and is_open(p, o.uid)]
+    hidden = [own, "/tmp", "/dev", "/proc"]
+    return [
+        path
+        for path, real in ((p, os.path.realpath(p)) for p in map(os.path.abspath, found))
+        if not is_inside(real, own) and not any(is_inside(h, real) for h in hidden)
+    ]
+
+
+def is_open(path: str, uid: int) -> bool:
+    """Whether the box's user can read it: this process's own, or one that nothing belongs to."""
+    steps = [path, *Path(os.path.realpath(path)).parents]
+    return os.access(path, os.R_OK) if not uid else all(os.stat(p).st_mode & 1 for p in steps)
+
+
+def is_inside(path: str, folder: str) -> bool:
+    return os.path.commonpath([path, folder]) == folder
 
 
 def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
@@ -133,10 +163,11 @@ def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
     lines = [f"level {o.box}", f"root {root}", f"tmp {4 * GIB}"]
     visible = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/alternatives",
                "/etc/ld.so.cache", "/opt", o.pack, sys.prefix, sys.base_prefix, *o.folders]  # fmt: skip
+    visible += library_folders(o) if o.mode != "runner" else []
     visible += [os.path.join(o.home, "worker", side) for side in SIDES[o.mode]]
     seen: set[str] = set()
     for path in visible:
-        if not os.path.lexists(path):
+        if not os.path.exists(path):
             continue
         for line in existing_parts(path):
             kind, _, real = line.partition(" ")

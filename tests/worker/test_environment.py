@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -67,3 +68,48 @@ def test_a_library_learns_its_user_and_keeps_its_files_in_every_box(folder: Path
     program, home = worker_run.make_home(folder)
     outcome = worker_run.run(program, home, folder, [job], 1, box=box)
     assert outcome.answers[box]["verdict"] == "correct", outcome.answers[box]["feedback"]
+
+
+LIBRARY = """
+import os
+
+import widths
+
+assert widths.SLOPE == 1.0
+assert os.path.exists({home!r} + "/worker/recorder")
+assert not os.path.exists({home!r} + "/worker/judge")
+try:
+    open({library!r} + "/widths/more.py", "w").close()
+except OSError:
+    pass
+else:
+    raise AssertionError("a library of the user's can be written to")
+"""
+
+
+def test_every_box_shows_the_libraries_of_pythonpath_and_nothing_of_the_judge(folder: Path) -> None:
+    (folder / "disk" / "libraries" / "widths").mkdir(parents=True)
+    (folder / "disk" / "libraries" / "widths" / "__init__.py").write_text("SLOPE = 1.0\n")
+    (folder / "linked").symlink_to("disk")
+    library = str(folder / "linked" / "libraries")
+    source = (VERIFY / "c-cpu" / "01_swish.py").read_text()
+    file = folder / "uses_it.py"
+    file.write_text(LIBRARY.format(home=str(ROOT), library=library) + source)
+    job = Job("right", "c-cpu", ROOT / "tasks" / "starter" / "01_swish.py", file)
+    program, home = worker_run.make_home(folder)
+    # The second one holds the harness itself, and the third is nowhere.
+    given = {"PYTHONPATH": f"{library}:{ROOT}:{folder}/missing"}
+    outcome = worker_run.run(program, home, folder, [job], 1, environment=given)
+    assert outcome.answers["right"]["verdict"] == "correct", outcome.answers["right"]["feedback"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives candidates another user")
+def test_a_library_that_the_box_cannot_read_is_named_with_the_remedy(folder: Path) -> None:
+    closed = folder / "closed"
+    (closed / "libraries").mkdir(parents=True)
+    closed.chmod(0o700)
+    job = Job("any", "c-cpu", ROOT / "tasks" / "starter" / "01_swish.py",
+              VERIFY / "c-cpu" / "01_swish.py")  # fmt: skip
+    program, home = worker_run.make_home(folder)
+    outcome = worker_run.run(program, home, folder, [job], 1, environment={"PYTHONPATH": f"{closed}/libraries"})
+    assert f"cannot read {closed}; 'chmod a+rx {closed}'" in outcome.infra["any"]

@@ -93,6 +93,22 @@ def test_a_call_outside_forward_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         lib.add_one_kernel(torch.ones(1), torch.ones(1), 1)
 
 
+def test_structs_scratch_and_channels_last_are_taken_and_an_unused_result_is_no_mistake() -> None:
+    lib = c_cpu.build(
+        "#include <stdlib.h>\nstruct pair { float a, b; };\ntypedef struct { const float *x; } span_t;\n"
+        "static struct pair both(float v) { struct pair p = {v, 2 * v}; return p; }\n"
+        "int twice_kernel(const float *x, float *y, long n) {\n"
+        "    span_t s = {x}; float *t = malloc(n * sizeof(float)); if (!t) return -1;\n"
+        "    for (long i = 0; i < n; i++) t[i] = both(s.x[i]).b;\n"
+        "    for (long i = 0; i < n; i++) y[i] = t[i];\n    free(t);\n    return 0;\n}\n"
+    )
+    for shape, order in (((2, 3, 4, 5), torch.channels_last), ((1, 2, 3, 2, 2), torch.channels_last_3d)):
+        x = torch.randn(shape).to(memory_format=order)
+        y = torch.empty_like(x)
+        lib.twice_kernel(x, y, x.numel())
+        assert torch.equal(y, 2 * x)
+
+
 def test_a_result_does_not_reach_python() -> None:
     lib = c_cpu.build("int f_kernel(float *x) { return x[0] > 0; }")
     result = lib.f_kernel(torch.ones(1))
@@ -254,6 +270,7 @@ X, Y = torch.ones(16), torch.ones(16)
         ((X.double(), Y, 16), r"'x' \(const float \*x\): .* torch.float32, got torch.float64"),
         ((X, torch.ones(4, 4).t(), 16), r"'y' \(float \*y\): .* contiguous .* \(1, 4\)"),
         ((X[::2], Y, 8), "'x' .* contiguous"),
+        ((X, torch.ones(1, 4, 2, 2).permute(0, 1, 3, 2), 16), "'y' .* contiguous"),
         ((X.to("meta"), Y, 16), "'x' .* on the CPU, got one on meta"),
         ((X.to_sparse(), Y, 16), "'x' .* dense tensor"),
         ((X.tolist(), Y, 16), "'x' .* expected a tensor, got list"),

@@ -517,6 +517,19 @@ def test_calls_that_differ_are_refused(lines: str) -> None:
     assert problem.rule == "trace-varies" and "call 3" in problem.text.lower()
 
 
+@pytest.mark.parametrize("init", ["self.ps = None", "self.w = torch.ones(3, device='cuda')\nself.ps = torch.tensor([self.w.data_ptr()])"])
+def test_addresses_in_a_tensor_are_refused_with_what_to_do_instead(init: str) -> None:
+    lines = "ps = torch.tensor([x.data_ptr(), 7], device=x.device) if self.ps is None else self.ps.to(x.device)\n" \
+            "launch('add', (1,), x=x, y=ps, z=x.clone())"  # fmt: skip
+    problem = refused(forward(lines, init))
+    assert problem.rule == "address" and "pass offsets" in problem.text
+
+
+def test_large_integers_are_no_addresses() -> None:
+    lines = "n = torch.tensor([2**62, -1, 7], device=x.device)\nlaunch('twice', (1,), x=x, y=x.clone(), n=n)"
+    assert record(forward(lines), X).told["calls"]
+
+
 CACHED = """
         key = {key}
         if key not in self.held:

@@ -134,6 +134,12 @@ class Memory:
         store = self.store(t)
         return store.address + t.storage_offset() * t.dtype.itemsize if store.size else 0
 
+    def has_address(self, data: bytes) -> bool:
+        """Whether one of these 64-bit numbers lies where tensors do."""
+        with plainly():
+            numbers = torch.frombuffer(bytearray(data), dtype=torch.int64)
+            return bool(((numbers >= FIRST_ADDRESS) & (numbers < self.next_address)).any())
+
     # ---- contents ----
 
     def real(self, t: torch.Tensor) -> torch.Tensor:

@@ -140,7 +140,8 @@ class NoResult:
     def _refuse(self, *_: Any) -> Any:
         raise TypeError(
             f"the result of {self.__dict__['_name']}() does not reach Python; make the function "
-            "void and let it write to a tensor"
+            "void and let it write to a tensor, or do not look at what it returns (an error code "
+            "neither): kernels run later than forward"
         )
 
     __getattr__ = __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
@@ -287,11 +288,17 @@ def _check_tensor(kind: CType, value: Any, device: str) -> None:
         raise _Mismatch(f"expected a tensor on {_NAMES[device]}, got one on {value.device}")
     if value.layout != torch.strided:
         raise _Mismatch(f"expected a dense tensor, got layout {value.layout}")
-    if not value.is_contiguous():
+    if not any(value.is_contiguous(memory_format=order) for order in _orders(torch, value)):
         raise _Mismatch(
             f"expected a contiguous tensor, got shape {tuple(value.shape)} with strides "
             f"{value.stride()}; call .contiguous() first"
         )
+
+
+def _orders(torch: Any, value: Any) -> list[Any]:
+    """Ways to lay out memory without gaps that have a name: who uses one means it."""
+    named = {4: [torch.channels_last], 5: [torch.channels_last_3d]}
+    return [torch.contiguous_format, *named.get(value.dim(), [])]
 
 
 def _number(kind: CType, value: Any) -> Any:

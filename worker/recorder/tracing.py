@@ -22,6 +22,12 @@ from shared.plan import ITEM
 
 CONSTANTS = 64 << 20  # bytes in all
 ALIGN = 16  # of a constant in the blob
+WORDS = (torch.int64, torch.uint64)
+ADDRESSES = (
+    "a tensor that a kernel gets holds addresses of other tensors (data_ptr()), so nobody can check "
+    "what the kernel reads and writes: pass the tensors themselves as arguments, launch the kernel "
+    "once for each group, or put the groups into one tensor (torch.cat) and pass offsets"
+)
 
 
 class Call:
@@ -214,6 +220,8 @@ class Trace:
     def _constant(self, store: Store) -> dict:
         if "const" not in store.extra:
             data = self.memory.bytes(store)
+            if store.dtype in WORDS and data and self.memory.has_address(data):
+                raise Refused("address", ADDRESSES)
             if data not in self._at:
                 self.blob.extend(bytes(-len(self.blob) % ALIGN))
                 self._at[data] = len(self.blob)

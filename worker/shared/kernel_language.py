@@ -294,6 +294,10 @@ class _Checker:
 
     def _bound(self, node: ast.Name) -> ast.expr:
         told = self.bind[node.id]
+        if told.get("unknown") == "ConstexprFunction":
+            raise Denied(f"{node.id} is a triton.constexpr_function, which is Python that the compiler "
+                         "would run: compute it in forward and pass the result as a tl.constexpr "
+                         "argument", node.lineno)  # fmt: skip
         if "unknown" in told:
             raise Denied(f"{node.id} is of type {told['unknown']}: a kernel can use numbers, "
                          "strings, dtypes, kernels and tuples of these from outside, best as "
