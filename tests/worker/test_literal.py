@@ -528,3 +528,16 @@ def test_an_output_that_is_zero_but_for_rounding_as_written_is_judged_by_its_oth
     assert written.judge(0, written.eager[0] + 1e-7)[2] and written.judge(0, torch.zeros(4))[2]
     assert not written.judge(0, torch.full((4,), 1e-3))[2]
     assert other.judge(0, other.eager[0])[2] and not other.judge(0, torch.zeros(4))[2]
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_random_buffer_reaches_the_kernel_whether_a_state_dict_has_it_or_not(persistent: bool) -> None:
+    register = f'self.register_buffer("table", torch.randn(8), persistent={persistent})'
+    source = task("return torch.relu(x) * self.table", setup=register)
+    forward = """
+        y = torch.empty_like(x)
+        lib.relu(x, self.table, y, x.numel())
+        return y
+"""
+    found = verify(source, in_c(GAINED_C.replace("GAIN", "gain[i % 8]"), "x", forward, register), "c-cpu")
+    assert (found["verdict"], found["evidence"]) == ("correct", "E3"), found["feedback"]

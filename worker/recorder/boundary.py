@@ -106,13 +106,12 @@ class State:
 
     def __init__(self, model: torch.nn.Module, reference: list) -> None:
         self.model = model
-        self.tensors = {**inputs.parameters(model), **inputs.buffers(model)}
+        self.tensors = inputs.named_state(model)
         self.parameters = set(inputs.parameters(model))
-        named = [self._entry(n) for n in inputs.named_state(model)]
         meant = [(n, list(shape), d.removeprefix("torch.")) for n, shape, d in reference]
         mine = [self._entry(n) for n in self.tensors]
-        if not all(entry in mine for entry in meant) and _forms(named) == _forms(meant):
-            self.names = [n for n, _, _ in named]
+        if not all(entry in mine for entry in meant) and _forms(mine) == _forms(meant):
+            self.names = [n for n, _, _ in mine]
         else:
             self.names = [entry[0] for entry in mine if entry in meant]
 

@@ -234,11 +234,10 @@ def _dictionary(model: torch.nn.Module, name: str) -> dict:
 
 def _walk(model: torch.nn.Module, prefix: str, above: tuple) -> Iterator[tuple]:
     """(kind, name, tensor) in order of registration."""
-    passing = object.__getattribute__(model, "__dict__").get("_non_persistent_buffers_set") or ()
     for kind in ("_parameters", "_buffers"):
         for name, value in _dictionary(model, kind).items():
             if issubclass(type(value), torch.Tensor):
-                yield "passing" if name in passing else kind, f"{prefix}{name}", value
+                yield kind, f"{prefix}{name}", value
     for name, part in _dictionary(model, "_modules").items():
         if part is not None and not any(part is m for m in above):
             yield from _walk(part, f"{prefix}{name}.", (*above, part))
@@ -253,8 +252,8 @@ def buffers(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def named_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """What a state dict has."""
-    return {n: t for kind, n, t in _walk(model, "", (model,)) if kind != "passing"}
+    """Parameters and buffers, also those that a state dict leaves out."""
+    return {n: t for _, n, t in _walk(model, "", (model,))}
 
 
 def loose(model: torch.nn.Module) -> dict[str, torch.Tensor]:
