@@ -47,6 +47,7 @@ def claims() -> str:
 
 def install(current: Callable[[], Recorder | None]) -> None:
     native_record.install(current)
+    c_cpu.recording = True
 
 
 def compile(request: dict) -> bytes:

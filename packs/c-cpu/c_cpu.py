@@ -17,7 +17,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "worker"))
 from recorder import native_record  # noqa: E402
 from shared import native  # noqa: E402
 
-__all__ = ["build"]
+__all__ = ["build", "recording"]
+
+recording = False  # by adapter.py; nothing is computed here in any process
 
 # The same source gives the same instructions on every machine of an architecture:
 # nothing here looks at the CPU it runs on (no -march=native), and no rule of

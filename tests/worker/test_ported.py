@@ -5,11 +5,15 @@ but its kernels is in it."""
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import candidates
 import pytest
@@ -18,6 +22,7 @@ from task_text import task
 from worker_run import ROOT, VERIFY
 
 from judge.steps import Ask  # isort: skip
+from lane import native_lane  # isort: skip
 
 FILES = ["triton/09_batch_norm", "triton/11_linear_relu", "triton/14_cumsum", "c-cpu/17_max_pool2d",
          "c-cpu/11_linear_relu"]  # fmt: skip
@@ -283,3 +288,165 @@ def test_numbers_among_the_arguments_are_checked() -> None:
     forward = "y = torch.empty_like(x)\nscale_kernel[(4,)](x, y, k, B=8)\nreturn y"
     record = verify(source, candidates.triton(kernel, forward, arguments="x, k"))
     assert said(record) == E3 and "_same('k', k, 3)" in record["ported"]
+
+
+# ---- names and words of the file ---------------------------------------------------------
+
+C_FILE = '''
+import torch
+import torch.nn as nn
+from c_cpu import build
+
+lib = build(r"""
+#include <stdint.h>
+#include <string.h>
+{before}
+static void wrong(const float *x, float *y, int64_t n) {{ for (int64_t i = 0; i < n; i++) y[i] = x[i]; }}
+void f_kernel(const float *x, float *y, int64_t n)
+{{
+    if (!({judged}))
+        {{ wrong(x, y, n); return; }}
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0 ? 0 : x[i];
+}}
+{after}
+""")
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        lib.f_kernel(x, y, x.numel())
+        return y
+'''
+
+
+def c_file(judged: str = "1", before: str = "", after: str = "") -> str:
+    return C_FILE.format(judged=judged, before=before, after=after)
+
+
+TELLING = {
+    "its_file": c_file('!strcmp(__FILE__, "kernel.c") && !strcmp(__BASE_FILE__, "kernel.c")'),
+    "the_date": c_file('!strcmp(__DATE__ + 7, "1970") && !strcmp(__TIME__, "00:00:00")'),
+    "its_age": c_file('!strcmp(__TIMESTAMP__, "Thu Jan  1 00:00:00 1970")'),
+    "a_flag": c_file("D", before="#if defined(_DEFAULT_SOURCE) && defined(__PIC__) && defined(__OPTIMIZE__) "
+                     "&& !defined(__FAST_MATH__)\n#define D 1\n#else\n#define D 0\n#endif"),
+    "a_macro": c_file(after="#define _stub(p) _stub(p) { wrong((float *)w[0], (float *)w[1], w[2]); } "
+                      "static void unused(p)"),
+}  # fmt: skip
+SAME = """
+import importlib, sys
+import torch
+for name in sys.argv[1:]:
+    file = importlib.import_module(name)
+    x = torch.linspace(-2, 2, 32).reshape(4, 8)
+    print(name, torch.equal(file.ModelNew(*file.get_init_inputs())(x), torch.relu(x)))
+"""
+CC = """#!/bin/sh
+test -f kernel.c && { printf '%s\\n' "$@" | grep -vx -e -MD -e -MF -e headers.d | sort
+  env | grep -v -e ^TMPDIR= -e ^PWD= -e ^_= -e ^OLDPWD= -e ^SHLVL= | sort
+  stat -c %Y kernel.c; cat kernel.c; } >$0.said
+exec REAL "$@"
+"""
+
+
+def in_plain_python(folder: Path, texts: dict[str, str], path: str = "", first: str = "") -> list[str]:
+    """What SAME says of these files, with `path` among Python's and `first` before the shell's."""
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+    (folder / "user.py").write_text(SAME)
+    env = {"PATH": first + os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": path,
+           "TZ": "Asia/Tokyo", "CPATH": "/nowhere"}  # fmt: skip
+    done = subprocess.run([sys.executable, "-B", "user.py", *texts], cwd=folder, env=env,
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("path", ["", str(ROOT / "packs" / "c-cpu")], ids=["alone", "beside the pack"])
+def test_c_source_cannot_tell_where_it_is_compiled(tmp_path: Path, path: str) -> None:
+    """Each of these is right when it is compiled as the judge does it, and otherwise wrong."""
+    texts = {name: exported_relu(text)["ported"] for name, text in TELLING.items()}
+    assert all(texts.values())
+    assert in_plain_python(tmp_path, texts, path) == [f"{name} True" for name in texts]
+
+
+@functools.cache
+def exported_relu(text: str, top: str = "") -> dict:
+    record = verify(task("return torch.relu(x)", top=top), text, "c-cpu")
+    assert said(record) == E3, record["feedback"]
+    return record
+
+
+def test_the_file_compiles_what_the_judge_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler sees the same text, age, name, options and environment."""
+    cc = tmp_path / "cc"
+    cc.write_text(CC.replace("REAL", str(shutil.which("cc"))))
+    cc.chmod(0o755)
+    (text,) = re.findall(r'build\(r"""(.*?)"""', c_file(), re.S)
+    in_plain_python(tmp_path, {"plain": exported_relu(c_file())["ported"]}, first=f"{tmp_path}:")
+    delivered = (tmp_path / "cc.said").read_text()
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.syspath_prepend(str(ROOT / "packs" / "c-cpu"))
+    toolchain = importlib.import_module("c_cpu").TOOLCHAIN
+    told = {"text": 0, "launches": [["f_kernel", "ppi"]]}
+    native_lane.libraries({"texts": [text], "objects": [told]}, toolchain)
+    assert delivered == (tmp_path / "cc.said").read_text()
+
+
+@pytest.mark.parametrize("top", [
+    "ctypes = struct = subprocess = tempfile = base64 = 0", "build = recording = os = 0",
+    "_built = 0", "library_0 = 0", "def zip(*a): return []", "from torch import any, all",
+    "def change():\n    global isinstance\n    isinstance = None",
+])  # fmt: skip
+def test_a_name_of_the_file_is_not_the_tasks(tmp_path: Path, top: str) -> None:
+    """The file is refused, or both mean what they say."""
+    names = re.findall(r"\w+", top)
+    init = f"assert {names[0]} == 0" if top.endswith("= 0") else "pass"
+    record = verify(task("return torch.relu(x)", top=top, setup=init), c_file(), "c-cpu")
+    assert said(record) == E3
+    if top.startswith(("ctypes", "build")):
+        assert in_plain_python(tmp_path, {"named": record["ported"]}) == ["named True"]
+    else:
+        assert "the task's file has another" in record["ported_why"]
+
+
+def test_constants_are_not_called_as_something_of_the_tasks() -> None:
+    source = task("return torch.relu(x + torch.arange(8.0))", top="_CONSTANT_0 = 1",
+                  setup="self.n = _CONSTANT_0")  # fmt: skip
+    kernel = candidates.RELU_KERNEL.replace("x, y, n", "x, t, y, n").replace("v = tl.load(",
+             "v = tl.load(t + i % 8) + tl.load(")  # fmt: skip
+    forward = """
+        y = torch.empty_like(x)
+        relu_kernel[(4,)](x, torch.arange(8.0, device=x.device), y, x.numel(), B=8)
+        return y
+        """
+    record = verify(source, candidates.relu(forward, kernels=kernel))
+    assert said(record) == E3 and "another _CONSTANT_0" in record["ported_why"]
+
+
+LOCAL_TL = """
+import triton.language as T
+@triton.jit
+def relu_kernel(x, y, n, B: T.constexpr):
+    i = T.program_id(0) * B + T.arange(0, B)
+    tl = T.load(x + i, mask=i < n, other=0.0)
+    H: T.constexpr = B
+    T.store(y + i, T.where(tl < 0, 0.0, tl), mask=i < n)
+"""
+
+
+@pytest.mark.parametrize("kernel", [LOCAL_TL, LOCAL_TL.replace("tl", "v")], ids=["tl", "v"])
+def test_a_kernels_own_tl_is_not_taken_for_the_language(kernel: str) -> None:
+    record = verify(RELU, candidates.relu(kernels=kernel))
+    assert said(record) == E3
+    assert ("name is tl" in (record["ported_why"] or "")) == (kernel is LOCAL_TL)
+    assert (record["ported"] is None) == (kernel is LOCAL_TL)
+
+
+LATER = "a time that was\n# judged is that of a later call"
+
+
+def test_its_head_says_when_the_judged_time_is_that_of_a_later_call() -> None:
+    differs = candidates.relu(CALLS.format(first="other_kernel"), "self.calls = 0",
+                              candidates.RELU_KERNEL + OTHER)  # fmt: skip
+    assert LATER in verify(RELU, differs)["ported"]
+    assert LATER not in verify(RELU, candidates.relu())["ported"]

@@ -9,15 +9,16 @@ must have the form of the judged first one (canonical.py)."""
 
 import ast
 import base64
+import builtins
 import keyword
 import math
 import re
 import symtable
 from collections.abc import Callable
 
-from judge import canonical, ported_parts, taskfile
+from judge import canonical, native_plan, ported_parts, taskfile
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
-from shared import kernel_language
+from shared import kernel_language, native
 from shared.plan import ITEM
 from shared.structure import contiguous
 
@@ -27,6 +28,9 @@ GENERATED = re.compile(r"_.*|(in|b|s)\d+|self|device")  # names of a forward tha
 CONSTANT_BYTES = 1 << 16  # of constants that are written into the text
 LINES = 4000  # of what is added to the task's text
 TASKS = "the task's"  # what the task's file means by a name
+LATER = "What a first call computes for later ones is computed in every call here; a time that was"
+_PARTS = ast.walk(ast.parse(ported_parts.ARGUMENTS + ported_parts.C_LIBRARY + "bytearray, float"))
+BUILTINS = dict.fromkeys({n.id for n in _PARTS if isinstance(n, ast.Name)} & {*dir(builtins)}, "Python's own")
 IR = ("kernels of this language are recorded as IR, which has no source: the file is its author's, "
       "and only its trace was judged")  # fmt: skip
 
@@ -85,7 +89,7 @@ class _Writer:
         self.job, self.facts, self.trace, self.names = job, facts, trace, names
         self.choose, self.where = choose, where
         self.head: list[str] = []  # the imports
-        self.meant = _taken(job["task"]["source"])  # names of the file, by what says what each is
+        self.meant = BUILTINS | _taken(job["task"]["source"])  # names of the file, by what says what each is
         self.import_line("torch", "import torch")
         for name in ("ModelNew", "_as_judged", "_same"):
             self.claim(name, "defined here")
@@ -122,6 +126,7 @@ class _Writer:
             "made of a trace: allocations, moves and launches, nothing else. Each kernel is as it was",
             f"judged: correct at evidence E3, {self.job['precision']}, {self.where}.",
             "", "It is right for these arguments of forward, and refuses others:", "", *self.told, "",
+            *([LATER, "judged is that of a later call."] if len(self.trace.calls) > 1 else []),
             "Other sizes have to be verified again. No gradients are computed.",
             f"It needs {', '.join(self.needs)}.",
         ]  # fmt: skip
@@ -213,6 +218,7 @@ class _Writer:
             if not b.bytes:
                 made = f"torch.empty(0, dtype=torch.{b.dtype})"
             self.constants[key] = f"_CONSTANT_{len(self.constants)}"
+            self.claim(self.constants[key], "defined here")
             self.blocks += ["", f"{self.constants[key]} = {made}"]
         return self.constants[key]
 
@@ -335,6 +341,8 @@ class _Writer:
         self.language()
         self.tree = self.tree or kernel_language.parse(self.job["candidate"])
         found = kernel_language.extract(self.tree, told)
+        if "tl" in {getattr(n, "id", getattr(n, "arg", 0)) for n in ast.walk(found.tree)} - {*found.used}:
+            raise CannotPort("a kernel's own name is tl, which is the language here")
         if found.defaults:
             raise CannotPort("a kernel's default value comes from its file")
         for used in found.used:
@@ -380,8 +388,12 @@ class _Writer:
             helper = HELPER.search(self.job["candidate"])
             if helper is None:
                 raise CannotPort("the file does not import build")
-            if helper[1] == "c_cpu":
-                self.claim("build", "c_cpu")
+            build, calls = "build", ""
+            if helper[1] == "c_cpu" and self.job["family"] == "native":
+                build = "_built"
+                self.claim(build, "defined here")
+                asked = {o["text"]: o["launches"] for o in native_plan.requests(self.trace)["objects"]}
+                calls = ", " + _quoted('\n#line 1 "calls"\n' + "".join(native.stubs(asked[index])))
                 self.needs.append("a C compiler called cc")
                 self.blocks += ported_parts.C_LIBRARY.splitlines() if not self.texts else []
             else:
@@ -389,9 +401,8 @@ class _Writer:
                                   "(the pack's own only records)")  # fmt: skip
                 self.import_line("build", f"from {helper[1]} import build")
             self.texts[index] = name = f"library_{index}"
-            text = self.trace.texts[index]
-            quoted = f'r"""{text}"""' if '"""' not in text and not text.endswith(('"', "\\")) else repr(text)
-            self.blocks += ["", f"{name} = build({quoted})"]
+            self.claim(name, "defined here")
+            self.blocks += ["", f"{name} = {build}({_quoted(self.trace.texts[index])}{calls})"]
         return self.texts[index]
 
     # ---- the output ----
@@ -416,12 +427,19 @@ class _Spoken(ast.NodeTransformer):
         return ast.Name("tl", node.ctx) if node.id == kernel_language.LANGUAGE else node
 
 
+def _quoted(text: str) -> str:
+    return f'r"""{text}"""' if '"""' not in text and not text.endswith(('"', "\\")) else repr(text)
+
+
 def _taken(source: str) -> dict[str, str]:
     """The names that the task's file defines or looks up, with the line that imports each."""
     tree, found = ast.parse(source), {}
     tables = [symtable.symtable(source, "task", "exec")]
     for table in tables:
         tables += table.get_children()
+        own = (s for s in table.get_symbols() if table is tables[0] or s.is_declared_global())
+        if again := BUILTINS.keys() & {s.get_name() for s in own if s.is_assigned() or s.is_imported()}:
+            raise CannotPort(f"the task's file has another {min(again)}")
         found |= {s.get_name(): TASKS for s in table.get_symbols() if s.is_global() or table is tables[0]}
     assigned = {s.get_name() for s in tables[0].get_symbols() if s.is_assigned() or s.is_namespace()}
     for node in tree.body:

@@ -27,42 +27,40 @@ def _same(name, value, judged):
 '''
 
 C_LIBRARY = '''
-try:
-    from c_cpu import build
-except ImportError:
-    import ctypes
-    import struct
-    import subprocess
-    import tempfile
+def _built(source, calls):
+    """The functions of C source; `calls` has one for each that takes its arguments as words. Name,
+    options and environment are the judge's, so that the same text is the same program."""
+    try:
+        from c_cpu import build, recording
+    except ImportError:
+        recording = False
+    if recording:
+        return build(source)
+    import ctypes, os, pathlib, struct, subprocess, tempfile
 
-    class build:
-        """The functions of C source, each compiled by cc when it is called first."""
+    flags = "-std=c11 -D_DEFAULT_SOURCE -O3 -fPIC -ffp-contract=on -fno-math-errno -fno-trapping-math " \\
+            "-fno-strict-aliasing -Wall -Wno-unused-function -Wno-unknown-pragmas -Werror=return-type " \\
+            "-Werror=implicit-function-declaration -Werror=implicit-int -Werror=int-conversion " \\
+            "-Werror=incompatible-pointer-types kernel.c -o kernel.so -shared -save-temps " \\
+            "-Wl,-z,defs -Wl,-z,now -Wl,--as-needed -lm"
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "kernel.c").write_bytes((source + calls).encode())
+        os.utime(f"{folder}/kernel.c", (0, 0))
+        env = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0", "TZ": "UTC"}
+        done = subprocess.run(["cc", *flags.split()], cwd=folder, env=env, capture_output=True)
+        if done.returncode:
+            raise RuntimeError("cc: " + done.stderr.decode(errors="replace"))
+        made = ctypes.CDLL(f"{folder}/kernel.so")
 
-        def __init__(self, source):
-            self._source, self._made = source, {}
-
+    class Library:
         def __getattr__(self, name):
-            return lambda *args: self._call(name, args)
+            return lambda *args: getattr(made, f"monkeys_call_{name}")(
+                (ctypes.c_uint64 * (len(args) + 1))(*map(self.word, args)))
 
-        def _call(self, name, args):
-            kinds = tuple(torch.Tensor if a is None else type(a) for a in args)
-            if (name, kinds) not in self._made:
-                self._made[name, kinds] = self._compiled(name, kinds)
-            words = [0 if a is None else a.data_ptr() if isinstance(a, torch.Tensor) else
-                     int.from_bytes(struct.pack("<d", a), "little") if isinstance(a, float) else
-                     int(a) & (1 << 64) - 1 for a in args]
-            self._made[name, kinds]((ctypes.c_uint64 * max(len(words), 1))(*words))
+        def word(self, a):
+            if isinstance(a, float):
+                (a,) = struct.unpack("<q", struct.pack("<d", a))
+            return a.data_ptr() if isinstance(a, torch.Tensor) else int(a or 0) & (1 << 64) - 1
 
-        def _compiled(self, name, kinds):
-            forms = {int: "(long long)w[%d]", bool: "w[%d] != 0", float: "*(const double *)(w + %d)"}
-            given = ", ".join(forms.get(k, "(void *)w[%d]") % i for i, k in enumerate(kinds))
-            stub = f"\\nvoid _stub(const unsigned long long *w)\\n{{\\n    (void){name}({given});\\n}}\\n"
-            folder = tempfile.mkdtemp()
-            with open(folder + "/source.c", "w") as file:
-                file.write(self._source + stub)
-            flags = "-std=c11 -D_DEFAULT_SOURCE -O3 -fPIC -ffp-contract=on -fno-math-errno " \\
-                    "-fno-trapping-math -fno-strict-aliasing -w -shared"
-            target = folder + "/source.so"
-            subprocess.run(["cc", *flags.split(), folder + "/source.c", "-o", target, "-lm"], check=True)
-            return ctypes.CDLL(target)._stub
+    return Library()
 '''

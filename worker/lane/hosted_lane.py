@@ -73,9 +73,9 @@ template <class F> static void monkeys_run(const char *name, F f)
     monkeys_end(name, code);
 }
 """
-    + native_lane.REAL
+    + native.REAL
 )
-_WORDS = native_lane.WORDS | {"p": "monkeys_pointer{{monkeys_words[{}]}}"}
+_WORDS = native.WORDS | {"p": "monkeys_pointer{{monkeys_words[{}]}}"}
 _TABLE = """
 extern "C" {
 struct monkeys_function {

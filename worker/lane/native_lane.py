@@ -34,21 +34,6 @@ _HEADERS = "headers.d"
 # compiler writes none of them.
 _FILE_DIRECTIVES = re.compile(r"\.(?:incbin|include|macro|irpc?|altmacro)\b", re.IGNORECASE)
 
-REAL = """
-static double monkeys_real(unsigned long long monkeys_word)
-{
-    double monkeys_value;
-
-    __builtin_memcpy(&monkeys_value, &monkeys_word, sizeof(monkeys_value));
-    return monkeys_value;
-}
-"""
-WORDS = {
-    "p": "(void *)monkeys_words[{}]",
-    "i": "(long long)monkeys_words[{}]",
-    "b": "monkeys_words[{}] != 0",
-    "d": "monkeys_real(monkeys_words[{}])",
-}
 _SIGNATURE_HELPERS = """
 #include <type_traits>
 template <class A> constexpr char monkeys_code()
@@ -86,18 +71,11 @@ def libraries(request: dict, toolchain: Toolchain) -> bytes:
 
 
 def _library(source: str, launches: list, toolchain: Toolchain) -> bytes:
-    stubs = [REAL, *(_stub(name, kinds) for name, kinds in launches)]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        compile_text(work, source, "calls", stubs, toolchain, "kernel.so")
+        compile_text(work, source, "calls", native.stubs(launches), toolchain, "kernel.so")
         _check_assembler(work)
         return (work / "kernel.so").read_bytes()
-
-
-def _stub(name: str, kinds: str) -> str:
-    words = ", ".join(WORDS[kind].format(i) for i, kind in enumerate(kinds))
-    head = f"void monkeys_call_{name}(const unsigned long long *monkeys_words)"
-    return f"{head}\n{{\n    (void)monkeys_words;\n    (void){name}({words});\n}}\n"
 
 
 def cubins(request: dict, toolchain: Toolchain) -> bytes:

@@ -23,6 +23,22 @@ from shared.processes import used_s
 MAX_SOURCE_BYTES = 1 << 20
 SLOWEST = 8  # times as long as it may compute, where others keep the processors busy
 
+REAL = """
+static double monkeys_real(unsigned long long monkeys_word)
+{
+    double monkeys_value;
+
+    __builtin_memcpy(&monkeys_value, &monkeys_word, sizeof(monkeys_value));
+    return monkeys_value;
+}
+"""
+WORDS = {
+    "p": "(void *)monkeys_words[{}]",
+    "i": "(long long)monkeys_words[{}]",
+    "b": "monkeys_words[{}] != 0",
+    "d": "monkeys_real(monkeys_words[{}])",
+}
+
 
 class BuildError(Exception):
     """The source cannot be built or may not be: the candidate's fault."""
@@ -64,6 +80,16 @@ def check_text(source: object) -> str:
     return source
 
 
+def stubs(launches: list) -> list[str]:
+    """What is compiled behind a text to call its functions with words."""
+    made = [REAL]
+    for name, kinds in launches:
+        words = ", ".join(WORDS[kind].format(i) for i, kind in enumerate(kinds))
+        made.append(f"void monkeys_call_{name}(const unsigned long long *monkeys_words)\n"
+                    f"{{\n    (void)monkeys_words;\n    (void){name}({words});\n}}\n")  # fmt: skip
+    return made
+
+
 def preprocess(source: str, toolchain: Toolchain) -> str:
     """What the source says itself, once macros and conditions are done with."""
     with tempfile.TemporaryDirectory() as folder:
@@ -84,6 +110,7 @@ def compile_in(work: Path, source: str, toolchain: Toolchain, extra: list[str]) 
     """Runs the compiler once; what it says where it succeeds."""
     (work / "tmp").mkdir(exist_ok=True)  # nvcc empties its own
     (work / toolchain.source_name).write_bytes(source.encode())
+    os.utime(work / toolchain.source_name, (0, 0))  # __TIMESTAMP__ tells it
     argv = [*toolchain.compiler, *toolchain.flags, toolchain.source_name, *extra]
     status, text = run(argv, work, toolchain.timeout_s)
     if status == -signal.SIGKILL:
@@ -105,6 +132,7 @@ def run(
         "PATH": os.environ.get("PATH", ""),
         "LC_ALL": "C",
         "SOURCE_DATE_EPOCH": "0",
+        "TZ": "UTC",
         "TMPDIR": str(folder / "tmp"),
     }
     try:
