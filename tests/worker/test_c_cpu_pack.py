@@ -121,7 +121,7 @@ def test_the_conv_seed_takes_any_shape(
 def test_a_seed_is_complete_and_says_where_it_was_verified(name: str) -> None:
     folder = PACK / "seeds" / name
     meta = json.loads((folder / "meta.json").read_text())
-    assert set(meta) == {"origin", "licence", "dtype", "shapes", "verified", "verified_on"}
+    assert set(meta) == {"origin", "licence", "dtype", "shapes", "verified", "verified_on", "rules"}
     assert meta["verified"] is True and meta["dtype"] == "fp32" and meta["licence"] == "MIT"
     task = load(folder / "task.py")
     assert meta["shapes"] == ["x".join(map(str, x.shape)) for x in task.get_inputs()]
