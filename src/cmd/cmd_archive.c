@@ -233,8 +233,8 @@ const struct cmd cmd_archive_export = {
     "the model wrote; solution_ported.py is made from the verified trace: the\n"
     "task and a ModelNew that allocates and launches, nothing else. Both the\n"
     "folder and the file can be imported. Where a language's kernels have no\n"
-    "source (TileLang), there is no such file: meta.json says in ported_why\n"
-    "that solution.py is its author's, and only its trace was judged.",
+    "source, there is no such file: meta.json says in ported_why that\n"
+    "solution.py is its author's, and only its trace was judged.",
     out_table,
     run_copy,
 };
