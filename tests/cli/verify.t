@@ -51,7 +51,7 @@ all honest-styles.list 29 "honest styles of host code and kernels"
 
 run tasks check --device cpu --self-test
 is $status 0 "all starter tasks pass the gate, and the self-test of the judge"
-like "$out" '*starter/09_batch_norm* ok, as written right in 9 of 9 trials*' "which says in how many trials the task as written is right"
+like "$out" '*starter/09_batch_norm* ok, as written right in 8 of 8 trials*' "which says in how many trials the task as written is right"
 run tasks list --json
 is "$(printf '%s\n' "$out" | grep -c '"operators":')" 24 "tasks list has 24 tasks"
 like "$out" '*"id":"starter/04_softmax"*"operators":\["softmax"]*' "with their operators"
@@ -59,7 +59,7 @@ like "$out" '*"id":"starter/04_softmax"*"operators":\["softmax"]*' "with their o
 good=$root/tests/verify/c-cpu/04_softmax.py
 sed 's/build/made/' "$good" >"$work/unbuilt.py"
 run verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --no-timing --json
-like "$out" '*"verdict":"static_reject","rule":"c-build"*' "the static rules come first"
+like "$out" '*"verdict":"static_reject"*"rule":"c-build"*' "the static rules come first"
 (cd "$work" && "$monkeys" verify --device cpu --dsl c-cpu --task starter/04_softmax unbuilt.py --json >/dev/full 2>"$work/.err")
 is $? 4 "a verdict that cannot be written is an error"
 run verify --device cpu --dsl triton --task starter/04_softmax --precision bf16 x.py
