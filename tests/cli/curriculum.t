@@ -43,10 +43,10 @@ like "$out" '*"task":"coarse/05_logsumexp"*"piece":{"kind":"partition","level":"
 run show one coarse/05_logsumexp 1
 like "$out" "*coarse/01_swish (run), similarity *, a piece of the task*" "a piece can be shown, and why it saw an example"
 run archive export one -o kernels
-like "$(cat "$work/kernels/coarse-05_logsumexp/meta.json")" '*"piece": {*"depth": 1,*"parents": \[*"starter/04_softmax"*' \
+like "$(cat "$work/kernels/coarse_05_logsumexp/meta.json")" '*"piece": {*"depth": 1,*"parents": \[*"starter/04_softmax"*' \
     "export keeps what a kernel is a piece of"
 run archive list kernels --json
-like "$out" '*"name":"coarse-01_swish",*"piece":{"kind":"partition",*' "… which an archive's list says"
+like "$out" '*"name":"coarse_01_swish",*"piece":{"kind":"partition",*' "… which an archive's list says"
 run report one -o one.html
 is $status 0 "a report can be made"
 run analyze one --table curriculum --json
