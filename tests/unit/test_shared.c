@@ -12,6 +12,7 @@
 #include "run/sharing.h"
 #include "store_fixture.h"
 #include "tap.h"
+#include "verify/verdict.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ static struct kernel make_kernel(const char *op, const char *solution)
                            .dtype = "fp32",
                            .dsl = "x",
                            .verified = true,
-                           .verified_on = "here"};
+                           .verified_on = "here",
+                           .rules = VERDICT_RULES};
 }
 
 static struct shared_row make_row(const char *op, const char *solution)
