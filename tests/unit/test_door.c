@@ -7,6 +7,7 @@
 #include "pack_fixture.h"
 #include "tap.h"
 #include "verify/gate.h"
+#include "verify/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,10 +115,28 @@ static void test_rules(struct bench *b)
     is(jsn_str(b->record, "verdict"), "static_reject", "as static_reject");
 }
 
+static void on_refusal(const json_t *record, const char *why, void *arg)
+{
+    struct bench *b = arg;
+
+    b->told++;
+    ok(!record && why && strstr(why, "rules of truth"),
+       "a worker of other rules of truth gives no verdict");
+}
+
+static void test_other_rules(struct bench *b, const char *good)
+{
+    answer_with(b, json_pack("{s:s, s:i}", "verdict", "correct", "rules",
+                             VERDICT_RULES - 1));
+    judge(b, good, on_refusal);
+    ok(door_wait(b->door) == 0, "and ends nothing else");
+}
+
 static void test_hint(struct bench *b, const char *good)
 {
-    answer_with(b, json_pack("{s:s, s:s}", "verdict", "compile_error",
-                             "feedback", "shape 4 is not 8"));
+    answer_with(b, json_pack("{s:s, s:s, s:i}", "verdict", "compile_error",
+                             "feedback", "shape 4 is not 8", "rules",
+                             VERDICT_RULES));
     judge(b, good, on_record);
     ok(door_wait(b->door) == 0, "an answer can be waited for");
     is(jsn_str(b->record, "feedback"),
@@ -182,6 +201,7 @@ void suite_door(void)
 
     begin(&b);
     test_rules(&b);
+    test_other_rules(&b, good);
     test_hint(&b, good);
     test_loop(&b, good);
     test_gate(&b);
