@@ -4,6 +4,7 @@ but its kernels is in it."""
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import json
@@ -206,7 +207,11 @@ def test_a_file_that_would_clash_with_the_tasks_names_is_not_made() -> None:
     lambda told: told["calls"][0]["nodes"].append(dict(told["calls"][0]["nodes"][-1])),
     lambda told: told["calls"].append(told["calls"][0] | {"nodes": told["calls"][0]["nodes"] * 2}),
     lambda told: told["kernels"][0].update(noinline=True),
-], ids=["grid", "scalar", "option", "a node more", "the steady call", "a kernel's flag"])  # fmt: skip
+    lambda told: told["kernels"][0].update(line=1),
+    lambda told: told["kernels"][0]["bind"].update(tl={"module": "triton.language.math"}),
+    lambda told: told["kernels"][0]["bind"].update(range={"value": 1}),
+], ids=["grid", "scalar", "option", "a node more", "the steady call", "a kernel's flag", "a kernel's place",
+        "what a name means", "a name more"])  # fmt: skip
 def test_a_recording_that_differs_in_anything_is_no_delivery(change: Callable[[dict], object]) -> None:
     """The file's own recording is changed on its way to the judge."""
     loop, recordings = Loop(), []
@@ -228,6 +233,14 @@ def test_a_recording_that_differs_in_anything_is_no_delivery(change: Callable[[d
     loop.instead = instead
     record = verify(RELU, candidates.relu(), loop=loop)
     assert said(record) == E3 and len(recordings) == 2
+    assert record["ported"] is None and "does something else" in record["ported_why"]
+
+
+def test_a_kernel_that_is_written_otherwise_is_no_delivery(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = ast.unparse
+    assert "other=0.0" in verify(RELU, candidates.relu())["ported"]
+    monkeypatch.setattr(ast, "unparse", lambda tree: write(tree).replace("other=0.0", "other=1.0"))
+    record = verify(RELU, candidates.relu())
     assert record["ported"] is None and "does something else" in record["ported_why"]
 
 

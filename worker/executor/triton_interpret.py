@@ -366,8 +366,9 @@ def _interpreted(kernel: kernel_language.Kernel, told: dict, space: dict, file: 
     space.update({name: _unwrapped(value) for name, value in space.items()})
     for word, meaning in _WORDS.items():
         space.setdefault(word, meaning)
+    text = kernel.text  # of the tree that is rewritten now
     code = compile(_Rewriter().visit(kernel.tree), file, "exec")
-    function = define(kernel.text, code, kernel.name, space, file)
+    function = define(text, code, kernel.name, space, file)
     made = InterpretedFunction(function)
     made.rewrite = lambda: function
     made.unspecialized = set(told["do_not_specialize"])

@@ -5,12 +5,10 @@ The setup's moves come first, as if forward made them. State has the reference's
 their bytes, kernels their checked trees with what their names mean; memory is numbered in the order
 of its first use."""
 
-import ast
 import hashlib
 from collections.abc import Callable
 
 from judge.traces import Call, Launch, Move, Trace, View, view
-from shared import kernel_language
 from shared.plan import ITEM
 
 
@@ -25,13 +23,13 @@ def difference(judged: list, again: list) -> str | None:
 
 
 class Form:
-    """Of one call. `choose` gives a launch in the configuration that counts."""
+    """Of one call. `choose` gives a launch in the configuration that counts, `function` a kernel's
+    tree as text and the names that it takes from its file, by its number."""
 
-    def __init__(self, trace: Trace, names: dict[str, str], source: str, choose: Callable) -> None:
-        self.trace, self.names, self.source, self.choose = trace, names, source, choose
+    def __init__(self, trace: Trace, names: dict[str, str], choose: Callable, function: Callable) -> None:
+        self.trace, self.names, self.choose, self.function = trace, names, choose, function
         self.numbers: dict[tuple, int] = {}  # of memory, by what it is
         self.memory: list[list] = []
-        self.tree: ast.Module | None = None
         self.kernels: dict[int, object] = {}
 
     def of(self, call: Call) -> list:
@@ -104,18 +102,16 @@ class Form:
     def kernel(self, index: int) -> object:
         if index not in self.kernels:
             self.kernels[index] = f"an outer kernel, {len(self.kernels)}"  # should it call itself
-            self.kernels[index] = self._kernel(self.trace.kernels[index])
+            self.kernels[index] = self._kernel(index, self.trace.kernels[index])
         return self.kernels[index]
 
-    def _kernel(self, told: dict) -> list:
+    def _kernel(self, index: int, told: dict) -> list:
         if "bind" not in told:  # a function of a text
             return [self.trace.texts[told["text"]], {k: repr(v) for k, v in told.items() if k != "text"}]
-        self.tree = self.tree or kernel_language.parse(self.source)
-        found = kernel_language.extract(self.tree, told)
-        bound = {name: self.value(told["bind"][name]) for name in sorted(found.used)}
-        defaults = {name: self.value(told["defaults"][name]) for name in sorted(found.defaults)}
+        tree, used = self.function(index)
+        bound = {name: self.value(told["bind"][name]) for name in sorted(used)}
         flags = {k: repr(v) for k, v in told.items() if k not in ("line", "bind", "defaults")}
-        return [ast.dump(found.tree), bound, defaults, flags]
+        return [tree, bound, flags]
 
 
 def _without_refills(nodes: list) -> list:

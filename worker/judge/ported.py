@@ -10,11 +10,14 @@ must have the form of the judged first one (canonical.py)."""
 import ast
 import base64
 import builtins
+import copy
+import functools
 import keyword
 import math
 import re
 import symtable
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from judge import canonical, native_plan, ported_parts, taskfile
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
@@ -41,28 +44,42 @@ class CannotPort(Exception):
 
 def write(
     job: dict, facts, trace: Trace, names: dict[str, str], choose: Callable[[Launch], dict], where: str
-) -> tuple[str | None, str | None]:
-    """The text, or why it cannot be written. `choose` gives a launch in the configuration that is
+) -> tuple["Written | None", str | None]:
+    """The file, or why it cannot be written. `choose` gives a launch in the configuration that is
     delivered; `where` says what it was judged on."""
     try:
-        text = _Writer(job, facts, trace, names, choose, where).text()
-        ast.parse(text)
-        return text, None
+        writer = _Writer(job, facts, trace, names, choose, where)
+        text = writer.text()
+        return Written(text, ast.parse(text), writer), None
     except (CannotPort, kernel_language.Denied, SyntaxError, RecursionError) as problem:
         return None, str(problem)
 
 
-def difference(
-    job: dict, trace: Trace, names: dict, choose: Callable[[Launch], dict], text: str, again: Trace
-) -> str | None:
-    """Why `again`, the recording of the text, is not what was judged."""
-    own = {name: name for name, _, _ in again.state}
-    try:
-        judged = canonical.Form(trace, names, job["candidate"], choose).of(trace.calls[0])
-        found = [canonical.Form(again, own, text, lambda node: node.told).of(c) for c in again.calls]
-    except kernel_language.Denied as problem:
-        return str(problem)
-    return next(filter(None, (canonical.difference(judged, one) for one in found)), None)
+@dataclass
+class Written:
+    text: str
+    tree: ast.Module
+    writer: "_Writer"
+
+    def difference(self, again: Trace) -> str | None:
+        """Why `again`, the recording of the text, is not what was judged."""
+        own, w = {name: name for name, _, _ in again.state}, self.writer
+
+        def function(index: int) -> tuple[str, Collection[str]]:
+            """A function of the text, with all names that it has from there. It need not be checked:
+            it counts only if it is the one that was."""
+            told = again.kernels[index]
+            found = copy.copy(kernel_language.find(self.tree, told["name"], told["line"]))
+            found.decorator_list = []
+            return ast.dump(found), told["bind"]
+
+        try:
+            judged = canonical.Form(w.trace, w.names, w.choose, w.function).of(w.trace.calls[0])
+            form = functools.partial(canonical.Form, again, own, lambda node: node.told, function)
+            found = [form().of(call) for call in again.calls]
+        except kernel_language.Denied as problem:
+            return str(problem)
+        return next(filter(None, (canonical.difference(judged, one) for one in found)), None)
 
 
 def identifier(name: object) -> str:
@@ -100,6 +117,7 @@ class _Writer:
         self.blocks: list[str] = []  # kernels and sources
         self.needs = ["torch"]
         self.tree: ast.Module | None = None
+        self.found: dict[int, kernel_language.Kernel] = {}  # in the words of the file
 
     # ---- the whole ----
 
@@ -339,10 +357,7 @@ class _Writer:
         self.claim(name, f"kernel {index}")
         self.kernels[index] = name
         self.language()
-        self.tree = self.tree or kernel_language.parse(self.job["candidate"])
-        found = kernel_language.extract(self.tree, told)
-        if "tl" in {getattr(n, "id", getattr(n, "arg", 0)) for n in ast.walk(found.tree)} - {*found.used}:
-            raise CannotPort("a kernel's own name is tl, which is the language here")
+        found = self.extracted(index)
         if found.defaults:
             raise CannotPort("a kernel's default value comes from its file")
         for used in found.used:
@@ -357,8 +372,25 @@ class _Writer:
             language = "gluon"
             self.import_line("gluon", "from triton.experimental import gluon")
         mark = f"@{language}.jit" + (f"({', '.join(flags)})" if flags else "")
-        self.blocks += ["", "", mark, ast.unparse(_Spoken().visit(found.tree))]
+        self.blocks += ["", "", mark, ast.unparse(found.tree)]
         return name
+
+    def extracted(self, index: int) -> kernel_language.Kernel:
+        if index not in self.found:
+            self.tree = self.tree or kernel_language.parse(self.job["candidate"])
+            found = self.found[index] = kernel_language.extract(self.tree, self.trace.kernels[index])
+            nodes = [node for node in ast.walk(found.tree) if isinstance(node, (ast.Name, ast.arg))]
+            if "tl" in {getattr(n, "id", getattr(n, "arg", 0)) for n in nodes} - {*found.used}:
+                raise CannotPort("a kernel's own name is tl, which is the language here")
+            for node in nodes:  # the check uses a name that no kernel can use
+                if getattr(node, "id", 0) == kernel_language.LANGUAGE:
+                    node.id = "tl"
+        return self.found[index]
+
+    def function(self, index: int) -> tuple[str, Collection[str]]:
+        """A kernel that was judged, as canonical.Form asks for it."""
+        found = self.extracted(index)
+        return ast.dump(found.tree.body[0]), found.used
 
     def bind(self, name: str, told: dict) -> None:
         """Defines a free name of a kernel."""
@@ -420,17 +452,11 @@ class _Writer:
         return number(held)
 
 
-class _Spoken(ast.NodeTransformer):
-    """The check uses a module name that no kernel can use; readers know the module as tl."""
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name("tl", node.ctx) if node.id == kernel_language.LANGUAGE else node
-
-
 def _quoted(text: str) -> str:
     return f'r"""{text}"""' if '"""' not in text and not text.endswith(('"', "\\")) else repr(text)
 
 
+@functools.lru_cache(taskfile.FILES)
 def _taken(source: str) -> dict[str, str]:
     """The names that the task's file defines or looks up, with the line that imports each."""
     tree, found = ast.parse(source), {}

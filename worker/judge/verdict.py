@@ -304,18 +304,18 @@ def exported(
             return launch.told
         return launch.at(triton_plan.configuration(built, launch, config))
 
-    text, why = ported.write(job, facts, trace, names, choose, judged_on(job, p))
-    if text is None:
+    made, why = ported.write(job, facts, trace, names, choose, judged_on(job, p))
+    if made is None:
         return None, why
     again = Progress()
     try:
-        found, _ = yield from recorded(job | {"candidate": text}, facts, again, builds, False)
+        found, _ = yield from recorded(job | {"candidate": made.text}, facts, again, builds, False)
     except (Verdict, Refused, BadTrace, Forged, Gone, NoChild) as problem:
         yield from decomposing.ended()
         said = getattr(problem, "told", None) or getattr(problem, "text", None) or str(problem)
         return None, f"the file made of the trace cannot be recorded: {said}"
-    why = ported.difference(job, trace, names, choose, text, found)
-    return (None, f"the file made of the trace does something else: {why}") if why else (text, None)
+    why = made.difference(found)
+    return (None, f"the file made of the trace does something else: {why}") if why else (made.text, None)
 
 
 def judged_on(job: dict, p: Progress) -> str:

@@ -13,7 +13,7 @@ Names that a kernel takes from its surroundings arrive as plain values, told by 
 """
 
 import ast
-import copy
+import functools
 from dataclasses import dataclass, field
 
 from shared import kernel_assembly
@@ -53,9 +53,13 @@ class Kernel:
 
     name: str
     tree: ast.Module  # one function, checked; lines as in the file
-    text: str  # the same as text
     used: list[str] = field(default_factory=list)  # the bound names that it really uses
     defaults: list[str] = field(default_factory=list)  # parameters whose default is bound
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The same as text. Not all who want the tree want it, and it takes as long to write."""
+        return _written(self.tree.body[0])
 
 
 def parse(source: str) -> ast.Module:
@@ -69,7 +73,7 @@ def parse(source: str) -> ast.Module:
 
 def extract(tree: ast.Module, told: dict) -> Kernel:
     """The kernel that the recorder names, or Denied."""
-    node = _find(tree, told["name"], told["line"])
+    node = find(tree, told["name"], told["line"])
     try:
         return _Checker(told).kernel(node)
     except RecursionError:
@@ -81,7 +85,8 @@ def is_plain(name: object) -> bool:
     return isinstance(name, str) and name.isidentifier() and not name.startswith("__")
 
 
-def _find(tree: ast.Module, name: str, line: int) -> ast.FunctionDef:
+def find(tree: ast.Module, name: str, line: int) -> ast.FunctionDef:
+    """The function of that name at that line, as it is written."""
     if not is_plain(name):
         raise Denied(f"a kernel cannot be called {name!r}")
     for node in ast.walk(tree):
@@ -108,22 +113,21 @@ class _Checker:
         for name in (*self.bind, *self.told_defaults):
             if not is_plain(name):
                 raise Denied(f"the name {name!r} cannot be used in a kernel")
-        if sum(1 for _ in ast.walk(node)) > MOST_NODES:
-            raise Denied("the kernel is too long", node.lineno)
         self._find_locals(node)
         made = ast.FunctionDef(
             name=node.name, args=self._arguments(node.args), body=self._body(node.body),
             decorator_list=[], returns=None, type_comment=None, type_params=[],
         )  # fmt: skip
-        tree = ast.fix_missing_locations(ast.Module([ast.copy_location(made, node)], []))
-        return Kernel(node.name, tree, _written(made), list(self.used), self.defaults)
+        return Kernel(node.name, ast.Module([_at(made, node)], []), list(self.used), self.defaults)
 
     def _find_locals(self, node: ast.FunctionDef) -> None:
         args = node.args
         if args.vararg or args.kwarg:
             raise Denied("a kernel takes no star arguments", node.lineno)
         self.local = {a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
-        for part in ast.walk(ast.Module(node.body, [])):
+        for count, part in enumerate(ast.walk(ast.Module(node.body, []))):
+            if count > MOST_NODES:
+                raise Denied("the kernel is too long", node.lineno)
             if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del)):
                 self.local.add(part.id)
             if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
@@ -145,7 +149,7 @@ class _Checker:
             raise Denied("a kernel takes neither keyword-only nor positional-only parameters",
                          (*args.posonlyargs, *args.kwonlyargs)[0].lineno)  # fmt: skip
         made = [
-            ast.copy_location(ast.arg(arg=a.arg, annotation=_annotation(a.annotation)), a)
+            _at(ast.arg(arg=a.arg, annotation=_annotation(a.annotation)), a)
             for a in args.args
         ]
         with_default = args.args[len(args.args) - len(args.defaults) :]
@@ -160,13 +164,13 @@ class _Checker:
         if arg.arg not in self.told_defaults:
             raise Denied(f"the default of {arg.arg} is not a literal", value.lineno)
         self.defaults.append(arg.arg)
-        return ast.copy_location(ast.Name(default_name(arg.arg), ast.Load()), value)
+        return _at(ast.Name(default_name(arg.arg), ast.Load()), value)
 
     # ---- statements ----
 
     def _body(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made = [m for s in body if (m := self._statement(s)) is not None]
-        return made or [ast.copy_location(ast.Pass(), body[0])]
+        return made or [_at(ast.Pass(), body[0])]
 
     def _statement(self, node: ast.stmt) -> ast.stmt | None:
         """The statement as it is kept; None: it has no effect."""
@@ -175,9 +179,9 @@ class _Checker:
         if isinstance(node, ast.Expr):
             if isinstance(node.value, ast.Constant) or self._is_print(node.value):
                 return None
-            return ast.copy_location(ast.Expr(self._expression(node.value)), node)
+            return _at(ast.Expr(self._expression(node.value)), node)
         made = getattr(self, "_" + type(node).__name__.lower(), self._as_it_is)(node)
-        return ast.copy_location(made, node)
+        return _at(made, node)
 
     def _as_it_is(self, node: ast.stmt) -> ast.stmt:
         return type(node)()  # pass, break, continue
@@ -205,10 +209,10 @@ class _Checker:
 
     def _target(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Name):
-            return ast.copy_location(ast.Name(node.id, ast.Store()), node)
+            return _at(ast.Name(node.id, ast.Store()), node)
         if isinstance(node, (ast.Tuple, ast.List)):
             parts = [self._target(e) for e in node.elts]
-            return ast.copy_location(ast.Tuple(parts, ast.Store()), node)
+            return _at(ast.Tuple(parts, ast.Store()), node)
         raise Denied("only names can be assigned in a kernel, never attributes or elements",
                      node.lineno)  # fmt: skip
 
@@ -272,7 +276,7 @@ class _Checker:
         method = getattr(self, "_" + type(node).__name__.lower() + "_value", None)
         if method is None:
             raise Denied(f"{_spoken(node)} is not part of the kernel language", node.lineno)
-        return ast.copy_location(method(node), node)
+        return _at(method(node), node)
 
     def _all(self, nodes: list[ast.expr]) -> list[ast.expr]:
         return [self._expression(n) for n in nodes]
@@ -306,7 +310,7 @@ class _Checker:
             raise Denied(f"the module {told['module']} is not part of the kernel language",
                          node.lineno)  # fmt: skip
         self.used[node.id] = None
-        return ast.copy_location(ast.Name(node.id, ast.Load()), node)
+        return _at(ast.Name(node.id, ast.Load()), node)
 
     def _attribute_value(self, node: ast.Attribute) -> ast.expr:
         found = self._from_module(node)
@@ -351,7 +355,7 @@ class _Checker:
         """A dotted name from a module, looked through; `rest` are attributes of its value."""
         for part in rest:
             self._allow_attribute(part)
-        return copy.deepcopy(node)
+        return _dotted(node)
 
     def _call_value(self, node: ast.Call) -> ast.expr:
         return self._call(node)
@@ -377,9 +381,9 @@ class _Checker:
         if name in _MESSAGES:
             self._shorten_messages(args, keywords)
         made = ast.Call(func, self._all(args), [
-            ast.keyword(name, self._expression(value)) for name, value in keywords.items()
+            _at(ast.keyword(name, self._expression(value)), value) for name, value in keywords.items()
         ])  # fmt: skip
-        return ast.copy_location(made, node)
+        return _at(made, node)
 
     def _shorten_messages(self, args: list[ast.expr], keywords: dict[str, ast.expr]) -> None:
         if len(args) > 1:
@@ -402,7 +406,7 @@ class _Checker:
         if isinstance(func, ast.Name) and func.id not in self.local:
             told = self.bind.get(func.id)
             if told is None and func.id in BUILTINS:
-                return ast.copy_location(ast.Name(func.id, ast.Load()), func), func.id
+                return _at(ast.Name(func.id, ast.Load()), func), func.id
             if told is not None and "from" in told and _is_known(told["from"]):
                 return self._bound(func), told["from"][1]
         return self._expression(func), ""
@@ -473,7 +477,7 @@ class _Checker:
                 check(text)
             except ValueError as problem:
                 raise Denied(str(problem), node.lineno) from None
-            made = ast.copy_location(ast.Constant(text), node)
+            made = _at(ast.Constant(text), node)
             if len(args) > at:
                 args[at] = made
             else:
@@ -493,6 +497,20 @@ class _Checker:
 
 
 # ---- small questions about trees ----
+
+
+def _at(made: ast.AST, node: ast.AST) -> ast.AST:
+    """ast.copy_location for nodes that have a location, in a third of its time."""
+    made.lineno, made.col_offset = node.lineno, node.col_offset
+    made.end_lineno, made.end_col_offset = node.end_lineno, node.end_col_offset
+    return made
+
+
+def _dotted(node: ast.expr) -> ast.expr:
+    """A copy of a name with attributes."""
+    if isinstance(node, ast.Attribute):
+        return _at(ast.Attribute(_dotted(node.value), node.attr, ast.Load()), node)
+    return _at(ast.Name(node.id, ast.Load()), node)
 
 
 def default_name(parameter: str) -> str:
@@ -543,7 +561,7 @@ def _is_constexpr(node: ast.expr) -> bool:
 
 def _constexpr(at: ast.expr) -> ast.expr:
     made = ast.Attribute(ast.Name(LANGUAGE, ast.Load()), "constexpr", ast.Load())
-    return ast.fix_missing_locations(ast.copy_location(made, at))
+    return ast.fix_missing_locations(_at(made, at))
 
 
 def _annotation(node: ast.expr | None) -> ast.expr | None:
@@ -553,7 +571,7 @@ def _annotation(node: ast.expr | None) -> ast.expr | None:
     if _is_constexpr(node):
         return _constexpr(node)
     kind = ANNOTATIONS.get(_annotation_text(node).strip().rpartition(".")[2])
-    return ast.copy_location(ast.Constant(kind), node) if kind else None
+    return _at(ast.Constant(kind), node) if kind else None
 
 
 def _message(node: ast.expr) -> ast.expr:
@@ -563,8 +581,8 @@ def _message(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.JoinedStr):
         parts = (p.value if isinstance(p, ast.Constant) else "{" + ast.unparse(p.value) + "}"
                  for p in node.values)  # fmt: skip
-        return ast.copy_location(ast.Constant("".join(parts)), node)
-    return ast.copy_location(ast.Constant(ast.unparse(node)[:200]), node)
+        return _at(ast.Constant("".join(parts)), node)
+    return _at(ast.Constant(ast.unparse(node)[:200]), node)
 
 
 def _spoken(node: ast.AST) -> str:
