@@ -33,6 +33,8 @@ def prepare(mode: str) -> None:
         triton_interpret.prepare()
         triton_interpret.warm_up(_WARM, _TOLD)
     else:
+        from recorder import triton_record  # noqa: F401 - or each recorder would
+
         args = {"p": {"t": ["float32", 0]}, "n": 100, "B": 64}
         triton_common.warm_up(compile, _WARM, _TOLD, args)
 

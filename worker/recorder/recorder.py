@@ -449,6 +449,7 @@ def _without_compilers() -> Iterator[None]:
 
 def warm() -> None:
     """Once before forking: what a first recording would import and look up."""
+    inputs.sow(0, "cpu")  # NumPy imports its generators when they are first asked for
     try:
         with _without_compilers():
             _record_something()
