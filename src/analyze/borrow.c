@@ -1,4 +1,4 @@
-/* borrow.c: the questions about borrowing, a few at a time. */
+/* borrow.c: the questions about borrowing, and their table. */
 #include "analyze/borrow.h"
 
 #include "analyze/words.h"
@@ -7,37 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE 256 /* questions that are built; the front limits requests */
-
 enum item_state { ITEM_OPEN, ITEM_READ, ITEM_UNREADABLE, ITEM_FAILED };
 
 /* An attempt, and what was answered about it. */
 struct item {
-    struct borrow *b;
     struct analyze_run *run;
     const struct analyze_task *task;
     const struct run_attempt *attempt;
     enum item_state state;
     struct prompt_borrowed found;
-    /* while it is asked */
-    struct str code;
-    size_t parents;
-    struct prompt prompt;
-    bool repair; /* it is asked for the second time */
-    char asked[HASH_HEX];
-    struct ledger_call *call;
-    struct arena memory;
 };
 
 struct borrow {
     struct item *item;
-    size_t items, cap, next, open, done;
-    struct borrow_parts part;
-    enum borrow_end end;
-    bool finished, asking;
-    struct err err;
-    void (*step)(size_t done, void *arg);
-    void *arg;
+    size_t items, cap;
+    const struct prompts *prompts;
+    struct ask_all ask;
 };
 
 /* ---- what to ask ---- */
@@ -69,8 +54,6 @@ struct borrow *borrow_new(struct analysis *a, const int64_t *attempt, size_t n,
                 b->item[b->items++] =
                     (struct item){.run = r, .task = &r->task[k], .attempt = at};
             }
-    for (size_t i = 0; i < b->items; i++)
-        b->item[i].b = b;
     if (b->items)
         return b;
     err_set(e, ERR_INPUT,
@@ -84,11 +67,6 @@ void borrow_free(struct borrow *b)
 {
     if (!b)
         return;
-    for (size_t i = 0; i < b->items; i++) {
-        if (b->item[i].call)
-            ledger_drop(b->item[i].call);
-        arena_release(&b->item[i].memory);
-    }
     free(b->item);
     free(b);
 }
@@ -98,162 +76,108 @@ size_t borrow_questions(const struct borrow *b)
     return b->items;
 }
 
-/* The prompt of an attempt: its code, and the examples as they were shown. */
-static int build_prompt(struct item *x, struct err *e)
-{
-    struct prompt_part target = {.name = x->task->task->row.id}, *parent;
+/* What the question about an attempt is made of: its code, and the examples as
+ * they were shown. */
+struct comparison {
+    struct str code;
+    struct prompt_part *parent;
+    size_t parents;
+};
 
-    parent =
-        arena_alloc(&x->memory, (x->attempt->shown_len + 1) * sizeof(*parent));
-    if (words_text(x->run, x->attempt->row.code, &x->memory, &x->code, e) < 0)
+static int read_comparison(const struct item *x, struct arena *memory,
+                           struct comparison *out, struct err *e)
+{
+    *out = (struct comparison){0};
+    out->parent =
+        arena_alloc(memory, (x->attempt->shown_len + 1) * sizeof(*out->parent));
+    if (words_text(x->run, x->attempt->row.code, memory, &out->code, e) < 0)
         return -1;
-    target.text = x->code;
     for (size_t i = 0; i < x->attempt->shown_len; i++) {
         const struct run_entry *entry =
             run_view_entry(&x->run->view, x->attempt->shown[i].entry);
+        struct prompt_part *to = &out->parent[out->parents];
 
         if (!entry)
             continue;
-        parent[x->parents].name = entry->row.name;
-        if (words_text(x->run, entry->row.solution, &x->memory,
-                       &parent[x->parents].text, e) < 0)
+        to->name = entry->row.name;
+        if (words_text(x->run, entry->row.solution, memory, &to->text, e) < 0)
             return -1;
-        x->parents++;
+        out->parents++;
     }
-    prompts_borrowing(x->b->part.prompts, &target, parent, x->parents,
-                      &x->memory, &x->prompt);
     return 0;
 }
 
 /* ---- asking ---- */
 
-static void finish(struct borrow *b, enum borrow_end end)
+static int borrow_ask(struct borrow *b, const struct item *x,
+                      const char *purpose, const struct prompt *p,
+                      struct arena *memory, struct ledger_answer *out)
 {
-    if (b->finished)
-        return;
-    b->finished = true;
-    b->end = end;
-    loop_stop(b->part.loop);
-}
+    char asked[HASH_HEX];
+    struct ledger_question q = {
+        .purpose = purpose, .asked = asked, .prompt_hash = p->hash};
 
-static void ask_more(struct borrow *b);
-static void ask(struct item *x);
-
-static void end_item(struct item *x, enum item_state state)
-{
-    struct borrow *b = x->b;
-
-    x->state = state;
-    arena_release(&x->memory);
-    b->open--;
-    b->done++;
-    if (b->step)
-        b->step(b->done, b->arg);
-    if (b->done == b->items)
-        finish(b, BORROW_DONE);
-}
-
-static void take_reply(struct item *x, struct str reply)
-{
-    struct err why = ERR_INIT;
-
-    if (prompts_borrowing_read(reply, x->code, x->parents, &x->found, &why) ==
-        0) {
-        end_item(x, ITEM_READ);
-    } else if (x->repair) {
-        end_item(x, ITEM_UNREADABLE);
-    } else {
-        x->repair = true;
-        prompts_repair(x->b->part.prompts, reply, prompt_borrowing_shape,
-                       why.text, &x->memory, &x->prompt);
-        ask(x);
-    }
-}
-
-static void on_answer(void *arg, const struct ledger_answer *a)
-{
-    struct item *x = arg;
-    struct borrow *b = x->b;
-
-    x->call = NULL;
-    if (b->finished)
-        return;
-    if (a->end == LEDGER_ANSWERED)
-        take_reply(x, a->text);
-    else if (a->end == LEDGER_FAILED)
-        end_item(x, ITEM_FAILED);
-    else if (a->end == LEDGER_NO_BUDGET)
-        finish(b, BORROW_NO_BUDGET);
-    else if (a->end == LEDGER_STOPPED)
-        finish(b, BORROW_STOPPED);
-    else {
-        b->err = *a->err;
-        finish(b, BORROW_FAILED);
-    }
-    ask_more(b);
-}
-
-static void ask(struct item *x)
-{
-    struct borrow *b = x->b;
-    struct ledger_question q = {.purpose = x->repair ? "borrowing-repair"
-                                                     : "borrowing",
-                                .task = -1,
-                                .front = b->part.front};
-    struct ledger_call *call;
-
-    ledger_hash(x->asked, "%s", x->prompt.hash);
-    q.asked = x->asked;
-    q.prompt_hash = x->prompt.hash;
+    ledger_hash(asked, "%s", p->hash);
     q.request =
         (struct llm_request){.key = {x->task->task->row.id, x->run->name,
-                                     q.purpose, (int)x->attempt->row.attempt},
-                             .message = x->prompt.message,
-                             .count = x->prompt.count,
-                             .max_tokens = b->part.max_tokens};
-    call = ledger_ask(b->part.ledger, &q, on_answer, x);
-    if (call)
-        x->call = call; /* else it has been answered */
+                                     purpose, (int)x->attempt->row.attempt},
+                             .message = p->message,
+                             .count = p->count};
+    return ask_all_question(&b->ask, &q, memory, out);
 }
 
-/* An answer from the store comes at once, from within ask(): the loop goes on
- * by itself then. */
-static void ask_more(struct borrow *b)
+/* Asks, and asks again if the answer cannot be read. */
+static int borrow_ask_about(struct borrow *b, struct item *x,
+                            const struct comparison *c, struct arena *memory)
 {
-    if (b->asking)
-        return;
-    b->asking = true;
-    while (!b->finished && b->next < b->items && b->open < AT_ONCE) {
-        struct item *x = &b->item[b->next++];
+    struct prompt_part target = {.name = x->task->task->row.id,
+                                 .text = c->code};
+    struct ledger_answer a;
+    struct prompt p;
 
-        b->open++;
-        arena_init(&x->memory);
-        if (build_prompt(x, &b->err) < 0)
-            finish(b, BORROW_FAILED);
-        else
-            ask(x);
+    prompts_borrowing(b->prompts, &target, c->parent, c->parents, memory, &p);
+    for (bool again = false;; again = true) {
+        struct err why = ERR_INIT;
+
+        if (borrow_ask(b, x, again ? "borrowing-repair" : "borrowing", &p,
+                       memory, &a) < 0)
+            return -1;
+        x->state = a.end == LEDGER_FAILED ? ITEM_FAILED
+                   : prompts_borrowing_read(a.text, c->code, c->parents,
+                                            &x->found, &why) == 0
+                       ? ITEM_READ
+                       : ITEM_UNREADABLE;
+        if (x->state != ITEM_UNREADABLE || again)
+            return 0;
+        prompts_repair(b->prompts, a.text, prompt_borrowing_shape, why.text,
+                       memory, &p);
     }
-    b->asking = false;
 }
 
-enum borrow_end borrow_run(struct borrow *b, const struct borrow_parts *p,
-                           void (*step)(size_t done, void *arg), void *arg,
-                           struct err *e)
+static int borrow_compare(struct ask_all *a, size_t item, void *arg,
+                          struct err *e)
 {
-    b->part = *p;
-    b->step = step;
-    b->arg = arg;
-    ask_more(b);
-    while (!b->finished)
-        loop_run(b->part.loop);
-    if (b->end == BORROW_FAILED)
-        *e = b->err;
-    return b->end;
+    struct borrow *b = arg;
+    struct item *x = &b->item[item];
+    struct comparison c;
+    struct arena memory;
+    int rc;
+
+    (void)a;
+    arena_init(&memory);
+    rc = read_comparison(x, &memory, &c, e);
+    if (rc == 0)
+        rc = borrow_ask_about(b, x, &c, &memory);
+    arena_release(&memory);
+    return rc;
 }
 
-void borrow_stop(struct borrow *b)
+enum ask_end borrow_run(struct borrow *b, const struct ask_parts *p,
+                        const struct prompts *prompts, struct err *e)
 {
-    ledger_stop(b->part.ledger);
+    b->ask = (struct ask_all){.part = *p};
+    b->prompts = prompts;
+    return ask_all(&b->ask, b->items, borrow_compare, b, e);
 }
 
 /* ---- the table ---- */

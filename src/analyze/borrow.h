@@ -8,24 +8,8 @@
 #define ANALYZE_BORROW_H
 
 #include "analyze/analyze.h"
-#include "ledger/ledger.h"
+#include "ledger/ask_all.h"
 #include "prompt/ask.h"
-
-/* All borrowed. */
-struct borrow_parts {
-    struct loop *loop;
-    struct ledger *ledger;
-    struct llm *front;
-    const struct prompts *prompts;
-    int64_t max_tokens; /* of an answer; 0: the provider's setting */
-};
-
-enum borrow_end {
-    BORROW_DONE,
-    BORROW_NO_BUDGET,
-    BORROW_STOPPED,
-    BORROW_FAILED
-};
 
 struct borrow;
 /* Attempts with these numbers that have code and were shown examples. NULL on
@@ -33,12 +17,9 @@ struct borrow;
 struct borrow *borrow_new(struct analysis *a, const int64_t *attempt, size_t n,
                           struct err *e);
 void borrow_free(struct borrow *b); /* may be NULL */
-/* Asks what is not stored; runs the loop. `step` is called after each answer. */
-enum borrow_end borrow_run(struct borrow *b, const struct borrow_parts *p,
-                           void (*step)(size_t done, void *arg), void *arg,
-                           struct err *e);
-/* From a callback of the loop: ask no more. */
-void borrow_stop(struct borrow *b);
+/* Asks what is not stored; runs the loop. */
+enum ask_end borrow_run(struct borrow *b, const struct ask_parts *p,
+                        const struct prompts *prompts, struct err *e);
 size_t borrow_questions(const struct borrow *b);
 /* Rows of the table `borrowing`: by run, number of the attempt, and outcome. */
 void borrow_fill(const struct borrow *b, struct table *t);

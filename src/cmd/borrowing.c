@@ -1,10 +1,8 @@
 /* borrowing.c: the questions about borrowing, from the options to the table. */
 #include "cmd/borrowing.h"
 
-#include "base/log.h"
 #include "cmd/inquiry.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define ATTEMPTS 64
@@ -34,55 +32,28 @@ static int read_attempts(const struct opt_list *list, int64_t *out, size_t *n,
     return 0;
 }
 
-static void on_step(size_t done, void *arg)
+static void borrowing_step(const struct ask_progress *p, void *arg)
 {
-    struct work *w = arg;
-
-    inquiry_step(&w->inquiry, done);
+    inquiry_step(arg, p->done);
 }
 
-static void on_signal(int signo, void *arg)
-{
-    struct work *w = arg;
-
-    (void)signo;
-    log_warn("stopping: replies under way are waited for");
-    borrow_stop(w->borrow);
-}
-
-static int ask(struct work *w, struct table *t, struct err *e)
+static int borrowing_run(struct work *w, struct table *t, struct err *e)
 {
     struct inquiry *a = &w->inquiry;
-    struct borrow_parts parts = {.loop = a->loop,
-                                 .ledger = a->asked.ledger,
-                                 .front = a->asked.model.llm,
-                                 .prompts = a->asked.prompts,
-                                 .max_tokens = w->v->model.max_tokens};
-    enum borrow_end end;
+    struct ask_parts parts = paying_parts(&a->asked, a->loop, &w->v->model);
+    enum ask_end end;
 
-    if (loop_add_stops(a->loop, on_signal, w, e) < 0)
-        return -1;
+    parts.step = borrowing_step;
+    parts.arg = a;
     a->term = term_open(STDERR_FILENO, borrow_questions(w->borrow), 0,
                         "kernels compared");
-    end = borrow_run(w->borrow, &parts, on_step, w, e);
+    end = borrow_run(w->borrow, &parts, a->asked.prompts, e);
     term_close(a->term);
     a->term = NULL;
-    if (end == BORROW_NO_BUDGET)
-        return err_set(e, ERR_BUDGET,
-                       "the budget has no room for another question; %s keeps "
-                       "the answers: run the command again with a larger "
-                       "budget",
-                       w->dir);
-    if (end == BORROW_STOPPED) {
-        fprintf(stderr,
-                "stopped; %s keeps the answers: run the command again to "
-                "continue\n",
-                w->dir);
-        return 130;
-    }
-    if (end == BORROW_DONE)
-        borrow_fill(w->borrow, t);
-    return end == BORROW_DONE ? 0 : -1;
+    if (paying_ended(end, w->dir, "the answers", e) < 0)
+        return -1;
+    borrow_fill(w->borrow, t);
+    return 0;
 }
 
 int borrowing_ask(const struct borrowing_values *v, struct analysis *a,
@@ -99,7 +70,7 @@ int borrowing_ask(const struct borrowing_values *v, struct analysis *a,
     if (rc == 0)
         rc = inquiry_open(&w.inquiry, &v->model, w.dir, "borrowing.db", e);
     if (rc == 0)
-        rc = ask(&w, t, e);
+        rc = borrowing_run(&w, t, e);
     borrow_free(w.borrow);
     if (inquiry_close(&w.inquiry, &late) < 0 && rc >= 0) {
         *e = late;

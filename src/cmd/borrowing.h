@@ -11,8 +11,7 @@ struct borrowing_values {
     struct opt_list attempt;
 };
 
-/* Asks about the runs; the answers go to `t`. Returns the exit status: 0, or
- * 130 when it was stopped. */
+/* Asks about the runs; the answers go to `t`. */
 int borrowing_ask(const struct borrowing_values *v, struct analysis *a,
                   struct table *t, struct err *e);
 

@@ -184,7 +184,7 @@ static int ask_one(struct door *d, struct asked *a, struct err *e)
     return door_judge(d, &c, on_record, a, e);
 }
 
-static int ask_all(struct reverify *f, struct err *e)
+static int reverify_ask_all(struct reverify *f, struct err *e)
 {
     struct verifying g = {0};
     size_t n = recheck_count(f->again);
@@ -313,7 +313,7 @@ static int reverify(struct reverify *f, struct err *e)
     if (rc == 0)
         rc = choose_precisions(f, e);
     if (rc == 0)
-        rc = ask_all(f, e);
+        rc = reverify_ask_all(f, e);
     buf_release(&under);
     return rc == 0 ? conclude(f) : rc;
 }

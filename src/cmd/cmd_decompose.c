@@ -52,7 +52,6 @@ struct work {
     struct verifying g;
     struct job_opts job;
     struct paying paying;
-    struct maker_model asked;
     struct maker *maker;
     struct term *term;
 };
@@ -78,11 +77,7 @@ static int open_model(struct work *w, struct err *e)
                             .file = "decompose.db",
                             .loop = w->g.loop};
 
-    if (paying_open(&w->paying, &o, e) < 0)
-        return -1;
-    w->asked = (struct maker_model){w->paying.ledger, w->paying.model.llm,
-                                    w->paying.prompts, w->v->m.max_tokens};
-    return 0;
+    return paying_open(&w->paying, &o, e);
 }
 
 static int check_options(const struct decompose_values *v,
@@ -106,16 +101,17 @@ static int check_options(const struct decompose_values *v,
     return 0;
 }
 
-static void on_signal(int signo, void *arg)
+static void decompose_step(const struct ask_progress *p, void *arg)
 {
     struct work *w = arg;
+    char note[80] = "";
 
-    (void)signo;
-    if (w->v->llm)
-        log_warn("stopping once open calls are answered; interrupt again to "
-                 "stop now");
-    if (w->maker)
-        maker_stop(w->maker);
+    if (w->v->llm) {
+        modeling_news(&w->paying.model);
+        snprintf(note, sizeof(note), "%zu calls, $%.4f", p->questions,
+                 (double)w->paying.model.budget.spent.usd_micro / 1e6);
+    }
+    term_set(w->term, p->done, note);
 }
 
 static int open_all(struct work *w, const struct opt_result *r, struct err *e)
@@ -130,14 +126,16 @@ static int open_all(struct work *w, const struct opt_result *r, struct err *e)
                        w->out);
     if (home_find(&w->home, e) < 0 || gather(w, r, e) < 0 ||
         verifying_open(&w->g, &v->v, &w->home, e) < 0 ||
-        loop_add_stops(w->g.loop, on_signal, w, e) < 0 ||
         (v->llm && open_model(w, e) < 0))
         return -1;
     w->job = verifying_job(&v->v, precision_names[PRECISION_FP32]);
-    parts = (struct maker_parts){.loop = w->g.loop,
-                                 .door = w->g.door,
-                                 .job = &w->job,
-                                 .model = v->llm ? &w->asked : NULL};
+    parts =
+        (struct maker_parts){.ask = paying_parts(&w->paying, w->g.loop, &v->m),
+                             .prompts = w->paying.prompts,
+                             .door = w->g.door,
+                             .job = &w->job};
+    parts.ask.step = decompose_step;
+    parts.ask.arg = w;
     w->maker = maker_new(&parts, &w->tasks, (enum piece_level)level);
     return 0;
 }
@@ -319,19 +317,6 @@ static void print_json(const struct work *w, const struct curriculum *c)
 
 /* ---- working ---- */
 
-static void on_step(const struct maker_progress *p, void *arg)
-{
-    struct work *w = arg;
-    char note[80] = "";
-
-    if (w->v->llm) {
-        modeling_news(&w->paying.model);
-        snprintf(note, sizeof(note), "%zu calls, $%.4f", p->calls,
-                 (double)w->paying.model.budget.spent.usd_micro / 1e6);
-    }
-    term_set(w->term, p->done, note);
-}
-
 static int deliver(struct work *w, struct err *e)
 {
     struct curriculum c;
@@ -353,23 +338,17 @@ static int deliver(struct work *w, struct err *e)
 
 static int decompose(struct work *w, struct err *e)
 {
-    enum maker_end end;
+    enum ask_end end;
 
     w->term = term_open(STDERR_FILENO, w->tasks.len, 0, "dividing tasks");
-    end = maker_run(w->maker, on_step, w, e);
+    end = maker_run(w->maker, e);
     term_close(w->term);
-    if (end == MAKER_DONE)
+    if (end == ASK_DONE)
         return deliver(w, e);
-    if (end == MAKER_NO_BUDGET)
-        return err_set(e, ERR_BUDGET,
-                       "the budget has no room for another call; %s keeps the "
-                       "replies: run the command again with a larger budget",
-                       w->out);
-    if (end == MAKER_STOPPED)
-        return err_set(e, ERR_INTERRUPT,
-                       "stopped; run the command again to continue");
+    if (end == ASK_NO_BUDGET || end == ASK_STOPPED)
+        return paying_ended(end, w->out, "the replies", e);
     verifying_wait(&w->g); /* says what to do */
-    return end == MAKER_WAITING ? 4 : -1;
+    return end == ASK_WAITING ? 4 : -1;
 }
 
 static int run_decompose(const struct cmd *c, int argc, char **argv,

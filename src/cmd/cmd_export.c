@@ -214,48 +214,39 @@ struct planning {
     char *dir;
 };
 
-static void on_step(size_t done, size_t of, void *arg)
+static void planning_step(const struct ask_progress *done, void *arg)
 {
     struct planning *p = arg;
+    size_t of = backfill_items(p->backfill);
 
     if (!p->inquiry.term)
         p->inquiry.term = term_open(STDERR_FILENO, of, 0, "plans");
-    inquiry_step(&p->inquiry, done);
-    if (done == of) {
+    inquiry_step(&p->inquiry, done->done);
+    if (done->done == of) {
         term_close(p->inquiry.term);
         p->inquiry.term = NULL;
     }
-}
-
-static void on_signal(int signo, void *arg)
-{
-    struct planning *p = arg;
-
-    (void)signo;
-    log_warn("stopping: replies under way are waited for");
-    backfill_stop(p->backfill);
 }
 
 static int planning_open(struct planning *p, const struct export_values *v,
                          struct err *e)
 {
     struct inquiry *a = &p->inquiry;
+    struct backfill_parts parts;
 
     p->dir = v->plans ? xstrdup(v->plans) : xasprintf("%s.plans", v->out);
     if (inquiry_open(a, &v->model, p->dir, "plans.db", e) < 0)
         return -1;
     packs_path_init(&p->packs, &v->packs, &a->home);
-    p->backfill =
-        backfill_new(&(struct backfill_parts){.loop = a->loop,
-                                              .ledger = a->asked.ledger,
-                                              .front = a->asked.model.llm,
-                                              .prompts = a->asked.prompts,
-                                              .packs = &p->packs,
-                                              .model = v->model.model,
-                                              .max_tokens = v->model.max_tokens,
-                                              .step = on_step,
-                                              .arg = p});
-    return loop_add_stops(a->loop, on_signal, p, e);
+    parts = (struct backfill_parts){
+        .ask = paying_parts(&a->asked, a->loop, &v->model),
+        .prompts = a->asked.prompts,
+        .packs = &p->packs,
+        .model = v->model.model};
+    parts.ask.step = planning_step;
+    parts.ask.arg = p;
+    p->backfill = backfill_new(&parts);
+    return 0;
 }
 
 static int planning_close(struct planning *p, struct err *e)
@@ -268,22 +259,22 @@ static int planning_close(struct planning *p, struct err *e)
 
 /* ---- the command ---- */
 
-static int finish(enum export_end end, const char *plans, struct err *e)
+static int finish(enum ask_end end, const char *plans, struct err *e)
 {
-    if (end == EXPORT_NO_BUDGET)
+    if (end == ASK_NO_BUDGET)
         return err_set(e, ERR_BUDGET,
                        "the budget has no room for another plan, so nothing "
                        "was written; %s keeps the others: run the command "
                        "again with a larger budget",
                        plans);
-    if (end == EXPORT_STOPPED) {
+    if (end == ASK_STOPPED) {
         fprintf(stderr,
                 "stopped, so nothing was written; %s keeps the plans: run the "
                 "command again to continue\n",
                 plans);
         return 130;
     }
-    return end == EXPORT_DONE ? 0 : -1;
+    return end == ASK_DONE ? 0 : -1;
 }
 
 static int run_with_vocab(const struct record_kind *kind,
@@ -318,7 +309,7 @@ static int run_with_vocab(const struct record_kind *kind,
                              .overlap = how_compared,
                              .backfill = plans->backfill};
     struct export_sums sums;
-    enum export_end end;
+    enum ask_end end;
 
     if (!o)
         return -1;
@@ -327,9 +318,9 @@ static int run_with_vocab(const struct record_kind *kind,
              "%s",
              overlap_files(o), NGRAM_TOKENS, tokens, v->policy);
     end = export_records(&how, &sums, e);
-    if (end == EXPORT_DONE && v->json)
+    if (end == ASK_DONE && v->json)
         jsn_line(export_json(&sums));
-    else if (end == EXPORT_DONE)
+    else if (end == ASK_DONE)
         print_sums(v->out, &sums);
     export_release(&sums);
     overlap_free(o);

@@ -3,7 +3,6 @@
 #include "base/fs.h"
 #include "base/home.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/paying.h"
@@ -105,24 +104,15 @@ static int close_all(struct work *w, struct err *e)
 
 /* ---- while it works ---- */
 
-static void on_step(const struct guide_progress *p, void *arg)
+static void guide_step(const struct ask_progress *p, void *arg)
 {
     struct work *w = arg;
     char note[120];
 
     modeling_news(&w->asked.model);
-    snprintf(note, sizeof(note), "%zu readers, %zu at work, $%.4f", p->readers,
+    snprintf(note, sizeof(note), "%zu readers, %zu at work, $%.4f", p->started,
              p->open, (double)w->asked.model.budget.spent.usd_micro / 1e6);
-    term_set(w->term, p->calls, note);
-}
-
-static void on_signal(int signo, void *arg)
-{
-    struct work *w = arg;
-
-    (void)signo;
-    log_warn("stopping: replies under way are waited for");
-    guide_stop(w->guide);
+    term_set(w->term, p->questions, note);
 }
 
 /* ---- the end ---- */
@@ -161,52 +151,32 @@ static void print_result(const struct work *w)
                findings.p);
 }
 
-static int finish(struct work *w, enum guide_end end, struct err *e)
-{
-    const char *out = w->out;
-
-    if (end == GUIDE_FAILED)
-        return -1;
-    if (end == GUIDE_NO_BUDGET)
-        return err_set(e, ERR_BUDGET,
-                       "the budget has no room for another call; %s keeps what "
-                       "was read: run the command again with a larger budget",
-                       out);
-    if (end == GUIDE_STOPPED) {
-        fprintf(stderr,
-                "stopped; %s keeps what was read: run the command "
-                "again to continue\n",
-                out);
-        return 130;
-    }
-    if (write_guide(w, e) < 0)
-        return -1;
-    print_result(w);
-    return guide_findings(w->guide).n ? 1 : 0;
-}
-
 static int build(struct work *w, struct err *e)
 {
     const struct guide_values *v = w->v;
-    struct guide_parts parts = {w->loop, w->asked.ledger, w->asked.model.llm,
-                                w->asked.prompts, &w->sources};
+    struct guide_parts parts = {.ask = paying_parts(&w->asked, w->loop, &v->m),
+                                .prompts = w->asked.prompts,
+                                .sources = &w->sources};
     struct guide_opts opts = {.dsl = v->dsl,
                               .name = w->pack->prompt_name,
                               .words = v->words,
                               .depth = v->depth,
                               .window = v->window,
-                              .calls = v->calls,
-                              .max_tokens = v->m.max_tokens};
-    enum guide_end end;
+                              .calls = v->calls};
+    enum ask_end end;
 
+    parts.ask.step = guide_step;
+    parts.ask.arg = w;
     w->guide = guide_new(&parts, &opts);
-    if (loop_add_stops(w->loop, on_signal, w, e) < 0)
-        return -1;
     w->term = term_open(STDERR_FILENO, (uint64_t)v->calls, 0, "reading, calls");
-    end = guide_run(w->guide, on_step, w, e);
+    end = guide_run(w->guide, e);
     term_close(w->term);
     w->term = NULL;
-    return finish(w, end, e);
+    if (paying_ended(end, w->out, "what was read", e) < 0 ||
+        write_guide(w, e) < 0)
+        return -1;
+    print_result(w);
+    return guide_findings(w->guide).n ? 1 : 0;
 }
 
 static int guide_run_command(const struct cmd *c, int argc, char **argv,

@@ -320,7 +320,8 @@ static int ask_one(struct door *d, struct item *it, const struct job_opts *o,
     return rc;
 }
 
-static int ask_all(struct verify *f, const char *precision, struct err *e)
+static int verify_ask_all(struct verify *f, const char *precision,
+                          struct err *e)
 {
     struct job_opts o = verifying_job(&f->v->v, precision);
     struct verifying g = {0};
@@ -357,7 +358,7 @@ static int verify(struct verify *f, const struct opt_result *r, struct err *e)
     packs_path_init(&f->path, &f->v->v.packs, &f->home);
     f->pack = packs_load(&f->path, f->v->dsl, e);
     precision = f->pack ? verifying_precision(&f->v->v, f->pack, e) : NULL;
-    if (!precision || ask_all(f, precision, e) < 0)
+    if (!precision || verify_ask_all(f, precision, e) < 0)
         return -1;
     if (f->proven && !f->v->v.json)
         explain();

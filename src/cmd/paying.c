@@ -29,6 +29,32 @@ int paying_open(struct paying *a, const struct paying_opts *o, struct err *e)
     return a->ledger ? 0 : -1;
 }
 
+struct ask_parts paying_parts(const struct paying *a, struct loop *l,
+                              const struct modeling_values *v)
+{
+    return (struct ask_parts){.loop = l,
+                              .ledger = a->ledger,
+                              .front = a->model.llm,
+                              .max_tokens = v->max_tokens,
+                              .signals = true};
+}
+
+int paying_ended(enum ask_end end, const char *dir, const char *kept,
+                 struct err *e)
+{
+    if (end == ASK_NO_BUDGET)
+        return err_set(e, ERR_BUDGET,
+                       "the budget has no room for another call; %s keeps %s: "
+                       "run the command again with a larger budget",
+                       dir, kept);
+    if (end == ASK_STOPPED)
+        return err_set(e, ERR_INTERRUPT,
+                       "stopped; %s keeps %s: run the command again to "
+                       "continue",
+                       dir, kept);
+    return end == ASK_DONE ? 0 : -1;
+}
+
 int paying_close(struct paying *a, struct err *e)
 {
     int rc = 0;

@@ -152,8 +152,8 @@ static int ask_one(struct door *d, struct seed_trial *t,
     return rc;
 }
 
-static int ask_all(struct seeds *s, const struct verifying_values *v,
-                   const struct home *home, struct err *e)
+static int seeds_ask_all(struct seeds *s, const struct verifying_values *v,
+                         const struct home *home, struct err *e)
 {
     struct verifying g = {0};
     char *label = xasprintf("verifying %s", s->pack->id);
@@ -229,7 +229,7 @@ int seeds_verify(struct seeds *s, const struct pack *p,
     if (!plan(s, v, list, n, out))
         return 0;
     qsort(s->trial, s->len, sizeof(*s->trial), by_seed);
-    if (ask_all(s, &v, o->home, e) < 0)
+    if (seeds_ask_all(s, &v, o->home, e) < 0)
         return -1;
     add_complaints(s, out);
     return 0;

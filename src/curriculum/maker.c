@@ -4,280 +4,191 @@
 #include "base/mem.h"
 #include "curriculum/merge.h"
 #include "curriculum/proposing.h"
-#include "llm/options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One task. Exactly one question about it is open until it is settled. */
+/* One task. */
 struct making {
-    struct maker *m;
     const struct task *task;
-    json_t *own;         /* the verifier's division */
-    json_t *proposal;    /* the model's, while it is validated */
-    json_t *refused;     /* findings of each refused reply */
-    char *last;          /* the last refused reply */
-    int turns;           /* of the model */
-    json_t *answer;      /* settled: the division that is used */
-    char *why;           /* settled: the verifier failed */
-    struct arena memory; /* of the prompt */
-    struct prompt prompt;
-    char asked[HASH_HEX];
-    struct ledger_call *call;
+    json_t *own;     /* the verifier's division */
+    json_t *refused; /* findings of each refused reply of the model */
+    char *last;      /* the last refused reply */
+    int turns;       /* of the model */
+    json_t *answer;  /* settled: the division that is used */
+    char *why;       /* settled: the verifier failed */
 };
 
 struct maker {
     struct maker_parts part;
     enum piece_level level;
     struct making *item;
-    size_t len, open;
-    struct maker_progress progress;
-    bool running, stopping, finished;
-    enum maker_end end;
-    struct err err;
-    void (*step)(const struct maker_progress *p, void *arg);
-    void *arg;
+    size_t len;
+    struct ask_all ask;
 };
 
-static void take_turn(struct making *x);
-static void look_for_end(struct maker *m);
+/* ---- the verifier ---- */
 
-/* ---- the end ---- */
-
-static void finish(struct maker *m, enum maker_end end)
+/* Has the task divided, or the model's proposal validated. 0: it failed and is
+ * settled, or `out` has the answer. -1: the work ends for all. */
+static int maker_divide(struct maker *m, struct making *x,
+                        const json_t *proposal, json_t **out)
 {
-    if (m->finished)
-        return;
-    m->finished = true;
-    m->end = end;
-    if (m->running)
-        loop_stop(m->part.loop);
-}
-
-static void settled(struct making *x)
-{
-    struct maker *m = x->m;
-
-    m->open--;
-    m->progress.done++;
-    if (m->step)
-        m->step(&m->progress, m->arg);
-}
-
-static void fail(struct making *x, const char *why)
-{
-    x->why = xstrdup(why);
-    settled(x);
-}
-
-/* `answer` is taken over. */
-static void settle(struct making *x, json_t *answer, bool model_used)
-{
-    if (x->m->part.model)
-        json_object_set_new(answer, "model",
-                            json_pack("{s:i, s:b, s:O}", "calls", x->turns,
-                                      "used", model_used, "refused",
-                                      x->refused));
-    x->answer = answer;
-    settled(x);
-}
-
-/* Has the task divided, or the model's proposal validated. */
-static int divide(struct making *x, door_fn *fn, struct err *e)
-{
-    const struct maker *m = x->m;
     struct door_division q = {.task = x->task,
                               .level = piece_levels[m->level],
-                              .proposal = x->proposal,
+                              .proposal = proposal,
                               .job = m->part.job};
-
-    return door_divide(m->part.door, &q, fn, x, e);
-}
-
-/* ---- the model's proposals ---- */
-
-/* A reply that is refused: with these findings, which are taken over. */
-static void refuse(struct making *x, json_t *findings)
-{
-    json_array_append_new(x->refused, findings);
-    if (x->turns <= MAKER_REPAIRS)
-        take_turn(x);
-    else
-        settle(x, json_deep_copy(x->own), false);
-}
-
-/* The verifier's answer to a question, a copy; NULL: the task is settled. */
-static json_t *read_answer(struct making *x, const json_t *record,
-                           const char *why)
-{
+    struct door_answer d = {0};
     struct err e = ERR_INIT;
-    const char *said = record ? jsn_str(record, "feedback") : why;
+    const char *said;
 
-    if (record && json_object_get(record, "problem_id")) {
-        if (contract_check(record, "the verifier's answer", CONTRACT_ANSWER,
-                           &e) == 0)
-            return json_deep_copy(record);
+    *out = NULL;
+    if (door_divide(m->part.door, &q, door_take, &d, &e) < 0) {
+        x->why = xstrdup(e.text);
+        return 0;
+    }
+    ask_all_look(&m->ask); /* its answer may come from another host alone */
+    if (door_await(m->part.door, &d) < 0)
+        return -1;
+    said = d.record ? jsn_str(d.record, "feedback") : d.why;
+    if (d.record && json_object_get(d.record, "problem_id") &&
+        contract_check(d.record, "the verifier's answer", CONTRACT_ANSWER,
+                       &e) == 0)
+        *out = json_incref(d.record);
+    else if (e.kind != ERR_NONE)
         said = e.text;
-    }
-    fail(x, *said ? said : "the verifier gave no division");
-    return NULL;
+    if (!*out)
+        x->why = xstrdup(*said ? said : "the verifier gave no division");
+    door_answer_release(&d);
+    return 0;
 }
 
-static void take_validated(struct making *x, const json_t *record,
-                           const char *why)
+/* ---- the model ---- */
+
+static int maker_ask(struct maker *m, struct making *x, struct arena *memory,
+                     struct ledger_answer *out)
 {
-    json_t *answer = read_answer(x, record, why);
-    size_t sent = json_array_size(json_object_get(x->proposal, "subproblems"));
-    bool whole, proved;
-
-    if (!answer)
-        return;
-    whole = json_array_size(json_object_get(answer, "subproblems")) == sent;
-    proved = !json_is_true(json_object_get(
-                 json_object_get(x->proposal, "composition"), "claimed")) ||
-             json_is_true(json_object_get(
-                 json_object_get(answer, "composition"), "proved"));
-    json_decref(x->proposal);
-    x->proposal = NULL;
-    /* Pieces that do not compose can still be learned from. */
-    if (whole && (proved || x->turns > MAKER_REPAIRS)) {
-        settle(x, answer, true);
-        return;
-    }
-    refuse(x, json_incref(json_object_get(answer, "findings")));
-    json_decref(answer);
-}
-
-static void on_validated(const json_t *record, const char *why, void *arg)
-{
-    struct making *x = arg;
-
-    take_validated(x, record, why);
-    look_for_end(x->m);
-}
-
-static void take_reply(struct making *x, const struct ledger_answer *a)
-{
-    struct maker *m = x->m;
-    struct err e = ERR_INIT;
-    const char *code;
-
-    free(x->last);
-    x->last = xstrndup(a->text.p, a->text.n);
-    x->proposal = contract_extract(a->text, &code, &e);
-    if (!x->proposal) {
-        refuse(x, a->cut ? proposing_finding(
-                               "reply_cut",
-                               "the reply was cut at the token limit: use "
-                               "fewer or shorter pieces")
-                         : proposing_finding(code, e.text));
-        return;
-    }
-    json_object_set_new(x->proposal, "problem_id", json_string(x->task->id));
-    json_object_set_new(x->proposal, "level",
-                        json_string(piece_levels[m->level]));
-    if (divide(x, on_validated, &e) < 0)
-        fail(x, e.text);
-}
-
-static bool has_calls(const struct maker *m)
-{
-    for (size_t i = 0; i < m->len; i++)
-        if (m->item[i].call)
-            return true;
-    return false;
-}
-
-static void on_reply(void *arg, const struct ledger_answer *a)
-{
-    struct making *x = arg;
-    struct maker *m = x->m;
-
-    x->call = NULL;
-    if (m->stopping && !has_calls(m))
-        finish(m, MAKER_STOPPED);
-    if (m->finished || m->stopping)
-        return; /* a reply is in the store */
-    if (m->step)
-        m->step(&m->progress, m->arg);
-    if (a->end == LEDGER_ANSWERED) {
-        take_reply(x, a);
-    } else if (a->end == LEDGER_FAILED) {
-        err_set(&m->err, ERR_SYSTEM, "%s: the model did not answer: %s",
-                x->task->id, a->why);
-        finish(m, MAKER_FAILED);
-    } else if (a->end == LEDGER_NO_BUDGET) {
-        finish(m, MAKER_NO_BUDGET);
-    } else {
-        m->err = *a->err;
-        finish(m, MAKER_FAILED);
-    }
-    look_for_end(m);
-}
-
-static void take_turn(struct making *x)
-{
-    const struct maker_model *model = x->m->part.model;
     struct proposing in = {.task = x->task,
-                           .level = x->m->level,
+                           .level = m->level,
                            .own = x->own,
                            .refused = x->refused,
                            .last = str_of(x->last ? x->last : "")};
-    struct ledger_question q = {.purpose = "decompose", .task = -1};
-    struct ledger_call *call;
+    char asked[HASH_HEX];
+    struct ledger_question q = {.purpose = "decompose", .asked = asked};
+    struct prompt prompt;
 
-    arena_reset(&x->memory);
-    proposing_prompt(model->prompts, &in, &x->memory, &x->prompt);
+    proposing_prompt(m->part.prompts, &in, memory, &prompt);
     x->turns++;
-    x->m->progress.calls++;
-    ledger_hash(x->asked, "%s/%s/%d/%s", x->task->id, piece_levels[x->m->level],
-                x->turns, x->prompt.hash);
-    q.asked = x->asked;
-    q.front = model->front;
-    q.prompt_hash = x->prompt.hash;
+    ledger_hash(asked, "%s/%s/%d/%s", x->task->id, piece_levels[m->level],
+                x->turns, prompt.hash);
+    q.prompt_hash = prompt.hash;
     q.request = (struct llm_request){
-        .key = {x->task->id, "decompose", piece_levels[x->m->level], x->turns},
-        .message = x->prompt.message,
-        .count = x->prompt.count,
-        .max_tokens = model->max_tokens};
-    call = ledger_ask(model->ledger, &q, on_reply, x);
-    if (call)
-        x->call = call; /* else the answer has been dealt with */
+        .key = {x->task->id, "decompose", piece_levels[m->level], x->turns},
+        .message = prompt.message,
+        .count = prompt.count};
+    return ask_all_question(&m->ask, &q, memory, out);
+}
+
+/* The proposal in a reply, or NULL: it is refused. */
+static json_t *read_proposal(const struct maker *m, struct making *x,
+                             const struct ledger_answer *a)
+{
+    struct err e = ERR_INIT;
+    const char *code;
+    json_t *proposal = contract_extract(a->text, &code, &e);
+
+    free(x->last);
+    x->last = xstrndup(a->text.p, a->text.n);
+    if (proposal) {
+        json_object_set_new(proposal, "problem_id", json_string(x->task->id));
+        json_object_set_new(proposal, "level",
+                            json_string(piece_levels[m->level]));
+        return proposal;
+    }
+    json_array_append_new(
+        x->refused,
+        a->cut ? proposing_finding("reply_cut",
+                                   "the reply was cut at the token limit: use "
+                                   "fewer or shorter pieces")
+               : proposing_finding(code, e.text));
+    return NULL;
+}
+
+/* Whether the verifier's answer to a proposal settles the task. Pieces that do not
+ * compose can still be learned from. */
+static bool proposal_is_good(const struct making *x, const json_t *proposal,
+                             const json_t *answer)
+{
+    size_t sent = json_array_size(json_object_get(proposal, "subproblems"));
+    bool whole =
+             json_array_size(json_object_get(answer, "subproblems")) == sent,
+         proved = !json_is_true(json_object_get(
+                      json_object_get(proposal, "composition"), "claimed")) ||
+                  json_is_true(json_object_get(
+                      json_object_get(answer, "composition"), "proved"));
+
+    return whole && (proved || x->turns > MAKER_REPAIRS);
+}
+
+/* A proposal, and the verifier's answer to it. `used` stays NULL when it is
+ * refused. */
+static int maker_turn(struct maker *m, struct making *x, json_t **used,
+                      struct err *e)
+{
+    struct ledger_answer a;
+    struct arena memory;
+    json_t *proposal = NULL, *answer = NULL;
+    int rc;
+
+    arena_init(&memory);
+    rc = maker_ask(m, x, &memory, &a);
+    if (rc == 0 && a.end == LEDGER_FAILED)
+        rc = err_set(e, ERR_SYSTEM, "%s: the model did not answer: %s",
+                     x->task->id, a.why);
+    if (rc == 0)
+        proposal = read_proposal(m, x, &a);
+    arena_release(&memory); /* the verifier may take days */
+    if (proposal)
+        rc = maker_divide(m, x, proposal, &answer);
+    if (answer && proposal_is_good(x, proposal, answer))
+        *used = json_incref(answer);
+    else if (answer)
+        json_array_append(x->refused, json_object_get(answer, "findings"));
+    json_decref(proposal);
+    json_decref(answer);
+    return rc;
 }
 
 /* ---- each task ---- */
 
-static void on_divided(const json_t *record, const char *why, void *arg)
+static int maker_make(struct ask_all *a, size_t item, void *arg, struct err *e)
 {
-    struct making *x = arg;
+    struct maker *m = arg;
+    struct making *x = &m->item[item];
+    bool asks = a->part.ledger;
+    json_t *used = NULL;
 
-    x->own = read_answer(x, record, why);
-    if (x->own && x->m->part.model)
-        take_turn(x);
-    else if (x->own)
-        settle(x, json_incref(x->own), false);
-    look_for_end(x->m);
-}
-
-static int fail_if_any(struct maker *m)
-{
-    for (size_t i = 0; i < m->len; i++)
-        if (m->item[i].why)
-            return err_set(&m->err, ERR_SYSTEM, "%s: %s", m->item[i].task->path,
-                           m->item[i].why);
+    if (maker_divide(m, x, NULL, &x->own) < 0)
+        return -1;
+    while (asks && !x->why && !used && x->turns <= MAKER_REPAIRS)
+        if (maker_turn(m, x, &used, e) < 0)
+            return -1;
+    if (x->why)
+        return 0;
+    x->answer = used ? used : json_deep_copy(x->own);
+    if (asks)
+        json_object_set_new(x->answer, "model",
+                            json_pack("{s:i, s:b, s:O}", "calls", x->turns,
+                                      "used", used != NULL, "refused",
+                                      x->refused));
     return 0;
 }
 
-/* Nothing is open, or all that is open waits for another host. A task that was
- * not asked about yet is open, too. */
-static void look_for_end(struct maker *m)
+static size_t count_elsewhere(void *arg, bool stopping)
 {
-    if (m->finished || m->open > door_elsewhere(m->part.door, m->stopping))
-        return;
-    if (fail_if_any(m) < 0)
-        finish(m, MAKER_FAILED);
-    else
-        finish(m, m->open ? MAKER_WAITING : MAKER_DONE);
+    struct maker *m = arg;
+
+    return door_elsewhere(m->part.door, stopping);
 }
 
 struct maker *maker_new(const struct maker_parts *p,
@@ -286,14 +197,15 @@ struct maker *maker_new(const struct maker_parts *p,
     struct maker *m = xcalloc(1, sizeof(*m));
 
     m->part = *p;
+    m->ask.part = p->ask;
+    m->ask.part.elsewhere = count_elsewhere;
+    m->ask.part.elsewhere_arg = m;
     m->level = level;
     m->len = tasks->len;
     m->item = xcalloc(tasks->len + 1, sizeof(*m->item));
     for (size_t i = 0; i < m->len; i++) {
-        m->item[i].m = m;
         m->item[i].task = tasks->task[i];
         m->item[i].refused = json_array();
-        arena_init(&m->item[i].memory);
     }
     return m;
 }
@@ -305,13 +217,9 @@ void maker_free(struct maker *m)
     for (size_t i = 0; i < m->len; i++) {
         struct making *x = &m->item[i];
 
-        if (x->call)
-            ledger_drop(x->call);
         json_decref(x->own);
-        json_decref(x->proposal);
         json_decref(x->refused);
         json_decref(x->answer);
-        arena_release(&x->memory);
         free(x->last);
         free(x->why);
     }
@@ -319,43 +227,22 @@ void maker_free(struct maker *m)
     free(m);
 }
 
-enum maker_end maker_run(struct maker *m,
-                         void (*step)(const struct maker_progress *p,
-                                      void *arg),
-                         void *arg, struct err *e)
+enum ask_end maker_run(struct maker *m, struct err *e)
 {
-    m->step = step;
-    m->arg = arg;
-    m->open = m->len;
-    for (size_t i = 0; !m->finished && i < m->len; i++) {
-        struct making *x = &m->item[i];
-        struct err one = ERR_INIT;
+    enum ask_end end = ask_all(&m->ask, m->len, maker_make, m, e);
 
-        if (divide(x, on_divided, &one) < 0)
-            fail(x, one.text);
-    }
-    look_for_end(m);
-    m->running = true;
-    while (!m->finished)
-        loop_run(m->part.loop);
-    m->running = false;
-    if (m->open)
-        door_drop(m->part.door);
-    if (m->end == MAKER_FAILED)
-        *e = m->err;
-    return m->end;
+    for (size_t i = 0; i < m->len; i++)
+        if (m->item[i].why && (end == ASK_DONE || end == ASK_WAITING)) {
+            err_set(e, ERR_SYSTEM, "%s: %s", m->item[i].task->path,
+                    m->item[i].why);
+            return ASK_FAILED;
+        }
+    return end;
 }
 
 void maker_stop(struct maker *m)
 {
-    const struct maker_model *model = m->part.model;
-    bool again = m->stopping;
-
-    m->stopping = true;
-    if (model)
-        ledger_stop(model->ledger);
-    if (again || !model || llm_is_patient(model->front) || !has_calls(m))
-        finish(m, MAKER_STOPPED);
+    ask_all_stop(&m->ask);
 }
 
 int maker_take(const struct maker *m, struct curriculum *out, struct err *e)

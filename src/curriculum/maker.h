@@ -13,7 +13,7 @@
 #define CURRICULUM_MAKER_H
 
 #include "curriculum/curriculum.h"
-#include "ledger/ledger.h"
+#include "ledger/ask_all.h"
 #include "prompt/prompt.h"
 #include "task/collection.h"
 #include "verify/door.h"
@@ -24,30 +24,11 @@
 #define MAKER_REPAIRS 3 /* of a model's proposal */
 
 /* All borrowed. */
-struct maker_model {
-    struct ledger *ledger;
-    struct llm *front;
-    const struct prompts *prompts;
-    int64_t max_tokens; /* of an answer; 0: the provider's setting */
-};
 struct maker_parts {
-    struct loop *loop; /* the door's */
+    struct ask_parts ask; /* its loop is the door's; no ledger: no model */
+    const struct prompts *prompts;
     struct door *door;
     const struct job_opts *job;
-    const struct maker_model *model; /* NULL: none is asked */
-};
-
-enum maker_end {
-    MAKER_DONE,
-    MAKER_WAITING,   /* for answers of another host: see door_hint() */
-    MAKER_NO_BUDGET, /* for the model's next call */
-    MAKER_STOPPED,
-    MAKER_FAILED, /* see the error */
-};
-
-struct maker_progress {
-    size_t done;  /* problems */
-    size_t calls; /* of a model, those from the store included */
 };
 
 struct maker;
@@ -55,17 +36,12 @@ struct maker;
 struct maker *maker_new(const struct maker_parts *p,
                         const struct collection *tasks, enum piece_level level);
 void maker_free(struct maker *m); /* may be NULL */
-/* Works until it ends; runs the loop. `step` may be NULL. When it fails for some
- * of the tasks, it is done with the others first. */
-enum maker_end maker_run(struct maker *m,
-                         void (*step)(const struct maker_progress *p,
-                                      void *arg),
-                         void *arg, struct err *e);
-/* From a callback of the loop: ask no more, and end when the replies under way
- * are stored; called again, end now. */
-void maker_stop(struct maker *m);
+/* Works until it ends; runs the loop. When it fails for some of the tasks, it is
+ * done with the others first. */
+enum ask_end maker_run(struct maker *m, struct err *e);
+void maker_stop(struct maker *m); /* see ask_all_stop() */
 
-/* After MAKER_DONE: the curriculum. Release it in any case. Besides what the
+/* After ASK_DONE: the curriculum. Release it in any case. Besides what the
  * contract has, the outline of a problem that a model was asked about has
  * "model": {"calls", "used", "refused": [findings of each refused reply]}. */
 int maker_take(const struct maker *m, struct curriculum *out, struct err *e);

@@ -1,5 +1,5 @@
-/* backfill.c: the questions for plans, a few at a time, and the prompts that the
- * answers complete. */
+/* backfill.c: the questions for plans, and the prompts that the answers
+ * complete. */
 #include "data/backfill.h"
 
 #include "base/log.h"
@@ -10,31 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE 256 /* questions that are built; the front limits requests */
-
 /* A kernel, and what was answered about it. */
 struct item {
-    struct backfill *b;
     const struct sample *sample;
     char *plan; /* NULL: there is none */
-    /* while it is asked */
-    struct attempt_view view;
-    struct prompt prompt;
-    char asked[HASH_HEX];
-    struct ledger_call *call;
-    bool open;
 };
 
 struct backfill {
     struct backfill_parts part;
+    struct ask_all ask;
     const struct sample *first; /* of the samples */
     struct item *item;
     size_t *of; /* of each sample: its item, counted from 1; 0: none */
-    size_t items, cap, next, open, done;
+    size_t items, cap;
     struct map packs; /* by id */
-    enum backfill_end end;
-    bool finished, asking;
-    struct err err;
 };
 
 struct backfill *backfill_new(const struct backfill_parts *p)
@@ -46,23 +35,12 @@ struct backfill *backfill_new(const struct backfill_parts *p)
     return b;
 }
 
-static void close_item(struct item *x)
-{
-    if (x->open)
-        run_attempt_view_release(&x->view);
-    x->open = false;
-}
-
 void backfill_free(struct backfill *b)
 {
     if (!b)
         return;
-    for (size_t i = 0; i < b->items; i++) {
-        if (b->item[i].call)
-            ledger_drop(b->item[i].call);
-        close_item(&b->item[i]);
+    for (size_t i = 0; i < b->items; i++)
         free(b->item[i].plan);
-    }
     for (size_t i = 0; i < b->packs.len; i++)
         pack_free(b->packs.items[i].value);
     map_release(&b->packs);
@@ -99,19 +77,20 @@ static int text_of(const struct sample *x, const char *blob, struct arena *a,
     return rc;
 }
 
-static int ask_for_plan(struct item *x, struct err *e)
+static int plan_prompt(struct backfill *b, const struct sample *x,
+                       struct attempt_view *v, struct prompt *out,
+                       struct err *e)
 {
-    struct arena *a = &x->view.memory;
-    struct prompt_backfill in = {
-        .pack = find_pack(x->b, x->sample, e),
-        .solution = x->view.code,
-        .precision = run_view_fact(x->sample->view, "precision"),
-        .device = run_view_fact(x->sample->view, "device")};
+    struct prompt_backfill in = {.pack = find_pack(b, x, e),
+                                 .solution = v->code,
+                                 .precision =
+                                     run_view_fact(x->view, "precision"),
+                                 .device = run_view_fact(x->view, "device")};
 
     if (!in.pack ||
-        text_of(x->sample, x->sample->task->row.source, a, &in.task, e) < 0)
+        text_of(x, x->task->row.source, &v->memory, &in.task, e) < 0)
         return -1;
-    return prompts_backfill(x->b->part.prompts, &in, a, &x->prompt, e);
+    return prompts_backfill(b->part.prompts, &in, &v->memory, out, e);
 }
 
 /* The examples that the attempt was shown. */
@@ -174,114 +153,61 @@ int backfill_prompt(struct backfill *b, const struct sample *x,
 
 /* ---- asking ---- */
 
-static void finish(struct backfill *b, enum backfill_end end)
+static int backfill_ask(struct backfill *b, const struct sample *x,
+                        const struct prompt *p, struct arena *memory,
+                        struct ledger_answer *out)
 {
-    if (b->finished)
-        return;
-    b->finished = true;
-    b->end = end;
-    loop_stop(b->part.loop);
+    char asked[HASH_HEX];
+    struct ledger_question q = {
+        .purpose = "backfill", .asked = asked, .prompt_hash = p->hash};
+
+    ledger_hash(asked, "%s", p->hash);
+    q.request = (struct llm_request){
+        .key = {x->task->row.id, run_view_fact(x->view, "method"), q.purpose,
+                (int)x->kernel->row.attempt},
+        .message = p->message,
+        .count = p->count};
+    return ask_all_question(&b->ask, &q, memory, out);
 }
 
-static void end_item(struct item *x, const char *why)
+static void take_plan(struct item *x, const struct ledger_answer *a)
 {
-    struct backfill *b = x->b;
+    struct str plan = a->end == LEDGER_ANSWERED
+                          ? str_trim(extract_plan(a->text))
+                          : (struct str){0};
+    const char *why = a->end == LEDGER_FAILED ? a->why
+                      : a->cut
+                          ? "the answer was cut at its limit (--plan-tokens)"
+                      : !plan.n ? "the answer is empty"
+                                : NULL;
 
     if (why)
         log_warn("%s: %s: no plan: %s", x->sample->view->dir,
                  x->sample->task->row.id, why);
-    close_item(x);
-    b->open--;
-    b->done++;
-    if (b->part.step)
-        b->part.step(b->done, b->items, b->part.arg);
-    if (b->done == b->items)
-        finish(b, BACKFILL_DONE);
-}
-
-static void take_reply(struct item *x, const struct ledger_answer *a)
-{
-    struct str plan = str_trim(extract_plan(a->text));
-
-    if (a->cut)
-        end_item(x, "the answer was cut at its limit (--plan-tokens)");
-    else if (!plan.n)
-        end_item(x, "the answer is empty");
-    else {
+    else
         x->plan = xstrndup(plan.p, plan.n);
-        end_item(x, NULL);
-    }
 }
 
-static void ask_more(struct backfill *b);
-
-static void on_answer(void *arg, const struct ledger_answer *a)
+static int backfill_one(struct ask_all *a, size_t item, void *arg,
+                        struct err *e)
 {
-    struct item *x = arg;
-    struct backfill *b = x->b;
+    struct backfill *b = arg;
+    struct item *x = &b->item[item];
+    struct attempt_view v;
+    struct ledger_answer answer;
+    struct prompt p;
+    int rc;
 
-    x->call = NULL;
-    if (b->finished)
-        return;
-    if (a->end == LEDGER_ANSWERED)
-        take_reply(x, a);
-    else if (a->end == LEDGER_FAILED)
-        end_item(x, a->why);
-    else if (a->end == LEDGER_NO_BUDGET)
-        finish(b, BACKFILL_NO_BUDGET);
-    else if (a->end == LEDGER_STOPPED)
-        finish(b, BACKFILL_STOPPED);
-    else {
-        b->err = *a->err;
-        finish(b, BACKFILL_FAILED);
-    }
-    ask_more(b);
-}
-
-static int ask(struct item *x, struct err *e)
-{
-    struct backfill *b = x->b;
-    struct ledger_question q = {
-        .purpose = "backfill", .task = -1, .front = b->part.front};
-    struct ledger_call *call;
-
-    if (run_attempt_view_make(x->sample->view, x->sample->kernel, &x->view, e) <
-        0)
+    (void)a;
+    if (run_attempt_view_make(x->sample->view, x->sample->kernel, &v, e) < 0)
         return -1;
-    x->open = true;
-    if (ask_for_plan(x, e) < 0)
-        return -1;
-    ledger_hash(x->asked, "%s", x->prompt.hash);
-    q.asked = x->asked;
-    q.prompt_hash = x->prompt.hash;
-    q.request = (struct llm_request){
-        .key = {x->sample->task->row.id,
-                run_view_fact(x->sample->view, "method"), q.purpose,
-                (int)x->sample->kernel->row.attempt},
-        .message = x->prompt.message,
-        .count = x->prompt.count,
-        .max_tokens = b->part.max_tokens};
-    call = ledger_ask(b->part.ledger, &q, on_answer, x);
-    if (call)
-        x->call = call; /* else it has been answered */
-    return 0;
-}
-
-/* An answer from the store comes at once, from within ask(): the loop goes on
- * by itself then. */
-static void ask_more(struct backfill *b)
-{
-    if (b->asking)
-        return;
-    b->asking = true;
-    while (!b->finished && b->next < b->items && b->open < AT_ONCE) {
-        struct item *x = &b->item[b->next++];
-
-        b->open++;
-        if (ask(x, &b->err) < 0)
-            finish(b, BACKFILL_FAILED);
-    }
-    b->asking = false;
+    rc = plan_prompt(b, x->sample, &v, &p, e);
+    if (rc == 0)
+        rc = backfill_ask(b, x->sample, &p, &v.memory, &answer);
+    if (rc == 0)
+        take_plan(x, &answer);
+    run_attempt_view_release(&v);
+    return rc;
 }
 
 static bool is_one_stage(const struct sample *x)
@@ -292,8 +218,8 @@ static bool is_one_stage(const struct sample *x)
     return true;
 }
 
-enum backfill_end backfill_run(struct backfill *b, const struct samples *s,
-                               struct err *e)
+enum ask_end backfill_run(struct backfill *b, const struct samples *s,
+                          struct err *e)
 {
     b->first = s->item;
     b->of = xcalloc(s->len + 1, sizeof(*b->of));
@@ -304,21 +230,13 @@ enum backfill_end backfill_run(struct backfill *b, const struct samples *s,
         b->item[b->items++] = (struct item){.sample = &s->item[i]};
         b->of[i] = b->items;
     }
-    for (size_t i = 0; i < b->items; i++)
-        b->item[i].b = b;
-    if (!b->items)
-        return BACKFILL_DONE;
-    ask_more(b);
-    while (!b->finished)
-        loop_run(b->part.loop);
-    if (b->end == BACKFILL_FAILED)
-        *e = b->err;
-    return b->end;
+    b->ask = (struct ask_all){.part = b->part.ask};
+    return ask_all(&b->ask, b->items, backfill_one, b, e);
 }
 
-void backfill_stop(struct backfill *b)
+size_t backfill_items(const struct backfill *b)
 {
-    ledger_stop(b->part.ledger);
+    return b->items;
 }
 
 const char *backfill_model(const struct backfill *b)

@@ -9,29 +9,17 @@
 #define DATA_BACKFILL_H
 
 #include "data/samples.h"
-#include "ledger/ledger.h"
+#include "ledger/ask_all.h"
 #include "pack/packs.h"
 #include "prompt/prompt.h"
 #include "run/attempt_view.h"
 
 /* All borrowed. */
 struct backfill_parts {
-    struct loop *loop;
-    struct ledger *ledger;
-    struct llm *front;
+    struct ask_parts ask;
     struct prompts *prompts;
     const struct packs_path *packs;
-    const char *model;  /* for the records; NULL: not known */
-    int64_t max_tokens; /* of an answer; 0: the provider's setting */
-    void (*step)(size_t done, size_t of, void *arg); /* after each answer */
-    void *arg;
-};
-
-enum backfill_end {
-    BACKFILL_DONE,
-    BACKFILL_NO_BUDGET,
-    BACKFILL_STOPPED,
-    BACKFILL_FAILED, /* with an error */
+    const char *model; /* for the records; NULL: not known */
 };
 
 struct backfill;
@@ -41,10 +29,9 @@ void backfill_free(struct backfill *b); /* may be NULL */
 /* Asks for the plans that are not stored; runs the loop. A kernel whose question
  * fails, or whose answer is empty or cut, stays without a plan; each is logged.
  * The samples must stay where they are. */
-enum backfill_end backfill_run(struct backfill *b, const struct samples *s,
-                               struct err *e);
-/* From a callback of the loop: ask no more. */
-void backfill_stop(struct backfill *b);
+enum ask_end backfill_run(struct backfill *b, const struct samples *s,
+                          struct err *e);
+size_t backfill_items(const struct backfill *b);
 
 /* The plan of a kernel; p NULL: none was asked for, or none was given. */
 struct str backfill_plan(const struct backfill *b, const struct sample *x);

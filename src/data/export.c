@@ -445,25 +445,11 @@ static int run_passes(struct pass *p, struct err *e)
     return choose(p, e) < 0 ? -1 : write_all(p, e);
 }
 
-static enum export_end ask_for_plans(const struct pass *p, struct err *e)
-{
-    static const enum export_end ends[] = {
-        [BACKFILL_DONE] = EXPORT_DONE,
-        [BACKFILL_NO_BUDGET] = EXPORT_NO_BUDGET,
-        [BACKFILL_STOPPED] = EXPORT_STOPPED,
-        [BACKFILL_FAILED] = EXPORT_FAILED,
-    };
-
-    if (!p->how->backfill)
-        return EXPORT_DONE;
-    return ends[backfill_run(p->how->backfill, &p->samples, e)];
-}
-
-enum export_end export_records(const struct export_how *how,
-                               struct export_sums *out, struct err *e)
+enum ask_end export_records(const struct export_how *how,
+                            struct export_sums *out, struct err *e)
 {
     struct pass p = {.how = how, .sums = out};
-    enum export_end end = EXPORT_DONE;
+    enum ask_end end = ASK_DONE;
     int rc;
 
     *out = (struct export_sums){.licences = json_object(),
@@ -473,9 +459,9 @@ enum export_end export_records(const struct export_how *how,
         p.tokenizer = tokenizer_new(how->vocab);
     rc = samples_open(&p.samples, &how->samples, e);
     take_counts(out, &p.samples);
-    if (rc == 0)
-        end = ask_for_plans(&p, e);
-    if (rc == 0 && end == EXPORT_DONE)
+    if (rc == 0 && how->backfill)
+        end = backfill_run(how->backfill, &p.samples, e);
+    if (rc == 0 && end == ASK_DONE)
         rc = run_passes(&p, e);
     samples_close(&p.samples);
     tokenizer_free(p.tokenizer);
@@ -483,7 +469,7 @@ enum export_end export_records(const struct export_how *how,
     free(p.found);
     free(p.of);
     free(p.chosen);
-    return rc < 0 ? EXPORT_FAILED : end;
+    return rc < 0 ? ASK_FAILED : end;
 }
 
 void export_release(struct export_sums *s)

@@ -53,15 +53,10 @@ struct export_sums {
 
 extern const char *const export_phases[3];
 
-enum export_end {
-    EXPORT_DONE,
-    EXPORT_NO_BUDGET, /* for the plans; nothing is written */
-    EXPORT_STOPPED,
-    EXPORT_FAILED, /* with an error */
-};
-/* Release in any case. */
-enum export_end export_records(const struct export_how *how,
-                               struct export_sums *out, struct err *e);
+/* The end is that of the questions for plans; if they do not come to theirs,
+ * nothing is written. Release in any case. */
+enum ask_end export_records(const struct export_how *how,
+                            struct export_sums *out, struct err *e);
 void export_release(struct export_sums *s);
 /* The counts, as --json prints them; the caller owns the reference. */
 json_t *export_json(const struct export_sums *s);

@@ -14,10 +14,9 @@
 #define REPAIRS      2    /* of a guide with findings */
 #define LEAST_WINDOW 2000 /* tokens */
 
-/* One action of a turn and what came of it. */
+/* One action of a turn and what came of it, as the next prompts show it. */
 struct step {
-    struct buf text; /* as the next prompts show it */
-    bool open;       /* a reader below has not answered yet */
+    struct buf text;
 };
 
 struct turn {
@@ -28,36 +27,28 @@ struct turn {
 struct reader {
     struct guide *g;
     struct reader *above; /* NULL: the first */
-    struct step *answer;  /* where its answer goes; of `above` */
+    struct step *answer;  /* of `above`: where its answer goes */
     char *path;       /* "1.3.2": the second below the third below the first */
     struct span span; /* of `above` readers: what it may read */
     char *question;
     int64_t window, depth;
     struct turn turn[TURNS];
-    size_t turns, open, children;
-    bool last;           /* its last turn: it must answer */
-    struct arena memory; /* of its prompt */
+    size_t turns, children;
+    struct ask_group below; /* those that it has asked in this turn */
+    bool last;              /* its last turn: it must answer */
+    char *said;             /* its answer */
+    char *silent;           /* why there is none */
+    struct arena memory;    /* of its prompt */
     struct prompt prompt;
-    char asked[HASH_HEX];
-    struct ledger_call *call;
-    struct reader *prev, *next;
 };
 
 struct guide {
     struct guide_parts part;
     struct guide_opts opt;
-    struct reader *readers;
-    struct guide_progress progress;
+    struct ask_all ask;
     int repairs;
-    enum guide_end end;
-    bool finished;
-    struct err err;
     struct buf text, findings;
-    void (*step)(const struct guide_progress *p, void *arg);
-    void *arg;
 };
-
-static void take_turn(struct reader *r);
 
 /* ---- readers ---- */
 
@@ -73,8 +64,7 @@ static struct reader *reader_new(struct guide *g, struct reader *above,
                          .span = span,
                          .question = question ? xstrdup(question) : NULL,
                          .window = g->opt.window,
-                         .depth = g->opt.depth,
-                         .next = g->readers};
+                         .depth = g->opt.depth};
     arena_init(&r->memory);
     if (above) {
         r->window = above->window / 2;
@@ -83,40 +73,26 @@ static struct reader *reader_new(struct guide *g, struct reader *above,
     } else {
         r->path = xstrdup("1");
     }
-    if (g->readers)
-        g->readers->prev = r;
-    g->readers = r;
-    g->progress.readers++;
-    g->progress.open++;
     return r;
 }
 
 static void reader_free(struct reader *r)
 {
-    struct guide *g = r->g;
-
-    *(r->prev ? &r->prev->next : &g->readers) = r->next;
-    if (r->next)
-        r->next->prev = r->prev;
-    if (r->call)
-        ledger_drop(r->call);
     for (size_t i = 0; i < r->turns; i++)
         for (size_t j = 0; j < r->turn[i].len; j++)
             buf_release(&r->turn[i].step[j].text);
     arena_release(&r->memory);
     free(r->question);
     free(r->path);
+    free(r->said);
+    free(r->silent);
     free(r);
-    g->progress.open--;
 }
 
-static void finish(struct guide *g, enum guide_end end)
+/* Every open reader can still answer with a call of its own. */
+static size_t calls_taken(const struct guide *g)
 {
-    if (g->finished)
-        return;
-    g->finished = true;
-    g->end = end;
-    loop_stop(g->part.loop);
+    return g->ask.progress.questions + g->ask.progress.open;
 }
 
 /* ---- a prompt that fits ---- */
@@ -197,25 +173,6 @@ static void build_prompt(struct reader *r)
 
 /* ---- turns ---- */
 
-static void next_turn(struct reader *r)
-{
-    if (r->open == 0 && !r->g->finished)
-        take_turn(r);
-}
-
-/* The reader is done: whoever asked goes on. */
-static void answer(struct reader *r, const char *text)
-{
-    struct reader *above = r->above;
-    struct step *step = r->answer;
-
-    buf_printf(&step->text, "Answer: %s\n", text);
-    step->open = false;
-    reader_free(r);
-    above->open--;
-    next_turn(above);
-}
-
 static struct step *add_step(struct reader *r)
 {
     struct turn *t = &r->turn[r->turns - 1];
@@ -225,29 +182,31 @@ static struct step *add_step(struct reader *r)
     return x;
 }
 
+static void add_note(struct reader *r, const char *text)
+{
+    r->turns++;
+    buf_puts(&add_step(r)->text, text);
+}
+
+static ask_fn read_below;
+
+/* Its answer will follow in the same step. */
 static void ask_below(struct reader *r, const struct action *a,
                       struct span span)
 {
     struct step *x = add_step(r);
     struct guide *g = r->g;
-    struct reader *below;
 
     buf_printf(&x->text, "Question about %s, lines %zu to %zu: %s\n",
                a->document, span.from, span.to, a->text);
-    if (r->depth <= 0 || r->window / 2 < LEAST_WINDOW) {
+    if (r->depth <= 0 || r->window / 2 < LEAST_WINDOW)
         buf_puts(&x->text, "No reader is left for it: peek instead.\n");
-        return;
-    }
-    /* every open reader can still answer with a call of its own */
-    if (g->progress.calls + g->progress.open + 1 > (size_t)g->opt.calls) {
+    else if (calls_taken(g) + 1 > (size_t)g->opt.calls)
         buf_puts(&x->text, "No calls are left for it: answer with what you "
                            "have.\n");
-        return;
-    }
-    below = reader_new(g, r, x, span, a->text);
-    x->open = true;
-    r->open++;
-    take_turn(below);
+    else
+        ask_all_start(&g->ask, &r->below, read_below,
+                      reader_new(g, r, x, span, a->text));
 }
 
 static void do_action(struct reader *r, const struct action *a)
@@ -264,14 +223,7 @@ static void do_action(struct reader *r, const struct action *a)
     looking_do(&at, a, &add_step(r)->text);
 }
 
-static void add_note(struct reader *r, const char *text)
-{
-    r->turns++;
-    buf_puts(&add_step(r)->text, text);
-    next_turn(r);
-}
-
-/* The first reader's answer is the guide; with findings it is told them, and
+/* The first reader's answer is the guide; with findings it is shown them, and
  * may try again. */
 static void take_guide(struct reader *r, const char *text)
 {
@@ -284,7 +236,7 @@ static void take_guide(struct reader *r, const char *text)
     if (layout_check(str_of(text), g->part.sources, g->opt.words,
                      &g->findings) == 0 ||
         g->repairs == REPAIRS || r->last) {
-        finish(g, GUIDE_DONE);
+        r->said = xstrdup(text);
         return;
     }
     g->repairs++;
@@ -298,30 +250,20 @@ static void take_guide(struct reader *r, const char *text)
     buf_release(&note);
 }
 
-static void no_answer(struct reader *r, const char *why)
-{
-    if (r->above) {
-        answer(r, why);
-        return;
-    }
-    err_set(&r->g->err, ERR_INPUT, "the model did not finish its guide: %s",
-            why);
-    finish(r->g, GUIDE_FAILED);
-}
-
-static void take_reply(struct reader *r, struct str reply)
+/* Does what a reply says. -1: the work ends for all. */
+static int take_reply(struct reader *r, struct str reply)
 {
     struct actions list;
     struct err e = ERR_INIT;
-    int rc = actions_read(reply, &list, &e);
+    int rc = actions_read(reply, &list, &e), end = 0;
 
     if (rc == 0 && list.item[0].kind == ACTION_FINAL) {
         if (r->above)
-            answer(r, list.item[0].text);
+            r->said = xstrdup(list.item[0].text);
         else
             take_guide(r, list.item[0].text);
     } else if (r->last) {
-        no_answer(r, "(it gave no answer)");
+        r->silent = xstrdup("(it gave no answer)");
     } else if (rc < 0) {
         char *note = xasprintf("Your reply cannot be used: %s.\n", e.text);
 
@@ -329,63 +271,74 @@ static void take_reply(struct reader *r, struct str reply)
         free(note);
     } else {
         r->turns++;
-        r->open++; /* nobody goes on before all have begun */
         for (size_t i = 0; i < list.len; i++)
             do_action(r, &list.item[i]);
-        r->open--;
-        next_turn(r);
+        end = ask_all_wait(&r->below);
     }
     actions_release(&list);
+    return end;
 }
 
-static void on_answer(void *arg, const struct ledger_answer *a)
-{
-    struct reader *r = arg;
-    struct guide *g = r->g;
-
-    r->call = NULL;
-    if (g->finished)
-        return;
-    if (g->step)
-        g->step(&g->progress, g->arg);
-    if (a->end == LEDGER_ANSWERED && a->cut && !r->last)
-        add_note(r, "Your reply was cut at the token limit: be shorter.\n");
-    else if (a->end == LEDGER_ANSWERED)
-        take_reply(r, a->text);
-    else if (a->end == LEDGER_FAILED)
-        no_answer(r, a->why);
-    else if (a->end == LEDGER_NO_BUDGET)
-        finish(g, GUIDE_NO_BUDGET);
-    else if (a->end == LEDGER_STOPPED)
-        finish(g, GUIDE_STOPPED);
-    else {
-        g->err = *a->err;
-        finish(g, GUIDE_FAILED);
-    }
-}
-
-static void take_turn(struct reader *r)
+static int reader_ask(struct reader *r, struct ledger_answer *out)
 {
     struct guide *g = r->g;
-    struct ledger_question q = {.purpose = "guide", .task = -1};
-    struct ledger_call *call;
+    char asked[HASH_HEX];
+    struct ledger_question q = {.purpose = "guide", .asked = asked};
 
-    r->last = r->turns + 1 >= TURNS ||
-              g->progress.calls + g->progress.open >= (size_t)g->opt.calls;
+    r->last = r->turns + 1 >= TURNS || calls_taken(g) >= (size_t)g->opt.calls;
     build_prompt(r);
-    g->progress.calls++;
-    ledger_hash(r->asked, "%s/%zu/%s", r->path, r->turns, r->prompt.hash);
-    q.asked = r->asked;
-    q.front = g->part.front;
+    ledger_hash(asked, "%s/%zu/%s", r->path, r->turns, r->prompt.hash);
     q.prompt_hash = r->prompt.hash;
     q.request = (struct llm_request){
         .key = {g->opt.dsl, "guide", r->path, (int)r->turns + 1},
         .message = r->prompt.message,
-        .count = r->prompt.count,
-        .max_tokens = g->opt.max_tokens};
-    call = ledger_ask(g->part.ledger, &q, on_answer, r);
-    if (call)
-        r->call = call; /* else `r` may be gone */
+        .count = r->prompt.count};
+    return ask_all_question(&g->ask, &q, &r->memory, out);
+}
+
+/* Turn by turn, until it has answered. -1: the work ends for all. */
+static int reader_run(struct reader *r)
+{
+    struct ledger_answer a;
+
+    while (!r->said && !r->silent) {
+        if (reader_ask(r, &a) < 0)
+            return -1;
+        if (a.end == LEDGER_FAILED)
+            r->silent = xstrdup(a.why);
+        else if (a.cut && !r->last)
+            add_note(r, "Your reply was cut at the token limit: be shorter.\n");
+        else if (take_reply(r, a.text) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_below(struct ask_all *a, size_t item, void *arg, struct err *e)
+{
+    struct reader *r = arg;
+    int rc = reader_run(r);
+
+    (void)a, (void)item, (void)e;
+    if (rc == 0)
+        buf_printf(&r->answer->text, "Answer: %s\n",
+                   r->said ? r->said : r->silent);
+    reader_free(r);
+    return rc;
+}
+
+static int read_documents(struct ask_all *a, size_t item, void *arg,
+                          struct err *e)
+{
+    struct reader *r = reader_new(arg, NULL, NULL, (struct span){0}, NULL);
+    int rc = reader_run(r);
+
+    (void)a, (void)item;
+    if (r->silent)
+        rc = err_set(e, ERR_INPUT, "the model did not finish its guide: %s",
+                     r->silent);
+    reader_free(r);
+    return rc;
 }
 
 /* ---- the whole ---- */
@@ -403,33 +356,15 @@ struct guide *guide_new(const struct guide_parts *p, const struct guide_opts *o)
 
 void guide_free(struct guide *g)
 {
-    for (struct reader *r = g->readers, *next; r; r = next) {
-        next = r->next;
-        reader_free(r);
-    }
     buf_release(&g->text);
     buf_release(&g->findings);
     free(g);
 }
 
-enum guide_end guide_run(struct guide *g,
-                         void (*step)(const struct guide_progress *p,
-                                      void *arg),
-                         void *arg, struct err *e)
+enum ask_end guide_run(struct guide *g, struct err *e)
 {
-    g->step = step;
-    g->arg = arg;
-    take_turn(reader_new(g, NULL, NULL, (struct span){0}, NULL));
-    while (!g->finished)
-        loop_run(g->part.loop);
-    if (g->end == GUIDE_FAILED)
-        *e = g->err;
-    return g->end;
-}
-
-void guide_stop(struct guide *g)
-{
-    ledger_stop(g->part.ledger);
+    g->ask = (struct ask_all){.part = g->part.ask};
+    return ask_all(&g->ask, 1, read_documents, g, e);
 }
 
 struct str guide_text(const struct guide *g)

@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "guide/sources.h"
-#include "ledger/ledger.h"
+#include "ledger/ask_all.h"
 #include "prompt/prompt.h"
 
 #include <stdbool.h>
@@ -26,45 +26,26 @@
 
 /* All borrowed. */
 struct guide_parts {
-    struct loop *loop;
-    struct ledger *ledger;
-    struct llm *front;
+    struct ask_parts ask;
     const struct prompts *prompts;
     const struct sources *sources;
 };
 
 struct guide_opts {
-    const char *dsl;    /* its id */
-    const char *name;   /* as prompts call it */
-    int64_t words;      /* of the guide, about */
-    int64_t depth;      /* levels of readers below the first */
-    int64_t window;     /* tokens of a prompt of the first reader */
-    int64_t calls;      /* at most, altogether */
-    int64_t max_tokens; /* of an answer; 0: the provider's setting */
-};
-
-enum guide_end {
-    GUIDE_DONE,
-    GUIDE_NO_BUDGET,
-    GUIDE_STOPPED,
-    GUIDE_FAILED, /* see the error */
-};
-
-struct guide_progress {
-    size_t calls, readers, open; /* open: readers that have not answered yet */
+    const char *dsl;  /* its id */
+    const char *name; /* as prompts call it */
+    int64_t words;    /* of the guide, about */
+    int64_t depth;    /* levels of readers below the first */
+    int64_t window;   /* tokens of a prompt of the first reader */
+    int64_t calls;    /* at most, altogether */
 };
 
 struct guide;
 struct guide *guide_new(const struct guide_parts *p,
                         const struct guide_opts *o);
 void guide_free(struct guide *g);
-/* Works until it ends; runs the loop. `step` is called after each reply. */
-enum guide_end guide_run(struct guide *g,
-                         void (*step)(const struct guide_progress *p,
-                                      void *arg),
-                         void *arg, struct err *e);
-/* From a callback of the loop: ask no more. */
-void guide_stop(struct guide *g);
+/* Works until it ends; runs the loop. The pieces of work are readers. */
+enum ask_end guide_run(struct guide *g, struct err *e);
 /* The guide, and what layout_check() says about it; "" before the end. */
 struct str guide_text(const struct guide *g);
 struct str guide_findings(const struct guide *g);

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/date.h"
 #include "base/mem.h"
+#include "io/co.h"
 #include "ledger/ledger_int.h"
 #include "llm/options.h"
 
@@ -396,6 +397,40 @@ struct ledger_call *ledger_ask(struct ledger *l,
         ledger_send(c);
     }
     return c;
+}
+
+struct ledger_waiting {
+    struct co_event over;
+    struct arena *memory;
+    struct ledger_answer *out;
+};
+
+static void ledger_on_waited(void *arg, const struct ledger_answer *a)
+{
+    struct ledger_waiting *w = arg;
+
+    *w->out = *a;
+    w->out->text.p = arena_strndup(w->memory, a->text.p, a->text.n);
+    w->out->why = arena_strdup(w->memory, a->why);
+    if (a->err) {
+        struct err *e = arena_alloc(w->memory, sizeof(*e));
+
+        *e = *a->err;
+        w->out->err = e;
+    }
+    co_happen(&w->over);
+}
+
+int ledger_wait(struct ledger *l, const struct ledger_question *q,
+                struct arena *memory, struct ledger_answer *out)
+{
+    struct ledger_waiting w = {.memory = memory, .out = out};
+    struct ledger_call *c = ledger_ask(l, q, ledger_on_waited, &w);
+
+    if (co_wait(&w.over) == 0)
+        return 0;
+    ledger_drop(c);
+    return -1;
 }
 
 /* The first call that nothing is reserved for: no request of it is under way. */

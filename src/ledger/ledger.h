@@ -36,6 +36,7 @@
 #ifndef LEDGER_LEDGER_H
 #define LEDGER_LEDGER_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -128,6 +129,10 @@ typedef void ledger_fn(void *arg, const struct ledger_answer *a);
 struct ledger_call *ledger_ask(struct ledger *l,
                                const struct ledger_question *q, ledger_fn *fn,
                                void *arg);
+/* The same from a coroutine, which waits for the answer: `out` stays good as long
+ * as `memory`. -1 when the coroutine was cancelled: the call is dropped. */
+int ledger_wait(struct ledger *l, const struct ledger_question *q,
+                struct arena *memory, struct ledger_answer *out);
 /* The `prompt_hash` with which a question was asked whose reply is stored or may
  * still come; NULL: none, so it will be asked with the prompt that it has
  * then. */

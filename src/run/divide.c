@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void on_step(const struct maker_progress *p, void *arg)
+static void divide_step(const struct ask_progress *p, void *arg)
 {
     run_tell(arg, p->done, NULL);
 }
@@ -68,8 +68,11 @@ static int divide(struct run *r, const char *dir, enum piece_level level,
                   struct err *e)
 {
     struct job_opts job = r->job;
-    struct maker_parts parts = {.loop = r->loop, .door = r->door, .job = &job};
-    enum maker_end end;
+    struct maker_parts parts = {
+        .ask = {.loop = r->loop, .step = divide_step, .arg = r},
+        .door = r->door,
+        .job = &job};
+    enum ask_end end;
     int rc;
 
     job.precision = precision_names[PRECISION_FP32];
@@ -78,11 +81,11 @@ static int divide(struct run *r, const char *dir, enum piece_level level,
     run_begin_phase(
         r, arena_printf(&r->memory, "tasks divided (%s)", piece_levels[level]),
         r->tasks.len);
-    end = maker_run(r->maker, on_step, r, e);
-    if (end == MAKER_DONE)
+    end = maker_run(r->maker, e);
+    if (end == ASK_DONE)
         rc = deliver(r->maker, dir, piece_levels[level], e);
     else
-        rc = end == MAKER_FAILED ? -1 : 1;
+        rc = end == ASK_FAILED ? -1 : 1;
     maker_free(r->maker);
     r->maker = NULL;
     return rc;

@@ -192,6 +192,13 @@ void door_drop(struct door *d)
         q->fn = NULL;
 }
 
+static void real_withdraw(struct door *d, const void *arg)
+{
+    for (struct question *q = real_of(d)->asked; q; q = q->next)
+        if (q->arg == arg)
+            q->fn = NULL;
+}
+
 char *door_hint(const struct door *d)
 {
     const struct backend *b = real_of(d)->backend;
@@ -201,7 +208,8 @@ char *door_hint(const struct door *d)
 
 /* ---- opening and closing ---- */
 
-static const struct door_type real_type = {judge, is_dead, elsewhere};
+static const struct door_type real_type = {judge, is_dead, elsewhere,
+                                           real_withdraw};
 
 struct door *door_open(struct loop *l, const struct door_opts *o, struct err *e)
 {
@@ -248,4 +256,30 @@ bool door_is_dead(const struct door *d)
 size_t door_elsewhere(const struct door *d, bool stopping)
 {
     return d->type->elsewhere(d, stopping);
+}
+
+/* ---- for coroutines ---- */
+
+void door_take(const json_t *record, const char *why, void *arg)
+{
+    struct door_answer *a = arg;
+
+    a->record = record ? json_copy((json_t *)record) : NULL;
+    a->why = xstrdup(why ? why : "");
+    co_happen(&a->over);
+}
+
+int door_await(struct door *d, struct door_answer *a)
+{
+    if (co_wait(&a->over) == 0)
+        return 0;
+    if (d->type->withdraw)
+        d->type->withdraw(d, a);
+    return -1;
+}
+
+void door_answer_release(struct door_answer *a)
+{
+    json_decref(a->record);
+    free(a->why);
 }

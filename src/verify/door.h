@@ -17,6 +17,7 @@
 #include "base/home.h"
 #include "base/json.h"
 #include "base/opt.h"
+#include "io/co.h"
 #include "io/loop.h"
 #include "pack/pack.h"
 #include "task/task.h"
@@ -47,7 +48,21 @@ struct door_type {
                  void *arg, struct err *e);
     bool (*is_dead)(const struct door *d);
     size_t (*elsewhere)(const struct door *d, bool stopping);
+    /* NULL: every answer comes before judge() returns. */
+    void (*withdraw)(struct door *d, const void *arg);
 };
+
+/* An answer that a coroutine waits for; all zero at first. It is the `arg` of a
+ * question, and door_take() is its `fn`. */
+struct door_answer {
+    struct co_event over;
+    json_t *record; /* a copy, but not of what is in it; NULL: */
+    char *why;      /* "" where there is no reason */
+};
+door_fn door_take;
+/* -1: the coroutine was cancelled, and the question is withdrawn. */
+int door_await(struct door *d, struct door_answer *a);
+void door_answer_release(struct door_answer *a);
 
 /* Judges a candidate. Its parts are borrowed for this call only, except the
  * pack, which must outlive the door. `fn` is called once: before this returns,

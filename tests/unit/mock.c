@@ -170,7 +170,7 @@ static size_t mock_elsewhere(const struct door *d, bool stopping)
 }
 
 static const struct door_type mock_door = {mock_judge, mock_is_dead,
-                                           mock_elsewhere};
+                                           mock_elsewhere, NULL};
 
 /* ---- the world around them ---- */
 

@@ -206,14 +206,14 @@ static void test_export(const struct samples_how *samples, const char *dir)
     struct export_sums s;
     struct fresh there = {.to = out};
 
-    ok(export_records(&how, &s, &e) == EXPORT_DONE, "an export");
+    ok(export_records(&how, &s, &e) == ASK_DONE, "an export");
     ok(s.problems == 3 && s.one_stage == 1 && s.phase[0] == 2 &&
            s.phase[1] == 2 && s.not_utf8 == 1,
        "its counts; code that is not UTF-8 is left out, not changed");
     ok(s.file[EXPORT_TRAIN].lines == 4 && !s.name[EXPORT_TEST],
        "no file for a part without tasks");
     export_release(&s);
-    ok(export_records(&how, &s, &e) == EXPORT_FAILED && e.kind == ERR_INPUT,
+    ok(export_records(&how, &s, &e) == ASK_FAILED && e.kind == ERR_INPUT,
        "a folder that exists is not replaced");
     export_release(&s);
     there.dir = out; /* to remove it */

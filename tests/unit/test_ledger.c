@@ -3,7 +3,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ledger/ledger.h"
+#include "ledger/ask_all.h"
 #include "llm/options.h"
 #include "scripted.h"
 #include "store_fixture.h"
@@ -400,6 +400,162 @@ static void test_stop(void)
     db_rmdir(dir);
 }
 
+/* ---- many at once ---- */
+
+struct many {
+    struct life *f;
+    struct ask_all ask;
+    struct ask_group below;
+    size_t wide;              /* pieces of work that each one starts */
+    size_t answered, most;    /* coroutines at once */
+    size_t stop_at, stop_for; /* after so many requests; how many of them end */
+    int stops;
+};
+
+static int ask_item(struct many *m, const char *name)
+{
+    static const struct llm_message message = {.role = "user",
+                                               .text = {"Hi?", 3}};
+    struct ledger_question q = {.purpose = "test",
+                                .asked = name,
+                                .request = {.key = {"t", "m", "test", 1},
+                                            .message = &message,
+                                            .count = 1},
+                                .prompt_hash = "p"};
+    struct ledger_answer a;
+    struct arena memory;
+    int rc;
+
+    arena_init(&memory);
+    rc = ask_all_question(&m->ask, &q, &memory, &a);
+    m->answered +=
+        rc == 0 && a.end == LEDGER_ANSWERED && strcmp(a.text.p, "hello") == 0;
+    arena_release(&memory);
+    if (co_alive() > m->most)
+        m->most = co_alive();
+    return rc;
+}
+
+static int ask_below(struct ask_all *a, size_t item, void *arg, struct err *e)
+{
+    struct many *m = arg;
+    char name[32];
+
+    (void)item, (void)e;
+    snprintf(name, sizeof(name), "below %zu", a->progress.started);
+    return ask_item(m, name);
+}
+
+static int ask_one(struct ask_all *a, size_t item, void *arg, struct err *e)
+{
+    struct many *m = arg;
+    char name[32];
+
+    (void)e;
+    snprintf(name, sizeof(name), "item %zu", item);
+    if (ask_item(m, name) < 0)
+        return -1;
+    for (size_t i = 0; i < m->wide; i++)
+        ask_all_start(a, &m->below, ask_below, m);
+    return ask_all_wait(&m->below);
+}
+
+static void on_stops(void *arg)
+{
+    struct many *m = arg;
+
+    if (m->f->provider->sent < m->stop_at) {
+        loop_defer(m->f->loop, on_stops, m);
+        return;
+    }
+    for (int i = 0; i < m->stops; i++)
+        ask_all_stop(&m->ask);
+    for (size_t i = 0; i < m->stop_for; i++)
+        scripted_end(m->f->provider);
+}
+
+static enum ask_end ask_many(struct many *m, struct life *f, size_t count)
+{
+    struct err e = ERR_INIT;
+
+    m->f = f;
+    m->ask.part = (struct ask_parts){
+        .loop = f->loop, .ledger = f->ledger, .front = f->llm};
+    if (m->stops)
+        loop_defer(f->loop, on_stops, m);
+    return ask_all(&m->ask, count, ask_one, m, &e);
+}
+
+static void test_many(void)
+{
+    char *dir = db_dir();
+    struct life f = {.outcome = SEND_ANSWERED}, g = f, h = f;
+    struct many all = {0}, again = {0}, poor = {0};
+
+    begin(&f, dir, NO_CAP);
+    ok(ask_many(&all, &f, 2 * CO_MOST) == ASK_DONE &&
+           all.answered == 2 * CO_MOST && all.ask.progress.done == 2 * CO_MOST,
+       "more questions than there may be coroutines are answered");
+    ok(all.most <= CO_MOST && f.provider->most_at_once > 1 && co_alive() == 0,
+       "several at once, but never more than that");
+    end(&f);
+    begin(&g, dir, NO_CAP);
+    ok(ask_many(&again, &g, 2 * CO_MOST) == ASK_DONE &&
+           again.answered == 2 * CO_MOST && g.provider->sent == 0,
+       "the next life has all answers, and asks for none");
+    end(&g);
+    db_rmdir(dir);
+    dir = db_dir();
+    begin(&h, dir, WORST + 2 * REAL);
+    ok(ask_many(&poor, &h, 4) == ASK_NO_BUDGET && poor.answered == 3 &&
+           co_alive() == 0,
+       "when the budget has no room for the next one, all end");
+    end(&h);
+    db_rmdir(dir);
+}
+
+static void test_many_below(void)
+{
+    char *dir = db_dir();
+    struct life f = {.outcome = SEND_ANSWERED};
+    struct many m = {.wide = CO_MOST + 40};
+
+    begin(&f, dir, NO_CAP);
+    ok(ask_many(&m, &f, 1) == ASK_DONE && m.answered == m.wide + 1 &&
+           m.most <= CO_MOST,
+       "work that starts more work than there may be coroutines waits for all "
+       "of it");
+    end(&f);
+    db_rmdir(dir);
+}
+
+static void test_many_stopped(void)
+{
+    char *dir = db_dir();
+    struct life f = {.never = true}, g = f, h = {.outcome = SEND_ANSWERED};
+    struct many once = {.stop_at = 3, .stops = 1, .stop_for = 3},
+                twice = {.stop_at = 3, .stops = 2}, rest = {0};
+
+    f.outcome = g.outcome = SEND_ANSWERED;
+    begin(&f, dir, NO_CAP);
+    ok(ask_many(&once, &f, 3) == ASK_STOPPED && co_alive() == 0,
+       "work that is stopped ends when the replies under way are there");
+    end(&f);
+    begin(&g, dir, NO_CAP);
+    twice.wide = 3;
+    ok(ask_many(&twice, &g, 1) == ASK_STOPPED && twice.answered == 1,
+       "it has the replies then");
+    ok(g.provider->cancelled == 3 && g.provider->at_once == 0 &&
+           co_alive() == 0,
+       "stopped twice, it waits for none");
+    end(&g);
+    begin(&h, dir, NO_CAP);
+    ok(ask_many(&rest, &h, 3) == ASK_DONE && h.provider->sent == 0,
+       "what was answered is in the store");
+    end(&h);
+    db_rmdir(dir);
+}
+
 void suite_ledger(void)
 {
     log_set_level(LOG_QUIET);
@@ -413,5 +569,8 @@ void suite_ledger(void)
     test_purse();
     test_purse_returned();
     test_stop();
+    test_many();
+    test_many_below();
+    test_many_stopped();
     log_set_level(LOG_INFO);
 }
