@@ -1,4 +1,11 @@
-/* attempt.c: one attempt: examples, plan, code, verdict, review, rows. */
+/* attempt.c: one attempt, from top to bottom: attempt_run(), at the end, is the
+ * story; what stands above it are its steps.
+ *
+ * Nothing may be used before it is on disk, and nothing may be paid for twice. So
+ * each step waits for the durable result of the one before it, and can be repeated:
+ * the ledger has the replies, resume.h a verdict that a crash has cut off. A step
+ * that returns -1 has set a->end: the attempt is over, and only what it owns is left
+ * to be released. That is also how it ends when it is cancelled at a wait. */
 #include "search/attempt.h"
 
 #include "base/log.h"
@@ -9,58 +16,25 @@
 #include "search/resume.h"
 #include "search/reviewer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define INFRA_TRIES 2 /* the worker has tried twice each time */
 
-static void ask(struct attempt *a, enum prompt_stage stage);
-static void judge(struct attempt *a);
+/* ---- how it ends early ---- */
 
-/* ---- the beginning and the end ---- */
-
-static void link_attempt(struct search *s, struct attempt *a)
+static int attempt_over(struct attempt *a, enum attempt_end end)
 {
-    a->next = s->open;
-    if (s->open)
-        s->open->prev = a;
-    s->open = a;
-    s->open_count++;
+    a->end = end;
+    return -1;
 }
 
-void attempt_free(struct attempt *a)
+static int attempt_broken(struct attempt *a, const struct err *e)
 {
-    struct search *s = a->s;
-
-    if (a->prev)
-        a->prev->next = a->next;
-    else
-        s->open = a->next;
-    if (a->next)
-        a->next->prev = a->prev;
-    s->open_count--;
-    if (a->reading)
-        reviewer_drop(a->reading);
-    if (a->call)
-        ledger_drop(a->call);
-    ledger_purse_close(s->part.ledger, &a->purse);
-    if (a->record)
-        json_decref(a->record);
-    arena_release(&a->memory);
-    free(a);
+    state_fail(a->s, e);
+    return attempt_over(a, ATTEMPT_FAILED);
 }
 
-static void end(struct attempt *a, enum attempt_end how)
-{
-    struct search *s = a->s;
-    struct subject *t = a->subject;
-    attempt_fn *over = a->over;
-
-    attempt_free(a);
-    over(s, t, how);
-}
-
-static void end_aside(struct attempt *a, const char *why)
+static int attempt_set_aside(struct attempt *a, const char *why)
 {
     struct search *s = a->s;
     struct subject *t = a->subject;
@@ -69,14 +43,16 @@ static void end_aside(struct attempt *a, const char *why)
     store_event(s->part.store, "aside", t->ord, a->number, why);
     t->aside = true;
     s->count.aside += !t->piece;
-    end(a, ATTEMPT_ASIDE);
+    return attempt_over(a, ATTEMPT_ASIDE);
 }
 
-static void end_without_budget(struct attempt *a, struct llm_cost need)
+static int attempt_unpaid(struct attempt *a, struct llm_cost need)
 {
     a->s->need = need;
-    end(a, ATTEMPT_NO_BUDGET);
+    return attempt_over(a, ATTEMPT_NO_BUDGET);
 }
+
+/* ---- examples ---- */
 
 static void choose_parent(struct search *s, struct attempt *a)
 {
@@ -143,335 +119,32 @@ static int choose_as_asked(struct attempt *a, const char *prompt, struct err *e)
     return 0;
 }
 
-static int choose_examples(struct attempt *a, struct err *e)
+static int attempt_choose(struct attempt *a)
 {
     struct search *s = a->s;
     const char *prompt = NULL;
+    struct err e = ERR_INIT;
     int rc = 0;
 
-    if (s->eager)
-        prompt = ledger_asked_with(s->part.ledger,
-                                   prompt_stages[first_stage(s)], a->asked);
-    if (prompt)
-        rc = choose_as_asked(a, prompt, e);
-    if (rc == 0) {
-        choose_among(a, archive_size(s->archive));
-        a->version = archive_version(s->archive);
-    }
-    return rc < 0 ? -1 : 0;
-}
-
-void attempt_start(struct search *s, struct subject *t, attempt_fn *over)
-{
-    struct attempt *a = xcalloc(1, sizeof(*a));
-    struct err e = ERR_INIT;
-
-    a->s = s;
-    a->subject = t;
-    a->over = over;
-    a->number = (int)t->past_len + 1;
-    a->iteration = s->round.iteration ? s->round.iteration : a->number;
-    a->batch = s->round.batch;
-    a->island = -1;
-    ledger_hash(a->asked, "%s\n%s\n%d", t->task->id, t->source, a->number);
-    arena_init(&a->memory);
-    link_attempt(s, a);
     if (s->method->evolves)
         choose_parent(s, a);
     else if (s->method->refines)
         a->parent = a->number - 1;
-    if (choose_examples(a, &e) < 0)
-        state_fail(s, &e);
-    else
-        ask(a, first_stage(s));
-}
-
-/* ---- the result ---- */
-
-static void on_stored(const struct err *e, void *arg)
-{
-    struct attempt *a = arg;
-
-    if (e) {
-        state_fail(a->s, e);
-        return;
+    if (s->eager)
+        prompt = ledger_asked_with(s->part.ledger,
+                                   prompt_stages[first_stage(s)], a->asked);
+    if (prompt)
+        rc = choose_as_asked(a, prompt, &e);
+    if (rc < 0)
+        return attempt_broken(a, &e);
+    if (rc == 0) {
+        choose_among(a, archive_size(s->archive));
+        a->version = archive_version(s->archive);
     }
-    state_apply(a->s, a->subject, &a->result);
-    end(a, ATTEMPT_DONE);
-}
-
-static void store_result(struct attempt *a)
-{
-    struct err e = ERR_INIT;
-
-    if (result_write(a, &a->result, &e) < 0)
-        state_fail(a->s, &e);
-    else
-        store_after(a->s->part.store, on_stored, a);
-}
-
-/* ---- the reviewer ---- */
-
-/* A refused kernel is a failed attempt like any other; its feedback has the
- * reviewer's reasons. */
-static void refuse(struct attempt *a, const struct review *v)
-{
-    struct buf b;
-
-    buf_init(&b, BUF_UNLIMITED);
-    buf_puts(&b, "The outputs are right, but a reviewer read the kernel and "
-                 "refused it:\n");
-    for (size_t i = 0; i < v->reason_count && b.len < 3000; i++)
-        buf_printf(&b, "- %s\n", v->reason[i]);
-    json_object_set_new(a->record, "verdict",
-                        json_string(verdicts[VERDICT_HACK].name));
-    json_object_set_new(a->record, "rule", json_string("reviewer"));
-    json_object_set_new(a->record, "feedback", jsn_text(buf_str(&b), b.len));
-    buf_release(&b);
-    a->s->count.doubted++;
-}
-
-static void on_review(void *arg, const struct reviewer_word *w)
-{
-    struct attempt *a = arg;
-
-    a->reading = NULL;
-    switch (w->end) {
-    case REVIEWER_REFUSED:
-        refuse(a, w->review);
-        store_result(a);
-        return;
-    case REVIEWER_PASSED:
-        store_result(a);
-        return;
-    case REVIEWER_STOPPED:
-        end(a, ATTEMPT_ABANDONED);
-        return;
-    case REVIEWER_NO_BUDGET:
-        end_without_budget(a, w->need);
-        return;
-    case REVIEWER_BROKEN:
-        state_fail(a->s, w->err);
-        return;
-    }
-    BUG("end %d", w->end);
-}
-
-static void review(struct attempt *a)
-{
-    const struct task *t = a->subject->task;
-    struct reviewer_kernel k = {.task_id = t->id,
-                                .task = a->subject->ord,
-                                .source = {t->source, t->len},
-                                .code = a->code,
-                                .attempt = a->number,
-                                .asked = a->asked};
-    struct reading *g = reviewer_read(a->s->reviewer, &k, on_review, a);
-
-    if (g)
-        a->reading = g;
-}
-
-/* ---- the verdict ---- */
-
-static void on_record(const json_t *record, const char *why, void *arg)
-{
-    struct attempt *a = arg;
-    struct search *s = a->s;
-    bool unusable = json_is_true(json_object_get(record, "unusable"));
-
-    if (record && verdict_in(record) == VERDICT_INFRA) {
-        why = json_string_value(json_object_get(record, "infra"));
-        record = NULL;
-    }
-    if (record) {
-        a->judged_ns = tick_now_ns() - a->judged_ns;
-        a->record = json_copy((json_t *)record); /* its values never change */
-        if (strcmp(s->opt.reviewer, "loop") == 0 &&
-            verdict_in(a->record) == VERDICT_CORRECT)
-            review(a);
-        else
-            store_result(a);
-        return;
-    }
-    if (!why)
-        why = "no reason given";
-    store_event(s->part.store, "infra", a->subject->ord, a->number, why);
-    if (door_is_dead(s->part.door)) {
-        s->worker_dead = true;
-        state_stop(s);
-    }
-    if (++a->infra < INFRA_TRIES && !s->worker_dead && !unusable)
-        judge(a);
-    else
-        end_aside(a, why);
-}
-
-static void judge(struct attempt *a)
-{
-    struct search *s = a->s;
-    struct candidate c = {.pack = s->part.pack,
-                          .task = a->subject->task,
-                          .code = a->code,
-                          .attempt = (size_t)a->number,
-                          .job = s->part.job};
-    struct err e = ERR_INIT;
-
-    a->judged_ns = tick_now_ns();
-    if (door_judge(s->part.door, &c, on_record, a, &e) < 0)
-        state_fail(s, &e);
-}
-
-/* ---- a candidate ---- */
-
-/* Reads the blob of a record into the attempt. */
-static bool read_record(struct attempt *a, const char *blob)
-{
-    struct err e = ERR_INIT;
-    struct buf text;
-
-    buf_init(&text, BUF_UNLIMITED);
-    if (store_read_blob(a->s->part.store, blob, &text, &e) == 0)
-        a->record = jsn_parse("record", buf_str(&text), text.len, &e);
-    buf_release(&text);
-    if (!a->record)
-        state_fail(a->s, &e);
-    return a->record != NULL;
-}
-
-/* A verdict that a crash left without its attempt. */
-static bool take_stored_record(struct attempt *a)
-{
-    const struct kept_verdict *k =
-        resume_verdict(a->s->resume, a->subject, a->number);
-
-    if (!k)
-        return false;
-    if (read_record(a, k->record)) {
-        result_give_times(a->record, k->times);
-        store_result(a);
-    }
-    return true;
-}
-
-static void find_same_code(struct attempt *a)
-{
-    const struct subject *t = a->subject;
-
-    for (size_t i = 0; i < t->past_len && !a->same_as; i++)
-        if (strcmp(t->past[i].normal, a->normal) == 0)
-            a->same_as = (int)i + 1;
-}
-
-/* Code that an earlier attempt at the task had gets the same verdict. */
-static bool take_earlier_verdict(struct attempt *a)
-{
-    if (!a->same_as)
-        return false;
-    if (read_record(a, a->subject->past[a->same_as - 1].record))
-        store_result(a);
-    return true;
-}
-
-static void have_candidate(struct attempt *a)
-{
-    if (!a->normal[0])
-        py_normal_hash(a->code, a->normal);
-    store_blob(a->s->part.store, a->code, a->code_blob);
-    find_same_code(a);
-    if (!take_stored_record(a) && !take_earlier_verdict(a))
-        judge(a);
-}
-
-static int parent_code(struct attempt *a, struct buf *out, struct err *e)
-{
-    const struct task *t = a->subject->task;
-
-    if (a->parent == 0) {
-        buf_put(out, t->source, t->len);
-        return 0;
-    }
-    if (!a->subject->past[a->parent - 1].code[0])
-        return 0;
-    return store_read_blob(a->s->part.store,
-                           a->subject->past[a->parent - 1].code, out, e);
-}
-
-static void take_code(struct attempt *a, struct str reply, bool cut)
-{
-    struct search *s = a->s;
-    const char *define = s->part.pack->prompt.must_define;
-    struct buf code, feedback, parent;
-    struct err e = ERR_INIT;
-    enum extract_outcome got;
-
-    buf_init(&code, BUF_UNLIMITED);
-    buf_init(&feedback, BUF_UNLIMITED);
-    buf_init(&parent, BUF_UNLIMITED);
-    if (s->method->evolves && s->opt.diff && parent_code(a, &parent, &e) < 0) {
-        state_fail(s, &e);
-        goto out;
-    }
-    got = s->method->evolves && s->opt.diff
-              ? extract_diff(reply, (struct str){buf_str(&parent), parent.len},
-                             define, cut, &code, &feedback)
-              : extract_code(reply, define, cut, &code, &feedback, a->normal);
-    if (got == EXTRACT_CODE) {
-        a->code.p = arena_strndup(&a->memory, buf_str(&code), code.len);
-        a->code.n = code.len;
-        have_candidate(a);
-    } else {
-        a->record = verdict_unrun(
-            got == EXTRACT_TRUNCATED ? VERDICT_TRUNCATED : VERDICT_NO_CODE,
-            NULL, (struct str){buf_str(&feedback), feedback.len});
-        store_result(a);
-    }
-out:
-    buf_release(&code);
-    buf_release(&feedback);
-    buf_release(&parent);
+    return 0;
 }
 
 /* ---- asking ---- */
-
-static void take_plan(struct attempt *a, struct str reply)
-{
-    struct str plan = extract_plan(reply);
-
-    a->plan.p = arena_strndup(&a->memory, plan.p, plan.n);
-    a->plan.n = plan.n;
-    if (plan.n)
-        store_blob(a->s->part.store, a->plan, a->plan_blob);
-    ask(a, PROMPT_CODE);
-}
-
-static void on_answer(void *arg, const struct ledger_answer *r)
-{
-    struct attempt *a = arg;
-
-    a->call = NULL;
-    switch (r->end) {
-    case LEDGER_ANSWERED:
-        if (a->stage == PROMPT_PLAN)
-            take_plan(a, r->text);
-        else
-            take_code(a, r->text, r->cut);
-        return;
-    case LEDGER_FAILED:
-        end_aside(a, r->why);
-        return;
-    case LEDGER_STOPPED:
-        end(a, ATTEMPT_ABANDONED);
-        return;
-    case LEDGER_NO_BUDGET:
-        end_without_budget(a, r->need);
-        return;
-    case LEDGER_BROKEN:
-        state_fail(a->s, r->err);
-        return;
-    }
-    BUG("end %d", r->end);
-}
 
 static struct llm_request request_of(const struct attempt *a,
                                      enum prompt_stage stage,
@@ -508,7 +181,9 @@ static int cost_of_code(struct attempt *a, struct llm_cost *out, struct err *e)
     return 0;
 }
 
-static void ask(struct attempt *a, enum prompt_stage stage)
+/* Asks for the reply of a stage. */
+static int attempt_ask(struct attempt *a, enum prompt_stage stage,
+                       struct ledger_answer *out)
 {
     struct search *s = a->s;
     struct ledger_question q = {.purpose = prompt_stages[stage],
@@ -519,18 +194,313 @@ static void ask(struct attempt *a, enum prompt_stage stage)
                                 .prompt_hash = a->prompt.hash,
                                 .prompt_stored = true,
                                 .purse = &a->purse};
-    struct ledger_call *c;
     struct err e = ERR_INIT;
 
-    a->stage = stage;
     if (attempt_prompt(a, stage, &a->prompt, &e) < 0 ||
-        (stage == PROMPT_PLAN && cost_of_code(a, &q.then, &e) < 0)) {
-        state_fail(s, &e);
-        return;
-    }
+        (stage == PROMPT_PLAN && cost_of_code(a, &q.then, &e) < 0))
+        return attempt_broken(a, &e);
     attempt_store_prompt(a);
     q.request = request_of(a, stage, &a->prompt);
-    c = ledger_ask(s->part.ledger, &q, on_answer, a);
-    if (c)
-        a->call = c;
+    if (ledger_wait(s->part.ledger, &q, &a->memory, out) < 0)
+        return attempt_over(a, ATTEMPT_ABANDONED);
+    switch (out->end) {
+    case LEDGER_ANSWERED:
+        return 0;
+    case LEDGER_FAILED:
+        return attempt_set_aside(a, out->why);
+    case LEDGER_STOPPED:
+        return attempt_over(a, ATTEMPT_ABANDONED);
+    case LEDGER_NO_BUDGET:
+        return attempt_unpaid(a, out->need);
+    case LEDGER_BROKEN:
+        return attempt_broken(a, out->err);
+    }
+    BUG("end %d", out->end);
+}
+
+static int attempt_plan(struct attempt *a)
+{
+    struct ledger_answer reply;
+
+    if (!a->s->method->two_stage)
+        return 0;
+    if (attempt_ask(a, PROMPT_PLAN, &reply) < 0)
+        return -1;
+    a->plan = extract_plan(reply.text);
+    if (a->plan.n)
+        store_blob(a->s->part.store, a->plan, a->plan_blob);
+    return 0;
+}
+
+/* ---- the program ---- */
+
+static int parent_code(struct attempt *a, struct buf *out, struct err *e)
+{
+    const struct task *t = a->subject->task;
+
+    if (a->parent == 0) {
+        buf_put(out, t->source, t->len);
+        return 0;
+    }
+    if (!a->subject->past[a->parent - 1].code[0])
+        return 0;
+    return store_read_blob(a->s->part.store,
+                           a->subject->past[a->parent - 1].code, out, e);
+}
+
+static enum extract_outcome extract(struct attempt *a,
+                                    const struct ledger_answer *r,
+                                    struct str parent, struct buf *code,
+                                    struct buf *feedback)
+{
+    const struct search *s = a->s;
+    const char *define = s->part.pack->prompt.must_define;
+
+    return s->method->evolves && s->opt.diff
+               ? extract_diff(r->text, parent, define, r->cut, code, feedback)
+               : extract_code(r->text, define, r->cut, code, feedback,
+                              a->normal);
+}
+
+static void take_code(struct attempt *a, const struct buf *code)
+{
+    const struct subject *t = a->subject;
+
+    a->code.p = arena_strndup(&a->memory, buf_str(code), code->len);
+    a->code.n = code->len;
+    if (!a->normal[0])
+        py_normal_hash(a->code, a->normal);
+    store_blob(a->s->part.store, a->code, a->code_blob);
+    for (size_t i = 0; i < t->past_len && !a->same_as; i++)
+        if (strcmp(t->past[i].normal, a->normal) == 0)
+            a->same_as = (int)i + 1;
+}
+
+/* Asks for the program. A reply without one has its verdict by that. */
+static int attempt_code(struct attempt *a)
+{
+    struct search *s = a->s;
+    struct ledger_answer reply;
+    struct buf code, feedback, parent;
+    struct err e = ERR_INIT;
+    enum extract_outcome got;
+
+    if (attempt_ask(a, s->method->two_stage ? PROMPT_CODE : PROMPT_EVOLVE,
+                    &reply) < 0)
+        return -1;
+    buf_init(&code, BUF_UNLIMITED);
+    buf_init(&feedback, BUF_UNLIMITED);
+    buf_init(&parent, BUF_UNLIMITED);
+    if (s->method->evolves && s->opt.diff)
+        parent_code(a, &parent, &e);
+    got = extract(a, &reply, (struct str){buf_str(&parent), parent.len}, &code,
+                  &feedback);
+    if (got == EXTRACT_CODE)
+        take_code(a, &code);
+    else
+        a->record = verdict_unrun(
+            got == EXTRACT_TRUNCATED ? VERDICT_TRUNCATED : VERDICT_NO_CODE,
+            NULL, (struct str){buf_str(&feedback), feedback.len});
+    buf_release(&code);
+    buf_release(&feedback);
+    buf_release(&parent);
+    return e.kind == ERR_NONE ? 0 : attempt_broken(a, &e);
+}
+
+/* ---- the verdict ---- */
+
+/* A record that the store has. */
+static int read_record(struct attempt *a, const char *blob)
+{
+    struct err e = ERR_INIT;
+    struct buf text;
+
+    buf_init(&text, BUF_UNLIMITED);
+    if (store_read_blob(a->s->part.store, blob, &text, &e) == 0)
+        a->record = jsn_parse("record", buf_str(&text), text.len, &e);
+    buf_release(&text);
+    return a->record ? 0 : attempt_broken(a, &e);
+}
+
+/* Takes a verdict that is known: one that a crash left without its attempt, or that
+ * of an earlier attempt with the same code. */
+static int known_verdict(struct attempt *a)
+{
+    const struct kept_verdict *k =
+        resume_verdict(a->s->resume, a->subject, a->number);
+
+    if (k && read_record(a, k->record) < 0)
+        return -1;
+    if (k)
+        result_give_times(a->record, k->times);
+    else if (a->same_as)
+        return read_record(a, a->subject->past[a->same_as - 1].record);
+    return 0;
+}
+
+/* Asks the verifier once. A record that says "infra" is none. */
+static int ask_verifier(struct attempt *a, struct door_answer *out)
+{
+    struct search *s = a->s;
+    struct candidate c = {.pack = s->part.pack,
+                          .task = a->subject->task,
+                          .code = a->code,
+                          .attempt = (size_t)a->number,
+                          .job = s->part.job};
+    int64_t begun = tick_now_ns();
+    struct err e = ERR_INIT;
+
+    if (door_judge(s->part.door, &c, door_take, out, &e) < 0)
+        return attempt_broken(a, &e);
+    if (door_await(s->part.door, out) < 0)
+        return attempt_over(a, ATTEMPT_ABANDONED);
+    if (out->record && verdict_in(out->record) != VERDICT_INFRA) {
+        a->judged_ns = tick_now_ns() - begun;
+        a->record = json_incref(out->record);
+        a->judged = true;
+    }
+    return 0;
+}
+
+/* The verifier failed. True: it may be asked again. */
+static bool note_infra(struct attempt *a, const struct door_answer *answer,
+                       const char *why)
+{
+    struct search *s = a->s;
+
+    store_event(s->part.store, "infra", a->subject->ord, a->number, why);
+    if (door_is_dead(s->part.door)) {
+        s->worker_dead = true;
+        state_stop(s);
+    }
+    return ++a->infra < INFRA_TRIES && !s->worker_dead &&
+           !json_is_true(json_object_get(answer->record, "unusable"));
+}
+
+static int attempt_judge(struct attempt *a)
+{
+    if (!a->record && known_verdict(a) < 0)
+        return -1;
+    while (!a->record) {
+        struct door_answer answer = {0};
+        int rc = ask_verifier(a, &answer);
+
+        if (rc == 0 && !a->record) {
+            const char *why =
+                answer.record ? jsn_str(answer.record, "infra") : answer.why;
+
+            why = *why ? why : "no reason given";
+            if (!note_infra(a, &answer, why))
+                rc = attempt_set_aside(a, why);
+        }
+        door_answer_release(&answer);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the reviewer ---- */
+
+/* A refused kernel is a failed attempt like any other; its feedback has the
+ * reviewer's reasons. */
+static void attempt_refuse(struct attempt *a, const struct review *v)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_puts(&b, "The outputs are right, but a reviewer read the kernel and "
+                 "refused it:\n");
+    for (size_t i = 0; i < v->reason_count && b.len < 3000; i++)
+        buf_printf(&b, "- %s\n", v->reason[i]);
+    json_object_set_new(a->record, "verdict",
+                        json_string(verdicts[VERDICT_HACK].name));
+    json_object_set_new(a->record, "rule", json_string("reviewer"));
+    json_object_set_new(a->record, "feedback", jsn_text(buf_str(&b), b.len));
+    buf_release(&b);
+    a->s->count.doubted++;
+}
+
+/* A verdict from the store has the review's word in it already. */
+static int attempt_review(struct attempt *a)
+{
+    const struct task *t = a->subject->task;
+    struct reviewer_kernel k = {.task_id = t->id,
+                                .task = a->subject->ord,
+                                .source = {t->source, t->len},
+                                .code = a->code,
+                                .attempt = a->number,
+                                .asked = a->asked};
+    struct reviewer_word w;
+
+    if (!a->judged || strcmp(a->s->opt.reviewer, "loop") != 0 ||
+        verdict_in(a->record) != VERDICT_CORRECT)
+        return 0;
+    reviewer_read(a->s->reviewer, &k, &a->memory, &w);
+    switch (w.end) {
+    case REVIEWER_PASSED:
+        return 0;
+    case REVIEWER_REFUSED:
+        attempt_refuse(a, w.review);
+        return 0;
+    case REVIEWER_STOPPED:
+        return attempt_over(a, ATTEMPT_ABANDONED);
+    case REVIEWER_NO_BUDGET:
+        return attempt_unpaid(a, w.need);
+    case REVIEWER_BROKEN:
+        return attempt_broken(a, w.err);
+    }
+    BUG("end %d", w.end);
+}
+
+/* ---- the rows ---- */
+
+static int attempt_store(struct attempt *a)
+{
+    struct past result;
+    struct err e = ERR_INIT;
+
+    if (result_write(a, &result, &e) < 0 ||
+        store_wait(a->s->part.store, &e) < 0)
+        return attempt_broken(a, &e);
+    state_apply(a->s, a->subject, &result);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static void attempt_begin(struct attempt *a, struct search *s,
+                          struct subject *t)
+{
+    *a = (struct attempt){.s = s,
+                          .subject = t,
+                          .end = ATTEMPT_DONE,
+                          .number = (int)t->past_len + 1,
+                          .batch = s->round.batch,
+                          .island = -1};
+    a->iteration = s->round.iteration ? s->round.iteration : a->number;
+    ledger_hash(a->asked, "%s\n%s\n%d", t->task->id, t->source, a->number);
+    arena_init(&a->memory);
+    s->open_count++;
+}
+
+static void attempt_release(struct attempt *a)
+{
+    a->s->open_count--;
+    ledger_purse_close(a->s->part.ledger, &a->purse);
+    json_decref(a->record);
+    arena_release(&a->memory);
+}
+
+enum attempt_end attempt_run(struct search *s, struct subject *t)
+{
+    struct attempt a;
+
+    attempt_begin(&a, s, t);
+    if (attempt_choose(&a) == 0 && attempt_plan(&a) == 0 &&
+        attempt_code(&a) == 0 && attempt_judge(&a) == 0 &&
+        attempt_review(&a) == 0 && attempt_store(&a) == 0)
+        a.end = ATTEMPT_DONE;
+    attempt_release(&a);
+    return a.end;
 }

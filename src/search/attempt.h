@@ -31,14 +31,13 @@ enum attempt_end {
                           resuming makes it again */
     ATTEMPT_ABANDONED, /* the run stops; resuming makes it again */
     ATTEMPT_NO_BUDGET, /* the same, because the budget is used up */
+    ATTEMPT_FAILED,    /* and so has the search: state_fail() */
 };
-typedef void attempt_fn(struct search *s, struct subject *t,
-                        enum attempt_end end);
 
 struct attempt {
     struct search *s;
     struct subject *subject;
-    attempt_fn *over;
+    enum attempt_end end;
     int number, iteration, batch;
     struct arena memory;
     /* what was decided */
@@ -51,33 +50,25 @@ struct attempt {
     int parent, island; /* 0: no earlier attempt; -1: no islands */
     int other[MAX_HISTORY];
     size_t other_count;
-    /* the call under way */
+    /* what is asked */
     char asked[HASH_HEX]; /* of task id, source hash and attempt number; the
                              prompt follows from them and `visible` */
-    enum prompt_stage stage;
     struct prompt prompt;
     struct ledger_purse purse; /* under a cap, plan and code share it */
-    struct ledger_call *call;
-    struct reading *reading; /* under way, or NULL */
     /* the result */
     struct str plan, code;
     /* `normal` is the hash of the code without comments, docstrings and white
      * space: two attempts with the same one have the same code. */
     char plan_blob[HASH_HEX], code_blob[HASH_HEX], normal[HASH_HEX];
     json_t *record;
-    struct past result;
-    int same_as;                 /* an earlier attempt with this code, or 0 */
-    int infra;                   /* how often the verifier has failed */
-    int64_t judged_ns;           /* when judging began, then how long it took */
-    struct attempt *prev, *next; /* of all that are under way */
+    bool judged;       /* the record came from the verifier now */
+    int same_as;       /* an earlier attempt with this code, or 0 */
+    int infra;         /* how often the verifier has failed */
+    int64_t judged_ns; /* how long judging took */
 };
 
-/* Starts the task's next attempt. `over` is called once, from here or from the
- * loop, after the attempt has been freed; not if the search fails
- * (state_fail()): then search_free() drops the attempt. */
-void attempt_start(struct search *s, struct subject *t, attempt_fn *over);
-/* Drops an attempt that is under way; `over` is not called. */
-void attempt_free(struct attempt *a);
+/* Makes the task's next attempt, from a coroutine. */
+enum attempt_end attempt_run(struct search *s, struct subject *t);
 
 /* attempt_prompt.c: builds the prompt of a stage. A plan prompt shows the
  * problems and plans of the examples; the others show their solutions, too.

@@ -15,10 +15,8 @@
 struct last_reading {
     struct last_look *look;
     struct subject *subject;
-    char asked[HASH_HEX];
-    struct buf code;
-    struct reading *reading; /* NULL: it is over */
-    char *refused;           /* why; NULL: it stays */
+    struct co *co; /* NULL: it is over */
+    char *refused; /* why; NULL: it stays */
 };
 
 struct last_look {
@@ -30,49 +28,64 @@ struct last_look {
     uint64_t timer;
 };
 
-static void on_read(void *arg, const struct reviewer_word *w)
+static int read_kernel(const struct last_reading *g, struct arena *memory,
+                       struct reviewer_word *out, struct err *e)
 {
-    struct last_reading *g = arg;
-    struct last_look *k = g->look;
-
-    g->reading = NULL;
-    k->left--;
-    if (w->end == REVIEWER_REFUSED) {
-        g->refused = xstrdup(w->why);
-        k->s->count.doubted++;
-    } else if (w->end == REVIEWER_NO_BUDGET) {
-        k->no_budget = true;
-        k->s->need = w->need;
-    } else if (w->end == REVIEWER_BROKEN) {
-        state_fail(k->s, w->err);
-    }
-    if (k->left == 0)
-        loop_stop(k->s->part.loop);
-}
-
-static int read_one(struct last_look *k, struct subject *t, struct err *e)
-{
-    struct search *s = k->s;
-    struct last_reading *g = &k->of[t->ord];
+    struct search *s = g->look->s;
+    const struct subject *t = g->subject;
+    char asked[HASH_HEX];
     struct reviewer_kernel kernel = {.task_id = t->task->id,
                                      .task = t->ord,
                                      .source = {t->task->source, t->task->len},
                                      .attempt = t->join_at,
-                                     .asked = g->asked};
-    struct reading *reading;
+                                     .asked = asked};
+    struct buf code;
+    int rc;
+
+    buf_init(&code, BUF_UNLIMITED);
+    rc = store_read_blob(s->part.store, t->past[t->join_at - 1].code, &code, e);
+    if (rc == 0) {
+        kernel.code = (struct str){buf_str(&code), code.len};
+        ledger_hash(asked, "%s\n%s\n%d", t->task->id, t->source, t->join_at);
+        reviewer_read(s->reviewer, &kernel, memory, out);
+        if (out->end == REVIEWER_BROKEN)
+            *e = *out->err;
+    }
+    buf_release(&code);
+    return rc == 0 && out->end != REVIEWER_BROKEN ? 0 : -1;
+}
+
+static void read_last(void *arg)
+{
+    struct last_reading *g = arg;
+    struct last_look *k = g->look;
+    struct reviewer_word w;
+    struct arena memory;
+    struct err e = ERR_INIT;
+
+    arena_init(&memory);
+    if (read_kernel(g, &memory, &w, &e) < 0) {
+        state_fail(k->s, &e);
+    } else if (w.end == REVIEWER_REFUSED) {
+        g->refused = xstrdup(w.why);
+        k->s->count.doubted++;
+    } else if (w.end == REVIEWER_NO_BUDGET) {
+        k->no_budget = true;
+        k->s->need = w.need;
+    }
+    arena_release(&memory);
+    g->co = NULL;
+    if (--k->left == 0)
+        loop_stop(k->s->part.loop);
+}
+
+static void start_reading(struct last_look *k, struct subject *t)
+{
+    struct last_reading *g = &k->of[t->ord];
 
     *g = (struct last_reading){.look = k, .subject = t};
-    buf_init(&g->code, BUF_UNLIMITED);
-    if (store_read_blob(s->part.store, t->past[t->join_at - 1].code, &g->code,
-                        e) < 0)
-        return -1;
-    kernel.code = (struct str){buf_str(&g->code), g->code.len};
-    ledger_hash(g->asked, "%s\n%s\n%d", t->task->id, t->source, t->join_at);
     k->left++;
-    reading = reviewer_read(s->reviewer, &kernel, on_read, g);
-    if (reading)
-        g->reading = reading;
-    return 0;
+    g->co = co_start(read_last, g);
 }
 
 /* Waiting for others makes no event. */
@@ -113,8 +126,8 @@ static int look(struct last_look *k, struct err *e)
     struct search *s = k->s;
 
     for (size_t i = 0; i < s->subject_len; i++)
-        if (s->subject[i].join_at && read_one(k, &s->subject[i], e) < 0)
-            return -1;
+        if (s->subject[i].join_at)
+            start_reading(k, &s->subject[i]);
     on_timer(k);
     while (k->left && s->failed.kind == ERR_NONE && s->stopping < 2 &&
            !k->waits)
@@ -130,11 +143,8 @@ static void release(struct last_look *k)
     for (size_t i = 0; i < k->s->subject_len; i++) {
         struct last_reading *g = &k->of[i];
 
-        if (!g->look)
-            continue;
-        if (g->reading)
-            reviewer_drop(g->reading);
-        buf_release(&g->code);
+        if (g->co)
+            co_cancel(g->co);
         free(g->refused);
     }
     loop_remove(k->s->part.loop, k->timer);

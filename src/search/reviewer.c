@@ -16,20 +16,6 @@ struct reviewer {
     struct map known; /* hashes of model and prompt that the store has */
 };
 
-/* One kernel being read. */
-struct reading {
-    struct reviewer *v;
-    struct reviewer_kernel kernel;
-    reviewer_fn *fn;
-    void *arg;
-    struct arena memory;
-    struct prompt prompt;
-    char key[HASH_HEX];
-    bool repair; /* the second question: the first answer was not JSON */
-    struct ledger_call *call;
-    bool *over; /* set when the reading is gone */
-};
-
 static int on_known(const struct row_review *r, void *arg)
 {
     struct reviewer *v = arg;
@@ -58,160 +44,124 @@ void reviewer_free(struct reviewer *v)
     free(v);
 }
 
-void reviewer_drop(struct reading *g)
-{
-    if (g->call)
-        ledger_drop(g->call);
-    if (g->over)
-        *g->over = true;
-    arena_release(&g->memory);
-    free(g);
-}
-
-/* ---- the end of a reading ---- */
-
-static void finish(struct reading *g, const struct reviewer_word *w)
-{
-    g->fn(g->arg, w);
-    reviewer_drop(g);
-}
+/* ---- what an answer means ---- */
 
 /* Nobody says that the kernel is bad. */
-static void stay(struct reading *g, const char *what, const char *why)
+static void reviewer_stays(struct reviewer *v, const struct reviewer_kernel *k,
+                           const char *what, const char *why,
+                           struct reviewer_word *out)
 {
-    log_warn("%s: %s (%s); the kernel stays", g->kernel.task_id, what, why);
-    store_event(g->v->part.store, "review", g->kernel.task, g->kernel.attempt,
-                why);
-    finish(g, &(struct reviewer_word){.end = REVIEWER_PASSED});
+    log_warn("%s: %s (%s); the kernel stays", k->task_id, what, why);
+    store_event(v->part.store, "review", k->task, k->attempt, why);
+    out->end = REVIEWER_PASSED;
 }
 
 /* Equal kernels of equal tasks share the review of the first. */
-static void keep(struct reading *g, struct str reply, double score)
+static void reviewer_keep(struct reviewer *v, const char *key, struct str reply,
+                          double score)
 {
-    struct reviewer *v = g->v;
     char blob[HASH_HEX];
-    struct row_review row = {.hash = g->key, .score = score, .reply = blob};
+    struct row_review row = {.hash = key, .score = score, .reply = blob};
 
-    if (map_get(&v->known, str_of(g->key)))
+    if (map_get(&v->known, str_of(key)))
         return;
     store_blob(v->part.store, reply, blob);
     store_review(v->part.store, &row);
-    map_set(&v->known, str_of(g->key), v);
+    map_set(&v->known, str_of(key), v);
 }
 
-static void conclude(struct reading *g, const struct review *r)
+static void reviewer_conclude(struct reviewer *v,
+                              const struct reviewer_kernel *k,
+                              const struct review *r, struct reviewer_word *out)
 {
-    struct reviewer *v = g->v;
-    struct reviewer_word w = {.end = REVIEWER_PASSED, .review = r};
-    char why[128];
-
-    if (r->score < v->part.threshold) {
-        snprintf(why, sizeof(why), "score %.2f is below %.2f", r->score,
-                 v->part.threshold);
-        log_info("%s: the reviewer refuses attempt %d: %s", g->kernel.task_id,
-                 g->kernel.attempt, why);
-        store_event(v->part.store, "review", g->kernel.task, g->kernel.attempt,
-                    why);
-        w.end = REVIEWER_REFUSED;
-        w.why = why;
-    }
-    finish(g, &w);
+    out->end = REVIEWER_PASSED;
+    out->review = r;
+    if (r->score >= v->part.threshold)
+        return;
+    out->end = REVIEWER_REFUSED;
+    snprintf(out->why, sizeof(out->why), "score %.2f is below %.2f", r->score,
+             v->part.threshold);
+    log_info("%s: the reviewer refuses attempt %d: %s", k->task_id, k->attempt,
+             out->why);
+    store_event(v->part.store, "review", k->task, k->attempt, out->why);
 }
 
 /* ---- asking ---- */
 
-static void ask(struct reading *g);
-
-static void on_reply(struct reading *g, struct str reply)
+/* 0: there is a reply. -1: `out` says what there is instead. */
+static int reviewer_ask(struct reviewer *v, const struct reviewer_kernel *k,
+                        const struct prompt *p, bool again,
+                        struct arena *memory, struct str *reply,
+                        struct reviewer_word *out)
 {
-    struct review r;
-    struct err why = ERR_INIT;
-
-    if (review_parse(reply, &g->memory, &r, &why) == 0) {
-        keep(g, reply, r.score);
-        conclude(g, &r);
-    } else if (!g->repair) {
-        g->repair = true;
-        prompts_repair(g->v->part.prompts, reply, review_shape, why.text,
-                       &g->memory, &g->prompt);
-        ask(g);
-    } else {
-        stay(g, "the reviewer's answer cannot be read", why.text);
-    }
-}
-
-static void on_answer(void *arg, const struct ledger_answer *a)
-{
-    struct reading *g = arg;
-
-    g->call = NULL;
-    switch (a->end) {
-    case LEDGER_ANSWERED:
-        on_reply(g, a->text);
-        return;
-    case LEDGER_FAILED:
-        stay(g, "the reviewer did not answer", a->why);
-        return;
-    case LEDGER_NO_BUDGET: /* a kernel that cannot be read has not passed */
-        finish(g, &(struct reviewer_word){.end = REVIEWER_NO_BUDGET,
-                                          .need = a->need});
-        return;
-    case LEDGER_STOPPED:
-        finish(g, &(struct reviewer_word){.end = REVIEWER_STOPPED});
-        return;
-    case LEDGER_BROKEN:
-        finish(g,
-               &(struct reviewer_word){.end = REVIEWER_BROKEN, .err = a->err});
-        return;
-    }
-    BUG("end %d", a->end);
-}
-
-static void ask(struct reading *g)
-{
-    const struct reviewer_parts *p = &g->v->part;
     struct ledger_question q = {
-        .purpose = g->repair ? "review-repair" : "review",
-        .asked = g->kernel.asked,
-        .task = g->kernel.task,
-        .attempt = g->kernel.attempt,
-        .front = p->llm,
-        .prompt_hash = g->prompt.hash,
+        .purpose = again ? "review-repair" : "review",
+        .asked = k->asked,
+        .task = k->task,
+        .attempt = k->attempt,
+        .front = v->part.llm,
+        .prompt_hash = p->hash,
     };
-    struct ledger_call *c;
+    struct ledger_answer a;
 
     q.request = (struct llm_request){
-        .key = {g->kernel.task_id, p->method, q.purpose, g->kernel.attempt},
-        .message = g->prompt.message,
-        .count = g->prompt.count};
-    c = ledger_ask(p->ledger, &q, on_answer, g);
-    if (c)
-        g->call = c;
+        .key = {k->task_id, v->part.method, q.purpose, k->attempt},
+        .message = p->message,
+        .count = p->count};
+    if (ledger_wait(v->part.ledger, &q, memory, &a) < 0)
+        a.end = LEDGER_STOPPED;
+    switch (a.end) {
+    case LEDGER_ANSWERED:
+        *reply = a.text;
+        return 0;
+    case LEDGER_FAILED:
+        reviewer_stays(v, k, "the reviewer did not answer", a.why, out);
+        return -1;
+    case LEDGER_NO_BUDGET: /* a kernel that cannot be read has not passed */
+        out->end = REVIEWER_NO_BUDGET;
+        out->need = a.need;
+        return -1;
+    case LEDGER_STOPPED:
+        out->end = REVIEWER_STOPPED;
+        return -1;
+    case LEDGER_BROKEN:
+        out->end = REVIEWER_BROKEN;
+        out->err = a.err;
+        return -1;
+    }
+    BUG("end %d", a.end);
 }
 
-struct reading *reviewer_read(struct reviewer *v,
-                              const struct reviewer_kernel *k, reviewer_fn *fn,
-                              void *arg)
+void reviewer_read(struct reviewer *v, const struct reviewer_kernel *k,
+                   struct arena *memory, struct reviewer_word *out)
 {
-    struct reading *g = xcalloc(1, sizeof(*g));
     struct review_input in = {.pack = v->part.pack,
                               .task = k->source,
                               .solution = k->code,
                               .precision = v->part.precision};
-    struct err e = ERR_INIT;
-    bool over = false;
+    struct review *r = arena_alloc(memory, sizeof(*r));
+    struct err *e = arena_alloc(memory, sizeof(*e));
+    char key[HASH_HEX];
+    struct prompt p;
+    struct str reply;
 
-    *g = (struct reading){
-        .v = v, .kernel = *k, .fn = fn, .arg = arg, .over = &over};
-    arena_init(&g->memory);
-    if (review_build(v->part.prompts, &in, &g->memory, &g->prompt, &e) < 0) {
-        finish(g, &(struct reviewer_word){.end = REVIEWER_BROKEN, .err = &e});
-        return NULL;
+    *out = (struct reviewer_word){.end = REVIEWER_BROKEN, .err = e};
+    if (review_build(v->part.prompts, &in, memory, &p, e) < 0)
+        return;
+    review_key(v->part.model ? v->part.model : "", &p, key);
+    for (bool again = false;; again = true) {
+        if (reviewer_ask(v, k, &p, again, memory, &reply, out) < 0)
+            return;
+        if (review_parse(reply, memory, r, e) == 0) {
+            reviewer_keep(v, key, reply, r->score);
+            reviewer_conclude(v, k, r, out);
+            return;
+        }
+        if (again)
+            break;
+        prompts_repair(v->part.prompts, reply, review_shape, e->text, memory,
+                       &p);
+        *e = (struct err)ERR_INIT;
     }
-    review_key(v->part.model ? v->part.model : "", &g->prompt, g->key);
-    ask(g);
-    if (over)
-        return NULL;
-    g->over = NULL;
-    return g;
+    reviewer_stays(v, k, "the reviewer's answer cannot be read", e->text, out);
 }

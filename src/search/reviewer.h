@@ -11,7 +11,6 @@
 #include "prompt/review.h"
 
 struct reviewer;
-struct reading;
 
 /* All borrowed. */
 struct reviewer_parts {
@@ -28,8 +27,7 @@ struct reviewer_parts {
 struct reviewer *reviewer_new(const struct reviewer_parts *p, struct err *e);
 void reviewer_free(struct reviewer *v); /* may be NULL */
 
-/* A kernel to read. The struct is copied; what it points to is borrowed until
- * the reading is over. */
+/* A kernel to read. */
 struct reviewer_kernel {
     const char *task_id;
     int64_t task; /* its place in the run */
@@ -41,26 +39,22 @@ struct reviewer_kernel {
 enum reviewer_end {
     REVIEWER_PASSED, /* also if the answer is missing or unreadable */
     REVIEWER_REFUSED,
-    REVIEWER_STOPPED, /* the run stops; resuming asks again */
+    REVIEWER_STOPPED, /* the run stops, or the coroutine was cancelled; resuming
+                         asks again */
     REVIEWER_NO_BUDGET,
     REVIEWER_BROKEN, /* the store cannot be read or written */
 };
 
-/* Borrowed; gone when the callback returns. */
 struct reviewer_word {
     enum reviewer_end end;
-    const char *why;             /* REVIEWER_REFUSED: the score, in a line */
+    char why[128];               /* REVIEWER_REFUSED: the score, in a line */
     const struct review *review; /* what it said, or NULL */
     struct llm_cost need;        /* REVIEWER_NO_BUDGET */
     const struct err *err;       /* REVIEWER_BROKEN */
 };
-typedef void reviewer_fn(void *arg, const struct reviewer_word *w);
 
-/* Starts a reading. `fn` is called once, from here or from the loop. Returns
- * NULL when `fn` has been called already. */
-struct reading *reviewer_read(struct reviewer *v,
-                              const struct reviewer_kernel *k, reviewer_fn *fn,
-                              void *arg);
-void reviewer_drop(struct reading *g); /* `fn` will not be called */
+/* From a coroutine: reads it. What `out` points to is in `memory`. */
+void reviewer_read(struct reviewer *v, const struct reviewer_kernel *k,
+                   struct arena *memory, struct reviewer_word *out);
 
 #endif

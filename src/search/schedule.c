@@ -1,16 +1,116 @@
 /* schedule.c: rounds and slots: which tasks may begin, and when a round or the
- * run is over. */
+ * run is over. One coroutine goes through the rounds; each slot is one that makes
+ * attempts at its subject, one after the other. */
 #include "base/mem.h"
 #include "search/attempt.h"
 #include "search/resume.h"
 
-static void finish(struct search *s, enum search_end end)
+#include <stdlib.h>
+
+/* ---- slots ---- */
+
+/* A subject that is worked on. */
+struct slot {
+    struct search *s;
+    struct subject *subject;
+    struct co *co;
+    struct slot *next;
+};
+
+static bool goes_on(const struct search *s, const struct subject *t)
 {
-    if (s->finished)
-        return;
-    s->finished = true;
-    s->end = end;
-    loop_stop(s->part.loop);
+    return !t->aside && (!t->solved || s->opt.no_stop) && t->left > 0 &&
+           (!t->piece || course_is_open(s));
+}
+
+/* An attempt was added to the past of its subject. */
+static void count_down(struct search *s, struct subject *t)
+{
+    t->left--;
+    if (s->eager)
+        entries_join_now(s, t);
+}
+
+/* The subject's next attempt: the stored one, or one that is made now. False: the
+ * run stops. */
+static bool next_attempt(struct search *s, struct subject *t)
+{
+    const struct past *p = resume_past(s->resume, t, t->past_len + 1);
+
+    if (p) {
+        state_apply(s, t, p);
+        count_down(s, t);
+        return true;
+    }
+    if (s->stopping)
+        return false;
+    switch (attempt_run(s, t)) {
+    case ATTEMPT_DONE:
+        count_down(s, t);
+        break;
+    case ATTEMPT_ASIDE:
+        break;
+    case ATTEMPT_NO_BUDGET:
+        s->no_budget = true;
+        state_stop(s);
+        return false;
+    case ATTEMPT_ABANDONED:
+    case ATTEMPT_FAILED:
+        return false;
+    }
+    schedule_check_end(s);
+    if (s->watch)
+        s->watch(s->watch_arg);
+    return true;
+}
+
+static void slot_leave(struct slot *w)
+{
+    struct slot **at = &w->s->slot;
+
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    w->s->round.active--;
+    free(w);
+}
+
+/* In eager order a task queues again after each attempt. */
+static void queue_again(struct search *s, const struct subject *t)
+{
+    struct round *r = &s->round;
+
+    r->subject = xgrow(r->subject, &r->cap, r->count, sizeof(*r->subject));
+    r->subject[r->count++] = (size_t)(t - s->subject);
+}
+
+static void slot_run(void *arg)
+{
+    struct slot *w = arg;
+    struct search *s = w->s;
+    struct subject *t = w->subject;
+    bool made;
+
+    do
+        made = next_attempt(s, t);
+    while (made && !s->eager && goes_on(s, t));
+    slot_leave(w);
+    if (made && s->eager && goes_on(s, t))
+        queue_again(s, t);
+    schedule_check_end(s);
+    co_happen(&s->slot_left);
+}
+
+static void slot_start(struct search *s, struct subject *t)
+{
+    struct slot *w = xmalloc(sizeof(*w));
+    struct co *co;
+
+    *w = (struct slot){.s = s, .subject = t, .next = s->slot};
+    s->slot = w;
+    s->round.active++;
+    if ((co = co_start(slot_run, w))) /* else `w` is gone */
+        w->co = co;
 }
 
 /* ---- rounds ---- */
@@ -23,7 +123,7 @@ static int attempts_left(const struct search *s, const struct subject *t)
     return (int)(until - t->late - (int64_t)t->past_len);
 }
 
-static enum schedule_state next_round(struct search *s)
+static bool fill_round(struct search *s)
 {
     struct round *r = &s->round;
 
@@ -36,40 +136,77 @@ static enum schedule_state next_round(struct search *s)
         t->left = attempts_left(s, t);
     }
     s->count.iteration = r->iteration;
-    return r->count ? SCHEDULE_ROUNDS : SCHEDULE_OVER;
+    return r->count > 0;
 }
 
-static void on_barrier_stored(const struct err *e, void *arg)
-{
-    struct search *s = arg;
-
-    if (e) {
-        state_fail(s, e);
-        return;
-    }
-    s->state = s->round.count ? SCHEDULE_ROUNDS : SCHEDULE_OVER;
-    schedule_pump(s);
-}
-
-/* Solved kernels join the archive between two rounds. */
-static void end_round(struct search *s)
+/* Solved kernels join the archive between two rounds, and are on disk before the
+ * next one begins. -1: the search ends. */
+static int cross_barrier(struct search *s)
 {
     size_t before = archive_size(s->archive);
+    struct err e = ERR_INIT;
 
     s->barrier_version = archive_version(s->archive);
     entries_join_sealed(s);
     if (s->finished)
-        return;
-    s->state = next_round(s);
-    if (s->looks && !s->eager && s->state == SCHEDULE_ROUNDS &&
+        return -1;
+    if (fill_round(s) && s->looks && !s->eager &&
         !resume_looked(s->resume, (int64_t)s->round.number)) {
-        s->state = SCHEDULE_BARRIER;
         s->looking = true;
+        s->looked = (struct co_event){0};
         s->part.shared->look(s->part.shared->arg);
-    } else if (archive_size(s->archive) != before) {
-        s->state = SCHEDULE_BARRIER;
-        store_after(s->part.store, on_barrier_stored, s);
+        if (co_wait(&s->looked) < 0)
+            return -1;
+    } else if (archive_size(s->archive) == before) {
+        return 0;
     }
+    if (store_wait(s->part.store, &e) == 0)
+        return 0;
+    state_fail(s, &e);
+    return -1;
+}
+
+/* The subjects of the round, as slots become free. -1: the run stops before all of
+ * them are done. */
+static int work_through(struct search *s)
+{
+    struct round *r = &s->round;
+
+    while (!s->finished && !s->stopping) {
+        s->slot_left = (struct co_event){0};
+        if (r->next < r->count && r->active < r->at_once)
+            slot_start(s, &s->subject[r->subject[r->next++]]);
+        else if (r->active == 0)
+            return 0;
+        else if (co_wait(&s->slot_left) < 0)
+            return -1;
+    }
+    return -1;
+}
+
+static void run_rounds(void *arg)
+{
+    struct search *s = arg;
+    int rc;
+
+    do {
+        s->at_barrier = true;
+        rc = cross_barrier(s);
+        s->at_barrier = false;
+        s->rounds_over = rc == 0 && s->round.count == 0;
+        if (rc == 0 && !s->rounds_over)
+            rc = work_through(s);
+    } while (rc == 0 && !s->rounds_over);
+    s->rounds = NULL;
+    schedule_check_end(s);
+}
+
+void schedule_start(struct search *s)
+{
+    struct co *co = co_start(run_rounds, s);
+
+    if (co)
+        s->rounds = co;
 }
 
 void schedule_looked(struct search *s, int64_t shared_version,
@@ -77,109 +214,29 @@ void schedule_looked(struct search *s, int64_t shared_version,
 {
     s->looking = false;
     entries_add_news(s, shared_version, x, n);
-    store_after(s->part.store, on_barrier_stored, s);
+    co_happen(&s->looked);
 }
 
-/* ---- slots ---- */
-
-static bool goes_on(const struct search *s, const struct subject *t)
+/* What is left of the rounds ends after its slots: it would fill them again. */
+void schedule_cancel(struct search *s)
 {
-    return !t->aside && (!t->solved || s->opt.no_stop) && t->left > 0 &&
-           (!t->piece || course_is_open(s));
-}
-
-/* In eager order a task queues again after each attempt. */
-static void leave_slot(struct search *s, struct subject *t)
-{
-    struct round *r = &s->round;
-
-    r->active--;
-    if (!s->eager || !goes_on(s, t))
-        return;
-    r->subject = xgrow(r->subject, &r->cap, r->count, sizeof(*r->subject));
-    r->subject[r->count++] = (size_t)(t - s->subject);
-}
-
-/* An attempt was added to the past of its subject. */
-static void count_down(struct search *s, struct subject *t)
-{
-    t->left--;
-    if (s->eager)
-        entries_join_now(s, t);
-}
-
-static void on_attempt_over(struct search *s, struct subject *t,
-                            enum attempt_end end);
-
-/* The subject has a slot: takes its stored attempts, then makes the first that
- * is missing. */
-static void begin(struct search *s, struct subject *t)
-{
-    const struct past *p;
-
-    while ((p = resume_past(s->resume, t, t->past_len + 1))) {
-        state_apply(s, t, p);
-        count_down(s, t);
-        if (s->eager || !goes_on(s, t)) {
-            leave_slot(s, t);
-            return;
-        }
-    }
-    if (s->stopping)
-        s->round.active--;
-    else
-        attempt_start(s, t, on_attempt_over);
-}
-
-void schedule_pump(struct search *s)
-{
-    struct round *r = &s->round;
-
-    while (!s->finished && !s->stopping && s->state == SCHEDULE_ROUNDS) {
-        if (r->next < r->count) {
-            if (r->active >= r->at_once)
-                break;
-            r->active++;
-            begin(s, &s->subject[r->subject[r->next++]]);
-        } else if (r->active == 0) {
-            end_round(s);
-        } else {
-            break;
-        }
-    }
-    schedule_check_end(s);
-}
-
-static void on_attempt_over(struct search *s, struct subject *t,
-                            enum attempt_end end)
-{
-    switch (end) {
-    case ATTEMPT_DONE:
-        count_down(s, t);
-        break;
-    case ATTEMPT_ASIDE:
-        break;
-    case ATTEMPT_NO_BUDGET:
-        s->no_budget = true;
-        s->round.active--;
-        state_stop(s);
-        schedule_check_end(s);
-        return;
-    case ATTEMPT_ABANDONED:
-        s->round.active--;
-        schedule_check_end(s);
-        return;
-    }
-    if (goes_on(s, t) && !s->eager)
-        begin(s, t);
-    else
-        leave_slot(s, t);
-    if (s->watch)
-        s->watch(s->watch_arg);
-    schedule_pump(s);
+    s->finished = true;
+    while (s->slot)
+        co_cancel(s->slot->co);
+    if (s->rounds)
+        co_cancel(s->rounds);
 }
 
 /* ---- the end ---- */
+
+static void schedule_finish(struct search *s, enum search_end end)
+{
+    if (s->finished)
+        return;
+    s->finished = true;
+    s->end = end;
+    loop_stop(s->part.loop);
+}
 
 /* Whether all that is left waits for others: for their answers, or for budget
  * that only those can free. */
@@ -194,19 +251,18 @@ static bool only_waiting(struct search *s)
 
 void schedule_check_end(struct search *s)
 {
-    if (s->finished ||
-        (s->state == SCHEDULE_BARRIER && !(s->looking && s->stopping)))
+    if (s->finished || (s->at_barrier && !(s->looking && s->stopping)))
         return;
     if (s->stopping >= 2) {
-        finish(s, SEARCH_INTERRUPTED);
+        schedule_finish(s, SEARCH_INTERRUPTED);
     } else if (s->open_count == 0 && s->stopping) {
-        finish(s, s->worker_dead ? SEARCH_STUCK
-                  : s->no_budget ? SEARCH_NO_BUDGET
-                                 : SEARCH_INTERRUPTED);
-    } else if (s->open_count == 0 && s->state == SCHEDULE_OVER) {
-        finish(s, s->count.aside ? SEARCH_STUCK : SEARCH_DONE);
+        schedule_finish(s, s->worker_dead ? SEARCH_STUCK
+                           : s->no_budget ? SEARCH_NO_BUDGET
+                                          : SEARCH_INTERRUPTED);
+    } else if (s->open_count == 0 && s->rounds_over) {
+        schedule_finish(s, s->count.aside ? SEARCH_STUCK : SEARCH_DONE);
     } else if (s->open_count && only_waiting(s)) {
-        finish(s, s->stopping && !s->no_budget ? SEARCH_INTERRUPTED
-                                               : SEARCH_WAITING);
+        schedule_finish(s, s->stopping && !s->no_budget ? SEARCH_INTERRUPTED
+                                                        : SEARCH_WAITING);
     }
 }

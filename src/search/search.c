@@ -32,8 +32,7 @@ struct search *search_new(const struct search_parts *p,
 
 void search_free(struct search *s)
 {
-    while (s->open)
-        attempt_free(s->open);
+    schedule_cancel(s);
     reviewer_free(s->reviewer);
     resume_free(s->resume);
     state_release_subjects(s);
@@ -151,7 +150,7 @@ int search_run(struct search *s, enum search_end *end, struct err *e)
     for (size_t i = 0; i < s->subject_len; i++)
         s->count.skipped += !s->subject[i].piece && s->subject[i].skipped;
     on_timer(s);
-    schedule_pump(s);
+    schedule_start(s);
     while (!s->finished)
         loop_run(s->part.loop);
     *end = s->end;

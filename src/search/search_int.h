@@ -17,12 +17,12 @@
  *   schedule.c   rounds, slots, the end
  *   review_end.c the reviewer at the end of a run
  *   search.c     a run as a whole
- *
- * A file reaches those below it through callbacks. */
+. */
 #ifndef SEARCH_SEARCH_INT_H
 #define SEARCH_SEARCH_INT_H
 
 #include "base/hash.h"
+#include "io/co.h"
 #include "search/archive.h"
 #include "search/evolve_db.h"
 #include "search/method.h"
@@ -31,6 +31,7 @@
 struct resume;
 struct reviewer;
 struct attempt;
+struct slot;
 
 /* A finished attempt, as later ones need it; texts are in the store. */
 struct past {
@@ -69,13 +70,6 @@ struct subject {
     struct evolve_db *db;
 };
 
-enum schedule_state {
-    SCHEDULE_ROUNDS,
-    SCHEDULE_BARRIER, /* waits for the shared archive, or until the entries
-                         that joined are on disk */
-    SCHEDULE_OVER,    /* there are no more rounds */
-};
-
 struct search {
     struct search_parts part;
     struct search_opts opt;
@@ -87,15 +81,20 @@ struct search {
     struct archive *archive;
     struct resume *resume;
     struct reviewer *reviewer; /* NULL: "off" */
-    enum schedule_state state;
-    bool looks;              /* takes kernels from the shared archive */
-    bool looking;            /* waits for them at a barrier */
+    struct co *rounds;         /* goes through the rounds; NULL: over */
+    struct slot *slot;         /* list */
+    struct co_event slot_left; /* one is free */
+    bool at_barrier; /* waits for the shared archive, or until the entries that
+                        joined are on disk */
+    bool rounds_over;
+    bool looks;   /* takes kernels from the shared archive */
+    bool looking; /* waits for them at a barrier */
+    struct co_event looked;
     int64_t barrier_version; /* the archive's before the barrier */
     int64_t look_count;
     struct round round;
-    struct attempt *open; /* list */
-    size_t open_count;
-    int stopping; /* 1: sends no more requests, 2: ends now */
+    size_t open_count; /* attempts */
+    int stopping;      /* 1: sends no more requests, 2: ends now */
     bool finished;
     bool no_budget;
     struct llm_cost need; /* no_budget: see struct ledger_answer */
@@ -162,8 +161,10 @@ void entries_give(struct search *s, const struct subject *t);
 
 /* ---- schedule.c ---- */
 
-/* Starts whatever may start now: tasks, then the next round. */
-void schedule_pump(struct search *s);
+/* Begins with the first round. */
+void schedule_start(struct search *s);
+/* Drops all that is under way. */
+void schedule_cancel(struct search *s);
 /* Strict order: the answer to a look at the shared archive. */
 void schedule_looked(struct search *s, int64_t shared_version,
                      const struct search_example *x, size_t n);

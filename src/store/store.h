@@ -48,7 +48,9 @@ int store_close(struct store *s, struct err *e);
  * is NULL) or could not be written. */
 typedef void store_fn(const struct err *e, void *arg);
 void store_after(struct store *s, store_fn *fn, void *arg);
-/* The same, but waits. */
+/* The same for a coroutine, which waits. -1 also when it was cancelled. */
+int store_wait(struct store *s, struct err *e);
+/* The same, but nothing else happens meanwhile. */
 int store_sync(struct store *s, struct err *e);
 
 /* ---- blobs: texts by their SHA-256, compressed, each stored once ---- */

@@ -129,6 +129,7 @@ struct store {
     size_t waiting; /* callbacks to be called */
     uint64_t watch; /* the loop's source, while there are some */
     bool telling;
+    struct store_waiting *waits; /* coroutines, a list */
 
     /* The writer's thread. */
     sqlite3 *writer;

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/tick.h"
+#include "io/co.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -315,6 +316,59 @@ void store_after(struct store *s, store_fn *fn, void *arg)
         s->watch = loop_defer(s->loop, on_deferred, s);
 }
 
+/* A callback cannot be taken back, so what it reports to outlives a coroutine that
+ * is cancelled. */
+struct store_waiting {
+    struct store *s;
+    struct co_event over;
+    struct err bad;
+    bool left; /* nobody waits any more */
+    struct store_waiting *prev, *next;
+};
+
+static void waiting_free(struct store_waiting *w)
+{
+    *(w->prev ? &w->prev->next : &w->s->waits) = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    free(w);
+}
+
+static void store_on_waited(const struct err *e, void *arg)
+{
+    struct store_waiting *w = arg;
+
+    if (w->left) {
+        waiting_free(w);
+        return;
+    }
+    if (e)
+        w->bad = *e;
+    co_happen(&w->over);
+}
+
+int store_wait(struct store *s, struct err *e)
+{
+    struct store_waiting *w = xmalloc(sizeof(*w));
+    int rc = 0;
+
+    *w = (struct store_waiting){.s = s, .bad = ERR_INIT, .next = s->waits};
+    if (w->next)
+        w->next->prev = w;
+    s->waits = w;
+    store_after(s, store_on_waited, w);
+    if (co_wait(&w->over) < 0) {
+        w->left = true;
+        return err_set(e, ERR_INTERRUPT, "stopped");
+    }
+    if (w->bad.kind != ERR_NONE) {
+        *e = w->bad;
+        rc = -1;
+    }
+    waiting_free(w);
+    return rc;
+}
+
 /* ---- start and end ---- */
 
 int store_writer_start(struct store *s, struct err *e)
@@ -363,6 +417,8 @@ void store_writer_end(struct store *s)
         next = it->next;
         free(it);
     }
+    while (s->waits)
+        waiting_free(s->waits);
     close(s->wake_fd);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->wake);
