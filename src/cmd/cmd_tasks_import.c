@@ -28,7 +28,8 @@ static const struct opt table[] = {
      "program works with them",
      offsetof(struct import_values, scale), 0, 0},
     {"no-verify", 0, OPT_FLAG, NULL,
-     "only convert; 'tasks check' can check the tasks later",
+     "only convert, which needs no torch; 'tasks check' can check the tasks "
+     "later",
      offsetof(struct import_values, no_verify), 0, 0},
     VERIFYING_OPTIONS,
     {0},
@@ -85,8 +86,11 @@ static int import_all(const struct import_values *v, const char *in,
         v->v.precision ? v->v.precision : precision_names[PRECISION_FP32];
     struct job_opts job = verifying_job(&v->v, precision);
     struct show show = {.json = v->v.json, .folder = fs_is_dir(in)};
-    struct book_import_opts o = {.in = in,
+    struct book_import_opts o = {.home = home,
+                                 .in = in,
                                  .out = v->out,
+                                 .box = v->v.box,
+                                 .unsafe = v->v.unsafe,
                                  .limit = (size_t)v->limit,
                                  .scale = v->scale,
                                  .job = &job,

@@ -1,22 +1,25 @@
 /* book_import.c: rows go through a queue. Its head is written as soon as it is
- * settled, so the manifest keeps the order while the verifier works on many. */
+ * settled, so the manifest keeps the order while the verifier works on many.
+ *
+ * Rows come from worker/importer.py, one for each that is asked for: programs of
+ * strangers are parsed by Python, in a process that can do nothing else. What it
+ * says of a program is text to be written; which file that goes to, the importer
+ * says. */
 #include "data/book_import.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "data/book_convert.h"
-#include "data/book_rows.h"
-#include "data/book_scale.h"
+#include "facts/py_normal.h"
+#include "io/server.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define AT_ONCE 64 /* rows that the verifier has */
-#define NAME    80 /* characters of a class's name in a file's */
 #define TRIES   2  /* at a row that the verifier failed */
+#define SIZE    4  /* what KernelBook has for every size */
+#define END_MS  2000
 
 enum state { SETTLED, TO_ASK, ASKED, STUCK };
 
@@ -26,17 +29,22 @@ struct item {
     enum state state;
     enum book_reason reason;
     char *detail;
-    json_t *line, *fields;
-    char *stem, *text;
-    struct book_scale scale;
+    json_t *row;   /* what the importer says */
+    json_t *line;  /* of the manifest; borrowed from `row` */
+    size_t size;   /* which of the row's sizes and texts */
+    json_t *tried; /* sizes that did not work, and why */
     int failures;
 };
 
 struct importer {
     const struct book_import_opts *o;
     struct book_manifest *m;
-    struct book_rows *rows;
-    struct arena work; /* of one conversion */
+    struct loop *loop; /* the verifier's, or our own */
+    struct server python;
+    bool told, ended; /* the answer is there; nothing more will come */
+    json_t *row;      /* the answer; NULL: the end */
+    struct err bad;   /* or why there is none */
+    uint64_t done, total;
     struct item *head, **tail;
     size_t asked;
     bool waiting;
@@ -44,16 +52,95 @@ struct importer {
     char *why;  /* the verifier is dead */
 };
 
+/* ---- the rows ---- */
+
+static void on_frame(struct server *s, const struct frame *f, void *arg)
+{
+    struct importer *im = arg;
+
+    (void)s;
+    if (im->ended)
+        return;
+    if (!f)
+        err_set(&im->bad, ERR_SYSTEM,
+                "%s: worker/importer.py ended early; 'monkeys doctor' says "
+                "what is missing",
+                im->o->home->python);
+    else if (strcmp(f->type, "row") == 0)
+        im->row = jsn_parse("a row", f->payload, f->len, &im->bad);
+    else if (strcmp(f->type, "end") != 0)
+        err_set(&im->bad,
+                strcmp(f->type, "error") == 0 ? ERR_INPUT : ERR_SYSTEM, "%.*s",
+                (int)f->len, f->payload);
+    im->told = true;
+    im->ended = !im->row;
+    loop_stop(im->loop);
+}
+
+/* Rows before the first that is new, or to be tried again, are only identified. */
+static int start_python(struct importer *im, struct err *e)
+{
+    const struct book_import_opts *o = im->o;
+    char *script = fs_join(o->home->dir, "worker/importer.py"), from[24];
+    const char *argv[16];
+    size_t first = 1, n = 0;
+    int rc;
+
+    while (first <= im->m->rows &&
+           !(o->verifier && book_manifest_is_open(im->m, first)))
+        first++;
+    snprintf(from, sizeof(from), "%zu", first);
+    argv[n++] = o->home->python;
+    argv[n++] = "-B";
+    argv[n++] = script;
+    argv[n++] = "--home";
+    argv[n++] = o->home->dir;
+    argv[n++] = "--box";
+    argv[n++] = o->box;
+    argv[n++] = "--from";
+    argv[n++] = from;
+    if (o->unsafe)
+        argv[n++] = "--unsafe";
+    if (o->scale)
+        argv[n++] = "--scale";
+    argv[n++] = "--";
+    argv[n++] = o->in;
+    argv[n] = NULL;
+    im->python.fn = on_frame;
+    im->python.arg = im;
+    rc = server_start(&im->python, im->loop, argv, NULL, e);
+    free(script);
+    return rc;
+}
+
+/* 1 with the next row, which the caller owns; 0 at the end. */
+static int next_row(struct importer *im, json_t **row, struct err *e)
+{
+    im->told = im->ended;
+    if (!im->ended)
+        server_say(&im->python, "next", "-", "");
+    while (!im->told)
+        loop_run(im->loop);
+    if (im->bad.kind != ERR_NONE) {
+        *e = im->bad;
+        return -1;
+    }
+    *row = im->row;
+    im->row = NULL;
+    if (!*row)
+        return 0;
+    im->done = (uint64_t)json_integer_value(json_object_get(*row, "done"));
+    im->total = (uint64_t)json_integer_value(json_object_get(*row, "total"));
+    return 1;
+}
+
 /* ---- items ---- */
 
 static void item_free(struct item *it)
 {
-    json_decref(it->line);
-    json_decref(it->fields);
-    json_decref(it->scale.tried);
+    json_decref(it->row);
+    json_decref(it->tried);
     free(it->detail);
-    free(it->stem);
-    free(it->text);
     free(it);
 }
 
@@ -65,105 +152,68 @@ static void settle(struct item *it, enum book_reason why, const char *detail)
     it->detail = xstrdup(detail);
 }
 
-/* The columns that say where a program is from, in our words. */
-static const char *const columns[][2] = {
-    {"uuid", "uuid"},         {"entry_point", "entry_point"},
-    {"repo_name", "repo"},    {"module_name", "module"},
-    {"sha", "sha"},           {"repo_link", "link"},
-    {"licenses", "licenses"}, {"file", "file"},
-};
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-/* The columns that are used: an item waits for its verdict, and a row may have long
- * ones besides. */
-static json_t *used_fields(const json_t *row)
+/* The program at the size that is tried now. */
+static struct str text_of(const struct item *it)
 {
-    json_t *used = json_object();
+    const json_t *text =
+        json_array_get(json_object_get(it->row, "texts"), it->size);
 
-    for (size_t i = 0; i < COLUMNS; i++)
-        json_object_set(used, columns[i][0],
-                        json_object_get(row, columns[i][0]));
-    json_object_set(used, "python_code", json_object_get(row, "python_code"));
-    return used;
+    return (struct str){json_string_value(text), json_string_length(text)};
 }
 
-static struct str code_of(const struct item *it)
+static void hash_program(struct str text, char hash[HASH_HEX])
 {
-    const json_t *code = json_object_get(it->fields, "python_code");
+    struct py_tokens t, rest = {0};
+    bool begins = true, import = false;
+    struct arena a;
 
-    return (struct str){json_string_value(code), json_string_length(code)};
-}
+    arena_init(&a);
+    py_lex(&t, text, &a);
+    rest.tok = arena_alloc(&a, t.len * sizeof(*rest.tok));
+    for (size_t i = 0; i < t.len; i++) {
+        const struct py_token *k = &t.tok[i];
+        bool ends = k->kind == PY_NEWLINE,
+             layout = ends || k->kind == PY_INDENT || k->kind == PY_DEDENT;
 
-/* NUMBER_CLASS, or the name of its file. */
-static char *stem_of(const struct book_row *row)
-{
-    char *stem = row->file
-                     ? xstrndup(row->file, strlen(row->file) - strlen(".py"))
-                     : xasprintf("%zu_%.*s", row->number, NAME,
-                                 jsn_str(row->fields, "entry_point"));
-
-    for (char *c = stem; *c; c++)
-        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
-            *c = '_';
-    return stem;
-}
-
-/* ---- conversion ---- */
-
-static json_t *change_names(unsigned changes)
-{
-    json_t *list = json_array();
-
-    for (int i = 0; i < BOOK_CHANGES; i++)
-        if (changes & 1u << i)
-            json_array_append_new(list, json_string(book_changes[i]));
-    return list;
-}
-
-/* The program at its next size. */
-static void convert(struct item *it)
-{
-    struct importer *im = it->im;
-    struct book_program p;
-
-    arena_reset(&im->work);
-    book_convert(&p, str_of(jsn_str(it->fields, "entry_point")), code_of(it),
-                 it->scale.size, &im->work);
-    if (p.reason != BOOK_KEPT) {
-        settle(it, p.reason, p.detail);
-        return;
+        if (begins && !layout)
+            import = py_is(k, "import") || py_is(k, "from");
+        if (!import)
+            rest.tok[rest.len++] = *k;
+        import = import && !ends;
+        begins = layout;
     }
-    free(it->text);
-    it->text = xstrndup(p.text.p, p.text.n);
-    it->state = im->o->verifier ? TO_ASK : SETTLED;
+    py_normal_hash_tokens(&rest, hash);
+    arena_release(&a);
 }
 
-/* As it is in the file, to learn whether it is new and what could be scaled. */
-static void convert_first(struct item *it, size_t number)
+/* What the importer says of a row that it converted. Without its imports, two copies
+ * of a program are the same. */
+static void take_in(struct item *it)
 {
     struct importer *im = it->im;
-    struct book_program p;
+    const char *code = jsn_str(it->row, "reason");
+    enum book_reason why = book_reason_of(code);
+    char hash[HASH_HEX], detail[64];
     size_t twin;
-    char detail[64];
 
-    arena_reset(&im->work);
-    book_convert(&p, str_of(jsn_str(it->fields, "entry_point")), code_of(it), 0,
-                 &im->work);
-    if (p.reason != BOOK_KEPT) {
-        settle(it, p.reason, p.detail);
+    if (why == BOOK_REASONS)
+        BUG("worker/importer.py gives no reason");
+    if (why != BOOK_KEPT) {
+        settle(it, why, jsn_str(it->row, "detail"));
         return;
     }
-    json_object_set_new(it->line, "program", json_string(p.hash));
-    twin = book_manifest_twin(im->m, p.hash, number);
+    hash_program(text_of(it), hash);
+    json_object_set_new(it->line, "program", json_string(hash));
+    twin = book_manifest_twin(
+        im->m, hash,
+        (size_t)json_integer_value(json_object_get(it->line, "row")));
     if (twin) {
         snprintf(detail, sizeof(detail), "row %zu", twin);
         settle(it, BOOK_DUPLICATE, detail);
         return;
     }
-    json_object_set_new(it->line, "changes", change_names(p.changes));
-    if (im->o->scale)
-        book_scale_init(&it->scale, &p);
-    convert(it);
+    json_object_set(it->line, "changes", json_object_get(it->row, "changes"));
+    it->state = im->o->verifier ? TO_ASK : SETTLED;
 }
 
 /* ---- the verifier ---- */
@@ -181,10 +231,18 @@ static const char *reasons_of(const json_t *record, struct buf *b)
 /* A smaller size may do where this one does not. */
 static void fail_item(struct item *it, enum book_reason why, const char *detail)
 {
-    if (book_scale_next(&it->scale, detail))
-        convert(it);
-    else
+    const json_t *sizes = json_object_get(it->row, "sizes");
+
+    if (it->size + 1 >= json_array_size(sizes)) {
         settle(it, why, detail);
+        return;
+    }
+    json_array_append_new(it->tried,
+                          json_pack("{s:O, s:o}", "size",
+                                    json_array_get(sizes, it->size), "why",
+                                    jsn_text(detail, strlen(detail))));
+    it->size++;
+    it->state = TO_ASK;
 }
 
 static void on_record(const json_t *record, const char *why, void *arg)
@@ -226,8 +284,9 @@ static int ask(struct item *it, struct err *e)
     int rc = 0;
 
     while (rc == 0 && it->state == TO_ASK && !im->why) {
-        char *path = xasprintf("%s/%s.py", im->o->out, it->stem);
-        struct task *t = task_from(path, str_of(it->text), &one);
+        char *path =
+            xasprintf("%s/%s.py", im->o->out, jsn_str(it->row, "stem"));
+        struct task *t = task_from(path, text_of(it), &one);
 
         if (t) {
             it->state = ASKED;
@@ -246,33 +305,32 @@ static int ask(struct item *it, struct err *e)
 
 /* ---- writing ---- */
 
-static json_t *source_of(const struct item *it)
+/* Which size it has, and which did not work. */
+static json_t *scale_of(const struct item *it, const json_t *sizes)
 {
-    json_t *source = json_pack("{s:s, s:O}", "dataset", "KernelBook", "row",
-                               json_object_get(it->line, "row"));
+    json_int_t size = json_integer_value(json_array_get(sizes, it->size));
 
-    for (size_t i = 0; i < COLUMNS; i++) {
-        json_t *v = json_object_get(it->fields, columns[i][0]);
-
-        if (v && !json_is_null(v))
-            json_object_set(source, columns[i][1], v);
-    }
-    return source;
+    return json_pack("{s:I, s:O}", "size", size ? size : SIZE, "tried",
+                     it->tried);
 }
 
 static int write_task(const struct item *it, struct err *e)
 {
-    char *path = xasprintf("%s/%s.py", it->im->o->out, it->stem);
-    char *side = xasprintf("%s/%s.json", it->im->o->out, it->stem);
-    json_t *v = json_pack("{s:o}", "source", source_of(it));
+    const char *stem = jsn_str(it->row, "stem");
+    char *path = xasprintf("%s/%s.py", it->im->o->out, stem);
+    char *side = xasprintf("%s/%s.json", it->im->o->out, stem);
+    const json_t *sizes = json_object_get(it->row, "sizes");
+    json_t *v =
+        json_pack("{s:O}", "source", json_object_get(it->row, "source"));
     char *text = json_dumps(v, JSON_INDENT(2)), *id = task_id(path);
+    struct str program = text_of(it);
     int rc = fs_replace_later(side, text, strlen(text), e);
 
     if (rc == 0)
-        rc = fs_replace_later(path, it->text, strlen(it->text), e);
+        rc = fs_replace_later(path, program.p, program.n, e);
     json_object_set_new(it->line, "task", json_string(id));
-    if (it->scale.begun)
-        json_object_set_new(it->line, "scale", book_scale_json(&it->scale));
+    if (json_is_array(sizes))
+        json_object_set_new(it->line, "scale", scale_of(it, sizes));
     json_decref(v);
     free(text);
     free(id);
@@ -295,8 +353,7 @@ static int write_item(struct item *it, struct err *e)
     if ((kept && write_task(it, e) < 0) ||
         book_manifest_add(im->m, it->line, e) < 0)
         return -1;
-    im->o->step(it->line, book_rows_done(im->rows), book_rows_total(im->rows),
-                im->o->arg);
+    im->o->step(it->line, im->done, im->total, im->o->arg);
     return 0;
 }
 
@@ -340,80 +397,71 @@ static int drain(struct importer *im, size_t most, struct err *e)
     }
 }
 
-static int add_row(struct importer *im, const struct book_row *row,
-                   struct err *e)
+/* Takes the row. */
+static int add_row(struct importer *im, json_t *row, struct err *e)
 {
-    const char *entry = jsn_str(row->fields, "entry_point");
-    const json_t *uuid = json_object_get(row->fields, "uuid");
     struct item *it = xcalloc(1, sizeof(*it));
-    char code[17];
 
     it->im = im;
-    it->fields = used_fields(row->fields);
-    snprintf(code, sizeof(code), "%016" PRIx64,
-             book_manifest_code(code_of(it)));
-    it->line =
-        json_pack("{s:I, s:O*, s:s, s:s}", "row", (json_int_t)row->number,
-                  "uuid", uuid, "entry_point", entry, "code", code);
-    it->stem = stem_of(row);
-    if (!*entry || !json_is_string(json_object_get(row->fields, "python_code")))
-        settle(it, BOOK_FIELDS, "python_code and entry_point must be texts");
-    else
-        convert_first(it, row->number);
+    it->row = row;
+    it->line = json_object_get(row, "line");
+    it->tried = json_array();
+    take_in(it);
     *im->tail = it;
     im->tail = &it->next;
     return ask(it, e);
 }
 
-static int skip_row(const struct importer *im, const struct book_row *row,
-                    struct err *e)
+/* Whether the manifest has the row: 1, 0, or -1 for another one. */
+static int is_known(const struct importer *im, const json_t *row, struct err *e)
 {
-    const json_t *code = json_object_get(row->fields, "python_code");
-    struct str text = {json_string_value(code), json_string_length(code)};
+    const json_t *line = json_object_get(row, "line");
+    size_t number = (size_t)json_integer_value(json_object_get(line, "row"));
 
-    if (im->m->code[row->number - 1] != book_manifest_code(text))
+    if (number > im->m->rows)
+        return 0;
+    if (book_manifest_differs(im->m, line))
         return err_set(e, ERR_INPUT,
                        "%s: row %zu of %s is another one; use another folder",
-                       im->m->path, row->number, im->o->in);
-    im->o->step(NULL, book_rows_done(im->rows), book_rows_total(im->rows),
-                im->o->arg);
-    return 0;
+                       im->m->path, number, im->o->in);
+    im->o->step(NULL, im->done, im->total, im->o->arg);
+    return !im->o->verifier || !book_manifest_is_open(im->m, number);
 }
 
 static int read_all(struct importer *im, struct err *e)
 {
     size_t limit = im->o->limit ? im->o->limit : SIZE_MAX, n = 0;
-    struct book_row row;
+    json_t *row = NULL;
     int rc = 0;
 
-    while (rc == 0 && n++ < limit &&
-           (rc = book_rows_next(im->rows, &row, e)) > 0) {
-        if (row.number <= im->m->rows) {
-            rc = skip_row(im, &row, e);
-            if (rc < 0 || !im->o->verifier ||
-                !book_manifest_is_open(im->m, row.number))
-                continue;
+    while (rc == 0 && n++ < limit && (rc = next_row(im, &row, e)) > 0) {
+        rc = is_known(im, row, e);
+        if (rc) {
+            json_decref(row);
+            rc = rc < 0 ? -1 : 0;
+            continue;
         }
-        rc = add_row(im, &row, e);
+        rc = add_row(im, row, e);
         if (rc == 0)
             rc = drain(im, AT_ONCE, e);
     }
-    return rc < 0 ? -1 : 0;
+    return rc;
 }
 
 int book_import(const struct book_import_opts *o, struct book_manifest *m,
                 struct err *e)
 {
-    struct importer im = {.o = o, .m = m};
+    struct importer im = {.o = o, .m = m, .bad = ERR_INIT};
     struct err late = ERR_INIT;
     int rc;
 
     im.tail = &im.head;
-    arena_init(&im.work);
-    im.rows = book_rows_open(o->in, e);
-    rc = im.rows ? read_all(&im, e) : -1;
+    im.loop = o->verifier ? o->verifier->loop : loop_new(e);
+    rc = im.loop ? start_python(&im, e) : -1;
+    if (rc == 0)
+        rc = read_all(&im, e);
     /* A bad row ends the import, but not what was read before it. */
-    if (im.rows && !im.why && drain(&im, 1, &late) < 0 && rc == 0) {
+    if (im.loop && !im.why && drain(&im, 1, &late) < 0 && rc == 0) {
         *e = late;
         rc = -1;
     }
@@ -427,8 +475,11 @@ int book_import(const struct book_import_opts *o, struct book_manifest *m,
         next = it->next;
         item_free(it);
     }
-    book_rows_close(im.rows);
-    arena_release(&im.work);
+    if (im.python.loop)
+        server_end(&im.python, END_MS);
+    if (im.loop && !o->verifier)
+        loop_free(im.loop);
+    json_decref(im.row);
     free(im.why);
     return rc;
 }

@@ -1,6 +1,6 @@
-/* book_import.h: makes tasks of KernelBook's rows: reads, converts, drops duplicates,
- * has the rest checked by the verifier, and writes tasks and manifest in the
- * order of the input. */
+/* book_import.h: makes tasks of KernelBook's rows: has them read and converted by
+ * worker/importer.py, drops duplicates, has the rest checked by the verifier, and
+ * writes tasks and manifest in the order of the input. */
 #ifndef DATA_BOOK_IMPORT_H
 #define DATA_BOOK_IMPORT_H
 
@@ -14,7 +14,10 @@
 
 /* All borrowed. */
 struct book_import_opts {
+    const struct home *home;
     const char *in, *out;
+    const char *box;            /* of the process that parses the programs */
+    bool unsafe;                /* without one, if none can be made */
     size_t limit;               /* rows to read; 0: all */
     bool scale;                 /* needs a verifier */
     struct verifying *verifier; /* NULL: convert only */

@@ -12,15 +12,50 @@
 #include <string.h>
 #include <unistd.h>
 
-uint64_t book_manifest_code(struct str code)
-{
-    unsigned char digest[32];
-    uint64_t v = 0;
+const struct book_reason_row book_reasons[BOOK_REASONS] = {
+    [BOOK_KEPT] = {"kept", "the row became a task"},
+    [BOOK_FIELDS] = {"fields", "the row has no python_code or entry_point"},
+    [BOOK_SYNTAX] = {"syntax", "Python cannot parse the program"},
+    [BOOK_ENTRY] = {"entry", "the entry class, its forward, get_inputs or "
+                             "get_init_inputs is missing"},
+    [BOOK_COLLISION] = {"collision", "the entry class cannot be renamed: Model "
+                                     "or its own name has another use"},
+    [BOOK_IMPORT] = {"import", "the program uses a module that is neither "
+                               "torch, numpy nor Python's own"},
+    [BOOK_ARGUMENTS] = {"arguments", "the constructor's keyword arguments "
+                                     "cannot be given by position"},
+    [BOOK_RANDOM] = {"random", "forward draws random numbers"},
+    [BOOK_OUTPUT] = {"output", "forward does not return one tensor, and its "
+                               "first item cannot be selected"},
+    [BOOK_DUPLICATE] = {"duplicate", "an earlier row has the same program"},
+    [BOOK_UNUSABLE] = {"unusable", "the task does not pass 'tasks check'"},
+    [BOOK_UNCHECKED] = {"unchecked", "the verifier failed twice; the same "
+                                     "command tries the row again"},
+};
 
-    hash_bytes(code.p, code.n, digest);
-    for (int i = 0; i < 8; i++)
-        v = v << 8 | digest[i];
-    return v;
+enum book_reason book_reason_of(const char *code)
+{
+    for (int i = 0; i < BOOK_REASONS; i++)
+        if (strcmp(book_reasons[i].code, code) == 0)
+            return (enum book_reason)i;
+    return BOOK_REASONS;
+}
+
+static json_int_t row_of(const json_t *line)
+{
+    return json_integer_value(json_object_get(line, "row"));
+}
+
+static uint64_t code_of(const json_t *line)
+{
+    return strtoull(jsn_str(line, "code"), NULL, 16);
+}
+
+bool book_manifest_differs(const struct book_manifest *m, const json_t *line)
+{
+    json_int_t row = row_of(line);
+
+    return row <= (json_int_t)m->rows && m->code[row - 1] != code_of(line);
 }
 
 size_t book_manifest_twin(struct book_manifest *m, const char hash[HASH_HEX],
@@ -44,7 +79,7 @@ static int count_line(struct book_manifest *m, const json_t *line)
 {
     enum book_reason why = book_reason_of(jsn_str(line, "reason"));
     const char *hash = jsn_str(line, "program");
-    json_int_t row = json_integer_value(json_object_get(line, "row"));
+    json_int_t row = row_of(line);
 
     if (why == BOOK_REASONS || row < 1)
         return -1;
@@ -62,7 +97,7 @@ static int count_line(struct book_manifest *m, const json_t *line)
     m->reason = xgrow(m->reason, &m->reason_cap, m->rows, sizeof(*m->reason));
     m->reason[m->rows] = (unsigned char)why;
     m->code = xgrow(m->code, &m->cap, m->rows, sizeof(*m->code));
-    m->code[m->rows++] = strtoull(jsn_str(line, "code"), NULL, 16);
+    m->code[m->rows++] = code_of(line);
     m->count[why]++;
     if (strlen(hash) == HASH_HEX - 1)
         book_manifest_twin(m, hash, (size_t)row);
@@ -186,7 +221,7 @@ static int find_lines(const struct book_manifest *m, FILE *in, off_t *at,
 
     while (rc == 0 && (n = getline(&text, &room, in)) > 0) {
         json_t *line = jsn_parse(m->path, text, (size_t)n, e);
-        json_int_t row = json_integer_value(json_object_get(line, "row"));
+        json_int_t row = row_of(line);
 
         if (!line)
             rc = -1;

@@ -1,4 +1,4 @@
-/* book_manifest.h: what became of every row: a file of JSON Lines in the order of the
+/* book_manifest.h: what became of every row of KernelBook: a file of JSON Lines in the order of the
  * input. A line is appended in one write after the files of its task, so that
  * the manifest is right whenever the program stops. An import that is started
  * again reads it and continues after its last line.
@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "data/book_reason.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +19,32 @@
 
 #define BOOK_MANIFEST "manifest.jsonl"
 #define BOOK_SETTINGS "import.json"
+
+/* Why a row becomes no task: one table of codes. Manifest, help and documents use
+ * it. */
+enum book_reason {
+    BOOK_KEPT,
+    BOOK_FIELDS,
+    BOOK_SYNTAX,
+    BOOK_ENTRY,
+    BOOK_COLLISION,
+    BOOK_IMPORT,
+    BOOK_ARGUMENTS,
+    BOOK_RANDOM,
+    BOOK_OUTPUT,
+    BOOK_DUPLICATE,
+    BOOK_UNUSABLE,
+    BOOK_UNCHECKED,
+};
+#define BOOK_REASONS 12
+
+struct book_reason_row {
+    const char *code;
+    const char *meaning;
+};
+extern const struct book_reason_row book_reasons[BOOK_REASONS];
+/* The reason with this code, or BOOK_REASONS. */
+enum book_reason book_reason_of(const char *code);
 
 struct book_manifest {
     char *path;
@@ -40,8 +65,8 @@ int book_manifest_open(struct book_manifest *m, const char *dir,
                        json_t *settings, struct err *e);
 void book_manifest_close(struct book_manifest *m); /* also after a failure */
 
-/* What identifies a row's code. */
-uint64_t book_manifest_code(struct str code);
+/* Whether the manifest has this row with another code; `line` is its beginning. */
+bool book_manifest_differs(const struct book_manifest *m, const json_t *line);
 /* Whether this row is there, but is to be tried again. */
 bool book_manifest_is_open(const struct book_manifest *m, size_t row);
 /* The other row that has this program, or 0 after noting that `row` has it. */
