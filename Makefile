@@ -27,6 +27,9 @@ LIB_SRC    := $(filter-out src/base/mac_plain.c src/pg/pg.c src/pg/pg_none.c,\
 ASSETS     := src/page/assets
 SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.js \
                 results.js workers.js archive.js task.js frame.js)
+# Queries become C, too.
+QUERIES    := src/analyze
+SQL_FILES  := $(wildcard $(QUERIES)/*.sql $(QUERIES)/*/*.sql)
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
@@ -102,7 +105,7 @@ endif
 do = $(if $(V),,@echo '$(1) $(2)';)
 
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
-BASE_OBJ   := $(call objs,$(LIB_SRC)) $(BUILD)/assets.o
+BASE_OBJ   := $(call objs,$(LIB_SRC)) $(BUILD)/assets.o $(BUILD)/sql.o
 LIB_OBJ    := $(BASE_OBJ) $(call objs,src/pg/pg_none.c)
 PG_OBJ     := $(BASE_OBJ) $(call objs,src/pg/pg.c)
 MAIN_OBJ   := $(call objs,src/main.c)
@@ -172,7 +175,15 @@ $(BUILD)/assets.c: $(ASSETS)/page.html $(ASSETS)/page.css $(BUILD)/page.js
 	    od -An -v -tu1 $$f | sed 's/[0-9][0-9]*/&,/g'; echo "};"; \
 	    echo "const size_t $${n}_len = sizeof($$n);"; done; } >$@.part && mv $@.part $@
 
-$(BUILD)/assets.o: $(BUILD)/assets.c $(BUILD)/flags
+$(BUILD)/sql.c: $(SQL_FILES) $(sort $(dir $(SQL_FILES)))
+	@mkdir -p $(@D)
+	$(call do,GEN,$(@F)) { echo 'extern const struct sql_file { const char *name, *text; } sql_files[];'; \
+	    echo 'const struct sql_file sql_files[] = {'; for f in $(filter %.sql,$^); do \
+	    n=$${f#$(QUERIES)/}; echo "{\"$${n%.sql}\", (const char[]){"; \
+	    od -An -v -tu1 $$f | sed 's/[0-9][0-9]*/&,/g'; echo '0}},'; done; \
+	    echo '{0, 0}};'; } >$@.part && mv $@.part $@
+
+$(BUILD)/assets.o $(BUILD)/sql.o: $(BUILD)/%.o: $(BUILD)/%.c $(BUILD)/flags
 	$(call do,CC,$<) $(CC) $(C_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/unit/suites.inc: $(wildcard tests/unit/test_*.c) tests/unit

@@ -354,6 +354,8 @@ static const struct analyze_kind kinds[] = {
 
 int author_report(struct analysis *a, struct buf *out, struct err *e)
 {
+    if (analysis_read(a, e) < 0)
+        return -1;
     buf_puts(out, "# What runs say about a language\n");
     for (size_t i = 0; i < a->runs; i++) {
         const struct analyze_run *r = &a->run[i];

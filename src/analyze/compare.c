@@ -1,102 +1,22 @@
-/* compare.c: what must agree, and who solved what. */
+/* compare.c: what must agree. */
 #include "analyze/compare.h"
 
-#include "analyze/kinds.h"
-#include "io/term.h"
 #include "run/settings.h"
-#include "stats/stats.h"
-#include "verify/verdict.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- what must agree ---- */
-
-/* Facts of a run that make a protocol. Method, model and seed may differ: they
- * are what is compared. */
-static const struct {
-    const char *fact, *title;
-} protocol[] = {
-    {"dsl", "language"},
-    {"pack_hash", "pack"},
-    {"precision", "precision"},
-    {"device", "device"},
-    {"attempts", "attempts per task"},
+struct lines {
+    struct buf *out;
+    size_t n;
 };
 
-static struct analyze_task *find_task(const struct analyze_run *r,
-                                      const char *id)
+static void on_line(const char *text, int64_t number, void *arg)
 {
-    return map_get(&r->by_id, str_of(id));
-}
+    struct lines *l = arg;
 
-static bool same_source(const struct analyze_task *a,
-                        const struct analyze_task *b)
-{
-    return a && b && strcmp(a->task->row.hash, b->task->row.hash) == 0;
-}
-
-static size_t count_only(const struct analyze_run *a,
-                         const struct analyze_run *b, const char **example)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < a->tasks; i++) {
-        const char *id = a->task[i].task->row.id;
-
-        if (same_source(&a->task[i], find_task(b, id)))
-            continue;
-        if (!n++)
-            *example = id;
-    }
-    return n;
-}
-
-static void put_only(size_t n, const struct analyze_run *a,
-                     const struct analyze_run *b, const char *example,
-                     struct buf *out)
-{
-    if (!n)
-        return;
-    buf_printf(out, "  tasks: %zu of %s are not in %s, such as ", n, a->name,
-               b->name);
-    term_cut(example, 80, out); /* an id may hold anything */
-    buf_putc(out, '\n');
-}
-
-static size_t differ_in_tasks(const struct analyze_run *a,
-                              const struct analyze_run *b, struct buf *out)
-{
-    const char *left = "", *right = "";
-    size_t only_a = count_only(a, b, &left), only_b = count_only(b, a, &right);
-
-    put_only(only_a, a, b, left, out);
-    put_only(only_b, b, a, right, out);
-    return (size_t)(only_a > 0) + (only_b > 0);
-}
-
-static size_t differ_in_protocol(struct analyze_run *a, struct analyze_run *b,
-                                 struct buf *out)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < sizeof(protocol) / sizeof(*protocol); i++) {
-        const char *x = run_view_fact(&a->view, protocol[i].fact),
-                   *y = run_view_fact(&b->view, protocol[i].fact);
-
-        if (strcmp(x, y) == 0)
-            continue;
-        buf_printf(out, "  %s: %.16s in %s, %.16s in %s\n", protocol[i].title,
-                   *x ? x : "unknown", a->name, *y ? y : "unknown", b->name);
-        n++;
-    }
-    if (a->seeds != b->seeds) {
-        buf_printf(out, "  seeds: %lld in %s, %lld in %s\n",
-                   (long long)a->seeds, a->name, (long long)b->seeds, b->name);
-        n++;
-    }
-    return n;
+    (void)number;
+    buf_printf(l->out, "%s\n", text);
+    l->n++;
 }
 
 static size_t differ_in_option(const char *option, const char *x, const char *y,
@@ -122,8 +42,8 @@ static size_t differ_in_options(struct analysis *an, struct analyze_run *a,
     struct err e = ERR_INIT;
     size_t n = 0;
 
-    if (run_settings_read(a->view.dir, &x, &an->memory, &e) == 0 &&
-        run_settings_read(b->view.dir, &y, &an->memory, &e) == 0) {
+    if (run_settings_read(a->dir, &x, &an->memory, &e) == 0 &&
+        run_settings_read(b->dir, &y, &an->memory, &e) == 0) {
         n += differ_in_option("--guide", x.guide, y.guide, a->name, b->name,
                               out);
         n += differ_in_option("--prompts", x.prompts, y.prompts, a->name,
@@ -138,226 +58,38 @@ static size_t differ_in_options(struct analysis *an, struct analyze_run *a,
     return n;
 }
 
-size_t compare_differences(struct analysis *a, struct buf *out)
+int compare_differences(struct analysis *a, struct buf *out, struct err *e)
 {
-    size_t n = 0;
+    struct lines l = {.out = out};
 
     for (size_t i = 1; i < a->runs; i++) {
-        n += differ_in_tasks(&a->run[0], &a->run[i], out);
-        n += differ_in_protocol(&a->run[0], &a->run[i], out);
-        n += differ_in_options(a, &a->run[0], &a->run[i], out);
+        if (merged_each(a->merged, "differences", (int64_t)i, on_line, &l, e) <
+            0)
+            return -1;
+        l.n += differ_in_options(a, &a->run[0], &a->run[i], out);
     }
-    return n;
+    return l.n > 0;
 }
 
-static bool all_have(const struct analysis *a, const struct analyze_task *x)
+static void on_count(const char *text, int64_t number, void *arg)
 {
-    for (size_t i = 0; i < a->runs; i++)
-        if (!same_source(x, find_task(&a->run[i], x->task->row.id)))
-            return false;
-    return true;
+    (void)text;
+    *(int64_t *)arg = number;
 }
 
-size_t compare_align(struct analysis *a)
+int compare_align(struct analysis *a, struct err *e)
 {
-    struct analyze_run *first = &a->run[0];
-    size_t n = 0;
-    struct analyze_task **kept =
-        arena_alloc(&a->memory, (first->tasks + 1) * a->runs * sizeof(*kept));
+    int64_t tasks = 0;
 
-    for (size_t i = 0; i < first->tasks; i++)
-        if (all_have(a, &first->task[i]))
-            for (size_t k = 0; k < a->runs; k++)
-                kept[n++] = find_task(&a->run[k], first->task[i].task->row.id);
-    n /= a->runs > 0 ? a->runs : 1;
-    for (size_t k = 0; k < a->runs; k++) {
-        struct analyze_run *r = &a->run[k];
-        struct analyze_task *task =
-            arena_alloc(&a->memory, (n + 1) * sizeof(*task));
-
-        r->solved = 0;
-        for (size_t i = 0; i < n; i++) {
-            task[i] = *kept[i * a->runs + k];
-            r->solved += task[i].solved_at != 0;
-        }
-        r->task = task;
-        r->tasks = n;
-    }
-    return n;
-}
-
-/* ---- each run ---- */
-
-struct spent {
-    int64_t attempts, input, output, usd_micro, failed[VERDICTS];
-};
-
-static struct spent spent_by(const struct analyze_run *r)
-{
-    struct spent s = {0};
-
-    for (size_t i = 0; i < r->tasks; i++) {
-        const struct run_task *t = r->task[i].task;
-
-        s.attempts += (int64_t)t->attempts;
-        for (size_t k = 0; k < t->attempts; k++) {
-            enum verdict v = verdict_of(t->attempt[k].row.verdict);
-
-            if (v < VERDICTS && v != VERDICT_CORRECT)
-                s.failed[v]++;
-        }
-        for (size_t k = 0; k < t->calls; k++) {
-            s.input += t->call[k].input;
-            s.output += t->call[k].output;
-            s.usd_micro += t->call[k].cost_usd_micro;
-        }
-    }
-    return s;
-}
-
-static const char *failures(const struct spent *s, struct arena *a)
-{
-    const char *text = "";
-
-    for (enum verdict v = 0; v < VERDICTS; v++)
-        if (s->failed[v])
-            text = arena_printf(a, "%s%s%lld %s", text, *text ? ", " : "",
-                                (long long)s->failed[v], verdicts[v].name);
-    return text;
-}
-
-static double per(double amount, size_t solved)
-{
-    return solved ? amount / (double)solved : (double)NAN;
-}
-
-static int fill_runs(struct analysis *a, struct table *t, struct err *e)
-{
-    static const char *const names[] = {"tasks",
-                                        "solved",
-                                        "low",
-                                        "high",
-                                        "attempts",
-                                        "tokens in",
-                                        "tokens out",
-                                        "dollars",
-                                        "tokens per solve",
-                                        "dollars per solve",
-                                        "not correct",
-                                        NULL};
-
-    (void)e;
-    kind_run_columns(t);
-    table_columns(t, names);
-    for (size_t i = 0; i < a->runs; i++) {
-        const struct analyze_run *r = &a->run[i];
-        struct spent s = spent_by(r);
-        struct stats_interval in =
-            stats_wilson((int64_t)r->solved, (int64_t)r->tasks);
-        double usd = (double)s.usd_micro / 1e6;
-
-        kind_run_cells(t, r);
-        table_int(t, (int64_t)r->tasks);
-        table_int(t, (int64_t)r->solved);
-        table_real(t, in.lo * (double)r->tasks, 1);
-        table_real(t, in.hi * (double)r->tasks, 1);
-        table_int(t, s.attempts);
-        table_int(t, s.input);
-        table_int(t, s.output);
-        table_real(t, usd, 6);
-        table_real(t, per((double)(s.input + s.output), r->solved), 0);
-        table_real(t, per(usd, r->solved), 6);
-        table_text(t, failures(&s, &a->memory));
-    }
-    table_note(t, "low and high: Wilson's 95 %% interval, in tasks; tokens and "
-                  "dollars: of the calls for these tasks");
-    return 0;
-}
-
-/* ---- the number of attempts ---- */
-
-static int64_t most_attempts(const struct analysis *a)
-{
-    int64_t most = 1;
-
-    for (size_t i = 0; i < a->runs; i++)
-        most = a->run[i].attempts > most ? a->run[i].attempts : most;
-    return most;
-}
-
-static int fill_curve(struct analysis *a, struct table *t, struct err *e)
-{
-    (void)e;
-    table_column(t, "attempts");
-    for (size_t i = 0; i < a->runs; i++)
-        table_column(t, a->run[i].name);
-    for (int64_t k = 1; k <= most_attempts(a); k++) {
-        table_int(t, k);
-        for (size_t i = 0; i < a->runs; i++)
-            table_int(t, (int64_t)analyze_solved(&a->run[i], k));
-    }
-    return 0;
-}
-
-/* ---- pairs ---- */
-
-struct pair {
-    int64_t both, only_a, only_b;
-};
-
-static struct pair pair_up(const struct analyze_run *a,
-                           const struct analyze_run *b, int64_t attempts)
-{
-    struct pair p = {0};
-
-    for (size_t i = 0; i < a->tasks; i++) { /* aligned */
-        bool x = a->task[i].solved_at && a->task[i].solved_at <= attempts,
-             y = b->task[i].solved_at && b->task[i].solved_at <= attempts;
-
-        p.both += x && y;
-        p.only_a += x && !y;
-        p.only_b += !x && y;
-    }
-    return p;
-}
-
-static void put_pair(struct table *t, const struct analyze_run *a,
-                     const struct analyze_run *b, int64_t attempts)
-{
-    struct pair p = pair_up(a, b, attempts);
-
-    table_text(t, a->name);
-    table_text(t, b->name);
-    table_int(t, attempts);
-    table_int(t, p.both);
-    table_int(t, p.only_a);
-    table_int(t, p.only_b);
-    table_real(t, stats_mcnemar(p.only_a, p.only_b), 4);
-}
-
-static int fill_pairs(struct analysis *a, struct table *t, struct err *e)
-{
-    static const char *const names[] = {"one",  "other",    "attempts",
-                                        "both", "only one", "only other",
-                                        "p",    NULL};
-    int64_t most = most_attempts(a);
-
-    (void)e;
-    table_columns(t, names);
-    for (size_t i = 0; i < a->runs; i++)
-        for (size_t k = i + 1; k < a->runs; k++) {
-            for (int64_t n = 1; n < most; n *= 2)
-                put_pair(t, &a->run[i], &a->run[k], n);
-            put_pair(t, &a->run[i], &a->run[k], most);
-        }
-    table_note(t, "tasks solved within that many attempts by both, or by only "
-                  "one of the two; p: exact McNemar, two-sided");
-    return 0;
+    if (merged_each(a->merged, "aligned", 0, on_count, &tasks, e) < 0)
+        return -1;
+    return tasks ? 0
+                 : err_set(e, ERR_INPUT, "the runs have no task in common");
 }
 
 const struct analyze_kind compare_kinds[] = {
-    {"runs", "what each run solved, and what it cost", fill_runs},
-    {"curve", "tasks solved within a number of attempts", fill_curve},
-    {"pairs", "each two of the runs on the same tasks", fill_pairs},
+    {"runs", "what each run solved, and what it cost", NULL},
+    {"curve", "tasks solved within a number of attempts", NULL},
+    {"pairs", "each two of the runs on the same tasks", NULL},
     {0},
 };

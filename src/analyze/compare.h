@@ -5,11 +5,12 @@
 #include "analyze/analyze.h"
 
 /* What makes the runs incomparable: a line for each difference in tasks,
- * precision or protocol. Returns how many. */
-size_t compare_differences(struct analysis *a, struct buf *out);
-/* Leaves only the tasks that all runs have, the same source in each; returns
- * how many. */
-size_t compare_align(struct analysis *a);
+ * precision or protocol. 1: there is one; 0: there is none. */
+int compare_differences(struct analysis *a, struct buf *out, struct err *e);
+
+/* Leaves only the tasks that all runs have, the same source in each; ERR_INPUT when
+ * there are none. */
+int compare_align(struct analysis *a, struct err *e);
 
 /* "runs", "curve", "pairs"; after compare_align(). */
 extern const struct analyze_kind compare_kinds[]; /* name NULL at the end */

@@ -1,4 +1,5 @@
-/* kinds_examples.c: what examples do for the attempts that see them. */
+/* kinds_examples.c: what examples do for the attempts that see them. In C: the test
+ * moves marks at random within strata. */
 #include "analyze/kinds.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -11,118 +12,6 @@
 static bool is_open(const struct analyze_task *x, const struct run_attempt *at)
 {
     return !x->solved_at || at->row.attempt <= x->solved_at;
-}
-
-static bool same_mode(const struct run_attempt *a, const struct run_attempt *b)
-{
-    return a->row.retrieval && b->row.retrieval &&
-           strcmp(a->row.retrieval, b->row.retrieval) == 0;
-}
-
-/* ---- Table 10 ---- */
-
-/* What "changed" may mean: against which earlier attempt, and whether only
- * kernels that joined since then count. */
-static const struct reading {
-    const char *name;
-    bool same_mode, newer;
-} readings[] = {
-    {"previous attempt", false, false},
-    {"previous of the same mode", true, false},
-    {"previous attempt, newer kernels", false, true},
-    {"previous of the same mode, newer kernels", true, true},
-};
-#define READINGS (sizeof(readings) / sizeof(*readings))
-#define CHANGES  16 /* more count as so many */
-
-static const struct run_attempt *before(const struct run_task *t, size_t i,
-                                        const struct reading *g)
-{
-    for (size_t k = i; k-- > 0;)
-        if (!g->same_mode || same_mode(&t->attempt[k], &t->attempt[i]))
-            return &t->attempt[k];
-    return NULL;
-}
-
-static bool was_shown(const struct run_attempt *a, int64_t entry)
-{
-    for (size_t i = 0; i < a->shown_len; i++)
-        if (a->shown[i].entry == entry)
-            return true;
-    return false;
-}
-
-static size_t changes(const struct run_view *v, const struct run_attempt *was,
-                      const struct run_attempt *is, bool newer)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < is->shown_len; i++) {
-        const struct run_entry *x = run_view_entry(v, is->shown[i].entry);
-
-        n += !was_shown(was, is->shown[i].entry) &&
-             (!newer || (x && x->row.version > was->row.archive_version));
-    }
-    return n < CHANGES ? n : CHANGES - 1;
-}
-
-struct tally {
-    int64_t attempts, solved;
-};
-
-static void tally_run(const struct analyze_run *r, const struct reading *g,
-                      struct tally out[CHANGES])
-{
-    for (size_t i = 0; i < r->tasks; i++) {
-        const struct run_task *t = r->task[i].task;
-
-        for (size_t k = 1; k < t->attempts; k++) {
-            const struct run_attempt *is = &t->attempt[k],
-                                     *was = before(t, k, g);
-            size_t c;
-
-            if (!was || !is->shown_len || !is_open(&r->task[i], is))
-                continue;
-            c = changes(&r->view, was, is, g->newer);
-            out[c].attempts++;
-            out[c].solved += is->row.attempt == r->task[i].solved_at;
-        }
-    }
-}
-
-int kind_novelty(struct analysis *a, struct table *t, struct err *e)
-{
-    static const char *const names[] = {
-        "run",      "compared with", "examples changed",
-        "attempts", "successful",    "success rate",
-        NULL};
-    bool any = false;
-
-    (void)e;
-    table_columns(t, names);
-    for (size_t i = 0; i < a->runs; i++)
-        for (size_t g = 0; *a->run[i].retrieval && g < READINGS; g++) {
-            struct tally tally[CHANGES] = {{0}};
-
-            tally_run(&a->run[i], &readings[g], tally);
-            for (size_t c = 0; c < CHANGES; c++) {
-                if (!tally[c].attempts)
-                    continue;
-                any = true;
-                table_text(t, a->run[i].name);
-                table_text(t, readings[g].name);
-                table_int(t, (int64_t)c);
-                table_int(t, tally[c].attempts);
-                table_int(t, tally[c].solved);
-                table_share(t, (double)tally[c].solved /
-                                   (double)tally[c].attempts);
-            }
-        }
-    table_note(t, "attempts after the first on tasks that were not solved by "
-                  "then");
-    return any ? 0
-               : table_lacks(t, "no task was tried again with examples from "
-                                "an archive");
 }
 
 /* ---- credit ---- */

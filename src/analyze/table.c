@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COLUMNS 64
-
 void table_init(struct table *t, const char *name, const char *what)
 {
     *t = (struct table){.name = name, .what = what};
@@ -19,6 +17,7 @@ void table_init(struct table *t, const char *name, const char *what)
 void table_release(struct table *t)
 {
     free(t->cell);
+    free(t->column);
     free(t->note);
     arena_release(&t->memory);
     *t = (struct table){0};
@@ -26,10 +25,9 @@ void table_release(struct table *t)
 
 void table_column(struct table *t, const char *name)
 {
-    if (!t->column)
-        t->column = arena_alloc(&t->memory, COLUMNS * sizeof(*t->column));
-    if (t->columns == COLUMNS || t->cells)
-        BUG("table %s: a column too many or too late", t->name);
+    if (t->cells)
+        BUG("table %s: a column too late", t->name);
+    t->column = xgrow(t->column, &t->column_cap, t->columns, sizeof(*t->column));
     t->column[t->columns++] = arena_strdup(&t->memory, name);
 }
 

@@ -24,7 +24,7 @@ struct cell {
 struct table {
     const char *name, *what; /* borrowed */
     const char **column;
-    size_t columns;
+    size_t columns, column_cap;
     struct cell *cell; /* rows * columns of them */
     size_t cells, cap;
     const char **note;

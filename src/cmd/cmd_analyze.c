@@ -62,6 +62,8 @@ static int make(struct analysis *a, const struct analyze_values *v,
 
     if (strcmp(k->name, "borrowing") != 0)
         return analyze_fill(k, a, t, e);
+    if (analysis_read(a, e) < 0)
+        return -1;
     table_init(t, k->name, k->what);
     rc = borrowing_ask(&v->borrowing, a, t, e);
     if (rc != 0)
@@ -138,9 +140,10 @@ static int run_analyze(const struct cmd *c, int argc, char **argv,
     if (rc == 0)
         rc = analysis_open(&a, call.r.rest, call.r.rest_len, e);
     if (rc == 0) {
-        a.training = &v.training;
         a.rounds = v.rounds;
-        rc = kind ? print_one(&a, &v, kind, f, e) : print_all(&a, f, e);
+        rc = merged_give(a.merged, &v.training, e);
+        if (rc == 0)
+            rc = kind ? print_one(&a, &v, kind, f, e) : print_all(&a, f, e);
         analysis_close(&a);
     }
     cmd_end(&call);
@@ -157,7 +160,7 @@ const struct cmd cmd_analyze = {
     "Computes the tables of the paper, and others, from what runs have\n"
     "stored. Without --table it prints all that the runs can fill, and says\n"
     "what the others need. docs/ANALYZE.md explains each table:" ANALYZE_KINDS(
-        HELP_LINE),
+        HELP_LINE, HELP_LINE),
     analyze_table,
     run_analyze,
 };

@@ -26,11 +26,13 @@ static const struct opt compare_table[] = {
 static int check(struct analysis *a, bool force, struct err *e)
 {
     struct buf b, quoted;
-    int rc = 0;
+    int rc;
 
     buf_init(&b, BUF_UNLIMITED);
     buf_init(&quoted, BUF_UNLIMITED);
-    if (compare_differences(a, &b)) {
+    rc = compare_differences(a, &b, e);
+    if (rc == 1) {
+        rc = 0;
         term_quote((struct str){buf_str(&b), b.len}, SIZE_MAX, &quoted);
         if (force)
             log_warn("the runs differ:\n%s", buf_str(&quoted));
@@ -42,9 +44,7 @@ static int check(struct analysis *a, bool force, struct err *e)
     }
     buf_release(&quoted);
     buf_release(&b);
-    if (rc == 0 && compare_align(a) == 0)
-        rc = err_set(e, ERR_INPUT, "the runs have no task in common");
-    return rc;
+    return rc < 0 ? rc : compare_align(a, e);
 }
 
 static int print(struct analysis *a, const struct tables_values *v,

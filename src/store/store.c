@@ -349,6 +349,11 @@ static void release(struct store *s)
     free(s);
 }
 
+struct sqlite3 *store_reader(const struct store *s)
+{
+    return s->reader;
+}
+
 bool store_is_replaced(const struct store *s)
 {
     struct stat st;

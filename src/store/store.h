@@ -258,6 +258,9 @@ int store_each_entry_of(struct store *s, int64_t entry,
                                   void *),
                         void *arg, struct err *e);
 
+/* The connection that reads, for queries of the caller's own; it stays the store's. */
+struct sqlite3 *store_reader(const struct store *s);
+
 /* ---- following a run that somebody else writes ---- */
 
 /* A number that changes when another connection has committed: compare it with

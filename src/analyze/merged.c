@@ -1,0 +1,472 @@
+/* merged.c: SQLite over the rows of several runs. */
+#include "analyze/merged.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "io/term.h"
+#include "stats/stats.h"
+#include "verify/verdict.h"
+
+#include <ctype.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct merged {
+    sqlite3 *db;
+};
+
+/* Made from the .sql files of this folder; name NULL at the end. */
+extern const struct sql_file {
+    const char *name, *text;
+} sql_files[];
+
+const char *merged_sql(const char *name)
+{
+    for (const struct sql_file *f = sql_files; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f->text;
+    return NULL;
+}
+
+/* ---- what SQL can ask of the other folders ---- */
+
+static void sql_wilson_low(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    (void)n;
+    sqlite3_result_double(c, stats_wilson(sqlite3_value_int64(v[0]),
+                                          sqlite3_value_int64(v[1]))
+                                 .lo);
+}
+
+static void sql_wilson_high(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    (void)n;
+    sqlite3_result_double(c, stats_wilson(sqlite3_value_int64(v[0]),
+                                          sqlite3_value_int64(v[1]))
+                                 .hi);
+}
+
+static void sql_mcnemar(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    (void)n;
+    sqlite3_result_double(c, stats_mcnemar(sqlite3_value_int64(v[0]),
+                                           sqlite3_value_int64(v[1])));
+}
+
+static void sql_pass_at_k(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    (void)n;
+    sqlite3_result_double(c, stats_pass_at_k(sqlite3_value_int64(v[0]),
+                                             sqlite3_value_int64(v[1]),
+                                             sqlite3_value_int64(v[2])));
+}
+
+/* speedup(times, over): see verdict_speedup(). */
+static void sql_speedup(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *times = (const char *)sqlite3_value_text(v[0]);
+    json_t *record = times ? json_loads(times, 0, NULL) : NULL;
+
+    (void)n; /* NaN becomes NULL */
+    sqlite3_result_double(
+        c, verdict_speedup(record, (const char *)sqlite3_value_text(v[1])));
+    json_decref(record);
+}
+
+/* fixed(x, places): as printf rounds it; SQLite's own format() differs in ties. */
+static void sql_fixed(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    char text[400];
+
+    (void)n;
+    snprintf(text, sizeof(text), "%.*f", sqlite3_value_int(v[1]),
+             sqlite3_value_double(v[0]));
+    sqlite3_result_text(c, text, -1, SQLITE_TRANSIENT);
+}
+
+/* cut(text, columns): for a terminal. */
+static void sql_cut(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *text = (const char *)sqlite3_value_text(v[0]);
+    struct buf b;
+
+    (void)n;
+    buf_init(&b, BUF_UNLIMITED);
+    term_cut(text ? text : "", (size_t)sqlite3_value_int(v[1]), &b);
+    sqlite3_result_text(c, buf_str(&b), (int)b.len, SQLITE_TRANSIENT);
+    buf_release(&b);
+}
+
+/* What an aggregate has seen so far. */
+struct numbers {
+    double *v;
+    size_t len, cap;
+};
+
+static void add_number(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    struct numbers *x = sqlite3_aggregate_context(c, sizeof(*x));
+
+    (void)n;
+    if (!x || sqlite3_value_type(v[0]) == SQLITE_NULL)
+        return;
+    x->v = xgrow(x->v, &x->cap, x->len, sizeof(*x->v));
+    x->v[x->len++] = sqlite3_value_double(v[0]);
+}
+
+static void end_geomean(sqlite3_context *c)
+{
+    struct numbers *x = sqlite3_aggregate_context(c, 0);
+
+    if (x && x->len)
+        sqlite3_result_double(c, stats_geomean(x->v, x->len));
+    if (x)
+        free(x->v);
+}
+
+static const struct {
+    const char *name;
+    int args;
+    void (*fn)(sqlite3_context *, int, sqlite3_value **);
+} functions[] = {
+    {"wilson_low", 2, sql_wilson_low}, {"wilson_high", 2, sql_wilson_high},
+    {"mcnemar", 2, sql_mcnemar},       {"pass_at_k", 3, sql_pass_at_k},
+    {"speedup", 2, sql_speedup},       {"fixed", 2, sql_fixed},
+    {"cut", 2, sql_cut},
+};
+
+static void add_functions(sqlite3 *db)
+{
+    int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+        sqlite3_create_function(db, functions[i].name, functions[i].args, how,
+                                NULL, functions[i].fn, NULL, NULL);
+    sqlite3_create_function(db, "geomean", 1, how, NULL, NULL, add_number,
+                            end_geomean);
+}
+
+/* ---- statements ---- */
+
+static int fail(sqlite3 *db, const char *name, struct err *e)
+{
+    return err_set(e, ERR_SYSTEM, "%s.sql: %s", name, sqlite3_errmsg(db));
+}
+
+/* The next statement of a file, with its parameters; NULL without an error: there
+ * are no more. `r` may be NULL. */
+static int next_statement(sqlite3 *db, const char *name, const char **sql,
+                          const struct merged_run *r, sqlite3_stmt **q,
+                          struct err *e)
+{
+    int at;
+
+    if (sqlite3_prepare_v2(db, *sql, -1, q, sql) != SQLITE_OK)
+        return fail(db, name, e);
+    if (!*q || !r)
+        return 0;
+    if ((at = sqlite3_bind_parameter_index(*q, ":nr")))
+        sqlite3_bind_int64(*q, at, r->nr);
+    if ((at = sqlite3_bind_parameter_index(*q, ":name")))
+        sqlite3_bind_text(*q, at, r->name, -1, SQLITE_STATIC);
+    if ((at = sqlite3_bind_parameter_index(*q, ":pid")))
+        sqlite3_bind_int64(*q, at, r->pid);
+    return 0;
+}
+
+/* Calls back for each row of each statement, until it returns other than 0. */
+static int each_row(sqlite3 *db, const char *name, const char *sql,
+                    const struct merged_run *r,
+                    int (*fn)(sqlite3_stmt *q, void *arg, struct err *e),
+                    void *arg, struct err *e)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = 0;
+
+    while (rc == 0 && *sql) {
+        int state = SQLITE_DONE;
+
+        if (next_statement(db, name, &sql, r, &q, e) < 0)
+            return -1;
+        while (q && rc == 0 && (state = sqlite3_step(q)) == SQLITE_ROW)
+            rc = fn(q, arg, e);
+        if (state != SQLITE_DONE && state != SQLITE_ROW)
+            rc = fail(db, name, e);
+        sqlite3_finalize(q);
+    }
+    return rc;
+}
+
+/* ---- merging ---- */
+
+struct merged *merged_new(struct err *e)
+{
+    struct merged *m = xcalloc(1, sizeof(*m));
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_puts(&b, "CREATE TABLE given (item);"
+                 "CREATE TABLE verdict (place, verdict)");
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        buf_printf(&b, ";INSERT INTO verdict VALUES (%d, '%s')", (int)i,
+                   verdicts[i].name);
+    if (sqlite3_open(":memory:", &m->db) != SQLITE_OK ||
+        sqlite3_exec(m->db, buf_str(&b), NULL, NULL, NULL) != SQLITE_OK) {
+        fail(m->db, "merged", e);
+        merged_free(m);
+        m = NULL;
+    } else {
+        add_functions(m->db);
+    }
+    buf_release(&b);
+    return m;
+}
+
+void merged_free(struct merged *m)
+{
+    if (m)
+        sqlite3_close(m->db);
+    free(m);
+}
+
+/* A table with the columns of a selection, and the statement that fills it. */
+static int prepare_table(sqlite3 *db, const char *name, sqlite3_stmt *from,
+                         bool make, sqlite3_stmt **into)
+{
+    int columns = sqlite3_column_count(from), rc = SQLITE_OK;
+    struct buf table, insert;
+
+    buf_init(&table, BUF_UNLIMITED);
+    buf_init(&insert, BUF_UNLIMITED);
+    buf_printf(&table, "DROP TABLE IF EXISTS %s; CREATE TABLE %s (", name,
+               name);
+    buf_printf(&insert, "INSERT INTO %s VALUES (", name);
+    for (int i = 0; i < columns; i++) {
+        buf_printf(&table, "%s\"%s\"", i ? ", " : "",
+                   sqlite3_column_name(from, i));
+        buf_puts(&insert, i ? ", ?" : "?");
+    }
+    buf_putc(&table, ')');
+    buf_putc(&insert, ')');
+    if (make)
+        rc = sqlite3_exec(db, buf_str(&table), NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(db, buf_str(&insert), -1, into, NULL);
+    buf_release(&table);
+    buf_release(&insert);
+    return rc;
+}
+
+struct copy {
+    sqlite3 *db;
+    const char *name;
+    sqlite3_stmt *into;
+};
+
+static int copy_row(sqlite3_stmt *q, void *arg, struct err *e)
+{
+    struct copy *c = arg;
+
+    for (int i = 0; i < sqlite3_column_count(q); i++)
+        sqlite3_bind_value(c->into, i + 1, sqlite3_column_value(q, i));
+    if (sqlite3_step(c->into) != SQLITE_DONE)
+        return fail(c->db, c->name, e);
+    sqlite3_reset(c->into);
+    return 0;
+}
+
+int merged_add(struct merged *m, const char *name, const struct merged_run *r,
+               struct err *e)
+{
+    char *file = xasprintf("merge/%s", name);
+    const char *sql = merged_sql(file), *rest = sql;
+    sqlite3 *from = store_reader(r->store);
+    struct copy c = {.db = m->db, .name = file};
+    sqlite3_stmt *q = NULL;
+    int rc;
+
+    add_functions(from);
+    rc = next_statement(from, file, &rest, NULL, &q, e);
+    if (rc == 0 &&
+        prepare_table(m->db, name, q, r->nr == 0, &c.into) != SQLITE_OK)
+        rc = fail(m->db, file, e);
+    sqlite3_finalize(q);
+    if (rc == 0) {
+        sqlite3_exec(m->db, "BEGIN", NULL, NULL, NULL);
+        rc = each_row(from, file, sql, r, copy_row, &c, e);
+        sqlite3_exec(m->db, "COMMIT", NULL, NULL, NULL);
+    }
+    sqlite3_finalize(c.into);
+    free(file);
+    return rc;
+}
+
+int merged_give(struct merged *m, const struct opt_list *list, struct err *e)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && list && i < list->len; i++) {
+        sqlite3_prepare_v2(m->db, "INSERT INTO given VALUES (?)", -1, &q, NULL);
+        sqlite3_bind_text(q, 1, list->item[i], -1, SQLITE_STATIC);
+        if (sqlite3_step(q) != SQLITE_DONE)
+            rc = fail(m->db, "given", e);
+        sqlite3_finalize(q);
+    }
+    return rc;
+}
+
+/* ---- asking ---- */
+
+struct asking {
+    void (*fn)(const char *text, int64_t number, void *arg);
+    void *arg;
+};
+
+static int tell(sqlite3_stmt *q, void *arg, struct err *e)
+{
+    const char *text = (const char *)sqlite3_column_text(q, 0);
+    struct asking *a = arg;
+
+    (void)e;
+    a->fn(text ? text : "", sqlite3_column_int64(q, 1), a->arg);
+    return 0;
+}
+
+int merged_each(struct merged *m, const char *name, int64_t nr,
+                void (*fn)(const char *text, int64_t number, void *arg),
+                void *arg, struct err *e)
+{
+    struct merged_run r = {.nr = nr};
+    struct asking a = {fn, arg};
+
+    return each_row(m->db, name, merged_sql(name), &r, tell, &a, e);
+}
+
+/* ---- tables ---- */
+
+/* How a column's values are printed: '%' as shares, a digit with so many places;
+ * 0: as they are. `heading` is what is left of its name. */
+static char format_of(const char *column, struct str *heading)
+{
+    size_t n = strlen(column);
+    char last = n ? column[n - 1] : '\0';
+
+    *heading = (struct str){column, n};
+    if (n < 2 || column[n - 2] != ':' ||
+        (last != '%' && !isdigit((unsigned char)last)))
+        return '\0';
+    heading->n = n - 2;
+    return last;
+}
+
+static void put_number(struct table *t, double x, char format)
+{
+    if (format == '%')
+        table_share(t, x);
+    else
+        table_real(t, x, format ? format - '0' : 0);
+}
+
+static void put_member(struct table *t, const json_t *v, char format)
+{
+    if (json_is_integer(v) && !format)
+        table_int(t, json_integer_value(v));
+    else if (json_is_number(v))
+        put_number(t, json_number_value(v), format);
+    else
+        table_text(t, json_string_value(v));
+}
+
+static void put_value(struct table *t, sqlite3_stmt *q, int i)
+{
+    const char *name = sqlite3_column_name(q, i), *text;
+    int type = sqlite3_column_type(q, i);
+    struct str heading;
+    char format = format_of(name, &heading);
+    json_t *members;
+    const char *key;
+    json_t *v;
+
+    text = type == SQLITE_TEXT ? (const char *)sqlite3_column_text(q, i) : NULL;
+    if (name[0] == '*') {
+        members = json_loads(text ? text : "{}", 0, NULL);
+        json_object_foreach(members, key, v) put_member(t, v, name[1]);
+        json_decref(members);
+    } else if (type == SQLITE_INTEGER && !format) {
+        table_int(t, sqlite3_column_int64(q, i));
+    } else if (type == SQLITE_INTEGER || type == SQLITE_FLOAT) {
+        put_number(t, sqlite3_column_double(q, i), format);
+    } else {
+        table_text(t, text);
+    }
+}
+
+/* The columns of the table; those of an object are known by its first row. */
+static void put_columns(struct table *t, sqlite3_stmt *q)
+{
+    for (int i = 0; i < sqlite3_column_count(q); i++) {
+        const char *name = sqlite3_column_name(q, i), *key;
+        const char *object = (const char *)sqlite3_column_text(q, i);
+        struct str heading;
+        json_t *members, *v;
+
+        if (name[0] != '*') {
+            format_of(name, &heading);
+            table_column(t, arena_strndup(&t->memory, heading.p, heading.n));
+            continue;
+        }
+        members = object ? json_loads(object, 0, NULL) : NULL;
+        json_object_foreach(members, key, v) table_column(t, key);
+        json_decref(members);
+    }
+}
+
+static bool is_remark(const char *column)
+{
+    static const char *const remarks[] = {"note", "missing", "empty", "usage"};
+
+    for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
+        if (strcmp(column, remarks[i]) == 0)
+            return true;
+    return false;
+}
+
+/* 1: the table is not there. */
+static int put_remark(struct table *t, const char *what, const char *text,
+                      struct err *e)
+{
+    if (strcmp(what, "usage") == 0)
+        return err_set(e, ERR_USAGE, "%s", text);
+    if (strcmp(what, "note") == 0)
+        table_note(t, "%s", text);
+    else if (strcmp(what, "missing") == 0 || table_rows(t) == 0)
+        return 1 + table_lacks(t, "%s", text);
+    return 0;
+}
+
+static int put_row(sqlite3_stmt *q, void *arg, struct err *e)
+{
+    const char *first = sqlite3_column_name(q, 0);
+    struct table *t = arg;
+
+    if (is_remark(first))
+        return put_remark(t, first, (const char *)sqlite3_column_text(q, 0), e);
+    if (!t->columns)
+        put_columns(t, q);
+    for (int i = 0; i < sqlite3_column_count(q); i++)
+        put_value(t, q, i);
+    return 0;
+}
+
+int merged_table(struct merged *m, const char *name, struct table *t,
+                 struct err *e)
+{
+    char *file = xasprintf("tables/%s", name);
+    int rc = each_row(m->db, file, merged_sql(file), NULL, put_row, t, e);
+
+    free(file);
+    return rc < 0 ? -1 : 0;
+}

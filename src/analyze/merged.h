@@ -1,0 +1,50 @@
+/* merged.h: rows of several runs in one database in memory, and what SQL makes of
+ * them. Runs are read one by one (SQLite attaches ten at most): merge/NAME.sql
+ * selects rows of a run, which go into a table of that name. Times and sums are
+ * taken there, so a run of 50,000 attempts is a few rows per task here. */
+#ifndef ANALYZE_MERGED_H
+#define ANALYZE_MERGED_H
+
+#include "analyze/table.h"
+#include "base/err.h"
+#include "base/opt.h"
+#include "store/store.h"
+
+#include <stdint.h>
+
+struct merged;
+
+struct merged *merged_new(struct err *e);
+void merged_free(struct merged *m); /* NULL: nothing */
+
+/* Adds to the table NAME what merge/NAME.sql selects of a run: its number from 0,
+ * its name, its process (0: none). Run 0 empties the table first. */
+struct merged_run {
+    struct store *store;
+    int64_t nr;
+    const char *name;
+    long pid;
+};
+int merged_add(struct merged *m, const char *name, const struct merged_run *r,
+               struct err *e);
+/* The table `given` has these items; `list` may be NULL. */
+int merged_give(struct merged *m, const struct opt_list *list, struct err *e);
+
+/* The text of src/analyze/NAME.sql; NULL: there is no such file. */
+const char *merged_sql(const char *name);
+/* Runs a file. Calls back for each row of each statement of a file, in which :nr is `nr`: with
+ * its first column as text ("" for NULL), and its second as a number. */
+int merged_each(struct merged *m, const char *name, int64_t nr,
+                void (*fn)(const char *text, int64_t number, void *arg),
+                void *arg, struct err *e);
+
+/* Fills a table by tables/NAME.sql. The first column of a statement says what its
+ * rows are: `note`: a note each; `missing`: why there is no table; `empty`: the
+ * same, if it has no rows; `usage`: what is wrong with the command line. Others are
+ * the rows of the table. A column's name is its heading; at its end ":%" makes
+ * shares of the values, ":N" numbers with N digits for people. A column "*" has an
+ * object, whose members are the columns; those of "*%" are shares. */
+int merged_table(struct merged *m, const char *name, struct table *t,
+                 struct err *e);
+
+#endif

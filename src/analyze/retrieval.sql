@@ -1,0 +1,1 @@
+SELECT retrieval FROM log WHERE nr = :nr;
