@@ -164,15 +164,6 @@ static double whole_ms(const char *dir)
     return (double)(tick_now_ns() - start) / 1e6;
 }
 
-static const struct {
-    const char *name;
-    json_t *(*make)(struct run_view *const *runs, size_t n, struct err *e);
-} views[] = {
-    {"overview", views_overview}, {"grid", views_grid},
-    {"archive", views_archive},   {"clusters", views_clusters},
-    {"kernels", views_kernels},
-};
-
 static double cpu_ms(void)
 {
     return (double)clock() / (CLOCKS_PER_SEC / 1000.0);
@@ -188,7 +179,7 @@ static void time_view(struct run_view *v, size_t which)
 
     for (int i = 0; i < 2; i++) {
         double start = cpu_ms();
-        json_t *j = views[which].make(runs, 1, &e);
+        json_t *j = views_all[which].make(runs, 1, &e);
 
         ms[i] = cpu_ms() - start;
         if (!j)
@@ -196,8 +187,8 @@ static void time_view(struct run_view *v, size_t which)
         bytes = json_dumpb(j, NULL, 0, JSON_COMPACT);
         json_decref(j);
     }
-    printf("%s: %.0f ms, again %.0f ms; %.2f MB\n", views[which].name, ms[0],
-           ms[1], (double)bytes / 1e6);
+    printf("%s: %.0f ms, again %.0f ms; %.2f MB\n", views_all[which].name,
+           ms[0], ms[1], (double)bytes / 1e6);
 }
 
 static void time_views(const char *dir)
@@ -210,7 +201,7 @@ static void time_views(const char *dir)
     if (run_view_open(dir, &v, &e) < 0)
         BUG("%s", e.text);
     printf("processor time\nreading the run: %.0f ms\n", cpu_ms() - start);
-    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++)
+    for (size_t i = 0; i < VIEWS; i++)
         time_view(&v, i);
     buf_init(&report, BUF_UNLIMITED);
     start = cpu_ms();

@@ -60,7 +60,7 @@ int analysis_read(struct analysis *a, struct err *e);
 const struct run_attempt *analyze_solution(const struct analyze_task *t);
 
 /* Every table, in the order of printing: made by SQL (Q), or in C. */
-#define ANALYZE_KINDS(Q, C)                                                       \
+#define ANALYZE_KINDS(Q, C)                                                    \
     Q(solved, "tasks solved within the attempts, by method (Table 2)")         \
     Q(samples, "pass@1, accuracy and coverage of N samples (Table 3)")         \
     Q(bars, "pass@1 of each language and model (Figure 2)")                    \

@@ -83,8 +83,7 @@ int compare_align(struct analysis *a, struct err *e)
 
     if (merged_each(a->merged, "aligned", 0, on_count, &tasks, e) < 0)
         return -1;
-    return tasks ? 0
-                 : err_set(e, ERR_INPUT, "the runs have no task in common");
+    return tasks ? 0 : err_set(e, ERR_INPUT, "the runs have no task in common");
 }
 
 const struct analyze_kind compare_kinds[] = {

@@ -35,24 +35,24 @@ const char *merged_sql(const char *name)
 static void sql_wilson_low(sqlite3_context *c, int n, sqlite3_value **v)
 {
     (void)n;
-    sqlite3_result_double(c, stats_wilson(sqlite3_value_int64(v[0]),
-                                          sqlite3_value_int64(v[1]))
-                                 .lo);
+    sqlite3_result_double(
+        c,
+        stats_wilson(sqlite3_value_int64(v[0]), sqlite3_value_int64(v[1])).lo);
 }
 
 static void sql_wilson_high(sqlite3_context *c, int n, sqlite3_value **v)
 {
     (void)n;
-    sqlite3_result_double(c, stats_wilson(sqlite3_value_int64(v[0]),
-                                          sqlite3_value_int64(v[1]))
-                                 .hi);
+    sqlite3_result_double(
+        c,
+        stats_wilson(sqlite3_value_int64(v[0]), sqlite3_value_int64(v[1])).hi);
 }
 
 static void sql_mcnemar(sqlite3_context *c, int n, sqlite3_value **v)
 {
     (void)n;
-    sqlite3_result_double(c, stats_mcnemar(sqlite3_value_int64(v[0]),
-                                           sqlite3_value_int64(v[1])));
+    sqlite3_result_double(
+        c, stats_mcnemar(sqlite3_value_int64(v[0]), sqlite3_value_int64(v[1])));
 }
 
 static void sql_pass_at_k(sqlite3_context *c, int n, sqlite3_value **v)
@@ -131,9 +131,12 @@ static const struct {
     int args;
     void (*fn)(sqlite3_context *, int, sqlite3_value **);
 } functions[] = {
-    {"wilson_low", 2, sql_wilson_low}, {"wilson_high", 2, sql_wilson_high},
-    {"mcnemar", 2, sql_mcnemar},       {"pass_at_k", 3, sql_pass_at_k},
-    {"speedup", 2, sql_speedup},       {"fixed", 2, sql_fixed},
+    {"wilson_low", 2, sql_wilson_low},
+    {"wilson_high", 2, sql_wilson_high},
+    {"mcnemar", 2, sql_mcnemar},
+    {"pass_at_k", 3, sql_pass_at_k},
+    {"speedup", 2, sql_speedup},
+    {"fixed", 2, sql_fixed},
     {"cut", 2, sql_cut},
 };
 

@@ -27,7 +27,8 @@ void table_column(struct table *t, const char *name)
 {
     if (t->cells)
         BUG("table %s: a column too late", t->name);
-    t->column = xgrow(t->column, &t->column_cap, t->columns, sizeof(*t->column));
+    t->column =
+        xgrow(t->column, &t->column_cap, t->columns, sizeof(*t->column));
     t->column[t->columns++] = arena_strdup(&t->memory, name);
 }
 

@@ -1,5 +1,4 @@
 /* cmd_show.c: monkeys show: one task of a run, one attempt in full. */
-#include "base/udiff.h"
 #include "cmd/cmd.h"
 #include "cmd/shows.h"
 #include "cmd/task_word.h"
@@ -7,7 +6,6 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 struct show_values {
@@ -159,32 +157,19 @@ static int show_diff(struct run_view *v, const struct run_task *task,
                      const struct attempt_list *t, const struct attempt_view *a,
                      struct err *e)
 {
-    const struct run_attempt *before = NULL;
-    struct buf old, out;
-    char names[2][64];
+    const struct run_attempt *before = run_attempt_view_before(task, a);
+    struct buf out;
     int rc;
 
-    for (size_t i = 0; i < task->attempts; i++)
-        if (task->attempt[i].row.attempt < a->line.number)
-            before = &task->attempt[i];
     if (!before)
         return err_set(e, ERR_INPUT,
-                       "%s: attempt %lld is the first, so there is nothing to "
-                       "compare it with",
+                       "%s: attempt %lld is the first with code, so there is "
+                       "nothing to compare it with",
                        t->id, (long long)a->line.number);
-    buf_init(&old, BUF_UNLIMITED);
     buf_init(&out, BUF_UNLIMITED);
-    rc = run_view_text(v, before->row.code, &old, e);
-    snprintf(names[0], sizeof(names[0]), "attempt %lld",
-             (long long)before->row.attempt);
-    snprintf(names[1], sizeof(names[1]), "attempt %lld",
-             (long long)a->line.number);
-    if (rc == 0) {
-        udiff_put((struct str){buf_str(&old), old.len}, names[0], a->code,
-                  names[1], &out);
+    rc = run_attempt_view_diff(v, before, a, &out, e);
+    if (rc == 0)
         print_part((struct str){buf_str(&out), out.len});
-    }
-    buf_release(&old);
     buf_release(&out);
     return rc;
 }

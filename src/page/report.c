@@ -154,15 +154,6 @@ static json_t *left_out(const struct details *d, struct run_view *const *runs,
 
 /* ---- the document ---- */
 
-static const struct part {
-    const char *name;
-    json_t *(*make)(struct run_view *const *runs, size_t n, struct err *e);
-} parts[] = {
-    {"overview", views_overview}, {"grid", views_grid},
-    {"archive", views_archive},   {"clusters", views_clusters},
-    {"kernels", views_kernels},   {"workers", views_workers},
-};
-
 int report_html(struct run_view *const *runs, size_t n, struct buf *out,
                 struct err *e)
 {
@@ -170,10 +161,10 @@ int report_html(struct run_view *const *runs, size_t n, struct buf *out,
     struct details d = {.tasks = json_object()};
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < sizeof(parts) / sizeof(parts[0]); i++) {
-        json_t *made = parts[i].make(runs, n, e);
+    for (size_t i = 0; rc == 0 && i < VIEWS; i++) {
+        json_t *made = views_all[i].make(runs, n, e);
 
-        rc = made ? json_object_set_new(data, parts[i].name, made) : -1;
+        rc = made ? json_object_set_new(data, views_all[i].name, made) : -1;
     }
     if (rc == 0)
         rc = add_details(&d, runs, n, e);

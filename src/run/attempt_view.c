@@ -1,10 +1,12 @@
 /* attempt_view.c: an attempt put together from rows and texts. */
 #include "run/attempt_view.h"
 
+#include "base/udiff.h"
 #include "verify/plausible.h"
 #include "verify/verdict.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- texts ---- */
@@ -243,6 +245,39 @@ const struct attempt_call *run_attempt_view_call(const struct attempt_view *a,
                     : writes(&a->call[i]))
             return &a->call[i];
     return NULL;
+}
+
+const struct run_attempt *run_attempt_view_before(const struct run_task *t,
+                                                  const struct attempt_view *a)
+{
+    const struct run_attempt *before = NULL;
+
+    for (size_t i = 0; i < t->attempts; i++)
+        if (t->attempt[i].row.attempt < a->line.number &&
+            t->attempt[i].row.code)
+            before = &t->attempt[i];
+    return before;
+}
+
+int run_attempt_view_diff(struct run_view *v, const struct run_attempt *before,
+                          const struct attempt_view *a, struct buf *out,
+                          struct err *e)
+{
+    char names[2][64];
+    struct buf old;
+    int rc;
+
+    buf_init(&old, BUF_UNLIMITED);
+    rc = run_view_text(v, before->row.code, &old, e);
+    snprintf(names[0], sizeof(names[0]), "attempt %lld",
+             (long long)before->row.attempt);
+    snprintf(names[1], sizeof(names[1]), "attempt %lld",
+             (long long)a->line.number);
+    if (rc == 0)
+        udiff_put((struct str){buf_str(&old), old.len}, names[0], a->code,
+                  names[1], out);
+    buf_release(&old);
+    return rc;
 }
 
 /* ---- as JSON ---- */

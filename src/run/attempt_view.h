@@ -85,6 +85,14 @@ void run_attempt_view_release(struct attempt_view *a);
 const struct attempt_call *run_attempt_view_call(const struct attempt_view *a,
                                                  const char *purpose);
 
+/* The last attempt before that has code; NULL: there is none. */
+const struct run_attempt *run_attempt_view_before(const struct run_task *t,
+                                                  const struct attempt_view *a);
+/* Appends what changed in the code since then, as diff -u shows it. */
+int run_attempt_view_diff(struct run_view *v, const struct run_attempt *before,
+                          const struct attempt_view *a, struct buf *out,
+                          struct err *e);
+
 /* As --json prints them; the caller owns the reference. `a` may be NULL. */
 json_t *run_attempt_view_json(const struct attempt_list *t,
                               const struct attempt_view *a);

@@ -6,6 +6,12 @@
 #include <math.h>
 #include <string.h>
 
+const struct views_one views_all[VIEWS] = {
+    {"overview", views_overview}, {"grid", views_grid},
+    {"archive", views_archive},   {"clusters", views_clusters},
+    {"kernels", views_kernels},   {"workers", views_workers},
+};
+
 static void put_line(struct str line, struct buf *out)
 {
     size_t n = str_utf8_cut(line.p, line.n, VIEWS_LONGEST_LINE);

@@ -1,41 +1,23 @@
 /* task.c: one task with its attempts, one of them in full. */
 #include "views/views_int.h"
 
-#include "base/udiff.h"
 #include "run/attempt_view.h"
 
-#include <stdio.h>
-#include <string.h>
-
-/* What changed in the code since the attempt before, as diff -u shows it. */
+/* What changed in the code since the attempt before. */
 static int add_diff(json_t *j, struct run_view *v, const struct run_task *t,
                     const struct attempt_view *a, struct err *e)
 {
-    const struct run_attempt *before = NULL;
-    char names[2][64];
-    struct buf old, out;
-    int rc = 0;
+    const struct run_attempt *before = run_attempt_view_before(t, a);
+    struct buf out;
+    int rc;
 
-    for (size_t i = 0; i < t->attempts; i++)
-        if (t->attempt[i].row.attempt < a->line.number &&
-            t->attempt[i].row.code)
-            before = &t->attempt[i];
     json_object_set_new(
         j, "before", before ? json_integer(before->row.attempt) : json_null());
     if (!before || !a->code.p || a->code.n > VIEWS_LONGEST_TEXT)
         return json_object_set_new(j, "diff", json_null());
-    buf_init(&old, BUF_UNLIMITED);
     buf_init(&out, BUF_UNLIMITED);
-    rc = run_view_text(v, before->row.code, &old, e);
-    snprintf(names[0], sizeof(names[0]), "attempt %lld",
-             (long long)before->row.attempt);
-    snprintf(names[1], sizeof(names[1]), "attempt %lld",
-             (long long)a->line.number);
-    if (rc == 0 && old.len <= VIEWS_LONGEST_TEXT)
-        udiff_put((struct str){buf_str(&old), old.len}, names[0], a->code,
-                  names[1], &out);
+    rc = run_attempt_view_diff(v, before, a, &out, e);
     json_object_set_new(j, "diff", jsn_text(buf_str(&out), out.len));
-    buf_release(&old);
     buf_release(&out);
     return rc;
 }

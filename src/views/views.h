@@ -35,6 +35,14 @@ json_t *views_kernels(struct run_view *const *runs, size_t n, struct err *e);
 /* Who verifies, where workers connect to a run. */
 json_t *views_workers(struct run_view *const *runs, size_t n, struct err *e);
 
+/* Those above, by the names that the page has for them: what a report holds, and
+ * what a server answers. */
+enum { VIEWS = 6 };
+extern const struct views_one {
+    const char *name;
+    json_t *(*make)(struct run_view *const *runs, size_t n, struct err *e);
+} views_all[VIEWS];
+
 /* One task with all its attempts, one of them in full: of this number, or
  * (0) the best. `t` must be loaded. NULL without an error: there is no such
  * attempt. */

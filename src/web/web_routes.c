@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "page/page.h"
-#include "views/views.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +29,6 @@ static void fail(struct web_answer *a, unsigned status, const char *why)
 
 /* ---- views of all runs ---- */
 
-static const struct {
-    const char *path;
-    json_t *(*make)(struct run_view *const *runs, size_t n, struct err *e);
-} views[WEB_VIEWS] = {
-    {"/api/overview", views_overview}, {"/api/grid", views_grid},
-    {"/api/archive", views_archive},   {"/api/clusters", views_clusters},
-    {"/api/kernels", views_kernels},   {"/api/workers", views_workers},
-};
-
 /* The run that cannot be read now, or NULL. */
 static const struct web_live_run *closed_run(const struct web_live *l)
 {
@@ -61,7 +51,7 @@ static struct run_view **list_runs(struct web_live *l)
 static json_t *make_view(struct web_live *l, size_t which, struct err *e)
 {
     struct run_view **runs = list_runs(l);
-    json_t *j = views[which].make(runs, l->runs, e);
+    json_t *j = views_all[which].make(runs, l->runs, e);
 
     free(runs);
     if (j)
@@ -189,25 +179,26 @@ static bool answer_api(struct web_routes *r, const struct web_request *q,
                        struct web_answer *a)
 {
     const struct web_live_run *closed = closed_run(r->live);
+    const size_t prefix = strlen("/api/");
+    const char *name;
+    size_t which = 0;
 
     a->type = "application/json";
-    if (strncmp(q->path, "/api/", 5) == 0 && closed) {
-        fail(a, 503, closed->why.text);
-        return true;
-    }
-    if (strcmp(q->path, "/api/grid") == 0 && web_request_arg(q, "since")) {
-        answer_news(r->live, web_request_arg(q, "since"), a);
-        return true;
-    }
-    for (size_t i = 0; i < WEB_VIEWS; i++) {
-        if (strcmp(q->path, views[i].path) != 0)
-            continue;
-        answer_view(r, i, a);
-        return true;
-    }
-    if (strcmp(q->path, "/api/task") != 0)
+    if (strncmp(q->path, "/api/", prefix) != 0)
         return false;
-    answer_task(r->live, q, a);
+    name = q->path + prefix;
+    while (which < VIEWS && strcmp(name, views_all[which].name) != 0)
+        which++;
+    if (closed)
+        fail(a, 503, closed->why.text);
+    else if (strcmp(name, "grid") == 0 && web_request_arg(q, "since"))
+        answer_news(r->live, web_request_arg(q, "since"), a);
+    else if (which < VIEWS)
+        answer_view(r, which, a);
+    else if (strcmp(name, "task") == 0)
+        answer_task(r->live, q, a);
+    else
+        return false;
     return true;
 }
 
@@ -257,6 +248,6 @@ void web_routes_release(struct web_routes *r)
 {
     buf_release(&r->page);
     buf_release(&r->policy);
-    for (size_t i = 0; i < WEB_VIEWS; i++)
+    for (size_t i = 0; i < VIEWS; i++)
         web_text_drop(r->kept[i].text);
 }

@@ -5,12 +5,11 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "views/views.h"
 #include "web/web_live.h"
 #include "web/web_request.h"
 
 #include <stdint.h>
-
-enum { WEB_VIEWS = 6 };
 
 /* A text that several answers share, however slowly they are read. */
 struct web_text {
@@ -26,7 +25,7 @@ struct web_routes {
     struct {
         int64_t version;
         struct web_text *text;
-    } kept[WEB_VIEWS];
+    } kept[VIEWS];
 };
 
 /* The Content-Security-Policy of what is no page. */
