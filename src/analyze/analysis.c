@@ -11,7 +11,8 @@
 /* ---- a run ---- */
 
 /* What is taken of each run for every table. */
-static const char *const merges[] = {"fact", "task", "log", "outcome", "timed"};
+static const char *const merges[] = {"fact",    "task",  "log",
+                                     "outcome", "timed", "entry"};
 
 static int merge(struct analysis *a, const char *name, struct err *e)
 {
@@ -80,7 +81,7 @@ static int open_all(struct analysis *a, const char *const *dir, size_t n,
 int analysis_open(struct analysis *a, const char *const *dir, size_t n,
                   struct err *e)
 {
-    *a = (struct analysis){.rounds = 10000};
+    *a = (struct analysis){0};
     arena_init(&a->memory);
     a->run = xcalloc(n, sizeof(*a->run));
     a->merged = merged_new(e);
@@ -102,14 +103,6 @@ static void on_task(const char *solved_at, int64_t ord, void *arg)
         map_set(&r->solved_by_hash, str_of(x->task->row.hash), x);
 }
 
-static void on_retrieval(const char *text, int64_t number, void *arg)
-{
-    struct analyze_run *r = arg;
-
-    (void)number;
-    r->retrieval = arena_strdup(&r->memory, text);
-}
-
 static int read_run(struct analysis *a, struct analyze_run *r, struct err *e)
 {
     int64_t nr = r - a->run;
@@ -126,8 +119,6 @@ static int read_run(struct analysis *a, struct analyze_run *r, struct err *e)
     r->model = run_view_fact(v, "model");
     r->dsl = run_view_fact(v, "dsl");
     r->task = arena_alloc(&r->memory, (v->tasks + 1) * sizeof(*r->task));
-    if (merged_each(a->merged, "retrieval", nr, on_retrieval, r, e) < 0)
-        return -1;
     return merged_each(a->merged, "subjects", nr, on_task, r, e);
 }
 

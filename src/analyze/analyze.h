@@ -29,7 +29,6 @@ struct analyze_run {
     bool read;
     struct run_view view;
     const char *method, *model, *dsl;
-    const char *retrieval;     /* "alternating", …; "" when none is used */
     struct analyze_task *task; /* in the run's order */
     struct map solved_by_hash; /* solved ones, by the hash of their source */
     size_t tasks, solved;
@@ -43,7 +42,6 @@ struct analysis {
     struct analyze_run *run;
     size_t runs;
     struct merged *merged;
-    int64_t rounds; /* of a randomisation test */
     struct arena memory;
 };
 
@@ -78,8 +76,8 @@ const struct run_attempt *analyze_solution(const struct analyze_task *t);
     C(features, "lines and primitives of each solved kernel (P.4)")            \
     C(primitives, "how often each primitive is used")                          \
     Q(cost, "attempts, tokens and dollars per solved task")                    \
-    C(credit, "examples, and whether attempts that saw them did better")       \
-    C(borrowing,                                                               \
+    Q(credit, "examples, and whether attempts that saw them did better")       \
+    Q(borrowing,                                                               \
       "how much of a kernel comes from its examples (N.1); asks a model")
 
 struct analyze_kind {

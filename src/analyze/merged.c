@@ -126,6 +126,45 @@ static void end_geomean(sqlite3_context *c)
         free(x->v);
 }
 
+/* randomise(n, hits, marked, marked_hits, rounds, seed), over strata in their order:
+ * the p of stats_randomise(). */
+struct strata {
+    struct stats_stratum *v;
+    size_t len, cap, rounds;
+    char *seed;
+};
+
+static void add_stratum(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    struct strata *x = sqlite3_aggregate_context(c, sizeof(*x));
+    const char *seed = (const char *)sqlite3_value_text(v[5]);
+
+    (void)n;
+    if (!x)
+        return;
+    if (!x->seed)
+        x->seed = xstrdup(seed ? seed : "");
+    x->rounds = (size_t)sqlite3_value_int64(v[4]);
+    x->v = xgrow(x->v, &x->cap, x->len, sizeof(*x->v));
+    x->v[x->len++] = (struct stats_stratum){
+        .n = (size_t)sqlite3_value_int64(v[0]),
+        .hits = (size_t)sqlite3_value_int64(v[1]),
+        .marked = (size_t)sqlite3_value_int64(v[2]),
+        .marked_hits = (size_t)sqlite3_value_int64(v[3])};
+}
+
+static void end_randomise(sqlite3_context *c)
+{
+    struct strata *x = sqlite3_aggregate_context(c, 0);
+
+    if (!x)
+        return;
+    sqlite3_result_double(c,
+                          stats_randomise(x->v, x->len, x->rounds, x->seed).p);
+    free(x->v);
+    free(x->seed);
+}
+
 static const struct {
     const char *name;
     int args;
@@ -149,6 +188,8 @@ static void add_functions(sqlite3 *db)
                                 NULL, functions[i].fn, NULL, NULL);
     sqlite3_create_function(db, "geomean", 1, how, NULL, NULL, add_number,
                             end_geomean);
+    sqlite3_create_function(db, "randomise", 6, how, NULL, NULL, add_stratum,
+                            end_randomise);
 }
 
 /* ---- statements ---- */
@@ -210,7 +251,8 @@ struct merged *merged_new(struct err *e)
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    buf_puts(&b, "CREATE TABLE given (item);"
+    buf_puts(&b, "CREATE TABLE given (item); CREATE TABLE asked (rounds);"
+                 "INSERT INTO asked VALUES (10000);"
                  "CREATE TABLE verdict (place, verdict)");
     for (enum verdict i = 0; i < VERDICTS; i++)
         buf_printf(&b, ";INSERT INTO verdict VALUES (%d, '%s')", (int)i,
@@ -306,19 +348,24 @@ int merged_add(struct merged *m, const char *name, const struct merged_run *r,
     return rc;
 }
 
-int merged_give(struct merged *m, const struct opt_list *list, struct err *e)
+int merged_give(struct merged *m, const struct opt_list *training,
+                int64_t rounds, struct err *e)
 {
-    sqlite3_stmt *q = NULL;
-    int rc = 0;
+    struct buf b;
+    int rc;
 
-    for (size_t i = 0; rc == 0 && list && i < list->len; i++) {
-        sqlite3_prepare_v2(m->db, "INSERT INTO given VALUES (?)", -1, &q, NULL);
-        sqlite3_bind_text(q, 1, list->item[i], -1, SQLITE_STATIC);
-        if (sqlite3_step(q) != SQLITE_DONE)
-            rc = fail(m->db, "given", e);
-        sqlite3_finalize(q);
+    buf_init(&b, BUF_UNLIMITED);
+    buf_printf(&b, "UPDATE asked SET rounds = %lld", (long long)rounds);
+    for (size_t i = 0; i < training->len; i++) {
+        char *sql = sqlite3_mprintf(";INSERT INTO given VALUES (%Q)",
+                                    training->item[i]);
+
+        buf_puts(&b, sql);
+        sqlite3_free(sql);
     }
-    return rc;
+    rc = sqlite3_exec(m->db, buf_str(&b), NULL, NULL, NULL);
+    buf_release(&b);
+    return rc == SQLITE_OK ? 0 : fail(m->db, "given", e);
 }
 
 /* ---- asking ---- */

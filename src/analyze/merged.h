@@ -27,8 +27,10 @@ struct merged_run {
 };
 int merged_add(struct merged *m, const char *name, const struct merged_run *r,
                struct err *e);
-/* The table `given` has these items; `list` may be NULL. */
-int merged_give(struct merged *m, const struct opt_list *list, struct err *e);
+/* What the command line says: the items of the table `given`, and in the one row of
+ * `asked` the rounds of a randomisation test. */
+int merged_give(struct merged *m, const struct opt_list *training,
+                int64_t rounds, struct err *e);
 
 /* The text of src/analyze/NAME.sql; NULL: there is no such file. */
 const char *merged_sql(const char *name);

@@ -140,8 +140,7 @@ static int run_analyze(const struct cmd *c, int argc, char **argv,
     if (rc == 0)
         rc = analysis_open(&a, call.r.rest, call.r.rest_len, e);
     if (rc == 0) {
-        a.rounds = v.rounds;
-        rc = merged_give(a.merged, &v.training, e);
+        rc = merged_give(a.merged, &v.training, v.rounds, e);
         if (rc == 0)
             rc = kind ? print_one(&a, &v, kind, f, e) : print_all(&a, f, e);
         analysis_close(&a);

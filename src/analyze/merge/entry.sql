@@ -1,0 +1,1 @@
+SELECT :nr AS nr, entry, name, origin FROM entry;

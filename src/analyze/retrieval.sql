@@ -1,1 +1,0 @@
-SELECT retrieval FROM log WHERE nr = :nr;
