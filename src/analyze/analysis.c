@@ -11,8 +11,8 @@
 /* ---- a run ---- */
 
 /* What is taken of each run for every table. */
-static const char *const merges[] = {"fact",    "task",  "log",
-                                     "outcome", "timed", "entry"};
+static const char *const merges[] = {"fact",  "log",   "tasks", "attempts",
+                                     "calls", "timed", "entry"};
 
 static int merge(struct analysis *a, const char *name, struct err *e)
 {

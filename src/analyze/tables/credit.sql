@@ -1,5 +1,5 @@
 -- Attempts on tasks that were not solved by then, in a run that chose examples.
-CREATE VIEW credited AS
+CREATE TABLE credited AS
 SELECT credit.*, attempt = ifnull(solved_at, 0) AS hit
 FROM credit JOIN task USING (nr, ord) JOIN run USING (nr)
 WHERE retrieval <> '' AND attempt <= ifnull(solved_at, attempt);

@@ -1,19 +1,20 @@
-WITH tried AS (
-    SELECT novelty.*, solved_at, run.name FROM novelty
-    JOIN task USING (nr, ord) JOIN run USING (nr)
+WITH tried AS MATERIALIZED (
+    SELECT novelty.*, attempt = ifnull(solved_at, 0) AS hit FROM novelty
+    JOIN run USING (nr) JOIN task USING (nr, ord)
     WHERE retrieval <> '' AND attempt <= ifnull(solved_at, attempt)),
-reading AS (
-    SELECT *, 0 AS only_newer, changed AS n FROM tried
-    UNION ALL SELECT *, 1, newer FROM tried)
-SELECT name AS run,
-    iif(same, 'previous of the same mode', 'previous attempt')
-        || iif(only_newer, ', newer kernels', '') AS "compared with",
-    min(n, 15) AS "examples changed",
-    count(*) AS attempts,
-    count(*) FILTER (WHERE attempt = solved_at) AS successful,
-    1.0 * count(*) FILTER (WHERE attempt = solved_at) / count(*) AS "success rate:%"
-FROM reading GROUP BY nr, only_newer, same, min(n, 15)
-ORDER BY nr, only_newer, same, min(n, 15);
+reading (place, title, nr, n, hit) AS (
+    SELECT 0, 'previous attempt', nr, changed, hit FROM tried
+    UNION ALL SELECT 1, 'previous of the same mode', nr, changed_alike, hit FROM tried
+        WHERE alike IS NOT NULL
+    UNION ALL SELECT 2, 'previous attempt, newer kernels', nr, newer, hit FROM tried
+    UNION ALL SELECT 3, 'previous of the same mode, newer kernels', nr, newer_alike, hit FROM tried
+        WHERE alike IS NOT NULL),
+counted AS (
+    SELECT nr, place, title, min(n, 15) AS n, count(*) AS attempts, sum(hit) AS hits
+    FROM reading GROUP BY nr, place, min(n, 15))
+SELECT name AS run, title AS "compared with", n AS "examples changed", counted.attempts,
+    hits AS successful, 1.0 * hits / counted.attempts AS "success rate:%"
+FROM counted JOIN run USING (nr) ORDER BY nr, place, n;
 
 SELECT 'attempts after the first on tasks that were not solved by then' AS note;
 

@@ -7,7 +7,7 @@ pair AS (
         count(*) FILTER (WHERE x.solved_at <= n AND NOT ifnull(y.solved_at <= n, 0)) AS only_one,
         count(*) FILTER (WHERE y.solved_at <= n AND NOT ifnull(x.solved_at <= n, 0)) AS only_other
     FROM run AS a JOIN run AS b ON a.nr < b.nr JOIN attempts
-    JOIN task AS x ON x.nr = a.nr JOIN task AS y ON y.nr = b.nr AND y.id = x.id
+    JOIN task AS x ON x.nr = a.nr JOIN task AS y ON y.id = x.id AND y.nr = b.nr
     GROUP BY a.nr, b.nr, n)
 SELECT one, other, n AS attempts, both, only_one AS "only one", only_other AS "only other",
     mcnemar(only_one, only_other) AS "p:4"

@@ -8,9 +8,9 @@ SELECT name AS run, dsl AS language, model, method, tasks, solved,
     1.0 * sum(task.input + task.output) / solved AS "tokens per solve:0",
     sum(task.usd_micro) / 1e6 / solved AS "dollars per solve:6",
     ifnull((SELECT group_concat(n || ' ' || verdict, ', ') FROM (
-        SELECT verdict, sum(n) AS n FROM outcome
-        JOIN task USING (nr, ord) JOIN verdict USING (verdict)
-        WHERE nr = run.nr AND verdict <> 'correct'
+        SELECT verdict, count(*) AS n FROM task AS t
+        JOIN attempts USING (nr, ord) JOIN verdict USING (verdict)
+        WHERE t.nr = run.nr AND verdict <> 'correct'
         GROUP BY verdict ORDER BY place)), '') AS "not correct"
 FROM run LEFT JOIN task USING (nr) GROUP BY nr ORDER BY nr;
 

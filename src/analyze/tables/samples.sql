@@ -2,10 +2,9 @@ WITH sizes (k) AS (VALUES (1), (5), (10), (25), (100)),
 shown AS (
     SELECT k FROM sizes
     WHERE k <= (SELECT max(1, ifnull(max(attempts), 1)) FROM run WHERE whole)),
+several AS (SELECT nr FROM task GROUP BY nr HAVING count(DISTINCT level) > 1),
 part AS ( -- each level, if there are several; then all of them (NULL)
-    SELECT nr, level FROM task
-    WHERE (SELECT count(DISTINCT level) FROM task AS t WHERE t.nr = task.nr) > 1
-    GROUP BY nr, level
+    SELECT nr, level FROM task JOIN several USING (nr) GROUP BY nr, level
     UNION ALL SELECT nr, NULL FROM run)
 SELECT name AS run, dsl AS language, model, method, ifnull(part.level, 'all') AS level,
     count(ord) AS tasks, attempts AS N,

@@ -1,2 +1,0 @@
--- How the attempts at a task ended.
-SELECT :nr AS nr, task AS ord, verdict, count(*) AS n FROM attempt GROUP BY task, verdict;
