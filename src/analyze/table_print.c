@@ -266,17 +266,10 @@ static char *key_of(const char *column)
     return key;
 }
 
-/* What a spreadsheet may take for a formula, also behind spaces and with signs
- * of full width (U+FF0B, U+FF0D, U+FF1D, U+FF20). */
+/* What a spreadsheet may take for a formula, also behind spaces. */
 static bool is_formula(const char *s)
 {
-    static const char *const wide[] = {"\xef\xbc\x8b", "\xef\xbc\x8d",
-                                       "\xef\xbc\x9d", "\xef\xbc\xa0"};
-
     s += strspn(s, " \t\r\n\v\f");
-    for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
-        if (strncmp(s, wide[i], 3) == 0)
-            return true;
     return *s && strchr("=+-@", *s);
 }
 
