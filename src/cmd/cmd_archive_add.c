@@ -194,7 +194,7 @@ static int add(struct adding *a, const char *file, struct err *e)
     if (!verdict_may_join(jsn_str(a->record, "verdict"),
                           jsn_str(a->record, "evidence"))) {
         tell(a, file, NULL);
-        return verdict_in(a->record) == VERDICT_INFRA
+        return verdict_in(a->record) >= VERDICT_NOT_JUDGED
                    ? verdicts[VERDICT_INFRA].exit_status
                    : 1;
     }

@@ -151,6 +151,13 @@ static void note(struct asked *a, const json_t *record)
     free(why);
 }
 
+static char *first_line(const json_t *record)
+{
+    struct str line = verdict_error(record);
+
+    return xstrndup(line.p, line.n);
+}
+
 static void on_record(const json_t *record, const char *why, void *arg)
 {
     struct asked *a = arg;
@@ -158,10 +165,12 @@ static void on_record(const json_t *record, const char *why, void *arg)
 
     if (f->failed.kind != ERR_NONE)
         return;
-    if (record && verdict_in(record) < VERDICT_INFRA)
+    if (record && verdict_in(record) < VERDICT_NOT_JUDGED)
         note(a, record);
+    else if (record)
+        a->infra = first_line(record);
     else
-        a->infra = xstrdup(record ? jsn_str(record, "infra") : why);
+        a->infra = xstrdup(why);
     term_set(f->bar, ++f->done,
              recheck_at(f->again, (size_t)(a - f->asked))->name);
 }

@@ -437,7 +437,7 @@ static bool is_complete(const struct group *g)
 {
     for (size_t i = 0; i < g->len; i++)
         if (!g->trial[i].record ||
-            verdict_in(g->trial[i].record) >= VERDICT_INFRA)
+            verdict_in(g->trial[i].record) >= VERDICT_NOT_JUDGED)
             return false;
     return true;
 }

@@ -52,6 +52,8 @@ const struct verdict_info verdicts[VERDICT_INFRA + 1] = {
         {"wrong_values",  0.4,  STAGE_TRIALS,  HINT_NUMERIC, true,  false, 1},
     [VERDICT_HACK] =
         {"hack",          0.05, STAGE_RECORD,  HINT_CHECK,   false, false, 1},
+    [VERDICT_NOT_JUDGED] =
+        {"not_judged",    0.2,  STAGE_FIRST_CALL, HINT_CHECK, false, false, 4},
     [VERDICT_INFRA] =
         {"infra",         0.0,  STAGE_FORK,    HINT_CHECK,   false, true,  4},
     // clang-format on

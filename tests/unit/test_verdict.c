@@ -31,11 +31,12 @@ static void test_meanings(void)
         retry = retry && verdicts[v].retry == (v == VERDICT_INFRA);
         status =
             status && verdicts[v].exit_status == (v == VERDICT_CORRECT ? 0
-                                                  : v == VERDICT_INFRA ? 4
-                                                                       : 1);
+                                                  : v >= VERDICT_NOT_JUDGED ? 4
+                                                                            : 1);
     }
     ok(retry, "only a failure of the machinery is tried again");
-    ok(status, "exit status 0 for correct, 4 for the machinery, else 1");
+    ok(status, "exit status 0 for correct, 4 where nothing is known of the "
+               "candidate, else 1");
 }
 
 static double fitness(enum verdict v)
@@ -58,7 +59,8 @@ static void test_fitness(void)
     ok(verdict_fitness(VERDICT_HACK, 1, 9) == 0.05,
        "a hack is worth a refusal");
     ok(fitness(VERDICT_TIMEOUT) == 0.2 && fitness(VERDICT_CRASH) == 0.2 &&
-           fitness(VERDICT_OUT_OF_MEMORY) == 0.2,
+           fitness(VERDICT_OUT_OF_MEMORY) == 0.2 &&
+           fitness(VERDICT_NOT_JUDGED) == 0.2,
        "what ran and did not end well is one stage");
     ok(verdict_fitness(VERDICT_WRONG_VALUES, 0.5, NAN) == 0.4 + 0.1 * 0.5 &&
            fitness(VERDICT_WRONG_VALUES) == 0.4,

@@ -263,6 +263,35 @@ def test_a_record_says_which_changed_inputs_the_reference_does_not_take() -> Non
     assert list(record["skipped"]) == ["scaled"] and "finite" in record["skipped"]["scaled"]
 
 
+# ---- what this device cannot do --------------------------------------------------------
+
+ASSEMBLY = """
+@triton.jit
+def relu_kernel(x, y, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i)
+    v = tl.inline_asm_elementwise("{word}.f32 $0, $1, 0f00000000;", "=f,f", [v], tl.float32, True, 1)
+    tl.store(y + i, v)
+"""
+ASSEMBLED = """
+y = torch.empty_like(x)
+relu_kernel[(4,)](x, y, B=8)
+return y
+"""
+
+
+def test_what_only_a_gpu_can_do_is_not_judged_and_what_does_not_compile_is() -> None:
+    record = verify(RELU, candidates.triton(ASSEMBLY.format(word="max"), ASSEMBLED))
+    assert said(record) == ("not_judged", "not-on-this-device", "E0") and record["compiled"]
+    assert record["feedback"].startswith("Not judged on this device: line 12 of the kernel relu_kernel")
+    assert said(verify(RELU, candidates.triton(ASSEMBLY.format(word="mux"), ASSEMBLED)))[0] == "compile_error"
+
+
+def test_a_candidates_python_cannot_say_that_it_is_not_judged() -> None:
+    claim = "from shared.adapter import NotOnThisDevice\nraise NotOnThisDevice('no')"
+    assert said(verify(RELU, candidates.relu(claim))) == ("launch_error", None, "E0")
+
+
 # ---- what must stay as it is ---------------------------------------------------------
 
 

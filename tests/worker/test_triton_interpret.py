@@ -60,7 +60,7 @@ class Server:
                                         env=environment)  # fmt: skip
 
     def run(self, text: str, nodes: list[dict], *arrays: np.ndarray, kernels: list[dict] | None = None,
-            **run: object) -> list[np.ndarray]:  # fmt: skip
+            call_ms: int = 60_000, **run: object) -> list[np.ndarray]:  # fmt: skip
         """The arrays after the call; each is a buffer, with NaN around it."""
         places, at = [], 256
         for array in arrays:
@@ -70,7 +70,7 @@ class Server:
         for (start, size), array in zip(places, arrays):
             region[start : start + size] = array.tobytes()
         message = {"source": text, "kernels": kernels or [kernel(text)], "bytes": len(region),
-                   "parts": [{"buffers": places, "nodes": nodes}]}  # fmt: skip
+                   "call_ms": call_ms, "parts": [{"buffers": places, "nodes": nodes}]}  # fmt: skip
         for told in message["kernels"]:
             told.setdefault("do_not_specialize", [])
         order = {"message": message, "runs": [{"part": 0, **run}],
@@ -214,6 +214,65 @@ def test_libdevice_is_there(server: Server) -> None:
     _, y = server.run(text, [node], x, np.zeros(4, np.float32), kernels=[told])
     erf = [0, 0.5204999, 0.8427008, 0.9953223]
     assert np.allclose(y, np.tanh(x) + x * x + erf, rtol=1e-5)
+
+
+@pytest.mark.parametrize("line, what", [
+    ("tl.inline_asm_elementwise('ex2.approx.f32 $0, $1;', '=f,f', [v], tl.float32, True, 1)", "inline assembly"),
+    ("ld.scalbn(v, 1)", r"libdevice\.scalbn"), ("ld.j0(v)", r"libdevice\.j0"),
+    ("v + tl.extra.cuda.smid()", r"tl\.extra\.cuda\.smid"),
+    ("tl.map_elementwise(double, v)", "something that the compiler does"),
+])  # fmt: skip
+def test_what_only_a_gpu_can_do_is_said_with_its_line(server: Server, line: str, what: str) -> None:
+    text = source(f"""
+        def double(a):
+            return a * 2
+
+        def k(x, y, GPU: tl.constexpr):
+            i = tl.arange(0, 4)
+            v = tl.load(x + i)
+            if GPU:
+                v = {line}
+            tl.store(y + i, v)
+    """)
+    told = [kernel(text, "double"), kernel(text, "k", double={"kernel": 0},
+                                           ld={"module": "triton.language.extra.libdevice"})]  # fmt: skip
+
+    def run(gpu: bool) -> list:
+        node = launch({"x": vector(0, 4), "y": vector(1, 4), "GPU": gpu}, number=1)
+        return server.run(text, [node], f32(1, 2, 3, 4), f32(0, 0, 0, 0), kernels=told)
+
+    assert run(False)[1].tolist() == [1, 2, 3, 4], "what is not reached is not looked at"
+    with pytest.raises(RuntimeError, match=f"^NotOnThisDevice: line 8 of the kernel k calls {what}"):
+        run(True)
+
+
+@pytest.mark.parametrize("grid, size, what", [
+    (1, 1 << 15, "line 5 of the kernel k reduces or scans so large a tile"),
+    (1 << 17, 1, f"runs the {1 << 17} programs of the kernel k"),
+])  # fmt: skip
+def test_a_kernel_that_the_interpreter_is_too_slow_for_is_told_from_one_that_hangs(
+    server: Server, grid: int, size: int, what: str
+) -> None:
+    text = source("""
+        def mix(a, b):
+            return a * 0.5 + b
+
+        def k(x, N: tl.constexpr, HANGS: tl.constexpr):
+            v = tl.associative_scan(tl.load(x + tl.arange(0, N)), 0, mix)
+            if HANGS:
+                for i in range(10000):
+                    v += tl.sum(v, axis=0) * 0
+            tl.store(x + tl.arange(0, N), v)
+    """)
+    told = [kernel(text, "mix"), kernel(text, "k", mix={"kernel": 0})]
+
+    def run(grid: int, size: int, hangs: bool) -> list:
+        node = launch({"x": vector(0, size), "N": size, "HANGS": hangs}, number=1, grid=[grid])
+        return server.run(text, [node], np.ones(size, np.float32), kernels=told, call_ms=20)
+
+    with pytest.raises(RuntimeError, match=f"^NotOnThisDevice: .*{what}"):
+        run(grid, size, False)
+    run(1, 1, True)  # its deadline ends it
 
 
 def test_descriptors_from_the_host_and_in_a_kernel(server: Server) -> None:

@@ -11,16 +11,20 @@ import ast
 import builtins
 import dataclasses
 import mmap
+import math
 import random
+import sys
+import time
 import types
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 import triton.language as tl
 from shared import kernel_language
-from shared.adapter import RuleError
+from shared.adapter import NotOnThisDevice, RuleError
+from shared.kernel_names import NAMES
 from shared.triton_common import Kernels, check_constant, define, dtype, no_launch
 from triton.runtime import interpreter as it
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
@@ -29,6 +33,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 # Bytes of stores that a launch may keep from its other programs.
 HIDDEN_BYTES = 256 << 20
+# Of the processor time of a call: what one operation may take of it, and what may have passed when
+# a program begins.
+ONE_OPERATION, ALL_PROGRAMS = 0.5, 0.9
 _OWN = ("__index__", "__bool__", "__repr__", "__str__")  # that the interpreter gives tensors
 _TYPES = {
     "i8": tl.int8, "i16": tl.int16, "i32": tl.int32, "i64": tl.int64, "u1": tl.int1,
@@ -65,6 +72,7 @@ def prepare() -> None:
     InterpretedFunction.__getitem__ = no_launch
     it._interpreter = _Guarded(it._interpreter)
     it._get_np_dtype = _remembered(it._get_np_dtype)  # it makes a table of all at each call
+    _say_what_is_missing()
 
 
 def warm_up(source: str, told: dict) -> None:
@@ -96,6 +104,85 @@ def _remembered(function: Any) -> Any:
         return found[kind.name]
 
     return remembered
+
+
+# ---- what only a GPU can do ----------------------------------------------------------
+
+
+def absent(what: str) -> NoReturn:
+    """Raised for what a right kernel may ask for, and this interpreter cannot give."""
+    frame = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.startswith("<kernel "):
+        frame = frame.f_back
+    place = f"line {frame.f_lineno} of the kernel {frame.f_code.co_name}" if frame else "a kernel"
+    raise NotOnThisDevice(f"{place} {what}")
+
+
+def lacks(name: str) -> Callable:
+    """In place of a function of the language."""
+    return lambda *_, **__: absent(f"calls {name}, which Triton's interpreter does not have")
+
+
+def _say_what_is_missing() -> None:
+    """The interpreter's own exceptions for it look like the candidate's."""
+    builder = it.InterpreterBuilder
+    builder.create_inline_asm = lacks("inline assembly")
+    builder.create_extern_elementwise = lacks("a function of a library")
+
+    def missing(_: Any, name: str) -> Any:
+        if name.startswith(("create_", "new_")):
+            return lacks(f"something that the compiler does ({name})")
+        raise AttributeError(name)
+
+    builder.__getattr__ = missing
+    for name in NAMES["tl.extra.cuda"].functions:
+        setattr(tl.extra.cuda, name, lacks(f"tl.extra.cuda.{name}"))
+    for kind, name in ((it.ReduceOps, "generic_reduce"), (it.ScanOps, "generic_scan")):
+        setattr(kind, name, _timed(getattr(kind, name)))
+    it.ReduceScanOpInterface.to_tensor = _in_time(it.ReduceScanOpInterface.to_tensor)
+
+
+class _Clock:
+    """Processor time. A kernel that a GPU runs in no time may take the interpreter too long; one
+    that hangs in a loop must not look like that, so only what is known to end is looked at."""
+
+    seconds = math.inf  # that a call may take
+    began = 0.0
+
+    def start(self, seconds: float) -> None:
+        self.seconds, self.began = seconds, time.process_time()
+
+    def check(self, kernel: str, count: int) -> None:
+        """Before each program: those before it have ended."""
+        if time.process_time() - self.began > ALL_PROGRAMS * self.seconds:
+            raise NotOnThisDevice(f"Triton's interpreter, which runs the {count} programs of the kernel "
+                                  f"{kernel} one after the other, takes longer than a call may")  # fmt: skip
+
+
+_clock = _Clock()
+
+
+def _timed(operation: Callable) -> Callable:
+    """A reduction or scan by a function of the kernel's own."""
+
+    def timed(self: Any, *args: Any) -> Any:
+        self.began = time.process_time()
+        return operation(self, *args)
+
+    return timed
+
+
+def _in_time(step: Callable) -> Callable:
+    """What such an operation does for each element."""
+
+    def in_time(self: Any, *args: Any, **kwargs: Any) -> Any:
+        began = self.__dict__.get("began", math.inf)
+        if time.process_time() - began > ONE_OPERATION * _clock.seconds:
+            absent("reduces or scans so large a tile with a function of its own that Triton's "
+                   "interpreter, which calls it for each element, takes longer than a call may")  # fmt: skip
+        return step(self, *args, **kwargs)
+
+    return in_time
 
 
 # ---- memory --------------------------------------------------------------------------
@@ -384,6 +471,7 @@ class Interpreter:
 
     def __init__(self, message: dict, region: mmap.mmap) -> None:
         self.parts = message["parts"]
+        self.seconds = message.get("call_ms", math.inf) / 1e3
         self.region = torch.frombuffer(region, dtype=torch.uint8)
         self.kernels = Kernels(message["source"], message["kernels"], _interpreted)
         for part in self.parts:
@@ -396,6 +484,7 @@ class Interpreter:
         """`order` of a grid's programs: forward, reversed, or the seed of a random one, in which
         launches look for races, too."""
         chance = random.Random(order) if isinstance(order, int) else None
+        _clock.start(self.seconds)
         buffers = self.parts[part]["buffers"]
         start = self.region.data_ptr()
         it._interpreter.bound([(start + at, size) for at, size in buffers])
@@ -445,20 +534,27 @@ class Interpreter:
         )
         it.interpreter_builder.set_grid_dim(*grid)
         if isinstance(order, random.Random):
-            self._at_once(kernel, args, _shuffled(grid, order))
+            self._at_once(kernel, args, _shuffled(grid, order), grid)
             return
         for program in _programs(grid, order):
-            it.interpreter_builder.set_grid_idx(*program)
-            kernel.fn(**args)
+            self._program(kernel, args, program, grid)
 
-    def _at_once(self, kernel: Any, args: dict, programs: list[tuple[int, int, int]]) -> None:
+    def _program(self, kernel: Any, args: dict, program: tuple, grid: tuple) -> None:
+        _clock.check(kernel.fn.__name__, math.prod(grid))
+        it.interpreter_builder.set_grid_idx(*program)
+        try:
+            kernel.fn(**args)
+        except MemoryError:
+            raise NotOnThisDevice(f"the kernel {kernel.fn.__name__} needs more memory in Triton's "
+                                  "interpreter than there is") from None  # fmt: skip
+
+    def _at_once(self, kernel: Any, args: dict, programs: list[tuple[int, int, int]], grid: tuple) -> None:
         """Programs that do not see each other's stores."""
         memory, later = it._interpreter, []
         memory.room = HIDDEN_BYTES if len(programs) > 1 else 0
         for program in programs:
-            it.interpreter_builder.set_grid_idx(*program)
             memory.hide()
-            kernel.fn(**args)
+            self._program(kernel, args, program, grid)
             later += memory.take_back()
         for store in later:
             memory.real.store(*store)

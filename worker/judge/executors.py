@@ -67,7 +67,8 @@ class Interpreter:
             for places, part in zip(region.layout.parts, self.trace.parts())
         ]  # fmt: skip
         message = {"op": "load", "source": self.job["candidate"], "kernels": self.trace.kernels,
-                   "parts": parts, "bytes": region.size}  # fmt: skip
+                   "parts": parts, "bytes": region.size,
+                   "call_ms": self.job["deadlines"]["call_ms"]}  # fmt: skip
         answer = yield Ask(message, self.job["deadlines"]["load_ms"], [region.fd])
         fail_if_broken(answer)
         fail_on_error(answer, self.p)

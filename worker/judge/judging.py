@@ -24,6 +24,10 @@ class Verdict(Exception):
         self.message = message
 
 
+NOT_JUDGED, NOT_HERE = "not_judged", "not-on-this-device"  # the verdict, the rule
+NOT_HERE_TOLD = ("Not judged on this device: {}. A GPU can do this, so nothing is known about the values; "
+                 "where only a CPU judges, use what the interpreter has.")  # fmt: skip
+
 # What a trial with changed inputs has, for those who read that only such a trial failed.
 CHANGES = {
     "signed": "values on the other side of zero", "permuted": "rows in another order",
@@ -81,6 +85,9 @@ def fail_on_error(answer: dict, p: Progress, executor: bool = False, note: str =
     if note:
         told += "\n" + note
     said = feedback.clean(problem.message) if problem.message else None
+    if executor and problem.rule == NOT_HERE:
+        told = NOT_HERE_TOLD.format(feedback.clean(problem.message).strip())
+        raise Verdict(NOT_JUDGED, "first_call", told, NOT_HERE)
     place = {"load": "load", "init": "load", "compile": "compile"}.get(
         problem.stage, "trials" if p.trials else "first_call"
     )

@@ -19,7 +19,8 @@ from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, kernel_counts, lease
 from judge.executors import start_child
 from judge.family import Family
-from judge.judging import CHANGES, Progress, Verdict, fail_if_broken, fail_on_error, since
+from judge.judging import CHANGES, NOT_HERE_TOLD, NOT_JUDGED, Progress, Verdict
+from judge.judging import fail_if_broken, fail_on_error, since
 from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
 from judge.session import Session
 from judge.sheets import NUMBERS, PLAIN, init_seed, literal_trials, sheet
@@ -29,7 +30,7 @@ from judge.words import EVIDENCE, RULES
 from shared import inputs, structure
 
 E0, E2, E3 = EVIDENCE
-FAILED = "launch_error", "out_of_memory", "compile_error"  # verdicts when kernels run
+FAILED = "launch_error", "out_of_memory", "compile_error", NOT_JUDGED  # verdicts when kernels run
 ENDED = "timeout", LATE, "memory"  # why the worker ends a process
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
@@ -263,7 +264,12 @@ def attempt(
         built = None
         if not interpreted(job):
             built = yield from compiled(job, trace, family, p, builds)
-        yield from judged(job, facts, trace, names, built, p, o, own_weights)
+        try:
+            yield from judged(job, facts, trace, names, built, p, o, own_weights)
+        except Verdict as end:
+            if end.verdict == NOT_JUDGED:  # whether it compiles is known all the same
+                yield from compiled(job, trace, family, p, builds)
+            raise
         if facts.numbers:
             yield from with_other_numbers(job, facts, trace, p, builds, o, own_weights)
         if interpreted(job):
@@ -567,7 +573,10 @@ def judged(
         p.__dict__.update(before)
     if first is not None and not cuda:
         verdict = first.verdict if isinstance(first, Verdict) else "crash"
-        raise Verdict(verdict, "trials", "A kernel fails on some of the task's inputs, not on all.")
+        told = "A kernel fails on some of the task's inputs, not on all."
+        if verdict == NOT_JUDGED:
+            told = NOT_HERE_TOLD.format("with some of the task's inputs a kernel needs a GPU")
+        raise Verdict(verdict, "trials", told, getattr(first, "rule", None))
 
 
 def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:

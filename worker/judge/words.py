@@ -16,6 +16,7 @@ VERDICTS = (
     "not_finite",
     "wrong_values",
     "hack",
+    "not_judged",
     "infra",
 )
 STAGES = (

@@ -19,6 +19,12 @@ class RuleError(Exception):
     rule: str
 
 
+class NotOnThisDevice(RuleError):
+    """What an interpreter cannot do, and a GPU can. It says nothing about the candidate."""
+
+    rule = "not-on-this-device"
+
+
 class Mistake(ValueError):
     """What the candidate did wrong, in the harness's words: its own code was not running."""
 

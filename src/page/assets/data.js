@@ -81,6 +81,7 @@ const GROUPS = [
   {key: "compile", sign: "c", name: "does not compile", verdicts: ["compile_error"]},
   {key: "refused", sign: "×", name: "refused: breaks a rule", verdicts: ["static_reject", "hack"]},
   {key: "none", sign: "∅", name: "no program in the reply", verdicts: ["no_code", "truncated"]},
+  {key: "elsewhere", sign: "?", name: "not judged on this device", verdicts: ["not_judged"]},
 ];
 const group_of = (verdict) => GROUPS.find((g) => g.verdicts.includes(verdict)) || GROUPS[5];
 const words = (verdict) => String(verdict).replaceAll("_", " ");
