@@ -129,7 +129,7 @@ class Session:
             low, high = torch.stack(torch.aminmax(values)).tolist()
             if low < max(RANGES[to][0], RANGES[held.dtype][0]) or high > RANGES[to][1]:
                 raise Verdict("hack", "trials", f"A cast from {held.dtype} to {to} changes values of "
-                              "an input, which computes; do it in a kernel.", "cast")  # fmt: skip
+                              "an input or buffer, which computes; do it in a kernel.", "cast")  # fmt: skip
 
     def run(self, *args: object, **more: object) -> Generator:
         """Runs the executor once. What it prints or sends instead of an answer is never shown: it
@@ -178,7 +178,7 @@ class Session:
                 self.p.skipped[variant] = self.sheet.skipped[variant]
                 continue
             self.p.stage = "trials" if index else "first_call"
-            self.p.change = None if draw.variant == "plain" else draw.variant
+            self.p.change = None if draw.variant == "plain" else draw.change
             yield from self.trial(index, draw)
         self.p.change = None
         views = self.views(len(self.trace.calls))
@@ -246,7 +246,7 @@ class Session:
             if view not in expected.aliases[i]:
                 raise Verdict("hack", "trials", f"Output {i} shares memory with an input or the state, "
                               "as the reference's does not on all inputs.", "output-aliases-input")  # fmt: skip
-        judge_trial(self.job, self.p, got, expected, draw.variant, where)
+        judge_trial(self.job, self.p, got, expected, draw.change, where)
         check_buffers(self.moved(expected, draw.state, self.left(draw.state)), expected)
 
     def left(self, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

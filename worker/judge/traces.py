@@ -318,6 +318,7 @@ class _Reader:
     def __init__(self, inputs: list[Buffer], state: dict[str, Buffer], blob: bytes) -> None:
         self.inputs, self.state, self.blob = inputs, state, blob
         self.kept: dict[int, tuple[int, str]] = {}  # bytes and dtype, by id
+        self.touched: set[tuple] = set()  # memory that the call may have changed so far, by what it is
 
     def trace(self, head: Header) -> Trace:
         told = head.told
@@ -336,7 +337,7 @@ class _Reader:
         buffers = [self.buffer(b) for b in listed(told["buffers"], BUFFERS, "the buffers")]
         if setup and any(b.kind in ("input", "kept") for b in buffers):
             raise BadTrace("the setup uses inputs")
-        call = Call(buffers, [], told)
+        call, self.touched = Call(buffers, [], told), set()
         for node in listed(told["nodes"], NODES, "the nodes"):
             call.nodes.append(self.node(_of(dict, node, "a node"), buffers, setup))
         if not setup:
@@ -405,6 +406,7 @@ class _Reader:
             if tuned and any(tuned[0].get(k) != told.get(k) for k in ("grid", "args", "options")):
                 raise BadTrace("a first configuration that is not the node's own")
             left_out = whole(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
+            self.touched |= {(b.kind, b.key) for i, b in enumerate(buffers) if i in {*_passed(told)}}
             return Launch(op, told, tuple(tuned), left_out)
         raise BadTrace("an unknown kind of node")
 
@@ -424,9 +426,12 @@ class _Reader:
             self.own_dtype(source, buffers)
             if source.shape != to.shape:
                 raise BadTrace("a copy between different shapes")
-            check_cast(source.dtype, to.dtype, buffers[source.buffer])
+            given = buffers[source.buffer]
+            check_cast(source.dtype, to.dtype, given, (given.kind, given.key) in self.touched)
+            self.touched.add((held.kind, held.key))
             return Move("copy", to, source)
         value = number(told["value"])
+        self.touched.add((held.kind, held.key))
         if op == "add":
             if setup or held.kind != "state" or held.dtype in FLOATS or to.count() != 1:
                 raise BadTrace("an addition to a tensor that is not a counter")
@@ -492,18 +497,33 @@ def _fits(source: str, to: str) -> bool:
     return RANGES[to][0] <= RANGES[source][0] and RANGES[source][1] <= RANGES[to][1]
 
 
-def check_cast(source: str, to: str, held: Buffer) -> None:
+def _passed(told: object) -> Iterator[object]:
+    """The buffers that a launch is given in any of its configurations, and may write to."""
+    if isinstance(told, list):
+        for part in told:
+            yield from _passed(part)
+    for kind, value in told.items() if isinstance(told, dict) else ():
+        held = value[0] if kind in ("desc", "reinterpret") and isinstance(value, list) and value else value
+        if kind in ("t", "desc", "reinterpret") and isinstance(held, list) and held:
+            yield held[0] if isinstance(held[0], int) else None
+        else:
+            yield from _passed(value)
+
+
+def check_cast(source: str, to: str, held: Buffer, touched: bool) -> None:
     """Allows casts between floating types, from integers to floating types, and between integers
     where no value changes: no rounding to whole numbers, no comparison, no remainder. What fits
-    into the new type is known of constants; of what the judge writes it finds out (session.py)."""
+    into the new type is known of constants; of what the judge writes it finds out (session.py), as
+    long as nothing in the call can have changed it."""
     if source == to or source not in FLOATS and to in FLOATS or source in FLOATS and to in FLOATS:
         return
     if source in FLOATS or to == "bool":
         raise Refused("cast", f"a cast from {source} to {to} computes; do it in a kernel")
-    given = held.kind == "const" or held.kind in ("input", "state") and not held.changes
+    given = held.kind == "const" or held.kind in ("input", "state") and not (held.changes and touched)
     if not _fits(source, to) and not given:
         raise Refused("cast", f"a cast from {source} to {to} may change values, which is computing: "
-                      "cast an input itself, whose values fit, or do it in a kernel")  # fmt: skip
+                      "cast an input or buffer itself, whose values fit, before anything changes it, or do "
+                      "it in a kernel")  # fmt: skip
 
 
 # ---- two recordings --------------------------------------------------------------------
