@@ -194,6 +194,29 @@ def test_two_helpers_of_one_name_make_no_file_that_does_something_else() -> None
     assert record["ported"] is None and "helper" in record["ported_why"]
 
 
+SHIFTED = candidates.RELU_KERNEL.replace("x, y, n", "x, t, y, n, s").replace(
+    "tl.store(y + i, tl.max", "tl.store(y + i, s + tl.load(t + i % 8) + tl.max")  # fmt: skip
+
+
+@pytest.mark.parametrize("drawn, wanted", [
+    ("self.t, self.s = torch.arange(8.0), 0.5", True),
+    ("self.t, self.s = torch.randn(8), 0.5", False),
+    ("self.t, self.s = torch.arange(8.0), float(torch.rand(1))", False),
+    ("self.w = torch.nn.Parameter(torch.randn(8)); self.t, self.s = self.w, 0.5", True),
+])  # fmt: skip
+def test_random_numbers_of_one_seed_are_not_delivered(drawn: str, wanted: bool) -> None:
+    source = task("return torch.relu(x) + self.t + self.s", setup=drawn)
+    forward = """
+        y = torch.empty_like(x)
+        relu_kernel[(4,)](x, self.t.to(x.device), y, x.numel(), self.s, B=8)
+        return y
+        """
+    record = verify(source, candidates.relu(forward, drawn.replace("torch.nn.", "nn."), SHIFTED))
+    assert said(record) == E3, record["feedback"]
+    assert (record["ported"] is not None) == wanted, record["ported_why"]
+    assert wanted or "random numbers that the constructor draws" in record["ported_why"]
+
+
 def test_a_file_that_would_clash_with_the_tasks_names_is_not_made() -> None:
     source = task("return torch.relu(x)", top="def relu_kernel(x):\n    return x")
     record = verify(source, candidates.relu())

@@ -81,6 +81,16 @@ class Written:
             return str(problem)
         return next(filter(None, (canonical.difference(judged, one) for one in found)), None)
 
+    def depends_on_seed(self, drawn: Trace, names: dict[str, str]) -> bool:
+        """Whether the first call is another in `drawn`, the candidate's trace where its constructor
+        had another seed."""
+        w = self.writer
+        if (drawn.kernels, drawn.texts) != (w.trace.kernels, w.trace.texts):
+            return True
+        forms = [canonical.Form(trace, held, w.choose, w.function).of(trace.calls[0])
+                 for trace, held in ((w.trace, w.names), (drawn, names))]  # fmt: skip
+        return forms[0] != forms[1]
+
 
 def identifier(name: object) -> str:
     if not isinstance(name, str) or not IDENTIFIER.fullmatch(name) or keyword.iskeyword(name):

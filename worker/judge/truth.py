@@ -243,6 +243,7 @@ class Rules:
     movable: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
+    unregistered: bool = False  # what modules keep beside these differs, too: tensors and floats
 
 
 SEEDS = 1, 2  # of the constructions that are compared, and of the inputs that moves are tried on
@@ -273,7 +274,10 @@ def move(model: torch.nn.Module, names: Collection[str], seed: int) -> None:
 def find_rules(reference: Reference) -> Rules:
     """Constructs the model twice more, and calls it once with all moves; more often only where
     these are too much for the reference."""
-    first, second = (state_of(reference.construct(seed, reference.device)) for seed in SEEDS)
+    models = [reference.construct(seed, reference.device) for seed in SEEDS]
+    first, second = map(state_of, models)
+    others = zip(*map(_unregistered, models))
+    differs = any(not same_bits(a.cpu(), b.cpu()) for a, b in others if a.shape == b.shape)
     if [(n, t.shape, t.dtype) for n, t in first.items()] != [
         (n, t.shape, t.dtype) for n, t in second.items()
     ]:
@@ -283,9 +287,14 @@ def find_rules(reference: Reference) -> Rules:
         n for n, t in inputs.parameters(reference.pristine).items()
         if n not in drawn and t.requires_grad and t.is_floating_point() and t.numel()
     ]  # fmt: skip
-    del first, second
+    del first, second, models, others
     fixed, running = _try_moves(reference, moved)
-    return Rules(drawn, tuple(n for n in moved if n not in fixed), fixed, running)
+    return Rules(drawn, tuple(n for n in moved if n not in fixed), fixed, running, differs)
+
+
+def _unregistered(model: torch.nn.Module) -> list[torch.Tensor]:
+    floats = [v for m in model.modules() for v in vars(m).values() if isinstance(v, float)]
+    return [torch.tensor(floats), *inputs.loose(model).values()]
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -501,16 +510,19 @@ class Pair:
 
     def expect_exact(self, job_seed: str, label: str, variant: str) -> Expected:
         """Like expect, but redraws until integer outputs do not depend on rounding: in a tie,
-        either answer would be right. If the reference does not accept scaled inputs, tries tenfold
-        ones."""
-        if variant == "scaled":
+        either answer would be right. If the reference does not accept scaled inputs, tries others
+        that it may: without other signs, tenfold."""
+        if variant != "scaled":
+            return self._exact(job_seed, label, variant)
+        *others, last = self.r.domain.scales()
+        for scale in others:
             try:
-                return self._exact(job_seed, label, variant)
+                return self._exact(job_seed, label, scale)
             except Exceeded:
                 raise
             except Unusable:
-                variant = "tenfold"
-        return self._exact(job_seed, label, variant)
+                continue
+        return self._exact(job_seed, label, last)
 
     def _exact(self, job_seed: str, label: str, variant: str) -> Expected:
         for attempt in range(REDRAWS):

@@ -151,6 +151,7 @@ class Facts:
     strides: list[tuple[int, ...]]  # of each
     aliases: list[frozenset[traces.Alias]]  # inputs and state that each is a view of
     written: list[int]  # inputs that the reference changes
+    unregistered: bool  # constructions differ in more than the state
     numbers: bool  # floats among forward's arguments are varied
     only_moves: bool  # the task moves data and computes nothing
     reasons: list[str] | None = None  # of the gate; None: nobody has looked
@@ -176,6 +177,7 @@ class Facts:
             expected.strides,
             expected.aliases,
             expected.written,
+            reference.rules.unregistered,
             NUMBERS in truth.variants(reference),
             layouts.only_moves(reference, job["seed"]),
         )
@@ -297,11 +299,16 @@ def attempt(
     return Verdict("correct", "done", "")
 
 
+DRAWN = ("the kernels use random numbers that the constructor draws and that are neither a parameter nor "
+         "a buffer: the file would have those of one seed, so register them in the task")  # fmt: skip
+
+
 def exported(
     job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, builds: Builds
 ) -> Generator:  # fmt: skip
     """The file that is delivered, or why there is none. It is recorded like a candidate, without the
-    pack's rules: its calls must be the one that was judged."""
+    pack's rules: its calls must be the one that was judged. What the file has of a construction, as
+    constants or numbers, must be the same under another seed."""
     config = (p.timing or {}).get("configuration") or 0
 
     def choose(launch: traces.Launch) -> dict:
@@ -313,15 +320,21 @@ def exported(
     made, why = ported.write(job, facts, trace, names, choose, judged_on(job, p))
     if made is None:
         return None, why
-    again = Progress()
+    other = job | {"pool": f"{job.get('pool') or job['seed']}, another construction"}
     try:
-        found, _ = yield from recorded(job | {"candidate": made.text}, facts, again, builds, False)
+        found, _ = yield from recorded(job | {"candidate": made.text}, facts, Progress(), builds, False)
+        why = made.difference(found)
+        if why:
+            return None, f"the file made of the trace does something else: {why}"
+        if facts.unregistered or any(b.kind == "const" for part in trace.parts() for b in part.buffers):
+            drawn = yield from recorded(other, facts, Progress(), builds, False)
+            if made.depends_on_seed(*drawn):
+                return None, DRAWN
     except (Verdict, Refused, BadTrace, Forged, Gone, NoChild) as problem:
         yield from decomposing.ended()
         said = getattr(problem, "told", None) or getattr(problem, "text", None) or str(problem)
         return None, f"the file made of the trace cannot be recorded: {said}"
-    why = made.difference(found)
-    return (None, f"the file made of the trace does something else: {why}") if why else (made.text, None)
+    return made.text, None
 
 
 def judged_on(job: dict, p: Progress) -> str:
