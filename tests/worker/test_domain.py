@@ -103,7 +103,7 @@ def test_tensors_in_lists_and_dicts_have_labels_of_their_own() -> None:
     assert kinds(f"return {made}") == ["free", "fixed", "linear"]
     found = reference(source(f"return {made}"))
     plain, large = (structure.tensors(found.make(1, v)) for v in ("plain", "scaled"))
-    ratios = [round(float(y.sum() / x.sum())) for x, y in zip(plain, large)]
+    ratios = [round(float(y.abs().sum() / x.sum())) for x, y in zip(plain, large)]
     assert ratios == [100, 1, 100]
 
 
@@ -134,6 +134,38 @@ def test_an_offset_or_a_minus_sign_says_on_which_side_of_zero_inputs_lie(made: s
     """A decay between 0.6 and 1 may be large, but nobody meant it to be negative."""
     found = reference(source(f"return [{made}]"))
     assert found.domain.any("scaled") and not found.domain.any("signed")
+
+
+def test_scaled_values_have_both_signs_where_inputs_may_have_them() -> None:
+    made = ["torch.rand(999)", "torch.rand(999) * 0.4 + 0.6", "torch.triu(torch.rand(30, 30))", "torch.rand(999).sort()[0]"]
+    found = reference(source(f"return [{', '.join(made)}]"))
+    plain, large = (found.make(1, v) for v in ("plain", "scaled"))
+    ratios = [(y / x).nan_to_num(1) for x, y in zip(plain, large)]
+    assert [sorted({round(float(r)) for r in one} - {1}) for one in map(torch.flatten, ratios)] == [
+        [-100, 100], [100], [100], []]  # fmt: skip
+    assert 0.15 < float((ratios[0] < 0).float().mean()) < 0.35
+    calm = found.make(1, "scaled, no signs")
+    assert torch.equal(calm[0], 100 * plain[0]) and torch.equal(calm[1], large[1])
+    told = reference(source("return [torch.rand(999)]"), variants=["scaled"])
+    assert float(told.make(1, "scaled")[0].min()) >= 0, "a sidecar that leaves out other signs"
+
+
+def test_equal_values_are_scaled_alike() -> None:
+    text = source("a = torch.rand(3, 4)", "return [a, a.T.contiguous(), a.repeat(2, 1), a[:1].expand(5, 4)]")
+    a, turned, twice, wide = reference(text).make(1, "scaled")
+    assert bool((a < 0).any() & (a > 0).any())
+    assert torch.equal(turned, a.T) and torch.equal(twice, torch.cat([a, a])) and torch.equal(wide, a[:1].expand(5, 4))
+
+
+@pytest.mark.parametrize("forward, tried", [
+    ("a + 1", "scaled"), ("torch.log(a + 1)", "scaled, no signs"), ("torch.exp(a)", "tenfold"),
+    ("torch.exp(a.exp()) * a.sqrt()", None)])  # fmt: skip
+def test_a_reference_has_the_strongest_scaled_inputs_that_it_takes(forward: str, tried: str | None) -> None:
+    pair = reference(source("return [torch.rand(8, 64)]").replace("torch.relu(a)", forward)).fresh()
+    try:
+        assert pair.expect_exact("seed", "label", "scaled").variant == tried
+    except truth.Unusable:
+        assert tried is None
 
 
 def test_watching_changes_no_draw() -> None:

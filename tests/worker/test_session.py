@@ -263,6 +263,62 @@ def test_a_record_says_which_changed_inputs_the_reference_does_not_take() -> Non
     assert list(record["skipped"]) == ["scaled"] and "finite" in record["skipped"]["scaled"]
 
 
+POSITION = task("y = x * self.at\nself.at += 1\nreturn y",
+               setup="self.register_buffer('at', torch.zeros(1, dtype=torch.int64))")  # fmt: skip
+POSITION_KERNELS = """
+@triton.jit
+def scale_kernel(x, at, y, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i) * tl.load(at))
+
+
+@triton.jit
+def add_kernel(at, N: tl.constexpr):
+    tl.store(at, tl.load(at) + N)
+"""
+POSITIONED = """
+y = torch.empty_like(x)
+{before}
+at = self.at.to(torch.{to})
+scale_kernel[(4,)](x, at, y, B=8)
+{after}
+return y
+"""
+
+
+@pytest.mark.parametrize("before, to, after, wanted", [
+    ("pass", "int32", "self.at.add_(1)", E3),
+    ("pass", "uint8", "add_kernel[(1,)](self.at, N=1)", E3),
+    # the remainder by 256, which a move would compute
+    ("add_kernel[(1,)](self.at, N=256)", "uint8", "add_kernel[(1,)](self.at, N=-255)", ("hack", "cast", None)),
+    ("self.at.add_(256)", "uint8", "self.at.add_(-255)", ("hack", "cast", None)),
+])  # fmt: skip
+def test_a_counter_is_cast_before_it_changes(before: str, to: str, after: str, wanted: tuple) -> None:
+    init = "self.register_buffer('at', torch.zeros(1, dtype=torch.int64))"
+    forward = POSITIONED.format(before=before, to=to, after=after)
+    assert said(verify(POSITION, candidates.triton(POSITION_KERNELS, forward, init))) == wanted
+
+
+CONSTEXPR = """
+@triton.constexpr_function
+def half(n):
+    return n // 2
+
+
+@triton.jit
+def relu_kernel(x, y, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, 2 * half(B))
+    tl.store(y + i, tl.maximum(tl.load(x + i), 0.0))
+"""
+
+
+def test_a_constexpr_function_is_refused_with_what_to_do_instead() -> None:
+    record = verify(RELU, candidates.triton(CONSTEXPR, ASSEMBLED))
+    assert said(record)[0] == "compile_error"
+    assert "half is a triton.constexpr_function" in record["feedback"]
+    assert "compute it in forward and pass the result as a tl.constexpr argument" in record["feedback"]
+
+
 # ---- what this device cannot do --------------------------------------------------------
 
 ASSEMBLY = """

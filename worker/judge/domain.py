@@ -1,11 +1,11 @@
 """Which changed inputs a task's program is meant for: seen from how get_inputs makes its tensors.
 
 What comes straight from torch's uniform and normal generators may be anything: such inputs are
-stretched, negated and scaled (`free`). Linear steps after them leave zeros and symmetries that the
-task promises: those are negated and scaled (`linear`). All else, such as probabilities, distances,
-sorted values, masks and data of NumPy's, keeps its values (`fixed`): a changed one might be nothing
-that the program was ever meant for, and a right kernel would be refused. A sidecar decides
-otherwise where it names an argument.
+stretched, negated and scaled, with some signs changed (`free`). Linear steps after them leave zeros
+and symmetries that the task promises: those are negated and scaled (`linear`). All else, such as
+probabilities, distances, sorted values, masks and data of NumPy's, keeps its values (`fixed`): a
+changed one might be nothing that the program was ever meant for, and a right kernel would be
+refused. A sidecar decides otherwise where it names an argument.
 
 get_inputs runs once under a mode that sees every operator of torch. Labels belong to storages, so
 views and operators that write in place need no rules of their own. An operator without a rule makes
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
+from judge.expected import bits
 from judge.sidecar import Sidecar
 from shared import inputs, structure
 from shared.limits import Unusable
@@ -26,6 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 # Kinds, from what may be anything to what may not change. Where two meet, the later one counts.
 BLANK, ZERO, FREE, LINEAR, FIXED = range(5)
+NO_SIGNS = "no signs"  # what a variant says that scales values and negates none of them
 
 
 @dataclass(frozen=True)
@@ -295,6 +297,17 @@ class Domain:
         return any(label.floating and self.takes(i, label, variant)
                    for i, labels in enumerate(self.seen) for label in labels)  # fmt: skip
 
+    def signs(self, argument: int, label: Label) -> bool:
+        """Whether single elements of a scaled tensor may be negated: order and symmetry go."""
+        tried = self.told.variants is None or "signed" in self.told.variants
+        return tried and label.kind == FREE and self.takes(argument, label, "signed")
+
+    def scales(self) -> list[str]:
+        """What `scaled` may be for this task, in the order in which it is tried."""
+        signs = any(self.takes(i, label, "scaled") and self.signs(i, label)
+                    for i, labels in enumerate(self.seen) for label in labels if label.floating)  # fmt: skip
+        return [variant for variant in inputs.SCALES if signs or not variant.endswith(NO_SIGNS)]
+
     def changed(self, values: list, variant: str, chance: random.Random) -> list:
         """The arguments of forward under a variant; `numbers` changes floats that are no tensors."""
         if variant == "numbers":
@@ -307,8 +320,11 @@ class Domain:
 
             def change(x: torch.Tensor) -> torch.Tensor:
                 label = next(labels, CONSTANT)
-                takes = x.is_floating_point() and self.takes(i, label, meant)
-                return _vary(x, variant, label) if takes else x
+                if not x.is_floating_point() or not self.takes(i, label, meant):
+                    return x
+                if meant == "scaled":
+                    return _scale(x, variant, self.signs(i, label))
+                return _vary(x, variant, label)
 
             made.append(structure.mapped(value, change))
         return made
@@ -319,9 +335,17 @@ class Domain:
                 and any(label.floating and not label.moves for label in labels)]  # fmt: skip
 
 
+def _scale(x: torch.Tensor, variant: str, signs: bool) -> torch.Tensor:
+    factor = inputs.SCALES[variant]
+    if not signs or variant.endswith(NO_SIGNS):
+        return x * factor
+    # Digits of a random value are random, too, and equal values stay equal, in other arguments as well.
+    # A quarter: sums of many values stay large.
+    negated = bits(x) >> round(-math.log2(torch.finfo(x.dtype).eps) / 2) & 3 == 0
+    return torch.where(negated, -factor * x, factor * x)
+
+
 def _vary(x: torch.Tensor, variant: str, label: Label) -> torch.Tensor:
-    if variant in inputs.SCALES:
-        return x * inputs.SCALES[variant]
     if variant == "permuted":
         return x[torch.randperm(x.shape[0], device=x.device)] if x.dim() else x
     if x.numel() < 2 or label.kind == LINEAR or not bool((x >= 0).all()):

@@ -37,6 +37,11 @@ class Draw:
     expected: Expected
     state: dict[str, torch.Tensor]
 
+    @property
+    def change(self) -> str:
+        """What was changed in fact: a reference that does not take scaled inputs has tenfold ones."""
+        return self.expected.variant.partition(",")[0]
+
 
 class Sheet:
     """The trials of a task under one seed, drawn on demand."""

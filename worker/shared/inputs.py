@@ -20,8 +20,10 @@ from torch import default_generator  # by name: a candidate may replace it
 DTYPES = {
     "fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
 }  # of tensors in memory, by precision  # fmt: skip
-# Variants that make values larger: beyond what exp() takes, or a product of two does.
-SCALES = {"scaled": 100.0, "tenfold": 10.0}
+# Variants that make values larger: beyond what exp() takes, or a product of two does. In this order
+# they are tried until the reference takes one. Some values are negated, too, unless the name says
+# otherwise.
+SCALES = {"scaled": 100.0, "scaled, no signs": 100.0, "tenfold": 10.0, "tenfold, no signs": 10.0}
 FACTORS = 0.7, 0.9  # of `numbers`: below 1, so that a share or a probability stays one
 MASK = 2**63 - 1
 MOVED = 0.75, 1.25  # what a parameter that every construction makes alike is multiplied by
