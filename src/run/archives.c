@@ -72,9 +72,8 @@ const struct row_recheck *archives_retired(const struct run_view *v,
                                                                        : NULL;
 }
 
-/* Of truth: those of the run, or by which it was verified again. */
-static int64_t rules_of(struct run_view *v, const struct run_task *t,
-                        const struct run_attempt *a)
+int64_t archives_rules(struct run_view *v, const struct run_task *t,
+                       const struct run_attempt *a)
 {
     const struct row_recheck *again =
         run_view_recheck(v, t->row.source, a->row.code);
@@ -97,7 +96,7 @@ int archives_tell(struct run_view *v, const struct run_task *task,
                        .dtype = precision,
                        .dsl = run_view_fact(v, "dsl"),
                        .verified = true,
-                       .rules = rules_of(v, task, a),
+                       .rules = archives_rules(v, task, a),
                        .verified_on = on,
                        .piece = task->row.kind ? summary_piece_json(&task->row)
                                                : NULL,
@@ -269,15 +268,17 @@ static int copy_to_folder(struct copying *c, const struct kernel *k,
                           struct err *e)
 {
     struct kernel copy = *k;
-    char *name;
+    char *plain, *name;
     int rc;
 
     if (archives_knows(&c->known, k->task->hash))
         return 0;
-    name = kernel_free_name(c->to, k->name);
+    plain = kernel_name(k->name); /* a seed's begins with a digit */
+    name = kernel_free_name(c->to, plain);
     copy.name = name;
     rc = kernel_write(c->to, &copy, (struct str){k->task->source, k->task->len},
                       e);
+    free(plain);
     free(name);
     if (rc < 0)
         return -1;

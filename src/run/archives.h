@@ -32,6 +32,10 @@ const struct run_attempt *archives_kernel_of(const struct run_view *v,
 const struct row_recheck *archives_retired(const struct run_view *v,
                                            const struct run_task *t,
                                            const struct run_attempt *a);
+/* The rules of truth by which it was judged: those of the run, or by which it
+ * was verified again. */
+int64_t archives_rules(struct run_view *v, const struct run_task *t,
+                       const struct run_attempt *a);
 /* Calls `fn` with the kernel of that attempt, and returns what `fn` returns. */
 int archives_tell(struct run_view *v, const struct run_task *t,
                   const struct run_attempt *a,

@@ -74,8 +74,8 @@ char *kernel_verified_on(const char *device, const char *precision);
 /* As `archive list --json` prints it, or (`texts`) `archive show --json`; the
  * caller owns the reference. */
 json_t *kernel_json(const struct kernel *k, bool texts);
-/* A task's id as a folder's name, which Python can import. The caller frees
- * it. */
+/* A task's id, or another kernel's name, as a folder's name that Python can
+ * import. The caller frees it. */
 char *kernel_name(const char *task_id);
 /* The name, or NAME_2 and so on if `dir` has such a folder. The caller frees
  * it. */

@@ -25,6 +25,8 @@ is "$status$out" 0 "… but not in JSON"
 
 run archive import "$seeds" -o mine
 like "$out" "* kernels written to mine, 0 there already" "archives are added to another"
+is "$(cd "$work/mine" && python3 -c 'import os; print([n for n in os.listdir() if not n.isidentifier()])')" "[]" \
+    "… under names that Python can import"
 run archive import "$seeds" -o mine --json
 like "$out" '{"archive":"mine","written":0,"known":*' "… once"
 run archive import nowhere -o other

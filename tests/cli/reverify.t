@@ -78,7 +78,7 @@ is $status 4 "the next pass asks anew"
 # A retired kernel does not keep another one for its task out.
 run archive import "$root/packs/c-cpu/seeds" -o two
 is "$out" "2 kernels written to two, 1 there already" "a kernel for the task of a retired one can be added"
-[ -e "$work/two/01_matmul/solution.py" ] && [ -e "$work/two/01_matmul_2/solution.py" ]
+[ -e "$work/two/01_matmul/solution.py" ] && [ -e "$work/two/task_01_matmul/solution.py" ]
 ok "… and both are kept"
 
 # ---- a run ----
