@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "data/fresh.h"
+#include "run/archives.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -211,7 +212,8 @@ static json_t *origin_json(const struct pass *p, const struct record *r,
     for (size_t i = 0; i < r->attempt->examples; i++)
         json_array_append_new(examples, word(r->attempt->example[i].name));
     v = json_pack(
-        "{s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:b}",
+        "{s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:b, "
+        "s:I}",
         "id", id, "phase", r->phase, "problem_id", word(p->task->id),
         "problem_hash", r->sample->hash, "source_dataset",
         dataset_json(p->task, source), "licence", licence_json(source),
@@ -220,7 +222,9 @@ static json_t *origin_json(const struct pass *p, const struct record *r,
         (json_int_t)r->attempt->row.iteration, "retrieval_mode",
         word(r->attempt->row.retrieval), "example_ids", examples, "model",
         word(r->model ? r->model : run_view_fact(r->sample->view, "model")),
-        "backfilled", r->backfilled);
+        "backfilled", r->backfilled, "rules",
+        (json_int_t)archives_rules(r->sample->view, r->sample->task,
+                                   r->sample->kernel));
     if (r->verdict)
         json_object_set_new(v, "failed_verdict", word(r->verdict));
     free(id);

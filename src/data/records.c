@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "prompt/extract.h"
 #include "prompt/files.h"
+#include "verify/verdict.h"
 
 #include <string.h>
 
@@ -162,6 +163,7 @@ static int each_refine(const struct sample *x, struct backfill *b,
         if (a->row.attempt >= x->kernel->row.attempt)
             break;
         if (a->row.solved || !a->row.code || !a->row.code_hash ||
+            verdict_of(a->row.verdict) == VERDICT_NOT_JUDGED ||
             map_get(&seen, str_of(a->row.code_hash)))
             continue;
         map_set(&seen, str_of(a->row.code_hash), &seen);
