@@ -484,5 +484,7 @@ LATER = "a time that was\n# judged is that of a later call"
 def test_its_head_says_when_the_judged_time_is_that_of_a_later_call() -> None:
     differs = candidates.relu(CALLS.format(first="other_kernel"), "self.calls = 0",
                               candidates.RELU_KERNEL + OTHER)  # fmt: skip
-    assert LATER in verify(RELU, differs)["ported"]
-    assert LATER not in verify(RELU, candidates.relu())["ported"]
+    for text, later in ((differs, True), (candidates.relu(), False)):
+        record = verify(RELU, text, timing=True)
+        assert (LATER in record["ported"]) == record["timing"]["later_call"] == later
+        assert ("The time is that of a later call" in record["feedback"]) == later

@@ -135,6 +135,7 @@ def measure(session) -> Generator:
         "host_ms": clock.summary(series.hosts)["median"],
         "configuration": config if session.trace.configurations() > 1 else None,
         "compared": series.compared,
+        "later_call": len(session.trace.calls) > 1,
         "reference_ms": reference_time(job, sheet.pair),
         "compile_ms": None,
         "compile_why": "not measured",

@@ -281,6 +281,8 @@ def attempt(
             p.timing["compile_ms"], p.timing["compile_why"] = found
         if not (own_weights or p.capped):
             p.ported, p.ported_why = yield from exported(job, facts, trace, names, built, p, builds)
+            if p.ported and p.timing and p.timing["later_call"]:
+                p.notes.append(LATER)
     except Verdict as end:
         yield from leave()
         return end
@@ -299,6 +301,8 @@ def attempt(
     return Verdict("correct", "done", "")
 
 
+LATER = ("The time is that of a later call of forward, which uses what the first one kept; the exported "
+         "file makes the first one in every call.")  # fmt: skip
 DRAWN = ("the kernels use random numbers that the constructor draws and that are neither a parameter nor "
          "a buffer: the file would have those of one seed, so register them in the task")  # fmt: skip
 
