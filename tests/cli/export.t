@@ -31,7 +31,7 @@ like "$out" "tasks:    4, 1 of them not solved, *exported: 3 tasks, 0 of them fo
     "… two for each solved task, and counted"
 is "$(ls "$work/sft" | tr '\n' ' ')" "README.md records.jsonl train.jsonl " "… in three files"
 is "$(field sft/records.jsonl 'list(rows[0])')" "['id', 'phase', 'problem_id', 'problem_hash', 'source_dataset', 'licence', \
-'source', 'attempt', 'iteration', 'retrieval_mode', 'example_ids', 'model', 'backfilled', 'system', 'user', 'assistant', \
+'source', 'attempt', 'iteration', 'retrieval_mode', 'example_ids', 'model', 'backfilled', 'rules', 'system', 'user', 'assistant', \
 'n_tokens_prompt', 'n_tokens_completion', 'split']" "a record has these fields"
 is "$(field sft/records.jsonl '[(r["phase"], r["problem_id"], r["attempt"]) for r in rows]')" \
     "[('plan', 'starter/01_swish', 1), ('code', 'starter/01_swish', 1), ('plan', 'starter/04_softmax', 2), \

@@ -213,8 +213,8 @@ static void test_overview(struct run_view *v)
     is(text_at(j, "runs/0/by_attempt"), "[1,2,2]",
        "tasks solved by attempt 1, 2, 3");
     is(text_at(j, "runs/0/rounds"),
-       "[[1,1,[1,0,0,0,2,0,0,0,0,0,0,0,0,0]],"
-       "[2,2,[1,0,0,0,0,0,0,0,0,0,0,0,1,0]]]",
+       "[[1,1,[1,0,0,0,2,0,0,0,0,0,0,0,0,0,0]],"
+       "[2,2,[1,0,0,0,0,0,0,0,0,0,0,0,1,0,0]]]",
        "verdicts by iteration");
     is(text_at(j, "runs/0/attempts_left"), "1", "an attempt is left");
     is(text_at(j, "runs/0/cap_usd_micro"), "2500000", "the cap of the run");
