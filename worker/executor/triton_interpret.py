@@ -137,8 +137,6 @@ def _say_what_is_missing() -> None:
     builder.__getattr__ = missing
     for name in NAMES["tl.extra.cuda"].functions:
         setattr(tl.extra.cuda, name, lacks(f"tl.extra.cuda.{name}"))
-    for kind, name in ((it.ReduceOps, "generic_reduce"), (it.ScanOps, "generic_scan")):
-        setattr(kind, name, _timed(getattr(kind, name)))
     it.ReduceScanOpInterface.to_tensor = _in_time(it.ReduceScanOpInterface.to_tensor)
 
 
@@ -162,21 +160,11 @@ class _Clock:
 _clock = _Clock()
 
 
-def _timed(operation: Callable) -> Callable:
-    """A reduction or scan by a function of the kernel's own."""
-
-    def timed(self: Any, *args: Any) -> Any:
-        self.began = time.process_time()
-        return operation(self, *args)
-
-    return timed
-
-
 def _in_time(step: Callable) -> Callable:
-    """What such an operation does for each element."""
+    """What one reduction or scan by a function of the kernel's own does for each element."""
 
     def in_time(self: Any, *args: Any, **kwargs: Any) -> Any:
-        began = self.__dict__.get("began", math.inf)
+        began = self.__dict__.setdefault("began", time.process_time())
         if time.process_time() - began > ONE_OPERATION * _clock.seconds:
             absent("reduces or scans so large a tile with a function of its own that Triton's "
                    "interpreter, which calls it for each element, takes longer than a call may")  # fmt: skip
