@@ -26,7 +26,7 @@ enum verdict {
     VERDICT_WRONG_DTYPE,
     VERDICT_NOT_FINITE,
     VERDICT_WRONG_VALUES,
-    VERDICT_HACK,    /* a cheat: found by the verifier, or by the reviewer */
+    VERDICT_HACK, /* a cheat: found by the verifier, or by the reviewer */
     /* Only another device can tell: it says nothing about the candidate, is not
      * asked again, and an attempt ends with it. */
     VERDICT_NOT_JUDGED,

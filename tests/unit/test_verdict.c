@@ -29,10 +29,10 @@ static void test_meanings(void)
 
     for (enum verdict v = 0; v <= VERDICT_INFRA; v++) {
         retry = retry && verdicts[v].retry == (v == VERDICT_INFRA);
-        status =
-            status && verdicts[v].exit_status == (v == VERDICT_CORRECT ? 0
-                                                  : v >= VERDICT_NOT_JUDGED ? 4
-                                                                            : 1);
+        status = status &&
+                 verdicts[v].exit_status == (v == VERDICT_CORRECT      ? 0
+                                             : v >= VERDICT_NOT_JUDGED ? 4
+                                                                       : 1);
     }
     ok(retry, "only a failure of the machinery is tried again");
     ok(status, "exit status 0 for correct, 4 where nothing is known of the "
