@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "find/embed.h"
+#include "io/co.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ struct fetching {
     struct err *e;
     /* the current request */
     size_t first, asked; /* its texts */
-    bool over;
+    struct co *co;       /* waits for its answer; NULL: it is there */
     int rc;
 };
 
@@ -103,46 +104,35 @@ static int take(struct fetching *f, struct str reply)
     return rc;
 }
 
-static void on_answer(void *arg, const struct ledger_answer *a)
+static int take_answer(struct fetching *f, const struct ledger_answer *a)
 {
-    struct fetching *f = arg;
-
-    f->over = true;
     switch (a->end) {
     case LEDGER_ANSWERED:
-        f->rc = take(f, a->text);
-        break;
+        return take(f, a->text);
     case LEDGER_FAILED:
-        f->rc = err_set(f->e, ERR_SYSTEM, "the embeddings of %s: %s",
-                        f->part->model, a->why);
-        break;
+        return err_set(f->e, ERR_SYSTEM, "the embeddings of %s: %s",
+                       f->part->model, a->why);
     case LEDGER_NO_BUDGET:
         f->out->need = a->need;
-        f->rc = VECTORS_NO_BUDGET;
-        break;
+        return VECTORS_NO_BUDGET;
     case LEDGER_STOPPED:
-        f->rc = VECTORS_STOPPED;
-        break;
+        return VECTORS_STOPPED;
     case LEDGER_BROKEN:
         *f->e = *a->err;
-        f->rc = -1;
-        break;
+        return -1;
     }
-    loop_stop(f->part->loop);
-}
-
-static bool in_a_hurry(const struct fetching *f)
-{
-    return f->part->hurry && *f->part->hurry;
+    BUG("end %d", a->end);
 }
 
 /* Sends one request. The same texts and model make the same request. */
-static int ask(struct fetching *f)
+static void request_vectors(void *arg)
 {
+    struct fetching *f = arg;
     struct llm_message message[TEXTS_A_REQUEST];
     char asked[HASH_HEX];
     struct hash h;
-    struct ledger_call *call;
+    struct arena memory;
+    struct ledger_answer a;
     struct ledger_question q = {
         .purpose = "embed",
         .asked = asked,
@@ -161,14 +151,23 @@ static int ask(struct fetching *f)
         hash_add(&h, f->hash[f->first + k], HASH_HEX);
     }
     hash_finish_hex(&h, asked);
-    f->over = false;
-    call = ledger_ask(f->part->ledger, &q, on_answer, f);
-    while (!f->over && !in_a_hurry(f)) /* others may stop the loop, too */
-        loop_run(f->part->loop);
-    if (f->over)
-        return f->rc;
-    ledger_drop(call);
-    return VECTORS_STOPPED;
+    arena_init(&memory);
+    f->rc = ledger_ask(f->part->ledger, &q, &memory, &a) < 0
+                ? VECTORS_STOPPED
+                : take_answer(f, &a);
+    arena_release(&memory);
+    f->co = NULL;
+    loop_stop(f->part->loop);
+}
+
+static int ask(struct fetching *f)
+{
+    f->co = co_start(request_vectors, f);
+    while (f->co && !(f->part->hurry && *f->part->hurry))
+        loop_run(f->part->loop); /* others may stop the loop, too */
+    if (f->co)
+        co_cancel(f->co);
+    return f->rc;
 }
 
 static bool have_all(const struct fetching *f)

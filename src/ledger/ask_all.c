@@ -114,7 +114,7 @@ int ask_all_question(struct ask_all *a, const struct ledger_question *q,
     full.request.max_tokens = a->part.max_tokens;
     a->progress.questions++;
     a->under_way++;
-    rc = ledger_wait(a->part.ledger, &full, memory, out);
+    rc = ledger_ask(a->part.ledger, &full, memory, out);
     a->under_way--;
     if (rc < 0 || a->over)
         return -1;

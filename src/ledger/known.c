@@ -1,7 +1,7 @@
 /* known.c: reads the calls of a store. */
+#include "ledger/known.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ledger/ledger_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>

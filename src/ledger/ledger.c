@@ -1,12 +1,22 @@
-/* ledger.c: answers a question from the store, or sends it: reserve, store,
- * send, store, use. */
+/* ledger.c: one question, answered from the store or by the model: ledger_ask(), at
+ * the end, is the story; call_pay() is the part that costs money.
+ *
+ * Money is spent by others, at any moment, whatever becomes of this program. So its
+ * own memory is never what counts: before a request can go out, the store has on
+ * disk what it may cost at most, and before anybody sees a reply, the store has it
+ * together with what it did cost. A program that ends between two of these steps
+ * has either asked for nothing or knows what it may owe. Whoever changes the order
+ * of call_pay() breaks the cap or pays twice.
+ *
+ * A call lives on the stack of the coroutine that asks, and waits for one word at a
+ * time: from the front, from those who make room under the cap, from ledger_stop(),
+ * or from the call that it has joined. */
 #include "ledger/ledger.h"
 
-#include "base/buf.h"
 #include "base/date.h"
 #include "base/mem.h"
 #include "io/co.h"
-#include "ledger/ledger_int.h"
+#include "ledger/known.h"
 #include "llm/options.h"
 
 #include <stdarg.h>
@@ -15,6 +25,50 @@
 
 /* A call ends after so many failures of its front, which retries by itself. */
 #define FAILURES 5
+
+enum word {
+    WORD_RESERVED,  /* the front: store `total`, then let the request go */
+    WORD_DONE,      /* the front: `reply` */
+    WORD_ROOM,      /* parked: try again */
+    WORD_NO_ROOM,   /* parked: nobody can make room */
+    WORD_STOP,      /* it has not gone out, and will not */
+    WORD_HEIR,      /* joined: the one that asked is gone, ask yourself */
+    WORD_ANSWERED,  /* the answer is complete */
+    WORD_CANCELLED, /* so is the coroutine */
+};
+
+struct call {
+    struct ledger *l;
+    struct ledger_question q;
+    struct arena *memory;
+    struct ledger_answer *out;
+    struct co_event told;
+    enum word word;
+    struct known_call *known; /* or NULL */
+    struct llm_call *sent;    /* with the front, or NULL */
+    struct llm_cost
+        from_purse;        /* the part of its reservation that the purse pays */
+    struct llm_cost total; /* WORD_RESERVED */
+    struct llm_reply reply; /* WORD_DONE; a copy */
+    struct row_call row;    /* state NULL: not in the store yet */
+    int64_t tries;
+    int failures;
+    bool parked;
+    uint64_t defer; /* nonzero: the loop will tell it that it is the heir */
+    struct call *prev, *next;
+    /* Calls with the same question share one request. The first is the leader;
+     * the others are in its list `joined`, and in no other list. */
+    struct call *leader, *joined;
+};
+
+struct ledger {
+    struct ledger_parts part;
+    struct map known;
+    struct call *first, *last; /* in the order of asking */
+    size_t count, parked, in_flight;
+    bool stopping;
+    uint64_t look; /* nonzero: the loop will look for calls without room */
+};
 
 void ledger_hash(char out[HASH_HEX], const char *format, ...)
 {
@@ -44,15 +98,15 @@ struct ledger *ledger_open(const struct ledger_parts *p, struct err *e)
     return NULL;
 }
 
-static void cancel(struct ledger_call *c)
+void ledger_close(struct ledger *l)
 {
-    loop_remove(c->l->part.loop, c->defer);
-    c->defer = 0;
-    if (!c->call)
+    if (!l)
         return;
-    llm_cancel(c->call);
-    c->call = NULL;
-    c->l->in_flight--;
+    if (l->first)
+        BUG("the ledger is closed while somebody waits for an answer");
+    loop_remove(l->part.loop, l->look);
+    known_release(&l->known);
+    free(l);
 }
 
 const char *ledger_asked_with(const struct ledger *l, const char *purpose,
@@ -61,36 +115,6 @@ const char *ledger_asked_with(const struct ledger *l, const char *purpose,
     const struct known_call *k = known_find(&l->known, purpose, asked);
 
     return k && k->prompt[0] ? k->prompt : NULL;
-}
-
-void ledger_drop(struct ledger_call *c)
-{
-    if (c->leader) {
-        calls_leave(c);
-        return;
-    }
-    c->fn = NULL;
-    calls_pass_on(c);
-    cancel(c);
-    if (c->storing) /* the store's callback takes it away */
-        return;
-    calls_unlink(c);
-    calls_free(c);
-}
-
-void ledger_close(struct ledger *l)
-{
-    if (!l)
-        return;
-    while (l->first) {
-        while (l->first->joined)
-            calls_leave(l->first->joined);
-        l->first->storing = 0; /* nobody runs the loop any more */
-        ledger_drop(l->first);
-    }
-    loop_remove(l->part.loop, l->look);
-    known_release(&l->known);
-    free(l);
 }
 
 size_t ledger_in_flight(const struct ledger *l)
@@ -103,76 +127,308 @@ size_t ledger_parked(const struct ledger *l)
     return l->parked;
 }
 
-/* ---- the end of a call ---- */
+/* ---- words ---- */
 
-void ledger_finish(struct ledger_call *c, struct ledger_answer *a)
+static enum word call_hear(struct call *c)
+{
+    int rc = co_wait(&c->told);
+
+    c->told = (struct co_event){0};
+    return rc < 0 ? WORD_CANCELLED : c->word;
+}
+
+static void call_tell(struct call *c, enum word w)
+{
+    c->word = w;
+    co_happen(&c->told);
+}
+
+/* Waits until all rows are on disk. */
+static enum word call_stored(struct call *c)
+{
+    struct err *e = arena_alloc(c->memory, sizeof(*e));
+
+    if (store_wait(c->l->part.store, e) == 0)
+        return WORD_DONE;
+    if (e->kind == ERR_INTERRUPT)
+        return WORD_CANCELLED;
+    c->out->end = LEDGER_BROKEN;
+    c->out->err = e;
+    return WORD_ANSWERED;
+}
+
+/* ---- the open calls ---- */
+
+static void call_link(struct call *c)
 {
     struct ledger *l = c->l;
-    struct ledger_call *j;
 
-    calls_unlink(c);
-    if (!a->text.p)
-        a->text = STR_LIT("");
-    if (!a->why)
-        a->why = "";
-    c->fn(c->arg, a);
-    while ((j = c->joined)) {
-        c->joined = j->next;
-        j->fn(j->arg, a);
-        calls_free(j);
+    c->prev = l->last;
+    *(l->last ? &l->last->next : &l->first) = c;
+    l->last = c;
+    l->count++;
+}
+
+static void call_unlink(struct call *c)
+{
+    struct ledger *l = c->l;
+
+    *(c->prev ? &c->prev->next : &l->first) = c->next;
+    *(c->next ? &c->next->prev : &l->last) = c->prev;
+    l->count--;
+    l->parked -= c->parked;
+    c->parked = false;
+}
+
+static struct call *call_find(const struct ledger *l,
+                              const struct ledger_question *q)
+{
+    struct call *c = l->first;
+
+    while (c && (strcmp(c->q.asked, q->asked) != 0 ||
+                 strcmp(c->q.purpose, q->purpose) != 0))
+        c = c->next;
+    return c;
+}
+
+static void call_join(struct call *leader, struct call *c)
+{
+    struct call **at = &leader->joined;
+
+    while (*at)
+        at = &(*at)->next;
+    *at = c;
+    c->leader = leader;
+}
+
+static void call_leave(struct call *c)
+{
+    struct call **at = &c->leader->joined;
+
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+}
+
+static void call_on_heir(void *arg)
+{
+    struct call *c = arg;
+
+    c->defer = 0;
+    call_tell(c, WORD_HEIR);
+}
+
+/* The leader is dropped: the next in its list becomes the leader and sends the
+ * question itself, because what a question points to belongs to its own caller. It
+ * hears of it from the loop: that caller may drop it, too. */
+static void call_pass_on(struct call *leader)
+{
+    struct call *heir = leader->joined;
+
+    if (!heir)
+        return;
+    leader->joined = NULL;
+    heir->joined = heir->next;
+    heir->next = heir->leader = NULL;
+    for (struct call *j = heir->joined; j; j = j->next)
+        j->leader = heir;
+    heir->known = known_find(&leader->l->known, heir->q.purpose, heir->q.asked);
+    heir->tries = leader->tries;
+    call_link(heir);
+    heir->defer = loop_defer(leader->l->part.loop, call_on_heir, heir);
+}
+
+static void copy_answer(const struct ledger_answer *from, struct arena *memory,
+                        struct ledger_answer *to)
+{
+    *to = *from;
+    to->text.p = arena_strndup(memory, from->text.p, from->text.n);
+    to->why = arena_strdup(memory, from->why);
+    if (from->err) {
+        struct err *e = arena_alloc(memory, sizeof(*e));
+
+        *e = *from->err;
+        to->err = e;
     }
-    calls_free(c);
-    room_look(l);
 }
 
-static void finish_as(struct ledger_call *c, enum ledger_end end)
-{
-    struct ledger_answer a = {.end = end};
+/* ---- room under the cap ---- */
 
-    ledger_finish(c, &a);
+static bool room_is_nothing(struct llm_cost c)
+{
+    return c.usd_micro == 0 && c.tokens == 0;
 }
 
-static void finish_broken(struct ledger_call *c, const struct err *e)
+static struct llm_cost room_above(struct llm_cost a, struct llm_cost b)
 {
-    struct ledger_answer a = {.end = LEDGER_BROKEN, .err = e};
+    struct llm_cost d = cost_sub(a, b);
 
-    ledger_finish(c, &a);
+    return (struct llm_cost){d.usd_micro > 0 ? d.usd_micro : 0,
+                             d.tokens > 0 ? d.tokens : 0};
 }
 
-/* ---- a call ---- */
-
-/* True when the call was dropped while the store was busy. */
-static bool dropped(struct ledger_call *c)
+static struct llm_cost room_held(const struct call *c)
 {
-    c->storing--;
-    if (c->fn)
+    return c->known ? c->known->held : (struct llm_cost){0};
+}
+
+/* What would have to be reserved, besides what is reserved for the call
+ * already. */
+static struct llm_cost need_of(const struct call *c)
+{
+    struct llm_cost need =
+        cost_add(llm_worst_case(c->q.front, &c->q.request), c->q.then);
+
+    need = room_above(need, room_held(c));
+    return c->q.purse ? room_above(need, c->q.purse->rest) : need;
+}
+
+/* The first call on a purse fills it; false: there is no room. */
+static bool room_fill_purse(struct call *c)
+{
+    struct ledger_purse *p = c->q.purse;
+    struct llm_cost need;
+
+    if (!p || room_is_nothing(c->q.then) || !room_is_nothing(p->rest))
+        return true;
+    need = need_of(c);
+    if (!budget_reserve(c->l->part.budget, need))
         return false;
-    ledger_drop(c);
+    p->rest = need;
     return true;
 }
 
-static void on_reservation_stored(const struct err *e, void *arg)
-{
-    struct ledger_call *c = arg;
+static void room_look(struct ledger *l);
 
-    if (dropped(c))
+/* Room may have come: parked calls are tried again. What has begun is finished
+ * first: while a call without a `then` is parked, none that has one is tried. */
+static void room_unpark(struct ledger *l)
+{
+    bool begun = false;
+    size_t n = 0;
+    struct call **list;
+
+    if (!l->parked || l->stopping)
         return;
-    if (e) {
-        cancel(c);
-        finish_broken(c, e);
-        return;
+    list = xcalloc(l->parked, sizeof(struct call *));
+    for (struct call *c = l->first; c; c = c->next)
+        begun |= c->parked && room_is_nothing(c->q.then);
+    for (struct call *c = l->first; c; c = c->next)
+        if (c->parked && (!begun || room_is_nothing(c->q.then)))
+            list[n++] = c;
+    for (size_t i = 0; i < n; i++) {
+        list[i]->parked = false;
+        l->parked--;
+        call_tell(list[i], WORD_ROOM);
     }
-    llm_go(c->call);
-    if (c->l->stopping)
-        llm_withdraw(c->call);
+    free(list);
 }
 
-static void on_reserved(struct llm_call *call, struct llm_cost total, void *arg)
+/* Waits for room. `freed`: the call itself has cost less than was reserved, so
+ * there may be some already. */
+static enum word room_park(struct call *c, bool freed)
 {
-    struct ledger_call *c = arg;
-    struct store *s = c->l->part.store;
+    c->parked = true;
+    c->l->parked++;
+    room_look(c->l);
+    if (freed)
+        room_unpark(c->l);
+    return call_hear(c);
+}
 
-    (void)call;
+void ledger_purse_close(struct ledger *l, struct ledger_purse *p)
+{
+    if (room_is_nothing(p->rest))
+        return;
+    budget_settle(l->part.budget, p->rest, (struct llm_cost){0});
+    p->rest = (struct llm_cost){0};
+    room_unpark(l);
+}
+
+static struct llm_cost least_need(const struct ledger *l)
+{
+    struct llm_cost least = {INT64_MAX, INT64_MAX};
+
+    for (const struct call *c = l->first; c; c = c->next) {
+        struct llm_cost need = need_of(c);
+
+        if (c->parked && need.usd_micro < least.usd_micro)
+            least.usd_micro = need.usd_micro;
+        if (c->parked && need.tokens < least.tokens)
+            least.tokens = need.tokens;
+    }
+    return least;
+}
+
+static struct call *first_parked(const struct ledger *l)
+{
+    struct call *c = l->first;
+
+    while (c && !c->parked)
+        c = c->next;
+    return c;
+}
+
+static void room_on_look(void *arg)
+{
+    struct ledger *l = arg;
+    struct llm_cost need;
+    struct call *c;
+
+    l->look = 0;
+    if (!l->parked || l->parked < l->count)
+        return;
+    need = least_need(l);
+    /* a callback may stop the ledger, which ends the others */
+    while ((c = first_parked(l)) && l->parked == l->count) {
+        c->out->need = need;
+        call_tell(c, WORD_NO_ROOM);
+    }
+}
+
+/* When all calls are parked, nobody can make room. Looked at from the loop: whoever
+ * asks may be about to ask something cheaper. */
+static void room_look(struct ledger *l)
+{
+    if (l->parked && l->parked == l->count && !l->look)
+        l->look = loop_defer(l->part.loop, room_on_look, l);
+}
+
+/* ---- rows ---- */
+
+static void start_row(struct call *c)
+{
+    const struct ledger_question *q = &c->q;
+
+    c->row =
+        (struct row_call){.purpose = q->purpose,
+                          .asked = q->asked,
+                          .try = c->tries + 1,
+                          .task = q->task,
+                          .attempt = q->attempt,
+                          .prompt = q->prompt_stored ? q->prompt_hash : NULL,
+                          .prompt_hash = q->prompt_hash,
+                          .asked_at = date_now_us()};
+}
+
+/* The program ended while the call was under way, with a patient front. The
+ * front is another one now, so the call is lost. */
+static void lose_held(struct call *c)
+{
+    struct known_call *k = c->known;
+
+    start_row(c);
+    c->row.reserved_usd_micro = k->held.usd_micro;
+    c->row.reserved_tokens = k->held.tokens;
+    known_make_lost(&c->row);
+    store_call(c->l->part.store, &c->row);
+    budget_settle(c->l->part.budget, k->held, k->held);
+    k->held = (struct llm_cost){0};
+    c->tries++;
+}
+
+static void call_store_reservation(struct call *c)
+{
     if (c->known)
         c->known->held = (struct llm_cost){0};
     if (c->q.purse)
@@ -180,31 +436,9 @@ static void on_reserved(struct llm_call *call, struct llm_cost total, void *arg)
     c->from_purse = (struct llm_cost){0};
     c->tries = c->row.try;
     c->row.state = "open";
-    c->row.reserved_usd_micro = total.usd_micro;
-    c->row.reserved_tokens = total.tokens;
-    store_call(s, &c->row);
-    c->storing++;
-    store_after(s, on_reservation_stored, c);
-}
-
-static void on_reply_stored(const struct err *e, void *arg)
-{
-    struct ledger_call *c = arg;
-    struct ledger_answer a = {.end = LEDGER_ANSWERED};
-
-    if (!e) {
-        memcpy(c->known->reply, c->reply, sizeof(c->reply));
-        c->known->cut = c->cut;
-    }
-    if (dropped(c))
-        return;
-    if (e) {
-        finish_broken(c, e);
-        return;
-    }
-    a.text = (struct str){buf_str(&c->text), c->text.len};
-    a.cut = c->cut;
-    ledger_finish(c, &a);
+    c->row.reserved_usd_micro = c->total.usd_micro;
+    c->row.reserved_tokens = c->total.tokens;
+    store_call(c->l->part.store, &c->row);
 }
 
 /* `row` borrows from the reply. */
@@ -226,17 +460,19 @@ static void fill_row(struct row_call *row, const struct llm_reply *r)
     row->answered_at = date_now_us();
 }
 
-static void store_end(struct ledger_call *c, const struct llm_reply *r)
+/* `reply` gets the hash of an answer. */
+static void call_store_end(struct call *c, char reply[HASH_HEX])
 {
+    const struct llm_reply *r = &c->reply;
     struct store *s = c->l->part.store;
-    char thought[HASH_HEX], *model = NULL;
+    char thought[HASH_HEX];
 
     fill_row(&c->row, r);
     if (r->model.n)
-        c->row.model = model = xstrndup(r->model.p, r->model.n);
+        c->row.model = r->model.p;
     if (r->outcome == LLM_ANSWERED) {
-        store_blob(s, r->text, c->reply);
-        c->row.reply = c->reply;
+        store_blob(s, r->text, reply);
+        c->row.reply = reply;
         if (r->thought.n) {
             store_blob(s, r->thought, thought);
             c->row.thought = thought;
@@ -246,199 +482,238 @@ static void store_end(struct ledger_call *c, const struct llm_reply *r)
     c->known = known_put(&c->l->known, c->q.purpose, c->q.asked);
     c->known->tries = c->row.try;
     c->row.reply = c->row.thought = c->row.error = c->row.model = NULL;
-    free(model);
 }
 
-static void on_failed(struct ledger_call *c, const struct llm_reply *r)
-{
-    struct ledger *l = c->l;
-    struct ledger_answer a = {.end = LEDGER_FAILED, .why = r->error};
+/* ---- the front ---- */
 
-    if (c->q.task >= 0)
-        store_event(l->part.store, "call", c->q.task, c->q.attempt, r->error);
-    if (l->stopping)
-        finish_as(c, LEDGER_STOPPED);
-    else if (r->outcome == LLM_REFUSED || ++c->failures >= FAILURES)
-        ledger_finish(c, &a);
-    else
-        ledger_send(c);
-}
-
-static void on_done(struct llm_call *call, const struct llm_reply *r, void *arg)
+static void call_on_reserved(struct llm_call *call, struct llm_cost total,
+                             void *arg)
 {
-    struct ledger_call *c = arg;
-    struct ledger *l = c->l;
+    struct call *c = arg;
 
     (void)call;
-    c->call = NULL;
-    l->in_flight--;
-    if (r->outcome == LLM_NO_BUDGET && r->requests == 0) {
-        room_park(c); /* nothing has changed for anybody */
-        return;
-    }
-    store_end(c, r);
-    if (r->outcome == LLM_ANSWERED) {
-        buf_reset(&c->text);
-        buf_put(&c->text, r->text.p, r->text.n);
-        c->cut = r->finish == LLM_LENGTH;
-        c->storing++;
-        store_after(l->part.store, on_reply_stored, c);
-    } else if (r->outcome == LLM_NO_BUDGET) {
-        room_park(c);
-    } else {
-        on_failed(c, r);
-    }
-    room_unpark(l);
+    c->total = total;
+    call_tell(c, WORD_RESERVED);
 }
 
-static void start_row(struct ledger_call *c)
+static struct str keep_text(struct call *c, struct str s)
 {
-    const struct ledger_question *q = &c->q;
-
-    c->row =
-        (struct row_call){.purpose = q->purpose,
-                          .asked = q->asked,
-                          .try = c->tries + 1,
-                          .task = q->task,
-                          .attempt = q->attempt,
-                          .prompt = q->prompt_stored ? q->prompt_hash : NULL,
-                          .prompt_hash = q->prompt_hash,
-                          .asked_at = date_now_us()};
+    return (struct str){arena_strndup(c->memory, s.n ? s.p : "", s.n), s.n};
 }
 
-/* The program ended while the call was under way, with a patient front. The
- * front is another one now, so the call is lost. */
-static void lose_held(struct ledger_call *c)
+static void call_on_done(struct llm_call *call, const struct llm_reply *r,
+                         void *arg)
 {
-    struct known_call *k = c->known;
+    struct call *c = arg;
 
-    start_row(c);
-    c->row.reserved_usd_micro = k->held.usd_micro;
-    c->row.reserved_tokens = k->held.tokens;
-    known_make_lost(&c->row);
-    store_call(c->l->part.store, &c->row);
-    budget_settle(c->l->part.budget, k->held, k->held);
-    k->held = (struct llm_cost){0};
-    c->tries++;
+    (void)call;
+    c->sent = NULL;
+    c->l->in_flight--;
+    c->reply = *r;
+    c->reply.text = keep_text(c, r->text);
+    c->reply.thought = keep_text(c, r->thought);
+    c->reply.model = keep_text(c, r->model);
+    c->reply.error = arena_strdup(c->memory, r->error);
+    call_tell(c, WORD_DONE);
 }
 
-void ledger_send(struct ledger_call *c)
+/* Hands the call to the front. False: there is no room for it in its purse. */
+static bool call_hand_over(struct call *c)
 {
-    static const struct llm_handlers handlers = {on_reserved, on_done};
-    struct ledger *l = c->l;
+    static const struct llm_handlers handlers = {call_on_reserved,
+                                                 call_on_done};
     struct err e = ERR_INIT;
 
     if (!room_is_nothing(room_held(c)) && !llm_is_patient(c->q.front))
         lose_held(c);
-    if (!room_fill_purse(c)) {
-        room_park(c);
-        return;
-    }
+    if (!room_fill_purse(c))
+        return false;
     if (c->q.purse)
         c->from_purse = room_above(c->q.purse->rest, c->q.then);
     c->q.request.held = cost_add(room_held(c), c->from_purse);
     start_row(c);
-    c->call = llm_ask(c->q.front, &c->q.request, &handlers, c, &e);
-    if (!c->call)
+    c->sent = llm_ask(c->q.front, &c->q.request, &handlers, c, &e);
+    if (!c->sent)
         BUG("%s", e.text);
-    l->in_flight++;
+    c->l->in_flight++;
+    return true;
+}
+
+/* The front has reserved: that is on disk before the request goes out. A front that
+ * repeats a request reserves again. */
+static enum word call_hear_front(struct call *c)
+{
+    enum word w;
+
+    while ((w = call_hear(c)) == WORD_RESERVED) {
+        call_store_reservation(c);
+        if ((w = call_stored(c)) != WORD_DONE)
+            return w;
+        llm_go(c->sent);
+        if (c->l->stopping)
+            llm_withdraw(c->sent);
+    }
+    return w;
+}
+
+/* ---- a call ---- */
+
+/* The reply is on disk before it is used. */
+static enum word call_keep_reply(struct call *c, const char *reply)
+{
+    enum word w = call_stored(c);
+
+    if (w != WORD_DONE)
+        return w;
+    memcpy(c->known->reply, reply, HASH_HEX);
+    c->known->cut = c->reply.finish == LLM_LENGTH;
+    c->out->end = LEDGER_ANSWERED;
+    c->out->text = c->reply.text;
+    c->out->cut = c->known->cut;
+    return WORD_ANSWERED;
+}
+
+/* True: it is tried again. */
+static bool call_failed_once(struct call *c)
+{
+    if (c->q.task >= 0)
+        store_event(c->l->part.store, "call", c->q.task, c->q.attempt,
+                    c->reply.error);
+    if (!c->l->stopping && c->reply.outcome != LLM_REFUSED &&
+        ++c->failures < FAILURES)
+        return true;
+    c->out->end = c->l->stopping ? LEDGER_STOPPED : LEDGER_FAILED;
+    c->out->why = c->l->stopping ? "" : c->reply.error;
+    return false;
+}
+
+/* Reserve, store, send, store: as often as it takes. Returns the word that ends it:
+ * WORD_ANSWERED when `out` is complete. */
+static enum word call_pay(struct call *c)
+{
+    bool freed = false; /* what a try has left of its reservation */
+
+    for (;;) {
+        enum word w = WORD_DONE;
+        char reply[HASH_HEX];
+        bool no_room = !call_hand_over(c);
+
+        if (!no_room) {
+            if (freed)
+                room_unpark(c->l);
+            if ((w = call_hear_front(c)) != WORD_DONE)
+                return w;
+            no_room = c->reply.outcome == LLM_NO_BUDGET;
+            freed = !no_room || c->reply.requests > 0;
+            if (freed)
+                call_store_end(c, reply);
+        }
+        if (no_room) {
+            if ((w = room_park(c, freed)) != WORD_ROOM)
+                return w;
+            freed = false;
+        } else if (c->reply.outcome == LLM_ANSWERED || !call_failed_once(c)) {
+            room_unpark(c->l);
+            return c->reply.outcome == LLM_ANSWERED ? call_keep_reply(c, reply)
+                                                    : WORD_ANSWERED;
+        }
+    }
+}
+
+/* Ends a call that has asked: those who have joined it hear the answer, or one of
+ * them asks itself. */
+static void call_end(struct call *c, enum word w)
+{
+    struct ledger *l = c->l;
+    struct call *j;
+
+    if (c->sent) {
+        llm_cancel(c->sent);
+        c->sent = NULL;
+        l->in_flight--;
+    }
+    if (w == WORD_NO_ROOM)
+        c->out->end = LEDGER_NO_BUDGET;
+    else if (w == WORD_STOP)
+        c->out->end = LEDGER_STOPPED;
+    else if (w == WORD_CANCELLED)
+        call_pass_on(c);
+    call_unlink(c);
+    while ((j = c->joined)) {
+        c->joined = j->next;
+        j->leader = NULL;
+        copy_answer(c->out, j->memory, j->out);
+        call_tell(j, WORD_ANSWERED);
+    }
+    room_look(l);
 }
 
 /* A reply that is in the store. */
 static void answer_from_store(struct ledger *l, const struct known_call *k,
-                              ledger_fn *fn, void *arg)
+                              struct arena *memory, struct ledger_answer *out)
 {
-    struct ledger_answer a = {
-        .end = LEDGER_ANSWERED, .text = STR_LIT(""), .cut = k->cut, .why = ""};
-    struct err e = ERR_INIT;
+    struct err *e = arena_alloc(memory, sizeof(*e));
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    if (store_read_blob(l->part.store, k->reply, &b, &e) < 0) {
-        a.end = LEDGER_BROKEN;
-        a.err = &e;
+    out->cut = k->cut;
+    if (store_read_blob(l->part.store, k->reply, &b, e) < 0) {
+        out->end = LEDGER_BROKEN;
+        out->err = e;
     } else {
-        a.text = (struct str){buf_str(&b), b.len};
+        out->end = LEDGER_ANSWERED;
+        out->text =
+            (struct str){arena_strndup(memory, buf_str(&b), b.len), b.len};
     }
-    fn(arg, &a);
     buf_release(&b);
 }
 
-struct ledger_call *ledger_ask(struct ledger *l,
-                               const struct ledger_question *q, ledger_fn *fn,
-                               void *arg)
+int ledger_ask(struct ledger *l, const struct ledger_question *q,
+               struct arena *memory, struct ledger_answer *out)
 {
     struct known_call *k = known_find(&l->known, q->purpose, q->asked);
-    struct ledger_answer stopped = {
+    struct call *open, c = {.l = l,
+                            .q = *q,
+                            .memory = memory,
+                            .out = out,
+                            .known = k,
+                            .tries = k ? k->tries : 0};
+    enum word w = WORD_HEIR;
+
+    *out = (struct ledger_answer){
         .end = LEDGER_STOPPED, .text = STR_LIT(""), .why = ""};
-    struct ledger_call *c, *open;
-
     if (k && k->reply[0]) {
-        answer_from_store(l, k, fn, arg);
-        return NULL;
-    }
-    if (l->stopping) {
-        fn(arg, &stopped);
-        return NULL;
-    }
-    open = calls_find(l, q);
-    c = xcalloc(1, sizeof(*c));
-    *c = (struct ledger_call){.l = l,
-                              .q = *q,
-                              .fn = fn,
-                              .arg = arg,
-                              .known = k,
-                              .tries = k ? k->tries : 0};
-    buf_init(&c->text, BUF_UNLIMITED);
-    if (open) {
-        calls_join(open, c);
-    } else {
-        calls_link(c);
-        ledger_send(c);
-    }
-    return c;
-}
-
-struct ledger_waiting {
-    struct co_event over;
-    struct arena *memory;
-    struct ledger_answer *out;
-};
-
-static void ledger_on_waited(void *arg, const struct ledger_answer *a)
-{
-    struct ledger_waiting *w = arg;
-
-    *w->out = *a;
-    w->out->text.p = arena_strndup(w->memory, a->text.p, a->text.n);
-    w->out->why = arena_strdup(w->memory, a->why);
-    if (a->err) {
-        struct err *e = arena_alloc(w->memory, sizeof(*e));
-
-        *e = *a->err;
-        w->out->err = e;
-    }
-    co_happen(&w->over);
-}
-
-int ledger_wait(struct ledger *l, const struct ledger_question *q,
-                struct arena *memory, struct ledger_answer *out)
-{
-    struct ledger_waiting w = {.memory = memory, .out = out};
-    struct ledger_call *c = ledger_ask(l, q, ledger_on_waited, &w);
-
-    if (co_wait(&w.over) == 0)
+        answer_from_store(l, k, memory, out);
         return 0;
-    ledger_drop(c);
-    return -1;
+    }
+    if (l->stopping)
+        return 0;
+    if ((open = call_find(l, q))) {
+        call_join(open, &c);
+        w = call_hear(&c);
+        loop_remove(l->part.loop, c.defer);
+        if (c.leader)
+            call_leave(&c);
+        else if (w != WORD_ANSWERED)
+            open = NULL; /* it is the leader now */
+    } else {
+        call_link(&c);
+    }
+    if (w == WORD_HEIR)
+        w = call_pay(&c);
+    if (!open)
+        call_end(&c, w);
+    return w == WORD_CANCELLED ? -1 : 0;
 }
+
+/* ---- stopping ---- */
 
 /* The first call that nothing is reserved for: no request of it is under way. */
-static struct ledger_call *first_unsent(const struct ledger *l)
+static struct call *first_unsent(const struct ledger *l)
 {
-    struct ledger_call *c = l->first;
+    struct call *c = l->first;
 
-    while (c && !c->parked && !c->defer && !(c->call && !c->row.state))
+    while (c && !c->parked && !c->defer && !(c->sent && !c->row.state))
         c = c->next;
     return c;
 }
@@ -446,21 +721,19 @@ static struct ledger_call *first_unsent(const struct ledger *l)
 /* Ends a call whose request is not under way, although it may be reserved. */
 static bool withdraw_one(struct ledger *l)
 {
-    for (struct ledger_call *c = l->first; c; c = c->next)
-        if (c->call && llm_withdraw(c->call))
+    for (struct call *c = l->first; c; c = c->next)
+        if (c->sent && llm_withdraw(c->sent))
             return true; /* `c` is gone */
     return false;
 }
 
 void ledger_stop(struct ledger *l)
 {
-    struct ledger_call *c;
+    struct call *c;
 
     l->stopping = true;
-    while ((c = first_unsent(l))) {
-        cancel(c);
-        finish_as(c, LEDGER_STOPPED);
-    }
+    while ((c = first_unsent(l)))
+        call_tell(c, WORD_STOP);
     while (withdraw_one(l))
         ;
 }

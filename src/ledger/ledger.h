@@ -22,13 +22,13 @@
  *
  * A caller that asks a question already under way joins that call. It is sent
  * and paid for once, and all callers get the answer, however it ends. If the
- * first caller drops the call, the next one asks and pays again.
+ * first caller is cancelled, the next one asks and pays again.
  *
  * A call that will fit under the cap once other calls have ended waits in the
  * front. One that the front refuses, or whose purse cannot be filled, is parked
  * and tried again when a call ends or a purse is closed. When only parked calls
- * are left, they end with LEDGER_NO_BUDGET, in the order of asking. If a
- * callback stops the ledger, the remaining ones end with LEDGER_STOPPED.
+ * are left, they end with LEDGER_NO_BUDGET, in the order of asking. If one of the
+ * callers stops the ledger, the remaining ones end with LEDGER_STOPPED.
  *
  * A front is the struct llm that sends the calls (llm/llm.h). A front is
  * patient if its provider may take days to answer, and sending a request again
@@ -50,7 +50,6 @@
 #include <stdint.h>
 
 struct ledger;
-struct ledger_call;
 
 /* All borrowed; they outlive the ledger. */
 struct ledger_parts {
@@ -64,8 +63,7 @@ struct ledger_parts {
 /* Reads the calls in the store and counts their cost in the budget. Calls that
  * were under way count as lost; with a patient front they are waited for. */
 struct ledger *ledger_open(const struct ledger_parts *p, struct err *e);
-/* Drops the calls under way; a later run continues from the store. Not from a
- * callback. */
+/* Nobody may wait for an answer any more. */
 void ledger_close(struct ledger *l); /* may be NULL */
 
 /* Counts all calls of a store that have no reply as lost. For a run that
@@ -82,8 +80,6 @@ struct ledger_purse {
  * over or dropped. */
 void ledger_purse_close(struct ledger *l, struct ledger_purse *p);
 
-/* The struct is copied; what it points to is borrowed until the call is
- * over. */
 struct ledger_question {
     const char *purpose, *asked; /* together they identify the question */
     int64_t task, attempt;       /* stored with it; -1 and 0: of no task */
@@ -108,7 +104,6 @@ enum ledger_end {
     LEDGER_BROKEN,    /* the store cannot be read or written */
 };
 
-/* Borrowed; gone when the callback returns. */
 struct ledger_answer {
     enum ledger_end end;
     struct str text; /* "" unless answered */
@@ -121,28 +116,20 @@ struct ledger_answer {
     struct llm_cost need;
     const struct err *err; /* LEDGER_BROKEN; else NULL */
 };
-typedef void ledger_fn(void *arg, const struct ledger_answer *a);
 
-/* Asks. `fn` is called once: from here if the reply is in the store already or
- * after ledger_stop(), else from the loop. Returns the call, which is freed
- * after `fn`; NULL if `fn` has been called already. */
-struct ledger_call *ledger_ask(struct ledger *l,
-                               const struct ledger_question *q, ledger_fn *fn,
-                               void *arg);
-/* The same from a coroutine, which waits for the answer: `out` stays good as long
- * as `memory`. -1 when the coroutine was cancelled: the call is dropped. */
-int ledger_wait(struct ledger *l, const struct ledger_question *q,
-                struct arena *memory, struct ledger_answer *out);
+/* Asks, from a coroutine, and waits for the answer. It does not wait if the reply
+ * is in the store already, or after ledger_stop(). What the question points to is
+ * borrowed until then; what `out` points to is in `memory`. -1 when the coroutine
+ * was cancelled: the reservation of a request that has gone out stays, since it may
+ * be billed; when the store is opened again, the call counts as lost, or is waited
+ * for if the front is patient. */
+int ledger_ask(struct ledger *l, const struct ledger_question *q,
+               struct arena *memory, struct ledger_answer *out);
 /* The `prompt_hash` with which a question was asked whose reply is stored or may
  * still come; NULL: none, so it will be asked with the prompt that it has
  * then. */
 const char *ledger_asked_with(const struct ledger *l, const char *purpose,
                               const char *asked);
-/* Drops the call; `fn` will not be called. The reservation of one that has been
- * sent stays, since it may be billed: when the store is opened again, the call
- * counts as lost, or is waited for if the front is patient. */
-void ledger_drop(struct ledger_call *c);
-
 /* Sends no more requests. Calls that have not gone out end now, with
  * LEDGER_STOPPED; the others end with their replies. */
 void ledger_stop(struct ledger *l);

@@ -201,7 +201,7 @@ static int attempt_ask(struct attempt *a, enum prompt_stage stage,
         return attempt_broken(a, &e);
     attempt_store_prompt(a);
     q.request = request_of(a, stage, &a->prompt);
-    if (ledger_wait(s->part.ledger, &q, &a->memory, out) < 0)
+    if (ledger_ask(s->part.ledger, &q, &a->memory, out) < 0)
         return attempt_over(a, ATTEMPT_ABANDONED);
     switch (out->end) {
     case LEDGER_ANSWERED:

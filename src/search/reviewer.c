@@ -108,7 +108,7 @@ static int reviewer_ask(struct reviewer *v, const struct reviewer_kernel *k,
         .key = {k->task_id, v->part.method, q.purpose, k->attempt},
         .message = p->message,
         .count = p->count};
-    if (ledger_wait(v->part.ledger, &q, memory, &a) < 0)
+    if (ledger_ask(v->part.ledger, &q, memory, &a) < 0)
         a.end = LEDGER_STOPPED;
     switch (a.end) {
     case LEDGER_ANSWERED:

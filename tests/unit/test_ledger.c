@@ -40,10 +40,11 @@ struct life {
     /* asked, or closed, when the first call is over */
     const char *follow;
     struct ledger_purse *purse, *close;
+    struct co *waits[8]; /* for answers */
 };
 
-static struct ledger_call *ask(struct life *f, const char *asked,
-                               struct ledger_purse *purse, int64_t then);
+static struct co *ask(struct life *f, const char *asked,
+                      struct ledger_purse *purse, int64_t then);
 
 static void next(struct scripted *s, size_t n, const struct llm_request *r,
                  struct send_result *out, int64_t *after_ns)
@@ -82,6 +83,9 @@ static void begin(struct life *f, const char *dir, int64_t cap)
 
 static void end(struct life *f)
 {
+    for (size_t i = 0; i < 8; i++)
+        if (f->waits[i])
+            co_cancel(f->waits[i]);
     ledger_close(f->ledger);
     llm_close(f->llm);
     db_close(f->store);
@@ -89,10 +93,8 @@ static void end(struct life *f)
     free(f->db);
 }
 
-static void on_answer(void *arg, const struct ledger_answer *a)
+static void take_answer(struct life *f, const struct ledger_answer *a)
 {
-    struct life *f = arg;
-
     f->over++;
     f->ends[a->end]++;
     f->need = a->need;
@@ -103,24 +105,51 @@ static void on_answer(void *arg, const struct ledger_answer *a)
         ledger_purse_close(f->ledger, f->close);
 }
 
-/* `then` > 0: it is the first call on the purse. */
-static struct ledger_call *ask(struct life *f, const char *asked,
-                               struct ledger_purse *purse, int64_t then)
+struct asking {
+    struct life *f;
+    struct ledger_question q;
+    size_t at; /* in `waits` */
+};
+
+static void wait_for_answer(void *arg)
+{
+    struct asking x = *(struct asking *)arg;
+    struct ledger_answer a;
+    struct arena memory;
+    int rc;
+
+    arena_init(&memory);
+    rc = ledger_ask(x.f->ledger, &x.q, &memory, &a);
+    x.f->waits[x.at] = NULL;
+    if (rc == 0)
+        take_answer(x.f, &a);
+    arena_release(&memory);
+}
+
+/* `then` > 0: it is the first call on the purse. NULL: there is an answer. */
+static struct co *ask(struct life *f, const char *asked,
+                      struct ledger_purse *purse, int64_t then)
 {
     static const struct llm_message message = {.role = "user",
                                                .text = {"Hi?", 3}};
-    struct ledger_question q = {.purpose = "test",
-                                .asked = asked,
-                                .task = -1,
-                                .front = f->llm,
-                                .request = {.key = {"t", "m", "test", 1},
-                                            .message = &message,
-                                            .count = 1},
-                                .prompt_hash = "p",
-                                .purse = purse,
-                                .then = {then, then}};
+    struct asking x = {.f = f,
+                       .q = {.purpose = "test",
+                             .asked = asked,
+                             .task = -1,
+                             .front = f->llm,
+                             .request = {.key = {"t", "m", "test", 1},
+                                         .message = &message,
+                                         .count = 1},
+                             .prompt_hash = "p",
+                             .purse = purse,
+                             .then = {then, then}}};
+    struct co *co;
 
-    return ledger_ask(f->ledger, &q, on_answer, f);
+    while (f->waits[x.at])
+        x.at++;
+    if ((co = co_start(wait_for_answer, &x)))
+        f->waits[x.at] = co;
+    return co;
 }
 
 static void run_until(struct life *f, size_t over)
@@ -162,14 +191,14 @@ static void test_joined(void)
 {
     char *dir = db_dir(), *db = fs_join(dir, "run.db");
     struct life f = {.outcome = SEND_ANSWERED};
-    struct ledger_call *second;
+    struct co *second;
 
     begin(&f, dir, NO_CAP);
     ask(&f, "a", NULL, 0);
     ask(&f, "a", NULL, 0);
     second = ask(&f, "a", NULL, 0);
     ask(&f, "b", NULL, 0);
-    ledger_drop(second);
+    co_cancel(second);
     run_until(&f, 3);
     ok(f.ends[LEDGER_ANSWERED] == 3 && f.provider->sent == 2,
        "who asks the same while it is under way gets the same answer");
@@ -190,7 +219,7 @@ static void test_passed_on(void)
 {
     char *dir = db_dir(), *db = fs_join(dir, "run.db");
     struct life f = {.never = true};
-    struct ledger_call *first;
+    struct co *first;
 
     begin(&f, dir, NO_CAP);
     first = ask(&f, "a", NULL, 0);
@@ -200,7 +229,7 @@ static void test_passed_on(void)
         loop_run_for(f.loop, 5000000);
     f.never = false;
     f.outcome = SEND_ANSWERED;
-    ledger_drop(first);
+    co_cancel(first);
     ok(f.provider->sent == 1, "when the first drops the call, nothing is sent "
                               "before the loop runs");
     run_until(&f, 2);
