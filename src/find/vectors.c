@@ -104,7 +104,8 @@ static int take(struct fetching *f, struct str reply)
     return rc;
 }
 
-static int take_answer(struct fetching *f, const struct ledger_answer *a)
+static int vectors_take_answer(struct fetching *f,
+                               const struct ledger_answer *a)
 {
     switch (a->end) {
     case LEDGER_ANSWERED:
@@ -154,13 +155,13 @@ static void request_vectors(void *arg)
     arena_init(&memory);
     f->rc = ledger_ask(f->part->ledger, &q, &memory, &a) < 0
                 ? VECTORS_STOPPED
-                : take_answer(f, &a);
+                : vectors_take_answer(f, &a);
     arena_release(&memory);
     f->co = NULL;
     loop_stop(f->part->loop);
 }
 
-static int ask(struct fetching *f)
+static int vectors_ask(struct fetching *f)
 {
     f->co = co_start(request_vectors, f);
     while (f->co && !(f->part->hurry && *f->part->hurry))
@@ -189,7 +190,7 @@ static int fetch(struct fetching *f)
         f->asked = f->count - f->first < TEXTS_A_REQUEST ? f->count - f->first
                                                          : TEXTS_A_REQUEST;
         if (!have_all(f))
-            rc = ask(f);
+            rc = vectors_ask(f);
     }
     return rc;
 }

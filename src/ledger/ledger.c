@@ -218,9 +218,9 @@ static void call_on_heir(void *arg)
     call_tell(c, WORD_HEIR);
 }
 
-/* The leader is dropped: the next in its list becomes the leader and sends the
+/* The leader is cancelled: the next in its list becomes the leader and sends the
  * question itself, because what a question points to belongs to its own caller. It
- * hears of it from the loop: that caller may drop it, too. */
+ * hears of it from the loop: its coroutine may be cancelled, too. */
 static void call_pass_on(struct call *leader)
 {
     struct call *heir = leader->joined;
@@ -274,7 +274,7 @@ static struct llm_cost room_held(const struct call *c)
 
 /* What would have to be reserved, besides what is reserved for the call
  * already. */
-static struct llm_cost need_of(const struct call *c)
+static struct llm_cost room_need(const struct call *c)
 {
     struct llm_cost need =
         cost_add(llm_worst_case(c->q.front, &c->q.request), c->q.then);
@@ -291,7 +291,7 @@ static bool room_fill_purse(struct call *c)
 
     if (!p || room_is_nothing(c->q.then) || !room_is_nothing(p->rest))
         return true;
-    need = need_of(c);
+    need = room_need(c);
     if (!budget_reserve(c->l->part.budget, need))
         return false;
     p->rest = need;
@@ -350,7 +350,7 @@ static struct llm_cost least_need(const struct ledger *l)
     struct llm_cost least = {INT64_MAX, INT64_MAX};
 
     for (const struct call *c = l->first; c; c = c->next) {
-        struct llm_cost need = need_of(c);
+        struct llm_cost need = room_need(c);
 
         if (c->parked && need.usd_micro < least.usd_micro)
             least.usd_micro = need.usd_micro;
@@ -379,7 +379,7 @@ static void room_on_look(void *arg)
     if (!l->parked || l->parked < l->count)
         return;
     need = least_need(l);
-    /* a callback may stop the ledger, which ends the others */
+    /* who hears of it may stop the ledger, which ends the others */
     while ((c = first_parked(l)) && l->parked == l->count) {
         c->out->need = need;
         call_tell(c, WORD_NO_ROOM);

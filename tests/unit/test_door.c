@@ -194,6 +194,41 @@ static void test_gate(struct bench *b)
     task_free(list[1]);
 }
 
+static void wait_for_verdict(void *arg)
+{
+    struct bench *b = arg;
+    struct door_answer a = {0};
+    struct candidate c = {.pack = b->pack,
+                          .task = b->task,
+                          .code = STR_LIT("@jit\ndef k(): return 1\n"),
+                          .job = &b->job};
+    struct err e = ERR_INIT;
+
+    if (door_judge(b->door, &c, door_take, &a, &e) < 0)
+        BUG("%s", e.text);
+    if (door_await(b->door, &a) == 0 && a.record)
+        on_record(a.record, NULL, b);
+    else
+        b->steps++;
+    door_answer_release(&a);
+}
+
+static void test_coroutine_asks(struct bench *b)
+{
+    answer_with(b, json_pack("{s:s, s:i}", "verdict", "correct", "rules",
+                             VERDICT_RULES));
+    b->told = b->steps = 0;
+    b->job.call_ms = 2; /* other questions */
+    co_start(wait_for_verdict, b);
+    b->job.call_ms = 3;
+    co_cancel(co_start(wait_for_verdict, b));
+    ok(b->steps == 1 && b->told == 0 && co_alive() == 1,
+       "a coroutine that is cancelled does not wait for its verdict");
+    ok(door_wait(b->door) == 0 && b->told == 1 && co_alive() == 0,
+       "one that is not has it");
+    is(jsn_str(b->record, "verdict"), "correct", "as the worker gave it");
+}
+
 void suite_door(void)
 {
     static const char good[] = "@jit\ndef k(): return 1\n";
@@ -205,5 +240,6 @@ void suite_door(void)
     test_hint(&b, good);
     test_loop(&b, good);
     test_gate(&b);
+    test_coroutine_asks(&b);
     end(&b);
 }

@@ -1,4 +1,5 @@
 /* test_store.c: what goes in comes out, in order, once, or the file says why. */
+#include "io/co.h"
 #include "store/store_int.h"
 
 #include "base/fs.h"
@@ -378,6 +379,41 @@ static void test_waiting(void)
     db_rmdir(dir);
 }
 
+static void wait_here(void *arg)
+{
+    struct waiter *w = arg;
+    struct err e = ERR_INIT;
+    int rc = store_wait(w->s, &e);
+
+    note(w, rc < 0 && e.kind != ERR_INTERRUPT ? &e : NULL, rc < 0 ? 'x' : 'w');
+}
+
+static void test_coroutine_waits(void)
+{
+    char *dir = db_dir();
+    struct err e = ERR_INIT;
+    struct waiter w = {.loop = loop_new(&e)};
+
+    w.s = db_open(dir, STORE_NEW, w.loop);
+    store_shown(w.s, &(struct row_shown){1, 1, 1, 1, -2, NULL});
+    co_cancel(co_start(wait_here, &w));
+    is(w.order, "x",
+       "a coroutine that is cancelled does not wait for the disk");
+    co_start(wait_here, &w);
+    loop_run(w.loop);
+    is(w.order, "xw", "one that is not goes on when its rows are there");
+    store_shown(w.s, &(struct row_shown){1, 1, 1, 2, -2, NULL});
+    co_start(wait_here, &w);
+    loop_run(w.loop);
+    ok(strcmp(w.order, "xwx") == 0 && w.errors == 1,
+       "or when they cannot be written");
+    co_cancel(co_start(wait_here, &w));
+    store_close(w.s, &e);
+    ok(co_alive() == 0, "the store may be closed before it has told");
+    loop_free(w.loop);
+    db_rmdir(dir);
+}
+
 /* ---- what fails ---- */
 
 static void test_conflict(void)
@@ -558,6 +594,7 @@ void suite_store(void)
     test_rows();
     test_reading();
     test_waiting();
+    test_coroutine_waits();
     test_conflict();
     test_mistakes();
     test_times_may_differ();
