@@ -7,10 +7,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LONG_PATH 1000 /* bytes: far below what the kernel takes */
 
 static int read_fd(int fd, const char *path, struct buf *b, struct err *e)
 {
@@ -228,22 +231,39 @@ void fs_names_release(struct fs_names *n)
     *n = (struct fs_names){0};
 }
 
-void fs_remove_tree(const char *dir)
+/* A candidate may leave folders so deep that the kernel takes no path to them, and
+ * that recursion would use up the stack. Those are moved up to `top`, which then has
+ * to be gone through once more; true if there are any. */
+static bool remove_below(const char *dir, const char *top)
 {
     struct err ignored = ERR_INIT;
     struct fs_names names;
+    bool moved = false;
 
     if (fs_list(dir, true, &names, &ignored) == 0) {
         for (size_t i = 0; i < names.len; i++) {
             char *path = fs_join(dir, names.name[i]);
+            char *up = fs_join(top, "up-XXXXXX");
 
-            if (unlink(path) < 0)
-                fs_remove_tree(path);
+            if (unlink(path) == 0)
+                ;
+            else if (strlen(path) < strlen(top) + LONG_PATH)
+                moved = remove_below(path, top) || moved;
+            else
+                moved = (mkdtemp(up) && rename(path, up) == 0) || moved;
+            free(up);
             free(path);
         }
         fs_names_release(&names);
     }
     rmdir(dir);
+    return moved;
+}
+
+void fs_remove_tree(const char *dir)
+{
+    while (remove_below(dir, dir))
+        ;
 }
 
 char *fs_join(const char *dir, const char *name)

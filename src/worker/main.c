@@ -1,5 +1,6 @@
 /* main.c: monkeys-worker, the program that owns the processes of one host. It
  * needs libc alone, so that it can be built where nothing else is installed. */
+#include "base/fs.h"
 #include "base/home.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -20,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define OWNER        3 /* the descriptor of its socket */
@@ -155,18 +155,6 @@ static void on_signal(int signo, void *arg)
     (void)signo;
     s->stopped = true;
     loop_stop(s->loop);
-}
-
-static void remove_tree(const char *dir)
-{
-    char *command[] = {(char *)"rm", (char *)"-rf", (char *)dir, NULL};
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        execvp(command[0], command);
-        _exit(127);
-    }
-    waitpid(pid, NULL, 0);
 }
 
 /* Where a pack finds a checkout of the user's: NAME_ROOT=FOLDER. */
@@ -335,7 +323,7 @@ static int run(struct values *v, struct err *e)
         rc = work(v, scratch, e);
         v->told = rc < 0 && !v->jobs && !v->connect &&
                   serve_refuse(OWNER, e->text) == 0;
-        remove_tree(scratch);
+        fs_remove_tree(scratch);
     }
     free(scratch);
     return rc;

@@ -54,7 +54,7 @@ void asking_end(struct asking *a)
     llm_close(a->llm);
     loop_free(a->loop);
     arena_release(&a->arena);
-    shell("rm -rf \"$1\"", a->dir, "");
+    fs_remove_tree(a->dir);
 }
 
 const char *asking_path(const struct asking *a, const char *name)

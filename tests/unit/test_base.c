@@ -10,6 +10,7 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -188,6 +189,36 @@ static void test_fs(void)
     free(file);
 }
 
+/* Deeper than the kernel takes a path, with a link out of it. */
+static void test_remove_tree(void)
+{
+    char dir[] = "/tmp/monkeys-deep-XXXXXX",
+         other[] = "/tmp/monkeys-kept-XXXXXX";
+    const char *name = "a-folder-with-a-name-of-some-length";
+    int at;
+
+    if (!mkdtemp(dir) || !mkdtemp(other))
+        BUG("no folder in /tmp");
+    at = open(dir, O_PATH | O_CLOEXEC);
+    for (int i = 0; i < 400; i++) {
+        int next;
+
+        close(openat(at, "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+        if (symlinkat(other, at, "link") < 0 || mkdirat(at, name, 0700) < 0)
+            BUG("%s: cannot make a folder", dir);
+        next = openat(at, name, O_PATH | O_CLOEXEC);
+        close(at);
+        at = next;
+    }
+    close(at);
+    fs_remove_tree(dir);
+    ok(access(dir, F_OK) < 0, "a tree is removed, however deep it is");
+    ok(fs_is_dir(other), "… but nothing that it links to");
+    fs_remove_tree(other);
+    ok(access(other, F_OK) < 0, "… an empty folder, too");
+    fs_remove_tree(other);
+}
+
 static void test_json(void)
 {
     struct err e = ERR_INIT;
@@ -283,6 +314,7 @@ void suite_base(void)
     test_hash();
     test_arena();
     test_fs();
+    test_remove_tree();
     test_json();
     test_canonical_json();
     test_foreign_json();

@@ -22,15 +22,6 @@ struct outcome {
     struct err e;
 };
 
-static void remove_tree(const char *dir)
-{
-    char command[300];
-
-    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-    if (system(command) != 0)
-        BUG("cannot remove %s", dir);
-}
-
 /* One whole run in a folder of its own, or one that is there already. */
 static struct outcome run_in(const char *dir, const struct search_opts *o,
                              const struct mock_rule *rule, int64_t in_flight)
@@ -66,7 +57,7 @@ static struct outcome run_new(const struct search_opts *o,
     if (!mkdtemp(dir) || mock_tasks(dir, TASKS, &e) < 0)
         BUG("no folder: %s", e.text);
     r = run_in(dir, o, rule, in_flight);
-    remove_tree(dir);
+    fs_remove_tree(dir);
     return r;
 }
 
@@ -311,7 +302,7 @@ static void test_twins_reviewed(void)
     ok(!r.failed && r.end == SEARCH_DONE && r.count.solved == 2,
        "a kernel that two tasks have in common may be reviewed twice");
     buf_release(&r.dump);
-    remove_tree(dir);
+    fs_remove_tree(dir);
 }
 
 static const char *judge_and_stop(const struct task *t, struct str code,
@@ -347,7 +338,7 @@ static void test_stopped_before_review(void)
     ok(!r.failed && r.end == SEARCH_DONE && r.asked == 1 && r.count.solved == 1,
        "it is asked when the run goes on, and nobody else is");
     buf_release(&r.dump);
-    remove_tree(dir);
+    fs_remove_tree(dir);
 }
 
 /* ---- the cap ---- */
@@ -403,7 +394,7 @@ static void test_budget(void)
     ok(!r.failed && r.end == SEARCH_DONE && r.asked > 0 && first > 0,
        "with a higher one it goes on");
     buf_release(&r.dump);
-    remove_tree(dir);
+    fs_remove_tree(dir);
 }
 
 void suite_search(void)

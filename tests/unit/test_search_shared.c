@@ -160,11 +160,7 @@ static char *new_dir(void)
 
 static void remove_dir(char *dir)
 {
-    char *command = xasprintf("rm -rf '%s'", dir);
-
-    if (system(command) != 0)
-        BUG("cannot remove %s", dir);
-    free(command);
+    fs_remove_tree(dir);
     free(dir);
 }
 

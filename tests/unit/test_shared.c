@@ -517,8 +517,6 @@ static void test_server(void)
 {
     char *work = db_dir(), *server = xasprintf("%s-pg", work), *address, *from,
          *mine;
-    char *command = xasprintf("rm -rf %s %s", work, server);
-
     shell("start", server);
     address = read_address(server);
     from = fs_join(work, "from");
@@ -532,9 +530,8 @@ static void test_server(void)
     test_reader(address);
     test_refused();
     shell("stop", server);
-    if (system(command) != 0) // NOLINT(concurrency-mt-unsafe)
-        BUG("%s", command);
-    free(command);
+    fs_remove_tree(work);
+    fs_remove_tree(server);
     free(address);
     free(from);
     free(mine);
