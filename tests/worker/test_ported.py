@@ -264,7 +264,7 @@ def test_a_kernel_that_is_written_otherwise_is_no_delivery(monkeypatch: pytest.M
     assert "other=0.0" in verify(RELU, candidates.relu())["ported"]
     monkeypatch.setattr(ast, "unparse", lambda tree: write(tree).replace("other=0.0", "other=1.0"))
     record = verify(RELU, candidates.relu())
-    assert record["ported"] is None and "does something else" in record["ported_why"]
+    assert record["ported"] is None and "reads otherwise" in record["ported_why"]
 
 
 TUNED = """

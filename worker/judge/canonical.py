@@ -24,7 +24,7 @@ def difference(judged: list, again: list) -> str | None:
 
 class Form:
     """Of one call. `choose` gives a launch in the configuration that counts, `function` a kernel's
-    tree as text and the names that it takes from its file, by its number."""
+    tree as text, and the names that it takes from its file, by its number."""
 
     def __init__(self, trace: Trace, names: dict[str, str], choose: Callable, function: Callable) -> None:
         self.trace, self.names, self.choose, self.function = trace, names, choose, function

@@ -10,14 +10,12 @@ must have the form of the judged first one (canonical.py)."""
 import ast
 import base64
 import builtins
-import copy
 import functools
 import keyword
 import math
 import re
 import symtable
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from judge import canonical, native_plan, ported_parts, taskfile
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
@@ -44,52 +42,15 @@ class CannotPort(Exception):
 
 def write(
     job: dict, facts, trace: Trace, names: dict[str, str], choose: Callable[[Launch], dict], where: str
-) -> tuple["Written | None", str | None]:
-    """The file, or why it cannot be written. `choose` gives a launch in the configuration that is
-    delivered; `where` says what it was judged on."""
+) -> tuple["Writer | None", str | None]:
+    """Who has written the text, or why it cannot be written. `choose` gives a launch in the
+    configuration that is delivered; `where` says what it was judged on."""
     try:
-        writer = _Writer(job, facts, trace, names, choose, where)
-        text = writer.text()
-        return Written(text, ast.parse(text), writer), None
+        writer = Writer(job, facts, trace, names, choose, where)
+        writer.text = writer.whole()
+        return writer, None
     except (CannotPort, kernel_language.Denied, SyntaxError, RecursionError) as problem:
         return None, str(problem)
-
-
-@dataclass
-class Written:
-    text: str
-    tree: ast.Module
-    writer: "_Writer"
-
-    def difference(self, again: Trace) -> str | None:
-        """Why `again`, the recording of the text, is not what was judged."""
-        own, w = {name: name for name, _, _ in again.state}, self.writer
-
-        def function(index: int) -> tuple[str, Collection[str]]:
-            """A function of the text, with all names that it has from there. It need not be checked:
-            it counts only if it is the one that was."""
-            told = again.kernels[index]
-            found = copy.copy(kernel_language.find(self.tree, told["name"], told["line"]))
-            found.decorator_list = []
-            return ast.dump(found), told["bind"]
-
-        try:
-            judged = canonical.Form(w.trace, w.names, w.choose, w.function).of(w.trace.calls[0])
-            form = functools.partial(canonical.Form, again, own, lambda node: node.told, function)
-            found = [form().of(call) for call in again.calls]
-        except kernel_language.Denied as problem:
-            return str(problem)
-        return next(filter(None, (canonical.difference(judged, one) for one in found)), None)
-
-    def depends_on_seed(self, drawn: Trace, names: dict[str, str]) -> bool:
-        """Whether the first call is another in `drawn`, the candidate's trace where its constructor
-        had another seed."""
-        w = self.writer
-        if (drawn.kernels, drawn.texts) != (w.trace.kernels, w.trace.texts):
-            return True
-        forms = [canonical.Form(trace, held, w.choose, w.function).of(trace.calls[0])
-                 for trace, held in ((w.trace, w.names), (drawn, names))]  # fmt: skip
-        return forms[0] != forms[1]
 
 
 def identifier(name: object) -> str:
@@ -108,7 +69,9 @@ def number(value: object) -> str:
     raise CannotPort("a value that is not a number")
 
 
-class _Writer:
+class Writer:
+    text: str
+
     def __init__(
         self, job: dict, facts, trace: Trace, names: dict[str, str],
         choose: Callable[[Launch], dict], where: str,
@@ -127,11 +90,12 @@ class _Writer:
         self.blocks: list[str] = []  # kernels and sources
         self.needs = ["torch"]
         self.tree: ast.Module | None = None
-        self.found: dict[int, kernel_language.Kernel] = {}  # in the words of the file
+        self.functions: dict[int, tuple[str, list[str]]] = {}  # kernels as text, and what they use
+        self.marked: dict[str, tuple[str, str]] = {}  # kernels by their names: decorator and text
 
     # ---- the whole ----
 
-    def text(self) -> str:
+    def whole(self) -> str:
         if self.job["family"] in ("tilelang", "cute"):
             raise CannotPort(IR)
         call = self.trace.calls[0]
@@ -367,10 +331,8 @@ class _Writer:
         self.claim(name, f"kernel {index}")
         self.kernels[index] = name
         self.language()
-        found = self.extracted(index)
-        if found.defaults:
-            raise CannotPort("a kernel's default value comes from its file")
-        for used in found.used:
+        text, names = self.function(index)
+        for used in names:
             self.bind(identifier(used), told["bind"][used])
         flags = [f"{flag}=True" for flag in ("noinline",) if told.get(flag)]
         for flag in ("do_not_specialize", "do_not_specialize_on_alignment"):
@@ -382,25 +344,59 @@ class _Writer:
             language = "gluon"
             self.import_line("gluon", "from triton.experimental import gluon")
         mark = f"@{language}.jit" + (f"({', '.join(flags)})" if flags else "")
-        self.blocks += ["", "", mark, ast.unparse(found.tree)]
+        self.marked[name] = mark, text
+        self.blocks += ["", "", mark, text]
         return name
 
-    def extracted(self, index: int) -> kernel_language.Kernel:
-        if index not in self.found:
+    def function(self, index: int) -> tuple[str, list[str]]:
+        """A kernel that was judged: its checked tree as text, without the decorator, and the names
+        that it takes from its file."""
+        if index not in self.functions:
             self.tree = self.tree or kernel_language.parse(self.job["candidate"])
-            found = self.found[index] = kernel_language.extract(self.tree, self.trace.kernels[index])
+            found = kernel_language.extract(self.tree, self.trace.kernels[index])
+            if found.defaults:
+                raise CannotPort("a kernel's default value comes from its file")
             nodes = [node for node in ast.walk(found.tree) if isinstance(node, (ast.Name, ast.arg))]
             if "tl" in {getattr(n, "id", getattr(n, "arg", 0)) for n in nodes} - {*found.used}:
                 raise CannotPort("a kernel's own name is tl, which is the language here")
             for node in nodes:  # the check uses a name that no kernel can use
                 if getattr(node, "id", 0) == kernel_language.LANGUAGE:
                     node.id = "tl"
-        return self.found[index]
+            text = ast.unparse(found.tree)
+            if ast.dump(ast.parse(text)) != ast.dump(found.tree):
+                raise CannotPort(f"the kernel {found.name} reads otherwise when it is written out")
+            self.functions[index] = text, found.used
+        return self.functions[index]
 
-    def function(self, index: int) -> tuple[str, Collection[str]]:
-        """A kernel that was judged, as canonical.Form asks for it."""
-        found = self.extracted(index)
-        return ast.dump(found.tree.body[0]), found.used
+    def difference(self, again: Trace) -> str | None:
+        """Why `again`, the recording of the text, is not what was judged."""
+        own, lines = {name: name for name, _, _ in again.state}, self.text.split("\n")
+
+        def function(index: int) -> tuple[str, Collection[str]]:
+            """A kernel of the text: one that was written, where it was written."""
+            told = again.kernels[index]
+            mark, text = self.marked.get(told["name"], ("", ""))
+            block = [mark, *text.split("\n")]
+            if lines[told["line"] - 1 :][: len(block)] != block:
+                raise CannotPort(f"line {told['line']} has no kernel {told['name']}")
+            return text, told["bind"]
+
+        try:
+            judged = canonical.Form(self.trace, self.names, self.choose, self.function)
+            form = functools.partial(canonical.Form, again, own, lambda node: node.told, function)
+            first, *found = judged.of(self.trace.calls[0]), *(form().of(call) for call in again.calls)
+        except (CannotPort, kernel_language.Denied) as problem:
+            return str(problem)
+        return next(filter(None, (canonical.difference(first, one) for one in found)), None)
+
+    def depends_on_seed(self, drawn: Trace, names: dict[str, str]) -> bool:
+        """Whether the first call is another in `drawn`, the candidate's trace where its constructor
+        had another seed."""
+        if (drawn.kernels, drawn.texts) != (self.trace.kernels, self.trace.texts):
+            return True
+        forms = [canonical.Form(trace, held, self.choose, self.function).of(trace.calls[0])
+                 for trace, held in ((self.trace, self.names), (drawn, names))]  # fmt: skip
+        return forms[0] != forms[1]
 
     def bind(self, name: str, told: dict) -> None:
         """Defines a free name of a kernel."""

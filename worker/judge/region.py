@@ -110,7 +110,8 @@ class Region:
 
     def __init__(self, layout: Layout) -> None:
         self.layout, self.size = layout, layout.size
-        self.guard: torch.Tensor | None = None
+        self.guard = self.tail = None  # once somebody asks for them
+        self.views: dict[Place, torch.Tensor] = {}  # each trial asks for the same
 
     def fill(self, whole: bool = True) -> None:
         """Before a call. Unless `whole`, large workspaces may be zeros instead."""
@@ -118,9 +119,11 @@ class Region:
 
     def view(self, place: Place) -> torch.Tensor:
         """The array at `place`, in the region itself."""
-        dtype = getattr(torch, place.dtype)
-        whole = self.bytes.view(dtype)
-        return whole.as_strided(place.shape, place.strides, place.at // ITEM[place.dtype])
+        if place not in self.views:
+            whole = self.bytes.view(getattr(torch, place.dtype))
+            start = place.at // ITEM[place.dtype]
+            self.views[place] = whole.as_strided(place.shape, place.strides, start)
+        return self.views[place]
 
     def take(self, place: Place) -> torch.Tensor:
         """A private copy, so that it cannot change during the comparison."""
@@ -138,11 +141,16 @@ class Region:
         device."""
         if self.guard is None:
             self.guard = _between(self.layout).to(self.bytes.device)
-        tail = self.bytes[self.layout.size :]  # devices give whole units of memory
-        return (self.bytes[self.guard] == FILL).all() & (tail == FILL).all()
+            self.tail = self.bytes[self.layout.size :]  # devices give whole units of memory
+        least = self.bytes[self.guard].min()  # no byte is larger than FILL
+        if self.tail.numel():
+            least = torch.minimum(least, self.tail.min())
+        return least == FILL
 
     def close(self) -> None:
-        raise NotImplementedError
+        """Nobody looks at the memory again."""
+        self.bytes = self.guard = self.tail = None
+        self.views.clear()
 
 
 def _between(layout: Layout) -> torch.Tensor:
@@ -171,7 +179,7 @@ class HostRegion(Region):
         self.bytes[at:].fill_(FILL)
 
     def close(self) -> None:
-        del self.bytes
+        super().close()
         self.map.close()
         os.close(self.fd)
 
@@ -185,7 +193,7 @@ class DeviceRegion(Region):
         self.bytes, self.size = self.mapped.bytes, self.mapped.size
 
     def close(self) -> None:
-        self.bytes = self.guard = None
+        super().close()
         self.mapped.close()
         os.close(self.fd)
 

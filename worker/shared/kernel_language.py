@@ -73,7 +73,7 @@ def parse(source: str) -> ast.Module:
 
 def extract(tree: ast.Module, told: dict) -> Kernel:
     """The kernel that the recorder names, or Denied."""
-    node = find(tree, told["name"], told["line"])
+    node = _find(tree, told["name"], told["line"])
     try:
         return _Checker(told).kernel(node)
     except RecursionError:
@@ -85,8 +85,7 @@ def is_plain(name: object) -> bool:
     return isinstance(name, str) and name.isidentifier() and not name.startswith("__")
 
 
-def find(tree: ast.Module, name: str, line: int) -> ast.FunctionDef:
-    """The function of that name at that line, as it is written."""
+def _find(tree: ast.Module, name: str, line: int) -> ast.FunctionDef:
     if not is_plain(name):
         raise Denied(f"a kernel cannot be called {name!r}")
     for node in ast.walk(tree):
