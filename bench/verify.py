@@ -3,13 +3,17 @@ that makes its inputs on the CPU, as KernelBench's evaluator does; one run.
 
     python3 bench/verify.py [--device cuda:0] [--copies N] [--children N] [--prewarm N]
                              [--fresh N] [--tasks NAME,NAME…] [--define NAME=VALUE]…
+                             [--untimed] [--worker FOLDER]
 
 Ten starter tasks, or those named, with a correct Triton kernel each. `--define` gives them
 other sizes, as `monkeys verify` does. Fresh processes are slow: --fresh N judges only N tasks in them. Needs
-monkeys-worker (make worker) and a Python with torch; not monkeys.
+monkeys-worker (make worker) and a Python with torch; not monkeys. With --untimed and --worker two
+builds can be compared in little time, also by their judges' processor time, which does not depend
+on what else the machine does.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -87,31 +91,43 @@ def answers(path: Path) -> list[dict]:
     return found
 
 
-def ours(o: argparse.Namespace, copies: int, timing: bool) -> tuple[float, list[dict]]:
-    """Verdicts a minute, from the moment on at which every task has had one: what starts
-    once (imports, a task's gate and baselines) is paid once in a run of thousands."""
+def judge_ms(worker: int) -> float:
+    """Processor time so far of the judge, whose one thread serves all jobs of a device."""
+    for child in Path(f"/proc/{worker}/task/{worker}/children").read_text().split():
+        with contextlib.suppress(OSError):
+            if b"judge/judge.py" in Path(f"/proc/{child}/cmdline").read_bytes():
+                return int(Path(f"/proc/{child}/schedstat").read_text().split()[0]) / 1e6
+    return 0.0
+
+
+def ours(o: argparse.Namespace, copies: int, timing: bool) -> tuple[float, float, list[dict]]:
+    """Verdicts a minute, and milliseconds of the judge for each, from the moment on at which every
+    task has had one: what starts once (imports, a task's gate and baselines) is paid once in a run
+    of thousands."""
     with tempfile.TemporaryDirectory() as folder:
         jobs, out = Path(folder, "jobs"), Path(folder, "out")
         jobs.write_bytes(
             b"".join(job(n, c, o, timing) for c in range(copies) for n in o.tasks)
         )
-        argv = [ROOT / "monkeys-worker", "--jobs", jobs, "--out", out, "--device", o.device]  # fmt: skip
+        argv = [Path(o.worker or ROOT) / "monkeys-worker", "--jobs", jobs, "--out", out, "--device", o.device,
+                "--cache", Path(folder, "cache")]  # fmt: skip
         argv += ["--children", str(o.children)] if o.children else []
         argv += ["--prewarm", str(o.prewarm)] if o.prewarm >= 0 else []
         worker = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
         start = last = None
         begun = seen = count = 0
+        used = [0.0, 0.0]  # of the judge, at the first and the last of these verdicts
         while worker.poll() is None or count != seen:
             heads = re.findall(rb"monkeys/1 answer (\S+)-\d+ ", out.read_bytes() if out.exists() else b"")
             count = len(heads)
             if start is None and len(set(heads)) == len(o.tasks):
-                start, begun = time.monotonic(), count
+                start, begun, used[0] = time.monotonic(), count, judge_ms(worker.pid)
             if count != seen:
-                last, seen = time.monotonic(), count
+                last, seen, used[1] = time.monotonic(), count, judge_ms(worker.pid) or used[1]
             time.sleep(0.02)
         found = answers(out)
     span = max(1e-9, last - start) if start is not None else float("inf")
-    return 60 * (seen - begun) / span, found
+    return 60 * (seen - begun) / span, (used[1] - used[0]) / max(1, seen - begun), found
 
 
 def fresh(o: argparse.Namespace, python: str) -> float:
@@ -148,19 +164,23 @@ def main() -> None:
     p.add_argument("--fresh", type=int, default=len(TASKS), choices=range(1, len(TASKS) + 1))
     p.add_argument("--tasks", type=lambda text: text.split(","), default=TASKS)
     p.add_argument("--define", action="append", default=[])
+    p.add_argument("--worker", help="the folder of another build, whose worker is measured")
+    p.add_argument("--untimed", action="store_true", help="only without timing, and without the base")
     o = p.parse_args()
     python = os.environ.get("MONKEYS_PYTHON") or str(ROOT / ".venv/bin/python")
     if not os.path.exists(python):
         python = sys.executable
     print(f"bench/verify: {len(o.tasks)} tasks x {o.copies}, {o.device}, {platform.machine()}")
-    base = fresh(o, python)
-    print(f"  a fresh process each:   {base:8.1f} a minute")
-    for timing in (False, True):
-        rate, found = ours(o, o.copies, timing)
+    base = 0.0 if o.untimed else fresh(o, python)
+    if base:
+        print(f"  a fresh process each:   {base:8.1f} a minute")
+    for timing in (False,) if o.untimed else (False, True):
+        rate, judge, found = ours(o, o.copies, timing)
         wrong = [a for a in found if a["verdict"] != "correct"]
         word = "with timing" if timing else "timing off"
-        print(f"  monkeys-worker, {word + ':':13s} {rate:6.1f} a minute, ratio {rate / base:5.1f}, "
-              f"{len(found) - len(wrong)} of {len(found)} correct")  # fmt: skip
+        print(f"  monkeys-worker, {word + ':':13s} {rate:6.1f} a minute{f', ratio {rate / base:5.1f}' if base else ''}, "
+              f"{len(found) - len(wrong)} of {len(found)} correct, "
+              f"{judge:.1f} ms of the judge's processor for each")  # fmt: skip
         print(f"    median ms: {stages(found)}")
         for a in wrong[:3]:
             print(f"    {a['job']}: {a['verdict']} {(a.get('feedback') or a.get('infra'))[:500]}")

@@ -2,7 +2,7 @@
 have the same form allocate, move and launch the same. Nothing that reaches a kernel is left out.
 
 The setup's moves come first, as if forward made them. State has the reference's names, constants are
-their bytes, kernels their checked trees with what their names mean; memory is numbered in the order
+their bytes, kernels the text of their checked trees with what their names mean; memory is numbered in the order
 of its first use."""
 
 import hashlib
@@ -24,7 +24,7 @@ def difference(judged: list, again: list) -> str | None:
 
 class Form:
     """Of one call. `choose` gives a launch in the configuration that counts, `function` a kernel's
-    tree as text, and the names that it takes from its file, by its number."""
+    text, and the names that it takes from its file, by its number."""
 
     def __init__(self, trace: Trace, names: dict[str, str], choose: Callable, function: Callable) -> None:
         self.trace, self.names, self.choose, self.function = trace, names, choose, function
