@@ -131,17 +131,7 @@ struct firing {
     struct arena memory;
 };
 
-/* The hint that ends the feedback; NULL: there is none. */
-static const char *hint_of(const json_t *record, struct arena *a)
-{
-    const char *text = jsn_str(record, "feedback"), *found = NULL;
-
-    for (const char *p = strstr(text, "\nHint: "); p;
-         p = strstr(p + 1, "\nHint: "))
-        found = p + strlen("\nHint: ");
-    return found ? arena_strdup(a, found) : NULL;
-}
-
+/* `text` NULL: no hint fired. */
 static struct fired *find_hint(struct firing *f, const char *text)
 {
     struct buf key;
@@ -154,7 +144,8 @@ static struct fired *find_hint(struct firing *f, const char *text)
     at = map_get(&f->by_key, (struct str){key.data, key.len});
     if (!at) {
         f->hint = xgrow(f->hint, &f->cap, f->len, sizeof(*f->hint));
-        f->hint[f->len] = (struct fired){.text = text};
+        f->hint[f->len] =
+            (struct fired){.text = arena_strdup(&f->memory, text)};
         at = arena_alloc(&f->memory, sizeof(*at));
         *at = f->len++;
         map_set(&f->by_key, (struct str){key.data, key.len}, at);
@@ -178,7 +169,7 @@ static int count_hints(struct analyze_run *r, struct firing *f, struct err *e)
             record = run_view_record(&r->view, at, e);
             if (e->kind != ERR_NONE)
                 return -1;
-            x = find_hint(f, hint_of(record, &f->memory));
+            x = find_hint(f, views_hint(record));
             json_decref(record);
             x->attempts++;
             if (k + 1 < task->attempts) {

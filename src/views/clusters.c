@@ -26,31 +26,29 @@ struct sorting {
     struct arena memory;
 };
 
-/* The hint that the model was given: it ends the feedback. NULL: there is none,
- * or (with an error) it cannot be read. */
-static const char *hint_of(struct run_view *v, const struct run_attempt *a,
-                           struct arena *memory, struct err *e)
+const char *views_hint(const json_t *record)
 {
-    json_t *record = run_view_record(v, a, e);
     const char *text = jsn_str(record, "feedback"), *found = NULL;
 
     for (const char *p = strstr(text, "\nHint: "); p;
          p = strstr(p + 1, "\nHint: "))
         found = p + strlen("\nHint: ");
-    found = found ? arena_strdup(memory, found) : NULL;
-    json_decref(record);
     return found;
 }
 
 static void add_cluster(struct sorting *s, struct run_attempt *a, struct err *e)
 {
+    json_t *record = run_view_record(s->v, a, e);
+    const char *hint = views_hint(record);
+
     s->cluster = xgrow(s->cluster, &s->cap, s->len, sizeof(*s->cluster));
     s->cluster[s->len++] =
         (struct cluster){.verdict = a->row.verdict,
                          .error = run_view_error(s->v, a, e),
-                         .hint = hint_of(s->v, a, &s->memory, e),
+                         .hint = hint ? arena_strdup(&s->memory, hint) : NULL,
                          .first = a,
                          .last_task = -1};
+    json_decref(record);
 }
 
 static int find_place(struct sorting *s, struct run_attempt *a, size_t *place,

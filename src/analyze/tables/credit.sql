@@ -8,8 +8,7 @@ WHERE retrieval <> '' AND attempt <= ifnull(solved_at, attempt);
 -- mode of retrieval.
 WITH stratum AS (
     SELECT nr, attempt, mode, count(*) AS n, sum(hit) AS hits
-    FROM (SELECT DISTINCT nr, ord, attempt, mode, hit FROM credited)
-    GROUP BY nr, attempt, mode),
+    FROM credited WHERE rank = 1 GROUP BY nr, attempt, mode),
 marked AS (
     SELECT nr, entry, attempt, mode, count(*) AS marked, sum(hit) AS marked_hits
     FROM credited GROUP BY nr, entry, attempt, mode),
@@ -29,7 +28,7 @@ ORDER BY nr, p, marked DESC, entry;
 SELECT format('expected: solved attempts if the example made no difference; p: two-sided, '
     || 'examples moved at random between attempts of the same number and mode, up to %d times; '
     || 'of %d examples, chance alone puts about %s below 0.05', rounds, n, fixed(0.05 * n, 1)) AS note
-FROM asked, (SELECT count(*) AS n FROM (
-    SELECT DISTINCT nr, entry FROM credited JOIN entry USING (nr, entry)));
+FROM asked, (SELECT count(*) AS n FROM (SELECT DISTINCT nr, entry FROM credited)
+    JOIN entry USING (nr, entry));
 
 SELECT 'no run chose examples from an archive' AS empty;
