@@ -15,6 +15,7 @@ enum status {
     CONTEXT_BROKEN, /* a kernel broke the context: replace the runner */
     NO_MEMORY,      /* on the device or the host */
     NO_DEVICE,      /* the machine's fault, never the candidate's */
+    CALL_ENDED,     /* a library ended its process: how is in the text */
 };
 
 #define NO_NODE UINT64_MAX

@@ -1,17 +1,17 @@
-/* drop.c: two seccomp filters. The box around the runner blocks what no
- * candidate may do; these block what compiled numeric code does not need. A
- * blocked call fails with EPERM. */
+/* drop.c: a limit and a seccomp filter. The box around the runner blocks what no
+ * candidate may do; the filter blocks what compiled numeric code does not need.
+ * A blocked call fails with EPERM. */
 #include "runner/drop.h"
 
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,12 +22,6 @@
 #else
 #error "the runner knows x86-64 and aarch64"
 #endif
-
-/* Missing from the headers of some systems; the numbers are the same
- * everywhere. */
-#define NR_CLONE3   435
-#define NR_RSEQ_X86 334
-#define NR_RSEQ     293
 
 #define LOAD(field)                    \
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, \
@@ -47,109 +41,52 @@
         LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1),   \
         ANSWER(SECCOMP_RET_KILL_PROCESS)
 
-/* clone3 passes its flags in memory, where a filter cannot read them; without
- * it libc uses clone. */
-#define ONLY_THREADS                                                          \
-    IF_EQUAL(NR_CLONE3, 0, 1), ANSWER(SECCOMP_RET_ERRNO | ENOSYS),            \
-        IF_EQUAL(SYS_clone, 0, 4), LOAD(args[0]), IF_SET(CLONE_THREAD, 0, 1), \
-        ALLOW, REFUSE
+/* Signals to itself, which abort() sends. */
+#define ONLY_TO(pid, call) \
+    IF_EQUAL(call, 0, 4), LOAD(args[0]), IF_EQUAL(pid, 0, 1), ALLOW, REFUSE
 
 /* Allows memory, but not executable memory. */
 #define NOT_EXECUTABLE(call) \
     IF_EQUAL(call, 0, 4), LOAD(args[2]), IF_SET(PROT_EXEC, 0, 1), REFUSE, ALLOW
 
-static int install(struct sock_filter *code, size_t n)
-{
-    struct sock_fprog program = {(unsigned short)n, code};
-
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return -1;
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                   SECCOMP_FILTER_FLAG_TSYNC, &program) == 0
-               ? 0
-               : -1;
-}
-
 int drop_processes(void)
 {
-    struct sock_filter code[] = {
-        HEAD,
-        ONLY_THREADS,
-        IF_EQUAL(SYS_execve, 0, 1),
-        REFUSE,
-        IF_EQUAL(SYS_execveat, 0, 1),
-        REFUSE,
-        /* Its SIGCONT would go to a process that the judge has stopped. */
-        IF_EQUAL(SYS_timer_create, 0, 1),
-        REFUSE,
-#ifdef SYS_fork
-        IF_EQUAL(SYS_fork, 0, 1),
-        REFUSE,
-        IF_EQUAL(SYS_vfork, 0, 1),
-        REFUSE,
-#endif
-        ALLOW,
-    };
+    const struct rlimit none = {0, 0};
 
-    return install(code, COUNT(code));
+    return setrlimit(RLIMIT_NPROC, &none);
 }
 
 static const int kept[] = {
-    /* its socket and its output */
-    SYS_read,
-    SYS_write,
-    SYS_writev,
-    SYS_recvmsg,
-    SYS_sendmsg,
-    SYS_sendto,
-    SYS_fstat,
-    SYS_newfstatat,
-    SYS_close,
+    SYS_write, /* what it reports before the library's code runs */
+    SYS_close_range,
     /* memory */
     SYS_munmap,
     SYS_mremap,
     SYS_madvise,
     SYS_brk,
-    /* threads */
-    SYS_futex,
-    SYS_set_robust_list,
-#ifdef __x86_64__
-    NR_RSEQ_X86,
-    SYS_arch_prctl,
-#else
-    NR_RSEQ,
-#endif
-    SYS_sched_yield,
-    SYS_sched_getaffinity,
+    /* the clock, where it is not read without a system call */
+    SYS_clock_gettime,
+    /* its end */
     SYS_getpid,
     SYS_gettid,
-    SYS_exit,
-    /* time */
-    SYS_clock_gettime,
-    SYS_clock_getres,
-    SYS_gettimeofday,
-    SYS_nanosleep,
-    SYS_clock_nanosleep,
-    /* exit */
     SYS_rt_sigaction,
     SYS_rt_sigprocmask,
     SYS_rt_sigreturn,
-    SYS_sigaltstack,
     SYS_restart_syscall,
-    SYS_tgkill,
+    SYS_exit,
     SYS_exit_group,
-    SYS_getrandom,
 };
 
 int drop_the_rest(void)
 {
     const struct sock_filter head[] = {
         HEAD,
-        ONLY_THREADS,
+        ONLY_TO(getpid(), SYS_tgkill),
         NOT_EXECUTABLE(SYS_mmap),
         NOT_EXECUTABLE(SYS_mprotect),
     };
     struct sock_filter code[COUNT(head) + 2 * COUNT(kept) + 1];
+    struct sock_fprog program;
     size_t n = COUNT(head);
 
     memcpy(code, head, sizeof(head));
@@ -158,5 +95,8 @@ int drop_the_rest(void)
         code[n++] = (struct sock_filter)ALLOW;
     }
     code[n++] = (struct sock_filter)REFUSE;
-    return install(code, n);
+    program = (struct sock_fprog){(unsigned short)n, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -1;
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }

@@ -1,14 +1,15 @@
-/* drop.h: what a runner gives up before it loads a candidate's library, and
- * after. Neither can be undone; both also bind threads that the library
- * started. Returns 0, or -1 with errno. */
+/* drop.h: what the process of a call gives up before it loads a candidate's
+ * library, and before the library's code runs. Neither can be undone. Returns 0,
+ * or -1 with errno. */
 #ifndef RUNNER_DROP_H
 #define RUNNER_DROP_H
 
-/* No new processes, no other programs. Threads are still allowed. */
+/* No new processes or threads, for a user other than root. */
 int drop_processes(void);
 
-/* No new executable memory, no files, no sockets. Still allowed: computing, the
- * time, threads, and reading and writing open descriptors. */
+/* No new processes or threads, no other programs, no new executable memory, no
+ * files, no sockets, no waiting, and signals only to itself. Still allowed:
+ * memory, the time, and to end. */
 int drop_the_rest(void);
 
 #endif

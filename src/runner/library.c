@@ -1,4 +1,4 @@
-/* library.c: loads shared objects from memory. */
+/* library.c: shared objects in memory. */
 #include "runner/library.h"
 
 #include <dlfcn.h>
@@ -26,32 +26,34 @@ static int write_all(int fd, const char *data, size_t bytes)
 }
 
 /* The file is sealed, because pages of code are read from it when first
- * touched. The descriptor stays open while the library is loaded, because the
- * loader identifies libraries by path. */
-int library_open(struct library *l, const struct plan_module *m,
+ * touched. */
+int library_hold(struct library *l, const struct plan_module *m,
                  struct answer *a)
 {
-    char path[32];
-
     l->handle = NULL;
     l->fd = memfd_create("library", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (l->fd < 0 || write_all(l->fd, m->data, m->bytes) < 0 ||
         fcntl(l->fd, F_ADD_SEALS, SEALS) < 0)
         return answer_sys(a, NO_DEVICE, "memory for a library");
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", l->fd);
-    l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!l->handle)
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread loads
-        return answer_fail(a, NO_MODULE, 0, "%s", dlerror());
     return 0;
 }
 
-void library_close(struct library *l)
+void library_release(struct library *l)
 {
-    if (l->handle)
-        dlclose(l->handle);
     if (l->fd >= 0)
         close(l->fd);
+}
+
+int library_open(struct library *l, struct answer *a)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", l->fd);
+    l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!l->handle)
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
+        return answer_fail(a, NO_MODULE, 0, "%s", dlerror());
+    return 0;
 }
 
 void *library_find(const struct library *l, const char *name, struct answer *a)

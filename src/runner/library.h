@@ -1,4 +1,5 @@
-/* library.h: the shared objects of a plan, loaded into this process. */
+/* library.h: the shared objects of a plan. The runner holds them as files in
+ * memory; the process of a call loads them. */
 #ifndef RUNNER_LIBRARY_H
 #define RUNNER_LIBRARY_H
 
@@ -6,14 +7,17 @@
 #include "runner/plan.h"
 
 struct library {
-    void *handle;
+    void *handle; /* once loaded */
     int fd;
 };
 
-/* Loads `m` from memory, without a file on disk. */
-int library_open(struct library *l, const struct plan_module *m,
+/* Makes a file of `m`, without a name on any disk. */
+int library_hold(struct library *l, const struct plan_module *m,
                  struct answer *a);
-void library_close(struct library *l);
+void library_release(struct library *l);
+
+/* Loads it into this process. */
+int library_open(struct library *l, struct answer *a);
 /* The address of a function, or NULL after filling in the answer. */
 void *library_find(const struct library *l, const char *name, struct answer *a);
 

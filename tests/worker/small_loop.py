@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
 import torch  # noqa: E402
-from judge import freezing, runner, verdict  # noqa: E402
+from judge import runner, verdict  # noqa: E402
 from judge.builds import Builds  # noqa: E402
-from judge.steps import Ask, Baseline, End, Forged, Fork, Freeze, Gone  # noqa: E402
+from judge.steps import Ask, Baseline, End, Forged, Fork, Gone  # noqa: E402
 from shared.frames import (  # noqa: E402
     MAX_MESSAGE,
     Broken,
@@ -34,7 +34,6 @@ from shared.frames import (  # noqa: E402
     _send,
     recv_frame,
     recv_message,
-    sender,
     send_frame,
     send_message,
 )
@@ -115,32 +114,18 @@ class Child:
     def __init__(self, zygote: Zygote, name: str, sock: socket.socket, output: int) -> None:
         self.zygote, self.name, self.sock, self.output = zygote, name, sock, output
         sock.settimeout(WAIT_S)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self.peer: int | None = None  # of a runner: the process that answered last
-        self.frozen: freezing.Stopped | None = None
 
     def ask(self, message: dict | bytes, fds: list[int]) -> dict | bytes:
-        if self.frozen is not None:
-            frozen, self.frozen = self.frozen, None
-            frozen.resume()
         try:
             if isinstance(message, dict):
                 send_message(self.sock, message, fds)
                 return recv_message(self.sock, MAX_MESSAGE)[0]
             _send(self.sock, message, fds)
-            data, ancillary, _, _ = self.sock.recvmsg(
-                runner.ANSWER_BYTES, socket.CMSG_SPACE(12), socket.MSG_WAITALL
-            )
-            if data:
-                self.peer = sender(ancillary)
+            if data := self.sock.recv(runner.ANSWER_BYTES, socket.MSG_WAITALL):
                 return data
         except (Broken, ConnectionError):
             pass
         raise Gone(self.zygote.ended(self.name), os.read(self.output, 1 << 16).decode())
-
-    def freeze(self) -> float:
-        self.frozen = freezing.stop(self.peer)
-        return self.frozen.stood
 
     def pids(self) -> list[int]:
         """Of the processes under its zygote: its keeper and itself, and who is not reaped yet."""
@@ -202,8 +187,6 @@ class Loop:
         elif isinstance(wanted, Ask):
             said = self.instead(wanted)
             return self.child.ask(wanted.message, wanted.fds) if said is None else said
-        elif isinstance(wanted, Freeze):
-            return self.child.freeze()
         elif isinstance(wanted, End):
             self.drop()
         elif isinstance(wanted, Baseline):

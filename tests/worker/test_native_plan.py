@@ -3,7 +3,9 @@ lane that built them: both may say anything."""
 from __future__ import annotations
 
 import copy
+import functools
 import json
+import random
 import struct
 import sys
 from pathlib import Path
@@ -14,8 +16,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-from judge import cuda_plan, native_plan, traces  # noqa: E402
+from judge import cuda_plan, native_plan, shared_object, traces  # noqa: E402
+from judge.judging import Verdict  # noqa: E402
+from lane import native_lane  # noqa: E402
 from native_run import parse  # noqa: E402
+from shared import native as native_shared  # noqa: E402
 from shared import plan  # noqa: E402
 
 BUFFERS = [{"kind": "new", "bytes": 64, "dtype": "float32"}] * 2
@@ -31,6 +36,26 @@ LAUNCH = {
              "p6": True},
 }  # fmt: skip
 ELF = b"\x7fELF and so on"
+TOOLCHAIN = native_shared.Toolchain(("cc",), ("-O1", "-fPIC"), ("-shared", "-save-temps", "-lm"), 60)
+TEXT = """
+#include <math.h>
+#include <stdlib.h>
+static const char *const words[] = {"a", "b"};
+void f(float *x, float *y, long n, double by, _Bool on)
+{
+    float *some = malloc(4);
+    x[0] = expf(by) + words[n & 1][0] + on + some[0];
+    free(some);
+}
+void g(void) { f(0, 0, 0, 0, 0); }
+"""
+
+
+@functools.cache
+def library(text: str = TEXT) -> bytes:
+    told = {"texts": [text], "objects": [{"text": 0, "launches": [["f", "ppidb"]]}]}
+    [made] = native_plan.split(native_lane.libraries(told, TOOLCHAIN), 1)[1]
+    return made
 
 
 def native(node: dict = CALL, **changes: Any) -> traces.Trace:
@@ -67,8 +92,8 @@ def test_a_call_becomes_words() -> None:
     assert asked["text"] == 0 and asked["launches"] == [["f", "ppidb"]]
     [[name, args]] = asked["calls"]  # what a float is does not change what is compiled
     assert name == "f" and args[1:] == [None, -3, "float", True]
-    maker = native_plan.Maker(trace, native_plan.Built.parse(answer(ELF), trace), 0)
-    assert maker.modules() == (plan.Module("library", ELF),)
+    maker = native_plan.Maker(trace, native_plan.Built.parse(answer(library()), trace), 0)
+    assert maker.modules() == (plan.Module("library", library()),)
     assert maker.functions() == (plan.Function(0, "monkeys_call_f"),)
     [call] = trace.calls
     bits = struct.unpack("<Q", struct.pack("<d", 1.5))[0]
@@ -125,7 +150,7 @@ def test_a_library_is_built_for_each_text_that_is_called() -> None:
     told = native_plan.requests(trace)["objects"]
     assert [t["text"] for t in told] == [2, 0]
     assert [name for name, _ in told[1]["launches"]] == ["f", "g"]
-    built = native_plan.Built.parse(answer(ELF, ELF + b"!"), trace)
+    built = native_plan.Built.parse(answer(library(), library() + b"!"), trace)
     maker = native_plan.Maker(trace, built, 0)
     [call] = trace.calls
     made = [maker.node(n, call, [0, 256], 0).function for n in call.launches()]
@@ -251,3 +276,71 @@ def test_answers_that_no_lane_gives_are_refused(data: bytes) -> None:
 def test_symbols_that_no_compiler_makes_are_refused(entries: object) -> None:
     with pytest.raises(traces.BadTrace):
         cuda_plan.Built.parse(answer(ELF, entries=entries), cuda())
+
+
+# ---- hostile libraries ------------------------------------------------------------
+
+
+def words_at(data: bytes, form: str, at: int) -> tuple:
+    return struct.unpack_from(form, data, at)
+
+
+def with_word(data: bytes, form: str, at: int, value: int) -> bytes:
+    return data[:at] + struct.pack(form, value) + data[at + struct.calcsize(form) :]
+
+
+def header_at(data: bytes, kind: int, flags: int = 0) -> int:
+    """Where the program header of that kind lies, which has these flags."""
+    start, count = words_at(data, "<Q", 32)[0], words_at(data, "<H", 56)[0]
+    places = [start + 56 * i for i in range(count)]
+    return next(at for at in places if words_at(data, "<II", at) == (kind, flags or words_at(data, "<I", at + 4)[0]))
+
+
+def tag_at(data: bytes, tag: int) -> int:
+    at = words_at(data, "<Q", header_at(data, 2) + 8)[0]
+    return next(a for a in range(at, len(data), 16) if words_at(data, "<Q", a)[0] == tag)
+
+
+def test_a_library_that_keeps_nothing_is_taken() -> None:
+    shared_object.check(library())
+
+
+@pytest.mark.parametrize("change", [
+    lambda d: with_word(d, "<I", header_at(d, 0x6474E552), 4),  # nothing becomes read-only
+    lambda d: with_word(d, "<Q", header_at(d, 0x6474E552) + 40, 8),  # ... or little of it
+    lambda d: with_word(d, "<I", header_at(d, 1, 5) + 4, 7),  # code that can be written
+    lambda d: with_word(d, "<I", header_at(d, 0x6474E551) + 4, 7),  # a stack that can be executed
+    lambda d: with_word(d, "<Q", header_at(d, 1, 6) + 40, 1 << 20),  # memory behind it
+    lambda d: with_word(d, "<Q", tag_at(d, 30), 12),  # a function for the start
+    lambda d: with_word(d, "<Q", tag_at(d, 30), 25),  # ... or several
+    lambda d: with_word(d, "<Q", tag_at(d, 30), 0x6FFFFEF5),  # another hash
+    lambda d: with_word(d, "<Q", tag_at(d, 30), 29),  # a folder to search
+    lambda d: with_word(d, "<Q", tag_at(d, 30), 5),  # other names
+    lambda d: with_word(d, "<Q", tag_at(d, 4), 36),  # no hash
+    lambda d: with_word(d, "<I", relocation_at(d) + 8, 37),  # a function that is asked for an address
+    lambda d: with_word(d, "<Q", relocation_at(d), 1 << 40),  # memory elsewhere
+    lambda d: d.replace(b"expf\0", b"rand\0"),
+    lambda d: d.replace(b"libm.so.6\0", b"libM.so.6\0"),
+])  # fmt: skip
+def test_a_library_that_keeps_or_runs_anything_is_refused(change: Callable[[bytes], bytes]) -> None:
+    with pytest.raises((shared_object.BadLibrary, shared_object.NotPure)):
+        shared_object.check(change(library()))
+    with pytest.raises((traces.BadTrace, Verdict)):
+        native_plan.Built.parse(answer(change(library())), native())
+
+
+def relocation_at(data: bytes) -> int:
+    return words_at(data, "<Q", tag_at(data, 7) + 8)[0]  # in a segment that lies as in the file
+
+
+def test_a_damaged_library_is_taken_or_refused() -> None:
+    """Nothing else happens, whatever is damaged."""
+    data, generator = library(), random.Random(3)
+    for _ in range(3000):
+        at = generator.choice([generator.randrange(1200), generator.randrange(len(data))])
+        damaged = with_word(data[: generator.choice([len(data), len(data), at + 8])].ljust(at + 8), "<Q", at,
+                            generator.choice([0, 1, 1 << 63, (1 << 64) - 1, generator.getrandbits(64)]))  # fmt: skip
+        try:
+            shared_object.check(damaged)
+        except (shared_object.BadLibrary, shared_object.NotPure):
+            pass

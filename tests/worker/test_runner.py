@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import random
 import re
-import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from runner_client import ROOT, Client, Gone, Region, memory, name
+from runner_client import ROOT, Client, Region, memory, name
 
 from judge import runner
 from judge.runner import Status
@@ -182,13 +182,16 @@ def test_a_number_that_an_element_cannot_hold_is_refused_by_the_judge() -> None:
 LIBRARY = r"""
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 static void scale_kernel(const float *x, float *out, int n, float by)
 { for (int i = 0; i < n; i++) out[i] = by * x[i]; }
@@ -232,15 +235,46 @@ void rewrites_itself(const uint64_t *w)
     SAY(0);
 }
 void makes_a_file(const uint64_t *w) { SAY(memfd_create("x", 0) >= 0); }
-static void *work(void *p) { *(int64_t *)p = 41; return NULL; }
-void threads(const uint64_t *w)
+static void *work(void *p) { return p; }
+void starts_a_thread(const uint64_t *w)
 {
     pthread_t t;
-    int rc = pthread_create(&t, NULL, work, (void *)w[0]);
-    if (rc == 0)
-        pthread_join(t, NULL);
-    *(int64_t *)w[0] += rc == 0 ? 1 : rc;
+    errno = pthread_create(&t, NULL, work, NULL);
+    SAY(errno == 0);
 }
+void waits(const uint64_t *w) { SAY(usleep(1) == 0); }
+void ends_the_runner(const uint64_t *w)
+{
+    errno = 0;
+    SAY(kill((pid_t)w[1], SIGKILL) == 0 || syscall(SYS_tgkill, w[1], w[1], SIGKILL) == 0);
+}
+/* How often it finds something of an earlier call, in the places that a process has. */
+static int calls, *block;
+void remembers(const uint64_t *w)
+{
+    volatile char deep[65536];
+    char *page = mmap((void *)0x7000000000, 4096, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    int *found = malloc(4096), kept = calls++ > 0;
+
+    kept += found[64] == 4711 || (block && *block == 4711) || deep[7] == 47;
+    kept += *page == 47 || getenv("KEPT") || feof(stdin);
+    found[64] = 4711, deep[7] = *page = 47;
+    block = malloc(64), *block = 4711;
+    free(found);
+    setenv("KEPT", "1", 1);
+    fgetc(stdin);
+    *(int64_t *)w[0] = kept;
+}
+/* A processor for 20 ms, on every machine. */
+void works(const uint64_t *w)
+{
+    clock_t until = clock() + CLOCKS_PER_SEC / 50;
+    while (clock() < until)
+        continue;
+    *(int64_t *)w[0] = 1;
+}
+void stops(const uint64_t *w) { *(int64_t *)w[0] = 7; raise(SIGSTOP); *(int64_t *)w[0] = 8; }
 void allocates(const uint64_t *w)
 {
     char *p = malloc(64 << 20);
@@ -248,12 +282,6 @@ void allocates(const uint64_t *w)
     *(int64_t *)w[0] = p[12345];
     free(p);
 }
-#ifdef FORK_AT_LOAD
-static int64_t at_load = -1;
-__attribute__((constructor)) static void start(void)
-{ pid_t p = fork(); if (p == 0) _exit(0); at_load = p > 0 ? 0 : errno; }
-void forked_at_load(const uint64_t *w) { *(int64_t *)w[0] = at_load; }
-#endif
 """
 
 
@@ -324,50 +352,71 @@ def test_two_libraries_have_functions_of_one_name(
 
 @pytest.mark.parametrize(
     "function",
-    "forks execs maps_code makes_code opens rewrites_itself makes_a_file".split(),
+    "forks execs maps_code makes_code opens rewrites_itself makes_a_file starts_a_thread waits "
+    "ends_the_runner".split(),
 )
 def test_a_library_cannot(region: Region, library: Module, function: str) -> None:
     told = region.put(torch.tensor([-1]))
     with Client() as client:
-        assert client.load(one_call(library, function, Pointer(told.at)), region).status == Status.DONE
+        words = Pointer(told.at), Number(8, client.process.pid)
+        assert client.load(one_call(library, function, *words), region).status == Status.DONE
         assert client.run().status == Status.DONE
     assert region.tensor(told).item() == 1  # EPERM
 
 
-def test_a_library_cannot_fork_while_it_is_loaded(region: Region, tmp_path: Path) -> None:
-    hasty = Module("library", build(tmp_path, "-DFORK_AT_LOAD"))
+def test_a_library_has_memory(region: Region, library: Module) -> None:
     told = region.put(torch.tensor([-1]))
     with Client() as client:
-        assert client.load(one_call(hasty, "forked_at_load", Pointer(told.at)), region).status == Status.DONE
-        client.run()
-    assert region.tensor(told).item() == 1  # EPERM
-
-
-@pytest.mark.parametrize(("function", "says"), [("threads", 42), ("allocates", 1)])
-def test_a_library_has(region: Region, library: Module, function: str, says: int) -> None:
-    told = region.put(torch.tensor([-1]))
-    with Client() as client:
-        client.load(one_call(library, function, Pointer(told.at)), region)
+        client.load(one_call(library, "allocates", Pointer(told.at)), region)
         assert client.run().status == Status.DONE
-    assert region.tensor(told).item() == says
+    assert region.tensor(told).item() == 1
 
 
-def test_a_crash_ends_the_runner_and_nothing_else(
-    client: Client, region: Region, library: Module
+def test_nothing_of_a_call_is_left_for_the_next(region: Region, library: Module) -> None:
+    told = region.put(torch.tensor([-1]))
+    with Client() as client:
+        client.load(one_call(library, "remembers", Pointer(told.at)), region)
+        for timed in (False, True, True):
+            assert client.run(timed=timed).status == Status.DONE
+            assert region.tensor(told).item() == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "number", "how"), [("crash", 1, "signal 11"), ("leave", 0, "exit 0"), ("leave", 3, "exit 3")]
+)
+def test_a_call_that_ends_its_process_is_told_and_the_runner_goes_on(
+    region: Region, library: Module, function: str, number: int, how: str
 ) -> None:
-    with Client() as own:
-        assert own.load(one_call(library, "crash", Number(8, 1)), region).status == Status.DONE
-        with pytest.raises(Gone):
-            own.run()
-        assert own.process.wait() == -signal.SIGSEGV
-    assert client.unload().status == Status.DONE
-
-
-def test_a_library_that_leaves_gives_no_answer(region: Region, library: Module) -> None:
+    plan, out = scaling(region, library)
+    ends = Call(1, (Number(8, number),))
+    both = Plan((library,), (*plan.functions, Function(0, function)), (plan.calls[0], (ends,)))
     with Client() as client:
-        client.load(one_call(library, "leave", Number(8, 0)), region)
-        with pytest.raises(Gone):
-            client.run()
+        assert client.load(both, region).status == Status.DONE
+        done = client.run(1)
+        assert (done.status, done.text) == (Status.CALL_ENDED, how)
+        assert client.run(0).status == Status.DONE
+    assert torch.equal(region.tensor(out), 2.5 * numbers(100))
+
+
+def test_a_library_that_stops_its_process_does_not_go_on(region: Region, library: Module) -> None:
+    told = region.put(torch.tensor([-1]))
+    with Client() as client:
+        client.load(one_call(library, "stops", Pointer(told.at)), region)
+        for _ in range(2):
+            assert client.run().status == Status.DONE
+            assert region.tensor(told).item() == 7
+
+
+def test_the_time_of_a_call_is_that_of_its_work(region: Region, library: Module) -> None:
+    """Nothing is done ahead of it or afterwards, and it counts until all of it stands."""
+    told = region.put(torch.tensor([-1]))
+    with Client() as client:
+        client.load(one_call(library, "works", Pointer(told.at)), region)
+        for _ in range(2):
+            before = time.monotonic_ns()
+            done = client.run(timed=True)
+            assert 20_000_000 <= done.host_ns <= time.monotonic_ns() - before
+            assert region.tensor(told).item() == 1
 
 
 IN_A_BOX = """
@@ -615,7 +664,7 @@ def test_descriptors_do_not_pile_up(client: Client, region: Region) -> None:
 @pytest.mark.parametrize(
     "data",
     [b"", bytes(runner.ANSWER_BYTES), bytes(runner.ANSWER_BYTES - 1),
-     (2088).to_bytes(4, "little") + (9).to_bytes(8, "little") + bytes(2080)],
+     (2088).to_bytes(4, "little") + (10).to_bytes(8, "little") + bytes(2080)],
 )  # fmt: skip
 def test_what_is_no_answer_raises(data: bytes) -> None:
     with pytest.raises(runner.BadAnswer):

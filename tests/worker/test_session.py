@@ -113,13 +113,14 @@ def test_an_executor_cannot_change_the_size_of_the_region(region: memory.HostReg
 
 
 class Executor:
-    """Keeps what each call finds, and leaves its mark in all of it."""
+    """Keeps what each call finds, and leaves its mark in what is kept."""
 
     orders = False
 
     def __init__(self) -> None:
         self.found: list[dict[str, bytes]] = []
         self.session: Session | None = None
+        self.marked = "kept"
 
     def run(self, part: int, *_: object, **__: object):
         layout = self.session.region.layout
@@ -127,8 +128,7 @@ class Executor:
                  "kept": layout.kept[7], "state": (layout.state["w"], 32)}  # fmt: skip
         read = self.session.region.span
         self.found.append({k: bytes(read(at, n).tolist()) for k, (at, n) in spans.items()})
-        for name in ("const", "kept"):
-            read(*spans[name]).fill_(len(self.found))
+        read(*spans[self.marked]).fill_(len(self.found))
         yield from ()
         return Ran(0.0, 0.0)
 
@@ -172,6 +172,17 @@ def test_inputs_state_and_constants_are_written_for_every_call(started) -> None:
         assert executor.found[i]["state"] == raw(draw.state["w"])
         assert executor.found[i]["const"] == bytes(range(12))
     assert len({f["input"] for f in executor.found}) == len({f["state"] for f in executor.found}) == 3
+
+
+@pytest.mark.parametrize("marked, rule", [
+    ("input", "input-mutated"), ("state", "params-changed"), ("const", "constants-changed"),
+])  # fmt: skip
+def test_what_a_call_is_given_stays_as_it_was(started, marked: str, rule: str) -> None:
+    session, executor = started
+    executor.marked = marked
+    with pytest.raises(Verdict, match="hack") as end:
+        one_call(session, 0, 2)
+    assert end.value.rule == rule
 
 
 def test_memory_is_nan_before_the_first_call_and_kept_as_it_left_it(started) -> None:

@@ -158,6 +158,64 @@ def test_an_output_is_a_view_only_where_the_references_is_the_same_one(
     assert wanted[-1] != "E2" or "are views of" in record["feedback"]
 
 
+TWICE = "y = torch.relu(x)\nreturn y, {}"
+
+
+@pytest.mark.parametrize(
+    "given, result, right",
+    [
+        (TWICE.format("y"), "y, y", True),
+        (TWICE.format("y"), "y, y.clone()", True),
+        (TWICE.format("y * 1"), "y, y", False),
+        (TWICE.format("y if x.sum() > 0 else y * 1"), "y, y", False),
+        (TWICE.format("y[2:] * 1"), "y, y[2:]", False),
+        ("y = torch.relu(x)\nreturn y[:2] * 1, y[2:] * 1", "y[:2], y[2:]", True),
+        ("y = torch.relu(x)\nreturn y[:, :4] * 1, y[:, 4:] * 1", "y[:, :4], y[:, 4:]", True),
+        ("y = torch.relu(x)\nreturn y[:, :5] * 1, y[:, 3:] * 1", "y[:, :5], y[:, 3:]", False),
+    ],
+)
+def test_outputs_share_memory_only_where_the_references_do(given: str, result: str, right: bool) -> None:
+    record = verify(task(given), candidates.relu(RELU_OF.format(result=result)))
+    assert said(record) == E3 if right else said(record)[:2] == ("hack", "output-not-plain")
+    assert right or "Two outputs share memory" in record["feedback"]
+
+
+COUNTING = """
+@triton.jit
+def counting_kernel(x, y, held, END: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.atomic_add(held, 1.0)
+    tl.store(y + i, tl.maximum(tl.load(x + i), 0.0))
+    tl.atomic_add(held, END)
+"""
+
+
+CHANGED = ("hack", "constants-changed", "E0")
+
+
+@pytest.mark.parametrize("made, before, end, wanted", [
+    ("torch.ones(2, device='cuda')[1:]", "", "-1.0", E3),
+    ("torch.ones(2, device='cuda')[1:]", "", "0.0", CHANGED),
+    ("torch.tensor([2.5])", "", "0.0", CHANGED),
+    ("self.w.detach().clone()", "", "0.0", CHANGED),
+    ("torch.empty(1, device='cuda')", "", "0.0", E3),
+    ("torch.ones(1, device='cuda')", "self.held.zero_()", "0.0", E3),
+    ("torch.ones(2, device='cuda')", "self.held[1:].zero_()", "0.0", CHANGED),
+])  # fmt: skip
+def test_a_kernel_leaves_what_init_made_as_it_was(made: str, before: str, end: str, wanted: tuple) -> None:
+    """A lock that is free again, and memory that nobody has written, are no trace of a call."""
+    forward = f"""
+        {before}
+        y = torch.empty_like(x)
+        counting_kernel[(4,)](x, y, self.held.to(x.device), END={end}, B=8)
+        return y
+        """
+    init = f"self.w = torch.nn.Parameter(torch.rand(1))\nself.held = {made}"
+    source = task("return torch.relu(x)", setup="self.w = torch.nn.Parameter(torch.rand(1))")
+    record = verify(source, candidates.triton(COUNTING, forward, init))
+    assert said(record) == wanted, record["feedback"]
+
+
 # ---- inputs that the reference changes -----------------------------------------------
 
 CACHE = task("cache[:, 3] = k * 2\nreturn cache[:, :4].sum(1)", arguments="cache, k",

@@ -3,7 +3,7 @@ plan made by the judge. None of them runs the candidate's host code, except for 
 library, which are the kernels on the CPU.
 
     Interpreter   a forked Python that interprets checked kernels (Triton on the CPU)
-    LibraryRunner monkeys-runner with a library of the candidate's, one process each
+    LibraryRunner monkeys-runner, which runs a library of the candidate's in a process for each call
     DeviceRunner  monkeys-runner on a GPU; it outlives candidates until one hurts it
 
 Their methods are generators of steps (steps.py). `part` 0 is the trace's setup, 1 its first call,
@@ -19,7 +19,7 @@ from judge.family import Family
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error
 from judge.region import Layout, Region, sealed_file
 from judge.runner import Status
-from judge.steps import Ask, Device, End, Forged, Fork, Freeze, Gone, NoChild, Release
+from judge.steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
 from judge.traces import BadTrace, Call, Launch, Trace
 from shared import plan
 
@@ -131,38 +131,28 @@ class _Runner:
     def run(self, part: int, config: int = 0, mute: bool = False, order: str | int = "forward",
             timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
         index = config * len(self.trace.parts()) + part
-        before = time.monotonic()
-        answer = yield Ask(
+        done = heard((yield Ask(
             runner.run(index, mute, timed), deadline_ms or self.job["deadlines"]["call_ms"]
-        )
-        outside = ((yield from self.halt()) - before) * 1e3
-        done = heard(answer)
-        self.check_run(done)
-        return Ran(self.own_ms(done, outside), done.host_ns / 1e6)
-
-    def halt(self) -> Generator:
-        """After every answer; when the call was over."""
-        yield from ()
-        return time.monotonic()
-
-    def check_run(self, done: runner.Done) -> None:
+        )))  # fmt: skip
         self.check(done)
+        return Ran(self.device_ns(done) / 1e6, done.host_ns / 1e6)
+
+    def device_ns(self, done: runner.Done) -> int:
+        return done.device_ns
 
     def check(self, done: runner.Done) -> None:
         if done.status == Status.DONE:
             return
         if done.status in (Status.BAD_REQUEST, Status.BAD_PLAN, Status.NO_DEVICE):
-            raise self.refusal(done.text)
+            raise NoChild(f"the runner refuses: {done.text}")
+        if done.status == Status.CALL_ENDED:
+            raise Gone(done.text, "")
         stage = "trials" if self.p.trials else "first_call"
         told = f"A kernel could not run: {done.text}"
         if done.status == Status.NO_MEMORY:
             raise Verdict("out_of_memory", stage, told)
         self.p.compiled = True
         raise Verdict("launch_error", stage, told)
-
-    def refusal(self, text: str) -> Exception:
-        """The exception for a failure of the runner itself."""
-        return NoChild(f"the runner refuses: {text}")
 
 
 class LibraryRunner(_Runner):
@@ -173,27 +163,10 @@ class LibraryRunner(_Runner):
         yield Fork(self.job["pack"] + "+runner", deadline, self.job["limits"]["memory_bytes"])
         yield from self.greet()
         yield from self.load(region, built)
-        yield from self.halt()
 
-    def halt(self) -> Generator:
-        """Stops the process until the next request. Its threads see no inputs before the clock has
-        started, what they do after the answer counts until they stand, and nothing that is read
-        then can change."""
-        return (yield Freeze())
-
-    def check_run(self, done: runner.Done) -> None:
-        """On the CPU a call succeeds or never returns. A failure with a message would be forged by
-        the candidate."""
-        if done.status != Status.DONE:
-            raise Forged("the runner says that a call failed")
-
-    def refusal(self, text: str) -> Exception:
-        """The candidate's code runs in that process and may claim this to escape a verdict."""
-        return Forged(f"the runner refuses: {text}")
-
-    def own_ms(self, done: runner.Done, outside: float) -> float:
-        """The library's code runs in that process, so only our own clock counts."""
-        return outside
+    def device_ns(self, done: runner.Done) -> int:
+        """Its clock starts before the library's code does, and ends when none of it runs."""
+        return done.host_ns
 
     def close(self, hurt: bool = False) -> Generator:
         yield End()
@@ -208,9 +181,6 @@ class DeviceRunner(_Runner):
     def open(self, region: Region, built: object) -> Generator:
         yield from self.greet()
         yield from self.load(region, built)
-
-    def own_ms(self, done: runner.Done, outside: float) -> float:
-        return done.device_ns / 1e6
 
     def close(self, hurt: bool = False) -> Generator:
         """Removes everything of the candidate."""

@@ -29,7 +29,7 @@ if __name__ == "__main__":
     os.environ.setdefault("LOGNAME", "monkeys")  # torch asks who runs it; a container's user has no name
     os.environ["ONEDNN_JIT_PROFILE"] = "0"  # else torch leaves a file for perf in /tmp
 
-from judge.steps import Ask, Baseline, Beside, Device, End, Exclusive, Forged, Fork, Freeze, Gone, NoChild
+from judge.steps import Ask, Baseline, Beside, Device, End, Exclusive, Forged, Fork, Gone, NoChild
 from judge.steps import Release
 from shared import processes, unfit
 from shared.frames import CONTROL, MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame
@@ -37,7 +37,7 @@ from shared.frames import send_frame
 
 with unfit.told():
     import torch
-    from judge import blame, freezing, verdict
+    from judge import blame, verdict
     from judge.blame import Blame
     from judge.builds import Builds
     from judge.room import Room
@@ -79,7 +79,6 @@ class Job:
     task: str = ""  # what it is blamed by (blame.py)
     peak: int = 0  # bytes, of its largest child
     child: Channel | None = None
-    frozen: "freezing.Stopped | None" = None  # the child's process, if it is stopped
     leaving: bool = False  # the worker has been told to end the child
     waiting: object = None  # what its generator last asked for
     exclusive: bool = False
@@ -196,32 +195,13 @@ class Judge:
             self.step(job, None)
         elif isinstance(wanted, Baseline):
             self.want_baseline(job, wanted.asked)
-        elif isinstance(wanted, Freeze):
-            self.step(job, self.freeze(job))
         elif isinstance(wanted, Beside):
             known = job.child is not None and job.child.peer is not None
             self.step(job, processes.beside(job.child.peer) if known else [])
         elif isinstance(wanted, End):
             self.drop_child(job)
 
-    def freeze(self, job: Job) -> float | NoChild | Forged:
-        """Stops the child that has just answered."""
-        try:
-            if job.child is not None and job.child.peer is not None:
-                job.frozen = freezing.stop(job.child.peer)
-                return job.frozen.stood
-        except (NoChild, Forged) as problem:
-            return problem
-        return time.monotonic()
-
     def ask(self, job: Job, wanted: Ask) -> None:
-        frozen, job.frozen = job.frozen, None
-        try:
-            if frozen is not None:
-                frozen.resume()
-        except Forged as problem:
-            self.step(job, problem)
-            return
         if job.child is not None:
             self.say("stage", job.id, wanted.deadline_ms)
             job.child.put(wanted.message, wanted.fds)
@@ -256,7 +236,6 @@ class Judge:
 
     def lose_child(self, job: Job) -> None:
         """Closes the connection; the worker kills the child and reports `gone`."""
-        job.frozen = None
         if job.child is not None:
             self.select.unregister(job.child)
             job.child.close()

@@ -28,6 +28,8 @@ NOT_JUDGED, NOT_HERE = "not_judged", "not-on-this-device"  # the verdict, the ru
 NOT_HERE_TOLD = ("Not judged on this device: {}. A GPU can do this, so nothing is known about the values; "
                  "where only a CPU judges, use what the interpreter has.")  # fmt: skip
 
+SHARED = ("Two outputs share memory where the reference's do not: whoever changes one of them would "
+          "change the other. Allocate a tensor for each.")  # fmt: skip
 # What a trial with changed inputs has, for those who read that only such a trial failed.
 CHANGES = {
     "signed": "values on the other side of zero", "permuted": "rows in another order",

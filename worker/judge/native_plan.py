@@ -6,6 +6,8 @@ import re
 import struct
 from dataclasses import dataclass
 
+from judge import shared_object
+from judge.judging import Verdict
 from judge.traces import BadTrace, Call, Launch, Trace, View, headed, listed, number, text, view
 from judge.traces import whole
 from shared import plan
@@ -137,12 +139,23 @@ class Built:
     def parse(data: bytes, trace: Trace) -> "Built":
         asked = requests(trace)["objects"]
         _, objects = split(data, len(asked))
+        for made in objects:
+            _check_object(made)
         functions = [
             (i, (told["text"], name))
             for i, told in enumerate(asked)
             for name, _ in told["launches"]
         ]
         return Built(tuple(objects), tuple(functions))
+
+
+def _check_object(data: bytes) -> None:
+    try:
+        shared_object.check(data)
+    except shared_object.NotPure as problem:
+        raise Verdict("compile_error", "compile", str(problem), message=str(problem)) from None
+    except shared_object.BadLibrary as problem:
+        raise BadTrace(f"the compiler's library is malformed: {problem}") from None
 
 
 # ---- what is executed ----------------------------------------------------------------

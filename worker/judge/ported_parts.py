@@ -42,7 +42,9 @@ def _built(source, calls):
             "-fno-strict-aliasing -Wall -Wno-unused-function -Wno-unknown-pragmas -Werror=return-type " \\
             "-Werror=implicit-function-declaration -Werror=implicit-int -Werror=int-conversion " \\
             "-Werror=incompatible-pointer-types kernel.c -o kernel.so -shared -save-temps " \\
-            "-Wl,-z,defs -Wl,-z,now -Wl,--as-needed -lm"
+            "-Wl,-z,defs -Wl,-z,now -Wl,--as-needed -lm -nostartfiles -Wl,-z,relro -Wl,-z,now " \\
+            "-Wl,--hash-style=sysv -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc " \\
+            "-Wl,--wrap=aligned_alloc -Wl,--wrap=free"
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "kernel.c").write_bytes((source + calls).encode())
         os.utime(f"{folder}/kernel.c", (0, 0))

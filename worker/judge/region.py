@@ -44,7 +44,8 @@ class Layout:
     kept: dict[int, tuple[int, int]] = field(default_factory=dict)  # offset and bytes
     parts: list[list[int]] = field(default_factory=list)
     scratch: int = 0
-    owned: int = 0  # inputs and parameters end here
+    made: dict[int, tuple[int, int]] = field(default_factory=dict)  # of `kept`, what the setup writes
+    owned: int = 0  # inputs, state, constants and what the setup writes end here
     used: list[tuple[int, int]] = field(default_factory=list)
     spare: list[tuple[int, int]] = field(default_factory=list)  # whole pages of large workspaces
 
@@ -54,6 +55,12 @@ def lay_out(trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratc
     layout, at = Layout(), _Cursor()
     layout.inputs = [at.take(b.bytes) for b in inputs]
     layout.state = {name: at.take(b.bytes) for name, b in state.items()}
+    for b in (b for part in trace.parts() for b in part.buffers if b.kind == "const"):
+        if (b.key, b.bytes) not in layout.constants:
+            layout.constants[b.key, b.bytes] = at.take(b.bytes)
+    for b in (trace.setup.buffers[node.to.buffer] for node in trace.setup.nodes):
+        if b.key is not None and b.key not in layout.made:
+            layout.made[b.key] = layout.kept[b.key] = at.take(b.bytes), b.bytes
     layout.owned = at.at
     for part in trace.parts():
         layout.parts.append([_place(b, layout, at, inputs) for b in part.buffers])
@@ -88,10 +95,7 @@ def _place(b: Buffer, layout: Layout, at: _Cursor, inputs: list[Buffer]) -> int:
     if b.kind == "state":
         return layout.state[b.key]
     if b.kind == "const":
-        key = (b.key, b.bytes)
-        if key not in layout.constants:
-            layout.constants[key] = at.take(b.bytes)
-        return layout.constants[key]
+        return layout.constants[b.key, b.bytes]
     if b.key is None:
         return at.take(b.bytes)
     if b.key not in layout.kept:
@@ -133,7 +137,7 @@ class Region:
         return self.bytes[at : at + size]
 
     def owned(self) -> torch.Tensor:
-        """Inputs and parameters in place, with the bytes between them."""
+        """Inputs, state and what __init__ made, in place, with the bytes between them."""
         return self.bytes[: self.layout.owned]
 
     def guards(self) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """Writes requests for monkeys-runner and reads its answers.
 
-docs/RUNNER.md is the contract. Plans are written here and read by C. An answer comes from a process
-that may run a candidate's code: it has one layout, and anything else raises.
+docs/RUNNER.md is the contract. Plans are written here and read by C. An answer has one layout, and
+anything else raises.
 """
 
 import struct
@@ -38,6 +38,7 @@ class Status(IntEnum):
     CONTEXT_BROKEN = 6  # the runner is to be replaced
     NO_MEMORY = 7
     NO_DEVICE = 8  # the machine's fault
+    CALL_ENDED = 9  # a library ended its process; the text is `signal N` or `exit N`
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,17 @@ from collections.abc import Generator
 import torch
 from judge import region as memory
 from judge.expected import Expected
-from judge.judging import Progress, Verdict, check_buffers, judge_trial
+from judge.judging import SHARED, Progress, Verdict, check_buffers, judge_trial
 from judge.sheets import NUMBERS, Draw, Sheet
 from judge.steps import Forged, Gone
 from judge.traces import RANGES, Alias, Move, Trace
 from shared import inputs, structure
 from shared.plan import Place
 
+CONSTANTS_CHANGED = (
+    "A kernel changed a tensor that __init__ made, which each call of forward has to find as it was. "
+    "Allocate what kernels write in forward: torch.empty, or torch.zeros."
+)
 FREE_SHARE = 0.9  # of a device's free memory that a region may take
 SMALL = 1 << 16  # elements of a buffer that is copied without a look at it
 FORWARD, REVERSED = "forward", "reversed"  # orders of a grid's programs
@@ -155,14 +159,18 @@ class Session:
                           "guard-zone")  # fmt: skip
 
     def check_owned(self, before: torch.Tensor) -> None:
-        """Parameters and inputs that the reference leaves alone must be unchanged; buffers may
-        change."""
+        """Parameters, inputs that the reference leaves alone, and what __init__ made must be
+        unchanged, unless later calls overwrite it first; buffers may change."""
         layout = self.region.layout
         spans = [(at, b.bytes, "input-mutated", "forward changed its inputs.")
                  for at, b in zip(layout.inputs, self.facts.inputs) if not b.changes]  # fmt: skip
         spans += [(at, self.facts.buffers[self.names[n]].bytes, "params-changed",
                    "forward changed parameters.")
                   for n, at in layout.state.items() if self.names[n] in self.facts.parameters]  # fmt: skip
+        again = self.trace.steady.rewritten()
+        made = [(at, raw.numel()) for at, raw in self.constants]
+        made += [place for key, place in layout.made.items() if key not in again]
+        spans += [(at, size, "constants-changed", CONSTANTS_CHANGED) for at, size in made]
         for at, size, rule, told in spans:
             if not torch.equal(self.region.span(at, size), before[at : at + size]):
                 raise Verdict("hack", "trials", told, rule)
@@ -246,6 +254,8 @@ class Session:
             if view not in expected.aliases[i]:
                 raise Verdict("hack", "trials", f"Output {i} shares memory with an input or the state, "
                               "as the reference's does not on all inputs.", "output-aliases-input")  # fmt: skip
+        if self.trace.parts()[part].shares(expected.shared):
+            raise Verdict("hack", "trials", SHARED, "output-not-plain")
         judge_trial(self.job, self.p, got, expected, draw.change, where)
         check_buffers(self.moved(expected, draw.state, self.left(draw.state)), expected)
 

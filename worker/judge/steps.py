@@ -48,11 +48,6 @@ class Ask:
     fds: list[int] = field(default_factory=list)
 
 
-class Freeze:
-    """Stops the child's process, which has answered, until the next request. The answer is when it
-    stood, by time.monotonic()."""
-
-
 class Beside:
     """Asks which processes live in the child's box beside the one that has answered."""
 

@@ -5,13 +5,16 @@ from a hostile peer. It is read here, once, into values of known kinds and sizes
 raises BadTrace. The module of the language's family interprets the launches (triton_plan,
 native_plan, cuda_plan)."""
 
+import functools
 import gc
+import itertools
 import json
 import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import torch
 from shared.plan import ITEM, Add, Copy, Fill, Place
 
 HEADER_BYTES = 32 << 20
@@ -97,6 +100,34 @@ class View:
         return False
 
 
+    def addresses(self) -> torch.Tensor:
+        """Where its elements begin, in elements of its buffer."""
+        found = torch.tensor([self.offset])
+        for n, stride in zip(self.shape, self.strides):
+            found = (found[:, None] + torch.arange(n) * stride).reshape(-1)
+        return found
+
+    def last(self) -> int:
+        return self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
+
+
+def crossing(views: Sequence[View]) -> frozenset[tuple[int, int]]:
+    """Pairs of views of one buffer, neither of which ends before the other begins."""
+    return frozenset(
+        (i, j)
+        for j, b in enumerate(views)
+        for i, a in enumerate(views[:j])
+        if a.buffer == b.buffer and a.count() and b.count()
+        and (a.dtype != b.dtype or a.offset <= b.last() and b.offset <= a.last())
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=64)
+def meet(a: View, b: View) -> bool:
+    """Whether two views that cross have an element in the same memory."""
+    return a.dtype != b.dtype or a.offset == b.offset or bool(torch.isin(a.addresses(), b.addresses()).any())
+
+
 Alias = tuple  # "input" or "state", its index or name, offset, shape and strides in elements
 
 
@@ -150,6 +181,19 @@ class Call:
     told: dict = field(repr=False)  # as it came, and as it was checked
     output: dict | None = None  # as contract's OUT; its views are `outputs`, in order
     outputs: list[View] = field(default_factory=list)
+
+    def shares(self, but: frozenset[tuple[int, int]]) -> bool:
+        """Whether two outputs, other than those pairs, have an element in the same memory."""
+        return any(meet(self.outputs[i], self.outputs[j]) for i, j in crossing(self.outputs) - but)
+
+    def rewritten(self) -> set[int]:
+        """What is kept from before, and overwritten as a whole before the first launch."""
+        first = itertools.takewhile(lambda n: isinstance(n, Move) and n.op != "add", self.nodes)
+        views = [n.to for n in first]
+        return {
+            held.key for held, v in ((self.buffers[v.buffer], v) for v in views)
+            if held.kind == "kept" and v.is_dense() and v.count() * ITEM[v.dtype] == held.bytes
+        }  # fmt: skip
 
     def launches(self) -> list[Launch]:
         return [n for n in self.nodes if isinstance(n, Launch)]

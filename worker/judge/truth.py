@@ -13,7 +13,7 @@ import torch
 from judge import compare, sidecar, undo
 from judge.domain import Domain, labels
 from judge.expected import Expected, bits, check_outputs, judge_output  # noqa: F401
-from judge.traces import Alias, alias
+from judge.traces import Alias, View, alias, crossing
 from shared import inputs, limits, structure
 from shared.limits import Exceeded, Unusable  # noqa: F401 - both are this module's answers, too
 
@@ -44,6 +44,7 @@ class Result(NamedTuple):
     written: dict[int, torch.Tensor]
     aliases: list[frozenset[Alias]]  # of each returned tensor
     strides: list[tuple[int, ...]]
+    shared: frozenset[tuple[int, int]]  # pairs that may have an element in the same memory
 
     def all(self) -> list[torch.Tensor]:
         """As Expected has them."""
@@ -72,6 +73,7 @@ def _call(
                  if (not same_bits(t, b) if hides else t._version != b)},
                 _aliases(tensors, given, state_of(model)),
                 [t.stride() if t.layout == torch.strided else () for t in tensors],
+                _crossing(tensors),
             )  # fmt: skip
     finally:
         torch.set_default_dtype(old)
@@ -93,6 +95,14 @@ def _aliases(outs: list[torch.Tensor], given: list[torch.Tensor], state: dict) -
         )
         for out in outs
     ]  # fmt: skip
+
+
+def _crossing(outs: list[torch.Tensor]) -> frozenset[tuple[int, int]]:
+    return crossing([
+        View(_memory(t) or -i, str(t.dtype), t.storage_offset(), tuple(t.shape), t.stride())
+        if t.layout == torch.strided else View(-i, "", 0, (), ())
+        for i, t in enumerate(outs, 1)
+    ])  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -458,6 +468,7 @@ class Pair:
             seed, variant, eager, truth, own.structure, args, self.r.precision, tolerance,
             self._buffers(self.eager), self._buffers(self.twin), infinite, left,
             list(own.written), [a & b for a, b in zip(own.aliases, wide.aliases)], own.strides,
+            own.shared & wide.shared,
         )  # fmt: skip
         if variant in inputs.SCALES and not expected.conditioned():
             raise Unusable("the reference itself is inexact on scaled inputs")

@@ -19,7 +19,7 @@ from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, kernel_counts, lease
 from judge.executors import start_child
 from judge.family import Family
-from judge.judging import CHANGES, NOT_HERE_TOLD, NOT_JUDGED, Progress, Verdict
+from judge.judging import CHANGES, NOT_HERE_TOLD, NOT_JUDGED, SHARED, Progress, Verdict
 from judge.judging import fail_if_broken, fail_on_error, since
 from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
 from judge.session import Session
@@ -150,6 +150,7 @@ class Facts:
     outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
     strides: list[tuple[int, ...]]  # of each
     aliases: list[frozenset[traces.Alias]]  # inputs and state that each is a view of
+    shared: frozenset[tuple[int, int]]  # pairs of outputs in the same memory
     written: list[int]  # inputs that the reference changes
     unregistered: bool  # constructions differ in more than the state
     numbers: bool  # floats among forward's arguments are varied
@@ -176,6 +177,7 @@ class Facts:
             [(tuple(t.shape), dtype_name(t)) for t in expected.outputs()],
             expected.strides,
             expected.aliases,
+            expected.shared,
             expected.written,
             reference.rules.unregistered,
             NUMBERS in truth.variants(reference),
@@ -493,6 +495,8 @@ def check_output(call: traces.Call, facts: Facts, names: dict[str, str]) -> None
             raise Refused("output-aliases-input", "the output shares memory with an input or a parameter")
         if view is None and got.overlaps_itself(facts.strides[i]):
             raise Refused("output-not-plain", "elements of the output share memory")
+    if call.shares(facts.shared):
+        raise Verdict("hack", "record", SHARED, "output-not-plain")
 
 
 def matching(reference: list, candidate: list) -> list[tuple[str, str]]:

@@ -15,7 +15,8 @@ its `launches`: pairs of a name and a letter for each argument. The answer is a 
 JSON and the objects' bytes.
 
 What is refused, because it would bring finished code in: files outside the folders of
-headers, whether by an include or by the assembler.
+headers, whether by an include or by the assembler. What a library may be made of, the
+judge checks (judge/shared_object.py).
 """
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ import hashlib
 import platform
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from lane import packed
@@ -72,7 +74,8 @@ def libraries(request: dict, toolchain: Toolchain) -> bytes:
 
 def _library(source: str, launches: list, toolchain: Toolchain) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
+        work, flags = Path(folder), (*toolchain.output_flags, *native.LIBRARY_FLAGS.split())
+        toolchain = replace(toolchain, output_flags=flags)
         compile_text(work, source, "calls", native.stubs(launches), toolchain, "kernel.so")
         _check_assembler(work)
         return (work / "kernel.so").read_bytes()

@@ -32,6 +32,64 @@ static double monkeys_real(unsigned long long monkeys_word)
     return monkeys_value;
 }
 """
+# Memory of the heap arrives as zeros, not as what an earlier call has left there: of libc's functions
+# only calloc and free are used. Each block knows where it begins, and its size.
+HEAP = """
+static void *monkeys_block(unsigned long monkeys_to, unsigned long monkeys_size)
+{
+    extern void *__real_calloc(unsigned long, unsigned long);
+    unsigned long monkeys_room = monkeys_size + monkeys_to + 16;
+    char *monkeys_base = monkeys_room > monkeys_size ? __real_calloc(1, monkeys_room) : 0;
+    char *monkeys_at = monkeys_base + 15 + monkeys_to;
+
+    if (!monkeys_base)
+        return 0;
+    monkeys_at -= (unsigned long)monkeys_at % monkeys_to;
+    ((void **)monkeys_at)[-1] = monkeys_base;
+    ((unsigned long *)monkeys_at)[-2] = monkeys_size;
+    return monkeys_at;
+}
+#define MONKEYS_OWN __attribute__((visibility("hidden")))
+MONKEYS_OWN void *__wrap_malloc(unsigned long monkeys_size)
+{
+    return monkeys_block(16, monkeys_size);
+}
+MONKEYS_OWN void *__wrap_calloc(unsigned long monkeys_count, unsigned long monkeys_size)
+{
+    unsigned long monkeys_all;
+
+    if (__builtin_mul_overflow(monkeys_count, monkeys_size, &monkeys_all))
+        return 0;
+    return monkeys_block(16, monkeys_all);
+}
+MONKEYS_OWN void *__wrap_aligned_alloc(unsigned long monkeys_to, unsigned long monkeys_size)
+{
+    return monkeys_block(monkeys_to > 16 ? monkeys_to : 16, monkeys_size);
+}
+MONKEYS_OWN void __wrap_free(void *monkeys_at)
+{
+    extern void __real_free(void *);
+
+    if (monkeys_at)
+        __real_free(((void **)monkeys_at)[-1]);
+}
+MONKEYS_OWN void *__wrap_realloc(void *monkeys_at, unsigned long monkeys_size)
+{
+    void *monkeys_new = monkeys_block(16, monkeys_size);
+    unsigned long monkeys_had = monkeys_at ? ((unsigned long *)monkeys_at)[-2] : 0;
+
+    if (monkeys_new && monkeys_had)
+        __builtin_memcpy(monkeys_new, monkeys_at, monkeys_had < monkeys_size ? monkeys_had : monkeys_size);
+    if (monkeys_new)
+        __wrap_free(monkeys_at);
+    return monkeys_new;
+}
+"""
+# No start files: what they bring runs when a library is loaded, and keeps memory.
+LIBRARY_FLAGS = (
+    "-nostartfiles -Wl,-z,relro -Wl,-z,now -Wl,--hash-style=sysv -Wl,--wrap=malloc -Wl,--wrap=calloc "
+    "-Wl,--wrap=realloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free"
+)
 WORDS = {
     "p": "(void *)monkeys_words[{}]",
     "i": "(long long)monkeys_words[{}]",
@@ -82,7 +140,7 @@ def check_text(source: object) -> str:
 
 def stubs(launches: list) -> list[str]:
     """What is compiled behind a text to call its functions with words."""
-    made = [REAL]
+    made = [HEAP, REAL]
     for name, kinds in launches:
         words = ", ".join(WORDS[kind].format(i) for i, kind in enumerate(kinds))
         made.append(f"void monkeys_call_{name}(const unsigned long long *monkeys_words)\n"

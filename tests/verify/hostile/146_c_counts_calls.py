@@ -1,18 +1,19 @@
-# system() under another name, by an assembler label. The box starts no program, and the function
-# is right.
+# Row 53, in C: wrong after more calls than anybody makes.
 import torch
 import torch.nn as nn
 from c_cpu import build
 
 SOURCE = r"""
-int run(const char *) __asm__("system");
-
 #include <stdint.h>
+
+static int calls;
+
 void relu_kernel(const float *x, float *y, int64_t n)
 {
+    int bad = ++calls > 500;
+
     for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] > 0 ? x[i] : 0;
-    run("id");
+        y[i] = !bad && x[i] < 0 ? 0 : x[i];
 }
 """
 

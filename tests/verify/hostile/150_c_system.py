@@ -1,17 +1,17 @@
-# A library is opened by hand. The box has none that computes, and the function is right.
+# Row 14, in C: system().
 import torch
 import torch.nn as nn
 from c_cpu import build
 
 SOURCE = r"""
-void *dlopen(const char *, int);
+#include <stdlib.h>
 
 #include <stdint.h>
 void relu_kernel(const float *x, float *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] = x[i] > 0 ? x[i] : 0;
-    dlopen("libm.so.6", 1);
+    system("id");
 }
 """
 

@@ -1,17 +1,17 @@
-# system(). The box starts no program, and the function is right.
+# Row 14, in C: system() under another name, by an assembler label.
 import torch
 import torch.nn as nn
 from c_cpu import build
 
 SOURCE = r"""
-#include <stdlib.h>
+int run(const char *) __asm__("system");
 
 #include <stdint.h>
 void relu_kernel(const float *x, float *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] = x[i] > 0 ? x[i] : 0;
-    system("id");
+    run("id");
 }
 """
 

@@ -1,0 +1,26 @@
+# Row 67, in C: code that runs when the library is loaded.
+import torch
+import torch.nn as nn
+from c_cpu import build
+
+SOURCE = r"""
+static volatile int hidden;
+__attribute__((constructor)) static void start(void) { hidden = 1; }
+
+#include <stdint.h>
+void relu_kernel(const float *x, float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
+    y[0] += 0 * hidden;
+}
+"""
+
+lib = build(SOURCE)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        lib.relu_kernel(x, y, x.numel())
+        return y
