@@ -30,17 +30,25 @@ def _seen():
     return "seen: " + " ".join(found) + ";"
 """
 OPENS_IN_C = """
-#include <stdio.h>
-static int seen;
-__attribute__((constructor)) static void look(void)
+static int look(const char *file)
+{{
+#if defined(__x86_64__)
+    long rc = 257; /* openat */
+    __asm__ volatile("syscall" : "+a"(rc) : "D"(-100L), "S"(file), "d"(0L) : "rcx", "r11", "memory");
+#else
+    register long number __asm__("x8") = 56, rc __asm__("x0") = -100, flags __asm__("x2") = 0;
+    register const char *name __asm__("x1") = file;
+    __asm__ volatile("svc 0" : "+r"(rc) : "r"(number), "r"(name), "r"(flags) : "memory");
+#endif
+    return rc >= 0;
+}}
+static int looked(void)
 {{
     static const char *const files[] = {{{files}}};
-    for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {{
-        FILE *f = fopen(files[i], "r");
-        seen |= f != 0;
-        if (f)
-            fclose(f);
-    }}
+    int seen = 0;
+    for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
+        seen |= look(files[i]);
+    return seen;
 }}
 """
 
@@ -78,7 +86,7 @@ def looking(folder: Path) -> list[Job]:
     assert place in source and "[i] = " in source
     source = source.replace(place, place + OPENS_IN_C.format(files=files), 1)
     runner = folder / "runner.py"
-    runner.write_text(source.replace("[i] = ", "[i] = seen ? 0 : "))
+    runner.write_text(source.replace("[i] = ", "[i] = looked() ? 0 : "))
     return [
         Job("recorder", "looking", task, recorder, family=family_of("triton")),
         Job("interpreter", "looking", task, VERIFY / "triton" / "01_swish.py", family=family_of("triton")),
@@ -105,5 +113,5 @@ def test_an_interpreter_sees_neither_the_judge_nor_a_recorder(looked: Outcome) -
 
 
 def test_a_runner_sees_nothing_of_the_worker(looked: Outcome) -> None:
-    """Its kernel is wrong if its library could open one of the files while it was loaded."""
+    """Its kernel is wrong if it could open one of the files by asking the system itself."""
     assert looked.answers["runner"]["verdict"] == "correct"
