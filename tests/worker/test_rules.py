@@ -580,27 +580,22 @@ class ModelNew(nn.Module):
 """
 
 
-@pytest.mark.parametrize("when", ["1", "calls <= 11"])
-def test_7_13_a_buffer_is_updated_in_timed_calls_too(when: str) -> None:
-    """Timed calls are the last ones, and a library may count."""
-    above = f"""
-static int calls;
+def test_7_13_a_buffer_is_updated_in_timed_calls_too() -> None:
+    """Of one that leaves it out: test_timing.py."""
+    above = """
 void relu(const float *x, float *y, float *mean, int64_t n)
-{{
+{
     double sum = 0;
-    for (int64_t i = 0; i < n; i++) {{
+    for (int64_t i = 0; i < n; i++) {
         sum += x[i];
         y[i] = x[i] > 0 ? x[i] : 0;
-    }}
-    calls++;
-    if ({when})
-        *mean = 0.5 * *mean + 0.5 * sum / n;
-}}
+    }
+    *mean = 0.5 * *mean + 0.5 * sum / n;
+}
 """
     head = C.partition("void relu")[0].format(above=above)
     record = verify(MEAN, head + '"""\nlib = build(SOURCE)\n' + MEAN_MODULE, "c-cpu", timing=True)
-    assert all(trial["pass"] for trial in record["trials"]) and len(record["trials"]) <= 11
-    assert said(record) == (E3 if when == "1" else ("wrong_values", "buffer", "E0"))
+    assert said(record) == E3 and record["timing"]
 
 
 # ---- 7.14 truths ----------------------------------------------------------------------------------
