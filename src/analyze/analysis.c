@@ -8,30 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a run ---- */
-
-/* What is taken of each run for every table. */
-static const char *const merges[] = {"fact",  "log",   "tasks", "attempts",
-                                     "calls", "timed", "entry"};
-
-static int merge(struct analysis *a, const char *name, struct err *e)
-{
-    for (size_t i = 0; i < a->runs; i++) {
-        struct analyze_run *r = &a->run[i];
-        struct merged_run m = {r->store, (int64_t)i, r->name,
-                               lock_owner(r->dir)};
-        int rc;
-
-        if (store_hold(r->store, e) < 0)
-            return -1;
-        rc = merged_add(a->merged, name, &m, e);
-        store_let_go(r->store);
-        if (rc < 0)
-            return err_wrap(e, "%s", r->dir);
-    }
-    return 0;
-}
-
 /* ---- all of them ---- */
 
 static bool name_is_taken(const struct analysis *a, const char *name)
@@ -60,6 +36,8 @@ static const char *name_run(struct analysis *a, const char *dir)
 static int open_all(struct analysis *a, const char *const *dir, size_t n,
                     struct err *e)
 {
+    struct merged_run *m = arena_alloc(&a->memory, n * sizeof(*m));
+
     for (size_t i = 0; i < n; i++) {
         struct analyze_run *r = &a->run[i];
         char *file = fs_join(dir[i], "run.db");
@@ -70,12 +48,11 @@ static int open_all(struct analysis *a, const char *const *dir, size_t n,
             return -1;
         r->dir = dir[i];
         r->name = name_run(a, dir[i]);
-        a->runs++;
+        m[a->runs++] =
+            (struct merged_run){r->store, r->dir, r->name, lock_owner(r->dir)};
     }
-    for (size_t i = 0; i < sizeof(merges) / sizeof(merges[0]); i++)
-        if (merge(a, merges[i], e) < 0)
-            return -1;
-    return merged_each(a->merged, "merged", 0, NULL, NULL, e);
+    a->merged = merged_new(m, n, e);
+    return a->merged ? 0 : -1;
 }
 
 int analysis_open(struct analysis *a, const char *const *dir, size_t n,
@@ -84,12 +61,13 @@ int analysis_open(struct analysis *a, const char *const *dir, size_t n,
     *a = (struct analysis){0};
     arena_init(&a->memory);
     a->run = xcalloc(n, sizeof(*a->run));
-    a->merged = merged_new(e);
-    if (a->merged && open_all(a, dir, n, e) == 0)
+    if (open_all(a, dir, n, e) == 0)
         return 0;
     analysis_close(a);
     return -1;
 }
+
+/* ---- a run as a whole ---- */
 
 static void on_task(const char *solved_at, int64_t ord, void *arg)
 {
@@ -124,6 +102,9 @@ static int read_run(struct analysis *a, struct analyze_run *r, struct err *e)
 
 int analysis_read(struct analysis *a, struct err *e)
 {
+    /* Of no run: merges first, so that the views have all attempts that solved. */
+    if (merged_each(a->merged, "subjects", -1, NULL, NULL, e) < 0)
+        return -1;
     for (size_t i = 0; i < a->runs; i++)
         if (!a->run[i].read && read_run(a, &a->run[i], e) < 0)
             return -1;
@@ -167,16 +148,6 @@ const struct run_attempt *analyze_solution(const struct analyze_task *t)
 const struct analyze_kind analyze_kinds[] = {
     ANALYZE_KINDS(SQL_ENTRY, C_ENTRY){0}};
 
-static int fill_by_sql(const char *name, struct analysis *a, struct table *out,
-                       struct err *e)
-{
-    char *file = xasprintf("merge/%s", name);
-    int rc = merged_sql(file) ? merge(a, name, e) : 0;
-
-    free(file);
-    return rc < 0 ? -1 : merged_table(a->merged, name, out, e);
-}
-
 int analyze_fill(const struct analyze_kind *k, struct analysis *a,
                  struct table *out, struct err *e)
 {
@@ -184,7 +155,7 @@ int analyze_fill(const struct analyze_kind *k, struct analysis *a,
 
     table_init(out, k->name, k->what);
     if (!k->fill)
-        rc = fill_by_sql(k->name, a, out, e);
+        rc = merged_table(a->merged, k->name, out, e);
     else
         rc = analysis_read(a, e) < 0 ? -1 : k->fill(a, out, e);
     if (rc < 0)

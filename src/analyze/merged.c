@@ -15,6 +15,8 @@
 
 struct merged {
     sqlite3 *db;
+    const struct merged_run *run;
+    size_t runs;
 };
 
 /* Made from the .sql files of this folder; name NULL at the end. */
@@ -199,57 +201,77 @@ static int fail(sqlite3 *db, const char *name, struct err *e)
     return err_set(e, ERR_SYSTEM, "%s.sql: %s", name, sqlite3_errmsg(db));
 }
 
-/* The next statement of a file, with its parameters; NULL without an error: there
- * are no more. `r` may be NULL. */
-static int next_statement(sqlite3 *db, const char *name, const char **sql,
-                          const struct merged_run *r, sqlite3_stmt **q,
-                          struct err *e)
+/* Calls back for each row of a statement, until it returns other than 0. Frees it. */
+static int step_rows(sqlite3_stmt *q, const char *name,
+                     int (*fn)(sqlite3_stmt *q, void *arg, struct err *e),
+                     void *arg, struct err *e)
 {
-    int at;
+    int rc = 0, state = SQLITE_DONE;
 
-    if (sqlite3_prepare_v2(db, *sql, -1, q, sql) != SQLITE_OK)
-        return fail(db, name, e);
-    if (!*q || !r)
-        return 0;
-    if ((at = sqlite3_bind_parameter_index(*q, ":nr")))
-        sqlite3_bind_int64(*q, at, r->nr);
-    if ((at = sqlite3_bind_parameter_index(*q, ":name")))
-        sqlite3_bind_text(*q, at, r->name, -1, SQLITE_STATIC);
-    if ((at = sqlite3_bind_parameter_index(*q, ":pid")))
-        sqlite3_bind_int64(*q, at, r->pid);
-    return 0;
+    while (q && rc == 0 && (state = sqlite3_step(q)) == SQLITE_ROW)
+        rc = fn(q, arg, e);
+    if (state != SQLITE_DONE && state != SQLITE_ROW)
+        rc = fail(sqlite3_db_handle(q), name, e);
+    sqlite3_finalize(q);
+    return rc;
 }
 
-/* Calls back for each row of each statement, until it returns other than 0. */
-static int each_row(sqlite3 *db, const char *name, const char *sql,
-                    const struct merged_run *r,
+/* What no statement names is not read. */
+static int make_table(struct merged *m, const char *table, struct err *e);
+
+/* Names the table that the last statement lacks; false: it failed otherwise, or
+ * making this table did not help. */
+static bool lacks_table(struct merged *m, char *table, size_t size)
+{
+    static const char lacks[] = "no such table: ";
+    const char *why = sqlite3_errmsg(m->db);
+
+    if (!str_starts(str_of(why), lacks))
+        return false;
+    why += sizeof(lacks) - 1;
+    if (str_starts(str_of(why), "main.")) /* a view names it */
+        why += strlen("main.");
+    if (strcmp(table, why) == 0)
+        return false;
+    snprintf(table, size, "%s", why);
+    return true;
+}
+
+/* The same for each statement of a file; :nr is `nr` there. */
+static int each_row(struct merged *m, const char *name, int64_t nr,
                     int (*fn)(sqlite3_stmt *q, void *arg, struct err *e),
                     void *arg, struct err *e)
 {
-    sqlite3_stmt *q = NULL;
-    int rc = 0;
+    const char *sql = merged_sql(name);
+    int rc = 0, at;
 
     while (rc == 0 && *sql) {
-        int state = SQLITE_DONE;
+        sqlite3_stmt *q = NULL;
+        const char *rest;
+        char table[64] = "";
 
-        if (next_statement(db, name, &sql, r, &q, e) < 0)
-            return -1;
-        while (q && rc == 0 && (state = sqlite3_step(q)) == SQLITE_ROW)
-            rc = fn(q, arg, e);
-        if (state != SQLITE_DONE && state != SQLITE_ROW)
-            rc = fail(db, name, e);
-        sqlite3_finalize(q);
+        while (sqlite3_prepare_v2(m->db, sql, -1, &q, &rest) != SQLITE_OK)
+            if (!lacks_table(m, table, sizeof(table)))
+                return fail(m->db, name, e);
+            else if (make_table(m, table, e) < 0)
+                return -1;
+        if (q && (at = sqlite3_bind_parameter_index(q, ":nr")))
+            sqlite3_bind_int64(q, at, nr);
+        rc = step_rows(q, name, fn, arg, e);
+        sql = rest;
     }
     return rc;
 }
 
 /* ---- merging ---- */
 
-struct merged *merged_new(struct err *e)
+struct merged *merged_new(const struct merged_run *run, size_t runs,
+                          struct err *e)
 {
     struct merged *m = xcalloc(1, sizeof(*m));
     struct buf b;
 
+    *m = (struct merged){.run = run, .runs = runs};
     buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "CREATE TABLE given (item); CREATE TABLE asked (rounds);"
                  "INSERT INTO asked VALUES (10000);"
@@ -257,6 +279,7 @@ struct merged *merged_new(struct err *e)
     for (enum verdict i = 0; i < VERDICTS; i++)
         buf_printf(&b, ";INSERT INTO verdict VALUES (%d, '%s')", (int)i,
                    verdicts[i].name);
+    buf_printf(&b, ";%s", merged_sql("merged"));
     if (sqlite3_open(":memory:", &m->db) != SQLITE_OK ||
         sqlite3_exec(m->db, buf_str(&b), NULL, NULL, NULL) != SQLITE_OK) {
         fail(m->db, "merged", e);
@@ -264,6 +287,8 @@ struct merged *merged_new(struct err *e)
         m = NULL;
     } else {
         add_functions(m->db);
+        for (size_t i = 0; i < runs; i++)
+            add_functions(store_reader(run[i].store));
     }
     buf_release(&b);
     return m;
@@ -276,17 +301,16 @@ void merged_free(struct merged *m)
     free(m);
 }
 
-/* A table with the columns of a selection, and the statement that fills it. */
-static int prepare_table(sqlite3 *db, const char *name, sqlite3_stmt *from,
-                         bool make, sqlite3_stmt **into)
+/* Into a table with the columns of a selection, which the first run makes. */
+static int prepare_into(sqlite3 *db, const char *name, sqlite3_stmt *from,
+                        bool make, sqlite3_stmt **into)
 {
     int columns = sqlite3_column_count(from), rc = SQLITE_OK;
     struct buf table, insert;
 
     buf_init(&table, BUF_UNLIMITED);
     buf_init(&insert, BUF_UNLIMITED);
-    buf_printf(&table, "DROP TABLE IF EXISTS %s; CREATE TABLE %s (", name,
-               name);
+    buf_printf(&table, "CREATE TABLE %s (", name);
     buf_printf(&insert, "INSERT INTO %s VALUES (", name);
     for (int i = 0; i < columns; i++) {
         buf_printf(&table, "%s\"%s\"", i ? ", " : "",
@@ -304,47 +328,78 @@ static int prepare_table(sqlite3 *db, const char *name, sqlite3_stmt *from,
     return rc;
 }
 
-struct copy {
-    sqlite3 *db;
-    const char *name;
-    sqlite3_stmt *into;
-};
-
 static int copy_row(sqlite3_stmt *q, void *arg, struct err *e)
 {
-    struct copy *c = arg;
+    sqlite3_stmt *into = arg;
 
     for (int i = 0; i < sqlite3_column_count(q); i++)
-        sqlite3_bind_value(c->into, i + 1, sqlite3_column_value(q, i));
-    if (sqlite3_step(c->into) != SQLITE_DONE)
-        return fail(c->db, c->name, e);
-    sqlite3_reset(c->into);
+        sqlite3_bind_value(into, i + 1, sqlite3_column_value(q, i));
+    if (sqlite3_step(into) != SQLITE_DONE)
+        return fail(sqlite3_db_handle(into), "merge", e);
+    sqlite3_reset(into);
     return 0;
 }
 
-int merged_add(struct merged *m, const char *name, const struct merged_run *r,
-               struct err *e)
+static int merge_run(struct merged *m, size_t nr, const char *table,
+                     const char *sql, struct err *e)
 {
-    char *file = xasprintf("merge/%s", name);
-    const char *sql = merged_sql(file), *rest = sql;
+    const struct merged_run *r = &m->run[nr];
     sqlite3 *from = store_reader(r->store);
-    struct copy c = {.db = m->db, .name = file};
-    sqlite3_stmt *q = NULL;
+    sqlite3_stmt *q, *into = NULL;
+    int rc, at;
+
+    if (sqlite3_prepare_v2(from, sql, -1, &q, NULL) != SQLITE_OK)
+        return fail(from, table, e);
+    sqlite3_bind_int64(q, 1, (int64_t)nr);
+    if ((at = sqlite3_bind_parameter_index(q, ":name")))
+        sqlite3_bind_text(q, at, r->name, -1, SQLITE_STATIC);
+    if ((at = sqlite3_bind_parameter_index(q, ":pid")))
+        sqlite3_bind_int64(q, at, r->pid);
+    if (prepare_into(m->db, table, q, nr == 0, &into) != SQLITE_OK) {
+        sqlite3_finalize(q);
+        return fail(m->db, table, e);
+    }
+    sqlite3_exec(m->db, "BEGIN", NULL, NULL, NULL);
+    rc = step_rows(q, table, copy_row, into, e);
+    sqlite3_finalize(into);
+    sqlite3_exec(m->db, "COMMIT", NULL, NULL, NULL);
+    return rc;
+}
+
+static int merge_runs(struct merged *m, const char *table, const char *query,
+                      struct err *e)
+{
+    char *sql = xasprintf("%s%s", merged_sql("tried"), query);
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < m->runs; i++) {
+        rc = store_hold(m->run[i].store, e);
+        if (rc == 0) {
+            rc = merge_run(m, i, table, sql, e);
+            store_let_go(m->run[i].store);
+        }
+        if (rc < 0)
+            err_wrap(e, "%s", m->run[i].dir);
+    }
+    free(sql);
+    return rc;
+}
+
+static int make_table(struct merged *m, const char *table, struct err *e)
+{
+    char *merge = xasprintf("merge/%s", table);
+    char *made = xasprintf("made/%s", table);
+    const char *query = merged_sql(merge);
     int rc;
 
-    add_functions(from);
-    rc = next_statement(from, file, &rest, NULL, &q, e);
-    if (rc == 0 &&
-        prepare_table(m->db, name, q, r->nr == 0, &c.into) != SQLITE_OK)
-        rc = fail(m->db, file, e);
-    sqlite3_finalize(q);
-    if (rc == 0) {
-        sqlite3_exec(m->db, "BEGIN", NULL, NULL, NULL);
-        rc = each_row(from, file, sql, r, copy_row, &c, e);
-        sqlite3_exec(m->db, "COMMIT", NULL, NULL, NULL);
-    }
-    sqlite3_finalize(c.into);
-    free(file);
+    if (query)
+        rc = merge_runs(m, table, query, e);
+    else if (merged_sql(made))
+        rc = each_row(m, made, 0, NULL, NULL, e);
+    else
+        rc = fail(m->db, table, e);
+    free(merge);
+    free(made);
     return rc;
 }
 
@@ -389,10 +444,9 @@ int merged_each(struct merged *m, const char *name, int64_t nr,
                 void (*fn)(const char *text, int64_t number, void *arg),
                 void *arg, struct err *e)
 {
-    struct merged_run r = {.nr = nr};
     struct asking a = {fn, arg};
 
-    return each_row(m->db, name, merged_sql(name), &r, tell, &a, e);
+    return each_row(m, name, nr, tell, &a, e);
 }
 
 /* ---- tables ---- */
@@ -515,7 +569,7 @@ int merged_table(struct merged *m, const char *name, struct table *t,
                  struct err *e)
 {
     char *file = xasprintf("tables/%s", name);
-    int rc = each_row(m->db, file, merged_sql(file), NULL, put_row, t, e);
+    int rc = each_row(m, file, 0, put_row, t, e);
 
     free(file);
     return rc < 0 ? -1 : 0;

@@ -1,7 +1,8 @@
 /* merged.h: rows of several runs in one database in memory, and what SQL makes of
  * them. Runs are read one by one (SQLite attaches ten at most): merge/NAME.sql
  * selects rows of a run, which go into a table of that name. Times and sums are
- * taken there, so a run of 50,000 attempts is a few rows per task here. */
+ * taken there, so a run of 50,000 attempts is a few rows per task here. A table of
+ * merge/ or made/ is made when the first statement names it. */
 #ifndef ANALYZE_MERGED_H
 #define ANALYZE_MERGED_H
 
@@ -14,19 +15,16 @@
 
 struct merged;
 
-struct merged *merged_new(struct err *e);
-void merged_free(struct merged *m); /* NULL: nothing */
-
-/* Adds to the table NAME what merge/NAME.sql selects of a run: its number from 0,
- * its name, its process (0: none). Run 0 empties the table first. */
+/* Its folder, its name, its process (0: none). In queries it has a number, from 0. */
 struct merged_run {
     struct store *store;
-    int64_t nr;
-    const char *name;
+    const char *dir, *name;
     long pid;
 };
-int merged_add(struct merged *m, const char *name, const struct merged_run *r,
-               struct err *e);
+struct merged *merged_new(const struct merged_run *run, size_t runs,
+                          struct err *e); /* `run` stays */
+void merged_free(struct merged *m);       /* NULL: nothing */
+
 /* What the command line says: the items of the table `given`, and in the one row of
  * `asked` the rounds of a randomisation test. */
 int merged_give(struct merged *m, const struct opt_list *training,

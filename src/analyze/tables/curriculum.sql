@@ -1,10 +1,9 @@
 -- A task that some run has solved has a column of its own.
 WITH piece AS (
-    SELECT nr, ord, piece_level, skipped, max(solved) AS solved
-    FROM tasks LEFT JOIN attempts USING (nr, ord) WHERE piece GROUP BY nr, ord),
+    SELECT nr, piece_level, skipped, won FROM tasks WHERE piece),
 divided AS (
     SELECT nr, count(*) FILTER (WHERE NOT skipped) AS pieces,
-        count(*) FILTER (WHERE NOT skipped AND solved) AS won,
+        count(*) FILTER (WHERE NOT skipped AND won) AS won,
         coalesce((SELECT group_concat(piece_level, ', ') FROM (
             SELECT DISTINCT piece_level FROM piece AS p
             WHERE p.nr = piece.nr AND piece_level IN ('coarse', 'medium', 'fine')
@@ -21,8 +20,7 @@ FROM run LEFT JOIN divided USING (nr) ORDER BY nr;
 
 SELECT format('%s: %d of its pieces were never tried', run.name, count(*)) AS note
 FROM run JOIN tasks USING (nr)
-WHERE piece AND NOT tasks.skipped AND NOT EXISTS (
-    SELECT 1 FROM attempts AS a WHERE a.nr = run.nr AND a.ord = tasks.ord)
+WHERE piece AND NOT tasks.skipped AND tries = 0
 GROUP BY nr ORDER BY nr;
 
 SELECT format('%d other task%s solved by none of the runs', n, iif(n = 1, ' was', 's were')) AS note
