@@ -10,6 +10,7 @@ struct known_call {
     int64_t tries;
     char prompt[HASH_HEX]; /* of the try that has a reply, or may get one */
     char reply[HASH_HEX];  /* "": there is no reply yet */
+    bool storing;          /* the reply may not be on disk yet */
     bool cut;
     struct llm_cost held; /* reserved by a call that has no reply yet */
 };

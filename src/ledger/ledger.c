@@ -460,27 +460,30 @@ static void fill_row(struct row_call *row, const struct llm_reply *r)
     row->answered_at = date_now_us();
 }
 
-/* `reply` gets the hash of an answer. */
-static void call_store_end(struct call *c, char reply[HASH_HEX])
+/* An answer is known from here on, so that nobody pays for it again if this call is
+ * cancelled while it is being stored. */
+static void call_store_end(struct call *c)
 {
     const struct llm_reply *r = &c->reply;
     struct store *s = c->l->part.store;
     char thought[HASH_HEX];
 
+    c->known = known_put(&c->l->known, c->q.purpose, c->q.asked);
+    c->known->tries = c->row.try;
     fill_row(&c->row, r);
     if (r->model.n)
         c->row.model = r->model.p;
     if (r->outcome == LLM_ANSWERED) {
-        store_blob(s, r->text, reply);
-        c->row.reply = reply;
+        store_blob(s, r->text, c->known->reply);
+        c->known->storing = true;
+        c->known->cut = r->finish == LLM_LENGTH;
+        c->row.reply = c->known->reply;
         if (r->thought.n) {
             store_blob(s, r->thought, thought);
             c->row.thought = thought;
         }
     }
     store_call(s, &c->row); /* copies */
-    c->known = known_put(&c->l->known, c->q.purpose, c->q.asked);
-    c->known->tries = c->row.try;
     c->row.reply = c->row.thought = c->row.error = c->row.model = NULL;
 }
 
@@ -559,14 +562,13 @@ static enum word call_hear_front(struct call *c)
 /* ---- a call ---- */
 
 /* The reply is on disk before it is used. */
-static enum word call_keep_reply(struct call *c, const char *reply)
+static enum word call_keep_reply(struct call *c)
 {
     enum word w = call_stored(c);
 
     if (w != WORD_DONE)
         return w;
-    memcpy(c->known->reply, reply, HASH_HEX);
-    c->known->cut = c->reply.finish == LLM_LENGTH;
+    c->known->storing = false;
     c->out->end = LEDGER_ANSWERED;
     c->out->text = c->reply.text;
     c->out->cut = c->known->cut;
@@ -595,7 +597,6 @@ static enum word call_pay(struct call *c)
 
     for (;;) {
         enum word w = WORD_DONE;
-        char reply[HASH_HEX];
         bool no_room = !call_hand_over(c);
 
         if (!no_room) {
@@ -606,7 +607,7 @@ static enum word call_pay(struct call *c)
             no_room = c->reply.outcome == LLM_NO_BUDGET;
             freed = !no_room || c->reply.requests > 0;
             if (freed)
-                call_store_end(c, reply);
+                call_store_end(c);
         }
         if (no_room) {
             if ((w = room_park(c, freed)) != WORD_ROOM)
@@ -614,7 +615,7 @@ static enum word call_pay(struct call *c)
             freed = false;
         } else if (c->reply.outcome == LLM_ANSWERED || !call_failed_once(c)) {
             room_unpark(c->l);
-            return c->reply.outcome == LLM_ANSWERED ? call_keep_reply(c, reply)
+            return c->reply.outcome == LLM_ANSWERED ? call_keep_reply(c)
                                                     : WORD_ANSWERED;
         }
     }
@@ -648,24 +649,35 @@ static void call_end(struct call *c, enum word w)
     room_look(l);
 }
 
-/* A reply that is in the store. */
-static void answer_from_store(struct ledger *l, const struct known_call *k,
-                              struct arena *memory, struct ledger_answer *out)
+/* A reply that is in the store, or on its way there: then it is waited for. */
+static enum word answer_from_store(struct call *c)
 {
-    struct err *e = arena_alloc(memory, sizeof(*e));
+    enum word w = c->known->storing ? call_stored(c) : WORD_DONE;
+    struct ledger_answer *out = c->out;
+    struct err *e;
     struct buf b;
 
+    if (w != WORD_DONE)
+        return w;
+    c->known->storing = false;
+    e = arena_alloc(c->memory, sizeof(*e));
     buf_init(&b, BUF_UNLIMITED);
-    out->cut = k->cut;
-    if (store_read_blob(l->part.store, k->reply, &b, e) < 0) {
+    out->cut = c->known->cut;
+    if (store_read_blob(c->l->part.store, c->known->reply, &b, e) < 0) {
         out->end = LEDGER_BROKEN;
         out->err = e;
     } else {
         out->end = LEDGER_ANSWERED;
         out->text =
-            (struct str){arena_strndup(memory, buf_str(&b), b.len), b.len};
+            (struct str){arena_strndup(c->memory, buf_str(&b), b.len), b.len};
     }
     buf_release(&b);
+    return WORD_ANSWERED;
+}
+
+static bool has_reply(const struct known_call *k)
+{
+    return k && k->reply[0];
 }
 
 int ledger_ask(struct ledger *l, const struct ledger_question *q,
@@ -682,10 +694,8 @@ int ledger_ask(struct ledger *l, const struct ledger_question *q,
 
     *out = (struct ledger_answer){
         .end = LEDGER_STOPPED, .text = STR_LIT(""), .why = ""};
-    if (k && k->reply[0]) {
-        answer_from_store(l, k, memory, out);
-        return 0;
-    }
+    if (has_reply(k))
+        return answer_from_store(&c) == WORD_CANCELLED ? -1 : 0;
     if (l->stopping)
         return 0;
     if ((open = call_find(l, q))) {
@@ -700,7 +710,7 @@ int ledger_ask(struct ledger *l, const struct ledger_question *q,
         call_link(&c);
     }
     if (w == WORD_HEIR)
-        w = call_pay(&c);
+        w = has_reply(c.known) ? answer_from_store(&c) : call_pay(&c);
     if (!open)
         call_end(&c, w);
     return w == WORD_CANCELLED ? -1 : 0;

@@ -22,7 +22,8 @@
  *
  * A caller that asks a question already under way joins that call. It is sent
  * and paid for once, and all callers get the answer, however it ends. If the
- * first caller is cancelled, the next one asks and pays again.
+ * first caller is cancelled, the next one asks and pays again, unless the reply has
+ * come: that is stored and remembered, whoever is cancelled.
  *
  * A call that will fit under the cap once other calls have ended waits in the
  * front. One that the front refuses, or whose purse cannot be filled, is parked

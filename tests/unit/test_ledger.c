@@ -245,6 +245,33 @@ static void test_passed_on(void)
     db_rmdir(dir);
 }
 
+static void test_cancelled_while_storing(void)
+{
+    char *dir = db_dir(), *db = fs_join(dir, "run.db");
+    struct life f = {.outcome = SEND_ANSWERED};
+    struct co *first;
+
+    begin(&f, dir, NO_CAP);
+    first = ask(&f, "a", NULL, 0);
+    ask(&f, "a", NULL, 0);
+    while (f.budget.spent.usd_micro == 0)
+        loop_run_for(f.loop, 0);
+    ok(f.over == 0, "a reply that is not on disk is not used");
+    co_cancel(first);
+    ask(&f, "a", NULL, 0);
+    ok(f.over == 0, "by nobody who asks then, either");
+    run_until(&f, 2);
+    ok(f.ends[LEDGER_ANSWERED] == 2 && strcmp(f.text, "hello") == 0 &&
+           f.provider->sent == 1,
+       "if its caller is cancelled, the others still get it");
+    ok(f.budget.spent.usd_micro == REAL &&
+           db_number(db, "SELECT count(*) FROM call") == 1,
+       "and it is paid for once");
+    end(&f);
+    free(db);
+    db_rmdir(dir);
+}
+
 /* Those who have joined end as the call does. */
 static void test_joined_ends(void)
 {
@@ -591,6 +618,7 @@ void suite_ledger(void)
     test_once();
     test_joined();
     test_passed_on();
+    test_cancelled_while_storing();
     test_joined_ends();
     test_lost();
     test_failed();
