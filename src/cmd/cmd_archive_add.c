@@ -56,40 +56,40 @@ struct adding {
     struct task *task;
     struct buf solution, plan;
     const char *precision;
+    struct verifying g;
     json_t *record;
-    char why[512];
 };
 
-static void on_record(const json_t *record, const char *why, void *arg)
+static int judge_one(struct ask_all *all, size_t item, void *arg, struct err *e)
 {
     struct adding *a = arg;
-
-    if (record)
-        a->record = json_deep_copy(record);
-    else
-        snprintf(a->why, sizeof(a->why), "%s", why);
-}
-
-static int judge(struct adding *a, struct err *e)
-{
     struct job_opts job = verifying_job(&a->v->v, a->precision);
     struct candidate c = {.pack = a->pack,
                           .task = a->task,
                           .code = {buf_str(&a->solution), a->solution.len},
                           .attempt = 1,
                           .job = &job};
-    struct verifying g = {0};
-    int rc = verifying_open(&g, &a->v->v, &a->home, e);
+    struct door_answer d = {0};
+    int rc;
 
+    (void)all, (void)item;
     job.timing = false;
     job.gate = true;
+    rc = door_ask(a->g.door, &c, &d, e);
+    if (rc == 0 && !d.record)
+        rc = err_set(e, ERR_SYSTEM, "%s", d.why);
+    a->record = json_incref(d.record);
+    door_answer_release(&d);
+    return rc;
+}
+
+static int judge(struct adding *a, struct err *e)
+{
+    int rc = verifying_open(&a->g, &a->v->v, &a->home, e);
+
     if (rc == 0)
-        rc = door_judge(g.door, &c, on_record, a, e);
-    if (rc == 0)
-        verifying_wait(&g);
-    if (rc == 0 && a->why[0])
-        rc = err_set(e, ERR_SYSTEM, "%s", a->why);
-    verifying_close(&g);
+        rc = verifying_all(&a->g, 1, judge_one, a, e);
+    verifying_close(&a->g);
     return rc;
 }
 

@@ -45,13 +45,11 @@ struct reverify {
     size_t before;       /* kernels that the pass had verified before */
     size_t done;
     size_t retired, restored; /* now */
-    struct loop *loop;
+    struct verifying g;
     struct term *bar;
-    struct err failed;
 };
 
 struct asked {
-    struct reverify *f;
     const char *precision;
     bool was_retired;
     char *infra; /* why there is no verdict */
@@ -98,7 +96,6 @@ static int choose_precisions(struct reverify *f, struct err *e)
         if (!v.precision && k->precision[0])
             v.precision = k->precision;
         f->asked[i] = (struct asked){
-            .f = f,
             .precision = verifying_precision(&v, f->pack, e),
             .was_retired = k->retired,
         };
@@ -137,18 +134,18 @@ static int describe(const struct reverify *f, struct buf *under, struct err *e)
 
 /* ---- asking ---- */
 
-static void note(struct asked *a, const json_t *record)
+static int note(struct reverify *f, size_t i, const json_t *record,
+                struct err *e)
 {
-    struct reverify *f = a->f;
-    size_t i = (size_t)(a - f->asked);
+    bool was = f->asked[i].was_retired;
     char *why = verdict_line(record);
+    int rc = recheck_note(f->again, i, jsn_str(record, "verdict"),
+                          jsn_str(record, "evidence"), why, e);
 
-    if (recheck_note(f->again, i, jsn_str(record, "verdict"),
-                     jsn_str(record, "evidence"), why, &f->failed) < 0)
-        loop_stop(f->loop);
-    f->retired += recheck_at(f->again, i)->retired && !a->was_retired;
-    f->restored += !recheck_at(f->again, i)->retired && a->was_retired;
+    f->retired += recheck_at(f->again, i)->retired && !was;
+    f->restored += !recheck_at(f->again, i)->retired && was;
     free(why);
+    return rc;
 }
 
 static char *first_line(const json_t *record)
@@ -158,64 +155,52 @@ static char *first_line(const json_t *record)
     return xstrndup(line.p, line.n);
 }
 
-static void on_record(const json_t *record, const char *why, void *arg)
-{
-    struct asked *a = arg;
-    struct reverify *f = a->f;
-
-    if (f->failed.kind != ERR_NONE)
-        return;
-    if (record && verdict_in(record) < VERDICT_NOT_JUDGED)
-        note(a, record);
-    else if (record)
-        a->infra = first_line(record);
-    else
-        a->infra = xstrdup(why);
-    term_set(f->bar, ++f->done,
-             recheck_at(f->again, (size_t)(a - f->asked))->name);
-}
-
 /* Each pass has its own inputs, so that an answer of an earlier pass in a
  * folder of jobs does not count for this one. */
-static int ask_one(struct door *d, struct asked *a, struct err *e)
+static int reverify_one(struct ask_all *all, size_t item, void *arg,
+                        struct err *e)
 {
-    struct reverify *f = a->f;
-    const struct recheck_kernel *k =
-        recheck_at(f->again, (size_t)(a - f->asked));
+    struct reverify *f = arg;
+    struct asked *a = &f->asked[item];
+    const struct recheck_kernel *k = recheck_at(f->again, item);
     struct job_opts o = verifying_job(&f->v->v, a->precision);
+    struct door_answer d = {0};
+    int rc = 0;
     struct candidate c = {.pack = f->pack,
                           .task = k->task,
                           .code = k->code,
                           .attempt = (size_t)recheck_pass(f->again),
                           .job = &o};
 
+    (void)all;
     o.timing = false;
-    return door_judge(d, &c, on_record, a, e);
+    if (k->done)
+        return 0;
+    if (door_ask(f->g.door, &c, &d, e) < 0)
+        return -1;
+    if (d.record && verdict_in(d.record) < VERDICT_NOT_JUDGED)
+        rc = note(f, item, d.record, e);
+    else
+        a->infra = d.record ? first_line(d.record) : xstrdup(d.why);
+    term_set(f->bar, ++f->done, k->name);
+    door_answer_release(&d);
+    return rc;
 }
 
 static int reverify_ask_all(struct reverify *f, struct err *e)
 {
-    struct verifying g = {0};
     size_t n = recheck_count(f->again);
-    int rc = verifying_open(&g, &f->v->v, &f->home, e);
+    int rc = verifying_open(&f->g, &f->v->v, &f->home, e);
 
-    f->loop = g.loop;
     for (size_t i = 0; i < n; i++)
         f->before += recheck_at(f->again, i)->done;
     f->done = f->before;
     f->bar = term_open(STDERR_FILENO, n, f->done, "verifying again");
-    for (size_t i = 0; rc == 0 && f->failed.kind == ERR_NONE && i < n; i++)
-        if (!recheck_at(f->again, i)->done)
-            rc = ask_one(g.door, &f->asked[i], e);
-    if (rc == 0 && f->failed.kind == ERR_NONE)
-        verifying_wait(&g);
+    if (rc == 0)
+        rc = verifying_all(&f->g, n, reverify_one, f, e);
     term_close(f->bar);
     f->bar = NULL;
-    verifying_close(&g);
-    if (rc == 0 && f->failed.kind != ERR_NONE) {
-        *e = f->failed;
-        rc = -1;
-    }
+    verifying_close(&f->g);
     return rc;
 }
 

@@ -347,7 +347,7 @@ static int decompose(struct work *w, struct err *e)
         return deliver(w, e);
     if (end == ASK_NO_BUDGET || end == ASK_STOPPED)
         return paying_ended(end, w->out, "the replies", e);
-    verifying_wait(&w->g); /* says what to do */
+    verifying_hint(&w->g);
     return end == ASK_WAITING ? 4 : -1;
 }
 

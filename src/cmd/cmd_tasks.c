@@ -118,16 +118,12 @@ const struct cmd cmd_tasks_list = {
 
 struct look {
     const struct tasks_values *v;
+    struct job_opts job;
+    struct verifying g;
     struct collection tasks;
     json_t **answer; /* of each task; NULL: none yet */
     size_t shown, done, unusable, failed;
     struct term *bar;
-};
-
-/* The question about one task. */
-struct asked {
-    struct look *look;
-    size_t index;
 };
 
 /* In a self-test the perfect answer and the task as written pass; no other
@@ -193,24 +189,31 @@ static void print_answer(const struct look *k, size_t i)
         printf("    note: %s\n", json_string_value(json_array_get(notes, n)));
 }
 
-static void on_record(const json_t *answer, const char *why, void *arg)
+static int check_one(struct ask_all *all, size_t item, void *arg, struct err *e)
 {
-    const struct asked *asked = arg;
-    struct look *k = asked->look;
-    json_t *a = answer ? json_deep_copy(answer)
-                       : json_pack("{s:b, s:[], s:o}", "usable", 0, "reasons",
-                                   "infra", jsn_text(why, strlen(why)));
-    bool usable = json_is_true(json_object_get(a, "usable"));
+    struct look *k = arg;
+    struct door_answer d = {0};
+    bool usable;
+    json_t *a;
 
-    k->answer[asked->index] = a;
-    k->unusable += answer && !usable;
-    k->failed += !answer || (usable && !self_test_ok(a));
+    (void)all;
+    if (door_check_task(k->g.door, k->tasks.task[item], &k->job, &d, e) < 0)
+        return -1;
+    a = d.record ? json_incref(d.record)
+                 : json_pack("{s:b, s:[], s:o}", "usable", 0, "reasons",
+                             "infra", jsn_text(d.why, strlen(d.why)));
+    usable = json_is_true(json_object_get(a, "usable"));
+    k->answer[item] = a;
+    k->unusable += d.record && !usable;
+    k->failed += !d.record || (usable && !self_test_ok(a));
     while (k->shown < k->tasks.len && k->answer[k->shown]) {
         term_hide(k->bar);
         print_answer(k, k->shown++);
     }
     cmd_flush();
     term_set(k->bar, ++k->done, NULL);
+    door_answer_release(&d);
+    return 0;
 }
 
 static void print_summary(const struct look *k)
@@ -224,28 +227,20 @@ static void print_summary(const struct look *k)
 
 static int look_at_all(struct look *k, const struct home *home, struct err *e)
 {
-    struct job_opts o = verifying_job(
-        &k->v->v, k->v->v.precision ? k->v->v.precision
-                                    : precision_names[PRECISION_FP32]);
-    struct asked *asked = xcalloc(k->tasks.len + 1, sizeof(*asked));
-    struct verifying g = {0};
-    int rc = verifying_open(&g, &k->v->v, home, e);
+    const struct verifying_values *v = &k->v->v;
+    int rc = verifying_open(&k->g, v, home, e);
 
-    o.self_test = k->v->self_test;
-    o.foreign = k->v->boxed;
+    k->job = verifying_job(v, v->precision ? v->precision
+                                           : precision_names[PRECISION_FP32]);
+    k->job.self_test = k->v->self_test;
+    k->job.foreign = k->v->boxed;
     k->bar = term_open(STDERR_FILENO, k->tasks.len, 0, "checking tasks");
-    for (size_t i = 0; rc == 0 && i < k->tasks.len; i++) {
-        asked[i] = (struct asked){k, i};
-        rc = door_check_task(g.door, k->tasks.task[i], &o, on_record, &asked[i],
-                             e);
-    }
     if (rc == 0)
-        verifying_wait(&g);
+        rc = verifying_all(&k->g, k->tasks.len, check_one, k, e);
     term_close(k->bar);
     if (rc == 0 && k->done == k->tasks.len && !k->v->v.json)
         print_summary(k);
-    verifying_close(&g);
-    free(asked);
+    verifying_close(&k->g);
     return rc;
 }
 

@@ -111,7 +111,7 @@ static int import_all(const struct import_values *v, const char *in,
         rc = book_import(&o, &m, e);
     term_close(show.bar);
     if (rc > 0)
-        verifying_wait(&g);
+        verifying_hint(&g);
     if (rc >= 0 && !v->v.json)
         print_counts(&m);
     if (rc == 0 && m.count[BOOK_UNCHECKED])

@@ -65,11 +65,12 @@ struct item {
     char *task_path, *file;
     struct task *task; /* borrowed from `tasks` */
     json_t *record;    /* NULL: no answer yet */
-    struct verify *f;
 };
 
 struct verify {
     const struct verify_values *v;
+    struct job_opts job;
+    struct verifying g;
     struct home home;
     struct packs_path path;
     struct pack *pack;
@@ -87,7 +88,7 @@ static void add_item(struct verify *f, struct str task, struct str file)
 {
     f->item = xgrow(f->item, &f->cap, f->len, sizeof(*f->item));
     f->item[f->len++] = (struct item){xstrndup(task.p, task.n),
-                                      xstrndup(file.p, file.n), NULL, NULL, f};
+                                      xstrndup(file.p, file.n), NULL, NULL};
 }
 
 /* A path in a list is relative to the list's own folder. */
@@ -276,9 +277,8 @@ static void show_ready(struct verify *f)
     cmd_flush();
 }
 
-static void settle(struct item *it, json_t *record)
+static void settle(struct verify *f, struct item *it, json_t *record)
 {
-    struct verify *f = it->f;
     enum verdict v = verdict_in(record);
     int status = verdicts[v == VERDICT_UNKNOWN ? VERDICT_INFRA : v].exit_status;
 
@@ -291,51 +291,46 @@ static void settle(struct item *it, json_t *record)
     term_set(f->bar, f->done, NULL);
 }
 
-static void on_record(const json_t *record, const char *why, void *arg)
-{
-    settle(arg, record ? json_deep_copy(record)
-                       : json_pack("{s:s, s:o}", "verdict",
-                                   verdicts[VERDICT_INFRA].name, "infra",
-                                   jsn_text(why, strlen(why))));
-}
-
 /* ---- asking ---- */
 
-static int ask_one(struct door *d, struct item *it, const struct job_opts *o,
-                   struct err *e)
+static int verify_one(struct ask_all *a, size_t item, void *arg, struct err *e)
 {
-    struct candidate c = {.pack = it->f->pack,
-                          .task = it->task,
-                          .attempt = (size_t)(it - it->f->item),
-                          .job = o};
+    struct verify *f = arg;
+    struct item *it = &f->item[item];
+    struct candidate c = {
+        .pack = f->pack, .task = it->task, .attempt = item, .job = &f->job};
+    struct door_answer d = {0};
     struct buf text;
     int rc;
 
+    (void)a;
     buf_init(&text, MAX_CANDIDATE);
     rc = fs_read(it->file, &text, e);
     c.code = (struct str){buf_str(&text), text.len};
     if (rc == 0)
-        rc = door_judge(d, &c, on_record, it, e);
+        rc = door_ask(f->g.door, &c, &d, e);
     buf_release(&text);
+    if (rc == 0)
+        settle(f, it, door_answer_record(&d));
+    door_answer_release(&d);
     return rc;
 }
 
 static int verify_ask_all(struct verify *f, const char *precision,
                           struct err *e)
 {
-    struct job_opts o = verifying_job(&f->v->v, precision);
-    struct verifying g = {0};
-    int rc = verifying_open(&g, &f->v->v, &f->home, e);
+    int rc = verifying_open(&f->g, &f->v->v, &f->home, e);
 
-    o.gate = !f->v->no_gate;
+    f->job = verifying_job(&f->v->v, precision);
+    f->job.gate = !f->v->no_gate;
     f->bar = term_open(STDERR_FILENO, f->len, 0, "verifying");
-    for (size_t i = 0; rc == 0 && i < f->len; i++)
-        rc = ask_one(g.door, &f->item[i], &o, e);
-    if (rc == 0 && verifying_wait(&g))
+    if (rc == 0)
+        rc = verifying_all(&f->g, f->len, verify_one, f, e);
+    if (f->done < f->len)
         f->status = verdicts[VERDICT_INFRA].exit_status;
     term_close(f->bar);
     f->bar = NULL;
-    verifying_close(&g);
+    verifying_close(&f->g);
     return rc;
 }
 

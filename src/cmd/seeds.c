@@ -120,26 +120,18 @@ static int by_seed(const void *a, const void *b)
 
 /* ---- asking ---- */
 
-static void on_record(const json_t *record, const char *why, void *arg)
+static int try_seed(struct ask_all *a, size_t item, void *arg, struct err *e)
 {
-    struct seed_trial *t = arg;
-
-    t->record = record ? json_deep_copy(record)
-                       : json_pack("{s:s, s:o}", "verdict",
-                                   verdicts[VERDICT_INFRA].name, "infra",
-                                   jsn_text(why, strlen(why)));
-    term_set(t->s->bar, ++t->s->done, t->seed->name);
-}
-
-static int ask_one(struct door *d, struct seed_trial *t,
-                   const struct verifying_values *v, struct err *e)
-{
-    struct job_opts o = verifying_job(v, t->precision);
+    struct seeds *s = arg;
+    struct seed_trial *t = &s->trial[item];
+    struct job_opts o = verifying_job(s->v, t->precision);
     struct candidate c = {
-        .pack = t->s->pack, .job = &o, .unchecked = is_smuggled(t)};
+        .pack = s->pack, .job = &o, .unchecked = is_smuggled(t)};
+    struct door_answer d = {0};
     struct kernel k;
     int rc;
 
+    (void)a;
     o.gate = true;
     if (!c.unchecked)
         c.attempt = (size_t)(t->seed - c.pack->seed);
@@ -147,26 +139,29 @@ static int ask_one(struct door *d, struct seed_trial *t,
         return -1;
     c.task = k.task;
     c.code = k.solution;
-    rc = door_judge(d, &c, on_record, t, e);
+    rc = door_ask(s->g.door, &c, &d, e);
     kernel_release(&k);
+    if (rc == 0) {
+        t->record = door_answer_record(&d);
+        term_set(s->bar, ++s->done, t->seed->name);
+    }
+    door_answer_release(&d);
     return rc;
 }
 
 static int seeds_ask_all(struct seeds *s, const struct verifying_values *v,
                          const struct home *home, struct err *e)
 {
-    struct verifying g = {0};
     char *label = xasprintf("verifying %s", s->pack->id);
-    int rc = verifying_open(&g, v, home, e);
+    int rc = verifying_open(&s->g, v, home, e);
 
+    s->v = v;
     s->bar = term_open(STDERR_FILENO, s->len, 0, label);
-    for (size_t i = 0; rc == 0 && i < s->len; i++)
-        rc = ask_one(g.door, &s->trial[i], v, e);
     if (rc == 0)
-        verifying_wait(&g);
+        rc = verifying_all(&s->g, s->len, try_seed, s, e);
     term_close(s->bar);
     s->bar = NULL;
-    verifying_close(&g);
+    verifying_close(&s->g);
     free(label);
     return rc;
 }

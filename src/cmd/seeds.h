@@ -21,6 +21,8 @@ struct seeds {
     const char *device;
     struct seed_trial *trial; /* by seed, then by precision */
     size_t len, cap, done;
+    const struct verifying_values *v; /* while they are verified */
+    struct verifying g;
     struct term *bar;
 };
 

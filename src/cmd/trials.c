@@ -40,62 +40,77 @@ static void load(struct trial *t, const struct packs_path *path)
 }
 
 /* The first line of the feedback is enough. */
-static void on_record(const json_t *record, const char *why, void *arg)
+static void describe(struct trial *t, const struct door_answer *d)
 {
-    struct trial *t = arg;
-    const char *verdict = record ? jsn_str(record, "verdict")
-                                 : verdicts[VERDICT_INFRA].name,
-               *feedback = record ? jsn_str(record, "feedback") : why,
+    const char *verdict = d->record ? jsn_str(d->record, "verdict")
+                                    : verdicts[VERDICT_INFRA].name,
+               *feedback = d->record ? jsn_str(d->record, "feedback") : d->why,
                *seed = t->pack->seed[0].name;
 
-    t->correct = verdict_in(record) == VERDICT_CORRECT;
+    t->correct = verdict_in(d->record) == VERDICT_CORRECT;
     t->detail = t->correct ? xasprintf("the seed %s is correct on %s, %s", seed,
-                                       t->device, jsn_str(record, "evidence"))
+                                       t->device, jsn_str(d->record, "evidence"))
                            : xasprintf("the seed %s is %s on %s: %.*s", seed,
                                        verdict, t->device,
                                        (int)strcspn(feedback, "\n"), feedback);
 }
 
-static int ask(struct door *d, struct trial *t, struct err *e)
+/* The trials of one device, which share a worker. */
+struct trials {
+    struct verifying g;
+    const char *device;
+    struct trial *trial;
+};
+
+static bool is_tried_on(const struct trial *t, const char *device)
 {
-    struct job_opts o = {.device = t->device,
+    return t->tried && t->pack && strcmp(t->device, device) == 0;
+}
+
+static int trials_one(struct ask_all *a, size_t item, void *arg, struct err *e)
+{
+    struct trials *s = arg;
+    struct trial *t = &s->trial[item];
+    struct job_opts o = {.device = s->device,
                          .precision = precision_names[PRECISION_FP32],
                          .protocol = "hardened",
                          .whole_ms = TRIAL_MS};
     struct candidate c = {.pack = t->pack, .job = &o};
+    struct door_answer d = {0};
     struct kernel k;
     int rc;
 
+    (void)a;
+    if (!is_tried_on(t, s->device))
+        return 0;
     if (!(t->pack->run.dtypes & 1u << PRECISION_FP32))
         o.precision = precision_names[t->pack->run.default_dtype];
     if (kernel_read(t->pack->seed[0].dir, &k, e) < 0)
         return -1;
     c.task = k.task;
     c.code = k.solution;
-    rc = door_judge(d, &c, on_record, t, e);
+    rc = door_ask(s->g.door, &c, &d, e);
     kernel_release(&k);
+    if (rc == 0)
+        describe(t, &d);
+    door_answer_release(&d);
     return rc;
 }
 
-/* One worker for all packs of a device. */
 static int run_on(const char *device, const struct home *home,
                   const struct opt_list *given, struct trial *trial, size_t n,
                   struct err *e)
 {
     struct verifying_values v = VERIFYING_DEFAULTS;
-    struct verifying g = {0};
+    struct trials s = {.device = device, .trial = trial};
     int rc;
 
     v.device = device;
     v.packs = *given;
-    rc = verifying_open(&g, &v, home, e);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        if (trial[i].tried && trial[i].pack &&
-            strcmp(trial[i].device, device) == 0)
-            rc = ask(g.door, &trial[i], e);
+    rc = verifying_open(&s.g, &v, home, e);
     if (rc == 0)
-        door_wait(g.door);
-    verifying_close(&g);
+        rc = verifying_all(&s.g, n, trials_one, &s, e);
+    verifying_close(&s.g);
     return rc;
 }
 
@@ -113,8 +128,7 @@ int trials_run(const struct home *home, const struct opt_list *given,
         bool any = false;
 
         for (size_t i = 0; i < n; i++)
-            any = any || (trial[i].tried && trial[i].pack &&
-                          strcmp(trial[i].device, devices[d]) == 0);
+            any = any || is_tried_on(&trial[i], devices[d]);
         if (any)
             rc = run_on(devices[d], home, given, trial, n, e);
     }

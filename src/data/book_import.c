@@ -1,5 +1,6 @@
-/* book_import.c: rows go through a queue. Its head is written as soon as it is
- * settled, so the manifest keeps the order while the verifier works on many.
+/* book_import.c: one coroutine reads the rows, and each row has one. Rows go through
+ * a queue: its head is written as soon as it is settled, so the manifest keeps the
+ * order while the verifier works on many.
  *
  * Rows come from worker/importer.py, one for each that is asked for: programs of
  * strangers are parsed by Python, in a process that can do nothing else. What it
@@ -16,17 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE 64 /* rows that the verifier has */
+#define AT_ONCE 64 /* rows that wait for the verifier */
 #define TRIES   2  /* at a row that the verifier failed */
 #define SIZE    4  /* what KernelBook has for every size */
 #define END_MS  2000
 
-enum state { SETTLED, TO_ASK, ASKED, STUCK };
-
 struct item {
     struct importer *im;
     struct item *next;
-    enum state state;
+    bool settled;
     enum book_reason reason;
     char *detail;
     json_t *row;   /* what the importer says */
@@ -41,15 +40,16 @@ struct importer {
     struct book_manifest *m;
     struct loop *loop; /* the verifier's, or our own */
     struct server python;
-    bool told, ended; /* the answer is there; nothing more will come */
-    json_t *row;      /* the answer; NULL: the end */
-    struct err bad;   /* or why there is none */
+    struct co_event told; /* the answer is there */
+    bool ended;           /* nothing more will come */
+    json_t *row;          /* the answer; NULL: the end */
+    struct err bad;       /* or why there is none */
     uint64_t done, total;
     struct item *head, **tail;
-    size_t asked;
-    bool waiting;
-    bool again; /* a row is to be asked about once more */
-    char *why;  /* the verifier is dead */
+    struct ask_all all;
+    struct ask_group rows;
+    size_t open;          /* rows that are not over */
+    struct co_event room; /* for one more */
 };
 
 /* ---- the rows ---- */
@@ -72,9 +72,8 @@ static void on_frame(struct server *s, const struct frame *f, void *arg)
         err_set(&im->bad,
                 strcmp(f->type, "error") == 0 ? ERR_INPUT : ERR_SYSTEM, "%.*s",
                 (int)f->len, f->payload);
-    im->told = true;
     im->ended = !im->row;
-    loop_stop(im->loop);
+    co_happen(&im->told);
 }
 
 /* Rows before the first that is new, or to be tried again, are only identified. */
@@ -116,11 +115,11 @@ static int start_python(struct importer *im, struct err *e)
 /* 1 with the next row, which the caller owns; 0 at the end. */
 static int next_row(struct importer *im, json_t **row, struct err *e)
 {
-    im->told = im->ended;
+    im->told = (struct co_event){.happened = im->ended};
     if (!im->ended)
         server_say(&im->python, "next", "-", "");
-    while (!im->told)
-        loop_run(im->loop);
+    if (co_wait(&im->told) < 0)
+        return -1;
     if (im->bad.kind != ERR_NONE) {
         *e = im->bad;
         return -1;
@@ -146,7 +145,7 @@ static void item_free(struct item *it)
 
 static void settle(struct item *it, enum book_reason why, const char *detail)
 {
-    it->state = SETTLED;
+    it->settled = true;
     it->reason = why;
     free(it->detail);
     it->detail = xstrdup(detail);
@@ -213,7 +212,7 @@ static void take_in(struct item *it)
         return;
     }
     json_object_set(it->line, "changes", json_object_get(it->row, "changes"));
-    it->state = im->o->verifier ? TO_ASK : SETTLED;
+    it->settled = !im->o->verifier;
 }
 
 /* ---- the verifier ---- */
@@ -242,64 +241,53 @@ static void fail_item(struct item *it, enum book_reason why, const char *detail)
                                     json_array_get(sizes, it->size), "why",
                                     jsn_text(detail, strlen(detail))));
     it->size++;
-    it->state = TO_ASK;
 }
 
-static void on_record(const json_t *record, const char *why, void *arg)
+/* What the verifier says of the program. -1: it is dead. */
+static int take_answer(struct item *it, const struct door_answer *d,
+                       struct err *e)
 {
-    struct item *it = arg;
-    struct importer *im = it->im;
-    const char *returns = record ? jsn_str(record, "returns") : "";
+    const char *returns = d->record ? jsn_str(d->record, "returns") : "";
     struct buf b;
 
-    im->asked--;
-    if (im->waiting)
-        loop_stop(im->o->verifier->loop);
+    if (!d->record && door_is_dead(it->im->o->verifier->door))
+        return err_set(e, ERR_SYSTEM, "%s", d->why);
     buf_init(&b, BUF_UNLIMITED);
-    if (!record && door_is_dead(im->o->verifier->door)) {
-        it->state = STUCK;
-        if (!im->why)
-            im->why = xstrdup(why);
-    } else if (!record) {
-        it->state = TO_ASK;
+    if (!d->record) {
         if (++it->failures == TRIES)
-            fail_item(it, BOOK_UNCHECKED, why);
+            fail_item(it, BOOK_UNCHECKED, d->why);
     } else if (*returns && strcmp(returns, "a tensor") != 0) {
         buf_printf(&b, "forward returns %s", returns);
         settle(it, BOOK_OUTPUT, buf_str(&b));
-    } else if (!json_is_true(json_object_get(record, "usable"))) {
-        fail_item(it, BOOK_UNUSABLE, reasons_of(record, &b));
+    } else if (!json_is_true(json_object_get(d->record, "usable"))) {
+        fail_item(it, BOOK_UNUSABLE, reasons_of(d->record, &b));
     } else {
         settle(it, BOOK_KEPT, "");
     }
-    im->again = im->again || it->state == TO_ASK;
     buf_release(&b);
+    return 0;
 }
 
-/* Asks until an answer has to be waited for. */
-static int ask(struct item *it, struct err *e)
+/* Has the program checked once, at its present size. */
+static int check_item(struct item *it, struct err *e)
 {
     struct importer *im = it->im;
+    char *path = xasprintf("%s/%s.py", im->o->out, jsn_str(it->row, "stem"));
     struct err one = ERR_INIT;
+    struct task *t = task_from(path, text_of(it), &one);
+    struct door_answer d = {0};
     int rc = 0;
 
-    while (rc == 0 && it->state == TO_ASK && !im->why) {
-        char *path =
-            xasprintf("%s/%s.py", im->o->out, jsn_str(it->row, "stem"));
-        struct task *t = task_from(path, text_of(it), &one);
-
-        if (t) {
-            it->state = ASKED;
-            im->asked++;
-            rc = door_check_task(im->o->verifier->door, t, im->o->job,
-                                 on_record, it, e);
-            im->asked -= rc < 0;
-            task_free(t);
-        } else {
-            settle(it, BOOK_SYNTAX, one.text);
-        }
-        free(path);
+    free(path);
+    if (!t) {
+        settle(it, BOOK_SYNTAX, one.text);
+        return 0;
     }
+    rc = door_check_task(im->o->verifier->door, t, im->o->job, &d, e);
+    task_free(t);
+    if (rc == 0)
+        rc = take_answer(it, &d, e);
+    door_answer_release(&d);
     return rc;
 }
 
@@ -360,7 +348,7 @@ static int write_item(struct item *it, struct err *e)
 /* Writes what is settled at the head of the queue. */
 static int write_settled(struct importer *im, struct err *e)
 {
-    while (im->head && im->head->state == SETTLED) {
+    while (im->head && im->head->settled) {
         struct item *it = im->head;
 
         if (write_item(it, e) < 0)
@@ -375,30 +363,25 @@ static int write_settled(struct importer *im, struct err *e)
 
 /* ---- the queue ---- */
 
-/* Waits until fewer than `most` rows are asked about. */
-static int drain(struct importer *im, size_t most, struct err *e)
+static int import_row(struct ask_all *a, size_t item, void *arg, struct err *e)
 {
-    const struct verifying *g = im->o->verifier;
+    struct item *it = arg;
+    struct importer *im = it->im;
+    int rc = 0;
 
-    for (;;) {
-        for (struct item *it = im->again ? im->head : NULL; it; it = it->next)
-            if (ask(it, e) < 0)
-                return -1;
-        im->again = false;
-        if (write_settled(im, e) < 0)
-            return -1;
-        if (im->why)
-            return err_set(e, ERR_SYSTEM, "%s", im->why);
-        if (!im->asked || im->asked < most || door_elsewhere(g->door, false))
-            return 0;
-        im->waiting = true;
-        loop_run(g->loop);
-        im->waiting = false;
-    }
+    (void)a, (void)item;
+    take_in(it);
+    while (rc == 0 && !it->settled)
+        rc = check_item(it, e);
+    if (rc == 0)
+        rc = write_settled(im, e); /* perhaps not this one yet */
+    im->open--;
+    co_happen(&im->room);
+    return rc;
 }
 
-/* Takes the row. */
-static int add_row(struct importer *im, json_t *row, struct err *e)
+/* Takes the row, and waits until there is room for the next one. */
+static int add_row(struct importer *im, json_t *row)
 {
     struct item *it = xcalloc(1, sizeof(*it));
 
@@ -406,10 +389,12 @@ static int add_row(struct importer *im, json_t *row, struct err *e)
     it->row = row;
     it->line = json_object_get(row, "line");
     it->tried = json_array();
-    take_in(it);
     *im->tail = it;
     im->tail = &it->next;
-    return ask(it, e);
+    im->open++;
+    ask_all_start(&im->all, &im->rows, import_row, it);
+    im->room = (struct co_event){.happened = im->open < AT_ONCE};
+    return co_wait(&im->room);
 }
 
 /* Whether the manifest has the row: 1, 0, or -1 for another one. */
@@ -428,49 +413,43 @@ static int is_known(const struct importer *im, const json_t *row, struct err *e)
     return !im->o->verifier || !book_manifest_is_open(im->m, number);
 }
 
-static int read_all(struct importer *im, struct err *e)
+/* A bad row ends the import, but not what was read before it. */
+static int read_all(struct ask_all *a, size_t item, void *arg, struct err *e)
 {
+    struct importer *im = arg;
     size_t limit = im->o->limit ? im->o->limit : SIZE_MAX, n = 0;
     json_t *row = NULL;
     int rc = 0;
 
+    (void)a, (void)item;
     while (rc == 0 && n++ < limit && (rc = next_row(im, &row, e)) > 0) {
         rc = is_known(im, row, e);
-        if (rc) {
-            json_decref(row);
-            rc = rc < 0 ? -1 : 0;
+        if (rc == 0) {
+            rc = add_row(im, row);
             continue;
         }
-        rc = add_row(im, row, e);
-        if (rc == 0)
-            rc = drain(im, AT_ONCE, e);
+        json_decref(row);
+        rc = rc < 0 ? -1 : 0;
     }
-    return rc;
+    return ask_all_wait(&im->rows) < 0 ? -1 : rc;
 }
 
 int book_import(const struct book_import_opts *o, struct book_manifest *m,
                 struct err *e)
 {
     struct importer im = {.o = o, .m = m, .bad = ERR_INIT};
-    struct err late = ERR_INIT;
     int rc;
 
     im.tail = &im.head;
     im.loop = o->verifier ? o->verifier->loop : loop_new(e);
     rc = im.loop ? start_python(&im, e) : -1;
-    if (rc == 0)
-        rc = read_all(&im, e);
-    /* A bad row ends the import, but not what was read before it. */
-    if (im.loop && !im.why && drain(&im, 1, &late) < 0 && rc == 0) {
-        *e = late;
+    im.all.part.loop = im.loop;
+    if (rc == 0 && ask_all(&im.all, 1, read_all, &im, e) == ASK_FAILED)
         rc = -1;
-    }
     if (rc == 0 && im.head)
         rc = 1;
     if (rc == 0)
         rc = book_manifest_tidy(m, e);
-    if (o->verifier)
-        door_drop(o->verifier->door);
     for (struct item *it = im.head, *next; it; it = next) {
         next = it->next;
         item_free(it);
@@ -480,6 +459,5 @@ int book_import(const struct book_import_opts *o, struct book_manifest *m,
     if (im.loop && !o->verifier)
         loop_free(im.loop);
     json_decref(im.row);
-    free(im.why);
     return rc;
 }

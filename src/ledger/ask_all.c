@@ -13,6 +13,10 @@
 
 #include <stdlib.h>
 
+/* Pieces of work that are started before the loop runs: what needs no wait must not
+ * keep signals from being heard. */
+#define STREAK 64
+
 struct ask_work {
     struct ask_all *a;
     struct ask_group *group; /* NULL: started by ask_all() */
@@ -170,6 +174,28 @@ static size_t ask_elsewhere(const struct ask_all *a)
                : 0;
 }
 
+static void ask_pause(void *arg)
+{
+    ask_all_look(arg);
+}
+
+/* Runs the loop until something has changed, or only once round. */
+static void ask_run_loop(struct ask_all *a, bool once)
+{
+    uint64_t pause = once ? loop_defer(a->part.loop, ask_pause, a) : 0;
+
+    loop_run(a->part.loop);
+    loop_remove(a->part.loop, pause);
+}
+
+static bool ask_may_start(const struct ask_all *a, size_t left)
+{
+    size_t most = a->part.most ? a->part.most : CO_MOST;
+
+    return left && !a->over && !a->stopping &&
+           a->progress.open < ask_elsewhere(a) + most;
+}
+
 enum ask_end ask_all(struct ask_all *a, size_t count, ask_fn *fn, void *arg,
                      struct err *e)
 {
@@ -178,17 +204,19 @@ enum ask_end ask_all(struct ask_all *a, size_t count, ask_fn *fn, void *arg,
     if (a->part.signals && loop_add_stops(a->part.loop, ask_on_stop, a, e) < 0)
         return ASK_FAILED;
     while (!a->over) {
-        while (!a->over && !a->stopping && next < count &&
-               a->progress.open < ask_elsewhere(a) + CO_MOST)
+        bool more;
+
+        for (size_t n = 0; n < STREAK && ask_may_start(a, count - next); n++)
             ask_work_start(
                 (struct ask_work){.a = a, .fn = fn, .item = next++, .arg = arg},
                 true);
-        if (a->over || a->progress.open == 0)
+        more = ask_may_start(a, count - next);
+        if (a->over || (!more && a->progress.open == 0))
             break;
-        if (a->progress.open <= ask_elsewhere(a))
+        if (!more && a->progress.open <= ask_elsewhere(a))
             ask_end_all(a, ASK_WAITING);
         else
-            loop_run(a->part.loop);
+            ask_run_loop(a, more);
     }
     a->over = true;
     while (a->newest)

@@ -1,5 +1,5 @@
-/* ask_all.h: many pieces of work that ask a model: kernels whose plans are wanted,
- * the readers of a guide, tasks that are to be divided. Each is one straight
+/* ask_all.h: many pieces of work that ask a model, the verifier, or both: kernels
+ * whose plans are wanted, candidates, tasks that are to be divided. Each is one straight
  * function on a coroutine, which waits for its answers; a few hundred are at work
  * at a time. They end together: all done, or with the first end that concerns all
  * of them.
@@ -40,6 +40,7 @@ struct ask_all {
          * that begins to wait calls ask_all_look(). */
         size_t (*elsewhere)(void *arg, bool stopping);
         void *elsewhere_arg;
+        size_t most;  /* pieces of work at a time; 0: CO_MOST */
         bool signals; /* they stop the work; else ask_all_stop() does */
         /* Called after each answer and each piece of work; may be NULL. */
         void (*step)(const struct ask_progress *p, void *arg);

@@ -48,7 +48,9 @@ static int gate(struct run *r, struct err *e)
     if (r->complete || r->set->force)
         return 0; /* the store knows, or nobody asks */
     run_begin_phase(r, "tasks checked", r->tasks.len);
+    r->gate = &o.ask;
     rc = gate_tasks(r->door, &r->tasks, &o, r->why, e);
+    r->gate = NULL;
     for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
         if (!r->why[i])
             continue;
@@ -125,6 +127,8 @@ static void on_signal(int signo, void *arg)
             ledger_stop(r->ledger);
         if (r->maker)
             maker_stop(r->maker);
+        if (r->gate)
+            ask_all_stop(r->gate);
         loop_stop(r->loop);
         return;
     }

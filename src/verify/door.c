@@ -19,13 +19,12 @@ struct real {
     struct check *check;
     const char *secret;
     struct question *asked; /* a list */
-    bool waiting;           /* door_wait() has started the loop */
 };
 
 struct question {
     struct real *r;
     const struct pack *pack; /* whose hints apply; NULL: about a task */
-    door_fn *fn;             /* NULL: dropped */
+    door_fn *fn;             /* NULL: withdrawn */
     void *arg;
     struct question *prev, *next;
 };
@@ -75,7 +74,6 @@ static void on_answer(void *job, const json_t *answer, const char *why,
                       void *arg)
 {
     struct question *q = job;
-    struct real *r = arg;
     json_t *record = NULL;
     char *refused = answer && q->pack ? other_rules(answer) : NULL;
 
@@ -83,6 +81,7 @@ static void on_answer(void *job, const json_t *answer, const char *why,
         answer = NULL;
         why = refused;
     }
+    (void)arg;
     if (answer && q->pack) {
         record = json_deep_copy(answer);
         job_add_hint(record, q->pack);
@@ -93,8 +92,6 @@ static void on_answer(void *job, const json_t *answer, const char *why,
     json_decref(record);
     free(refused);
     question_free(q);
-    if (r->waiting && r->backend->pending == 0)
-        loop_stop(r->loop);
 }
 
 static int ask(struct real *r, json_t *what, int64_t deadline_ms,
@@ -107,6 +104,14 @@ static int ask(struct real *r, json_t *what, int64_t deadline_ms,
 }
 
 /* ---- candidates and tasks ---- */
+
+static int await_here(struct door *d, struct door_answer *a)
+{
+    if (a->over.happened || !door_elsewhere(d, false))
+        return door_await(d, a);
+    d->type->withdraw(d, a);
+    return -1;
+}
 
 static int judge(struct door *d, const struct candidate *c, door_fn *fn,
                  void *arg, struct err *e)
@@ -133,15 +138,17 @@ static int judge(struct door *d, const struct candidate *c, door_fn *fn,
 }
 
 int door_check_task(struct door *d, const struct task *t,
-                    const struct job_opts *o, door_fn *fn, void *arg,
+                    const struct job_opts *o, struct door_answer *out,
                     struct err *e)
 {
     struct real *r = real_of(d);
     char seed[HASH_HEX];
 
     job_seed(r->secret, t->id, "gate", seed);
-    return ask(r, job_task(t, o, seed), TASK_MS, question_new(r, NULL, fn, arg),
-               e);
+    if (ask(r, job_task(t, o, seed), TASK_MS,
+            question_new(r, NULL, door_take, out), e) < 0)
+        return -1;
+    return await_here(d, out);
 }
 
 int door_divide(struct door *d, const struct door_division *x, door_fn *fn,
@@ -174,29 +181,20 @@ static size_t elsewhere(const struct door *d, bool stopping)
     return b->type->elsewhere || lonely ? b->pending : 0;
 }
 
-size_t door_wait(struct door *d)
+/* The newest comes first: of an older one with this `arg`, the stack is gone. */
+static void real_withdraw(struct door *d, const void *arg)
 {
-    struct real *r = real_of(d);
+    struct question *q = real_of(d)->asked;
 
-    if (r->backend->pending && !r->backend->type->elsewhere) {
-        r->waiting = true;
-        loop_run(r->loop);
-        r->waiting = false;
-    }
-    return r->backend->pending;
-}
-
-void door_drop(struct door *d)
-{
-    for (struct question *q = real_of(d)->asked; q; q = q->next)
+    while (q && q->arg != arg)
+        q = q->next;
+    if (q)
         q->fn = NULL;
 }
 
-static void real_withdraw(struct door *d, const void *arg)
+struct loop *door_loop(const struct door *d)
 {
-    for (struct question *q = real_of(d)->asked; q; q = q->next)
-        if (q->arg == arg)
-            q->fn = NULL;
+    return real_of(d)->loop;
 }
 
 char *door_hint(const struct door *d)
@@ -248,6 +246,12 @@ int door_judge(struct door *d, const struct candidate *c, door_fn *fn,
     return d->type->judge(d, c, fn, arg, e);
 }
 
+int door_ask(struct door *d, const struct candidate *c, struct door_answer *out,
+             struct err *e)
+{
+    return door_judge(d, c, door_take, out, e) < 0 ? -1 : await_here(d, out);
+}
+
 bool door_is_dead(const struct door *d)
 {
     return d->type->is_dead(d);
@@ -276,6 +280,14 @@ int door_await(struct door *d, struct door_answer *a)
     if (d->type->withdraw)
         d->type->withdraw(d, a);
     return -1;
+}
+
+json_t *door_answer_record(const struct door_answer *a)
+{
+    if (a->record)
+        return json_incref(a->record);
+    return json_pack("{s:s, s:o}", "verdict", verdicts[VERDICT_INFRA].name,
+                     "infra", jsn_text(a->why, strlen(a->why)));
 }
 
 void door_answer_release(struct door_answer *a)

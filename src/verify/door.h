@@ -52,6 +52,10 @@ struct door_type {
     void (*withdraw)(struct door *d, const void *arg);
 };
 
+/* How many candidates or tasks a command has under way, so that the largest fleet
+ * is busy: what waits for a worker waits here, with little more than a stack. */
+#define DOOR_MOST 4096
+
 /* An answer that a coroutine waits for; all zero at first. It is the `arg` of a
  * question, and door_take() is its `fn`. */
 struct door_answer {
@@ -63,6 +67,8 @@ door_fn door_take;
 /* -1: the coroutine was cancelled, and the question is withdrawn. */
 int door_await(struct door *d, struct door_answer *a);
 void door_answer_release(struct door_answer *a);
+/* The record, or one that says "infra" and why; a new reference. */
+json_t *door_answer_record(const struct door_answer *a);
 
 /* Judges a candidate. Its parts are borrowed for this call only, except the
  * pack, which must outlive the door. `fn` is called once: before this returns,
@@ -99,15 +105,23 @@ struct door_opts {
     const char *secret;
 };
 
-/* Answers come from `l`, which the caller runs, or door_wait(). */
+/* Answers come from `l`, which the caller runs. */
 struct door *door_open(struct loop *l, const struct door_opts *o,
                        struct err *e);
 /* `d` may be NULL. Questions without an answer are dropped. */
 void door_close(struct door *d);
 
-/* Asks whether a task can be judged: its record has `usable` and `reasons`. */
+struct loop *door_loop(const struct door *d);
+
+/* Judges a candidate, and waits in a coroutine. -1 without an error in `e`: there is
+ * no answer now, because the coroutine was cancelled, or because only another host
+ * can give it, after this program has ended: no coroutine waits for that. */
+int door_ask(struct door *d, const struct candidate *c, struct door_answer *out,
+             struct err *e);
+/* The same for whether a task can be judged: its record has `usable` and
+ * `reasons`. */
 int door_check_task(struct door *d, const struct task *t,
-                    const struct job_opts *o, door_fn *fn, void *arg,
+                    const struct job_opts *o, struct door_answer *out,
                     struct err *e);
 
 /* Asks for the pieces of a task, or whether proposed ones hold: the record has
@@ -121,11 +135,6 @@ struct door_division {
 int door_divide(struct door *d, const struct door_division *x, door_fn *fn,
                 void *arg, struct err *e);
 
-/* Runs the loop until all answers have come, or somebody stops the loop; does
- * not wait for another host. Returns how many answers are missing. */
-size_t door_wait(struct door *d);
-/* Answers that are still missing will not be reported any more. */
-void door_drop(struct door *d);
 /* Tells the user how to get the missing answers, or how to retry what failed on
  * the other host. NULL: there is nothing to do. The caller frees it. */
 char *door_hint(const struct door *d);

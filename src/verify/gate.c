@@ -4,17 +4,12 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-#include <stdlib.h>
-
 struct gate {
-    const struct gate_opts *o;
-    size_t unchecked, unchecked_at;
-};
-
-struct look {
-    struct gate *g;
-    size_t index;
+    struct gate_opts *o;
+    struct door *door;
+    const struct collection *tasks;
     char **why;
+    size_t answered, unchecked, unchecked_at;
 };
 
 static char *reasons_of(const json_t *record)
@@ -32,40 +27,37 @@ static char *reasons_of(const json_t *record)
     return text;
 }
 
-static void on_record(const json_t *record, const char *why, void *arg)
+static int gate_task(struct ask_all *a, size_t item, void *arg, struct err *e)
 {
-    struct look *k = arg;
+    struct gate *g = arg;
+    struct door_answer d = {0};
 
-    if (!record) {
-        *k->why = xasprintf("could not be checked: %s", why);
-        k->g->unchecked++;
-        k->g->unchecked_at = k->index;
-    } else if (!json_is_true(json_object_get(record, "usable"))) {
-        *k->why = reasons_of(record);
+    (void)a;
+    if (door_check_task(g->door, g->tasks->task[item], g->o->job, &d, e) < 0)
+        return -1;
+    if (!d.record) {
+        g->why[item] = xasprintf("could not be checked: %s", d.why);
+        g->unchecked++;
+        g->unchecked_at = item;
+    } else if (!json_is_true(json_object_get(d.record, "usable"))) {
+        g->why[item] = reasons_of(d.record);
     }
-    k->g->o->step(k->g->o->arg);
+    g->answered++;
+    g->o->step(g->o->arg);
+    door_answer_release(&d);
+    return 0;
 }
 
 int gate_tasks(struct door *d, const struct collection *tasks,
-               const struct gate_opts *o, char **why, struct err *e)
+               struct gate_opts *o, char **why, struct err *e)
 {
-    struct gate g = {.o = o};
-    struct look *look = xcalloc(tasks->len + 1, sizeof(*look));
-    size_t missing = 0;
-    int rc = 0;
+    struct gate g = {.o = o, .door = d, .tasks = tasks, .why = why};
 
-    for (size_t i = 0; rc == 0 && i < tasks->len; i++) {
-        look[i] = (struct look){&g, i, &why[i]};
-        rc = door_check_task(d, tasks->task[i], o->job, on_record, &look[i], e);
-    }
-    if (rc == 0)
-        missing = door_wait(d);
-    if (rc == 0 && g.unchecked &&
-        (g.unchecked == tasks->len || door_is_dead(d)))
-        rc = err_set(e, ERR_SYSTEM, "%s: %s", tasks->task[g.unchecked_at]->path,
-                     why[g.unchecked_at]);
-    if (rc < 0 || missing)
-        door_drop(d);
-    free(look);
-    return rc < 0 ? -1 : missing > 0;
+    o->ask.part = (struct ask_parts){.loop = door_loop(d), .most = DOOR_MOST};
+    if (ask_all(&o->ask, tasks->len, gate_task, &g, e) == ASK_FAILED)
+        return -1;
+    if (g.unchecked && (g.unchecked == tasks->len || door_is_dead(d)))
+        return err_set(e, ERR_SYSTEM, "%s: %s",
+                       tasks->task[g.unchecked_at]->path, why[g.unchecked_at]);
+    return g.answered < tasks->len;
 }

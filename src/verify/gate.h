@@ -3,14 +3,17 @@
 #ifndef VERIFY_GATE_H
 #define VERIFY_GATE_H
 
+#include "ledger/ask_all.h"
 #include "task/collection.h"
 #include "verify/door.h"
 
-/* How to check them, and what to call after each task. */
+/* How to check them, and what to call after each task. ask_all_stop(&ask) stops
+ * it. */
 struct gate_opts {
     const struct job_opts *job;
     void (*step)(void *arg);
     void *arg;
+    struct ask_all ask; /* all zero at first */
 };
 
 /* Sets why[i] to the reason that task i cannot be judged, or could not be
@@ -18,6 +21,6 @@ struct gate_opts {
  * Returns 0 when all are answered, 1 when answers are missing, -1 when none
  * could be checked or the worker is dead. */
 int gate_tasks(struct door *d, const struct collection *tasks,
-               const struct gate_opts *o, char **why, struct err *e);
+               struct gate_opts *o, char **why, struct err *e);
 
 #endif

@@ -79,7 +79,7 @@ static void on_stop(int signo, void *arg)
     struct verifying *g = arg;
 
     g->stopped = signo;
-    loop_stop(g->loop);
+    ask_all_stop(&g->all);
 }
 
 /* Takes back what is on disk for workers, such as their key; then the signal
@@ -97,21 +97,30 @@ static _Noreturn void stop(struct verifying *g)
     _exit(128 + g->stopped);
 }
 
-size_t verifying_wait(struct verifying *g)
+int verifying_all(struct verifying *g, size_t count, ask_fn *fn, void *arg,
+                  struct err *e)
 {
-    struct err e = ERR_INIT;
-    size_t missing;
-    char *hint;
+    enum ask_end end;
 
-    loop_add_stops(g->loop, on_stop, g, &e);
-    missing = door_wait(g->door);
+    g->all.part = (struct ask_parts){.loop = g->loop, .most = DOOR_MOST};
+    if (loop_add_stops(g->loop, on_stop, g, e) < 0)
+        return -1;
+    end = ask_all(&g->all, count, fn, arg, e);
     if (g->stopped)
         stop(g);
-    hint = door_hint(g->door);
+    if (end == ASK_FAILED)
+        return -1;
+    verifying_hint(g);
+    return 0;
+}
+
+void verifying_hint(const struct verifying *g)
+{
+    char *hint = door_hint(g->door);
+
     if (hint)
         log_warn("%s, then run this command again", hint);
     free(hint);
-    return missing;
 }
 
 void verifying_close(struct verifying *g)

@@ -5,6 +5,7 @@
 
 #include "base/home.h"
 #include "base/opt.h"
+#include "ledger/ask_all.h"
 #include "pack/packs.h"
 #include "verify/door.h"
 #include "verify/job.h"
@@ -102,14 +103,18 @@ struct verifying {
     struct loop *loop;
     struct door *door;
     struct door_opts opts;
+    struct ask_all all;
     int stopped; /* the signal; 0: none */
 };
 int verifying_open(struct verifying *g, const struct verifying_values *v,
                    const struct home *home, struct err *e);
-/* Waits for the answers that can come; says on stderr how to get the others.
- * Returns how many are missing. A signal that stops it ends the program, when
+/* Does the items 0 to count-1, which ask `g->door`, many at a time; then says how to
+ * get the answers of another host. A signal that stops it ends the program, when
  * the door is closed. */
-size_t verifying_wait(struct verifying *g);
+int verifying_all(struct verifying *g, size_t count, ask_fn *fn, void *arg,
+                  struct err *e);
+/* Says on stderr how to get the answers that are missing. */
+void verifying_hint(const struct verifying *g);
 /* Also after a failed open. */
 void verifying_close(struct verifying *g);
 /* The precision to use with a pack; NULL and an error if it is not possible. */
