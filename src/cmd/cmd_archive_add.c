@@ -56,11 +56,10 @@ struct adding {
     struct task *task;
     struct buf solution, plan;
     const char *precision;
-    struct verifying g;
     json_t *record;
 };
 
-static int judge_one(struct ask_all *all, size_t item, void *arg, struct err *e)
+static int add_judge(struct door *door, size_t item, void *arg, struct err *e)
 {
     struct adding *a = arg;
     struct job_opts job = verifying_job(&a->v->v, a->precision);
@@ -72,24 +71,14 @@ static int judge_one(struct ask_all *all, size_t item, void *arg, struct err *e)
     struct door_answer d = {0};
     int rc;
 
-    (void)all, (void)item;
+    (void)item;
     job.timing = false;
     job.gate = true;
-    rc = door_ask(a->g.door, &c, &d, e);
+    rc = door_ask(door, &c, &d, e);
     if (rc == 0 && !d.record)
         rc = err_set(e, ERR_SYSTEM, "%s", d.why);
     a->record = json_incref(d.record);
     door_answer_release(&d);
-    return rc;
-}
-
-static int judge(struct adding *a, struct err *e)
-{
-    int rc = verifying_open(&a->g, &a->v->v, &a->home, e);
-
-    if (rc == 0)
-        rc = verifying_all(&a->g, 1, judge_one, a, e);
-    verifying_close(&a->g);
     return rc;
 }
 
@@ -187,7 +176,8 @@ static int add(struct adding *a, const char *file, struct err *e)
     char *plain, *name;
     int rc;
 
-    if (read_files(a, file, e) < 0 || check_place(a, e) < 0 || judge(a, e) < 0)
+    if (read_files(a, file, e) < 0 || check_place(a, e) < 0 ||
+        verifying_all(&a->v->v, &a->home, 1, add_judge, a, e) < 0)
         return -1;
     if (!a->record)
         return 4;

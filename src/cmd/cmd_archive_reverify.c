@@ -45,7 +45,6 @@ struct reverify {
     size_t before;       /* kernels that the pass had verified before */
     size_t done;
     size_t retired, restored; /* now */
-    struct verifying g;
     struct term *bar;
 };
 
@@ -148,16 +147,9 @@ static int note(struct reverify *f, size_t i, const json_t *record,
     return rc;
 }
 
-static char *first_line(const json_t *record)
-{
-    struct str line = verdict_error(record);
-
-    return xstrndup(line.p, line.n);
-}
-
 /* Each pass has its own inputs, so that an answer of an earlier pass in a
  * folder of jobs does not count for this one. */
-static int reverify_one(struct ask_all *all, size_t item, void *arg,
+static int reverify_one(struct door *door, size_t item, void *arg,
                         struct err *e)
 {
     struct reverify *f = arg;
@@ -172,16 +164,18 @@ static int reverify_one(struct ask_all *all, size_t item, void *arg,
                           .attempt = (size_t)recheck_pass(f->again),
                           .job = &o};
 
-    (void)all;
     o.timing = false;
     if (k->done)
         return 0;
-    if (door_ask(f->g.door, &c, &d, e) < 0)
+    if (door_ask(door, &c, &d, e) < 0)
         return -1;
-    if (d.record && verdict_in(d.record) < VERDICT_NOT_JUDGED)
+    if (d.record && verdict_in(d.record) < VERDICT_NOT_JUDGED) {
         rc = note(f, item, d.record, e);
-    else
-        a->infra = d.record ? first_line(d.record) : xstrdup(d.why);
+    } else {
+        struct str why = d.record ? verdict_error(d.record) : str_of(d.why);
+
+        a->infra = xstrndup(why.p, why.n);
+    }
     term_set(f->bar, ++f->done, k->name);
     door_answer_release(&d);
     return rc;
@@ -190,17 +184,15 @@ static int reverify_one(struct ask_all *all, size_t item, void *arg,
 static int reverify_ask_all(struct reverify *f, struct err *e)
 {
     size_t n = recheck_count(f->again);
-    int rc = verifying_open(&f->g, &f->v->v, &f->home, e);
+    int rc;
 
     for (size_t i = 0; i < n; i++)
         f->before += recheck_at(f->again, i)->done;
     f->done = f->before;
     f->bar = term_open(STDERR_FILENO, n, f->done, "verifying again");
-    if (rc == 0)
-        rc = verifying_all(&f->g, n, reverify_one, f, e);
+    rc = verifying_all(&f->v->v, &f->home, n, reverify_one, f, e);
     term_close(f->bar);
     f->bar = NULL;
-    verifying_close(&f->g);
     return rc;
 }
 

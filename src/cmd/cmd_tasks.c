@@ -119,7 +119,6 @@ const struct cmd cmd_tasks_list = {
 struct look {
     const struct tasks_values *v;
     struct job_opts job;
-    struct verifying g;
     struct collection tasks;
     json_t **answer; /* of each task; NULL: none yet */
     size_t shown, done, unusable, failed;
@@ -189,15 +188,14 @@ static void print_answer(const struct look *k, size_t i)
         printf("    note: %s\n", json_string_value(json_array_get(notes, n)));
 }
 
-static int check_one(struct ask_all *all, size_t item, void *arg, struct err *e)
+static int look_at_one(struct door *door, size_t item, void *arg, struct err *e)
 {
     struct look *k = arg;
     struct door_answer d = {0};
     bool usable;
     json_t *a;
 
-    (void)all;
-    if (door_check_task(k->g.door, k->tasks.task[item], &k->job, &d, e) < 0)
+    if (door_check_task(door, k->tasks.task[item], &k->job, &d, e) < 0)
         return -1;
     a = d.record ? json_incref(d.record)
                  : json_pack("{s:b, s:[], s:o}", "usable", 0, "reasons",
@@ -228,19 +226,17 @@ static void print_summary(const struct look *k)
 static int look_at_all(struct look *k, const struct home *home, struct err *e)
 {
     const struct verifying_values *v = &k->v->v;
-    int rc = verifying_open(&k->g, v, home, e);
+    int rc;
 
     k->job = verifying_job(v, v->precision ? v->precision
                                            : precision_names[PRECISION_FP32]);
     k->job.self_test = k->v->self_test;
     k->job.foreign = k->v->boxed;
     k->bar = term_open(STDERR_FILENO, k->tasks.len, 0, "checking tasks");
-    if (rc == 0)
-        rc = verifying_all(&k->g, k->tasks.len, check_one, k, e);
+    rc = verifying_all(v, home, k->tasks.len, look_at_one, k, e);
     term_close(k->bar);
     if (rc == 0 && k->done == k->tasks.len && !k->v->v.json)
         print_summary(k);
-    verifying_close(&k->g);
     return rc;
 }
 

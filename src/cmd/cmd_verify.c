@@ -70,7 +70,6 @@ struct item {
 struct verify {
     const struct verify_values *v;
     struct job_opts job;
-    struct verifying g;
     struct home home;
     struct packs_path path;
     struct pack *pack;
@@ -293,7 +292,7 @@ static void settle(struct verify *f, struct item *it, json_t *record)
 
 /* ---- asking ---- */
 
-static int verify_one(struct ask_all *a, size_t item, void *arg, struct err *e)
+static int verify_one(struct door *door, size_t item, void *arg, struct err *e)
 {
     struct verify *f = arg;
     struct item *it = &f->item[item];
@@ -303,12 +302,11 @@ static int verify_one(struct ask_all *a, size_t item, void *arg, struct err *e)
     struct buf text;
     int rc;
 
-    (void)a;
     buf_init(&text, MAX_CANDIDATE);
     rc = fs_read(it->file, &text, e);
     c.code = (struct str){buf_str(&text), text.len};
     if (rc == 0)
-        rc = door_ask(f->g.door, &c, &d, e);
+        rc = door_ask(door, &c, &d, e);
     buf_release(&text);
     if (rc == 0)
         settle(f, it, door_answer_record(&d));
@@ -319,18 +317,16 @@ static int verify_one(struct ask_all *a, size_t item, void *arg, struct err *e)
 static int verify_ask_all(struct verify *f, const char *precision,
                           struct err *e)
 {
-    int rc = verifying_open(&f->g, &f->v->v, &f->home, e);
+    int rc;
 
     f->job = verifying_job(&f->v->v, precision);
     f->job.gate = !f->v->no_gate;
     f->bar = term_open(STDERR_FILENO, f->len, 0, "verifying");
-    if (rc == 0)
-        rc = verifying_all(&f->g, f->len, verify_one, f, e);
+    rc = verifying_all(&f->v->v, &f->home, f->len, verify_one, f, e);
     if (f->done < f->len)
         f->status = verdicts[VERDICT_INFRA].exit_status;
     term_close(f->bar);
     f->bar = NULL;
-    verifying_close(&f->g);
     return rc;
 }
 

@@ -120,7 +120,7 @@ static int by_seed(const void *a, const void *b)
 
 /* ---- asking ---- */
 
-static int try_seed(struct ask_all *a, size_t item, void *arg, struct err *e)
+static int try_seed(struct door *door, size_t item, void *arg, struct err *e)
 {
     struct seeds *s = arg;
     struct seed_trial *t = &s->trial[item];
@@ -131,7 +131,6 @@ static int try_seed(struct ask_all *a, size_t item, void *arg, struct err *e)
     struct kernel k;
     int rc;
 
-    (void)a;
     o.gate = true;
     if (!c.unchecked)
         c.attempt = (size_t)(t->seed - c.pack->seed);
@@ -139,7 +138,7 @@ static int try_seed(struct ask_all *a, size_t item, void *arg, struct err *e)
         return -1;
     c.task = k.task;
     c.code = k.solution;
-    rc = door_ask(s->g.door, &c, &d, e);
+    rc = door_ask(door, &c, &d, e);
     kernel_release(&k);
     if (rc == 0) {
         t->record = door_answer_record(&d);
@@ -153,15 +152,13 @@ static int seeds_ask_all(struct seeds *s, const struct verifying_values *v,
                          const struct home *home, struct err *e)
 {
     char *label = xasprintf("verifying %s", s->pack->id);
-    int rc = verifying_open(&s->g, v, home, e);
+    int rc;
 
     s->v = v;
     s->bar = term_open(STDERR_FILENO, s->len, 0, label);
-    if (rc == 0)
-        rc = verifying_all(&s->g, s->len, try_seed, s, e);
+    rc = verifying_all(v, home, s->len, try_seed, s, e);
     term_close(s->bar);
     s->bar = NULL;
-    verifying_close(&s->g);
     free(label);
     return rc;
 }

@@ -22,7 +22,6 @@ struct seeds {
     struct seed_trial *trial; /* by seed, then by precision */
     size_t len, cap, done;
     const struct verifying_values *v; /* while they are verified */
-    struct verifying g;
     struct term *bar;
 };
 

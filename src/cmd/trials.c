@@ -40,7 +40,7 @@ static void load(struct trial *t, const struct packs_path *path)
 }
 
 /* The first line of the feedback is enough. */
-static void describe(struct trial *t, const struct door_answer *d)
+static void trials_describe(struct trial *t, const struct door_answer *d)
 {
     const char *verdict = d->record ? jsn_str(d->record, "verdict")
                                     : verdicts[VERDICT_INFRA].name,
@@ -48,16 +48,16 @@ static void describe(struct trial *t, const struct door_answer *d)
                *seed = t->pack->seed[0].name;
 
     t->correct = verdict_in(d->record) == VERDICT_CORRECT;
-    t->detail = t->correct ? xasprintf("the seed %s is correct on %s, %s", seed,
-                                       t->device, jsn_str(d->record, "evidence"))
-                           : xasprintf("the seed %s is %s on %s: %.*s", seed,
-                                       verdict, t->device,
-                                       (int)strcspn(feedback, "\n"), feedback);
+    t->detail =
+        t->correct
+            ? xasprintf("the seed %s is correct on %s, %s", seed, t->device,
+                        jsn_str(d->record, "evidence"))
+            : xasprintf("the seed %s is %s on %s: %.*s", seed, verdict,
+                        t->device, (int)strcspn(feedback, "\n"), feedback);
 }
 
 /* The trials of one device, which share a worker. */
 struct trials {
-    struct verifying g;
     const char *device;
     struct trial *trial;
 };
@@ -67,7 +67,7 @@ static bool is_tried_on(const struct trial *t, const char *device)
     return t->tried && t->pack && strcmp(t->device, device) == 0;
 }
 
-static int trials_one(struct ask_all *a, size_t item, void *arg, struct err *e)
+static int trials_one(struct door *door, size_t item, void *arg, struct err *e)
 {
     struct trials *s = arg;
     struct trial *t = &s->trial[item];
@@ -80,7 +80,6 @@ static int trials_one(struct ask_all *a, size_t item, void *arg, struct err *e)
     struct kernel k;
     int rc;
 
-    (void)a;
     if (!is_tried_on(t, s->device))
         return 0;
     if (!(t->pack->run.dtypes & 1u << PRECISION_FP32))
@@ -89,10 +88,10 @@ static int trials_one(struct ask_all *a, size_t item, void *arg, struct err *e)
         return -1;
     c.task = k.task;
     c.code = k.solution;
-    rc = door_ask(s->g.door, &c, &d, e);
+    rc = door_ask(door, &c, &d, e);
     kernel_release(&k);
     if (rc == 0)
-        describe(t, &d);
+        trials_describe(t, &d);
     door_answer_release(&d);
     return rc;
 }
@@ -103,15 +102,10 @@ static int run_on(const char *device, const struct home *home,
 {
     struct verifying_values v = VERIFYING_DEFAULTS;
     struct trials s = {.device = device, .trial = trial};
-    int rc;
 
     v.device = device;
     v.packs = *given;
-    rc = verifying_open(&s.g, &v, home, e);
-    if (rc == 0)
-        rc = verifying_all(&s.g, n, trials_one, &s, e);
-    verifying_close(&s.g);
-    return rc;
+    return verifying_all(&v, home, n, trials_one, &s, e);
 }
 
 int trials_run(const struct home *home, const struct opt_list *given,

@@ -30,7 +30,7 @@ struct maker {
 /* ---- the verifier ---- */
 
 /* Has the task divided, or the model's proposal validated. 0: it failed and is
- * settled, or `out` has the answer. -1: the work ends for all. */
+ * settled, or `out` has the answer. -1: there is no answer now. */
 static int maker_divide(struct maker *m, struct making *x,
                         const json_t *proposal, json_t **out)
 {
@@ -43,13 +43,12 @@ static int maker_divide(struct maker *m, struct making *x,
     const char *said;
 
     *out = NULL;
-    if (door_divide(m->part.door, &q, door_take, &d, &e) < 0) {
+    if (door_divide(m->part.door, &q, &d, &e) < 0) {
+        if (e.kind == ERR_NONE)
+            return -1;
         x->why = xstrdup(e.text);
         return 0;
     }
-    ask_all_look(&m->ask); /* its answer may come from another host alone */
-    if (door_await(m->part.door, &d) < 0)
-        return -1;
     said = d.record ? jsn_str(d.record, "feedback") : d.why;
     if (d.record && json_object_get(d.record, "problem_id") &&
         contract_check(d.record, "the verifier's answer", CONTRACT_ANSWER,
@@ -184,13 +183,6 @@ static int maker_make(struct ask_all *a, size_t item, void *arg, struct err *e)
     return 0;
 }
 
-static size_t count_elsewhere(void *arg, bool stopping)
-{
-    struct maker *m = arg;
-
-    return door_elsewhere(m->part.door, stopping);
-}
-
 struct maker *maker_new(const struct maker_parts *p,
                         const struct collection *tasks, enum piece_level level)
 {
@@ -198,8 +190,6 @@ struct maker *maker_new(const struct maker_parts *p,
 
     m->part = *p;
     m->ask.part = p->ask;
-    m->ask.part.elsewhere = count_elsewhere;
-    m->ask.part.elsewhere_arg = m;
     m->level = level;
     m->len = tasks->len;
     m->item = xcalloc(tasks->len + 1, sizeof(*m->item));
@@ -231,11 +221,14 @@ enum ask_end maker_run(struct maker *m, struct err *e)
 {
     enum ask_end end = ask_all(&m->ask, m->len, maker_make, m, e);
 
-    for (size_t i = 0; i < m->len; i++)
-        if (m->item[i].why && (end == ASK_DONE || end == ASK_WAITING)) {
+    for (size_t i = 0; i < m->len && (end == ASK_DONE || end == ASK_WAITING);
+         i++)
+        if (m->item[i].why) {
             err_set(e, ERR_SYSTEM, "%s: %s", m->item[i].task->path,
                     m->item[i].why);
-            return ASK_FAILED;
+            end = ASK_FAILED;
+        } else if (!m->item[i].answer) {
+            end = ASK_WAITING;
         }
     return end;
 }

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "facts/py_normal.h"
 #include "io/server.h"
+#include "ledger/ask_all.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,8 +245,8 @@ static void fail_item(struct item *it, enum book_reason why, const char *detail)
 }
 
 /* What the verifier says of the program. -1: it is dead. */
-static int take_answer(struct item *it, const struct door_answer *d,
-                       struct err *e)
+static int take_finding(struct item *it, const struct door_answer *d,
+                        struct err *e)
 {
     const char *returns = d->record ? jsn_str(d->record, "returns") : "";
     struct buf b;
@@ -286,7 +287,7 @@ static int check_item(struct item *it, struct err *e)
     rc = door_check_task(im->o->verifier->door, t, im->o->job, &d, e);
     task_free(t);
     if (rc == 0)
-        rc = take_answer(it, &d, e);
+        rc = take_finding(it, &d, e);
     door_answer_release(&d);
     return rc;
 }

@@ -27,18 +27,13 @@ struct ask_work {
     struct ask_work *older, *newer;
 };
 
-void ask_all_look(struct ask_all *a)
-{
-    loop_stop(a->part.loop);
-}
-
 static void ask_end_all(struct ask_all *a, enum ask_end end)
 {
     if (a->over)
         return;
     a->over = true;
     a->end = end;
-    ask_all_look(a);
+    loop_stop(a->part.loop);
 }
 
 static void ask_tell(const struct ask_all *a)
@@ -55,8 +50,9 @@ static void ask_work_run(void *arg)
     struct ask_all *a = w->a;
     struct ask_group *group = w->group;
     struct err e = ERR_INIT;
+    int rc = w->fn(a, w->item, w->arg, &e);
 
-    if (w->fn(a, w->item, w->arg, &e) < 0 && e.kind != ERR_NONE && !a->over) {
+    if (rc < 0 && e.kind != ERR_NONE && !a->over) {
         a->err = e;
         ask_end_all(a, ASK_FAILED);
     }
@@ -65,9 +61,9 @@ static void ask_work_run(void *arg)
         w->older->newer = w->newer;
     free(w);
     a->progress.open--;
-    a->progress.done++;
+    a->progress.done += rc == 0;
     ask_tell(a);
-    ask_all_look(a);
+    loop_stop(a->part.loop);
     if (group && --group->open == 0)
         co_happen(&group->over);
 }
@@ -167,33 +163,16 @@ static void ask_cancel_newest(struct ask_all *a)
     co_cancel(w->co);
 }
 
-static size_t ask_elsewhere(const struct ask_all *a)
-{
-    return a->part.elsewhere
-               ? a->part.elsewhere(a->part.elsewhere_arg, a->stopping > 0)
-               : 0;
-}
-
 static void ask_pause(void *arg)
 {
-    ask_all_look(arg);
-}
-
-/* Runs the loop until something has changed, or only once round. */
-static void ask_run_loop(struct ask_all *a, bool once)
-{
-    uint64_t pause = once ? loop_defer(a->part.loop, ask_pause, a) : 0;
-
-    loop_run(a->part.loop);
-    loop_remove(a->part.loop, pause);
+    loop_stop(arg);
 }
 
 static bool ask_may_start(const struct ask_all *a, size_t left)
 {
     size_t most = a->part.most ? a->part.most : CO_MOST;
 
-    return left && !a->over && !a->stopping &&
-           a->progress.open < ask_elsewhere(a) + most;
+    return left && !a->over && !a->stopping && a->progress.open < most;
 }
 
 enum ask_end ask_all(struct ask_all *a, size_t count, ask_fn *fn, void *arg,
@@ -204,19 +183,18 @@ enum ask_end ask_all(struct ask_all *a, size_t count, ask_fn *fn, void *arg,
     if (a->part.signals && loop_add_stops(a->part.loop, ask_on_stop, a, e) < 0)
         return ASK_FAILED;
     while (!a->over) {
-        bool more;
+        uint64_t pause = 0;
 
         for (size_t n = 0; n < STREAK && ask_may_start(a, count - next); n++)
             ask_work_start(
                 (struct ask_work){.a = a, .fn = fn, .item = next++, .arg = arg},
                 true);
-        more = ask_may_start(a, count - next);
-        if (a->over || (!more && a->progress.open == 0))
+        if (ask_may_start(a, count - next))
+            pause = loop_defer(a->part.loop, ask_pause, a->part.loop);
+        else if (a->over || a->progress.open == 0)
             break;
-        if (!more && a->progress.open <= ask_elsewhere(a))
-            ask_end_all(a, ASK_WAITING);
-        else
-            ask_run_loop(a, more);
+        loop_run(a->part.loop);
+        loop_remove(a->part.loop, pause);
     }
     a->over = true;
     while (a->newest)

@@ -16,7 +16,7 @@
 
 enum ask_end {
     ASK_DONE,
-    ASK_WAITING,   /* what is left waits for another host */
+    ASK_WAITING, /* never from ask_all(): what is left waits for another host */
     ASK_NO_BUDGET, /* for the next question */
     ASK_STOPPED,
     ASK_FAILED, /* with an error */
@@ -36,12 +36,8 @@ struct ask_all {
         struct ledger *ledger; /* NULL: no question is asked */
         struct llm *front;
         int64_t max_tokens; /* of an answer; 0: the provider's setting */
-        /* How many pieces of work wait for another host; NULL: none does. One
-         * that begins to wait calls ask_all_look(). */
-        size_t (*elsewhere)(void *arg, bool stopping);
-        void *elsewhere_arg;
-        size_t most;  /* pieces of work at a time; 0: CO_MOST */
-        bool signals; /* they stop the work; else ask_all_stop() does */
+        size_t most;        /* pieces of work at a time; 0: CO_MOST */
+        bool signals;       /* they stop the work; else ask_all_stop() does */
         /* Called after each answer and each piece of work; may be NULL. */
         void (*step)(const struct ask_progress *p, void *arg);
         void *arg;
@@ -56,7 +52,8 @@ struct ask_all {
 };
 
 /* One piece of work; `item` and `arg` are its caller's. -1: it fails, and so do
- * all with it, unless there is an end already. */
+ * all with it, unless there is an end already; without an error it is just not
+ * done. */
 typedef int ask_fn(struct ask_all *a, size_t item, void *arg, struct err *e);
 
 /* Does the items 0 to count-1 and what they start; runs the loop. */
@@ -83,7 +80,5 @@ void ask_all_start(struct ask_all *a, struct ask_group *g, ask_fn *fn,
                    void *arg);
 /* Until all of the group is over: the group must not go before that. */
 int ask_all_wait(struct ask_group *g);
-/* Something has changed that nobody is woken for. */
-void ask_all_look(struct ask_all *a);
 
 #endif

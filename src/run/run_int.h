@@ -62,9 +62,9 @@ struct run {
     struct ledger *ledger;
     struct door *door;
     struct search *search;
-    struct maker *maker; /* while tasks are divided */
+    struct maker *maker;  /* while tasks are divided */
     struct ask_all *gate; /* while they are checked */
-    bool divided;        /* this process has begun to */
+    bool divided;         /* this process has begun to */
     const struct run_watch *watch;
     struct run_progress progress;
     struct job_opts job;

@@ -137,6 +137,14 @@ static int judge(struct door *d, const struct candidate *c, door_fn *fn,
                question_new(r, c->pack, fn, arg), e);
 }
 
+static int ask_and_wait(struct real *r, json_t *what, int64_t deadline_ms,
+                        struct door_answer *out, struct err *e)
+{
+    struct question *q = question_new(r, NULL, door_take, out);
+
+    return ask(r, what, deadline_ms, q, e) < 0 ? -1 : await_here(&r->door, out);
+}
+
 int door_check_task(struct door *d, const struct task *t,
                     const struct job_opts *o, struct door_answer *out,
                     struct err *e)
@@ -145,14 +153,11 @@ int door_check_task(struct door *d, const struct task *t,
     char seed[HASH_HEX];
 
     job_seed(r->secret, t->id, "gate", seed);
-    if (ask(r, job_task(t, o, seed), TASK_MS,
-            question_new(r, NULL, door_take, out), e) < 0)
-        return -1;
-    return await_here(d, out);
+    return ask_and_wait(r, job_task(t, o, seed), TASK_MS, out, e);
 }
 
-int door_divide(struct door *d, const struct door_division *x, door_fn *fn,
-                void *arg, struct err *e)
+int door_divide(struct door *d, const struct door_division *x,
+                struct door_answer *out, struct err *e)
 {
     struct real *r = real_of(d);
     char seed[HASH_HEX];
@@ -161,7 +166,7 @@ int door_divide(struct door *d, const struct door_division *x, door_fn *fn,
     job_seed(r->secret, x->task->id, "pieces", seed);
     job = x->proposal ? job_validate(x->task, x->proposal, x->job, seed)
                       : job_decompose(x->task, x->level, x->job, seed);
-    return ask(r, job, PIECES_MS, question_new(r, NULL, fn, arg), e);
+    return ask_and_wait(r, job, PIECES_MS, out, e);
 }
 
 /* ---- waiting ---- */

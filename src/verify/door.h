@@ -132,8 +132,8 @@ struct door_division {
     const json_t *proposal; /* NULL: divide the task at `level` */
     const struct job_opts *job;
 };
-int door_divide(struct door *d, const struct door_division *x, door_fn *fn,
-                void *arg, struct err *e);
+int door_divide(struct door *d, const struct door_division *x,
+                struct door_answer *out, struct err *e);
 
 /* Tells the user how to get the missing answers, or how to retry what failed on
  * the other host. NULL: there is nothing to do. The caller frees it. */

@@ -4,6 +4,7 @@
 #include "base/device.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "ledger/ask_all.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -74,46 +75,6 @@ int verifying_open(struct verifying *g, const struct verifying_values *v,
     return g->door ? 0 : -1;
 }
 
-static void on_stop(int signo, void *arg)
-{
-    struct verifying *g = arg;
-
-    g->stopped = signo;
-    ask_all_stop(&g->all);
-}
-
-/* Takes back what is on disk for workers, such as their key; then the signal
- * does what it would have done. */
-static _Noreturn void stop(struct verifying *g)
-{
-    sigset_t one;
-
-    verifying_close(g);
-    sigemptyset(&one);
-    sigaddset(&one, g->stopped);
-    signal(g->stopped, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
-    raise(g->stopped);
-    _exit(128 + g->stopped);
-}
-
-int verifying_all(struct verifying *g, size_t count, ask_fn *fn, void *arg,
-                  struct err *e)
-{
-    enum ask_end end;
-
-    g->all.part = (struct ask_parts){.loop = g->loop, .most = DOOR_MOST};
-    if (loop_add_stops(g->loop, on_stop, g, e) < 0)
-        return -1;
-    end = ask_all(&g->all, count, fn, arg, e);
-    if (g->stopped)
-        stop(g);
-    if (end == ASK_FAILED)
-        return -1;
-    verifying_hint(g);
-    return 0;
-}
-
 void verifying_hint(const struct verifying *g)
 {
     char *hint = door_hint(g->door);
@@ -128,6 +89,65 @@ void verifying_close(struct verifying *g)
     door_close(g->door);
     if (g->loop)
         loop_free(g->loop);
+}
+
+/* ---- many questions ---- */
+
+struct verifying_all {
+    struct verifying g;
+    struct ask_all all;
+    verifying_fn *fn;
+    void *arg;
+    int stopped; /* the signal; 0: none */
+};
+
+static int verifying_one(struct ask_all *all, size_t item, void *arg,
+                         struct err *e)
+{
+    struct verifying_all *a = arg;
+
+    (void)all;
+    return a->fn(a->g.door, item, a->arg, e);
+}
+
+static void on_stop(int signo, void *arg)
+{
+    struct verifying_all *a = arg;
+
+    a->stopped = signo;
+    ask_all_stop(&a->all);
+}
+
+/* What is on disk for workers, such as their key, is gone; then the signal does what
+ * it would have done. */
+static _Noreturn void verifying_stop(int signo)
+{
+    sigset_t one;
+
+    sigemptyset(&one);
+    sigaddset(&one, signo);
+    signal(signo, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    raise(signo);
+    _exit(128 + signo);
+}
+
+int verifying_all(const struct verifying_values *v, const struct home *home,
+                  size_t count, verifying_fn *fn, void *arg, struct err *e)
+{
+    struct verifying_all a = {.fn = fn, .arg = arg};
+    int rc = verifying_open(&a.g, v, home, e);
+
+    a.all.part = (struct ask_parts){.loop = a.g.loop, .most = DOOR_MOST};
+    if (rc == 0 && (loop_add_stops(a.g.loop, on_stop, &a, e) < 0 ||
+                    ask_all(&a.all, count, verifying_one, &a, e) == ASK_FAILED))
+        rc = -1;
+    if (rc == 0 && !a.stopped)
+        verifying_hint(&a.g);
+    verifying_close(&a.g);
+    if (a.stopped)
+        verifying_stop(a.stopped);
+    return rc;
 }
 
 /* What a pack stores decides; tf32 is a way to multiply fp32. */

@@ -5,7 +5,6 @@
 
 #include "base/home.h"
 #include "base/opt.h"
-#include "ledger/ask_all.h"
 #include "pack/packs.h"
 #include "verify/door.h"
 #include "verify/job.h"
@@ -103,20 +102,21 @@ struct verifying {
     struct loop *loop;
     struct door *door;
     struct door_opts opts;
-    struct ask_all all;
-    int stopped; /* the signal; 0: none */
 };
 int verifying_open(struct verifying *g, const struct verifying_values *v,
                    const struct home *home, struct err *e);
-/* Does the items 0 to count-1, which ask `g->door`, many at a time; then says how to
- * get the answers of another host. A signal that stops it ends the program, when
- * the door is closed. */
-int verifying_all(struct verifying *g, size_t count, ask_fn *fn, void *arg,
-                  struct err *e);
 /* Says on stderr how to get the answers that are missing. */
 void verifying_hint(const struct verifying *g);
 /* Also after a failed open. */
 void verifying_close(struct verifying *g);
+
+/* One of many questions to a door, on a coroutine; as an ask_fn. */
+typedef int verifying_fn(struct door *d, size_t item, void *arg, struct err *e);
+/* Opens a door, does the items 0 to count-1, many at a time, and says how to get the
+ * answers of another host. A signal that stops it ends the program, when the door
+ * is closed. */
+int verifying_all(const struct verifying_values *v, const struct home *home,
+                  size_t count, verifying_fn *fn, void *arg, struct err *e);
 /* The precision to use with a pack; NULL and an error if it is not possible. */
 const char *verifying_precision(const struct verifying_values *v,
                                 const struct pack *p, struct err *e);

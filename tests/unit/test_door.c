@@ -231,8 +231,7 @@ static void test_coroutine_asks(struct bench *b)
     co_cancel(co_start(wait_for_verdict, b));
     ok(b->steps == 1 && b->told == 0 && co_alive() == 1,
        "a coroutine that is cancelled does not wait for its verdict");
-    ok(waits_for(b, 1) && co_alive() == 0,
-       "one that is not has it");
+    ok(waits_for(b, 1) && co_alive() == 0, "one that is not has it");
     is(jsn_str(b->record, "verdict"), "correct", "as the worker gave it");
 }
 
