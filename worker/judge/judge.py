@@ -489,7 +489,6 @@ class Judge:
             self.select.unregister(job.child)
             job.child.close()
             job.child = None
-        job.frozen = None
         job.leaving = False
         if isinstance(job.waiting, End):
             self.step(job, None)
