@@ -16,12 +16,12 @@ JOBS    ?= $(shell nproc)
 
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
-LAYERS := base stats pg io lex facts store task pack llm ledger prompt guide verify find \
+LAYERS := base io source store pack llm ledger prompt guide verify find \
           curriculum search run data views analyze page web cmd
 
 # Two files have HMAC: monkeys takes it from libcrypto.
 # Two have the connection to PostgreSQL, one of which needs libpq: see PG below.
-LIB_SRC    := $(filter-out src/base/mac_plain.c src/pg/pg.c src/pg/pg_none.c,\
+LIB_SRC    := $(filter-out src/base/mac_plain.c src/store/pg.c src/store/pg_none.c,\
                 $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c)))
 # The page's own files, which become C. Its script is one file in the end.
 ASSETS     := src/page/assets
@@ -106,8 +106,8 @@ do = $(if $(V),,@echo '$(1) $(2)';)
 
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
 BASE_OBJ   := $(call objs,$(LIB_SRC)) $(BUILD)/assets.o $(BUILD)/sql.o
-LIB_OBJ    := $(BASE_OBJ) $(call objs,src/pg/pg_none.c)
-PG_OBJ     := $(BASE_OBJ) $(call objs,src/pg/pg.c)
+LIB_OBJ    := $(BASE_OBJ) $(call objs,src/store/pg_none.c)
+PG_OBJ     := $(BASE_OBJ) $(call objs,src/store/pg.c)
 MAIN_OBJ   := $(call objs,src/main.c)
 WORKER_OBJ := $(call objs,$(WORKER_SRC))
 RUNNER_OBJ := $(call objs,$(RUNNER_SRC))

@@ -1,5 +1,5 @@
 /* check.c: how long the static check of one candidate takes. Prints a JSON
- * object: the time of a check, and the views it was made on, so that the same
+ * object: the time of a check, and the forms it was made on, so that the same
  * patterns can be timed elsewhere (bench/check.py).
  *
  *   bench-check PACKS_DIR PACK SET FILE COUNT */
@@ -7,31 +7,31 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "facts/view.h"
-#include "lex/py_lex.h"
 #include "pack/pack.h"
+#include "source/form.h"
+#include "source/py_lex.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* The views as the engine makes them. */
-static void make_views(struct view *v, struct str src, struct arena *a)
+/* The forms as the engine makes them. */
+static void make_forms(struct form *v, struct str src, struct arena *a)
 {
     struct py_tokens tok;
 
     py_lex(&tok, src, a);
-    view_code(&v[VIEW_CODE], &tok, a);
-    view_all(&v[VIEW_ALL], src);
-    view_cut(&v[VIEW_CUT], src, a);
+    form_code(&v[FORM_CODE], &tok, a);
+    form_all(&v[FORM_ALL], src);
+    form_cut(&v[FORM_CUT], src, a);
 }
 
-static json_t *views_json(const struct view *v)
+static json_t *forms_json(const struct form *v)
 {
     json_t *all = json_object();
 
-    for (int i = 0; i < VIEW_KINDS; i++)
-        json_object_set_new(all, view_names[i], jsn_text(v[i].data, v[i].len));
+    for (int i = 0; i < FORM_KINDS; i++)
+        json_object_set_new(all, form_names[i], jsn_text(v[i].data, v[i].len));
     return all;
 }
 
@@ -45,7 +45,7 @@ static double cpu_us(void)
 }
 
 /* Microseconds for every pattern of the set by itself, all its matches. */
-static double patterns_us(const struct ruleset *set, const struct view *v,
+static double patterns_us(const struct ruleset *set, const struct form *v,
                           long count)
 {
     struct rx_ctx *c = rx_ctx_new(&rx_limits_default);
@@ -55,7 +55,7 @@ static double patterns_us(const struct ruleset *set, const struct view *v,
         rx_round(c);
         for (size_t i = 0; i < set->len; i++) {
             const struct rule *r = &set->rule[i];
-            struct str text = {v[r->view].data, v[r->view].len};
+            struct str text = {v[r->form].data, v[r->form].len};
             size_t from = 0;
 
             while (rx_find(c, r->rx, text, from) == RX_MATCH &&
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     struct pack_path path;
     const struct ruleset *set;
     struct check_result r = {0};
-    struct view views[VIEW_KINDS];
+    struct form forms[FORM_KINDS];
     struct pack *pack;
     struct check *c;
     struct arena a;
@@ -105,12 +105,12 @@ int main(int argc, char **argv)
     for (long i = 0; i < count; i++)
         r = check_source(c, set, (struct str){buf_str(&text), text.len});
     spent = cpu_us() - start;
-    make_views(views, (struct str){buf_str(&text), text.len}, &a);
+    make_forms(forms, (struct str){buf_str(&text), text.len}, &a);
     jsn_line(json_pack("{s:f, s:f, s:i, s:i, s:b, s:i, s:o}", "us_per_check",
                        spent / (double)count, "us_patterns",
-                       patterns_us(set, views, count), "bytes", (int)text.len,
+                       patterns_us(set, forms, count), "bytes", (int)text.len,
                        "findings", (int)r.len, "accepted", r.accepted, "rules",
-                       (int)set->len, "views", views_json(views)));
+                       (int)set->len, "views", forms_json(forms)));
     check_free(c);
     pack_free(pack);
     arena_release(&a);

@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/stats.h"
 #include "mock.h"
-#include "stats/stats.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 
 #include "analyze/words.h"
 #include "base/mem.h"
-#include "facts/primitives.h"
 #include "run/summary.h"
+#include "source/primitives.h"
 #include "verify/verdict.h"
 #include "views/views.h"
 

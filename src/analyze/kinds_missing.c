@@ -3,9 +3,9 @@
 #include "analyze/kinds.h"
 #include "analyze/words.h"
 #include "base/mem.h"
-#include "facts/operators.h"
-#include "facts/primitives.h"
-#include "lex/py_lex.h"
+#include "source/operators.h"
+#include "source/primitives.h"
+#include "source/py_lex.h"
 #include "verify/verdict.h"
 #include "views/views.h"
 

@@ -1,8 +1,8 @@
 /* kinds_words.c: which primitives solved kernels use, and how long they are. */
 #include "analyze/kinds.h"
 #include "analyze/words.h"
-#include "facts/primitives.h"
-#include "facts/py_strip.h"
+#include "source/primitives.h"
+#include "source/py_strip.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/stats.h"
 #include "io/term.h"
-#include "stats/stats.h"
 #include "verify/verdict.h"
 
 #include <ctype.h>

@@ -1,8 +1,8 @@
 /* words.c: reading programs and prompts for their words. */
 #include "analyze/words.h"
 
-#include "facts/primitives.h"
 #include "run/attempt_view.h"
+#include "source/primitives.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * runs and folders. */
 #include "base/json.h"
 #include "cmd/cmd.h"
-#include "pg/pg.h"
 #include "run/archives.h"
+#include "store/pg.h"
 #include "verify/verdict.h"
 
 #include <stddef.h>

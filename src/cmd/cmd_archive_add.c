@@ -6,10 +6,10 @@
 #include "cmd/cmd.h"
 #include "cmd/task_word.h"
 #include "pack/packs.h"
-#include "pg/pg.h"
 #include "run/archives.h"
 #include "run/kernel.h"
-#include "task/define.h"
+#include "source/define.h"
+#include "store/pg.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 

@@ -8,8 +8,8 @@
 #include "io/term.h"
 #include "pack/pack_probe.h"
 #include "pack/packs.h"
-#include "pg/pg.h"
 #include "run/recheck.h"
+#include "store/pg.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 

@@ -7,7 +7,7 @@
 #include "cmd/paying.h"
 #include "curriculum/maker.h"
 #include "io/term.h"
-#include "task/define.h"
+#include "source/define.h"
 #include "verify/verifying.h"
 
 #include <stdio.h>

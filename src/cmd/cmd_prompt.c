@@ -9,7 +9,7 @@
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
-#include "task/define.h"
+#include "source/define.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "io/term.h"
-#include "task/define.h"
+#include "source/define.h"
 #include "verify/verifying.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "cmd/traces.h"
 #include "io/term.h"
 #include "pack/packs.h"
-#include "task/define.h"
+#include "source/define.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 

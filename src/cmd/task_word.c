@@ -3,7 +3,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "task/define.h"
+#include "source/define.h"
 
 #include <stdlib.h>
 #include <string.h>

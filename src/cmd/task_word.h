@@ -5,7 +5,7 @@
 #include "base/home.h"
 #include "base/opt.h"
 #include "run/view.h"
-#include "task/task.h"
+#include "source/task.h"
 
 /* The path of a task: a file, or COLLECTION/NAME of one that comes with the
  * program. The caller frees it. NULL: there is neither. */

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "curriculum/contract.h"
-#include "task/task.h"
+#include "source/task.h"
 
 #include <stddef.h>
 

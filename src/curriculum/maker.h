@@ -15,7 +15,7 @@
 #include "curriculum/curriculum.h"
 #include "ledger/ask_all.h"
 #include "prompt/prompt.h"
-#include "task/collection.h"
+#include "source/collection.h"
 #include "verify/door.h"
 
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include "base/fs.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "facts/py_normal.h"
+#include "source/py_normal.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "curriculum/contract.h"
 #include "prompt/prompt.h"
-#include "task/task.h"
+#include "source/task.h"
 
 struct proposing {
     const struct task *task;

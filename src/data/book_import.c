@@ -10,9 +10,9 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "facts/py_normal.h"
 #include "io/server.h"
 #include "ledger/ask_all.h"
+#include "source/py_normal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "data/tokenizer.h"
-#include "lex/py_lex.h"
+#include "source/py_lex.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "facts/py_normal.h"
 #include "run/archives.h"
+#include "source/py_normal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

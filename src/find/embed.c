@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "find/fold.h"
-#include "lex/py_lex.h"
+#include "source/py_lex.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -135,7 +135,7 @@ static const struct schema_field pack_fields[] = {
 static const struct schema_field rule_fields[] = {
     {"id", NEEDED, {ID}},
     {"kind", NEEDED, {ONE_OF(rule_kinds)}},
-    {"view", NEEDED, {ONE_OF(view_names)}},
+    {"view", NEEDED, {ONE_OF(form_names)}},
     {"pcre", NEEDED, {PATTERN}},
     {"message",
      NEEDED,

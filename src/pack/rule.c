@@ -76,8 +76,8 @@ static bool add_rule(struct rules *r, const json_t *json,
     rule->own = at->own;
     rule->kind =
         (enum rule_kind)schema_choice(json, "kind", rule_kinds, RULE_KINDS);
-    rule->view =
-        (enum view_kind)schema_choice(json, "view", view_names, VIEW_KINDS);
+    rule->form =
+        (enum form_kind)schema_choice(json, "view", form_names, FORM_KINDS);
     rule->rx = rx_new(schema_text(json, "pcre"), &e);
     good = id_is_good(r, rule->id, at, out);
     if (!rule->rx) {

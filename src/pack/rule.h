@@ -1,4 +1,4 @@
-/* rule.h: the static rules of a pack. A rule is a pattern over one view of a
+/* rule.h: the static rules of a pack. A rule is a pattern over one form of a
  * candidate; its kind says what a match means. docs/PACKS.md describes rules
  * for authors. */
 #ifndef PACK_RULE_H
@@ -7,9 +7,9 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "facts/view.h"
 #include "pack/problems.h"
 #include "pack/rx.h"
+#include "source/form.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ extern const char *const rule_kinds[RULE_KINDS]; /* "require", … */
 struct rule {
     const char *id, *message; /* borrowed from the JSON */
     enum rule_kind kind;
-    enum view_kind view;
+    enum form_kind form;
     bool own; /* from the pack itself, not from a file it extends */
     struct rx *rx;
 };
@@ -62,7 +62,7 @@ bool rule_id_is_reserved(const char *id);
 #define RULE_HITS_MAX 20
 
 struct rule_hit {
-    size_t at;           /* offset in the view */
+    size_t at;           /* offset in the form */
     const char *message; /* in the arena */
 };
 

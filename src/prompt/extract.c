@@ -1,10 +1,10 @@
 /* extract.c: the program, the plan or the JSON in a reply. */
 #include "prompt/extract.h"
 
-#include "facts/py_normal.h"
 #include "prompt/extract_int.h"
 #include "prompt/fences.h"
 #include "prompt/files.h"
+#include "source/py_normal.h"
 
 #include <string.h>
 

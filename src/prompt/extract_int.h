@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/str.h"
-#include "lex/py_lex.h"
+#include "source/py_lex.h"
 
 /* What a text is, asked for the class it should define. */
 enum program {

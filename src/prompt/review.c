@@ -1,9 +1,9 @@
 /* review.c: asking the reviewer, and reading what it answers. */
 #include "prompt/review.h"
 
-#include "facts/py_strip.h"
 #include "prompt/extract.h"
 #include "prompt/files.h"
+#include "source/py_strip.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "pg/pg.h"
 #include "run/shared.h"
+#include "store/pg.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>

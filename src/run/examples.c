@@ -2,8 +2,8 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "pg/pg.h"
 #include "run/run_int.h"
+#include "store/pg.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>

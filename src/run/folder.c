@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/cassette.h"
-#include "pg/pg.h"
 #include "run/run_int.h"
+#include "store/pg.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "task/task.h"
+#include "source/task.h"
 
 #include <stdbool.h>
 

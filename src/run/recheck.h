@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "task/task.h"
+#include "source/task.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
 #include "run/kernel.h"
 #include "run/run.h"
 #include "search/search.h"
+#include "source/collection.h"
 #include "store/lock.h"
-#include "task/collection.h"
 #include "verify/door.h"
 
 struct maker;

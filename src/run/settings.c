@@ -4,7 +4,7 @@
 #include "base/conf.h"
 #include "base/fs.h"
 #include "search/options.h"
-#include "task/define.h"
+#include "source/define.h"
 
 #include <stddef.h>
 #include <stdlib.h>

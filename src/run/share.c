@@ -4,12 +4,12 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "find/embed.h"
-#include "pg/pg.h"
 #include "run/run_int.h"
 #include "run/shared.h"
 #include "run/sharing.h"
 #include "run/summary.h"
 #include "search/archive.h"
+#include "store/pg.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "run/shared.h"
 
 #include "base/mem.h"
-#include "pg/pg.h"
+#include "store/pg.h"
 
 #include <stdlib.h>
 #include <string.h>

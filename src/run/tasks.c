@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "run/run_int.h"
-#include "task/define.h"
+#include "source/define.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "source/task.h"
 #include "store/store.h"
-#include "task/task.h"
 
 #include <stdbool.h>
 #include <stddef.h>

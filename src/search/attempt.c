@@ -11,10 +11,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "facts/py_normal.h"
 #include "prompt/extract.h"
 #include "search/resume.h"
 #include "search/reviewer.h"
+#include "source/py_normal.h"
 
 #include <string.h>
 

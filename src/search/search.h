@@ -26,8 +26,8 @@
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "search/options.h"
+#include "source/task.h"
 #include "store/store.h"
-#include "task/task.h"
 #include "verify/door.h"
 #include "verify/verdict.h"
 

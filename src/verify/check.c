@@ -1,12 +1,12 @@
-/* check.c: views of a source, rules over views, findings in order. */
+/* check.c: forms of a source, rules over forms, findings in order. */
 #include "verify/check.h"
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "facts/view.h"
-#include "lex/place.h"
-#include "lex/py_lex.h"
 #include "pack/quote.h"
+#include "source/form.h"
+#include "source/place.h"
+#include "source/py_lex.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,8 @@ struct check {
     struct str src;
     const struct ruleset *set;
     struct py_tokens tokens;
-    struct view view[VIEW_KINDS];
-    bool made[VIEW_KINDS];
+    struct form form[FORM_KINDS];
+    bool made[FORM_KINDS];
 };
 
 struct check *check_new(const struct rx_limits *limits)
@@ -82,43 +82,43 @@ static void add_whole(struct check *c, const char *rule, const char *message)
     add(c, rule, 0, message)->whole_file = true;
 }
 
-static void make_view(struct check *c, enum view_kind kind)
+static void make_form(struct check *c, enum form_kind kind)
 {
-    struct view *v = c->view;
+    struct form *v = c->form;
 
     switch (kind) {
-    case VIEW_CODE:
-        view_code(&v[VIEW_CODE], &c->tokens, &c->memory);
+    case FORM_CODE:
+        form_code(&v[FORM_CODE], &c->tokens, &c->memory);
         return;
-    case VIEW_ALL:
-        view_all(&v[VIEW_ALL], c->src);
+    case FORM_ALL:
+        form_all(&v[FORM_ALL], c->src);
         return;
-    case VIEW_CUT:
-        view_cut(&v[VIEW_CUT], c->src, &c->memory);
+    case FORM_CUT:
+        form_cut(&v[FORM_CUT], c->src, &c->memory);
         return;
     }
-    BUG("view %d", (int)kind);
+    BUG("form %d", (int)kind);
 }
 
-static struct str view_text(struct check *c, enum view_kind kind)
+static struct str form_text(struct check *c, enum form_kind kind)
 {
-    const struct view *v = &c->view[kind];
+    const struct form *v = &c->form[kind];
 
     if (!c->made[kind]) {
-        make_view(c, kind);
+        make_form(c, kind);
         c->made[kind] = true;
         /* Patterns are not safe on anything else. */
         if (str_utf8_check(v->data, v->len) != v->len)
-            BUG("the %s view is not UTF-8", view_names[kind]);
+            BUG("the %s view is not UTF-8", form_names[kind]);
     }
     return (struct str){v->data, v->len};
 }
 
-/* The offset in the source of a match in a view. A match behind the last byte
+/* The offset in the source of a match in a form. A match behind the last byte
  * belongs to that byte. */
-static size_t source_at(const struct check *c, enum view_kind kind, size_t at)
+static size_t source_at(const struct check *c, enum form_kind kind, size_t at)
 {
-    const struct view *v = &c->view[kind];
+    const struct form *v = &c->form[kind];
 
     if (!v->origin)
         return at;
@@ -127,11 +127,11 @@ static size_t source_at(const struct check *c, enum view_kind kind, size_t at)
     return v->origin[at < v->len ? at : v->len - 1];
 }
 
-static void add_hits(struct check *c, const char *rule, enum view_kind view,
+static void add_hits(struct check *c, const char *rule, enum form_kind form,
                      enum check_severity severity)
 {
     for (size_t i = 0; i < c->hits.len; i++)
-        add(c, rule, source_at(c, view, c->hits.hit[i].at),
+        add(c, rule, source_at(c, form, c->hits.hit[i].at),
             c->hits.hit[i].message)
             ->severity = severity;
 }
@@ -150,11 +150,11 @@ static void add_limit(struct check *c, const struct rule *rule)
 /* False when the time for this file is used up. */
 static bool try_rule(struct check *c, const struct rule *rule)
 {
-    struct str text = view_text(c, rule->view);
+    struct str text = form_text(c, rule->form);
 
     rule_apply(rule, c->rx, text, &c->memory, &c->hits);
     if (rule->kind != RULE_REQUIRE)
-        add_hits(c, rule->id, rule->view,
+        add_hits(c, rule->id, rule->form,
                  rule->kind == RULE_WARN ? CHECK_WARNING : CHECK_ERROR);
     if (c->hits.end == RX_LIMIT || c->hits.end == RX_TIME)
         add_limit(c, rule);

@@ -20,7 +20,7 @@
 #include "io/co.h"
 #include "io/loop.h"
 #include "pack/pack.h"
-#include "task/task.h"
+#include "source/task.h"
 #include "verify/job.h"
 
 #include <stdbool.h>

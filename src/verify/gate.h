@@ -4,7 +4,7 @@
 #define VERIFY_GATE_H
 
 #include "ledger/ask_all.h"
-#include "task/collection.h"
+#include "source/collection.h"
 #include "verify/door.h"
 
 /* How to check them, and what to call after each task. ask_all_stop(&ask) stops

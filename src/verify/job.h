@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "pack/pack.h"
-#include "task/task.h"
+#include "source/task.h"
 #include "verify/check.h"
 
 #include <stdbool.h>

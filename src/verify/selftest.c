@@ -3,7 +3,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "lex/py_lex.h"
+#include "source/py_lex.h"
 #include "verify/check.h"
 
 #include <stdlib.h>

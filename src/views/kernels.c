@@ -2,8 +2,8 @@
 #include "views/views_int.h"
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "run/summary.h"
-#include "stats/stats.h"
 #include "verify/plausible.h"
 #include "verify/verdict.h"
 

@@ -8,11 +8,11 @@
 #include "base/version.h"
 #include "io/key.h"
 #include "io/loop.h"
+#include "worker/box_check.h"
 #include "worker/gpu.h"
 #include "worker/jobs.h"
 #include "worker/memory.h"
 #include "worker/nvml.h"
-#include "worker/probe.h"
 #include "worker/serve.h"
 
 #include <limits.h>
@@ -122,7 +122,7 @@ static char *find_home(const char *given, struct err *e)
 
 static const char *choose_box(const struct values *v, struct err *e)
 {
-    const char *can = probe_box_level();
+    const char *can = box_check_level();
 
     if (strcmp(v->box, "auto") != 0)
         can = v->box;
@@ -256,7 +256,7 @@ static int work(struct values *v, const char *scratch, struct err *e)
                           .patience_s = v->patience,
                           .memory = (uint64_t)v->memory,
                           .total_memory = (uint64_t)v->total,
-                          .uid = probe_has_other_users() ? NOBODY : 0};
+                          .uid = box_check_users() ? NOBODY : 0};
     int rc = -1;
 
     if (!home)
@@ -303,7 +303,7 @@ static int run(struct values *v, struct err *e)
     int rc;
 
     if (v->probe)
-        return probe_print(stdout);
+        return box_check_print(stdout);
     if (!v->jobs != !v->out)
         return err_set(e, ERR_USAGE, "--jobs and --out must be given together");
     if (!v->connect != !v->key)

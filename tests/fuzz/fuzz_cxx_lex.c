@@ -1,6 +1,6 @@
 /* fuzz_cxx_lex.c: whatever the bytes, C++ tokens are in order and in bounds,
  * never empty, and no longer than what they were made from. */
-#include "lex/cxx_lex.h"
+#include "source/cxx_lex.h"
 
 #include <stdint.h>
 #include <stdlib.h>

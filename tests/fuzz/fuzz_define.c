@@ -1,8 +1,8 @@
 /* fuzz_define.c: the first line is a word of --define, the rest a source. What
  * comes out has the tokens of the source, but for the one value. */
-#include "task/define.h"
+#include "source/define.h"
 
-#include "lex/py_lex.h"
+#include "source/py_lex.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* fuzz_diff.c: the input up to a line "@@" as the parent, the rest as a reply
  * with edits. All edits are made, or none and the model is told why. */
-#include "lex/py_lex.h"
 #include "prompt/extract.h"
+#include "source/py_lex.h"
 
 #include <stdint.h>
 #include <stdlib.h>

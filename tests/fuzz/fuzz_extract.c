@@ -1,9 +1,9 @@
 /* fuzz_extract.c: whatever a reply is, what is taken from it is a program of
  * its own (or a line of feedback), it is found again in a block, and it is
  * still Python without its comments. */
-#include "facts/py_strip.h"
-#include "lex/py_lex.h"
 #include "prompt/extract.h"
+#include "source/py_lex.h"
+#include "source/py_strip.h"
 
 #include <stdint.h>
 #include <stdlib.h>

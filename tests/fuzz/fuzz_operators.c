@@ -1,9 +1,9 @@
 /* fuzz_operators.c: any bytes as the source of a task or a candidate. Its
  * operators are plain names, sorted, each once; in the order of computing they
  * are such names too. Its primitives have names, as a program and as a text. */
-#include "facts/operators.h"
-#include "facts/primitives.h"
-#include "facts/py_normal.h"
+#include "source/operators.h"
+#include "source/primitives.h"
+#include "source/py_normal.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* fuzz_pg_address.c: an address as it is shown has no password: what is between
  * the first colon of an accepted one and its @ is not in it. */
-#include "pg/pg.h"
+#include "store/pg.h"
 
 #include "base/mem.h"
 

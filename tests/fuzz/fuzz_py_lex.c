@@ -1,8 +1,8 @@
 /* fuzz_py_lex.c: whatever the bytes, the Python lexer's tokens are in order, in
- * bounds, matched and balanced, and the views lead back into the source. */
-#include "facts/view.h"
-#include "lex/place.h"
-#include "lex/py_lex.h"
+ * bounds, matched and balanced, and the forms lead back into the source. */
+#include "source/form.h"
+#include "source/place.h"
+#include "source/py_lex.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -96,7 +96,7 @@ static void check_problem(const struct py_tokens *t, struct str src)
     require(place.line == t->problem.line && place.column == t->problem.column);
 }
 
-static void check_view(const struct view *v, struct str src)
+static void check_form(const struct form *v, struct str src)
 {
     require(v->data[v->len] == '\0');
     for (size_t i = 0; i < v->len; i++)
@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str src = {(const char *)data, size};
     struct py_tokens t;
-    struct view v;
+    struct form v;
     struct arena a;
 
     arena_init(&a);
@@ -117,11 +117,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_matches(&t);
     check_lines(&t);
     check_problem(&t, src);
-    view_code(&v, &t, &a);
-    check_view(&v, src);
+    form_code(&v, &t, &a);
+    check_form(&v, src);
     require(str_utf8_check(v.data, v.len) == v.len);
-    view_cut(&v, src, &a);
-    check_view(&v, src);
+    form_cut(&v, src, &a);
+    check_form(&v, src);
     arena_release(&a);
     return 0;
 }

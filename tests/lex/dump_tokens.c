@@ -3,7 +3,7 @@
  * (kind, at, len, line, column, flags, match, hex of the text of a name) and
  * "problem ID LINE COLUMN MESSAGE" where there is one. */
 #include "base/fs.h"
-#include "lex/py_lex.h"
+#include "source/py_lex.h"
 
 #include <stdio.h>
 

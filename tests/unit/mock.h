@@ -12,8 +12,8 @@
 #include "prompt/prompt.h"
 #include "search/options.h"
 #include "search/search.h"
+#include "source/collection.h"
 #include "store/store.h"
-#include "task/collection.h"
 
 /* How the model and the verifier behave. */
 struct mock_rule {

@@ -1,7 +1,7 @@
 /* test_cxx_lex.c: C++ code told from comments and literals. A token reads as
  * its text between bars; a string is marked S, a number N, a directive D. */
 #include "base/buf.h"
-#include "lex/cxx_lex.h"
+#include "source/cxx_lex.h"
 #include "tap.h"
 
 #include <string.h>

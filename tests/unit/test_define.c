@@ -1,6 +1,6 @@
 /* test_define.c: --define NAME=VALUE. */
+#include "source/define.h"
 #include "tap.h"
-#include "task/define.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "find/embed.h"
+#include "source/collection.h"
 #include "tap.h"
-#include "task/collection.h"
 
 #include <math.h>
 #include <stdlib.h>

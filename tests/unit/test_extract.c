@@ -1,7 +1,7 @@
 /* test_extract.c: the program in replies as models write them. */
 #include "prompt/extract.h"
 
-#include "facts/py_normal.h"
+#include "source/py_normal.h"
 #include "tap.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The words of a kernel language that a program uses. */
-#include "facts/primitives.h"
+#include "source/primitives.h"
 
 #include "base/buf.h"
 #include "tap.h"

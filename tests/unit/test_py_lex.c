@@ -3,7 +3,7 @@
  * NL, IN, DE and END; a problem follows as !id@line:column. */
 #include "base/buf.h"
 #include "base/mem.h"
-#include "lex/py_lex.h"
+#include "source/py_lex.h"
 #include "tap.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_py_normal.c: one hash for copies of one program; sources without what
  * is written for readers. */
-#include "facts/py_normal.h"
-#include "facts/py_strip.h"
+#include "source/py_normal.h"
+#include "source/py_strip.h"
 #include "tap.h"
 
 #include <string.h>

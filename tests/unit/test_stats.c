@@ -1,5 +1,5 @@
 /* Statistics on data made by hand, with known answers. */
-#include "stats/stats.h"
+#include "base/stats.h"
 #include "tap.h"
 
 #include <math.h>

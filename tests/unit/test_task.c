@@ -2,9 +2,9 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "facts/operators.h"
+#include "source/collection.h"
+#include "source/operators.h"
 #include "tap.h"
-#include "task/collection.h"
 
 #include <stdlib.h>
 #include <string.h>
