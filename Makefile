@@ -27,9 +27,8 @@ LIB_SRC    := $(filter-out src/base/mac_plain.c src/store/pg.c src/store/pg_none
 ASSETS     := src/page/assets
 SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.js \
                 results.js workers.js archive.js task.js frame.js)
-# Queries become C, too.
-QUERIES    := src/analyze
-SQL_FILES  := $(wildcard $(QUERIES)/*.sql $(QUERIES)/*/*.sql)
+# Queries become C, too (run/query.h).
+SQL_FILES  := $(wildcard src/*/*.sql src/*/*/*.sql)
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
@@ -175,11 +174,11 @@ $(BUILD)/assets.c: $(ASSETS)/page.html $(ASSETS)/page.css $(BUILD)/page.js
 	    od -An -v -tu1 $$f | sed 's/[0-9][0-9]*/&,/g'; echo "};"; \
 	    echo "const size_t $${n}_len = sizeof($$n);"; done; } >$@.part && mv $@.part $@
 
-$(BUILD)/sql.c: $(SQL_FILES) $(sort $(dir $(SQL_FILES)))
+$(BUILD)/sql.c: Makefile $(SQL_FILES) $(sort $(dir $(SQL_FILES)))
 	@mkdir -p $(@D)
 	$(call do,GEN,$(@F)) { echo 'extern const struct sql_file { const char *name, *text; } sql_files[];'; \
 	    echo 'const struct sql_file sql_files[] = {'; for f in $(filter %.sql,$^); do \
-	    n=$${f#$(QUERIES)/}; echo "{\"$${n%.sql}\", (const char[]){"; \
+	    n=$${f#src/}; echo "{\"$${n%.sql}\", (const char[]){"; \
 	    od -An -v -tu1 $$f | sed 's/[0-9][0-9]*/&,/g'; echo '0}},'; done; \
 	    echo '{0, 0}};'; } >$@.part && mv $@.part $@
 

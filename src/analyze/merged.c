@@ -3,8 +3,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/stats.h"
-#include "io/term.h"
+#include "run/query.h"
 #include "verify/verdict.h"
 
 #include <ctype.h>
@@ -19,247 +18,19 @@ struct merged {
     size_t runs;
 };
 
-/* Made from the .sql files of this folder; name NULL at the end. */
-extern const struct sql_file {
-    const char *name, *text;
-} sql_files[];
+static int make_table(void *arg, const char *table, struct err *e);
 
-const char *merged_sql(const char *name)
-{
-    for (const struct sql_file *f = sql_files; f->name; f++)
-        if (strcmp(f->name, name) == 0)
-            return f->text;
-    return NULL;
-}
-
-/* ---- what SQL can ask of the other folders ---- */
-
-static void sql_wilson_low(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    (void)n;
-    sqlite3_result_double(
-        c,
-        stats_wilson(sqlite3_value_int64(v[0]), sqlite3_value_int64(v[1])).lo);
-}
-
-static void sql_wilson_high(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    (void)n;
-    sqlite3_result_double(
-        c,
-        stats_wilson(sqlite3_value_int64(v[0]), sqlite3_value_int64(v[1])).hi);
-}
-
-static void sql_mcnemar(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    (void)n;
-    sqlite3_result_double(
-        c, stats_mcnemar(sqlite3_value_int64(v[0]), sqlite3_value_int64(v[1])));
-}
-
-static void sql_pass_at_k(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    (void)n;
-    sqlite3_result_double(c, stats_pass_at_k(sqlite3_value_int64(v[0]),
-                                             sqlite3_value_int64(v[1]),
-                                             sqlite3_value_int64(v[2])));
-}
-
-/* speedup(times, over): see verdict_speedup(). */
-static void sql_speedup(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    const char *times = (const char *)sqlite3_value_text(v[0]);
-    json_t *record = times ? json_loads(times, 0, NULL) : NULL;
-
-    (void)n; /* NaN becomes NULL */
-    sqlite3_result_double(
-        c, verdict_speedup(record, (const char *)sqlite3_value_text(v[1])));
-    json_decref(record);
-}
-
-/* fixed(x, places): as printf rounds it; SQLite's own format() differs in ties. */
-static void sql_fixed(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    char text[400];
-
-    (void)n;
-    snprintf(text, sizeof(text), "%.*f", sqlite3_value_int(v[1]),
-             sqlite3_value_double(v[0]));
-    sqlite3_result_text(c, text, -1, SQLITE_TRANSIENT);
-}
-
-/* cut(text, columns): for a terminal. */
-static void sql_cut(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    const char *text = (const char *)sqlite3_value_text(v[0]);
-    struct buf b;
-
-    (void)n;
-    buf_init(&b, BUF_UNLIMITED);
-    term_cut(text ? text : "", (size_t)sqlite3_value_int(v[1]), &b);
-    sqlite3_result_text(c, buf_str(&b), (int)b.len, SQLITE_TRANSIENT);
-    buf_release(&b);
-}
-
-/* What an aggregate has seen so far. */
-struct numbers {
-    double *v;
-    size_t len, cap;
-};
-
-static void add_number(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    struct numbers *x = sqlite3_aggregate_context(c, sizeof(*x));
-
-    (void)n;
-    if (!x || sqlite3_value_type(v[0]) == SQLITE_NULL)
-        return;
-    x->v = xgrow(x->v, &x->cap, x->len, sizeof(*x->v));
-    x->v[x->len++] = sqlite3_value_double(v[0]);
-}
-
-static void end_geomean(sqlite3_context *c)
-{
-    struct numbers *x = sqlite3_aggregate_context(c, 0);
-
-    if (x && x->len)
-        sqlite3_result_double(c, stats_geomean(x->v, x->len));
-    if (x)
-        free(x->v);
-}
-
-/* randomise(n, hits, marked, marked_hits, rounds, seed), over strata in their order:
- * the p of stats_randomise(). */
-struct strata {
-    struct stats_stratum *v;
-    size_t len, cap, rounds;
-    char *seed;
-};
-
-static void add_stratum(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    struct strata *x = sqlite3_aggregate_context(c, sizeof(*x));
-    const char *seed = (const char *)sqlite3_value_text(v[5]);
-
-    (void)n;
-    if (!x)
-        return;
-    if (!x->seed)
-        x->seed = xstrdup(seed ? seed : "");
-    x->rounds = (size_t)sqlite3_value_int64(v[4]);
-    x->v = xgrow(x->v, &x->cap, x->len, sizeof(*x->v));
-    x->v[x->len++] = (struct stats_stratum){
-        .n = (size_t)sqlite3_value_int64(v[0]),
-        .hits = (size_t)sqlite3_value_int64(v[1]),
-        .marked = (size_t)sqlite3_value_int64(v[2]),
-        .marked_hits = (size_t)sqlite3_value_int64(v[3])};
-}
-
-static void end_randomise(sqlite3_context *c)
-{
-    struct strata *x = sqlite3_aggregate_context(c, 0);
-
-    if (!x)
-        return;
-    sqlite3_result_double(c,
-                          stats_randomise(x->v, x->len, x->rounds, x->seed).p);
-    free(x->v);
-    free(x->seed);
-}
-
-static const struct {
-    const char *name;
-    int args;
-    void (*fn)(sqlite3_context *, int, sqlite3_value **);
-} functions[] = {
-    {"wilson_low", 2, sql_wilson_low},
-    {"wilson_high", 2, sql_wilson_high},
-    {"mcnemar", 2, sql_mcnemar},
-    {"pass_at_k", 3, sql_pass_at_k},
-    {"speedup", 2, sql_speedup},
-    {"fixed", 2, sql_fixed},
-    {"cut", 2, sql_cut},
-};
-
-static void add_functions(sqlite3 *db)
-{
-    int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-        sqlite3_create_function(db, functions[i].name, functions[i].args, how,
-                                NULL, functions[i].fn, NULL, NULL);
-    sqlite3_create_function(db, "geomean", 1, how, NULL, NULL, add_number,
-                            end_geomean);
-    sqlite3_create_function(db, "randomise", 6, how, NULL, NULL, add_stratum,
-                            end_randomise);
-}
-
-/* ---- statements ---- */
-
-static int fail(sqlite3 *db, const char *name, struct err *e)
-{
-    return err_set(e, ERR_SYSTEM, "%s.sql: %s", name, sqlite3_errmsg(db));
-}
-
-/* Calls back for each row of a statement, until it returns other than 0. Frees it. */
-static int step_rows(sqlite3_stmt *q, const char *name,
-                     int (*fn)(sqlite3_stmt *q, void *arg, struct err *e),
-                     void *arg, struct err *e)
-{
-    int rc = 0, state = SQLITE_DONE;
-
-    while (q && rc == 0 && (state = sqlite3_step(q)) == SQLITE_ROW)
-        rc = fn(q, arg, e);
-    if (state != SQLITE_DONE && state != SQLITE_ROW)
-        rc = fail(sqlite3_db_handle(q), name, e);
-    sqlite3_finalize(q);
-    return rc;
-}
-
-/* What no statement names is not read. */
-static int make_table(struct merged *m, const char *table, struct err *e);
-
-/* Names the table that the last statement lacks; false: it failed otherwise, or
- * making this table did not help. */
-static bool lacks_table(struct merged *m, char *table, size_t size)
-{
-    static const char lacks[] = "no such table: ";
-    const char *why = sqlite3_errmsg(m->db);
-
-    if (!str_starts(str_of(why), lacks))
-        return false;
-    why += sizeof(lacks) - 1;
-    if (str_starts(str_of(why), "main.")) /* a view names it */
-        why += strlen("main.");
-    if (strcmp(table, why) == 0)
-        return false;
-    snprintf(table, size, "%s", why);
-    return true;
-}
-
-/* The same for each statement of a file; :nr is `nr` there. */
+/* The files of this folder. What no statement names is not read. */
 static int each_row(struct merged *m, const char *name, int64_t nr,
-                    int (*fn)(sqlite3_stmt *q, void *arg, struct err *e),
-                    void *arg, struct err *e)
+                    query_fn *fn, void *arg, struct err *e)
 {
-    const char *sql = merged_sql(name);
-    int rc = 0, at;
+    struct query_db d = {m->db, make_table, m};
+    json_t *given = json_pack("{s:I}", "nr", (json_int_t)nr);
+    char *file = xasprintf("analyze/%s", name);
+    int rc = query_each(&d, file, given, fn, arg, e);
 
-    while (rc == 0 && *sql) {
-        sqlite3_stmt *q = NULL;
-        const char *rest;
-        char table[64] = "";
-
-        while (sqlite3_prepare_v2(m->db, sql, -1, &q, &rest) != SQLITE_OK)
-            if (!lacks_table(m, table, sizeof(table)))
-                return fail(m->db, name, e);
-            else if (make_table(m, table, e) < 0)
-                return -1;
-        if (q && (at = sqlite3_bind_parameter_index(q, ":nr")))
-            sqlite3_bind_int64(q, at, nr);
-        rc = step_rows(q, name, fn, arg, e);
-        sql = rest;
-    }
+    json_decref(given);
+    free(file);
     return rc;
 }
 
@@ -279,16 +50,16 @@ struct merged *merged_new(const struct merged_run *run, size_t runs,
     for (enum verdict i = 0; i < VERDICTS; i++)
         buf_printf(&b, ";INSERT INTO verdict VALUES (%d, '%s')", (int)i,
                    verdicts[i].name);
-    buf_printf(&b, ";%s", merged_sql("merged"));
+    buf_printf(&b, ";%s", query_text("analyze/merged"));
     if (sqlite3_open(":memory:", &m->db) != SQLITE_OK ||
         sqlite3_exec(m->db, buf_str(&b), NULL, NULL, NULL) != SQLITE_OK) {
-        fail(m->db, "merged", e);
+        query_fail(m->db, "merged", e);
         merged_free(m);
         m = NULL;
     } else {
-        add_functions(m->db);
+        query_functions(m->db, NULL);
         for (size_t i = 0; i < runs; i++)
-            add_functions(store_reader(run[i].store));
+            query_functions(store_reader(run[i].store), run[i].store);
     }
     buf_release(&b);
     return m;
@@ -335,7 +106,7 @@ static int copy_row(sqlite3_stmt *q, void *arg, struct err *e)
     for (int i = 0; i < sqlite3_column_count(q); i++)
         sqlite3_bind_value(into, i + 1, sqlite3_column_value(q, i));
     if (sqlite3_step(into) != SQLITE_DONE)
-        return fail(sqlite3_db_handle(into), "merge", e);
+        return query_fail(sqlite3_db_handle(into), "merge", e);
     sqlite3_reset(into);
     return 0;
 }
@@ -349,7 +120,7 @@ static int merge_run(struct merged *m, size_t nr, const char *table,
     int rc, at;
 
     if (sqlite3_prepare_v2(from, sql, -1, &q, NULL) != SQLITE_OK)
-        return fail(from, table, e);
+        return query_fail(from, table, e);
     sqlite3_bind_int64(q, 1, (int64_t)nr);
     if ((at = sqlite3_bind_parameter_index(q, ":name")))
         sqlite3_bind_text(q, at, r->name, -1, SQLITE_STATIC);
@@ -357,10 +128,10 @@ static int merge_run(struct merged *m, size_t nr, const char *table,
         sqlite3_bind_int64(q, at, r->pid);
     if (prepare_into(m->db, table, q, nr == 0, &into) != SQLITE_OK) {
         sqlite3_finalize(q);
-        return fail(m->db, table, e);
+        return query_fail(m->db, table, e);
     }
     sqlite3_exec(m->db, "BEGIN", NULL, NULL, NULL);
-    rc = step_rows(q, table, copy_row, into, e);
+    rc = query_step(q, table, copy_row, into, e);
     sqlite3_finalize(into);
     sqlite3_exec(m->db, "COMMIT", NULL, NULL, NULL);
     return rc;
@@ -369,7 +140,7 @@ static int merge_run(struct merged *m, size_t nr, const char *table,
 static int merge_runs(struct merged *m, const char *table, const char *query,
                       struct err *e)
 {
-    char *sql = xasprintf("%s%s", merged_sql("tried"), query);
+    char *sql = xasprintf("%s%s", query_text("analyze/tried"), query);
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < m->runs; i++) {
@@ -385,19 +156,20 @@ static int merge_runs(struct merged *m, const char *table, const char *query,
     return rc;
 }
 
-static int make_table(struct merged *m, const char *table, struct err *e)
+static int make_table(void *arg, const char *table, struct err *e)
 {
-    char *merge = xasprintf("merge/%s", table);
-    char *made = xasprintf("made/%s", table);
-    const char *query = merged_sql(merge);
+    struct merged *m = arg;
+    char *merge = xasprintf("analyze/merge/%s", table);
+    char *made = xasprintf("analyze/made/%s", table);
+    const char *query = query_text(merge);
     int rc;
 
     if (query)
         rc = merge_runs(m, table, query, e);
-    else if (merged_sql(made))
-        rc = each_row(m, made, 0, NULL, NULL, e);
+    else if (query_text(made))
+        rc = each_row(m, made + strlen("analyze/"), 0, NULL, NULL, e);
     else
-        rc = fail(m->db, table, e);
+        rc = query_fail(m->db, table, e);
     free(merge);
     free(made);
     return rc;
@@ -420,7 +192,7 @@ int merged_give(struct merged *m, const struct opt_list *training,
     }
     rc = sqlite3_exec(m->db, buf_str(&b), NULL, NULL, NULL);
     buf_release(&b);
-    return rc == SQLITE_OK ? 0 : fail(m->db, "given", e);
+    return rc == SQLITE_OK ? 0 : query_fail(m->db, "given", e);
 }
 
 /* ---- asking ---- */

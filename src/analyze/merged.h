@@ -30,9 +30,7 @@ void merged_free(struct merged *m);       /* NULL: nothing */
 int merged_give(struct merged *m, const struct opt_list *training,
                 int64_t rounds, struct err *e);
 
-/* The text of src/analyze/NAME.sql; NULL: there is no such file. */
-const char *merged_sql(const char *name);
-/* Runs a file. Calls back for each row of each statement of a file, in which :nr is `nr`: with
+/* Runs src/analyze/NAME.sql. Calls back for each row of each statement of a file, in which :nr is `nr`: with
  * its first column as text ("" for NULL), and its second as a number. */
 int merged_each(struct merged *m, const char *name, int64_t nr,
                 void (*fn)(const char *text, int64_t number, void *arg),

@@ -1,0 +1,348 @@
+/* query.c: SQL over the rows of runs.
+ *
+ * The functions are given to each connection that is asked, so that a run's own
+ * database answers like the one in memory that several runs are merged into. They are
+ * deterministic, and read nothing but their arguments and blobs, which never change. */
+#include "run/query.h"
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "io/term.h"
+#include "verify/verdict.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Made from the .sql files; name NULL at the end. */
+extern const struct sql_file {
+    const char *name, *text;
+} sql_files[];
+
+const char *query_text(const char *name)
+{
+    for (const struct sql_file *f = sql_files; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f->text;
+    return NULL;
+}
+
+/* ---- what SQL can ask of the other folders ---- */
+
+static void sql_wilson_low(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    (void)n;
+    sqlite3_result_double(
+        c,
+        stats_wilson(sqlite3_value_int64(v[0]), sqlite3_value_int64(v[1])).lo);
+}
+
+static void sql_wilson_high(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    (void)n;
+    sqlite3_result_double(
+        c,
+        stats_wilson(sqlite3_value_int64(v[0]), sqlite3_value_int64(v[1])).hi);
+}
+
+static void sql_mcnemar(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    (void)n;
+    sqlite3_result_double(
+        c, stats_mcnemar(sqlite3_value_int64(v[0]), sqlite3_value_int64(v[1])));
+}
+
+static void sql_pass_at_k(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    (void)n;
+    sqlite3_result_double(c, stats_pass_at_k(sqlite3_value_int64(v[0]),
+                                             sqlite3_value_int64(v[1]),
+                                             sqlite3_value_int64(v[2])));
+}
+
+/* speedup(times, over): see verdict_speedup(). */
+static void sql_speedup(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *times = (const char *)sqlite3_value_text(v[0]);
+    json_t *record = times ? json_loads(times, 0, NULL) : NULL;
+
+    (void)n; /* NaN becomes NULL */
+    sqlite3_result_double(
+        c, verdict_speedup(record, (const char *)sqlite3_value_text(v[1])));
+    json_decref(record);
+}
+
+/* fixed(x, places): as printf rounds it; SQLite's own format() differs in ties. */
+static void sql_fixed(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    char text[400];
+
+    (void)n;
+    snprintf(text, sizeof(text), "%.*f", sqlite3_value_int(v[1]),
+             sqlite3_value_double(v[0]));
+    sqlite3_result_text(c, text, -1, SQLITE_TRANSIENT);
+}
+
+/* cut(text, columns): for a terminal. */
+static void sql_cut(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *text = (const char *)sqlite3_value_text(v[0]);
+    struct buf b;
+
+    (void)n;
+    buf_init(&b, BUF_UNLIMITED);
+    term_cut(text ? text : "", (size_t)sqlite3_value_int(v[1]), &b);
+    sqlite3_result_text(c, buf_str(&b), (int)b.len, SQLITE_TRANSIENT);
+    buf_release(&b);
+}
+
+/* What an aggregate has seen so far. */
+struct numbers {
+    double *v;
+    size_t len, cap;
+};
+
+static void query_add_number(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    struct numbers *x = sqlite3_aggregate_context(c, sizeof(*x));
+
+    (void)n;
+    if (!x || sqlite3_value_type(v[0]) == SQLITE_NULL)
+        return;
+    x->v = xgrow(x->v, &x->cap, x->len, sizeof(*x->v));
+    x->v[x->len++] = sqlite3_value_double(v[0]);
+}
+
+static void query_end_geomean(sqlite3_context *c)
+{
+    struct numbers *x = sqlite3_aggregate_context(c, 0);
+
+    if (x && x->len)
+        sqlite3_result_double(c, stats_geomean(x->v, x->len));
+    if (x)
+        free(x->v);
+}
+
+/* randomise(n, hits, marked, marked_hits, rounds, seed), over strata in their order:
+ * the p of stats_randomise(). */
+struct strata {
+    struct stats_stratum *v;
+    size_t len, cap, rounds;
+    char *seed;
+};
+
+static void query_add_stratum(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    struct strata *x = sqlite3_aggregate_context(c, sizeof(*x));
+    const char *seed = (const char *)sqlite3_value_text(v[5]);
+
+    (void)n;
+    if (!x)
+        return;
+    if (!x->seed)
+        x->seed = xstrdup(seed ? seed : "");
+    x->rounds = (size_t)sqlite3_value_int64(v[4]);
+    x->v = xgrow(x->v, &x->cap, x->len, sizeof(*x->v));
+    x->v[x->len++] = (struct stats_stratum){
+        .n = (size_t)sqlite3_value_int64(v[0]),
+        .hits = (size_t)sqlite3_value_int64(v[1]),
+        .marked = (size_t)sqlite3_value_int64(v[2]),
+        .marked_hits = (size_t)sqlite3_value_int64(v[3])};
+}
+
+static void query_end_randomise(sqlite3_context *c)
+{
+    struct strata *x = sqlite3_aggregate_context(c, 0);
+
+    if (!x)
+        return;
+    sqlite3_result_double(c,
+                          stats_randomise(x->v, x->len, x->rounds, x->seed).p);
+    free(x->v);
+    free(x->seed);
+}
+
+static const struct {
+    const char *name;
+    int args;
+    void (*fn)(sqlite3_context *, int, sqlite3_value **);
+} sql_functions[] = {
+    {"wilson_low", 2, sql_wilson_low},
+    {"wilson_high", 2, sql_wilson_high},
+    {"mcnemar", 2, sql_mcnemar},
+    {"pass_at_k", 3, sql_pass_at_k},
+    {"speedup", 2, sql_speedup},
+    {"fixed", 2, sql_fixed},
+    {"cut", 2, sql_cut},
+};
+
+void query_functions(sqlite3 *db, struct store *s)
+{
+    int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+
+    for (size_t i = 0; i < sizeof(sql_functions) / sizeof(*sql_functions); i++)
+        sqlite3_create_function(db, sql_functions[i].name,
+                                sql_functions[i].args, how, s,
+                                sql_functions[i].fn, NULL, NULL);
+    sqlite3_create_function(db, "geomean", 1, how, NULL, NULL, query_add_number,
+                            query_end_geomean);
+    sqlite3_create_function(db, "randomise", 6, how, NULL, NULL,
+                            query_add_stratum, query_end_randomise);
+}
+
+/* ---- statements ---- */
+
+int query_fail(sqlite3 *db, const char *name, struct err *e)
+{
+    return err_set(e, ERR_SYSTEM, "%s.sql: %s", name, sqlite3_errmsg(db));
+}
+
+int query_step(sqlite3_stmt *q, const char *name, query_fn *fn, void *arg,
+               struct err *e)
+{
+    int rc = 0, state = SQLITE_DONE;
+
+    while (q && rc == 0 && (state = sqlite3_step(q)) == SQLITE_ROW)
+        rc = fn(q, arg, e);
+    if (state != SQLITE_DONE && state != SQLITE_ROW)
+        rc = query_fail(sqlite3_db_handle(q), name, e);
+    sqlite3_finalize(q);
+    return rc;
+}
+
+/* Names the table that the last statement lacks; false: it failed otherwise, or
+ * making this table did not help. */
+static bool query_lacks(sqlite3 *db, char *table, size_t size)
+{
+    static const char lacks[] = "no such table: ";
+    const char *why = sqlite3_errmsg(db);
+
+    if (!str_starts(str_of(why), lacks))
+        return false;
+    why += sizeof(lacks) - 1;
+    if (str_starts(str_of(why), "main.")) /* a view names it */
+        why += strlen("main.");
+    if (strcmp(table, why) == 0)
+        return false;
+    snprintf(table, size, "%s", why);
+    return true;
+}
+
+static int query_prepare(const struct query_db *d, const char *name,
+                         const char *sql, sqlite3_stmt **q, const char **rest,
+                         struct err *e)
+{
+    char table[64] = "";
+
+    while (sqlite3_prepare_v2(d->db, sql, -1, q, rest) != SQLITE_OK)
+        if (!d->make || !query_lacks(d->db, table, sizeof(table)))
+            return query_fail(d->db, name, e);
+        else if (d->make(d->arg, table, e) < 0)
+            return -1;
+    return 0;
+}
+
+static void query_bind(sqlite3_stmt *q, const json_t *given)
+{
+    for (int i = 1; i <= sqlite3_bind_parameter_count(q); i++) {
+        const char *name = sqlite3_bind_parameter_name(q, i);
+        const json_t *v = json_object_get(given, name ? name + 1 : "");
+
+        if (json_is_string(v))
+            sqlite3_bind_text(q, i, json_string_value(v),
+                              (int)json_string_length(v), SQLITE_TRANSIENT);
+        else if (json_is_real(v))
+            sqlite3_bind_double(q, i, json_real_value(v));
+        else if (json_is_integer(v))
+            sqlite3_bind_int64(q, i, json_integer_value(v));
+        else if (json_is_boolean(v))
+            sqlite3_bind_int(q, i, json_is_true(v));
+    }
+}
+
+int query_each(const struct query_db *d, const char *name, const json_t *given,
+               query_fn *fn, void *arg, struct err *e)
+{
+    const char *sql = query_text(name);
+    int rc = 0;
+
+    if (!sql)
+        BUG("%s.sql does not exist", name);
+    while (rc == 0 && *sql) {
+        sqlite3_stmt *q = NULL;
+
+        if (query_prepare(d, name, sql, &q, &sql, e) < 0)
+            return -1;
+        query_bind(q, given);
+        rc = query_step(q, name, fn, arg, e);
+    }
+    return rc;
+}
+
+/* ---- rows as JSON ---- */
+
+static json_t *query_value(sqlite3_stmt *q, int i, char format)
+{
+    const char *text;
+    json_t *v;
+
+    switch (sqlite3_column_type(q, i)) {
+    case SQLITE_INTEGER:
+        return format == 'b' ? json_boolean(sqlite3_column_int(q, i))
+                             : json_integer(sqlite3_column_int64(q, i));
+    case SQLITE_FLOAT:
+        return json_real(sqlite3_column_double(q, i));
+    case SQLITE_NULL:
+        return json_null();
+    default:
+        text = (const char *)sqlite3_column_text(q, i);
+        v = format == 'j' ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+        return v ? v : jsn_text(text, (size_t)sqlite3_column_bytes(q, i));
+    }
+}
+
+static int query_add_row(sqlite3_stmt *q, void *arg, struct err *e)
+{
+    json_t *row = json_object();
+
+    (void)e;
+    for (int i = 0; i < sqlite3_column_count(q); i++) {
+        const char *name = sqlite3_column_name(q, i);
+        size_t n = strcspn(name, ":?");
+        json_t *v = query_value(q, i, name[n] == ':' ? name[n + 1] : '\0');
+
+        if (json_is_null(v) && name[strlen(name) - 1] == '?')
+            continue;
+        json_object_setn_new(row, name, n, v);
+    }
+    json_array_append_new(arg, row);
+    return 0;
+}
+
+json_t *query_rows(struct store *s, const char *name, json_t *given,
+                   struct err *e)
+{
+    json_t *rows = json_array();
+    int rc = query_each(&(struct query_db){.db = store_reader(s)}, name, given,
+                        query_add_row, rows, e);
+
+    json_decref(given);
+    if (rc == 0)
+        return rows;
+    json_decref(rows);
+    return NULL;
+}
+
+json_t *query_row(struct store *s, const char *name, json_t *given,
+                  struct err *e)
+{
+    json_t *rows = query_rows(s, name, given, e);
+    json_t *row = json_array_get(rows, 0);
+
+    if (!rows)
+        return NULL;
+    row = row ? json_incref(row) : json_null();
+    json_decref(rows);
+    return row;
+}
