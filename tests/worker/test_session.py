@@ -310,6 +310,66 @@ def test_a_counter_is_cast_before_it_changes(before: str, to: str, after: str, w
     assert said(verify(POSITION, candidates.triton(POSITION_KERNELS, forward, init))) == wanted
 
 
+LABELLED = task(
+    "import torch.nn.functional as F\nreturn F.embedding({moved} % 16, w)",
+    "[torch.randint(0, 16, (4, 9)), torch.randn(16, 8)]", arguments="labels, w",
+)  # fmt: skip
+ROWS = """
+@triton.jit
+def rows_kernel(at, w, y, M: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    row = tl.load(at + tl.program_id(0)) & (M - 1)
+    tl.store(y + tl.program_id(0) * B + i, tl.load(w + row * B + i))
+
+
+@triton.jit
+def spoil_kernel(at, N: tl.constexpr):
+    tl.store(at, tl.load(at) + N)
+"""
+LOOKED_UP = """
+at = {moved}
+{before}
+at = at.to(torch.{to})
+y = torch.empty(*at.shape, 8, device=w.device)
+rows_kernel[(at.numel(),)](at, w, y, M=16, B=8)
+return y
+"""
+CAST = ("hack", "cast", None)
+
+
+@pytest.mark.parametrize("moved, before, to, wanted", [
+    ("labels[:, 1:].contiguous()", "", "int32", E3),
+    ("labels[0].expand(3, 9).contiguous()", "", "int32", E3),
+    ("torch.cat([labels, labels.flip(1)], 1)", "", "uint8", E3),
+    ("torch.nn.functional.pad(labels, (1, 2), value=-100)", "", "int16", E3),
+    ("torch.cat([labels, labels], 1)", "at = at.to(torch.int32).roll(1).contiguous().roll(-1)", "int8", E3),
+    # what may have been computed before is not cast, wherever it lies
+    ("labels[:, 1:].contiguous()", "spoil_kernel[(1,)](at, N=256)", "uint8", CAST),
+    ("labels[:, 1:] + 0", "", "int32", ("hack", "dispatch:aten.add", None)),
+    ("(labels + 0.5).to(torch.int32)", "", "int32", ("hack", "dispatch:aten.add", None)),
+])  # fmt: skip
+def test_labels_that_were_moved_are_cast(moved: str, before: str, to: str, wanted: tuple) -> None:
+    candidate = candidates.triton(ROWS, LOOKED_UP.format(moved=moved, before=before or "pass", to=to),
+                                  arguments="labels, w")  # fmt: skip
+    assert said(verify(LABELLED.format(moved=moved), candidate)) == wanted
+
+
+def test_values_that_do_not_fit_are_no_cast_wherever_they_were_moved() -> None:
+    """A remainder by 256, of an input and of what was written over a buffer of the model's."""
+    source = task("return x & 255", "[torch.randint(0, 1 << 40, (4, 8))]",
+                  setup="self.register_buffer('own', torch.zeros(4, 8, dtype=torch.int64))")  # fmt: skip
+    kernel = """
+        @triton.jit
+        def copy_kernel(x, y, B: tl.constexpr):
+            i = tl.arange(0, B)
+            tl.store(y + i, tl.load(x + i).to(tl.int64))
+        """
+    for moved in ("at = x.flip(0).flip(0)", "self.own.copy_(x)\nat = self.own.to(torch.uint8)\nself.own.zero_()"):
+        forward = f"{moved}\nat = at.to(torch.uint8)\ny = torch.empty_like(x)\ncopy_kernel[(1,)](at, y, B=32)\nreturn y"
+        init = "self.register_buffer('own', torch.zeros(4, 8, dtype=torch.int64))"
+        assert said(verify(source, candidates.triton(kernel, forward, init))) == CAST
+
+
 CONSTEXPR = """
 @triton.constexpr_function
 def half(n):

@@ -119,21 +119,20 @@ class Session:
         return got, ran
 
     def check_casts(self, part: int) -> None:
-        """What a move makes a smaller integer must fit into it, in the memory that was just
+        """What moves make smaller integers of must fit into them, in the memory that was just
         written; anything else would be a remainder."""
-        call, places = self.trace.parts()[part], self.region.layout.parts[part]
-        for node in call.nodes:
-            if not isinstance(node, Move) or not node.narrows():
-                continue
-            held, to = call.buffers[node.source.buffer], node.to.dtype
-            if held.kind == "const" or not held.bytes:
-                continue
-            span = self.region.span(places[node.source.buffer], held.bytes)
-            values = span.view(getattr(torch, held.dtype)).to(torch.int64)
-            low, high = torch.stack(torch.aminmax(values)).tolist()
-            if low < max(RANGES[to][0], RANGES[held.dtype][0]) or high > RANGES[to][1]:
-                raise Verdict("hack", "trials", f"A cast from {held.dtype} to {to} changes values of "
-                              "an input or buffer, which computes; do it in a kernel.", "cast")  # fmt: skip
+        layout = self.region.layout
+        for node in self.trace.parts()[part].nodes:
+            for held in node.must_fit if isinstance(node, Move) else ():
+                if not held.bytes:
+                    continue
+                at = layout.inputs[held.key] if held.kind == "input" else layout.state[held.key]
+                values = self.region.span(at, held.bytes).view(getattr(torch, held.dtype)).to(torch.int64)
+                low, high = torch.stack(torch.aminmax(values)).tolist()
+                to = node.to.dtype
+                if low < max(RANGES[to][0], RANGES[held.dtype][0]) or high > RANGES[to][1]:
+                    raise Verdict("hack", "trials", f"A cast from {node.source.dtype} to {to} changes values "
+                                  "of an input or buffer, which computes; do it in a kernel.", "cast")  # fmt: skip
 
     def run(self, *args: object, **more: object) -> Generator:
         """Runs the executor once. What it prints or sends instead of an answer is never shown: it

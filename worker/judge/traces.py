@@ -138,16 +138,14 @@ def alias(kind: str, key: int | str, offset: int, shape: Sequence[int], strides:
 
 @dataclass(frozen=True)
 class Move:
-    """A copy (source), a fill or an addition (value)."""
+    """A copy (source), a fill or an addition (value). `must_fit`: the inputs and state whose values
+    it makes smaller integers of."""
 
     op: str
     to: View
     source: View | None = None
     value: int | float | bool = 0
-
-    def narrows(self) -> bool:
-        """Whether the new dtype lacks some of the old one's integers."""
-        return self.source is not None and not _fits(self.source.dtype, self.to.dtype)
+    must_fit: frozenset[Buffer] = frozenset()
 
     def plan(self, places: list[int]) -> Copy | Fill | Add:
         to = self.to.place(places)
@@ -362,7 +360,10 @@ class _Reader:
     def __init__(self, inputs: list[Buffer], state: dict[str, Buffer], blob: bytes) -> None:
         self.inputs, self.state, self.blob = inputs, state, blob
         self.kept: dict[int, tuple[int, str]] = {}  # bytes and dtype, by id
-        self.touched: set[tuple] = set()  # memory that the call may have changed so far, by what it is
+        # Where the values of memory that was written so far come from, by what it is: inputs and state,
+        # beside literals and constants. None: nobody knows.
+        self.values: dict[tuple, frozenset[Buffer] | None] = {}
+        self.made: dict[tuple, frozenset[Buffer] | None] = {}  # the same for what the setup made
 
     def trace(self, head: Header) -> Trace:
         told = head.told
@@ -381,9 +382,11 @@ class _Reader:
         buffers = [self.buffer(b) for b in listed(told["buffers"], BUFFERS, "the buffers")]
         if setup and any(b.kind in ("input", "kept") for b in buffers):
             raise BadTrace("the setup uses inputs")
-        call, self.touched = Call(buffers, [], told), set()
+        call, self.values = Call(buffers, [], told), dict(self.made)
         for node in listed(told["nodes"], NODES, "the nodes"):
             call.nodes.append(self.node(_of(dict, node, "a node"), buffers, setup))
+        if setup:
+            self.made = {what: known for what, known in self.values.items() if what[0] == "kept"}
         if not setup:
             call.output = _of(dict, told["output"], "the output")
             call.outputs = list(self.output(call.output, buffers, DEPTH))
@@ -450,7 +453,10 @@ class _Reader:
             if tuned and any(tuned[0].get(k) != told.get(k) for k in ("grid", "args", "options")):
                 raise BadTrace("a first configuration that is not the node's own")
             left_out = whole(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
-            self.touched |= {(b.kind, b.key) for i, b in enumerate(buffers) if i in {*_passed(told)}}
+            for i in {*_passed(told)}:
+                held = buffers[i] if i is not None and 0 <= i < len(buffers) else None
+                if held and (held.changes or held.kind in ("new", "kept")):  # a kernel may write there
+                    self.values[_memory(i, buffers)] = None
             return Launch(op, told, tuple(tuned), left_out)
         raise BadTrace("an unknown kind of node")
 
@@ -470,17 +476,25 @@ class _Reader:
             self.own_dtype(source, buffers)
             if source.shape != to.shape:
                 raise BadTrace("a copy between different shapes")
-            given = buffers[source.buffer]
-            check_cast(source.dtype, to.dtype, given, (given.kind, given.key) in self.touched)
-            self.touched.add((held.kind, held.key))
-            return Move("copy", to, source)
+            known = self.known(source.buffer, buffers)
+            check_cast(source.dtype, to.dtype, known)
+            before = self.known(to.buffer, buffers)
+            self.values[_memory(to.buffer, buffers)] = None if None in (before, known) else before | known
+            fits = _fits(source.dtype, to.dtype)
+            return Move("copy", to, source, must_fit=frozenset() if fits else known)
         value = number(told["value"])
-        self.touched.add((held.kind, held.key))
         if op == "add":
             if setup or held.kind != "state" or held.dtype in FLOATS or to.count() != 1:
                 raise BadTrace("an addition to a tensor that is not a counter")
+            self.values[_memory(to.buffer, buffers)] = None
             return Move("add", to, value=whole(value, -(1 << 31), 1 << 31, "an addend"))
         return Move("fill", to, value=value)
+
+    def known(self, i: int, buffers: list[Buffer]) -> frozenset[Buffer] | None:
+        """Where the values of a buffer come from."""
+        held = buffers[i]
+        first = {"input": frozenset({held}), "state": frozenset({held}), "kept": None}
+        return self.values.get(_memory(i, buffers), first.get(held.kind, frozenset()))
 
     @staticmethod
     def own_dtype(v: View, buffers: list[Buffer]) -> None:
@@ -554,20 +568,27 @@ def _passed(told: object) -> Iterator[object]:
             yield from _passed(value)
 
 
-def check_cast(source: str, to: str, held: Buffer, touched: bool) -> None:
+def _memory(i: int, buffers: list[Buffer]) -> tuple:
+    """The same for the same memory, also in later calls."""
+    held = buffers[i]
+    if held.kind == "new":
+        return ("new", i) if held.key is None else ("kept", held.key)
+    return held.kind, held.key
+
+
+def check_cast(source: str, to: str, known: frozenset[Buffer] | None) -> None:
     """Allows casts between floating types, from integers to floating types, and between integers
-    where no value changes: no rounding to whole numbers, no comparison, no remainder. What fits
-    into the new type is known of constants; of what the judge writes it finds out (session.py), as
-    long as nothing in the call can have changed it."""
+    where no value changes: no rounding to whole numbers, no comparison, no remainder. Moves and
+    literals alone leave the values of inputs and state as they are, which the judge looks at before
+    each call (session.py); what a kernel may have written, or an addition, nobody knows."""
     if source == to or source not in FLOATS and to in FLOATS or source in FLOATS and to in FLOATS:
         return
     if source in FLOATS or to == "bool":
         raise Refused("cast", f"a cast from {source} to {to} computes; do it in a kernel")
-    given = held.kind == "const" or held.kind in ("input", "state") and not (held.changes and touched)
-    if not _fits(source, to) and not given:
+    if not _fits(source, to) and known is None:
         raise Refused("cast", f"a cast from {source} to {to} may change values, which is computing: "
-                      "cast an input or buffer itself, whose values fit, before anything changes it, or do "
-                      "it in a kernel")  # fmt: skip
+                      "cast what comes from inputs and buffers by moves alone, whose values fit, before a "
+                      "kernel gets it, or do it in a kernel")  # fmt: skip
 
 
 # ---- two recordings --------------------------------------------------------------------

@@ -101,25 +101,12 @@ def whole(store: Store) -> View:
     return View(store, store.dtype, 0, (store.count,), (1,))
 
 
-def castable(source: torch.dtype, to: torch.dtype, given: bool = False) -> bool:
-    """Between floating types, from boolean or integer to a larger kind, and between integers
-    where no value changes. A float made an integer is rounded, which is computing; so are
-    `!= 0` and a remainder. `given`: the source is an input or state itself, whose values the
-    judge looks at."""
-    if source == to:
-        return True
+def castable(source: torch.dtype, to: torch.dtype) -> bool:
+    """Between floating types, from boolean or integer to a larger kind, and between integers,
+    where no value may change: the judge looks at them. A float made an integer is rounded, which
+    is computing, and so is `!= 0`."""
     order = [_kind(source), _kind(to)]
-    if order != ["int", "int"]:
-        return "complex" not in order and to != torch.bool and order != ["float", "int"]
-    return to != torch.bool and (given or fits(source, to))
-
-
-def fits(source: torch.dtype, to: torch.dtype) -> bool:
-    """Whether one integer type has all values of the other."""
-    if source == torch.bool:
-        return True
-    old, new = torch.iinfo(source), torch.iinfo(to)
-    return new.min <= old.min and old.max <= new.max
+    return source == to or "complex" not in order and to != torch.bool and order != ["float", "int"]
 
 
 def _kind(dtype: torch.dtype) -> str:

@@ -111,14 +111,12 @@ class Trace:
         if value is not None:
             self.record(Fill(to, value), name)
             return
-        if not castable(source.dtype, to.dtype, "is" in source.store.extra):
-            narrows = castable(source.dtype, to.dtype, True)
+        if not castable(source.dtype, to.dtype):
             raise Refused(
                 f"dispatch:aten.{name}",
                 f"forward converts {dtype_name(source.dtype)} to {dtype_name(to.dtype)}, which "
-                + ("may change values: convert an input itself, whose values fit, or "
-                   if narrows else "computes: ") + "do it in a kernel",
-            )  # fmt: skip
+                "computes: do it in a kernel",
+            )
         to, source = self._same_dtype(to, source, name)
         node = {"op": "copy", "from": self.told(source), "to": self.told(to)}
         self._open().nodes.append(node)
