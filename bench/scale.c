@@ -152,14 +152,14 @@ static double measure(size_t workers)
                       .n = workers,
                       .stop = eventfd(0, EFD_CLOEXEC)};
     pthread_t thread;
-    struct door_opts o = {.home = &home,
-                          .verifier = "tcp=127.0.0.1:0",
-                          .launcher = "none",
-                          .key = key,
-                          .device = "cpu",
-                          .box = "none",
-                          .heartbeat_s = 60,
-                          .packs = &packs};
+    struct verifier_opts o = {.home = &home,
+                              .verifier = "tcp=127.0.0.1:0",
+                              .launcher = "none",
+                              .key = key,
+                              .device = "cpu",
+                              .box = "none",
+                              .heartbeat_s = 60,
+                              .packs = &packs};
     int64_t began;
     double used, waited, wall, busy;
 

@@ -8,7 +8,7 @@
 #define ANALYZE_BORROW_H
 
 #include "analyze/analyze.h"
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 #include "prompt/ask.h"
 
 struct borrow;

@@ -59,7 +59,8 @@ struct adding {
     json_t *record;
 };
 
-static int add_judge(struct door *door, size_t item, void *arg, struct err *e)
+static int add_judge(struct verifier *verifier, size_t item, void *arg,
+                     struct err *e)
 {
     struct adding *a = arg;
     struct job_opts job = verifying_job(&a->v->v, a->precision);
@@ -68,17 +69,17 @@ static int add_judge(struct door *door, size_t item, void *arg, struct err *e)
                           .code = {buf_str(&a->solution), a->solution.len},
                           .attempt = 1,
                           .job = &job};
-    struct door_answer d = {0};
+    struct verifier_answer d = {0};
     int rc;
 
     (void)item;
     job.timing = false;
     job.gate = true;
-    rc = door_ask(door, &c, &d, e);
+    rc = verifier_ask(verifier, &c, &d, e);
     if (rc == 0 && !d.record)
         rc = err_set(e, ERR_SYSTEM, "%s", d.why);
     a->record = json_incref(d.record);
-    door_answer_release(&d);
+    verifier_answer_release(&d);
     return rc;
 }
 

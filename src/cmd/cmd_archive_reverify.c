@@ -149,14 +149,14 @@ static int note(struct reverify *f, size_t i, const json_t *record,
 
 /* Each pass has its own inputs, so that an answer of an earlier pass in a
  * folder of jobs does not count for this one. */
-static int reverify_one(struct door *door, size_t item, void *arg,
+static int reverify_one(struct verifier *verifier, size_t item, void *arg,
                         struct err *e)
 {
     struct reverify *f = arg;
     struct asked *a = &f->asked[item];
     const struct recheck_kernel *k = recheck_at(f->again, item);
     struct job_opts o = verifying_job(&f->v->v, a->precision);
-    struct door_answer d = {0};
+    struct verifier_answer d = {0};
     int rc = 0;
     struct candidate c = {.pack = f->pack,
                           .task = k->task,
@@ -167,7 +167,7 @@ static int reverify_one(struct door *door, size_t item, void *arg,
     o.timing = false;
     if (k->done)
         return 0;
-    if (door_ask(door, &c, &d, e) < 0)
+    if (verifier_ask(verifier, &c, &d, e) < 0)
         return -1;
     if (d.record && verdict_in(d.record) < VERDICT_NOT_JUDGED) {
         rc = note(f, item, d.record, e);
@@ -177,7 +177,7 @@ static int reverify_one(struct door *door, size_t item, void *arg,
         a->infra = xstrndup(why.p, why.n);
     }
     term_set(f->bar, ++f->done, k->name);
-    door_answer_release(&d);
+    verifier_answer_release(&d);
     return rc;
 }
 

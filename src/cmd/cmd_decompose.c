@@ -132,7 +132,7 @@ static int open_all(struct work *w, const struct opt_result *r, struct err *e)
     parts =
         (struct maker_parts){.ask = paying_parts(&w->paying, w->g.loop, &v->m),
                              .prompts = w->paying.prompts,
-                             .door = w->g.door,
+                             .verifier = w->g.verifier,
                              .job = &w->job};
     parts.ask.step = decompose_step;
     parts.ask.arg = w;

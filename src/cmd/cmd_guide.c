@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/paying.h"
-#include "guide/builder.h"
 #include "io/term.h"
 #include "pack/packs.h"
+#include "prompt/builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

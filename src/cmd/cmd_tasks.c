@@ -188,14 +188,15 @@ static void print_answer(const struct look *k, size_t i)
         printf("    note: %s\n", json_string_value(json_array_get(notes, n)));
 }
 
-static int look_at_one(struct door *door, size_t item, void *arg, struct err *e)
+static int look_at_one(struct verifier *verifier, size_t item, void *arg,
+                       struct err *e)
 {
     struct look *k = arg;
-    struct door_answer d = {0};
+    struct verifier_answer d = {0};
     bool usable;
     json_t *a;
 
-    if (door_check_task(door, k->tasks.task[item], &k->job, &d, e) < 0)
+    if (verifier_check_task(verifier, k->tasks.task[item], &k->job, &d, e) < 0)
         return -1;
     a = d.record ? json_incref(d.record)
                  : json_pack("{s:b, s:[], s:o}", "usable", 0, "reasons",
@@ -210,7 +211,7 @@ static int look_at_one(struct door *door, size_t item, void *arg, struct err *e)
     }
     cmd_flush();
     term_set(k->bar, ++k->done, NULL);
-    door_answer_release(&d);
+    verifier_answer_release(&d);
     return 0;
 }
 

@@ -105,7 +105,7 @@ static int import_all(const struct import_values *v, const char *in,
     job.foreign = true;
     if (rc == 0 && !v->no_verify) {
         rc = verifying_open(&g, &v->v, home, e);
-        o.verifier = &g;
+        o.verifying = &g;
     }
     if (rc == 0)
         rc = book_import(&o, &m, e);

@@ -292,13 +292,14 @@ static void settle(struct verify *f, struct item *it, json_t *record)
 
 /* ---- asking ---- */
 
-static int verify_one(struct door *door, size_t item, void *arg, struct err *e)
+static int verify_one(struct verifier *verifier, size_t item, void *arg,
+                      struct err *e)
 {
     struct verify *f = arg;
     struct item *it = &f->item[item];
     struct candidate c = {
         .pack = f->pack, .task = it->task, .attempt = item, .job = &f->job};
-    struct door_answer d = {0};
+    struct verifier_answer d = {0};
     struct buf text;
     int rc;
 
@@ -306,11 +307,11 @@ static int verify_one(struct door *door, size_t item, void *arg, struct err *e)
     rc = fs_read(it->file, &text, e);
     c.code = (struct str){buf_str(&text), text.len};
     if (rc == 0)
-        rc = door_ask(door, &c, &d, e);
+        rc = verifier_ask(verifier, &c, &d, e);
     buf_release(&text);
     if (rc == 0)
-        settle(f, it, door_answer_record(&d));
-    door_answer_release(&d);
+        settle(f, it, verifier_answer_record(&d));
+    verifier_answer_release(&d);
     return rc;
 }
 

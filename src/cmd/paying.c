@@ -34,7 +34,7 @@ struct ask_parts paying_parts(const struct paying *a, struct loop *l,
 {
     return (struct ask_parts){.loop = l,
                               .ledger = a->ledger,
-                              .front = a->model.llm,
+                              .client = a->model.llm,
                               .max_tokens = v->max_tokens,
                               .signals = true};
 }

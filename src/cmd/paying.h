@@ -5,7 +5,7 @@
 #define CMD_PAYING_H
 
 #include "io/loop.h"
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 #include "llm/modeling.h"
 #include "prompt/prompt.h"
 #include "store/lock.h"

@@ -120,14 +120,15 @@ static int by_seed(const void *a, const void *b)
 
 /* ---- asking ---- */
 
-static int try_seed(struct door *door, size_t item, void *arg, struct err *e)
+static int try_seed(struct verifier *verifier, size_t item, void *arg,
+                    struct err *e)
 {
     struct seeds *s = arg;
     struct seed_trial *t = &s->trial[item];
     struct job_opts o = verifying_job(s->v, t->precision);
     struct candidate c = {
         .pack = s->pack, .job = &o, .unchecked = is_smuggled(t)};
-    struct door_answer d = {0};
+    struct verifier_answer d = {0};
     struct kernel k;
     int rc;
 
@@ -138,13 +139,13 @@ static int try_seed(struct door *door, size_t item, void *arg, struct err *e)
         return -1;
     c.task = k.task;
     c.code = k.solution;
-    rc = door_ask(door, &c, &d, e);
+    rc = verifier_ask(verifier, &c, &d, e);
     kernel_release(&k);
     if (rc == 0) {
-        t->record = door_answer_record(&d);
+        t->record = verifier_answer_record(&d);
         term_set(s->bar, ++s->done, t->seed->name);
     }
-    door_answer_release(&d);
+    verifier_answer_release(&d);
     return rc;
 }
 

@@ -40,7 +40,7 @@ static void load(struct trial *t, const struct packs_path *path)
 }
 
 /* The first line of the feedback is enough. */
-static void trials_describe(struct trial *t, const struct door_answer *d)
+static void trials_describe(struct trial *t, const struct verifier_answer *d)
 {
     const char *verdict = d->record ? jsn_str(d->record, "verdict")
                                     : verdicts[VERDICT_INFRA].name,
@@ -67,7 +67,8 @@ static bool is_tried_on(const struct trial *t, const char *device)
     return t->tried && t->pack && strcmp(t->device, device) == 0;
 }
 
-static int trials_one(struct door *door, size_t item, void *arg, struct err *e)
+static int trials_one(struct verifier *verifier, size_t item, void *arg,
+                      struct err *e)
 {
     struct trials *s = arg;
     struct trial *t = &s->trial[item];
@@ -76,7 +77,7 @@ static int trials_one(struct door *door, size_t item, void *arg, struct err *e)
                          .protocol = "hardened",
                          .whole_ms = TRIAL_MS};
     struct candidate c = {.pack = t->pack, .job = &o};
-    struct door_answer d = {0};
+    struct verifier_answer d = {0};
     struct kernel k;
     int rc;
 
@@ -88,11 +89,11 @@ static int trials_one(struct door *door, size_t item, void *arg, struct err *e)
         return -1;
     c.task = k.task;
     c.code = k.solution;
-    rc = door_ask(door, &c, &d, e);
+    rc = verifier_ask(verifier, &c, &d, e);
     kernel_release(&k);
     if (rc == 0)
         trials_describe(t, &d);
-    door_answer_release(&d);
+    verifier_answer_release(&d);
     return rc;
 }
 

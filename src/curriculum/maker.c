@@ -34,16 +34,16 @@ struct maker {
 static int maker_divide(struct maker *m, struct making *x,
                         const json_t *proposal, json_t **out)
 {
-    struct door_division q = {.task = x->task,
-                              .level = piece_levels[m->level],
-                              .proposal = proposal,
-                              .job = m->part.job};
-    struct door_answer d = {0};
+    struct verifier_division q = {.task = x->task,
+                                  .level = piece_levels[m->level],
+                                  .proposal = proposal,
+                                  .job = m->part.job};
+    struct verifier_answer d = {0};
     struct err e = ERR_INIT;
     const char *said;
 
     *out = NULL;
-    if (door_divide(m->part.door, &q, &d, &e) < 0) {
+    if (verifier_divide(m->part.verifier, &q, &d, &e) < 0) {
         if (e.kind == ERR_NONE)
             return -1;
         x->why = xstrdup(e.text);
@@ -58,7 +58,7 @@ static int maker_divide(struct maker *m, struct making *x,
         said = e.text;
     if (!*out)
         x->why = xstrdup(*said ? said : "the verifier gave no division");
-    door_answer_release(&d);
+    verifier_answer_release(&d);
     return 0;
 }
 

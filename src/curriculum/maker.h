@@ -1,6 +1,6 @@
 /* maker.h: makes a curriculum from tasks.
  *
- * The verifier divides each task (door.h). With a model, that division is where
+ * The verifier divides each task (verifier.h). With a model, that division is where
  * the model starts from: it proposes another, which the verifier validates. A
  * proposal that is refused goes back to the model with the reasons, three times
  * at most; after that the division without a model is used.
@@ -13,10 +13,10 @@
 #define CURRICULUM_MAKER_H
 
 #include "curriculum/curriculum.h"
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 #include "prompt/prompt.h"
 #include "source/collection.h"
-#include "verify/door.h"
+#include "verify/verifier.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,9 +25,9 @@
 
 /* All borrowed. */
 struct maker_parts {
-    struct ask_parts ask; /* its loop is the door's; no ledger: no model */
+    struct ask_parts ask; /* its loop is the verifier's; no ledger: no model */
     const struct prompts *prompts;
-    struct door *door;
+    struct verifier *verifier;
     const struct job_opts *job;
 };
 

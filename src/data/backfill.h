@@ -9,7 +9,7 @@
 #define DATA_BACKFILL_H
 
 #include "data/samples.h"
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 #include "pack/packs.h"
 #include "prompt/prompt.h"
 #include "run/attempt_view.h"

@@ -11,7 +11,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "io/server.h"
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 #include "source/py_normal.h"
 
 #include <stdio.h>
@@ -87,7 +87,7 @@ static int start_python(struct importer *im, struct err *e)
     int rc;
 
     while (first <= im->m->rows &&
-           !(o->verifier && book_manifest_is_open(im->m, first)))
+           !(o->verifying && book_manifest_is_open(im->m, first)))
         first++;
     snprintf(from, sizeof(from), "%zu", first);
     argv[n++] = o->home->python;
@@ -213,7 +213,7 @@ static void take_in(struct item *it)
         return;
     }
     json_object_set(it->line, "changes", json_object_get(it->row, "changes"));
-    it->settled = !im->o->verifier;
+    it->settled = !im->o->verifying;
 }
 
 /* ---- the verifier ---- */
@@ -245,13 +245,13 @@ static void fail_item(struct item *it, enum book_reason why, const char *detail)
 }
 
 /* What the verifier says of the program. -1: it is dead. */
-static int take_finding(struct item *it, const struct door_answer *d,
+static int take_finding(struct item *it, const struct verifier_answer *d,
                         struct err *e)
 {
     const char *returns = d->record ? jsn_str(d->record, "returns") : "";
     struct buf b;
 
-    if (!d->record && door_is_dead(it->im->o->verifier->door))
+    if (!d->record && verifier_is_dead(it->im->o->verifying->verifier))
         return err_set(e, ERR_SYSTEM, "%s", d->why);
     buf_init(&b, BUF_UNLIMITED);
     if (!d->record) {
@@ -276,7 +276,7 @@ static int check_item(struct item *it, struct err *e)
     char *path = xasprintf("%s/%s.py", im->o->out, jsn_str(it->row, "stem"));
     struct err one = ERR_INIT;
     struct task *t = task_from(path, text_of(it), &one);
-    struct door_answer d = {0};
+    struct verifier_answer d = {0};
     int rc = 0;
 
     free(path);
@@ -284,11 +284,11 @@ static int check_item(struct item *it, struct err *e)
         settle(it, BOOK_SYNTAX, one.text);
         return 0;
     }
-    rc = door_check_task(im->o->verifier->door, t, im->o->job, &d, e);
+    rc = verifier_check_task(im->o->verifying->verifier, t, im->o->job, &d, e);
     task_free(t);
     if (rc == 0)
         rc = take_finding(it, &d, e);
-    door_answer_release(&d);
+    verifier_answer_release(&d);
     return rc;
 }
 
@@ -411,7 +411,7 @@ static int is_known(const struct importer *im, const json_t *row, struct err *e)
                        "%s: row %zu of %s is another one; use another folder",
                        im->m->path, number, im->o->in);
     im->o->step(NULL, im->done, im->total, im->o->arg);
-    return !im->o->verifier || !book_manifest_is_open(im->m, number);
+    return !im->o->verifying || !book_manifest_is_open(im->m, number);
 }
 
 /* A bad row ends the import, but not what was read before it. */
@@ -442,7 +442,7 @@ int book_import(const struct book_import_opts *o, struct book_manifest *m,
     int rc;
 
     im.tail = &im.head;
-    im.loop = o->verifier ? o->verifier->loop : loop_new(e);
+    im.loop = o->verifying ? o->verifying->loop : loop_new(e);
     rc = im.loop ? start_python(&im, e) : -1;
     im.all.part.loop = im.loop;
     if (rc == 0 && ask_all(&im.all, 1, read_all, &im, e) == ASK_FAILED)
@@ -457,7 +457,7 @@ int book_import(const struct book_import_opts *o, struct book_manifest *m,
     }
     if (im.python.loop)
         server_end(&im.python, END_MS);
-    if (im.loop && !o->verifier)
+    if (im.loop && !o->verifying)
         loop_free(im.loop);
     json_decref(im.row);
     return rc;

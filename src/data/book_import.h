@@ -16,11 +16,11 @@
 struct book_import_opts {
     const struct home *home;
     const char *in, *out;
-    const char *box;            /* of the process that parses the programs */
-    bool unsafe;                /* without one, if none can be made */
-    size_t limit;               /* rows to read; 0: all */
-    bool scale;                 /* needs a verifier */
-    struct verifying *verifier; /* NULL: convert only */
+    const char *box;             /* of the process that parses the programs */
+    bool unsafe;                 /* without one, if none can be made */
+    size_t limit;                /* rows to read; 0: all */
+    bool scale;                  /* needs a verifier */
+    struct verifying *verifying; /* NULL: convert only */
     const struct job_opts *job;
     /* After each row: its line of the manifest, NULL for one that an earlier
      * import has written; how far the input is read, of `total`. */

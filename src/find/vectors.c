@@ -138,7 +138,7 @@ static void request_vectors(void *arg)
         .purpose = "embed",
         .asked = asked,
         .task = -1,
-        .front = f->part->front,
+        .client = f->part->client,
         .request = {.key = {"embeddings", "embed", "embed", 1},
                     .message = message,
                     .count = f->asked},
@@ -217,7 +217,7 @@ int vectors_make(const struct vectors_parts *p, const struct str *text,
                  size_t count, struct vectors *out, struct err *e)
 {
     *out = (struct vectors){0};
-    if (p->front)
+    if (p->client)
         return from_endpoint(p, text, count, out, e);
     built_in(text, count, out);
     return VECTORS_DONE;

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "ledger/ledger.h"
+#include "llm/ledger.h"
 
 #include <stddef.h>
 
@@ -15,8 +15,8 @@ struct vectors_parts {
     struct loop *loop;
     struct store *store;
     struct ledger *ledger;
-    struct llm *front; /* from embeddings_front(); NULL: built in */
-    const char *model; /* the endpoint's */
+    struct llm *client; /* from embeddings_client(); NULL: built in */
+    const char *model;  /* the endpoint's */
     const bool *hurry; /* may be NULL; once true, does not wait for answers. The
                           code that sets it stops the loop */
 };

@@ -1,5 +1,5 @@
 /* embed_front.c: the provider `embeddings`: a request's messages are texts, its
- * answer is their vectors. With a front over it, embeddings have the retries,
+ * answer is their vectors. With a client over it, embeddings have the retries,
  * the rates and the budget that every call has. */
 #include "base/mem.h"
 #include "llm/embeddings.h"
@@ -80,9 +80,9 @@ static const struct provider_type type = {
     .cancel = embedder_cancel,
 };
 
-struct llm *embeddings_front(struct loop *l, const struct llm_opts *o,
-                             struct budget *budget, const char *home,
-                             struct err *e)
+struct llm *embeddings_client(struct loop *l, const struct llm_opts *o,
+                              struct budget *budget, const char *home,
+                              struct err *e)
 {
     struct llm_rules rules = llm_default_rules;
     struct embedder *m;

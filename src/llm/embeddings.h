@@ -40,11 +40,11 @@ struct embeddings_call *embeddings_send(struct embeddings *m,
                                         struct err *e);
 void embeddings_cancel(struct embeddings_call *c);
 
-/* A front over such an endpoint: each message of a request is a text, and the
+/* A client over such an endpoint: each message of a request is a text, and the
  * answer's text is their vectors, one after the other, as floats of this
  * machine. `budget` and the strings in `o` outlive it; `home` has prices.ini. */
-struct llm *embeddings_front(struct loop *l, const struct llm_opts *o,
-                             struct budget *budget, const char *home,
-                             struct err *e);
+struct llm *embeddings_client(struct loop *l, const struct llm_opts *o,
+                              struct budget *budget, const char *home,
+                              struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* front.h: opens the front with a given provider and rules. llm_open() derives them
+/* front.h: opens the client with a given provider and rules. llm_open() derives them
  * from the options; tests bring their own. */
 #ifndef LLM_FRONT_H
 #define LLM_FRONT_H

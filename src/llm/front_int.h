@@ -1,4 +1,4 @@
-/* front_int.h: shared by the files of the front: llm.c (calls), pump.c (what may be
+/* front_int.h: shared by the files of the client: llm.c (calls), pump.c (what may be
  * sent), settle.c (how a request ended). */
 #ifndef LLM_FRONT_INT_H
 #define LLM_FRONT_INT_H

@@ -1,6 +1,6 @@
 /* llm.h: calls to a language model, any number at once, with any provider.
  *
- * One front (llm.c) for all providers (provider.h): it reserves money before
+ * One client (llm.c) for all providers (provider.h): it reserves money before
  * anything is sent, respects rate limits, retries what may succeed, pauses while
  * the provider is down, and prices every reply. A call without an answer is the
  * provider's failure, never a task's.

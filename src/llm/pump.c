@@ -4,7 +4,7 @@
 #include "base/tick.h"
 #include "llm/front_int.h"
 
-/* Another front on the same budget may release money without notice. */
+/* Another client on the same budget may release money without notice. */
 #define LOOK_AGAIN (100 * TICK_MS)
 
 static bool admit(struct llm *l)

@@ -70,7 +70,7 @@ static int divide(struct run *r, const char *dir, enum piece_level level,
     struct job_opts job = r->job;
     struct maker_parts parts = {
         .ask = {.loop = r->loop, .step = divide_step, .arg = r},
-        .door = r->door,
+        .verifier = r->verifier,
         .job = &job};
     enum ask_end end;
     int rc;

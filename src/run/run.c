@@ -49,7 +49,7 @@ static int gate(struct run *r, struct err *e)
         return 0; /* the store knows, or nobody asks */
     run_begin_phase(r, "tasks checked", r->tasks.len);
     r->gate = &o.ask;
-    rc = gate_tasks(r->door, &r->tasks, &o, r->why, e);
+    rc = gate_tasks(r->verifier, &r->tasks, &o, r->why, e);
     r->gate = NULL;
     for (size_t i = 0; rc == 0 && i < r->tasks.len; i++) {
         if (!r->why[i])
@@ -148,7 +148,7 @@ static int search(struct run *r, enum search_end *end, struct err *e)
                                 .budget = &r->model.budget,
                                 .prompts = r->prompts,
                                 .pack = r->pack,
-                                .door = r->door,
+                                .verifier = r->verifier,
                                 .job = &r->job,
                                 .model = r->set->model.model,
                                 .dim = r->dim};
@@ -225,7 +225,7 @@ int run_go(struct run *r, const struct run_watch *w, struct run_result *out,
     r->watch = NULL;
     if (rc < 0)
         return -1;
-    out->hint = door_hint(r->door);
+    out->hint = verifier_hint(r->verifier);
     out->replayed = strcmp(r->model.opts.provider, "replay") == 0;
     out->budget = r->model.budget;
     if (out->end == SEARCH_NO_BUDGET && r->search)
@@ -251,16 +251,17 @@ static int open_parts(struct run *r, struct err *e)
     if (loop_add_stops(r->loop, on_signal, r, e) < 0 ||
         run_folder_open(r, e) < 0)
         return -1;
-    r->door_opts = verifying_opts(&r->set->verify, &r->home);
+    r->verifier_opts = verifying_opts(&r->set->verify, &r->home);
     /* While a model thinks the worker can load torch. */
-    r->door_opts.at_once = !r->set->model.cassette;
-    r->door_opts.secret = r->secret;
-    r->door_opts.key = arena_printf(&r->memory, "%s/worker.key", r->set->out);
-    r->door_opts.roster =
+    r->verifier_opts.at_once = !r->set->model.cassette;
+    r->verifier_opts.secret = r->secret;
+    r->verifier_opts.key =
+        arena_printf(&r->memory, "%s/worker.key", r->set->out);
+    r->verifier_opts.roster =
         arena_printf(&r->memory, "%s/" ROSTER_FILE, r->set->out);
-    unlink(r->door_opts.roster); /* of those who worked for it before */
-    r->door = door_open(r->loop, &r->door_opts, e);
-    if (!r->door ||
+    unlink(r->verifier_opts.roster); /* of those who worked for it before */
+    r->verifier = verifier_open(r->loop, &r->verifier_opts, e);
+    if (!r->verifier ||
         llm_record(r->model.llm, r->set->model.record, r->secret, e) < 0)
         return -1;
     if (r->resume && run_folder_keep(r, e) < 0)
@@ -296,7 +297,7 @@ int run_close(struct run *r, struct err *e)
     llm_close(r->embedder);
     if (r->model.llm)
         modeling_close(&r->model);
-    door_close(r->door);
+    verifier_close(r->verifier);
     if (r->store && store_close(r->store, e) < 0)
         rc = -1;
     if (r->loop)

@@ -12,7 +12,7 @@
 #include "search/search.h"
 #include "source/collection.h"
 #include "store/lock.h"
-#include "verify/door.h"
+#include "verify/verifier.h"
 
 struct maker;
 struct embed;
@@ -60,7 +60,7 @@ struct run {
     struct modeling model;
     struct llm *embedder; /* NULL: vectors are built in */
     struct ledger *ledger;
-    struct door *door;
+    struct verifier *verifier;
     struct search *search;
     struct maker *maker;  /* while tasks are divided */
     struct ask_all *gate; /* while they are checked */
@@ -68,7 +68,7 @@ struct run {
     const struct run_watch *watch;
     struct run_progress progress;
     struct job_opts job;
-    struct door_opts door_opts;
+    struct verifier_opts verifier_opts;
     char secret[HASH_HEX];
     struct arena memory;
 };

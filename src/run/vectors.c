@@ -15,7 +15,7 @@ static struct llm *open_front(struct run *r, struct err *e)
     o.base_url = r->set->embeddings;
     o.model = r->set->embedding_model;
     o.price = NULL;
-    return embeddings_front(r->loop, &o, &r->model.budget, r->home.dir, e);
+    return embeddings_client(r->loop, &o, &r->model.budget, r->home.dir, e);
 }
 
 int run_vectors_open(struct run *r, struct err *e)
@@ -45,7 +45,7 @@ int run_vectors(struct run *r, struct run_result *out, struct err *e)
     struct vectors_parts p = {.loop = r->loop,
                               .store = r->store,
                               .ledger = r->ledger,
-                              .front = r->embedder,
+                              .client = r->embedder,
                               .model = r->set->embedding_model,
                               .hurry = &r->hurry};
     size_t n = r->tasks.len + r->kernel_len;

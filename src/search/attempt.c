@@ -190,10 +190,10 @@ static int attempt_ask(struct attempt *a, enum prompt_stage stage,
                                 .asked = a->asked,
                                 .task = a->subject->ord,
                                 .attempt = a->number,
-                                .front = s->part.llm,
+                                .client = s->part.llm,
                                 .prompt_hash = a->prompt.hash,
                                 .prompt_stored = true,
-                                .purse = &a->purse};
+                                .reservation = &a->reservation};
     struct err e = ERR_INIT;
 
     if (attempt_prompt(a, stage, &a->prompt, &e) < 0 ||
@@ -339,7 +339,7 @@ static int known_verdict(struct attempt *a)
 }
 
 /* Asks the verifier once. A record that says "infra" is none. */
-static int ask_verifier(struct attempt *a, struct door_answer *out)
+static int ask_verifier(struct attempt *a, struct verifier_answer *out)
 {
     struct search *s = a->s;
     struct candidate c = {.pack = s->part.pack,
@@ -350,9 +350,9 @@ static int ask_verifier(struct attempt *a, struct door_answer *out)
     int64_t begun = tick_now_ns();
     struct err e = ERR_INIT;
 
-    if (door_judge(s->part.door, &c, door_take, out, &e) < 0)
+    if (verifier_judge(s->part.verifier, &c, verifier_take, out, &e) < 0)
         return attempt_broken(a, &e);
-    if (door_await(s->part.door, out) < 0)
+    if (verifier_await(s->part.verifier, out) < 0)
         return attempt_over(a, ATTEMPT_ABANDONED);
     if (out->record && verdict_in(out->record) != VERDICT_INFRA) {
         a->judged_ns = tick_now_ns() - begun;
@@ -363,13 +363,13 @@ static int ask_verifier(struct attempt *a, struct door_answer *out)
 }
 
 /* The verifier failed. True: it may be asked again. */
-static bool note_infra(struct attempt *a, const struct door_answer *answer,
+static bool note_infra(struct attempt *a, const struct verifier_answer *answer,
                        const char *why)
 {
     struct search *s = a->s;
 
     store_event(s->part.store, "infra", a->subject->ord, a->number, why);
-    if (door_is_dead(s->part.door)) {
+    if (verifier_is_dead(s->part.verifier)) {
         s->worker_dead = true;
         state_stop(s);
     }
@@ -382,7 +382,7 @@ static int attempt_judge(struct attempt *a)
     if (!a->record && known_verdict(a) < 0)
         return -1;
     while (!a->record) {
-        struct door_answer answer = {0};
+        struct verifier_answer answer = {0};
         int rc = ask_verifier(a, &answer);
 
         if (rc == 0 && !a->record) {
@@ -393,7 +393,7 @@ static int attempt_judge(struct attempt *a)
             if (!note_infra(a, &answer, why))
                 rc = attempt_set_aside(a, why);
         }
-        door_answer_release(&answer);
+        verifier_answer_release(&answer);
         if (rc < 0)
             return -1;
     }
@@ -487,7 +487,7 @@ static void attempt_begin(struct attempt *a, struct search *s,
 static void attempt_release(struct attempt *a)
 {
     a->s->open_count--;
-    ledger_purse_close(a->s->part.ledger, &a->purse);
+    ledger_reservation_close(a->s->part.ledger, &a->reservation);
     json_decref(a->record);
     arena_release(&a->memory);
 }

@@ -18,7 +18,7 @@
 #define SEARCH_ATTEMPT_H
 
 #include "base/arena.h"
-#include "ledger/ledger.h"
+#include "llm/ledger.h"
 #include "search/search_int.h"
 
 /* The limits of --examples and --history. evolve_db.h itself allows more. */
@@ -54,7 +54,8 @@ struct attempt {
     char asked[HASH_HEX]; /* of task id, source hash and attempt number; the
                              prompt follows from them and `visible` */
     struct prompt prompt;
-    struct ledger_purse purse; /* under a cap, plan and code share it */
+    struct ledger_reservation
+        reservation; /* under a cap, plan and code share it */
     /* the result */
     struct str plan, code;
     /* `normal` is the hash of the code without comments, docstrings and white

@@ -3,7 +3,7 @@
  * nothing depends on the order of reading. */
 #include "base/mem.h"
 #include "base/tick.h"
-#include "ledger/ledger.h"
+#include "llm/ledger.h"
 #include "search/reviewer.h"
 #include "search/search_int.h"
 

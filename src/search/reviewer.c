@@ -99,7 +99,7 @@ static int reviewer_ask(struct reviewer *v, const struct reviewer_kernel *k,
         .asked = k->asked,
         .task = k->task,
         .attempt = k->attempt,
-        .front = v->part.llm,
+        .client = v->part.llm,
         .prompt_hash = p->hash,
     };
     struct ledger_answer a;

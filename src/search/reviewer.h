@@ -5,7 +5,7 @@
 #ifndef SEARCH_REVIEWER_H
 #define SEARCH_REVIEWER_H
 
-#include "ledger/ledger.h"
+#include "llm/ledger.h"
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"

@@ -242,7 +242,7 @@ static void schedule_finish(struct search *s, enum search_end end)
  * that only those can free. */
 static bool only_waiting(struct search *s)
 {
-    size_t n = door_elsewhere(s->part.door, s->stopping > 0);
+    size_t n = verifier_elsewhere(s->part.verifier, s->stopping > 0);
 
     if (s->opt.no_wait || s->stopping) /* answers come by a request's name */
         n += llm_waiting(s->part.llm);

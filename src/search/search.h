@@ -20,16 +20,16 @@
 
 #include "base/err.h"
 #include "io/loop.h"
-#include "ledger/ledger.h"
 #include "llm/budget.h"
+#include "llm/ledger.h"
 #include "llm/llm.h"
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "search/options.h"
 #include "source/task.h"
 #include "store/store.h"
-#include "verify/door.h"
 #include "verify/verdict.h"
+#include "verify/verifier.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ struct search_parts {
     const struct budget *budget;
     struct prompts *prompts;
     const struct pack *pack;
-    struct door *door;
+    struct verifier *verifier;
     const struct job_opts *job;         /* how candidates are judged */
     size_t dim;                         /* of every vector */
     const struct search_shared *shared; /* NULL: none */

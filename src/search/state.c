@@ -1,6 +1,6 @@
 /* state.c: the tasks of a run, their past, and what ends the run. */
 #include "base/mem.h"
-#include "ledger/ledger.h"
+#include "llm/ledger.h"
 #include "search/search_int.h"
 
 #include <stdlib.h>

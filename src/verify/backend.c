@@ -42,7 +42,7 @@ static int refuse(const char *word, struct err *e)
 }
 
 /* One worker that we start ourselves needs no address; others do. */
-static const char *choose(const struct door_opts *o)
+static const char *choose(const struct verifier_opts *o)
 {
     bool plain =
         (!o->launcher || strcmp(o->launcher, "local") == 0) && o->workers <= 1;
@@ -52,7 +52,7 @@ static const char *choose(const struct door_opts *o)
     return LOOPBACK;
 }
 
-struct backend *backend_open(struct loop *l, const struct door_opts *o,
+struct backend *backend_open(struct loop *l, const struct verifier_opts *o,
                              backend_fn *fn, void *arg, struct err *e)
 {
     const char *operand = NULL, *verifier = choose(o);

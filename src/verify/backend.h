@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/loop.h"
-#include "verify/door.h"
+#include "verify/verifier.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ typedef void backend_fn(void *job, const json_t *answer, const char *why,
 struct backend {
     const struct backend_type *type;
     struct loop *loop;
-    const struct door_opts *o;
+    const struct verifier_opts *o;
     size_t pending; /* jobs without an answer */
     char secret[HASH_HEX];
     backend_fn *fn;
@@ -52,7 +52,7 @@ struct backend_type {
 extern const struct backend_type backend_local, backend_tcp, backend_jobs;
 
 /* The one that o->verifier names. */
-struct backend *backend_open(struct loop *l, const struct door_opts *o,
+struct backend *backend_open(struct loop *l, const struct verifier_opts *o,
                              backend_fn *fn, void *arg, struct err *e);
 void backend_close(struct backend *b);
 

@@ -6,7 +6,7 @@
 
 struct gate {
     struct gate_opts *o;
-    struct door *door;
+    struct verifier *verifier;
     const struct collection *tasks;
     char **why;
     size_t answered, unchecked, unchecked_at;
@@ -30,10 +30,11 @@ static char *reasons_of(const json_t *record)
 static int gate_task(struct ask_all *a, size_t item, void *arg, struct err *e)
 {
     struct gate *g = arg;
-    struct door_answer d = {0};
+    struct verifier_answer d = {0};
 
     (void)a;
-    if (door_check_task(g->door, g->tasks->task[item], g->o->job, &d, e) < 0)
+    if (verifier_check_task(g->verifier, g->tasks->task[item], g->o->job, &d,
+                            e) < 0)
         return -1;
     if (!d.record) {
         g->why[item] = xasprintf("could not be checked: %s", d.why);
@@ -44,19 +45,20 @@ static int gate_task(struct ask_all *a, size_t item, void *arg, struct err *e)
     }
     g->answered++;
     g->o->step(g->o->arg);
-    door_answer_release(&d);
+    verifier_answer_release(&d);
     return 0;
 }
 
-int gate_tasks(struct door *d, const struct collection *tasks,
+int gate_tasks(struct verifier *d, const struct collection *tasks,
                struct gate_opts *o, char **why, struct err *e)
 {
-    struct gate g = {.o = o, .door = d, .tasks = tasks, .why = why};
+    struct gate g = {.o = o, .verifier = d, .tasks = tasks, .why = why};
 
-    o->ask.part = (struct ask_parts){.loop = door_loop(d), .most = DOOR_MOST};
+    o->ask.part =
+        (struct ask_parts){.loop = verifier_loop(d), .most = VERIFIER_MOST};
     if (ask_all(&o->ask, tasks->len, gate_task, &g, e) == ASK_FAILED)
         return -1;
-    if (g.unchecked && (g.unchecked == tasks->len || door_is_dead(d)))
+    if (g.unchecked && (g.unchecked == tasks->len || verifier_is_dead(d)))
         return err_set(e, ERR_SYSTEM, "%s: %s",
                        tasks->task[g.unchecked_at]->path, why[g.unchecked_at]);
     return g.answered < tasks->len;

@@ -3,9 +3,9 @@
 #ifndef VERIFY_GATE_H
 #define VERIFY_GATE_H
 
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 #include "source/collection.h"
-#include "verify/door.h"
+#include "verify/verifier.h"
 
 /* How to check them, and what to call after each task. ask_all_stop(&ask) stops
  * it. */
@@ -20,7 +20,7 @@ struct gate_opts {
  * checked; the caller frees it. It stays NULL for a task that can be judged.
  * Returns 0 when all are answered, 1 when answers are missing, -1 when none
  * could be checked or the worker is dead. */
-int gate_tasks(struct door *d, const struct collection *tasks,
+int gate_tasks(struct verifier *d, const struct collection *tasks,
                struct gate_opts *o, char **why, struct err *e);
 
 #endif

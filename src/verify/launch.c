@@ -12,7 +12,7 @@
 static const struct launch_type *const types[] = {&launch_local, &launch_slurm,
                                                   &launch_none};
 
-struct launch *launch_start(struct loop *l, const struct door_opts *o,
+struct launch *launch_start(struct loop *l, const struct verifier_opts *o,
                             const char *address, const char *key, struct err *e)
 {
     const struct launch_type *t = NULL;
@@ -51,7 +51,7 @@ int launch_argv(const struct launch *x, const char *device,
                 const char *children, const char *argv[LAUNCH_WORDS],
                 struct err *e)
 {
-    const struct door_opts *o = x->o;
+    const struct verifier_opts *o = x->o;
     const char *const words[] = {
         o->home->worker, "--connect",  x->address, "--key",         x->key,
         "--home",        o->home->dir, "--python", o->home->python, "--device",

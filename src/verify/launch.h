@@ -6,13 +6,13 @@
 #define VERIFY_LAUNCH_H
 
 #include "io/loop.h"
-#include "verify/door.h"
+#include "verify/verifier.h"
 
 struct launch; /* one launcher at work */
 
 /* Starts `o->workers` workers that connect to `address` and know the secret in
  * the file `key`. All borrowed. */
-struct launch *launch_start(struct loop *l, const struct door_opts *o,
+struct launch *launch_start(struct loop *l, const struct verifier_opts *o,
                             const char *address, const char *key,
                             struct err *e);
 /* From time to time: `connected` workers are there, and work waits. Starts more

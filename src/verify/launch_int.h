@@ -8,7 +8,7 @@
 struct launch {
     const struct launch_type *type;
     struct loop *loop;
-    const struct door_opts *o;
+    const struct verifier_opts *o;
     const char *address, *key;
 };
 

@@ -85,7 +85,7 @@ static int start(struct place *p, struct err *e)
 static int local_start(struct launch *launch, struct err *e)
 {
     struct local *x = (struct local *)launch;
-    const struct door_opts *o = launch->o;
+    const struct verifier_opts *o = launch->o;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int64_t first = 0, share = o->children;
     bool gpu = device_is_gpu(o->device, &first);

@@ -88,7 +88,7 @@ static int take_id(struct slurm *s, const struct proc_result *r, struct err *e)
 
 static int submit(struct slurm *s, struct err *e)
 {
-    const struct door_opts *o = s->x.o;
+    const struct verifier_opts *o = s->x.o;
     char array[40];
     char *log = xasprintf("--output=%.*s/worker-%%A_%%a.log",
                           (int)(fs_base(s->x.key) - s->x.key - 1), s->x.key);

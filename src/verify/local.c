@@ -170,7 +170,7 @@ static void on_frame(struct server *s, const struct frame *f, void *arg)
 
 static int start(struct local *w, struct err *e)
 {
-    const struct door_opts *o = w->b.o;
+    const struct verifier_opts *o = w->b.o;
     const char *argv[WORDS];
     char children[24];
     size_t n = 0;

@@ -4,7 +4,7 @@
 #include "base/device.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -39,20 +39,20 @@ int verifying_choose_for(struct verifying_values *v, const struct pack *p,
     return verifying_check_device(v->device, e);
 }
 
-struct door_opts verifying_opts(const struct verifying_values *v,
-                                const struct home *home)
+struct verifier_opts verifying_opts(const struct verifying_values *v,
+                                    const struct home *home)
 {
-    return (struct door_opts){.home = home,
-                              .verifier = v->verifier,
-                              .device = v->device,
-                              .box = v->box,
-                              .children = v->children,
-                              .unsafe = v->unsafe,
-                              .packs = &v->packs,
-                              .launcher = v->launcher,
-                              .slurm_args = v->slurm_args,
-                              .workers = v->workers,
-                              .heartbeat_s = v->heartbeat};
+    return (struct verifier_opts){.home = home,
+                                  .verifier = v->verifier,
+                                  .device = v->device,
+                                  .box = v->box,
+                                  .children = v->children,
+                                  .unsafe = v->unsafe,
+                                  .packs = &v->packs,
+                                  .launcher = v->launcher,
+                                  .slurm_args = v->slurm_args,
+                                  .workers = v->workers,
+                                  .heartbeat_s = v->heartbeat};
 }
 
 struct job_opts verifying_job(const struct verifying_values *v,
@@ -71,13 +71,13 @@ int verifying_open(struct verifying *g, const struct verifying_values *v,
 {
     g->opts = verifying_opts(v, home);
     g->loop = loop_new(e);
-    g->door = g->loop ? door_open(g->loop, &g->opts, e) : NULL;
-    return g->door ? 0 : -1;
+    g->verifier = g->loop ? verifier_open(g->loop, &g->opts, e) : NULL;
+    return g->verifier ? 0 : -1;
 }
 
 void verifying_hint(const struct verifying *g)
 {
-    char *hint = door_hint(g->door);
+    char *hint = verifier_hint(g->verifier);
 
     if (hint)
         log_warn("%s, then run this command again", hint);
@@ -86,7 +86,7 @@ void verifying_hint(const struct verifying *g)
 
 void verifying_close(struct verifying *g)
 {
-    door_close(g->door);
+    verifier_close(g->verifier);
     if (g->loop)
         loop_free(g->loop);
 }
@@ -107,7 +107,7 @@ static int verifying_one(struct ask_all *all, size_t item, void *arg,
     struct verifying_all *a = arg;
 
     (void)all;
-    return a->fn(a->g.door, item, a->arg, e);
+    return a->fn(a->g.verifier, item, a->arg, e);
 }
 
 static void on_stop(int signo, void *arg)
@@ -138,7 +138,7 @@ int verifying_all(const struct verifying_values *v, const struct home *home,
     struct verifying_all a = {.fn = fn, .arg = arg};
     int rc = verifying_open(&a.g, v, home, e);
 
-    a.all.part = (struct ask_parts){.loop = a.g.loop, .most = DOOR_MOST};
+    a.all.part = (struct ask_parts){.loop = a.g.loop, .most = VERIFIER_MOST};
     if (rc == 0 && (loop_add_stops(a.g.loop, on_stop, &a, e) < 0 ||
                     ask_all(&a.all, count, verifying_one, &a, e) == ASK_FAILED))
         rc = -1;

@@ -6,8 +6,8 @@
 #include "base/home.h"
 #include "base/opt.h"
 #include "pack/packs.h"
-#include "verify/door.h"
 #include "verify/job.h"
+#include "verify/verifier.h"
 
 /* Embed it as the first member of a command's values. */
 struct verifying_values {
@@ -92,16 +92,16 @@ int verifying_choose_for(struct verifying_values *v, const struct pack *p,
                          struct err *e);
 int verifying_check_device(const char *device, struct err *e);
 /* What the options ask for; `v` and `home` are borrowed. */
-struct door_opts verifying_opts(const struct verifying_values *v,
-                                const struct home *home);
+struct verifier_opts verifying_opts(const struct verifying_values *v,
+                                    const struct home *home);
 struct job_opts verifying_job(const struct verifying_values *v,
                               const char *precision);
 
-/* A door and a loop for it, for a command that asks and waits. */
+/* A verifier and a loop for it, for a command that asks and waits. */
 struct verifying {
     struct loop *loop;
-    struct door *door;
-    struct door_opts opts;
+    struct verifier *verifier;
+    struct verifier_opts opts;
 };
 int verifying_open(struct verifying *g, const struct verifying_values *v,
                    const struct home *home, struct err *e);
@@ -110,10 +110,11 @@ void verifying_hint(const struct verifying *g);
 /* Also after a failed open. */
 void verifying_close(struct verifying *g);
 
-/* One of many questions to a door, on a coroutine; as an ask_fn. */
-typedef int verifying_fn(struct door *d, size_t item, void *arg, struct err *e);
-/* Opens a door, does the items 0 to count-1, many at a time, and says how to get the
- * answers of another host. A signal that stops it ends the program, when the door
+/* One of many questions to a verifier, on a coroutine; as an ask_fn. */
+typedef int verifying_fn(struct verifier *d, size_t item, void *arg,
+                         struct err *e);
+/* Opens a verifier, does the items 0 to count-1, many at a time, and says how to get the
+ * answers of another host. A signal that stops it ends the program, when the verifier
  * is closed. */
 int verifying_all(const struct verifying_values *v, const struct home *home,
                   size_t count, verifying_fn *fn, void *arg, struct err *e);

@@ -1,4 +1,4 @@
-/* asking.h: a front made of options, a folder to play in, and questions. */
+/* asking.h: a client made of options, a folder to play in, and questions. */
 #ifndef TESTS_ASKING_H
 #define TESTS_ASKING_H
 

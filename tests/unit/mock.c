@@ -122,20 +122,20 @@ static const struct provider_type mock_type = {.name = "mock",
 
 /* ---- the verifier ---- */
 
-static struct mock *mock_of(const struct door *d)
+static struct mock *mock_of(const struct verifier *d)
 {
-    return (struct mock *)((char *)d - offsetof(struct mock, door));
+    return (struct mock *)((char *)d - offsetof(struct mock, verifier));
 }
 
-static bool mock_is_dead(const struct door *d)
+static bool mock_is_dead(const struct verifier *d)
 {
     const struct mock *m = mock_of(d);
 
     return m->rule.dead_after && m->judged > m->rule.dead_after;
 }
 
-static int mock_judge(struct door *d, const struct candidate *c, door_fn *fn,
-                      void *arg, struct err *e)
+static int mock_judge(struct verifier *d, const struct candidate *c,
+                      verifier_fn *fn, void *arg, struct err *e)
 {
     struct mock *m = mock_of(d);
     int attempt = (int)c->attempt;
@@ -162,15 +162,15 @@ static int mock_judge(struct door *d, const struct candidate *c, door_fn *fn,
     return 0;
 }
 
-static size_t mock_elsewhere(const struct door *d, bool stopping)
+static size_t mock_elsewhere(const struct verifier *d, bool stopping)
 {
     (void)d;
     (void)stopping;
     return 0;
 }
 
-static const struct door_type mock_door = {mock_judge, mock_is_dead,
-                                           mock_elsewhere, NULL};
+static const struct verifier_type mock_verifier = {mock_judge, mock_is_dead,
+                                                   mock_elsewhere, NULL};
 
 /* ---- the world around them ---- */
 
@@ -341,7 +341,7 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
                     (struct llm_cost){BUDGET_NO_CAP, BUDGET_NO_CAP});
     m->llm =
         llm_new(m->loop, open_provider(m, e), &rules, &m->price, &m->budget);
-    m->door.type = &mock_door;
+    m->verifier.type = &mock_verifier;
     if (open_files(m, dir, e) < 0)
         return -1;
     m->ledger =
@@ -358,7 +358,7 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
                                  .budget = &m->budget,
                                  .prompts = m->prompts,
                                  .pack = m->pack,
-                                 .door = &m->door,
+                                 .verifier = &m->verifier,
                                  .dim = EMBED_DIM,
                                  .shared = m->shared};
     m->search = search_new(&part, o);

@@ -4,8 +4,8 @@
 #ifndef TESTS_MOCK_H
 #define TESTS_MOCK_H
 
-#include "ledger/ledger.h"
 #include "llm/front.h"
+#include "llm/ledger.h"
 #include "llm/llm.h"
 #include "llm/options.h"
 #include "pack/pack.h"
@@ -46,7 +46,7 @@ struct mock {
     struct collection tasks;
     const struct search_piece *piece; /* what the last `pieces` tasks are */
     size_t pieces;
-    struct door door;
+    struct verifier verifier;
     struct search *search;
     struct price price;
     const struct search_shared *shared; /* an archive of others, or NULL */

@@ -1,4 +1,4 @@
-/* scripted.c: the provider of the front's tests. */
+/* scripted.c: the provider of the client's tests. */
 #include "scripted.h"
 
 #include "base/mem.h"

@@ -27,7 +27,7 @@ struct send_result scripted_answer(const char *text, int64_t input,
                                    int64_t output);
 struct send_result scripted_failure(enum send_outcome o, const char *error);
 
-/* On a loop; freed by the front it is given to. */
+/* On a loop; freed by the client it is given to. */
 struct scripted *scripted_new(struct loop *l, scripted_fn *next, void *arg,
                               bool priced);
 

@@ -21,7 +21,7 @@ struct bench {
     char dir[40];
     struct home home;
     struct opt_list packs;
-    struct door_opts opts;
+    struct verifier_opts opts;
     bool waiting;
     const char *then; /* asked when a job has no answer */
     struct buf told;  /* "NAME answer|none;" for each */
@@ -59,11 +59,11 @@ static void open_verifier(struct bench *b, const char *verifier)
 {
     struct err e = ERR_INIT;
 
-    b->opts = (struct door_opts){.home = &b->home,
-                                 .verifier = verifier,
-                                 .device = "cpu",
-                                 .box = "none",
-                                 .packs = &b->packs};
+    b->opts = (struct verifier_opts){.home = &b->home,
+                                     .verifier = verifier,
+                                     .device = "cpu",
+                                     .box = "none",
+                                     .packs = &b->packs};
     b->backend = backend_open(b->loop, &b->opts, on_answer, b, &e);
     if (!b->backend)
         BUG("%s", e.text);

@@ -3,7 +3,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 #include "llm/options.h"
 #include "scripted.h"
 #include "store_fixture.h"
@@ -39,12 +39,12 @@ struct life {
     struct llm_cost need;
     /* asked, or closed, when the first call is over */
     const char *follow;
-    struct ledger_purse *purse, *close;
+    struct ledger_reservation *reservation, *close;
     struct co *waits[8]; /* for answers */
 };
 
 static struct co *ask(struct life *f, const char *asked,
-                      struct ledger_purse *purse, int64_t then);
+                      struct ledger_reservation *reservation, int64_t then);
 
 static void next(struct scripted *s, size_t n, const struct llm_request *r,
                  struct send_result *out, int64_t *after_ns)
@@ -100,9 +100,9 @@ static void take_answer(struct life *f, const struct ledger_answer *a)
     f->need = a->need;
     snprintf(f->text, sizeof(f->text), "%.*s", (int)a->text.n, a->text.p);
     if (f->over == 1 && f->follow)
-        ask(f, f->follow, f->purse, 0);
+        ask(f, f->follow, f->reservation, 0);
     if (f->over == 1 && f->close)
-        ledger_purse_close(f->ledger, f->close);
+        ledger_reservation_close(f->ledger, f->close);
 }
 
 struct asking {
@@ -126,9 +126,9 @@ static void wait_for_answer(void *arg)
     arena_release(&memory);
 }
 
-/* `then` > 0: it is the first call on the purse. NULL: there is an answer. */
+/* `then` > 0: it is the first call on the reservation. NULL: there is an answer. */
 static struct co *ask(struct life *f, const char *asked,
-                      struct ledger_purse *purse, int64_t then)
+                      struct ledger_reservation *reservation, int64_t then)
 {
     static const struct llm_message message = {.role = "user",
                                                .text = {"Hi?", 3}};
@@ -136,12 +136,12 @@ static struct co *ask(struct life *f, const char *asked,
                        .q = {.purpose = "test",
                              .asked = asked,
                              .task = -1,
-                             .front = f->llm,
+                             .client = f->llm,
                              .request = {.key = {"t", "m", "test", 1},
                                          .message = &message,
                                          .count = 1},
                              .prompt_hash = "p",
-                             .purse = purse,
+                             .reservation = reservation,
                              .then = {then, then}}};
     struct co *co;
 
@@ -388,14 +388,14 @@ static void test_parked(void)
     db_rmdir(dir);
 }
 
-static void test_purse(void)
+static void test_reservation(void)
 {
     char *dir = db_dir();
     struct life f = {.outcome = SEND_ANSWERED};
-    struct ledger_purse one = {0}, other = {0};
+    struct ledger_reservation one = {0}, other = {0};
 
     f.follow = "code 1";
-    f.purse = &one;
+    f.reservation = &one;
     begin(&f, dir, 2 * WORST + REAL);
     ask(&f, "plan 1", &one, WORST);
     ask(&f, "plan 2", &other, WORST);
@@ -413,11 +413,11 @@ static void test_purse(void)
     db_rmdir(dir);
 }
 
-static void test_purse_returned(void)
+static void test_reservation_returned(void)
 {
     char *dir = db_dir();
     struct life f = {.outcome = SEND_ANSWERED};
-    struct ledger_purse one = {0}, other = {0};
+    struct ledger_reservation one = {0}, other = {0};
 
     f.close = &one;
     begin(&f, dir, 2 * WORST + 2 * REAL);
@@ -426,7 +426,7 @@ static void test_purse_returned(void)
     run_until(&f, 2);
     ok(f.ends[LEDGER_ANSWERED] == 2,
        "money that an attempt did not need lets another begin");
-    ledger_purse_close(f.ledger, &other);
+    ledger_reservation_close(f.ledger, &other);
     ok(f.budget.reserved.usd_micro == 0, "and nothing stays reserved");
     end(&f);
     db_rmdir(dir);
@@ -536,7 +536,7 @@ static enum ask_end ask_many(struct many *m, struct life *f, size_t count)
 
     m->f = f;
     m->ask.part = (struct ask_parts){
-        .loop = f->loop, .ledger = f->ledger, .front = f->llm};
+        .loop = f->loop, .ledger = f->ledger, .client = f->llm};
     if (m->stops)
         loop_defer(f->loop, on_stops, m);
     return ask_all(&m->ask, count, ask_one, m, &e);
@@ -623,8 +623,8 @@ void suite_ledger(void)
     test_lost();
     test_failed();
     test_parked();
-    test_purse();
-    test_purse_returned();
+    test_reservation();
+    test_reservation_returned();
     test_stop();
     test_many();
     test_many_below();

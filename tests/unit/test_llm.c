@@ -1,4 +1,4 @@
-/* test_llm.c: the front: money first, then patience. */
+/* test_llm.c: the client: money first, then patience. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
@@ -13,7 +13,7 @@
 
 void suite_llm(void);
 
-/* ---- one front with a provider that follows a list ---- */
+/* ---- one client with a provider that follows a list ---- */
 
 struct world {
     struct loop *loop;
@@ -552,7 +552,7 @@ static void test_shared_budget(void)
     ask(&w, "b");
     loop_run(w.loop);
     ok(w.done == 2 && w.last.outcome == LLM_ANSWERED,
-       "money that another front holds is waited for");
+       "money that another client holds is waited for");
     llm_close(other);
     w.llm = first;
     end(&w);

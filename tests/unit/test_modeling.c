@@ -1,4 +1,4 @@
-/* test_modeling.c: options to a front and a budget, and what is refused. */
+/* test_modeling.c: options to a client and a budget, and what is refused. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/modeling.h"

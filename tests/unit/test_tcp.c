@@ -22,7 +22,7 @@ struct bench {
     char dir[40], key[60], roster[60], secret[KEY_TEXT], address[TCP_ADDRESS];
     struct home home;
     struct opt_list packs;
-    struct door_opts opts;
+    struct verifier_opts opts;
     struct buf told;  /* "NAME answer|none;" for each */
     struct buf lines; /* of the log */
     bool waiting;
@@ -68,15 +68,15 @@ static void begin(struct bench *b)
     snprintf(b->key, sizeof(b->key), "%s/key", b->dir);
     snprintf(b->roster, sizeof(b->roster), "%s/" ROSTER_FILE, b->dir);
     log_set_writer(on_line, b);
-    b->opts = (struct door_opts){.home = &b->home,
-                                 .verifier = "tcp=127.0.0.1:0",
-                                 .launcher = "none",
-                                 .key = b->key,
-                                 .roster = b->roster,
-                                 .device = "cpu",
-                                 .box = "none",
-                                 .heartbeat_s = 3,
-                                 .packs = &b->packs};
+    b->opts = (struct verifier_opts){.home = &b->home,
+                                     .verifier = "tcp=127.0.0.1:0",
+                                     .launcher = "none",
+                                     .key = b->key,
+                                     .roster = b->roster,
+                                     .device = "cpu",
+                                     .box = "none",
+                                     .heartbeat_s = 3,
+                                     .packs = &b->packs};
     b->backend = backend_open(b->loop, &b->opts, on_answer, b, &e);
     if (!b->backend || key_read(b->key, b->secret, &e) < 0)
         BUG("%s", e.text);

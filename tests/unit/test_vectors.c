@@ -24,7 +24,7 @@ struct life {
     struct store *store;
     struct budget budget;
     struct scripted *provider;
-    struct llm *front;
+    struct llm *client;
     struct ledger *ledger;
     float answer[TEXTS * DIM];
     struct vectors out;
@@ -67,13 +67,14 @@ static int live(struct life *f, const char *dir, int64_t cap)
     budget_init(&f->budget, (struct llm_cost){cap, BUDGET_NO_CAP});
     rules.max_tokens = 1;
     f->provider = scripted_new(f->loop, next, f, true);
-    f->front = llm_new(f->loop, &f->provider->base, &rules, &price, &f->budget);
+    f->client =
+        llm_new(f->loop, &f->provider->base, &rules, &price, &f->budget);
     f->ledger = ledger_open(
         &(struct ledger_parts){f->loop, f->store, &f->budget, false}, &f->e);
     p.loop = f->loop;
     p.store = f->store;
     p.ledger = f->ledger;
-    p.front = f->front;
+    p.client = f->client;
     rc = vectors_make(&p, text, TEXTS, &f->out, &f->e);
     free(db);
     return rc;
@@ -85,7 +86,7 @@ static size_t end(struct life *f)
 
     free(f->out.v);
     ledger_close(f->ledger);
-    llm_close(f->front);
+    llm_close(f->client);
     db_close(f->store);
     loop_free(f->loop);
     return sent;

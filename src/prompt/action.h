@@ -1,7 +1,7 @@
 /* action.h: what a model asks for while it works through documents: a JSON
  * object in its reply, or a list of them. A reply is foreign text. */
-#ifndef GUIDE_ACTION_H
-#define GUIDE_ACTION_H
+#ifndef PROMPT_ACTION_H
+#define PROMPT_ACTION_H
 
 #include "base/err.h"
 #include "base/json.h"

@@ -1,10 +1,10 @@
 /* layout.h: what a finished guide is checked for. */
-#ifndef GUIDE_LAYOUT_H
-#define GUIDE_LAYOUT_H
+#ifndef PROMPT_LAYOUT_H
+#define PROMPT_LAYOUT_H
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "guide/sources.h"
+#include "prompt/sources.h"
 
 /* One line for each finding is appended to `out`: a heading of the layout that
  * is missing, a length outside of half to twice `words`, and a name in

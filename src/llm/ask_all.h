@@ -7,12 +7,12 @@
  * When the work is stopped, replies that are under way are still waited for, since
  * they are paid for; what is in the store is not asked again when the program runs
  * again. The work ends at once when it is stopped a second time, when nothing is
- * under way, or when the front is patient. */
-#ifndef LEDGER_ASK_ALL_H
-#define LEDGER_ASK_ALL_H
+ * under way, or when the client is patient. */
+#ifndef LLM_ASK_ALL_H
+#define LLM_ASK_ALL_H
 
 #include "io/co.h"
-#include "ledger/ledger.h"
+#include "llm/ledger.h"
 
 enum ask_end {
     ASK_DONE,
@@ -34,7 +34,7 @@ struct ask_all {
     struct ask_parts {
         struct loop *loop;
         struct ledger *ledger; /* NULL: no question is asked */
-        struct llm *front;
+        struct llm *client;
         int64_t max_tokens; /* of an answer; 0: the provider's setting */
         size_t most;        /* pieces of work at a time; 0: CO_MOST */
         bool signals;       /* they stop the work; else ask_all_stop() does */

@@ -5,7 +5,7 @@
  * then is cancelled from ask_all(), outside of all coroutines, the newest first:
  * work that others have started is over before they are, and may write into what
  * is theirs. */
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -110,7 +110,7 @@ int ask_all_question(struct ask_all *a, const struct ledger_question *q,
     if (a->over)
         return -1;
     full.task = -1;
-    full.front = a->part.front;
+    full.client = a->part.client;
     full.request.max_tokens = a->part.max_tokens;
     a->progress.questions++;
     a->under_way++;
@@ -138,7 +138,7 @@ void ask_all_stop(struct ask_all *a)
 {
     if (a->over)
         return;
-    if (a->stopping++ || !a->under_way || llm_is_patient(a->part.front)) {
+    if (a->stopping++ || !a->under_way || llm_is_patient(a->part.client)) {
         ask_end_all(a, ASK_STOPPED);
         return;
     }

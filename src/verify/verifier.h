@@ -1,4 +1,4 @@
-/* door.h: the one way to the verifier. Every candidate that is judged comes
+/* verifier.h: the one way to the verifier. Every candidate that is judged comes
  * through here: first the static rules, then a job for a worker, then the
  * pack's hint is added to the feedback. The back end (backend.h) decides
  * whether the worker runs here or on another host. Within the worker, the judge
@@ -10,8 +10,8 @@
  * itself failed, which says nothing about the candidate. A record with the
  * verdict "infra" means the same; if it also has `"unusable": true`, the task
  * cannot be judged and trying again does not help. */
-#ifndef VERIFY_DOOR_H
-#define VERIFY_DOOR_H
+#ifndef VERIFY_VERIFIER_H
+#define VERIFY_VERIFIER_H
 
 #include "base/err.h"
 #include "base/home.h"
@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 /* A record (borrowed), or NULL and why there is none. */
-typedef void door_fn(const json_t *record, const char *why, void *arg);
+typedef void verifier_fn(const json_t *record, const char *why, void *arg);
 
 struct candidate {
     const struct pack *pack;
@@ -40,52 +40,52 @@ struct candidate {
 };
 
 /* What the search needs from a door. Its unit tests use another type. */
-struct door {
-    const struct door_type *type;
+struct verifier {
+    const struct verifier_type *type;
 };
-struct door_type {
-    int (*judge)(struct door *d, const struct candidate *c, door_fn *fn,
+struct verifier_type {
+    int (*judge)(struct verifier *d, const struct candidate *c, verifier_fn *fn,
                  void *arg, struct err *e);
-    bool (*is_dead)(const struct door *d);
-    size_t (*elsewhere)(const struct door *d, bool stopping);
+    bool (*is_dead)(const struct verifier *d);
+    size_t (*elsewhere)(const struct verifier *d, bool stopping);
     /* NULL: every answer comes before judge() returns. */
-    void (*withdraw)(struct door *d, const void *arg);
+    void (*withdraw)(struct verifier *d, const void *arg);
 };
 
 /* How many candidates or tasks a command has under way, so that the largest fleet
  * is busy: what waits for a worker waits here, with little more than a stack. */
-#define DOOR_MOST 4096
+#define VERIFIER_MOST 4096
 
 /* An answer that a coroutine waits for; all zero at first. It is the `arg` of a
- * question, and door_take() is its `fn`. */
-struct door_answer {
+ * question, and verifier_take() is its `fn`. */
+struct verifier_answer {
     struct co_event over;
     json_t *record; /* a copy, but not of what is in it; NULL: */
     char *why;      /* "" where there is no reason */
 };
-door_fn door_take;
+verifier_fn verifier_take;
 /* -1: the coroutine was cancelled, and the question is withdrawn. */
-int door_await(struct door *d, struct door_answer *a);
-void door_answer_release(struct door_answer *a);
+int verifier_await(struct verifier *d, struct verifier_answer *a);
+void verifier_answer_release(struct verifier_answer *a);
 /* The record, or one that says "infra" and why; a new reference. */
-json_t *door_answer_record(const struct door_answer *a);
+json_t *verifier_answer_record(const struct verifier_answer *a);
 
 /* Judges a candidate. Its parts are borrowed for this call only, except the
  * pack, which must outlive the door. `fn` is called once: before this returns,
  * or later from the loop; never after -1. */
-int door_judge(struct door *d, const struct candidate *c, door_fn *fn,
-               void *arg, struct err *e);
+int verifier_judge(struct verifier *d, const struct candidate *c,
+                   verifier_fn *fn, void *arg, struct err *e);
 /* The worker has ended for good: nothing more will be judged. */
-bool door_is_dead(const struct door *d);
+bool verifier_is_dead(const struct verifier *d);
 /* Jobs without an answer that only another host can give, after this program
  * has ended; if it is stopping, also those that would wait for a worker to
  * come. */
-size_t door_elsewhere(const struct door *d, bool stopping);
+size_t verifier_elsewhere(const struct verifier *d, bool stopping);
 
 /* ---- the real one ---- */
 
-/* All borrowed until door_close(). */
-struct door_opts {
+/* All borrowed until verifier_close(). */
+struct verifier_opts {
     const struct home *home;
     const char *verifier; /* "local", "tcp=HOST:PORT" or "jobs=DIR" */
     const char *device;   /* "cpu", "cuda:N" */
@@ -106,37 +106,37 @@ struct door_opts {
 };
 
 /* Answers come from `l`, which the caller runs. */
-struct door *door_open(struct loop *l, const struct door_opts *o,
-                       struct err *e);
+struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
+                               struct err *e);
 /* `d` may be NULL. Questions without an answer are dropped. */
-void door_close(struct door *d);
+void verifier_close(struct verifier *d);
 
-struct loop *door_loop(const struct door *d);
+struct loop *verifier_loop(const struct verifier *d);
 
 /* Judges a candidate, and waits in a coroutine. -1 without an error in `e`: there is
  * no answer now, because the coroutine was cancelled, or because only another host
  * can give it, after this program has ended: no coroutine waits for that. */
-int door_ask(struct door *d, const struct candidate *c, struct door_answer *out,
-             struct err *e);
+int verifier_ask(struct verifier *d, const struct candidate *c,
+                 struct verifier_answer *out, struct err *e);
 /* The same for whether a task can be judged: its record has `usable` and
  * `reasons`. */
-int door_check_task(struct door *d, const struct task *t,
-                    const struct job_opts *o, struct door_answer *out,
-                    struct err *e);
+int verifier_check_task(struct verifier *d, const struct task *t,
+                        const struct job_opts *o, struct verifier_answer *out,
+                        struct err *e);
 
 /* Asks for the pieces of a task, or whether proposed ones hold: the record has
  * the form CONTRACT_ANSWER (curriculum/contract.h). */
-struct door_division {
+struct verifier_division {
     const struct task *task;
     const char *level;
     const json_t *proposal; /* NULL: divide the task at `level` */
     const struct job_opts *job;
 };
-int door_divide(struct door *d, const struct door_division *x,
-                struct door_answer *out, struct err *e);
+int verifier_divide(struct verifier *d, const struct verifier_division *x,
+                    struct verifier_answer *out, struct err *e);
 
 /* Tells the user how to get the missing answers, or how to retry what failed on
  * the other host. NULL: there is nothing to do. The caller frees it. */
-char *door_hint(const struct door *d);
+char *verifier_hint(const struct verifier *d);
 
 #endif

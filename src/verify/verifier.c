@@ -1,5 +1,5 @@
-/* door.c: sends candidates and tasks to a back end, and returns its records. */
-#include "verify/door.h"
+/* verifier.c: sends candidates and tasks to a back end, and returns its records. */
+#include "verify/verifier.h"
 
 #include "base/mem.h"
 #include "verify/backend.h"
@@ -13,7 +13,7 @@
 #define PIECES_MS 1200000 /* for its pieces */
 
 struct real {
-    struct door door; /* first */
+    struct verifier verifier; /* first */
     struct loop *loop;
     struct backend *backend;
     struct check *check;
@@ -24,12 +24,12 @@ struct real {
 struct question {
     struct real *r;
     const struct pack *pack; /* whose hints apply; NULL: about a task */
-    door_fn *fn;             /* NULL: withdrawn */
+    verifier_fn *fn;         /* NULL: withdrawn */
     void *arg;
     struct question *prev, *next;
 };
 
-static struct real *real_of(const struct door *d)
+static struct real *real_of(const struct verifier *d)
 {
     return (struct real *)d;
 }
@@ -37,7 +37,7 @@ static struct real *real_of(const struct door *d)
 /* ---- questions ---- */
 
 static struct question *question_new(struct real *r, const struct pack *pack,
-                                     door_fn *fn, void *arg)
+                                     verifier_fn *fn, void *arg)
 {
     struct question *q = xmalloc(sizeof(*q));
 
@@ -105,15 +105,15 @@ static int ask(struct real *r, json_t *what, int64_t deadline_ms,
 
 /* ---- candidates and tasks ---- */
 
-static int await_here(struct door *d, struct door_answer *a)
+static int await_here(struct verifier *d, struct verifier_answer *a)
 {
-    if (a->over.happened || !door_elsewhere(d, false))
-        return door_await(d, a);
+    if (a->over.happened || !verifier_elsewhere(d, false))
+        return verifier_await(d, a);
     d->type->withdraw(d, a);
     return -1;
 }
 
-static int judge(struct door *d, const struct candidate *c, door_fn *fn,
+static int judge(struct verifier *d, const struct candidate *c, verifier_fn *fn,
                  void *arg, struct err *e)
 {
     struct real *r = real_of(d);
@@ -138,16 +138,17 @@ static int judge(struct door *d, const struct candidate *c, door_fn *fn,
 }
 
 static int ask_and_wait(struct real *r, json_t *what, int64_t deadline_ms,
-                        struct door_answer *out, struct err *e)
+                        struct verifier_answer *out, struct err *e)
 {
-    struct question *q = question_new(r, NULL, door_take, out);
+    struct question *q = question_new(r, NULL, verifier_take, out);
 
-    return ask(r, what, deadline_ms, q, e) < 0 ? -1 : await_here(&r->door, out);
+    return ask(r, what, deadline_ms, q, e) < 0 ? -1
+                                               : await_here(&r->verifier, out);
 }
 
-int door_check_task(struct door *d, const struct task *t,
-                    const struct job_opts *o, struct door_answer *out,
-                    struct err *e)
+int verifier_check_task(struct verifier *d, const struct task *t,
+                        const struct job_opts *o, struct verifier_answer *out,
+                        struct err *e)
 {
     struct real *r = real_of(d);
     char seed[HASH_HEX];
@@ -156,8 +157,8 @@ int door_check_task(struct door *d, const struct task *t,
     return ask_and_wait(r, job_task(t, o, seed), TASK_MS, out, e);
 }
 
-int door_divide(struct door *d, const struct door_division *x,
-                struct door_answer *out, struct err *e)
+int verifier_divide(struct verifier *d, const struct verifier_division *x,
+                    struct verifier_answer *out, struct err *e)
 {
     struct real *r = real_of(d);
     char seed[HASH_HEX];
@@ -171,14 +172,14 @@ int door_divide(struct door *d, const struct door_division *x,
 
 /* ---- waiting ---- */
 
-static bool is_dead(const struct door *d)
+static bool is_dead(const struct verifier *d)
 {
     const struct backend *b = real_of(d)->backend;
 
     return b->type->is_dead && b->type->is_dead(b);
 }
 
-static size_t elsewhere(const struct door *d, bool stopping)
+static size_t elsewhere(const struct verifier *d, bool stopping)
 {
     const struct backend *b = real_of(d)->backend;
     bool lonely = stopping && b->type->is_lonely && b->type->is_lonely(b);
@@ -187,7 +188,7 @@ static size_t elsewhere(const struct door *d, bool stopping)
 }
 
 /* The newest comes first: of an older one with this `arg`, the stack is gone. */
-static void real_withdraw(struct door *d, const void *arg)
+static void real_withdraw(struct verifier *d, const void *arg)
 {
     struct question *q = real_of(d)->asked;
 
@@ -197,12 +198,12 @@ static void real_withdraw(struct door *d, const void *arg)
         q->fn = NULL;
 }
 
-struct loop *door_loop(const struct door *d)
+struct loop *verifier_loop(const struct verifier *d)
 {
     return real_of(d)->loop;
 }
 
-char *door_hint(const struct door *d)
+char *verifier_hint(const struct verifier *d)
 {
     const struct backend *b = real_of(d)->backend;
 
@@ -211,14 +212,15 @@ char *door_hint(const struct door *d)
 
 /* ---- opening and closing ---- */
 
-static const struct door_type real_type = {judge, is_dead, elsewhere,
-                                           real_withdraw};
+static const struct verifier_type real_type = {judge, is_dead, elsewhere,
+                                               real_withdraw};
 
-struct door *door_open(struct loop *l, const struct door_opts *o, struct err *e)
+struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
+                               struct err *e)
 {
     struct real *r = xcalloc(1, sizeof(*r));
 
-    r->door.type = &real_type;
+    r->verifier.type = &real_type;
     r->loop = l;
     r->backend = backend_open(l, o, on_answer, r, e);
     if (!r->backend) {
@@ -227,10 +229,10 @@ struct door *door_open(struct loop *l, const struct door_opts *o, struct err *e)
     }
     r->check = check_new(NULL);
     r->secret = o->secret ? o->secret : r->backend->secret;
-    return &r->door;
+    return &r->verifier;
 }
 
-void door_close(struct door *d)
+void verifier_close(struct verifier *d)
 {
     struct real *r = real_of(d);
 
@@ -245,40 +247,41 @@ void door_close(struct door *d)
     free(r);
 }
 
-int door_judge(struct door *d, const struct candidate *c, door_fn *fn,
-               void *arg, struct err *e)
+int verifier_judge(struct verifier *d, const struct candidate *c,
+                   verifier_fn *fn, void *arg, struct err *e)
 {
     return d->type->judge(d, c, fn, arg, e);
 }
 
-int door_ask(struct door *d, const struct candidate *c, struct door_answer *out,
-             struct err *e)
+int verifier_ask(struct verifier *d, const struct candidate *c,
+                 struct verifier_answer *out, struct err *e)
 {
-    return door_judge(d, c, door_take, out, e) < 0 ? -1 : await_here(d, out);
+    return verifier_judge(d, c, verifier_take, out, e) < 0 ? -1
+                                                           : await_here(d, out);
 }
 
-bool door_is_dead(const struct door *d)
+bool verifier_is_dead(const struct verifier *d)
 {
     return d->type->is_dead(d);
 }
 
-size_t door_elsewhere(const struct door *d, bool stopping)
+size_t verifier_elsewhere(const struct verifier *d, bool stopping)
 {
     return d->type->elsewhere(d, stopping);
 }
 
 /* ---- for coroutines ---- */
 
-void door_take(const json_t *record, const char *why, void *arg)
+void verifier_take(const json_t *record, const char *why, void *arg)
 {
-    struct door_answer *a = arg;
+    struct verifier_answer *a = arg;
 
     a->record = record ? json_copy((json_t *)record) : NULL;
     a->why = xstrdup(why ? why : "");
     co_happen(&a->over);
 }
 
-int door_await(struct door *d, struct door_answer *a)
+int verifier_await(struct verifier *d, struct verifier_answer *a)
 {
     if (co_wait(&a->over) == 0)
         return 0;
@@ -287,7 +290,7 @@ int door_await(struct door *d, struct door_answer *a)
     return -1;
 }
 
-json_t *door_answer_record(const struct door_answer *a)
+json_t *verifier_answer_record(const struct verifier_answer *a)
 {
     if (a->record)
         return json_incref(a->record);
@@ -295,7 +298,7 @@ json_t *door_answer_record(const struct door_answer *a)
                      "infra", jsn_text(a->why, strlen(a->why)));
 }
 
-void door_answer_release(struct door_answer *a)
+void verifier_answer_release(struct verifier_answer *a)
 {
     json_decref(a->record);
     free(a->why);

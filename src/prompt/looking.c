@@ -1,5 +1,5 @@
 /* looking.c: results that fit a prompt, with line numbers to go on from. */
-#include "guide/looking.h"
+#include "prompt/looking.h"
 
 #include "base/mem.h"
 #include "llm/llm.h"

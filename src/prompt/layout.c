@@ -1,5 +1,5 @@
 /* layout.c: headings, length, and names that the sources do not have. */
-#include "guide/layout.h"
+#include "prompt/layout.h"
 
 #include "base/map.h"
 

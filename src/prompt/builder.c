@@ -1,11 +1,11 @@
 /* builder.c: readers and their turns. */
-#include "guide/builder.h"
+#include "prompt/builder.h"
 
 #include "base/mem.h"
-#include "guide/action.h"
-#include "guide/layout.h"
-#include "guide/looking.h"
+#include "prompt/action.h"
 #include "prompt/ask.h"
+#include "prompt/layout.h"
+#include "prompt/looking.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,32 +9,44 @@
  * of call_pay() breaks the cap or pays twice.
  *
  * A call lives on the stack of the coroutine that asks, and waits for one word at a
- * time: from the front, from those who make room under the cap, from ledger_stop(),
+ * time: from the client, from those who make room under the cap, from ledger_stop(),
  * or from the call that it has joined. */
-#include "ledger/ledger.h"
+#include "llm/ledger.h"
 
 #include "base/date.h"
+#include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "io/co.h"
-#include "ledger/known.h"
 #include "llm/options.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A call ends after so many failures of its front, which retries by itself. */
+/* A call ends after so many failures of its client, which retries by itself. */
 #define FAILURES 5
 
 enum word {
-    WORD_RESERVED,  /* the front: store `total`, then let the request go */
-    WORD_DONE,      /* the front: `reply` */
+    WORD_RESERVED,  /* the client: store `total`, then let the request go */
+    WORD_DONE,      /* the client: `reply` */
     WORD_ROOM,      /* parked: try again */
     WORD_NO_ROOM,   /* parked: nobody can make room */
     WORD_STOP,      /* it has not gone out, and will not */
     WORD_HEIR,      /* joined: the one that asked is gone, ask yourself */
     WORD_ANSWERED,  /* the answer is complete */
     WORD_CANCELLED, /* so is the coroutine */
+};
+
+/* What the store has of a question. */
+struct stored_call {
+    int64_t tries;
+    char prompt[HASH_HEX]; /* of the try that has a reply, or may get one */
+    char reply[HASH_HEX];  /* "": there is no reply yet */
+    bool storing;          /* the reply may not be on disk yet */
+    bool cut;
+    struct llm_cost held; /* reserved by a call that has no reply yet */
 };
 
 struct call {
@@ -44,11 +56,11 @@ struct call {
     struct ledger_answer *out;
     struct co_event told;
     enum word word;
-    struct known_call *known; /* or NULL */
-    struct llm_call *sent;    /* with the front, or NULL */
+    struct stored_call *stored; /* or NULL */
+    struct llm_call *sent;      /* with the client, or NULL */
     struct llm_cost
-        from_purse;        /* the part of its reservation that the purse pays */
-    struct llm_cost total; /* WORD_RESERVED */
+        from_shared; /* the part of its reservation that the shared one pays */
+    struct llm_cost total;  /* WORD_RESERVED */
     struct llm_reply reply; /* WORD_DONE; a copy */
     struct row_call row;    /* state NULL: not in the store yet */
     int64_t tries;
@@ -63,7 +75,7 @@ struct call {
 
 struct ledger {
     struct ledger_parts part;
-    struct map known;
+    struct map stored;         /* struct stored_call, by purpose and hash */
     struct call *first, *last; /* in the order of asking */
     size_t count, parked, in_flight;
     bool stopping;
@@ -83,6 +95,141 @@ void ledger_hash(char out[HASH_HEX], const char *format, ...)
     free(text);
 }
 
+/* ---- stored calls ---- */
+
+#define KEY_BYTES 128
+
+static struct str stored_key(const char *purpose, const char *asked, char *out)
+{
+    snprintf(out, KEY_BYTES, "%s/%s", purpose, asked);
+    return str_of(out);
+}
+
+static struct stored_call *stored_find(const struct map *stored,
+                                       const char *purpose, const char *asked)
+{
+    char key[KEY_BYTES];
+
+    return map_get(stored, stored_key(purpose, asked, key));
+}
+
+static void stored_release(struct map *stored)
+{
+    for (size_t i = 0; i < stored->len; i++)
+        free(stored->items[i].value);
+    map_release(stored);
+}
+
+struct stored_loading {
+    struct map *stored;
+    struct budget *budget;
+};
+
+static struct stored_call *stored_put(struct map *stored, const char *purpose,
+                                      const char *asked)
+{
+    struct stored_call *k = stored_find(stored, purpose, asked);
+    char key[KEY_BYTES];
+
+    if (k)
+        return k;
+    k = xcalloc(1, sizeof(*k));
+    map_set(stored, stored_key(purpose, asked, key), k);
+    return k;
+}
+
+/* A call without a reply keeps its try and its reservation until it is asked
+ * again. */
+static int stored_on_call(const struct row_call *r, void *arg)
+{
+    struct stored_loading *l = arg;
+    struct stored_call *k = stored_put(l->stored, r->purpose, r->asked);
+    struct budget *b = l->budget;
+    bool open = strcmp(r->state, "open") == 0;
+
+    if ((open || strcmp(r->state, "answered") == 0) && r->prompt_hash)
+        snprintf(k->prompt, sizeof(k->prompt), "%s", r->prompt_hash);
+    if (open) {
+        k->tries = r->try - 1;
+        k->held = (struct llm_cost){r->reserved_usd_micro, r->reserved_tokens};
+        b->reserved = cost_add(b->reserved, k->held);
+        return 0;
+    }
+    k->tries = r->try;
+    b->spent = cost_add(b->spent,
+                        (struct llm_cost){r->cost_usd_micro, r->cost_tokens});
+    if (strcmp(r->state, "answered") == 0 && r->reply) {
+        snprintf(k->reply, sizeof(k->reply), "%s", r->reply);
+        k->cut = r->finish && strcmp(r->finish, llm_finishes[LLM_LENGTH]) == 0;
+    }
+    return 0;
+}
+
+static int stored_load(struct store *s, struct budget *b, struct map *stored,
+                       struct err *e)
+{
+    struct stored_loading l = {stored, b};
+
+    return store_each_call(s, stored_on_call, &l, e) == 0 ? 0 : -1;
+}
+
+/* ---- calls that were under way ---- */
+
+static void stored_make_lost(struct row_call *r)
+{
+    r->state = "lost";
+    r->cost_usd_micro = r->assumed_usd_micro = r->reserved_usd_micro;
+    r->cost_tokens = r->reserved_tokens;
+    r->estimated = true;
+    r->reply = r->thought = r->finish = r->model = r->error = NULL;
+}
+
+struct stored_losing {
+    struct row_call *call;
+    size_t len, cap;
+};
+
+static int stored_on_open(const struct row_call *r, void *arg)
+{
+    struct stored_losing *l = arg;
+    struct row_call *c;
+
+    if (strcmp(r->state, "open") != 0)
+        return 0;
+    l->call = xgrow(l->call, &l->cap, l->len, sizeof(*l->call));
+    c = &l->call[l->len++];
+    *c = *r;
+    c->purpose = xstrdup(r->purpose);
+    c->asked = xstrdup(r->asked);
+    c->prompt = r->prompt ? xstrdup(r->prompt) : NULL;
+    c->prompt_hash = r->prompt_hash ? xstrdup(r->prompt_hash) : NULL;
+    return 0;
+}
+
+int ledger_lose(struct store *s, struct err *e)
+{
+    struct stored_losing l = {0};
+    int rc = store_each_call(s, stored_on_open, &l, e) == 0 ? 0 : -1;
+
+    for (size_t i = 0; i < l.len; i++) {
+        struct row_call *c = &l.call[i];
+
+        stored_make_lost(c);
+        if (rc == 0)
+            store_call(s, c);
+        free((char *)c->purpose);
+        free((char *)c->asked);
+        free((char *)c->prompt);
+        free((char *)c->prompt_hash);
+    }
+    if (rc == 0 && l.len)
+        log_info("%zu call%s under way when the run ended: counted as spent, "
+                 "and asked again",
+                 l.len, l.len == 1 ? " was" : "s were");
+    free(l.call);
+    return rc == 0 ? store_sync(s, e) : rc;
+}
+
 /* ---- open and closed ---- */
 
 struct ledger *ledger_open(const struct ledger_parts *p, struct err *e)
@@ -90,9 +237,9 @@ struct ledger *ledger_open(const struct ledger_parts *p, struct err *e)
     struct ledger *l = xcalloc(1, sizeof(*l));
 
     l->part = *p;
-    map_init(&l->known);
+    map_init(&l->stored);
     if ((p->patient || ledger_lose(p->store, e) == 0) &&
-        known_load(p->store, p->budget, &l->known, e) == 0)
+        stored_load(p->store, p->budget, &l->stored, e) == 0)
         return l;
     ledger_close(l);
     return NULL;
@@ -105,14 +252,14 @@ void ledger_close(struct ledger *l)
     if (l->first)
         BUG("the ledger is closed while somebody waits for an answer");
     loop_remove(l->part.loop, l->look);
-    known_release(&l->known);
+    stored_release(&l->stored);
     free(l);
 }
 
 const char *ledger_asked_with(const struct ledger *l, const char *purpose,
                               const char *asked)
 {
-    const struct known_call *k = known_find(&l->known, purpose, asked);
+    const struct stored_call *k = stored_find(&l->stored, purpose, asked);
 
     return k && k->prompt[0] ? k->prompt : NULL;
 }
@@ -232,7 +379,8 @@ static void call_pass_on(struct call *leader)
     heir->next = heir->leader = NULL;
     for (struct call *j = heir->joined; j; j = j->next)
         j->leader = heir;
-    heir->known = known_find(&leader->l->known, heir->q.purpose, heir->q.asked);
+    heir->stored =
+        stored_find(&leader->l->stored, heir->q.purpose, heir->q.asked);
     heir->tries = leader->tries;
     call_link(heir);
     heir->defer = loop_defer(leader->l->part.loop, call_on_heir, heir);
@@ -254,12 +402,12 @@ static void copy_answer(const struct ledger_answer *from, struct arena *memory,
 
 /* ---- room under the cap ---- */
 
-static bool room_is_nothing(struct llm_cost c)
+static bool queue_is_nothing(struct llm_cost c)
 {
     return c.usd_micro == 0 && c.tokens == 0;
 }
 
-static struct llm_cost room_above(struct llm_cost a, struct llm_cost b)
+static struct llm_cost queue_above(struct llm_cost a, struct llm_cost b)
 {
     struct llm_cost d = cost_sub(a, b);
 
@@ -267,42 +415,42 @@ static struct llm_cost room_above(struct llm_cost a, struct llm_cost b)
                              d.tokens > 0 ? d.tokens : 0};
 }
 
-static struct llm_cost room_held(const struct call *c)
+static struct llm_cost queue_held(const struct call *c)
 {
-    return c->known ? c->known->held : (struct llm_cost){0};
+    return c->stored ? c->stored->held : (struct llm_cost){0};
 }
 
 /* What would have to be reserved, besides what is reserved for the call
  * already. */
-static struct llm_cost room_need(const struct call *c)
+static struct llm_cost queue_need(const struct call *c)
 {
     struct llm_cost need =
-        cost_add(llm_worst_case(c->q.front, &c->q.request), c->q.then);
+        cost_add(llm_worst_case(c->q.client, &c->q.request), c->q.then);
 
-    need = room_above(need, room_held(c));
-    return c->q.purse ? room_above(need, c->q.purse->rest) : need;
+    need = queue_above(need, queue_held(c));
+    return c->q.reservation ? queue_above(need, c->q.reservation->rest) : need;
 }
 
-/* The first call on a purse fills it; false: there is no room. */
-static bool room_fill_purse(struct call *c)
+/* The first call on a shared reservation makes it; false: there is no room. */
+static bool queue_fill(struct call *c)
 {
-    struct ledger_purse *p = c->q.purse;
+    struct ledger_reservation *p = c->q.reservation;
     struct llm_cost need;
 
-    if (!p || room_is_nothing(c->q.then) || !room_is_nothing(p->rest))
+    if (!p || queue_is_nothing(c->q.then) || !queue_is_nothing(p->rest))
         return true;
-    need = room_need(c);
+    need = queue_need(c);
     if (!budget_reserve(c->l->part.budget, need))
         return false;
     p->rest = need;
     return true;
 }
 
-static void room_look(struct ledger *l);
+static void queue_look(struct ledger *l);
 
 /* Room may have come: parked calls are tried again. What has begun is finished
  * first: while a call without a `then` is parked, none that has one is tried. */
-static void room_unpark(struct ledger *l)
+static void queue_unpark(struct ledger *l)
 {
     bool begun = false;
     size_t n = 0;
@@ -312,9 +460,9 @@ static void room_unpark(struct ledger *l)
         return;
     list = xcalloc(l->parked, sizeof(struct call *));
     for (struct call *c = l->first; c; c = c->next)
-        begun |= c->parked && room_is_nothing(c->q.then);
+        begun |= c->parked && queue_is_nothing(c->q.then);
     for (struct call *c = l->first; c; c = c->next)
-        if (c->parked && (!begun || room_is_nothing(c->q.then)))
+        if (c->parked && (!begun || queue_is_nothing(c->q.then)))
             list[n++] = c;
     for (size_t i = 0; i < n; i++) {
         list[i]->parked = false;
@@ -326,23 +474,23 @@ static void room_unpark(struct ledger *l)
 
 /* Waits for room. `freed`: the call itself has cost less than was reserved, so
  * there may be some already. */
-static enum word room_park(struct call *c, bool freed)
+static enum word queue_park(struct call *c, bool freed)
 {
     c->parked = true;
     c->l->parked++;
-    room_look(c->l);
+    queue_look(c->l);
     if (freed)
-        room_unpark(c->l);
+        queue_unpark(c->l);
     return call_hear(c);
 }
 
-void ledger_purse_close(struct ledger *l, struct ledger_purse *p)
+void ledger_reservation_close(struct ledger *l, struct ledger_reservation *p)
 {
-    if (room_is_nothing(p->rest))
+    if (queue_is_nothing(p->rest))
         return;
     budget_settle(l->part.budget, p->rest, (struct llm_cost){0});
     p->rest = (struct llm_cost){0};
-    room_unpark(l);
+    queue_unpark(l);
 }
 
 static struct llm_cost least_need(const struct ledger *l)
@@ -350,7 +498,7 @@ static struct llm_cost least_need(const struct ledger *l)
     struct llm_cost least = {INT64_MAX, INT64_MAX};
 
     for (const struct call *c = l->first; c; c = c->next) {
-        struct llm_cost need = room_need(c);
+        struct llm_cost need = queue_need(c);
 
         if (c->parked && need.usd_micro < least.usd_micro)
             least.usd_micro = need.usd_micro;
@@ -369,7 +517,7 @@ static struct call *first_parked(const struct ledger *l)
     return c;
 }
 
-static void room_on_look(void *arg)
+static void queue_on_look(void *arg)
 {
     struct ledger *l = arg;
     struct llm_cost need;
@@ -388,10 +536,10 @@ static void room_on_look(void *arg)
 
 /* When all calls are parked, nobody can make room. Looked at from the loop: whoever
  * asks may be about to ask something cheaper. */
-static void room_look(struct ledger *l)
+static void queue_look(struct ledger *l)
 {
     if (l->parked && l->parked == l->count && !l->look)
-        l->look = loop_defer(l->part.loop, room_on_look, l);
+        l->look = loop_defer(l->part.loop, queue_on_look, l);
 }
 
 /* ---- rows ---- */
@@ -411,16 +559,16 @@ static void start_row(struct call *c)
                           .asked_at = date_now_us()};
 }
 
-/* The program ended while the call was under way, with a patient front. The
- * front is another one now, so the call is lost. */
+/* The program ended while the call was under way, with a patient client. The
+ * client is another one now, so the call is lost. */
 static void lose_held(struct call *c)
 {
-    struct known_call *k = c->known;
+    struct stored_call *k = c->stored;
 
     start_row(c);
     c->row.reserved_usd_micro = k->held.usd_micro;
     c->row.reserved_tokens = k->held.tokens;
-    known_make_lost(&c->row);
+    stored_make_lost(&c->row);
     store_call(c->l->part.store, &c->row);
     budget_settle(c->l->part.budget, k->held, k->held);
     k->held = (struct llm_cost){0};
@@ -429,11 +577,12 @@ static void lose_held(struct call *c)
 
 static void call_store_reservation(struct call *c)
 {
-    if (c->known)
-        c->known->held = (struct llm_cost){0};
-    if (c->q.purse)
-        c->q.purse->rest = cost_sub(c->q.purse->rest, c->from_purse);
-    c->from_purse = (struct llm_cost){0};
+    if (c->stored)
+        c->stored->held = (struct llm_cost){0};
+    if (c->q.reservation)
+        c->q.reservation->rest =
+            cost_sub(c->q.reservation->rest, c->from_shared);
+    c->from_shared = (struct llm_cost){0};
     c->tries = c->row.try;
     c->row.state = "open";
     c->row.reserved_usd_micro = c->total.usd_micro;
@@ -468,16 +617,16 @@ static void call_store_end(struct call *c)
     struct store *s = c->l->part.store;
     char thought[HASH_HEX];
 
-    c->known = known_put(&c->l->known, c->q.purpose, c->q.asked);
-    c->known->tries = c->row.try;
+    c->stored = stored_put(&c->l->stored, c->q.purpose, c->q.asked);
+    c->stored->tries = c->row.try;
     fill_row(&c->row, r);
     if (r->model.n)
         c->row.model = r->model.p;
     if (r->outcome == LLM_ANSWERED) {
-        store_blob(s, r->text, c->known->reply);
-        c->known->storing = true;
-        c->known->cut = r->finish == LLM_LENGTH;
-        c->row.reply = c->known->reply;
+        store_blob(s, r->text, c->stored->reply);
+        c->stored->storing = true;
+        c->stored->cut = r->finish == LLM_LENGTH;
+        c->row.reply = c->stored->reply;
         if (r->thought.n) {
             store_blob(s, r->thought, thought);
             c->row.thought = thought;
@@ -487,7 +636,7 @@ static void call_store_end(struct call *c)
     c->row.reply = c->row.thought = c->row.error = c->row.model = NULL;
 }
 
-/* ---- the front ---- */
+/* ---- the client ---- */
 
 static void call_on_reserved(struct llm_call *call, struct llm_cost total,
                              void *arg)
@@ -520,31 +669,31 @@ static void call_on_done(struct llm_call *call, const struct llm_reply *r,
     call_tell(c, WORD_DONE);
 }
 
-/* Hands the call to the front. False: there is no room for it in its purse. */
+/* Hands the call to the client. False: there is no room for it in the shared one. */
 static bool call_hand_over(struct call *c)
 {
     static const struct llm_handlers handlers = {call_on_reserved,
                                                  call_on_done};
     struct err e = ERR_INIT;
 
-    if (!room_is_nothing(room_held(c)) && !llm_is_patient(c->q.front))
+    if (!queue_is_nothing(queue_held(c)) && !llm_is_patient(c->q.client))
         lose_held(c);
-    if (!room_fill_purse(c))
+    if (!queue_fill(c))
         return false;
-    if (c->q.purse)
-        c->from_purse = room_above(c->q.purse->rest, c->q.then);
-    c->q.request.held = cost_add(room_held(c), c->from_purse);
+    if (c->q.reservation)
+        c->from_shared = queue_above(c->q.reservation->rest, c->q.then);
+    c->q.request.held = cost_add(queue_held(c), c->from_shared);
     start_row(c);
-    c->sent = llm_ask(c->q.front, &c->q.request, &handlers, c, &e);
+    c->sent = llm_ask(c->q.client, &c->q.request, &handlers, c, &e);
     if (!c->sent)
         BUG("%s", e.text);
     c->l->in_flight++;
     return true;
 }
 
-/* The front has reserved: that is on disk before the request goes out. A front that
+/* The client has reserved: that is on disk before the request goes out. A client that
  * repeats a request reserves again. */
-static enum word call_hear_front(struct call *c)
+static enum word call_hear_client(struct call *c)
 {
     enum word w;
 
@@ -568,10 +717,10 @@ static enum word call_keep_reply(struct call *c)
 
     if (w != WORD_DONE)
         return w;
-    c->known->storing = false;
+    c->stored->storing = false;
     c->out->end = LEDGER_ANSWERED;
     c->out->text = c->reply.text;
-    c->out->cut = c->known->cut;
+    c->out->cut = c->stored->cut;
     return WORD_ANSWERED;
 }
 
@@ -601,8 +750,8 @@ static enum word call_pay(struct call *c)
 
         if (!no_room) {
             if (freed)
-                room_unpark(c->l);
-            if ((w = call_hear_front(c)) != WORD_DONE)
+                queue_unpark(c->l);
+            if ((w = call_hear_client(c)) != WORD_DONE)
                 return w;
             no_room = c->reply.outcome == LLM_NO_BUDGET;
             freed = !no_room || c->reply.requests > 0;
@@ -610,11 +759,11 @@ static enum word call_pay(struct call *c)
                 call_store_end(c);
         }
         if (no_room) {
-            if ((w = room_park(c, freed)) != WORD_ROOM)
+            if ((w = queue_park(c, freed)) != WORD_ROOM)
                 return w;
             freed = false;
         } else if (c->reply.outcome == LLM_ANSWERED || !call_failed_once(c)) {
-            room_unpark(c->l);
+            queue_unpark(c->l);
             return c->reply.outcome == LLM_ANSWERED ? call_keep_reply(c)
                                                     : WORD_ANSWERED;
         }
@@ -646,24 +795,24 @@ static void call_end(struct call *c, enum word w)
         copy_answer(c->out, j->memory, j->out);
         call_tell(j, WORD_ANSWERED);
     }
-    room_look(l);
+    queue_look(l);
 }
 
 /* A reply that is in the store, or on its way there: then it is waited for. */
 static enum word answer_from_store(struct call *c)
 {
-    enum word w = c->known->storing ? call_stored(c) : WORD_DONE;
+    enum word w = c->stored->storing ? call_stored(c) : WORD_DONE;
     struct ledger_answer *out = c->out;
     struct err *e;
     struct buf b;
 
     if (w != WORD_DONE)
         return w;
-    c->known->storing = false;
+    c->stored->storing = false;
     e = arena_alloc(c->memory, sizeof(*e));
     buf_init(&b, BUF_UNLIMITED);
-    out->cut = c->known->cut;
-    if (store_read_blob(c->l->part.store, c->known->reply, &b, e) < 0) {
+    out->cut = c->stored->cut;
+    if (store_read_blob(c->l->part.store, c->stored->reply, &b, e) < 0) {
         out->end = LEDGER_BROKEN;
         out->err = e;
     } else {
@@ -675,7 +824,7 @@ static enum word answer_from_store(struct call *c)
     return WORD_ANSWERED;
 }
 
-static bool has_reply(const struct known_call *k)
+static bool has_reply(const struct stored_call *k)
 {
     return k && k->reply[0];
 }
@@ -683,12 +832,12 @@ static bool has_reply(const struct known_call *k)
 int ledger_ask(struct ledger *l, const struct ledger_question *q,
                struct arena *memory, struct ledger_answer *out)
 {
-    struct known_call *k = known_find(&l->known, q->purpose, q->asked);
+    struct stored_call *k = stored_find(&l->stored, q->purpose, q->asked);
     struct call *open, c = {.l = l,
                             .q = *q,
                             .memory = memory,
                             .out = out,
-                            .known = k,
+                            .stored = k,
                             .tries = k ? k->tries : 0};
     enum word w = WORD_HEIR;
 
@@ -710,7 +859,7 @@ int ledger_ask(struct ledger *l, const struct ledger_question *q,
         call_link(&c);
     }
     if (w == WORD_HEIR)
-        w = has_reply(c.known) ? answer_from_store(&c) : call_pay(&c);
+        w = has_reply(c.stored) ? answer_from_store(&c) : call_pay(&c);
     if (!open)
         call_end(&c, w);
     return w == WORD_CANCELLED ? -1 : 0;

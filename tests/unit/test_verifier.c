@@ -1,6 +1,6 @@
 /* test_door.c: what a candidate meets on its way to a verdict: the static rules,
  * a worker, the pack's hint; and who stops the loop. */
-#include "verify/door.h"
+#include "verify/verifier.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -13,17 +13,17 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_door(void);
+void suite_verifier(void);
 
 struct bench {
     struct fixture fixture;
     struct pack *pack;
     struct task *task;
     struct loop *loop;
-    struct door *door;
+    struct verifier *verifier;
     struct home home;
     struct opt_list packs;
-    struct door_opts opts;
+    struct verifier_opts opts;
     struct job_opts job;
     json_t *record; /* the last */
     int told, steps;
@@ -56,22 +56,22 @@ static void begin(struct bench *b)
     problems_release(&problems);
     b->task = make_task("a/b");
     b->home = (struct home){b->fixture.root, worker, python};
-    b->opts = (struct door_opts){.home = &b->home,
-                                 .verifier = "local",
-                                 .device = "cpu",
-                                 .box = "none",
-                                 .packs = &b->packs};
+    b->opts = (struct verifier_opts){.home = &b->home,
+                                     .verifier = "local",
+                                     .device = "cpu",
+                                     .box = "none",
+                                     .packs = &b->packs};
     b->job = (struct job_opts){
         .device = "cpu", .precision = "fp32", .protocol = "hardened"};
     b->loop = loop_new(&e);
-    b->door = b->loop ? door_open(b->loop, &b->opts, &e) : NULL;
-    if (!b->pack || !b->door)
+    b->verifier = b->loop ? verifier_open(b->loop, &b->opts, &e) : NULL;
+    if (!b->pack || !b->verifier)
         BUG("%s", e.text);
 }
 
 static void end(struct bench *b)
 {
-    door_close(b->door);
+    verifier_close(b->verifier);
     loop_free(b->loop);
     json_decref(b->record);
     task_free(b->task);
@@ -97,13 +97,13 @@ static void answer_with(struct bench *b, json_t *answer)
     b->task->sidecar = answer;
 }
 
-static void judge(struct bench *b, const char *code, door_fn *fn)
+static void judge(struct bench *b, const char *code, verifier_fn *fn)
 {
     struct candidate c = {
         .pack = b->pack, .task = b->task, .code = str_of(code), .job = &b->job};
     struct err e = ERR_INIT;
 
-    if (door_judge(b->door, &c, fn, b, &e) < 0)
+    if (verifier_judge(b->verifier, &c, fn, b, &e) < 0)
         BUG("%s", e.text);
 }
 
@@ -193,7 +193,7 @@ static void test_gate(struct bench *b)
     answer_with(b, json_pack("{s:b, s:[s, s]}", "usable", 0, "reasons",
                              "constant", "not finite"));
     list[1]->sidecar = json_pack("{s:b}", "usable", 1);
-    ok(gate_tasks(b->door, &tasks, &o, why, &e) == 0 && steps == 2,
+    ok(gate_tasks(b->verifier, &tasks, &o, why, &e) == 0 && steps == 2,
        "the gate asks about every task");
     is(why[0], "constant; not finite", "what is refused has its reasons");
     ok(!why[1], "what passes has none");
@@ -204,20 +204,20 @@ static void test_gate(struct bench *b)
 static void wait_for_verdict(void *arg)
 {
     struct bench *b = arg;
-    struct door_answer a = {0};
+    struct verifier_answer a = {0};
     struct candidate c = {.pack = b->pack,
                           .task = b->task,
                           .code = STR_LIT("@jit\ndef k(): return 1\n"),
                           .job = &b->job};
     struct err e = ERR_INIT;
 
-    if (door_judge(b->door, &c, door_take, &a, &e) < 0)
+    if (verifier_judge(b->verifier, &c, verifier_take, &a, &e) < 0)
         BUG("%s", e.text);
-    if (door_await(b->door, &a) == 0 && a.record)
+    if (verifier_await(b->verifier, &a) == 0 && a.record)
         on_record(a.record, NULL, b);
     else
         b->steps++;
-    door_answer_release(&a);
+    verifier_answer_release(&a);
 }
 
 static void test_coroutine_asks(struct bench *b)
@@ -235,7 +235,7 @@ static void test_coroutine_asks(struct bench *b)
     is(jsn_str(b->record, "verdict"), "correct", "as the worker gave it");
 }
 
-void suite_door(void)
+void suite_verifier(void)
 {
     static const char good[] = "@jit\ndef k(): return 1\n";
     struct bench b;

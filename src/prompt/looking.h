@@ -1,11 +1,11 @@
 /* looking.h: list, peek and grep: what a reader finds in its documents without
  * a call. */
-#ifndef GUIDE_LOOKING_H
-#define GUIDE_LOOKING_H
+#ifndef PROMPT_LOOKING_H
+#define PROMPT_LOOKING_H
 
 #include "base/buf.h"
-#include "guide/action.h"
-#include "guide/sources.h"
+#include "prompt/action.h"
+#include "prompt/sources.h"
 
 #include <stdbool.h>
 #include <stdint.h>

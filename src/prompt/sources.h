@@ -1,8 +1,8 @@
 /* sources.h: the documents that a guide is made from: a folder of text files,
  * read once. A document is known by its path inside the folder; places in it
  * are lines, counted from 1. */
-#ifndef GUIDE_SOURCES_H
-#define GUIDE_SOURCES_H
+#ifndef PROMPT_SOURCES_H
+#define PROMPT_SOURCES_H
 
 #include "base/arena.h"
 #include "base/buf.h"

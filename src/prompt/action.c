@@ -1,5 +1,5 @@
 /* action.c: the protocol, read. */
-#include "guide/action.h"
+#include "prompt/action.h"
 
 #include "base/mem.h"
 #include "prompt/extract.h"

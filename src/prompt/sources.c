@@ -1,5 +1,5 @@
 /* sources.c: reading the folder, finding headings, the manifest. */
-#include "guide/sources.h"
+#include "prompt/sources.h"
 
 #include "base/fs.h"
 #include "base/log.h"

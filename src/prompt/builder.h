@@ -12,13 +12,13 @@
  * by its prompt. What a reader sees follows from the documents and from earlier
  * replies alone: a build that was stopped is repeated from the store, for
  * nothing, up to where it stopped. */
-#ifndef GUIDE_BUILDER_H
-#define GUIDE_BUILDER_H
+#ifndef PROMPT_BUILDER_H
+#define PROMPT_BUILDER_H
 
 #include "base/err.h"
-#include "guide/sources.h"
-#include "ledger/ask_all.h"
+#include "llm/ask_all.h"
 #include "prompt/prompt.h"
+#include "prompt/sources.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* ledger.h: calls to a model. A reply that is in the store is never lost, and
  * never asked or paid for again.
  *
- * A call takes five steps: reserve, store, send, store, use. The front (below)
+ * A call takes five steps: reserve, store, send, store, use. The client (below)
  * reserves, under the cap, the most that the request can cost; the row of the
  * call, with the reservation, is written and on disk; the request goes out;
- * when it ends, the front replaces the reservation by the real cost, and the
+ * when it ends, the client replaces the reservation by the real cost, and the
  * row gets the reply and the cost; when that is on disk, too, the caller gets
- * the reply. A front that repeats a request which may have been billed counts
+ * the reply. A client that repeats a request which may have been billed counts
  * it as spent and reserves again, and the row is written again before the
  * request is repeated. So wherever the program ends, the cap holds (but see
  * budget_settle()), and:
@@ -26,16 +26,16 @@
  * come: that is stored and remembered, whoever is cancelled.
  *
  * A call that will fit under the cap once other calls have ended waits in the
- * front. One that the front refuses, or whose purse cannot be filled, is parked
- * and tried again when a call ends or a purse is closed. When only parked calls
+ * client. One that the client refuses, or whose shared reservation cannot be made, is parked
+ * and tried again when a call ends or a shared reservation is closed. When only parked calls
  * are left, they end with LEDGER_NO_BUDGET, in the order of asking. If one of the
  * callers stops the ledger, the remaining ones end with LEDGER_STOPPED.
  *
- * A front is the struct llm that sends the calls (llm/llm.h). A front is
+ * A client is the struct llm that sends the calls (llm/llm.h). A client is
  * patient if its provider may take days to answer, and sending a request again
  * is free, as with --spool, a folder of requests and replies. */
-#ifndef LEDGER_LEDGER_H
-#define LEDGER_LEDGER_H
+#ifndef LLM_LEDGER_H
+#define LLM_LEDGER_H
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -57,41 +57,42 @@ struct ledger_parts {
     struct loop *loop;
     struct store *store;
     struct budget *budget;
-    bool patient; /* the model's front is patient: calls without a reply in the
+    bool patient; /* the model's client is patient: calls without a reply in the
                      store are not lost, but still wait for it */
 };
 
 /* Reads the calls in the store and counts their cost in the budget. Calls that
- * were under way count as lost; with a patient front they are waited for. */
+ * were under way count as lost; with a patient client they are waited for. */
 struct ledger *ledger_open(const struct ledger_parts *p, struct err *e);
 /* Nobody may wait for an answer any more. */
 void ledger_close(struct ledger *l); /* may be NULL */
 
 /* Counts all calls of a store that have no reply as lost. For a run that
- * continues with another front; call it before ledger_open(). */
+ * continues with another client; call it before ledger_open(). */
 int ledger_lose(struct store *s, struct err *e);
 
 /* A reservation for calls that belong together, made for all of them before the
  * first is sent. Embedded by the caller, all zero at first. It is not stored:
  * after a crash, each of the calls that are left makes its own reservation. */
-struct ledger_purse {
+struct ledger_reservation {
     struct llm_cost rest; /* what no call has used yet */
 };
 /* Returns the rest to the budget. For the caller, when the last of the calls is
  * over or dropped. */
-void ledger_purse_close(struct ledger *l, struct ledger_purse *p);
+void ledger_reservation_close(struct ledger *l, struct ledger_reservation *p);
 
 struct ledger_question {
     const char *purpose, *asked; /* together they identify the question */
     int64_t task, attempt;       /* stored with it; -1 and 0: of no task */
-    struct llm *front;
+    struct llm *client;
     struct llm_request request; /* the ledger fills in `held` */
     const char *prompt_hash;    /* identifies the request's text */
     bool prompt_stored;         /* the store has a blob of that hash: the list
                                    of messages (docs/STORAGE.md, `call`) */
-    struct ledger_purse *purse; /* where its reservation comes from; NULL: it
+    struct ledger_reservation
+        *reservation;     /* where its reservation comes from; NULL: it
                                    makes its own */
-    struct llm_cost then; /* the most that later calls on the purse can cost:
+    struct llm_cost then; /* the most that later calls on it can cost:
                              reserved together with this call */
 };
 
@@ -123,7 +124,7 @@ struct ledger_answer {
  * borrowed until then; what `out` points to is in `memory`. -1 when the coroutine
  * was cancelled: the reservation of a request that has gone out stays, since it may
  * be billed; when the store is opened again, the call counts as lost, or is waited
- * for if the front is patient. */
+ * for if the client is patient. */
 int ledger_ask(struct ledger *l, const struct ledger_question *q,
                struct arena *memory, struct ledger_answer *out);
 /* The `prompt_hash` with which a question was asked whose reply is stored or may
@@ -135,7 +136,7 @@ const char *ledger_asked_with(const struct ledger *l, const char *purpose,
  * LEDGER_STOPPED; the others end with their replies. */
 void ledger_stop(struct ledger *l);
 
-/* Calls that a front has, and parked calls. */
+/* Calls that a client has, and parked calls. */
 size_t ledger_in_flight(const struct ledger *l);
 size_t ledger_parked(const struct ledger *l);
 
