@@ -62,7 +62,7 @@ void arena_reset(struct arena *a)
 }
 
 /* A block with room for n bytes becomes the newest. */
-static struct arena_block *add_block(struct arena *a, size_t n)
+static struct arena_block *arena_add_block(struct arena *a, size_t n)
 {
     size_t size = a->head ? a->head->size * 2 : FIRST_BYTES;
     struct arena_block *b;
@@ -85,7 +85,7 @@ void *arena_alloc_raw(struct arena *a, size_t n)
         BUG("arena_alloc of %zu bytes", n);
     n = (n + align - 1) & ~(align - 1);
     if (!b || b->size - b->used < n)
-        b = add_block(a, n);
+        b = arena_add_block(a, n);
     p = b->data + b->used;
     b->used += n;
     return p;

@@ -27,7 +27,7 @@ void buf_reset(struct buf *b)
 }
 
 /* Makes room for n more bytes and the NUL; false when the limit forbids it. */
-static int reserve(struct buf *b, size_t n)
+static int buf_reserve(struct buf *b, size_t n)
 {
     size_t want = b->cap ? b->cap : 64;
 
@@ -43,7 +43,7 @@ static int reserve(struct buf *b, size_t n)
 }
 
 /* There is room. */
-static void append(struct buf *b, const void *p, size_t n)
+static void buf_append(struct buf *b, const void *p, size_t n)
 {
     if (n)
         memcpy(b->data + b->len, p, n);
@@ -53,17 +53,17 @@ static void append(struct buf *b, const void *p, size_t n)
 
 int buf_add(struct buf *b, const void *p, size_t n, struct err *e)
 {
-    if (!reserve(b, n))
+    if (!buf_reserve(b, n))
         return err_set(e, ERR_LIMIT, "more than %zu bytes", b->limit);
-    append(b, p, n);
+    buf_append(b, p, n);
     return 0;
 }
 
 void buf_put(struct buf *b, const void *p, size_t n)
 {
-    if (!reserve(b, n))
+    if (!buf_reserve(b, n))
         BUG("buf_put: more than %zu bytes", b->limit);
-    append(b, p, n);
+    buf_append(b, p, n);
 }
 
 void buf_puts(struct buf *b, const char *s)
@@ -86,7 +86,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_copy(again, ap);
     n = vsnprintf(room ? b->data + b->len : NULL, room, fmt, ap);
     va_end(ap);
-    if (n < 0 || !reserve(b, (size_t)n))
+    if (n < 0 || !buf_reserve(b, (size_t)n))
         BUG("buf_printf past the limit of %zu bytes", b->limit);
     if ((size_t)n >= room) /* it had not all the room it needs */
         vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);

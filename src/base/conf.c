@@ -12,8 +12,8 @@ struct reading {
     struct arena *a;
 };
 
-static int on_line(const char *section, const char *name, const char *value,
-                   void *arg, struct err *e)
+static int conf_on_line(const char *section, const char *name,
+                        const char *value, void *arg, struct err *e)
 {
     struct reading *r = arg;
 
@@ -30,7 +30,7 @@ int conf_apply(const char *path, const char *section, const struct opt *table,
 {
     struct reading r = {section, table, into, a};
 
-    return ini_read(path, on_line, &r, e);
+    return ini_read(path, conf_on_line, &r, e);
 }
 
 void conf_write(const char *section, const struct opt *table,

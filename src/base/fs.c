@@ -115,7 +115,8 @@ static int write_special(const char *path, const void *data, size_t n,
     return rc;
 }
 
-static int replace(const char *path, struct str data, bool wait, struct err *e)
+static int fs_swap_in(const char *path, struct str data, bool wait,
+                      struct err *e)
 {
     if (is_special(path))
         return write_special(path, data.p, data.n, e);
@@ -150,13 +151,13 @@ out:
 
 int fs_replace(const char *path, const void *data, size_t n, struct err *e)
 {
-    return replace(path, (struct str){data, n}, true, e);
+    return fs_swap_in(path, (struct str){data, n}, true, e);
 }
 
 int fs_replace_later(const char *path, const void *data, size_t n,
                      struct err *e)
 {
-    return replace(path, (struct str){data, n}, false, e);
+    return fs_swap_in(path, (struct str){data, n}, false, e);
 }
 
 int fs_mkdirs(const char *path, struct err *e)

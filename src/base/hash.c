@@ -8,7 +8,7 @@
 #include <sys/random.h>
 
 /* libcrypto fails only when it is out of memory or has no SHA-256. */
-static void must(int done)
+static void hash_must(int done)
 {
     if (done != 1)
         BUG("libcrypto cannot compute SHA-256");
@@ -28,19 +28,19 @@ static void put_hex(const unsigned char digest[32], char out[HASH_HEX])
 void hash_init(struct hash *h)
 {
     h->ctx = EVP_MD_CTX_new();
-    must(h->ctx && EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL));
+    hash_must(h->ctx && EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL));
 }
 
 void hash_add(struct hash *h, const void *p, size_t n)
 {
-    must(EVP_DigestUpdate(h->ctx, p, n));
+    hash_must(EVP_DigestUpdate(h->ctx, p, n));
 }
 
 void hash_finish_hex(struct hash *h, char out[HASH_HEX])
 {
     unsigned char digest[32];
 
-    must(EVP_DigestFinal_ex(h->ctx, digest, NULL));
+    hash_must(EVP_DigestFinal_ex(h->ctx, digest, NULL));
     EVP_MD_CTX_free(h->ctx);
     h->ctx = NULL;
     put_hex(digest, out);
@@ -48,7 +48,7 @@ void hash_finish_hex(struct hash *h, char out[HASH_HEX])
 
 void hash_bytes(const void *p, size_t n, unsigned char digest[32])
 {
-    must(EVP_Digest(p, n, digest, NULL, EVP_sha256(), NULL));
+    hash_must(EVP_Digest(p, n, digest, NULL, EVP_sha256(), NULL));
 }
 
 void hash_hex(const void *p, size_t n, char out[HASH_HEX])
@@ -63,8 +63,9 @@ void hash_hmac_hex(const char *key, struct str text, char out[HASH_HEX])
 {
     unsigned char digest[32];
 
-    must(HMAC(EVP_sha256(), key, (int)strlen(key),
-              (const unsigned char *)text.p, text.n, digest, NULL) != NULL);
+    hash_must(HMAC(EVP_sha256(), key, (int)strlen(key),
+                   (const unsigned char *)text.p, text.n, digest,
+                   NULL) != NULL);
     put_hex(digest, out);
 }
 

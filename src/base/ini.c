@@ -9,8 +9,8 @@
 
 #define MAX_FILE ((size_t)16 << 20)
 
-static int on_line(struct str line, char **section, ini_fn *fn, void *arg,
-                   struct err *e)
+static int ini_on_line(struct str line, char **section, ini_fn *fn, void *arg,
+                       struct err *e)
 {
     struct str name;
     char *n, *v;
@@ -36,8 +36,8 @@ static int on_line(struct str line, char **section, ini_fn *fn, void *arg,
     return rc;
 }
 
-static int parse(const char *name, struct str text, ini_fn *fn, void *arg,
-                 struct err *e)
+static int ini_parse(const char *name, struct str text, ini_fn *fn, void *arg,
+                     struct err *e)
 {
     char *section = xstrdup("");
     struct str line;
@@ -47,7 +47,7 @@ static int parse(const char *name, struct str text, ini_fn *fn, void *arg,
     while (rc == 0 && more) {
         more = str_cut(&text, '\n', &line);
         number++;
-        rc = on_line(str_trim(more ? line : text), &section, fn, arg, e);
+        rc = ini_on_line(str_trim(more ? line : text), &section, fn, arg, e);
     }
     free(section);
     return rc < 0 ? err_wrap(e, "%s:%d", name, number) : rc;
@@ -61,7 +61,7 @@ int ini_read(const char *path, ini_fn *fn, void *arg, struct err *e)
     buf_init(&b, MAX_FILE);
     rc = fs_read(path, &b, e);
     if (rc == 0)
-        rc = parse(path, (struct str){buf_str(&b), b.len}, fn, arg, e);
+        rc = ini_parse(path, (struct str){buf_str(&b), b.len}, fn, arg, e);
     buf_release(&b);
     return rc;
 }

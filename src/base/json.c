@@ -14,7 +14,7 @@
 #define MAX_BYTES ((size_t)16 << 20)
 
 /* jansson allows 2,048 levels, and each costs its parser stack. */
-static int too_deep(const char *text, size_t n)
+static int jsn_too_deep(const char *text, size_t n)
 {
     int depth = 0, in_string = 0;
 
@@ -39,13 +39,13 @@ static int too_deep(const char *text, size_t n)
 }
 
 /* `line` is that of the text's beginning. */
-static json_t *parse(const char *name, size_t line, struct str text,
-                     size_t flags, struct err *e)
+static json_t *jsn_parse_flags(const char *name, size_t line, struct str text,
+                               size_t flags, struct err *e)
 {
     json_error_t at;
     json_t *v;
 
-    if (too_deep(text.p, text.n)) {
+    if (jsn_too_deep(text.p, text.n)) {
         err_set(e, ERR_INPUT, "%s: nested deeper than %d levels", name,
                 MAX_DEPTH);
         return NULL;
@@ -60,14 +60,15 @@ static json_t *parse(const char *name, size_t line, struct str text,
 
 json_t *jsn_parse(const char *name, const char *text, size_t n, struct err *e)
 {
-    return parse(name, 1, (struct str){text, n}, JSON_REJECT_DUPLICATES, e);
+    return jsn_parse_flags(name, 1, (struct str){text, n},
+                           JSON_REJECT_DUPLICATES, e);
 }
 
 json_t *jsn_parse_nul(const char *name, const char *text, size_t n,
                       struct err *e)
 {
-    return parse(name, 1, (struct str){text, n},
-                 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, e);
+    return jsn_parse_flags(name, 1, (struct str){text, n},
+                           JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, e);
 }
 
 /* The code unit of an escape "\uXXXX" at the start of p[0..n), or -1. */
@@ -139,14 +140,15 @@ json_t *jsn_parse_part(const char *name, size_t line, const char *text,
                        size_t n, struct err *e)
 {
     struct err first = ERR_INIT;
-    json_t *v = parse(name, line, (struct str){text, n}, 0, &first);
+    json_t *v = jsn_parse_flags(name, line, (struct str){text, n}, 0, &first);
     struct buf mended;
 
     if (v)
         return v;
     buf_init(&mended, BUF_UNLIMITED);
     mend(text, n, &mended);
-    v = parse(name, line, (struct str){buf_str(&mended), mended.len}, 0, e);
+    v = jsn_parse_flags(name, line, (struct str){buf_str(&mended), mended.len},
+                        0, e);
     buf_release(&mended);
     return v;
 }
@@ -234,12 +236,12 @@ static void put_string(struct buf *b, const char *p, size_t n)
     buf_putc(b, '"');
 }
 
-static int by_key(const void *a, const void *b)
+static int jsn_by_key(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void put_value(struct buf *b, const json_t *v);
+static void jsn_put_value(struct buf *b, const json_t *v);
 
 static void put_object(struct buf *b, const json_t *v)
 {
@@ -248,14 +250,14 @@ static void put_object(struct buf *b, const json_t *v)
     json_t *member;
 
     json_object_foreach((json_t *)v, key, member) keys[i++] = key;
-    qsort(keys, n, sizeof(*keys), by_key);
+    qsort(keys, n, sizeof(*keys), jsn_by_key);
     buf_putc(b, '{');
     for (i = 0; i < n; i++) {
         if (i)
             buf_putc(b, ',');
         put_string(b, keys[i], strlen(keys[i]));
         buf_putc(b, ':');
-        put_value(b, json_object_get(v, keys[i]));
+        jsn_put_value(b, json_object_get(v, keys[i]));
     }
     buf_putc(b, '}');
     free(keys);
@@ -267,13 +269,13 @@ static void put_array(struct buf *b, const json_t *v)
     for (size_t i = 0; i < json_array_size(v); i++) {
         if (i)
             buf_putc(b, ',');
-        put_value(b, json_array_get(v, i));
+        jsn_put_value(b, json_array_get(v, i));
     }
     buf_putc(b, ']');
 }
 
 /* Numbers and words are short: jansson writes them. */
-static void put_value(struct buf *b, const json_t *v)
+static void jsn_put_value(struct buf *b, const json_t *v)
 {
     char *text;
 
@@ -295,7 +297,7 @@ char *jsn_canonical(const json_t *v)
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    put_value(&b, v);
+    jsn_put_value(&b, v);
     return buf_take(&b, NULL);
 }
 

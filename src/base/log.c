@@ -25,7 +25,7 @@ void log_set_writer(void (*write)(const char *line, void *arg), void *arg)
 }
 
 /* A control character of ASCII, or one that UTF-8 writes as C2 80 to C2 9F. */
-static bool is_control(const unsigned char *p)
+static bool log_is_control(const unsigned char *p)
 {
     return (p[0] < 0x20 && p[0] != '\n' && p[0] != '\t') || p[0] == 0x7f ||
            (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0);
@@ -36,7 +36,7 @@ static bool is_control(const unsigned char *p)
 static void quote(const char *line, struct buf *out)
 {
     for (const unsigned char *p = (const unsigned char *)line; *p; p++) {
-        if (!is_control(p))
+        if (!log_is_control(p))
             buf_putc(out, (char)*p);
         else if (*p != 0xc2)
             buf_printf(out, "<%02X>", *p);

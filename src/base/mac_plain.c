@@ -26,7 +26,7 @@ static const uint32_t round_constants[64] = {
     0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
     0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotate(uint32_t x, unsigned n)
+static uint32_t mac_rotate(uint32_t x, unsigned n)
 {
     return x >> n | x << (32 - n);
 }
@@ -44,8 +44,8 @@ static void expand(const unsigned char *block, uint32_t w[64])
     for (size_t i = 16; i < 64; i++) {
         uint32_t a = w[i - 15], b = w[i - 2];
 
-        w[i] = w[i - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + w[i - 7] +
-               (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+        w[i] = w[i - 16] + (mac_rotate(a, 7) ^ mac_rotate(a, 18) ^ a >> 3) +
+               w[i - 7] + (mac_rotate(b, 17) ^ mac_rotate(b, 19) ^ b >> 10);
     }
 }
 
@@ -57,8 +57,9 @@ static void compress(uint32_t state[8], const unsigned char *block)
 
     expand(block, w);
     for (size_t i = 0; i < 64; i++) {
-        uint32_t high = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
-        uint32_t low = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+        uint32_t high =
+            mac_rotate(e, 6) ^ mac_rotate(e, 11) ^ mac_rotate(e, 25);
+        uint32_t low = mac_rotate(a, 2) ^ mac_rotate(a, 13) ^ mac_rotate(a, 22);
         uint32_t t =
             h + high + ((e & f) ^ (~e & g)) + round_constants[i] + w[i];
 
@@ -129,8 +130,8 @@ static void sha256_finish(struct sha256 *h, unsigned char digest[MAC_BYTES])
         digest[i] = (unsigned char)(h->state[i / 4] >> (24 - i % 4 * 8));
 }
 
-static void begin(struct sha256 *h, const void *key, size_t n,
-                  unsigned char fill)
+static void mac_begin(struct sha256 *h, const void *key, size_t n,
+                      unsigned char fill)
 {
     unsigned char pad[MAC_BLOCK];
 
@@ -151,8 +152,8 @@ struct mac_key *mac_key_new(const void *key, size_t len)
 
     if (len > MAC_BLOCK)
         BUG("a key of %zu bytes", len);
-    begin(&k->inner, key, len, 0x36);
-    begin(&k->outer, key, len, 0x5c);
+    mac_begin(&k->inner, key, len, 0x36);
+    mac_begin(&k->outer, key, len, 0x5c);
     return k;
 }
 

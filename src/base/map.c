@@ -36,7 +36,7 @@ static size_t find_slot(const struct map *m, struct str key)
     return i;
 }
 
-static void grow(struct map *m)
+static void map_grow(struct map *m)
 {
     m->slot_count = m->slot_count ? m->slot_count * 2 : 16;
     free(m->slots);
@@ -53,7 +53,7 @@ void map_set(struct map *m, struct str key, void *value)
     size_t slot;
 
     if ((m->len + 1) * 2 > m->slot_count)
-        grow(m);
+        map_grow(m);
     slot = find_slot(m, key);
     if (!m->slots[slot]) {
         m->items = xgrow(m->items, &m->cap, m->len, sizeof(*m->items));

@@ -39,7 +39,7 @@ void opt_result_release(struct opt_result *r)
     *r = (struct opt_result){0};
 }
 
-static const struct opt *find_name(const struct opt *table, struct str name)
+static const struct opt *opt_find_name(const struct opt *table, struct str name)
 {
     for (; table->name; table++)
         if (str_eq(name, table->name))
@@ -122,7 +122,7 @@ static int store(const struct opt *o, void *into, const char *value,
 int opt_set(const struct opt *table, void *into, const char *name,
             const char *value, struct err *e)
 {
-    const struct opt *o = find_name(table, str_of(name));
+    const struct opt *o = opt_find_name(table, str_of(name));
     const char *names[MAX_OPTIONS], *near;
     size_t n = 0;
 
@@ -145,7 +145,7 @@ int opt_set(const struct opt *table, void *into, const char *name,
     return err_set(e, ERR_INPUT, "%s: '%s' is neither yes nor no", name, value);
 }
 
-static int unknown(const struct opt *table, const char *word, struct err *e)
+static int opt_unknown(const struct opt *table, const char *word, struct err *e)
 {
     const struct opt *const tables[] = {table, opt_common_table};
     const char *names[MAX_OPTIONS], *near;
@@ -180,12 +180,12 @@ static const struct opt *lookup(struct parser *p, struct str name, char letter,
     const struct opt *o;
 
     *into = p->into;
-    o = letter ? find_letter(p->table, letter) : find_name(p->table, name);
+    o = letter ? find_letter(p->table, letter) : opt_find_name(p->table, name);
     if (o)
         return o;
     *into = &p->r->common;
     return letter ? find_letter(opt_common_table, letter)
-                  : find_name(opt_common_table, name);
+                  : opt_find_name(opt_common_table, name);
 }
 
 static int one_option(struct parser *p, struct err *e)
@@ -206,7 +206,7 @@ static int one_option(struct parser *p, struct err *e)
         letter = word[1];
     o = lookup(p, name, letter, &into);
     if (!o && is_long)
-        return unknown(p->table, word + 2, e);
+        return opt_unknown(p->table, word + 2, e);
     if (!o)
         return err_set(e, ERR_USAGE, "unknown option -%c; --help lists them",
                        word[1]);

@@ -8,7 +8,7 @@
 
 /* How many hits the marks meet when they are moved at random. Marks and hits
  * are two subsets; the smaller one is drawn. */
-static size_t draw(const struct stats_stratum *s, struct rng *r)
+static size_t stats_draw(const struct stats_stratum *s, struct rng *r)
 {
     size_t few = s->marked < s->hits ? s->marked : s->hits,
            many = s->marked < s->hits ? s->hits : s->marked, found = 0;
@@ -37,7 +37,7 @@ struct stats_effect stats_randomise(const struct stats_stratum *s, size_t len,
         size_t hits = 0;
 
         for (size_t i = 0; i < len; i++)
-            hits += draw(&s[i], &r);
+            hits += stats_draw(&s[i], &r);
         /* equal distances must compare as equal */
         as_far += fabs((double)hits - out.expected) + 1e-9 >=
                   fabs((double)out.hits - out.expected);

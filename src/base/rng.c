@@ -25,21 +25,22 @@ void rng_init(struct rng *r, const char *fmt, ...)
     r->state[0] |= 1; /* never all zero */
 }
 
-static uint64_t rotate(uint64_t x, int k)
+static uint64_t rng_rotate(uint64_t x, int k)
 {
     return (x << k) | (x >> (64 - k));
 }
 
 uint64_t rng_next(struct rng *r)
 {
-    uint64_t *s = r->state, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+    uint64_t *s = r->state, result = rng_rotate(s[1] * 5, 7) * 9,
+             t = s[1] << 17;
 
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= t;
-    s[3] = rotate(s[3], 45);
+    s[3] = rng_rotate(s[3], 45);
     return result;
 }
 

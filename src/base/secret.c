@@ -16,7 +16,7 @@ static const char *const names[] = {"MONKEYS_API_KEY", "OPENAI_API_KEY",
 /* A shorter value is not a key, and masking it would spoil ordinary words. */
 #define SHORTEST 6
 
-static bool is_secret(const char *entry)
+static bool secret_holds(const char *entry)
 {
     for (size_t i = 0; names[i]; i++) {
         size_t n = strlen(names[i]);
@@ -36,12 +36,12 @@ const char **secret_free_env(void)
         n++;
     env = xcalloc(n + 1, sizeof(*env));
     for (size_t i = 0; i < n; i++)
-        if (!is_secret(environ[i]))
+        if (!secret_holds(environ[i]))
             env[kept++] = environ[i];
     return env;
 }
 
-static char *without(char *text, const char *key)
+static char *secret_cut_out(char *text, const char *key)
 {
     size_t n = strlen(key);
     const char *from = text, *at;
@@ -69,7 +69,7 @@ char *secret_mask(const char *text)
         struct str trimmed = str_trim(str_of(raw ? raw : ""));
         char *key = xstrndup(trimmed.p, trimmed.n);
 
-        out = without(out, key);
+        out = secret_cut_out(out, key);
         free(key);
     }
     return out;

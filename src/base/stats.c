@@ -77,7 +77,7 @@ double stats_fast_p(const double *speedup, size_t n, double p, bool ties)
     return n ? (double)count / (double)n : 0;
 }
 
-static int by_value(const void *a, const void *b)
+static int stats_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -91,7 +91,7 @@ double stats_quantile(double *v, size_t n, double q)
 
     if (n == 0)
         return NAN;
-    qsort(v, n, sizeof(*v), by_value);
+    qsort(v, n, sizeof(*v), stats_by_value);
     at = q * (double)(n - 1);
     low = (size_t)at;
     if (low >= n - 1)

@@ -35,18 +35,18 @@ bool str_ends(struct str s, const char *suffix)
     return s.n >= n && memcmp(s.p + s.n - n, suffix, n) == 0;
 }
 
-static bool is_space(char c)
+static bool str_is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 struct str str_trim(struct str s)
 {
-    while (s.n && is_space(s.p[0])) {
+    while (s.n && str_is_space(s.p[0])) {
         s.p++;
         s.n--;
     }
-    while (s.n && is_space(s.p[s.n - 1]))
+    while (s.n && str_is_space(s.p[s.n - 1]))
         s.n--;
     return s;
 }

@@ -23,7 +23,7 @@ struct lines {
     size_t len;
 };
 
-static struct lines split(struct str text)
+static struct lines udiff_split(struct str text)
 {
     struct lines l = {0};
     size_t cap = 0;
@@ -73,7 +73,7 @@ static void trace_back(struct script *s, int **saved, int d, int x, int y,
 }
 
 /* The middle: n lines of `a` and m of `b`, both after `from` equal ones. */
-static void compare(struct script *s, size_t from, int n, int m)
+static void udiff_compare(struct script *s, size_t from, int n, int m)
 {
     int *saved[MOST_DIFF + 1] = {0}, d, x = 0, y = 0;
     bool found = false;
@@ -112,7 +112,7 @@ static void compare(struct script *s, size_t from, int n, int m)
 
 /* ---- hunks ---- */
 
-static void put_line(char mark, struct str line, struct buf *out)
+static void udiff_put_line(char mark, struct str line, struct buf *out)
 {
     buf_putc(out, mark);
     buf_put(out, line.p, line.n);
@@ -134,7 +134,7 @@ static bool at_change(const struct script *s, size_t x, size_t y)
 }
 
 /* Moves from the first change of a hunk to its end, the context included. */
-static void end_of(const struct script *s, size_t *x, size_t *y)
+static void udiff_end_of(const struct script *s, size_t *x, size_t *y)
 {
     size_t equal = 0;
 
@@ -167,18 +167,18 @@ static void put_hunk(const struct script *s, size_t *x, size_t *y,
     size_t back = *x < CONTEXT ? *x : CONTEXT, a = *x - back, b = *y - back,
            a_end = *x, b_end = *y;
 
-    end_of(s, &a_end, &b_end);
+    udiff_end_of(s, &a_end, &b_end);
     buf_puts(out, "@@");
     put_range('-', a, a_end, out);
     put_range('+', b, b_end, out);
     buf_puts(out, " @@\n");
     while (a < a_end || b < b_end) {
         if (a < a_end && s->gone[a]) {
-            put_line('-', s->a.at[a++].text, out);
+            udiff_put_line('-', s->a.at[a++].text, out);
         } else if (b < b_end && s->new[b]) {
-            put_line('+', s->b.at[b++].text, out);
+            udiff_put_line('+', s->b.at[b++].text, out);
         } else {
-            put_line(' ', s->a.at[a++].text, out);
+            udiff_put_line(' ', s->a.at[a++].text, out);
             b++;
         }
     }
@@ -189,7 +189,7 @@ static void put_hunk(const struct script *s, size_t *x, size_t *y,
 void udiff_put(struct str a, const char *a_name, struct str b,
                const char *b_name, struct buf *out)
 {
-    struct script s = {.a = split(a), .b = split(b)};
+    struct script s = {.a = udiff_split(a), .b = udiff_split(b)};
     size_t from = 0, n = s.a.len, m = s.b.len, x = 0, y = 0;
 
     s.gone = xcalloc(n + 1, sizeof(bool));
@@ -199,7 +199,7 @@ void udiff_put(struct str a, const char *a_name, struct str b,
     while (n > from && m > from && same(&s, n - 1, m - 1))
         n--, m--;
     if (n > from || m > from) {
-        compare(&s, from, (int)(n - from), (int)(m - from));
+        udiff_compare(&s, from, (int)(n - from), (int)(m - from));
         buf_printf(out, "--- %s\n+++ %s\n", a_name, b_name);
     }
     while (x < s.a.len || y < s.b.len) {

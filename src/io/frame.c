@@ -31,7 +31,7 @@ void peer_init(struct peer *p, int fd)
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-static void drop_output(struct frame_out *o)
+static void frame_drop_output(struct frame_out *o)
 {
     for (size_t i = 0; i < o->fd_count; i++)
         close(o->fds[i]);
@@ -44,7 +44,7 @@ void peer_close(struct peer *p)
 
     for (struct frame_out *o = p->first; o; o = next) {
         next = o->next;
-        drop_output(o);
+        frame_drop_output(o);
     }
     for (size_t i = 0; i < p->fd_count; i++)
         close(p->fds[i]);
@@ -104,7 +104,7 @@ int peer_fill(struct peer *p, struct err *e)
     return buf_add(&p->in, data, (size_t)n, e);
 }
 
-static bool is_id(struct str s)
+static bool frame_is_id(struct str s)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "abcdefghijklmnopqrstuvwxyz0123456789._:/-";
@@ -140,7 +140,7 @@ long frame_parse(const char *p, size_t n, struct frame *f, struct err *e)
     line = (struct str){p, head - 1};
     if (!str_cut(&line, ' ', &mark) || !str_eq(mark, "monkeys/1") ||
         !str_cut(&line, ' ', &type) || !is_type(type) ||
-        !str_cut(&line, ' ', &id) || !is_id(id) ||
+        !str_cut(&line, ' ', &id) || !frame_is_id(id) ||
         !str_cut(&line, ' ', &deadline) ||
         !str_to_i64(deadline, 0, INT64_MAX / 2000000, &f->deadline_ms) ||
         !str_to_i64(line, 0, (int64_t)FRAME_PAYLOAD, &bytes))
@@ -148,7 +148,8 @@ long frame_parse(const char *p, size_t n, struct frame *f, struct err *e)
                        (int)(head - 1 < 60 ? head - 1 : 60), p);
     if (n - head < (size_t)bytes)
         return 0;
-    memcpy(f->type, type.p, type.n); /* is_type() and is_id() checked them */
+    memcpy(f->type, type.p,
+           type.n); /* is_type() and frame_is_id() checked them */
     f->type[type.n] = '\0';
     memcpy(f->id, id.p, id.n);
     f->id[id.n] = '\0';
@@ -206,7 +207,7 @@ void peer_send(struct peer *p, const struct frame *f, const int *fds,
     if (f->len)
         memcpy(o->data + n, f->payload, f->len);
     if (p->fd < 0) {
-        drop_output(o);
+        frame_drop_output(o);
         return;
     }
     *p->last = o;
@@ -258,7 +259,7 @@ int peer_flush(struct peer *p, struct err *e)
         p->first = o->next;
         if (!p->first)
             p->last = &p->first;
-        drop_output(o);
+        frame_drop_output(o);
     }
     return 0;
 }

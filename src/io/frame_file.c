@@ -11,8 +11,8 @@
 #define MAX_FILE ((size_t)4 << 30)
 
 /* *whole is where the last whole frame ends, *torn whether anything follows. */
-static int read_all(const char *path, frame_file_fn *fn, void *arg,
-                    size_t *whole, bool *torn, struct err *e)
+static int frame_file_read_all(const char *path, frame_file_fn *fn, void *arg,
+                               size_t *whole, bool *torn, struct err *e)
 {
     struct buf b;
     struct frame f;
@@ -42,7 +42,9 @@ int frame_file_read(const char *path, frame_file_fn *fn, void *arg,
     size_t whole;
     bool torn;
 
-    return fs_is_file(path) ? read_all(path, fn, arg, &whole, &torn, e) : 0;
+    return fs_is_file(path)
+               ? frame_file_read_all(path, fn, arg, &whole, &torn, e)
+               : 0;
 }
 
 int frame_file_open(const char *path, frame_file_fn *fn, void *arg,
@@ -58,7 +60,7 @@ int frame_file_open(const char *path, frame_file_fn *fn, void *arg,
     /* Some file systems do not support locks. */
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         err_set(e, ERR_INPUT, "%s: another process is writing to it", path);
-    else if (read_all(path, fn, arg, &whole, &torn, e) == 0 &&
+    else if (frame_file_read_all(path, fn, arg, &whole, &torn, e) == 0 &&
              (rc = torn ? ftruncate(fd, (off_t)whole) : 0) < 0)
         err_sys(e, "%s: cut the torn end", path);
     if (rc == 0)

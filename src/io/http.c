@@ -1,6 +1,6 @@
 /* http.c: libcurl's multi interface on our loop. libcurl names the sockets and
  * the timeout it waits for, and we tell it when one is ready. Data that
- * arrives is kept until libcurl returns and is then passed on by settle(),
+ * arrives is kept until libcurl returns and is then passed on by http_settle(),
  * because libcurl forbids most of its functions inside its callbacks. */
 #include "io/http.h"
 
@@ -134,7 +134,7 @@ static void call_detach(struct http_call *c)
         c->next->prev = c->prev;
 }
 
-static void call_free(struct http_call *c)
+static void http_call_free(struct http_call *c)
 {
     pool_put(c->h, c->easy);
     curl_slist_free_all(c->headers);
@@ -151,8 +151,8 @@ static int status_of(const struct http_call *c)
     return (int)status;
 }
 
-static void finish(struct http_call *c, enum http_outcome outcome,
-                   const char *error)
+static void http_finish(struct http_call *c, enum http_outcome outcome,
+                        const char *error)
 {
     struct http *h = c->h;
 
@@ -165,7 +165,7 @@ static void finish(struct http_call *c, enum http_outcome outcome,
     h->calling = c;
     c->on_done(c, &c->reply, c->arg);
     h->calling = NULL;
-    call_free(c);
+    http_call_free(c);
 }
 
 void http_cancel(struct http_call *c)
@@ -177,7 +177,7 @@ void http_cancel(struct http_call *c)
     if (c == h->calling)
         h->calling = NULL; /* inside its on_chunk */
     call_detach(c);
-    call_free(c);
+    http_call_free(c);
 }
 
 const char *http_header(struct http_call *c, const char *name)
@@ -249,7 +249,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
     return c->too_large ? CURL_WRITEFUNC_ERROR : n;
 }
 
-static void deliver(struct http_call *c)
+static void http_deliver(struct http_call *c)
 {
     struct http *h = c->h;
     struct buf data = c->fresh;
@@ -261,7 +261,7 @@ static void deliver(struct http_call *c)
     buf_release(&data);
     /* If h->calling is NULL, the call was cancelled and freed. */
     if (h->calling && stop)
-        finish(c, HTTP_STOPPED, "stopped by the receiver");
+        http_finish(c, HTTP_STOPPED, "stopped by the receiver");
     h->calling = NULL;
 }
 
@@ -296,7 +296,7 @@ static void over(struct http_call *c, CURLcode code)
                  "the connection was lost before a reply");
     else if (!c->error[0])
         snprintf(c->error, sizeof(c->error), "%s", curl_easy_strerror(code));
-    finish(c, outcome, c->error);
+    http_finish(c, outcome, c->error);
 }
 
 /* Requests that wait for a connection look for one again. */
@@ -329,7 +329,7 @@ static void see_version(struct http *h, struct http_call *c)
 }
 
 /* Hands out what libcurl left: pieces first, then ends. */
-static void settle(struct http *h)
+static void http_settle(struct http *h)
 {
     for (;;) {
         CURLMsg *m;
@@ -340,7 +340,7 @@ static void settle(struct http *h)
         c = fresh_pop(h);
         if (c) {
             see_version(h, c);
-            deliver(c);
+            http_deliver(c);
             continue;
         }
         m = curl_multi_info_read(h->multi, &left);
@@ -353,14 +353,14 @@ static void settle(struct http *h)
     }
 }
 
-static void on_deadline(void *arg)
+static void http_on_deadline(void *arg)
 {
     struct http_call *c = arg;
 
     snprintf(c->error, sizeof(c->error), "no %sreply within %.1f s",
              status_of(c) ? "complete " : "",
              (double)c->timeout_ns / (double)TICK_S);
-    finish(c, HTTP_TIMED_OUT, c->error);
+    http_finish(c, HTTP_TIMED_OUT, c->error);
 }
 
 /* ---- libcurl and the loop ------------------------------------------------------------ */
@@ -372,7 +372,7 @@ static void act(struct http *h, curl_socket_t fd, int events)
 
     if (code != CURLM_OK)
         BUG("libcurl: %s", curl_multi_strerror(code));
-    settle(h);
+    http_settle(h);
 }
 
 static void on_socket(int fd, unsigned events, void *arg)
@@ -386,7 +386,7 @@ static void on_socket(int fd, unsigned events, void *arg)
     act(arg, fd, mask);
 }
 
-static void on_timer(void *arg)
+static void http_on_timer(void *arg)
 {
     struct http *h = arg;
 
@@ -431,8 +431,8 @@ static int want_timer(CURLM *multi, long ms, void *arg)
     loop_remove(h->loop, h->timer);
     h->timer = 0;
     if (ms >= 0)
-        h->timer =
-            loop_add_timer(h->loop, tick_now_ns() + ms * TICK_MS, on_timer, h);
+        h->timer = loop_add_timer(h->loop, tick_now_ns() + ms * TICK_MS,
+                                  http_on_timer, h);
     return 0;
 }
 
@@ -525,7 +525,7 @@ static int check_header(const char *line, struct err *e)
     return 0;
 }
 
-static void add_header(struct http_call *c, const char *line)
+static void http_add_header(struct http_call *c, const char *line)
 {
     struct curl_slist *list = curl_slist_append(c->headers, line);
 
@@ -596,10 +596,10 @@ static struct http_call *call_new(struct http *h, const struct http_request *r,
     buf_init(&c->fresh, BUF_UNLIMITED);
     buf_init(&c->reply.body, r->body_limit);
     /* Removes two default headers; the caller's headers follow. */
-    add_header(c, "Expect:");
-    add_header(c, "Content-Type:");
+    http_add_header(c, "Expect:");
+    http_add_header(c, "Content-Type:");
     for (size_t i = 0; r->headers && r->headers[i]; i++)
-        add_header(c, r->headers[i]);
+        http_add_header(c, r->headers[i]);
     curl_easy_setopt(c->easy, CURLOPT_URL, r->url);
     curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);
     curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, on_body);
@@ -632,7 +632,7 @@ struct http_call *http_send(struct http *h, const struct http_request *r,
         BUG("libcurl: %s", curl_multi_strerror(code));
     if (r->timeout_ns > 0)
         c->deadline = loop_add_timer(h->loop, c->start_ns + r->timeout_ns,
-                                     on_deadline, c);
+                                     http_on_deadline, c);
     c->next = h->calls;
     if (c->next)
         c->next->prev = c;

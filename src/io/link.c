@@ -46,7 +46,7 @@ static void derive(const struct link *k, const char *label,
     mac_key_free(key);
 }
 
-static struct mac_key *key_of(const struct link *k, const char *label)
+static struct mac_key *link_key_of(const struct link *k, const char *label)
 {
     unsigned char raw[MAC_BYTES];
     struct mac_key *key;
@@ -59,12 +59,12 @@ static struct mac_key *key_of(const struct link *k, const char *label)
 
 static void set_keys(struct link *k)
 {
-    k->in = key_of(k, k->accepting ? worker_key : server_key);
-    k->out = key_of(k, k->accepting ? server_key : worker_key);
+    k->in = link_key_of(k, k->accepting ? worker_key : server_key);
+    k->out = link_key_of(k, k->accepting ? server_key : worker_key);
     k->state = LINK_OPEN;
 }
 
-static void start(struct link *k, int fd, const char *secret)
+static void link_start(struct link *k, int fd, const char *secret)
 {
     *k = (struct link){.secured = true};
     peer_init(&k->peer, fd);
@@ -79,7 +79,7 @@ void link_plain(struct link *k, int fd)
 
 void link_accept(struct link *k, int fd, const char *secret)
 {
-    start(k, fd, secret);
+    link_start(k, fd, secret);
     k->accepting = true;
 }
 
@@ -93,7 +93,7 @@ static void say_early(struct link *k, const char *type, const char *text)
 
 int link_connect(struct link *k, int fd, const char *secret, struct err *e)
 {
-    start(k, fd, secret);
+    link_start(k, fd, secret);
     if (new_number(k->numbers, e) < 0)
         return -1;
     say_early(k, "hello", k->numbers);
@@ -111,7 +111,7 @@ void link_close(struct link *k)
 
 /* ---- the handshake ---- */
 
-static bool is_number(const char *p, size_t n)
+static bool link_is_number(const char *p, size_t n)
 {
     return n == NUMBER && strspn(p, "0123456789abcdef") >= n;
 }
@@ -122,7 +122,7 @@ static bool is_proof(const struct link *k, const char *label, const char *p,
     unsigned char want[MAC_BYTES], got[MAC_BYTES] = {0};
     char text[NUMBER + 1];
 
-    if (!is_number(p, n))
+    if (!link_is_number(p, n))
         return false;
     derive(k, label, want);
     snprintf(text, sizeof(text), "%.*s", NUMBER, p);
@@ -145,7 +145,7 @@ static int greet(struct link *k, const struct frame *f, struct err *e)
     char text[2 * NUMBER + 1];
     unsigned char proof[MAC_BYTES];
 
-    if (strcmp(f->type, "hello") != 0 || !is_number(f->payload, f->len))
+    if (strcmp(f->type, "hello") != 0 || !link_is_number(f->payload, f->len))
         return err_set(e, ERR_INPUT, "it does not begin with a hello");
     memcpy(k->numbers, f->payload, NUMBER);
     if (new_number(k->numbers + NUMBER, e) < 0)
@@ -159,13 +159,13 @@ static int greet(struct link *k, const struct frame *f, struct err *e)
 }
 
 /* The server has proved that it knows the secret, and asks for ours. */
-static int answer(struct link *k, const struct frame *f, struct err *e)
+static int link_answer(struct link *k, const struct frame *f, struct err *e)
 {
     unsigned char proof[MAC_BYTES];
     char text[NUMBER + 1];
 
     if (strcmp(f->type, "challenge") != 0 || f->len != (size_t)2 * NUMBER ||
-        !is_number(f->payload, NUMBER))
+        !link_is_number(f->payload, NUMBER))
         return err_set(e, ERR_INPUT, "the other end is not 'monkeys'");
     memcpy(k->numbers + NUMBER, f->payload, NUMBER);
     if (!is_proof(k, server_proof, f->payload + NUMBER, NUMBER))
@@ -189,7 +189,7 @@ static int take_proof(struct link *k, const struct frame *f, struct err *e)
 static int shake(struct link *k, const struct frame *f, struct err *e)
 {
     if (!k->accepting)
-        return answer(k, f, e);
+        return link_answer(k, f, e);
     return k->state == LINK_HELLO ? greet(k, f, e) : take_proof(k, f, e);
 }
 
@@ -211,7 +211,7 @@ static void seal(struct mac_key *key, uint64_t place, const struct frame *f,
 }
 
 /* Cuts the MAC off the payload, if it is right. */
-static int check(struct link *k, struct frame *f, struct err *e)
+static int link_check(struct link *k, struct frame *f, struct err *e)
 {
     unsigned char want[MAC_BYTES];
 
@@ -238,7 +238,7 @@ int link_next(struct link *k, struct frame *f, struct err *e)
         if (got <= 0)
             return got;
         if (open)
-            return k->secured ? check(k, f, e) : 1;
+            return k->secured ? link_check(k, f, e) : 1;
         if (shake(k, f, e) < 0)
             return -1;
     }

@@ -65,7 +65,7 @@ static uint64_t id_of(const struct loop *l, size_t i)
 }
 
 /* The source with this id, or NULL when it was removed. */
-static struct source *find(const struct loop *l, uint64_t id)
+static struct source *loop_find(const struct loop *l, uint64_t id)
 {
     size_t i = (size_t)(id & UINT32_MAX);
 
@@ -208,7 +208,8 @@ static void run_timers(struct loop *l)
 
 /* ---- descriptors ------------------------------------------------------------ */
 
-static int watch(struct loop *l, struct source *s, int op, unsigned interest)
+static int loop_watch(struct loop *l, struct source *s, int op,
+                      unsigned interest)
 {
     struct epoll_event ev = {.data.u64 = id_of(l, (size_t)(s - l->sources))};
 
@@ -237,7 +238,7 @@ uint64_t loop_add_fd(struct loop *l, int fd, unsigned interest, loop_fd_fn *fn,
 int loop_set_interest(struct loop *l, uint64_t id, unsigned interest,
                       struct err *e)
 {
-    struct source *s = find(l, id);
+    struct source *s = loop_find(l, id);
     int op = EPOLL_CTL_MOD;
 
     if (!s || s->kind != SOURCE_FD)
@@ -249,7 +250,7 @@ int loop_set_interest(struct loop *l, uint64_t id, unsigned interest,
         op = EPOLL_CTL_ADD;
     else if (!interest)
         op = EPOLL_CTL_DEL;
-    if (watch(l, s, op, interest) < 0)
+    if (loop_watch(l, s, op, interest) < 0)
         return err_sys(e, "wait for descriptor %d", s->fd);
     s->interest = interest;
     return 0;
@@ -279,7 +280,7 @@ static uint64_t add_own(struct loop *l, size_t i, int fd, struct err *e)
     struct source *s = &l->sources[i];
 
     s->fd = fd;
-    if (watch(l, s, EPOLL_CTL_ADD, LOOP_READ) < 0) {
+    if (loop_watch(l, s, EPOLL_CTL_ADD, LOOP_READ) < 0) {
         err_sys(e, "wait for descriptor %d", fd);
         close(fd);
         slot_free(l, s);
@@ -451,7 +452,7 @@ void loop_free(struct loop *l)
 
 bool loop_remove(struct loop *l, uint64_t id)
 {
-    struct source *s = find(l, id);
+    struct source *s = loop_find(l, id);
 
     if (!s)
         return false;
@@ -483,7 +484,7 @@ static int wait_ms(const struct loop *l, int64_t end_ns)
 
 static void run_event(struct loop *l, const struct epoll_event *ev)
 {
-    struct source *s = find(l, ev->data.u64);
+    struct source *s = loop_find(l, ev->data.u64);
 
     if (!s)
         return;

@@ -67,7 +67,7 @@ static void kill_group(struct proc *p, int signo)
         kill(-p->pid, signo);
 }
 
-static void finish(struct proc *p)
+static void proc_finish(struct proc *p)
 {
     loop_remove(p->loop, p->timer);
     p->timer = 0;
@@ -78,10 +78,10 @@ static void finish(struct proc *p)
 static void finish_if_over(struct proc *p)
 {
     if (p->exited && p->out.fd < 0 && p->err.fd < 0)
-        finish(p);
+        proc_finish(p);
 }
 
-static void keep(struct stream *s, const char *data, size_t n)
+static void proc_keep(struct stream *s, const char *data, size_t n)
 {
     size_t room = s->into->limit - s->into->len;
 
@@ -93,7 +93,7 @@ static void keep(struct stream *s, const char *data, size_t n)
         proc_kill(s->p);
 }
 
-static void on_output(int fd, unsigned events, void *arg)
+static void proc_on_output(int fd, unsigned events, void *arg)
 {
     struct stream *s = arg;
     char data[READ_SIZE];
@@ -101,7 +101,7 @@ static void on_output(int fd, unsigned events, void *arg)
 
     (void)events;
     if (n > 0) {
-        keep(s, data, (size_t)n);
+        proc_keep(s, data, (size_t)n);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         stream_close(s);
         finish_if_over(s->p);
@@ -157,7 +157,7 @@ static void on_linger(void *arg)
     p->timer = 0;
     stream_close(&p->out);
     stream_close(&p->err);
-    finish(p);
+    proc_finish(p);
 }
 
 static void on_grace(void *arg)
@@ -168,7 +168,7 @@ static void on_grace(void *arg)
     kill_group(p, SIGKILL);
 }
 
-static void on_deadline(void *arg)
+static void proc_on_deadline(void *arg)
 {
     struct proc *p = arg;
 
@@ -308,7 +308,7 @@ static void stop_ignoring_children(void)
         signal(SIGCHLD, SIG_DFL);
 }
 
-static pid_t spawn(const struct proc_opts *o, int theirs[3], struct err *e)
+static pid_t proc_spawn(const struct proc_opts *o, int theirs[3], struct err *e)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -356,12 +356,12 @@ static int attach(struct proc *p, const struct proc_opts *o, struct err *e)
         return -1;
     }
     if (listen_to(&p->feed, LOOP_WRITE, on_feed, e) < 0 ||
-        listen_to(&p->out, LOOP_READ, on_output, e) < 0 ||
-        listen_to(&p->err, LOOP_READ, on_output, e) < 0)
+        listen_to(&p->out, LOOP_READ, proc_on_output, e) < 0 ||
+        listen_to(&p->err, LOOP_READ, proc_on_output, e) < 0)
         return -1;
     if (o->timeout_ns > 0)
         p->timer = loop_add_timer(p->loop, p->start_ns + o->timeout_ns,
-                                  on_deadline, p);
+                                  proc_on_deadline, p);
     return 0;
 }
 
@@ -402,7 +402,7 @@ struct proc *proc_start(struct loop *l, const struct proc_opts *o,
         open_pipe(err, 0, e) < 0)
         goto out;
     p->start_ns = tick_now_ns();
-    p->pid = spawn(o, (int[]){in[0], out[1], err[1]}, e);
+    p->pid = proc_spawn(o, (int[]){in[0], out[1], err[1]}, e);
     if (p->pid < 0)
         goto out;
     p->feed.fd = in[1];

@@ -20,14 +20,14 @@ struct slot {
 
 static void start_next(struct procs *b);
 
-static void tell(struct procs *b)
+static void procs_tell(struct procs *b)
 {
     b->done++;
     if (b->ended)
         b->ended(b->done, b->arg);
 }
 
-static void on_done(struct proc *p, struct proc_result *r, void *arg)
+static void procs_on_done(struct proc *p, struct proc_result *r, void *arg)
 {
     struct slot *s = arg;
     struct procs *b = s->b;
@@ -38,7 +38,7 @@ static void on_done(struct proc *p, struct proc_result *r, void *arg)
     buf_init(&r->err, r->err.limit);
     proc_free(p);
     free(s);
-    tell(b);
+    procs_tell(b);
     start_next(b);
 }
 
@@ -48,10 +48,11 @@ static void start_next(struct procs *b)
         struct slot *s = xmalloc(sizeof(*s));
 
         *s = (struct slot){b, &b->item[b->next++]};
-        if (proc_start(b->loop, &s->item->opts, on_done, s, &s->item->failed))
+        if (proc_start(b->loop, &s->item->opts, procs_on_done, s,
+                       &s->item->failed))
             return;
         free(s);
-        tell(b);
+        procs_tell(b);
     }
 }
 

@@ -19,8 +19,8 @@
  * one that is stuck in a driver. */
 #define DIE_MS 10000
 
-static int spawn(struct server *s, const char *const *argv, int sock,
-                 struct err *e)
+static int server_spawn(struct server *s, const char *const *argv, int sock,
+                        struct err *e)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -65,7 +65,7 @@ static void kill_it(struct server *s)
         syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
 }
 
-static void set_interest(struct server *s)
+static void server_set_interest(struct server *s)
 {
     bool more = !s->deaf && peer_has_output(&s->peer);
     unsigned want = LOOP_READ | (more ? LOOP_WRITE : 0);
@@ -76,7 +76,7 @@ static void set_interest(struct server *s)
     s->interest = want;
 }
 
-static void flush(struct server *s)
+static void server_flush(struct server *s)
 {
     struct err e = ERR_INIT;
 
@@ -84,7 +84,7 @@ static void flush(struct server *s)
         s->deaf = true;
 }
 
-static void end(struct server *s)
+static void server_close(struct server *s)
 {
     if (s->ended)
         return;
@@ -95,7 +95,7 @@ static void end(struct server *s)
     s->fn(s, NULL, s->arg);
 }
 
-static void on_ready(int fd, unsigned events, void *arg)
+static void server_on_ready(int fd, unsigned events, void *arg)
 {
     struct server *s = arg;
     struct err e = ERR_INIT;
@@ -105,7 +105,7 @@ static void on_ready(int fd, unsigned events, void *arg)
     (void)fd;
     /* Who listens no more may have said why: that is read to its end. */
     if (events & LOOP_WRITE)
-        flush(s);
+        server_flush(s);
     if ((events & LOOP_READ) && peer_fill(&s->peer, &e) < 0)
         got = -1;
     while (got > 0 && !s->ended && (got = peer_next(&s->peer, &f, &e)) > 0)
@@ -113,9 +113,9 @@ static void on_ready(int fd, unsigned events, void *arg)
     if (s->ended)
         return;
     if (got < 0)
-        end(s);
+        server_close(s);
     else
-        set_interest(s);
+        server_set_interest(s);
 }
 
 int server_start(struct server *s, struct loop *l, const char *const *argv,
@@ -128,7 +128,7 @@ int server_start(struct server *s, struct loop *l, const char *const *argv,
     snprintf(s->log, sizeof(s->log), "%s", log ? log : "");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(e, "socketpair");
-    if (spawn(s, argv, pair[1], e) < 0) {
+    if (server_spawn(s, argv, pair[1], e) < 0) {
         close(pair[0]);
         close(pair[1]);
         return -1;
@@ -136,7 +136,7 @@ int server_start(struct server *s, struct loop *l, const char *const *argv,
     close(pair[1]);
     peer_init(&s->peer, pair[0]);
     s->interest = LOOP_READ;
-    s->fd_id = loop_add_fd(l, pair[0], LOOP_READ, on_ready, s, e);
+    s->fd_id = loop_add_fd(l, pair[0], LOOP_READ, server_on_ready, s, e);
     return s->fd_id ? 0 : -1;
 }
 
@@ -172,8 +172,8 @@ void server_send(struct server *s, const struct frame *f, const int *fds,
     peer_send(&s->peer, f, fds, fd_count);
     if (s->ended)
         return;
-    flush(s);
-    set_interest(s);
+    server_flush(s);
+    server_set_interest(s);
 }
 
 void server_say(struct server *s, const char *type, const char *id,

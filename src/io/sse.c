@@ -20,7 +20,7 @@ void sse_release(struct sse *s)
     buf_release(&s->data);
 }
 
-static int dispatch(struct sse *s)
+static int sse_dispatch(struct sse *s)
 {
     struct str type = {buf_str(&s->type), s->type.len};
     struct str data = {buf_str(&s->data), s->data.len};
@@ -43,12 +43,12 @@ static int add_data(struct sse *s, struct str value, struct err *e)
 }
 
 /* A line without its end: a field, a comment, or the end of an event. */
-static int take_line(struct sse *s, struct str line, struct err *e)
+static int sse_take_line(struct sse *s, struct str line, struct err *e)
 {
     struct str field;
 
     if (!line.n)
-        return dispatch(s);
+        return sse_dispatch(s);
     if (!str_cut(&line, ':', &field)) {
         field = line;
         line.n = 0;
@@ -66,7 +66,7 @@ static int take_line(struct sse *s, struct str line, struct err *e)
     return 0;
 }
 
-static int end_line(struct sse *s, struct err *e)
+static int sse_end_line(struct sse *s, struct err *e)
 {
     struct str line = {buf_str(&s->line), s->line.len};
     int rc;
@@ -76,7 +76,7 @@ static int end_line(struct sse *s, struct err *e)
         line.n -= sizeof(mark) - 1;
     }
     s->started = true;
-    rc = take_line(s, line, e);
+    rc = sse_take_line(s, line, e);
     buf_reset(&s->line);
     return rc;
 }
@@ -93,7 +93,7 @@ static size_t up_to_end(const char *p, size_t n)
     return cr ? (size_t)(cr - p) : n;
 }
 
-static int feed(struct sse *s, const char *p, size_t n, struct err *e)
+static int sse_take_bytes(struct sse *s, const char *p, size_t n, struct err *e)
 {
     while (n) {
         size_t part;
@@ -110,7 +110,7 @@ static int feed(struct sse *s, const char *p, size_t n, struct err *e)
         if (part == n)
             return 0;
         s->after_cr = p[part] == '\r';
-        rc = end_line(s, e);
+        rc = sse_end_line(s, e);
         if (rc)
             return rc;
         p += part + 1;
@@ -121,7 +121,7 @@ static int feed(struct sse *s, const char *p, size_t n, struct err *e)
 
 int sse_feed(struct sse *s, const char *p, size_t n, struct err *e)
 {
-    int rc = s->over ? 1 : feed(s, p, n, e);
+    int rc = s->over ? 1 : sse_take_bytes(s, p, n, e);
 
     s->over = rc != 0;
     return rc;

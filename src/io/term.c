@@ -144,7 +144,7 @@ size_t term_cut(const char *text, size_t columns, struct buf *out)
     return used;
 }
 
-static bool is_plain(uint32_t cp)
+static bool term_is_plain(uint32_t cp)
 {
     switch (utf8proc_category((utf8proc_int32_t)cp)) {
     case UTF8PROC_CATEGORY_CC:
@@ -171,7 +171,7 @@ static void quote_line(struct str line, size_t longest, struct buf *out)
             return;
         }
         left -= n;
-        if (good && is_plain(cp))
+        if (good && term_is_plain(cp))
             buf_put(out, line.p, n);
         else if (!good || cp < 0x80)
             buf_printf(out, "<%02X>", (unsigned)cp);
@@ -195,7 +195,7 @@ void term_quote(struct str text, size_t longest, struct buf *out)
 
 /* ---- the display ---------------------------------------------------------------- */
 
-static size_t width_of(int fd)
+static size_t term_width_of(int fd)
 {
     struct winsize w = {0};
 
@@ -212,7 +212,7 @@ static bool in_foreground(int fd)
     return group < 0 || group == getpgrp();
 }
 
-static void flush(struct term *t)
+static void term_flush(struct term *t)
 {
     size_t at = 0;
 
@@ -263,14 +263,14 @@ static void put_words(struct term *t, int64_t now, size_t columns)
 }
 
 /* Adds our line to what is about to be written, if this is the place for it. */
-static void put_line(struct term *t, int64_t now)
+static void term_put_line(struct term *t, int64_t now)
 {
     t->on_screen = in_foreground(t->fd);
     if (!t->on_screen)
         return;
     buf_putc(&t->out, '\r');
     /* The last column stays free: some terminals wrap as soon as it is used. */
-    put_words(t, now, width_of(t->fd) - 1);
+    put_words(t, now, term_width_of(t->fd) - 1);
     buf_puts(&t->out, CLEAR_END);
     t->changed = false;
 }
@@ -282,10 +282,10 @@ static void put_clear(struct term *t)
     t->on_screen = false;
 }
 
-static void show(struct term *t, int64_t now)
+static void term_show(struct term *t, int64_t now)
 {
     if (t->in_place) {
-        put_line(t, now);
+        term_put_line(t, now);
         t->next_ns = now + DRAW_EVERY_NS;
     } else if (t->changed) {
         put_words(t, now, SIZE_MAX);
@@ -293,7 +293,7 @@ static void show(struct term *t, int64_t now)
         t->changed = false;
         t->next_ns = now + LINE_EVERY_NS;
     }
-    flush(t);
+    term_flush(t);
 }
 
 static void on_log(const char *line, void *arg)
@@ -305,8 +305,8 @@ static void on_log(const char *line, void *arg)
     buf_puts(&t->out, line);
     buf_putc(&t->out, '\n');
     if (t->in_place)
-        put_line(t, tick_now_ns());
-    flush(t);
+        term_put_line(t, tick_now_ns());
+    term_flush(t);
 }
 
 void term_hide(struct term *t)
@@ -316,7 +316,7 @@ void term_hide(struct term *t)
     put_clear(t);
     t->changed = true;
     t->next_ns = 0;
-    flush(t);
+    term_flush(t);
 }
 
 static bool can_redraw(int fd)
@@ -343,7 +343,7 @@ struct term *term_open(int fd, uint64_t total, uint64_t done, const char *label)
     buf_init(&t->words, BUF_UNLIMITED);
     log_set_writer(on_log, t);
     if (t->in_place)
-        show(t, t->start_ns);
+        term_show(t, t->start_ns);
     else
         t->next_ns = t->start_ns + LINE_EVERY_NS;
     return t;
@@ -354,7 +354,7 @@ void term_tick(struct term *t)
     int64_t now = tick_now_ns();
 
     if (now >= t->next_ns)
-        show(t, now);
+        term_show(t, now);
 }
 
 void term_set(struct term *t, uint64_t done, const char *note)
@@ -375,9 +375,9 @@ void term_close(struct term *t)
     log_set_writer(NULL, NULL);
     if (t->in_place) {
         put_clear(t);
-        flush(t);
+        term_flush(t);
     } else {
-        show(t, tick_now_ns());
+        term_show(t, tick_now_ns());
     }
     buf_release(&t->out);
     buf_release(&t->words);

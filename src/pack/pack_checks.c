@@ -104,8 +104,8 @@ static void check_drops(const struct making *m)
     }
 }
 
-static void add_rule(const struct making *m, const struct rule *rule,
-                     const char *place)
+static void pack_add_rule(const struct making *m, const struct rule *rule,
+                          const char *place)
 {
     if (ruleset_find(m->set, rule->id))
         problems_add(m->out,
@@ -126,11 +126,11 @@ static void add_rules(const struct making *m, const struct rules *own)
         snprintf(place, sizeof(place), "/extends/%zu", i);
         for (size_t k = 0; k < r->len; k++)
             if (!is_dropped(m, r->rule[k].id))
-                add_rule(m, &r->rule[k], place);
+                pack_add_rule(m, &r->rule[k], place);
     }
     for (size_t k = 0; k < own->len; k++) {
         snprintf(place, sizeof(place), "/rules/%zu/id", k);
-        add_rule(m, &own->rule[k], place);
+        pack_add_rule(m, &own->rule[k], place);
     }
 }
 

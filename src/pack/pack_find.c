@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_listed(const struct pack_list *l, const char *id)
+static bool pack_find_is_listed(const struct pack_list *l, const char *id)
 {
     for (size_t i = 0; i < l->len; i++)
         if (strcmp(l->item[i].id, id) == 0)
@@ -23,7 +23,7 @@ static bool is_pack(const char *dir)
     return yes;
 }
 
-static int add_folder(const char *root, struct pack_list *out, struct err *e)
+static int pack_find_add(const char *root, struct pack_list *out, struct err *e)
 {
     struct fs_names names;
 
@@ -32,7 +32,7 @@ static int add_folder(const char *root, struct pack_list *out, struct err *e)
     for (size_t i = 0; i < names.len; i++) {
         char *dir = fs_join(root, names.name[i]);
 
-        if (is_listed(out, names.name[i]) || !is_pack(dir)) {
+        if (pack_find_is_listed(out, names.name[i]) || !is_pack(dir)) {
             free(dir);
             continue;
         }
@@ -44,7 +44,7 @@ static int add_folder(const char *root, struct pack_list *out, struct err *e)
     return 0;
 }
 
-static int by_id(const void *a, const void *b)
+static int pack_find_by_id(const void *a, const void *b)
 {
     /* The id is the first member. */
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -55,13 +55,13 @@ int pack_list(const struct pack_path *path, struct pack_list *out,
 {
     *out = (struct pack_list){0};
     for (size_t i = 0; i < path->len; i++) {
-        if (add_folder(path->dir[i], out, e) < 0) {
+        if (pack_find_add(path->dir[i], out, e) < 0) {
             pack_list_release(out);
             return -1;
         }
     }
     if (out->len)
-        qsort(out->item, out->len, sizeof(*out->item), by_id);
+        qsort(out->item, out->len, sizeof(*out->item), pack_find_by_id);
     return 0;
 }
 
@@ -75,7 +75,8 @@ void pack_list_release(struct pack_list *l)
     *l = (struct pack_list){0};
 }
 
-static void unknown(const struct pack_list *l, const char *id, struct err *e)
+static void pack_find_unknown(const struct pack_list *l, const char *id,
+                              struct err *e)
 {
     const char **names = xcalloc(l->len, sizeof(*names));
     const char *near;
@@ -108,7 +109,7 @@ char *pack_find(const struct pack_path *path, const char *id, struct err *e)
         if (strcmp(l.item[i].id, id) == 0)
             dir = xstrdup(l.item[i].dir);
     if (!dir)
-        unknown(&l, id, e);
+        pack_find_unknown(&l, id, e);
     pack_list_release(&l);
     return dir;
 }

@@ -23,7 +23,8 @@ struct entries {
     size_t len, cap;
 };
 
-static void add_entry(struct entries *all, const char *name, const char *path)
+static void pack_hash_add_entry(struct entries *all, const char *name,
+                                const char *path)
 {
     all->entry = xgrow(all->entry, &all->cap, all->len, sizeof(*all->entry));
     all->entry[all->len++] = (struct entry){name, path};
@@ -36,8 +37,8 @@ static bool is_ignored(const char *name)
            str_ends(str_of(name), ".pyc") || str_ends(str_of(name), "~");
 }
 
-static int walk(struct entries *all, const char *name, const char *path,
-                int depth, struct err *e)
+static int pack_hash_walk(struct entries *all, const char *name,
+                          const char *path, int depth, struct err *e)
 {
     struct fs_names names;
     int rc = 0;
@@ -58,22 +59,23 @@ static int walk(struct entries *all, const char *name, const char *path,
             rc = err_set(e, ERR_LIMIT, "%s: more than %d files", path,
                          FILES_MAX);
         else if (fs_is_dir(at))
-            rc = walk(all, sub, at, depth + 1, e);
+            rc = pack_hash_walk(all, sub, at, depth + 1, e);
         else
-            add_entry(all, sub, at);
+            pack_hash_add_entry(all, sub, at);
     }
     fs_names_release(&names);
     return rc;
 }
 
-static int by_name(const void *a, const void *b)
+static int pack_hash_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct entry *)a)->name,
                   ((const struct entry *)b)->name);
 }
 
 /* Includes the length, so that different folders never hash the same bytes. */
-static int add_file(struct hash *h, const struct entry *f, struct err *e)
+static int pack_hash_add_file(struct hash *h, const struct entry *f,
+                              struct err *e)
 {
     struct buf b;
     char size[32];
@@ -97,13 +99,13 @@ static int hash_entries(struct entries *all, char out[HASH_HEX], struct err *e)
     int rc = 0;
 
     if (all->len)
-        qsort(all->entry, all->len, sizeof(*all->entry), by_name);
+        qsort(all->entry, all->len, sizeof(*all->entry), pack_hash_by_name);
     hash_init(&h);
     for (size_t i = 0; i < all->len && rc == 0; i++) {
         /* A folder of shared rules lists its own files twice. */
         if (i && strcmp(all->entry[i].name, all->entry[i - 1].name) == 0)
             continue;
-        rc = add_file(&h, &all->entry[i], e);
+        rc = pack_hash_add_file(&h, &all->entry[i], e);
     }
     hash_finish_hex(&h, out);
     return rc;
@@ -115,8 +117,8 @@ void pack_load_hash(struct pack *p, struct problems *out)
     struct err e = ERR_INIT;
 
     for (const struct pack_shared *s = p->shared; s; s = s->next)
-        add_entry(&all, s->name, s->path);
-    if (walk(&all, fs_base(p->dir), p->dir, 0, &e) < 0 ||
+        pack_hash_add_entry(&all, s->name, s->path);
+    if (pack_hash_walk(&all, fs_base(p->dir), p->dir, 0, &e) < 0 ||
         hash_entries(&all, p->hash, &e) < 0)
         problems_add(out, "%s", e.text);
     free(all.entry);

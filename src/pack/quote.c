@@ -1,13 +1,13 @@
 /* quote.c: puts untrusted text on one line of output. */
 #include "pack/quote.h"
 
-static bool is_control(uint32_t cp)
+static bool quote_is_control(uint32_t cp)
 {
     return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 ||
            cp == 0x2029;
 }
 
-static bool is_space(uint32_t cp)
+static bool quote_is_space(uint32_t cp)
 {
     return (cp >= '\t' && cp <= '\r') || cp == ' ';
 }
@@ -32,9 +32,9 @@ void quote_add(struct buf *b, struct str s, size_t max)
             buf_puts(b, "…");
             return;
         }
-        if (n && is_space(cp))
+        if (n && quote_is_space(cp))
             buf_putc(b, ' ');
-        else if (n && !is_control(cp))
+        else if (n && !quote_is_control(cp))
             buf_put(b, s.p, n);
         else
             buf_putc(b, '?');

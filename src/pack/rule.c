@@ -64,7 +64,7 @@ static bool message_is_good(const struct rules *r, const struct rule *rule,
     return true;
 }
 
-static bool add_rule(struct rules *r, const json_t *json,
+static bool rule_add(struct rules *r, const json_t *json,
                      const struct rule_place *at, struct problems *out)
 {
     struct rule *rule = &r->rule[r->len];
@@ -99,7 +99,7 @@ bool rules_init(struct rules *r, const json_t *list,
 
     *r = (struct rules){.rule = xcalloc(count, sizeof(*r->rule))};
     for (size_t i = 0; i < count; i++)
-        good = add_rule(r, json_array_get(list, i), at, out) && good;
+        good = rule_add(r, json_array_get(list, i), at, out) && good;
     return good;
 }
 

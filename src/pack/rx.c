@@ -85,7 +85,7 @@ static bool matches_empty(const pcre2_code *code)
     return rc >= 0;
 }
 
-static int refuse(const pcre2_code *code, struct err *e)
+static int rx_refuse(const pcre2_code *code, struct err *e)
 {
     size_t at = 0;
 
@@ -127,7 +127,7 @@ struct rx *rx_new(const char *pattern, struct err *e)
 
     if (!code)
         return NULL;
-    if (refuse(code, e) < 0) {
+    if (rx_refuse(code, e) < 0) {
         pcre2_code_free(code);
         return NULL;
     }

@@ -27,8 +27,8 @@ struct run {
     struct problems *out;
 };
 
-static void check(const struct run *r, const struct schema *s, const json_t *v,
-                  const struct step *at);
+static void schema_check_value(const struct run *r, const struct schema *s,
+                               const json_t *v, const struct step *at);
 
 static void put_key(struct buf *b, const char *key)
 {
@@ -60,22 +60,23 @@ static void put_pointer(struct buf *b, const struct step *at)
     buf_release(&key);
 }
 
-static void put_quoted(struct buf *b, const char *s)
+static void schema_put_quoted(struct buf *b, const char *s)
 {
     buf_putc(b, '"');
     quote_add(b, str_of(s), QUOTED_CHARS);
     buf_putc(b, '"');
 }
 
-static void put_names(struct buf *b, const char *const *name, size_t count)
+static void schema_put_names(struct buf *b, const char *const *name,
+                             size_t count)
 {
     for (size_t i = 0; i < count; i++)
         buf_printf(b, "%s%s", i ? ", " : "", name[i]);
 }
 
 /* Completes the message in `b` and adds it to the problems. */
-static void report(const struct run *r, const struct step *at, struct buf *b,
-                   const char *remedy)
+static void schema_report(const struct run *r, const struct step *at,
+                          struct buf *b, const char *remedy)
 {
     struct buf where;
 
@@ -105,7 +106,7 @@ __attribute__((format(printf, 4, 5))) static void fail(const struct run *r,
     buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, text);
     free(text);
-    report(r, at, &b, remedy);
+    schema_report(r, at, &b, remedy);
 }
 
 static const char *type_name(enum schema_type t)
@@ -167,11 +168,11 @@ static void check_choice(const struct run *r, const struct schema *s,
         if (strcmp(s->choices[i], text) == 0)
             return;
     buf_init(&b, BUF_UNLIMITED);
-    put_quoted(&b, text);
+    schema_put_quoted(&b, text);
     buf_puts(&b, " is not one of ");
-    put_names(&b, s->choices, s->choice_count);
+    schema_put_names(&b, s->choices, s->choice_count);
     add_nearest(&b, text, s->choices, s->choice_count);
-    report(r, at, &b, s->remedy);
+    schema_report(r, at, &b, s->remedy);
 }
 
 static bool whole_match(const char *pattern, const char *text)
@@ -199,9 +200,9 @@ static void check_pattern(const struct run *r, const struct schema *s,
     if (!s->pattern || !text[0] || whole_match(s->pattern, text))
         return;
     buf_init(&b, BUF_UNLIMITED);
-    put_quoted(&b, text);
+    schema_put_quoted(&b, text);
     buf_printf(&b, " does not match %s", s->pattern);
-    report(r, at, &b, s->remedy);
+    schema_report(r, at, &b, s->remedy);
 }
 
 static void check_string(const struct run *r, const struct schema *s,
@@ -236,7 +237,7 @@ static void check_int(const struct run *r, const struct schema *s,
             buf_printf(&b, "within %" PRId64 "..%" PRId64, s->min, s->max);
         else
             buf_printf(&b, "at least %" PRId64, s->min);
-        report(r, at, &b, s->remedy);
+        schema_report(r, at, &b, s->remedy);
     }
 }
 
@@ -262,8 +263,8 @@ static bool stands_before(const json_t *list, size_t i)
     return false;
 }
 
-static void check_list(const struct run *r, const struct schema *s,
-                       const json_t *v, const struct step *at)
+static void schema_check_list(const struct run *r, const struct schema *s,
+                              const json_t *v, const struct step *at)
 {
     size_t n = json_array_size(v);
 
@@ -273,14 +274,14 @@ static void check_list(const struct run *r, const struct schema *s,
         struct step here = {at, NULL, i};
         const json_t *item = json_array_get(v, i);
 
-        check(r, s->element, item, &here);
+        schema_check_value(r, s->element, item, &here);
         if (s->unique && json_is_string(item) && stands_before(v, i))
             fail(r, &here, "remove it", "stands twice");
     }
 }
 
-static void check_map(const struct run *r, const struct schema *s,
-                      const json_t *v, const struct step *at)
+static void schema_check_map(const struct run *r, const struct schema *s,
+                             const json_t *v, const struct step *at)
 {
     const char *key;
     json_t *item;
@@ -292,7 +293,7 @@ static void check_map(const struct run *r, const struct schema *s,
         struct step here = {at, key, 0};
 
         check_pattern(r, s, key, &here);
-        check(r, s->element, item, &here);
+        schema_check_value(r, s->element, item, &here);
     }
 }
 
@@ -322,9 +323,9 @@ static void unknown_field(const struct run *r, const struct schema *s,
         buf_printf(&b, "; did you mean \"%s\"?", near);
     } else {
         buf_puts(&b, "; known are ");
-        put_names(&b, names, count);
+        schema_put_names(&b, names, count);
     }
-    report(r, at, &b, NULL);
+    schema_report(r, at, &b, NULL);
 }
 
 static void check_object(const struct run *r, const struct schema *s,
@@ -346,20 +347,20 @@ static void check_object(const struct run *r, const struct schema *s,
         const struct schema_field *f = field_named(s, key);
 
         if (f)
-            check(r, &f->value, item, &here);
+            schema_check_value(r, &f->value, item, &here);
         else
             unknown_field(r, s, &here);
     }
 }
 
-static void check(const struct run *r, const struct schema *s, const json_t *v,
-                  const struct step *at)
+static void schema_check_value(const struct run *r, const struct schema *s,
+                               const json_t *v, const struct step *at)
 {
     static void (*const checks[])(const struct run *, const struct schema *,
                                   const json_t *, const struct step *) = {
-        [SCHEMA_STRING] = check_string, [SCHEMA_INT] = check_int,
-        [SCHEMA_LIST] = check_list,     [SCHEMA_OBJECT] = check_object,
-        [SCHEMA_MAP] = check_map,
+        [SCHEMA_STRING] = check_string,    [SCHEMA_INT] = check_int,
+        [SCHEMA_LIST] = schema_check_list, [SCHEMA_OBJECT] = check_object,
+        [SCHEMA_MAP] = schema_check_map,
     };
 
     if (!has_type(s, v))
@@ -376,7 +377,7 @@ bool schema_check(const struct schema *s, const json_t *v, const char *file,
     struct step root = {0};
     size_t before = out->len + out->more;
 
-    check(&r, s, v, &root);
+    schema_check_value(&r, s, v, &root);
     return out->len + out->more == before;
 }
 

@@ -16,7 +16,7 @@
 
 /* ---- the call's process ---- */
 
-static int prepare(const struct apart *what, struct answer *a)
+static int apart_prepare(const struct apart *what, struct answer *a)
 {
     if (drop_processes() < 0)
         return answer_sys(a, NO_DEVICE, "giving up processes");
@@ -37,7 +37,7 @@ static _Noreturn void be_the_call(const struct apart *what, int report)
     bool ready;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); // in a box it has one already
-    ready = prepare(what, &a) == 0;
+    ready = apart_prepare(what, &a) == 0;
     a.host_ns = (uint64_t)tick_now_ns();
     if (write(report, &a, sizeof(a)) != sizeof(a) || !ready)
         _exit(1);
@@ -49,7 +49,7 @@ static _Noreturn void be_the_call(const struct apart *what, int report)
 
 /* ---- the runner ---- */
 
-static int wait_for(pid_t pid, int options)
+static int apart_wait_for(pid_t pid, int options)
 {
     int status = 0;
 
@@ -106,11 +106,11 @@ int apart_run(const struct apart *what, struct answer *a)
         close(fd[0]);
         return answer_sys(a, NO_DEVICE, "a process for a call");
     }
-    status = wait_for(pid, WUNTRACED);
+    status = apart_wait_for(pid, WUNTRACED);
     end_ns = tick_now_ns();
     if (WIFSTOPPED(status)) {
         kill(pid, SIGKILL);
-        wait_for(pid, 0);
+        apart_wait_for(pid, 0);
     }
     rc = outcome(fd[0], status, end_ns, a);
     close(fd[0]);

@@ -50,7 +50,8 @@ static int cpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
 
 /* ---- nodes ---- */
 
-static void execute(struct device *d, const struct plan_node *n, bool mute)
+static void device_cpu_execute(struct device *d, const struct plan_node *n,
+                               bool mute)
 {
     switch (n->op) {
     case OP_COPY:
@@ -74,7 +75,7 @@ static void execute(struct device *d, const struct plan_node *n, bool mute)
 static void execute_all(struct device *d, const struct plan_call *c, bool mute)
 {
     for (size_t i = 0; i < c->nodes; i++)
-        execute(d, &c->node[i], mute);
+        device_cpu_execute(d, &c->node[i], mute);
 }
 
 /* ---- a call's own process ---- */
@@ -141,8 +142,8 @@ static void run_apart(void *arg)
         execute_all(c->device, c->call, false);
 }
 
-static int apart(struct device *d, const struct plan_call *call, bool timed,
-                 struct answer *a)
+static int device_cpu_apart(struct device *d, const struct plan_call *call,
+                            bool timed, struct answer *a)
 {
     struct apart_call c = {d, call, timed};
     const struct apart what = {load_apart, run_apart, &c};
@@ -181,7 +182,7 @@ static int cpu_load(struct device *d, struct plan *p, struct arena *arena,
     if (!p->modules)
         return 0;
     dlopen("libm.so.6", RTLD_NOW); // so that no call has to look for it
-    return apart(d, NULL, false, a);
+    return device_cpu_apart(d, NULL, false, a);
 }
 
 /* ---- running ---- */
@@ -200,7 +201,7 @@ static int cpu_run(struct device *d, const struct plan_call *c, unsigned flags,
     int64_t start = tick_now_ns();
 
     if (!(flags & RUN_MUTE) && calls_a_library(c))
-        return apart(d, c, flags & RUN_TIMED, a);
+        return device_cpu_apart(d, c, flags & RUN_TIMED, a);
     execute_all(d, c, flags & RUN_MUTE);
     a->host_ns = (uint64_t)(tick_now_ns() - start);
     return 0;

@@ -14,7 +14,7 @@ static const struct {
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* C has no cast from a data pointer to a function pointer. */
-static bool find(struct driver *d, const char *name, size_t at)
+static bool driver_find(struct driver *d, const char *name, size_t at)
 {
     void *found = dlsym(d->library, name);
 
@@ -31,11 +31,11 @@ int driver_open(struct driver *d, struct answer *a)
         // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no thread yet
         return answer_fail(a, NO_DEVICE, 0, "%s", dlerror());
     for (size_t i = 0; i < COUNT(functions); i++)
-        if (!find(d, functions[i].name, functions[i].at))
+        if (!driver_find(d, functions[i].name, functions[i].at))
             return answer_fail(a, NO_DEVICE, 0, "the CUDA driver has no %s",
                                functions[i].name);
     for (size_t i = 0; i < COUNT(newer); i++)
-        find(d, newer[i].name, newer[i].at);
+        driver_find(d, newer[i].name, newer[i].at);
     return 0;
 }
 

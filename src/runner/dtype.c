@@ -114,7 +114,7 @@ static uint16_t narrow(const struct small *s, float f)
 
 /* Once moved into a float's fields, the bits are right except for the
  * exponent's bias. One exact product fixes that, also for subnormal numbers. */
-static float widen(const struct small *s, uint16_t bits)
+static float dtype_widen(const struct small *s, uint16_t bits)
 {
     uint16_t sign = bits & s->sign, rest = (uint16_t)(bits & ~s->sign);
     float f = float_of((uint32_t)rest << (23 - s->mantissa)) *
@@ -153,10 +153,10 @@ typedef void store_fn(const union block *b, char *out, int64_t step, size_t n);
 
 LOAD(float64, double, d, x)
 LOAD(float32, float, f, x)
-LOAD(float16, uint16_t, f, widen(&half, x))
-LOAD(bfloat16, uint16_t, f, widen(&brain, x))
-LOAD(e4m3, uint8_t, f, widen(&e4m3, x))
-LOAD(e5m2, uint8_t, f, widen(&e5m2, x))
+LOAD(float16, uint16_t, f, dtype_widen(&half, x))
+LOAD(bfloat16, uint16_t, f, dtype_widen(&brain, x))
+LOAD(e4m3, uint8_t, f, dtype_widen(&e4m3, x))
+LOAD(e5m2, uint8_t, f, dtype_widen(&e5m2, x))
 LOAD(int64, int64_t, i, x)
 LOAD(int32, int32_t, i, x)
 LOAD(int16, int16_t, i, x)

@@ -30,8 +30,8 @@ struct device {
     bool used; /* the modules have run since they were loaded */
 };
 
-static int check(struct device *d, int code, enum status status,
-                 const char *what, struct answer *a)
+static int device_gpu_check(struct device *d, int code, enum status status,
+                            const char *what, struct answer *a)
 {
     return driver_check(&d->driver, code, status, what, a);
 }
@@ -41,15 +41,16 @@ static int open_context(struct device *d, struct answer *a)
     void *context = NULL;
 
     return driver_open(&d->driver, a) < 0 ||
-                   check(d, d->driver.cuInit(0), NO_DEVICE, "cuInit", a) < 0 ||
-                   check(d, d->driver.cuDeviceGet(&d->ordinal, 0), NO_DEVICE,
-                         "cuDeviceGet", a) < 0 ||
-                   check(
+                   device_gpu_check(d, d->driver.cuInit(0), NO_DEVICE, "cuInit",
+                                    a) < 0 ||
+                   device_gpu_check(d, d->driver.cuDeviceGet(&d->ordinal, 0),
+                                    NO_DEVICE, "cuDeviceGet", a) < 0 ||
+                   device_gpu_check(
                        d,
                        d->driver.cuDevicePrimaryCtxRetain(&context, d->ordinal),
                        NO_DEVICE, "cuDevicePrimaryCtxRetain", a) < 0 ||
-                   check(d, d->driver.cuCtxSetCurrent(context), NO_DEVICE,
-                         "cuCtxSetCurrent", a) < 0
+                   device_gpu_check(d, d->driver.cuCtxSetCurrent(context),
+                                    NO_DEVICE, "cuCtxSetCurrent", a) < 0
                ? -1
                : 0;
 }
@@ -79,22 +80,25 @@ static int gpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
 {
     const struct cu_access access = {CU_ON_DEVICE, d->ordinal, CU_READ_WRITE};
 
-    if (check(d,
-              d->driver.cuMemImportFromShareableHandle(&d->handle, fd,
-                                                       CU_POSIX_FD),
-              NO_DEVICE, "cuMemImportFromShareableHandle", a) < 0)
+    if (device_gpu_check(d,
+                         d->driver.cuMemImportFromShareableHandle(
+                             &d->handle, fd, CU_POSIX_FD),
+                         NO_DEVICE, "cuMemImportFromShareableHandle", a) < 0)
         return -1;
     d->bytes = bytes;
-    if (check(d, d->driver.cuMemAddressReserve(&d->region, bytes, 0, 0, 0),
-              NO_DEVICE, "cuMemAddressReserve", a) < 0)
+    if (device_gpu_check(
+            d, d->driver.cuMemAddressReserve(&d->region, bytes, 0, 0, 0),
+            NO_DEVICE, "cuMemAddressReserve", a) < 0)
         return -1;
     d->reserved = true;
-    if (check(d, d->driver.cuMemMap(d->region, bytes, 0, d->handle, 0),
-              NO_DEVICE, "cuMemMap", a) < 0)
+    if (device_gpu_check(d,
+                         d->driver.cuMemMap(d->region, bytes, 0, d->handle, 0),
+                         NO_DEVICE, "cuMemMap", a) < 0)
         return -1;
     d->mapped = true;
-    return check(d, d->driver.cuMemSetAccess(d->region, bytes, &access, 1),
-                 NO_DEVICE, "cuMemSetAccess", a);
+    return device_gpu_check(
+        d, d->driver.cuMemSetAccess(d->region, bytes, &access, 1), NO_DEVICE,
+        "cuMemSetAccess", a);
 }
 
 static int gpu_load(struct device *d, struct plan *p, struct arena *arena,
@@ -117,20 +121,21 @@ static int gpu_load(struct device *d, struct plan *p, struct arena *arena,
 static int clear_cache(struct device *d, struct answer *a)
 {
     if (!d->scratch &&
-        (check(d, d->driver.cuMemAlloc_v2(&d->scratch, SCRATCH_BYTES),
-               NO_DEVICE, "memory to clear the cache with", a) < 0 ||
-         check(d, d->driver.cuEventCreate(&d->start, 0), NO_DEVICE,
-               "cuEventCreate", a) < 0 ||
-         check(d, d->driver.cuEventCreate(&d->end, 0), NO_DEVICE,
-               "cuEventCreate", a) < 0))
+        (device_gpu_check(d,
+                          d->driver.cuMemAlloc_v2(&d->scratch, SCRATCH_BYTES),
+                          NO_DEVICE, "memory to clear the cache with", a) < 0 ||
+         device_gpu_check(d, d->driver.cuEventCreate(&d->start, 0), NO_DEVICE,
+                          "cuEventCreate", a) < 0 ||
+         device_gpu_check(d, d->driver.cuEventCreate(&d->end, 0), NO_DEVICE,
+                          "cuEventCreate", a) < 0))
         return -1;
-    return check(d,
-                 d->driver.cuMemsetD8Async(d->scratch, 0, SCRATCH_BYTES, NULL),
-                 NO_DEVICE, "clearing the cache", a);
+    return device_gpu_check(
+        d, d->driver.cuMemsetD8Async(d->scratch, 0, SCRATCH_BYTES, NULL),
+        NO_DEVICE, "clearing the cache", a);
 }
 
-static int execute(struct device *d, const struct plan_node *n, bool mute,
-                   struct answer *a)
+static int device_gpu_execute(struct device *d, const struct plan_node *n,
+                              bool mute, struct answer *a)
 {
     void *function;
 
@@ -156,14 +161,14 @@ static int execute(struct device *d, const struct plan_node *n, bool mute,
 /* Waits after each node, to know which one failed. Does not wait before a
  * launch that may overlap the previous one: it must also overlap while it is
  * judged. */
-static int wait_for(struct device *d, const struct plan_call *c, size_t i,
-                    struct answer *a)
+static int device_gpu_wait_for(struct device *d, const struct plan_call *c,
+                               size_t i, struct answer *a)
 {
     if (i + 1 < c->nodes && c->node[i + 1].op == OP_LAUNCH &&
         c->node[i + 1].launch.pdl)
         return 0;
-    return check(d, d->driver.cuCtxSynchronize(), CONTEXT_BROKEN,
-                 "after this node", a);
+    return device_gpu_check(d, d->driver.cuCtxSynchronize(), CONTEXT_BROKEN,
+                            "after this node", a);
 }
 
 static int issue(struct device *d, const struct plan_call *c, unsigned flags,
@@ -172,8 +177,8 @@ static int issue(struct device *d, const struct plan_call *c, unsigned flags,
     int64_t start = tick_now_ns();
 
     for (size_t i = 0; i < c->nodes; i++)
-        if (execute(d, &c->node[i], flags & RUN_MUTE, a) < 0 ||
-            (!(flags & RUN_TIMED) && wait_for(d, c, i, a) < 0)) {
+        if (device_gpu_execute(d, &c->node[i], flags & RUN_MUTE, a) < 0 ||
+            (!(flags & RUN_TIMED) && device_gpu_wait_for(d, c, i, a) < 0)) {
             a->node = i;
             return -1;
         }
@@ -185,24 +190,24 @@ static int issue_timed(struct device *d, const struct plan_call *c,
                        unsigned flags, struct answer *a)
 {
     if (clear_cache(d, a) < 0 ||
-        check(d, d->driver.cuEventRecord(d->start, NULL), NO_DEVICE,
-              "cuEventRecord", a) < 0 ||
+        device_gpu_check(d, d->driver.cuEventRecord(d->start, NULL), NO_DEVICE,
+                         "cuEventRecord", a) < 0 ||
         issue(d, c, flags, a) < 0)
         return -1;
-    return check(d, d->driver.cuEventRecord(d->end, NULL), CONTEXT_BROKEN,
-                 "cuEventRecord", a);
+    return device_gpu_check(d, d->driver.cuEventRecord(d->end, NULL),
+                            CONTEXT_BROKEN, "cuEventRecord", a);
 }
 
 /* Waits for all work. A sticky error appears here: the context is lost, and the
  * node that caused it is unknown. */
-static int settle(struct device *d, int rc, struct answer *a)
+static int device_gpu_settle(struct device *d, int rc, struct answer *a)
 {
     int code = d->driver.cuCtxSynchronize();
 
     if (code == 0 || a->status == CONTEXT_BROKEN)
         return rc;
     a->node = NO_NODE;
-    return check(d, code, CONTEXT_BROKEN, "waiting for the call", a);
+    return device_gpu_check(d, code, CONTEXT_BROKEN, "waiting for the call", a);
 }
 
 static int gpu_run(struct device *d, const struct plan_call *c, unsigned flags,
@@ -214,13 +219,14 @@ static int gpu_run(struct device *d, const struct plan_call *c, unsigned flags,
 
     if ((flags & RUN_RELOAD) && d->used &&
         gpu_modules_reload(&d->modules, d->plan, a) < 0)
-        return settle(d, -1, a);
+        return device_gpu_settle(d, -1, a);
     d->used = true;
     rc = timed ? issue_timed(d, c, flags, a) : issue(d, c, flags, a);
-    if (settle(d, rc, a) < 0)
+    if (device_gpu_settle(d, rc, a) < 0)
         return -1;
-    if (timed && check(d, d->driver.cuEventElapsedTime(&ms, d->start, d->end),
-                       NO_DEVICE, "cuEventElapsedTime", a) < 0)
+    if (timed &&
+        device_gpu_check(d, d->driver.cuEventElapsedTime(&ms, d->start, d->end),
+                         NO_DEVICE, "cuEventElapsedTime", a) < 0)
         return -1;
     a->device_ns = (uint64_t)((double)ms * 1e6);
     return 0;
@@ -260,7 +266,7 @@ static int gpu_unload(struct device *d, struct answer *a)
     if ((one = unmap(d)) != 0)
         code = one;
     d->plan = NULL;
-    return check(d, code, CONTEXT_BROKEN, "unloading", a);
+    return device_gpu_check(d, code, CONTEXT_BROKEN, "unloading", a);
 }
 
 const struct device_kind device_cuda = {

@@ -69,8 +69,8 @@ static int unload_cubins(struct gpu_modules *m)
 
 /* A kernel that needs more than the defaults must be configured before its
  * launch. */
-static int prepare(const struct gpu_modules *m, size_t i, const char *name,
-                   struct answer *a)
+static int gpu_launch_prepare(const struct gpu_modules *m, size_t i,
+                              const char *name, struct answer *a)
 {
     const struct gpu_needs *needs = &m->needs[i];
     char what[256];
@@ -107,7 +107,7 @@ static int find_kernels(struct gpu_modules *m, const struct plan *p,
                          m->driver->cuModuleGetFunction(
                              &m->function[i], m->cubin[f->module], f->name),
                          NO_SYMBOL, what, a) < 0 ||
-            prepare(m, i, f->name, a) < 0)
+            gpu_launch_prepare(m, i, f->name, a) < 0)
             return -1;
     }
     return 0;
@@ -235,7 +235,8 @@ int gpu_bind(const struct driver *d, struct plan *p, cu_address region,
 
 /* ---- launches ---- */
 
-static void add_number(struct cu_launch *c, enum cu_attribute id, int value)
+static void gpu_launch_add_number(struct cu_launch *c, enum cu_attribute id,
+                                  int value)
 {
     struct cu_launch_attribute *at = &c->attribute[c->attributes++];
 
@@ -254,12 +255,12 @@ static int launch_extended(const struct driver *d, void *function,
     memcpy(c.grid, l->grid, sizeof(c.grid));
     memcpy(c.block, l->block, sizeof(c.block));
     if (l->pdl)
-        add_number(&c, CU_PROGRAMMATIC, 1);
+        gpu_launch_add_number(&c, CU_PROGRAMMATIC, 1);
     if (l->cooperative)
-        add_number(&c, CU_COOPERATIVE, 1);
+        gpu_launch_add_number(&c, CU_COOPERATIVE, 1);
     if (cluster_blocks(l) > 1) {
-        add_number(&c, CU_CLUSTER_SCHEDULING, CU_CLUSTER_SPREAD);
-        add_number(&c, CU_CLUSTER_DIMENSION, 0);
+        gpu_launch_add_number(&c, CU_CLUSTER_SCHEDULING, CU_CLUSTER_SPREAD);
+        gpu_launch_add_number(&c, CU_CLUSTER_DIMENSION, 0);
         memcpy(attribute[c.attributes - 1].value.three, l->cluster,
                sizeof(l->cluster));
     }

@@ -10,7 +10,7 @@
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-static int write_all(int fd, const char *data, size_t bytes)
+static int library_write_all(int fd, const char *data, size_t bytes)
 {
     while (bytes) {
         ssize_t n = write(fd, data, bytes);
@@ -32,7 +32,7 @@ int library_hold(struct library *l, const struct plan_module *m,
 {
     l->handle = NULL;
     l->fd = memfd_create("library", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (l->fd < 0 || write_all(l->fd, m->data, m->bytes) < 0 ||
+    if (l->fd < 0 || library_write_all(l->fd, m->data, m->bytes) < 0 ||
         fcntl(l->fd, F_ADD_SEALS, SEALS) < 0)
         return answer_sys(a, NO_DEVICE, "memory for a library");
     return 0;

@@ -47,8 +47,9 @@ int main(int argc, char **argv)
         print_help();
     else if (rc == 0 && r.common.version)
         puts("monkeys-runner " MONKEYS_VERSION);
-    else if (rc == 0 && serve(JUDGE, strcmp(v.device, "cpu") ? &device_cuda
-                                                             : &device_cpu) < 0)
+    else if (rc == 0 &&
+             runner_serve(JUDGE, strcmp(v.device, "cpu") ? &device_cuda
+                                                         : &device_cpu) < 0)
         rc = err_set(&e, ERR_INPUT, "descriptor %d does not speak as a judge",
                      JUDGE);
     opt_result_release(&r);

@@ -20,7 +20,7 @@ static size_t left(const struct reader *r)
     return r->words - r->at;
 }
 
-static int bad(struct reader *r, const char *what, uint64_t value)
+static int plan_bad(struct reader *r, const char *what, uint64_t value)
 {
     err_set(r->e, ERR_INPUT, "word %zu: %s (%llu)", r->at - 1, what,
             (unsigned long long)value);
@@ -33,7 +33,7 @@ static int ends_early(struct reader *r)
     return -1;
 }
 
-static int get(struct reader *r, uint64_t *out)
+static int plan_get(struct reader *r, uint64_t *out)
 {
     if (!left(r))
         return ends_early(r);
@@ -45,14 +45,14 @@ static int get(struct reader *r, uint64_t *out)
 static int get_within(struct reader *r, uint64_t lo, uint64_t hi,
                       const char *what, uint64_t *out)
 {
-    if (get(r, out) < 0)
+    if (plan_get(r, out) < 0)
         return -1;
-    return *out < lo || *out > hi ? bad(r, what, *out) : 0;
+    return *out < lo || *out > hi ? plan_bad(r, what, *out) : 0;
 }
 
 /* A count of items that follow, each at least `words` words long. */
-static int get_count(struct reader *r, uint64_t most, size_t words,
-                     const char *what, size_t *out)
+static int plan_get_count(struct reader *r, uint64_t most, size_t words,
+                          const char *what, size_t *out)
 {
     uint64_t n = 0;
 
@@ -115,26 +115,26 @@ static int check_extent(const struct plan_place *p, uint64_t region)
 
 /* Each size is bounded, and so is their product. A place without elements
  * covers no bytes. */
-static int check_place(struct reader *r, const struct plan_place *p,
-                       bool source)
+static int plan_check_place(struct reader *r, const struct plan_place *p,
+                            bool source)
 {
     bool empty = false;
     uint64_t count = 1;
 
     for (unsigned i = 0; i < p->dims; i++) {
         if (p->n[i] > PLAN_REGION)
-            return bad(r, "a dimension too large", p->n[i]);
+            return plan_bad(r, "a dimension too large", p->n[i]);
         if (p->stride[i] < 0 && !source)
-            return bad(r, "a negative stride in a view that is written to",
-                       (uint64_t)p->stride[i]);
+            return plan_bad(r, "a negative stride in a view that is written to",
+                            (uint64_t)p->stride[i]);
         empty |= p->n[i] == 0;
     }
     for (unsigned i = 0; !empty && i < p->dims; i++)
         if (__builtin_mul_overflow(count, p->n[i], &count) ||
             count > PLAN_REGION)
-            return bad(r, "too many elements", p->n[i]);
+            return plan_bad(r, "too many elements", p->n[i]);
     if (!empty && check_extent(p, r->region) < 0)
-        return bad(r, "a view outside the region", p->at);
+        return plan_bad(r, "a view outside the region", p->at);
     return 0;
 }
 
@@ -154,8 +154,8 @@ static int get_place(struct reader *r, bool source, struct plan_place *p)
     p->dims = (unsigned)dims;
     p->stride = (const int64_t *)stride;
     if (p->at % dtype_bytes(p->dtype))
-        return bad(r, "an offset that is not aligned", p->at);
-    return check_place(r, p, source);
+        return plan_bad(r, "an offset that is not aligned", p->at);
+    return plan_check_place(r, p, source);
 }
 
 static bool same_shape(const struct plan_place *a, const struct plan_place *b)
@@ -172,7 +172,7 @@ static bool same_shape(const struct plan_place *a, const struct plan_place *b)
 static const unsigned char map_bytes[] = {1, 2, 4, 4, 8, 8, 2,
                                           4, 8, 2, 4, 4, 4};
 
-static int check_map(struct reader *r, const struct plan_tensor_map *m)
+static int plan_check_map(struct reader *r, const struct plan_tensor_map *m)
 {
     uint64_t end = m->at, reach;
 
@@ -181,11 +181,11 @@ static int check_map(struct reader *r, const struct plan_tensor_map *m)
 
         if (__builtin_mul_overflow(m->shape[i] - 1, stride, &reach) ||
             __builtin_add_overflow(end, reach, &end))
-            return bad(r, "a tensor map too large", m->shape[i]);
+            return plan_bad(r, "a tensor map too large", m->shape[i]);
     }
     if (__builtin_add_overflow(end, map_bytes[m->dtype], &end) ||
         end > r->region)
-        return bad(r, "a tensor map outside the region", m->at);
+        return plan_bad(r, "a tensor map outside the region", m->at);
     return 0;
 }
 
@@ -220,7 +220,7 @@ static int get_map(struct reader *r, const struct plan_tensor_map **out)
         return -1;
     m->fill = (unsigned)word;
     *out = m;
-    return check_map(r, m);
+    return plan_check_map(r, m);
 }
 
 /* Which parameters are allowed: any kind, a word, or a patch. */
@@ -242,20 +242,21 @@ static int get_param(struct reader *r, enum param_use use, struct plan_param *p)
                           &p->value);
     case PARAM_NUMBER:
         if (use == USE_PATCH)
-            return bad(r, "a patch that is a number", kind);
+            return plan_bad(r, "a patch that is a number", kind);
         if (get_within(r, 1, 8, "a number's size", &size) < 0 ||
-            get(r, &p->value) < 0)
+            plan_get(r, &p->value) < 0)
             return -1;
         if (size < 8 && p->value >> (8 * size))
-            return bad(r, "a number larger than its size", p->value);
+            return plan_bad(r, "a number larger than its size", p->value);
         return 0;
     case PARAM_MAP:
         if (use == USE_WORD)
-            return bad(r, "a tensor map for a function of a library", kind);
+            return plan_bad(r, "a tensor map for a function of a library",
+                            kind);
         return get_map(r, &p->map);
     case PARAM_STRUCT:
         if (use != USE_LAUNCH)
-            return bad(r, "a structure that no kernel takes", kind);
+            return plan_bad(r, "a structure that no kernel takes", kind);
         return get_struct(r, &p->structure);
     }
     return -1;
@@ -274,7 +275,7 @@ static int get_patch(struct reader *r, const struct plan_struct *s, size_t end,
     bytes = out->param.kind == PARAM_MAP ? PLAN_MAP_BYTES : 8;
     step = out->param.kind == PARAM_MAP ? PLAN_MAP_ALIGN : 8;
     if (offset % step || bytes > s->bytes - offset)
-        return bad(r, "a patch that does not lie in its bytes", offset);
+        return plan_bad(r, "a patch that does not lie in its bytes", offset);
     out->offset = (size_t)offset;
     return 0;
 }
@@ -289,8 +290,8 @@ static int get_struct(struct reader *r, const struct plan_struct **out)
         0)
         return -1;
     if (!s->bytes)
-        return bad(r, "a structure without bytes", 0);
-    if (get_count(r, s->bytes / 8, 3, "too many patches", &s->patches) < 0)
+        return plan_bad(r, "a structure without bytes", 0);
+    if (plan_get_count(r, s->bytes / 8, 3, "too many patches", &s->patches) < 0)
         return -1;
     patch = arena_alloc(r->arena, (s->patches + 1) * sizeof(*patch));
     s->patch = patch;
@@ -309,7 +310,8 @@ static int get_params(struct reader *r, enum param_use use,
 {
     struct plan_param *p;
 
-    if (get_count(r, PLAN_PARAMS, 2, "too many parameters", &l->params) < 0)
+    if (plan_get_count(r, PLAN_PARAMS, 2, "too many parameters", &l->params) <
+        0)
         return -1;
     p = arena_alloc(r->arena, l->params * sizeof(*p));
     l->param = p;
@@ -326,10 +328,10 @@ static int get_copy(struct reader *r, struct plan_node *n)
     if (get_place(r, false, &n->to) < 0 || get_place(r, true, &n->source) < 0)
         return -1;
     if (!same_shape(&n->to, &n->source))
-        return bad(r, "a copy between shapes that differ", n->to.dims);
+        return plan_bad(r, "a copy between shapes that differ", n->to.dims);
     if (dtype_is_float(n->source.dtype) && !dtype_is_float(n->to.dtype))
-        return bad(r, "a copy from a floating-point type to an integer",
-                   n->to.dtype);
+        return plan_bad(r, "a copy from a floating-point type to an integer",
+                        n->to.dtype);
     return 0;
 }
 
@@ -337,23 +339,23 @@ static int get_fill(struct reader *r, struct plan_node *n)
 {
     size_t bytes;
 
-    if (get_place(r, false, &n->to) < 0 || get(r, &n->value) < 0)
+    if (get_place(r, false, &n->to) < 0 || plan_get(r, &n->value) < 0)
         return -1;
     bytes = dtype_bytes(n->to.dtype);
     if (bytes < 8 && n->value >> (8 * bytes))
-        return bad(r, "a value larger than an element", n->value);
+        return plan_bad(r, "a value larger than an element", n->value);
     return 0;
 }
 
 static int get_add(struct reader *r, struct plan_node *n)
 {
-    if (get_place(r, false, &n->to) < 0 || get(r, &n->value) < 0)
+    if (get_place(r, false, &n->to) < 0 || plan_get(r, &n->value) < 0)
         return -1;
     for (unsigned i = 0; i < n->to.dims; i++)
         if (n->to.n[i] != 1)
-            return bad(r, "a counter that is not one element", n->to.n[i]);
+            return plan_bad(r, "a counter that is not one element", n->to.n[i]);
     if (dtype_is_float(n->to.dtype) || n->to.dtype == BOOL)
-        return bad(r, "a counter that is not an integer", n->to.dtype);
+        return plan_bad(r, "a counter that is not an integer", n->to.dtype);
     return 0;
 }
 
@@ -363,13 +365,13 @@ static int get_function(struct reader *r, enum plan_module_kind kind,
     const struct plan *p = r->plan;
     uint64_t index = 0;
 
-    if (get(r, &index) < 0)
+    if (plan_get(r, &index) < 0)
         return -1;
     if (index >= p->functions)
-        return bad(r, "an unknown function", index);
+        return plan_bad(r, "an unknown function", index);
     l->function = (size_t)index;
     if (p->module[p->function[index].module].kind != kind)
-        return bad(r, "a function of the other kind of module", index);
+        return plan_bad(r, "a function of the other kind of module", index);
     return 0;
 }
 
@@ -418,7 +420,7 @@ static int (*const node_readers[])(struct reader *, struct plan_node *) = {
 
 static int get_nodes(struct reader *r, uint64_t most, struct plan_call *c)
 {
-    if (get_count(r, most, 2, "too many nodes", &c->nodes) < 0)
+    if (plan_get_count(r, most, 2, "too many nodes", &c->nodes) < 0)
         return -1;
     c->node = arena_alloc(r->arena, c->nodes * sizeof(*c->node));
     for (size_t i = 0; i < c->nodes; i++) {
@@ -439,7 +441,7 @@ static int get_modules(struct reader *r)
 {
     struct plan *p = r->plan;
 
-    if (get_count(r, PLAN_MODULES, 2, "too many modules", &p->modules) < 0)
+    if (plan_get_count(r, PLAN_MODULES, 2, "too many modules", &p->modules) < 0)
         return -1;
     p->module = arena_alloc(r->arena, p->modules * sizeof(*p->module));
     for (size_t i = 0; i < p->modules; i++) {
@@ -459,8 +461,8 @@ static int get_functions(struct reader *r)
 {
     struct plan *p = r->plan;
 
-    if (get_count(r, PLAN_FUNCTIONS, 2, "too many functions", &p->functions) <
-        0)
+    if (plan_get_count(r, PLAN_FUNCTIONS, 2, "too many functions",
+                       &p->functions) < 0)
         return -1;
     p->function = arena_alloc(r->arena, p->functions * sizeof(*p->function));
     for (size_t i = 0; i < p->functions; i++) {
@@ -468,14 +470,14 @@ static int get_functions(struct reader *r)
         uint64_t module = 0;
         size_t bytes = 0;
 
-        if (get(r, &module) < 0)
+        if (plan_get(r, &module) < 0)
             return -1;
         if (module >= p->modules)
-            return bad(r, "an unknown module", module);
+            return plan_bad(r, "an unknown module", module);
         if (get_bytes(r, PLAN_NAME, "a name too long", &name, &bytes) < 0)
             return -1;
         if (!bytes || memchr(name, 0, bytes))
-            return bad(r, "an empty name, or one with a NUL in it", bytes);
+            return plan_bad(r, "an empty name, or one with a NUL in it", bytes);
         p->function[i].module = (size_t)module;
         p->function[i].name = arena_strndup(r->arena, name, bytes);
     }
@@ -487,7 +489,7 @@ static int get_calls(struct reader *r)
     struct plan *p = r->plan;
     uint64_t nodes = PLAN_NODES;
 
-    if (get_count(r, PLAN_CALLS, 1, "too many calls", &p->calls) < 0)
+    if (plan_get_count(r, PLAN_CALLS, 1, "too many calls", &p->calls) < 0)
         return -1;
     p->call = arena_alloc(r->arena, p->calls * sizeof(*p->call));
     for (size_t i = 0; i < p->calls; i++) {

@@ -44,7 +44,7 @@ static int read_plan(int fd, uint64_t bytes, void **out, struct answer *a)
     return 0;
 }
 
-static int forget(struct server *s, struct answer *a)
+static int runner_forget(struct server *s, struct answer *a)
 {
     int rc = s->kind->unload(s->device, a);
 
@@ -66,7 +66,7 @@ static int load_plan(struct server *s, const struct request *r,
     if (plan_read(&s->plan, s->bytes, (size_t)r->word[1], r->word[2], &s->arena,
                   &e) < 0)
         return answer_fail(a, BAD_PLAN, 0, "%s", e.text);
-    // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): forget() frees s->bytes
+    // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): runner_forget() frees s->bytes
     if (s->kind->map(s->device, r->fd[1], r->word[2], a) < 0)
         return -1;
     return s->kind->load(s->device, &s->plan, &s->arena, a);
@@ -82,7 +82,7 @@ static int do_load(struct server *s, const struct request *r, struct answer *a)
     if (s->loaded)
         return answer_fail(a, BAD_REQUEST, 0, "LOAD before UNLOAD");
     if (load_plan(s, r, a) < 0) {
-        forget(s, &ignored);
+        runner_forget(s, &ignored);
         return -1;
     }
     s->loaded = true;
@@ -105,7 +105,7 @@ static int do_unload(struct server *s, const struct request *r,
 {
     if (r->words != 1 || r->fds)
         return answer_fail(a, BAD_REQUEST, 0, "UNLOAD has 1 word");
-    return forget(s, a);
+    return runner_forget(s, a);
 }
 
 static void answer_to(struct server *s, const struct request *r,
@@ -124,7 +124,7 @@ static void answer_to(struct server *s, const struct request *r,
         answer_fail(a, BAD_REQUEST, r->word[0], "an unknown request");
 }
 
-int serve(int sock, const struct device_kind *kind)
+int runner_serve(int sock, const struct device_kind *kind)
 {
     struct server s = {.kind = kind, .broken = {.node = NO_NODE}};
     struct request r;

@@ -6,6 +6,6 @@
 
 /* Runs until the judge closes its end. Returns 0, or -1 if it received an
  * invalid request or could not send the answer. */
-int serve(int sock, const struct device_kind *kind);
+int runner_serve(int sock, const struct device_kind *kind);
 
 #endif

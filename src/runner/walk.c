@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Keeps the dimensions sorted by the destination's stride. */
-static void insert(struct walk *w, struct walk_dim d)
+static void walk_insert(struct walk *w, struct walk_dim d)
 {
     unsigned i = w->dims++;
 
@@ -13,7 +13,7 @@ static void insert(struct walk *w, struct walk_dim d)
     w->dim[i] = d;
 }
 
-static void join(struct walk *w)
+static void walk_join(struct walk *w)
 {
     unsigned last = 0;
 
@@ -45,14 +45,14 @@ void walk_init(struct walk *w, const struct plan_place *to,
     for (unsigned i = to->dims; i-- > 0;) {
         w->count *= to->n[i];
         if (to->n[i] > 1)
-            insert(w, (struct walk_dim){
-                          to->n[i], to->stride[i] * to_bytes,
-                          source ? source->stride[i] * source_bytes : 0});
+            walk_insert(w, (struct walk_dim){
+                               to->n[i], to->stride[i] * to_bytes,
+                               source ? source->stride[i] * source_bytes : 0});
     }
     if (w->dims)
-        join(w);
+        walk_join(w);
     else
-        insert(w, (struct walk_dim){1, to_bytes, source_bytes});
+        walk_insert(w, (struct walk_dim){1, to_bytes, source_bytes});
 }
 
 bool walk_is_plain(const struct walk *w, size_t to_bytes, size_t source_bytes)

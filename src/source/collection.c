@@ -45,7 +45,7 @@ static int natural(const char *a, const char *b)
     return *a ? 1 : *b ? -1 : 0;
 }
 
-static int by_path(const void *a, const void *b)
+static int collection_by_path(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
     int order = natural(x, y);
@@ -53,7 +53,8 @@ static int by_path(const void *a, const void *b)
     return order ? order : strcmp(x, y);
 }
 
-static int add_folder(struct paths *p, const char *dir, struct err *e)
+static int collection_add_folder(struct paths *p, const char *dir,
+                                 struct err *e)
 {
     struct fs_names names;
     int rc = fs_list(dir, false, &names, e);
@@ -64,7 +65,7 @@ static int add_folder(struct paths *p, const char *dir, struct err *e)
         bool hidden = names.name[i][0] == '.' || names.name[i][0] == '_';
 
         if (!hidden && fs_is_dir(path))
-            rc = add_folder(p, path, e);
+            rc = collection_add_folder(p, path, e);
         else if (!hidden && str_ends(str_of(path), ".py"))
             add_path(p, xstrdup(path));
         free(path);
@@ -85,7 +86,7 @@ static int add_pattern(struct paths *p, const char *word, struct err *e)
                        word);
     for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++) {
         if (fs_is_dir(found.gl_pathv[i]))
-            rc = add_folder(p, found.gl_pathv[i], e);
+            rc = collection_add_folder(p, found.gl_pathv[i], e);
         else
             add_path(p, xstrdup(found.gl_pathv[i]));
     }
@@ -93,8 +94,8 @@ static int add_pattern(struct paths *p, const char *word, struct err *e)
     return rc;
 }
 
-static int add_word(struct paths *p, const char *word, const char *own,
-                    struct err *e)
+static int collection_add_word(struct paths *p, const char *word,
+                               const char *own, struct err *e)
 {
     char *named = fs_join(own, word), *one = xasprintf("%s.py", named);
     bool is_named = !strchr(word, '/') && fs_is_dir(named);
@@ -104,9 +105,9 @@ static int add_word(struct paths *p, const char *word, const char *own,
         add_path(p, xstrdup(word));
         rc = 0;
     } else if (is_named) {
-        rc = add_folder(p, named, e);
+        rc = collection_add_folder(p, named, e);
     } else if (fs_is_dir(word)) {
-        rc = add_folder(p, word, e);
+        rc = collection_add_folder(p, word, e);
     } else if (fs_is_file(one)) {
         add_path(p, xstrdup(one));
         rc = 0;
@@ -168,9 +169,10 @@ int collection_add(struct collection *c, const char *const *words, size_t n,
     for (size_t i = 0; rc == 0 && i < n; i++) {
         size_t from = p.len;
 
-        rc = add_word(&p, words[i], own, e);
+        rc = collection_add_word(&p, words[i], own, e);
         if (rc == 0 && p.len > from)
-            qsort(p.path + from, p.len - from, sizeof(*p.path), by_path);
+            qsort(p.path + from, p.len - from, sizeof(*p.path),
+                  collection_by_path);
         else if (rc == 0)
             rc = err_set(e, ERR_INPUT, "%s: contains no task", words[i]);
     }

@@ -27,7 +27,7 @@ struct cxx_lexer {
 
 /* ---- the cursor ------------------------------------------------------------ */
 
-static bool is_blank(char c)
+static bool cxx_lex_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\f' || c == '\v' || c == '\0';
 }
@@ -43,7 +43,7 @@ static size_t skip_splices(struct str src, size_t at)
     while (at < src.n && src.p[at] == '\\') {
         size_t end = at + 1;
 
-        while (end < src.n && is_blank(src.p[end]))
+        while (end < src.n && cxx_lex_is_blank(src.p[end]))
             end++;
         if (place_line_end(src, end) == 0 || is_lone_return(src, end))
             break;
@@ -65,7 +65,7 @@ static char byte_at(const struct cxx_lexer *lx, size_t at)
     return lx->src.p[at];
 }
 
-static char peek(const struct cxx_lexer *lx)
+static char cxx_lex_peek(const struct cxx_lexer *lx)
 {
     return byte_at(lx, lx->pos);
 }
@@ -75,7 +75,7 @@ static char peek_next(const struct cxx_lexer *lx)
     return byte_at(lx, next_of(lx, lx->pos));
 }
 
-static void next_byte(struct cxx_lexer *lx)
+static void cxx_lex_next_byte(struct cxx_lexer *lx)
 {
     lx->end = lx->pos + 1;
     lx->pos = next_of(lx, lx->pos);
@@ -96,7 +96,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_word(char c)
+static bool cxx_lex_is_word(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) ||
            c == '_' || c == '$' || (unsigned char)c >= 0x80;
@@ -107,22 +107,22 @@ static bool is_word(char c)
 /* Skips a comment; false when there is no comment here. */
 static bool pass_comment(struct cxx_lexer *lx)
 {
-    if (peek(lx) != '/')
+    if (cxx_lex_peek(lx) != '/')
         return false;
     if (peek_next(lx) == '/') {
         while (!at_line_end(lx))
-            next_byte(lx);
+            cxx_lex_next_byte(lx);
         return true;
     }
     if (peek_next(lx) != '*')
         return false;
-    next_byte(lx);
-    next_byte(lx);
-    while (!at_end(lx) && !(peek(lx) == '*' && peek_next(lx) == '/'))
-        next_byte(lx);
+    cxx_lex_next_byte(lx);
+    cxx_lex_next_byte(lx);
+    while (!at_end(lx) && !(cxx_lex_peek(lx) == '*' && peek_next(lx) == '/'))
+        cxx_lex_next_byte(lx);
     if (!at_end(lx)) {
-        next_byte(lx);
-        next_byte(lx);
+        cxx_lex_next_byte(lx);
+        cxx_lex_next_byte(lx);
     }
     return true;
 }
@@ -130,18 +130,18 @@ static bool pass_comment(struct cxx_lexer *lx)
 /* Skips "…" or '…', starting at the quote. */
 static void pass_quoted(struct cxx_lexer *lx)
 {
-    char quote = peek(lx);
+    char quote = cxx_lex_peek(lx);
 
-    next_byte(lx);
-    while (!at_line_end(lx) && peek(lx) != quote) {
-        bool escape = peek(lx) == '\\';
+    cxx_lex_next_byte(lx);
+    while (!at_line_end(lx) && cxx_lex_peek(lx) != quote) {
+        bool escape = cxx_lex_peek(lx) == '\\';
 
-        next_byte(lx);
+        cxx_lex_next_byte(lx);
         if (escape && !at_line_end(lx))
-            next_byte(lx);
+            cxx_lex_next_byte(lx);
     }
     if (!at_line_end(lx))
-        next_byte(lx);
+        cxx_lex_next_byte(lx);
 }
 
 /* Skips "delimiter(…)delimiter", starting at the quote; false when this is not
@@ -206,17 +206,19 @@ static bool pass_literal(struct cxx_lexer *lx)
  * quotes between digits. */
 static bool pass_number(struct cxx_lexer *lx)
 {
-    if (!is_digit(peek(lx)) && !(peek(lx) == '.' && is_digit(peek_next(lx))))
+    if (!is_digit(cxx_lex_peek(lx)) &&
+        !(cxx_lex_peek(lx) == '.' && is_digit(peek_next(lx))))
         return false;
     for (;;) {
-        char c = peek(lx), next = peek_next(lx);
+        char c = cxx_lex_peek(lx), next = peek_next(lx);
         bool exponent = c == 'e' || c == 'E' || c == 'p' || c == 'P';
 
         if (exponent && (next == '+' || next == '-'))
-            next_byte(lx);
-        else if (!(c == '\'' && is_word(next)) && c != '.' && !is_word(c))
+            cxx_lex_next_byte(lx);
+        else if (!(c == '\'' && cxx_lex_is_word(next)) && c != '.' &&
+                 !cxx_lex_is_word(c))
             return true;
-        next_byte(lx);
+        cxx_lex_next_byte(lx);
     }
 }
 
@@ -231,7 +233,7 @@ static bool is_any_of(const char *here, const char *ops, size_t n)
 static void pass_operator(struct cxx_lexer *lx)
 {
     size_t second = next_of(lx, lx->pos), third = next_of(lx, second), n = 1;
-    char here[3] = {peek(lx), byte_at(lx, second), byte_at(lx, third)};
+    char here[3] = {cxx_lex_peek(lx), byte_at(lx, second), byte_at(lx, third)};
 
     if (!is_any_of(here + 1, "=>:+-<&|#.*", 1)) /* no operator continues like
                                                    this */
@@ -241,7 +243,7 @@ static void pass_operator(struct cxx_lexer *lx)
     else if (is_any_of(here, "::->++--<<>><=>===!=&&||+=-=*=/=%=&=|=^=##.*", 2))
         n = 2;
     while (n--)
-        next_byte(lx);
+        cxx_lex_next_byte(lx);
 }
 
 static enum cxx_kind pass_token(struct cxx_lexer *lx)
@@ -251,19 +253,19 @@ static enum cxx_kind pass_token(struct cxx_lexer *lx)
         return CXX_STRING;
     if (pass_number(lx))
         return CXX_NUMBER;
-    if (!is_word(peek(lx))) {
+    if (!cxx_lex_is_word(cxx_lex_peek(lx))) {
         pass_operator(lx);
         return CXX_OP;
     }
-    while (is_word(peek(lx)))
-        next_byte(lx);
+    while (cxx_lex_is_word(cxx_lex_peek(lx)))
+        cxx_lex_next_byte(lx);
     return CXX_NAME;
 }
 
 /* ---- tokens ---------------------------------------------------------------- */
 
 /* Appends src[at, end) without splices to the current text. */
-static void add_text(struct cxx_lexer *lx, size_t at, size_t end)
+static void cxx_lex_add_text(struct cxx_lexer *lx, size_t at, size_t end)
 {
     size_t raw = lx->raw < end ? lx->raw : end;
 
@@ -273,8 +275,8 @@ static void add_text(struct cxx_lexer *lx, size_t at, size_t end)
         buf_put(&lx->text, lx->src.p + at, end - at);
 }
 
-static struct cxx_token *emit(struct cxx_lexer *lx, enum cxx_kind kind,
-                              size_t at)
+static struct cxx_token *cxx_lex_emit(struct cxx_lexer *lx, enum cxx_kind kind,
+                                      size_t at)
 {
     struct cxx_token *t;
 
@@ -299,11 +301,11 @@ static void lex_token(struct cxx_lexer *lx)
 {
     size_t at = lx->pos;
     enum cxx_kind kind = pass_token(lx);
-    struct cxx_token *t = emit(lx, kind, at);
+    struct cxx_token *t = cxx_lex_emit(lx, kind, at);
 
     if (memchr(t->text.p, '\\', t->text.n)) {
         buf_reset(&lx->text);
-        add_text(lx, at, lx->end);
+        cxx_lex_add_text(lx, at, lx->end);
         own_text(lx, t);
     }
 }
@@ -332,16 +334,17 @@ static bool expects_header(const struct buf *line)
 
 static bool pass_header(struct cxx_lexer *lx)
 {
-    char closer = peek(lx) == '<' ? '>' : '"';
+    char closer = cxx_lex_peek(lx) == '<' ? '>' : '"';
 
-    if ((peek(lx) != '<' && peek(lx) != '"') || !expects_header(&lx->text))
+    if ((cxx_lex_peek(lx) != '<' && cxx_lex_peek(lx) != '"') ||
+        !expects_header(&lx->text))
         return false;
     lx->raw = lx->src.n;
     do
-        next_byte(lx);
-    while (!at_line_end(lx) && peek(lx) != closer);
+        cxx_lex_next_byte(lx);
+    while (!at_line_end(lx) && cxx_lex_peek(lx) != closer);
     if (!at_line_end(lx))
-        next_byte(lx);
+        cxx_lex_next_byte(lx);
     return true;
 }
 
@@ -359,38 +362,38 @@ static void lex_directive(struct cxx_lexer *lx)
         }
         if (at == from || !pass_header(lx))
             pass_token(lx);
-        add_text(lx, from, lx->end);
-        if (!is_blank(lx->src.p[from]))
+        cxx_lex_add_text(lx, from, lx->end);
+        if (!cxx_lex_is_blank(lx->src.p[from]))
             end = lx->end;
     }
-    while (lx->text.len && is_blank(lx->text.data[lx->text.len - 1]))
+    while (lx->text.len && cxx_lex_is_blank(lx->text.data[lx->text.len - 1]))
         lx->text.data[--lx->text.len] = '\0';
     lx->end = end;
-    own_text(lx, emit(lx, CXX_DIRECTIVE, at));
+    own_text(lx, cxx_lex_emit(lx, CXX_DIRECTIVE, at));
 }
 
 /* ---- the loop -------------------------------------------------------------- */
 
-static void end_line(struct cxx_lexer *lx)
+static void cxx_lex_end_line(struct cxx_lexer *lx)
 {
     size_t n = place_line_end(lx->src, lx->pos);
 
     lx->end = lx->pos + n;
     if (is_lone_return(lx->src, lx->pos))
-        emit(lx, CXX_OP, lx->pos);
+        cxx_lex_emit(lx, CXX_OP, lx->pos);
     lx->pos = skip_splices(lx->src, lx->end);
     lx->line_start = true;
 }
 
 static void lex_next(struct cxx_lexer *lx)
 {
-    char c = peek(lx);
+    char c = cxx_lex_peek(lx);
     bool mark = c == '#' || (c == '%' && peek_next(lx) == ':');
 
     if (at_line_end(lx)) {
-        end_line(lx);
-    } else if (is_blank(c)) {
-        next_byte(lx);
+        cxx_lex_end_line(lx);
+    } else if (cxx_lex_is_blank(c)) {
+        cxx_lex_next_byte(lx);
     } else if (lx->line_start && mark) {
         lex_directive(lx);
     } else if (!pass_comment(lx)) {

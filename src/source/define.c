@@ -17,12 +17,12 @@ struct assignment {
     bool plain;        /* a number, True or False; else `value` is empty */
 };
 
-static bool is_number(const struct py_token *t)
+static bool define_is_number(const struct py_token *t)
 {
     return t->kind == PY_NUMBER && !strchr("jJ", t->text.p[t->text.n - 1]);
 }
 
-static bool ends_line(const struct py_token *t)
+static bool define_ends_line(const struct py_token *t)
 {
     return t->kind == PY_NEWLINE || py_is(t, ";");
 }
@@ -35,9 +35,9 @@ static void read_value(struct str source, const struct py_tokens *t, size_t i,
 
     if (py_is(first, "-") || py_is(first, "+"))
         last = first + 1; /* PY_END is the last token, so there is one */
-    if (is_number(last) ||
+    if (define_is_number(last) ||
         (last == first && (py_is(first, "True") || py_is(first, "False"))))
-        out->plain = ends_line(last + 1);
+        out->plain = define_ends_line(last + 1);
     out->at = first->at;
     if (out->plain)
         out->value = (struct str){source.p + first->at,
@@ -86,9 +86,10 @@ static int read_word(const char *word, struct arena *a, struct assignment *out,
                    word);
 }
 
-static int replace(const char *path, struct str source,
-                   const struct py_tokens *t, const struct assignment *word,
-                   struct buf *out, struct err *e)
+static int define_replace(const char *path, struct str source,
+                          const struct py_tokens *t,
+                          const struct assignment *word, struct buf *out,
+                          struct err *e)
 {
     struct assignment here;
     size_t i = 0, from = 0;
@@ -127,7 +128,7 @@ int define_in(const char *path, struct str source, const char *word,
     rc = read_word(word, &a, &wanted, e);
     if (rc == 0) {
         py_lex(&t, source, &a);
-        rc = replace(path, source, &t, &wanted, out, e);
+        rc = define_replace(path, source, &t, &wanted, out, e);
     }
     arena_release(&a);
     return rc;
@@ -136,7 +137,7 @@ int define_in(const char *path, struct str source, const char *word,
 /* ---- many tasks ---- */
 
 /* What could be defined instead, from one task. */
-static void put_names(const struct task *t, struct buf *out)
+static void define_put_names(const struct task *t, struct buf *out)
 {
     struct str source = {t->source, t->len};
     struct assignment here;
@@ -159,7 +160,7 @@ static int nobody(const struct collection *c, const char *word, struct err *e)
     struct buf names;
 
     buf_init(&names, BUF_UNLIMITED);
-    put_names(c->task[0], &names);
+    define_put_names(c->task[0], &names);
     err_set(e, ERR_INPUT,
             "--define %s: no task has such a line at module level; %s has %s",
             word, c->task[0]->id,

@@ -22,7 +22,7 @@ struct form_out {
     size_t len, cap;
 };
 
-static void grow(struct form_out *o, size_t need)
+static void form_grow(struct form_out *o, size_t need)
 {
     size_t cap = o->cap ? o->cap : 256;
     char *data;
@@ -41,13 +41,14 @@ static void grow(struct form_out *o, size_t need)
     o->cap = cap;
 }
 
-static void put(struct form_out *o, const char *p, size_t n, uint32_t origin)
+static void form_put(struct form_out *o, const char *p, size_t n,
+                     uint32_t origin)
 {
     char *data;
     uint32_t *from;
 
     if (n >= o->cap - o->len) /* leave one byte for the NUL */
-        grow(o, o->len + n + 1);
+        form_grow(o, o->len + n + 1);
     data = o->data + o->len;
     from = o->origin + o->len;
     for (size_t i = 0; i < n; i++) {
@@ -59,14 +60,14 @@ static void put(struct form_out *o, const char *p, size_t n, uint32_t origin)
 
 static void done(struct form *v, struct form_out *o)
 {
-    put(o, "", 0, 0);
+    form_put(o, "", 0, 0);
     o->data[o->len] = '\0';
     *v = (struct form){.data = o->data, .len = o->len, .origin = o->origin};
 }
 
 /* ---- code ------------------------------------------------------------------ */
 
-static bool is_word(const struct py_token *t)
+static bool form_is_word(const struct py_token *t)
 {
     return t->kind == PY_NAME || t->kind == PY_NUMBER;
 }
@@ -90,25 +91,25 @@ static const char *field_text(const struct py_token *t)
     return "";
 }
 
-static void put_token(struct form_out *o, const struct py_token *t)
+static void form_put_token(struct form_out *o, const struct py_token *t)
 {
     switch (t->kind) {
     case PY_STRING:
     case PY_FSTART:
-        put(o, "\"\"", 2, t->at);
+        form_put(o, "\"\"", 2, t->at);
         break;
     case PY_NEWLINE:
-        put(o, "\n", 1, t->at);
+        form_put(o, "\n", 1, t->at);
         break;
     case PY_NAME:
     case PY_NUMBER:
-        put(o, t->text.p, t->text.n, t->at);
+        form_put(o, t->text.p, t->text.n, t->at);
         break;
     case PY_OP:
         if (t->flags & PY_FIELD)
-            put(o, field_text(t), strlen(field_text(t)), t->at);
+            form_put(o, field_text(t), strlen(field_text(t)), t->at);
         else
-            put(o, t->text.p, t->text.n, t->at);
+            form_put(o, t->text.p, t->text.n, t->at);
         break;
     default:
         break;
@@ -133,10 +134,10 @@ void form_code(struct form *v, const struct py_tokens *t, struct arena *a)
         if (i && is_field(k - 1, "!") && k->kind == PY_NAME)
             continue; /* the r of "!r" */
         for (size_t n = 0; fresh && n < level; n++)
-            put(&o, "    ", 4, k->at);
-        if (!fresh && is_word(k) && is_word(k - 1))
-            put(&o, " ", 1, k->at);
-        put_token(&o, k);
+            form_put(&o, "    ", 4, k->at);
+        if (!fresh && form_is_word(k) && form_is_word(k - 1))
+            form_put(&o, " ", 1, k->at);
+        form_put_token(&o, k);
         fresh = k->kind == PY_NEWLINE;
     }
     done(v, &o);
@@ -150,7 +151,7 @@ void form_all(struct form *v, struct str src)
 }
 
 /* Offset of the first `what` in src[at, end), or `end`. */
-static size_t find(struct str src, size_t at, size_t end, const char *what)
+static size_t form_find(struct str src, size_t at, size_t end, const char *what)
 {
     const char *p =
         end > at ? memmem(src.p + at, end - at, what, strlen(what)) : NULL;
@@ -168,11 +169,11 @@ void form_cut(struct form *v, struct str src, struct arena *a)
 
         while (end < src.n && !place_line_end(src, end))
             end++;
-        cut = find(src, at, find(src, at, end, "#"), "//");
+        cut = form_find(src, at, form_find(src, at, end, "#"), "//");
         for (; at < cut; at++)
-            put(&o, src.p + at, 1, (uint32_t)at);
+            form_put(&o, src.p + at, 1, (uint32_t)at);
         if (end < src.n)
-            put(&o, "\n", 1, (uint32_t)end);
+            form_put(&o, "\n", 1, (uint32_t)end);
         at = end + place_line_end(src, end);
     }
     done(v, &o);

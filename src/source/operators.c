@@ -25,7 +25,7 @@ struct reading {
     size_t len, cap;
 };
 
-static bool is_name(const struct py_token *k)
+static bool operators_is_name(const struct py_token *k)
 {
     return k->kind == PY_NAME;
 }
@@ -47,26 +47,27 @@ static void found(struct reading *r, const char *name, size_t at)
 /* ---- names ---- */
 
 /* The dotted name at token *i, such as "torch.nn"; moves *i past it. */
-static const char *read_dotted(struct reading *r, size_t *i)
+static const char *operators_read_dotted(struct reading *r, size_t *i)
 {
     const struct py_token *tok = r->t->tok;
     const char *name = arena_strndup(r->a, tok[*i].text.p, tok[*i].text.n);
 
-    for (++*i; py_is(&tok[*i], ".") && is_name(&tok[*i + 1]); *i += 2)
+    for (++*i; py_is(&tok[*i], ".") && operators_is_name(&tok[*i + 1]); *i += 2)
         name = arena_printf(r->a, "%s.%.*s", name, (int)tok[*i + 1].text.n,
                             tok[*i + 1].text.p);
     return name;
 }
 
 /* One of the names after `import`; `module` is NULL without `from`. */
-static void read_imported(struct reading *r, const char *module, size_t *i)
+static void operators_read_imported(struct reading *r, const char *module,
+                                    size_t *i)
 {
     struct str local = r->t->tok[*i].text;
-    const char *full = read_dotted(r, i);
+    const char *full = operators_read_dotted(r, i);
 
     if (module)
         full = arena_printf(r->a, "%s.%s", module, full);
-    if (py_is(&r->t->tok[*i], "as") && is_name(&r->t->tok[*i + 1])) {
+    if (py_is(&r->t->tok[*i], "as") && operators_is_name(&r->t->tok[*i + 1])) {
         local = r->t->tok[*i + 1].text;
         *i += 2;
     } else if (!module) { /* `import a.b` binds a */
@@ -82,16 +83,18 @@ static void read_import(struct reading *r, size_t import)
     const char *module = NULL;
     size_t i = import;
 
-    while (i > 0 && (py_is(&tok[i - 1], ".") ||
-                     (is_name(&tok[i - 1]) && !py_is(&tok[i - 1], "from"))))
+    while (i > 0 &&
+           (py_is(&tok[i - 1], ".") ||
+            (operators_is_name(&tok[i - 1]) && !py_is(&tok[i - 1], "from"))))
         i--;
-    if (i > 0 && i < import && py_is(&tok[i - 1], "from") && is_name(&tok[i]))
-        module = read_dotted(r, &i);
+    if (i > 0 && i < import && py_is(&tok[i - 1], "from") &&
+        operators_is_name(&tok[i]))
+        module = operators_read_dotted(r, &i);
     i = import + 1;
     if (py_is(&tok[i], "("))
         i++;
-    while (is_name(&tok[i])) {
-        read_imported(r, module, &i);
+    while (operators_is_name(&tok[i])) {
+        operators_read_imported(r, module, &i);
         if (py_is(&tok[i], ","))
             i++;
     }
@@ -104,7 +107,7 @@ static void read_names(struct reading *r)
 
         if (py_is(k, "import"))
             read_import(r, i);
-        else if (py_is(k, "def") && is_name(k + 1))
+        else if (py_is(k, "def") && operators_is_name(k + 1))
             map_set(&r->defined, k[1].text, r);
     }
 }
@@ -121,7 +124,7 @@ static const char *called_name(struct reading *r, size_t i, bool *method)
     size_t first = i;
 
     while (first >= 2 && py_is(&tok[first - 1], ".") &&
-           is_name(&tok[first - 2]))
+           operators_is_name(&tok[first - 2]))
         first -= 2;
     full = first > 0 && py_is(&tok[first - 1], ".")
                ? NULL
@@ -138,7 +141,7 @@ static const char *called_name(struct reading *r, size_t i, bool *method)
 }
 
 /* "torch.nn.functional.relu" is the operator relu. */
-static const char *short_name(const char *full)
+static const char *operators_short_name(const char *full)
 {
     static const char *const homes[] = {"torch.nn.functional.", "torch.nn.",
                                         "torch."};
@@ -178,7 +181,7 @@ static void read_call(struct reading *r, size_t i, bool init)
     const char *name = called_name(r, i, &method);
 
     if (name && !method)
-        name = short_name(name);
+        name = operators_short_name(name);
     else if (name && (strcmp(name, "__init__") == 0 ||
                       map_get(&r->defined, str_of(name))))
         name = NULL;
@@ -239,7 +242,7 @@ static size_t operand_end(const struct reading *r, size_t i)
     for (size_t next = i; tok[i].kind != PY_END; next = i + 1) {
         if (py_is(&tok[next], "(") || py_is(&tok[next], "["))
             i = tok[next].match > next ? tok[next].match : next;
-        else if (py_is(&tok[next], ".") && is_name(&tok[next + 1]))
+        else if (py_is(&tok[next], ".") && operators_is_name(&tok[next + 1]))
             i = next + 1;
         else if (next != i)
             break;
@@ -325,7 +328,7 @@ static void read_operator(struct reading *r, struct place_in *p, size_t i)
         p->control = false; /* a statement may follow on the same line */
 }
 
-static void read_program(struct reading *r)
+static void operators_read_program(struct reading *r)
 {
     const struct py_token *tok = r->t->tok;
     struct place_in p = {.function = -1};
@@ -342,28 +345,28 @@ static void read_program(struct reading *r)
         start = start || tok[i].kind == PY_NEWLINE;
         if (p.aside)
             continue;
-        if (is_name(&tok[i]) && py_is(&tok[i + 1], "("))
+        if (operators_is_name(&tok[i]) && py_is(&tok[i + 1], "("))
             read_call(r, i, p.function >= 0 && p.init);
         else if (tok[i].kind == PY_OP)
             read_operator(r, &p, i);
     }
 }
 
-static int by_name(const void *a, const void *b)
+static int operators_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct found *)a)->name,
                   ((const struct found *)b)->name);
 }
 
-static int by_place(const void *a, const void *b)
+static int operators_by_place(const void *a, const void *b)
 {
     const struct found *x = a, *y = b;
 
     return (x->at > y->at) - (x->at < y->at);
 }
 
-static const char **read_all(const struct py_tokens *t, bool chain,
-                             struct arena *a)
+static const char **operators_read_all(const struct py_tokens *t, bool chain,
+                                       struct arena *a)
 {
     struct reading r = {.t = t, .a = a, .chain = chain};
     const char **ops;
@@ -373,9 +376,10 @@ static const char **read_all(const struct py_tokens *t, bool chain,
     map_init(&r.defined);
     map_init(&r.layers);
     read_names(&r);
-    read_program(&r);
+    operators_read_program(&r);
     if (r.len)
-        qsort(r.found, r.len, sizeof(*r.found), chain ? by_place : by_name);
+        qsort(r.found, r.len, sizeof(*r.found),
+              chain ? operators_by_place : operators_by_name);
     ops = arena_alloc(a, (r.len + 1) * sizeof(*ops));
     for (size_t i = 0; i < r.len; i++)
         if (chain || i == 0 ||
@@ -390,10 +394,10 @@ static const char **read_all(const struct py_tokens *t, bool chain,
 
 const char **operators_of(const struct py_tokens *t, struct arena *a)
 {
-    return read_all(t, false, a);
+    return operators_read_all(t, false, a);
 }
 
 const char **operators_chain(const struct py_tokens *t, struct arena *a)
 {
-    return read_all(t, true, a);
+    return operators_read_all(t, true, a);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_listed(const char *const *list, struct str word)
+static bool primitives_is_listed(const char *const *list, struct str word)
 {
     for (; *list; list++)
         if (str_eq(word, *list))
@@ -17,7 +17,7 @@ static bool is_listed(const char *const *list, struct str word)
     return false;
 }
 
-static void add(struct map *set, const char *name)
+static void primitives_add(struct map *set, const char *name)
 {
     map_set(set, str_of(name), set);
 }
@@ -38,7 +38,7 @@ static struct str first_part(const char *dotted)
 }
 
 /* Its last two parts. */
-static const char *short_name(const char *full)
+static const char *primitives_short_name(const char *full)
 {
     const char *dot = strrchr(full, '.');
 
@@ -48,8 +48,8 @@ static const char *short_name(const char *full)
 }
 
 /* The dotted name at token *i; moves *i past it. */
-static const char *read_dotted(const struct py_token *tok, size_t *i,
-                               struct arena *a)
+static const char *primitives_read_dotted(const struct py_token *tok, size_t *i,
+                                          struct arena *a)
 {
     const char *name = arena_strndup(a, tok[*i].text.p, tok[*i].text.n);
 
@@ -72,20 +72,20 @@ static void put_alias(struct map *aliases, struct str local, const char *full,
     struct alias *x = arena_alloc(a, sizeof(*x));
 
     *x = (struct alias){full, module};
-    if (!is_listed(plain_modules, first_part(full)))
+    if (!primitives_is_listed(plain_modules, first_part(full)))
         map_set(aliases, local, x);
 }
 
 /* The names after `import`, up to the end of the statement. */
-static void read_imported(const struct py_token *tok, size_t i,
-                          const char *module, struct map *aliases,
-                          struct arena *a)
+static void primitives_read_imported(const struct py_token *tok, size_t i,
+                                     const char *module, struct map *aliases,
+                                     struct arena *a)
 {
     if (py_is(&tok[i], "("))
         i++;
     while (tok[i].kind == PY_NAME) {
         struct str local = tok[i].text;
-        const char *full = read_dotted(tok, &i, a);
+        const char *full = primitives_read_dotted(tok, &i, a);
         bool as = py_is(&tok[i], "as") && tok[i + 1].kind == PY_NAME;
 
         if (as) {
@@ -113,10 +113,10 @@ static void read_imports(const struct py_tokens *t, struct map *aliases,
             continue;
         if (py_is(&tok[i], "from") && tok[i + 1].kind == PY_NAME) {
             i++;
-            module = read_dotted(tok, &i, a);
+            module = primitives_read_dotted(tok, &i, a);
         }
         if (py_is(&tok[i], "import"))
-            read_imported(tok, i + 1, module, aliases, a);
+            primitives_read_imported(tok, i + 1, module, aliases, a);
     }
 }
 
@@ -158,7 +158,7 @@ static void read_name(const struct py_token *tok, size_t i,
     }
     if (strchr(full, '.') && !is_module(full, &tok[i + 1], aliases) &&
         !is_wildcard(tok, i))
-        add(set, short_name(full));
+        primitives_add(set, primitives_short_name(full));
 }
 
 /* ---- programs within strings ---- */
@@ -217,8 +217,8 @@ static bool is_op(const struct cxx_tokens *t, size_t i, const char *op)
 }
 
 /* The place behind the bracket that closes the one at i, or 0. */
-static size_t behind(const struct cxx_tokens *t, size_t i, const char *open,
-                     const char *close)
+static size_t primitives_behind(const struct cxx_tokens *t, size_t i,
+                                const char *open, const char *close)
 {
     int depth = 0;
 
@@ -260,9 +260,9 @@ static size_t behind_arguments(const struct cxx_tokens *t, size_t i)
  * follows. */
 static bool is_definition(const struct cxx_tokens *t, size_t i, size_t open)
 {
-    size_t end = behind(t, open, "(", ")");
+    size_t end = primitives_behind(t, open, "(", ")");
     bool word = i > 0 && t->tok[i - 1].kind == CXX_NAME &&
-                !is_listed(control_words, t->tok[i - 1].text),
+                !primitives_is_listed(control_words, t->tok[i - 1].text),
          typed = false, body = is_op(t, end, "{");
 
     for (size_t k = open + 1; k + 1 < end; k++)
@@ -275,7 +275,7 @@ static bool is_type_definition(const struct cxx_tokens *t, size_t i)
     static const char *const words[] = {"struct",    "class",    "using",
                                         "namespace", "typename", NULL};
 
-    return i > 0 && is_listed(words, t->tok[i - 1].text);
+    return i > 0 && primitives_is_listed(words, t->tok[i - 1].text);
 }
 
 /* Where the arguments of a call of the name at i begin, or 0; *named: the name
@@ -286,7 +286,7 @@ static size_t call_at(const struct cxx_tokens *t, size_t i, bool *named)
 
     *named = false;
     if (is_op(t, next, "["))
-        next = behind(t, next, "[", "]");
+        next = primitives_behind(t, next, "[", "]");
     else if (is_op(t, next, "<")) {
         after = behind_arguments(t, next);
         *named = after != 0;
@@ -308,7 +308,8 @@ static const char *qualified(const struct cxx_tokens *t, size_t i,
     return name;
 }
 
-static void read_program(struct str text, struct map *set, struct arena *a)
+static void primitives_read_program(struct str text, struct map *set,
+                                    struct arena *a)
 {
     struct cxx_tokens t;
     struct map defined;
@@ -323,14 +324,14 @@ static void read_program(struct str text, struct map *set, struct arena *a)
             size_t open;
 
             if (k->kind != CXX_NAME || method ||
-                is_listed(control_words, k->text))
+                primitives_is_listed(control_words, k->text))
                 continue;
             open = call_at(&t, i, &named);
             if (pass == 0 && (is_type_definition(&t, i) ||
                               (open && is_definition(&t, i, open))))
                 map_set(&defined, k->text, set);
             if (pass == 1 && (open || named) && !map_get(&defined, k->text))
-                add(set, qualified(&t, i, a));
+                primitives_add(set, qualified(&t, i, a));
         }
     map_release(&defined);
 }
@@ -363,8 +364,8 @@ bool primitives_of(struct str code, struct map *set, struct map *aliases,
             read_name(t.tok, i, aliases, set, a);
         if (is_program(&t, i)) {
             inside = true;
-            read_program((struct str){code.p + k->body_at, k->body_len}, set,
-                         a);
+            primitives_read_program(
+                (struct str){code.p + k->body_at, k->body_len}, set, a);
         }
     }
     map_release(&own);
@@ -383,7 +384,7 @@ static void read_span(struct str span, const struct map *aliases, bool inside,
         if (t.tok[i].kind == PY_NAME)
             read_name(t.tok, i, aliases, set, a);
     if (inside)
-        read_program(span, set, a);
+        primitives_read_program(span, set, a);
 }
 
 /* A block of code may be a whole file, with a program in a string. */
@@ -429,7 +430,7 @@ void primitives_in_text(struct str text, const struct map *aliases, bool inside,
     }
 }
 
-static bool is_word(char c)
+static bool primitives_is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
 }
@@ -439,15 +440,16 @@ bool primitives_mentioned(struct str text, const char *name)
     const char *last = name + strlen(name);
     size_t n;
 
-    while (last > name && is_word(last[-1]))
+    while (last > name && primitives_is_word(last[-1]))
         last--;
     n = strlen(last);
     for (size_t i = 0; n && i + n <= text.n; i++) {
         char before = i ? text.p[i - 1] : '\n',
              after = i + n < text.n ? text.p[i + n] : '\n';
 
-        if (strncasecmp(text.p + i, last, n) == 0 && !is_word(before) &&
-            !is_word(after) && (strchr(".:`", before) || strchr("([<`", after)))
+        if (strncasecmp(text.p + i, last, n) == 0 &&
+            !primitives_is_word(before) && !primitives_is_word(after) &&
+            (strchr(".:`", before) || strchr("([<`", after)))
             return true;
     }
     return false;

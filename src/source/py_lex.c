@@ -32,7 +32,7 @@ bool py_bad(struct py_lexer *lx, size_t at, const char *message)
     return py_fail(lx, "source-syntax", at, message);
 }
 
-static void make_room(struct py_lexer *lx, size_t cap)
+static void py_lex_make_room(struct py_lexer *lx, size_t cap)
 {
     struct py_token *tok = arena_alloc_raw(lx->a, cap * sizeof(*tok));
 
@@ -48,7 +48,7 @@ struct py_token *py_emit(struct py_lexer *lx, enum py_kind kind, size_t at,
     struct py_token *t;
 
     if (lx->len == lx->cap)
-        make_room(lx, lx->cap * 2 + 4);
+        py_lex_make_room(lx, lx->cap * 2 + 4);
     place_to(&lx->place, lx->src, at);
     t = &lx->tok[lx->len++];
     *t = (struct py_token){.kind = kind,
@@ -68,7 +68,7 @@ struct py_open *py_top(struct py_lexer *lx)
 }
 
 /* Reports the opener that nests too deeply; it does not become a token. */
-static bool too_deep(struct py_lexer *lx, const char *message)
+static bool py_lex_too_deep(struct py_lexer *lx, const char *message)
 {
     return py_bad(lx, lx->tok[--lx->len].at, message);
 }
@@ -79,11 +79,11 @@ bool py_push(struct py_lexer *lx, enum py_open_kind kind, char closer)
 
     if (kind == PY_OPEN_FSTRING) {
         if (lx->fstrings == PY_MAX_FSTRINGS)
-            return too_deep(lx, "f-strings nested too deeply");
+            return py_lex_too_deep(lx, "f-strings nested too deeply");
         lx->fstring[lx->fstrings++] = lx->opens;
     } else {
         if (lx->brackets == PY_MAX_BRACKETS)
-            return too_deep(lx, "brackets nested too deeply");
+            return py_lex_too_deep(lx, "brackets nested too deeply");
         lx->brackets++;
     }
     lx->open[lx->opens++] = (struct py_open){.kind = kind,
@@ -214,7 +214,7 @@ static bool start_line(struct py_lexer *lx)
     return indent(lx, c);
 }
 
-static bool end_line(struct py_lexer *lx, size_t len)
+static bool py_lex_end_line(struct py_lexer *lx, size_t len)
 {
     if (lx->opens == 0) {
         py_emit(lx, PY_NEWLINE, lx->pos, lx->pos + len);
@@ -370,7 +370,7 @@ static bool lex_code(struct py_lexer *lx)
     if (c == '\\')
         return join_lines(lx);
     if (c == '\n' || c == '\r')
-        return end_line(lx, place_line_end(lx->src, lx->pos));
+        return py_lex_end_line(lx, place_line_end(lx->src, lx->pos));
     if (may_start_string(c) && py_string_here(lx, &prefix))
         return py_lex_string(lx, prefix);
     if (py_is_digit(c) || (c == '.' && py_is_digit(py_peek(lx, 1))))
@@ -408,7 +408,7 @@ static bool lex_all(struct py_lexer *lx)
 }
 
 /* Closes the line, the indentation and the token list. */
-static void finish(struct py_lexer *lx, struct py_tokens *out)
+static void py_lex_finish(struct py_lexer *lx, struct py_tokens *out)
 {
     size_t at = lx->src.n;
 
@@ -433,10 +433,10 @@ void py_lex(struct py_tokens *out, struct str src, struct arena *a)
     place_init(&lx.place, lx.src);
     if (py_source_admit(&lx)) {
         /* Enough room for most sources. */
-        make_room(&lx, lx.src.n / 3 + 16);
+        py_lex_make_room(&lx, lx.src.n / 3 + 16);
         lex_all(&lx);
     }
-    finish(&lx, out);
+    py_lex_finish(&lx, out);
 }
 
 bool py_is(const struct py_token *t, const char *text)

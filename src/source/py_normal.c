@@ -21,7 +21,7 @@ static bool is_docstring(const struct py_tokens *t, size_t i)
     return before == PY_NEWLINE || before == PY_INDENT || before == PY_DEDENT;
 }
 
-static void put_token(struct buf *b, const struct py_token *k)
+static void normal_put_token(struct buf *b, const struct py_token *k)
 {
     if (k->kind == PY_INDENT || k->kind == PY_DEDENT)
         buf_putc(b, k->kind == PY_INDENT ? '{' : '}');
@@ -36,7 +36,7 @@ void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX])
     buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i + 1 < t->len; i++)
         if (t->tok[i].kind != PY_NEWLINE && !is_docstring(t, i))
-            put_token(&b, &t->tok[i]);
+            normal_put_token(&b, &t->tok[i]);
     hash_hex(b.data, b.len, hash);
     buf_release(&b);
 }
@@ -174,7 +174,7 @@ static void find_names(struct naming *n)
 }
 
 /* A name that stands for a value: no attribute, no keyword of a call. */
-static uintptr_t number_of(const struct naming *n, size_t i)
+static uintptr_t normal_number_of(const struct naming *n, size_t i)
 {
     static const char *const dot[] = {".", NULL};
     static const char *const call[] = {"(", ",", NULL};
@@ -197,12 +197,12 @@ static void hash_renamed(const struct py_tokens *t, struct arena *a,
     find_names(&n);
     buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i + 1 < t->len; i++) {
-        uintptr_t number = number_of(&n, i);
+        uintptr_t number = normal_number_of(&n, i);
 
         if (number)
             buf_printf(&b, "$%zu ", (size_t)number);
         else if (t->tok[i].kind != PY_NEWLINE && !is_docstring(t, i))
-            put_token(&b, &t->tok[i]);
+            normal_put_token(&b, &t->tok[i]);
     }
     hash_hex(b.data, b.len, hash);
     buf_release(&b);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static bool is_blank(char c)
+static bool py_source_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\f';
 }
@@ -22,7 +22,7 @@ static struct str coding_of(struct str line)
     struct str none = {"", 0};
     size_t i = 0;
 
-    while (i < line.n && is_blank(line.p[i]))
+    while (i < line.n && py_source_is_blank(line.p[i]))
         i++;
     if (i == line.n || line.p[i] != '#')
         return none;
@@ -72,7 +72,7 @@ static bool is_comment_line(struct str line)
 {
     size_t i = 0;
 
-    while (i < line.n && is_blank(line.p[i]))
+    while (i < line.n && py_source_is_blank(line.p[i]))
         i++;
     return i == line.n || line.p[i] == '#' || line.p[i] == '\r';
 }

@@ -138,7 +138,7 @@ static bool is_joined(const struct output *o)
     return o->line >= 2 && o->b->data[o->line - 2] == '\\';
 }
 
-static void end_line(struct output *o, const char *p, size_t n)
+static void strip_end_line(struct output *o, const char *p, size_t n)
 {
     struct buf *b = o->b;
 
@@ -164,7 +164,7 @@ static void put_gap(struct output *o, const char *p, size_t n)
         if (i == n)
             break;
         if (p[i] == '\n') {
-            end_line(o, "\n", 1);
+            strip_end_line(o, "\n", 1);
             continue;
         }
         o->blank = o->blank && strchr(" \t\r\f", p[i]);
@@ -172,7 +172,7 @@ static void put_gap(struct output *o, const char *p, size_t n)
     }
 }
 
-static void put_text(struct output *o, const char *p, size_t n)
+static void strip_put_text(struct output *o, const char *p, size_t n)
 {
     buf_put(o->b, p, n);
     o->fixed = o->b->len;
@@ -194,11 +194,11 @@ static void put_cxx_gap(struct output *o, const char *p, size_t n)
             const char *end = memmem(p + i + 2, n - i - 2, "*/", 2);
 
             i = end ? (size_t)(end + 1 - p) : n;
-            put_text(o, " ", 1);
+            strip_put_text(o, " ", 1);
             continue;
         }
         if (i < n)
-            put_text(o, p + i, 1);
+            strip_put_text(o, p + i, 1);
     }
 }
 
@@ -210,7 +210,7 @@ static void put_cxx(struct output *o, struct str text, struct arena *a)
     cxx_lex(&t, text, a);
     for (size_t i = 0; i < t.len; i++) {
         put_cxx_gap(o, text.p + at, t.tok[i].at - at);
-        put_text(o, t.tok[i].text.p, t.tok[i].text.n);
+        strip_put_text(o, t.tok[i].text.p, t.tok[i].text.n);
         at = t.tok[i].at + t.tok[i].len;
     }
     put_cxx_gap(o, text.p + at, text.n - at);
@@ -228,10 +228,10 @@ static void put_cxx_body(struct output *o, struct str body, struct arena *a)
     put_cxx(o, body, a);
     last = b->data[b->len - 1]; /* the opening quotes come before it */
     if ((last == quote || last == '\\') && last != body.p[body.n - 1])
-        put_text(o, " ", 1);
+        strip_put_text(o, " ", 1);
     if (memmem(b->data + start, b->len - start, three, sizeof(three))) {
         b->len = start;
-        put_text(o, body.p, body.n);
+        strip_put_text(o, body.p, body.n);
     }
 }
 
@@ -241,25 +241,25 @@ static bool is_cxx(const struct py_token *k, struct str body)
            memchr(body.p, '{', body.n) && memchr(body.p, ';', body.n);
 }
 
-static void put_token(struct output *o, struct str code,
-                      const struct py_token *k, bool cxx, struct arena *a)
+static void strip_put_token(struct output *o, struct str code,
+                            const struct py_token *k, bool cxx, struct arena *a)
 {
     struct str body = {code.p + k->body_at, k->body_len};
     size_t open = k->body_at - k->at, close = k->body_at + k->body_len;
 
     if (!cxx || !is_cxx(k, body)) {
-        put_text(o, code.p + k->at, k->len);
+        strip_put_text(o, code.p + k->at, k->len);
         return;
     }
-    put_text(o, code.p + k->at, open);
+    strip_put_text(o, code.p + k->at, open);
     put_cxx_body(o, body, a);
-    put_text(o, code.p + close, k->at + k->len - close);
+    strip_put_text(o, code.p + close, k->at + k->len - close);
 }
 
 /* ---- all of it ---- */
 
-static void copy(struct output *o, struct str code, const struct marking *m,
-                 bool cxx, struct arena *a)
+static void strip_copy(struct output *o, struct str code,
+                       const struct marking *m, bool cxx, struct arena *a)
 {
     size_t at = 0;
 
@@ -272,11 +272,11 @@ static void copy(struct output *o, struct str code, const struct marking *m,
         put_gap(o, code.p + at, k->at - at);
         at = k->at + k->len;
         if (m->fate[i] == PASS)
-            put_text(o, "pass", 4);
+            strip_put_text(o, "pass", 4);
         else if (m->fate[i] == KEEP && k->kind == PY_NEWLINE)
-            end_line(o, code.p + k->at, k->len);
+            strip_end_line(o, code.p + k->at, k->len);
         else if (m->fate[i] == KEEP && k->kind < PY_NEWLINE)
-            put_token(o, code, k, cxx, a);
+            strip_put_token(o, code, k, cxx, a);
         else if (m->fate[i] == KEEP)
             put_gap(o, code.p + k->at, k->len);
     }
@@ -297,7 +297,7 @@ struct str py_strip(struct str code, bool cxx, struct arena *a)
     mark_strings(&m);
     buf_init(&b, BUF_UNLIMITED);
     o.b = &b;
-    copy(&o, code, &m, cxx, a);
+    strip_copy(&o, code, &m, cxx, a);
     code = (struct str){arena_strndup(a, buf_str(&b), b.len), b.len};
     buf_release(&b);
     return code;

@@ -73,8 +73,8 @@ static bool defines(const struct py_tokens *t, const char *word,
     return false;
 }
 
-static int check_shape(const struct task *t, const struct py_tokens *tok,
-                       struct err *e)
+static int task_check_shape(const struct task *t, const struct py_tokens *tok,
+                            struct err *e)
 {
     static const char *const needed[][2] = {
         {"class", "Model"}, {"def", "get_inputs"}, {"def", "get_init_inputs"}};
@@ -93,7 +93,7 @@ static int check_shape(const struct task *t, const struct py_tokens *tok,
 
 /* ---- loading ---- */
 
-static int read_sidecar(struct task *t, struct err *e)
+static int task_read_sidecar(struct task *t, struct err *e)
 {
     size_t n = strlen(t->path);
     char *path;
@@ -124,7 +124,7 @@ int task_set_source(struct task *t, struct str text, struct err *e)
     t->len = text.n;
     arena_init(&work);
     py_lex(&tok, text, &work);
-    rc = check_shape(t, &tok, e);
+    rc = task_check_shape(t, &tok, e);
     if (rc == 0) {
         py_normal_hash(text, t->hash);
         t->ops = operators_of(&tok, &t->memory);
@@ -155,7 +155,7 @@ struct task *task_load(const char *path, struct err *e)
     if (fs_read(path, &text, e) == 0)
         t = task_from(path, (struct str){buf_str(&text), text.len}, e);
     buf_release(&text);
-    if (t && read_sidecar(t, e) < 0) {
+    if (t && task_read_sidecar(t, e) < 0) {
         task_free(t);
         t = NULL;
     }

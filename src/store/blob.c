@@ -52,8 +52,8 @@ static int damaged(const struct store *s, const char *hash, struct err *e)
 }
 
 /* The text of the current row of `q`, checked against its hash. */
-static int unpack(struct store *s, sqlite3_stmt *q, const char *hash,
-                  struct buf *out, struct err *e)
+static int blob_unpack(struct store *s, sqlite3_stmt *q, const char *hash,
+                       struct buf *out, struct err *e)
 {
     size_t size = (size_t)sqlite3_column_int64(q, 0), n;
     size_t packed = (size_t)sqlite3_column_bytes(q, 1);
@@ -95,7 +95,7 @@ int store_read_blob(struct store *s, const char *hash, struct buf *out,
     sqlite3_bind_text(*q, 1, hash, -1, SQLITE_STATIC);
     got = sqlite3_step(*q);
     if (got == SQLITE_ROW)
-        rc = unpack(s, *q, hash, out, e);
+        rc = blob_unpack(s, *q, hash, out, e);
     else if (got == SQLITE_DONE)
         err_set(e, ERR_INPUT, "%s: text %.12s… is missing", s->path, hash);
     else

@@ -33,7 +33,7 @@ static int lose(struct pg *p, struct err *e, const char *why)
 }
 
 /* The first line of what libpq says, which is enough. */
-static void first_line(const char *text, char *out, size_t size)
+static void pg_first_line(const char *text, char *out, size_t size)
 {
     size_t n = strcspn(text, "\n");
 
@@ -41,7 +41,7 @@ static void first_line(const char *text, char *out, size_t size)
 }
 
 /* Waits for `events` of the connection, or until `until`. 1: they are there. */
-static int wait_for(struct pg *p, short events, int64_t until, struct err *e)
+static int pg_wait_for(struct pg *p, short events, int64_t until, struct err *e)
 {
     struct pollfd fds[2] = {{.fd = PQsocket(p->conn), .events = events},
                             {.fd = p->stop_fd, .events = POLLIN}};
@@ -92,7 +92,7 @@ static int refused(struct pg *p, struct err *e)
     const char *text = PQerrorMessage(p->conn);
     enum err_kind kind = kind_of_refusal(text);
 
-    first_line(text, why, sizeof(why));
+    pg_first_line(text, why, sizeof(why));
     p->lost = true;
     return err_set(e, kind, "%s: %s%s", p->shown, why,
                    PQconnectionNeedsPassword(p->conn)
@@ -106,8 +106,8 @@ static int finish_connecting(struct pg *p, struct err *e)
     PostgresPollingStatusType next = PGRES_POLLING_WRITING;
 
     while (next == PGRES_POLLING_READING || next == PGRES_POLLING_WRITING) {
-        if (wait_for(p, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until,
-                     e) < 0)
+        if (pg_wait_for(p, next == PGRES_POLLING_READING ? POLLIN : POLLOUT,
+                        until, e) < 0)
             return -1;
         next = PQconnectPoll(p->conn);
     }
@@ -139,7 +139,7 @@ int pg_can_open(const char *address, struct err *e)
 }
 
 /* A host that has gone away is noticed within half a minute. */
-static int start(struct pg *p, const char *address, struct err *e)
+static int pg_start(struct pg *p, const char *address, struct err *e)
 {
     const char *const name[] = {"dbname",
                                 "fallback_application_name",
@@ -169,7 +169,7 @@ struct pg *pg_open(const char *address, int stop_fd, struct err *e)
 
     p->stop_fd = stop_fd;
     p->shown = pg_shown(address);
-    if (start(p, address, e) == 0 && PQsetnonblocking(p->conn, 1) == 0)
+    if (pg_start(p, address, e) == 0 && PQsetnonblocking(p->conn, 1) == 0)
         return p;
     pg_close(p);
     return NULL;
@@ -195,7 +195,7 @@ static int lost_with(struct pg *p, struct err *e)
 {
     char why[512];
 
-    first_line(PQerrorMessage(p->conn), why, sizeof(why));
+    pg_first_line(PQerrorMessage(p->conn), why, sizeof(why));
     return lose(p, e, why[0] ? why : "the connection has ended");
 }
 
@@ -210,8 +210,8 @@ static int finish_command(struct pg *p, struct err *e)
             return lost_with(p, e);
         if (!more && !PQisBusy(p->conn))
             return 0;
-        if (wait_for(p, (short)(more ? POLLIN | POLLOUT : POLLIN), until, e) <
-            0)
+        if (pg_wait_for(p, (short)(more ? POLLIN | POLLOUT : POLLIN), until,
+                        e) < 0)
             return -1;
         if (!PQconsumeInput(p->conn))
             return lost_with(p, e);
@@ -237,7 +237,8 @@ static int failed(struct pg *p, const PGresult *r, struct err *e)
 
     if (PQstatus(p->conn) == CONNECTION_BAD)
         return lost_with(p, e);
-    first_line(primary ? primary : PQresultErrorMessage(r), why, sizeof(why));
+    pg_first_line(primary ? primary : PQresultErrorMessage(r), why,
+                  sizeof(why));
     return err_set(e,
                    may_pass(PQresultErrorField(r, PG_DIAG_SQLSTATE))
                        ? ERR_SYSTEM

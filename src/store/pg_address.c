@@ -45,7 +45,7 @@ int pg_check_address(const char *address, struct err *e)
 
 /* A parameter that has "pass" in its name is dropped, whatever it is. Its name
  * may be written with percent signs. */
-static bool is_secret(struct str name)
+static bool pg_is_secret(struct str name)
 {
     char *plain = xstrndup(name.p, name.n);
     size_t n = 0;
@@ -81,7 +81,7 @@ static void put_parameters(struct buf *out, struct str rest)
         value = part;
         if (!str_cut(&value, '=', &name))
             name = part;
-        if (part.n == 0 || is_secret(name))
+        if (part.n == 0 || pg_is_secret(name))
             continue;
         buf_puts(out, sep);
         buf_put(out, part.p, part.n);

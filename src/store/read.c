@@ -33,8 +33,8 @@ struct reading {
 };
 
 /* Floats may lie at an odd address in SQLite's page: `aligned` gets a copy. */
-static void load(sqlite3_stmt *q, int i, const struct col *c, void *row,
-                 struct buf *aligned)
+static void store_load(sqlite3_stmt *q, int i, const struct col *c, void *row,
+                       struct buf *aligned)
 {
     char *field = (char *)row + c->at;
     const void *p;
@@ -70,8 +70,8 @@ static void load(sqlite3_stmt *q, int i, const struct col *c, void *row,
     }
 }
 
-static int each_row(sqlite3_stmt *q, const struct table *t,
-                    const struct reading *r, int *state)
+static int store_each_row(sqlite3_stmt *q, const struct table *t,
+                          const struct reading *r, int *state)
 {
     union { /* large and aligned enough for every row */
         struct row_call call;
@@ -88,7 +88,7 @@ static int each_row(sqlite3_stmt *q, const struct table *t,
     memset(&row, 0, sizeof(row));
     while (rc == 0 && (*state = sqlite3_step(q)) == SQLITE_ROW) {
         for (size_t i = 0; i < t->cols; i++)
-            load(q, (int)i, &t->col[i], &row, &aligned);
+            store_load(q, (int)i, &t->col[i], &row, &aligned);
         rc = r->give(r, &row);
     }
     buf_release(&aligned);
@@ -118,7 +118,7 @@ static int each(struct store *s, const struct table *t, const struct reading *r,
     else if (r->column)
         sqlite3_bind_int64(q, 1, r->number);
     if (q)
-        rc = each_row(q, t, r, &state);
+        rc = store_each_row(q, t, r, &state);
     if (state != SQLITE_DONE && state != SQLITE_ROW)
         rc = store_sql_err(e, s->reader, s->path, t->name);
     sqlite3_finalize(q);

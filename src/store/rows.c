@@ -111,9 +111,10 @@ static void put_same(struct buf *sql, const struct table *t)
     }
 }
 
-static sqlite3_stmt *prepare(struct store *s, const struct table *t,
-                             void (*put)(struct buf *, const struct table *),
-                             sqlite3_stmt **kept, struct err *e)
+static sqlite3_stmt *store_prepare(struct store *s, const struct table *t,
+                                   void (*put)(struct buf *,
+                                               const struct table *),
+                                   sqlite3_stmt **kept, struct err *e)
 {
     struct buf sql;
 
@@ -159,8 +160,8 @@ static void bind_column(sqlite3_stmt *q, int i, const struct col *c,
 
 /* Runs a statement of ours with the row's values; SQLITE_DONE or SQLITE_ROW
  * when all is well. */
-static int run(sqlite3_stmt *q, const struct table *t, const void *row,
-               unsigned but)
+static int store_run(sqlite3_stmt *q, const struct table *t, const void *row,
+                     unsigned but)
 {
     int rc;
 
@@ -200,19 +201,19 @@ int store_insert(struct store *s, const struct table *t, const void *row,
                  struct err *e)
 {
     size_t k = (size_t)(t - store_tables);
-    sqlite3_stmt *q = prepare(s, t, put_insert, &s->insert[k], e);
+    sqlite3_stmt *q = store_prepare(s, t, put_insert, &s->insert[k], e);
     int rc;
 
     if (!q)
         return -1;
-    if (run(q, t, row, 0) != SQLITE_DONE)
+    if (store_run(q, t, row, 0) != SQLITE_DONE)
         return store_sql_err(e, s->writer, s->path, t->name);
     if (sqlite3_changes(s->writer) > 0)
         return 0;
-    q = prepare(s, t, put_same, &s->same[k], e);
+    q = store_prepare(s, t, put_same, &s->same[k], e);
     if (!q)
         return -1;
-    rc = run(q, t, row, COL_LOOSE);
+    rc = store_run(q, t, row, COL_LOOSE);
     if (rc == SQLITE_ROW)
         return 0;
     return rc == SQLITE_DONE ? conflict(s, t, row, e)

@@ -286,9 +286,9 @@ static int keep_copy(sqlite3 *db, const char *path, int64_t version,
 }
 
 /* An older file as it would look: nothing is written. */
-static int look_through(sqlite3 *db, const char *path,
-                        const struct store_step *steps, size_t from,
-                        size_t version, struct err *e)
+static int schema_look_through(sqlite3 *db, const char *path,
+                               const struct store_step *steps, size_t from,
+                               size_t version, struct err *e)
 {
     for (size_t v = from; v < version; v++)
         if (!steps[v].view)
@@ -322,7 +322,7 @@ int store_check_schema(sqlite3 *db, const char *path, enum store_mode mode,
     if (there == (int64_t)version)
         return 0;
     if (mode == STORE_READ)
-        return look_through(db, path, steps, (size_t)there, version, e);
+        return schema_look_through(db, path, steps, (size_t)there, version, e);
     if (keep_copy(db, path, there, e) < 0)
         return -1;
     return store_migrate(db, path, steps, version, e);

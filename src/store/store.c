@@ -273,7 +273,7 @@ static void remove_part(const char *part)
 }
 
 /* Created under another name and renamed, so that a run.db is always complete. */
-static int create(const char *path, struct err *e)
+static int store_create(const char *path, struct err *e)
 {
     char *part = xasprintf("%s.part", path);
     sqlite3 *db = NULL;
@@ -329,7 +329,7 @@ static int connect_both(struct store *s, struct err *e)
 
 /* ---- open and close ---- */
 
-static void release(struct store *s)
+static void store_release(struct store *s)
 {
     for (size_t i = 0; i < TABLES; i++) {
         sqlite3_finalize(s->insert[i]);
@@ -378,7 +378,7 @@ struct store *store_open(const char *path, enum store_mode mode, struct loop *l,
     struct store *s;
 
     if (check_file(path, mode, e) < 0 ||
-        (mode == STORE_NEW && create(path, e) < 0))
+        (mode == STORE_NEW && store_create(path, e) < 0))
         return NULL;
     s = xcalloc(1, sizeof(*s));
     s->path = xstrdup(path);
@@ -387,7 +387,7 @@ struct store *store_open(const char *path, enum store_mode mode, struct loop *l,
     map_init(&s->known);
     if (connect_both(s, e) < 0 ||
         (mode != STORE_READ && store_writer_start(s, e) < 0)) {
-        release(s);
+        store_release(s);
         return NULL;
     }
     if (mode != STORE_READ)
@@ -403,7 +403,7 @@ int store_close(struct store *s, struct err *e)
         store_writer_end(s);
         failed = s->failed;
     }
-    release(s);
+    store_release(s);
     if (failed.kind == ERR_NONE)
         return 0;
     *e = failed;

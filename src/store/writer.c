@@ -50,7 +50,7 @@ static void operation(struct store *s)
 
 /* ---- the writer's thread ---- */
 
-static int write_row(struct store *s, struct item *it, struct err *e)
+static int writer_write_row(struct store *s, struct item *it, struct err *e)
 {
     operation(s);
     if (it->table == &store_tables[TABLE_BLOB] &&
@@ -82,7 +82,7 @@ static int write_rows(struct store *s, struct item *batch, struct err *e)
         if (!open && run_sql(s, "BEGIN IMMEDIATE", &s->begin, e) < 0)
             return -1;
         open = true;
-        if (write_row(s, it, e) < 0)
+        if (writer_write_row(s, it, e) < 0)
             return -1;
     }
     if (!open)
@@ -92,7 +92,8 @@ static int write_rows(struct store *s, struct item *batch, struct err *e)
 }
 
 /* Hands marks over to the caller's thread and gives the rows' memory back. */
-static void settle(struct store *s, struct item *batch, const struct err *bad)
+static void writer_settle(struct store *s, struct item *batch,
+                          const struct err *bad)
 {
     bool tell = false;
     size_t bytes = 0, marks = 0;
@@ -153,7 +154,7 @@ static struct item *take_batch(struct store *s)
     return batch;
 }
 
-static void *write_all(void *arg)
+static void *writer_write_all(void *arg)
 {
     struct store *s = arg;
     struct err bad = ERR_INIT; /* after a failure nothing more is written */
@@ -162,7 +163,7 @@ static void *write_all(void *arg)
     while ((batch = take_batch(s))) {
         if (bad.kind == ERR_NONE && write_rows(s, batch, &bad) < 0)
             sqlite3_exec(s->writer, "ROLLBACK", NULL, NULL, NULL);
-        settle(s, batch, &bad);
+        writer_settle(s, batch, &bad);
     }
     return NULL;
 }
@@ -213,7 +214,7 @@ void store_put(struct store *s, const struct table *t, const void *row)
     push(s, it);
 }
 
-static void mark(struct store *s, store_fn *fn, void *arg)
+static void writer_mark(struct store *s, store_fn *fn, void *arg)
 {
     struct item *it = xmalloc(sizeof(*it));
 
@@ -238,7 +239,7 @@ int store_sync(struct store *s, struct err *e)
 
     if (s->mode == STORE_READ)
         return 0;
-    mark(s, NULL, NULL);
+    writer_mark(s, NULL, NULL);
     wait_done(s, &now);
     if (now.kind == ERR_NONE)
         return 0;
@@ -246,7 +247,7 @@ int store_sync(struct store *s, struct err *e)
     return -1;
 }
 
-static struct item *take_told(struct store *s, struct err *bad)
+static struct item *writer_take_told(struct store *s, struct err *bad)
 {
     struct item *told;
 
@@ -260,10 +261,10 @@ static struct item *take_told(struct store *s, struct err *bad)
     return told;
 }
 
-static void tell(struct store *s)
+static void writer_tell(struct store *s)
 {
     struct err bad = ERR_INIT;
-    struct item *it = take_told(s, &bad), *next;
+    struct item *it = writer_take_told(s, &bad), *next;
 
     s->telling = true;
     for (; it; it = next) {
@@ -279,16 +280,16 @@ static void tell(struct store *s)
     }
 }
 
-static void on_wake(int fd, unsigned events, void *arg)
+static void writer_on_wake(int fd, unsigned events, void *arg)
 {
     eventfd_t n;
 
     (void)events;
     eventfd_read(fd, &n);
-    tell(arg);
+    writer_tell(arg);
 }
 
-/* Stands in for on_wake() when epoll had no room. */
+/* Stands in for writer_on_wake() when epoll had no room. */
 static void on_deferred(void *arg)
 {
     struct store *s = arg;
@@ -296,7 +297,7 @@ static void on_deferred(void *arg)
 
     s->watch = 0;
     wait_done(s, &ignored);
-    tell(s);
+    writer_tell(s);
 }
 
 /* The eventfd is a source of the loop only while a callback is due, since a
@@ -308,10 +309,10 @@ void store_after(struct store *s, store_fn *fn, void *arg)
     if (!s->loop || s->mode == STORE_READ)
         BUG("%s: store_after() without a loop or a writer", s->path);
     s->waiting++;
-    mark(s, fn, arg);
+    writer_mark(s, fn, arg);
     if (!s->watch)
-        s->watch =
-            loop_add_fd(s->loop, s->wake_fd, LOOP_READ, on_wake, s, &ignored);
+        s->watch = loop_add_fd(s->loop, s->wake_fd, LOOP_READ, writer_on_wake,
+                               s, &ignored);
     if (!s->watch)
         s->watch = loop_defer(s->loop, on_deferred, s);
 }
@@ -390,7 +391,7 @@ int store_writer_start(struct store *s, struct err *e)
     pthread_condattr_destroy(&attr);
     sigfillset(&all); /* signals are the loop's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&s->thread, NULL, write_all, s);
+    rc = pthread_create(&s->thread, NULL, writer_write_all, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc == 0)
         return 0;

@@ -28,10 +28,10 @@ struct why {
     size_t size;
 };
 
-static int fail(const struct why *w, const char *fmt, ...)
+static int box_fail(const struct why *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-static int fail(const struct why *w, const char *fmt, ...)
+static int box_fail(const struct why *w, const char *fmt, ...)
 {
     int sys = errno;
     char what[1024], reason[128];
@@ -75,7 +75,7 @@ static int first_value(const char *plan, const char *word, char *out,
     return next_value(&plan, word, out, size);
 }
 
-static unsigned long long number(const char *text)
+static unsigned long long box_number(const char *text)
 {
     return strtoull(text, NULL, 10);
 }
@@ -90,7 +90,7 @@ static int is_full(const char *plan)
 
 /* ---- outer: user and namespaces ---- */
 
-static int write_text(const char *path, const char *text)
+static int box_write_text(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
@@ -111,14 +111,14 @@ static int drop_user(const char *plan, const struct why *w)
         return 0;
     if (!first_value(plan, "uid", text, sizeof(text))) {
         errno = EINVAL;
-        return fail(w, "box: started as root and the plan names no user");
+        return box_fail(w, "box: started as root and the plan names no user");
     }
-    uid = (unsigned)number(text);
+    uid = (unsigned)box_number(text);
     if (uid == 0)
         return 0;
     if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
         setresuid(uid, uid, uid) < 0)
-        return fail(w, "box: become user %u", uid);
+        return box_fail(w, "box: become user %u", uid);
     /* /proc/self would stay root's otherwise, and the user map with it. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     return 0;
@@ -131,40 +131,40 @@ static int enter_namespaces(const struct why *w)
 
     if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
                 CLONE_NEWNS | CLONE_NEWUTS) < 0)
-        return fail(w, "box: unshare");
-    if (write_text("/proc/self/setgroups", "deny") < 0)
-        return fail(w, "box: setgroups");
+        return box_fail(w, "box: unshare");
+    if (box_write_text("/proc/self/setgroups", "deny") < 0)
+        return box_fail(w, "box: setgroups");
     snprintf(map, sizeof(map), "%u %u 1", uid, uid);
-    if (write_text("/proc/self/uid_map", map) < 0)
-        return fail(w, "box: uid_map");
+    if (box_write_text("/proc/self/uid_map", map) < 0)
+        return box_fail(w, "box: uid_map");
     snprintf(map, sizeof(map), "%u %u 1", gid, gid);
-    if (write_text("/proc/self/gid_map", map) < 0)
-        return fail(w, "box: gid_map");
+    if (box_write_text("/proc/self/gid_map", map) < 0)
+        return box_fail(w, "box: gid_map");
     return 0;
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): fail() writes to it
+// NOLINTNEXTLINE(readability-non-const-parameter): box_fail() writes to it
 int box_outer(const char *plan, char *text, size_t size)
 {
     struct why w = {text, size};
     char cgroup[PATH_MAX];
 
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-        return fail(&w, "box: death signal");
+        return box_fail(&w, "box: death signal");
     /* Without a pid namespace orphans come here, where they can be found. */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-        return fail(&w, "box: subreaper");
+        return box_fail(&w, "box: subreaper");
     /* A host out of memory ends candidates before anything of ours. */
-    if (write_text("/proc/self/oom_score_adj", "1000") < 0)
-        return fail(&w, "box: oom_score_adj");
+    if (box_write_text("/proc/self/oom_score_adj", "1000") < 0)
+        return box_fail(&w, "box: oom_score_adj");
     if (first_value(plan, "cgroup", cgroup, sizeof(cgroup)) &&
-        write_text(cgroup, "0") < 0)
-        return fail(&w, "box: join %s", cgroup);
+        box_write_text(cgroup, "0") < 0)
+        return box_fail(&w, "box: join %s", cgroup);
     if (drop_user(plan, &w) < 0)
         return -1;
     /* Changing the uid clears the death signal. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-        return fail(&w, "box: death signal");
+        return box_fail(&w, "box: death signal");
     return is_full(plan) ? enter_namespaces(&w) : 0;
 }
 
@@ -197,10 +197,11 @@ static int fail_closed(const struct why *w, const char *path)
         *p = '/';
     }
     errno = EACCES;
-    return fail(w,
-                "box: candidates have a user of their own, who needs %s but "
-                "cannot read %s; 'chmod a+rx %s' lets everybody read it",
-                path, part, part);
+    return box_fail(
+        w,
+        "box: candidates have a user of their own, who needs %s but "
+        "cannot read %s; 'chmod a+rx %s' lets everybody read it",
+        path, part, part);
 }
 
 /* Makes `to` exist as what `from` is, so that it can be mounted on. */
@@ -211,18 +212,18 @@ static int make_target(const char *from, char *to, const struct why *w)
 
     if (stat(from, &st) < 0)
         return errno == EACCES ? fail_closed(w, from)
-                               : fail(w, "box: %s", from);
+                               : box_fail(w, "box: %s", from);
     if (S_ISDIR(st.st_mode) && access(from, R_OK | X_OK) < 0)
         return fail_closed(w, from);
     make_parents(to);
     if (S_ISDIR(st.st_mode)) {
         if (mkdir(to, 0755) < 0 && errno != EEXIST)
-            return fail(w, "box: mkdir %s", to);
+            return box_fail(w, "box: mkdir %s", to);
         return 0;
     }
     fd = open(to, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
     if (fd < 0)
-        return fail(w, "box: create %s", to);
+        return box_fail(w, "box: create %s", to);
     close(fd);
     return 0;
 }
@@ -257,13 +258,13 @@ static int bind_one(const char *root, const char *path, int read_only,
     if (make_target(path, to, w) < 0)
         return -1;
     if (mount(path, to, NULL, MS_BIND | MS_REC, NULL) < 0)
-        return fail(w, "box: bind %s", path);
+        return box_fail(w, "box: bind %s", path);
     if (!read_only)
         return 0;
     if (mount(NULL, to, NULL,
               MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | locked_flags(to),
               NULL) < 0)
-        return fail(w, "box: read-only %s", path);
+        return box_fail(w, "box: read-only %s", path);
     return 0;
 }
 
@@ -273,12 +274,12 @@ static int link_one(const char *root, const char *path, const struct why *w)
     ssize_t n = readlink(path, target, sizeof(target) - 1);
 
     if (n < 0)
-        return fail(w, "box: link %s", path);
+        return box_fail(w, "box: link %s", path);
     target[n] = '\0';
     snprintf(to, sizeof(to), "%s%s", root, path);
     make_parents(to);
     if (symlink(target, to) < 0 && errno != EEXIST)
-        return fail(w, "box: link %s", path);
+        return box_fail(w, "box: link %s", path);
     return 0;
 }
 
@@ -291,7 +292,7 @@ static int make_tree(const char *plan, const char *root, const struct why *w)
     for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
         snprintf(value, sizeof(value), "%s%s", root, dirs[i]);
         if (mkdir(value, 0777) < 0 && errno != EEXIST)
-            return fail(w, "box: mkdir %s", dirs[i]);
+            return box_fail(w, "box: mkdir %s", dirs[i]);
     }
     for (at = plan; next_value(&at, "link", value, sizeof(value));)
         if (link_one(root, value, w) < 0)
@@ -305,7 +306,7 @@ static int make_tree(const char *plan, const char *root, const struct why *w)
     snprintf(value, sizeof(value), "%s/proc", root);
     if (mount("proc", value, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) <
         0)
-        return fail(w, "box: mount /proc");
+        return box_fail(w, "box: mount /proc");
     return 0;
 }
 
@@ -316,21 +317,21 @@ static int private_root(const char *plan, const struct why *w)
     if (!first_value(plan, "root", root, sizeof(root)) ||
         !first_value(plan, "tmp", size, sizeof(size))) {
         errno = EINVAL;
-        return fail(w, "box: the plan names no root or no size");
+        return box_fail(w, "box: the plan names no root or no size");
     }
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return fail(w, "box: private mounts");
+        return box_fail(w, "box: private mounts");
     snprintf(options, sizeof(options), "mode=755,size=%s", size);
     if (mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
-        return fail(w, "box: tmpfs on %s", root);
+        return box_fail(w, "box: tmpfs on %s", root);
     if (make_tree(plan, root, w) < 0)
         return -1;
     if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
-        return fail(w, "box: pivot_root");
+        return box_fail(w, "box: pivot_root");
     if (umount2(".", MNT_DETACH) < 0 || chdir("/tmp") < 0)
-        return fail(w, "box: leave the old root");
+        return box_fail(w, "box: leave the old root");
     if (sethostname("box", 3) < 0)
-        return fail(w, "box: host name");
+        return box_fail(w, "box: host name");
     return 0;
 }
 
@@ -349,7 +350,7 @@ static int set_limits(const char *plan, const struct why *w)
     const char *at = plan;
 
     if (setrlimit(RLIMIT_CORE, &none) < 0)
-        return fail(w, "box: no core files");
+        return box_fail(w, "box: no core files");
     while (next_value(&at, "limit", value, sizeof(value))) {
         size_t len = strcspn(value, " "), i = 0;
         struct rlimit lim;
@@ -360,11 +361,11 @@ static int set_limits(const char *plan, const struct why *w)
             i++;
         if (i == sizeof(names) / sizeof(names[0])) {
             errno = EINVAL;
-            return fail(w, "box: limit %s", value);
+            return box_fail(w, "box: limit %s", value);
         }
-        lim.rlim_cur = lim.rlim_max = number(value + len);
+        lim.rlim_cur = lim.rlim_max = box_number(value + len);
         if (setrlimit(names[i].what, &lim) < 0)
-            return fail(w, "box: limit %s", value);
+            return box_fail(w, "box: limit %s", value);
     }
     return 0;
 }
@@ -377,26 +378,26 @@ static int drop_rights(const struct why *w)
     const struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
 
     if (syscall(SYS_capset, &head, none) < 0)
-        return fail(w, "box: drop capabilities");
+        return box_fail(w, "box: drop capabilities");
     return 0;
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): fail() writes to it
+// NOLINTNEXTLINE(readability-non-const-parameter): box_fail() writes to it
 int box_inner(const char *plan, char *text, size_t size)
 {
     struct why w = {text, size};
 
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-        return fail(&w, "box: death signal");
+        return box_fail(&w, "box: death signal");
     if (is_full(plan) && private_root(plan, &w) < 0)
         return -1;
     if (set_limits(plan, &w) < 0 || drop_rights(&w) < 0)
         return -1;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return fail(&w, "box: no new privileges");
+        return box_fail(&w, "box: no new privileges");
     if (box_restrict_files(plan) < 0)
-        return fail(&w, "box: Landlock");
+        return box_fail(&w, "box: Landlock");
     if (box_filter_calls() < 0)
-        return fail(&w, "box: seccomp");
+        return box_fail(&w, "box: seccomp");
     return 0;
 }

@@ -42,7 +42,7 @@ static int in_child(int (*step)(void))
     return WEXITSTATUS(status);
 }
 
-static int write_file(const char *path, const char *text)
+static int box_check_write_file(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
@@ -97,11 +97,11 @@ static int try_namespaces(void)
                 CLONE_NEWNS | CLONE_NEWUTS) < 0)
         return 1;
     snprintf(map, sizeof(map), "%u %u 1", uid, uid);
-    if (write_file("/proc/self/setgroups", "deny") < 0 ||
-        write_file("/proc/self/uid_map", map) < 0)
+    if (box_check_write_file("/proc/self/setgroups", "deny") < 0 ||
+        box_check_write_file("/proc/self/uid_map", map) < 0)
         return 2;
     snprintf(map, sizeof(map), "%u %u 1", gid, gid);
-    if (write_file("/proc/self/gid_map", map) < 0)
+    if (box_check_write_file("/proc/self/gid_map", map) < 0)
         return 2;
     inner = in_child(mount_proc);
     return inner < 0 ? 3 : inner ? 4 : 0;

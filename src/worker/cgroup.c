@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool write_text(const char *path, const char *text)
+static bool cgroup_write_text(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     bool done = fd >= 0 && write(fd, text, strlen(text)) > 0;
@@ -55,7 +55,7 @@ static bool make_below(struct cgroup *g, const char *parent, const char *name,
     }
     snprintf(path, sizeof(path), "%s/%s", g->dir, file);
     snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
-    if (write_text(path, text))
+    if (cgroup_write_text(path, text))
         return true;
     cgroup_remove(g);
     return false;
@@ -107,7 +107,8 @@ bool cgroup_ran_out(const struct cgroup *g)
 /* ---- figures ---- */
 
 /* The number that DIR/NAME holds; `other` where there is none, as in "max". */
-static uint64_t number_in(const char *dir, const char *name, uint64_t other)
+static uint64_t cgroup_number_in(const char *dir, const char *name,
+                                 uint64_t other)
 {
     unsigned long long value;
     char path[800];
@@ -127,7 +128,7 @@ uint64_t cgroup_peak(const struct cgroup *g)
 {
     if (!g->dir[0])
         return 0;
-    return number_in(
+    return cgroup_number_in(
         g->dir, g->version == 2 ? "memory.peak" : "memory.max_usage_in_bytes",
         0);
 }
@@ -160,12 +161,13 @@ static void tighten(const char *dir, int version, uint64_t *limit,
     static const char *const names[3][2] = {
         [1] = {"memory.limit_in_bytes", "memory.usage_in_bytes"},
         [2] = {"memory.max", "memory.current"}};
-    uint64_t most = number_in(dir, names[version][0], UINT64_MAX), used, soft;
+    uint64_t most = cgroup_number_in(dir, names[version][0], UINT64_MAX), used,
+             soft;
 
     /* Version 1 says "none" by a number that no machine has. */
     if (most >= UINT64_MAX / 4)
         return;
-    used = number_in(dir, names[version][1], 0);
+    used = cgroup_number_in(dir, names[version][1], 0);
     soft = reclaimable(dir, version);
     used -= soft < used ? soft : used;
     if (most < *limit)

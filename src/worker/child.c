@@ -34,7 +34,7 @@ static void keep_output(struct child *c, const char *p, size_t n)
         *at = '?';
 }
 
-static void on_output(int fd, unsigned events, void *arg)
+static void child_on_output(int fd, unsigned events, void *arg)
 {
     struct child *c = arg;
     char data[65536];
@@ -86,7 +86,7 @@ struct child *child_new(struct loop *l, struct server *zygote, const char *name,
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     /* Who prints much waits for us less often; a smaller one will do, too. */
     fcntl(out[0], F_SETPIPE_SZ, CHILD_PIPE);
-    c->pipe_id = loop_add_fd(l, out[0], LOOP_READ, on_output, c, e);
+    c->pipe_id = loop_add_fd(l, out[0], LOOP_READ, child_on_output, c, e);
     if (memory)
         cgroup_make(&c->group, c->name, memory);
     cgroup_procs(&c->group, procs, sizeof(procs));
@@ -141,11 +141,11 @@ void child_kill(struct child *c, const char *why)
     c->wanted_dead = true;
 }
 
-static void on_deadline(void *arg);
+static void child_on_deadline(void *arg);
 
-static void wait_for(struct child *c, int64_t until_ns)
+static void child_wait_for(struct child *c, int64_t until_ns)
 {
-    c->timer = loop_add_timer(c->loop, until_ns, on_deadline, c);
+    c->timer = loop_add_timer(c->loop, until_ns, child_on_deadline, c);
 }
 
 /* From now on its time counts. */
@@ -155,7 +155,7 @@ static void begin_stage(struct child *c)
         return;
     c->stage_began_ns = tick_now_ns();
     c->used_ns = proc_stat_tree(c->pid).used_ns;
-    wait_for(c, c->stage_began_ns + c->stage_ns);
+    child_wait_for(c, c->stage_began_ns + c->stage_ns);
 }
 
 void child_born(struct child *c, pid_t pid, int pidfd)
@@ -192,7 +192,7 @@ static int64_t owed_ns(const struct child *c, int64_t now)
     return c->stage_ns - used;
 }
 
-static void on_deadline(void *arg)
+static void child_on_deadline(void *arg)
 {
     struct child *c = arg;
     int64_t now = tick_now_ns(), owed = owed_ns(c, now);
@@ -200,7 +200,7 @@ static void on_deadline(void *arg)
 
     c->timer = 0;
     if (owed > 0 && now < last)
-        wait_for(c, now + owed < last ? now + owed : last);
+        child_wait_for(c, now + owed < last ? now + owed : last);
     else
         child_kill(c, c->over);
 }

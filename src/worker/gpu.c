@@ -30,8 +30,8 @@ static int nth_name(int64_t n, const char *listed, char *out, size_t size,
 }
 
 /* The GPU that CUDA calls so: by its number, or by the beginning of its UUID. */
-static int by_name(const char *name, const struct nvml *g, struct gpu *out,
-                   struct err *e)
+static int gpu_by_name(const char *name, const struct nvml *g, struct gpu *out,
+                       struct err *e)
 {
     int64_t number = -1;
 
@@ -68,7 +68,7 @@ int gpu_choose(const char *device, const char *listed, const struct nvml *g,
     if (nth_name(n, listed, name, sizeof(name), e) < 0)
         return -1;
     if (g)
-        return by_name(name, g, out, e);
+        return gpu_by_name(name, g, out, e);
     if (!str_to_i64(str_of(name), 0, DEVICE_MAX, &n))
         return err_set(e, ERR_INPUT,
                        "--device: CUDA_VISIBLE_DEVICES has '%s', and without "

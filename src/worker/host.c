@@ -19,8 +19,8 @@ static int start_judge(struct host *h, struct err *e);
 
 /* ---- to the owner ---- */
 
-static void tell(struct host *h, const char *type, const char *id,
-                 const char *text)
+static void host_tell(struct host *h, const char *type, const char *id,
+                      const char *text)
 {
     struct frame f = {.payload = text, .len = strlen(text)};
 
@@ -47,7 +47,7 @@ void host_note_end(struct host *h, const struct server *s, const char *who,
                            "killed it for its memory (dmesg tells)",
                            who);
     if (b.len || !known)
-        tell(h, "note", "-", text);
+        host_tell(h, "note", "-", text);
     free(text);
     buf_release(&b);
 }
@@ -114,7 +114,7 @@ static void job_failed(struct host *h, struct job *j, const char *why)
     }
     memcpy(id, j->id, sizeof(id));
     remove_job(h, j);
-    tell(h, "infra", id, why);
+    host_tell(h, "infra", id, why);
 }
 
 void host_job(struct host *h, const struct frame *job)
@@ -275,12 +275,13 @@ void host_ask_judge(struct host *h)
     server_say(&h->judge, "ping", "-", "");
 }
 
-static void watch(void *arg)
+static void host_watch(void *arg)
 {
     struct host *h = arg;
     int64_t patience = h->o.patience_s * TICK_S, now = tick_now_ns();
 
-    h->watch_timer = loop_add_timer(h->loop, now + WATCH_S * TICK_S, watch, h);
+    h->watch_timer =
+        loop_add_timer(h->loop, now + WATCH_S * TICK_S, host_watch, h);
     zygotes_watch(h);
     if (h->pending && now - h->judge_spoke_ns > patience)
         host_ask_judge(h);
@@ -308,12 +309,12 @@ static void judge_unfit(struct host *h, const struct frame *f)
         xasprintf("the judge cannot start: %.*s", (int)f->len, f->payload);
 
     if (h->judge_fit) {
-        tell(h, "note", "-", why);
+        host_tell(h, "note", "-", why);
     } else {
         server_stop(&h->judge);
         host_note_end(h, &h->judge, "the judge", true);
         judge_lost(h, why);
-        tell(h, "unfit", "-", why);
+        host_tell(h, "unfit", "-", why);
     }
     free(why);
 }
@@ -353,9 +354,10 @@ static void judge_gone(struct host *h)
 
             memcpy(id, j->id, sizeof(id));
             remove_job(h, j);
-            tell(h, "infra", id,
-                 "the judge ended twice while it judged this candidate; if "
-                 "memory is short, --children 1 takes less");
+            host_tell(
+                h, "infra", id,
+                "the judge ended twice while it judged this candidate; if "
+                "memory is short, --children 1 takes less");
         }
     }
 }
@@ -463,7 +465,7 @@ struct host *host_new(struct loop *l, const struct host_opts *o,
         return NULL;
     }
     h->watch_timer =
-        loop_add_timer(l, tick_now_ns() + WATCH_S * TICK_S, watch, h);
+        loop_add_timer(l, tick_now_ns() + WATCH_S * TICK_S, host_watch, h);
     return h;
 }
 

@@ -55,7 +55,7 @@ static int count_jobs(struct run *r, const char *path, struct err *e)
     return 0;
 }
 
-static void feed(struct run *r)
+static void job_lines_feed(struct run *r)
 {
     struct err e = ERR_INIT;
     struct frame f;
@@ -72,10 +72,10 @@ static void feed(struct run *r)
 
 static void feed_later(void *arg)
 {
-    feed(arg);
+    job_lines_feed(arg);
 }
 
-static void on_out(const struct frame *f, void *arg)
+static void job_lines_on_out(const struct frame *f, void *arg)
 {
     struct run *r = arg;
 
@@ -134,10 +134,10 @@ int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
     if (r.total == 0)
         goto done;
     rc = -1;
-    r.host = host_new(l, o, on_out, &r, e);
+    r.host = host_new(l, o, job_lines_on_out, &r, e);
     if (!r.host)
         goto done;
-    feed(&r);
+    job_lines_feed(&r);
     loop_run(l);
     host_free(r.host);
     if (r.e.kind != ERR_NONE)

@@ -148,7 +148,7 @@ struct stop {
     bool stopped;
 };
 
-static void on_signal(int signo, void *arg)
+static void main_on_signal(int signo, void *arg)
 {
     struct stop *s = arg;
 
@@ -231,7 +231,7 @@ static int connect_to(struct loop *l, const struct host_opts *o,
 }
 
 /* Fills in what the options leave open, then works. */
-static int work(struct values *v, const char *scratch, struct err *e)
+static int main_work(struct values *v, const char *scratch, struct err *e)
 {
     bool cpu = strcmp(v->device, "cpu") == 0;
     char *home = find_home(v->home, e);
@@ -281,8 +281,8 @@ static int work(struct values *v, const char *scratch, struct err *e)
         o.total_memory = memory_for_children();
     keep_environment();
     stop.loop = l;
-    if (!loop_add_signal(l, SIGTERM, on_signal, &stop, e) ||
-        !loop_add_signal(l, SIGINT, on_signal, &stop, e))
+    if (!loop_add_signal(l, SIGTERM, main_on_signal, &stop, e) ||
+        !loop_add_signal(l, SIGINT, main_on_signal, &stop, e))
         goto out;
     rc = v->jobs      ? jobs_run(l, &o, v->jobs, v->out, e)
          : v->connect ? connect_to(l, &o, v, &stop.stopped, e)
@@ -297,7 +297,7 @@ out:
     return rc;
 }
 
-static int run(struct values *v, struct err *e)
+static int main_run(struct values *v, struct err *e)
 {
     char *scratch;
     int rc;
@@ -320,7 +320,7 @@ static int run(struct values *v, struct err *e)
     if (!mkdtemp(scratch) || chmod(scratch, 0755) < 0) {
         rc = err_sys(e, "%s", scratch);
     } else {
-        rc = work(v, scratch, e);
+        rc = main_work(v, scratch, e);
         v->told = rc < 0 && !v->jobs && !v->connect &&
                   serve_refuse(OWNER, e->text) == 0;
         fs_remove_tree(scratch);
@@ -363,7 +363,7 @@ int main(int argc, char **argv)
     } else if (rc == 0 && r.common.version) {
         puts("monkeys-worker " MONKEYS_VERSION);
     } else if (rc == 0) {
-        rc = run(&v, &e);
+        rc = main_run(&v, &e);
     }
     opt_release(table, &v);
     opt_result_release(&r);

@@ -26,7 +26,7 @@ const char *proc_stat(pid_t pid, char *line, size_t cap)
 }
 
 /* One process as a tree of its own. */
-static struct proc_tree look(pid_t pid)
+static struct proc_tree proc_stat_look(pid_t pid)
 {
     char line[1024];
     const char *fields = proc_stat(pid, line, sizeof(line));
@@ -47,17 +47,17 @@ static struct proc_tree look(pid_t pid)
 
 int64_t proc_stat_time_ns(pid_t pid)
 {
-    return look(pid).used_ns;
+    return proc_stat_look(pid).used_ns;
 }
 
 bool proc_stat_runs(pid_t pid)
 {
-    return look(pid).runs;
+    return proc_stat_look(pid).runs;
 }
 
 static void add_tree(struct proc_tree *t, pid_t pid, int depth)
 {
-    struct proc_tree own = look(pid);
+    struct proc_tree own = proc_stat_look(pid);
     char path[64];
     long child;
     FILE *f;

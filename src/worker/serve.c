@@ -48,7 +48,7 @@ static void update(struct session *s)
         loop_stop(s->loop);
 }
 
-static void give_up(struct session *s)
+static void serve_give_up(struct session *s)
 {
     s->end = s->link.state == LINK_OPEN || s->why.kind == ERR_SYSTEM
                  ? SERVE_LOST
@@ -56,10 +56,10 @@ static void give_up(struct session *s)
     loop_stop(s->loop);
 }
 
-static void flush(struct session *s)
+static void serve_flush(struct session *s)
 {
     if (peer_flush(&s->link.peer, &s->why) < 0)
-        give_up(s);
+        serve_give_up(s);
     else
         update(s);
 }
@@ -82,7 +82,7 @@ static void introduce(struct session *s)
 }
 
 /* Once to each owner, when the judge is ready and the owner is known. */
-static void join(struct session *s)
+static void serve_join(struct session *s)
 {
     if (!s->link.secured || !s->ready || s->joined ||
         s->link.state != LINK_OPEN)
@@ -91,21 +91,21 @@ static void join(struct session *s)
     introduce(s);
 }
 
-static void on_out(const struct frame *f, void *arg)
+static void serve_on_out(const struct frame *f, void *arg)
 {
     struct session *s = arg;
 
     s->ready = s->ready || strcmp(f->type, "ready") == 0;
     if (!s->fd_id || s->link.state != LINK_OPEN)
         return;
-    join(s);
+    serve_join(s);
     if (!s->link.secured || strcmp(f->type, "ready") != 0)
         link_send(&s->link, f);
     if (strcmp(f->type, "unfit") == 0) {
         s->leaving = true;
         s->end = SERVE_UNFIT;
     }
-    flush(s);
+    serve_flush(s);
 }
 
 static void on_beat(void *arg)
@@ -116,16 +116,16 @@ static void on_beat(void *arg)
     s->beat_id = loop_add_timer(s->loop, now + BEAT_NS, on_beat, s);
     if (now - s->heard_ns > s->silence_ns) {
         err_set(&s->why, ERR_SYSTEM, "no sign of life");
-        give_up(s);
+        serve_give_up(s);
     } else if (s->link.state == LINK_OPEN) {
         link_say(&s->link, "beat", "-", "");
-        flush(s);
+        serve_flush(s);
     }
 }
 
 /* ---- from the owner ---- */
 
-static void on_frame(struct session *s, const struct frame *f)
+static void serve_on_frame(struct session *s, const struct frame *f)
 {
     if (strcmp(f->type, "job") == 0)
         host_job(s->host, f);
@@ -143,11 +143,11 @@ static int open_host(struct session *s)
 {
     if (s->host || s->link.state != LINK_OPEN)
         return 0;
-    s->host = host_new(s->loop, s->opts, on_out, s, &s->why);
+    s->host = host_new(s->loop, s->opts, serve_on_out, s, &s->why);
     return s->host ? 0 : -1;
 }
 
-static void on_ready(int fd, unsigned events, void *arg)
+static void serve_on_ready(int fd, unsigned events, void *arg)
 {
     struct session *s = arg;
     struct frame f;
@@ -162,13 +162,13 @@ static void on_ready(int fd, unsigned events, void *arg)
     while (got > 0 && (got = link_next(&s->link, &f, &s->why)) > 0) {
         s->heard_ns = tick_now_ns();
         if (open_host(s) == 0)
-            on_frame(s, &f);
+            serve_on_frame(s, &f);
     }
     if (got < 0 || open_host(s) < 0) {
-        give_up(s);
+        serve_give_up(s);
     } else {
-        join(s);
-        flush(s);
+        serve_join(s);
+        serve_flush(s);
     }
 }
 
@@ -191,7 +191,7 @@ int serve_refuse(int fd, const char *why)
 /* ---- a session ---- */
 
 /* The link is open or about to be. The host stays. */
-static int serve(struct session *s, struct err *e)
+static int serve_host(struct session *s, struct err *e)
 {
     int rc = -1;
 
@@ -201,7 +201,8 @@ static int serve(struct session *s, struct err *e)
     s->joined = false;
     s->end = SERVE_BYE;
     s->why = (struct err)ERR_INIT;
-    s->fd_id = loop_add_fd(s->loop, s->link.peer.fd, LOOP_READ, on_ready, s, e);
+    s->fd_id =
+        loop_add_fd(s->loop, s->link.peer.fd, LOOP_READ, serve_on_ready, s, e);
     if (!s->fd_id)
         goto out;
     if (open_host(s) < 0) {
@@ -209,7 +210,7 @@ static int serve(struct session *s, struct err *e)
         goto out;
     }
     if (s->link.secured) {
-        flush(s);
+        serve_flush(s);
         s->beat_id = loop_add_timer(s->loop, s->heard_ns + BEAT_NS, on_beat, s);
     }
     loop_run(s->loop);
@@ -223,7 +224,7 @@ out:
     return rc;
 }
 
-static void end(struct session *s)
+static void serve_release(struct session *s)
 {
     if (s->host)
         host_free(s->host);
@@ -240,14 +241,14 @@ int serve_run(struct loop *l, const struct host_opts *o, int fd, struct err *e)
     if (fd < 0)
         return err_sys(e, "descriptor 3, the owner's socket");
     link_plain(&s.link, fd);
-    rc = serve(&s, e);
-    end(&s);
+    rc = serve_host(&s, e);
+    serve_release(&s);
     return rc;
 }
 
 /* ---- an owner elsewhere ---- */
 
-static void on_again(void *arg)
+static void serve_on_again(void *arg)
 {
     loop_stop(arg);
 }
@@ -263,8 +264,8 @@ static int reach(struct session *s, const struct serve_opts *o, struct err *e)
 
         if (fd >= 0 || e->kind == ERR_USAGE || tick_now_ns() >= until)
             return fd;
-        timer = loop_add_timer(s->loop, tick_now_ns() + AGAIN_NS, on_again,
-                               s->loop);
+        timer = loop_add_timer(s->loop, tick_now_ns() + AGAIN_NS,
+                               serve_on_again, s->loop);
         loop_run(s->loop);
         loop_remove(s->loop, timer);
         if (*o->stopped)
@@ -283,7 +284,7 @@ static int serve_once(struct session *s, const struct serve_opts *o,
         return -1;
     rc = link_connect(&s->link, fd, o->secret, e);
     if (rc == 0)
-        rc = serve(s, e);
+        rc = serve_host(s, e);
     if (rc == 0 && s->end == SERVE_REFUSED)
         rc = err_set(e, ERR_INPUT, "%s: %s", o->address, s->why.text);
     if (rc == 0 && s->end == SERVE_LOST && s->host) {
@@ -302,7 +303,8 @@ static void pause_from(struct session *s, int64_t began_ns)
 
     if (tick_now_ns() - began_ns >= AGAIN_NS)
         return;
-    timer = loop_add_timer(s->loop, began_ns + AGAIN_NS, on_again, s->loop);
+    timer =
+        loop_add_timer(s->loop, began_ns + AGAIN_NS, serve_on_again, s->loop);
     loop_run(s->loop);
     loop_remove(s->loop, timer);
 }
@@ -320,6 +322,6 @@ int serve_connect(struct loop *l, const struct host_opts *o,
         if (rc == 0 && s.end == SERVE_LOST && !*opts->stopped)
             pause_from(&s, began_ns);
     } while (rc == 0 && s.end == SERVE_LOST && !*opts->stopped);
-    end(&s);
+    serve_release(&s);
     return rc < 0 ? -1 : s.end == SERVE_UNFIT ? 4 : 0;
 }

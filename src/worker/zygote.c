@@ -164,7 +164,7 @@ static void forget_child(struct host *h, struct child *c)
 
 /* ---- probes ---- */
 
-static void replace(void *arg)
+static void zygote_replace(void *arg)
 {
     struct zygote *z = arg;
 
@@ -176,7 +176,7 @@ static void replace(void *arg)
 static void replace_later(struct zygote *z)
 {
     if (!z->end_id)
-        z->end_id = loop_defer(z->host->loop, replace, z);
+        z->end_id = loop_defer(z->host->loop, zygote_replace, z);
 }
 
 static void start_probe(struct zygote *z)
@@ -308,7 +308,7 @@ static void free_zygote(struct zygote *z)
     free(z);
 }
 
-static struct known *known(struct host *h, const char *pack)
+static struct known *zygote_known(struct host *h, const char *pack)
 {
     struct known *k = h->known;
 
@@ -327,7 +327,7 @@ static void zygote_gone(struct zygote *z)
 {
     struct host *h = z->host;
     struct zygote **at = &h->zygotes;
-    const char *why = known(h, z->pack)->why;
+    const char *why = zygote_known(h, z->pack)->why;
     struct child *next;
 
     host_note_end(h, &z->server, z->pack, why);
@@ -352,7 +352,7 @@ static void zygote_gone(struct zygote *z)
 /* It says that it cannot start, and ends; one that was ready once may again. */
 static void pack_unfit(const struct zygote *z, const struct frame *f)
 {
-    struct known *k = known(z->host, z->pack);
+    struct known *k = zygote_known(z->host, z->pack);
 
     if (!k->fit && !k->why)
         k->why = xasprintf("the pack %s does not work here: %.*s", z->pack,
@@ -371,7 +371,7 @@ static void on_zygote(struct server *s, const struct frame *f, void *arg)
     }
     if (strcmp(f->type, "ready") == 0) {
         z->ready = !h->leaving;
-        known(h, z->pack)->fit = true;
+        zygote_known(h, z->pack)->fit = true;
         health_answered(&z->health);
         keep_warm(z);
         return;
@@ -444,7 +444,7 @@ static struct zygote *get_zygote(struct host *h, const char *pack,
 void zygote_want_child(struct host *h, struct job *j)
 {
     struct err e = ERR_INIT;
-    const char *why = known(h, j->pack)->why;
+    const char *why = zygote_known(h, j->pack)->why;
     struct zygote *z;
 
     if (why) {
