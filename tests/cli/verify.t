@@ -1,6 +1,6 @@
 #!/bin/sh
 # verify.t: monkeys verify and tasks on the CPU, with real candidates in real
-# boxes. Tricks without effect (honest-harmless.list) are accepted in
+# boxes. Tricks without effect (`harmless` in tests/verify/hostile) are accepted in
 # tests/worker/test_hostile.py.
 . tests/cli/lib.sh
 cd "$root" || exit 1
@@ -174,8 +174,8 @@ printf 'monkeys/1 job x 0 100\nhalf' >>"$work/far/jobs"
 posted --task starter/04_softmax "$good" --no-timing
 is "$(wc -c <"$work/far/jobs")" "$size" "a job that was torn is cut off"
 # The last job there never ends; as a whole it has 5 seconds.
-run verify --device cpu --dsl c-cpu --task "$root/tests/verify/tasks/relu.py" \
-    "$root/tests/verify/hostile/155_c_endless.py" --no-timing --verifier jobs=slow
+python3 -B tests/verify/patches.py "$work" 155_c_endless
+run verify --device cpu --dsl c-cpu --task "$root/tests/verify/tasks/relu.py" 155_c_endless.py --no-timing --verifier jobs=slow
 sed 's#^\(monkeys/1 job [^ ]*\) [0-9]* #\1 5000 #' "$work/slow/jobs" >>"$work/far/jobs"
 mkdir "$work/scratch"
 chmod 755 "$work" "$work/scratch"

@@ -76,11 +76,11 @@ def good(name: str) -> Job:
 def hanging(name: str) -> Job:
     """It computes until its deadline, which counts its own processor time: long enough to be
     seen at work."""
-    return Job(**vars(hostile_job("155_c_endless.py")) | {"id": name, "call_ms": 1000})
+    return hostile_job("155_c_endless", id=name, call_ms=1000)
 
 
 def crashing(name: str) -> Job:
-    return Job(**vars(hostile_job("154_c_null.py")) | {"id": name})
+    return hostile_job("154_c_null", id=name)
 
 
 def wait_for_work(worker: Session, program: str = "monkeys-runner") -> None:

@@ -1,16 +1,13 @@
-"""Every candidate under tests/verify/hostile gets the verdict that hostile.json
-gives it, which is never `correct`. Good candidates between them stay correct, among
-them those whose tricks have no effect (honest-harmless.list: each says why), and
-nothing of them is left when the worker ends.
+"""Every candidate in the tables of tests/verify/hostile gets the verdict that they give it.
+Good candidates between them stay correct, among them the bases that the others are patches of and
+those whose tricks have no effect (`harmless`: each says why), and nothing of them is left when the
+worker ends.
 
-`make test` runs the first of each kind (kept()), HOSTILE=all runs all of them.
-
-hostile.json: file -> task, pack, verdict (one, or those that are allowed), rule
-(likewise), why; and for some call_ms, load_ms, timing_ms, memory (a limit in
-bytes), timing and sidecar."""
+`make test` runs the first of each kind (kept()), HOSTILE=all runs all of them."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -22,22 +19,27 @@ from pathlib import Path
 import pytest
 import worker_run
 from worker_run import (
+    ENTRIES,
+    HOSTILE,
     ROOT,
-    TABLE,
     VERIFY,
     Job,
     Outcome,
-    allowed,
+    as_expected,
     described,
     hostile_job,
     processes_of,
 )
 
 SECRET = "sk-what-no-candidate-may-see"
-GOOD_EVERY = 5  # hostile candidates between two good ones
-HARMLESS = [line.split() for line in (VERIFY / "honest-harmless.list").read_text().splitlines()]
+GOOD_EVERY = 4  # hostile candidates between two good ones
+HARMLESS = [name for name, entry in ENTRIES.items() if entry.harmless]
+# What others are patches of is right itself, but for bases that are hostile. They come first.
+BASES = {e.base: Job("", e.pack, e.task, e.base) for e in reversed(ENTRIES.values()) if e.hunks}
+GOOD = {f: Job("", "triton", VERIFY / "tasks" / f.name, f) for f in (VERIFY / "good").glob("*.py")}
+HONEST = [job for file, job in sorted((GOOD | BASES).items(), reverse=True) if file.stem not in HOSTILE]
 THIN = tuple("180 182 184 188 190 192 193 195 196 198 236 246 247".split())
-# Files from this number on go for the box, the processes or the protocol: all are kept.
+# Those from this number on go for the box, the processes or the protocol: all are kept.
 AT_THE_WORKER = "180"
 CATALOGUE = (ROOT / "docs" / "VERIFIER-catalogue.md").read_text()
 ROWS = [line.split("|")[-2] for line in CATALOGUE.splitlines() if re.match(r"\| \d+ \|", line)]
@@ -48,11 +50,11 @@ def kept() -> list[str]:
     """Of those that get the same verdict for the same reason in the same pack, the first; of
     each row of the catalogue, the first; and all that attack the worker."""
     if os.environ.get("HOSTILE") == "all":
-        return sorted(TABLE)
-    kinds = {json.dumps([TABLE[name][key] for key in ("pack", "verdict", "rule")]): name
-             for name in sorted(TABLE, reverse=True)}  # fmt: skip
+        return list(HOSTILE)
+    kinds = {(entry.pack, *entry.verdicts, *entry.rules): name
+             for name, entry in sorted(HOSTILE.items(), reverse=True)}  # fmt: skip
     first = {named[1] for row in ROWS if (named := NAMED.search(row))}
-    return [name for name in sorted(TABLE)
+    return [name for name in HOSTILE
             if name in kinds.values() or name[:3] in first or name >= AT_THE_WORKER]  # fmt: skip
 
 
@@ -61,20 +63,16 @@ KEPT = kept()
 
 def hostile_jobs() -> list[Job]:
     """Those that are timed come last: they want the machine for themselves."""
-    names = sorted(KEPT, key=lambda name: (TABLE[name].get("timing", False), name))
+    names = sorted(KEPT, key=lambda name: (HOSTILE[name].options.get("timing", False), name))
     return list(map(hostile_job, names))
 
 
 def good_job(number: int) -> Job:
-    """The harmless ones first, in the order of their list; those that act up when they are
-    timed are timed."""
+    """The harmless ones first, then the honest ones, which take turns."""
     if number < len(HARMLESS):
-        task, file = (VERIFY / part for part in HARMLESS[number])
-        timed = "when_timed" in file.stem or "first_calls" in file.stem
-        return Job(f"good-{number}-{file.stem}", "triton", task, file, timing=timed)
-    files = sorted((VERIFY / "good").glob("*.py"))
-    file = files[number % len(files)]
-    return Job(f"good-{number}-{file.stem}", "triton", VERIFY / "tasks" / file.name, file)
+        return hostile_job(HARMLESS[number], id=f"good-{number}-{HARMLESS[number]}")
+    job = HONEST[(number - len(HARMLESS)) % len(HONEST)]
+    return dataclasses.replace(job, id=f"good-{number}-{job.candidate.stem}")
 
 
 def all_jobs() -> list[Job]:
@@ -122,9 +120,7 @@ def thin_outcome(folder: Path) -> Outcome:
 @pytest.mark.parametrize("name", KEPT)
 def test_the_verdict_is_the_right_one(outcome: Outcome, name: str) -> None:
     assert name not in outcome.infra, outcome.infra[name]
-    answer, wanted = outcome.answers[name], TABLE[name]
-    assert answer["verdict"] in allowed(wanted["verdict"]), described(name, answer)
-    assert answer["rule"] in allowed(wanted["rule"]), described(name, answer)
+    assert as_expected(outcome.answers[name], name), described(name, outcome.answers[name])
 
 
 def test_good_candidates_between_them_are_correct(outcome: Outcome) -> None:
@@ -143,9 +139,7 @@ def test_no_judge_and_no_zygote_ended(outcome: Outcome) -> None:
 
 def test_a_thin_box_holds_too(thin_outcome: Outcome) -> None:
     for name, answer in thin_outcome.answers.items():
-        wanted = TABLE.get(name, {"verdict": "correct", "rule": None})
-        assert answer["verdict"] in allowed(wanted["verdict"]), described(name, answer)
-        assert answer["rule"] in allowed(wanted["rule"]), described(name, answer)
+        assert as_expected(answer, name), described(name, answer)
     assert not thin_outcome.infra and thin_outcome.status == 0, thin_outcome.log
 
 
@@ -171,29 +165,17 @@ def test_answers_are_what_every_reader_takes(outcome: Outcome) -> None:
         assert len(answer["feedback"]) <= 4000, name
 
 
-def test_none_may_be_correct() -> None:
-    assert not [name for name in TABLE if "correct" in allowed(TABLE[name]["verdict"])]
-
-
 def test_all_harmless_ones_were_among_the_good(outcome: Outcome) -> None:
     assert len([name for name in outcome.answers if "harmless" in name]) == len(HARMLESS)
 
 
-def test_each_file_has_its_line_and_says_what_it_is_for() -> None:
-    files = {p.name for p in (VERIFY / "hostile").glob("*.py")}
-    assert files == set(TABLE)
-    for name in files:
-        assert (VERIFY / "hostile" / name).read_text().startswith("# "), name
-        assert TABLE[name]["why"], name
-
-
-def test_the_catalogue_names_files_that_are_there() -> None:
+def test_the_catalogue_names_entries_that_are_there() -> None:
     assert len(ROWS) == 72
-    numbers = {name[:3] for name in TABLE}
-    harmless = {p.stem for p in (VERIFY / "honest").glob("*harmless_*.py")}
+    numbers = {name[:3] for name in HOSTILE}
+    harmless = {*HARMLESS, *(path.stem for path in (VERIFY / "honest").glob("c_harmless_*.py"))}
     for row in ROWS:
         for first, last in NAMED.findall(row):
             assert {first, last or first} <= numbers, row
         for named in re.findall(r"harmless: ([^;]*)", row):
-            files = {f"harmless_{n}".replace("harmless_c_", "c_harmless_") for n in named.strip().split(", ")}
-            assert files <= harmless, row
+            names = {f"harmless_{n}".replace("harmless_c_", "c_harmless_") for n in named.strip().split(", ")}
+            assert names <= harmless, row

@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 import worker_run
 from worker_run import (
-    TABLE,
+    HOSTILE,
     VERIFY,
     Job,
-    allowed,
+    as_expected,
     described,
     hostile_job,
     own_groups,
@@ -35,7 +35,7 @@ ALONE = 4 if SIZE > 500 else 10  # one in so many is also judged with nothing be
 WIDE = 8  # children at once
 PR_SET_CHILD_SUBREAPER = 36
 # Which files stand for a kind, by their numbers, and how many in a hundred are of it.
-HOSTILE = {
+KINDS = {
     "wrong": (20, "073 074 090 096 110 112 113 114 127 143 144 162"),
     "crash": (14, "027 142 153 154 156 158 170 172 176 235"),
     "raising": (8, "012 131 140 175 199 201"),
@@ -60,7 +60,7 @@ def good() -> list[Job]:
 
 
 def hostile(numbers: str) -> list[Job]:
-    names = [name for name in TABLE if name[:3] in numbers.split()]
+    names = [name for name in HOSTILE if name[:3] in numbers.split()]
     assert len(names) == len(numbers.split())
     return list(map(hostile_job, names))
 
@@ -68,7 +68,7 @@ def hostile(numbers: str) -> list[Job]:
 def all_jobs() -> list[Job]:
     """SIZE jobs; each kind has its share, and its files take turns. The first are one
     of each zygote, so that all servers are there from then on."""
-    kinds = {kind: (share, hostile(numbers)) for kind, (share, numbers) in HOSTILE.items()}
+    kinds = {kind: (share, hostile(numbers)) for kind, (share, numbers) in KINDS.items()}
     kinds["good"] = (100 - sum(share for share, _ in kinds.values()), good())
     drawn = random.Random(20261115)
     chosen: list[Job] = []
@@ -78,14 +78,10 @@ def all_jobs() -> list[Job]:
         chosen += [order[i % len(order)] for i in range(count)]
     drawn.shuffle(chosen)
     for pack in ("triton", "c-cpu"):
-        first = next(job for job in chosen if job.pack == pack and expected(job.id) == "correct")
+        first = next(job for job in chosen if job.pack == pack and job.id not in HOSTILE)
         chosen.remove(first)
         chosen.insert(0, first)
     return [Job(**vars(job) | {"id": f"{i}:{job.id}"}) for i, job in enumerate(chosen)]
-
-
-def expected(name: str) -> str | list[str]:
-    return TABLE[name]["verdict"] if name in TABLE else "correct"
 
 
 @dataclass
@@ -171,9 +167,7 @@ def tell(soak: Soak) -> None:
 def problems(soak: Soak) -> list[str]:
     found = [f"{name}: {why}" for name, why in soak.infra.items()]
     for name, answer in soak.answers.items():
-        kind = name.partition(":")[2]
-        rules = allowed(TABLE[kind]["rule"] if kind in TABLE else None)
-        if answer["verdict"] not in allowed(expected(kind)) or answer["rule"] not in rules:
+        if not as_expected(answer, name.partition(":")[2]):
             found.append(described(name, answer))
     return found
 
