@@ -88,7 +88,7 @@ C_FLAGS  := -std=c11 -D_GNU_SOURCE -Isrc -include base/banned.h $(WARN) \
 L_FLAGS  := -pie -Wl,-z,relro,-z,now $(SAN)
 
 # Only targets that compile the main program ask for its libraries.
-NO_LIBS := help run test test-long test-gpu test-live worker clean format
+NO_LIBS := help check-size run test test-long test-gpu test-live worker clean format
 ifneq ($(filter-out $(NO_LIBS),$(or $(MAKECMDGOALS),all)),)
   missing := $(strip $(foreach p,$(PKGS),\
       $(shell pkg-config --exists $(p) 2>/dev/null || echo $(DEB_$(p)))))
@@ -225,7 +225,7 @@ test: ## install what is missing, build, and run the tests (under 20 minutes)
 	@rm -rf build/tests
 	@$(MAKE) --no-print-directory WERROR=1 -j$$(($(JOBS) + 3)) -k --output-sync \
 	    check-python check-commands check check-clang check-headers check-bench \
-	    check-layers check-format check-man check-words; status=$$?; tests/slowest build/tests; \
+	    check-layers check-size check-format check-man check-words; status=$$?; tests/slowest build/tests; \
 	    tests/failed build/tests; exit $$status
 
 # Hours. `make -k test-long` goes on after a failure; `make long-fuzz` is a part alone.
@@ -278,7 +278,7 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 # ---- checks ------------------------------------------------------------------
 .PHONY: unit check check-clang check-programs check-commands check-python
 .PHONY: check-tsan check-headers check-bench check-layers check-circles check-format check-man
-.PHONY: check-words
+.PHONY: check-words check-size
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
 
@@ -323,6 +323,9 @@ check-headers: ## each header compiles alone
 check-layers: check-circles ## a folder includes only folders above it; no circle in src/search; names do not clash
 	@tests/layers $(LAYERS)
 	@tests/names
+
+check-size: ## no folder has more lines than tests/sizes allows
+	@tests/size
 
 check-circles: $(call objs,$(wildcard src/search/*.c)) ## which file of src/search uses which, in order
 	@tests/circles $^
