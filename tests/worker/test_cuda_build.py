@@ -228,6 +228,20 @@ def test_what_is_recorded_compiles_and_is_planned(
     assert made.params == (plan.Pointer(512), plan.Pointer(1024), plan.Number(8, 16))
 
 
+@pytest.mark.parametrize("code, right", [
+    ("x[0] = (float)clock64();", False), ("x[0] = (float)clock();", False),
+    ("unsigned s; asm(\"mov.u32 %0, %\" \"%smid;\" : \"=r\"(s)); x[0] = s;", False),
+    ("unsigned long long t; asm volatile(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(t)); x[0] = t;", False),
+    ("unsigned s; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(s)); x[0] = s + threadIdx.x / warpSize;", True),
+])  # fmt: skip
+def test_a_kernel_does_not_learn_when_and_where_it_runs(code: str, right: bool) -> None:
+    text = f"__global__ void k(float *x) {{ {code} }}"
+    if right:
+        made(text, ["k", "P"])
+    else:
+        assert "a kernel must not read %" in refused(text)
+
+
 def test_parameters_are_those_of_the_cubin(recorder: Recorder) -> None:
     """Also where the text does away with the compiler's own check of them."""
     text = "__global__ void k(float *x{}) {{ x[0] = 1; }}\n#define static_assert(...)\n"

@@ -183,6 +183,7 @@ def test_the_mlir_of_kernels_becomes_a_cubin_without_a_gpu() -> None:
         ("", 'llvm.mlir.global constant @b("\\7fELF") {addr_space = 0 : i32}', "llvm.mlir.global"),
         ("", 'gpu.binary @b [#gpu.object<#nvvm.target<chip = "sm_90">, "\\7fELF">]', "gpu.binary"),
         ('llvm.inline_asm has_side_effects ".global .b8 kept[64];", "" : () -> ()', "", "directive"),
+        ("%t = nvvm.read.ptx.sreg.clock64 : i64", "", "must not read clock"),
         ("memref.alloca_scope {\n}", "", "memref.alloca_scope"),
     ],
 )  # fmt: skip

@@ -3,6 +3,7 @@ and the reason. The kernels are read, never run."""
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import sys
 import textwrap
@@ -12,7 +13,7 @@ from worker_run import ENTRIES, ROOT
 
 sys.path.insert(0, str(ROOT / "worker"))
 
-from shared import kernel_language  # noqa: E402
+from shared import kernel_assembly, kernel_language  # noqa: E402
 from shared.kernel_language import Denied  # noqa: E402
 
 TL = {"module": "triton.language"}
@@ -380,11 +381,31 @@ ASM = "tl.inline_asm_elementwise({!r}, '=r,r', [x], dtype=tl.int32, is_pure=True
         "mov.u32 $0, $1; .pragma \"nounroll\";", "#include <x>\n", "mov $0, $1;\\\n}",
         "${:comment} {\n} .global .u32 c;", "$(a$|b$)", "mov.u64 $0, __cudart_i2opi_f;", "\x00",
         "mov.u32 $0, $1; // x\r} .global .u32 c;", "mov.u32 $0, $1;\u2028}", ".extern .func f;",
-        "{ .regx .u32 a; }",
+        "{ .regx .u32 a; }", "mov.u64 $0, %clock64;", "mov.u32 $0,%clock;", "mov.u32 $0, %smid;",
+        "mov.u64 $0, %globaltimer_lo;", "mov.u64 $0, %gridid;", "ld.param.u64 $0, [k_param_0];",
     ],
 )  # fmt: skip
 def test_assembly_stays_inside_its_function(asm: str) -> None:
     refusal(ASM.format(asm))
+
+
+def test_the_time_and_the_place_of_a_program_have_no_names() -> None:
+    for name in ("globaltimer", "smid"):
+        refusal(f"z = tl.extra.cuda.{name}()")
+    body(ASM.format("mov.u32 $0, %laneid; add.u32 $0, $0, %ctaid.x;"))
+
+
+@pytest.mark.parametrize("asm, constraints, right", [
+    ("ld.global.b32 $0, [$1];", "=f,l", True),
+    ("{ .reg .b64 a; ld.global.b64 a, [ $1+16 ]; st.global.b32 [${2}+-4], $10; }", "=r,l,l", True),
+    ("red.global.add.s32 [$1], $2;", "=r,l,r", True),
+    ("mov.u64 $0, $1;", "=l,l", False),
+    ("{ ld.global.b32 $0, [$1]; mov.u64 a, ${1}; }", "=r,l", False),
+    ("sub.u64 $0, [$1], $2;", "=l,l,l", False),
+])  # fmt: skip
+def test_assembly_reads_and_writes_through_pointers_alone(asm: str, constraints: str, right: bool) -> None:
+    with contextlib.nullcontext() if right else pytest.raises(ValueError):
+        kernel_assembly.check_pointers(asm, constraints)
 
 
 @pytest.mark.parametrize("asm", ["x", "B", "UNKNOWN", "f(x)", "'a' if B else 'b'"])

@@ -2,6 +2,7 @@
 needs to know; what does not compile says why."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -159,6 +160,46 @@ def test_a_gluon_kernel_is_compiled_with_layouts_among_its_arguments() -> None:
     args = {"x": vector(0, 128), "L": {"layout": ["BlockedLayout", fields]}, "B": 128}
     found = built(text, [kernel(text, gluon=True)], [launch(args)], 1024)
     assert found.binaries[0].warps == 4
+
+
+ADDRESSES = """
+    def k(x, y, B: tl.constexpr):
+        i = tl.arange(0, B)
+        v = tl.load(x + i)
+        {line}
+"""
+
+
+@pytest.mark.parametrize("line, said", [
+    ("tl.store(y + i, v + (x.to(tl.int64) % 512))", "makes an integer of a pointer"),
+    ("tl.store(y + i, v + ((x + i).to(tl.uint64, bitcast=True) % 512))", "makes an integer of a pointer"),
+    ("tl.store(y.to(tl.pointer_type(tl.int64)) + i, x + i)", "makes an integer of a pointer"),
+    ("tl.store(y.to(tl.pointer_type(tl.pointer_type(tl.float32))), x)", "pointers in memory|RuntimeError"),
+    ("tl.store(y + i, tl.load(tl.load(y.to(tl.pointer_type(tl.int64))).to(tl.pointer_type(tl.float32)) + i))",
+     "makes a pointer of an integer"),
+    ("tl.store(y + i, v + tl.inline_asm_elementwise('mov.u64 $0, $1;', '=l,l', [x + i], tl.int64, True, 1))",
+     r"other than as \[\$1\]"),
+    # honest
+    ("tl.store(y.to(tl.pointer_type(tl.int32)) + i, v.to(tl.int32, bitcast=True))", None),
+    ("tl.store(tl.where(i < 8, y, y + 64) + i, v)", None),
+    ("tl.store(y + i, tl.inline_asm_elementwise('ld.global.b32 $0, [$1];', '=f,l', [x + i], tl.float32, True, 1))",
+     None),
+    ("if y is not None:\n            tl.store(y + i, v)", None),
+])  # fmt: skip
+def test_where_a_tensor_lies_is_nothing_to_compute_with(line: str, said: str | None) -> None:
+    text = source(ADDRESSES.format(line=line))
+    node = launch({"x": vector(0, 64), "y": vector(1, 64), "B": 16})
+    with pytest.raises(triton_common.CompileFailed, match=said) if said else contextlib.nullcontext():
+        built(text, [kernel(text)], [node], 1024, 1024)
+
+
+def test_gluon_has_no_addresses_either() -> None:
+    text = source("""
+        def k(x):
+            gl.store(x, x.to(gl.int64).to(gl.float32))
+    """)
+    with pytest.raises(triton_common.CompileFailed, match="makes an integer of a pointer"):
+        built(text, [kernel(text, gluon=True)], [launch({"x": vector(0, 128)})], 1024)
 
 
 # ---- what does not compile -----------------------------------------------------------

@@ -25,7 +25,7 @@ import triton.language as tl
 from shared import kernel_language
 from shared.adapter import NotOnThisDevice, RuleError
 from shared.kernel_names import NAMES
-from shared.triton_common import Kernels, check_constant, define, dtype, no_launch
+from shared.triton_common import Denied, Kernels, check_constant, define, dtype, no_launch
 from triton.runtime import interpreter as it
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import TensorWrapper
@@ -111,11 +111,21 @@ def _remembered(function: Any) -> Any:
 
 def absent(what: str) -> NoReturn:
     """Raised for what a right kernel may ask for, and this interpreter cannot give."""
+    raise NotOnThisDevice(f"{_place()} {what}")
+
+
+def _place() -> str:
+    """Of the line that runs."""
     frame = sys._getframe(1)
     while frame is not None and not frame.f_code.co_filename.startswith("<kernel "):
         frame = frame.f_back
-    place = f"line {frame.f_lineno} of the kernel {frame.f_code.co_name}" if frame else "a kernel"
-    raise NotOnThisDevice(f"{place} {what}")
+    return f"line {frame.f_lineno} of the kernel {frame.f_code.co_name}" if frame else "a kernel"
+
+
+def _no_address(*_: Any) -> NoReturn:
+    """The compiler's check (triton_lane.py), with the line."""
+    raise Denied(f"{_place()} makes an integer of a pointer, or a pointer of an integer: where tensors "
+                 "lie is nothing that a kernel may compute with")  # fmt: skip
 
 
 def lacks(name: str) -> Callable:
@@ -128,6 +138,7 @@ def _say_what_is_missing() -> None:
     builder = it.InterpreterBuilder
     builder.create_inline_asm = lacks("inline assembly")
     builder.create_extern_elementwise = lacks("a function of a library")
+    builder.create_ptr_to_int = builder.create_int_to_ptr = _no_address
 
     def missing(_: Any, name: str) -> Any:
         if name.startswith(("create_", "new_")):

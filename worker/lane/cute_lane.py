@@ -6,6 +6,8 @@ A request's objects are what cuda_plan.requests makes of a trace: {"text": t, "l
 
   {"sizes": [bytes, …], "entries": [[symbol, …], …]}"""
 
+import re
+
 from cutlass._mlir import ir
 from cutlass.base_dsl.common import DSLBaseError
 from cutlass.cutlass_dsl.cutlass import CuTeDSL
@@ -21,6 +23,7 @@ _DENIED = frozenset(
     ("builtin.unrealized_conversion_cast", "gpu.binary", "llvm.mlir.global", "llvm.mlir.global_ctors",
      "llvm.module_flags", "cuda.module")
 )  # fmt: skip
+_ELSEWHERE = re.compile(r"sreg\.(clock|globaltimer|smid|gridid|pm\d)")  # as in kernel_assembly.py
 _ASSEMBLY = {"llvm.inline_asm": "asm_string", "nvvm.inline_ptx": "ptxCode"}
 
 
@@ -60,7 +63,10 @@ def _cubin(text: str, arch: str) -> bytes:
 
 
 def check(module: ir.Module) -> None:
-    """Denied for what would bring code of another making into the binary."""
+    """Denied for what would bring code of another making into the binary, and for registers that
+    assembly must not read: of the language as it writes them, operations as well as names."""
+    if found := _ELSEWHERE.search(str(module.operation)):
+        raise Denied(f"a kernel must not read {found[1]}: what it computes depends on its arguments alone")
     stack = [module.operation]
     while stack:
         op = stack.pop()

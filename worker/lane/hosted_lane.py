@@ -145,18 +145,10 @@ def _build(source: str, functions: list, toolchain: Toolchain) -> _Program:
             said = native_lane.compile_text(work, source, "calls", more, toolchain, "program")
         except BuildError as problem:
             raise BuildError(_explained(str(problem))) from None
-        kernels = _kernels(_only(work, "*.ptx").decode(errors="replace"), said)
+        kernels = _kernels(native_lane.assembly(work), said)
         if not kernels:
             raise BuildError("the source has no kernel (a __global__ function that is launched)")
-        return _Program((work / "program").read_bytes(), _only(work, "*.cubin"), kernels)
-
-
-def _only(work: Path, pattern: str) -> bytes:
-    """What nvcc kept; versions of it have different names for it."""
-    found = list(work.glob(pattern))
-    if len(found) != 1:
-        raise ToolchainError(f"nvcc kept {[p.name for p in found]}, not one {pattern}")
-    return found[0].read_bytes()
+        return _Program((work / "program").read_bytes(), native_lane.only(work, "*.cubin"), kernels)
 
 
 def _stub(name: str, kinds: str) -> str:

@@ -28,7 +28,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lane import packed
-from shared import native
+from shared import kernel_assembly, native
 from shared.native import BuildError, Toolchain, ToolchainError
 
 _HEADERS = "headers.d"
@@ -102,7 +102,26 @@ def _cubin(source: str, launches: list, toolchain: Toolchain) -> tuple[list[str]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         said = compile_text(work, source, "signatures", checks, toolchain, "kernel.cubin")
+        assembly(work)
         return _entries(said, names), (work / "kernel.cubin").read_bytes()
+
+
+def assembly(work: Path) -> str:
+    """The PTX that nvcc kept, checked."""
+    text = only(work, "*.ptx").decode(errors="replace")
+    try:
+        kernel_assembly.check_registers(text)
+    except ValueError as problem:
+        raise BuildError(str(problem)) from None
+    return text
+
+
+def only(work: Path, pattern: str) -> bytes:
+    """What nvcc kept; versions of it have different names for it."""
+    found = list(work.glob(pattern))
+    if len(found) != 1:
+        raise ToolchainError(f"nvcc kept {[p.name for p in found]}, not one {pattern}")
+    return found[0].read_bytes()
 
 
 def _entries(said: str, names: list[str]) -> list[str]:
@@ -187,7 +206,7 @@ def answer(head: dict, objects: list[bytes]) -> bytes:
 def identity(toolchain: Toolchain) -> str:
     """Of all that an answer depends on besides its request."""
     facts = [native.version(toolchain.compiler[0]), platform.machine(), repr(toolchain)]
-    own = [Path(module).read_bytes() for module in (__file__, native.__file__)]
+    own = [Path(module).read_bytes() for module in (__file__, native.__file__, kernel_assembly.__file__)]
     return digest("\0".join(facts).encode() + b"".join(own))
 
 

@@ -28,7 +28,7 @@ from typing import Any
 import torch
 import triton
 from lane import packed
-from shared import kernel_language
+from shared import kernel_assembly, kernel_language
 from shared.triton_common import (
     CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, no_launch,
     target,
@@ -41,6 +41,13 @@ _SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448
 _DIAGNOSTICS = 16_384  # bytes of what the compiler printed
 _SHOWN = re.compile(r"(error|note|remark|fatal|assertion)", re.IGNORECASE)
 _NOISE = re.compile(r"reproducer|Pipeline failed while executing|see current operation")
+_INLINE = re.compile(
+    r'elementwise_inline_asm "((?:[^"\\]|\\.)*)" \{constraints = "([^"]*)"[^}]*\}[^:\n]*: ([^\n]*?)->'
+)
+_ADDRESSES = {
+    "tt.ptr_to_int": "makes an integer of a pointer", "tt.int_to_ptr": "makes a pointer of an integer",
+    "!tt.ptr<!tt.ptr": "keeps pointers in memory",
+}  # fmt: skip
 _TENSORDESC = re.compile(r"tensordesc<([^\[>]*)\[([^\]]*)\]")
 
 
@@ -66,6 +73,7 @@ def _answer(request: dict, arch: int) -> bytes:
         try:
             compiled = _compile(kernels, launch)
             if id(compiled) not in known:
+                _check(compiled)
                 binaries.append(_described(compiled, arch))
                 cubins.append(compiled.asm["cubin"])
                 known[id(compiled)] = len(binaries) - 1
@@ -108,6 +116,23 @@ def _compile(kernels: Kernels, launch: dict) -> Any:
             failure = problem
     name = kernels.told[launch["kernel"]]["name"]
     raise CompileFailed(_explained(name, failure, printed)) from None
+
+
+def _check(compiled: Any) -> None:
+    """What a kernel must not learn shows in what the compiler made of it, however it is written."""
+    name, text = compiled.metadata.name, compiled.asm.get("ttir") or compiled.asm["ttgir"]
+    for operation, what in _ADDRESSES.items():
+        if operation in text:
+            raise CompileFailed(f"{name}: the kernel {what}, and where tensors lie is nothing that it may "
+                                "compute with: offset, load and store through pointers, and ask "
+                                "`if p is not None` instead of `if p`")  # fmt: skip
+    try:
+        kernel_assembly.check_registers(compiled.asm["ptx"])
+        for asm, constraints, operands in _INLINE.findall(text):
+            if "!tt.ptr" in operands:
+                kernel_assembly.check_pointers(asm, constraints)
+    except ValueError as problem:
+        raise CompileFailed(f"{name}: {problem}") from None
 
 
 def _options(launch: dict, args: dict) -> dict[str, Any]:

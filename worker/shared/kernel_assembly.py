@@ -1,5 +1,7 @@
-"""Which inline assembly a kernel may contain. Assembly that left its function could declare
-memory that outlives a launch, or further entries."""
+"""Which assembly a kernel may contain. What leaves its function could declare memory that
+outlives a launch, or further entries. What reads the time, the number of a launch, the
+multiprocessor or an address gives a kernel something that its arguments do not: it could be
+right while it is judged, and wrong elsewhere."""
 
 import re
 
@@ -7,6 +9,14 @@ _COMMENT = re.compile(r"//[^\n]*")
 _OPERAND = re.compile(r"\$\{\d+(:[a-z])?\}")
 _LABEL = re.compile(r"^\s*[\w$%]+\s*:(?!:)")
 _CONSTRAINTS = re.compile(r"[\w=,&~{}+* ]*")
+_ELSEWHERE = re.compile(r"%(?:clock|clock64|clock_hi|globaltimer(?:_lo|_hi)?|smid|gridid|pm\d+(?:_64)?)\b")
+
+
+def check_registers(text: str) -> None:
+    """PTX of a kernel, its own or a compiler's."""
+    if found := _ELSEWHERE.search(text):
+        raise ValueError(f"a kernel must not read {found[0]}: what it computes depends on its arguments "
+                         "alone, not on when and where it runs")  # fmt: skip
 
 
 def check_text(text: str) -> None:
@@ -20,7 +30,8 @@ def check_text(text: str) -> None:
     text = _COMMENT.sub("", _OPERAND.sub("$0", text))
     if "${" in text:
         raise ValueError("inline assembly names its operands $0, $1, …")
-    if "__" in text:
+    check_registers(text)
+    if "__" in text or ".param" in text:
         raise ValueError("inline assembly must not name symbols outside the kernel")
     depth = 0
     for brace in re.findall(r"[{}]", text):
@@ -40,3 +51,14 @@ def check_text(text: str) -> None:
 def check_constraints(text: str) -> None:
     if not _CONSTRAINTS.fullmatch(text):
         raise ValueError("the constraints of inline assembly")
+
+
+def check_pointers(text: str, constraints: str) -> None:
+    """Assembly that is given pointers: they stand in brackets, where they are read and written
+    through. What is no pointer and as wide is taken for one."""
+    for at, constraint in enumerate(constraints.split(",")):
+        operand = rf"\$(?:{at}\b|\{{{at}(?::[a-z])?\}})"
+        if "l" in constraint and "=" not in constraint and re.search(
+            operand, re.sub(rf"\[\s*{operand}\s*(?:\+\s*-?\w+\s*)?\]", "", text)
+        ):
+            raise ValueError(f"inline assembly uses a pointer other than as [${at}] or [${at}+16]")

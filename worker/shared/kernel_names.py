@@ -89,7 +89,7 @@ NAMES: dict[str, Names] = {
     "tl.math": Names(_MATH),
     "tl.extra": Names(modules={"cuda": "tl.extra.cuda", "libdevice": "libdevice", "tlx": "tlx"}),
     "tl.extra.cuda": Names(
-        _words("gdc_launch_dependents gdc_wait globaltimer num_threads num_warps smid"),
+        _words("gdc_launch_dependents gdc_wait num_threads num_warps"),
         modules={"libdevice": "libdevice"},
     ),
     "libdevice": Names(_LIBDEVICE),

@@ -98,12 +98,12 @@ def _torch() -> Any:
 
 
 def cubin_toolchain(timeout_s: float, target: str, flags: list[str]) -> native.Toolchain:
-    """Device code alone. ptxas tells which kernels it compiled."""
+    """Device code alone, beside its assembler's text. ptxas tells which kernels it compiled."""
     common = ["-O3", f"-arch=sm_{architecture(target)}"]
     return _toolchain(
         timeout_s,
         [*flags, *common],
-        output_flags=("-cubin", "-Xptxas=-v"),
+        output_flags=("-cubin", "-keep", "-Xptxas=-v"),
         syntax_flags=("-cubin", "-o", "kernel.cubin"),
         language=KERNELS,
     )
