@@ -16,7 +16,7 @@ JOBS    ?= $(shell nproc)
 
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
-LAYERS := base io source store pack llm prompt verify find \
+LAYERS := base io source store pack llm prompt verify \
           curriculum search run data views analyze page web cmd
 
 # Two files have HMAC: monkeys takes it from libcrypto.

@@ -2,7 +2,7 @@
  * plain loop over the same floats. Prints a JSON object.
  *
  *   bench-find MEMBERS DIM ROUNDS */
-#include "find/find.h"
+#include "search/find.h"
 #include "base/mem.h"
 
 #include <stdio.h>

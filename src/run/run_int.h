@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/home.h"
-#include "find/embed.h"
+#include "search/embed.h"
 #include "pack/packs.h"
 #include "prompt/prompt.h"
 #include "run/kernel.h"

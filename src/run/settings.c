@@ -3,7 +3,7 @@
 
 #include "base/conf.h"
 #include "base/fs.h"
-#include "search/options.h"
+#include "search/search_opts.h"
 #include "source/define.h"
 
 #include <stddef.h>

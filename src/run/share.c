@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "find/embed.h"
+#include "search/embed.h"
 #include "run/run_int.h"
 #include "run/shared.h"
 #include "run/sharing.h"

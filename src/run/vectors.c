@@ -1,5 +1,5 @@
 /* vectors.c: the vectors of the run's tasks and of the examples it begins with. */
-#include "find/vectors.h"
+#include "search/vectors.h"
 #include "base/mem.h"
 #include "llm/embeddings.h"
 #include "run/run_int.h"

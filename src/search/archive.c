@@ -49,7 +49,7 @@ void archive_free(struct archive *a)
     free(a);
 }
 
-static struct str keep(struct archive *a, struct str s)
+static struct str archive_keep(struct archive *a, struct str s)
 {
     return s.p ? (struct str){arena_strndup(&a->memory, s.p, s.n), s.n} : s;
 }
@@ -58,7 +58,8 @@ static struct str keep(struct archive *a, struct str s)
 
 #define KEY_BYTES ((size_t)2 * HASH_HEX)
 
-static struct str key_of(const char *problem, const char *solution, char *out)
+static struct str archive_key(const char *problem, const char *solution,
+                              char *out)
 {
     snprintf(out, KEY_BYTES, "%s/%s", problem, solution);
     return str_of(out);
@@ -73,7 +74,7 @@ static void hide_if_retired(struct archive *a, size_t i)
         return;
     hash_hex(m->text.problem.p, m->text.problem.n, problem);
     hash_hex(m->text.solution.p, m->text.solution.n, solution);
-    if (!map_get(&a->retired, key_of(problem, solution, key)))
+    if (!map_get(&a->retired, archive_key(problem, solution, key)))
         return;
     m->retired = true;
     find_remove(a->index, (int64_t)i + 1);
@@ -84,7 +85,8 @@ void archive_rechecked(struct archive *a, const char *problem,
 {
     char key[KEY_BYTES];
 
-    map_set(&a->retired, key_of(problem, solution, key), retired ? a : NULL);
+    map_set(&a->retired, archive_key(problem, solution, key),
+            retired ? a : NULL);
 }
 
 void archive_hide_retired(struct archive *a)
@@ -109,9 +111,9 @@ int64_t archive_join(struct archive *a, const struct search_example *x,
     m = &a->entry[a->len++];
     m->text = (struct prompt_example){
         .name = arena_strdup(&a->memory, x->name),
-        .problem = keep(a, x->problem),
-        .plan = keep(a, x->plan),
-        .solution = keep(a, x->solution),
+        .problem = archive_keep(a, x->problem),
+        .plan = archive_keep(a, x->plan),
+        .solution = archive_keep(a, x->solution),
         .seen = arena_alloc(&a->memory, 2 * sizeof(*m->text.seen))};
     m->task_hash = arena_strdup(&a->memory, x->task_hash);
     m->seed = strcmp(x->origin, "seed") == 0;

@@ -14,8 +14,8 @@
 #ifndef SEARCH_ARCHIVE_H
 #define SEARCH_ARCHIVE_H
 
-#include "find/find.h"
 #include "prompt/prompt.h"
+#include "search/find.h"
 #include "search/search.h"
 
 struct archive;

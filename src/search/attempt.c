@@ -8,6 +8,7 @@
  * to be released. That is also how it ends when it is cancelled at a wait. */
 #include "search/attempt.h"
 
+#include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
@@ -16,6 +17,7 @@
 #include "search/reviewer.h"
 #include "source/py_normal.h"
 
+#include <math.h>
 #include <string.h>
 
 #define INFRA_TRIES 2 /* the worker has tried twice each time */
@@ -37,7 +39,7 @@ static int attempt_broken(struct attempt *a, const struct err *e)
 static int attempt_set_aside(struct attempt *a, const char *why)
 {
     struct search *s = a->s;
-    struct subject *t = a->subject;
+    struct task_state *t = a->state;
 
     log_warn("%s: set aside at attempt %d: %s", t->task->id, a->number, why);
     store_event(s->part.store, "aside", t->ord, a->number, why);
@@ -52,6 +54,105 @@ static int attempt_unpaid(struct attempt *a, struct llm_cost need)
     return attempt_over(a, ATTEMPT_NO_BUDGET);
 }
 
+/* ---- what it asks the model ---- */
+
+static int attempt_text(struct attempt *a, const char *blob, struct str *out,
+                        struct err *e)
+{
+    struct buf b;
+    int rc;
+
+    *out = (struct str){"", 0};
+    if (!blob[0])
+        return 0;
+    buf_init(&b, BUF_UNLIMITED);
+    rc = store_read_blob(a->s->part.store, blob, &b, e);
+    if (rc == 0)
+        *out =
+            (struct str){arena_strndup(&a->memory, buf_str(&b), b.len), b.len};
+    buf_release(&b);
+    return rc;
+}
+
+/* Attempt `number` at the same task as a prompt shows it; 0: the initial
+ * program. */
+static int past_attempt(struct attempt *a, int number,
+                        struct prompt_attempt *out, struct err *e)
+{
+    const struct task *t = a->state->task;
+    const struct finished *p;
+
+    *out = (struct prompt_attempt){.number = number};
+    if (number == 0) {
+        out->code = (struct str){t->source, t->len};
+        out->verdict = verdicts[VERDICT_STATIC_REJECT].name;
+        out->fitness = evolve_opts_paper.initial_fitness;
+        out->feedback = STR_LIT("This is the PyTorch program itself: nothing "
+                                "of it is written in the DSL yet.");
+        return 0;
+    }
+    p = &a->state->finished[number - 1];
+    out->verdict = verdicts[p->verdict].name;
+    out->fitness = p->fitness;
+    if (attempt_text(a, p->code, &out->code, e) < 0)
+        return -1;
+    return attempt_text(a, p->feedback, &out->feedback, e);
+}
+
+/* Builds the prompt of a stage. A plan prompt shows the problems and plans of the
+ * examples; the others show their solutions, too. The code stage also shows a->plan. */
+static int attempt_prompt(struct attempt *a, enum prompt_stage stage,
+                          struct prompt *out, struct err *e)
+{
+    struct search *s = a->s;
+    struct prompt_attempt previous[MAX_HISTORY + 1], parent;
+    struct prompt_example example[MAX_EXAMPLES];
+    struct prompt_input in = {
+        .stage = stage,
+        .pack = s->part.pack,
+        .no_card = s->opt.no_card,
+        .task_id = a->state->task->id,
+        .task = {a->state->task->source, a->state->task->len},
+        .task_hash = a->state->source,
+        .precision = s->opt.precision,
+        .device = s->opt.device,
+        .example = example,
+        .example_count = a->hit_count,
+        .previous = previous,
+        .plan = a->plan,
+        .plan_hash = a->plan_blob,
+        .diff = s->opt.diff};
+
+    for (size_t i = 0; i < a->hit_count; i++)
+        example[i] = archive_example(s->archive, a->hit[i].entry);
+    if (stage == PROMPT_EVOLVE) {
+        if (past_attempt(a, a->parent, &parent, e) < 0)
+            return -1;
+        in.parent = &parent;
+        for (size_t i = 0; i < a->other_count; i++)
+            if (past_attempt(a, a->other[i], &previous[in.previous_count++],
+                             e) < 0)
+                return -1;
+    } else if (a->parent) {
+        if (past_attempt(a, a->parent, &previous[in.previous_count++], e) < 0)
+            return -1;
+    }
+    return prompts_build(s->part.prompts, &in, &a->memory, out, e);
+}
+
+/* Stores each piece of a->prompt as a blob, so that a text that many prompts have in
+ * common is stored once; and the list of its messages, which names the pieces, as the
+ * blob a->prompt.hash. */
+static void attempt_store_prompt(struct attempt *a)
+{
+    struct store *st = a->s->part.store;
+    const struct prompt *p = &a->prompt;
+
+    for (size_t i = 0; i < p->pieces; i++)
+        store_blob_as(st, p->piece[i].text, p->piece[i].hash);
+    store_blob_as(st, p->list, p->hash);
+}
+
 /* ---- examples ---- */
 
 static void choose_parent(struct search *s, struct attempt *a)
@@ -60,9 +161,9 @@ static void choose_parent(struct search *s, struct attempt *a)
     struct rng rng;
 
     rng_init(&rng, "%lld/%s/%d/parent", (long long)s->opt.seed,
-             a->subject->task->id, a->number);
-    a->island = (int)evolve_db_island(a->subject->db, a->number);
-    evolve_db_sample(a->subject->db, (size_t)a->island, &rng, &c);
+             a->state->task->id, a->number);
+    a->island = (int)evolve_db_island(a->state->db, a->number);
+    evolve_db_sample(a->state->db, (size_t)a->island, &rng, &c);
     a->parent = (int)c.parent;
     for (size_t i = 0; i < c.others && i < MAX_HISTORY; i++)
         a->other[a->other_count++] = (int)c.other[i];
@@ -79,9 +180,7 @@ static void choose_among(struct attempt *a, size_t visible)
 
     a->visible = visible;
     a->hit_count = a->piece_rank = 0;
-    s->method->choose(s, a);
-    if (s->opt.piece_example)
-        choose_piece(s, a);
+    method_choose(s, a);
 }
 
 static bool shows_the_same(const struct attempt *a, const struct find_hit *hit,
@@ -153,9 +252,9 @@ static struct llm_request request_of(const struct attempt *a,
     const struct search *s = a->s;
     struct rng rng;
 
-    rng_init(&rng, "%lld/%s/%d/%s", (long long)s->opt.seed,
-             a->subject->task->id, a->number, prompt_stages[stage]);
-    return (struct llm_request){.key = {a->subject->task->id, s->method->name,
+    rng_init(&rng, "%lld/%s/%d/%s", (long long)s->opt.seed, a->state->task->id,
+             a->number, prompt_stages[stage]);
+    return (struct llm_request){.key = {a->state->task->id, s->method->name,
                                         prompt_stages[stage], a->number},
                                 .message = p->message,
                                 .count = p->count,
@@ -188,7 +287,7 @@ static int attempt_ask(struct attempt *a, enum prompt_stage stage,
     struct search *s = a->s;
     struct ledger_question q = {.purpose = prompt_stages[stage],
                                 .asked = a->asked,
-                                .task = a->subject->ord,
+                                .task = a->state->ord,
                                 .attempt = a->number,
                                 .client = s->part.llm,
                                 .prompt_hash = a->prompt.hash,
@@ -236,16 +335,16 @@ static int attempt_plan(struct attempt *a)
 
 static int parent_code(struct attempt *a, struct buf *out, struct err *e)
 {
-    const struct task *t = a->subject->task;
+    const struct task *t = a->state->task;
 
     if (a->parent == 0) {
         buf_put(out, t->source, t->len);
         return 0;
     }
-    if (!a->subject->past[a->parent - 1].code[0])
+    if (!a->state->finished[a->parent - 1].code[0])
         return 0;
     return store_read_blob(a->s->part.store,
-                           a->subject->past[a->parent - 1].code, out, e);
+                           a->state->finished[a->parent - 1].code, out, e);
 }
 
 static enum extract_outcome extract(struct attempt *a,
@@ -264,15 +363,15 @@ static enum extract_outcome extract(struct attempt *a,
 
 static void take_code(struct attempt *a, const struct buf *code)
 {
-    const struct subject *t = a->subject;
+    const struct task_state *t = a->state;
 
     a->code.p = arena_strndup(&a->memory, buf_str(code), code->len);
     a->code.n = code->len;
     if (!a->normal[0])
         py_normal_hash(a->code, a->normal);
     store_blob(a->s->part.store, a->code, a->code_blob);
-    for (size_t i = 0; i < t->past_len && !a->same_as; i++)
-        if (strcmp(t->past[i].normal, a->normal) == 0)
+    for (size_t i = 0; i < t->finished_len && !a->same_as; i++)
+        if (strcmp(t->finished[i].normal, a->normal) == 0)
             a->same_as = (int)i + 1;
 }
 
@@ -324,17 +423,27 @@ static int read_record(struct attempt *a, const char *blob)
 
 /* Takes a verdict that is known: one that a crash left without its attempt, or that
  * of an earlier attempt with the same code. */
+/* Measured times are stored apart from the record: see take_times(). */
+static void give_times(json_t *record, const char *times)
+{
+    json_t *v = times[0] ? json_loads(times, 0, NULL) : NULL;
+
+    if (v)
+        json_object_update(record, v);
+    json_decref(v);
+}
+
 static int known_verdict(struct attempt *a)
 {
     const struct kept_verdict *k =
-        resume_verdict(a->s->resume, a->subject, a->number);
+        resume_verdict(a->s->resume, a->state, a->number);
 
     if (k && read_record(a, k->record) < 0)
         return -1;
     if (k)
-        result_give_times(a->record, k->times);
+        give_times(a->record, k->times);
     else if (a->same_as)
-        return read_record(a, a->subject->past[a->same_as - 1].record);
+        return read_record(a, a->state->finished[a->same_as - 1].record);
     return 0;
 }
 
@@ -343,7 +452,7 @@ static int ask_verifier(struct attempt *a, struct verifier_answer *out)
 {
     struct search *s = a->s;
     struct candidate c = {.pack = s->part.pack,
-                          .task = a->subject->task,
+                          .task = a->state->task,
                           .code = a->code,
                           .attempt = (size_t)a->number,
                           .job = s->part.job};
@@ -368,7 +477,7 @@ static bool note_infra(struct attempt *a, const struct verifier_answer *answer,
 {
     struct search *s = a->s;
 
-    store_event(s->part.store, "infra", a->subject->ord, a->number, why);
+    store_event(s->part.store, "infra", a->state->ord, a->number, why);
     if (verifier_is_dead(s->part.verifier)) {
         s->worker_dead = true;
         state_stop(s);
@@ -424,9 +533,9 @@ static void attempt_refuse(struct attempt *a, const struct review *v)
 /* A verdict from the store has the review's word in it already. */
 static int attempt_review(struct attempt *a)
 {
-    const struct task *t = a->subject->task;
+    const struct task *t = a->state->task;
     struct reviewer_kernel k = {.task_id = t->id,
-                                .task = a->subject->ord,
+                                .task = a->state->ord,
                                 .source = {t->source, t->len},
                                 .code = a->code,
                                 .attempt = a->number,
@@ -455,27 +564,161 @@ static int attempt_review(struct attempt *a)
 
 /* ---- the rows ---- */
 
+static const char *record_text(const json_t *record, const char *key)
+{
+    return json_string_value(json_object_get(record, key));
+}
+
+static double record_number(const json_t *record, const char *key)
+{
+    const json_t *v = json_object_get(record, key);
+
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* With --no-stop a faster kernel is a better one. Otherwise the first correct
+ * one ends the task, and a time, which differs in every run, would only make
+ * fitness unrepeatable. */
+static double fitness_of(const struct search *s, const json_t *record)
+{
+    double speedup =
+        s->opt.no_stop ? verdict_speedup(record, "reference_ms") : (double)NAN;
+
+    return verdict_fitness(verdict_in(record), record_number(record, "within"),
+                           speedup);
+}
+
+/* Measured values differ in every run, so they are stored apart from the
+ * record. */
+static char *take_times(json_t *record)
+{
+    json_t *times = json_object();
+    static const char *const names[] = {"times_ms", "timing", "timing_why",
+                                        "peak_bytes"};
+    char *text;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        json_t *v = json_object_get(record, names[i]);
+
+        if (v)
+            json_object_set(times, names[i], v);
+        json_object_del(record, names[i]);
+    }
+    text = jsn_canonical(times);
+    json_decref(times);
+    return text;
+}
+
+static void attempt_write_verdict(struct attempt *a, struct finished *p)
+{
+    json_t *record = json_copy(a->record); /* times are taken out of it */
+    const char *feedback = record_text(record, "feedback");
+    char *times = take_times(record), *text = jsn_canonical(record);
+    struct row_verdict row = {
+        .task = a->state->ord,
+        .attempt = a->number,
+        .verdict = record_text(record, "verdict"),
+        .stage = record_text(record, "stage"),
+        .evidence = record_text(record, "evidence"),
+        .compiled = json_is_true(json_object_get(record, "compiled")),
+        .kernelbench_pass =
+            json_is_true(json_object_get(record, "kernelbench_pass")),
+        .max_abs = record_number(record, "max_abs"),
+        .max_rel = record_number(record, "max_rel"),
+        .error_ratio = record_number(record, "error_ratio"),
+        .feedback = p->feedback,
+        .record = p->record,
+        .times = times,
+        .wall_us = a->judged_ns / 1000,
+        .judged_at = date_now_us()};
+
+    store_blob(a->s->part.store, str_of(feedback ? feedback : ""), p->feedback);
+    store_blob(a->s->part.store, str_of(text), p->record);
+    store_verdict(a->s->part.store, &row);
+    free(times);
+    free(text);
+    json_decref(record);
+}
+
+static void attempt_write_row(struct attempt *a, const struct finished *p)
+{
+    struct row_attempt row = {.task = a->state->ord,
+                              .attempt = a->number,
+                              .method = a->s->method->name,
+                              .iteration = a->iteration,
+                              .batch = a->batch,
+                              .archive_version = a->version,
+                              .retrieval = a->retrieval,
+                              .parent = a->parent,
+                              .island = a->island,
+                              .plan = p->plan[0] ? p->plan : NULL,
+                              .code = p->code[0] ? p->code : NULL,
+                              .code_hash = p->normal[0] ? p->normal : NULL,
+                              .stage = record_text(a->record, "stage"),
+                              .verdict = verdicts[p->verdict].name,
+                              .rule = record_text(a->record, "rule"),
+                              .fitness = p->fitness,
+                              .same_as = a->same_as,
+                              .solved = p->solved};
+
+    for (size_t i = 0; i < a->hit_count; i++) {
+        struct row_shown shown = {.task = row.task,
+                                  .attempt = row.attempt,
+                                  .rank = (int64_t)i + 1,
+                                  .entry = a->hit[i].entry,
+                                  .cosine = a->hit[i].cosine,
+                                  .reason =
+                                      a->piece_rank == i + 1 ? "piece" : NULL};
+
+        store_shown(a->s->part.store, &shown);
+    }
+    store_attempt(a->s->part.store, &row);
+}
+
+/* Fills `out` from a->record, and gives the rows to the store. */
+static int attempt_write(struct attempt *a, struct finished *out, struct err *e)
+{
+    const char *verdict = record_text(a->record, "verdict");
+
+    *out = (struct finished){.verdict = verdict_of(verdict)};
+    if (out->verdict >= VERDICTS)
+        return err_set(e, ERR_INPUT,
+                       "the verifier answered with an unknown verdict: %s",
+                       verdict ? verdict : "none");
+    out->solved = out->verdict == VERDICT_CORRECT;
+    out->archivable =
+        verdict_may_join(verdict, record_text(a->record, "evidence"));
+    out->fitness = a->same_as ? a->state->finished[a->same_as - 1].fitness
+                              : fitness_of(a->s, a->record);
+    memcpy(out->code, a->code_blob, HASH_HEX);
+    memcpy(out->normal, a->normal, HASH_HEX);
+    memcpy(out->plan, a->plan_blob, HASH_HEX);
+    attempt_write_verdict(a, out);
+    attempt_write_row(a, out);
+    return 0;
+}
+
 static int attempt_store(struct attempt *a)
 {
-    struct past result;
+    struct finished result;
     struct err e = ERR_INIT;
 
-    if (result_write(a, &result, &e) < 0 ||
+    if (attempt_write(a, &result, &e) < 0 ||
         store_wait(a->s->part.store, &e) < 0)
         return attempt_broken(a, &e);
-    state_apply(a->s, a->subject, &result);
+    state_apply(a->s, a->state, &result);
     return 0;
 }
 
 /* ---- the whole ---- */
 
 static void attempt_begin(struct attempt *a, struct search *s,
-                          struct subject *t)
+                          struct task_state *t)
 {
     *a = (struct attempt){.s = s,
-                          .subject = t,
+                          .state = t,
                           .end = ATTEMPT_DONE,
-                          .number = (int)t->past_len + 1,
+                          .number = (int)t->finished_len + 1,
                           .batch = s->round.batch,
                           .island = -1};
     a->iteration = s->round.iteration ? s->round.iteration : a->number;
@@ -492,7 +735,7 @@ static void attempt_release(struct attempt *a)
     arena_release(&a->memory);
 }
 
-enum attempt_end attempt_run(struct search *s, struct subject *t)
+enum attempt_end attempt_run(struct search *s, struct task_state *t)
 {
     struct attempt a;
 

@@ -19,7 +19,7 @@
 
 #include "base/arena.h"
 #include "llm/ledger.h"
-#include "search/search_int.h"
+#include "search/state.h"
 
 /* The limits of --examples and --history. evolve_db.h itself allows more. */
 #define MAX_EXAMPLES 16
@@ -36,7 +36,7 @@ enum attempt_end {
 
 struct attempt {
     struct search *s;
-    struct subject *subject;
+    struct task_state *state;
     enum attempt_end end;
     int number, iteration, batch;
     struct arena memory;
@@ -69,21 +69,6 @@ struct attempt {
 };
 
 /* Makes the task's next attempt, from a coroutine. */
-enum attempt_end attempt_run(struct search *s, struct subject *t);
-
-/* attempt_prompt.c: builds the prompt of a stage. A plan prompt shows the
- * problems and plans of the examples; the others show their solutions, too.
- * The code stage also shows a->plan. */
-int attempt_prompt(struct attempt *a, enum prompt_stage stage,
-                   struct prompt *out, struct err *e);
-/* Stores each piece of a->prompt as a blob, so that a text that many prompts
- * have in common is stored once; and the list of its messages, which names the
- * pieces, as the blob a->prompt.hash. */
-void attempt_store_prompt(struct attempt *a);
-
-/* result.c: fills `out` from a->record, and gives the rows to the store. */
-int result_write(struct attempt *a, struct past *out, struct err *e);
-/* Puts measured times, which are stored apart from the record, back into it. */
-void result_give_times(json_t *record, const char *times);
+enum attempt_end attempt_run(struct search *s, struct task_state *t);
 
 #endif

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void entries_give(struct search *s, const struct subject *t)
+void entries_give(struct search *s, const struct task_state *t)
 {
-    const struct past *p = &t->past[t->join_at - 1];
+    const struct finished *p = &t->finished[t->join_at - 1];
     struct search_own own = {.task = t->task,
                              .ord = t->ord,
                              .attempt = t->join_at,
@@ -19,17 +19,17 @@ void entries_give(struct search *s, const struct subject *t)
 
     if (s->part.shared && !t->given)
         s->part.shared->own(&own, s->part.shared->arg);
-    s->subject[t->ord].given = true;
+    s->task[t->ord].given = true;
 }
 
 /* What the reviewer reads at the end is given away after that. */
-static void give_now(struct search *s, const struct subject *t)
+static void give_now(struct search *s, const struct task_state *t)
 {
     if (strcmp(s->opt.reviewer, "end") != 0)
         entries_give(s, t);
 }
 
-static int read_example(struct search *s, const struct past *p,
+static int read_example(struct search *s, const struct finished *p,
                         struct buf *plan, struct buf *code, struct err *e)
 {
     if (p->plan[0] && store_read_blob(s->part.store, p->plan, plan, e) < 0)
@@ -38,7 +38,7 @@ static int read_example(struct search *s, const struct past *p,
 }
 
 /* What was verified is kept with the entry. */
-static int keep_ported(struct search *s, const struct past *p,
+static int keep_ported(struct search *s, const struct finished *p,
                        struct row_entry *row, char hash[HASH_HEX],
                        struct err *e)
 {
@@ -57,9 +57,10 @@ static int keep_ported(struct search *s, const struct past *p,
     return rc;
 }
 
-static void join(struct search *s, struct subject *t, int64_t version)
+static void entries_join(struct search *s, struct task_state *t,
+                         int64_t version)
 {
-    const struct past *p = &t->past[t->join_at - 1];
+    const struct finished *p = &t->finished[t->join_at - 1];
     struct search_example x = {.origin = "run",
                                .name = t->task->id,
                                .task_hash = t->task->hash,
@@ -171,10 +172,10 @@ static bool join_known(struct search *s)
 
     while (!s->finished && (k = resume_entry(s->resume))) {
         if (k->shared ? k->round > (int64_t)s->round.number + 1
-                      : !s->subject[k->subject].join_at)
+                      : !s->task[k->task].join_at)
             return false;
         if (!k->shared)
-            join(s, &s->subject[k->subject], k->version);
+            entries_join(s, &s->task[k->task], k->version);
         else if (resume_join_shared(s, k, &e) < 0)
             state_fail(s, &e);
         resume_entry_joined(s->resume);
@@ -182,19 +183,19 @@ static bool join_known(struct search *s)
     return true;
 }
 
-static void join_if_due(struct search *s, size_t subject, int64_t version)
+static void join_if_due(struct search *s, size_t task, int64_t version)
 {
-    struct subject *t = &s->subject[subject];
+    struct task_state *t = &s->task[task];
 
     if (t->join_at && !t->joined && !s->finished)
-        join(s, t, version);
+        entries_join(s, t, version);
 }
 
 /* After stored entries, kernels of all rounds join that had to wait for those;
  * else the kernels of this round, in its order. A crash may have left only the
  * first entries of a barrier in the store. The others then get the same
  * version, unless an attempt has seen the archive without them. */
-void entries_join_sealed(struct search *s)
+void entries_join_at_barrier(struct search *s)
 {
     bool held_back = resume_entry(s->resume) != NULL;
     int64_t before = archive_version(s->archive), version;
@@ -205,17 +206,17 @@ void entries_join_sealed(struct search *s)
     if (version == before || version <= resume_seen_version(s->resume))
         version++;
     if (held_back)
-        for (size_t i = 0; i < s->subject_len; i++)
+        for (size_t i = 0; i < s->task_len; i++)
             join_if_due(s, s->order[i], version);
     else
         for (size_t i = 0; i < s->round.count; i++)
-            join_if_due(s, s->round.subject[i], version);
+            join_if_due(s, s->round.task[i], version);
 }
 
-void entries_join_now(struct search *s, struct subject *t)
+void entries_join_now(struct search *s, struct task_state *t)
 {
     if (t->join_at && !t->joined)
-        join(s, t, archive_version(s->archive) + 1);
+        entries_join(s, t, archive_version(s->archive) + 1);
     else if (t->join_at) /* it had joined before the run was continued */
         give_now(s, t);
 }

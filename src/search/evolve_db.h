@@ -17,6 +17,7 @@
 
 #include "base/rng.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,7 +53,52 @@ struct evolve_pick {
     size_t others;
 };
 
-struct evolve_db;
+/* The properties of a code's text that diversity is computed from. */
+struct evolve_traits {
+    size_t chars, lines;
+    uint32_t *set; /* its characters, sorted, each once */
+    size_t set_len;
+};
+
+struct evolve_range {
+    double min, max;
+    bool any;
+};
+
+struct evolve_cell {
+    size_t at[2]; /* complexity, diversity */
+};
+
+struct evolve_program {
+    int64_t attempt;
+    char *code;
+    struct evolve_traits traits;
+    double fitness;
+    size_t island;
+    double diversity; /* as of the first program with this code */
+    bool measured;    /* diversity is known */
+    bool migrant;
+    bool alive, seated;      /* in its island; in the archive */
+    bool owner;              /* of `cell` on its island */
+    struct evolve_cell cell; /* as it was on joining; never updated */
+};
+
+/* Its members are for reading. */
+struct evolve_db {
+    struct evolve_opts o;
+    /* In the order they joined. Programs that left stay in the list, since
+     * `reference` may name them. */
+    struct evolve_program *p;
+    size_t len, cap;
+    size_t alive, seated;
+    size_t best;          /* index of the best program so far */
+    uint64_t *generation; /* by island */
+    uint64_t migrated_at;
+    size_t *reference; /* indices; some may have left */
+    size_t references;
+    struct evolve_range complexity, diversity;
+};
+
 struct evolve_db *evolve_db_new(const struct evolve_opts *o,
                                 const char *initial_code);
 void evolve_db_free(struct evolve_db *db);
@@ -74,5 +120,7 @@ struct evolve_island {
     uint64_t generations;   /* attempts added */
 };
 struct evolve_island evolve_db_look(const struct evolve_db *db, size_t island);
+/* How much two codes differ: what diversity is the mean of. */
+double evolve_distance(const char *a, const char *b);
 
 #endif

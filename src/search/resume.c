@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct kept_attempts {
-    struct past *past;
+    struct finished *finished;
     size_t len, cap;
 };
 
@@ -29,8 +29,8 @@ void resume_free(struct resume *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->s->subject_len; i++)
-        free(r->attempts[i].past);
+    for (size_t i = 0; i < r->s->task_len; i++)
+        free(r->attempts[i].finished);
     for (size_t i = 0; i < r->verdicts.len; i++)
         free(r->verdicts.items[i].value);
     map_release(&r->verdicts);
@@ -44,16 +44,17 @@ void resume_free(struct resume *r)
     free(r);
 }
 
-const struct past *resume_past(const struct resume *r, const struct subject *t,
-                               size_t number)
+const struct finished *resume_finished(const struct resume *r,
+                                       const struct task_state *t,
+                                       size_t number)
 {
     const struct kept_attempts *k = &r->attempts[t->ord];
 
-    return number <= k->len ? &k->past[number - 1] : NULL;
+    return number <= k->len ? &k->finished[number - 1] : NULL;
 }
 
-const struct kept_verdict *resume_verdict(const struct resume *r,
-                                          const struct subject *t, int number)
+const struct kept_verdict *
+resume_verdict(const struct resume *r, const struct task_state *t, int number)
 {
     char key[64];
 
@@ -76,24 +77,24 @@ int64_t resume_seen_version(const struct resume *r)
     return r->seen_version;
 }
 
-static struct subject *subject_of(struct resume *r, int64_t ord)
+static struct task_state *task_state_of(struct resume *r, int64_t ord)
 {
-    if (ord < 0 || (size_t)ord >= r->s->subject_len) {
+    if (ord < 0 || (size_t)ord >= r->s->task_len) {
         err_set(r->e, ERR_INPUT,
                 "the run began with other tasks: a row belongs to task %lld, "
                 "but there are only %zu; put back the tasks that it began with",
-                (long long)ord + 1, r->s->subject_len);
+                (long long)ord + 1, r->s->task_len);
         return NULL;
     }
-    return &r->s->subject[ord];
+    return &r->s->task[ord];
 }
 
 /* ---- tasks ---- */
 
-static int on_task(const struct row_task *row, void *arg)
+static int resume_on_task(const struct row_task *row, void *arg)
 {
     struct resume *r = arg;
-    struct subject *t = subject_of(r, row->ord);
+    struct task_state *t = task_state_of(r, row->ord);
 
     r->tasks++;
     if (!t)
@@ -114,7 +115,7 @@ static const char *put_ids(const struct search *s, const size_t *number,
 {
     buf_reset(out);
     for (size_t i = 0; i < n; i++)
-        buf_printf(out, "%s\n", s->subject[number[i]].task->id);
+        buf_printf(out, "%s\n", s->task[number[i]].task->id);
     return buf_str(out);
 }
 
@@ -127,8 +128,8 @@ static void write_tasks(struct search *s, size_t from)
     buf_init(&ops, BUF_UNLIMITED);
     buf_init(&needs, BUF_UNLIMITED);
     buf_init(&parents, BUF_UNLIMITED);
-    for (size_t i = from; i < s->subject_len; i++) {
-        const struct subject *t = &s->subject[i];
+    for (size_t i = from; i < s->task_len; i++) {
+        const struct task_state *t = &s->task[i];
         struct row_task row = {.ord = t->ord,
                                .id = t->task->id,
                                .hash = t->task->hash,
@@ -174,10 +175,10 @@ static int begin_tasks(struct resume *r)
 
     if (store_each_call(s->part.store, count_call, &calls, r->e) != 0)
         return -1;
-    if (calls || r->tasks > s->subject_len)
+    if (calls || r->tasks > s->task_len)
         return err_set(r->e, ERR_INPUT,
                        "the run started with %zu tasks, but now there are %zu",
-                       r->tasks, s->subject_len);
+                       r->tasks, s->task_len);
     write_tasks(s, r->tasks);
     return store_sync(s->part.store, r->e);
 }
@@ -192,9 +193,9 @@ static void copy_hash(char *to, const char *from)
 static int on_attempt(const struct row_attempt *row, void *arg)
 {
     struct resume *r = arg;
-    struct subject *t = subject_of(r, row->task);
+    struct task_state *t = task_state_of(r, row->task);
     struct kept_attempts *k;
-    struct past *p;
+    struct finished *p;
 
     if (!t)
         return -1;
@@ -204,11 +205,11 @@ static int on_attempt(const struct row_attempt *row, void *arg)
                        t->task->id, (long long)row->attempt, k->len);
     if (row->archive_version > r->seen_version)
         r->seen_version = row->archive_version;
-    k->past = xgrow(k->past, &k->cap, k->len, sizeof(*k->past));
-    p = &k->past[k->len++];
-    *p = (struct past){.verdict = verdict_of(row->verdict),
-                       .fitness = row->fitness,
-                       .solved = row->solved};
+    k->finished = xgrow(k->finished, &k->cap, k->len, sizeof(*k->finished));
+    p = &k->finished[k->len++];
+    *p = (struct finished){.verdict = verdict_of(row->verdict),
+                           .fitness = row->fitness,
+                           .solved = row->solved};
     if (p->verdict >= VERDICTS)
         return err_set(r->e, ERR_INPUT, "%s: unknown verdict %s", t->task->id,
                        row->verdict);
@@ -234,16 +235,16 @@ static void keep_verdict(struct resume *r, const struct row_verdict *row)
 static int on_verdict(const struct row_verdict *row, void *arg)
 {
     struct resume *r = arg;
-    struct past *p;
+    struct finished *p;
 
-    if (!subject_of(r, row->task))
+    if (!task_state_of(r, row->task))
         return -1;
     if ((size_t)row->attempt > r->attempts[row->task].len) {
         keep_verdict(r, row);
         return 0;
     }
-    p = &r->attempts[row->task].past[row->attempt - 1];
-    p->sealed = verdict_may_join(row->verdict, row->evidence);
+    p = &r->attempts[row->task].finished[row->attempt - 1];
+    p->archivable = verdict_may_join(row->verdict, row->evidence);
     copy_hash(p->feedback, row->feedback);
     copy_hash(p->record, row->record);
     return 0;
@@ -251,7 +252,7 @@ static int on_verdict(const struct row_verdict *row, void *arg)
 
 /* ---- entries of the archive ---- */
 
-static int on_look(const struct row_look *row, void *arg)
+static int resume_on_look(const struct row_look *row, void *arg)
 {
     struct resume *r = arg;
 
@@ -291,7 +292,7 @@ static void keep_shared(const struct resume *r, const struct row_entry *row,
 }
 
 /* In strict order, entries join again at the same barriers. */
-static int on_entry(const struct row_entry *row, int64_t left, void *arg)
+static int resume_on_entry(const struct row_entry *row, int64_t left, void *arg)
 {
     struct resume *r = arg;
     bool shared = strcmp(row->origin, "shared") == 0;
@@ -300,7 +301,7 @@ static int on_entry(const struct row_entry *row, int64_t left, void *arg)
     (void)left;
     if (!shared && strcmp(row->origin, "run") != 0)
         return 0;
-    if (!shared && !subject_of(r, row->task))
+    if (!shared && !task_state_of(r, row->task))
         return -1;
     r->entry = xgrow(r->entry, &r->entry_cap, r->entry_len, sizeof(*r->entry));
     k = &r->entry[r->entry_len++];
@@ -308,7 +309,7 @@ static int on_entry(const struct row_entry *row, int64_t left, void *arg)
     if (shared)
         keep_shared(r, row, k);
     else
-        k->subject = (size_t)row->task;
+        k->task = (size_t)row->task;
     return 0;
 }
 
@@ -382,7 +383,7 @@ static int join_eager_shared(struct resume *r, const struct row_entry *row)
 static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
 {
     struct resume *r = arg;
-    struct subject *t;
+    struct task_state *t;
     struct search_example x = {.origin = "run",
                                .evidence = evidences[EVIDENCE_ARCHIVE].name};
     struct buf plan, code;
@@ -393,7 +394,7 @@ static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
         return join_eager_shared(r, row);
     if (strcmp(row->origin, "run") != 0)
         return 0;
-    t = subject_of(r, row->task);
+    t = task_state_of(r, row->task);
     if (!t)
         return -1;
     buf_init(&plan, BUF_UNLIMITED);
@@ -416,20 +417,20 @@ static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
 
 /* ---- all of it ---- */
 
-static int load(struct resume *r)
+static int resume_read(struct resume *r)
 {
     struct store *st = r->s->part.store;
     struct err *e = r->e;
 
-    if (store_each_task(st, on_task, r, e) != 0)
+    if (store_each_task(st, resume_on_task, r, e) != 0)
         return -1;
-    if (r->tasks != r->s->subject_len)
+    if (r->tasks != r->s->task_len)
         return begin_tasks(r);
     if (store_each_attempt(st, on_attempt, r, e) != 0 ||
         store_each_verdict(st, on_verdict, r, e) != 0 ||
-        store_each_look(st, on_look, r, e) != 0 ||
-        store_each_entry(st, r->s->eager ? on_eager_entry : on_entry, r, e) !=
-            0)
+        store_each_look(st, resume_on_look, r, e) != 0 ||
+        store_each_entry(st, r->s->eager ? on_eager_entry : resume_on_entry, r,
+                         e) != 0)
         return -1;
     return 0;
 }
@@ -441,9 +442,9 @@ struct resume *resume_load(struct search *s, struct err *e)
 
     r->s = s;
     r->e = e;
-    r->attempts = xcalloc(s->subject_len + 1, sizeof(*r->attempts));
+    r->attempts = xcalloc(s->task_len + 1, sizeof(*r->attempts));
     map_init(&r->verdicts);
-    rc = load(r);
+    rc = resume_read(r);
     r->e = NULL;
     if (rc == 0)
         return r;

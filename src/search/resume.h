@@ -5,7 +5,7 @@
 #ifndef SEARCH_RESUME_H
 #define SEARCH_RESUME_H
 
-#include "search/search_int.h"
+#include "search/state.h"
 
 /* A stored verdict without its attempt. */
 struct kept_verdict {
@@ -16,7 +16,7 @@ struct kept_verdict {
 /* An entry that has joined the archive while the run was going on: its own, or
  * one from the shared archive. */
 struct kept_entry {
-    size_t subject;
+    size_t task;
     int64_t version;
     bool shared;   /* only then are the fields below set */
     int64_t round; /* it joined before this round; 0: no attempt has seen it */
@@ -34,10 +34,11 @@ struct resume *resume_load(struct search *s, struct err *e);
 void resume_free(struct resume *r); /* may be NULL */
 
 /* NULL: the store has no such attempt of the task, or no such verdict. */
-const struct past *resume_past(const struct resume *r, const struct subject *t,
-                               size_t number);
-const struct kept_verdict *resume_verdict(const struct resume *r,
-                                          const struct subject *t, int number);
+const struct finished *resume_finished(const struct resume *r,
+                                       const struct task_state *t,
+                                       size_t number);
+const struct kept_verdict *
+resume_verdict(const struct resume *r, const struct task_state *t, int number);
 
 /* Strict order: the next stored entry that has not joined again; NULL: all
  * have. */

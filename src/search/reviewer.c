@@ -6,7 +6,10 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/tick.h"
+#include "llm/ledger.h"
 #include "prompt/ask.h"
+#include "search/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +19,7 @@ struct reviewer {
     struct map known; /* hashes of model and prompt that the store has */
 };
 
-static int on_known(const struct row_review *r, void *arg)
+static int reviewer_known(const struct row_review *r, void *arg)
 {
     struct reviewer *v = arg;
 
@@ -30,7 +33,7 @@ struct reviewer *reviewer_new(const struct reviewer_parts *p, struct err *e)
 
     v->part = *p;
     map_init(&v->known);
-    if (store_each_review(p->store, on_known, v, e) == 0)
+    if (store_each_review(p->store, reviewer_known, v, e) == 0)
         return v;
     reviewer_free(v);
     return NULL;
@@ -164,4 +167,170 @@ void reviewer_read(struct reviewer *v, const struct reviewer_kernel *k,
         *e = (struct err)ERR_INIT;
     }
     reviewer_stays(v, k, "the reviewer's answer cannot be read", e->text, out);
+}
+
+/* ---- the reviewer at the end of a run ----
+ *
+ * It reads all entries that the run has added to the archive. Those that it refuses
+ * are withdrawn together, so that nothing depends on the order of reading. */
+
+#define LOOK_NS (200 * TICK_MS) /* how often the end is looked for */
+
+/* A kernel that is being read, or was. */
+struct last_reading {
+    struct last_look *look;
+    struct task_state *state;
+    struct co *co; /* NULL: it is over */
+    char *refused; /* why; NULL: it stays */
+};
+
+struct last_look {
+    struct search *s;
+    struct last_reading *of; /* by task */
+    size_t left;
+    bool no_budget;
+    bool waits; /* what is left waits for others */
+    uint64_t timer;
+};
+
+static int read_kernel(const struct last_reading *g, struct arena *memory,
+                       struct reviewer_word *out, struct err *e)
+{
+    struct search *s = g->look->s;
+    const struct task_state *t = g->state;
+    char asked[HASH_HEX];
+    struct reviewer_kernel kernel = {.task_id = t->task->id,
+                                     .task = t->ord,
+                                     .source = {t->task->source, t->task->len},
+                                     .attempt = t->join_at,
+                                     .asked = asked};
+    struct buf code;
+    int rc;
+
+    buf_init(&code, BUF_UNLIMITED);
+    rc = store_read_blob(s->part.store, t->finished[t->join_at - 1].code, &code,
+                         e);
+    if (rc == 0) {
+        kernel.code = (struct str){buf_str(&code), code.len};
+        ledger_hash(asked, "%s\n%s\n%d", t->task->id, t->source, t->join_at);
+        reviewer_read(s->reviewer, &kernel, memory, out);
+        if (out->end == REVIEWER_BROKEN)
+            *e = *out->err;
+    }
+    buf_release(&code);
+    return rc == 0 && out->end != REVIEWER_BROKEN ? 0 : -1;
+}
+
+static void read_last(void *arg)
+{
+    struct last_reading *g = arg;
+    struct last_look *k = g->look;
+    struct reviewer_word w;
+    struct arena memory;
+    struct err e = ERR_INIT;
+
+    arena_init(&memory);
+    if (read_kernel(g, &memory, &w, &e) < 0) {
+        state_fail(k->s, &e);
+    } else if (w.end == REVIEWER_REFUSED) {
+        g->refused = xstrdup(w.why);
+        k->s->count.doubted++;
+    } else if (w.end == REVIEWER_NO_BUDGET) {
+        k->no_budget = true;
+        k->s->need = w.need;
+    }
+    arena_release(&memory);
+    g->co = NULL;
+    if (--k->left == 0)
+        loop_stop(k->s->part.loop);
+}
+
+static void start_reading(struct last_look *k, struct task_state *t)
+{
+    struct last_reading *g = &k->of[t->ord];
+
+    *g = (struct last_reading){.look = k, .state = t};
+    k->left++;
+    g->co = co_start(read_last, g);
+}
+
+/* Waiting for others makes no event. */
+static void review_timer(void *arg)
+{
+    struct last_look *k = arg;
+    struct search *s = k->s;
+    size_t n = llm_waiting(s->part.llm);
+
+    k->timer =
+        loop_add_timer(s->part.loop, tick_now_ns() + LOOK_NS, review_timer, k);
+    if ((s->opt.no_wait || s->stopping) && n > 0 &&
+        n + ledger_parked(s->part.ledger) >= k->left) {
+        k->waits = true;
+        loop_stop(s->part.loop);
+    }
+}
+
+static void withdraw_refused(struct last_look *k)
+{
+    struct search *s = k->s;
+    int64_t version = archive_version(s->archive) + 1;
+
+    for (size_t i = 0; i < s->task_len; i++) {
+        const struct task_state *t = &s->task[i];
+
+        if (t->joined && !k->of[i].refused)
+            entries_give(s, t);
+        if (!k->of[i].refused || !t->joined)
+            continue;
+        archive_leave(s->archive, t->entry, version);
+        store_entry_leaves(s->part.store, t->entry, version, k->of[i].refused);
+    }
+}
+
+static int review_look(struct last_look *k, struct err *e)
+{
+    struct search *s = k->s;
+
+    for (size_t i = 0; i < s->task_len; i++)
+        if (s->task[i].join_at)
+            start_reading(k, &s->task[i]);
+    review_timer(k);
+    while (k->left && s->failed.kind == ERR_NONE && s->stopping < 2 &&
+           !k->waits)
+        loop_run(s->part.loop);
+    if (s->failed.kind == ERR_NONE)
+        return 0;
+    *e = s->failed;
+    return -1;
+}
+
+static void review_release(struct last_look *k)
+{
+    for (size_t i = 0; i < k->s->task_len; i++) {
+        struct last_reading *g = &k->of[i];
+
+        if (g->co)
+            co_cancel(g->co);
+        free(g->refused);
+    }
+    loop_remove(k->s->part.loop, k->timer);
+    free(k->of);
+}
+
+int reviewer_finish(struct search *s, enum search_end *end, struct err *e)
+{
+    struct last_look k = {.s = s,
+                          .of = xcalloc(s->task_len + 1, sizeof(*k.of))};
+    int rc = review_look(&k, e);
+
+    if (rc == 0 && s->stopping)
+        *end = SEARCH_INTERRUPTED;
+    else if (rc == 0 && k.left)
+        *end = SEARCH_WAITING;
+    else if (rc == 0 && k.no_budget)
+        *end = SEARCH_NO_BUDGET;
+    else if (rc == 0)
+        withdraw_refused(&k);
+    review_release(&k);
+    return rc;
 }

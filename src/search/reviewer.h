@@ -9,6 +9,7 @@
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
+#include "search/search.h"
 
 struct reviewer;
 
@@ -56,5 +57,10 @@ struct reviewer_word {
 /* From a coroutine: reads it. What `out` points to is in `memory`. */
 void reviewer_read(struct reviewer *v, const struct reviewer_kernel *k,
                    struct arena *memory, struct reviewer_word *out);
+
+/* Reviewer "end", after SEARCH_DONE: reads the entries that the run has added to the
+ * archive; refused ones are withdrawn, once all have been read. Sets `end` if not all
+ * could be read. */
+int reviewer_finish(struct search *s, enum search_end *end, struct err *e);
 
 #endif

@@ -1,4 +1,11 @@
-/* search.c: a run as a whole. */
+/* search.c: rounds and slots: which tasks may begin, and when a round or the run is
+ * over; then the search as a whole. One coroutine goes through the rounds; each slot is
+ * one that makes attempts at its task, one after the other.
+ *
+ * A run that continues goes through the same rounds again, and takes from the store
+ * what is there: there is no state of the schedule that could be stored wrongly or be
+ * out of step with the rows. So a round may depend only on what the rounds before it
+ * have decided, not on the order in which replies come; a barrier makes sure of that. */
 #include "search/search.h"
 
 #include "base/mem.h"
@@ -9,6 +16,272 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the end ---- */
+
+static void schedule_finish(struct search *s, enum search_end end)
+{
+    if (s->finished)
+        return;
+    s->finished = true;
+    s->end = end;
+    loop_stop(s->part.loop);
+}
+
+/* Whether all that is left waits for others: for their answers, or for budget
+ * that only those can free. */
+static bool only_waiting(struct search *s)
+{
+    size_t n = verifier_elsewhere(s->part.verifier, s->stopping > 0);
+
+    if (s->opt.no_wait || s->stopping) /* answers come by a request's name */
+        n += llm_waiting(s->part.llm);
+    return n > 0 && n + ledger_parked(s->part.ledger) >= s->open_count;
+}
+
+/* Ends the search if nothing is left to do, or only others can continue it
+ * (SEARCH_WAITING). */
+static void schedule_check_end(struct search *s)
+{
+    if (s->finished || (s->at_barrier && !(s->looking && s->stopping)))
+        return;
+    if (s->stopping >= 2) {
+        schedule_finish(s, SEARCH_INTERRUPTED);
+    } else if (s->open_count == 0 && s->stopping) {
+        schedule_finish(s, s->worker_dead ? SEARCH_STUCK
+                           : s->no_budget ? SEARCH_NO_BUDGET
+                                          : SEARCH_INTERRUPTED);
+    } else if (s->open_count == 0 && s->rounds_over) {
+        schedule_finish(s, s->count.aside ? SEARCH_STUCK : SEARCH_DONE);
+    } else if (s->open_count && only_waiting(s)) {
+        schedule_finish(s, s->stopping && !s->no_budget ? SEARCH_INTERRUPTED
+                                                        : SEARCH_WAITING);
+    }
+}
+
+/* ---- slots ---- */
+
+/* A task that is worked on. */
+struct slot {
+    struct search *s;
+    struct task_state *state;
+    struct co *co;
+    struct slot *next;
+};
+
+static bool goes_on(const struct search *s, const struct task_state *t)
+{
+    return !t->aside && (!t->solved || s->opt.no_stop) && t->left > 0 &&
+           (!t->piece || state_is_open(s));
+}
+
+/* An attempt was added to the finished ones of its task. */
+static void count_down(struct search *s, struct task_state *t)
+{
+    t->left--;
+    if (s->eager)
+        entries_join_now(s, t);
+}
+
+/* The task's next attempt: the stored one, or one that is made now. False: the
+ * run stops. */
+static bool next_attempt(struct search *s, struct task_state *t)
+{
+    const struct finished *p =
+        resume_finished(s->resume, t, t->finished_len + 1);
+
+    if (p) {
+        state_apply(s, t, p);
+        count_down(s, t);
+        return true;
+    }
+    if (s->stopping)
+        return false;
+    switch (attempt_run(s, t)) {
+    case ATTEMPT_DONE:
+        count_down(s, t);
+        break;
+    case ATTEMPT_ASIDE:
+        break;
+    case ATTEMPT_NO_BUDGET:
+        s->no_budget = true;
+        state_stop(s);
+        return false;
+    case ATTEMPT_ABANDONED:
+    case ATTEMPT_FAILED:
+        return false;
+    }
+    schedule_check_end(s);
+    if (s->watch)
+        s->watch(s->watch_arg);
+    return true;
+}
+
+static void slot_leave(struct slot *w)
+{
+    struct slot **at = &w->s->slot;
+
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    w->s->round.active--;
+    free(w);
+}
+
+/* In eager order a task queues again after each attempt. */
+static void queue_again(struct search *s, const struct task_state *t)
+{
+    struct round *r = &s->round;
+
+    r->task = xgrow(r->task, &r->cap, r->count, sizeof(*r->task));
+    r->task[r->count++] = (size_t)(t - s->task);
+}
+
+static void slot_run(void *arg)
+{
+    struct slot *w = arg;
+    struct search *s = w->s;
+    struct task_state *t = w->state;
+    bool made;
+
+    do
+        made = next_attempt(s, t);
+    while (made && !s->eager && goes_on(s, t));
+    slot_leave(w);
+    if (made && s->eager && goes_on(s, t))
+        queue_again(s, t);
+    schedule_check_end(s);
+    co_happen(&s->slot_left);
+}
+
+static void slot_start(struct search *s, struct task_state *t)
+{
+    struct slot *w = xmalloc(sizeof(*w));
+    struct co *co;
+
+    *w = (struct slot){.s = s, .state = t, .next = s->slot};
+    s->slot = w;
+    s->round.active++;
+    if ((co = co_start(slot_run, w))) /* else `w` is gone */
+        w->co = co;
+}
+
+/* ---- rounds ---- */
+
+static int attempts_left(const struct search *s, const struct task_state *t)
+{
+    int64_t until =
+        s->round.until < s->opt.attempts ? s->round.until : s->opt.attempts;
+
+    return (int)(until - t->late - (int64_t)t->finished_len);
+}
+
+static bool fill_round(struct search *s)
+{
+    struct round *r = &s->round;
+
+    r->number++;
+    if (!s->method->next_round(s, r))
+        r->count = r->next = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        struct task_state *t = &s->task[r->task[i]];
+
+        t->left = attempts_left(s, t);
+    }
+    s->count.iteration = r->iteration;
+    return r->count > 0;
+}
+
+/* Solved kernels join the archive between two rounds, and are on disk before the
+ * next one begins. -1: the search ends. */
+static int cross_barrier(struct search *s)
+{
+    size_t before = archive_size(s->archive);
+    struct err e = ERR_INIT;
+
+    s->barrier_version = archive_version(s->archive);
+    entries_join_at_barrier(s);
+    if (s->finished)
+        return -1;
+    if (fill_round(s) && s->looks && !s->eager &&
+        !resume_looked(s->resume, (int64_t)s->round.number)) {
+        s->looking = true;
+        s->looked = (struct co_event){0};
+        s->part.shared->look(s->part.shared->arg);
+        if (co_wait(&s->looked) < 0)
+            return -1;
+    } else if (archive_size(s->archive) == before) {
+        return 0;
+    }
+    if (store_wait(s->part.store, &e) == 0)
+        return 0;
+    state_fail(s, &e);
+    return -1;
+}
+
+/* The tasks of the round, as slots become free. -1: the run stops before all of
+ * them are done. */
+static int work_through(struct search *s)
+{
+    struct round *r = &s->round;
+
+    while (!s->finished && !s->stopping) {
+        s->slot_left = (struct co_event){0};
+        if (r->next < r->count && r->active < r->at_once)
+            slot_start(s, &s->task[r->task[r->next++]]);
+        else if (r->active == 0)
+            return 0;
+        else if (co_wait(&s->slot_left) < 0)
+            return -1;
+    }
+    return -1;
+}
+
+static void run_rounds(void *arg)
+{
+    struct search *s = arg;
+    int rc;
+
+    do {
+        s->at_barrier = true;
+        rc = cross_barrier(s);
+        s->at_barrier = false;
+        s->rounds_over = rc == 0 && s->round.count == 0;
+        if (rc == 0 && !s->rounds_over)
+            rc = work_through(s);
+    } while (rc == 0 && !s->rounds_over);
+    s->rounds = NULL;
+    schedule_check_end(s);
+}
+
+static void schedule_start(struct search *s)
+{
+    struct co *co = co_start(run_rounds, s);
+
+    if (co)
+        s->rounds = co;
+}
+
+/* Strict order: the answer to a look at the shared archive. */
+static void schedule_looked(struct search *s, int64_t shared_version,
+                            const struct search_example *x, size_t n)
+{
+    s->looking = false;
+    entries_add_news(s, shared_version, x, n);
+    co_happen(&s->looked);
+}
+
+/* What is left of the rounds ends after its slots: it would fill them again. */
+static void schedule_cancel(struct search *s)
+{
+    s->finished = true;
+    while (s->slot)
+        co_cancel(s->slot->co);
+    if (s->rounds)
+        co_cancel(s->rounds);
+}
+
+/* ---- the search as a whole ---- */
 
 #define LOOK_NS (200 * TICK_MS) /* how often the end is looked for */
 
@@ -35,8 +308,8 @@ void search_free(struct search *s)
     schedule_cancel(s);
     reviewer_free(s->reviewer);
     resume_free(s->resume);
-    state_release_subjects(s);
-    free(s->round.subject);
+    state_release_tasks(s);
+    free(s->round.task);
     archive_free(s->archive);
     loop_remove(s->part.loop, s->timer);
     free(s);
@@ -45,9 +318,9 @@ void search_free(struct search *s)
 void search_add_task(struct search *s, const struct task *t,
                      const char *skipped, const float *vector)
 {
-    if (s->subject_len && s->subject[s->subject_len - 1].piece)
+    if (s->task_len && s->task[s->task_len - 1].piece)
         BUG("%s: a task after a piece", t->id);
-    state_add_subject(s, t, skipped, vector, NULL);
+    state_add_task(s, t, skipped, vector, NULL);
     s->count.tasks++;
 }
 
@@ -55,7 +328,7 @@ void search_add_piece(struct search *s, const struct task *t,
                       const char *skipped, const float *vector,
                       const struct search_piece *p)
 {
-    state_add_subject(s, t, skipped, vector, p);
+    state_add_task(s, t, skipped, vector, p);
 }
 
 void search_add_example(struct search *s, const struct search_example *x)
@@ -100,12 +373,12 @@ void search_news(struct search *s, int64_t shared_version,
 
 /* Nothing happens while all wait for others, so a timer looks for the end,
  * too. */
-static void on_timer(void *arg)
+static void search_timer(void *arg)
 {
     struct search *s = arg;
 
     s->timer =
-        loop_add_timer(s->part.loop, tick_now_ns() + LOOK_NS, on_timer, s);
+        loop_add_timer(s->part.loop, tick_now_ns() + LOOK_NS, search_timer, s);
     if (s->watch)
         s->watch(s->watch_arg);
     schedule_check_end(s);
@@ -140,16 +413,16 @@ int search_run(struct search *s, enum search_end *end, struct err *e)
     if (store_each_recheck(s->part.store, on_recheck, s->archive, e) != 0)
         return -1;
     archive_hide_retired(s->archive);
-    course_begin(s);
+    state_order(s);
     s->resume = resume_load(s, e);
     if (!s->resume)
         return -1;
     if (strcmp(s->opt.reviewer, "off") != 0 &&
         !(s->reviewer = open_reviewer(s, e)))
         return -1;
-    for (size_t i = 0; i < s->subject_len; i++)
-        s->count.skipped += !s->subject[i].piece && s->subject[i].skipped;
-    on_timer(s);
+    for (size_t i = 0; i < s->task_len; i++)
+        s->count.skipped += !s->task[i].piece && s->task[i].skipped;
+    search_timer(s);
     schedule_start(s);
     while (!s->finished)
         loop_run(s->part.loop);
@@ -159,7 +432,7 @@ int search_run(struct search *s, enum search_end *end, struct err *e)
         return -1;
     }
     if (s->end == SEARCH_DONE && strcmp(s->opt.reviewer, "end") == 0)
-        return review_end(s, end, e);
+        return reviewer_finish(s, end, e);
     return 0;
 }
 
@@ -192,13 +465,13 @@ struct search_counts search_count(const struct search *s)
 
     c.open = s->open_count;
     c.calls_in_flight = ledger_in_flight(s->part.ledger);
-    for (size_t i = 0; i < s->subject_len; i++) {
-        const struct subject *t = &s->subject[i];
+    for (size_t i = 0; i < s->task_len; i++) {
+        const struct task_state *t = &s->task[i];
 
         c.pieces += t->piece && !t->skipped && !t->waiting;
         c.over += !t->piece && !t->skipped &&
                   (t->aside || (t->solved && !s->opt.no_stop) ||
-                   t->past_len >= (size_t)s->opt.attempts);
+                   t->finished_len >= (size_t)s->opt.attempts);
     }
     return c;
 }

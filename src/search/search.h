@@ -25,7 +25,7 @@
 #include "llm/llm.h"
 #include "pack/pack.h"
 #include "prompt/prompt.h"
-#include "search/options.h"
+#include "search/search_opts.h"
 #include "source/task.h"
 #include "store/store.h"
 #include "verify/verdict.h"

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/tick.h"
-#include "find/embed.h"
+#include "search/embed.h"
 #include "run/kernel.h"
 
 #include <stdlib.h>

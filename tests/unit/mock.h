@@ -10,7 +10,7 @@
 #include "llm/options.h"
 #include "pack/pack.h"
 #include "prompt/prompt.h"
-#include "search/options.h"
+#include "search/search_opts.h"
 #include "search/search.h"
 #include "source/collection.h"
 #include "store/store.h"

@@ -1,7 +1,7 @@
 /* The built-in embedding: what counts, what does not, and who is near whom. */
 #include "base/hash.h"
 #include "base/mem.h"
-#include "find/embed.h"
+#include "search/embed.h"
 #include "source/collection.h"
 #include "tap.h"
 

@@ -2,7 +2,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "search/evolve_db.h"
-#include "search/evolve_int.h"
 #include "tap.h"
 
 #include <math.h>
@@ -186,18 +185,14 @@ static void test_stock_others(void)
 
 static void test_traits(void)
 {
-    struct traits a, b, c;
+    const char *e = "\xc3\xa9\xc3\xa9"; /* two characters, four bytes */
 
-    traits_init(&a, "ab\n");
-    traits_init(&b, "abc");
-    traits_init(&c, "\xc3\xa9\xc3\xa9"); /* two characters, four bytes */
-    ok(traits_distance(&a, &b) == 11, "a line is 10, two characters are 1");
-    ok(c.chars == 2 && c.set_len == 1, "characters are counted, not bytes");
-    ok(traits_distance(&b, &c) == 1 * 0.1 + 0 * 10.0 + 4 * 0.5,
+    ok(evolve_distance("ab\n", "abc") == 11,
+       "a line is 10, two characters are 1");
+    ok(evolve_distance(e, "") == 2 * 0.1 + 0 * 10.0 + 1 * 0.5,
+       "characters are counted, not bytes");
+    ok(evolve_distance("abc", e) == 1 * 0.1 + 0 * 10.0 + 4 * 0.5,
        "a character of length is 0.1");
-    traits_release(&a);
-    traits_release(&b);
-    traits_release(&c);
 }
 
 static bool in_cell(const struct evolve_db *db, size_t i, size_t x, size_t y)
@@ -345,7 +340,7 @@ static void test_five_islands(void)
 
 /* How far round the ring of five an island is from where an attempt was. */
 static size_t steps_from_home(const struct evolve_db *db,
-                              const struct program *p)
+                              const struct evolve_program *p)
 {
     size_t home = p->attempt ? evolve_db_island(db, p->attempt) : 0;
     size_t way = (p->island + 5 - home) % 5;

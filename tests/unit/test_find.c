@@ -1,7 +1,7 @@
 /* Retrieval: nearest, random, covering; whom it never shows. */
 #include "base/mem.h"
-#include "find/find.h"
-#include "find/topk.h"
+#include "search/find.h"
+#include "search/topk.h"
 #include "tap.h"
 
 #include <math.h>

@@ -1,25 +1,21 @@
-/* search_int.h: shared by the files behind search.h.
+/* state.h: what a search knows while it works: its tasks with their finished attempts,
+ * the round, what ends it. Shared by the files of this folder; others see search.h.
  *
  * A file uses only files that stand above it here. make check-circles finds
  * circles, but does not read this list:
  *
- *   evolve_*.c   the population of a task; pure
+ *   embed.c, topk.c, find.c, vectors.c   programs as vectors, and the nearest of them
+ *   evolve_db.c  the population of a task; pure
  *   archive.c    the solved kernels that examples come from
- *   reviewer.c   a model reads a kernel
- *   state.c      tasks, their past, what ends the run
  *   resume.c     what the store of the run holds
- *   course.c       tasks and their pieces: their order, which are released
+ *   state.c      tasks and pieces, their order, what ends the run
  *   entries.c    which kernels join the archive, and when
- *   result.c     what a verdict means, and its rows
- *   round.c, choose.c   what methods have in common
- *   method_*.c   a method each; method.c, the list of them
- *   attempt_prompt.c, attempt.c   one attempt
- *   schedule.c   rounds, slots, the end
- *   review_end.c the reviewer at the end of a run
- *   search.c     a run as a whole
-. */
-#ifndef SEARCH_SEARCH_INT_H
-#define SEARCH_SEARCH_INT_H
+ *   method.c     the methods
+ *   reviewer.c   a model reads a kernel
+ *   attempt.c    one attempt
+ *   search.c     rounds, slots, a run as a whole */
+#ifndef SEARCH_STATE_H
+#define SEARCH_STATE_H
 
 #include "base/hash.h"
 #include "io/co.h"
@@ -34,18 +30,18 @@ struct attempt;
 struct slot;
 
 /* A finished attempt, as later ones need it; texts are in the store. */
-struct past {
+struct finished {
     enum verdict verdict;
     double fitness;
-    /* solved: correct, with any evidence; sealed: correct at E3, so that it
+    /* solved: correct, with any evidence; archivable: correct at E3, so that it
      * may join the archive */
-    bool solved, sealed;
+    bool solved, archivable;
     char code[HASH_HEX], normal[HASH_HEX]; /* "" without code */
     char plan[HASH_HEX], feedback[HASH_HEX], record[HASH_HEX];
 };
 
 /* A task of the run, or a piece of tasks. */
-struct subject {
+struct task_state {
     const struct task *task;
     struct search_piece *piece; /* NULL: it is a task */
     size_t depth;               /* of a task, 1 + that of its deepest piece */
@@ -56,14 +52,14 @@ struct subject {
     char source[HASH_HEX]; /* of the task's text */
     char *skipped;         /* NULL: it takes part */
     float *vector;
-    struct past *past;
-    size_t past_len, past_cap; /* attempt n is past[n - 1] */
-    int left;                  /* attempts it may still make in this round */
+    struct finished *finished;
+    size_t finished_len, finished_cap; /* attempt n is finished[n - 1] */
+    int left;      /* attempts it may still make in this round */
     bool solved;   /* a correct attempt ends the task, unless no_stop */
     bool aside;    /* provider or verifier failed it: no more attempts until
                       the run is resumed, which makes this one again */
     int solved_at; /* the first solved attempt; 0: none */
-    int join_at;   /* the first sealed attempt; 0: none */
+    int join_at;   /* the first archivable attempt; 0: none */
     bool joined;
     bool given;    /* to the shared archive */
     int64_t entry; /* in the archive, once joined */
@@ -75,9 +71,9 @@ struct search {
     struct search_opts opt;
     const struct method *method;
     bool eager; /* kernels join at once, not at barriers */
-    struct subject *subject;
-    size_t subject_len, subject_cap;
-    size_t *order; /* of subjects: by depth, then as they were added */
+    struct task_state *task;
+    size_t task_len, task_cap;
+    size_t *order; /* of tasks and pieces: by depth, then as they were added */
     struct archive *archive;
     struct resume *resume;
     struct reviewer *reviewer; /* NULL: "off" */
@@ -107,46 +103,42 @@ struct search {
     void *watch_arg;
 };
 
-/* ---- state.c ---- */
-
-void state_add_subject(struct search *s, const struct task *t,
-                       const char *skipped, const float *vector,
-                       const struct search_piece *p);
-void state_release_subjects(struct search *s);
-/* Adds a finished attempt to the past of its task. */
-void state_apply(struct search *s, struct subject *t, const struct past *p);
+void state_add_task(struct search *s, const struct task *t, const char *skipped,
+                    const float *vector, const struct search_piece *p);
+void state_release_tasks(struct search *s);
+/* Adds a finished attempt to those of its task. */
+void state_apply(struct search *s, struct task_state *t,
+                 const struct finished *p);
 /* An error that the run cannot survive: it ends at once. */
 void state_fail(struct search *s, const struct err *e);
 /* Sends no more requests; what is under way is finished. */
 void state_stop(struct search *s);
 
-/* ---- course.c ---- */
-
-/* When all subjects are there: their depths and their order. */
-void course_begin(struct search *s);
+/* When all tasks are there: their depths and their order. */
+void state_order(struct search *s);
 /* Before an iteration: with `refine_after` N, releases the next level of pieces
  * of each task that is unsolved after N more attempts of its own. */
-void course_release(struct search *s, int iteration);
+void state_release_pieces(struct search *s, int iteration);
 /* Whether some task is still being worked on. Pieces are worked on only while
  * this is true. */
-bool course_is_open(const struct search *s);
-/* The piece of the subject that its attempt `number` is shown: of those among
+bool state_is_open(const struct search *s);
+/* The piece of the task that its attempt `number` is shown: of those among
  * the first `visible` entries of the archive, deepest first, each in its turn.
  * Returns its entry, or 0. */
-int64_t course_piece(const struct search *s, const struct subject *t,
-                     int number, size_t visible);
+int64_t state_piece(const struct search *s, const struct task_state *t,
+                    int number, size_t visible);
 
 /* ---- entries.c ---- */
 
-/* At a barrier: the first sealed kernel of each task joins the archive, in the
+/* At a barrier: the first archivable kernel of each task joins the archive, in the
  * order of the round and with one version for all. Entries join in memory
  * first; their rows are on disk before the next round begins. After a crash,
  * stored entries join first, under their versions; those that were missing
  * follow in the order of the run, and get the same version unless an attempt has
  * seen it. */
-void entries_join_sealed(struct search *s);
-/* Eager order: the task's kernel joins as soon as it is sealed. */
-void entries_join_now(struct search *s, struct subject *t);
+void entries_join_at_barrier(struct search *s);
+/* Eager order: the task's kernel joins as soon as it is archivable. */
+void entries_join_now(struct search *s, struct task_state *t);
 /* An entry from outside the run: joins, and is stored. Its vector may be NULL:
  * it is then made. */
 void entries_add(struct search *s, const struct search_example *x,
@@ -157,26 +149,6 @@ size_t entries_add_news(struct search *s, int64_t shared_version,
                         const struct search_example *x, size_t n);
 /* Gives a kernel that has joined to the shared archive, once, if there is
  * one. */
-void entries_give(struct search *s, const struct subject *t);
-
-/* ---- schedule.c ---- */
-
-/* Begins with the first round. */
-void schedule_start(struct search *s);
-/* Drops all that is under way. */
-void schedule_cancel(struct search *s);
-/* Strict order: the answer to a look at the shared archive. */
-void schedule_looked(struct search *s, int64_t shared_version,
-                     const struct search_example *x, size_t n);
-/* Ends the search if nothing is left to do, or only others can continue it
- * (SEARCH_WAITING). */
-void schedule_check_end(struct search *s);
-
-/* ---- review_end.c ---- */
-
-/* Reviewer "end", after SEARCH_DONE: reads the entries that the run has added
- * to the archive; refused ones leave it, once all have been read. Sets `end` if
- * not all could be read. */
-int review_end(struct search *s, enum search_end *end, struct err *e);
+void entries_give(struct search *s, const struct task_state *t);
 
 #endif

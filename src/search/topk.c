@@ -3,7 +3,7 @@
  * products are added place by place, CHUNK of them per partial sum, and the
  * partial sums are added one by one. Products and sums are rounded separately
  * (-ffp-contract=off). */
-#include "find/topk.h"
+#include "search/topk.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* vectors.c: takes vectors from the store, and requests the missing ones in
  * batches. */
-#include "find/vectors.h"
+#include "search/vectors.h"
 
 #include "base/mem.h"
-#include "find/embed.h"
 #include "io/co.h"
+#include "search/embed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static int on_stored(const struct row_vector *row, void *arg)
 
 /* A text that occurs twice is stored once: an endpoint may round
  * differently. */
-static bool is_repeated(const struct fetching *f, size_t i)
+static bool vectors_repeat(const struct fetching *f, size_t i)
 {
     size_t j = 0;
 
@@ -81,7 +81,7 @@ static bool is_repeated(const struct fetching *f, size_t i)
 }
 
 /* A reply has the vectors of its texts, in order. */
-static int take(struct fetching *f, struct str reply)
+static int vectors_take(struct fetching *f, struct str reply)
 {
     size_t dim = reply.n / sizeof(float) / f->asked;
     float *v = xmalloc(reply.n + 1);
@@ -97,7 +97,7 @@ static int take(struct fetching *f, struct str reply)
         if (f->have[f->first + k])
             continue;
         rc = place(f, f->first + k, row.v, dim);
-        if (rc == 0 && !is_repeated(f, f->first + k))
+        if (rc == 0 && !vectors_repeat(f, f->first + k))
             store_vector(f->part->store, &row);
     }
     free(v);
@@ -109,7 +109,7 @@ static int vectors_take_answer(struct fetching *f,
 {
     switch (a->end) {
     case LEDGER_ANSWERED:
-        return take(f, a->text);
+        return vectors_take(f, a->text);
     case LEDGER_FAILED:
         return err_set(f->e, ERR_SYSTEM, "the embeddings of %s: %s",
                        f->part->model, a->why);

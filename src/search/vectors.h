@@ -1,8 +1,8 @@
 /* vectors.h: a vector for each text, from embed.h or from an endpoint. Requests
  * to an endpoint are calls like any other (ledger.h): they count towards the
  * cap, and a run never pays for a text twice. */
-#ifndef FIND_VECTORS_H
-#define FIND_VECTORS_H
+#ifndef SEARCH_VECTORS_H
+#define SEARCH_VECTORS_H
 
 #include "base/err.h"
 #include "base/str.h"

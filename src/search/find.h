@@ -4,10 +4,11 @@
  * of several entries that are twins.
  *
  * Results are exact and repeatable: ties go to the entry that joined first. */
-#ifndef FIND_FIND_H
-#define FIND_FIND_H
+#ifndef SEARCH_FIND_H
+#define SEARCH_FIND_H
 
 #include "base/rng.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +53,11 @@ struct find_hit {
     double
         cosine; /* rounded to 6 decimal places; FIND_NO_COSINE: not compared */
 };
+
+/* A name without case and underscores: LayerNorm, layer_norm and layernorm are equal.
+ * ASCII only, in every locale. Writes at most `max` bytes, without a NUL; returns how
+ * many. */
+size_t find_fold(char *out, size_t max, struct str name);
 
 /* Fills in at most `k` hits, best first, and returns how many. */
 size_t find_pick(const struct find *f, const struct find_query *q,

@@ -1,14 +1,28 @@
 /* find.c: the index, and three ways to choose from it. */
-#include "find/find.h"
+#include "search/find.h"
 
 #include "base/arena.h"
 #include "base/fnv.h"
 #include "base/mem.h"
-#include "find/fold.h"
-#include "find/topk.h"
+#include "search/topk.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+size_t find_fold(char *out, size_t max, struct str name)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < name.n && len < max; i++) {
+        char c = name.p[i];
+
+        if (c >= 'A' && c <= 'Z')
+            c = (char)(c - 'A' + 'a');
+        if (c != '_')
+            out[len++] = c;
+    }
+    return len;
+}
 
 struct member {
     int64_t entry;
@@ -70,7 +84,7 @@ static const char **fold_ops(struct arena *a, const char *const *ops)
         size_t len = strlen(ops[i]);
         char *name = arena_alloc(a, len + 1);
 
-        fold_name(name, len, str_of(ops[i]));
+        find_fold(name, len, str_of(ops[i]));
         copy[i] = name;
     }
     return copy;
@@ -141,7 +155,7 @@ struct asked {
     size_t n; /* members that it can see */
 };
 
-static struct asked ask(const struct find *f, const struct find_query *q)
+static struct asked find_ask(const struct find *f, const struct find_query *q)
 {
     return (struct asked){.f = f,
                           .q = q,
@@ -243,7 +257,7 @@ static size_t pick_random(const struct asked *a, struct find_hit *hit, size_t k)
 /* ---- the nearest ---- */
 
 /* The cosines of all members that the query can see. The caller frees them. */
-static int32_t *compare(const struct asked *a)
+static int32_t *find_compare(const struct asked *a)
 {
     const struct find *f = a->f;
     int32_t *cosine = xreallocarray(NULL, a->n + 1, sizeof(*cosine));
@@ -265,7 +279,7 @@ static int32_t *compare(const struct asked *a)
 static size_t pick_nearest(const struct asked *a, struct find_hit *hit,
                            size_t k)
 {
-    int32_t *cosine = compare(a);
+    int32_t *cosine = find_compare(a);
     size_t n = 0, *at = xcalloc(k + 1, sizeof(*at));
 
     for (size_t i = 0; i < a->n; i++)
@@ -305,7 +319,7 @@ struct choices {
 
 static void choices_init(struct choices *c, const struct asked *a)
 {
-    int32_t *cosine = compare(a);
+    int32_t *cosine = find_compare(a);
 
     *c = (struct choices){xcalloc(a->n, sizeof(*c->of)), 0};
     for (size_t i = 0; i < a->n; i++)
@@ -338,7 +352,7 @@ static size_t gain(const struct wanted *w, const struct member *m)
     return n;
 }
 
-static void cover(struct wanted *w, const struct member *m)
+static void find_cover(struct wanted *w, const struct member *m)
 {
     size_t kept = 0;
 
@@ -369,7 +383,7 @@ static struct choice *best(const struct find *f, struct choices *c,
         }
     }
     if (best)
-        cover(w, &f->member[best->member]);
+        find_cover(w, &f->member[best->member]);
     return best;
 }
 
@@ -391,7 +405,7 @@ static void wanted_init(struct wanted *w, const struct find_query *q,
 }
 
 /* Chooses a member and rules out its twins. */
-static void take(const struct asked *a, struct choices *c, size_t member)
+static void find_take(const struct asked *a, struct choices *c, size_t member)
 {
     for (size_t i = 0; i < c->len; i++) {
         struct choice *x = &c->of[i];
@@ -416,7 +430,7 @@ static size_t pick_covering(const struct asked *a, struct find_hit *hit,
     wanted_init(&w, a->q, &memory);
     while (n < k && (x = best(a->f, &c, &w))) {
         hit[n++] = hit_of(a->f, x->member, x->cosine);
-        take(a, &c, x->member);
+        find_take(a, &c, x->member);
     }
     free(c.of);
     arena_release(&memory);
@@ -432,7 +446,7 @@ size_t find_pick(const struct find *f, const struct find_query *q,
         [FIND_RANDOM] = pick_random,
         [FIND_COVERAGE] = pick_covering,
     };
-    struct asked a = ask(f, q);
+    struct asked a = find_ask(f, q);
 
     return pick[q->mode](&a, hit, k);
 }

@@ -4,8 +4,8 @@
  * Vectors are stored in panels of TOPK_PANEL, dimension by dimension. A query
  * visits only the dimensions where it is nonzero, for all vectors of a panel at
  * once. */
-#ifndef FIND_TOPK_H
-#define FIND_TOPK_H
+#ifndef SEARCH_TOPK_H
+#define SEARCH_TOPK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,13 +2,13 @@
  * integers. After that there are only sums, products, quotients and square
  * roots of doubles, which IEEE 754 defines to the last bit, so all machines
  * agree. */
-#include "find/embed.h"
+#include "search/embed.h"
 
 #include "base/arena.h"
 #include "base/fnv.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "find/fold.h"
+#include "search/find.h"
 #include "source/py_lex.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ static void tally_release(struct tally *t)
     arena_release(&t->memory);
 }
 
-static void tally_add(struct tally *t, struct str term)
+static void embed_count(struct tally *t, struct str term)
 {
     uint64_t *count = map_get(&t->terms, term);
 
@@ -89,12 +89,12 @@ static void term_add(struct term *t, char between, struct str word)
     t->text[t->len++] = between;
     left--;
     t->len +=
-        fold_name(t->text + t->len, left < WORD_MAX ? left : WORD_MAX, word);
+        find_fold(t->text + t->len, left < WORD_MAX ? left : WORD_MAX, word);
 }
 
 static void count_term(struct tally *to, const struct term *t)
 {
-    tally_add(to, (struct str){t->text, t->len});
+    embed_count(to, (struct str){t->text, t->len});
 }
 
 static void count_word(struct tally *to, enum kind kind, struct str word)
@@ -134,7 +134,7 @@ static size_t part_end(struct str w, size_t from)
     return i;
 }
 
-static void count_parts(struct tally *to, struct str w)
+static void embed_parts(struct tally *to, struct str w)
 {
     for (size_t from = 0; from < w.n;) {
         size_t end;
@@ -202,7 +202,7 @@ static void count_text(struct tally *to, struct str python)
         if (k->kind != PY_NAME)
             continue;
         count_word(to, WHOLE, k->text);
-        count_parts(to, k->text);
+        embed_parts(to, k->text);
         if (before)
             count_pair(to, before->text, k->text);
         if (i < 2 || !joined(&t, i - 1) || t.tok[i - 2].kind != PY_NAME)
@@ -281,7 +281,7 @@ void embed_learn(struct embed *m, struct str python)
     tally_init(&text);
     count_text(&text, python);
     for (size_t i = 0; i < text.terms.len; i++)
-        tally_add(&m->texts_with, term_at(&text, i));
+        embed_count(&m->texts_with, term_at(&text, i));
     m->texts++;
     tally_release(&text);
 }

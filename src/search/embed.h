@@ -2,8 +2,8 @@
  * neighbours, hashed into a fixed number of dimensions and weighted by how rare
  * they are among the learned texts. No model, no network; the same texts give
  * the same vectors on every machine. */
-#ifndef FIND_EMBED_H
-#define FIND_EMBED_H
+#ifndef SEARCH_EMBED_H
+#define SEARCH_EMBED_H
 
 #include "base/str.h"
 

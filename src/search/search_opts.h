@@ -1,8 +1,8 @@
-/* options.h: the options of a search, as `monkeys run --help` describes them.
+/* search_opts.h: the options of a search, as `monkeys run --help` describes them.
  * In strict order, the same options, tasks, examples, replies and verdicts give
  * the same run. */
-#ifndef SEARCH_OPTIONS_H
-#define SEARCH_OPTIONS_H
+#ifndef SEARCH_SEARCH_OPTS_H
+#define SEARCH_SEARCH_OPTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ struct search_opts {
 };
 
 /* The methods, in the order in which help lists them; `sep` stands between two
- * of them. Each has a file method_NAME.c. */
+ * of them. Each has a struct method_NAME in method.c. */
 #define METHODS(X, sep)        \
     X(monkeys) sep X(sampling) \
     sep X(refine)              \
