@@ -4,11 +4,11 @@
 
 #include "base/arena.h"
 #include "base/home.h"
-#include "search/embed.h"
 #include "pack/packs.h"
 #include "prompt/prompt.h"
 #include "run/kernel.h"
 #include "run/run.h"
+#include "search/embed.h"
 #include "search/search.h"
 #include "source/collection.h"
 #include "store/lock.h"

@@ -3,12 +3,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "search/embed.h"
 #include "run/run_int.h"
 #include "run/shared.h"
 #include "run/sharing.h"
 #include "run/summary.h"
 #include "search/archive.h"
+#include "search/embed.h"
 #include "store/pg.h"
 
 #include <stdlib.h>

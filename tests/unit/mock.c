@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/tick.h"
-#include "search/embed.h"
 #include "run/kernel.h"
+#include "search/embed.h"
 
 #include <stdlib.h>
 #include <string.h>

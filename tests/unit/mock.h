@@ -10,8 +10,8 @@
 #include "llm/options.h"
 #include "pack/pack.h"
 #include "prompt/prompt.h"
-#include "search/search_opts.h"
 #include "search/search.h"
+#include "search/search_opts.h"
 #include "source/collection.h"
 #include "store/store.h"
 

@@ -3,10 +3,10 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "search/embed.h"
-#include "search/vectors.h"
 #include "llm/options.h"
 #include "scripted.h"
+#include "search/embed.h"
+#include "search/vectors.h"
 #include "store_fixture.h"
 #include "tap.h"
 
