@@ -177,6 +177,9 @@ static void print_answer(const struct look *k, size_t i)
     if (usable && json_is_object(literal))
         printf(", as written right in %lld of %lld trials",
                count_of(literal, "passed"), count_of(literal, "trials"));
+    if (usable && json_array_size(json_object_get(literal, "inexact")))
+        printf(", where the reference itself is not too far off in %zu",
+               json_array_size(json_object_get(literal, "inexact")));
     if (usable && !self_test_ok(a)) {
         char *tests = json_dumps(json_object_get(a, "self_test"), 0);
 

@@ -309,6 +309,9 @@ class Run:
             trials = sum(a["literal"]["trials"] for a in usable.values())
             print(f"#   {precision}: {len(usable)} tasks usable; as written right in "
                   f"{sum(a['literal']['passed'] for a in usable.values())} of {trials} trials")  # fmt: skip
+            for id, a in sorted(usable.items()):
+                if a["literal"]["inexact"]:
+                    print(f"#   {id}: the reference itself is too far off in {', '.join(a['literal']['inexact'])}")
             self.claim(not odd, f"{precision}: every task as written passes in each trial", "; ".join(odd))
             right = ("perfect", "literal")
             passing = {i: [k for k, v in t.items() if k not in right and v] for i, t in tests.items()}

@@ -324,7 +324,20 @@ def test_the_task_as_written_passes_in_every_trial(name: str, precision: str) ->
         pytest.importorskip("numpy")
     source = (TASKS | {"running": RUNNING, "centred": CENTRED})[name]
     found = sheets.literal_trials({"seed": SEED}, reference(source, precision, INIT))
-    assert found["passed"] == found["trials"] >= sheets.PLAIN and not found["failed"]
+    assert found["passed"] == found["trials"] >= sheets.PLAIN
+    assert found["failed"] == found["inexact"] == []
+
+
+SATURATES = task("return sum(x.unbind(1))", inputs="[torch.rand(4, 2048)]")
+
+
+def test_a_reference_whose_sums_saturate_is_called_inexact() -> None:
+    """It adds in bf16 and stops growing; a kernel may not."""
+    found = sheets.literal_trials({"seed": SEED}, reference(SATURATES, "bf16", INIT))
+    assert found["failed"] == [] and {"trial-1", "trial-4"} <= set(found["inexact"])
+    assert "trial-0" not in found["inexact"]  # which is judged as KernelBench judges it
+    found = sheets.literal_trials({"seed": SEED}, reference(SATURATES, "fp32", INIT))
+    assert found["passed"] == found["trials"]
 
 
 @pytest.mark.parametrize("name", ["mask", "bn.running_var", "table"])

@@ -94,7 +94,7 @@ def look_at_task(job: dict, environment: dict) -> Generator:
         "reasons": reasons,
         "notes": notes,
         "returns": reference.returns,
-        "self_test": result and result | {"literal": literal["passed"] == literal["trials"]},
+        "self_test": result and result | {"literal": not literal["failed"]},
         "literal": literal,
         "environment": environment,
     }
