@@ -148,10 +148,8 @@ def test_the_stages_of_a_job_share_its_time(worker: Session) -> None:
     wait = [*start("service-1"), ["say", "stage", "service-1", 1500, ""], ["hear", "gone", "service-1"]]
     steps = [*start("sleeps"), ["say", "stage", "sleeps", 60000, ""], *wait,
              ["say", "stage", "sleeps", 60000, ""], ["hear", "gone", "sleeps"]]  # fmt: skip
-    began = time.monotonic()
     worker.run([Steps("sleeps", steps, deadline_ms=4000)], 1)
-    assert worker.answers["sleeps"]["told"][-1].startswith("late\n")
-    assert time.monotonic() - began < 60
+    assert worker.answers["sleeps"]["told"][-1].startswith("late\n")  # and not "timeout"
 
 
 def test_a_service_that_ends_by_itself_is_told_with_its_status(worker: Session) -> None:

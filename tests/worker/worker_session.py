@@ -59,6 +59,7 @@ class Session:
         self.infra: dict[str, str] = {}
         self.notes: list[str] = []
         self.ready = False  # a judge has been
+        self.logged = 0  # what of the log is from before a test
 
     def give(self, jobs: list[Job]) -> None:
         """The worker reads at once whatever is sent: it holds the queue."""
