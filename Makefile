@@ -222,7 +222,7 @@ run: ## install what is missing, build, and port the starter tasks to quill with
 test: ## install what is missing, build, and run the tests (under 20 minutes)
 	./setup test
 	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) all build/release/dump_tokens
-	@rm -rf build/tests
+	@if [ -f build/tests/times ]; then mv build/tests/times build/times; fi; rm -rf build/tests
 	@$(MAKE) --no-print-directory WERROR=1 -j$$(($(JOBS) + 3)) -k --output-sync \
 	    check-python check-commands check check-clang check-headers check-bench \
 	    check-layers check-size check-format check-man check-words; status=$$?; tests/slowest build/tests; \
@@ -276,9 +276,24 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 	prove -v tests/live/live.t
 
 # ---- checks ------------------------------------------------------------------
-.PHONY: unit check check-clang check-programs check-commands check-python
+.PHONY: quick unit check check-clang check-programs check-commands check-python check-busy
 .PHONY: check-tsan check-headers check-bench check-layers check-circles check-format check-man
 .PHONY: check-words check-size
+# While working: one of each kind. `make test` is what counts.
+QUICK := $(patsubst %,tests/cli/%.t,analyze check export main prompt show tasks)
+quick: ## the unit tests and a sample of all others, in two minutes
+	@$(MAKE) --no-print-directory WERROR=1 -j$(JOBS) all build/release/unit build/release/dump_tokens
+	@$(MAKE) --no-print-directory WERROR=1 -j$$(($(JOBS) + 1)) -k --output-sync \
+	    quick-unit quick-commands quick-python check-layers check-size check-format check-man check-words
+.PHONY: quick-unit quick-commands quick-python
+quick-unit: $(BUILD)/unit
+	@$(call prove_suites,$(BUILD)/unit)
+quick-commands: programs
+	@prove -j2 -e sh $(QUICK)
+quick-python: programs $(BUILD)/dump_tokens
+	@prove -e /usr/bin/python3 tests/lex/diff_tokenize.py :: $(BUILD)/dump_tokens --limit 20
+	@$(PYTEST) tests/worker/sample.py $(addprefix tests/worker/test_,patches.py traces.py structure.py)
+
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
 
@@ -297,15 +312,16 @@ check-clang: ## clang has no warnings about the code either (fuzz targets are li
 	@$(CLANG) $(filter-out $(SAN),$(C_FLAGS)) $(LIB_CFLAGS) -Werror -fsyntax-only \
 	    $(filter src/%,$(C_FILES))
 
-# Both wait more than they compute. The slowest files come first.
-SLOW_COMMANDS := $(addprefix tests/cli/,slurm.t chaos.t verify.t doctor.t shared.t compare.t \
-                   serve.t pack.t run.t stop.t reverify.t repeat.t same.t decompose.t guide.t)
+# Both wait more than they compute. The slowest files come first (tests/order).
 check-commands: programs $(BUILD)/monkeys-pg ## the commands as a user meets them
-	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed $(SLOW_COMMANDS) \
-	    $(filter-out $(SLOW_COMMANDS),$(wildcard tests/cli/*.t))
+	@tests/keep commands prove -j$$(($(JOBS) + 1)) -fo -e tests/timed \
+	    $$(tests/order tests/cli/*.t)
 
 check-python: programs $(BUILD)/dump_tokens ## pytest: the worker; the lexer against Python's own
 	@tests/keep python tests/run $$(($(JOBS) + 2))
+
+check-busy: programs $(BUILD)/unit ## what restarts, kills or waits, N=30 times beside four busy loops (TESTS=…)
+	@tests/busy $(or $(N),30) $(TESTS)
 
 check-tsan: ## unit tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/unit-pg
