@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import subprocess
 import sys
@@ -60,7 +61,7 @@ class Server:
                                         env=environment)  # fmt: skip
 
     def run(self, text: str, nodes: list[dict], *arrays: np.ndarray, kernels: list[dict] | None = None,
-            call_ms: int = 60_000, **run: object) -> list[np.ndarray]:  # fmt: skip
+            call_ms: int = 60_000, seed: int = 0, **run: object) -> list[np.ndarray]:  # fmt: skip
         """The arrays after the call; each is a buffer, with NaN around it."""
         places, at = [], 256
         for array in arrays:
@@ -70,7 +71,7 @@ class Server:
         for (start, size), array in zip(places, arrays):
             region[start : start + size] = array.tobytes()
         message = {"source": text, "kernels": kernels or [kernel(text)], "bytes": len(region),
-                   "call_ms": call_ms, "parts": [{"buffers": places, "nodes": nodes}]}  # fmt: skip
+                   "call_ms": call_ms, "seed": seed, "parts": [{"buffers": places, "nodes": nodes}]}  # fmt: skip
         for told in message["kernels"]:
             told.setdefault("do_not_specialize", [])
         order = {"message": message, "runs": [{"part": 0, **run}],
@@ -247,7 +248,7 @@ def test_what_only_a_gpu_can_do_is_said_with_its_line(server: Server, line: str,
 
 
 @pytest.mark.parametrize("grid, size, what", [
-    (1, 1 << 15, "line 5 of the kernel k reduces or scans so large a tile"),
+    (1, 1 << 15, "line 7 of the kernel k reduces or scans so large a tile"),
     (1 << 17, 1, f"runs the {1 << 17} programs of the kernel k"),
 ])  # fmt: skip
 def test_a_kernel_that_the_interpreter_is_too_slow_for_is_told_from_one_that_hangs(
@@ -255,7 +256,9 @@ def test_a_kernel_that_the_interpreter_is_too_slow_for_is_told_from_one_that_han
 ) -> None:
     text = source("""
         def mix(a, b):
-            return a * 0.5 + b
+            if a > b:
+                b = a
+            return b
 
         def k(x, N: tl.constexpr, HANGS: tl.constexpr):
             v = tl.associative_scan(tl.load(x + tl.arange(0, N)), 0, mix)
@@ -273,6 +276,57 @@ def test_a_kernel_that_the_interpreter_is_too_slow_for_is_told_from_one_that_han
     with pytest.raises(RuntimeError, match=f"^NotOnThisDevice: .*{what}"):
         run(grid, size, False)
     run(1, 1, True)  # its deadline ends it
+
+
+@pytest.mark.parametrize("body, right", [
+    ("return a0 * b0, a1 * b0 + b1", (True, False)),  # associative, and not commutative
+    ("return a0 + b0, a1 + b1", (True, True)),
+    ("m = tl.maximum(a0, b0)\n            return m, a1 * tl.exp(a0 - m) + b1 * tl.exp(b0 - m)", (True, True)),
+    ("if a0 > b0:\n                b0 = a0\n            return b0, a1 + b1", (True, True)),
+    ("return a0 * 0.5 + b0, a1 + b1", (False, False)),
+    ("return a0 - b0, a1 + b1", (False, False)),
+    ("return b0, a1 + tl.exp(-b1)", (False, False)),
+])  # fmt: skip
+@pytest.mark.parametrize("shape, axis", [((8,), 0), ((4, 16), 1), ((16, 2, 2), 0)])
+def test_scans_and_reductions_are_trees(
+    server: Server, body: str, right: tuple[bool, bool], shape: tuple[int, ...], axis: int
+) -> None:
+    """Right is what is so from left to right, in every tree."""
+    text = source(f"""
+        def pair(a0, a1, b0, b1):
+            {body}
+
+        def k(x, y, s, t, N: tl.constexpr, M: tl.constexpr,
+              SHAPE: tl.constexpr, AXIS: tl.constexpr):
+            i, j = tl.arange(0, N), tl.arange(0, M)
+            a, b = tl.reshape(tl.load(x + i), SHAPE), tl.reshape(tl.load(y + i), SHAPE)
+            c, d = tl.associative_scan((a, b), AXIS, pair)
+            tl.store(s + i, tl.reshape(c, (N,)))
+            tl.store(s + N + i, tl.reshape(d, (N,)))
+            c, d = tl.reduce((a, b), AXIS, pair, keep_dims=True)
+            tl.store(t + j, tl.reshape(c, (M,)))
+            tl.store(t + M + j, tl.reshape(d, (M,)))
+    """)
+    size, few = math.prod(shape), math.prod(shape) // shape[axis]
+    told = [kernel(text, "pair"), kernel(text, "k", pair={"kernel": 0})]
+    args = {"x": vector(0, size), "y": vector(1, size), "s": vector(2, 2 * size), "t": vector(3, 2 * few),
+            "N": size, "M": few,
+            "SHAPE": {"tuple": list(shape)}, "AXIS": axis}  # fmt: skip
+    x, y = (np.random.default_rng(i).uniform(0.5, 1.5, shape).astype(np.float32) for i in (1, 2))
+    space: dict = {}
+    plain = body.replace("tl.", "np.").replace("            ", "    ")
+    exec(f"import numpy as np\ndef pair(a0, a1, b0, b1):\n    {plain}", space)
+    rows = [np.moveaxis(v, axis, 0).reshape(shape[axis], -1) for v in (x, y)]
+    scan = [[tuple(r[0, c] for r in rows)] for c in range(few)]
+    for c, done in enumerate(scan):
+        for n in range(1, shape[axis]):
+            done.append(space["pair"](*done[-1], rows[0][n, c], rows[1][n, c]))
+    found = [server.run(text, [launch(args, number=1)], x, y, np.zeros(2 * size, np.float32),
+                        np.zeros(2 * few, np.float32), kernels=told, seed=seed) for seed in range(6)]  # fmt: skip
+    wanted = np.moveaxis(np.array(scan).transpose(2, 1, 0).reshape(2, shape[axis], *np.delete(shape, axis)), 1, axis + 1)
+    scans, ends = wanted.reshape(2, -1), np.array(scan)[:, -1].T
+    assert all(np.allclose(f[2].reshape(2, -1), scans, rtol=1e-4) for f in found) == right[0]
+    assert all(np.allclose(f[3].reshape(2, -1), ends, rtol=1e-4) for f in found) == right[1]
 
 
 def test_descriptors_from_the_host_and_in_a_kernel(server: Server) -> None:

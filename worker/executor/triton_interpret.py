@@ -72,6 +72,7 @@ def prepare() -> None:
     InterpretedFunction.__getitem__ = no_launch
     it._interpreter = _Guarded(it._interpreter)
     it._get_np_dtype = _remembered(it._get_np_dtype)  # it makes a table of all at each call
+    it.ReduceOps.generic_reduce, it.ScanOps.generic_scan = _reduced, _scanned
     _say_what_is_missing()
 
 
@@ -184,6 +185,69 @@ def _in_time(step: Callable) -> Callable:
     return in_time
 
 
+# ---- reductions and scans by a function of the kernel's own ---------------------------
+# The interpreter combines from left to right. A GPU does it in trees: of a scan those of the layout,
+# of a reduction such ones that also mix the order (its registers first, then lanes 16 apart). So
+# both have another tree each time, and that of a reduction other neighbours.
+
+_chance = np.random.default_rng(0)  # of the call's trees
+
+
+def _reduced(self: it.ReduceOps, input: tuple) -> list:
+    axis = self.axis
+    data = [_along(a.handle.data.reshape(-1) if axis is None else a.handle.data, axis) for a in input]
+    while (count := len(data[0])) > 1:
+        pairs = int(_chance.integers(max(1, count // 4), count // 2, endpoint=True))
+        order = _chance.permutation(count)
+        left, right, rest = (order[:pairs], order[pairs : 2 * pairs], order[2 * pairs :])
+        made = _joined(self, input, [d[left] for d in data], [d[right] for d in data])
+        data = [np.concatenate([m, d[rest]]) for m, d in zip(made, data)]
+    found = [d[0] for d in data]
+    if self.keep_dims:
+        places = axis if axis is not None else tuple(builtins.range(input[0].handle.data.ndim))
+        found = [np.expand_dims(f, places) for f in found]
+    return [self.to_tensor(f, a.dtype) for f, a in zip(found, input)]
+
+
+def _scanned(self: it.ScanOps, input: tuple) -> list:
+    """A row in which each element stands for itself and some before it becomes one in which it
+    stands for more, with the help of one for fewer."""
+    data = [_along(a.handle.data, self.axis) for a in input]
+    count, rows = len(data[0]), [(1, data)]
+    while rows[-1][0] < count:
+        some = rows[max(-3, -len(rows)) + int(_chance.integers(min(3, len(rows))))]
+        (before, left), (own, right) = (rows[-1], some)[:: 1 if _chance.integers(2) else -1]
+        made = _joined(self, input, [d[:-own] for d in left], [d[own:] for d in right])
+        rows.append((before + own, [np.concatenate([d[:own], m]) for d, m in zip(right, made)]))
+    return [self.to_tensor(np.moveaxis(d, 0, self.axis), a.dtype) for d, a in zip(rows[-1][1], input)]
+
+
+def _along(data: np.ndarray, axis: int | None) -> np.ndarray:
+    return np.moveaxis(data, axis or 0, 0)
+
+
+def _joined(self: it.ReduceScanOpInterface, input: tuple, left: list, right: list) -> list:
+    """What the function makes of two arrays of each input: of all elements at once, or one by one
+    where it decides by their values what it does."""
+    shape, count = left[0].shape, left[0].size
+    flat = [d.reshape(-1) for d in (*left, *right)]
+    try:
+        size = 1 << (count - 1).bit_length()  # as a tile may have
+        made = _called(self, input, [np.pad(d, (0, size - count), "edge") for d in flat], size)
+    except _Undecided:
+        each = [_called(self, input, [d[i : i + 1] for d in flat], 1) for i in builtins.range(count)]
+        made = [np.concatenate(parts) for parts in zip(*each)]
+    return [m[:count].reshape(shape) for m in made]
+
+
+def _called(self: it.ReduceScanOpInterface, input: tuple, given: list, size: int) -> list:
+    kinds = [a.dtype for a in (*input, *input)]
+    found = self.combine_fn.fn(*(self.to_tensor(d if size > 1 else d[0], k) for d, k in zip(given, kinds)))
+    parts = [_constant(f) for f in (found if isinstance(found, tuple) else (found,))]
+    made = [p.handle.data if isinstance(p, tl.core.tensor) else p for p in parts]
+    return [np.broadcast_to(m, size).astype(d.dtype) for m, d in zip(made, given)]
+
+
 # ---- memory --------------------------------------------------------------------------
 
 
@@ -265,13 +329,17 @@ class _Guarded:
 # ---- what Python's own words mean in a kernel ----------------------------------------
 
 
+class _Undecided(ValueError):
+    pass
+
+
 def _scalar(value: Any) -> Any:
     """A number that decides what runs next: of a tensor of one element, or a constant."""
     value = _constant(value)
     if not isinstance(value, tl.core.tensor):
         return value
     if value.handle.data.size != 1:
-        raise ValueError("a tensor with more than one element cannot decide what runs next")
+        raise _Undecided("a tensor with more than one element cannot decide what runs next")
     return value.handle.data.reshape(-1)[0].item()
 
 
@@ -470,6 +538,8 @@ class Interpreter:
 
     def __init__(self, message: dict, region: mmap.mmap) -> None:
         self.parts = message["parts"]
+        global _chance
+        _chance = np.random.default_rng(message.get("seed", 0))
         self.seconds = message.get("call_ms", math.inf) / 1e3
         self.region = torch.frombuffer(region, dtype=torch.uint8)
         self.kernels = Kernels(message["source"], message["kernels"], _interpreted)

@@ -21,7 +21,7 @@ from judge.region import Layout, Region, sealed_file
 from judge.runner import Status
 from judge.steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
 from judge.traces import BadTrace, Call, Launch, Trace
-from shared import plan
+from shared import inputs, plan
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
@@ -68,7 +68,8 @@ class Interpreter:
         ]  # fmt: skip
         message = {"op": "load", "source": self.job["candidate"], "kernels": self.trace.kernels,
                    "parts": parts, "bytes": region.size,
-                   "call_ms": self.job["deadlines"]["call_ms"]}  # fmt: skip
+                   "call_ms": self.job["deadlines"]["call_ms"],
+                   "seed": inputs.derive(self.job["seed"], "trees")}  # fmt: skip
         answer = yield Ask(message, self.job["deadlines"]["load_ms"], [region.fd])
         fail_if_broken(answer)
         fail_on_error(answer, self.p)
