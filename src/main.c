@@ -52,7 +52,7 @@ int main(int argc, char **argv)
         argv = help;
         c = cmd_find(argc - 1, argv + 1, &words, &e);
     }
-    rc = c ? c->run(c, argc - words, argv + words, &e) : -1;
+    rc = c ? cmd_execute(c, argc - words, argv + words, &e) : -1;
     cmd_flush();
     /* One that has read enough is no failure. */
     errno = cmd_output_errno;

@@ -3,9 +3,14 @@
 
 #include "analyze/words.h"
 #include "base/mem.h"
+#include "prompt/ask.h"
+#include "prompt/inquiry.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define ATTEMPTS 64 /* numbers that may be asked about */
 
 enum item_state { ITEM_OPEN, ITEM_READ, ITEM_UNREADABLE, ITEM_FAILED };
 
@@ -21,14 +26,32 @@ struct item {
 struct borrow {
     struct item *item;
     size_t items, cap;
-    const struct prompts *prompts;
+    struct inquiry inquiry;
     struct ask_all ask;
 };
 
 /* ---- what to ask ---- */
 
-static const struct run_attempt *find_attempt(const struct run_task *t,
-                                              int64_t number)
+/* The attempts to look at: those of the paper, if none are given. */
+static int borrow_numbers(const struct opt_list *list, int64_t *out, size_t *n,
+                          struct err *e)
+{
+    out[0] = 1;
+    out[1] = 3;
+    *n = 2;
+    for (size_t i = 0; i < list->len; i++) {
+        if (i == ATTEMPTS ||
+            !str_to_i64(str_of(list->item[i]), 1, 1000000, &out[i]))
+            return err_set(e, ERR_USAGE,
+                           "--attempt '%s' is not the number of an attempt",
+                           list->item[i]);
+        *n = i + 1;
+    }
+    return 0;
+}
+
+static const struct run_attempt *borrow_attempt(const struct run_task *t,
+                                                int64_t number)
 {
     for (size_t i = 0; i < t->attempts; i++)
         if (t->attempt[i].row.attempt == number)
@@ -36,17 +59,21 @@ static const struct run_attempt *find_attempt(const struct run_task *t,
     return NULL;
 }
 
-struct borrow *borrow_new(struct analysis *a, const int64_t *attempt, size_t n,
-                          struct err *e)
+/* Attempts with these numbers that have code and were shown examples. */
+static int borrow_collect(struct borrow *b, struct analysis *a,
+                          const struct opt_list *numbers, struct err *e)
 {
-    struct borrow *b = xcalloc(1, sizeof(*b));
+    int64_t attempt[ATTEMPTS];
+    size_t n;
 
+    if (borrow_numbers(numbers, attempt, &n, e) < 0)
+        return -1;
     for (size_t i = 0; i < a->runs; i++)
         for (size_t k = 0; k < a->run[i].tasks; k++)
             for (size_t m = 0; m < n; m++) {
                 struct analyze_run *r = &a->run[i];
                 const struct run_attempt *at =
-                    find_attempt(r->task[k].task, attempt[m]);
+                    borrow_attempt(r->task[k].task, attempt[m]);
 
                 if (!at || !at->row.code || !at->shown_len)
                     continue;
@@ -54,26 +81,10 @@ struct borrow *borrow_new(struct analysis *a, const int64_t *attempt, size_t n,
                 b->item[b->items++] =
                     (struct item){.run = r, .task = &r->task[k], .attempt = at};
             }
-    if (b->items)
-        return b;
-    err_set(e, ERR_INPUT,
-            "no attempt with one of these numbers has code and was shown "
-            "examples");
-    borrow_free(b);
-    return NULL;
-}
-
-void borrow_free(struct borrow *b)
-{
-    if (!b)
-        return;
-    free(b->item);
-    free(b);
-}
-
-size_t borrow_questions(const struct borrow *b)
-{
-    return b->items;
+    return b->items ? 0
+                    : err_set(e, ERR_INPUT,
+                              "no attempt with one of these numbers has code "
+                              "and was shown examples");
 }
 
 /* What the question about an attempt is made of: its code, and the examples as
@@ -84,8 +95,8 @@ struct comparison {
     size_t parents;
 };
 
-static int read_comparison(const struct item *x, struct arena *memory,
-                           struct comparison *out, struct err *e)
+static int borrow_read(const struct item *x, struct arena *memory,
+                       struct comparison *out, struct err *e)
 {
     *out = (struct comparison){0};
     out->parent =
@@ -135,7 +146,8 @@ static int borrow_ask_about(struct borrow *b, struct item *x,
     struct ledger_answer a;
     struct prompt p;
 
-    prompts_borrowing(b->prompts, &target, c->parent, c->parents, memory, &p);
+    prompts_borrowing(b->inquiry.prompts, &target, c->parent, c->parents,
+                      memory, &p);
     for (bool again = false;; again = true) {
         struct err why = ERR_INIT;
 
@@ -149,8 +161,8 @@ static int borrow_ask_about(struct borrow *b, struct item *x,
                        : ITEM_UNREADABLE;
         if (x->state != ITEM_UNREADABLE || again)
             return 0;
-        prompts_repair(b->prompts, a.text, prompt_borrowing_shape, why.text,
-                       memory, &p);
+        prompts_repair(b->inquiry.prompts, a.text, prompt_borrowing_shape,
+                       why.text, memory, &p);
     }
 }
 
@@ -165,19 +177,29 @@ static int borrow_compare(struct ask_all *a, size_t item, void *arg,
 
     (void)a;
     arena_init(&memory);
-    rc = read_comparison(x, &memory, &c, e);
+    rc = borrow_read(x, &memory, &c, e);
     if (rc == 0)
         rc = borrow_ask_about(b, x, &c, &memory);
     arena_release(&memory);
     return rc;
 }
 
-enum ask_end borrow_run(struct borrow *b, const struct ask_parts *p,
-                        const struct prompts *prompts, struct err *e)
+static void borrow_step(const struct ask_progress *p, void *arg)
 {
-    b->ask = (struct ask_all){.part = *p};
-    b->prompts = prompts;
-    return ask_all(&b->ask, b->items, borrow_compare, b, e);
+    inquiry_step(arg, p->done, "");
+}
+
+static int borrow_ask_all(struct borrow *b, const char *dir, struct err *e)
+{
+    struct inquiry *q = &b->inquiry;
+    enum ask_end end;
+
+    b->ask = (struct ask_all){.part = inquiry_parts(q)};
+    b->ask.part.step = borrow_step;
+    b->ask.part.arg = q;
+    q->term = term_open(STDERR_FILENO, b->items, 0, "kernels compared");
+    end = ask_all(&b->ask, b->items, borrow_compare, b, e);
+    return inquiry_ended(end, dir, "the answers", e);
 }
 
 /* ---- the table ---- */
@@ -187,8 +209,9 @@ struct sum {
     double share;
 };
 
-static struct sum sum_up(const struct borrow *b, const struct analyze_run *r,
-                         int64_t attempt, bool solved)
+static struct sum borrow_sum(const struct borrow *b,
+                             const struct analyze_run *r, int64_t attempt,
+                             bool solved)
 {
     struct sum s = {0};
 
@@ -209,7 +232,7 @@ static struct sum sum_up(const struct borrow *b, const struct analyze_run *r,
     return s;
 }
 
-static bool is_first(const struct borrow *b, size_t i)
+static bool borrow_is_first(const struct borrow *b, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (b->item[k].run == b->item[i].run &&
@@ -218,7 +241,7 @@ static bool is_first(const struct borrow *b, size_t i)
     return true;
 }
 
-void borrow_fill(const struct borrow *b, struct table *t)
+static void borrow_put(const struct borrow *b, struct table *t)
 {
     static const char *const names[] = {"run",       "attempt",  "outcome",
                                         "kernels",   "borrowed", "unreadable",
@@ -227,9 +250,9 @@ void borrow_fill(const struct borrow *b, struct table *t)
 
     table_columns(t, names);
     for (size_t i = 0; i < b->items; i++)
-        for (int solved = 1; is_first(b, i) && solved >= 0; solved--) {
+        for (int solved = 1; borrow_is_first(b, i) && solved >= 0; solved--) {
             int64_t attempt = b->item[i].attempt->row.attempt;
-            struct sum s = sum_up(b, b->item[i].run, attempt, solved);
+            struct sum s = borrow_sum(b, b->item[i].run, attempt, solved);
 
             if (!s.read && !s.unreadable && !s.failed)
                 continue;
@@ -252,4 +275,31 @@ void borrow_fill(const struct borrow *b, struct table *t)
                    "findings about an example that was not shown: %lld, "
                    "dropped",
                    (long long)dropped);
+}
+
+int borrow_fill(const struct borrow_values *v, struct analysis *a,
+                const char *home, struct table *t, struct err *e)
+{
+    struct inquiry_opts o = {.values = &v->model,
+                             .home = home,
+                             .dir = v->store ? v->store : "borrowing",
+                             .file = "borrowing.db"};
+    struct borrow b = {0};
+    struct err late = ERR_INIT;
+    int rc = analysis_read(a, e);
+
+    if (rc == 0)
+        rc = borrow_collect(&b, a, &v->attempt, e);
+    if (rc == 0)
+        rc = inquiry_open(&b.inquiry, &o, e);
+    if (rc == 0)
+        rc = borrow_ask_all(&b, o.dir, e);
+    if (rc == 0)
+        borrow_put(&b, t);
+    if (inquiry_close(&b.inquiry, &late) < 0 && rc >= 0) {
+        *e = late;
+        rc = -1;
+    }
+    free(b.item);
+    return rc;
 }

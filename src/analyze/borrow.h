@@ -8,20 +8,17 @@
 #define ANALYZE_BORROW_H
 
 #include "analyze/analyze.h"
-#include "llm/ask_all.h"
-#include "prompt/ask.h"
+#include "llm/modeling.h"
 
-struct borrow;
-/* Attempts with these numbers that have code and were shown examples. NULL on
- * failure. */
-struct borrow *borrow_new(struct analysis *a, const int64_t *attempt, size_t n,
-                          struct err *e);
-void borrow_free(struct borrow *b); /* may be NULL */
-/* Asks what is not stored; runs the loop. */
-enum ask_end borrow_run(struct borrow *b, const struct ask_parts *p,
-                        const struct prompts *prompts, struct err *e);
-size_t borrow_questions(const struct borrow *b);
-/* Rows of the table `borrowing`: by run, number of the attempt, and outcome. */
-void borrow_fill(const struct borrow *b, struct table *t);
+struct borrow_values {
+    struct modeling_values model;
+    const char *store;       /* the folder of the answers */
+    struct opt_list attempt; /* look at attempts with these numbers */
+};
+
+/* Fills the table `borrowing`: by run, number of the attempt, and outcome. `home` is
+ * the folder that has prompts/. */
+int borrow_fill(const struct borrow_values *v, struct analysis *a,
+                const char *home, struct table *t, struct err *e);
 
 #endif

@@ -100,6 +100,15 @@ format(struct table *t, const char *fmt, va_list ap)
     return arena_strdup(&t->memory, text);
 }
 
+void table_figure(struct table *t, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add(t, (struct cell){.kind = CELL_FIGURE, .s = format(t, fmt, ap)});
+    va_end(ap);
+}
+
 void table_note(struct table *t, const char *fmt, ...)
 {
     va_list ap;

@@ -11,7 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum cell_kind { CELL_EMPTY, CELL_INT, CELL_REAL, CELL_SHARE, CELL_TEXT };
+enum cell_kind {
+    CELL_EMPTY,
+    CELL_INT,
+    CELL_REAL,
+    CELL_SHARE,
+    CELL_TEXT,
+    CELL_FIGURE, /* a number with its unit, as text */
+};
 
 struct cell {
     enum cell_kind kind;
@@ -22,7 +29,7 @@ struct cell {
 };
 
 struct table {
-    const char *name, *what; /* borrowed */
+    const char *name, *what; /* borrowed; NULL: it has no heading */
     const char **column;
     size_t columns, column_cap;
     struct cell *cell; /* rows * columns of them */
@@ -46,6 +53,9 @@ void table_real(struct table *t, double v, int places); /* NaN: empty */
 /* In [0, 1]: a percentage for people, the number itself for programs. */
 void table_share(struct table *t, double v);
 void table_text(struct table *t, const char *s); /* NULL: empty */
+/* A number as people want to read it, with its unit; not for programs. */
+void table_figure(struct table *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 size_t table_rows(const struct table *t);
 const struct cell *table_cell(const struct table *t, size_t row, size_t column);
 void table_note(struct table *t, const char *fmt, ...)
@@ -58,6 +68,9 @@ enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV, TABLE_MD };
 /* JSON Lines: an object per row, {"table": NAME, COLUMN: …}, then one per note.
  * CSV: the rows, below the names of the columns. */
 void table_print(const struct table *t, enum table_format f, struct buf *out);
+
+/* Prints it as text. */
+void table_show(const struct table *t);
 
 /* A text within Markdown: as it is, or as code (`x`) if a part of it could be
  * markup, HTML, a link, a mention or the end of a cell. */

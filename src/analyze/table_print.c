@@ -7,11 +7,12 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define TEXT_COLUMNS 72   /* of a cell for people */
+#define TEXT_COLUMNS 100  /* of a cell for people */
 #define TEXT_BYTES   4096 /* of a cell for programs */
 
 void table_put_line(struct str s, size_t longest, struct buf *out)
@@ -53,6 +54,9 @@ static void put_cell(const struct cell *c, struct buf *out)
         break;
     case CELL_SHARE:
         buf_printf(out, "%.1f%%", 100 * c->x);
+        break;
+    case CELL_FIGURE:
+        buf_puts(out, c->s);
         break;
     case CELL_TEXT:
         buf_init(&b, BUF_UNLIMITED);
@@ -129,7 +133,8 @@ static void print_text(const struct table *t, struct buf *out)
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    buf_printf(out, "%s: %s\n", t->name, t->what);
+    if (t->name)
+        buf_printf(out, "%s: %s\n", t->name, t->what);
     for (size_t c = 0; c < t->columns; c++) {
         width[c] = column_width(t, c);
         right[c] = is_number_column(t, c);
@@ -380,4 +385,14 @@ void table_print(const struct table *t, enum table_format f, struct buf *out)
         put_json(about(t, "missing", t->missing), out);
     else if (!t->missing)
         print[f](t, out);
+}
+
+void table_show(const struct table *t)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    table_print(t, TABLE_TEXT, &b);
+    fputs(buf_str(&b), stdout);
+    buf_release(&b);
 }

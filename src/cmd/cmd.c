@@ -2,15 +2,18 @@
 #include "cmd/cmd.h"
 
 #include "base/conf.h"
+#include "base/fs.h"
 #include "base/ini.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/version.h"
+#include "io/term.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern const struct cmd cmd_analyze, cmd_archive_add, cmd_archive_export,
     cmd_archive_import, cmd_archive_list, cmd_archive_reverify,
@@ -64,7 +67,7 @@ const struct cmd *const cmd_list[] = {
 #define MAX_COMMANDS 64
 
 /* How many leading words of argv spell this command's name, or 0. */
-static int words_of(const struct cmd *c, int argc, char **argv)
+static int cmd_words_of(const struct cmd *c, int argc, char **argv)
 {
     struct str rest = str_of(c->name), word;
     int n = 0;
@@ -82,7 +85,7 @@ static int words_of(const struct cmd *c, int argc, char **argv)
 }
 
 /* All commands that start with the word, as "list, check or new". */
-static int second_word_missing(const char *first, struct err *e)
+static int cmd_second_word_missing(const char *first, struct err *e)
 {
     struct buf names;
     size_t n = strlen(first);
@@ -117,12 +120,12 @@ const struct cmd *cmd_find(int argc, char **argv, int *words, struct err *e)
     char *two;
 
     for (size_t i = 0; cmd_list[i]; i++) {
-        *words = words_of(cmd_list[i], argc, argv);
+        *words = cmd_words_of(cmd_list[i], argc, argv);
         if (*words)
             return cmd_list[i];
         names[n++] = cmd_list[i]->name;
     }
-    if (second_word_missing(argv[0], e))
+    if (cmd_second_word_missing(argv[0], e))
         return NULL;
     two = argc > 1 ? xasprintf("%s %s", argv[0], argv[1]) : xstrdup(argv[0]);
     near = str_nearest(two, names, n);
@@ -140,8 +143,8 @@ const struct cmd *cmd_find(int argc, char **argv, int *words, struct err *e)
 }
 
 /* A section that is not a command would otherwise be ignored silently. */
-static int on_line(const char *section, const char *name, const char *value,
-                   void *arg, struct err *e)
+static int cmd_on_section(const char *section, const char *name,
+                          const char *value, void *arg, struct err *e)
 {
     (void)name;
     (void)value;
@@ -158,7 +161,7 @@ static int on_line(const char *section, const char *name, const char *value,
 }
 
 /* The folders of MONKEYS_PACKS come after those of --packs. */
-static void add_packs_of_environment(struct cmd_call *call)
+static void cmd_add_packs(struct cmd_call *call)
 {
     for (const struct opt *o = call->cmd->table; o->name; o++)
         if (o->type == OPT_LIST && strcmp(o->name, "packs") == 0)
@@ -166,51 +169,161 @@ static void add_packs_of_environment(struct cmd_call *call)
                          "MONKEYS_PACKS", &call->arena);
 }
 
-int cmd_begin(struct cmd_call *call, int argc, char **argv, size_t size,
-              struct err *e)
+/* The defaults, the configuration file, and over it the command line. */
+static int cmd_read(struct cmd_call *call, const char *config, struct err *e)
 {
-    const struct opt *table = call->cmd->table;
-    void *defaults = xmalloc(size);
-    const char *config;
+    const struct cmd *c = call->cmd;
+
+    opt_release(c->table, call->values);
+    opt_result_release(&call->r);
+    memset(call->values, 0, c->size);
+    if (c->defaults)
+        memcpy(call->values, c->defaults, c->size);
+    if (config && (ini_read(config, cmd_on_section, NULL, e) < 0 ||
+                   conf_apply(config, c->name, c->table, call->values,
+                              &call->arena, e) < 0))
+        return -1;
+    return opt_parse(c->table, call->values, call->argc, call->argv, &call->r,
+                     e);
+}
+
+static void cmd_print_help(const struct cmd *c)
+{
     struct buf help;
+
+    buf_init(&help, BUF_UNLIMITED);
+    cmd_help_one(c, &help);
+    fputs(buf_str(&help), stdout);
+    buf_release(&help);
+}
+
+int cmd_execute(const struct cmd *c, int argc, char **argv, struct err *e)
+{
+    struct cmd_call call = {.cmd = c,
+                            .argc = argc,
+                            .argv = argv,
+                            .values = xcalloc(1, c->size + 1)};
     int rc;
 
-    arena_init(&call->arena);
-    memcpy(defaults, call->values, size);
-    rc = opt_parse(table, call->values, argc, argv, &call->r, e);
-    config = call->r.common.config;
-    if (rc == 0 && call->r.common.help) {
-        buf_init(&help, BUF_UNLIMITED);
-        cmd_help_one(call->cmd, &help);
-        fputs(buf_str(&help), stdout);
-        buf_release(&help);
-        rc = 1;
-    } else if (rc == 0 && call->r.common.version) {
+    arena_init(&call.arena);
+    rc = cmd_read(&call, NULL, e);
+    if (rc == 0 && call.r.common.help) {
+        cmd_print_help(c);
+    } else if (rc == 0 && call.r.common.version) {
         puts("monkeys " MONKEYS_VERSION);
-        rc = 1;
-    } else if (rc == 0 && config) {
-        /* The file first, then the command line over it. */
-        opt_release(table, call->values);
-        opt_result_release(&call->r);
-        memcpy(call->values, defaults, size);
-        rc = ini_read(config, on_line, NULL, e);
-        if (rc == 0)
-            rc = conf_apply(config, call->cmd->name, table, call->values,
-                            &call->arena, e);
-        if (rc == 0)
-            rc = opt_parse(table, call->values, argc, argv, &call->r, e);
+    } else {
+        if (rc == 0 && call.r.common.config)
+            rc = cmd_read(&call, call.r.common.config, e);
+        if (rc == 0) {
+            cmd_add_packs(&call);
+            rc = c->run(&call, e);
+        }
     }
-    if (rc == 0)
-        add_packs_of_environment(call);
-    free(defaults);
+    if (call.task)
+        task_free(call.task);
+    if (call.pack)
+        pack_free(call.pack);
+    packs_path_release(&call.path);
+    home_release(&call.home);
+    opt_release(c->table, call.values);
+    opt_result_release(&call.r);
+    arena_release(&call.arena);
+    free(call.values);
     return rc;
 }
 
-void cmd_end(struct cmd_call *call)
+const struct home *cmd_home(struct cmd_call *call, struct err *e)
 {
-    opt_release(call->cmd->table, call->values);
-    opt_result_release(&call->r);
-    arena_release(&call->arena);
+    return call->home.dir || home_find(&call->home, e) == 0 ? &call->home
+                                                            : NULL;
+}
+
+const struct packs_path *cmd_packs(struct cmd_call *call,
+                                   const struct opt_list *given, struct err *e)
+{
+    if (!cmd_home(call, e))
+        return NULL;
+    if (!call->path.own)
+        packs_path_init(&call->path, given, &call->home);
+    return &call->path;
+}
+
+const struct pack *cmd_pack(struct cmd_call *call, const struct opt_list *given,
+                            const char *id, struct err *e)
+{
+    const struct packs_path *path;
+
+    if (!id) {
+        err_set(e, ERR_USAGE,
+                "--dsl ID is missing; 'monkeys pack list' lists the packs");
+        return NULL;
+    }
+    path = cmd_packs(call, given, e);
+    if (path && !call->pack)
+        call->pack = packs_load(path, id, e);
+    return call->pack;
+}
+
+char *cmd_task_path(struct cmd_call *call, const char *word, struct err *e)
+{
+    const struct home *home = cmd_home(call, e);
+    char *own;
+
+    if (!home)
+        return NULL;
+    own = xasprintf("%s/tasks/%s.py", home->dir, word);
+    if (!fs_is_file(word) && fs_is_file(own))
+        return own;
+    free(own);
+    if (access(word, F_OK) == 0)
+        return xstrdup(word);
+    err_set(
+        e, ERR_INPUT,
+        "%s: no such file, and no task of that name comes with the program; "
+        "'monkeys tasks list' shows them",
+        word);
+    return NULL;
+}
+
+struct task *cmd_task(struct cmd_call *call, const char *word,
+                      const struct opt_list *define, struct err *e)
+{
+    char *path = cmd_task_path(call, word, e);
+    struct collection one = {.task = &call->task, .len = 1};
+
+    call->task = path ? task_load(path, e) : NULL;
+    free(path);
+    return call->task && define_tasks(&one, define, e) == 0 ? call->task : NULL;
+}
+
+int cmd_tasks(struct cmd_call *call, const char *fallback, bool strict,
+              const struct opt_list *define, struct collection *out,
+              struct err *e)
+{
+    const struct home *home = cmd_home(call, e);
+    size_t n = call->r.rest_len;
+    char *own;
+    int rc;
+
+    if (!home)
+        return -1;
+    own = fs_join(home->dir, "tasks");
+    rc = collection_add(out, n ? call->r.rest : &fallback, n ? n : 1, own, e);
+    free(own);
+    if (rc < 0 || collection_report(out, strict, e) < 0)
+        return -1;
+    return define_tasks(out, define, e);
+}
+
+void cmd_print(struct buf *text, size_t longest)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    term_quote((struct str){buf_str(text), text->len}, longest, &b);
+    fwrite(buf_str(&b), 1, b.len, stdout);
+    buf_release(&b);
+    buf_release(text);
 }
 
 void cmd_help_all(struct buf *out)

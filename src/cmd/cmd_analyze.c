@@ -1,157 +1,225 @@
-/* cmd_analyze.c: monkeys analyze: tables from the logs of runs. */
+/* cmd_analyze.c: monkeys analyze and compare: tables from the logs of runs. */
 #include "analyze/analyze.h"
-#include "cmd/borrowing.h"
+#include "analyze/borrow.h"
+#include "analyze/compare.h"
+#include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/tables.h"
+#include "io/term.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 struct analyze_values {
-    struct tables_values t;
-    struct borrowing_values borrowing;
+    const char *table; /* only this one */
+    bool json, csv, md, force;
+    struct borrow_values borrow;
     struct opt_list training;
     int64_t rounds;
 };
 
+#define VALUES struct analyze_values
 #undef MODELING_AT
-#define MODELING_AT offsetof(struct analyze_values, borrowing.model)
+#define MODELING_AT offsetof(VALUES, borrow.model)
+
+#define TABLES_OPTIONS                                                         \
+    OPTION("table", OPT_TEXT, "NAME", "only this table", table),               \
+        OPTION("json", OPT_FLAG, NULL, "JSON Lines: an object per row", json), \
+        OPTION("csv", OPT_FLAG, NULL, "comma-separated values, of one table",  \
+               csv),                                                           \
+        OPTION("md", OPT_FLAG, NULL, "Markdown", md)
 
 static const struct opt analyze_table[] = {
     TABLES_OPTIONS,
     {"training", 0, OPT_LIST, "MODEL=SOURCE,PROBLEMS,SAMPLES",
-     "tuned: what a model was trained on; may be repeated",
-     offsetof(struct analyze_values, training), 0, 0},
+     "tuned: what a model was trained on; may be repeated", AT(training)},
     {"rounds", 0, OPT_INT, "N",
      "credit: rounds of the randomisation test (default: 10000)",
-     offsetof(struct analyze_values, rounds), 1, 10000000},
+     WITHIN(rounds, 1, 10000000)},
     {"attempt", 0, OPT_LIST, "N",
      "borrowing: look at attempts with this number; may be repeated (default: "
      "1 and 3)",
-     offsetof(struct analyze_values, borrowing.attempt), 0, 0},
+     AT(borrow.attempt)},
     {"store", 0, OPT_TEXT, "DIR",
      "borrowing: where answers are kept, so that they are paid for once "
      "(default: borrowing)",
-     offsetof(struct analyze_values, borrowing.store), 0, 0},
+     AT(borrow.store)},
     MODELING_OPTIONS,
     {0},
 };
+static const struct opt compare_table[] = {
+    TABLES_OPTIONS,
+    {"force", 0, OPT_FLAG, NULL,
+     "compare runs that differ in tasks (on those that all have), precision or "
+     "protocol",
+     AT(force)},
+    {0},
+};
 
-#define KNOWN 32
-
-static const struct analyze_kind *find_kind(const char *name, struct err *e)
+static int analyze_format(const struct analyze_values *v,
+                          enum table_format *out, struct err *e)
 {
-    const char *known[KNOWN];
-    size_t n = 0;
+    if (v->json + v->csv + v->md > 1)
+        return err_set(e, ERR_USAGE, "give one of --json, --csv and --md");
+    if (v->csv && !v->table)
+        return err_set(e, ERR_USAGE,
+                       "--csv prints one table: name it with --table");
+    *out = v->json  ? TABLE_JSON
+           : v->csv ? TABLE_CSV
+           : v->md  ? TABLE_MD
+                    : TABLE_TEXT;
+    return 0;
+}
 
-    for (const struct analyze_kind *k = analyze_kinds; k->name; k++) {
-        if (strcmp(k->name, name) == 0)
+/* The error for a table that does not exist names those that do. */
+static const struct analyze_kind *analyze_find(const struct analyze_kind *kinds,
+                                               const char *name, struct err *e)
+{
+    const char *known[32], *near;
+    size_t n = 0;
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    for (const struct analyze_kind *k = kinds; k->name; k++) {
+        if (strcmp(k->name, name) == 0) {
+            buf_release(&b);
             return k;
+        }
+        buf_printf(&b, "%s%s", n ? ", " : "", k->name);
         known[n++] = k->name;
     }
-    tables_unknown(name, known, n, e);
+    near = str_nearest(name, known, n);
+    err_set(e, ERR_USAGE, "there is no table '%s'%s%s%s; there are %s", name,
+            near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
+            buf_str(&b));
+    buf_release(&b);
     return NULL;
 }
 
-/* The table of this kind; that of borrowing is made from a model's answers. */
-static int make(struct analysis *a, const struct analyze_values *v,
-                const struct analyze_kind *k, struct table *t, struct err *e)
+/* A blank line stands between two tables. */
+static void analyze_print(const struct table *t, enum table_format f,
+                          size_t *printed)
 {
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    table_print(t, f, &b);
+    if (b.len && (*printed)++ && (f == TABLE_TEXT || f == TABLE_MD))
+        putchar('\n');
+    fwrite(buf_str(&b), 1, b.len, stdout);
+    buf_release(&b);
+}
+
+/* That of borrowing is made from a model's answers, where it is asked for. */
+static int analyze_make(struct cmd_call *call, struct analysis *a,
+                        const struct analyze_kind *k, struct table *t,
+                        struct err *e)
+{
+    const struct analyze_values *v = call->values;
+    const struct home *home;
     int rc;
 
-    if (strcmp(k->name, "borrowing") != 0)
+    if (!v->table || strcmp(k->name, "borrowing") != 0)
         return analyze_fill(k, a, t, e);
-    if (analysis_read(a, e) < 0)
+    if (!(home = cmd_home(call, e)))
         return -1;
     table_init(t, k->name, k->what);
-    rc = borrowing_ask(&v->borrowing, a, t, e);
-    if (rc != 0)
+    rc = borrow_fill(&v->borrow, a, home->dir, t, e);
+    if (rc < 0)
         table_release(t);
     return rc;
 }
 
-static int print_one(struct analysis *a, const struct analyze_values *v,
-                     const struct analyze_kind *k, enum table_format f,
-                     struct err *e)
+/* All tables of a list, or the one that was asked for. */
+static int analyze_tables(struct cmd_call *call, struct analysis *a,
+                          const struct analyze_kind *kinds, enum table_format f,
+                          struct err *e)
 {
-    struct table t;
-    size_t printed = 0;
-    int rc = make(a, v, k, &t, e);
-
-    if (rc != 0)
-        return rc;
-    if (t.missing && f != TABLE_JSON)
-        rc = err_set(e, ERR_INPUT, "no table %s: %s", k->name, t.missing);
-    else
-        tables_put(&t, f, &printed);
-    table_release(&t);
-    return rc;
-}
-
-static int print_all(struct analysis *a, enum table_format f, struct err *e)
-{
+    const struct analyze_values *v = call->values;
     struct buf lacking;
     size_t printed = 0;
+    int rc = 0;
 
     buf_init(&lacking, BUF_UNLIMITED);
-    for (const struct analyze_kind *k = analyze_kinds; k->name; k++) {
+    for (const struct analyze_kind *k = kinds; rc == 0 && k->name; k++) {
         struct table t;
 
-        if (analyze_fill(k, a, &t, e) < 0) {
-            buf_release(&lacking);
-            return -1;
-        }
-        if (t.missing)
+        if (v->table && strcmp(v->table, k->name) != 0)
+            continue;
+        if ((rc = analyze_make(call, a, k, &t, e)) < 0)
+            break;
+        if (t.missing && v->table && f != TABLE_JSON)
+            rc = err_set(e, ERR_INPUT, "no table %s: %s", k->name, t.missing);
+        else if (t.missing)
             buf_printf(&lacking, "%s%s: %s\n", f == TABLE_MD ? "- " : "  ",
                        k->name, t.missing);
-        tables_put(&t, f, &printed);
+        analyze_print(&t, f, &printed);
         table_release(&t);
     }
-    if (lacking.len && f != TABLE_JSON)
+    if (rc == 0 && lacking.len && f != TABLE_JSON)
         printf("%sTables that these runs cannot fill:\n%s%s",
                printed ? "\n" : "", f == TABLE_MD ? "\n" : "",
                buf_str(&lacking));
     buf_release(&lacking);
-    return 0;
-}
-
-static int run_analyze(const struct cmd *c, int argc, char **argv,
-                       struct err *e)
-{
-    struct analyze_values v = {.rounds = 10000,
-                               .borrowing.model = MODELING_DEFAULTS};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    const struct analyze_kind *kind = NULL;
-    enum table_format f;
-    struct analysis a;
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-
-    if (rc == 1) { /* help was asked for */
-        cmd_end(&call);
-        return 0;
-    }
-    if (rc == 0)
-        rc = tables_format(&v.t, &f, e);
-    if (rc == 0 && v.t.table)
-        rc = (kind = find_kind(v.t.table, e)) ? 0 : -1;
-    if (rc == 0 && call.r.rest_len == 0)
-        rc = err_set(e, ERR_USAGE, "give the folder of a run");
-    if (rc == 0)
-        rc = analysis_open(&a, call.r.rest, call.r.rest_len, e);
-    if (rc == 0) {
-        rc = merged_give(a.merged, &v.training, v.rounds, e);
-        if (rc == 0)
-            rc = kind ? print_one(&a, &v, kind, f, e) : print_all(&a, f, e);
-        analysis_close(&a);
-    }
-    cmd_end(&call);
     return rc;
 }
 
+/* Runs whose figures do not compare are refused. */
+static int compare_check(struct analysis *a, bool force, struct err *e)
+{
+    struct buf b, quoted;
+    int rc;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_init(&quoted, BUF_UNLIMITED);
+    rc = compare_differences(a, &b, e);
+    if (rc == 1) {
+        rc = 0;
+        term_quote((struct str){buf_str(&b), b.len}, SIZE_MAX, &quoted);
+        if (force)
+            log_warn("the runs differ:\n%s", buf_str(&quoted));
+        else
+            rc = err_set(e, ERR_INPUT,
+                         "the runs differ, so their figures do not compare; "
+                         "--force compares them all the same:\n%.800s",
+                         buf_str(&quoted));
+    }
+    buf_release(&quoted);
+    buf_release(&b);
+    return rc < 0 ? rc : compare_align(a, e);
+}
+
+static int analyze_run(struct cmd_call *call, struct err *e)
+{
+    const struct analyze_values *v = call->values;
+    bool compare = call->cmd->table == compare_table;
+    const struct analyze_kind *kinds = compare ? compare_kinds : analyze_kinds;
+    enum table_format f;
+    struct analysis a;
+    int rc;
+
+    if (analyze_format(v, &f, e) < 0 ||
+        (v->table && !analyze_find(kinds, v->table, e)))
+        return -1;
+    if (call->r.rest_len < (compare ? 2 : 1))
+        return err_set(e, ERR_USAGE,
+                       compare ? "give the folders of two or more runs"
+                               : "give the folder of a run");
+    if (analysis_open(&a, call->r.rest, call->r.rest_len, e) < 0)
+        return -1;
+    rc = compare ? compare_check(&a, v->force, e)
+                 : merged_give(a.merged, &v->training, v->rounds, e);
+    if (rc == 0)
+        rc = analyze_tables(call, &a, kinds, f, e);
+    analysis_close(&a);
+    return rc;
+}
+
+static const struct analyze_values analyze_defaults = {
+    .rounds = 10000, .borrow.model = MODELING_DEFAULTS};
+
 #define HELP_LINE(name, what) "\n  " #name " - " what
 
-extern const struct cmd cmd_analyze;
+extern const struct cmd cmd_analyze, cmd_compare;
 const struct cmd cmd_analyze = {
     "analyze",
     "DIR...",
@@ -161,5 +229,22 @@ const struct cmd cmd_analyze = {
     "what the others need. docs/ANALYZE.md explains each table:" ANALYZE_KINDS(
         HELP_LINE, HELP_LINE),
     analyze_table,
-    run_analyze,
+    analyze_run,
+    sizeof(struct analyze_values),
+    &analyze_defaults,
+};
+const struct cmd cmd_compare = {
+    "compare",
+    "DIR...",
+    "compare methods or models on the same tasks",
+    "Shows for each run what it solved (with Wilson's interval) and what that\n"
+    "cost, for each number of attempts the tasks solved within it, and for\n"
+    "each two runs the tasks that only one solved (with the exact McNemar\n"
+    "test). Method, model and seed may differ. Runs that differ in tasks,\n"
+    "language, pack, precision, device, attempts, seeds, guide, prompts or\n"
+    "--no-stop are refused, and the differences named.",
+    compare_table,
+    analyze_run,
+    sizeof(struct analyze_values),
+    NULL,
 };

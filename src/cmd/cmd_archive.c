@@ -16,17 +16,16 @@ struct archive_values {
     const char *out;
 };
 
-static const struct opt list_table[] = {
-    {"json", 0, OPT_FLAG, NULL, "one JSON object per kernel",
-     offsetof(struct archive_values, json), 0, 0},
+#define VALUES struct archive_values
+static const struct opt archive_list_table[] = {
+    {"json", 0, OPT_FLAG, NULL, "one JSON object per kernel", AT(json)},
     {0},
 };
-static const struct opt out_table[] = {
+static const struct opt archive_copy_table[] = {
     {"output", 'o', OPT_TEXT, "DIR",
      "the archive: a folder, or postgres://... for a shared one (required)",
-     offsetof(struct archive_values, out), 0, 0},
-    {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object",
-     offsetof(struct archive_values, json), 0, 0},
+     AT(out)},
+    {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object", AT(json)},
     {0},
 };
 
@@ -37,7 +36,7 @@ struct listing {
     size_t count;
 };
 
-static int print_one(struct kernel *k, void *arg, struct err *e)
+static int archive_print(struct kernel *k, void *arg, struct err *e)
 {
     struct listing *l = arg;
 
@@ -57,28 +56,25 @@ static int print_one(struct kernel *k, void *arg, struct err *e)
     return 0;
 }
 
-static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
+static int archive_list(struct cmd_call *call, struct err *e)
 {
-    struct archive_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    const struct archive_values *v = call->values;
+    int rc = 0;
 
-    if (rc == 0 && call.r.rest_len == 0)
-        rc = err_set(e, ERR_USAGE, "give the folder of a run or an archive");
-    for (size_t i = 0; rc == 0 && i < call.r.rest_len; i++) {
-        struct listing l = {.json = v.json};
+    if (call->r.rest_len == 0)
+        return err_set(e, ERR_USAGE, "give the folder of a run or an archive");
+    for (size_t i = 0; rc == 0 && i < call->r.rest_len; i++) {
+        struct listing l = {.json = v->json};
+        char *shown = pg_shown(call->r.rest[i]);
 
-        char *shown = pg_shown(call.r.rest[i]);
-
-        rc = archives_each(call.r.rest[i], print_one, &l, e);
-        if (rc == 0 && l.count == 0 && !v.json)
+        rc = archives_each(call->r.rest[i], archive_print, &l, e);
+        if (rc == 0 && l.count == 0 && !v->json)
             printf("%s: no kernels yet; they come from a run that solves a "
                    "task, 'monkeys archive add' or 'monkeys archive import'\n",
                    shown);
         free(shown);
     }
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
+    return rc;
 }
 
 struct wanted {
@@ -87,7 +83,7 @@ struct wanted {
 };
 
 /* The file as it was answered, then the one that was made of what it does. */
-static void show_solution(const struct kernel *k)
+static void archive_show_solution(const struct kernel *k)
 {
     printf("## Solution\n%.*s", (int)k->solution.n, k->solution.p);
     if (k->ported.p)
@@ -98,7 +94,7 @@ static void show_solution(const struct kernel *k)
                k->ported_why);
 }
 
-static int show_one(struct kernel *k, void *arg, struct err *e)
+static int archive_show_one(struct kernel *k, void *arg, struct err *e)
 {
     struct wanted *w = arg;
 
@@ -120,26 +116,22 @@ static int show_one(struct kernel *k, void *arg, struct err *e)
     printf("\n## Task\n%s\n", k->task->source);
     if (k->plan.p)
         printf("## Plan\n%.*s\n\n", (int)k->plan.n, k->plan.p);
-    show_solution(k);
+    archive_show_solution(k);
     return 0;
 }
 
-static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
+static int archive_show(struct cmd_call *call, struct err *e)
 {
-    struct archive_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    struct wanted w = {0};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    const struct archive_values *v = call->values;
+    struct wanted w = {.json = v->json};
+    int rc;
 
-    if (rc == 0 && call.r.rest_len != 2)
-        rc = err_set(e, ERR_USAGE, "give a folder and the name of a kernel");
-    if (rc == 0) {
-        w.name = call.r.rest[1];
-        w.json = v.json;
-        rc = archives_each(call.r.rest[0], show_one, &w, e);
-    }
-    if (rc == 0 && w.name && !w.found) {
-        char *shown = pg_shown(call.r.rest[0]);
+    if (call->r.rest_len != 2)
+        return err_set(e, ERR_USAGE, "give a folder and the name of a kernel");
+    w.name = call->r.rest[1];
+    rc = archives_each(call->r.rest[0], archive_show_one, &w, e);
+    if (rc == 0 && !w.found) {
+        char *shown = pg_shown(call->r.rest[0]);
 
         rc = err_set(e, ERR_INPUT,
                      "%s has no kernel %s; 'monkeys archive list %s' lists "
@@ -147,14 +139,13 @@ static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
                      shown, w.name, shown);
         free(shown);
     }
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
+    return rc;
 }
 
 /* ---- export and import ---- */
 
-static void tell_copied(const char *to, const struct archives_copied *n,
-                        bool json)
+static void archive_print_copied(const char *to,
+                                 const struct archives_copied *n, bool json)
 {
     if (json)
         jsn_line(json_pack(
@@ -174,26 +165,21 @@ static void tell_copied(const char *to, const struct archives_copied *n,
         putchar('\n');
 }
 
-static int run_copy(const struct cmd *c, int argc, char **argv, struct err *e)
+static int archive_copy(struct cmd_call *call, struct err *e)
 {
-    struct archive_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
+    const struct archive_values *v = call->values;
     struct archives_copied n;
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    char *shown;
 
-    if (rc == 0 && (!v.out || call.r.rest_len == 0))
-        rc = err_set(e, ERR_USAGE,
-                     "give -o DIR and the folder of a run or an archive");
-    if (rc == 0)
-        rc = archives_copy(call.r.rest, call.r.rest_len, v.out, &n, e);
-    if (rc == 0 && v.out) {
-        char *shown = pg_shown(v.out);
-
-        tell_copied(shown, &n, v.json);
-        free(shown);
-    }
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
+    if (!v->out || call->r.rest_len == 0)
+        return err_set(e, ERR_USAGE,
+                       "give -o DIR and the folder of a run or an archive");
+    if (archives_copy(call->r.rest, call->r.rest_len, v->out, &n, e) < 0)
+        return -1;
+    shown = pg_shown(v->out);
+    archive_print_copied(shown, &n, v->json);
+    free(shown);
+    return 0;
 }
 
 extern const struct cmd cmd_archive_list, cmd_archive_show, cmd_archive_export,
@@ -206,8 +192,10 @@ const struct cmd cmd_archive_list = {
     "per kernel, which holds task.py, solution.py and meta.json; or the\n"
     "address of a shared archive, postgres://USER@HOST:PORT/DATABASE, in a\n"
     "program built with 'make PG=1'.",
-    list_table,
-    run_list,
+    archive_list_table,
+    archive_list,
+    sizeof(struct archive_values),
+    NULL,
 };
 const struct cmd cmd_archive_show = {
     "archive show",
@@ -219,8 +207,10 @@ const struct cmd cmd_archive_show = {
     "allocations\n"
     "and launches, nothing else. Without one, only the trace of the solution\n"
     "was judged, and the reason is shown.",
-    list_table,
-    run_show,
+    archive_list_table,
+    archive_show,
+    sizeof(struct archive_values),
+    NULL,
 };
 const struct cmd cmd_archive_export = {
     "archive export",
@@ -235,8 +225,10 @@ const struct cmd cmd_archive_export = {
     "folder and the file can be imported. Where a language's kernels have no\n"
     "source, there is no such file: meta.json says in ported_why that\n"
     "solution.py is its author's, and only its trace was judged.",
-    out_table,
-    run_copy,
+    archive_copy_table,
+    archive_copy,
+    sizeof(struct archive_values),
+    NULL,
 };
 const struct cmd cmd_archive_import = {
     "archive import",
@@ -246,6 +238,8 @@ const struct cmd cmd_archive_import = {
     "source, comments aside). Kernels are not verified again: what the other\n"
     "archive says about them is kept. Both may be shared archives\n"
     "(postgres://...).",
-    out_table,
-    run_copy,
+    archive_copy_table,
+    archive_copy,
+    sizeof(struct archive_values),
+    NULL,
 };

@@ -4,11 +4,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/task_word.h"
-#include "pack/packs.h"
 #include "run/archives.h"
 #include "run/kernel.h"
-#include "source/define.h"
 #include "store/pg.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
@@ -27,32 +24,29 @@ struct add_values {
     struct opt_list define;
 };
 
+#define VALUES struct add_values
 static const struct opt add_table[] = {
-    {"dsl", 0, OPT_TEXT, "ID", "the pack (required)",
-     offsetof(struct add_values, dsl), 0, 0},
+    {"dsl", 0, OPT_TEXT, "ID", "the pack (required)", AT(dsl)},
     {"task", 0, OPT_TEXT, "TASK",
      "the task: a file, or COLLECTION/NAME of one that comes with the program "
      "(required)",
-     offsetof(struct add_values, task), 0, 0},
-    DEFINE_OPTION(struct add_values, define),
+     AT(task)},
+    DEFINE_OPTION(VALUES, define),
     {"plan", 0, OPT_TEXT, "FILE", "the plan that the kernel was written from",
-     offsetof(struct add_values, plan), 0, 0},
+     AT(plan)},
     {"output", 'o', OPT_TEXT, "DIR", "the folder of the archive (required)",
-     offsetof(struct add_values, out), 0, 0},
+     AT(out)},
     {"origin", 0, OPT_TEXT, "TEXT",
-     "where the kernel comes from (default: added by hand)",
-     offsetof(struct add_values, origin), 0, 0},
+     "where the kernel comes from (default: added by hand)", AT(origin)},
     {"licence", 0, OPT_TEXT, "NAME", "the kernel's licence (default: not said)",
-     offsetof(struct add_values, licence), 0, 0},
+     AT(licence)},
     VERIFYING_OPTIONS,
     {0},
 };
 
 struct adding {
     const struct add_values *v;
-    struct home home;
-    struct packs_path path;
-    struct pack *pack;
+    const struct pack *pack;
     struct task *task;
     struct buf solution, plan;
     const char *precision;
@@ -83,26 +77,26 @@ static int add_judge(struct verifier *verifier, size_t item, void *arg,
     return rc;
 }
 
-static int read_files(struct adding *a, const char *file, struct err *e)
+static int add_read(struct cmd_call *call, struct adding *a, const char *file,
+                    struct err *e)
 {
-    if (!a->v->dsl || !a->v->task || !a->v->out)
+    const struct add_values *v = a->v;
+
+    if (!v->dsl || !v->task || !v->out)
         return err_set(e, ERR_USAGE, "give --dsl ID, --task TASK and -o DIR");
-    if (home_find(&a->home, e) < 0)
-        return -1;
-    packs_path_init(&a->path, &a->v->v.packs, &a->home);
-    a->pack = packs_load(&a->path, a->v->dsl, e);
-    a->precision = a->pack ? verifying_precision(&a->v->v, a->pack, e) : NULL;
+    a->pack = cmd_pack(call, &v->v.packs, v->dsl, e);
+    a->precision = a->pack ? verifying_precision(&v->v, a->pack, e) : NULL;
     if (!a->precision)
         return -1;
-    a->task = task_word_load(&a->home, a->v->task, &a->v->define, e);
+    a->task = cmd_task(call, v->task, &v->define, e);
     if (!a->task || fs_read(file, &a->solution, e) < 0 ||
-        (a->v->plan && fs_read(a->v->plan, &a->plan, e) < 0))
+        (v->plan && fs_read(v->plan, &a->plan, e) < 0))
         return -1;
     return 0;
 }
 
 /* Before the verifier is asked. */
-static int check_place(const struct adding *a, struct err *e)
+static int add_check_place(const struct adding *a, struct err *e)
 {
     struct archives_known known;
     int rc = -1;
@@ -124,7 +118,7 @@ static int check_place(const struct adding *a, struct err *e)
     return rc;
 }
 
-static int join(struct adding *a, const char *name, struct err *e)
+static int add_join(struct adding *a, const char *name, struct err *e)
 {
     struct kernel k = {.name = name,
                        .task = a->task,
@@ -153,7 +147,8 @@ static int join(struct adding *a, const char *name, struct err *e)
     return rc;
 }
 
-static void tell(const struct adding *a, const char *file, const char *name)
+static void add_print(const struct adding *a, const char *file,
+                      const char *name)
 {
     const char *verdict = jsn_str(a->record, "verdict"),
                *evidence = jsn_str(a->record, "evidence"),
@@ -172,61 +167,54 @@ static void tell(const struct adding *a, const char *file, const char *name)
 }
 
 /* 0: it was added, 1: it is not correct, 4: there is no verdict yet. */
-static int add(struct adding *a, const char *file, struct err *e)
+static int add_file(struct cmd_call *call, struct adding *a, const char *file,
+                    struct err *e)
 {
     char *plain, *name;
     int rc;
 
-    if (read_files(a, file, e) < 0 || check_place(a, e) < 0 ||
-        verifying_all(&a->v->v, &a->home, 1, add_judge, a, e) < 0)
+    if (add_read(call, a, file, e) < 0 || add_check_place(a, e) < 0 ||
+        verifying_all(&a->v->v, cmd_home(call, e), 1, add_judge, a, e) < 0)
         return -1;
     if (!a->record)
         return 4;
     if (!verdict_may_join(jsn_str(a->record, "verdict"),
                           jsn_str(a->record, "evidence"))) {
-        tell(a, file, NULL);
+        add_print(a, file, NULL);
         return verdict_in(a->record) >= VERDICT_NOT_JUDGED
                    ? verdicts[VERDICT_INFRA].exit_status
                    : 1;
     }
     plain = kernel_name(a->task->id);
     name = kernel_free_name(a->v->out, plain);
-    rc = join(a, name, e);
+    rc = add_join(a, name, e);
     if (rc == 0)
-        tell(a, file, name);
+        add_print(a, file, name);
     free(name);
     free(plain);
     return rc;
 }
 
-static int run_add(const struct cmd *c, int argc, char **argv, struct err *e)
+static int add_run(struct cmd_call *call, struct err *e)
 {
-    struct add_values v = {.v = VERIFYING_DEFAULTS};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    struct adding a = {.v = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e), help = rc > 0;
+    struct add_values *v = call->values;
+    struct adding a = {.v = v};
+    int rc;
 
+    if (call->r.rest_len != 1)
+        return err_set(e, ERR_USAGE, "exactly one kernel FILE is needed");
+    if (verifying_choose_device(&v->v, e) < 0)
+        return -1;
     buf_init(&a.solution, MAX_TEXT);
     buf_init(&a.plan, MAX_TEXT);
-    if (rc == 0 && call.r.rest_len != 1)
-        rc = err_set(e, ERR_USAGE, "exactly one kernel FILE is needed");
-    if (rc == 0)
-        rc = verifying_choose_device(&v.v, e);
-    if (rc == 0)
-        rc = add(&a, call.r.rest[0], e);
-    if (a.record)
-        json_decref(a.record);
-    if (a.task)
-        task_free(a.task);
-    if (a.pack)
-        pack_free(a.pack);
-    packs_path_release(&a.path);
-    home_release(&a.home);
+    rc = add_file(call, &a, call->r.rest[0], e);
+    json_decref(a.record);
     buf_release(&a.solution);
     buf_release(&a.plan);
-    cmd_end(&call);
-    return help ? 0 : rc;
+    return rc;
 }
+
+static const struct add_values add_defaults = {.v = VERIFYING_DEFAULTS};
 
 extern const struct cmd cmd_archive_add;
 const struct cmd cmd_archive_add = {
@@ -238,5 +226,7 @@ const struct cmd cmd_archive_add = {
     "(computed by its kernels alone), for a task that 'tasks check' accepts.\n"
     "Exit status: 1 if it was not added, 4 if there is no verdict yet.",
     add_table,
-    run_add,
+    add_run,
+    sizeof(struct add_values),
+    &add_defaults,
 };

@@ -7,7 +7,6 @@
 #include "cmd/cmd.h"
 #include "io/term.h"
 #include "pack/pack_probe.h"
-#include "pack/packs.h"
 #include "run/recheck.h"
 #include "store/pg.h"
 #include "verify/verdict.h"
@@ -24,11 +23,12 @@ struct reverify_values {
     const char *dsl;
 };
 
+#define VALUES struct reverify_values
 static const struct opt reverify_table[] = {
     {"dsl", 0, OPT_TEXT, "ID",
      "the pack; kernels of other packs are left alone (default: the pack of "
      "the first kernel)",
-     offsetof(struct reverify_values, dsl), 0, 0},
+     AT(dsl)},
     VERIFYING_OPTIONS,
     {0},
 };
@@ -36,9 +36,8 @@ static const struct opt reverify_table[] = {
 struct reverify {
     struct reverify_values *v;
     const char *dir;
-    struct home home;
-    struct packs_path path;
-    struct pack *pack;
+    struct cmd_call *call;
+    const struct pack *pack;
     struct recheck *again;
     struct asked *asked; /* by kernel */
     size_t others;       /* kernels of other packs */
@@ -56,7 +55,7 @@ struct asked {
 
 /* ---- what to verify ---- */
 
-static bool is_of_pack(const struct recheck_kernel *k, void *arg)
+static bool reverify_is_of_pack(const struct recheck_kernel *k, void *arg)
 {
     struct reverify *f = arg;
     bool meant = !k->dsl[0] || strcmp(k->dsl, f->pack->id) == 0;
@@ -65,7 +64,7 @@ static bool is_of_pack(const struct recheck_kernel *k, void *arg)
     return meant;
 }
 
-static struct pack *load_pack(struct reverify *f, struct err *e)
+static const struct pack *reverify_load_pack(struct reverify *f, struct err *e)
 {
     const char *id = f->v->dsl ? f->v->dsl : recheck_at(f->again, 0)->dsl;
 
@@ -76,14 +75,11 @@ static struct pack *load_pack(struct reverify *f, struct err *e)
                 f->dir);
         return NULL;
     }
-    if (home_find(&f->home, e) < 0)
-        return NULL;
-    packs_path_init(&f->path, &f->v->v.packs, &f->home);
-    return packs_load(&f->path, id, e);
+    return cmd_pack(f->call, &f->v->v.packs, id, e);
 }
 
 /* A kernel is verified in the precision that it was verified in before. */
-static int choose_precisions(struct reverify *f, struct err *e)
+static int reverify_choose_precisions(struct reverify *f, struct err *e)
 {
     size_t n = recheck_count(f->again);
 
@@ -106,7 +102,8 @@ static int choose_precisions(struct reverify *f, struct err *e)
 
 /* What the verdicts depend on besides the kernels. The probe names the version
  * of the language on this machine; a folder of jobs does not know it. */
-static int describe(const struct reverify *f, struct buf *under, struct err *e)
+static int reverify_describe(const struct reverify *f, struct buf *under,
+                             struct err *e)
 {
     const struct verifying_values *v = &f->v->v;
     struct procs_item item = {0};
@@ -120,7 +117,7 @@ static int describe(const struct reverify *f, struct buf *under, struct err *e)
         buf_printf(under, ", %s", v->verifier);
         return 0;
     }
-    pack_probe_command(&item.opts, argv, &f->home, f->pack->dir);
+    pack_probe_command(&item.opts, argv, cmd_home(f->call, e), f->pack->dir);
     rc = procs_run(&item, 1, 1, NULL, NULL, e);
     if (rc == 0) {
         pack_probe_read(&probe, &item);
@@ -133,8 +130,8 @@ static int describe(const struct reverify *f, struct buf *under, struct err *e)
 
 /* ---- asking ---- */
 
-static int note(struct reverify *f, size_t i, const json_t *record,
-                struct err *e)
+static int reverify_note(struct reverify *f, size_t i, const json_t *record,
+                         struct err *e)
 {
     bool was = f->asked[i].was_retired;
     char *why = verdict_line(record);
@@ -170,7 +167,7 @@ static int reverify_one(struct verifier *verifier, size_t item, void *arg,
     if (verifier_ask(verifier, &c, &d, e) < 0)
         return -1;
     if (d.record && verdict_in(d.record) < VERDICT_NOT_JUDGED) {
-        rc = note(f, item, d.record, e);
+        rc = reverify_note(f, item, d.record, e);
     } else {
         struct str why = d.record ? verdict_error(d.record) : str_of(d.why);
 
@@ -190,7 +187,7 @@ static int reverify_ask_all(struct reverify *f, struct err *e)
         f->before += recheck_at(f->again, i)->done;
     f->done = f->before;
     f->bar = term_open(STDERR_FILENO, n, f->done, "verifying again");
-    rc = verifying_all(&f->v->v, &f->home, n, reverify_one, f, e);
+    rc = verifying_all(&f->v->v, cmd_home(f->call, e), n, reverify_one, f, e);
     term_close(f->bar);
     f->bar = NULL;
     return rc;
@@ -198,8 +195,8 @@ static int reverify_ask_all(struct reverify *f, struct err *e)
 
 /* ---- the result ---- */
 
-static const char *state_of(const struct asked *a,
-                            const struct recheck_kernel *k)
+static const char *reverify_state(const struct asked *a,
+                                  const struct recheck_kernel *k)
 {
     if (!k->done)
         return a->infra ? "infra" : "missing";
@@ -208,12 +205,12 @@ static const char *state_of(const struct asked *a,
     return a->was_retired ? "restored" : "correct";
 }
 
-static void tell(const struct asked *a, const struct recheck_kernel *k,
-                 bool as_json)
+static void reverify_print(const struct asked *a,
+                           const struct recheck_kernel *k, bool as_json)
 {
-    const char *state = state_of(a, k), *why = !k->done     ? a->infra
-                                               : k->retired ? k->why
-                                                            : NULL;
+    const char *state = reverify_state(a, k), *why = !k->done     ? a->infra
+                                                     : k->retired ? k->why
+                                                                  : NULL;
 
     if (as_json)
         jsn_line(json_pack("{s:s, s:s, s:s, s:s?, s:o}", "name", k->name,
@@ -227,7 +224,8 @@ static void tell(const struct asked *a, const struct recheck_kernel *k,
                why ? ": " : "", why ? why : "");
 }
 
-static void summarise(const struct reverify *f, size_t correct, size_t missing)
+static void reverify_summarise(const struct reverify *f, size_t correct,
+                               size_t missing)
 {
     size_t n = recheck_count(f->again);
 
@@ -243,24 +241,24 @@ static void summarise(const struct reverify *f, size_t correct, size_t missing)
 }
 
 /* 0: all are correct; 1: some are not; 4: some have no verdict. */
-static int conclude(const struct reverify *f)
+static int reverify_conclude(const struct reverify *f)
 {
     size_t broken = 0, missing = 0, n = recheck_count(f->again);
 
     for (size_t i = 0; i < n; i++) {
         const struct recheck_kernel *k = recheck_at(f->again, i);
 
-        tell(&f->asked[i], k, f->v->v.json);
+        reverify_print(&f->asked[i], k, f->v->v.json);
         missing += !k->done;
         broken += k->done && k->retired;
     }
     if (!f->v->v.json)
-        summarise(f, n - broken - missing, missing);
+        reverify_summarise(f, n - broken - missing, missing);
     return missing ? verdicts[VERDICT_INFRA].exit_status : broken ? 1 : 0;
 }
 
 /* A pack with a mark in it would not load. */
-static int refuse_seeds(const char *dir, struct err *e)
+static int reverify_refuse_seeds(const char *dir, struct err *e)
 {
     char *pack = fs_join(dir, "../pack.json");
     int rc = 0;
@@ -274,12 +272,12 @@ static int refuse_seeds(const char *dir, struct err *e)
     return rc;
 }
 
-static int reverify(struct reverify *f, struct err *e)
+static int reverify_all(struct reverify *f, struct err *e)
 {
     struct buf under;
     int rc;
 
-    if (refuse_seeds(f->dir, e) < 0)
+    if (reverify_refuse_seeds(f->dir, e) < 0)
         return -1;
     f->again = recheck_open(f->dir, e);
     if (!f->again)
@@ -290,40 +288,37 @@ static int reverify(struct reverify *f, struct err *e)
         return 0;
     }
     buf_init(&under, BUF_UNLIMITED);
-    f->pack = load_pack(f, e);
+    f->pack = reverify_load_pack(f, e);
     rc = f->pack ? verifying_choose_for(&f->v->v, f->pack, e) : -1;
     if (rc == 0)
-        rc = describe(f, &under, e);
+        rc = reverify_describe(f, &under, e);
     if (rc == 0)
-        rc = recheck_begin(f->again, buf_str(&under), is_of_pack, f, e);
+        rc =
+            recheck_begin(f->again, buf_str(&under), reverify_is_of_pack, f, e);
     if (rc == 0)
-        rc = choose_precisions(f, e);
+        rc = reverify_choose_precisions(f, e);
     if (rc == 0)
         rc = reverify_ask_all(f, e);
     buf_release(&under);
-    return rc == 0 ? conclude(f) : rc;
+    return rc == 0 ? reverify_conclude(f) : rc;
 }
 
-static int run_reverify(const struct cmd *c, int argc, char **argv,
-                        struct err *e)
+static int reverify_run(struct cmd_call *call, struct err *e)
 {
-    struct reverify_values v = {.v = VERIFYING_DEFAULTS};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    struct reverify f = {.v = &v};
+    struct reverify f = {.call = call, .v = call->values};
     struct err late = ERR_INIT;
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e), help = rc > 0;
+    int rc;
 
-    if (rc == 0 && call.r.rest_len != 1)
-        rc = err_set(e, ERR_USAGE, "give the folder of one run or one archive");
-    if (rc == 0 && pg_is_address(call.r.rest[0]))
-        rc = err_set(e, ERR_USAGE,
-                     "a shared archive cannot be verified again: import it "
-                     "into a folder with 'monkeys archive import', and verify "
-                     "that");
-    if (rc == 0) {
-        f.dir = call.r.rest[0];
-        rc = reverify(&f, e);
-    }
+    if (call->r.rest_len != 1)
+        return err_set(e, ERR_USAGE,
+                       "give the folder of one run or one archive");
+    f.dir = call->r.rest[0];
+    if (pg_is_address(f.dir))
+        return err_set(e, ERR_USAGE,
+                       "a shared archive cannot be verified again: import it "
+                       "into a folder with 'monkeys archive import', and "
+                       "verify that");
+    rc = reverify_all(&f, e);
     for (size_t i = 0; f.asked && i < recheck_count(f.again); i++)
         free(f.asked[i].infra);
     free(f.asked);
@@ -331,13 +326,11 @@ static int run_reverify(const struct cmd *c, int argc, char **argv,
         *e = late;
         rc = -1;
     }
-    if (f.pack)
-        pack_free(f.pack);
-    packs_path_release(&f.path);
-    home_release(&f.home);
-    cmd_end(&call);
-    return help ? 0 : rc;
+    return rc;
 }
+
+static const struct reverify_values reverify_defaults = {
+    .v = VERIFYING_DEFAULTS};
 
 extern const struct cmd cmd_archive_reverify;
 const struct cmd cmd_archive_reverify = {
@@ -356,5 +349,7 @@ const struct cmd cmd_archive_reverify = {
     "Exit status: 1 if a kernel is broken, 4 if at least one has no verdict "
     "yet.",
     reverify_table,
-    run_reverify,
+    reverify_run,
+    sizeof(struct reverify_values),
+    &reverify_defaults,
 };

@@ -16,21 +16,20 @@ struct check_values {
     struct opt_list packs;
 };
 
+#define VALUES struct check_values
 static const struct opt check_table[] = {
     {"dsl", 0, OPT_TEXT, "ID", "the pack whose rules apply (required)",
-     offsetof(struct check_values, dsl), 0, 0},
+     AT(dsl)},
     {"rules", 0, OPT_CHOICE, "default|paper",
      "which rules to apply: the scope-aware ones, or the paper's tables taken "
      "literally (default: default)",
-     offsetof(struct check_values, rules), 0, 0},
-    {"json", 0, OPT_FLAG, NULL, "print a JSON object for each file",
-     offsetof(struct check_values, json), 0, 0},
-    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
-     offsetof(struct check_values, packs), 0, 0},
+     AT(rules)},
+    {"json", 0, OPT_FLAG, NULL, "print a JSON object for each file", AT(json)},
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP, AT(packs)},
     {0},
 };
 
-static void print_json(const char *file, const struct check_result *r)
+static void check_print_json(const char *file, const struct check_result *r)
 {
     json_t *list = json_array();
 
@@ -48,7 +47,7 @@ static void print_json(const char *file, const struct check_result *r)
                        "accepted", r->accepted, "findings", list));
 }
 
-static void print_text(const char *file, const struct check_result *r)
+static void check_print(const char *file, const struct check_result *r)
 {
     for (size_t i = 0; i < r->len; i++) {
         const struct finding *f = &r->finding[i];
@@ -72,15 +71,15 @@ static void print_text(const char *file, const struct check_result *r)
 
 /* All files are checked. One that cannot be read is reported, and makes the
  * command fail once the others are done. */
-static int check_files(const struct check_values *v,
-                       const struct opt_result *words,
-                       const struct ruleset *set, struct err *e)
+static int check_files(const struct cmd_call *call, const struct ruleset *set,
+                       struct err *e)
 {
+    const struct check_values *v = call->values;
     struct check *c = check_new(NULL);
     int rc = 0;
 
-    for (size_t i = 0; i < words->rest_len; i++) {
-        const char *file = words->rest[i];
+    for (size_t i = 0; i < call->r.rest_len; i++) {
+        const char *file = call->r.rest[i];
         struct check_result r;
         struct err one = ERR_INIT;
         struct buf text;
@@ -96,9 +95,9 @@ static int check_files(const struct check_values *v,
         } else {
             r = check_source(c, set, (struct str){buf_str(&text), text.len});
             if (v->json)
-                print_json(file, &r);
+                check_print_json(file, &r);
             else
-                print_text(file, &r);
+                check_print(file, &r);
             if (rc == 0 && !r.accepted)
                 rc = 1;
         }
@@ -108,48 +107,20 @@ static int check_files(const struct check_values *v,
     return rc;
 }
 
-static int run_with_pack(const struct check_values *v,
-                         const struct opt_result *words, struct err *e)
+static int check_run(struct cmd_call *call, struct err *e)
 {
+    const struct check_values *v = call->values;
     const struct ruleset *set;
-    struct packs_path path;
-    struct pack *pack;
-    struct home home;
-    int rc = -1;
+    const struct pack *pack;
 
-    if (home_find(&home, e) < 0)
-        return -1;
-    packs_path_init(&path, &v->packs, &home);
-    pack = packs_load(&path, v->dsl, e);
+    if (call->r.rest_len == 0)
+        return err_set(e, ERR_USAGE, "no FILE given ('-' is standard input)");
+    pack = cmd_pack(call, &v->packs, v->dsl, e);
     set = pack ? pack_ruleset(pack, v->rules, e) : NULL;
-    if (set)
-        rc = check_files(v, words, set, e);
-    if (pack)
-        pack_free(pack);
-    packs_path_release(&path);
-    home_release(&home);
-    return rc;
+    return set ? check_files(call, set, e) : -1;
 }
 
-static int run_check(const struct cmd *c, int argc, char **argv, struct err *e)
-{
-    struct check_values v = {.rules = "default"};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-
-    if (rc == 0 && !v.dsl)
-        rc = err_set(e, ERR_USAGE,
-                     "--dsl ID is missing; 'monkeys pack list' lists the "
-                     "packs");
-    if (rc == 0 && !call.r.rest_len)
-        rc = err_set(e, ERR_USAGE, "no FILE given ('-' is standard input)");
-    if (rc == 0)
-        rc = run_with_pack(&v, &call.r, e);
-    else if (rc > 0)
-        rc = 0;
-    cmd_end(&call);
-    return rc;
-}
+static const struct check_values check_defaults = {.rules = "default"};
 
 extern const struct cmd cmd_check;
 const struct cmd cmd_check = {
@@ -160,5 +131,7 @@ const struct cmd cmd_check = {
     "what only running can show. Exit status: 0 if all are accepted, 1 if at\n"
     "least one is rejected, 2 if a file cannot be read.",
     check_table,
-    run_check,
+    check_run,
+    sizeof(struct check_values),
+    &check_defaults,
 };

@@ -4,10 +4,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/paying.h"
 #include "curriculum/maker.h"
-#include "io/term.h"
-#include "source/define.h"
+#include "prompt/inquiry.h"
 #include "verify/verifying.h"
 
 #include <stdio.h>
@@ -23,65 +21,41 @@ struct decompose_values {
     bool llm;
 };
 
+#define VALUES struct decompose_values
 #undef MODELING_AT
-#define MODELING_AT offsetof(struct decompose_values, m)
-#define FIELD(name) offsetof(struct decompose_values, name), 0, 0
+#define MODELING_AT offsetof(VALUES, m)
 
 static const struct opt decompose_table[] = {
     {"level", 0, OPT_CHOICE, "coarse|medium|fine",
      "how small the pieces are: about 2, 3 or 9 for each task (default: "
      "coarse)",
-     FIELD(level)},
+     AT(level)},
     {"out", 'o', OPT_TEXT, "DIR",
-     "where the pieces are written (default: curriculum-LEVEL)", FIELD(out)},
+     "where the pieces are written (default: curriculum-LEVEL)", AT(out)},
     {"llm", 0, OPT_FLAG, NULL,
      "let a model propose the pieces; the options of its provider follow below",
-     FIELD(llm)},
-    DEFINE_OPTION(struct decompose_values, define),
+     AT(llm)},
+    DEFINE_OPTION(VALUES, define),
     VERIFYING_OPTIONS,
     MODELING_OPTIONS,
     {0},
 };
 
 /* What is open while it works. */
-struct work {
+struct decomposing {
     const struct decompose_values *v;
     char *out;
-    struct home home;
     struct collection tasks;
     struct verifying g;
     struct job_opts job;
-    struct paying paying;
+    struct inquiry inquiry;
     struct maker *maker;
-    struct term *term;
 };
 
 /* ---- opening ---- */
 
-static int gather(struct work *w, const struct opt_result *r, struct err *e)
-{
-    char *own = fs_join(w->home.dir, "tasks");
-    int rc = collection_add(&w->tasks, r->rest, r->rest_len, own, e);
-
-    free(own);
-    if (rc < 0 || collection_report(&w->tasks, false, e) < 0)
-        return -1;
-    return define_tasks(&w->tasks, &w->v->define, e);
-}
-
-static int open_model(struct work *w, struct err *e)
-{
-    struct paying_opts o = {.values = &w->v->m,
-                            .home = w->home.dir,
-                            .dir = w->out,
-                            .file = "decompose.db",
-                            .loop = w->g.loop};
-
-    return paying_open(&w->paying, &o, e);
-}
-
-static int check_options(const struct decompose_values *v,
-                         const struct opt_result *r, struct err *e)
+static int decompose_check(const struct decompose_values *v,
+                           const struct opt_result *r, struct err *e)
 {
     const struct modeling_values *m = &v->m;
 
@@ -103,20 +77,22 @@ static int check_options(const struct decompose_values *v,
 
 static void decompose_step(const struct ask_progress *p, void *arg)
 {
-    struct work *w = arg;
-    char note[80] = "";
+    struct decomposing *w = arg;
+    char note[80];
 
     if (w->v->llm) {
-        modeling_news(&w->paying.model);
-        snprintf(note, sizeof(note), "%zu calls, $%.4f", p->questions,
-                 (double)w->paying.model.budget.spent.usd_micro / 1e6);
+        snprintf(note, sizeof(note), "%zu calls, ", p->questions);
+        inquiry_step(&w->inquiry, p->done, note);
+    } else {
+        term_set(w->inquiry.term, p->done, "");
     }
-    term_set(w->term, p->done, note);
 }
 
-static int open_all(struct work *w, const struct opt_result *r, struct err *e)
+static int decompose_open(struct cmd_call *call, struct decomposing *w,
+                          struct err *e)
 {
     const struct decompose_values *v = w->v;
+    const struct home *home = cmd_home(call, e);
     struct maker_parts parts;
     size_t level = contract_word(v->level, piece_levels, PIECE_LEVELS);
 
@@ -124,56 +100,64 @@ static int open_all(struct work *w, const struct opt_result *r, struct err *e)
     if (!fs_is_dir(w->out) && access(w->out, F_OK) == 0)
         return err_set(e, ERR_INPUT, "%s: not a folder; choose one with -o DIR",
                        w->out);
-    if (home_find(&w->home, e) < 0 || gather(w, r, e) < 0 ||
-        verifying_open(&w->g, &v->v, &w->home, e) < 0 ||
-        (v->llm && open_model(w, e) < 0))
+    if (!home || cmd_tasks(call, NULL, false, &v->define, &w->tasks, e) < 0 ||
+        verifying_open(&w->g, &v->v, home, e) < 0)
         return -1;
+    if (v->llm) {
+        struct inquiry_opts o = {.values = &v->m,
+                                 .home = home->dir,
+                                 .dir = w->out,
+                                 .file = "decompose.db",
+                                 .loop = w->g.loop};
+
+        if (inquiry_open(&w->inquiry, &o, e) < 0)
+            return -1;
+    }
     w->job = verifying_job(&v->v, precision_names[PRECISION_FP32]);
-    parts =
-        (struct maker_parts){.ask = paying_parts(&w->paying, w->g.loop, &v->m),
-                             .prompts = w->paying.prompts,
-                             .verifier = w->g.verifier,
-                             .job = &w->job};
+    parts = (struct maker_parts){.ask = inquiry_parts(&w->inquiry),
+                                 .prompts = w->inquiry.prompts,
+                                 .verifier = w->g.verifier,
+                                 .job = &w->job};
+    parts.ask.loop = w->g.loop;
     parts.ask.step = decompose_step;
     parts.ask.arg = w;
     w->maker = maker_new(&parts, &w->tasks, (enum piece_level)level);
     return 0;
 }
 
-static int close_all(struct work *w, struct err *e)
+static int decompose_close(struct decomposing *w, struct err *e)
 {
     int rc;
 
     maker_free(w->maker);
-    rc = paying_close(&w->paying, e);
+    rc = inquiry_close(&w->inquiry, e);
     verifying_close(&w->g);
     collection_release(&w->tasks);
-    home_release(&w->home);
     free(w->out);
     return rc;
 }
 
 /* ---- results ---- */
 
-static bool is_claimed(const struct problem *p)
+static bool decompose_is_claimed(const struct problem *p)
 {
     return json_is_true(
         json_object_get(json_object_get(p->outline, "composition"), "claimed"));
 }
 
-static bool is_proved(const struct problem *p)
+static bool decompose_is_proved(const struct problem *p)
 {
     return json_is_true(
         json_object_get(json_object_get(p->outline, "composition"), "proved"));
 }
 
-static size_t pieces_of(const struct problem *p)
+static size_t decompose_pieces(const struct problem *p)
 {
     return json_array_size(json_object_get(p->outline, "subproblems"));
 }
 
 /* "2 partition, 1 stepping_stone" */
-static void put_kinds(const struct problem *p, struct buf *out)
+static void decompose_put_kinds(const struct problem *p, struct buf *out)
 {
     const json_t *subs = json_object_get(p->outline, "subproblems");
 
@@ -190,7 +174,7 @@ static void put_kinds(const struct problem *p, struct buf *out)
 }
 
 /* The codes of the findings, each once. */
-static void put_codes(const struct problem *p, struct buf *out)
+static void decompose_put_codes(const struct problem *p, struct buf *out)
 {
     const json_t *list = json_object_get(p->outline, "findings");
 
@@ -207,34 +191,35 @@ static void put_codes(const struct problem *p, struct buf *out)
 }
 
 /* A model was asked, and its proposals were refused. */
-static bool fell_back(const struct problem *p)
+static bool decompose_fell_back(const struct problem *p)
 {
     return json_is_false(
         json_object_get(json_object_get(p->outline, "model"), "used"));
 }
 
-static void add_row(struct table *t, const struct problem *p, bool llm)
+static void decompose_add_row(struct table *t, const struct problem *p,
+                              bool llm)
 {
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
     table_text(t, p->id);
-    table_int(t, (int64_t)pieces_of(p));
-    put_kinds(p, &b);
+    table_int(t, (int64_t)decompose_pieces(p));
+    decompose_put_kinds(p, &b);
     table_text(t, b.len ? buf_str(&b) : NULL);
-    table_text(t, is_proved(p)    ? "proved"
-                  : is_claimed(p) ? "claimed, not proved"
-                                  : "not claimed");
+    table_text(t, decompose_is_proved(p)    ? "proved"
+                  : decompose_is_claimed(p) ? "claimed, not proved"
+                                            : "not claimed");
     if (llm)
-        table_text(t, fell_back(p) ? "the verifier" : "the model");
+        table_text(t, decompose_fell_back(p) ? "the verifier" : "the model");
     buf_reset(&b);
-    put_codes(p, &b);
+    decompose_put_codes(p, &b);
     table_text(t, b.len ? buf_str(&b) : NULL);
     buf_release(&b);
 }
 
-static void add_finding(struct table *t, const struct problem *p,
-                        const json_t *f, const char *of)
+static void decompose_add_finding(struct table *t, const struct problem *p,
+                                  const json_t *f, const char *of)
 {
     const char *sub = jsn_str(f, "sub");
 
@@ -244,7 +229,7 @@ static void add_finding(struct table *t, const struct problem *p,
                jsn_str(f, "detail"));
 }
 
-static void add_notes(struct table *t, const struct problem *p)
+static void decompose_add_notes(struct table *t, const struct problem *p)
 {
     const json_t *list = json_object_get(p->outline, "findings"),
                  *refused = json_object_get(
@@ -252,8 +237,8 @@ static void add_notes(struct table *t, const struct problem *p)
     char of[40];
 
     for (size_t i = 0; i < json_array_size(list); i++)
-        add_finding(t, p, json_array_get(list, i), "");
-    if (fell_back(p))
+        decompose_add_finding(t, p, json_array_get(list, i), "");
+    if (decompose_fell_back(p))
         table_note(t,
                    "%s: the model was refused %zu times; the division without "
                    "it is used",
@@ -262,11 +247,12 @@ static void add_notes(struct table *t, const struct problem *p)
         list = json_array_get(refused, i);
         snprintf(of, sizeof(of), ", refused reply %zu", i + 1);
         for (size_t k = 0; k < json_array_size(list); k++)
-            add_finding(t, p, json_array_get(list, k), of);
+            decompose_add_finding(t, p, json_array_get(list, k), of);
     }
 }
 
-static void print_table(const struct work *w, const struct curriculum *c)
+static void decompose_print(const struct decomposing *w,
+                            const struct curriculum *c)
 {
     static const char *const plain[] = {"problem", "pieces", "kinds",
                                         "composition", NULL};
@@ -282,13 +268,13 @@ static void print_table(const struct work *w, const struct curriculum *c)
     for (size_t i = 0; i < c->nproblems; i++) {
         const struct problem *p = &c->problem[i];
 
-        add_row(&t, p, w->v->llm);
-        pieces += pieces_of(p);
-        claimed += is_claimed(p);
-        proved += is_proved(p);
+        decompose_add_row(&t, p, w->v->llm);
+        pieces += decompose_pieces(p);
+        claimed += decompose_is_claimed(p);
+        proved += decompose_is_proved(p);
     }
     for (size_t i = 0; i < c->nproblems; i++)
-        add_notes(&t, &c->problem[i]);
+        decompose_add_notes(&t, &c->problem[i]);
     buf_init(&b, BUF_UNLIMITED);
     table_print(&t, TABLE_TEXT, &b);
     fputs(buf_str(&b), stdout);
@@ -300,15 +286,16 @@ static void print_table(const struct work *w, const struct curriculum *c)
     table_release(&t);
 }
 
-static void print_json(const struct work *w, const struct curriculum *c)
+static void decompose_print_json(const struct decomposing *w,
+                                 const struct curriculum *c)
 {
     for (size_t i = 0; i < w->tasks.len; i++) {
         const struct task *t = w->tasks.task[i];
         const struct problem *p = curriculum_problem(c, t->id);
         json_t *line = json_pack("{s:o, s:s, s:b, s:I}", "file",
                                  jsn_text(t->path, strlen(t->path)), "task",
-                                 t->id, "accepted", pieces_of(p) > 0, "depth",
-                                 (json_int_t)p->depth);
+                                 t->id, "accepted", decompose_pieces(p) > 0,
+                                 "depth", (json_int_t)p->depth);
 
         json_object_update(line, p->outline);
         jsn_line(line);
@@ -317,7 +304,7 @@ static void print_json(const struct work *w, const struct curriculum *c)
 
 /* ---- working ---- */
 
-static int deliver(struct work *w, struct err *e)
+static int decompose_deliver(struct decomposing *w, struct err *e)
 {
     struct curriculum c;
     int rc = maker_take(w->maker, &c, e);
@@ -325,58 +312,55 @@ static int deliver(struct work *w, struct err *e)
     if (rc == 0)
         rc = curriculum_write(&c, w->out, e);
     if (rc == 0 && w->v->v.json)
-        print_json(w, &c);
+        decompose_print_json(w, &c);
     else if (rc == 0)
-        print_table(w, &c);
+        decompose_print(w, &c);
     for (size_t i = 0; rc >= 0 && i < c.nproblems; i++)
-        if (!pieces_of(&c.problem[i]) ||
-            (is_claimed(&c.problem[i]) && !is_proved(&c.problem[i])))
+        if (!decompose_pieces(&c.problem[i]) ||
+            (decompose_is_claimed(&c.problem[i]) &&
+             !decompose_is_proved(&c.problem[i])))
             rc = 1;
     curriculum_release(&c);
     return rc;
 }
 
-static int decompose(struct work *w, struct err *e)
+static int decompose_all(struct decomposing *w, struct err *e)
 {
     enum ask_end end;
 
-    w->term = term_open(STDERR_FILENO, w->tasks.len, 0, "dividing tasks");
+    w->inquiry.term =
+        term_open(STDERR_FILENO, w->tasks.len, 0, "dividing tasks");
     end = maker_run(w->maker, e);
-    term_close(w->term);
+    term_close(w->inquiry.term);
+    w->inquiry.term = NULL;
     if (end == ASK_DONE)
-        return deliver(w, e);
+        return decompose_deliver(w, e);
     if (end == ASK_NO_BUDGET || end == ASK_STOPPED)
-        return paying_ended(end, w->out, "the replies", e);
+        return inquiry_ended(end, w->out, "the replies", e);
     verifying_hint(&w->g);
     return end == ASK_WAITING ? 4 : -1;
 }
 
-static int run_decompose(const struct cmd *c, int argc, char **argv,
-                         struct err *e)
+static int decompose_run(struct cmd_call *call, struct err *e)
 {
-    struct decompose_values v = {.v = VERIFYING_DEFAULTS,
-                                 .m = MODELING_DEFAULTS,
-                                 .level = piece_levels[LEVEL_COARSE]};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    struct work w = {.v = &v};
+    struct decompose_values *v = call->values;
+    struct decomposing w = {.v = v};
     struct err late = ERR_INIT;
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int rc;
 
-    if (rc == 0)
-        rc = check_options(&v, &call.r, e) < 0 ||
-                     verifying_choose_device(&v.v, e) < 0 ||
-                     open_all(&w, &call.r, e) < 0
-                 ? -1
-                 : decompose(&w, e);
-    else if (rc == 1)
-        rc = 0;
-    if (close_all(&w, &late) < 0 && rc >= 0) {
+    if (decompose_check(v, &call->r, e) < 0 ||
+        verifying_choose_device(&v->v, e) < 0)
+        return -1;
+    rc = decompose_open(call, &w, e) < 0 ? -1 : decompose_all(&w, e);
+    if (decompose_close(&w, &late) < 0 && rc >= 0) {
         *e = late;
         rc = -1;
     }
-    cmd_end(&call);
     return rc;
 }
+
+static const struct decompose_values decompose_defaults = {
+    .v = VERIFYING_DEFAULTS, .m = MODELING_DEFAULTS, .level = "coarse"};
 
 extern const struct cmd cmd_decompose;
 const struct cmd cmd_decompose = {
@@ -402,5 +386,7 @@ const struct cmd cmd_decompose = {
     "from\n"
     "another host is still missing.",
     decompose_table,
-    run_decompose,
+    decompose_run,
+    sizeof(struct decompose_values),
+    &decompose_defaults,
 };

@@ -15,41 +15,39 @@ struct decontaminate_values {
     int64_t threads;
 };
 
+#define VALUES struct decontaminate_values
 static const struct opt decontaminate_table[] = {
     {"against", 0, OPT_LIST, "DIR",
      "a folder of the benchmark's tasks; may be repeated (required)",
-     offsetof(struct decontaminate_values, against), 0, 0},
+     AT(against)},
     {"out", 'o', OPT_TEXT, "PATH",
      "where to write what is kept: a file, or a new folder if IN is one "
      "(required)",
-     offsetof(struct decontaminate_values, out), 0, 0},
+     AT(out)},
     {"policy", 0, OPT_CHOICE, "paper|strict-signal",
      "which n-grams count: all of the benchmark, or only those that a single "
      "task of it has (default: paper)",
-     offsetof(struct decontaminate_values, policy), 0, 0},
+     AT(policy)},
     {"tokens", 0, OPT_CHOICE, "qwen|python|words",
-     "what an n-gram is made of (default: qwen)",
-     offsetof(struct decontaminate_values, tokens), 0, 0},
+     "what an n-gram is made of (default: qwen)", AT(tokens)},
     {"vocab", 0, OPT_TEXT, "FILE",
      "the vocabulary for --tokens qwen: vocab.json, tokenizer.json or a "
      ".tiktoken file of a Qwen model",
-     offsetof(struct decontaminate_values, vocab), 0, 0},
+     AT(vocab)},
     {"fuzzy-only", 0, OPT_FLAG, NULL, "only look for similar texts",
-     offsetof(struct decontaminate_values, fuzzy_only), 0, 0},
+     AT(fuzzy_only)},
     {"ngram-only", 0, OPT_FLAG, NULL, "only look for common n-grams",
-     offsetof(struct decontaminate_values, ngram_only), 0, 0},
+     AT(ngram_only)},
     {"field", 0, OPT_TEXT, "NAME",
-     "the member of a row that is its text (default: python_code)",
-     offsetof(struct decontaminate_values, field), 0, 0},
+     "the member of a row that is its text (default: python_code)", AT(field)},
     {"threads", 0, OPT_INT, "N", "threads (default: one per processor)",
-     offsetof(struct decontaminate_values, threads), 1, 1024},
-    {"json", 0, OPT_FLAG, NULL, "print the manifest",
-     offsetof(struct decontaminate_values, json), 0, 0},
+     WITHIN(threads, 1, 1024)},
+    {"json", 0, OPT_FLAG, NULL, "print the manifest", AT(json)},
     {0},
 };
 
-static int check_call(const struct decontaminate_values *v, size_t words,
-                      struct err *e)
+static int decontaminate_check(const struct decontaminate_values *v,
+                               size_t words, struct err *e)
 {
     if (!v->against.len)
         return err_set(e, ERR_USAGE,
@@ -71,16 +69,16 @@ static int check_call(const struct decontaminate_values *v, size_t words,
     return 0;
 }
 
-static void print_line(const json_t *line, void *arg)
+static void decontaminate_print_line(const json_t *line, void *arg)
 {
     (void)arg;
     json_dumpf(line, stdout, JSON_COMPACT);
     putchar('\n');
 }
 
-static void print_sums(const struct decontaminate_values *v,
-                       const struct overlap *o,
-                       const struct decontaminate_sums *s)
+static void decontaminate_print(const struct decontaminate_values *v,
+                                const struct overlap *o,
+                                const struct decontaminate_sums *s)
 {
     printf("against:  %zu files\n", overlap_files(o));
     printf("rows:     %zu (%zu of them the same as an earlier one)\n", s->rows,
@@ -95,9 +93,11 @@ static void print_sums(const struct decontaminate_values *v,
     printf("kept:     %zu\n", s->kept);
 }
 
-static int run_with_vocab(const struct decontaminate_values *v, const char *in,
-                          const struct vocab *vocab, struct err *e)
+static int decontaminate_with(const struct decontaminate_values *v,
+                              const char *in, const struct vocab *vocab,
+                              struct err *e)
 {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     struct overlap_how how = {
         .fuzzy = !v->ngram_only,
         .ngram = !v->fuzzy_only,
@@ -107,8 +107,11 @@ static int run_with_vocab(const struct decontaminate_values *v, const char *in,
                               .in = in,
                               .out = v->out,
                               .field = v->field,
-                              .threads = (int)v->threads,
-                              .note = v->json ? print_line : NULL};
+                              .threads = v->threads       ? (int)v->threads
+                                         : processors > 0 ? (int)processors
+                                                          : 1,
+                              .note =
+                                  v->json ? decontaminate_print_line : NULL};
     struct decontaminate_sums sums;
     int rc;
 
@@ -116,41 +119,29 @@ static int run_with_vocab(const struct decontaminate_values *v, const char *in,
         return -1;
     rc = decontaminate(&d, &sums, e);
     if (rc == 0 && !v->json)
-        print_sums(v, o, &sums);
+        decontaminate_print(v, o, &sums);
     overlap_free(o);
     return rc;
 }
 
-static int run_decontaminate(const struct cmd *c, int argc, char **argv,
-                             struct err *e)
+static int decontaminate_run(struct cmd_call *call, struct err *e)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    struct decontaminate_values v = {.policy = "paper",
-                                     .tokens = "qwen",
-                                     .field = "python_code",
-                                     .threads =
-                                         processors > 0 ? processors : 1};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    const struct decontaminate_values *v = call->values;
     struct vocab *vocab = NULL;
+    int rc;
 
-    if (rc > 0) {
-        rc = 0;
-        goto out;
-    }
-    if (rc == 0)
-        rc = check_call(&v, call.r.rest_len, e);
-    if (rc == 0 && !v.fuzzy_only && strcmp(v.tokens, "qwen") == 0) {
-        vocab = vocab_load(v.vocab, e);
-        rc = vocab ? 0 : -1;
-    }
-    if (rc == 0)
-        rc = run_with_vocab(&v, call.r.rest[0], vocab, e);
-out:
+    if (decontaminate_check(v, call->r.rest_len, e) < 0)
+        return -1;
+    if (!v->fuzzy_only && strcmp(v->tokens, "qwen") == 0 &&
+        !(vocab = vocab_load(v->vocab, e)))
+        return -1;
+    rc = decontaminate_with(v, call->r.rest[0], vocab, e);
     vocab_free(vocab);
-    cmd_end(&call);
     return rc;
 }
+
+static const struct decontaminate_values decontaminate_defaults = {
+    .policy = "paper", .tokens = "qwen", .field = "python_code"};
 
 extern const struct cmd cmd_decontaminate;
 const struct cmd cmd_decontaminate = {
@@ -163,5 +154,7 @@ const struct cmd cmd_decontaminate = {
     "each\n"
     "row that is not, the task and the tokens.",
     decontaminate_table,
-    run_decontaminate,
+    decontaminate_run,
+    sizeof(struct decontaminate_values),
+    &decontaminate_defaults,
 };

@@ -1,16 +1,14 @@
 /* cmd_doctor.c: monkeys doctor: what this machine can do, each row tried for
  * real, and whether a run would work here: what a verdict finds decides. */
 #include "base/fs.h"
-#include "base/home.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/tick.h"
 #include "cmd/cmd.h"
-#include "cmd/trials.h"
 #include "io/procs.h"
 #include "io/term.h"
 #include "pack/pack_probe.h"
-#include "pack/packs.h"
+#include "run/seeds.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <curl/curl.h>
@@ -26,14 +24,12 @@ struct doctor_values {
     struct opt_list dsl, packs;
 };
 
+#define VALUES struct doctor_values
 static const struct opt doctor_table[] = {
-    {"json", 0, OPT_FLAG, NULL, "print one JSON object per row",
-     offsetof(struct doctor_values, json), 0, 0},
+    {"json", 0, OPT_FLAG, NULL, "print one JSON object per row", AT(json)},
     {"dsl", 0, OPT_LIST, "ID",
-     "try the pack ID alone (may be repeated); default: every pack",
-     offsetof(struct doctor_values, dsl), 0, 0},
-    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
-     offsetof(struct doctor_values, packs), 0, 0},
+     "try the pack ID alone (may be repeated); default: every pack", AT(dsl)},
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP, AT(packs)},
     {0},
 };
 
@@ -43,55 +39,56 @@ struct row {
 };
 
 struct doctor {
-    struct home home;
+    const struct home *home;
     struct pack_list packs;
     struct row *row;
     size_t len, cap;
     bool has_torch, has_box;
-    struct trial *trial; /* of the packs that reach the level "run" */
+    struct seeds_first *trial; /* of the packs that reach the level "run" */
     size_t trials;
     bool works;
 };
 
 /* Takes `name` and `detail`. */
-// NOLINTNEXTLINE(readability-non-const-parameter): they are freed in release()
-static void add(struct doctor *d, char *name, const char *state, char *detail)
+// NOLINTNEXTLINE(readability-non-const-parameter): they are freed in doctor_run()
+static void doctor_add(struct doctor *d, char *name, const char *state,
+                       char *detail)
 {
     d->row = xgrow(d->row, &d->cap, d->len, sizeof(*d->row));
     d->row[d->len++] = (struct row){name, detail, state};
 }
 
-static void add_libraries(struct doctor *d)
+static void doctor_add_libraries(struct doctor *d)
 {
     char pcre2[64] = "?";
     int jit = 0;
 
     pcre2_config(PCRE2_CONFIG_VERSION, pcre2);
     pcre2_config(PCRE2_CONFIG_JIT, &jit);
-    add(d, xstrdup("libraries"), "yes",
-        xasprintf("libcurl %s, jansson %s, PCRE2 %s%s, utf8proc %s",
-                  curl_version_info(CURLVERSION_NOW)->version,
-                  jansson_version_str(), pcre2, jit ? " with JIT" : "",
-                  utf8proc_version()));
+    doctor_add(d, xstrdup("libraries"), "yes",
+               xasprintf("libcurl %s, jansson %s, PCRE2 %s%s, utf8proc %s",
+                         curl_version_info(CURLVERSION_NOW)->version,
+                         jansson_version_str(), pcre2, jit ? " with JIT" : "",
+                         utf8proc_version()));
 }
 
 /* ---- Python ---- */
 
-static void no_python(struct doctor *d, const char *why)
+static void doctor_no_python(struct doctor *d, const char *why)
 {
-    add(d, xstrdup("python"), "no",
-        xasprintf("%s: %s; run ./setup run, or set MONKEYS_PYTHON",
-                  d->home.python, why));
+    doctor_add(d, xstrdup("python"), "no",
+               xasprintf("%s: %s; run ./setup run, or set MONKEYS_PYTHON",
+                         d->home->python, why));
 }
 
-static const char *text_of(const json_t *facts, const char *key)
+static const char *doctor_text(const json_t *facts, const char *key)
 {
     const char *s = json_string_value(json_object_get(facts, key));
 
     return s ? s : "none";
 }
 
-static void add_torch(struct doctor *d, const json_t *facts)
+static void doctor_add_torch(struct doctor *d, const json_t *facts)
 {
     const json_t *gpus = json_object_get(facts, "gpus");
     const char *broken =
@@ -99,56 +96,58 @@ static void add_torch(struct doctor *d, const json_t *facts)
 
     d->has_torch = !broken;
     if (broken)
-        add(d, xstrdup("torch"), "no",
+        doctor_add(
+            d, xstrdup("torch"), "no",
             xasprintf("%s; run ./setup run, or set MONKEYS_PYTHON", broken));
     else
-        add(d, xstrdup("torch"), "yes",
-            xasprintf("%s, CUDA %s, numpy %s", text_of(facts, "torch"),
-                      text_of(facts, "cuda"), text_of(facts, "numpy")));
+        doctor_add(
+            d, xstrdup("torch"), "yes",
+            xasprintf("%s, CUDA %s, numpy %s", doctor_text(facts, "torch"),
+                      doctor_text(facts, "cuda"), doctor_text(facts, "numpy")));
     if (json_array_size(gpus))
-        add(d, xstrdup("gpu"), "yes",
-            xasprintf("%zu x %s", json_array_size(gpus),
-                      json_string_value(json_array_get(gpus, 0))));
+        doctor_add(d, xstrdup("gpu"), "yes",
+                   xasprintf("%zu x %s", json_array_size(gpus),
+                             json_string_value(json_array_get(gpus, 0))));
     else
-        add(d, xstrdup("gpu"), "no",
-            xstrdup("none: packs that support it run on the CPU"));
+        doctor_add(d, xstrdup("gpu"), "no",
+                   xstrdup("none: packs that support it run on the CPU"));
 }
 
-static void add_python(struct doctor *d, const struct procs_item *ran)
+static void doctor_add_python(struct doctor *d, const struct procs_item *ran)
 {
     const struct proc_result *r = &ran->result;
     struct err e = ERR_INIT;
     json_t *facts;
 
     if (ran->failed.kind != ERR_NONE || r->timed_out || r->exit_code != 0) {
-        no_python(d, ran->failed.kind != ERR_NONE ? ran->failed.text
-                     : r->timed_out               ? "did not answer in time"
-                                                  : "failed to start");
+        doctor_no_python(d, ran->failed.kind != ERR_NONE ? ran->failed.text
+                            : r->timed_out ? "did not answer in time"
+                                           : "failed to start");
         return;
     }
     facts = jsn_parse("worker/probe.py", buf_str(&r->out), r->out.len, &e);
     if (!facts) {
-        no_python(d, e.text);
+        doctor_no_python(d, e.text);
         return;
     }
-    add(d, xstrdup("python"), "yes",
-        xasprintf("%s at %s", text_of(facts, "python"),
-                  text_of(facts, "executable")));
-    add_torch(d, facts);
+    doctor_add(d, xstrdup("python"), "yes",
+               xasprintf("%s at %s", doctor_text(facts, "python"),
+                         doctor_text(facts, "executable")));
+    doctor_add_torch(d, facts);
     json_decref(facts);
 }
 
 /* ---- the sandbox ---- */
 
-static void add_sandbox(struct doctor *d, const struct procs_item *ran)
+static void doctor_add_sandbox(struct doctor *d, const struct procs_item *ran)
 {
     struct str rest = {buf_str(&ran->result.out), ran->result.out.len}, line;
     bool namespaces = false, landlock = false, seccomp = false;
 
     if (ran->failed.kind != ERR_NONE || ran->result.exit_code != 0) {
-        add(d, xstrdup("sandbox"), "no",
-            xasprintf("%s cannot be run; build it with 'make'",
-                      d->home.worker));
+        doctor_add(d, xstrdup("sandbox"), "no",
+                   xasprintf("%s cannot be run; build it with 'make'",
+                             d->home->worker));
         return;
     }
     while (str_cut(&rest, '\n', &line)) {
@@ -161,31 +160,32 @@ static void add_sandbox(struct doctor *d, const struct procs_item *ran)
         namespaces = namespaces || (yes && str_eq(name, "namespaces"));
         landlock = landlock || (yes && str_eq(name, "landlock"));
         seccomp = seccomp || (yes && str_eq(name, "seccomp"));
-        add(d, xstrndup(name.p, name.n), yes ? "yes" : "no",
-            xstrndup(line.p, line.n));
+        doctor_add(d, xstrndup(name.p, name.n), yes ? "yes" : "no",
+                   xstrndup(line.p, line.n));
     }
     d->has_box = seccomp && (namespaces || landlock);
-    add(d, xstrdup("sandbox"), d->has_box ? "yes" : "no",
-        xstrdup(d->has_box && namespaces ? "full: namespaces and filters"
-                : d->has_box ? "thin: Landlock and seccomp without namespaces"
-                             : "neither namespaces nor Landlock: candidates "
-                               "would run unprotected"));
+    doctor_add(d, xstrdup("sandbox"), d->has_box ? "yes" : "no",
+               xstrdup(d->has_box && namespaces ? "full: namespaces and filters"
+                       : d->has_box
+                           ? "thin: Landlock and seccomp without namespaces"
+                           : "neither namespaces nor Landlock: candidates "
+                             "would run unprotected"));
 }
 
 /* ---- packs ---- */
 
-static int find_packs(struct doctor *d, const struct doctor_values *v,
-                      struct err *e)
+static int doctor_find_packs(struct cmd_call *call, struct doctor *d,
+                             struct err *e)
 {
+    const struct doctor_values *v = call->values;
+    const struct packs_path *path = cmd_packs(call, &v->packs, e);
     struct pack_list *l = &d->packs;
-    struct packs_path path;
     int rc = 0;
 
     if (!v->dsl.len)
-        return packs_list(&v->packs, &d->home, l, e);
-    packs_path_init(&path, &v->packs, &d->home);
+        return pack_list(&path->path, l, e);
     for (size_t i = 0; rc == 0 && i < v->dsl.len; i++) {
-        char *dir = pack_find(&path.path, v->dsl.item[i], e);
+        char *dir = pack_find(&path->path, v->dsl.item[i], e);
 
         if (dir) {
             l->item = xgrow(l->item, &l->cap, l->len, sizeof(*l->item));
@@ -194,25 +194,25 @@ static int find_packs(struct doctor *d, const struct doctor_values *v,
         }
         rc = dir ? 0 : -1;
     }
-    packs_path_release(&path);
     return rc;
 }
 
-static void add_pack(struct doctor *d, size_t i, const struct procs_item *ran)
+static void doctor_add_pack(struct doctor *d, size_t i,
+                            const struct procs_item *ran)
 {
     struct pack_probe p;
 
     pack_probe_read(&p, ran);
     if (p.level == PACK_PROBE_RUN)
         d->trial[d->trials++].dir = d->packs.item[i].dir;
-    add(d, xasprintf("pack %s", d->packs.item[i].id),
-        pack_probe_levels[p.level], p.why);
+    doctor_add(d, xasprintf("pack %s", d->packs.item[i].id),
+               pack_probe_levels[p.level], p.why);
 }
 
 /* ---- what a verdict finds ---- */
 
 /* Other rows show the parts; only a verdict shows that they work together. */
-static void add_conclusion(struct doctor *d, size_t tried, size_t correct)
+static void doctor_conclude(struct doctor *d, size_t tried, size_t correct)
 {
     const char *why = tried && correct == tried ? NULL
                       : !d->has_torch           ? "no Python with torch"
@@ -223,50 +223,50 @@ static void add_conclusion(struct doctor *d, size_t tried, size_t correct)
                           : "a correct kernel was not accepted (see above)";
 
     d->works = !why;
-    add(d, xstrdup("a run"), why ? "no" : "yes",
-        xstrdup(why ? why : "would work on this machine"));
+    doctor_add(d, xstrdup("a run"), why ? "no" : "yes",
+               xstrdup(why ? why : "would work on this machine"));
 }
 
-static int add_verdicts(struct doctor *d, const struct opt_list *given,
-                        struct err *e)
+static int doctor_add_verdicts(struct doctor *d, const struct opt_list *given,
+                               struct err *e)
 {
     size_t tried = 0, correct = 0;
 
-    if (trials_run(&d->home, given, d->trial, d->trials, e) < 0)
+    if (seeds_try_first(d->home, given, d->trial, d->trials, e) < 0)
         return -1;
     for (size_t i = 0; i < d->trials; i++) {
-        struct trial *t = &d->trial[i];
+        struct seeds_first *t = &d->trial[i];
 
         if (!t->tried)
             continue;
         tried++;
         correct += t->correct;
-        add(d, xasprintf("verdict %s", fs_base(t->dir)),
-            t->correct ? "yes" : "no",
-            t->detail ? t->detail : xstrdup("no answer"));
+        doctor_add(d, xasprintf("verdict %s", fs_base(t->dir)),
+                   t->correct ? "yes" : "no",
+                   t->detail ? t->detail : xstrdup("no answer"));
     }
-    add_conclusion(d, tried, correct);
+    doctor_conclude(d, tried, correct);
     return 0;
 }
 
-static void show_progress(size_t done, void *arg)
+static void doctor_progress(size_t done, void *arg)
 {
     term_set(arg, done, NULL);
 }
 
 /* The worker, the Python side and each pack, probed side by side. */
-static int probe_all(struct doctor *d, struct err *e)
+static int doctor_probe(struct doctor *d, struct err *e)
 {
     size_t n = 2 + d->packs.len;
     struct procs_item *item = xcalloc(n, sizeof(*item));
     const char *(*argv)[PACK_PROBE_ARGV] = xcalloc(n, sizeof(*argv));
-    char *script = fs_join(d->home.dir, "worker/probe.py");
+    char *script = fs_join(d->home->dir, "worker/probe.py");
     struct term *bar = term_open(STDERR_FILENO, n, 0, "probing");
     int rc;
 
-    argv[0][0] = d->home.worker;
+    argv[0][0] = d->home->worker;
     argv[0][1] = "--probe";
-    argv[1][0] = d->home.python;
+    argv[1][0] = d->home->python;
     argv[1][1] = "-B";
     argv[1][2] = script;
     for (size_t i = 0; i < 2; i++)
@@ -275,17 +275,17 @@ static int probe_all(struct doctor *d, struct err *e)
                                           .err_limit = 65536,
                                           .timeout_ns = PACK_PROBE_NS};
     for (size_t i = 2; i < n; i++)
-        pack_probe_command(&item[i].opts, argv[i], &d->home,
+        pack_probe_command(&item[i].opts, argv[i], d->home,
                            d->packs.item[i - 2].dir);
     rc = procs_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
-                   show_progress, bar, e);
+                   doctor_progress, bar, e);
     term_close(bar);
     if (rc == 0) {
-        add_python(d, &item[1]);
-        add_sandbox(d, &item[0]);
+        doctor_add_python(d, &item[1]);
+        doctor_add_sandbox(d, &item[0]);
         d->trial = xcalloc(n, sizeof(*d->trial));
         for (size_t i = 2; i < n; i++)
-            add_pack(d, i - 2, &item[i]);
+            doctor_add_pack(d, i - 2, &item[i]);
     }
     for (size_t i = 0; i < n; i++)
         proc_result_release(&item[i].result);
@@ -295,7 +295,7 @@ static int probe_all(struct doctor *d, struct err *e)
     return rc;
 }
 
-static void print_rows(const struct doctor *d, bool as_json)
+static void doctor_print(const struct doctor *d, bool as_json)
 {
     for (size_t i = 0; i < d->len; i++) {
         const struct row *r = &d->row[i];
@@ -309,45 +309,33 @@ static void print_rows(const struct doctor *d, bool as_json)
     }
 }
 
-static void release(struct doctor *d)
+static int doctor_run(struct cmd_call *call, struct err *e)
 {
-    for (size_t i = 0; i < d->len; i++) {
-        free(d->row[i].name);
-        free(d->row[i].detail);
-    }
-    free(d->row);
-    free(d->trial);
-    pack_list_release(&d->packs);
-    home_release(&d->home);
-}
-
-static int run_doctor(const struct cmd *c, int argc, char **argv, struct err *e)
-{
-    struct doctor_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
+    const struct doctor_values *v = call->values;
     struct doctor d = {0};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int rc = -1;
 
-    if (rc == 0 && call.r.rest_len)
-        rc = err_set(e, ERR_USAGE, "'%s' is not expected here", call.r.rest[0]);
-    if (rc == 0 && home_find(&d.home, e) < 0)
-        rc = -1;
-    if (rc == 0)
-        rc = find_packs(&d, &v, e);
-    if (rc == 0) {
-        add_libraries(&d);
-        rc = probe_all(&d, e);
+    if (call->r.rest_len)
+        return err_set(e, ERR_USAGE, "'%s' is not expected here",
+                       call->r.rest[0]);
+    d.home = cmd_home(call, e);
+    if (d.home && doctor_find_packs(call, &d, e) == 0) {
+        doctor_add_libraries(&d);
+        rc = doctor_probe(&d, e);
+        if (rc == 0)
+            rc = doctor_add_verdicts(&d, &v->packs, e);
     }
-    if (rc == 0)
-        rc = add_verdicts(&d, &v.packs, e);
     if (rc == 0) {
-        print_rows(&d, v.json);
+        doctor_print(&d, v->json);
         rc = d.works ? 0 : 1;
-    } else if (rc > 0) {
-        rc = 0;
     }
-    release(&d);
-    cmd_end(&call);
+    for (size_t i = 0; i < d.len; i++) {
+        free(d.row[i].name);
+        free(d.row[i].detail);
+    }
+    free(d.row);
+    free(d.trial);
+    pack_list_release(&d.packs);
     return rc;
 }
 
@@ -363,5 +351,7 @@ const struct cmd cmd_doctor = {
     "verified like any candidate. The exit status is 0 only if a run would\n"
     "work, that is, if all these verdicts are correct.",
     doctor_table,
-    run_doctor,
+    doctor_run,
+    sizeof(struct doctor_values),
+    NULL,
 };

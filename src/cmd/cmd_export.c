@@ -4,9 +4,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/inquiry.h"
 #include "data/export.h"
 #include "data/kernels.h"
+#include "prompt/inquiry.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,138 +25,83 @@ struct export_values {
     bool drop_overlap, zstd, json;
 };
 
-#define OUT_OPTION                                                   \
-    {                                                                \
-        "output", 'o', OPT_TEXT, "DIR", "the new folder (required)", \
-            offsetof(struct export_values, out), 0, 0                \
+#define VALUES struct export_values
+#define OUT_OPTION                                                           \
+    {                                                                        \
+        "output", 'o', OPT_TEXT, "DIR", "the new folder (required)", AT(out) \
     }
-#define DATA_OPTIONS                                                          \
-    {"against",                                                               \
-     0,                                                                       \
-     OPT_LIST,                                                                \
-     "DIR",                                                                   \
-     "a folder of the benchmark's tasks, none of which may be in the data; "  \
-     "may be repeated (required)",                                            \
-     offsetof(struct export_values, against),                                 \
-     0,                                                                       \
-     0},                                                                      \
-        {"drop-overlap",                                                      \
-         0,                                                                   \
-         OPT_FLAG,                                                            \
-         NULL,                                                                \
-         "leave tasks that overlap with the benchmark out; without it, one "  \
-         "such task ends the export",                                         \
-         offsetof(struct export_values, drop_overlap),                        \
-         0,                                                                   \
-         0},                                                                  \
-        {"policy",                                                            \
-         0,                                                                   \
-         OPT_CHOICE,                                                          \
-         "paper|strict-signal",                                               \
-         "which n-grams count: all of the benchmark, or only those that a "   \
-         "single task of it has (default: strict-signal)",                    \
-         offsetof(struct export_values, policy),                              \
-         0,                                                                   \
-         0},                                                                  \
-        {"tokens",                                                            \
-         0,                                                                   \
-         OPT_CHOICE,                                                          \
-         "qwen|python|words",                                                 \
-         "what an n-gram is made of (default: qwen with --vocab, else "       \
-         "python)",                                                           \
-         offsetof(struct export_values, tokens),                              \
-         0,                                                                   \
-         0},                                                                  \
-        {"vocab",                                                             \
-         0,                                                                   \
-         OPT_TEXT,                                                            \
-         "FILE",                                                              \
-         "count tokens: vocab.json, tokenizer.json or a .tiktoken file of a " \
-         "Qwen model",                                                        \
-         offsetof(struct export_values, vocab),                               \
-         0,                                                                   \
-         0},                                                                  \
-        {"chat",                                                              \
-         0,                                                                   \
-         OPT_CHOICE,                                                          \
-         "qwen3|qwen3-instruct",                                              \
-         "the template that a conversation is counted with (default: qwen3)", \
-         offsetof(struct export_values, chat),                                \
-         0,                                                                   \
-         0},                                                                  \
-        {"max-tokens",                                                        \
-         0,                                                                   \
-         OPT_INT,                                                             \
-         "N",                                                                 \
-         "leave longer records out; needs --vocab (default: 24576)",          \
-         offsetof(struct export_values, max_tokens),                          \
-         1,                                                                   \
-         1 << 30},                                                            \
-        {"problems",                                                          \
-         0,                                                                   \
-         OPT_INT,                                                             \
-         "N",                                                                 \
-         "only so many tasks of the training part; a smaller choice is part " \
-         "of a larger one (default: all)",                                    \
-         offsetof(struct export_values, problems),                            \
-         1,                                                                   \
-         1 << 30},                                                            \
-        {"seed",                                                              \
-         0,                                                                   \
-         OPT_INT,                                                             \
-         "N",                                                                 \
-         "of the test part and of the choice of --problems (default: 0)",     \
-         offsetof(struct export_values, seed),                                \
-         0,                                                                   \
-         INT64_MAX},                                                          \
-        {"test",                                                              \
-         0,                                                                   \
-         OPT_INT,                                                             \
-         "PERCENT",                                                           \
-         "how many of 100 tasks are for testing (default: 5)",                \
-         offsetof(struct export_values, test),                                \
-         0,                                                                   \
-         99},                                                                 \
-    {                                                                         \
-        "zstd", 0, OPT_FLAG, NULL, "compress the files",                      \
-            offsetof(struct export_values, zstd), 0, 0                        \
-    }
-#define JSON_OPTION                                                     \
-    {                                                                   \
-        "json", 0, OPT_FLAG, NULL, "print the counts as a JSON object", \
-            offsetof(struct export_values, json), 0, 0                  \
-    }
+#define DATA_OPTIONS                                                           \
+    OPTION("against", OPT_LIST, "DIR",                                         \
+           "a folder of the benchmark's tasks, none of which may be in the "   \
+           "data; may be repeated (required)",                                 \
+           against),                                                           \
+        OPTION("drop-overlap", OPT_FLAG, NULL,                                 \
+               "leave tasks that overlap with the benchmark out; without it, " \
+               "one such task ends the export",                                \
+               drop_overlap),                                                  \
+        OPTION("policy", OPT_CHOICE, "paper|strict-signal",                    \
+               "which n-grams count: all of the benchmark, or only those "     \
+               "that a single task of it has (default: strict-signal)",        \
+               policy),                                                        \
+        OPTION("tokens", OPT_CHOICE, "qwen|python|words",                      \
+               "what an n-gram is made of (default: qwen with --vocab, else "  \
+               "python)",                                                      \
+               tokens),                                                        \
+        OPTION("vocab", OPT_TEXT, "FILE",                                      \
+               "count tokens: vocab.json, tokenizer.json or a .tiktoken "      \
+               "file of a Qwen model",                                         \
+               vocab),                                                         \
+        OPTION("chat", OPT_CHOICE, "qwen3|qwen3-instruct",                     \
+               "the template that a conversation is counted with (default: "   \
+               "qwen3)",                                                       \
+               chat),                                                          \
+        NUMBER("max-tokens", "N",                                              \
+               "leave longer records out; needs --vocab (default: 24576)",     \
+               max_tokens, 1, 1 << 30),                                        \
+        NUMBER("problems", "N",                                                \
+               "only so many tasks of the training part; a smaller choice "    \
+               "is part of a larger one (default: all)",                       \
+               problems, 1, 1 << 30),                                          \
+        NUMBER("seed", "N",                                                    \
+               "of the test part and of the choice of --problems (default: "   \
+               "0)",                                                           \
+               seed, 0, INT64_MAX),                                            \
+        NUMBER("test", "PERCENT",                                              \
+               "how many of 100 tasks are for testing (default: 5)", test, 0,  \
+               99),                                                            \
+        OPTION("zstd", OPT_FLAG, NULL, "compress the files", zstd)
+#define JSON_OPTION \
+    OPTION("json", OPT_FLAG, NULL, "print the counts as a JSON object", json)
 
-static const struct opt sft_table[] = {
+static const struct opt export_sft_table[] = {
     OUT_OPTION,
     {"format", 0, OPT_CHOICE, "messages|prompt-completion",
      "how train.jsonl and test.jsonl have a conversation: as one list, or as "
      "two (default: messages)",
-     offsetof(struct export_values, format), 0, 0},
+     AT(format)},
     DATA_OPTIONS,
     {"backfill-plans", 0, OPT_FLAG, NULL,
      "ask a model for the plans of tasks that were solved in one stage",
-     offsetof(struct export_values, backfill), 0, 0},
+     AT(backfill)},
     {"plans", 0, OPT_TEXT, "DIR",
      "where such plans are kept, so that they are paid for once (default: the "
      "output folder with '.plans')",
-     offsetof(struct export_values, plans), 0, 0},
+     AT(plans)},
     {"plan-tokens", 0, OPT_INT, "N",
      "longest plan, reasoning included (default: 16384)",
-     offsetof(struct export_values, model.max_tokens), 1, 10000000},
-    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP,
-     offsetof(struct export_values, packs), 0, 0},
+     WITHIN(model.max_tokens, 1, 10000000)},
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP, AT(packs)},
     JSON_OPTION,
     MODELING_REACH_OPTIONS,
     {0},
 };
-static const struct opt refine_table[] = {
+static const struct opt export_refine_table[] = {
     OUT_OPTION,
     DATA_OPTIONS,
     JSON_OPTION,
     {0},
 };
-static const struct opt kernels_table[] = {
+static const struct opt export_kernels_table[] = {
     OUT_OPTION,
     JSON_OPTION,
     {0},
@@ -164,7 +109,8 @@ static const struct opt kernels_table[] = {
 
 /* ---- sft and refine ---- */
 
-static int check_call(const struct export_values *v, size_t runs, struct err *e)
+static int export_check(const struct export_values *v, size_t runs,
+                        struct err *e)
 {
     if (!v->out || !runs)
         return err_set(e, ERR_USAGE, "give -o DIR and the folder of a run");
@@ -181,7 +127,7 @@ static int check_call(const struct export_values *v, size_t runs, struct err *e)
     return 0;
 }
 
-static void print_sums(const char *out, const struct export_sums *s)
+static void export_print(const char *out, const struct export_sums *s)
 {
     printf("tasks:    %zu, %zu of them not solved, %zu retired, %zu "
            "duplicates, %zu of the benchmark\n",
@@ -209,7 +155,6 @@ static void print_sums(const char *out, const struct export_sums *s)
 /* What is open while a model is asked for them. */
 struct planning {
     struct inquiry inquiry;
-    struct packs_path packs;
     struct backfill *backfill;
     char *dir;
 };
@@ -221,28 +166,32 @@ static void planning_step(const struct ask_progress *done, void *arg)
 
     if (!p->inquiry.term)
         p->inquiry.term = term_open(STDERR_FILENO, of, 0, "plans");
-    inquiry_step(&p->inquiry, done->done);
+    inquiry_step(&p->inquiry, done->done, "");
     if (done->done == of) {
         term_close(p->inquiry.term);
         p->inquiry.term = NULL;
     }
 }
 
-static int planning_open(struct planning *p, const struct export_values *v,
+static int planning_open(struct planning *p, struct cmd_call *call,
                          struct err *e)
 {
-    struct inquiry *a = &p->inquiry;
+    const struct export_values *v = call->values;
+    const struct packs_path *packs = cmd_packs(call, &v->packs, e);
+    struct inquiry_opts o = {.values = &v->model, .file = "plans.db"};
     struct backfill_parts parts;
 
-    p->dir = v->plans ? xstrdup(v->plans) : xasprintf("%s.plans", v->out);
-    if (inquiry_open(a, &v->model, p->dir, "plans.db", e) < 0)
+    if (!packs)
         return -1;
-    packs_path_init(&p->packs, &v->packs, &a->home);
-    parts = (struct backfill_parts){
-        .ask = paying_parts(&a->asked, a->loop, &v->model),
-        .prompts = a->asked.prompts,
-        .packs = &p->packs,
-        .model = v->model.model};
+    p->dir = v->plans ? xstrdup(v->plans) : xasprintf("%s.plans", v->out);
+    o.home = cmd_home(call, e)->dir;
+    o.dir = p->dir;
+    if (inquiry_open(&p->inquiry, &o, e) < 0)
+        return -1;
+    parts = (struct backfill_parts){.ask = inquiry_parts(&p->inquiry),
+                                    .prompts = p->inquiry.prompts,
+                                    .packs = packs,
+                                    .model = v->model.model};
     parts.ask.step = planning_step;
     parts.ask.arg = p;
     p->backfill = backfill_new(&parts);
@@ -252,37 +201,18 @@ static int planning_open(struct planning *p, const struct export_values *v,
 static int planning_close(struct planning *p, struct err *e)
 {
     backfill_free(p->backfill);
-    packs_path_release(&p->packs);
     free(p->dir);
     return inquiry_close(&p->inquiry, e);
 }
 
 /* ---- the command ---- */
 
-static int finish(enum ask_end end, const char *plans, struct err *e)
+static int export_write(const struct cmd_call *call,
+                        const struct record_kind *kind,
+                        const struct vocab *vocab, struct planning *plans,
+                        struct err *e)
 {
-    if (end == ASK_NO_BUDGET)
-        return err_set(e, ERR_BUDGET,
-                       "the budget has no room for another plan, so nothing "
-                       "was written; %s keeps the others: run the command "
-                       "again with a larger budget",
-                       plans);
-    if (end == ASK_STOPPED) {
-        fprintf(stderr,
-                "stopped, so nothing was written; %s keeps the plans: run the "
-                "command again to continue\n",
-                plans);
-        return 130;
-    }
-    return end == ASK_DONE ? 0 : -1;
-}
-
-static int run_with_vocab(const struct record_kind *kind,
-                          const struct export_values *v,
-                          const struct cmd_call *call,
-                          const struct vocab *vocab, struct planning *plans,
-                          struct err *e)
-{
+    const struct export_values *v = call->values;
     const char *tokens = v->tokens ? v->tokens : vocab ? "qwen" : "python";
     struct overlap_how against = {
         .fuzzy = true,
@@ -291,23 +221,24 @@ static int run_with_vocab(const struct record_kind *kind,
     struct overlap *o =
         overlap_load(&against, v->against.item, v->against.len, e);
     char how_compared[128];
-    struct export_how how = {.kind = kind,
-                             .samples = {.run = call->r.rest,
-                                         .runs = call->r.rest_len,
-                                         .against = o,
-                                         .drop_overlap = v->drop_overlap,
-                                         .seed = v->seed,
-                                         .test_percent = v->test},
-                             .out = v->out,
-                             .messages = strcmp(v->format, "messages") == 0,
-                             .zstd = v->zstd,
-                             .vocab = vocab,
-                             .chat = chat_template_find(v->chat),
-                             .max_tokens =
-                                 v->max_tokens ? v->max_tokens : 24576,
-                             .problems = v->problems,
-                             .overlap = how_compared,
-                             .backfill = plans->backfill};
+    struct export_how how = {
+        .kind = kind,
+        .samples = {.run = call->r.rest,
+                    .runs = call->r.rest_len,
+                    .against = o,
+                    .drop_overlap = v->drop_overlap,
+                    .seed = v->seed,
+                    .test_percent = v->test},
+        .out = v->out,
+        .messages = v->format ? strcmp(v->format, "messages") == 0
+                              : kind == &record_sft,
+        .zstd = v->zstd,
+        .vocab = vocab,
+        .chat = chat_template_find(v->chat),
+        .max_tokens = v->max_tokens ? v->max_tokens : 24576,
+        .problems = v->problems,
+        .overlap = how_compared,
+        .backfill = plans->backfill};
     struct export_sums sums;
     enum ask_end end;
 
@@ -321,86 +252,62 @@ static int run_with_vocab(const struct record_kind *kind,
     if (end == ASK_DONE && v->json)
         jsn_line(export_json(&sums));
     else if (end == ASK_DONE)
-        print_sums(v->out, &sums);
+        export_print(v->out, &sums);
     export_release(&sums);
     overlap_free(o);
-    return finish(end, plans->dir, e);
+    return inquiry_ended(end, plans->dir, "the plans, and nothing was written",
+                         e);
 }
 
-static int run_records(const struct record_kind *kind, const struct cmd *c,
-                       int argc, char **argv, struct err *e)
+static int export_run(struct cmd_call *call, struct err *e)
 {
-    struct export_values v = {
-        .model = MODELING_DEFAULTS,
-        .format = kind == &record_sft ? "messages" : "prompt-completion",
-        .policy = "strict-signal",
-        .chat = "qwen3",
-        .test = 5};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    const struct export_values *v = call->values;
+    const struct record_kind *kind =
+        call->cmd->table == export_sft_table ? &record_sft : &record_refine;
     struct planning plans = {0};
     struct err late = ERR_INIT;
     struct vocab *vocab = NULL;
+    int rc = export_check(v, call->r.rest_len, e);
 
-    if (rc > 0) {
-        rc = 0;
-        goto out;
-    }
+    if (rc == 0 && v->vocab)
+        rc = (vocab = vocab_load(v->vocab, e)) ? 0 : -1;
+    if (rc == 0 && v->backfill)
+        rc = planning_open(&plans, call, e);
     if (rc == 0)
-        rc = check_call(&v, call.r.rest_len, e);
-    if (rc == 0 && v.vocab) {
-        vocab = vocab_load(v.vocab, e);
-        rc = vocab ? 0 : -1;
-    }
-    if (rc == 0 && v.backfill)
-        rc = planning_open(&plans, &v, e);
-    if (rc == 0)
-        rc = run_with_vocab(kind, &v, &call, vocab, &plans, e);
+        rc = export_write(call, kind, vocab, &plans, e);
     if (planning_close(&plans, &late) < 0 && rc >= 0) {
         *e = late;
         rc = -1;
     }
-out:
     vocab_free(vocab);
-    cmd_end(&call);
     return rc;
 }
 
-static int run_sft(const struct cmd *c, int argc, char **argv, struct err *e)
+static int export_kernels_run(struct cmd_call *call, struct err *e)
 {
-    return run_records(&record_sft, c, argc, argv, e);
-}
-
-static int run_refine(const struct cmd *c, int argc, char **argv, struct err *e)
-{
-    return run_records(&record_refine, c, argc, argv, e);
-}
-
-/* ---- kernels ---- */
-
-static int run_kernels(const struct cmd *c, int argc, char **argv,
-                       struct err *e)
-{
-    struct export_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
+    const struct export_values *v = call->values;
     struct archives_copied n;
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
 
-    if (rc == 0 && (!v.out || !call.r.rest_len))
-        rc = err_set(e, ERR_USAGE, "give -o DIR and the folder of a run");
-    if (rc == 0)
-        rc = kernels_write(call.r.rest, call.r.rest_len, v.out, &n, e);
-    if (rc == 0 && v.out && v.json)
+    if (!v->out || !call->r.rest_len)
+        return err_set(e, ERR_USAGE, "give -o DIR and the folder of a run");
+    if (kernels_write(call->r.rest, call->r.rest_len, v->out, &n, e) < 0)
+        return -1;
+    if (v->json)
         jsn_line(json_pack("{s:I, s:I, s:I}", "written", (json_int_t)n.written,
                            "known", (json_int_t)n.known, "retired",
                            (json_int_t)n.retired));
-    else if (rc == 0 && v.out)
+    else
         printf("%zu kernel%s written to %s, %zu for a task that has one, %zu "
                "retired and left out\n",
-               n.written, n.written == 1 ? "" : "s", v.out, n.known, n.retired);
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
+               n.written, n.written == 1 ? "" : "s", v->out, n.known,
+               n.retired);
+    return 0;
 }
+
+static const struct export_values export_defaults = {.model = MODELING_DEFAULTS,
+                                                     .policy = "strict-signal",
+                                                     .chat = "qwen3",
+                                                     .test = 5};
 
 extern const struct cmd cmd_export_sft, cmd_export_refine, cmd_export_kernels;
 const struct cmd cmd_export_sft = {
@@ -414,8 +321,10 @@ const struct cmd cmd_export_sft = {
     "stages would have had, marked as backfilled. A task that overlaps with\n"
     "the benchmark ends the export before anything is written. Beside the\n"
     "records, README.md has counts, licences and hashes.",
-    sft_table,
-    run_sft,
+    export_sft_table,
+    export_run,
+    sizeof(struct export_values),
+    &export_defaults,
 };
 const struct cmd cmd_export_refine = {
     "export refine",
@@ -425,8 +334,10 @@ const struct cmd cmd_export_refine = {
     "solved: the prompt, the program, the verifier's feedback, and as the\n"
     "completion the kernel that solved the task. The benchmark is kept out as\n"
     "in 'export sft'.",
-    refine_table,
-    run_refine,
+    export_refine_table,
+    export_run,
+    sizeof(struct export_values),
+    &export_defaults,
 };
 const struct cmd cmd_export_kernels = {
     "export kernels",
@@ -434,6 +345,8 @@ const struct cmd cmd_export_kernels = {
     "write solved kernels to a folder to read",
     "A folder for each kernel, with its task, plan, verdict and timing, and a\n"
     "README.md that lists them. The folder is an archive, too.",
-    kernels_table,
-    run_kernels,
+    export_kernels_table,
+    export_kernels_run,
+    sizeof(struct export_values),
+    &export_defaults,
 };

@@ -1,14 +1,11 @@
 /* cmd_guide.c: monkeys guide build: a guide for a pack, read out of the
  * language's documents by a model. */
 #include "base/fs.h"
-#include "base/home.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/paying.h"
-#include "io/term.h"
-#include "pack/packs.h"
 #include "prompt/builder.h"
+#include "prompt/inquiry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,101 +20,81 @@ struct guide_values {
     bool json;
 };
 
-#define FIELD(name) offsetof(struct guide_values, name), 0, 0
+#define VALUES struct guide_values
 static const struct opt guide_table[] = {
-    {"dsl", 0, OPT_TEXT, "ID", "the pack (required)", FIELD(dsl)},
+    {"dsl", 0, OPT_TEXT, "ID", "the pack (required)", AT(dsl)},
     {"sources", 0, OPT_TEXT, "DIR",
      "the language's documents: text files, also in folders below (required)",
-     FIELD(sources)},
+     AT(sources)},
     {"out", 'o', OPT_TEXT, "DIR",
-     "where the guide and the calls are kept (default: guide-ID)", FIELD(out)},
+     "where the guide and the calls are kept (default: guide-ID)", AT(out)},
     {"words", 0, OPT_INT, "N", "length of the guide (default: 2500)",
-     offsetof(struct guide_values, words), 100, 20000},
+     WITHIN(words, 100, 20000)},
     {"depth", 0, OPT_INT, "N", "levels of readers below the first (default: 7)",
-     offsetof(struct guide_values, depth), 0, 20},
+     WITHIN(depth, 0, 20)},
     {"window", 0, OPT_INT, "TOKENS",
      "prompt of the first reader at most; each level has half of it (default: "
      "60000)",
-     offsetof(struct guide_values, window), 4000, 10000000},
+     WITHIN(window, 4000, 10000000)},
     {"calls", 0, OPT_INT, "N", "calls at most (default: 400)",
-     offsetof(struct guide_values, calls), 1, 1000000},
-    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP, FIELD(packs)},
-    {"json", 0, OPT_FLAG, NULL, "print the result as a JSON object",
-     FIELD(json)},
+     WITHIN(calls, 1, 1000000)},
+    {"packs", 0, OPT_LIST, "DIR", PACKS_HELP, AT(packs)},
+    {"json", 0, OPT_FLAG, NULL, "print the result as a JSON object", AT(json)},
     MODELING_OPTIONS,
     {0},
 };
 
 /* What is open while it works. */
-struct work {
+struct guiding {
     const struct guide_values *v;
-    struct home home;
-    struct packs_path path;
-    struct pack *pack;
+    const struct pack *pack;
     struct sources sources;
-    struct loop *loop;
-    struct paying asked;
+    struct inquiry asked;
     char *out, *file;
     struct guide *guide;
-    struct term *term;
 };
 
-static int open_all(struct work *w, struct err *e)
+static int guide_open(struct cmd_call *call, struct guiding *w, struct err *e)
 {
     const struct guide_values *v = w->v;
-    struct paying_opts o = {.values = &v->m, .file = "guide.db"};
+    struct inquiry_opts o = {.values = &v->m, .file = "guide.db"};
 
     w->out = v->out ? xstrdup(v->out) : xasprintf("guide-%s", v->dsl);
     w->file = fs_join(w->out, "guide.md");
-    if (home_find(&w->home, e) < 0)
-        return -1;
-    packs_path_init(&w->path, &v->packs, &w->home);
-    w->pack = packs_load(&w->path, v->dsl, e);
+    w->pack = cmd_pack(call, &v->packs, v->dsl, e);
     if (!w->pack || sources_read(&w->sources, v->sources, e) < 0)
         return -1;
-    o.home = w->home.dir;
+    o.home = cmd_home(call, e)->dir;
     o.dir = w->out;
-    o.loop = w->loop = loop_new(e);
-    return w->loop ? paying_open(&w->asked, &o, e) : -1;
+    return inquiry_open(&w->asked, &o, e);
 }
 
-static int close_all(struct work *w, struct err *e)
+static int guide_close(struct guiding *w, struct err *e)
 {
     int rc;
 
-    if (w->term)
-        term_close(w->term);
     if (w->guide)
         guide_free(w->guide);
-    rc = paying_close(&w->asked, e);
-    if (w->loop)
-        loop_free(w->loop);
+    rc = inquiry_close(&w->asked, e);
     sources_release(&w->sources);
-    if (w->pack)
-        pack_free(w->pack);
-    packs_path_release(&w->path);
-    home_release(&w->home);
     free(w->out);
     free(w->file);
     return rc;
 }
 
-/* ---- while it works ---- */
-
 static void guide_step(const struct ask_progress *p, void *arg)
 {
-    struct work *w = arg;
-    char note[120];
+    struct guiding *w = arg;
+    char note[80];
 
-    modeling_news(&w->asked.model);
-    snprintf(note, sizeof(note), "%zu readers, %zu at work, $%.4f", p->started,
-             p->open, (double)w->asked.model.budget.spent.usd_micro / 1e6);
-    term_set(w->term, p->questions, note);
+    snprintf(note, sizeof(note), "%zu readers, %zu at work, ", p->started,
+             p->open);
+    inquiry_step(&w->asked, p->questions, note);
 }
 
 /* ---- the end ---- */
 
-static int write_guide(struct work *w, struct err *e)
+static int guide_write(struct guiding *w, struct err *e)
 {
     struct str text = guide_text(w->guide);
     struct buf b;
@@ -131,7 +108,7 @@ static int write_guide(struct work *w, struct err *e)
     return rc;
 }
 
-static void print_result(const struct work *w)
+static void guide_print(const struct guiding *w)
 {
     struct str findings = guide_findings(w->guide);
     const struct budget *b = &w->asked.model.budget;
@@ -151,10 +128,10 @@ static void print_result(const struct work *w)
                findings.p);
 }
 
-static int build(struct work *w, struct err *e)
+static int guide_build(struct guiding *w, struct err *e)
 {
     const struct guide_values *v = w->v;
-    struct guide_parts parts = {.ask = paying_parts(&w->asked, w->loop, &v->m),
+    struct guide_parts parts = {.ask = inquiry_parts(&w->asked),
                                 .prompts = w->asked.prompts,
                                 .sources = &w->sources};
     struct guide_opts opts = {.dsl = v->dsl,
@@ -168,46 +145,43 @@ static int build(struct work *w, struct err *e)
     parts.ask.step = guide_step;
     parts.ask.arg = w;
     w->guide = guide_new(&parts, &opts);
-    w->term = term_open(STDERR_FILENO, (uint64_t)v->calls, 0, "reading, calls");
+    w->asked.term =
+        term_open(STDERR_FILENO, (uint64_t)v->calls, 0, "reading, calls");
     end = guide_run(w->guide, e);
-    term_close(w->term);
-    w->term = NULL;
-    if (paying_ended(end, w->out, "what was read", e) < 0 ||
-        write_guide(w, e) < 0)
+    term_close(w->asked.term);
+    w->asked.term = NULL;
+    if (inquiry_ended(end, w->out, "what was read", e) < 0 ||
+        guide_write(w, e) < 0)
         return -1;
-    print_result(w);
+    guide_print(w);
     return guide_findings(w->guide).n ? 1 : 0;
 }
 
-static int guide_run_command(const struct cmd *c, int argc, char **argv,
-                             struct err *e)
+static int guide_run_command(struct cmd_call *call, struct err *e)
 {
-    struct guide_values v = {.m = MODELING_DEFAULTS,
-                             .words = 2500,
-                             .depth = 7,
-                             .window = 60000,
-                             .calls = 400};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    struct work w = {.v = &v};
+    const struct guide_values *v = call->values;
+    struct guiding w = {.v = v};
     struct err late = ERR_INIT;
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int rc;
 
-    if (rc == 0 && call.r.rest_len)
-        rc = err_set(e, ERR_USAGE, "'%s' is not an option", call.r.rest[0]);
-    else if (rc == 0 && (!v.dsl || !v.sources))
-        rc =
-            err_set(e, ERR_USAGE, "--%s is missing", v.dsl ? "sources" : "dsl");
-    else if (rc == 0)
-        rc = open_all(&w, e) < 0 ? -1 : build(&w, e);
-    else if (rc == 1)
-        rc = 0;
-    if (close_all(&w, &late) < 0 && rc >= 0) {
+    if (call->r.rest_len)
+        return err_set(e, ERR_USAGE, "'%s' is not an option", call->r.rest[0]);
+    if (!v->dsl || !v->sources)
+        return err_set(e, ERR_USAGE, "--%s is missing",
+                       v->dsl ? "sources" : "dsl");
+    rc = guide_open(call, &w, e) < 0 ? -1 : guide_build(&w, e);
+    if (guide_close(&w, &late) < 0 && rc >= 0) {
         *e = late;
         rc = -1;
     }
-    cmd_end(&call);
     return rc;
 }
+
+static const struct guide_values guide_defaults = {.m = MODELING_DEFAULTS,
+                                                   .words = 2500,
+                                                   .depth = 7,
+                                                   .window = 60000,
+                                                   .calls = 400};
 
 const struct cmd cmd_guide_build = {
     .name = "guide build",
@@ -228,4 +202,6 @@ const struct cmd cmd_guide_build = {
         "is used up, 130 stopped.",
     .table = guide_table,
     .run = guide_run_command,
+    .size = sizeof(struct guide_values),
+    .defaults = &guide_defaults,
 };

@@ -8,9 +8,10 @@ struct help_values {
     bool mdoc;
 };
 
+#define VALUES struct help_values
 static const struct opt help_table[] = {
     {"mdoc", 0, OPT_FLAG, NULL, "print the generated part of the manual",
-     offsetof(struct help_values, mdoc), 0, 0},
+     AT(mdoc)},
     {0},
 };
 
@@ -32,9 +33,9 @@ static int help_on(const char *first, struct buf *out)
     return found;
 }
 
-static int show(const struct cmd_call *call, const struct help_values *v,
-                struct buf *out, struct err *e)
+static int help_put(const struct cmd_call *call, struct buf *out, struct err *e)
 {
+    const struct help_values *v = call->values;
     const char **words = call->r.rest;
     int used, n = (int)call->r.rest_len;
     const struct cmd *one;
@@ -55,24 +56,26 @@ static int show(const struct cmd_call *call, const struct help_values *v,
     return 0;
 }
 
-static int run_help(const struct cmd *c, int argc, char **argv, struct err *e)
+static int help_run(struct cmd_call *call, struct err *e)
 {
-    struct help_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
     struct buf out;
+    int rc;
 
     buf_init(&out, BUF_UNLIMITED);
-    if (rc == 0)
-        rc = show(&call, &v, &out, e);
+    rc = help_put(call, &out, e);
     fputs(buf_str(&out), stdout);
     buf_release(&out);
-    cmd_end(&call);
-    return rc < 0 ? -1 : 0;
+    return rc;
 }
 
 extern const struct cmd cmd_help;
 const struct cmd cmd_help = {
-    "help", "[COMMAND]", "show the commands, or the help of one",
-    NULL,   help_table,  run_help,
+    "help",
+    "[COMMAND]",
+    "show the commands, or the help of one",
+    NULL,
+    help_table,
+    help_run,
+    sizeof(struct help_values),
+    NULL,
 };

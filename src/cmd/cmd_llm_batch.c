@@ -12,103 +12,67 @@ struct batch_values {
     bool json;
 };
 
-static const struct opt export_table[] = {
+#define VALUES struct batch_values
+static const struct opt batch_export_table[] = {
     {"output", 'o', OPT_TEXT, "FILE", "the batch file to write (required)",
-     offsetof(struct batch_values, output), 0, 0},
+     AT(output)},
     {"model", 0, OPT_TEXT, "NAME", "model for requests that name none",
-     offsetof(struct batch_values, model), 0, 0},
-    {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object",
-     offsetof(struct batch_values, json), 0, 0},
+     AT(model)},
+    {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object", AT(json)},
     {0},
 };
 
-static const struct opt import_table[] = {
-    {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object",
-     offsetof(struct batch_values, json), 0, 0},
+static const struct opt batch_import_table[] = {
+    {"json", 0, OPT_FLAG, NULL, "print the counts as a JSON object", AT(json)},
     {0},
 };
 
-static void show_count(json_t *v, const char *name, size_t n)
+static int batch_export_run(struct cmd_call *call, struct err *e)
 {
-    json_object_set_new(v, name, json_integer((json_int_t)n));
-}
-
-static int do_export(const char *dir, const struct batch_values *v,
-                     struct err *e)
-{
+    const struct batch_values *v = call->values;
     struct batch_exported n;
-    json_t *o;
 
-    if (batch_export(dir, v->output, v->model, &n, e) < 0)
+    if (call->r.rest_len != 1 || !v->output)
+        return err_set(e, ERR_USAGE, "give a FOLDER and -o FILE");
+    if (batch_export(call->r.rest[0], v->output, v->model, &n, e) < 0)
         return -1;
-    if (!v->json) {
+    if (v->json)
+        jsn_line(json_pack("{s:s, s:I, s:I, s:I}", "file", v->output, "written",
+                           (json_int_t)n.written, "answered",
+                           (json_int_t)n.answered, "claimed",
+                           (json_int_t)n.claimed));
+    else
         printf("%s: %zu requests (%zu already answered, %zu already "
                "claimed)\n",
                v->output, n.written, n.answered, n.claimed);
-        return 0;
-    }
-    o = json_object();
-    json_object_set_new(o, "file", json_string(v->output));
-    show_count(o, "written", n.written);
-    show_count(o, "answered", n.answered);
-    show_count(o, "claimed", n.claimed);
-    jsn_line(o);
     return 0;
 }
 
-static int export_run(const struct cmd *c, int argc, char **argv, struct err *e)
+static int batch_import_run(struct cmd_call *call, struct err *e)
 {
-    struct batch_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-
-    if (rc == 0 && (call.r.rest_len != 1 || !v.output))
-        rc = err_set(e, ERR_USAGE, "give a FOLDER and -o FILE");
-    else if (rc == 0)
-        rc = do_export(call.r.rest[0], &v, e);
-    cmd_end(&call);
-    return rc == 1 ? 0 : rc;
-}
-
-static int do_import(const char *dir, const char *file,
-                     const struct batch_values *v, struct err *e)
-{
+    const struct batch_values *v = call->values;
+    const char *dir, *file;
     struct batch_imported n;
-    json_t *o;
 
+    if (call->r.rest_len != 2)
+        return err_set(e, ERR_USAGE, "give a FOLDER and a FILE");
+    dir = call->r.rest[0];
+    file = call->r.rest[1];
     if (!fs_is_dir(dir))
         return err_set(e, ERR_INPUT, "%s: not a folder", dir);
     if (batch_import(dir, file, &n, e) < 0)
         return -1;
-    if (!v->json) {
+    if (v->json)
+        jsn_line(json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "file", file,
+                           "answered", (json_int_t)n.answered, "refused",
+                           (json_int_t)n.refused, "again", (json_int_t)n.again,
+                           "known", (json_int_t)n.known, "unknown",
+                           (json_int_t)n.unknown));
+    else
         printf("%s: %zu answers, %zu refusals, %zu to ask again, %zu "
                "answered before, %zu not from this folder\n",
                file, n.answered, n.refused, n.again, n.known, n.unknown);
-        return 0;
-    }
-    o = json_object();
-    json_object_set_new(o, "file", json_string(file));
-    show_count(o, "answered", n.answered);
-    show_count(o, "refused", n.refused);
-    show_count(o, "again", n.again);
-    show_count(o, "known", n.known);
-    show_count(o, "unknown", n.unknown);
-    jsn_line(o);
     return 0;
-}
-
-static int import_run(const struct cmd *c, int argc, char **argv, struct err *e)
-{
-    struct batch_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-
-    if (rc == 0 && call.r.rest_len != 2)
-        rc = err_set(e, ERR_USAGE, "give a FOLDER and a FILE");
-    else if (rc == 0)
-        rc = do_import(call.r.rest[0], call.r.rest[1], &v, e);
-    cmd_end(&call);
-    return rc == 1 ? 0 : rc;
 }
 
 const struct cmd cmd_llm_batch_export = {
@@ -119,8 +83,9 @@ const struct cmd cmd_llm_batch_export = {
     .text =
         "Leaves out requests that are answered or claimed, and claims those\n"
         "that it writes. The file is JSON Lines for OpenAI's batch interface.",
-    .table = export_table,
-    .run = export_run,
+    .table = batch_export_table,
+    .run = batch_export_run,
+    .size = sizeof(struct batch_values),
 };
 
 const struct cmd cmd_llm_batch_import = {
@@ -130,6 +95,7 @@ const struct cmd cmd_llm_batch_import = {
     .text =
         "Reads the output file or the error file of a batch. Requests that\n"
         "failed for now can be exported again; existing answers are kept.",
-    .table = import_table,
-    .run = import_run,
+    .table = batch_import_table,
+    .run = batch_import_run,
+    .size = sizeof(struct batch_values),
 };

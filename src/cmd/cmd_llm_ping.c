@@ -1,6 +1,5 @@
 /* cmd_llm_ping.c: monkeys llm ping: one tiny question to a model, or one tiny
  * text to make a vector of. */
-#include "base/home.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/tick.h"
@@ -21,13 +20,13 @@ struct ping_values {
     bool embeddings, json;
 };
 
+#define VALUES struct ping_values
 static const struct opt ping_table[] = {
     MODELING_OPTIONS,
     {"embeddings", 0, OPT_FLAG, NULL,
      "ask the endpoint's /embeddings for the vector of a word instead",
-     offsetof(struct ping_values, embeddings), 0, 0},
-    {"json", 0, OPT_FLAG, NULL, "print the result as a JSON object",
-     offsetof(struct ping_values, json), 0, 0},
+     AT(embeddings)},
+    {"json", 0, OPT_FLAG, NULL, "print the result as a JSON object", AT(json)},
     {0},
 };
 
@@ -41,7 +40,7 @@ struct ping {
 
 /* ---- an answer ---- */
 
-static void print_text(const struct ping *p, const struct llm_reply *r)
+static void ping_print(const struct ping *p, const struct llm_reply *r)
 {
     const struct llm_usage *u = &r->usage;
     struct str text = str_trim(r->text);
@@ -71,7 +70,7 @@ static void print_text(const struct ping *p, const struct llm_reply *r)
                                  : "none: this provider is free");
 }
 
-static void print_json(const struct ping *p, const struct llm_reply *r)
+static void ping_print_json(const struct ping *p, const struct llm_reply *r)
 {
     json_t *v = json_object(), *u = json_object();
 
@@ -96,7 +95,8 @@ static void print_json(const struct ping *p, const struct llm_reply *r)
     jsn_line(v);
 }
 
-static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
+static void ping_on_done(struct llm_call *c, const struct llm_reply *r,
+                         void *arg)
 {
     static const enum err_kind kinds[] = {ERR_NONE, ERR_SYSTEM, ERR_INPUT,
                                           ERR_BUDGET};
@@ -104,22 +104,22 @@ static void on_done(struct llm_call *c, const struct llm_reply *r, void *arg)
 
     (void)c;
     if (p->v->json)
-        print_json(p, r);
+        ping_print_json(p, r);
     else if (r->outcome == LLM_ANSWERED)
-        print_text(p, r);
+        ping_print(p, r);
     p->rc = 0;
     if (r->outcome != LLM_ANSWERED)
         p->rc = err_set(p->e, kinds[r->outcome], "%s%s",
                         r->outcome == LLM_REFUSED ? "refused: " : "", r->error);
 }
 
-static int ask(struct ping *p, struct loop *l)
+static int ping_ask(struct ping *p, struct loop *l)
 {
     const struct llm_message message = {
         "user", STR_LIT("Answer with the one word: pong"), 0};
     const struct llm_request r = {
         .key = {"ping", "ping", "ping", 1}, .message = &message, .count = 1};
-    const struct llm_handlers h = {NULL, on_done};
+    const struct llm_handlers h = {NULL, ping_on_done};
 
     if (!llm_ask(p->m->llm, &r, &h, p, p->e))
         return -1;
@@ -129,7 +129,7 @@ static int ask(struct ping *p, struct loop *l)
 
 /* ---- a vector ---- */
 
-static void print_vector_json(const struct ping *p,
+static void ping_print_vector(const struct ping *p,
                               const struct embeddings_result *r,
                               enum llm_outcome outcome, int64_t wall_ns)
 {
@@ -148,7 +148,7 @@ static void print_vector_json(const struct ping *p,
     jsn_line(v);
 }
 
-static void on_vector(void *arg, const struct embeddings_result *r)
+static void ping_on_vector(void *arg, const struct embeddings_result *r)
 {
     static const struct {
         enum llm_outcome outcome;
@@ -163,7 +163,7 @@ static void on_vector(void *arg, const struct embeddings_result *r)
     int64_t wall_ns = tick_now_ns() - p->begun_ns;
 
     if (p->v->json)
-        print_vector_json(p, r, ends[r->outcome].outcome, wall_ns);
+        ping_print_vector(p, r, ends[r->outcome].outcome, wall_ns);
     else if (r->outcome == SEND_ANSWERED)
         printf("%s %s answered in %.3f s: a vector of %zu dimensions\n"
                "tokens: %lld in%s\n",
@@ -175,7 +175,7 @@ static void on_vector(void *arg, const struct embeddings_result *r)
         p->rc = err_set(p->e, ends[r->outcome].kind, "%s", r->error);
 }
 
-static int embed(struct ping *p, struct loop *l)
+static int ping_embed(struct ping *p, struct loop *l)
 {
     const struct str text = STR_LIT("pong");
     struct embeddings *m = embeddings_open(l, &p->m->opts, p->e);
@@ -183,7 +183,7 @@ static int embed(struct ping *p, struct loop *l)
     if (!m)
         return -1;
     p->begun_ns = tick_now_ns();
-    if (embeddings_send(m, &text, 1, on_vector, p, p->e))
+    if (embeddings_send(m, &text, 1, ping_on_vector, p, p->e))
         loop_run(l);
     embeddings_close(m);
     return p->rc;
@@ -191,8 +191,8 @@ static int embed(struct ping *p, struct loop *l)
 
 /* ---- the command ---- */
 
-static int check_words(const struct ping_values *v, const struct cmd_call *call,
-                       struct err *e)
+static int ping_check(const struct ping_values *v, const struct cmd_call *call,
+                      struct err *e)
 {
     const char *other = v->m.command    ? "--command"
                         : v->m.spool    ? "--spool"
@@ -213,49 +213,42 @@ static int check_words(const struct ping_values *v, const struct cmd_call *call,
     return 0;
 }
 
-static int ping_run(const struct cmd *c, int argc, char **argv, struct err *e)
+static int ping_run(struct cmd_call *call, struct err *e)
 {
-    struct ping_values v = {.m = MODELING_DEFAULTS};
-    struct cmd_call call = {.cmd = c, .values = &v};
+    struct ping_values *v = call->values;
+    bool own_cap = !v->m.budget_usd && !v->m.no_cap;
     struct modeling m = {0};
-    struct ping p = {.v = &v, .m = &m, .e = e, .rc = -1};
-    struct home home = {0};
+    struct ping p = {.v = v, .m = &m, .e = e, .rc = -1};
     struct loop *l = NULL;
-    bool own_cap;
-    int rc;
+    int rc = -1;
 
-    v.m.max_tokens = 256;
-    rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-    if (rc != 0)
-        goto out;
-    rc = -1;
-    if (check_words(&v, &call, e) < 0)
-        goto out;
-    own_cap = !v.m.budget_usd && !v.m.no_cap;
-    v.m.no_cap |= own_cap;
-    if (home_find(&home, e) < 0 || modeling_read(&v.m, &m, e) < 0)
+    if (ping_check(v, call, e) < 0)
+        return -1;
+    v->m.no_cap |= own_cap;
+    if (!cmd_home(call, e) || modeling_read(&v->m, &m, e) < 0)
         goto out;
     if (own_cap)
         m.budget.cap.usd_micro = OWN_CAP_USD_MICRO;
     if (!(l = loop_new(e)))
         goto out;
-    if (v.embeddings) {
-        rc = embed(&p, l);
+    if (v->embeddings) {
+        rc = ping_embed(&p, l);
         goto out;
     }
-    if (modeling_open(&v.m, &m, l, home.dir, e) < 0 ||
-        llm_record(m.llm, v.m.record, NULL, e) < 0)
+    if (modeling_open(&v->m, &m, l, cmd_home(call, e)->dir, e) < 0 ||
+        llm_record(m.llm, v->m.record, NULL, e) < 0)
         goto out;
-    rc = ask(&p, l);
+    rc = ping_ask(&p, l);
     modeling_news(&m);
 out:
     modeling_close(&m);
     if (l)
         loop_free(l);
-    home_release(&home);
-    cmd_end(&call);
-    return rc == 1 ? 0 : rc;
+    return rc;
 }
+
+static const struct ping_values ping_defaults = {
+    .m = MODELING_DEFAULTS_WITH(256)};
 
 const struct cmd cmd_llm_ping = {
     .name = "llm ping",
@@ -274,4 +267,6 @@ const struct cmd cmd_llm_ping = {
         "0 answered, 2 refused, 3 over the budget, 4 no answer.",
     .table = ping_table,
     .run = ping_run,
+    .size = sizeof(struct ping_values),
+    .defaults = &ping_defaults,
 };

@@ -1,13 +1,12 @@
 /* cmd_pack.c: monkeys pack list, check, new. */
+#include "analyze/table.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/seeds.h"
-#include "cmd/trials.h"
 #include "io/term.h"
 #include "pack/pack_probe.h"
-#include "pack/packs.h"
+#include "run/seeds.h"
 #include "verify/selftest.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
@@ -26,43 +25,40 @@ struct pack_values {
     const char *in;
 };
 
-#define NO_PROBE_OPTION                                         \
-    {                                                           \
-        "no-probe", 0, OPT_FLAG, NULL,                          \
-            "do not test what this machine can do with a pack", \
-            offsetof(struct pack_values, no_probe), 0, 0        \
-    }
+#define VALUES struct pack_values
+#define NO_PROBE_OPTION                \
+    OPTION("no-probe", OPT_FLAG, NULL, \
+           "do not test what this machine can do with a pack", no_probe)
 
-static const struct opt list_table[] = {
+static const struct opt pack_list_table[] = {
     VERIFYING_OPTION("json", OPT_FLAG, NULL,
                      "print a JSON object for each pack", json, 0, 0),
     NO_PROBE_OPTION,
     VERIFYING_OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),
     {0},
 };
-static const struct opt check_table[] = {
+static const struct opt pack_check_table[] = {
     NO_PROBE_OPTION,
     {"verify", 0, OPT_FLAG, NULL,
      "verify all seeds and show a table of the verdicts; the options below "
      "belong to it",
-     offsetof(struct pack_values, verify), 0, 0},
+     AT(verify)},
     {"write", 0, OPT_FLAG, NULL,
      "store the verdicts in the meta.json of the seeds (verified, verified_on, "
      "why_not)",
-     offsetof(struct pack_values, write), 0, 0},
+     AT(write)},
     {"precision", 0, OPT_LIST, "LIST",
      "one or more of " PRECISION_CHOICES ", separated by commas (may be "
      "repeated; default: the pack's own; fp32 on the CPU)",
-     offsetof(struct pack_values, precision), 0, 0},
+     AT(precision)},
     VERIFYING_OPTION("no-timing", OPT_FLAG, NULL,
                      "do not measure the speed of correct seeds", no_timing, 0,
                      0),
     VERIFYING_PLACE_OPTIONS,
     {0},
 };
-static const struct opt new_table[] = {
-    {"in", 0, OPT_TEXT, "DIR", "create it in DIR (default: packs)",
-     offsetof(struct pack_values, in), 0, 0},
+static const struct opt pack_new_table[] = {
+    {"in", 0, OPT_TEXT, "DIR", "create it in DIR (default: packs)", AT(in)},
     {0},
 };
 
@@ -75,15 +71,15 @@ struct seen {
 };
 
 struct packs {
-    struct home home;
-    struct packs_path path;
+    const struct home *home;
+    const struct packs_path *path;
     struct pack_list list;
     struct seen *seen;
 };
 
 /* Keeps only the packs named, in the order named. */
-static int select_packs(struct packs *p, const struct opt_result *r,
-                        struct err *e)
+static int pack_select(struct packs *p, const struct opt_result *r,
+                       struct err *e)
 {
     struct pack_list kept = {0};
 
@@ -91,7 +87,7 @@ static int select_packs(struct packs *p, const struct opt_result *r,
         return 0;
     kept.item = xcalloc(r->rest_len, sizeof(*kept.item));
     for (size_t i = 0; i < r->rest_len; i++) {
-        char *dir = pack_find(&p->path.path, r->rest[i], e);
+        char *dir = pack_find(&p->path->path, r->rest[i], e);
 
         if (!dir) {
             pack_list_release(&kept);
@@ -106,24 +102,25 @@ static int select_packs(struct packs *p, const struct opt_result *r,
     return 0;
 }
 
-static int open_packs(struct packs *p, const struct pack_values *v,
-                      const struct opt_result *r, struct err *e)
+static int pack_open(struct cmd_call *call, struct packs *p, struct err *e)
 {
-    if (home_find(&p->home, e) < 0)
-        return -1;
-    packs_path_init(&p->path, &v->v.packs, &p->home);
-    if (pack_list(&p->path.path, &p->list, e) < 0 || select_packs(p, r, e) < 0)
+    const struct pack_values *v = call->values;
+
+    p->path = cmd_packs(call, &v->v.packs, e);
+    p->home = cmd_home(call, e);
+    if (!p->path || pack_list(&p->path->path, &p->list, e) < 0 ||
+        pack_select(p, &call->r, e) < 0)
         return -1;
     p->seen = xcalloc(p->list.len ? p->list.len : 1, sizeof(*p->seen));
     for (size_t i = 0; i < p->list.len; i++) {
         problems_init(&p->seen[i].problems);
-        p->seen[i].pack =
-            pack_load(&p->path.path, p->list.item[i].dir, &p->seen[i].problems);
+        p->seen[i].pack = pack_load(&p->path->path, p->list.item[i].dir,
+                                    &p->seen[i].problems);
     }
     return 0;
 }
 
-static void close_packs(struct packs *p)
+static void pack_close(struct packs *p)
 {
     for (size_t i = 0; p->seen && i < p->list.len; i++) {
         seeds_release(&p->seen[i].seeds);
@@ -134,16 +131,14 @@ static void close_packs(struct packs *p)
     }
     free(p->seen);
     pack_list_release(&p->list);
-    packs_path_release(&p->path);
-    home_release(&p->home);
 }
 
-static void show_progress(size_t done, void *arg)
+static void pack_progress(size_t done, void *arg)
 {
     term_set(arg, done, NULL);
 }
 
-static int probe_packs(struct packs *p, struct err *e)
+static int pack_probe_all(struct packs *p, struct err *e)
 {
     size_t n = p->list.len;
     struct procs_item *item = xcalloc(n ? n : 1, sizeof(*item));
@@ -152,10 +147,10 @@ static int probe_packs(struct packs *p, struct err *e)
     int rc;
 
     for (size_t i = 0; i < n; i++)
-        pack_probe_command(&item[i].opts, argv[i], &p->home,
+        pack_probe_command(&item[i].opts, argv[i], p->home,
                            p->list.item[i].dir);
     rc = procs_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
-                   show_progress, bar, e);
+                   pack_progress, bar, e);
     term_close(bar);
     for (size_t i = 0; i < n; i++) {
         if (rc == 0)
@@ -167,7 +162,7 @@ static int probe_packs(struct packs *p, struct err *e)
     return rc;
 }
 
-static json_t *problem_list(const struct problems *p)
+static json_t *pack_problems(const struct problems *p)
 {
     json_t *list = json_array();
 
@@ -177,7 +172,7 @@ static json_t *problem_list(const struct problems *p)
 }
 
 /* The facts of one pack; fields that are not known are null. */
-static void print_json(const struct packs *p, size_t i)
+static void pack_print_json(const struct packs *p, size_t i)
 {
     const struct seen *s = &p->seen[i];
     const struct pack *k = s->pack;
@@ -190,14 +185,14 @@ static void print_json(const struct packs *p, size_t i)
         "seeds", k ? (int)k->seed_count : 0, "guide", k && k->has_guide, "ok",
         k && s->problems.len == 0, "usable",
         s->probe.why ? pack_probe_levels[s->probe.level] : NULL, "why",
-        s->probe.why, "problems", problem_list(&s->problems));
+        s->probe.why, "problems", pack_problems(&s->problems));
 
     if (s->seeds.len)
         json_object_set_new(line, "verdicts", seeds_json(&s->seeds));
     jsn_line(line);
 }
 
-static void print_usable(const struct pack_probe *p)
+static void pack_print_usable(const struct pack_probe *p)
 {
     if (p->why)
         printf("usable: %s (%s)\n", pack_probe_levels[p->level], p->why);
@@ -207,20 +202,17 @@ static void print_usable(const struct pack_probe *p)
 
 /* ---- list ---- */
 
-static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
+static int pack_list_run(struct cmd_call *call, struct err *e)
 {
-    struct pack_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
+    const struct pack_values *v = call->values;
     struct packs p = {0};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int rc = pack_open(call, &p, e);
 
-    if (rc == 0)
-        rc = open_packs(&p, &v, &call.r, e);
-    if (rc == 0 && !v.no_probe)
-        rc = probe_packs(&p, e);
+    if (rc == 0 && !v->no_probe)
+        rc = pack_probe_all(&p, e);
     for (size_t i = 0; rc == 0 && i < p.list.len; i++) {
-        if (v.v.json) {
-            print_json(&p, i);
+        if (v->v.json) {
+            pack_print_json(&p, i);
         } else if (!p.seen[i].pack) {
             printf("%-16s does not load: %s\n", p.list.item[i].id,
                    p.seen[i].problems.line[0]);
@@ -228,13 +220,15 @@ static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
             printf("%-16s %-24s %2zu rules  ", p.list.item[i].id,
                    p.seen[i].pack->display_name,
                    p.seen[i].pack->set[PACK_DEFAULT].len);
-            print_usable(&p.seen[i].probe);
+            pack_print_usable(&p.seen[i].probe);
         }
     }
-    close_packs(&p);
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
+    pack_close(&p);
+    return rc;
 }
+
+static const struct pack_values pack_defaults = {.v = VERIFYING_DEFAULTS,
+                                                 .in = "packs"};
 
 extern const struct cmd cmd_pack_list;
 const struct cmd cmd_pack_list = {
@@ -242,15 +236,17 @@ const struct cmd cmd_pack_list = {
     "[ID...]",
     "list the packs and how far each works on this machine",
     NULL,
-    list_table,
-    run_list,
+    pack_list_table,
+    pack_list_run,
+    sizeof(struct pack_values),
+    &pack_defaults,
 };
 
 /* ---- check ---- */
 
 /* Every rule must be needed: without it, its bad files fail. */
-static void try_removals(const struct pack *k, bool shared,
-                         struct problems *out)
+static void pack_try_removals(const struct pack *k, bool shared,
+                              struct problems *out)
 {
     struct problems expected;
 
@@ -270,19 +266,19 @@ static void try_removals(const struct pack *k, bool shared,
 }
 
 /* The folder of shared rules beside the packs has tests of its own. */
-static int check_shared(const struct packs *p, bool as_json)
+static int pack_check_shared(const struct packs *p, bool as_json)
 {
     struct problems problems;
     struct pack *shared;
     int bad = 0;
 
-    for (size_t i = 0; i < p->path.path.len; i++) {
-        char *dir = fs_join(p->path.path.dir[i], "common");
+    for (size_t i = 0; i < p->path->path.len; i++) {
+        char *dir = fs_join(p->path->path.dir[i], "common");
 
         problems_init(&problems);
         shared = fs_is_dir(dir) ? pack_load_shared(dir, &problems) : NULL;
         if (shared && selftest_run(shared, &problems))
-            try_removals(shared, true, &problems);
+            pack_try_removals(shared, true, &problems);
         for (size_t k = 0; k < problems.len; k++)
             fprintf(as_json ? stderr : stdout, "%s\n", problems.line[k]);
         if (fs_is_dir(dir) && !as_json)
@@ -298,10 +294,10 @@ static int check_shared(const struct packs *p, bool as_json)
 }
 
 /* A pack that runs here must find its own seed correct. */
-static int try_seeds(const struct packs *p, const struct opt_list *given,
-                     struct err *e)
+static int pack_try_first_seeds(const struct packs *p,
+                                const struct opt_list *given, struct err *e)
 {
-    struct trial *trial = xcalloc(p->list.len + 1, sizeof(*trial));
+    struct seeds_first *trial = xcalloc(p->list.len + 1, sizeof(*trial));
     size_t *of = xcalloc(p->list.len + 1, sizeof(*of)), n = 0;
     int rc;
 
@@ -310,7 +306,7 @@ static int try_seeds(const struct packs *p, const struct opt_list *given,
             of[n] = i;
             trial[n++].dir = p->list.item[i].dir;
         }
-    rc = trials_run(&p->home, given, trial, n, e);
+    rc = seeds_try_first(p->home, given, trial, n, e);
     for (size_t i = 0; i < n; i++) {
         if (rc == 0 && trial[i].tried && !trial[i].correct)
             problems_add(&p->seen[of[i]].problems, "%s: %s", trial[i].dir,
@@ -324,10 +320,10 @@ static int try_seeds(const struct packs *p, const struct opt_list *given,
 
 /* With --verify: all seeds of each pack. Returns how many answers are missing,
  * or -1. */
-static int verify_seeds(const struct packs *p, const struct pack_values *v,
-                        struct err *e)
+static int pack_verify_seeds(const struct packs *p, const struct pack_values *v,
+                             struct err *e)
 {
-    struct seeds_opts o = {&p->home, &v->v, &v->precision};
+    struct seeds_opts o = {p->home, &v->v, &v->precision};
     size_t missing = 0;
 
     for (size_t i = 0; i < p->list.len; i++) {
@@ -343,8 +339,8 @@ static int verify_seeds(const struct packs *p, const struct pack_values *v,
     return (int)missing;
 }
 
-static int check_usage(const struct pack_values *v, const struct opt_result *r,
-                       struct err *e)
+static int pack_check_usage(const struct pack_values *v,
+                            const struct opt_result *r, struct err *e)
 {
     if (v->verify && r->rest_len == 0)
         return err_set(e, ERR_USAGE,
@@ -354,20 +350,69 @@ static int check_usage(const struct pack_values *v, const struct opt_result *r,
     return 0;
 }
 
-static int check_one(const struct packs *p, size_t i, bool as_json)
+static void pack_put_speedup(struct table *t, const json_t *x)
+{
+    if (json_is_number(x))
+        table_figure(t, "%.2fx", json_number_value(x));
+    else
+        table_empty(t);
+}
+
+static void pack_print_seeds(const struct seeds *s)
+{
+    static const char *const names[] = {"seed",          "precision", "verdict",
+                                        "evidence",      "build",     "eager",
+                                        "torch.compile", "launches",  NULL};
+    json_t *list = seeds_json(s), *x;
+    struct table t;
+    size_t i;
+
+    table_init(&t, NULL, NULL);
+    table_columns(&t, names);
+    json_array_foreach(list, i, x)
+    {
+        const json_t *built = json_object_get(x, "build_s"),
+                     *launches = json_object_get(x, "launches");
+        const char *verdict = jsn_str(x, "verdict"),
+                   *evidence = jsn_str(x, "evidence");
+
+        table_text(&t, jsn_str(x, "seed"));
+        table_text(&t, jsn_str(x, "precision"));
+        table_text(&t, *verdict ? verdict : "no answer yet");
+        table_text(&t, *evidence ? evidence : NULL);
+        if (strcmp(jsn_str(x, "build"), "cached") == 0)
+            table_figure(&t, "cached");
+        else if (json_is_number(built))
+            table_figure(&t, "%.2f s", json_number_value(built));
+        else
+            table_empty(&t);
+        pack_put_speedup(&t, json_object_get(x, "speedup_eager"));
+        pack_put_speedup(&t, json_object_get(x, "speedup_compile"));
+        if (json_is_number(launches))
+            table_int(&t, json_integer_value(launches));
+        else
+            table_empty(&t);
+    }
+    if (s->len)
+        table_show(&t);
+    table_release(&t);
+    json_decref(list);
+}
+
+static int pack_check_one(const struct packs *p, size_t i, bool as_json)
 {
     struct seen *s = &p->seen[i];
 
     if (s->pack && selftest_run(s->pack, &s->problems))
-        try_removals(s->pack, false, &s->problems);
+        pack_try_removals(s->pack, false, &s->problems);
     if (s->probe.why && s->probe.level == PACK_PROBE_BROKEN)
         problems_add(&s->problems, "%s/probe.py: %s", p->list.item[i].dir,
                      s->probe.why);
     if (as_json) {
-        print_json(p, i);
+        pack_print_json(p, i);
         return s->problems.len != 0;
     }
-    seeds_print(&s->seeds);
+    pack_print_seeds(&s->seeds);
     for (size_t k = 0; k < s->problems.len; k++)
         printf("%s\n", s->problems.line[k]);
     if (s->problems.more)
@@ -376,36 +421,31 @@ static int check_one(const struct packs *p, size_t i, bool as_json)
            s->problems.len            ? "FAILED"
            : seeds_missing(&s->seeds) ? "waiting"
                                       : "ok");
-    print_usable(&s->probe);
+    pack_print_usable(&s->probe);
     return s->problems.len != 0;
 }
 
-static int run_pack_check(const struct cmd *c, int argc, char **argv,
-                          struct err *e)
+static int pack_check_run(struct cmd_call *call, struct err *e)
 {
-    struct pack_values v = {.v = VERIFYING_DEFAULTS};
-    struct cmd_call call = {.cmd = c, .values = &v};
+    const struct pack_values *v = call->values;
     struct packs p = {0};
-    int bad = 0, missing = 0, rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int bad = 0, missing = 0, rc = pack_check_usage(v, &call->r, e);
 
     if (rc == 0)
-        rc = check_usage(&v, &call.r, e);
-    if (rc == 0)
-        rc = open_packs(&p, &v, &call.r, e);
-    if (rc == 0 && !v.no_probe)
-        rc = probe_packs(&p, e);
-    if (rc == 0 && v.verify)
-        rc = (missing = verify_seeds(&p, &v, e)) < 0 ? -1 : 0;
-    else if (rc == 0 && !v.no_probe)
-        rc = try_seeds(&p, &v.v.packs, e);
-    if (rc == 0 && call.r.rest_len == 0)
-        bad += check_shared(&p, v.v.json);
+        rc = pack_open(call, &p, e);
+    if (rc == 0 && !v->no_probe)
+        rc = pack_probe_all(&p, e);
+    if (rc == 0 && v->verify)
+        rc = (missing = pack_verify_seeds(&p, v, e)) < 0 ? -1 : 0;
+    else if (rc == 0 && !v->no_probe)
+        rc = pack_try_first_seeds(&p, &v->v.packs, e);
+    if (rc == 0 && call->r.rest_len == 0)
+        bad += pack_check_shared(&p, v->v.json);
     for (size_t i = 0; rc == 0 && i < p.list.len; i++)
-        bad += check_one(&p, i, v.v.json);
-    close_packs(&p);
-    cmd_end(&call);
-    if (rc != 0)
-        return rc > 0 ? 0 : -1;
+        bad += pack_check_one(&p, i, v->v.json);
+    pack_close(&p);
+    if (rc < 0)
+        return -1;
     return bad ? 1 : missing ? verdicts[VERDICT_INFRA].exit_status : 0;
 }
 
@@ -433,15 +473,17 @@ const struct cmd cmd_pack_check = {
     "Exit status: 1 if something is wrong with a pack, 4 if answers from "
     "another\n"
     "host are still missing.",
-    check_table,
-    run_pack_check,
+    pack_check_table,
+    pack_check_run,
+    sizeof(struct pack_values),
+    &pack_defaults,
 };
 
 /* ---- new ---- */
 
 /* Copies a template with @ID@ replaced; ".in" falls off the name. */
-static int copy_file(const char *from, const char *to, const char *id,
-                     struct err *e)
+static int pack_copy_file(const char *from, const char *to, const char *id,
+                          struct err *e)
 {
     static const char mark[] = "@ID@";
     struct buf text, out;
@@ -468,8 +510,8 @@ static int copy_file(const char *from, const char *to, const char *id,
     return rc;
 }
 
-static int copy_tree(const char *from, const char *to, const char *id,
-                     struct err *e)
+static int pack_copy_tree(const char *from, const char *to, const char *id,
+                          struct err *e)
 {
     struct fs_names names;
     int rc = fs_list(from, false, &names, e);
@@ -480,9 +522,9 @@ static int copy_tree(const char *from, const char *to, const char *id,
         char *a = fs_join(from, names.name[i]), *b = fs_join(to, names.name[i]);
 
         if (fs_is_dir(a))
-            rc = copy_tree(a, b, id, e);
+            rc = pack_copy_tree(a, b, id, e);
         else if (str_ends(str_of(a), ".in"))
-            rc = copy_file(a, b, id, e);
+            rc = pack_copy_file(a, b, id, e);
         free(a);
         free(b);
     }
@@ -490,52 +532,42 @@ static int copy_tree(const char *from, const char *to, const char *id,
     return rc;
 }
 
-static bool is_id(const char *id)
+static bool pack_is_id(const char *id)
 {
     return id[0] && id[0] != '-' &&
            strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(id);
 }
 
-static int make_pack(const char *in, const char *id, struct err *e)
+static int pack_new_run(struct cmd_call *call, struct err *e)
 {
-    char *to = fs_join(in, id), *from = NULL;
-    struct home home;
-    int rc = home_find(&home, e);
+    const struct pack_values *v = call->values;
+    const char *id = call->r.rest_len == 1 ? call->r.rest[0] : NULL;
+    const struct home *home = cmd_home(call, e);
+    char *to, *from;
+    int rc = home ? 0 : -1;
 
-    if (rc == 0 && !is_id(id))
-        rc = err_set(
+    if (!id)
+        return err_set(e, ERR_USAGE,
+                       "exactly one ID is needed: the name of the new pack");
+    if (rc == 0 && !pack_is_id(id))
+        return err_set(
             e, ERR_USAGE,
             "'%s' is not a valid id: use lower-case letters, digits and dashes",
             id);
+    to = fs_join(v->in, id);
     if (rc == 0 && access(to, F_OK) == 0)
         rc = err_set(e, ERR_INPUT, "%s already exists", to);
     if (rc == 0) {
-        from = fs_join(home.dir, "packs/template");
-        rc = copy_tree(from, to, id, e);
+        from = fs_join(home->dir, "packs/template");
+        rc = pack_copy_tree(from, to, id, e);
+        free(from);
     }
     if (rc == 0)
         printf("Created %s. It passes 'monkeys pack check --packs %s %s'.\n"
                "Its README.md says what to fill in.\n",
-               to, in, id);
-    free(from);
+               to, v->in, id);
     free(to);
-    home_release(&home);
     return rc;
-}
-
-static int run_new(const struct cmd *c, int argc, char **argv, struct err *e)
-{
-    struct pack_values v = {.in = "packs"};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-
-    if (rc == 0 && call.r.rest_len != 1)
-        rc = err_set(e, ERR_USAGE,
-                     "exactly one ID is needed: the name of the new pack");
-    if (rc == 0)
-        rc = make_pack(v.in, call.r.rest[0], e);
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
 }
 
 extern const struct cmd cmd_pack_new;
@@ -544,6 +576,8 @@ const struct cmd cmd_pack_new = {
     "ID",
     "create the folder of a new pack, ready to be filled in",
     NULL,
-    new_table,
-    run_new,
+    pack_new_table,
+    pack_new_run,
+    sizeof(struct pack_values),
+    &pack_defaults,
 };

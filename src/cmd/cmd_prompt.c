@@ -3,13 +3,10 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
-#include "cmd/task_word.h"
 #include "curriculum/contract.h"
-#include "pack/packs.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"
-#include "source/define.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 
@@ -28,62 +25,55 @@ struct prompt_values {
     struct opt_list packs, define;
 };
 
-#define OPTION(name, type, value, help, field, lo, hi)                         \
-    {                                                                          \
-        name, 0, type, value, help, offsetof(struct prompt_values, field), lo, \
-            hi                                                                 \
-    }
+#define VALUES struct prompt_values
 static const struct opt prompt_table[] = {
     OPTION("task", OPT_TEXT, "TASK",
            "the file of the task, or COLLECTION/NAME for one that "
            "comes with the program (required)",
-           task, 0, 0),
-    DEFINE_OPTION(struct prompt_values, define),
-    OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl, 0, 0),
+           task),
+    DEFINE_OPTION(VALUES, define),
+    OPTION("dsl", OPT_TEXT, "ID", "the pack (required)", dsl),
     OPTION("stage", OPT_CHOICE,
            "plan|code|evolve|review|borrowing|backfill|decompose",
-           "which prompt (default: code)", stage, 0, 0),
-    OPTION("examples", OPT_INT, "N",
+           "which prompt (default: code)", stage),
+    NUMBER("examples", "N",
            "show the first N examples of the pack (default: 3)", examples, 0,
            100),
-    OPTION("plan", OPT_TEXT, "FILE", "code: the implementation plan", plan, 0,
-           0),
+    OPTION("plan", OPT_TEXT, "FILE", "code: the implementation plan", plan),
     OPTION("previous", OPT_TEXT, "FILE",
            "plan, code: the previous attempt; evolve: the parent (default: the "
            "task's own program)",
-           previous, 0, 0),
-    OPTION("verdict", OPT_TEXT, "WORD", "the verdict on that attempt", verdict,
-           0, 0),
+           previous),
+    OPTION("verdict", OPT_TEXT, "WORD", "the verdict on that attempt", verdict),
     OPTION("feedback", OPT_TEXT, "FILE", "the verifier's feedback on it",
-           feedback, 0, 0),
+           feedback),
     OPTION("diff", OPT_FLAG, NULL,
-           "evolve: ask for edits instead of a whole program", diff, 0, 0),
+           "evolve: ask for edits instead of a whole program", diff),
     OPTION("solution", OPT_TEXT, "FILE",
-           "review, borrowing, backfill: the program to look at", solution, 0,
-           0),
+           "review, borrowing, backfill: the program to look at", solution),
     OPTION("precision", OPT_CHOICE, PRECISION_CHOICES, VERIFYING_PRECISION_HELP,
-           precision, 0, 0),
+           precision),
     OPTION(
         "device", OPT_TEXT, "cpu|cuda:N|auto",
         "where it will run (default: auto, a GPU if there is one or the pack "
         "needs one)",
-        device, 0, 0),
-    OPTION("no-card", OPT_FLAG, NULL, "leave out the card of the pack", no_card,
-           0, 0),
+        device),
+    OPTION("no-card", OPT_FLAG, NULL, "leave out the card of the pack",
+           no_card),
     OPTION("prompts", OPT_TEXT, "DIR",
-           "prompt templates (default: the program's own)", prompts, 0, 0),
+           "prompt templates (default: the program's own)", prompts),
     OPTION("guide", OPT_TEXT, "FILE", "show this guide instead of the pack's",
-           guide, 0, 0),
-    OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),
-    OPTION("json", OPT_FLAG, NULL, "print one JSON object", json, 0, 0),
+           guide),
+    OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs),
+    OPTION("json", OPT_FLAG, NULL, "print one JSON object", json),
     {0},
 };
 
 struct showing {
     const struct prompt_values *v;
     struct arena *a;
-    struct pack *pack;
-    struct task *task;
+    const struct pack *pack;
+    const struct task *task;
     struct prompts *prompts;
     struct prompt_example *example;
     size_t example_count;
@@ -93,8 +83,8 @@ struct showing {
 
 /* ---- what goes into it ---- */
 
-static int read_text(const char *path, struct arena *a, struct str *out,
-                     struct err *e)
+static int prompt_read(const char *path, struct arena *a, struct str *out,
+                       struct err *e)
 {
     struct buf text;
     int rc;
@@ -110,17 +100,17 @@ static int read_text(const char *path, struct arena *a, struct str *out,
     return rc;
 }
 
-static int read_in(const char *dir, const char *name, struct arena *a,
-                   struct str *out, struct err *e)
+static int prompt_read_in(const char *dir, const char *name, struct arena *a,
+                          struct str *out, struct err *e)
 {
     char *path = fs_join(dir, name);
-    int rc = read_text(path, a, out, e);
+    int rc = prompt_read(path, a, out, e);
 
     free(path);
     return rc;
 }
 
-static int read_examples(struct showing *s, struct err *e)
+static int prompt_read_examples(struct showing *s, struct err *e)
 {
     size_t have = s->pack->seed_count;
     size_t want = s->v->examples < 0 ? 3 : (size_t)s->v->examples;
@@ -135,16 +125,16 @@ static int read_examples(struct showing *s, struct err *e)
         struct prompt_example *x = &s->example[i];
 
         x->name = seed->name;
-        if (read_in(seed->dir, "task.py", s->a, &x->problem, e) < 0 ||
-            read_in(seed->dir, "plan.md", s->a, &x->plan, e) < 0 ||
-            read_in(seed->dir, "solution.py", s->a, &x->solution, e) < 0)
+        if (prompt_read_in(seed->dir, "task.py", s->a, &x->problem, e) < 0 ||
+            prompt_read_in(seed->dir, "plan.md", s->a, &x->plan, e) < 0 ||
+            prompt_read_in(seed->dir, "solution.py", s->a, &x->solution, e) < 0)
             return -1;
     }
     s->example_count = want;
     return 0;
 }
 
-static void choose_device(struct showing *s)
+static void prompt_choose_device(struct showing *s)
 {
     bool gpu = device_has_gpu() || !(s->pack->run.devices & 1u << PACK_CPU);
 
@@ -159,15 +149,15 @@ static void choose_device(struct showing *s)
                            : precision_names[s->pack->run.default_dtype];
 }
 
-static struct str source(const struct showing *s)
+static struct str prompt_source(const struct showing *s)
 {
     return (struct str){s->task->source, s->task->len};
 }
 
 /* ---- the stages ---- */
 
-static int read_attempt(const struct showing *s, struct prompt_attempt *t,
-                        struct err *e)
+static int prompt_read_attempt(const struct showing *s,
+                               struct prompt_attempt *t, struct err *e)
 {
     *t = (struct prompt_attempt){.number = 1,
                                  .verdict = s->v->verdict,
@@ -182,15 +172,16 @@ static int read_attempt(const struct showing *s, struct prompt_attempt *t,
                        "--verdict: unknown verdict '%s'; docs/VERIFIER.md "
                        "lists them: compile_error, wrong_values, …",
                        t->verdict);
-    if (s->v->feedback && read_text(s->v->feedback, s->a, &t->feedback, e) < 0)
+    if (s->v->feedback &&
+        prompt_read(s->v->feedback, s->a, &t->feedback, e) < 0)
         return -1;
-    return read_text(s->v->previous, s->a, &t->code, e);
+    return prompt_read(s->v->previous, s->a, &t->code, e);
 }
 
-static int build_attempt(struct showing *s, enum prompt_stage stage,
-                         struct err *e)
+static int prompt_build_attempt(struct showing *s, enum prompt_stage stage,
+                                struct err *e)
 {
-    struct prompt_attempt previous = {.code = source(s),
+    struct prompt_attempt previous = {.code = prompt_source(s),
                                       .verdict =
                                           verdicts[VERDICT_STATIC_REJECT].name,
                                       .feedback = {"", 0},
@@ -199,34 +190,36 @@ static int build_attempt(struct showing *s, enum prompt_stage stage,
                               .pack = s->pack,
                               .no_card = s->v->no_card,
                               .task_id = s->task->id,
-                              .task = source(s),
+                              .task = prompt_source(s),
                               .precision = s->precision,
                               .device = s->device,
                               .example = s->example,
                               .example_count = s->example_count,
                               .diff = s->v->diff};
 
-    if (s->v->previous && read_attempt(s, &previous, e) < 0)
+    if (s->v->previous && prompt_read_attempt(s, &previous, e) < 0)
         return -1;
     if (stage == PROMPT_EVOLVE)
         in.parent = &previous;
     else if (s->v->previous)
         in.previous = &previous;
     in.previous_count = in.previous ? 1 : 0;
-    if (s->v->plan && read_text(s->v->plan, s->a, &in.plan, e) < 0)
+    if (s->v->plan && prompt_read(s->v->plan, s->a, &in.plan, e) < 0)
         return -1;
     return prompts_build(s->prompts, &in, s->a, &s->prompt, e);
 }
 
-static int build_review(struct showing *s, struct str solution, struct err *e)
+static int prompt_build_review(struct showing *s, struct str solution,
+                               struct err *e)
 {
-    const struct review_input in = {s->pack, source(s), solution, s->precision};
+    const struct review_input in = {s->pack, prompt_source(s), solution,
+                                    s->precision};
 
     return review_build(s->prompts, &in, s->a, &s->prompt, e);
 }
 
-static int build_borrowing(struct showing *s, struct str solution,
-                           struct err *e)
+static int prompt_build_borrowing(struct showing *s, struct str solution,
+                                  struct err *e)
 {
     const struct prompt_part target = {s->task->id, solution};
     struct prompt_part *parent =
@@ -243,19 +236,20 @@ static int build_borrowing(struct showing *s, struct str solution,
     return 0;
 }
 
-static int build_backfill(struct showing *s, struct str solution, struct err *e)
+static int prompt_build_backfill(struct showing *s, struct str solution,
+                                 struct err *e)
 {
-    const struct prompt_backfill in = {s->pack, source(s), solution,
+    const struct prompt_backfill in = {s->pack, prompt_source(s), solution,
                                        s->precision, s->device};
 
     return prompts_backfill(s->prompts, &in, s->a, &s->prompt, e);
 }
 
-static int build(struct showing *s, struct err *e)
+static int prompt_build(struct showing *s, struct err *e)
 {
     const struct prompt_decompose division = {
         .name = s->task->id,
-        .task = source(s),
+        .task = prompt_source(s),
         .level = piece_levels[LEVEL_COARSE],
         .pieces = piece_counts[LEVEL_COARSE]};
     const char *stage = s->v->stage;
@@ -263,24 +257,25 @@ static int build(struct showing *s, struct err *e)
 
     for (int i = 0; i < 3; i++)
         if (strcmp(stage, prompt_stages[i]) == 0)
-            return build_attempt(s, (enum prompt_stage)i, e);
+            return prompt_build_attempt(s, (enum prompt_stage)i, e);
     if (strcmp(stage, "decompose") == 0) {
         prompts_decompose(s->prompts, &division, s->a, &s->prompt);
         return 0;
     }
     if (!s->v->solution)
         return err_set(e, ERR_USAGE, "--stage %s needs --solution FILE", stage);
-    if (read_text(s->v->solution, s->a, &solution, e) < 0)
+    if (prompt_read(s->v->solution, s->a, &solution, e) < 0)
         return -1;
     if (strcmp(stage, "backfill") == 0)
-        return build_backfill(s, solution, e);
-    return strcmp(stage, "review") == 0 ? build_review(s, solution, e)
-                                        : build_borrowing(s, solution, e);
+        return prompt_build_backfill(s, solution, e);
+    return strcmp(stage, "review") == 0
+               ? prompt_build_review(s, solution, e)
+               : prompt_build_borrowing(s, solution, e);
 }
 
 /* ---- showing it ---- */
 
-static void print_text(const struct showing *s)
+static void prompt_print(const struct showing *s)
 {
     for (size_t i = 0; i < s->prompt.count; i++) {
         const struct llm_message *m = &s->prompt.message[i];
@@ -297,7 +292,7 @@ static void print_text(const struct showing *s)
            (long long)s->prompt.tokens, s->prompt.hash);
 }
 
-static void print_json(const struct showing *s)
+static void prompt_print_json(const struct showing *s)
 {
     json_t *list = json_array();
 
@@ -316,63 +311,38 @@ static void print_json(const struct showing *s)
                        "messages", list));
 }
 
-static struct prompts *load_prompts(const struct home *home, const char *given,
-                                    struct err *e)
+static int prompt_open(struct cmd_call *call, struct showing *s, struct err *e)
 {
-    char *own = fs_join(home->dir, "prompts");
-    struct prompts *p = prompts_load(given ? given : own, e);
+    char *own;
 
+    s->pack = cmd_pack(call, &s->v->packs, s->v->dsl, e);
+    s->task = s->pack ? cmd_task(call, s->v->task, &s->v->define, e) : NULL;
+    if (!s->task)
+        return -1;
+    own = fs_join(cmd_home(call, e)->dir, "prompts");
+    s->prompts = prompts_load(s->v->prompts ? s->v->prompts : own, e);
     free(own);
-    return p;
-}
-
-static int show(struct showing *s, const struct home *home, struct err *e)
-{
-    struct packs_path path;
-
-    packs_path_init(&path, &s->v->packs, home);
-    s->pack = packs_load(&path, s->v->dsl, e);
-    packs_path_release(&path);
-    s->task =
-        s->pack ? task_word_load(home, s->v->task, &s->v->define, e) : NULL;
-    s->prompts = s->task ? load_prompts(home, s->v->prompts, e) : NULL;
     if (s->prompts && s->v->guide)
         prompts_use_guide(s->prompts, s->v->guide);
-    if (!s->prompts || read_examples(s, e) < 0)
+    return s->prompts ? 0 : -1;
+}
+
+static int prompt_show(struct cmd_call *call, struct showing *s, struct err *e)
+{
+    if (prompt_open(call, s, e) < 0 || prompt_read_examples(s, e) < 0)
         return -1;
-    choose_device(s);
-    if (verifying_check_device(s->device, e) < 0 || build(s, e) < 0)
+    prompt_choose_device(s);
+    if (verifying_check_device(s->device, e) < 0 || prompt_build(s, e) < 0)
         return -1;
     if (s->v->json)
-        print_json(s);
+        prompt_print_json(s);
     else
-        print_text(s);
+        prompt_print(s);
     return 0;
 }
 
-static int show_and_release(const struct prompt_values *v, struct err *e)
-{
-    struct arena a;
-    struct showing s = {.v = v, .a = &a};
-    struct home home;
-    int rc = home_find(&home, e);
-
-    arena_init(&a);
-    if (rc == 0)
-        rc = show(&s, &home, e);
-    if (s.prompts)
-        prompts_free(s.prompts);
-    if (s.task)
-        task_free(s.task);
-    if (s.pack)
-        pack_free(s.pack);
-    arena_release(&a);
-    home_release(&home);
-    return rc;
-}
-
 /* An option that would change nothing is a mistake. */
-static int check_options(const struct prompt_values *v, struct err *e)
+static int prompt_check(const struct prompt_values *v, struct err *e)
 {
     const struct {
         bool given;
@@ -397,33 +367,29 @@ static int check_options(const struct prompt_values *v, struct err *e)
     return 0;
 }
 
-static int run_prompt(const struct cmd *c, int argc, char **argv, struct err *e)
+static int prompt_run(struct cmd_call *call, struct err *e)
 {
-    struct prompt_values v = {
-        .stage = "code", .device = "auto", .examples = -1};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    const struct prompt_values *v = call->values;
+    struct showing s = {.v = v, .a = &call->arena};
+    int rc;
 
-    if (rc == 0 && !v.dsl)
-        rc =
-            err_set(e, ERR_USAGE,
-                    "--dsl ID is missing; 'monkeys pack list' lists the packs");
-    if (rc == 0 && !v.task)
-        rc = err_set(e, ERR_USAGE,
-                     "--task TASK is missing: a file, or a name such as "
-                     "starter/04_softmax; 'monkeys tasks list' lists the "
-                     "names");
-    if (rc == 0 && call.r.rest_len)
-        rc = err_set(e, ERR_USAGE, "'%s' is not an option", call.r.rest[0]);
-    if (rc == 0)
-        rc = check_options(&v, e);
-    if (rc == 0)
-        rc = show_and_release(&v, e);
-    else if (rc > 0)
-        rc = 0;
-    cmd_end(&call);
+    if (v->dsl && !v->task)
+        return err_set(e, ERR_USAGE,
+                       "--task TASK is missing: a file, or a name such as "
+                       "starter/04_softmax; 'monkeys tasks list' lists the "
+                       "names");
+    if (call->r.rest_len)
+        return err_set(e, ERR_USAGE, "'%s' is not an option", call->r.rest[0]);
+    if (prompt_check(v, e) < 0)
+        return -1;
+    rc = prompt_show(call, &s, e);
+    if (s.prompts)
+        prompts_free(s.prompts);
     return rc;
 }
+
+static const struct prompt_values prompt_defaults = {
+    .stage = "code", .device = "auto", .examples = -1};
 
 extern const struct cmd cmd_prompt;
 const struct cmd cmd_prompt = {
@@ -434,5 +400,7 @@ const struct cmd cmd_prompt = {
     "tokens and of how much of it is the same for all tasks. Sends nothing.\n"
     "docs/PROMPTS.md describes the templates.",
     prompt_table,
-    run_prompt,
+    prompt_run,
+    sizeof(struct prompt_values),
+    &prompt_defaults,
 };

@@ -14,22 +14,23 @@ struct report_values {
     bool md, dsl_author;
 };
 
+#define VALUES struct report_values
 static const struct opt report_table[] = {
     {"output", 'o', OPT_TEXT, "FILE",
      "where to write it; - is standard output (default: report.html, or "
      "report.md, in the folder of the first run)",
-     offsetof(struct report_values, out), 0, 0},
+     AT(out)},
     {"md", 0, OPT_FLAG, NULL, "a short summary as Markdown, for a pull request",
-     offsetof(struct report_values, md), 0, 0},
+     AT(md)},
     {"dsl-author", 0, OPT_FLAG, NULL,
      "what the runs say about the language, as Markdown (default: on standard "
      "output)",
-     offsetof(struct report_values, dsl_author), 0, 0},
+     AT(dsl_author)},
     {0},
 };
 
-static int write_out(const struct report_values *v, const char *dir,
-                     const struct buf *text, struct err *e)
+static int report_write(const struct report_values *v, const char *dir,
+                        const struct buf *text, struct err *e)
 {
     char *path = v->out ? xstrdup(v->out)
                         : fs_join(dir, v->md ? "report.md" : "report.html");
@@ -46,8 +47,8 @@ static int write_out(const struct report_values *v, const char *dir,
     return rc;
 }
 
-static int report(const struct report_values *v, const char *const *dirs,
-                  size_t n, struct err *e)
+static int report_runs(const struct report_values *v, const char *const *dirs,
+                       size_t n, struct err *e)
 {
     struct run_view *views = xcalloc(n, sizeof(*views));
     struct run_view **runs = xcalloc(n, sizeof(struct run_view *));
@@ -64,7 +65,7 @@ static int report(const struct report_values *v, const char *const *dirs,
         rc = v->md ? report_md(runs, n, &text, e)
                    : report_html(runs, n, &text, e);
     if (rc == 0)
-        rc = write_out(v, dirs[0], &text, e);
+        rc = report_write(v, dirs[0], &text, e);
     for (size_t i = 0; i < opened; i++)
         run_view_close(&views[i]);
     buf_release(&text);
@@ -85,27 +86,22 @@ static int report_author(const struct report_values *v, const char *const *dirs,
     buf_init(&text, BUF_UNLIMITED);
     rc = author_report(&a, &text, e);
     if (rc == 0)
-        rc = write_out(v, dirs[0], &text, e);
+        rc = report_write(v, dirs[0], &text, e);
     buf_release(&text);
     analysis_close(&a);
     return rc;
 }
 
-static int run_report(const struct cmd *c, int argc, char **argv, struct err *e)
+static int report_run(struct cmd_call *call, struct err *e)
 {
-    struct report_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    const struct report_values *v = call->values;
 
-    if (rc == 0 && call.r.rest_len == 0)
-        rc = err_set(e, ERR_USAGE, "give the folder of a run");
-    if (rc == 0 && v.md && v.dsl_author)
-        rc = err_set(e, ERR_USAGE, "give --md or --dsl-author, not both");
-    if (rc == 0)
-        rc = (v.dsl_author ? report_author : report)(&v, call.r.rest,
-                                                     call.r.rest_len, e);
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
+    if (call->r.rest_len == 0)
+        return err_set(e, ERR_USAGE, "give the folder of a run");
+    if (v->md && v->dsl_author)
+        return err_set(e, ERR_USAGE, "give --md or --dsl-author, not both");
+    return (v->dsl_author ? report_author : report_runs)(v, call->r.rest,
+                                                         call->r.rest_len, e);
 }
 
 extern const struct cmd cmd_report;
@@ -127,5 +123,7 @@ const struct cmd cmd_report = {
     "never worked, hints and whether the next attempt got further, and names\n"
     "that models made up.",
     report_table,
-    run_report,
+    report_run,
+    sizeof(struct report_values),
+    NULL,
 };

@@ -1,22 +1,589 @@
-/* cmd_run.c: monkeys run: port a collection. */
+/* cmd_run.c: monkeys run, resume and status: a run as people see it: a progress
+ * line, where it stands, how it ended. */
+#include "analyze/table.h"
+#include "base/conf.h"
+#include "base/json.h"
+#include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/running.h"
+#include "io/term.h"
+#include "prompt/prompt.h"
+#include "run/run.h"
+#include "run/summary.h"
+#include "web/web_beside.h"
 
-static int run_run(const struct cmd *c, int argc, char **argv, struct err *e)
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ERROR_COLUMNS 100 /* of an error on a line */
+
+/* ---- where it stands ---- */
+
+static void status_put_unanswered(const struct summary *m, struct buf *out)
 {
-    struct run_settings s = run_defaults;
-    struct cmd_call call = {.cmd = c, .values = &s};
-    int rc = cmd_begin(&call, argc, argv, sizeof(s), e);
+    const struct {
+        const char *word;
+        int64_t n;
+    } kinds[] = {
+        {"open", m->calls - m->answered - m->failed - m->lost},
+        {"failed", m->failed},
+        {"lost", m->lost},
+    };
+    int told = 0;
 
-    if (rc == 0 && call.r.rest_len)
-        rc = err_set(e, ERR_USAGE, "'%s': give tasks with --tasks",
-                     call.r.rest[0]);
-    else if (rc == 0)
-        rc = s.dry_run ? running_estimate(&s, e) : running(&s, RUN_NEW, e);
-    else if (rc > 0)
-        rc = 0;
-    cmd_end(&call);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (kinds[i].n > 0)
+            buf_printf(out, "%s%lld %s", told++ ? ", " : " (and ",
+                       (long long)kinds[i].n, kinds[i].word);
+    if (told)
+        buf_putc(out, ')');
+}
+
+/* What the provider metered, and what had to be assumed: calls whose answer or
+ * usage never came. */
+static void status_put_cost(const struct summary *m, struct buf *out)
+{
+    int64_t metered = m->usd_micro - m->assumed_usd_micro;
+
+    if (m->estimated)
+        buf_puts(out, " (partly estimated)");
+    if (m->usd_micro)
+        buf_printf(out, ", $%lld.%06lld", (long long)(metered / 1000000),
+                   (long long)(metered % 1000000));
+    if (m->assumed_usd_micro)
+        buf_printf(out, " metered, $%lld.%06lld assumed",
+                   (long long)(m->assumed_usd_micro / 1000000),
+                   (long long)(m->assumed_usd_micro % 1000000));
+    if (m->reserved_usd_micro)
+        buf_printf(out, " (and up to $%.6f for open calls)",
+                   (double)m->reserved_usd_micro / 1e6);
+}
+
+static void status_put_line(const struct summary *m, struct buf *out)
+{
+    int told = 0;
+
+    if (m->tasks == 0) { /* they are stored when the gate is done */
+        buf_puts(out, "tasks are not checked yet");
+        return;
+    }
+    buf_printf(out, "solved %zu of %zu task%s in %lld attempt%s",
+               m->solved - m->doubted, m->tasks - m->skipped,
+               m->tasks - m->skipped == 1 ? "" : "s", (long long)m->attempts,
+               m->attempts == 1 ? "" : "s");
+    if (m->doubted)
+        buf_printf(out, " (%zu more were refused by the reviewer)", m->doubted);
+    if (m->skipped)
+        buf_printf(out, ", %zu skipped by the gate", m->skipped);
+    if (m->aside)
+        buf_printf(out, ", %zu set aside", m->aside);
+    if (m->pieces)
+        buf_printf(out, "; %zu of %zu piece%s in %lld attempt%s",
+                   m->pieces_solved, m->pieces - m->pieces_skipped,
+                   m->pieces - m->pieces_skipped == 1 ? "" : "s",
+                   (long long)m->piece_attempts,
+                   m->piece_attempts == 1 ? "" : "s");
+    buf_printf(out, "; %lld call%s", (long long)m->answered,
+               m->answered == 1 ? "" : "s");
+    status_put_unanswered(m, out);
+    buf_printf(out, ", %lld tokens in, %lld out", (long long)m->tokens_in,
+               (long long)m->tokens_out);
+    status_put_cost(m, out);
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        if (m->verdict[i])
+            buf_printf(out, "%s %lld %s", told++ ? "," : ";",
+                       (long long)m->verdict[i], verdicts[i].name);
+}
+
+static void status_put_names(struct table *t, const char *const *name, size_t n)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", name[i]);
+    table_text(t, n ? buf_str(&b) : NULL);
+    buf_release(&b);
+}
+
+static void status_put_counts(struct table *t, const struct summary_task *x)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        if (x->count[i])
+            buf_printf(&b, "%s%lld %s", b.len ? ", " : "",
+                       (long long)x->count[i], verdicts[i].name);
+    table_text(t, b.len ? buf_str(&b) : NULL);
+    buf_release(&b);
+}
+
+/* Why it is not solved, or not tried, or its time is hard to believe. */
+static void status_put_why(struct table *t, const struct summary_task *x)
+{
+    const char *why = x->skipped ? x->skipped : x->aside ? x->aside : x->error;
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    if (x->implausible)
+        buf_printf(&b, "implausible: %s", x->implausible);
+    if (x->rule && !x->skipped && !x->aside)
+        buf_printf(&b, "%s: ", x->rule);
+    buf_puts(&b, why ? why : "");
+    table_text(t, buf_str(&b));
+    buf_release(&b);
+}
+
+static void status_print_table(const char *what,
+                               const struct summary_task *task, size_t n)
+{
+    const char *const names[] = {what,       "verdict",  "attempts",
+                                 "evidence", "speed-up", "examples shown",
+                                 "verdicts", "why",      NULL};
+    struct table t;
+
+    table_init(&t, NULL, NULL);
+    table_columns(&t, names);
+    for (size_t i = 0; i < n; i++) {
+        const struct summary_task *x = &task[i];
+
+        table_text(&t, x->id);
+        table_text(&t, x->skipped   ? "skipped"
+                       : x->doubted ? "doubted"
+                       : x->aside   ? "set aside"
+                                    : x->verdict);
+        table_int(&t, x->attempts);
+        table_text(&t, x->evidence);
+        if (isnan(x->speedup))
+            table_empty(&t);
+        else
+            table_figure(&t, "%.2fx%s", x->speedup, x->implausible ? "?" : "");
+        status_put_names(&t, x->shown, x->shown_len);
+        status_put_counts(&t, x);
+        status_put_why(&t, x);
+    }
+    table_show(&t);
+    table_release(&t);
+}
+
+static void status_print_tasks(const struct summary *m)
+{
+    struct buf b;
+
+    status_print_table("task", m->task, m->tasks);
+    if (m->pieces) {
+        putchar('\n');
+        status_print_table("piece", m->piece, m->pieces);
+    }
+    buf_init(&b, BUF_UNLIMITED);
+    evidence_explain(&b);
+    fputs(buf_str(&b), stdout);
+    buf_release(&b);
+}
+
+static void status_put_unsolved(const struct summary *m, struct buf *out)
+{
+    size_t unsolved = m->untried;
+    int told = 0;
+
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        unsolved += m->unsolved[i];
+    if (!unsolved)
+        return;
+    buf_printf(out, "%zu task%s unsolved:", unsolved,
+               unsolved == 1 ? " is" : "s are");
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        if (m->unsolved[i])
+            buf_printf(out, "%s %zu %s", told++ ? "," : "", m->unsolved[i],
+                       verdicts[i].name);
+    if (m->untried)
+        buf_printf(out, "%s %zu without a finished attempt", told ? "," : "",
+                   m->untried);
+    buf_putc(out, '\n');
+    for (size_t i = 0; i < m->errors && i < SUMMARY_ERRORS; i++) {
+        buf_printf(out, "%6zu  %s: ", m->error[i].tasks, m->error[i].verdict);
+        term_cut(m->error[i].error, ERROR_COLUMNS, out);
+        buf_putc(out, '\n');
+    }
+}
+
+static void status_put_proof(const struct summary *m, const char *dir,
+                             struct buf *out)
+{
+    if (m->solved > m->proven)
+        buf_printf(out,
+                   "%zu of the solved tasks: the kernel passed the trials, but "
+                   "nothing proves that it alone computed the result (E2)\n",
+                   m->solved - m->proven);
+    if (m->rules != VERDICT_RULES)
+        buf_printf(out,
+                   "the verdicts follow version %lld of the rules of truth, "
+                   "this program has version %d; 'monkeys archive reverify %s' "
+                   "judges the kernels again\n",
+                   (long long)m->rules, VERDICT_RULES, dir);
+}
+
+static void status_put_implausible(const struct summary *m, struct buf *out)
+{
+    if (m->implausible)
+        buf_printf(out,
+                   "%zu speed-up%s hard to believe; 'status --tasks' has the "
+                   "reasons\n",
+                   m->implausible, m->implausible == 1 ? " is" : "s are");
+}
+
+static void status_print_examples(const struct summary *m)
+{
+    static const char *const names[] = {
+        "entry", "name", "origin", "version", "shown, and solved then", NULL};
+    struct table t;
+    struct buf b;
+
+    table_init(&t, NULL, NULL);
+    table_columns(&t, names);
+    buf_init(&b, BUF_UNLIMITED);
+    for (int64_t i = 0; i < m->entries; i++) {
+        const struct summary_entry *x = &m->entry[i];
+
+        buf_reset(&b);
+        for (int k = 0; k < 3; k++)
+            if (x->count[k].shown)
+                buf_printf(&b, "%s%s %lld, %lld", b.len ? "; " : "",
+                           prompt_stages[k], (long long)x->count[k].shown,
+                           (long long)x->count[k].solved);
+        buf_puts(&b, x->left ? " (out)" : "");
+        table_int(&t, i + 1);
+        table_text(&t, x->name);
+        table_text(&t, x->origin);
+        table_int(&t, x->version);
+        table_text(&t, buf_str(&b));
+    }
+    table_show(&t);
+    table_release(&t);
+    buf_release(&b);
+}
+
+static int64_t status_whole(const json_t *w, const char *key)
+{
+    return json_integer_value(json_object_get(w, key));
+}
+
+/* `all` is as run_view_workers() has them; NULL: none connected. */
+static void status_print_workers(const json_t *all)
+{
+    static const char *const names[] = {"worker",   "device",  "state",
+                                        "verdicts", "refused", "truths",
+                                        "heard",    "tasks",   NULL};
+    static const char *const counts[] = {"verdicts", "refused", "truths"};
+    json_t *list = json_object_get(all, "workers"), *w, *task;
+    struct table t;
+    struct buf b;
+    size_t i, k;
+
+    if (json_array_size(list) == 0) {
+        puts("no worker has connected to this run");
+        return;
+    }
+    table_init(&t, NULL, NULL);
+    table_columns(&t, names);
+    buf_init(&b, BUF_UNLIMITED);
+    json_array_foreach(list, i, w)
+    {
+        for (k = 0; k < 3; k++)
+            table_text(&t, jsn_str(w, k ? names[k] : "name"));
+        for (k = 0; k < 3; k++)
+            table_int(&t, status_whole(w, counts[k]));
+        table_figure(
+            &t, "%lld s",
+            (long long)(status_whole(all, "at") - status_whole(w, "heard")) /
+                1000000);
+        buf_reset(&b);
+        json_array_foreach(json_object_get(w, "tasks"), k, task)
+            buf_printf(&b, "%s%s", k ? ", " : "", json_string_value(task));
+        table_text(&t, buf_str(&b));
+    }
+    table_show(&t);
+    table_release(&t);
+    buf_release(&b);
+}
+
+static void status_print_json(const struct summary *m)
+{
+    for (size_t i = 0; i < m->tasks; i++)
+        jsn_line(summary_task_json(&m->task[i]));
+    for (size_t i = 0; i < m->pieces; i++)
+        jsn_line(summary_task_json(&m->piece[i]));
+}
+
+/* ---- while it works ---- */
+
+struct bar {
+    struct term *term;
+    const char *label; /* of the phase that it shows */
+};
+
+static void run_on_step(const struct run_progress *p, void *arg)
+{
+    struct bar *b = arg;
+
+    if (b->label != p->label) {
+        if (b->term)
+            term_close(b->term);
+        b->term = term_open(STDERR_FILENO, p->total, 0, p->label);
+        b->label = p->label;
+    } else {
+        term_set(b->term, p->done, p->note);
+    }
+}
+
+/* ---- the end ---- */
+
+/* Dollars, in whole cents, rounded up. */
+static double run_cents_up(int64_t usd_micro)
+{
+    int64_t cents = (usd_micro + 9999) / 10000;
+
+    return (double)cents / 100;
+}
+
+static int run_show(struct run *r, bool json, struct err *e)
+{
+    struct run_view v;
+    struct summary m;
+    struct buf b;
+
+    if (run_look(r, &v, e) < 0)
+        return -1;
+    if (summary_make(&v, &m, e) < 0) {
+        run_view_close(&v);
+        return -1;
+    }
+    if (json) {
+        status_print_json(&m);
+    } else {
+        status_print_tasks(&m);
+        buf_init(&b, BUF_UNLIMITED);
+        status_put_line(&m, &b);
+        printf("\n%s\n", buf_str(&b));
+        buf_release(&b);
+    }
+    if (!json && m.kernels)
+        printf(
+            "\n%lld solved kernel%s in the run's archive. List them, or "
+            "write them as files:\n"
+            "  monkeys archive list %s\n  monkeys archive export %s -o DIR\n",
+            (long long)m.kernels, m.kernels == 1 ? " is" : "s are", v.dir,
+            v.dir);
+    cmd_flush(); /* what follows on stderr stands below it */
+    summary_release(&m);
+    run_view_close(&v);
+    return 0;
+}
+
+/* An attempt begins only if the most that it may cost fits, so some of the
+ * budget is always left. */
+static void run_say_budget(const struct run_settings *s,
+                           const struct run_result *x)
+{
+    const struct budget *b = &x->budget;
+    struct llm_cost taken = cost_add(b->spent, b->reserved),
+                    next = cost_add(taken, x->need);
+
+    if (x->need.usd_micro > b->cap.usd_micro - taken.usd_micro)
+        fprintf(stderr,
+                "out of budget: the next attempt may cost $%.4f, and $%.4f of "
+                "$%.4f is left; continue with: monkeys resume %s --budget-usd "
+                "%.2f\n",
+                (double)x->need.usd_micro / 1e6,
+                (double)(b->cap.usd_micro - taken.usd_micro) / 1e6,
+                (double)b->cap.usd_micro / 1e6, s->out,
+                run_cents_up(next.usd_micro));
+    else
+        fprintf(stderr,
+                "out of budget: the next attempt may use %lld tokens, and %lld "
+                "of %lld are left; continue with: monkeys resume %s "
+                "--budget-tokens %lld\n",
+                (long long)x->need.tokens,
+                (long long)(b->cap.tokens - taken.tokens),
+                (long long)b->cap.tokens, s->out, (long long)next.tokens);
+}
+
+static void run_say_replayed(const struct run_settings *s)
+{
+    printf("\n"
+           "These replies were replayed from %s. To use your own model:\n"
+           "  monkeys run --tasks %s --dsl %s --provider openai --model NAME "
+           "--budget-usd 5\n",
+           s->model.cassette, s->tasks.len == 1 ? s->tasks.item[0] : "PATH",
+           s->dsl);
+}
+
+static int run_say_end(const struct run_settings *s, const struct run_result *x)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } ends[] = {
+        [SEARCH_DONE] = {0, NULL},
+        [SEARCH_WAITING] = {0, "the run waits for answers from others"},
+        [SEARCH_NO_BUDGET] = {3, NULL},
+        [SEARCH_INTERRUPTED] = {130, "the run was stopped"},
+        [SEARCH_STUCK] = {4, "some tasks were set aside (see above)"},
+    };
+
+    if (x->hint)
+        fprintf(stderr, "%s\n", x->hint);
+    if (x->end == SEARCH_DONE && x->replayed && !s->verify.json)
+        run_say_replayed(s);
+    if (x->end == SEARCH_NO_BUDGET)
+        run_say_budget(s, x);
+    else if (ends[x->end].text)
+        fprintf(stderr, "%s; continue with: monkeys resume %s\n",
+                ends[x->end].text, s->out);
+    return ends[x->end].status;
+}
+
+static int run_and_show(struct run *r, const struct run_settings *s,
+                        struct err *e)
+{
+    struct bar bar = {0};
+    struct run_watch watch = {run_on_step, &bar};
+    struct run_result x;
+    int rc = run_go(r, &watch, &x, e);
+
+    if (bar.term)
+        term_close(bar.term);
+    if (rc == 0 && x.searched)
+        rc = run_show(r, s->verify.json, e);
+    if (rc == 0)
+        rc = run_say_end(s, &x);
+    run_result_release(&x);
     return rc;
+}
+
+/* ---- a page beside it ---- */
+
+/* NULL when none is asked for, or when it cannot be had: that is no reason not
+ * to run. */
+static struct web_beside *run_start_page(const struct run_settings *s,
+                                         struct web_listen *where)
+{
+    const struct opt_list none = {0};
+    struct err e = ERR_INIT;
+    struct web_beside *page = NULL;
+
+    if (!s->serve)
+        return NULL;
+    if (web_listen_open(s->serve[0] ? s->serve : NULL, &none, where, &e) == 0)
+        page = web_beside_start(s->out, where, &e);
+    if (!page) {
+        log_warn("no page: %s; the run continues without one. To see it, run: "
+                 "monkeys serve %s --listen 127.0.0.1:0",
+                 e.text, s->out);
+        return NULL;
+    }
+    log_info("see the run at %s", where->url);
+    web_listen_warn(where);
+    return page;
+}
+
+static int run_search(struct run_settings *s, enum run_how how, struct err *e)
+{
+    struct err late = ERR_INIT;
+    struct web_beside *page;
+    struct web_listen where;
+    struct run *r;
+    int rc;
+
+    if (s->serve && s->serve[0] && web_listen_check(s->serve, e) < 0)
+        return -1;
+    r = run_open(s, how, e);
+    if (!r)
+        return -1;
+    page = run_start_page(s, &where);
+    rc = run_and_show(r, s, e);
+    if (run_close(r, &late) < 0 && rc >= 0) {
+        *e = late;
+        rc = -1;
+    }
+    if (page) {
+        web_beside_end(page);
+        fprintf(stderr,
+                "the page has ended with the run; to see it again: "
+                "monkeys serve %s\n",
+                s->out);
+    }
+    return rc;
+}
+
+/* ---- an estimate ---- */
+
+static void run_put_estimate(const struct run_estimate *x)
+{
+    printf("%zu task%s", x->tasks, x->tasks == 1 ? "" : "s");
+    if (x->pieces)
+        printf(" and %zu piece%s", x->pieces, x->pieces == 1 ? "" : "s");
+    printf(", %lld attempt%s per task, %d call%s per attempt\n",
+           (long long)x->attempts, x->attempts == 1 ? "" : "s", x->calls,
+           x->calls == 1 ? "" : "s");
+    printf("one attempt per task: %lld prompts, about %lld input "
+           "tokens\n",
+           (long long)x->prompts, (long long)x->tokens_in);
+    printf("all attempts, if nothing is solved: about %lld input "
+           "tokens\n",
+           (long long)x->tokens_in * x->attempts);
+    if (x->priced)
+        printf("at most about $%.2f for one attempt of every task, $%.2f for "
+               "all attempts\n(later prompts are longer: plans, feedback, "
+               "other examples; --budget-usd sets a limit)\n",
+               run_cents_up(x->worst_usd_micro),
+               run_cents_up(x->worst_usd_micro * x->attempts));
+    else
+        printf(
+            "no price is known for this model; set one with --price IN,OUT\n");
+}
+
+static json_t *run_estimate_json(const struct run_estimate *x)
+{
+    return json_pack(
+        "{s:I, s:o*, s:I, s:I, s:I, s:o, s:o}", "tasks", (json_int_t)x->tasks,
+        "pieces", x->pieces ? json_integer((json_int_t)x->pieces) : NULL,
+        "attempts", (json_int_t)x->attempts, "prompts", (json_int_t)x->prompts,
+        "tokens_in", (json_int_t)x->tokens_in, "worst_usd_micro",
+        x->priced ? json_integer(x->worst_usd_micro) : json_null(),
+        "worst_usd_micro_all",
+        x->priced ? json_integer(x->worst_usd_micro * x->attempts)
+                  : json_null());
+}
+
+static int run_print_estimate(struct run_settings *s, struct err *e)
+{
+    struct run_estimate x;
+
+    if (run_estimate(s, &x, e) < 0)
+        return -1;
+    if (s->verify.json)
+        jsn_line(run_estimate_json(&x));
+    else
+        run_put_estimate(&x);
+    if (s->curriculum && !s->verify.json)
+        printf("pieces are not included: they are known once the tasks are "
+               "divided\n");
+    return 0;
+}
+
+/* ---- run ---- */
+
+static int run_run(struct cmd_call *call, struct err *e)
+{
+    struct run_settings *s = call->values;
+
+    if (call->r.rest_len)
+        return err_set(e, ERR_USAGE, "'%s': give tasks with --tasks",
+                       call->r.rest[0]);
+    return s->dry_run ? run_print_estimate(s, e) : run_search(s, RUN_NEW, e);
 }
 
 extern const struct cmd cmd_run;
@@ -41,4 +608,213 @@ const struct cmd cmd_run = {
     "the budget is used up, 4: the machinery failed, 130: stopped.",
     run_table,
     run_run,
+    sizeof(struct run_settings),
+    &run_defaults,
+};
+
+/* ---- resume ---- */
+
+#define VALUES struct run_settings
+#undef MODELING_AT
+#define MODELING_AT offsetof(struct run_settings, model)
+
+/* Options that do not change what a run decides may be given again. */
+static const struct opt resume_table[] = {
+    {"no-wait", 0, OPT_FLAG, NULL,
+     "do not wait for answers in the --spool folder: end when nothing else is "
+     "left",
+     AT(no_wait)},
+    RUN_SERVE_OPTION,
+    VERIFYING_OPTION("verifier", OPT_TEXT, "local|tcp=HOST:PORT|jobs=DIR",
+                     "as in 'monkeys run'", verifier, 0, 0),
+    VERIFYING_WORKER_OPTIONS,
+    VERIFYING_OPTION("children", OPT_INT, "N", "candidates verified at once",
+                     children, 0, 256),
+    VERIFYING_OPTION("json", OPT_FLAG, NULL, "print a JSON object per task",
+                     json, 0, 0),
+    MODELING_OPTIONS,
+    {0},
+};
+
+/* run.ini first, then the command line. */
+static int resume_read(struct cmd_call *call, struct run_settings *s,
+                       struct err *e)
+{
+    const struct run_settings *again = call->values;
+    struct opt_result r = {0};
+    int rc;
+
+    if (run_settings_read(call->r.rest[0], s, &call->arena, e) < 0)
+        return -1;
+    s->spool_before = s->model.spool;
+    modeling_renew(&s->model, &again->model);
+    if (call->r.common.config &&
+        conf_apply(call->r.common.config, "resume", resume_table, s,
+                   &call->arena, e) < 0)
+        return -1;
+    rc = opt_parse(resume_table, s, call->argc, call->argv, &r, e);
+    opt_result_release(&r);
+    return rc;
+}
+
+static int resume_run(struct cmd_call *call, struct err *e)
+{
+    struct run_settings s = run_defaults;
+    int rc;
+
+    if (call->r.rest_len != 1)
+        return err_set(e, ERR_USAGE, "give the folder of one run");
+    rc = resume_read(call, &s, e);
+    if (rc == 0) {
+        s.out = call->r.rest[0];
+        rc = run_search(&s, RUN_RESUME, e);
+    }
+    opt_release(run_table, &s);
+    return rc;
+}
+
+extern const struct cmd cmd_resume;
+const struct cmd cmd_resume = {
+    "resume",
+    "DIR",
+    "continue a run after a stop, a crash or a kill",
+    "The result is the same as if the run had not been interrupted (with\n"
+    "--order eager it depends on when replies come): stored replies and\n"
+    "verdicts are not asked for again. Tasks are as they were when the run\n"
+    "began, even if their files have been changed or removed. Options come\n"
+    "from DIR/run.ini; those below may be given again, such as a higher\n"
+    "--budget-usd or another endpoint. A budget counts from the start of the\n"
+    "run, not from now.",
+    resume_table,
+    resume_run,
+    sizeof(struct run_settings),
+    NULL,
+};
+
+/* ---- status ---- */
+
+struct status_values {
+    bool tasks, examples, workers, json;
+};
+
+#undef VALUES
+#define VALUES struct status_values
+static const struct opt status_table[] = {
+    {"tasks", 0, OPT_FLAG, NULL,
+     "one line per task: the best attempt, all verdicts, and why it is not "
+     "solved",
+     AT(tasks)},
+    {"examples", 0, OPT_FLAG, NULL,
+     "one line per kernel in the archive: how often it was shown, and how "
+     "often "
+     "the attempt then succeeded",
+     AT(examples)},
+    {"workers", 0, OPT_FLAG, NULL,
+     "one line per worker that connected to the run: its state, its verdicts, "
+     "and when it was last heard",
+     AT(workers)},
+    {"json", 0, OPT_FLAG, NULL,
+     "JSON Lines: one object per run, task, example or worker", AT(json)},
+    {0},
+};
+
+/* Names of tasks and kernels come from files: they cannot control the terminal. */
+static void status_print(const struct summary *m, const char *dir, bool tasks)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    if (tasks) {
+        status_print_tasks(m);
+        buf_putc(&b, '\n');
+    } else {
+        buf_printf(&b, "%s: %s", dir, run_states[m->state]);
+        if (m->pid)
+            buf_printf(&b, " (process %ld)", m->pid);
+        buf_puts(&b, "; ");
+    }
+    status_put_line(m, &b);
+    buf_putc(&b, '\n');
+    status_put_unsolved(m, &b);
+    status_put_proof(m, dir, &b);
+    if (!tasks)
+        status_put_implausible(m, &b);
+    cmd_print(&b, SIZE_MAX);
+}
+
+static int status_workers(const struct run_view *view, bool json, struct err *e)
+{
+    json_t *all = run_view_workers(view, e), *w;
+    size_t i;
+
+    if (!all && e->kind != ERR_NONE)
+        return -1;
+    if (json)
+        json_array_foreach(json_object_get(all, "workers"), i, w)
+            jsn_line(json_incref(w));
+    else
+        status_print_workers(all);
+    json_decref(all);
+    return 0;
+}
+
+static int status_summary(const struct status_values *v, struct run_view *view,
+                          struct err *e)
+{
+    struct summary m;
+
+    if (summary_make(view, &m, e) < 0)
+        return -1;
+    if (v->json && v->examples)
+        for (int64_t i = 0; i < m.entries; i++)
+            jsn_line(summary_entry_json(&m.entry[i]));
+    else if (v->json && v->tasks)
+        status_print_json(&m);
+    else if (v->json)
+        jsn_line(summary_run_json(&m, view->dir));
+    else if (v->examples)
+        status_print_examples(&m);
+    else
+        status_print(&m, view->dir, v->tasks);
+    summary_release(&m);
+    return 0;
+}
+
+static int status_run(struct cmd_call *call, struct err *e)
+{
+    const struct status_values *v = call->values;
+    int rc = 0;
+
+    if (call->r.rest_len == 0)
+        return err_set(e, ERR_USAGE, "give the folder of a run");
+    if (v->tasks + v->examples + v->workers > 1)
+        return err_set(e, ERR_USAGE,
+                       "give one of --tasks, --examples and --workers");
+    for (size_t i = 0; rc == 0 && i < call->r.rest_len; i++) {
+        struct run_view view;
+
+        if (run_view_open(call->r.rest[i], &view, e) < 0)
+            return -1;
+        rc = v->workers ? status_workers(&view, v->json, e)
+                        : status_summary(v, &view, e);
+        run_view_close(&view);
+    }
+    return rc;
+}
+
+extern const struct cmd cmd_status;
+const struct cmd cmd_status = {
+    "status",
+    "DIR...",
+    "show the state of runs",
+    "Says whether a run is running (and in which process), finished, stopped,\n"
+    "killed, out of budget, waiting for answers from others, stuck (tasks\n"
+    "were set aside) or failed; then what it has solved, at what cost, and "
+    "why\n"
+    "the other tasks are unsolved: counts by verdict, and the most common\n"
+    "errors. May be used while the run works.",
+    status_table,
+    status_run,
+    sizeof(struct status_values),
+    NULL,
 };

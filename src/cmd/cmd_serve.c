@@ -10,34 +10,35 @@ struct serve_values {
     struct opt_list host;
 };
 
+#define VALUES struct serve_values
 static const struct opt serve_table[] = {
     {"listen", 0, OPT_TEXT, "HOST:PORT",
      "where to listen; port 0 is any that is free (default: " WEB_LISTEN
      ", or another port if that one is in use)",
-     offsetof(struct serve_values, listen), 0, 0},
+     AT(listen)},
     {"host", 0, OPT_LIST, "NAME",
      "also answer requests for this name, such as that of a proxy; may be "
      "repeated",
-     offsetof(struct serve_values, host), 0, 0},
+     AT(host)},
     {0},
 };
 
-static void on_signal(int signo, void *arg)
+static void serve_on_signal(int signo, void *arg)
 {
     (void)signo;
     loop_stop(arg);
 }
 
 /* Until a signal comes. */
-static int serve(struct web_live *live, const struct web_listen *where,
-                 struct err *e)
+static int serve_until_stopped(struct web_live *live,
+                               const struct web_listen *where, struct err *e)
 {
     struct loop *l = loop_new(e);
     struct web_server *s = NULL;
 
     if (!l)
         return -1;
-    if (loop_add_stops(l, on_signal, l, e) == 0)
+    if (loop_add_stops(l, serve_on_signal, l, e) == 0)
         s = web_server_new(l, where, live, e);
     if (s) {
         printf("%s\n", where->url);
@@ -51,28 +52,24 @@ static int serve(struct web_live *live, const struct web_listen *where,
     return s ? 0 : -1;
 }
 
-static int run_serve(const struct cmd *c, int argc, char **argv, struct err *e)
+static int serve_run(struct cmd_call *call, struct err *e)
 {
-    struct serve_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
+    const struct serve_values *v = call->values;
     struct web_listen where;
     struct web_live live;
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int rc;
 
-    if (rc == 0 && call.r.rest_len == 0)
-        rc = err_set(e, ERR_USAGE, "give the folder of a run");
-    if (rc == 0)
-        rc = web_live_open(call.r.rest, call.r.rest_len, &live, e);
+    if (call->r.rest_len == 0)
+        return err_set(e, ERR_USAGE, "give the folder of a run");
+    if (web_live_open(call->r.rest, call->r.rest_len, &live, e) < 0)
+        return -1;
+    rc = web_listen_open(v->listen, &v->host, &where, e);
     if (rc == 0) {
-        rc = web_listen_open(v.listen, &v.host, &where, e);
-        if (rc == 0) {
-            rc = serve(&live, &where, e);
-            web_listen_close(&where);
-        }
-        web_live_close(&live);
+        rc = serve_until_stopped(&live, &where, e);
+        web_listen_close(&where);
     }
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
+    web_live_close(&live);
+    return rc;
 }
 
 extern const struct cmd cmd_serve;
@@ -87,5 +84,7 @@ const struct cmd cmd_serve = {
     "Of a run on another machine, use a tunnel: ssh -L "
     "8123:127.0.0.1:8123 HOST.",
     serve_table,
-    run_serve,
+    serve_run,
+    sizeof(struct serve_values),
+    NULL,
 };

@@ -1,22 +1,24 @@
 /* cmd_show.c: monkeys show: one task of a run, one attempt in full. */
+#include "analyze/table.h"
+#include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/shows.h"
-#include "cmd/task_word.h"
 #include "io/term.h"
+#include "run/attempt_view.h"
+#include "verify/verdict.h"
 
-#include <stddef.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct show_values {
     bool code, plan, feedback, reference, diff, prompt, reply, json;
 };
 
-#define SHOW_FLAG(name, field, help)                                           \
-    {                                                                          \
-        name, 0, OPT_FLAG, NULL, help, offsetof(struct show_values, field), 0, \
-            0                                                                  \
-    }
+#define VALUES                       struct show_values
+#define SHOW_FLAG(name, field, help) OPTION(name, OPT_FLAG, NULL, help, field)
+#define LONGEST                      1000 /* longer lines are cut on a terminal */
 
 static const struct opt show_table[] = {
     SHOW_FLAG("code", code, "only the code"),
@@ -40,8 +42,8 @@ struct wanted {
     int64_t attempt;                /* 0: the best or the last */
 };
 
-static int read_words(struct wanted *w, const struct opt_result *r,
-                      struct err *e)
+static int show_read_words(struct wanted *w, const struct opt_result *r,
+                           struct err *e)
 {
     if (r->rest_len < 2)
         return err_set(e, ERR_USAGE,
@@ -64,55 +66,501 @@ static int read_words(struct wanted *w, const struct opt_result *r,
     return 0;
 }
 
-static int count_parts(const struct show_values *v)
+static int show_count_parts(const struct show_values *v)
 {
     return v->code + v->plan + v->feedback + v->reference + v->diff +
            v->prompt + v->reply + v->json;
 }
 
-/* ---- printing ---- */
+/* ---- which task ---- */
 
-/* For people, or for a terminal: nothing in it controls the screen. */
-static void print_quoted(struct str text)
+#define MOST_NAMED 5 /* of the tasks that a word may mean */
+
+static const char *show_last_part(const char *id)
+{
+    const char *slash = strrchr(id, '/');
+
+    return slash ? slash + 1 : id;
+}
+
+static bool show_is_id(const char *id, const char *word)
+{
+    return strcmp(id, word) == 0;
+}
+
+static bool show_is_last_part(const char *id, const char *word)
+{
+    return strcmp(show_last_part(id), word) == 0;
+}
+
+static bool show_begins_so(const char *id, const char *word)
+{
+    size_t n = strlen(word);
+
+    return strncmp(id, word, n) == 0 ||
+           strncmp(show_last_part(id), word, n) == 0;
+}
+
+/* How many tasks fit; *found is the first. */
+static size_t show_count_fits(struct run_view *v, const char *word,
+                              bool (*fits)(const char *, const char *),
+                              struct run_task **found)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->all; i++)
+        if (fits(v->task[i].row.id, word) && n++ == 0)
+            *found = &v->task[i];
+    return n;
+}
+
+static int show_several(struct run_view *v, const char *word,
+                        bool (*fits)(const char *, const char *), size_t n,
+                        struct err *e)
+{
+    struct buf names;
+    size_t named = 0;
+
+    buf_init(&names, BUF_UNLIMITED);
+    for (size_t i = 0; i < v->all && named < MOST_NAMED; i++)
+        if (fits(v->task[i].row.id, word))
+            buf_printf(&names, "%s%s", named++ ? ", " : "", v->task[i].row.id);
+    err_set(e, ERR_INPUT, "'%s' may mean %zu tasks: %s%s", word, n,
+            buf_str(&names), n > named ? ", …" : "");
+    buf_release(&names);
+    return -1;
+}
+
+static int show_no_task(struct run_view *v, const char *word, struct err *e)
+{
+    const char **names = xcalloc(2 * v->all + 1, sizeof(*names)), *near;
+
+    for (size_t i = 0; i < v->all; i++) {
+        names[i] = v->task[i].row.id;
+        names[v->all + i] = show_last_part(v->task[i].row.id);
+    }
+    near = str_nearest(word, names, 2 * v->all);
+    free(names);
+    if (near)
+        return err_set(e, ERR_INPUT, "%s has no task '%s'; did you mean '%s'?",
+                       v->dir, word, near);
+    return err_set(e, ERR_INPUT,
+                   "%s has no task '%s'; 'monkeys status --tasks %s' lists "
+                   "its tasks",
+                   v->dir, word, v->dir);
+}
+
+/* A task of a run: its id, the last part of it, or the beginning of either if
+ * no other task begins so. NULL names the nearest, or those that are meant. */
+static struct run_task *show_find_task(struct run_view *v, const char *word,
+                                       struct err *e)
+{
+    static bool (*const fits[])(const char *, const char *) = {
+        show_is_id, show_is_last_part, show_begins_so};
+    struct run_task *found = NULL;
+
+    for (size_t i = 0; word[0] && i < sizeof(fits) / sizeof(fits[0]); i++) {
+        size_t n = show_count_fits(v, word, fits[i], &found);
+
+        if (n > 1)
+            show_several(v, word, fits[i], n, e);
+        if (n)
+            return n == 1 ? found : NULL;
+    }
+    show_no_task(v, word, e);
+    return NULL;
+}
+
+/* ---- attempts for people ---- */
+
+/* A text below a heading, each line behind four blanks: whatever it says, it
+ * cannot pass for a heading. */
+static void show_put_text(struct str text, struct buf *out)
+{
+    struct str line;
+    bool more = true;
+
+    if (!text.n) {
+        buf_puts(out, "    (empty)\n");
+        return;
+    }
+    while (more && text.n) {
+        more = str_cut(&text, '\n', &line);
+        if (!more)
+            line = text;
+        buf_puts(out, line.n ? "    " : "");
+        buf_put(out, line.p, line.n);
+        buf_putc(out, '\n');
+    }
+}
+
+static void show_put_usd(int64_t usd_micro, struct buf *out)
+{
+    buf_printf(out, "$%lld.%06lld", (long long)(usd_micro / 1000000),
+               (long long)(usd_micro % 1000000));
+}
+
+static const char *show_or_dash(const char *s)
+{
+    return s && s[0] ? s : "-";
+}
+
+/* ---- the table ---- */
+
+static void show_add_line(struct table *t, const struct attempt_line *l)
 {
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    term_quote(text, SHOWS_LONGEST, &b);
-    fwrite(buf_str(&b), 1, b.len, stdout);
-    if (b.len && b.data[b.len - 1] != '\n')
-        putchar('\n');
+    table_int(t, l->number);
+    table_text(t, l->verdict);
+    table_text(t, l->stage);
+    table_text(t, l->evidence);
+    if (isnan(l->speedup))
+        table_empty(t);
+    else
+        table_figure(t, "%.2fx%s", l->speedup, l->implausible ? "?" : "");
+    table_int(t, l->tokens_in);
+    table_int(t, l->tokens_out);
+    show_put_usd(l->usd_micro, &b);
+    table_figure(t, "%s", buf_str(&b));
+    table_text(t, l->rule);
+    buf_reset(&b);
+    for (size_t i = 0; i < l->shown_len; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", l->shown[i]);
+    table_text(t, b.len ? buf_str(&b) : NULL);
+    buf_reset(&b);
+    if (l->error)
+        buf_puts(&b, l->error);
+    else if (l->same_as)
+        buf_printf(&b, "the code of attempt %lld", (long long)l->same_as);
+    table_text(t, buf_str(&b));
     buf_release(&b);
 }
 
-static void print_part(struct str text)
+/* A table with a line for each attempt. */
+static void show_put_task(const struct attempt_list *t, struct buf *out)
 {
-    if (isatty(STDOUT_FILENO))
-        print_quoted(text);
-    else
-        fwrite(text.p, 1, text.n, stdout);
+    static const char *const names[] = {"attempt",
+                                        "verdict",
+                                        "stage",
+                                        "evidence",
+                                        "speed-up",
+                                        "tokens in",
+                                        "tokens out",
+                                        "cost",
+                                        "rule",
+                                        "examples shown",
+                                        "first line of the error",
+                                        NULL};
+    struct table lines;
+
+    buf_printf(out, "# %s\n", t->id);
+    if (t->skipped)
+        buf_printf(out, "skipped: %s\n", t->skipped);
+    if (!t->lines) {
+        buf_puts(out, "No attempt is finished.\n");
+        return;
+    }
+    table_init(&lines, NULL, NULL);
+    table_columns(&lines, names);
+    for (size_t i = 0; i < t->lines; i++)
+        show_add_line(&lines, &t->line[i]);
+    table_print(&lines, TABLE_TEXT, out);
+    table_release(&lines);
 }
 
-static void print_whole(const struct attempt_list *t,
-                        const struct attempt_view *a, bool table)
+/* ---- one attempt ---- */
+
+static void show_put_title(const struct attempt_list *t,
+                           const struct attempt_view *a, struct buf *out)
+{
+    const struct attempt_line *l = &a->line;
+
+    buf_printf(out, "# %s, attempt %lld of %zu: %s", t->id,
+               (long long)l->number, t->lines, l->verdict);
+    if (l->rule)
+        buf_printf(out, " (%s)", l->rule);
+    if (l->evidence)
+        buf_printf(out, ", %s", l->evidence);
+    if (!isnan(l->speedup))
+        buf_printf(out, ", %.2fx", l->speedup);
+    if (l->implausible)
+        buf_printf(out, " (hard to believe: %s)", l->implausible);
+    buf_printf(out, "\n%s, iteration %lld", a->row.method,
+               (long long)a->row.iteration);
+    if (a->row.parent)
+        buf_printf(out, ", from attempt %lld", (long long)a->row.parent);
+    if (a->row.island >= 0)
+        buf_printf(out, ", island %lld", (long long)a->row.island);
+    if (l->same_as)
+        buf_printf(out, ", the same code as attempt %lld",
+                   (long long)l->same_as);
+    buf_putc(out, '\n');
+}
+
+static void show_put_examples(const struct attempt_view *a, struct buf *out)
+{
+    buf_printf(out, "\n## Examples shown (%s, archive version %lld)\n",
+               show_or_dash(a->row.retrieval),
+               (long long)a->row.archive_version);
+    if (!a->examples)
+        buf_puts(out, "    none\n");
+    for (size_t i = 0; i < a->examples; i++) {
+        const struct attempt_example *x = &a->example[i];
+
+        buf_printf(out, "    %lld  %s (%s), ", (long long)x->rank, x->name,
+                   show_or_dash(x->origin));
+        if (x->cosine < -1.5)
+            buf_puts(out, "not compared");
+        else
+            buf_printf(out, "similarity %.6f", x->cosine);
+        buf_puts(out, x->reason ? ", a piece of the task\n" : "\n");
+    }
+}
+
+/* Prompts are long and mostly the same: their sizes are enough. */
+static void show_put_prompts(const struct attempt_view *a, struct buf *out)
+{
+    buf_puts(out, "\n## Prompts (--prompt STAGE shows one)\n");
+    if (!a->calls)
+        buf_puts(out, "    none\n");
+    for (size_t i = 0; i < a->calls; i++) {
+        const struct attempt_call *c = &a->call[i];
+
+        buf_printf(out, "    %s: ", c->row.purpose);
+        for (size_t k = 0; k < c->messages; k++)
+            buf_printf(out, "%s%s %zu bytes", k ? ", " : "", c->message[k].role,
+                       c->message[k].text.n);
+        buf_puts(out, c->messages ? "\n" : "not stored\n");
+    }
+}
+
+static void show_put_replies(const struct attempt_view *a, struct buf *out)
+{
+    for (size_t i = 0; i < a->calls; i++) {
+        const struct attempt_call *c = &a->call[i];
+
+        buf_printf(out, "\n## Reply (%s, %s%s%s)\n", c->row.purpose,
+                   c->row.state, c->row.finish ? ", finish: " : "",
+                   c->row.finish ? c->row.finish : "");
+        if (c->row.error)
+            show_put_text(str_of(c->row.error), out);
+        if (c->reply.p)
+            show_put_text(c->reply, out);
+    }
+}
+
+static void show_put_part(const char *title, struct str text,
+                          const struct attempt_view *a, struct buf *out)
+{
+    buf_printf(out, "\n## %s\n", title);
+    if (!text.p) {
+        buf_puts(out, "    none\n");
+        return;
+    }
+    for (size_t i = 0; i < a->calls; i++)
+        if (text.n && a->call[i].reply.p &&
+            str_same(str_trim(text), str_trim(a->call[i].reply))) {
+            buf_puts(out, "    the whole reply above\n");
+            return;
+        }
+    show_put_text(text, out);
+}
+
+static void show_put_number(const json_t *object, const char *key,
+                            struct buf *out)
+{
+    const json_t *v = json_object_get(object, key);
+
+    if (json_is_number(v))
+        buf_printf(out, "  %11.3g", json_number_value(v));
+    else
+        buf_printf(out, "  %11s", "-");
+}
+
+/* What the outputs were checked by, and the worst slice where the task has a
+ * tolerance of its own. */
+static void show_put_checks(const json_t *record, struct buf *out)
+{
+    const json_t *checks = json_object_get(record, "checks"),
+                 *slice = json_object_get(record, "slice_ratio");
+
+    if (!json_array_size(checks))
+        return;
+    for (size_t i = 0; i < json_array_size(checks); i++)
+        buf_printf(out, "%s%s", i ? ", " : "    checks: ",
+                   json_string_value(json_array_get(checks, i)));
+    if (json_is_number(slice))
+        buf_printf(out, "; error ratio %.3g in the worst slice",
+                   json_number_value(slice));
+    buf_putc(out, '\n');
+}
+
+static void show_put_verdict(const struct attempt_view *a, struct buf *out)
+{
+    const json_t *trials = json_object_get(a->record, "trials");
+    const struct attempt_line *l = &a->line;
+
+    buf_printf(out, "\n## Verdict\n    %s, stage %s, evidence %s", l->verdict,
+               show_or_dash(l->stage), show_or_dash(l->evidence));
+    if (l->rule)
+        buf_printf(out, ", rule %s", l->rule);
+    if (json_is_true(json_object_get(a->record, "kernelbench_pass")))
+        buf_puts(out, ", passes KernelBench's check");
+    buf_putc(out, '\n');
+    if (!json_array_size(trials))
+        return;
+    buf_printf(out, "    %5s  %-10s  %-6s  %11s  %11s  %11s  %11s\n", "trial",
+               "inputs", "result", "max abs", "max rel", "error ratio",
+               "allowed");
+    for (size_t i = 0; i < json_array_size(trials); i++) {
+        const json_t *t = json_array_get(trials, i);
+
+        buf_printf(out, "    %5zu  %-10s  %-6s", i + 1, jsn_str(t, "variant"),
+                   json_is_true(json_object_get(t, "pass")) ? "pass" : "FAIL");
+        show_put_number(t, "max_abs", out);
+        show_put_number(t, "max_rel", out);
+        show_put_number(t, "error_ratio", out);
+        show_put_number(t, "bound", out);
+        buf_putc(out, '\n');
+    }
+    show_put_checks(a->record, out);
+}
+
+static void show_put_measured(const json_t *timing, const char *key,
+                              const char *title, struct buf *out)
+{
+    const json_t *m = json_object_get(timing, key);
+
+    if (json_is_object(m))
+        buf_printf(out,
+                   "    %s: median %.4g ms, 20%% to 80%%: %.4g to %.4g ms\n",
+                   title, json_number_value(json_object_get(m, "median")),
+                   json_number_value(json_object_get(m, "p20")),
+                   json_number_value(json_object_get(m, "p80")));
+}
+
+static void show_put_timing(const struct attempt_view *a, struct buf *out)
+{
+    const json_t *timing = json_object_get(a->record, "timing"),
+                 *stages = json_object_get(a->record, "times_ms"), *ms;
+    const char *name, *between = "    verified in";
+
+    buf_puts(out, "\n## Timing\n");
+    if (json_is_object(timing)) {
+        show_put_measured(timing, "ms", "kernel", out);
+        show_put_measured(timing, "reference_ms", "eager reference", out);
+        show_put_measured(timing, "compile_ms", "torch.compile", out);
+    } else {
+        const char *why = jsn_str(a->record, "timing_why");
+
+        buf_printf(out, "    not measured%s%s\n", why[0] ? ": " : "", why);
+    }
+    json_object_foreach((json_t *)stages, name, ms)
+    {
+        buf_printf(out, "%s %s %.4g ms", between, name, json_number_value(ms));
+        between = ",";
+    }
+    if (between[0] == ',')
+        buf_putc(out, '\n');
+}
+
+static void show_put_cost(const struct attempt_view *a, struct buf *out)
+{
+    buf_puts(out, "\n## Cost\n");
+    for (size_t i = 0; i < a->calls; i++) {
+        const struct row_call *c = &a->call[i].row;
+
+        buf_printf(out,
+                   "    %s: %lld tokens in (%lld cached), %lld out (%lld "
+                   "reasoning), ",
+                   c->purpose, (long long)c->input, (long long)c->cached,
+                   (long long)c->output, (long long)c->reasoning);
+        show_put_usd(c->cost_usd_micro, out);
+        buf_printf(out, ", %.1f s%s%s%s\n", (double)c->wall_us / 1e6,
+                   c->estimated ? ", tokens are estimates" : "",
+                   c->model ? ", " : "", c->model ? c->model : "");
+    }
+    buf_printf(out, "    total: %lld tokens in, %lld out, ",
+               (long long)a->line.tokens_in, (long long)a->line.tokens_out);
+    show_put_usd(a->line.usd_micro, out);
+    buf_putc(out, '\n');
+}
+
+/* Everything about one attempt. A model wrote much of it, so each text is
+ * indented, and the whole goes through term_quote() before it is printed. */
+static void show_put_attempt(const struct attempt_list *t,
+                             const struct attempt_view *a, struct buf *out)
+{
+    show_put_title(t, a, out);
+    buf_puts(out, "\n## Reference\n");
+    show_put_text(t->reference, out);
+    show_put_examples(a, out);
+    show_put_prompts(a, out);
+    show_put_replies(a, out);
+    show_put_part("Plan", a->plan, a, out);
+    show_put_part("Code", a->code, a, out);
+    show_put_verdict(a, out);
+    show_put_part("Feedback", a->feedback, a, out);
+    buf_puts(out, "\n## Trace\n");
+    verdict_put_trace(json_object_get(a->record, "trace"), out);
+    show_put_timing(a, out);
+    show_put_cost(a, out);
+}
+
+/* The messages of a prompt, each below its role. */
+static void show_put_prompt(const struct attempt_call *c, struct buf *out)
+{
+    for (size_t i = 0; i < c->messages; i++) {
+        buf_printf(out, "%s[%s]\n", i ? "\n" : "", c->message[i].role);
+        buf_put(out, c->message[i].text.p, c->message[i].text.n);
+    }
+}
+
+/* ---- printing ---- */
+
+/* For people, or for a terminal: nothing in it controls the screen. Releases it. */
+static void show_print_quoted(struct buf *text)
+{
+    if (text->len && text->data[text->len - 1] != '\n')
+        buf_putc(text, '\n');
+    cmd_print(text, LONGEST);
+}
+
+static void show_print_part(struct str text)
+{
+    struct buf b;
+
+    if (!isatty(STDOUT_FILENO)) {
+        fwrite(text.p, 1, text.n, stdout);
+        return;
+    }
+    buf_init(&b, BUF_UNLIMITED);
+    buf_put(&b, text.p, text.n);
+    show_print_quoted(&b);
+}
+
+static void show_print_whole(const struct attempt_list *t,
+                             const struct attempt_view *a, bool table)
 {
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
     if (table)
-        shows_task(t, &b);
+        show_put_task(t, &b);
     if (table && a)
         buf_putc(&b, '\n');
     if (a)
-        shows_attempt(t, a, &b);
-    print_quoted((struct str){buf_str(&b), b.len});
-    buf_release(&b);
+        show_put_attempt(t, a, &b);
+    show_print_quoted(&b);
 }
 
 /* ---- one part ---- */
 
-static int no_part(const struct attempt_list *t, const struct attempt_view *a,
-                   const char *what, struct err *e)
+static int show_no_part(const struct attempt_list *t,
+                        const struct attempt_view *a, const char *what,
+                        struct err *e)
 {
     return err_set(e, ERR_INPUT, "%s: attempt %lld has no %s", t->id,
                    (long long)a->line.number, what);
@@ -122,8 +570,8 @@ static int show_text(const struct attempt_list *t, const struct attempt_view *a,
                      struct str text, const char *what, struct err *e)
 {
     if (!text.p)
-        return no_part(t, a, what, e);
-    print_part(text);
+        return show_no_part(t, a, what, e);
+    show_print_part(text);
     return 0;
 }
 
@@ -142,10 +590,10 @@ static int show_call(const struct wanted *w, const struct attempt_list *t,
                 (long long)a->line.number, w->stage ? w->stage : "code",
                 buf_str(&b));
     } else if (w->v->prompt && !c->messages) {
-        no_part(t, a, "stored prompt", e);
+        show_no_part(t, a, "stored prompt", e);
     } else if (w->v->prompt) {
-        shows_prompt(c, &b);
-        print_part((struct str){buf_str(&b), b.len});
+        show_put_prompt(c, &b);
+        show_print_part((struct str){buf_str(&b), b.len});
     } else {
         show_text(t, a, c->reply, "reply", e);
     }
@@ -169,7 +617,7 @@ static int show_diff(struct run_view *v, const struct run_task *task,
     buf_init(&out, BUF_UNLIMITED);
     rc = run_attempt_view_diff(v, before, a, &out, e);
     if (rc == 0)
-        print_part((struct str){buf_str(&out), out.len});
+        show_print_part((struct str){buf_str(&out), out.len});
     buf_release(&out);
     return rc;
 }
@@ -191,8 +639,8 @@ static int show_part(struct run_view *v, const struct run_task *task,
 
 /* ---- the whole ---- */
 
-static int unknown_attempt(const struct run_task *t, int64_t number,
-                           struct err *e)
+static int show_unknown_attempt(const struct run_task *t, int64_t number,
+                                struct err *e)
 {
     if (!t->attempts)
         return err_set(e, ERR_INPUT, "%s: no attempt is finished", t->row.id);
@@ -206,18 +654,18 @@ static int show_attempt(struct run_view *v, struct run_task *task,
 {
     const struct run_attempt *row =
         w->attempt ? run_view_attempt(task, w->attempt) : run_task_best(task);
-    bool whole = count_parts(w->v) == 0;
+    bool whole = show_count_parts(w->v) == 0;
     struct attempt_view a;
     int rc = 0;
 
     if (!row && (w->attempt || (!whole && !w->v->json)))
-        return unknown_attempt(task, w->attempt, e);
+        return show_unknown_attempt(task, w->attempt, e);
     if (row && run_attempt_view_make(v, row, &a, e) < 0)
         return -1;
     if (w->v->json)
         jsn_line(run_attempt_view_json(t, row ? &a : NULL));
     else if (whole)
-        print_whole(t, row ? &a : NULL, !w->attempt);
+        show_print_whole(t, row ? &a : NULL, !w->attempt);
     else
         rc = show_part(v, task, w, t, &a, e);
     if (row)
@@ -225,7 +673,7 @@ static int show_attempt(struct run_view *v, struct run_task *task,
     return rc;
 }
 
-static int show(const struct wanted *w, struct err *e)
+static int show_task(const struct wanted *w, struct err *e)
 {
     struct run_task *task;
     struct attempt_list t;
@@ -234,11 +682,11 @@ static int show(const struct wanted *w, struct err *e)
 
     if (run_view_open_tasks(w->dir, &v, e) < 0)
         return -1;
-    task = task_word_in(&v, w->task, e);
+    task = show_find_task(&v, w->task, e);
     if (task && run_view_load(&v, task, e) == 0 &&
         run_attempt_list_make(&v, task, &t, e) == 0) {
         if (w->v->reference) {
-            print_part(t.reference);
+            show_print_part(t.reference);
             rc = 0;
         } else {
             rc = show_attempt(&v, task, w, &t, e);
@@ -249,23 +697,16 @@ static int show(const struct wanted *w, struct err *e)
     return rc;
 }
 
-static int run_show(const struct cmd *c, int argc, char **argv, struct err *e)
+static int show_run(struct cmd_call *call, struct err *e)
 {
-    struct show_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    struct wanted w = {.v = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    const struct show_values *v = call->values;
+    struct wanted w = {.v = v};
 
-    if (rc == 0 && count_parts(&v) > 1)
-        rc = err_set(e, ERR_USAGE,
-                     "give only one of --code, --prompt, --reply, --plan, "
-                     "--feedback, --reference, --diff and --json");
-    if (rc == 0)
-        rc = read_words(&w, &call.r, e);
-    if (rc == 0)
-        rc = show(&w, e);
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
+    if (show_count_parts(v) > 1)
+        return err_set(e, ERR_USAGE,
+                       "give only one of --code, --prompt, --reply, --plan, "
+                       "--feedback, --reference, --diff and --json");
+    return show_read_words(&w, &call->r, e) < 0 ? -1 : show_task(&w, e);
 }
 
 extern const struct cmd cmd_show;
@@ -286,5 +727,7 @@ const struct cmd cmd_show = {
     "one\n"
     "part, a pipe or file gets its bytes unchanged.",
     show_table,
-    run_show,
+    show_run,
+    sizeof(struct show_values),
+    NULL,
 };

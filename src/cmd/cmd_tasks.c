@@ -1,9 +1,7 @@
 /* cmd_tasks.c: monkeys tasks list and check. */
-#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "io/term.h"
-#include "source/define.h"
 #include "verify/verifying.h"
 
 #include <stdio.h>
@@ -17,54 +15,38 @@ struct tasks_values {
     bool self_test, boxed, strict;
 };
 
-#define STRICT_OPTION                                                         \
-    {                                                                         \
-        "strict", 0, OPT_FLAG, NULL,                                          \
-            "refuse files that are not tasks (default: skip them, and warn)", \
-            offsetof(struct tasks_values, strict), 0, 0                       \
-    }
+#define VALUES struct tasks_values
+#define STRICT_OPTION                                                        \
+    OPTION("strict", OPT_FLAG, NULL,                                         \
+           "refuse files that are not tasks (default: skip them, and warn)", \
+           strict)
 
-static const struct opt list_table[] = {
+static const struct opt tasks_list_table[] = {
     VERIFYING_OPTION("json", OPT_FLAG, NULL,
                      "print a JSON object for each task", json, 0, 0),
     STRICT_OPTION,
-    DEFINE_OPTION(struct tasks_values, define),
+    DEFINE_OPTION(VALUES, define),
     {0},
 };
-static const struct opt check_table[] = {
+static const struct opt tasks_check_table[] = {
     {"self-test", 0, OPT_FLAG, NULL,
      "also test the judge with known answers: a perfect one must pass; zeros, "
      "a "
      "constant, the input and the output for another seed must not",
-     offsetof(struct tasks_values, self_test), 0, 0},
+     AT(self_test)},
     {"boxed", 0, OPT_FLAG, NULL,
      "run the tasks in boxed processes, not in the judge: for tasks that "
      "somebody else wrote; on the CPU, in fp32",
-     offsetof(struct tasks_values, boxed), 0, 0},
+     AT(boxed)},
     STRICT_OPTION,
-    DEFINE_OPTION(struct tasks_values, define),
+    DEFINE_OPTION(VALUES, define),
     VERIFYING_OPTIONS,
     {0},
 };
 
-static int gather(struct collection *c, const struct home *home,
-                  const struct opt_result *r, const struct tasks_values *v,
-                  struct err *e)
-{
-    char *own = fs_join(home->dir, "tasks");
-    const char *starter = "starter";
-    int rc = r->rest_len ? collection_add(c, r->rest, r->rest_len, own, e)
-                         : collection_add(c, &starter, 1, own, e);
-
-    free(own);
-    if (rc < 0 || collection_report(c, v->strict, e) < 0)
-        return -1;
-    return define_tasks(c, &v->define, e);
-}
-
 /* ---- list ---- */
 
-static void print_task(const struct task *t, bool as_json)
+static void tasks_print(const struct task *t, bool as_json)
 {
     json_t *ops;
 
@@ -83,24 +65,19 @@ static void print_task(const struct task *t, bool as_json)
     putchar('\n');
 }
 
-static int run_list(const struct cmd *c, int argc, char **argv, struct err *e)
+static int tasks_list(struct cmd_call *call, struct err *e)
 {
-    struct tasks_values v = {.v = VERIFYING_DEFAULTS};
-    struct cmd_call call = {.cmd = c, .values = &v};
+    const struct tasks_values *v = call->values;
     struct collection tasks = {0};
-    struct home home = {0};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
+    int rc = cmd_tasks(call, "starter", v->strict, &v->define, &tasks, e);
 
-    if (rc == 0 &&
-        (home_find(&home, e) < 0 || gather(&tasks, &home, &call.r, &v, e) < 0))
-        rc = -1;
     for (size_t i = 0; rc == 0 && i < tasks.len; i++)
-        print_task(tasks.task[i], v.v.json);
+        tasks_print(tasks.task[i], v->v.json);
     collection_release(&tasks);
-    home_release(&home);
-    cmd_end(&call);
-    return rc > 0 ? 0 : rc;
+    return rc;
 }
+
+static const struct tasks_values tasks_defaults = {.v = VERIFYING_DEFAULTS};
 
 extern const struct cmd cmd_tasks_list;
 const struct cmd cmd_tasks_list = {
@@ -110,8 +87,10 @@ const struct cmd cmd_tasks_list = {
     "TASKS is a file, a folder, a pattern, or the name of a collection that\n"
     "comes with the program (default: starter). Files that are not tasks are\n"
     "reported and skipped.",
-    list_table,
-    run_list,
+    tasks_list_table,
+    tasks_list,
+    sizeof(struct tasks_values),
+    &tasks_defaults,
 };
 
 /* ---- check ---- */
@@ -127,7 +106,7 @@ struct look {
 
 /* In a self-test the perfect answer and the task as written pass; no other
  * does. */
-static bool self_test_ok(const json_t *answer)
+static bool tasks_self_test_ok(const json_t *answer)
 {
     const json_t *tests = json_object_get(answer, "self_test");
     const char *name;
@@ -143,12 +122,12 @@ static bool self_test_ok(const json_t *answer)
     return true;
 }
 
-static long long count_of(const json_t *object, const char *key)
+static long long tasks_count(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));
 }
 
-static void print_answer(const struct look *k, size_t i)
+static void tasks_print_answer(const struct look *k, size_t i)
 {
     const json_t *a = k->answer[i], *reasons = json_object_get(a, "reasons"),
                  *notes = json_object_get(a, "notes");
@@ -176,11 +155,8 @@ static void print_answer(const struct look *k, size_t i)
                json_string_value(json_array_get(reasons, r)));
     if (usable && json_is_object(literal))
         printf(", as written right in %lld of %lld trials",
-               count_of(literal, "passed"), count_of(literal, "trials"));
-    if (usable && json_array_size(json_object_get(literal, "inexact")))
-        printf(", where the reference itself is not too far off in %zu",
-               json_array_size(json_object_get(literal, "inexact")));
-    if (usable && !self_test_ok(a)) {
+               tasks_count(literal, "passed"), tasks_count(literal, "trials"));
+    if (usable && !tasks_self_test_ok(a)) {
         char *tests = json_dumps(json_object_get(a, "self_test"), 0);
 
         printf(" SELF-TEST FAILED %s", tests);
@@ -191,8 +167,8 @@ static void print_answer(const struct look *k, size_t i)
         printf("    note: %s\n", json_string_value(json_array_get(notes, n)));
 }
 
-static int look_at_one(struct verifier *verifier, size_t item, void *arg,
-                       struct err *e)
+static int tasks_check_one(struct verifier *verifier, size_t item, void *arg,
+                           struct err *e)
 {
     struct look *k = arg;
     struct verifier_answer d = {0};
@@ -207,10 +183,10 @@ static int look_at_one(struct verifier *verifier, size_t item, void *arg,
     usable = json_is_true(json_object_get(a, "usable"));
     k->answer[item] = a;
     k->unusable += d.record && !usable;
-    k->failed += !d.record || (usable && !self_test_ok(a));
+    k->failed += !d.record || (usable && !tasks_self_test_ok(a));
     while (k->shown < k->tasks.len && k->answer[k->shown]) {
         term_hide(k->bar);
-        print_answer(k, k->shown++);
+        tasks_print_answer(k, k->shown++);
     }
     cmd_flush();
     term_set(k->bar, ++k->done, NULL);
@@ -218,7 +194,7 @@ static int look_at_one(struct verifier *verifier, size_t item, void *arg,
     return 0;
 }
 
-static void print_summary(const struct look *k)
+static void tasks_print_summary(const struct look *k)
 {
     size_t n = k->tasks.len;
 
@@ -227,7 +203,8 @@ static void print_summary(const struct look *k)
            k->failed);
 }
 
-static int look_at_all(struct look *k, const struct home *home, struct err *e)
+static int tasks_check_all(struct look *k, const struct home *home,
+                           struct err *e)
 {
     const struct verifying_values *v = &k->v->v;
     int rc;
@@ -237,42 +214,32 @@ static int look_at_all(struct look *k, const struct home *home, struct err *e)
     k->job.self_test = k->v->self_test;
     k->job.foreign = k->v->boxed;
     k->bar = term_open(STDERR_FILENO, k->tasks.len, 0, "checking tasks");
-    rc = verifying_all(v, home, k->tasks.len, look_at_one, k, e);
+    rc = verifying_all(v, home, k->tasks.len, tasks_check_one, k, e);
     term_close(k->bar);
     if (rc == 0 && k->done == k->tasks.len && !k->v->v.json)
-        print_summary(k);
+        tasks_print_summary(k);
     return rc;
 }
 
-static int run_tasks_check(const struct cmd *c, int argc, char **argv,
-                           struct err *e)
+static int tasks_check(struct cmd_call *call, struct err *e)
 {
-    struct tasks_values v = {.v = VERIFYING_DEFAULTS};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    struct look k = {.v = &v};
-    struct home home = {0};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-    int help = rc > 0;
+    struct tasks_values *v = call->values;
+    struct look k = {.v = v};
+    int rc = verifying_choose_device(&v->v, e);
 
-    if (rc == 0) {
-        if (verifying_choose_device(&v.v, e) < 0 || home_find(&home, e) < 0 ||
-            gather(&k.tasks, &home, &call.r, &v, e) < 0)
-            rc = -1;
-    }
+    if (rc == 0)
+        rc = cmd_tasks(call, "starter", v->strict, &v->define, &k.tasks, e);
     if (rc == 0) {
         k.answer = xcalloc(k.tasks.len + 1, sizeof(*k.answer));
-        rc = look_at_all(&k, &home, e);
+        rc = tasks_check_all(&k, cmd_home(call, e), e);
     }
     if (rc == 0)
         rc = k.failed || k.done < k.tasks.len ? 4 : k.unusable ? 1 : 0;
     for (size_t i = 0; k.answer && i < k.tasks.len; i++)
-        if (k.answer[i])
-            json_decref(k.answer[i]);
+        json_decref(k.answer[i]);
     free(k.answer);
     collection_release(&k.tasks);
-    home_release(&home);
-    cmd_end(&call);
-    return help ? 0 : rc;
+    return rc;
 }
 
 extern const struct cmd cmd_tasks_check;
@@ -289,6 +256,8 @@ const struct cmd cmd_tasks_check = {
     "does not pass, 4 if the verifier or a self-test failed, or the answer "
     "from\n"
     "another host is still missing.",
-    check_table,
-    run_tasks_check,
+    tasks_check_table,
+    tasks_check,
+    sizeof(struct tasks_values),
+    &tasks_defaults,
 };

@@ -17,20 +17,20 @@ struct import_values {
     bool scale, no_verify;
 };
 
-static const struct opt table[] = {
+#define VALUES struct import_values
+static const struct opt import_table[] = {
     {"out", 'o', OPT_TEXT, "DIR",
-     "where tasks and manifest are written (required)",
-     offsetof(struct import_values, out), 0, 0},
+     "where tasks and manifest are written (required)", AT(out)},
     {"limit", 0, OPT_INT, "N", "read only the first N rows (default: 0, all)",
-     offsetof(struct import_values, limit), 0, INT32_MAX},
+     WITHIN(limit, 0, INT32_MAX)},
     {"scale", 0, OPT_FLAG, NULL,
      "replace placeholder sizes (4) by sizes of real work, as far as the "
      "program works with them",
-     offsetof(struct import_values, scale), 0, 0},
+     AT(scale)},
     {"no-verify", 0, OPT_FLAG, NULL,
      "only convert, which needs no torch; 'tasks check' can check the tasks "
      "later",
-     offsetof(struct import_values, no_verify), 0, 0},
+     AT(no_verify)},
     VERIFYING_OPTIONS,
     {0},
 };
@@ -44,19 +44,19 @@ struct show {
 };
 
 /* A file is counted in KiB. */
-static uint64_t units(const struct show *s, uint64_t n)
+static uint64_t import_units(const struct show *s, uint64_t n)
 {
     return s->folder ? n : (n + 1023) / 1024;
 }
 
-static void on_step(const json_t *line, uint64_t done, uint64_t total,
-                    void *arg)
+static void import_on_step(const json_t *line, uint64_t done, uint64_t total,
+                           void *arg)
 {
     struct show *s = arg;
     char note[64];
 
     if (!s->bar)
-        s->bar = term_open(STDERR_FILENO, units(s, total), 0,
+        s->bar = term_open(STDERR_FILENO, import_units(s, total), 0,
                            s->folder ? "rows" : "importing (KiB)");
     s->rows++;
     s->kept += line && json_is_true(json_object_get(line, "kept"));
@@ -66,10 +66,10 @@ static void on_step(const json_t *line, uint64_t done, uint64_t total,
         cmd_flush();
     }
     snprintf(note, sizeof(note), "row %zu", s->rows);
-    term_set(s->bar, units(s, done), note);
+    term_set(s->bar, import_units(s, done), note);
 }
 
-static void print_counts(const struct book_manifest *m)
+static void import_print(const struct book_manifest *m)
 {
     printf("%zu row%s: %zu kept\n", m->rows, m->rows == 1 ? "" : "s",
            m->count[BOOK_KEPT]);
@@ -94,7 +94,7 @@ static int import_all(const struct import_values *v, const char *in,
                                  .limit = (size_t)v->limit,
                                  .scale = v->scale,
                                  .job = &job,
-                                 .step = on_step,
+                                 .step = import_on_step,
                                  .arg = &show};
     json_t *settings = json_pack("{s:b, s:b, s:s}", "scale", v->scale, "verify",
                                  !v->no_verify, "precision", precision);
@@ -113,7 +113,7 @@ static int import_all(const struct import_values *v, const char *in,
     if (rc > 0)
         verifying_hint(&g);
     if (rc >= 0 && !v->v.json)
-        print_counts(&m);
+        import_print(&m);
     if (rc == 0 && m.count[BOOK_UNCHECKED])
         rc = 1;
     verifying_close(&g);
@@ -122,33 +122,28 @@ static int import_all(const struct import_values *v, const char *in,
     return rc;
 }
 
-static int run_import(const struct cmd *c, int argc, char **argv, struct err *e)
+static int import_run(struct cmd_call *call, struct err *e)
 {
-    struct import_values v = {.v = VERIFYING_DEFAULTS};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    struct home home = {0};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-    int help = rc > 0;
+    struct import_values *v = call->values;
+    const char *in = call->r.rest_len == 1 ? call->r.rest[0] : NULL;
+    int rc;
 
-    if (rc == 0 && (call.r.rest_len != 1 || !v.out))
-        rc = err_set(e, ERR_USAGE,
-                     "give one file or folder, and -o DIR for the tasks");
-    if (rc == 0 && v.scale && v.no_verify)
-        rc = err_set(e, ERR_USAGE,
-                     "--scale needs the verifier, which finds out what sizes "
-                     "a program works with; leave out --no-verify");
-    if (rc == 0 && !fs_is_dir(call.r.rest[0]) && !fs_is_file(call.r.rest[0]))
-        rc =
-            err_set(e, ERR_INPUT, "%s: no such file or folder", call.r.rest[0]);
-    if (rc == 0 &&
-        (verifying_choose_device(&v.v, e) < 0 || home_find(&home, e) < 0))
-        rc = -1;
-    if (rc == 0)
-        rc = import_all(&v, call.r.rest[0], &home, e);
-    home_release(&home);
-    cmd_end(&call);
-    return help ? 0 : rc > 0 ? 4 : rc;
+    if (!in || !v->out)
+        return err_set(e, ERR_USAGE,
+                       "give one file or folder, and -o DIR for the tasks");
+    if (v->scale && v->no_verify)
+        return err_set(e, ERR_USAGE,
+                       "--scale needs the verifier, which finds out what sizes "
+                       "a program works with; leave out --no-verify");
+    if (!fs_is_dir(in) && !fs_is_file(in))
+        return err_set(e, ERR_INPUT, "%s: no such file or folder", in);
+    if (verifying_choose_device(&v->v, e) < 0 || !cmd_home(call, e))
+        return -1;
+    rc = import_all(v, in, cmd_home(call, e), e);
+    return rc > 0 ? 4 : rc;
 }
+
+static const struct import_values import_defaults = {.v = VERIFYING_DEFAULTS};
 
 extern const struct cmd cmd_tasks_import;
 const struct cmd cmd_tasks_import = {
@@ -164,6 +159,8 @@ const struct cmd cmd_tasks_import = {
     "where it stopped. Exit status: 4 if the verifier failed for a row, or "
     "the\n"
     "answer from another host is still missing.",
-    table,
-    run_import,
+    import_table,
+    import_run,
+    sizeof(struct import_values),
+    &import_defaults,
 };

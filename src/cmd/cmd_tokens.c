@@ -16,39 +16,37 @@ struct tokens_values {
     bool encode, files, json;
 };
 
+#define VALUES struct tokens_values
 static const struct opt tokens_table[] = {
     {"vocab", 0, OPT_TEXT, "FILE",
      "the vocabulary: vocab.json, tokenizer.json or a .tiktoken file of a Qwen "
      "model (required)",
-     offsetof(struct tokens_values, vocab), 0, 0},
-    {"encode", 0, OPT_FLAG, NULL, "print the ids of the tokens",
-     offsetof(struct tokens_values, encode), 0, 0},
+     AT(vocab)},
+    {"encode", 0, OPT_FLAG, NULL, "print the ids of the tokens", AT(encode)},
     {"files", 0, OPT_FLAG, NULL, "print a line for each file or row",
-     offsetof(struct tokens_values, files), 0, 0},
+     AT(files)},
     {"field", 0, OPT_TEXT, "NAME",
-     "files are JSONL; count this member of each row",
-     offsetof(struct tokens_values, field), 0, 0},
+     "files are JSONL; count this member of each row", AT(field)},
     {"chat", 0, OPT_CHOICE, "qwen3|qwen3-instruct",
      "files are JSONL with \"messages\" (or \"prompt\" and \"completion\"); "
      "count each conversation as this chat template renders it",
-     offsetof(struct tokens_values, chat), 0, 0},
+     AT(chat)},
     {"table", 0, OPT_TEXT, "FILE",
-     "count the documents that this sources.json of a pack names",
-     offsetof(struct tokens_values, table), 0, 0},
+     "count the documents that this sources.json of a pack names", AT(table)},
     {"root", 0, OPT_TEXT, "DIR",
      "with --table: where the documents are, as DIR/OWNER/NAME/PATH or "
      "DIR/NAME/PATH",
-     offsetof(struct tokens_values, root), 0, 0},
+     AT(root)},
     {"json", 0, OPT_FLAG, NULL,
-     "print a JSON object for each file, row or source",
-     offsetof(struct tokens_values, json), 0, 0},
+     "print a JSON object for each file, row or source", AT(json)},
     {0},
 };
 
 /* ---- files and rows ---- */
 
-static void print_row_json(const struct row *row, const struct tally *one,
-                           const struct token_ids *ids)
+static void tokens_print_row_json(const struct row *row,
+                                  const struct tally *one,
+                                  const struct token_ids *ids)
 {
     json_t *v =
         json_pack("{s:o}", "file", jsn_text(row->path, strlen(row->path)));
@@ -69,11 +67,12 @@ static void print_row_json(const struct row *row, const struct tally *one,
     jsn_line(v);
 }
 
-static void print_row(const struct tokens_values *v, const struct row *row,
-                      const struct tally *one, const struct token_ids *ids)
+static void tokens_print_row(const struct tokens_values *v,
+                             const struct row *row, const struct tally *one,
+                             const struct token_ids *ids)
 {
     if (v->json) {
-        print_row_json(row, one, v->encode ? ids : NULL);
+        tokens_print_row_json(row, one, v->encode ? ids : NULL);
     } else if (v->encode) {
         for (size_t i = 0; i < ids->len; i++)
             printf("%s%u", i ? " " : "", ids->id[i]);
@@ -87,8 +86,8 @@ static void print_row(const struct tokens_values *v, const struct row *row,
 }
 
 /* The text to count: of a conversation, what its template makes of it. */
-static int text_of(const struct tokens_values *v, const struct row *row,
-                   struct buf *chat, struct str *text, struct err *e)
+static int tokens_text(const struct tokens_values *v, const struct row *row,
+                       struct buf *chat, struct str *text, struct err *e)
 {
     struct chat_message *m;
     size_t n;
@@ -105,8 +104,9 @@ static int text_of(const struct tokens_values *v, const struct row *row,
     return 0;
 }
 
-static int count_path(const struct tokens_values *v, const char *path,
-                      struct tokenizer *t, struct tallies *sum, struct err *e)
+static int tokens_count_path(const struct tokens_values *v, const char *path,
+                             struct tokenizer *t, struct tallies *sum,
+                             struct err *e)
 {
     struct rows_how how = {.jsonl = v->field || v->chat, .field = v->field};
     struct token_ids ids = {0};
@@ -124,13 +124,13 @@ static int count_path(const struct tokens_values *v, const char *path,
         struct str text;
         struct tally one;
 
-        if (text_of(v, &row, &chat, &text, e) < 0) {
+        if (tokens_text(v, &row, &chat, &text, e) < 0) {
             rc = -1;
             break;
         }
         ids.len = 0;
         one = tally_text(t, text, v->encode ? &ids : NULL);
-        print_row(v, &row, &one, &ids);
+        tokens_print_row(v, &row, &one, &ids);
         tallies_add(sum, path[0] == '-' && !path[1] ? "" : row.path, &one);
     }
     if (rc == 0 && rows_skipped(rows))
@@ -142,7 +142,7 @@ static int count_path(const struct tokens_values *v, const char *path,
     return rc;
 }
 
-static void print_tally(const char *name, const struct tally *t)
+static void tokens_print_tally(const char *name, const struct tally *t)
 {
     printf("%-12s %9zu %13zu %13zu %13zu", name, t->files, t->bytes,
            t->characters, t->tokens);
@@ -151,23 +151,23 @@ static void print_tally(const char *name, const struct tally *t)
     putchar('\n');
 }
 
-static int count_paths(const struct tokens_values *v,
-                       const struct opt_result *words, struct tokenizer *t,
-                       struct err *e)
+static int tokens_count_paths(const struct tokens_values *v,
+                              const struct opt_result *words,
+                              struct tokenizer *t, struct err *e)
 {
     struct tallies sum = {0};
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < words->rest_len; i++)
-        rc = count_path(v, words->rest[i], t, &sum, e);
+        rc = tokens_count_path(v, words->rest[i], t, &sum, e);
     if (rc == 0 && !v->json && !v->encode) {
         tallies_sort(&sum);
         printf("%-12s %9s %13s %13s %13s  %6s\n", "extension",
                v->field || v->chat ? "rows" : "files", "bytes", "characters",
                "tokens", "ch/tok");
         for (size_t i = 0; i < sum.len; i++)
-            print_tally(sum.item[i].name, &sum.item[i]);
-        print_tally("total", &sum.total);
+            tokens_print_tally(sum.item[i].name, &sum.item[i]);
+        tokens_print_tally("total", &sum.total);
     }
     tallies_release(&sum);
     return rc;
@@ -175,7 +175,7 @@ static int count_paths(const struct tokens_values *v,
 
 /* ---- the documents of a pack ---- */
 
-static void print_source_json(const struct document_source *s)
+static void tokens_print_source(const struct document_source *s)
 {
     json_t *missing = json_array();
 
@@ -188,8 +188,8 @@ static void print_source_json(const struct document_source *s)
                        (json_int_t)s->sum.tokens, "missing", missing));
 }
 
-static int count_table(const struct tokens_values *v, struct tokenizer *t,
-                       struct err *e)
+static int tokens_count_table(const struct tokens_values *v,
+                              struct tokenizer *t, struct err *e)
 {
     struct documents d;
     int rc = documents_count(&d, v->table, v->root, t, e);
@@ -200,7 +200,7 @@ static int count_table(const struct tokens_values *v, struct tokenizer *t,
         const struct document_source *s = &d.item[i];
 
         if (v->json)
-            print_source_json(s);
+            tokens_print_source(s);
         else
             printf("%9zu %13zu %13zu  %s %.12s\n", s->sum.files, s->sum.bytes,
                    s->sum.tokens, s->repo, s->commit);
@@ -219,8 +219,8 @@ static int count_table(const struct tokens_values *v, struct tokenizer *t,
 
 /* ---- the command ---- */
 
-static int check_call(const struct tokens_values *v, size_t words,
-                      struct err *e)
+static int tokens_check(const struct tokens_values *v, size_t words,
+                        struct err *e)
 {
     if (!v->vocab)
         return err_set(e, ERR_USAGE,
@@ -241,31 +241,23 @@ static int check_call(const struct tokens_values *v, size_t words,
     return 0;
 }
 
-static int run_tokens(const struct cmd *c, int argc, char **argv, struct err *e)
+static int tokens_run(struct cmd_call *call, struct err *e)
 {
-    struct tokens_values v = {0};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-    struct tokenizer *t = NULL;
-    struct vocab *vocab = NULL;
+    const struct tokens_values *v = call->values;
+    struct tokenizer *t;
+    struct vocab *vocab;
+    int rc;
 
-    if (rc == 0)
-        rc = check_call(&v, call.r.rest_len, e);
-    if (rc == 0) {
-        vocab = vocab_load(v.vocab, e);
-        rc = vocab ? 0 : -1;
-    } else if (rc > 0) {
-        rc = 0;
-        goto out;
-    }
-    if (rc == 0) {
-        t = tokenizer_new(vocab);
-        rc = v.table ? count_table(&v, t, e) : count_paths(&v, &call.r, t, e);
-    }
-out:
+    if (tokens_check(v, call->r.rest_len, e) < 0)
+        return -1;
+    vocab = vocab_load(v->vocab, e);
+    if (!vocab)
+        return -1;
+    t = tokenizer_new(vocab);
+    rc = v->table ? tokens_count_table(v, t, e)
+                  : tokens_count_paths(v, &call->r, t, e);
     tokenizer_free(t);
     vocab_free(vocab);
-    cmd_end(&call);
     return rc;
 }
 
@@ -281,5 +273,7 @@ const struct cmd cmd_tokens = {
     "and files that are not text. The vocabulary is not part of this program.\n"
     "Exit status: 0, or 1 if --table names documents that are not there.",
     tokens_table,
-    run_tokens,
+    tokens_run,
+    sizeof(struct tokens_values),
+    NULL,
 };

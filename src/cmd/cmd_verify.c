@@ -2,11 +2,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/task_word.h"
-#include "cmd/traces.h"
 #include "io/term.h"
-#include "pack/packs.h"
-#include "source/define.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 
@@ -24,17 +20,17 @@ struct verify_values {
     bool no_gate, trace;
 };
 
+#define VALUES struct verify_values
 static const struct opt verify_table[] = {
-    {"dsl", 0, OPT_TEXT, "ID", "the pack (required)",
-     offsetof(struct verify_values, dsl), 0, 0},
+    {"dsl", 0, OPT_TEXT, "ID", "the pack (required)", AT(dsl)},
     {"task", 0, OPT_TEXT, "TASK",
      "the task: a file, or COLLECTION/NAME of one that comes with the program",
-     offsetof(struct verify_values, task), 0, 0},
+     AT(task)},
     {"list", 0, OPT_TEXT, "FILE",
      "verify many candidates: each line of FILE is a task, a space and a "
      "candidate's file; paths are relative to FILE",
-     offsetof(struct verify_values, list), 0, 0},
-    DEFINE_OPTION(struct verify_values, define),
+     AT(list)},
+    DEFINE_OPTION(VALUES, define),
     VERIFYING_OPTION(
         "protocol", OPT_CHOICE, "hardened|kernelbench",
         "which check decides; both are reported (default: hardened)", protocol,
@@ -43,12 +39,11 @@ static const struct opt verify_table[] = {
                      "do not measure the speed of correct kernels", no_timing,
                      0, 0),
     {"no-gate", 0, OPT_FLAG, NULL,
-     "also judge candidates for tasks that 'tasks check' refuses",
-     offsetof(struct verify_values, no_gate), 0, 0},
+     "also judge candidates for tasks that 'tasks check' refuses", AT(no_gate)},
     {"trace", 0, OPT_FLAG, NULL,
      "also show what each call does: its kernels, grids, launches, copies, and "
      "the least number of bytes that it reads and writes",
-     offsetof(struct verify_values, trace), 0, 0},
+     AT(trace)},
     VERIFYING_OPTION("timeout", OPT_INT, "SECONDS",
                      "limit for one call of forward (default: the pack's)",
                      call_s, 1, 3600),
@@ -68,11 +63,10 @@ struct item {
 };
 
 struct verify {
+    struct cmd_call *call;
     const struct verify_values *v;
     struct job_opts job;
-    struct home home;
-    struct packs_path path;
-    struct pack *pack;
+    const struct pack *pack;
     struct collection tasks;
     struct item *item;
     size_t len, cap, shown, done;
@@ -83,7 +77,7 @@ struct verify {
 
 /* ---- what to verify ---- */
 
-static void add_item(struct verify *f, struct str task, struct str file)
+static void verify_add(struct verify *f, struct str task, struct str file)
 {
     f->item = xgrow(f->item, &f->cap, f->len, sizeof(*f->item));
     f->item[f->len++] = (struct item){xstrndup(task.p, task.n),
@@ -91,7 +85,7 @@ static void add_item(struct verify *f, struct str task, struct str file)
 }
 
 /* A path in a list is relative to the list's own folder. */
-static char *beside(const char *list, struct str path)
+static char *verify_beside(const char *list, struct str path)
 {
     const char *slash = strrchr(list, '/');
 
@@ -103,19 +97,19 @@ static char *beside(const char *list, struct str path)
 
 /* A task may also be one that comes with the program. Its id is made from its
  * path, so that must not have '..' in it. */
-static void add_pair(struct verify *f, const char *list, struct str task,
-                     struct str file)
+static void verify_add_pair(struct verify *f, const char *list, struct str task,
+                            struct str file)
 {
-    char *a = beside(list, task), *b = beside(list, file),
+    char *a = verify_beside(list, task), *b = verify_beside(list, file),
          *path = fs_is_file(a) ? realpath(a, NULL) : NULL;
 
-    add_item(f, path ? str_of(path) : task, str_of(b));
+    verify_add(f, path ? str_of(path) : task, str_of(b));
     free(path);
     free(a);
     free(b);
 }
 
-static int read_list(struct verify *f, const char *path, struct err *e)
+static int verify_read_list(struct verify *f, const char *path, struct err *e)
 {
     struct buf text;
     struct str rest, line, task;
@@ -132,7 +126,7 @@ static int read_list(struct verify *f, const char *path, struct err *e)
         if (line.n == 0 || line.p[0] == '#')
             continue;
         if (str_cut(&line, ' ', &task) || str_cut(&line, '\t', &task))
-            add_pair(f, path, task, str_trim(line));
+            verify_add_pair(f, path, task, str_trim(line));
         else
             rc = err_set(e, ERR_INPUT, "%s:%d: not a pair: write TASK FILE",
                          path, number);
@@ -143,7 +137,7 @@ static int read_list(struct verify *f, const char *path, struct err *e)
     return rc;
 }
 
-static struct task *find_task(struct verify *f, const char *path)
+static struct task *verify_find_task(struct verify *f, const char *path)
 {
     for (size_t i = 0; i < f->tasks.len; i++)
         if (strcmp(f->tasks.task[i]->path, path) == 0)
@@ -151,11 +145,11 @@ static struct task *find_task(struct verify *f, const char *path)
     return NULL;
 }
 
-static int load_tasks(struct verify *f, struct err *e)
+static int verify_load_tasks(struct verify *f, struct err *e)
 {
     for (size_t i = 0; i < f->len; i++) {
-        char *path = task_word_path(&f->home, f->item[i].task_path, e);
-        struct task *t = path ? find_task(f, path) : NULL;
+        char *path = cmd_task_path(f->call, f->item[i].task_path, e);
+        struct task *t = path ? verify_find_task(f, path) : NULL;
 
         if (path && !t && (t = task_load(path, e))) {
             f->tasks.task = xgrow(f->tasks.task, &f->tasks.cap, f->tasks.len,
@@ -170,28 +164,25 @@ static int load_tasks(struct verify *f, struct err *e)
     return define_tasks(&f->tasks, &f->v->define, e);
 }
 
-static int gather(struct verify *f, const struct opt_result *r, struct err *e)
+static int verify_gather(struct verify *f, const struct opt_result *r,
+                         struct err *e)
 {
-    if (!f->v->dsl)
-        return err_set(e, ERR_USAGE,
-                       "--dsl ID is missing; 'monkeys pack list' lists the "
-                       "packs");
     if (f->v->list && (f->v->task || r->rest_len))
         return err_set(e, ERR_USAGE,
                        "--list cannot be used with --task or FILE");
-    if (f->v->list && read_list(f, f->v->list, e) < 0)
+    if (f->v->list && verify_read_list(f, f->v->list, e) < 0)
         return -1;
     if (!f->v->list && (!f->v->task || !r->rest_len))
         return err_set(e, ERR_USAGE,
                        "--task TASK and at least one FILE are needed");
     for (size_t i = 0; i < r->rest_len; i++)
-        add_item(f, str_of(f->v->task), str_of(r->rest[i]));
-    return load_tasks(f, e);
+        verify_add(f, str_of(f->v->task), str_of(r->rest[i]));
+    return verify_load_tasks(f, e);
 }
 
 /* ---- answers ---- */
 
-static void print_json(const struct item *it, bool trace)
+static void verify_print_json(const struct item *it, bool trace)
 {
     json_t *line = json_pack(
         "{s:o, s:s, s:b}", "file", jsn_text(it->file, strlen(it->file)), "task",
@@ -203,17 +194,17 @@ static void print_json(const struct item *it, bool trace)
     jsn_line(line);
 }
 
-static void print_trace(const struct item *it)
+static void verify_print_trace(const struct item *it)
 {
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    traces_put(json_object_get(it->record, "trace"), &b);
+    verdict_put_trace(json_object_get(it->record, "trace"), &b);
     fputs(buf_str(&b), stdout);
     buf_release(&b);
 }
 
-static void print_indented(const char *text)
+static void verify_print_indented(const char *text)
 {
     while (*text) {
         size_t n = strcspn(text, "\n");
@@ -224,7 +215,7 @@ static void print_indented(const char *text)
 }
 
 /* Changed inputs that were not tried, and why. */
-static void print_skipped(const struct item *it)
+static void verify_print_skipped(const struct item *it)
 {
     const char *name;
     json_t *why;
@@ -233,7 +224,7 @@ static void print_skipped(const struct item *it)
         printf("    no trial '%s': %s\n", name, json_string_value(why));
 }
 
-static void print_text(const struct item *it, bool trace)
+static void verify_print(const struct item *it, bool trace)
 {
     const json_t *slice = json_object_get(it->record, "slice_ratio");
     double ms = verdict_ms(it->record, "ms");
@@ -253,30 +244,30 @@ static void print_text(const struct item *it, bool trace)
         printf(", %.4g ms", ms);
     putchar('\n');
     if (jsn_str(it->record, "infra")[0])
-        print_indented(jsn_str(it->record, "infra"));
+        verify_print_indented(jsn_str(it->record, "infra"));
     else
-        print_indented(jsn_str(it->record, "feedback"));
-    print_skipped(it);
+        verify_print_indented(jsn_str(it->record, "feedback"));
+    verify_print_skipped(it);
     if (trace)
-        print_trace(it);
+        verify_print_trace(it);
 }
 
 /* Items are shown in the order they were given. */
-static void show_ready(struct verify *f)
+static void verify_show_ready(struct verify *f)
 {
     while (f->shown < f->len && f->item[f->shown].record) {
         const struct item *it = &f->item[f->shown++];
 
         term_hide(f->bar);
         if (f->v->v.json)
-            print_json(it, f->v->trace);
+            verify_print_json(it, f->v->trace);
         else
-            print_text(it, f->v->trace);
+            verify_print(it, f->v->trace);
     }
     cmd_flush();
 }
 
-static void settle(struct verify *f, struct item *it, json_t *record)
+static void verify_settle(struct verify *f, struct item *it, json_t *record)
 {
     enum verdict v = verdict_in(record);
     int status = verdicts[v == VERDICT_UNKNOWN ? VERDICT_INFRA : v].exit_status;
@@ -286,7 +277,7 @@ static void settle(struct verify *f, struct item *it, json_t *record)
         f->status = status;
     f->proven = f->proven || jsn_str(record, "evidence")[0];
     f->done++;
-    show_ready(f);
+    verify_show_ready(f);
     term_set(f->bar, f->done, NULL);
 }
 
@@ -310,7 +301,7 @@ static int verify_one(struct verifier *verifier, size_t item, void *arg,
         rc = verifier_ask(verifier, &c, &d, e);
     buf_release(&text);
     if (rc == 0)
-        settle(f, it, verifier_answer_record(&d));
+        verify_settle(f, it, verifier_answer_record(&d));
     verifier_answer_release(&d);
     return rc;
 }
@@ -323,7 +314,8 @@ static int verify_ask_all(struct verify *f, const char *precision,
     f->job = verifying_job(&f->v->v, precision);
     f->job.gate = !f->v->no_gate;
     f->bar = term_open(STDERR_FILENO, f->len, 0, "verifying");
-    rc = verifying_all(&f->v->v, &f->home, f->len, verify_one, f, e);
+    rc =
+        verifying_all(&f->v->v, cmd_home(f->call, e), f->len, verify_one, f, e);
     if (f->done < f->len)
         f->status = verdicts[VERDICT_INFRA].exit_status;
     term_close(f->bar);
@@ -331,64 +323,43 @@ static int verify_ask_all(struct verify *f, const char *precision,
     return rc;
 }
 
-static void explain(void)
-{
-    struct buf b;
-
-    buf_init(&b, BUF_UNLIMITED);
-    evidence_explain(&b);
-    fputs(buf_str(&b), stdout);
-    buf_release(&b);
-}
-
-static int verify(struct verify *f, const struct opt_result *r, struct err *e)
+static int verify_all(struct verify *f, struct err *e)
 {
     const char *precision;
+    struct buf b;
 
-    if (home_find(&f->home, e) < 0 || gather(f, r, e) < 0)
+    f->pack = cmd_pack(f->call, &f->v->v.packs, f->v->dsl, e);
+    if (!f->pack || verify_gather(f, &f->call->r, e) < 0)
         return -1;
-    packs_path_init(&f->path, &f->v->v.packs, &f->home);
-    f->pack = packs_load(&f->path, f->v->dsl, e);
-    precision = f->pack ? verifying_precision(&f->v->v, f->pack, e) : NULL;
+    precision = verifying_precision(&f->v->v, f->pack, e);
     if (!precision || verify_ask_all(f, precision, e) < 0)
         return -1;
-    if (f->proven && !f->v->v.json)
-        explain();
+    if (f->proven && !f->v->v.json) {
+        buf_init(&b, BUF_UNLIMITED);
+        evidence_explain(&b);
+        fputs(buf_str(&b), stdout);
+        buf_release(&b);
+    }
     return f->status;
 }
 
-static void release(struct verify *f)
+static int verify_run(struct cmd_call *call, struct err *e)
 {
-    for (size_t i = 0; i < f->len; i++) {
-        free(f->item[i].task_path);
-        free(f->item[i].file);
-        if (f->item[i].record)
-            json_decref(f->item[i].record);
-    }
-    free(f->item);
-    collection_release(&f->tasks);
-    if (f->pack)
-        pack_free(f->pack);
-    packs_path_release(&f->path);
-    home_release(&f->home);
-}
+    struct verify_values *v = call->values;
+    struct verify f = {.call = call, .v = v};
+    int rc = verifying_choose_device(&v->v, e) < 0 ? -1 : verify_all(&f, e);
 
-static int run_verify(const struct cmd *c, int argc, char **argv, struct err *e)
-{
-    struct verify_values v = {.v = VERIFYING_DEFAULTS};
-    struct cmd_call call = {.cmd = c, .values = &v};
-    struct verify f = {.v = &v};
-    int rc = cmd_begin(&call, argc, argv, sizeof(v), e);
-
-    if (rc == 0) {
-        rc = verifying_choose_device(&v.v, e) < 0 ? -1 : verify(&f, &call.r, e);
-    } else if (rc > 0) {
-        rc = 0;
+    for (size_t i = 0; i < f.len; i++) {
+        free(f.item[i].task_path);
+        free(f.item[i].file);
+        json_decref(f.item[i].record);
     }
-    release(&f);
-    cmd_end(&call);
+    free(f.item);
+    collection_release(&f.tasks);
     return rc;
 }
+
+static const struct verify_values verify_defaults = {.v = VERIFYING_DEFAULTS};
 
 extern const struct cmd cmd_verify;
 const struct cmd cmd_verify = {
@@ -404,5 +375,7 @@ const struct cmd cmd_verify = {
     "the\n"
     "answer from another host is still missing).",
     verify_table,
-    run_verify,
+    verify_run,
+    sizeof(struct verify_values),
+    &verify_defaults,
 };

@@ -14,11 +14,12 @@ struct modeling_values {
     int64_t max_tokens, in_flight, timeout_s, retries, rpm, tpm, budget_tokens;
 };
 
-#define MODELING_DEFAULTS                                                     \
-    {                                                                         \
-        .max_tokens = 16384, .timeout_s = 600, .retries = 5, .in_flight = -1, \
-        .budget_tokens = -1                                                   \
+#define MODELING_DEFAULTS_WITH(tokens)                                         \
+    {                                                                          \
+        .max_tokens = tokens, .timeout_s = 600, .retries = 5, .in_flight = -1, \
+        .budget_tokens = -1                                                    \
     }
+#define MODELING_DEFAULTS MODELING_DEFAULTS_WITH(16384)
 
 /* A command whose values do not begin with them says where they are. */
 #define MODELING_AT 0

@@ -215,3 +215,68 @@ void evidence_explain(struct buf *out)
                    evidences[v].name, evidences[v].meaning);
     buf_putc(out, '\n');
 }
+
+/* ---- the trace, for people ---- */
+
+static json_int_t trace_number(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static void trace_put_count(struct buf *out, json_int_t n, const char *one,
+                            const char *many)
+{
+    buf_printf(out, "%lld %s", (long long)n, n == 1 ? one : many);
+}
+
+static void trace_put_bytes(const json_t *object, struct buf *out)
+{
+    buf_printf(out, "%lld bytes read, %lld written",
+               (long long)trace_number(object, "bytes_read"),
+               (long long)trace_number(object, "bytes_written"));
+}
+
+static void trace_put_kernel(const json_t *kernel, struct buf *out)
+{
+    const json_t *grid = json_object_get(kernel, "grid");
+
+    buf_printf(out, "        %s, grid ", jsn_str(kernel, "name"));
+    for (size_t i = 0; i < json_array_size(grid); i++)
+        buf_printf(out, "%s%lld", i ? " x " : "",
+                   (long long)json_integer_value(json_array_get(grid, i)));
+    buf_puts(out, ": ");
+    trace_put_count(out, trace_number(kernel, "launches"), "launch",
+                    "launches");
+    buf_puts(out, ", ");
+    trace_put_bytes(kernel, out);
+    buf_putc(out, '\n');
+}
+
+static void trace_put_call(const json_t *call, const char *title,
+                           struct buf *out)
+{
+    const json_t *kernels = json_object_get(call, "kernels");
+
+    buf_printf(out, "    %s: ", title);
+    trace_put_count(out, trace_number(call, "launches"), "launch", "launches");
+    buf_puts(out, ", ");
+    trace_put_count(out, trace_number(call, "moves"), "move", "moves");
+    buf_puts(out, ", at least ");
+    trace_put_bytes(call, out);
+    buf_putc(out, '\n');
+    for (size_t i = 0; i < json_array_size(kernels); i++)
+        trace_put_kernel(json_array_get(kernels, i), out);
+}
+
+void verdict_put_trace(const json_t *trace, struct buf *out)
+{
+    const json_t *first = json_object_get(trace, "first");
+
+    if (!json_is_object(trace)) {
+        buf_puts(out, "    no trace\n");
+        return;
+    }
+    trace_put_call(trace, "each call", out);
+    if (json_is_object(first))
+        trace_put_call(first, "the first call", out);
+}

@@ -128,4 +128,9 @@ bool verdict_may_join(const char *verdict, const char *evidence);
 /* Appends a line that explains the levels, to print below a table of them. */
 void evidence_explain(struct buf *out);
 
+/* Appends lines for the `trace` of a record (docs/PROTOCOL.md, Answers), each after
+ * four blanks: what a candidate launches, on how large a grid, and how much memory
+ * that touches at least. A record without one has one line, too. */
+void verdict_put_trace(const json_t *trace, struct buf *out);
+
 #endif

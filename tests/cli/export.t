@@ -149,7 +149,7 @@ END
 chmod +x "$work/model"
 plans="--against bench --test 0 --backfill-plans --plans plans --model two --command ./model --price 1,1"
 run export sft evolved -o two $plans --budget-usd 0.000001
-like "$status $err" "3 *no room for another plan, so nothing was written; plans keeps the others*" "a cap holds for plans that are asked for"
+like "$status $err" "3 *no room for another call; plans keeps the plans, and nothing was written*" "a cap holds for plans that are asked for"
 [ ! -e "$work/two" ] && [ ! -e "$work/request" ]
 ok "… nothing is asked or written"
 for n in 1 2; do

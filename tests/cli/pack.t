@@ -171,10 +171,10 @@ python3 -B "$root/tests/cli/run/answers.py" judge "$work/gpu" 01_matmul/task ans
 python3 -B "$root/tests/cli/run/answers.py" judge "$work/gpu" 06_cumsum/task answer "{$answer}"
 python3 -B "$root/tests/cli/run/answers.py" judge "$work/gpu" smuggled/task answer '{"verdict":"compile_error","stage":"compile","feedback":"no"}'
 run "$@"
-like "$status $out" "0 *01_matmul  bf16       correct        E3          1.50 s     2.00x          1.50x         2*" \
+like "$status $out" "0 *01_matmul  bf16  *correct  *E3  *1.50 s  2.00x  *1.50x  *2*" \
     "the table has build time, speed-ups and launches"
 like "$out" "*
-06_cumsum  fp32       correct        E3          1.50 s         -              -         2*" "… and no speed-up where nothing was timed"
+06_cumsum  *fp32  *correct  *E3  *1.50 s  *-  *-  *2*" "… and no speed-up where nothing was timed"
 is "$(meta cuda/seeds/01_matmul verified_on)" "correct at E3 in fp32 and bf16 on NVIDIA H200, $today" "meta.json names the GPU and each precision"
 
 keep_seeds c-cpu 02_softmax

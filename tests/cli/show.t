@@ -28,7 +28,7 @@ run show ran starter/22_mse_loss
 is $status 0 "a task can be shown"
 like "$out" "# starter/22_mse_loss
 attempt  verdict *stage *evidence *speed-up *tokens in *tokens out *cost *rule *examples shown *first line of the error*" "first a table"
-for line in "      1  static_reject  static *-  .*  200        100  \\\$0.000000  c-build  .*No C source is built" \
+for line in "      1  static_reject  static *-  .*  200  *100  \\\$0.000000  c-build  .*No C source is built" \
     "      2  wrong_values   trials *E0 .*_softmax.*  output 0, trial 1 " \
     "      3  no_code        extract *- .*  The reply has no code block"; do
     printf '%s\n' "$out" | grep -q "^$line"

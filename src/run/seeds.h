@@ -1,15 +1,16 @@
-/* seeds.h: all seeds of a pack go through the verifier like any candidate, in
- * one or more precisions, for `pack check --verify`. So does a smuggled kernel,
+/* seeds.h: seeds of packs go through the verifier like any candidate: all of a pack,
+ * in one or more precisions, or the first of each. Of all, so does a smuggled kernel,
  * which is right but not of the pack's language: evidence E3 is worth something
  * only if the compiler refuses it (packs/common/smuggled). */
-#ifndef CMD_SEEDS_H
-#define CMD_SEEDS_H
+#ifndef RUN_SEEDS_H
+#define RUN_SEEDS_H
 
 #include "base/home.h"
 #include "pack/pack.h"
 #include "pack/problems.h"
 #include "verify/verifying.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct seed_trial;
@@ -41,13 +42,27 @@ int seeds_verify(struct seeds *s, const struct pack *p,
                  struct err *e);
 /* Answers that are still missing. */
 size_t seeds_missing(const struct seeds *s);
-/* The table on stdout. */
-void seeds_print(const struct seeds *s);
-/* The same as a list; a new reference. */
+/* A list with an object for each seed and precision; a new reference. */
 json_t *seeds_json(const struct seeds *s);
 /* Writes what was found to the meta.json of each seed that has all answers.
  * Returns how many files were written, or -1. */
 int seeds_write(const struct seeds *s, struct err *e);
 void seeds_release(struct seeds *s);
+
+/* Whether a pack really works here: what its first seed says. */
+struct seeds_first {
+    const char *dir; /* of the pack */
+    /* what came of it */
+    bool tried; /* there is a seed, and a device that the pack runs on */
+    bool correct;
+    char *detail; /* for people; the caller frees it */
+    /* private */
+    struct pack *pack;
+    const char *device;
+};
+
+/* Fills what came of each. `given` are the folders of --packs. */
+int seeds_try_first(const struct home *home, const struct opt_list *given,
+                    struct seeds_first *first, size_t n, struct err *e);
 
 #endif

@@ -1,10 +1,11 @@
-/* seeds.c: the seeds of a pack as candidates, and what is known of them then. */
-#include "cmd/seeds.h"
+/* seeds.c: seeds as candidates, and what is known of them then. */
+#include "run/seeds.h"
 
 #include "base/date.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "io/term.h"
+#include "pack/packs.h"
 #include "run/kernel.h"
 #include "verify/verdict.h"
 
@@ -24,8 +25,8 @@ struct seed_trial {
 /* ---- what to ask ---- */
 
 /* Each word once, in the order given. */
-static int add_precision(struct str word, const char **list, size_t *len,
-                         struct err *e)
+static int seeds_add_precision(struct str word, const char **list, size_t *len,
+                               struct err *e)
 {
     char *name = xstrndup(word.p, word.n);
     enum precision p = precision_of(name);
@@ -44,44 +45,44 @@ static int add_precision(struct str word, const char **list, size_t *len,
     return rc < 0 ? -1 : 0;
 }
 
-static int read_precisions(const struct opt_list *given, const char **list,
-                           size_t *len, struct err *e)
+static int seeds_read_precisions(const struct opt_list *given,
+                                 const char **list, size_t *len, struct err *e)
 {
     for (size_t i = 0; i < given->len; i++) {
         struct str rest = str_of(given->item[i]), word;
 
         while (str_cut(&rest, ',', &word))
-            if (add_precision(str_trim(word), list, len, e) < 0)
+            if (seeds_add_precision(str_trim(word), list, len, e) < 0)
                 return -1;
-        if (add_precision(str_trim(rest), list, len, e) < 0)
+        if (seeds_add_precision(str_trim(rest), list, len, e) < 0)
             return -1;
     }
     return 0;
 }
 
-static bool is_smuggled(const struct seed_trial *t)
+static bool seeds_is_smuggled(const struct seed_trial *t)
 {
     return t->seed == &t->s->smuggled;
 }
 
-static void add_trial(struct seeds *s, const struct pack_seed *seed,
-                      const char *precision)
+static void seeds_add_trial(struct seeds *s, const struct pack_seed *seed,
+                            const char *precision)
 {
     s->trial = xgrow(s->trial, &s->cap, s->len, sizeof(*s->trial));
     s->trial[s->len++] = (struct seed_trial){s, seed, precision, NULL};
 }
 
-static void add_trials(struct seeds *s, const char *precision)
+static void seeds_add_trials(struct seeds *s, const char *precision)
 {
     if (s->pack->run.family && !s->len)
-        add_trial(s, &s->smuggled, precision);
+        seeds_add_trial(s, &s->smuggled, precision);
     for (size_t i = 0; i < s->pack->seed_count; i++)
-        add_trial(s, &s->pack->seed[i], precision);
+        seeds_add_trial(s, &s->pack->seed[i], precision);
 }
 
 /* False when the pack cannot be verified as asked. */
-static bool plan(struct seeds *s, struct verifying_values v,
-                 const char *const *list, size_t n, struct problems *out)
+static bool seeds_plan(struct seeds *s, struct verifying_values v,
+                       const char *const *list, size_t n, struct problems *out)
 {
     char *adapter = fs_join(s->pack->dir, "adapter.py");
     struct err e = ERR_INIT;
@@ -99,7 +100,7 @@ static bool plan(struct seeds *s, struct verifying_values v,
         v.precision = n ? list[i] : NULL;
         precision = verifying_precision(&v, s->pack, &e);
         if (precision)
-            add_trials(s, precision);
+            seeds_add_trials(s, precision);
         else
             problems_add(out, "%s/pack.json: /run: %s", s->pack->dir, e.text);
     }
@@ -107,12 +108,12 @@ static bool plan(struct seeds *s, struct verifying_values v,
     return out->len == 0;
 }
 
-static int by_seed(const void *a, const void *b)
+static int seeds_by_seed(const void *a, const void *b)
 {
     const struct seed_trial *x = a, *y = b;
 
-    if (is_smuggled(x) != is_smuggled(y))
-        return is_smuggled(x) - is_smuggled(y);
+    if (seeds_is_smuggled(x) != seeds_is_smuggled(y))
+        return seeds_is_smuggled(x) - seeds_is_smuggled(y);
     if (x->seed != y->seed)
         return x->seed < y->seed ? -1 : 1;
     return (int)precision_of(x->precision) - (int)precision_of(y->precision);
@@ -120,27 +121,37 @@ static int by_seed(const void *a, const void *b)
 
 /* ---- asking ---- */
 
-static int try_seed(struct verifier *verifier, size_t item, void *arg,
-                    struct err *e)
+/* The candidate gets the task and code of the seed in `dir`. */
+static int seeds_ask(struct verifier *verifier, struct candidate *c,
+                     const char *dir, struct verifier_answer *d, struct err *e)
+{
+    struct kernel k;
+    int rc;
+
+    if (kernel_read(dir, &k, e) < 0)
+        return -1;
+    c->task = k.task;
+    c->code = k.solution;
+    rc = verifier_ask(verifier, c, d, e);
+    kernel_release(&k);
+    return rc;
+}
+
+static int seeds_try(struct verifier *verifier, size_t item, void *arg,
+                     struct err *e)
 {
     struct seeds *s = arg;
     struct seed_trial *t = &s->trial[item];
     struct job_opts o = verifying_job(s->v, t->precision);
     struct candidate c = {
-        .pack = s->pack, .job = &o, .unchecked = is_smuggled(t)};
+        .pack = s->pack, .job = &o, .unchecked = seeds_is_smuggled(t)};
     struct verifier_answer d = {0};
-    struct kernel k;
     int rc;
 
     o.gate = true;
     if (!c.unchecked)
         c.attempt = (size_t)(t->seed - c.pack->seed);
-    if (kernel_read(t->seed->dir, &k, e) < 0)
-        return -1;
-    c.task = k.task;
-    c.code = k.solution;
-    rc = verifier_ask(verifier, &c, &d, e);
-    kernel_release(&k);
+    rc = seeds_ask(verifier, &c, t->seed->dir, &d, e);
     if (rc == 0) {
         t->record = verifier_answer_record(&d);
         term_set(s->bar, ++s->done, t->seed->name);
@@ -157,28 +168,28 @@ static int seeds_ask_all(struct seeds *s, const struct verifying_values *v,
 
     s->v = v;
     s->bar = term_open(STDERR_FILENO, s->len, 0, label);
-    rc = verifying_all(v, home, s->len, try_seed, s, e);
+    rc = verifying_all(v, home, s->len, seeds_try, s, e);
     term_close(s->bar);
     s->bar = NULL;
     free(label);
     return rc;
 }
 
-static bool is_sound(const struct seed_trial *t)
+static bool seeds_is_sound(const struct seed_trial *t)
 {
-    if (is_smuggled(t))
+    if (seeds_is_smuggled(t))
         return verdict_in(t->record) == VERDICT_COMPILE_ERROR;
     return verdict_may_join(jsn_str(t->record, "verdict"),
                             jsn_str(t->record, "evidence"));
 }
 
 /* Why it is not sound, in a line. */
-static char *complaint(const struct seed_trial *t)
+static char *seeds_complaint(const struct seed_trial *t)
 {
     const char *below = pack_below_e3(t->s->pack);
     char *line = verdict_line(t->record), *more;
 
-    if (is_smuggled(t))
+    if (seeds_is_smuggled(t))
         more = xasprintf("a kernel that is not of the language must be a "
                          "compile_error (docs/PACKS.md), but is %s",
                          line);
@@ -190,15 +201,15 @@ static char *complaint(const struct seed_trial *t)
     return more;
 }
 
-static void add_complaints(const struct seeds *s, struct problems *out)
+static void seeds_add_complaints(const struct seeds *s, struct problems *out)
 {
     for (size_t i = 0; i < s->len; i++) {
         const struct seed_trial *t = &s->trial[i];
         char *what;
 
-        if (!t->record || is_sound(t))
+        if (!t->record || seeds_is_sound(t))
             continue;
-        what = complaint(t);
+        what = seeds_complaint(t);
         problems_add(out, "%s/solution.py: in %s on %s: %s", t->seed->dir,
                      t->precision, s->device, what);
         free(what);
@@ -215,16 +226,16 @@ int seeds_verify(struct seeds *s, const struct pack *p,
 
     *s = (struct seeds){.pack = p, .smuggled = {.name = "smuggled"}};
     s->smuggled.dir = xasprintf("%s/packs/common/smuggled", o->home->dir);
-    if (read_precisions(o->precision, list, &n, e) < 0 ||
+    if (seeds_read_precisions(o->precision, list, &n, e) < 0 ||
         verifying_choose_for(&v, p, e) < 0)
         return -1;
     s->device = v.device;
-    if (!plan(s, v, list, n, out))
+    if (!seeds_plan(s, v, list, n, out))
         return 0;
-    qsort(s->trial, s->len, sizeof(*s->trial), by_seed);
+    qsort(s->trial, s->len, sizeof(*s->trial), seeds_by_seed);
     if (seeds_ask_all(s, &v, o->home, e) < 0)
         return -1;
-    add_complaints(s, out);
+    seeds_add_complaints(s, out);
     return 0;
 }
 
@@ -246,10 +257,10 @@ void seeds_release(struct seeds *s)
     *s = (struct seeds){0};
 }
 
-/* ---- the table ---- */
+/* ---- what was found ---- */
 
 /* A number of the record; below 0: it is not there. */
-static double number_of(const json_t *object, const char *key)
+static double seeds_number(const json_t *object, const char *key)
 {
     const json_t *v = json_object_get(object, key);
 
@@ -257,76 +268,28 @@ static double number_of(const json_t *object, const char *key)
 }
 
 /* Below 0: not known. */
-static double speedup(const json_t *record, const char *over)
+static double seeds_speedup(const json_t *record, const char *over)
 {
     double x = verdict_speedup(record, over);
 
     return isnan(x) ? -1 : x;
 }
 
-static double build_s(const json_t *record)
+static double seeds_build_s(const json_t *record)
 {
-    double ms = number_of(json_object_get(record, "times_ms"), "compile");
+    double ms = seeds_number(json_object_get(record, "times_ms"), "compile");
 
     return ms < 0 || strcmp(jsn_str(record, "build"), "compiled") != 0
                ? -1
                : ms / 1000;
 }
 
-static double launches(const json_t *record)
+static double seeds_launches(const json_t *record)
 {
-    return number_of(json_object_get(record, "launches"), "count");
+    return seeds_number(json_object_get(record, "launches"), "count");
 }
 
-static void print_cell(int width, double v, int digits, const char *unit)
-{
-    char text[32] = "-";
-
-    if (v >= 0)
-        snprintf(text, sizeof(text), "%.*f%s", digits, v, unit);
-    printf("  %*s", width, text);
-}
-
-static const char *or_dash(const char *s)
-{
-    return s[0] ? s : "-";
-}
-
-static void print_row(const struct seed_trial *t, int width)
-{
-    const json_t *r = t->record;
-    bool cached = strcmp(jsn_str(r, "build"), "cached") == 0;
-
-    printf("%-*s  %-9s  %-13s  %-8s", width, t->seed->name, t->precision,
-           r ? jsn_str(r, "verdict") : "no answer yet",
-           or_dash(jsn_str(r, "evidence")));
-    if (cached)
-        printf("  %8s", "cached");
-    else
-        print_cell(8, build_s(r), 2, " s");
-    print_cell(8, speedup(r, "reference_ms"), 2, "x");
-    print_cell(13, speedup(r, "compile_ms"), 2, "x");
-    print_cell(8, launches(r), 0, "");
-    putchar('\n');
-}
-
-void seeds_print(const struct seeds *s)
-{
-    int width = 4;
-
-    if (!s->len)
-        return;
-    for (size_t i = 0; i < s->len; i++)
-        if ((int)strlen(s->trial[i].seed->name) > width)
-            width = (int)strlen(s->trial[i].seed->name);
-    printf("%-*s  %-9s  %-13s  %-8s  %8s  %8s  %13s  %8s\n", width, "seed",
-           "precision", "verdict", "evidence", "build", "eager",
-           "torch.compile", "launches");
-    for (size_t i = 0; i < s->len; i++)
-        print_row(&s->trial[i], width);
-}
-
-static json_t *number_json(double v)
+static json_t *seeds_number_json(double v)
 {
     return v < 0 ? json_null() : json_real(v);
 }
@@ -338,8 +301,8 @@ json_t *seeds_json(const struct seeds *s)
     for (size_t i = 0; i < s->len; i++) {
         const struct seed_trial *t = &s->trial[i];
         const json_t *r = t->record;
-        char *why = r && !is_sound(t) ? complaint(t) : NULL;
-        double n = launches(r);
+        char *why = r && !seeds_is_sound(t) ? seeds_complaint(t) : NULL;
+        double n = seeds_launches(r);
 
         json_array_append_new(
             list,
@@ -352,9 +315,10 @@ json_t *seeds_json(const struct seeds *s)
                 r && jsn_str(r, "evidence")[0] ? jsn_str(r, "evidence") : NULL,
                 "build",
                 r && jsn_str(r, "build")[0] ? jsn_str(r, "build") : NULL,
-                "build_s", number_json(build_s(r)), "speedup_eager",
-                number_json(speedup(r, "reference_ms")), "speedup_compile",
-                number_json(speedup(r, "compile_ms")), "launches",
+                "build_s", seeds_number_json(seeds_build_s(r)), "speedup_eager",
+                seeds_number_json(seeds_speedup(r, "reference_ms")),
+                "speedup_compile",
+                seeds_number_json(seeds_speedup(r, "compile_ms")), "launches",
                 n < 0 ? json_null() : json_integer((json_int_t)n), "why",
                 why ? jsn_text(why, strlen(why)) : json_null()));
         free(why);
@@ -371,14 +335,15 @@ struct group {
 };
 
 /* "fp32", "bf16 and fp32": those that are sound, or those that are not. */
-static void put_precisions(const struct group *g, bool sound, struct buf *out)
+static void seeds_put_precisions(const struct group *g, bool sound,
+                                 struct buf *out)
 {
     size_t n = 0, at = 0;
 
     for (size_t i = 0; i < g->len; i++)
-        n += is_sound(&g->trial[i]) == sound;
+        n += seeds_is_sound(&g->trial[i]) == sound;
     for (size_t i = 0; i < g->len; i++)
-        if (is_sound(&g->trial[i]) == sound) {
+        if (seeds_is_sound(&g->trial[i]) == sound) {
             buf_printf(out, "%s%s",
                        at == 0       ? ""
                        : at + 1 == n ? " and "
@@ -388,45 +353,46 @@ static void put_precisions(const struct group *g, bool sound, struct buf *out)
         }
 }
 
-static void put_place(const struct group *g, struct buf *out)
+static void seeds_put_place(const struct group *g, struct buf *out)
 {
     const json_t *env = json_object_get(g->trial->record, "environment");
+    const char *machine = jsn_str(env, "machine");
     char date[DATE_SIZE];
 
     date_today(date);
     if (jsn_str(env, "gpu")[0])
         buf_printf(out, " on %s", jsn_str(env, "gpu"));
     else
-        buf_printf(out, " on the CPU (%s)", or_dash(jsn_str(env, "machine")));
+        buf_printf(out, " on the CPU (%s)", machine[0] ? machine : "-");
     buf_printf(out, ", %s", date);
 }
 
 /* What the verdicts say in a line; true when all are sound. */
-static bool describe(const struct group *g, struct buf *out)
+static bool seeds_describe(const struct group *g, struct buf *out)
 {
     const struct seed_trial *broken = NULL;
     char *why;
 
     for (size_t i = 0; i < g->len && !broken; i++)
-        if (!is_sound(&g->trial[i]))
+        if (!seeds_is_sound(&g->trial[i]))
             broken = &g->trial[i];
     if (!broken) {
         buf_printf(out, "correct at %s in ", evidences[EVIDENCE_ARCHIVE].name);
-        put_precisions(g, true, out);
-        put_place(g, out);
+        seeds_put_precisions(g, true, out);
+        seeds_put_place(g, out);
         return true;
     }
-    why = complaint(broken);
+    why = seeds_complaint(broken);
     buf_puts(out, "in ");
-    put_precisions(g, false, out);
-    put_place(g, out);
+    seeds_put_precisions(g, false, out);
+    seeds_put_place(g, out);
     buf_printf(out, ": %s", why);
     free(why);
     return false;
 }
 
 /* Missing answers and a verifier that failed say nothing about a seed. */
-static bool is_complete(const struct group *g)
+static bool seeds_is_complete(const struct group *g)
 {
     for (size_t i = 0; i < g->len; i++)
         if (!g->trial[i].record ||
@@ -435,7 +401,7 @@ static bool is_complete(const struct group *g)
     return true;
 }
 
-static int write_one(const struct group *g, struct err *e)
+static int seeds_write_one(const struct group *g, struct err *e)
 {
     const char *dir = g->trial->seed->dir;
     json_t *meta = kernel_meta(dir, e);
@@ -446,7 +412,7 @@ static int write_one(const struct group *g, struct err *e)
     if (!meta)
         return -1;
     buf_init(&text, BUF_UNLIMITED);
-    sound = describe(g, &text);
+    sound = seeds_describe(g, &text);
     json_object_del(meta, sound ? "why_not" : "verified_on");
     json_object_set_new(meta, "verified", json_boolean(sound));
     json_object_set_new(meta, sound ? "verified_on" : "why_not",
@@ -470,11 +436,131 @@ int seeds_write(const struct seeds *s, struct err *e)
 
         while (i < s->len && s->trial[i].seed == g.trial->seed)
             g.len++, i++;
-        if (is_smuggled(g.trial) || !is_complete(&g))
+        if (seeds_is_smuggled(g.trial) || !seeds_is_complete(&g))
             continue;
-        if (write_one(&g, e) < 0)
+        if (seeds_write_one(&g, e) < 0)
             return -1;
         written++;
     }
     return written;
+}
+
+/* ---- the first of each pack ---- */
+
+#define TRIAL_MS 60000 /* a seed is small */
+
+static const char *first_device(const struct pack *p)
+{
+    struct verifying_values v = VERIFYING_DEFAULTS;
+    struct err ignored = ERR_INIT;
+
+    verifying_choose_for(&v, p, &ignored);
+    return verifying_precision(&v, p, &ignored) ? v.device : NULL;
+}
+
+static void first_load(struct seeds_first *t, const struct packs_path *path)
+{
+    struct problems problems;
+    struct err e = ERR_INIT;
+
+    problems_init(&problems);
+    t->pack = pack_load(&path->path, t->dir, &problems);
+    if (!t->pack) {
+        problems_to_err(&problems, &e);
+        t->tried = true;
+        t->detail = xstrdup(e.text);
+    } else {
+        t->device = first_device(t->pack);
+        t->tried = t->pack->seed_count && t->device;
+    }
+    problems_release(&problems);
+}
+
+/* The first line of the feedback is enough. */
+static void first_describe(struct seeds_first *t,
+                           const struct verifier_answer *d)
+{
+    const char *verdict = d->record ? jsn_str(d->record, "verdict")
+                                    : verdicts[VERDICT_INFRA].name,
+               *feedback = d->record ? jsn_str(d->record, "feedback") : d->why,
+               *seed = t->pack->seed[0].name;
+
+    t->correct = verdict_in(d->record) == VERDICT_CORRECT;
+    t->detail =
+        t->correct
+            ? xasprintf("the seed %s is correct on %s, %s", seed, t->device,
+                        jsn_str(d->record, "evidence"))
+            : xasprintf("the seed %s is %s on %s: %.*s", seed, verdict,
+                        t->device, (int)strcspn(feedback, "\n"), feedback);
+}
+
+/* The trials of one device, which share a worker. */
+struct firsts {
+    const char *device;
+    struct seeds_first *first;
+};
+
+static bool first_is_on(const struct seeds_first *t, const char *device)
+{
+    return t->tried && t->pack && strcmp(t->device, device) == 0;
+}
+
+static int first_try(struct verifier *verifier, size_t item, void *arg,
+                     struct err *e)
+{
+    struct firsts *s = arg;
+    struct seeds_first *t = &s->first[item];
+    struct job_opts o = {.device = s->device,
+                         .precision = precision_names[PRECISION_FP32],
+                         .protocol = "hardened",
+                         .whole_ms = TRIAL_MS};
+    struct candidate c = {.pack = t->pack, .job = &o};
+    struct verifier_answer d = {0};
+    int rc;
+
+    if (!first_is_on(t, s->device))
+        return 0;
+    if (!(t->pack->run.dtypes & 1u << PRECISION_FP32))
+        o.precision = precision_names[t->pack->run.default_dtype];
+    rc = seeds_ask(verifier, &c, t->pack->seed[0].dir, &d, e);
+    if (rc == 0)
+        first_describe(t, &d);
+    verifier_answer_release(&d);
+    return rc;
+}
+
+static int first_try_on(const char *device, const struct home *home,
+                        const struct opt_list *given, struct seeds_first *first,
+                        size_t n, struct err *e)
+{
+    struct verifying_values v = VERIFYING_DEFAULTS;
+    struct firsts s = {.device = device, .first = first};
+
+    v.device = device;
+    v.packs = *given;
+    return verifying_all(&v, home, n, first_try, &s, e);
+}
+
+int seeds_try_first(const struct home *home, const struct opt_list *given,
+                    struct seeds_first *first, size_t n, struct err *e)
+{
+    static const char *const devices[] = {"cpu", "cuda:0"};
+    struct packs_path path;
+    int rc = 0;
+
+    packs_path_init(&path, given, home);
+    for (size_t i = 0; i < n; i++)
+        first_load(&first[i], &path);
+    for (size_t d = 0; rc == 0 && d < 2; d++) {
+        bool any = false;
+
+        for (size_t i = 0; i < n; i++)
+            any = any || first_is_on(&first[i], devices[d]);
+        if (any)
+            rc = first_try_on(devices[d], home, given, first, n, e);
+    }
+    for (size_t i = 0; i < n; i++)
+        pack_free(first[i].pack);
+    packs_path_release(&path);
+    return rc;
 }

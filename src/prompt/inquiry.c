@@ -1,11 +1,12 @@
-/* paying.c: model, prompts, store and ledger, in the order that they need. */
-#include "cmd/paying.h"
+/* inquiry.c: model, prompts, store and ledger, in the order that they need. */
+#include "prompt/inquiry.h"
 
 #include "base/fs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-int paying_open(struct paying *a, const struct paying_opts *o, struct err *e)
+int inquiry_open(struct inquiry *a, const struct inquiry_opts *o, struct err *e)
 {
     const struct modeling_values *m = o->values;
     struct ledger_parts parts;
@@ -16,31 +17,43 @@ int paying_open(struct paying *a, const struct paying_opts *o, struct err *e)
     prompts = fs_join(o->home, "prompts");
     a->prompts = prompts_load(prompts, e);
     free(prompts);
-    if (!a->prompts || modeling_open(m, &a->model, o->loop, o->home, e) < 0)
+    a->loop = o->loop ? o->loop : (a->own = loop_new(e));
+    if (!a->prompts || !a->loop ||
+        modeling_open(m, &a->model, a->loop, o->home, e) < 0)
         return -1;
-    a->store = lock_store(o->dir, o->file, o->loop, &a->lock, e);
+    a->store = lock_store(o->dir, o->file, a->loop, &a->lock, e);
     if (!a->store || llm_record(a->model.llm, m->record, NULL, e) < 0)
         return -1;
-    parts = (struct ledger_parts){.loop = o->loop,
+    parts = (struct ledger_parts){.loop = a->loop,
                                   .store = a->store,
                                   .budget = &a->model.budget,
                                   .patient = llm_is_patient(a->model.llm)};
     a->ledger = ledger_open(&parts, e);
+    a->max_tokens = m->max_tokens;
     return a->ledger ? 0 : -1;
 }
 
-struct ask_parts paying_parts(const struct paying *a, struct loop *l,
-                              const struct modeling_values *v)
+struct ask_parts inquiry_parts(const struct inquiry *a)
 {
-    return (struct ask_parts){.loop = l,
+    return (struct ask_parts){.loop = a->loop,
                               .ledger = a->ledger,
                               .client = a->model.llm,
-                              .max_tokens = v->max_tokens,
+                              .max_tokens = a->max_tokens,
                               .signals = true};
 }
 
-int paying_ended(enum ask_end end, const char *dir, const char *kept,
-                 struct err *e)
+void inquiry_step(struct inquiry *a, size_t done, const char *note)
+{
+    char text[120];
+
+    modeling_news(&a->model);
+    snprintf(text, sizeof(text), "%s$%.4f", note,
+             (double)a->model.budget.spent.usd_micro / 1e6);
+    term_set(a->term, done, text);
+}
+
+int inquiry_ended(enum ask_end end, const char *dir, const char *kept,
+                  struct err *e)
 {
     if (end == ASK_NO_BUDGET)
         return err_set(e, ERR_BUDGET,
@@ -55,10 +68,11 @@ int paying_ended(enum ask_end end, const char *dir, const char *kept,
     return end == ASK_DONE ? 0 : -1;
 }
 
-int paying_close(struct paying *a, struct err *e)
+int inquiry_close(struct inquiry *a, struct err *e)
 {
     int rc = 0;
 
+    term_close(a->term);
     ledger_close(a->ledger);
     modeling_close(&a->model);
     if (a->store) {
@@ -67,5 +81,7 @@ int paying_close(struct paying *a, struct err *e)
     }
     if (a->prompts)
         prompts_free(a->prompts);
+    if (a->own)
+        loop_free(a->own);
     return rc;
 }
