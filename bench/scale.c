@@ -14,7 +14,7 @@
 #include "fake_worker.h"
 #include "io/key.h"
 #include "io/tcp.h"
-#include "verify/backend.h"
+#include "verify/verifier.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ struct crowd {
 
 struct scale {
     struct loop *loop;
-    struct backend *backend;
+    struct verifier *verifier;
     char address[TCP_ADDRESS];
     size_t workers, asked, answered, total;
 };
@@ -69,33 +69,32 @@ static double waited_s(void)
     return (double)waited / 1e9;
 }
 
-static void ask(struct scale *s)
+static json_t *next_job(struct scale *s)
 {
     char id[30], filler[4000];
-    struct err e = ERR_INIT;
-    json_t *what;
 
     memset(filler, 'x', sizeof(filler) - 1); /* a program's size */
     filler[sizeof(filler) - 1] = '\0';
     snprintf(id, sizeof(id), "task %zu", s->asked % TASKS);
-    what =
-        json_pack("{s:i, s:o, s:{s:s}}", "number", (int)s->asked, "candidate",
-                  jsn_text(filler, sizeof(filler) - 1), "task", "id", id);
-    s->asked++;
-    if (s->backend->type->ask(s->backend, what, 60000, s, &e) < 0)
-        BUG("%s", e.text);
+    return json_pack("{s:i, s:o, s:{s:s}}", "number", (int)s->asked++,
+                     "candidate", jsn_text(filler, sizeof(filler) - 1), "task",
+                     "id", id);
 }
 
-static void on_answer(void *job, const json_t *answer, const char *why,
-                      void *arg)
+/* One of many that ask, on a coroutine. */
+static void ask(void *arg)
 {
     struct scale *s = arg;
+    struct err e = ERR_INIT;
 
-    (void)job;
-    (void)why;
-    s->answered += answer != NULL;
-    if (s->asked < s->total)
-        ask(s);
+    while (s->asked < s->total) {
+        struct verifier_answer a = {0};
+
+        if (verifier_ask_job(s->verifier, next_job(s), 60000, &a, &e) < 0)
+            BUG("%s", e.text);
+        s->answered += a.record != NULL;
+        verifier_answer_release(&a);
+    }
     if (s->answered == s->total)
         loop_stop(s->loop);
 }
@@ -166,8 +165,8 @@ static double measure(size_t workers)
     close(mkstemp(key));
     unlink(key);
     log_set_writer(on_line, &s);
-    s.backend = backend_open(s.loop, &o, on_answer, &s, &e);
-    if (!s.backend || key_read(key, secret, &e) < 0)
+    s.verifier = verifier_open(s.loop, &o, &e);
+    if (!s.verifier || key_read(key, secret, &e) < 0)
         BUG("%s", e.text);
     for (size_t i = 0; i < workers; i++)
         c.w[i] = fake_worker_start(c.loop,
@@ -183,7 +182,7 @@ static double measure(size_t workers)
     waited = waited_s();
     began = tick_now_ns();
     while (s.asked < s.total && s.asked < workers * (FEED + 2))
-        ask(&s);
+        co_start(ask, &s);
     loop_run(s.loop);
     wall = (double)(tick_now_ns() - began) / 1e9;
     used = used_s() - used;
@@ -199,7 +198,7 @@ static double measure(size_t workers)
         workers, s.answered, wall, (double)s.answered / wall, busy,
         used * 1e6 / (double)s.answered, c.used * 1e6 / (double)s.answered,
         waited, c.waited);
-    backend_close(s.backend);
+    verifier_close(s.verifier);
     log_set_writer(NULL, NULL);
     loop_free(s.loop);
     unlink(key);

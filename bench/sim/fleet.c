@@ -349,7 +349,7 @@ static void make(struct sim *s)
     static const uint64_t peaks[] = {1 * GB, 4 * GB, 12 * GB, 40 * GB};
     const struct values *v = s->v;
 
-    s->fleet = fleet_new();
+    s->fleet = fleet_new(FLEET_DEATHS);
     s->task = xcalloc((size_t)v->tasks, sizeof(*s->task));
     s->node = xcalloc((size_t)v->workers, sizeof(*s->node));
     for (size_t i = 0; i < (size_t)v->tasks; i++) {

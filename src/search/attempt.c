@@ -455,14 +455,14 @@ static int ask_verifier(struct attempt *a, struct verifier_answer *out)
                           .task = a->state->task,
                           .code = a->code,
                           .attempt = (size_t)a->number,
-                          .job = s->part.job};
+                          .job = s->part.job,
+                          .patient = true};
     int64_t begun = tick_now_ns();
     struct err e = ERR_INIT;
 
-    if (verifier_judge(s->part.verifier, &c, verifier_take, out, &e) < 0)
-        return attempt_broken(a, &e);
-    if (verifier_await(s->part.verifier, out) < 0)
-        return attempt_over(a, ATTEMPT_ABANDONED);
+    if (verifier_ask(s->part.verifier, &c, out, &e) < 0)
+        return e.kind ? attempt_broken(a, &e)
+                      : attempt_over(a, ATTEMPT_ABANDONED);
     if (out->record && verdict_in(out->record) != VERDICT_INFRA) {
         a->judged_ns = tick_now_ns() - begun;
         a->record = json_incref(out->record);

@@ -1,63 +1,59 @@
-/* backend.h: where the jobs of a door go: to a worker that is started here
- * (local.c), to workers that connect to us (tcp.c), or into a folder that a
- * worker on another host reads and writes (jobs.c). Each back end has a file
- * and a line in the table of backend.c. */
+/* backend.h: where the verifier's jobs go: to workers that we talk to (workers.c),
+ * or into a folder that a worker on another host reads and writes (job_folder.c).
+ * For the files of src/verify.
+ *
+ * The verifier has the one list of what was asked. A back end gets each job once,
+ * keeps what it needs to know about it, and settles it once: before its `put`
+ * returns, or later from the loop. */
 #ifndef VERIFY_BACKEND_H
 #define VERIFY_BACKEND_H
 
-#include "base/err.h"
 #include "base/hash.h"
-#include "base/json.h"
-#include "io/loop.h"
 #include "verify/verifier.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* The answer to a job: the judge's record (borrowed), or NULL and why there is
- * none. `job` is the caller's. */
-typedef void backend_fn(void *job, const json_t *answer, const char *why,
-                        void *arg);
-
-/* Each back end has one as its first member. */
-struct backend {
-    const struct backend_type *type;
-    struct loop *loop;
-    const struct verifier_opts *o;
-    size_t pending; /* jobs without an answer */
-    char secret[HASH_HEX];
-    backend_fn *fn;
-    void *arg;
+/* A job without an answer. */
+struct asked {
+    struct verifier *v;
+    const struct pack *pack;    /* whose hints apply; NULL: about a task */
+    struct verifier_answer *to; /* NULL: nobody waits for it any more */
+    char *task;                 /* its id */
+    char *text;                 /* the job; NULL: the folder has it */
+    int64_t deadline_ms;
+    struct asked *prev, *next; /* in the order of asking */
 };
+/* The judge's record (borrowed), or NULL and why there is none. Frees `a`. Whoever
+ * waits for it runs at once, and may ask for more. */
+void asked_settle(struct asked *a, const json_t *answer, const char *why);
+/* The oldest of all; NULL: everything is answered. */
+struct asked *asked_first(const struct verifier *v);
 
-struct backend_type {
-    const char *name;
-    const char *operand; /* what follows NAME=; NULL: it takes none */
-    bool elsewhere;      /* answers are read only when the program is started
-                            again */
-    size_t size;         /* of its struct, which begins zeroed */
-    int (*open)(struct backend *b, const char *operand, struct err *e);
-    /* Also after a failed open. */
-    void (*close)(struct backend *b);
-    /* Takes over `what`. The answer comes before this returns, or later from
-     * the loop; none comes after -1. */
-    int (*ask)(struct backend *b, json_t *what, int64_t deadline_ms, void *job,
-               struct err *e);
-    bool (*is_dead)(const struct backend *b); /* NULL: never */
-    /* No worker is there now; one may come. NULL: never. */
-    bool (*is_lonely)(const struct backend *b);
-    char *(*hint)(const struct backend *b); /* NULL: no hint */
-};
-extern const struct backend_type backend_local, backend_tcp, backend_jobs;
+struct workers;
+/* The one that is started here (`address` NULL), or those that connect to `address`
+ * and know a secret. */
+struct workers *workers_open(struct verifier *v, struct loop *l,
+                             const struct verifier_opts *o, const char *address,
+                             struct err *e);
+/* Ends those that were started here, and tells the others to go. Forgets what was
+ * asked. `w` may be NULL. */
+void workers_close(struct workers *w);
+/* -1: there will be no answer, and `a` is the caller's again. */
+int workers_put(struct workers *w, struct asked *a, json_t *what,
+                struct err *e);
+/* There will never be an answer again. */
+bool workers_are_dead(const struct workers *w);
+/* No worker is connected now; one may come. */
+bool workers_are_away(const struct workers *w);
 
-/* The one that o->verifier names. */
-struct backend *backend_open(struct loop *l, const struct verifier_opts *o,
-                             backend_fn *fn, void *arg, struct err *e);
-void backend_close(struct backend *b);
-
-/* For the files behind it: hands an answer to the caller. */
-void backend_answer(struct backend *b, void *job, const json_t *answer,
-                    const char *why);
+struct job_folder;
+/* Writes the folder's secret to `secret`. */
+struct job_folder *job_folder_open(const char *dir, char secret[HASH_HEX],
+                                   struct err *e);
+void job_folder_close(struct job_folder *j); /* may be NULL */
+int job_folder_put(struct job_folder *j, struct asked *a, json_t *what,
+                   struct err *e);
+/* What is to be done elsewhere for `pending` jobs, and the command that does it;
+ * NULL: nothing. The caller frees it. */
+char *job_folder_hint(const struct job_folder *j, size_t pending,
+                      const char *device);
 
 #endif

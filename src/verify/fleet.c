@@ -44,6 +44,7 @@ struct worker {
 };
 
 struct fleet {
+    int deaths; /* of workers, that work may be part of */
     struct map topics;
     struct work *first, *last; /* waiting, in order */
     struct work *lost;
@@ -56,15 +57,16 @@ struct fleet {
     struct fleet_counts counts;
 };
 
-struct fleet *fleet_new(void)
+struct fleet *fleet_new(int deaths)
 {
     struct fleet *f = xcalloc(1, sizeof(*f));
 
+    f->deaths = deaths;
     map_init(&f->topics);
     return f;
 }
 
-static void free_list(struct work *first)
+static void fleet_free_list(struct work *first)
 {
     for (struct work *next; first; first = next) {
         next = first->next;
@@ -80,11 +82,11 @@ void fleet_free(struct fleet *f)
         return;
     for (struct worker *w = f->workers; w; w = next) {
         next = w->next;
-        free_list(w->first);
+        fleet_free_list(w->first);
         free(w);
     }
-    free_list(f->first);
-    free_list(f->lost);
+    fleet_free_list(f->first);
+    fleet_free_list(f->lost);
     for (size_t i = 0; i < f->topics.len; i++)
         free(f->topics.items[i].value);
     map_release(&f->topics);
@@ -94,7 +96,7 @@ void fleet_free(struct fleet *f)
 /* ---- waiting ---- */
 
 /* Work that comes back is older than what waits, so the place is near the front. */
-static void wait_in_line(struct fleet *f, struct work *k)
+static void fleet_wait(struct fleet *f, struct work *k)
 {
     struct work *next = f->first;
     struct topic *t = k->topic;
@@ -118,7 +120,7 @@ static void wait_in_line(struct fleet *f, struct work *k)
     f->counts.waiting++;
 }
 
-static void leave_line(struct fleet *f, struct work *k)
+static void fleet_unwait(struct fleet *f, struct work *k)
 {
     struct topic *t = k->topic;
 
@@ -132,7 +134,7 @@ static void leave_line(struct fleet *f, struct work *k)
 
 /* ---- workers ---- */
 
-static void add_idle(struct fleet *f, struct worker *w, bool stuck)
+static void fleet_add_idle(struct fleet *f, struct worker *w, bool stuck)
 {
     struct worker **list = stuck ? &f->stuck : &f->idle;
 
@@ -144,7 +146,7 @@ static void add_idle(struct fleet *f, struct worker *w, bool stuck)
     *list = w;
 }
 
-static void remove_idle(struct fleet *f, struct worker *w)
+static void fleet_remove_idle(struct fleet *f, struct worker *w)
 {
     struct worker **list = w->stuck ? &f->stuck : &f->idle;
 
@@ -154,20 +156,20 @@ static void remove_idle(struct fleet *f, struct worker *w)
 }
 
 /* It has a free slot. */
-static void move_idle(struct fleet *f, struct worker *w, bool stuck)
+static void fleet_move_idle(struct fleet *f, struct worker *w, bool stuck)
 {
-    remove_idle(f, w);
-    add_idle(f, w, stuck);
+    fleet_remove_idle(f, w);
+    fleet_add_idle(f, w, stuck);
 }
 
-static void wake_all(struct fleet *f)
+static void fleet_wake_all(struct fleet *f)
 {
     while (f->stuck)
-        move_idle(f, f->stuck, false);
+        fleet_move_idle(f, f->stuck, false);
     f->looked = f->counts.leases;
 }
 
-static bool has_truth(const struct worker *w, const struct topic *t)
+static bool worker_has_truth(const struct worker *w, const struct topic *t)
 {
     for (size_t i = 0; i < w->truth_count; i++)
         if (w->truths[i] == t)
@@ -188,15 +190,15 @@ struct worker *fleet_join(struct fleet *f, size_t slots, uint64_t memory_bytes,
     if (w->next)
         w->next->prev = w;
     f->workers = w;
-    add_idle(f, w, false);
+    fleet_add_idle(f, w, false);
     f->counts.workers++;
     f->counts.slots += w->slots;
-    wake_all(f); /* what one may not have, another may now */
+    fleet_wake_all(f); /* what one may not have, another may now */
     return w;
 }
 
 /* The work is not the worker's any more. */
-static void end_lease(struct fleet *f, struct work *k)
+static void fleet_end_lease(struct fleet *f, struct work *k)
 {
     struct worker *w = k->at;
 
@@ -207,9 +209,9 @@ static void end_lease(struct fleet *f, struct work *k)
     k->at = NULL;
     k->fence[0] = '\0';
     if (w->leased-- == w->slots)
-        add_idle(f, w, false);
+        fleet_add_idle(f, w, false);
     else if (w->stuck)
-        move_idle(f, w, false);
+        fleet_move_idle(f, w, false);
     w->taken -= k->need;
     f->counts.leased--;
 }
@@ -218,9 +220,9 @@ void fleet_leave(struct fleet *f, struct worker *w)
 {
     for (struct work *k = w->first, *next; k; k = next) {
         next = k->next;
-        end_lease(f, k);
-        if (++k->deaths < FLEET_DEATHS) {
-            wait_in_line(f, k);
+        fleet_end_lease(f, k);
+        if (++k->deaths < f->deaths) {
+            fleet_wait(f, k);
         } else {
             k->next = f->lost;
             f->lost = k;
@@ -228,14 +230,14 @@ void fleet_leave(struct fleet *f, struct worker *w)
     }
     for (size_t i = 0; i < w->truth_count; i++)
         w->truths[i]->holders--;
-    remove_idle(f, w);
+    fleet_remove_idle(f, w);
     *(w->prev ? &w->prev->next : &f->workers) = w->next;
     if (w->next)
         w->next->prev = w->prev;
     f->counts.workers--;
     f->counts.slots -= w->slots;
     free(w);
-    wake_all(f); /* for its work, and what only another could have */
+    fleet_wake_all(f); /* for its work, and what only another could have */
 }
 
 bool fleet_next_lost(struct fleet *f, void **work)
@@ -252,7 +254,7 @@ bool fleet_next_lost(struct fleet *f, void **work)
 
 /* ---- leases ---- */
 
-static uint64_t need_of(const struct worker *w, const struct work *k)
+static uint64_t worker_need(const struct worker *w, const struct work *k)
 {
     uint64_t peak = k->topic->peak;
 
@@ -265,32 +267,32 @@ static uint64_t need_of(const struct worker *w, const struct work *k)
     return peak + peak / 4;
 }
 
-static bool fits(const struct fleet *f, const struct worker *w,
-                 const struct work *k)
+static bool fleet_fits(const struct fleet *f, const struct worker *w,
+                       const struct work *k)
 {
     if (k->shunned == w->serial && f->counts.workers > 1)
         return false;
-    return w->memory == 0 || need_of(w, k) <= w->memory - w->taken;
+    return w->memory == 0 || worker_need(w, k) <= w->memory - w->taken;
 }
 
 /* Who could have it and found nothing before is looked at again: the one that has
  * the truth, or any. */
-static void wake_for(struct fleet *f, const struct work *k)
+static void fleet_wake_for(struct fleet *f, const struct work *k)
 {
     struct worker *found = NULL;
     size_t holders = k->topic->holders;
 
     for (struct worker *w = f->stuck; w && (!found || holders); w = w->after) {
-        bool has = holders && has_truth(w, k->topic);
+        bool has = holders && worker_has_truth(w, k->topic);
 
         holders -= has;
-        if (fits(f, w, k) && (has || !found))
+        if (fleet_fits(f, w, k) && (has || !found))
             found = w;
         if (has && found == w)
             break;
     }
     if (found)
-        move_idle(f, found, false);
+        fleet_move_idle(f, found, false);
 }
 
 void fleet_add(struct fleet *f, const char *key, void *arg)
@@ -305,16 +307,17 @@ void fleet_add(struct fleet *f, const char *key, void *arg)
     k->arg = arg;
     k->topic = t;
     k->order = ++f->works;
-    wait_in_line(f, k);
-    wake_for(f, k);
+    fleet_wait(f, k);
+    fleet_wake_for(f, k);
 }
 
 /* All work of a task needs the same. */
-static struct work *of_its_truths(const struct fleet *f, const struct worker *w)
+static struct work *fleet_of_truths(const struct fleet *f,
+                                    const struct worker *w)
 {
     for (size_t i = 0; i < w->truth_count; i++)
         for (struct work *k = w->truths[i]->first; k; k = k->after) {
-            if (fits(f, w, k))
+            if (fleet_fits(f, w, k))
                 return k;
             if (k->shunned != w->serial)
                 break;
@@ -323,19 +326,19 @@ static struct work *of_its_truths(const struct fleet *f, const struct worker *w)
 }
 
 /* In order; if `fresh`, only what no worker has the truth of. */
-static struct work *of_all(const struct fleet *f, const struct worker *w,
-                           bool fresh)
+static struct work *fleet_of_all(const struct fleet *f, const struct worker *w,
+                                 bool fresh)
 {
     size_t looked = 0;
 
     for (struct work *k = f->first; k && looked < LOOK; k = k->next, looked++)
-        if ((!fresh || k->topic->holders == 0) && fits(f, w, k))
+        if ((!fresh || k->topic->holders == 0) && fleet_fits(f, w, k))
             return k;
     return NULL;
 }
 
 /* Moves the topic to the front of what the worker has. True: it had it. */
-static bool remember_truth(struct worker *w, struct topic *t)
+static bool worker_remember(struct worker *w, struct topic *t)
 {
     size_t at = 0;
 
@@ -355,30 +358,31 @@ static bool remember_truth(struct worker *w, struct topic *t)
     return false;
 }
 
-static void lease(struct fleet *f, struct worker *w, struct work *k)
+static void fleet_give(struct fleet *f, struct worker *w, struct work *k)
 {
-    leave_line(f, k);
+    fleet_unwait(f, k);
     k->at = w;
-    k->need = need_of(w, k);
+    k->need = worker_need(w, k);
     w->taken += k->need;
     if (++w->leased == w->slots)
-        remove_idle(f, w);
+        fleet_remove_idle(f, w);
     k->next = w->first;
     if (k->next)
         k->next->prev = k;
     w->first = k;
     f->counts.leased++;
-    f->counts.cached += remember_truth(w, k->topic);
+    f->counts.cached += worker_remember(w, k->topic);
     snprintf(k->fence, sizeof(k->fence), "lease-%llu-%llu",
              (unsigned long long)w->serial,
              (unsigned long long)++f->counts.leases);
 }
 
 /* What a worker could take, from the best reason to the last. */
-static struct work *choose(const struct fleet *f, const struct worker *w,
-                           int reason)
+static struct work *fleet_choose(const struct fleet *f, const struct worker *w,
+                                 int reason)
 {
-    return reason == 0 ? of_its_truths(f, w) : of_all(f, w, reason == 1);
+    return reason == 0 ? fleet_of_truths(f, w)
+                       : fleet_of_all(f, w, reason == 1);
 }
 
 bool fleet_lease(struct fleet *f, void **work, void **worker,
@@ -388,14 +392,14 @@ bool fleet_lease(struct fleet *f, void **work, void **worker,
         return false;
     /* The window has moved on. */
     if (f->stuck && f->counts.leases - f->looked >= LOOK)
-        wake_all(f);
+        fleet_wake_all(f);
     for (int reason = 0; reason < 3; reason++) {
         for (struct worker *w = f->idle; w; w = w->after) {
-            struct work *k = choose(f, w, reason);
+            struct work *k = fleet_choose(f, w, reason);
 
             if (!k)
                 continue;
-            lease(f, w, k);
+            fleet_give(f, w, k);
             *work = k->arg;
             *worker = w->arg;
             memcpy(fence, k->fence, FLEET_FENCE);
@@ -403,14 +407,14 @@ bool fleet_lease(struct fleet *f, void **work, void **worker,
         }
     }
     while (f->idle)
-        move_idle(f, f->idle, true);
+        fleet_move_idle(f, f->idle, true);
     return false;
 }
 
 /* ---- answers ---- */
 
-static struct work *behind(struct fleet *f, const struct worker *w,
-                           const char *fence)
+static struct work *fleet_behind(struct fleet *f, const struct worker *w,
+                                 const char *fence)
 {
     for (struct work *k = w->first; k; k = k->next)
         if (strcmp(k->fence, fence) == 0)
@@ -420,7 +424,7 @@ static struct work *behind(struct fleet *f, const struct worker *w,
 }
 
 /* An unusual peak is forgotten in time. */
-static void learn_peak(struct topic *t, uint64_t peak)
+static void topic_learn_peak(struct topic *t, uint64_t peak)
 {
     uint64_t faded = t->peak - t->peak / 8;
 
@@ -430,34 +434,35 @@ static void learn_peak(struct topic *t, uint64_t peak)
 void *fleet_answer(struct fleet *f, const struct worker *w, const char *fence,
                    uint64_t peak_bytes)
 {
-    struct work *k = behind(f, w, fence);
+    struct work *k = fleet_behind(f, w, fence);
     void *arg;
 
     if (!k)
         return NULL;
     if (peak_bytes)
-        learn_peak(k->topic, peak_bytes);
+        topic_learn_peak(k->topic, peak_bytes);
     if (k->topic->first)
-        wake_for(f, k->topic->first); /* it may need less than was thought */
+        fleet_wake_for(f,
+                       k->topic->first); /* it may need less than was thought */
     arg = k->arg;
     k->at->answered++;
-    end_lease(f, k);
+    fleet_end_lease(f, k);
     free(k);
     return arg;
 }
 
 bool fleet_refuse(struct fleet *f, struct worker *w, const char *fence)
 {
-    struct work *k = behind(f, w, fence);
+    struct work *k = fleet_behind(f, w, fence);
 
     if (!k)
         return true;
     if (k->shunned || f->counts.workers < 2)
         return false;
-    end_lease(f, k);
+    fleet_end_lease(f, k);
     k->shunned = w->serial;
-    wait_in_line(f, k);
-    wake_for(f, k);
+    fleet_wait(f, k);
+    fleet_wake_for(f, k);
     return true;
 }
 

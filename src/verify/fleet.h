@@ -1,11 +1,11 @@
 /* fleet.h: who works on what. It decides and remembers; it neither sends nor
- * waits (verify/tcp.c does).
+ * waits (verify/workers.c does).
  *
  * Work waits in order of arrival. It is leased to one worker at a time, each
  * time under a new id, the fence. What comes back under a fence that does not
  * hold any more (its worker was given up, or has answered before) is not
  * accepted, so nothing counts twice. When a worker leaves, its work waits
- * again, first in line. Work that was with three workers when they left is
+ * again, first in line. Work that was with so many workers when they left is
  * given up: it may be the cause.
  *
  * A worker has slots, and memory that the work on it shares. Work counts for
@@ -20,14 +20,15 @@
 #include <stdint.h>
 
 #define FLEET_FENCE  40 /* bytes of a fence, with its NUL */
-#define FLEET_DEATHS 3
+#define FLEET_DEATHS 3  /* where nothing else is known */
 #define FLEET_TRUTHS 32 /* tasks whose truth a worker is taken to have */
 
 struct fleet;
 struct worker; /* one that has joined */
 struct work;   /* asked, not answered yet */
 
-struct fleet *fleet_new(void);
+/* Work is given up when it was with `deaths` workers as they left. */
+struct fleet *fleet_new(int deaths);
 /* Forgets all work and all workers. */
 void fleet_free(struct fleet *f);
 

@@ -8,6 +8,16 @@
 #include "io/loop.h"
 #include "verify/verifier.h"
 
+/* The command line of a worker, NULL at its end. The array borrows everything. */
+#define LAUNCH_WORDS 96
+struct launch_worker {
+    const struct verifier_opts *opts;
+    const char *address, *key; /* NULL: it is given a socket */
+    const char *device, *children;
+};
+int launch_argv(const struct launch_worker *x, const char *argv[LAUNCH_WORDS],
+                struct err *e);
+
 struct launch; /* one launcher at work */
 
 /* Starts `o->workers` workers that connect to `address` and know the secret in

@@ -1,6 +1,13 @@
-/* verifier.c: sends candidates and tasks to a back end, and returns its records. */
+/* verifier.c: questions, and the one list of those without an answer.
+ *
+ * Who asks is a coroutine, and may be cancelled at any time. Its job is not: a worker
+ * has it, or a file. So the job is kept apart from the question, in a list that lives
+ * as long as the verifier, and points to who waits for it. A cancelled question takes
+ * itself out of its job; the answer is then dropped. Whoever settles a job with what a
+ * job points to after that would write into a stack that is gone. */
 #include "verify/verifier.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "verify/backend.h"
 #include "verify/check.h"
@@ -12,54 +19,43 @@
 #define TASK_MS   600000  /* for the look at a task */
 #define PIECES_MS 1200000 /* for its pieces */
 
-struct real {
-    struct verifier verifier; /* first */
+struct verifier {
     struct loop *loop;
-    struct backend *backend;
+    const char *device;
     struct check *check;
     const char *secret;
-    struct question *asked; /* a list */
+    char own_secret[HASH_HEX];
+    struct asked *first, *last;
+    size_t pending;
+    struct workers *workers; /* one of these two */
+    struct job_folder *folder;
+    verifier_fake_fn *fake; /* or this */
+    void *fake_arg;
+    bool fake_dead;
 };
 
-struct question {
-    struct real *r;
-    const struct pack *pack; /* whose hints apply; NULL: about a task */
-    verifier_fn *fn;         /* NULL: withdrawn */
-    void *arg;
-    struct question *prev, *next;
-};
+/* ---- answers ---- */
 
-static struct real *real_of(const struct verifier *d)
+struct asked *asked_first(const struct verifier *v)
 {
-    return (struct real *)d;
+    return v->first;
 }
 
-/* ---- questions ---- */
-
-static struct question *question_new(struct real *r, const struct pack *pack,
-                                     verifier_fn *fn, void *arg)
+static void asked_free(struct asked *a)
 {
-    struct question *q = xmalloc(sizeof(*q));
+    struct verifier *v = a->v;
 
-    *q = (struct question){
-        .r = r, .pack = pack, .fn = fn, .arg = arg, .next = r->asked};
-    if (q->next)
-        q->next->prev = q;
-    r->asked = q;
-    return q;
-}
-
-static void question_free(struct question *q)
-{
-    *(q->prev ? &q->prev->next : &q->r->asked) = q->next;
-    if (q->next)
-        q->next->prev = q->prev;
-    free(q);
+    *(a->prev ? &a->prev->next : &v->first) = a->next;
+    *(a->next ? &a->next->prev : &v->last) = a->prev;
+    v->pending--;
+    free(a->task);
+    free(a->text);
+    free(a);
 }
 
 /* A worker of another version of the program judges by other rules. NULL: these
  * are ours; the caller frees it. */
-static char *other_rules(const json_t *record)
+static char *verifier_other_rules(const json_t *record)
 {
     if (verdict_in(record) >= VERDICT_INFRA ||
         verdict_rules(record) == VERDICT_RULES)
@@ -70,224 +66,31 @@ static char *other_rules(const json_t *record)
                      (long long)verdict_rules(record), VERDICT_RULES);
 }
 
-static void on_answer(void *job, const json_t *answer, const char *why,
-                      void *arg)
+static void verifier_answer_set(struct verifier_answer *to, json_t *record,
+                                const char *why)
 {
-    struct question *q = job;
+    to->asked = NULL;
+    to->record = record;
+    to->why = xstrdup(why && !record ? why : "");
+    co_happen(&to->over);
+}
+
+void asked_settle(struct asked *a, const json_t *answer, const char *why)
+{
+    struct verifier_answer *to = a->to;
+    const struct pack *pack = a->pack;
+    char *refused = answer && pack ? verifier_other_rules(answer) : NULL;
     json_t *record = NULL;
-    char *refused = answer && q->pack ? other_rules(answer) : NULL;
 
-    if (refused) {
-        answer = NULL;
-        why = refused;
+    asked_free(a);
+    if (to && answer && !refused) {
+        record = pack ? json_deep_copy(answer) : json_copy((json_t *)answer);
+        if (pack)
+            job_add_hint(record, pack);
     }
-    (void)arg;
-    if (answer && q->pack) {
-        record = json_deep_copy(answer);
-        job_add_hint(record, q->pack);
-        answer = record;
-    }
-    if (q->fn)
-        q->fn(answer, answer ? NULL : why, q->arg);
-    json_decref(record);
+    if (to)
+        verifier_answer_set(to, record, refused ? refused : why);
     free(refused);
-    question_free(q);
-}
-
-static int ask(struct real *r, json_t *what, int64_t deadline_ms,
-               struct question *q, struct err *e)
-{
-    if (r->backend->type->ask(r->backend, what, deadline_ms, q, e) == 0)
-        return 0;
-    question_free(q);
-    return -1;
-}
-
-/* ---- candidates and tasks ---- */
-
-static int await_here(struct verifier *d, struct verifier_answer *a)
-{
-    if (a->over.happened || !verifier_elsewhere(d, false))
-        return verifier_await(d, a);
-    d->type->withdraw(d, a);
-    return -1;
-}
-
-static int judge(struct verifier *d, const struct candidate *c, verifier_fn *fn,
-                 void *arg, struct err *e)
-{
-    struct real *r = real_of(d);
-    const struct ruleset *rules = pack_ruleset(c->pack, "default", e);
-    struct check_result found;
-    struct job_seeds seeds;
-    json_t *record;
-
-    if (!rules)
-        return -1;
-    found = check_source(r->check, rules, c->code);
-    if (!found.accepted && !c->unchecked) {
-        record = job_static_reject(&found);
-        fn(record, NULL, arg);
-        json_decref(record);
-        return 0;
-    }
-    job_seeds(r->secret, c->task->id, c->attempt, &seeds);
-    return ask(r, job_verify(c->pack, c->task, c->code, c->job, &seeds),
-               job_deadline_ms(c->pack, c->job),
-               question_new(r, c->pack, fn, arg), e);
-}
-
-static int ask_and_wait(struct real *r, json_t *what, int64_t deadline_ms,
-                        struct verifier_answer *out, struct err *e)
-{
-    struct question *q = question_new(r, NULL, verifier_take, out);
-
-    return ask(r, what, deadline_ms, q, e) < 0 ? -1
-                                               : await_here(&r->verifier, out);
-}
-
-int verifier_check_task(struct verifier *d, const struct task *t,
-                        const struct job_opts *o, struct verifier_answer *out,
-                        struct err *e)
-{
-    struct real *r = real_of(d);
-    char seed[HASH_HEX];
-
-    job_seed(r->secret, t->id, "gate", seed);
-    return ask_and_wait(r, job_task(t, o, seed), TASK_MS, out, e);
-}
-
-int verifier_divide(struct verifier *d, const struct verifier_division *x,
-                    struct verifier_answer *out, struct err *e)
-{
-    struct real *r = real_of(d);
-    char seed[HASH_HEX];
-    json_t *job;
-
-    job_seed(r->secret, x->task->id, "pieces", seed);
-    job = x->proposal ? job_validate(x->task, x->proposal, x->job, seed)
-                      : job_decompose(x->task, x->level, x->job, seed);
-    return ask_and_wait(r, job, PIECES_MS, out, e);
-}
-
-/* ---- waiting ---- */
-
-static bool is_dead(const struct verifier *d)
-{
-    const struct backend *b = real_of(d)->backend;
-
-    return b->type->is_dead && b->type->is_dead(b);
-}
-
-static size_t elsewhere(const struct verifier *d, bool stopping)
-{
-    const struct backend *b = real_of(d)->backend;
-    bool lonely = stopping && b->type->is_lonely && b->type->is_lonely(b);
-
-    return b->type->elsewhere || lonely ? b->pending : 0;
-}
-
-/* The newest comes first: of an older one with this `arg`, the stack is gone. */
-static void real_withdraw(struct verifier *d, const void *arg)
-{
-    struct question *q = real_of(d)->asked;
-
-    while (q && q->arg != arg)
-        q = q->next;
-    if (q)
-        q->fn = NULL;
-}
-
-struct loop *verifier_loop(const struct verifier *d)
-{
-    return real_of(d)->loop;
-}
-
-char *verifier_hint(const struct verifier *d)
-{
-    const struct backend *b = real_of(d)->backend;
-
-    return b->type->hint ? b->type->hint(b) : NULL;
-}
-
-/* ---- opening and closing ---- */
-
-static const struct verifier_type real_type = {judge, is_dead, elsewhere,
-                                               real_withdraw};
-
-struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
-                               struct err *e)
-{
-    struct real *r = xcalloc(1, sizeof(*r));
-
-    r->verifier.type = &real_type;
-    r->loop = l;
-    r->backend = backend_open(l, o, on_answer, r, e);
-    if (!r->backend) {
-        free(r);
-        return NULL;
-    }
-    r->check = check_new(NULL);
-    r->secret = o->secret ? o->secret : r->backend->secret;
-    return &r->verifier;
-}
-
-void verifier_close(struct verifier *d)
-{
-    struct real *r = real_of(d);
-
-    if (!d)
-        return;
-    backend_close(r->backend);
-    for (struct question *q = r->asked, *next; q; q = next) {
-        next = q->next;
-        free(q);
-    }
-    check_free(r->check);
-    free(r);
-}
-
-int verifier_judge(struct verifier *d, const struct candidate *c,
-                   verifier_fn *fn, void *arg, struct err *e)
-{
-    return d->type->judge(d, c, fn, arg, e);
-}
-
-int verifier_ask(struct verifier *d, const struct candidate *c,
-                 struct verifier_answer *out, struct err *e)
-{
-    return verifier_judge(d, c, verifier_take, out, e) < 0 ? -1
-                                                           : await_here(d, out);
-}
-
-bool verifier_is_dead(const struct verifier *d)
-{
-    return d->type->is_dead(d);
-}
-
-size_t verifier_elsewhere(const struct verifier *d, bool stopping)
-{
-    return d->type->elsewhere(d, stopping);
-}
-
-/* ---- for coroutines ---- */
-
-void verifier_take(const json_t *record, const char *why, void *arg)
-{
-    struct verifier_answer *a = arg;
-
-    a->record = record ? json_copy((json_t *)record) : NULL;
-    a->why = xstrdup(why ? why : "");
-    co_happen(&a->over);
-}
-
-int verifier_await(struct verifier *d, struct verifier_answer *a)
-{
-    if (co_wait(&a->over) == 0)
-        return 0;
-    if (d->type->withdraw)
-        d->type->withdraw(d, a);
-    return -1;
 }
 
 json_t *verifier_answer_record(const struct verifier_answer *a)
@@ -302,4 +105,207 @@ void verifier_answer_release(struct verifier_answer *a)
 {
     json_decref(a->record);
     free(a->why);
+}
+
+/* ---- questions ---- */
+
+/* Hands a job to the back end, which may answer it at once. Takes over `what`. */
+static int verifier_put(struct verifier *v, json_t *what, int64_t deadline_ms,
+                        const struct pack *pack, struct verifier_answer *out,
+                        struct err *e)
+{
+    struct asked *a = xcalloc(1, sizeof(*a));
+    int rc;
+
+    *a = (struct asked){.v = v,
+                        .pack = pack,
+                        .to = out,
+                        .deadline_ms = deadline_ms,
+                        .prev = v->last};
+    *(v->last ? &v->last->next : &v->first) = a;
+    v->last = a;
+    v->pending++;
+    out->asked = a;
+    rc = v->folder ? job_folder_put(v->folder, a, what, e)
+                   : workers_put(v->workers, a, what, e);
+    json_decref(what);
+    if (rc < 0) {
+        out->asked = NULL;
+        asked_free(a);
+    }
+    return rc;
+}
+
+static int verifier_wait(struct verifier *v, bool patient,
+                         struct verifier_answer *out)
+{
+    bool here = out->over.happened || patient || !verifier_elsewhere(v, false);
+
+    if (here && co_wait(&out->over) == 0)
+        return 0;
+    if (out->asked)
+        out->asked->to = NULL;
+    out->asked = NULL;
+    return -1;
+}
+
+int verifier_ask(struct verifier *v, const struct candidate *c,
+                 struct verifier_answer *out, struct err *e)
+{
+    const struct ruleset *rules;
+    struct check_result found;
+    struct job_seeds seeds;
+
+    if (v->fake) {
+        json_t *record = v->fake(c, v->fake_arg);
+
+        v->fake_dead = !record;
+        verifier_answer_set(out, record, "the worker ended");
+        return 0;
+    }
+    rules = pack_ruleset(c->pack, "default", e);
+    if (!rules)
+        return -1;
+    found = check_source(v->check, rules, c->code);
+    if (!found.accepted && !c->unchecked) {
+        verifier_answer_set(out, job_static_reject(&found), NULL);
+        return 0;
+    }
+    job_seeds(v->secret, c->task->id, c->attempt, &seeds);
+    if (verifier_put(v, job_verify(c->pack, c->task, c->code, c->job, &seeds),
+                     job_deadline_ms(c->pack, c->job), c->pack, out, e) < 0)
+        return -1;
+    return verifier_wait(v, c->patient, out);
+}
+
+int verifier_ask_job(struct verifier *v, json_t *what, int64_t deadline_ms,
+                     struct verifier_answer *out, struct err *e)
+{
+    if (verifier_put(v, what, deadline_ms, NULL, out, e) < 0)
+        return -1;
+    return verifier_wait(v, false, out);
+}
+
+int verifier_check_task(struct verifier *v, const struct task *t,
+                        const struct job_opts *o, struct verifier_answer *out,
+                        struct err *e)
+{
+    char seed[HASH_HEX];
+
+    job_seed(v->secret, t->id, "gate", seed);
+    return verifier_ask_job(v, job_task(t, o, seed), TASK_MS, out, e);
+}
+
+int verifier_divide(struct verifier *v, const struct verifier_division *x,
+                    struct verifier_answer *out, struct err *e)
+{
+    char seed[HASH_HEX];
+    json_t *job;
+
+    job_seed(v->secret, x->task->id, "pieces", seed);
+    job = x->proposal ? job_validate(x->task, x->proposal, x->job, seed)
+                      : job_decompose(x->task, x->level, x->job, seed);
+    return verifier_ask_job(v, job, PIECES_MS, out, e);
+}
+
+/* ---- who answers ---- */
+
+bool verifier_is_dead(const struct verifier *v)
+{
+    return v->fake ? v->fake_dead : v->workers && workers_are_dead(v->workers);
+}
+
+size_t verifier_elsewhere(const struct verifier *v, bool stopping)
+{
+    bool away = stopping && v->workers && workers_are_away(v->workers);
+
+    return v->folder || away ? v->pending : 0;
+}
+
+struct loop *verifier_loop(const struct verifier *v)
+{
+    return v->loop;
+}
+
+char *verifier_hint(const struct verifier *v)
+{
+    return v->folder ? job_folder_hint(v->folder, v->pending, v->device) : NULL;
+}
+
+/* ---- opening and closing ---- */
+
+/* Where workers connect to if nobody says. */
+#define LOOPBACK "127.0.0.1:0"
+
+/* What follows NAME= in --verifier; NULL: it names something else. */
+static const char *verifier_operand(const char *word, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(word, name, n) == 0 && word[n] ? word + n : NULL;
+}
+
+/* One worker that we start ourselves needs no address; others do. */
+static bool verifier_is_plain(const struct verifier_opts *o)
+{
+    return (!o->launcher || strcmp(o->launcher, "local") == 0) &&
+           o->workers <= 1;
+}
+
+static int verifier_open_backend(struct verifier *v,
+                                 const struct verifier_opts *o, struct err *e)
+{
+    const char *dir = verifier_operand(o->verifier, "jobs="),
+               *address = verifier_operand(o->verifier, "tcp=");
+
+    if (dir) {
+        v->folder = job_folder_open(dir, v->own_secret, e);
+        return v->folder ? 0 : -1;
+    }
+    if (!address && strcmp(o->verifier, "local") != 0)
+        return err_set(e, ERR_USAGE,
+                       "--verifier: '%s' is not local or tcp=HOST:PORT or "
+                       "jobs=DIR",
+                       o->verifier);
+    if (!address && !verifier_is_plain(o))
+        address = LOOPBACK;
+    v->workers = workers_open(v, v->loop, o, address, e);
+    return v->workers ? 0 : -1;
+}
+
+struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
+                               struct err *e)
+{
+    struct verifier *v = xcalloc(1, sizeof(*v));
+
+    v->loop = l;
+    v->device = o->device;
+    v->check = check_new(NULL);
+    v->secret = o->secret ? o->secret : v->own_secret;
+    if (hash_secret_hex(v->own_secret, e) == 0 &&
+        verifier_open_backend(v, o, e) == 0)
+        return v;
+    verifier_close(v);
+    return NULL;
+}
+
+struct verifier *verifier_fake(verifier_fake_fn *fn, void *arg)
+{
+    struct verifier *v = xcalloc(1, sizeof(*v));
+
+    v->fake = fn;
+    v->fake_arg = arg;
+    return v;
+}
+
+void verifier_close(struct verifier *v)
+{
+    if (!v)
+        return;
+    workers_close(v->workers);
+    job_folder_close(v->folder);
+    while (v->first)
+        asked_free(v->first);
+    check_free(v->check);
+    free(v);
 }

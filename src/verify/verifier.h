@@ -1,10 +1,9 @@
-/* verifier.h: the one way to the verifier. Every candidate that is judged comes
- * through here: first the static rules, then a job for a worker, then the
- * pack's hint is added to the feedback. The back end (backend.h) decides
- * whether the worker runs here or on another host. Within the worker, the judge
- * decides on the verdict. The search gives some verdicts without the verifier:
- * no_code and truncated, the verdict of an earlier attempt with the same code,
- * and hack when the reviewer refuses a kernel.
+/* verifier.h: the verifier. Every candidate that is judged comes through here: first
+ * the static rules, then a job for a worker, then the pack's hint is added to the
+ * feedback. The worker runs here, connects to us, or reads a folder (backend.h).
+ * Within the worker, the judge decides on the verdict. The search gives some verdicts
+ * without the verifier: no_code and truncated, the verdict of an earlier attempt with
+ * the same code, and hack when the reviewer refuses a kernel.
  *
  * A record is what `verify --json` prints. No record means that the verifier
  * itself failed, which says nothing about the candidate. A record with the
@@ -27,62 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A record (borrowed), or NULL and why there is none. */
-typedef void verifier_fn(const json_t *record, const char *why, void *arg);
-
-struct candidate {
-    const struct pack *pack;
-    const struct task *task;
-    struct str code;
-    size_t attempt; /* chooses the inputs: see job_seeds() */
-    const struct job_opts *job;
-    bool unchecked; /* the static rules are left out */
-};
-
-/* What the search needs from a door. Its unit tests use another type. */
-struct verifier {
-    const struct verifier_type *type;
-};
-struct verifier_type {
-    int (*judge)(struct verifier *d, const struct candidate *c, verifier_fn *fn,
-                 void *arg, struct err *e);
-    bool (*is_dead)(const struct verifier *d);
-    size_t (*elsewhere)(const struct verifier *d, bool stopping);
-    /* NULL: every answer comes before judge() returns. */
-    void (*withdraw)(struct verifier *d, const void *arg);
-};
-
-/* How many candidates or tasks a command has under way, so that the largest fleet
- * is busy: what waits for a worker waits here, with little more than a stack. */
-#define VERIFIER_MOST 4096
-
-/* An answer that a coroutine waits for; all zero at first. It is the `arg` of a
- * question, and verifier_take() is its `fn`. */
-struct verifier_answer {
-    struct co_event over;
-    json_t *record; /* a copy, but not of what is in it; NULL: */
-    char *why;      /* "" where there is no reason */
-};
-verifier_fn verifier_take;
-/* -1: the coroutine was cancelled, and the question is withdrawn. */
-int verifier_await(struct verifier *d, struct verifier_answer *a);
-void verifier_answer_release(struct verifier_answer *a);
-/* The record, or one that says "infra" and why; a new reference. */
-json_t *verifier_answer_record(const struct verifier_answer *a);
-
-/* Judges a candidate. Its parts are borrowed for this call only, except the
- * pack, which must outlive the door. `fn` is called once: before this returns,
- * or later from the loop; never after -1. */
-int verifier_judge(struct verifier *d, const struct candidate *c,
-                   verifier_fn *fn, void *arg, struct err *e);
-/* The worker has ended for good: nothing more will be judged. */
-bool verifier_is_dead(const struct verifier *d);
-/* Jobs without an answer that only another host can give, after this program
- * has ended; if it is stopping, also those that would wait for a worker to
- * come. */
-size_t verifier_elsewhere(const struct verifier *d, bool stopping);
-
-/* ---- the real one ---- */
+struct verifier;
 
 /* All borrowed until verifier_close(). */
 struct verifier_opts {
@@ -108,19 +52,45 @@ struct verifier_opts {
 /* Answers come from `l`, which the caller runs. */
 struct verifier *verifier_open(struct loop *l, const struct verifier_opts *o,
                                struct err *e);
-/* `d` may be NULL. Questions without an answer are dropped. */
-void verifier_close(struct verifier *d);
+/* `v` may be NULL. Questions without an answer are dropped. */
+void verifier_close(struct verifier *v);
 
-struct loop *verifier_loop(const struct verifier *d);
+struct loop *verifier_loop(const struct verifier *v);
 
-/* Judges a candidate, and waits in a coroutine. -1 without an error in `e`: there is
- * no answer now, because the coroutine was cancelled, or because only another host
- * can give it, after this program has ended: no coroutine waits for that. */
-int verifier_ask(struct verifier *d, const struct candidate *c,
+/* ---- questions, asked from a coroutine ---- */
+
+/* How many candidates or tasks a command has under way, so that the largest fleet
+ * is busy: what waits for a worker waits here, with little more than a stack. */
+#define VERIFIER_MOST 4096
+
+/* All zero at first; verifier_answer_release() also after a failure. */
+struct verifier_answer {
+    struct co_event over;
+    struct asked *asked; /* while it is waited for */
+    json_t *record;      /* a copy, but not of what is in it; NULL: */
+    char *why;           /* "" where there is no reason */
+};
+void verifier_answer_release(struct verifier_answer *a);
+/* The record, or one that says "infra" and why; a new reference. */
+json_t *verifier_answer_record(const struct verifier_answer *a);
+
+struct candidate {
+    const struct pack *pack; /* must outlive the verifier */
+    const struct task *task;
+    struct str code;
+    size_t attempt; /* chooses the inputs: see job_seeds() */
+    const struct job_opts *job;
+    bool unchecked; /* the static rules are left out */
+    bool patient;   /* also waits for what only another host can answer, after
+                       this program has ended: until it is cancelled */
+};
+/* Judges a candidate, and waits. -1 without an error in `e`: there is no answer now,
+ * because the coroutine was cancelled, or because only another host can give it. */
+int verifier_ask(struct verifier *v, const struct candidate *c,
                  struct verifier_answer *out, struct err *e);
 /* The same for whether a task can be judged: its record has `usable` and
  * `reasons`. */
-int verifier_check_task(struct verifier *d, const struct task *t,
+int verifier_check_task(struct verifier *v, const struct task *t,
                         const struct job_opts *o, struct verifier_answer *out,
                         struct err *e);
 
@@ -132,11 +102,27 @@ struct verifier_division {
     const json_t *proposal; /* NULL: divide the task at `level` */
     const struct job_opts *job;
 };
-int verifier_divide(struct verifier *d, const struct verifier_division *x,
+int verifier_divide(struct verifier *v, const struct verifier_division *x,
                     struct verifier_answer *out, struct err *e);
+/* What the others come down to: any job, which it takes over. */
+int verifier_ask_job(struct verifier *v, json_t *what, int64_t deadline_ms,
+                     struct verifier_answer *out, struct err *e);
 
+/* For tests and benchmarks of the search: `fn` gives every verdict on the spot, in
+ * place of rules and workers. NULL from it: the worker has ended for good. */
+typedef json_t *verifier_fake_fn(const struct candidate *c, void *arg);
+struct verifier *verifier_fake(verifier_fake_fn *fn, void *arg);
+
+/* ---- who answers ---- */
+
+/* The worker has ended for good: nothing more will be judged. */
+bool verifier_is_dead(const struct verifier *v);
+/* Jobs without an answer that only another host can give, after this program
+ * has ended; if it is stopping, also those that would wait for a worker to
+ * come. */
+size_t verifier_elsewhere(const struct verifier *v, bool stopping);
 /* Tells the user how to get the missing answers, or how to retry what failed on
  * the other host. NULL: there is nothing to do. The caller frees it. */
-char *verifier_hint(const struct verifier *d);
+char *verifier_hint(const struct verifier *v);
 
 #endif

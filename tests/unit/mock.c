@@ -122,22 +122,9 @@ static const struct provider_type mock_type = {.name = "mock",
 
 /* ---- the verifier ---- */
 
-static struct mock *mock_of(const struct verifier *d)
+static json_t *mock_judge(const struct candidate *c, void *arg)
 {
-    return (struct mock *)((char *)d - offsetof(struct mock, verifier));
-}
-
-static bool mock_is_dead(const struct verifier *d)
-{
-    const struct mock *m = mock_of(d);
-
-    return m->rule.dead_after && m->judged > m->rule.dead_after;
-}
-
-static int mock_judge(struct verifier *d, const struct candidate *c,
-                      verifier_fn *fn, void *arg, struct err *e)
-{
-    struct mock *m = mock_of(d);
+    struct mock *m = arg;
     int attempt = (int)c->attempt;
     const char *verdict =
         m->rule.judge ? m->rule.judge(c->task, c->code, attempt, m->rule.arg)
@@ -152,25 +139,12 @@ static int mock_judge(struct verifier *d, const struct candidate *c,
         "times_ms", "total", (double)tick_now_ns(), "timing", "ms", "median",
         1.0 + attempt, "reference_ms", "median", 8.0);
 
-    (void)e;
     m->judged++;
-    if (mock_is_dead(d))
-        fn(NULL, "the worker ended", arg);
-    else
-        fn(record, NULL, arg);
+    if (!m->rule.dead_after || m->judged <= m->rule.dead_after)
+        return record;
     json_decref(record);
-    return 0;
+    return NULL;
 }
-
-static size_t mock_elsewhere(const struct verifier *d, bool stopping)
-{
-    (void)d;
-    (void)stopping;
-    return 0;
-}
-
-static const struct verifier_type mock_verifier = {mock_judge, mock_is_dead,
-                                                   mock_elsewhere, NULL};
 
 /* ---- the world around them ---- */
 
@@ -341,7 +315,7 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
                     (struct llm_cost){BUDGET_NO_CAP, BUDGET_NO_CAP});
     m->llm =
         llm_new(m->loop, open_provider(m, e), &rules, &m->price, &m->budget);
-    m->verifier.type = &mock_verifier;
+    m->verifier = verifier_fake(mock_judge, m);
     if (open_files(m, dir, e) < 0)
         return -1;
     m->ledger =
@@ -358,7 +332,7 @@ int mock_open(struct mock *m, const char *dir, const struct search_opts *o,
                                  .budget = &m->budget,
                                  .prompts = m->prompts,
                                  .pack = m->pack,
-                                 .verifier = &m->verifier,
+                                 .verifier = m->verifier,
                                  .dim = EMBED_DIM,
                                  .shared = m->shared};
     m->search = search_new(&part, o);
@@ -379,6 +353,7 @@ int mock_close(struct mock *m, struct err *e)
     if (m->search)
         search_free(m->search);
     ledger_close(m->ledger);
+    verifier_close(m->verifier);
     llm_close(m->llm);
     if (m->store)
         rc = store_close(m->store, e);

@@ -46,7 +46,7 @@ struct mock {
     struct collection tasks;
     const struct search_piece *piece; /* what the last `pieces` tasks are */
     size_t pieces;
-    struct verifier verifier;
+    struct verifier *verifier;
     struct search *search;
     struct price price;
     const struct search_shared *shared; /* an archive of others, or NULL */

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "io/frame_file.h"
 #include "tap.h"
-#include "verify/backend.h"
+#include "verify/verifier.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,42 +17,67 @@ void suite_backend(void);
 
 struct bench {
     struct loop *loop;
-    struct backend *backend;
+    struct verifier *verifier;
     char dir[40];
     struct home home;
     struct opt_list packs;
     struct verifier_opts opts;
     bool waiting;
+    size_t open;      /* questions without an answer */
     const char *then; /* asked when a job has no answer */
     struct buf told;  /* "NAME answer|none;" for each */
 };
 
-static void ask(struct bench *b, const char *name, const char *what)
-{
-    struct err e = ERR_INIT;
+struct question {
+    struct bench *b;
+    const char *name, *what;
+};
 
-    if (b->backend->type->ask(b->backend,
-                              json_pack("{s:s, s:s}", "name", name, "do", what),
-                              1000, (void *)name, &e) < 0)
-        BUG("%s", e.text);
-}
+static void ask(struct bench *b, const char *name, const char *what);
 
-static void on_answer(void *job, const json_t *answer, const char *why,
-                      void *arg)
+static void on_answer(struct bench *b, const char *name,
+                      const struct verifier_answer *a)
 {
-    struct bench *b = arg;
     const char *then = b->then;
 
-    buf_printf(&b->told, "%s %s;", (const char *)job,
-               answer ? "answer"
-               : why  ? "none"
-                      : "nothing");
-    if (!answer && then) {
+    buf_printf(&b->told, "%s %s;", name,
+               a->record ? "answer"
+               : *a->why ? "none"
+                         : "nothing");
+    b->open--;
+    if (!a->record && then) {
         b->then = NULL;
         ask(b, then, "answer");
     }
-    if (b->waiting && b->backend->pending == 0)
+    if (b->waiting && b->open == 0)
         loop_stop(b->loop);
+}
+
+static void question_run(void *arg)
+{
+    struct question q = *(struct question *)arg;
+    struct verifier_answer a = {0};
+    struct err e = ERR_INIT;
+
+    free(arg);
+    q.b->open++;
+    if (verifier_ask_job(q.b->verifier,
+                         json_pack("{s:s, s:s}", "name", q.name, "do", q.what),
+                         1000, &a, &e) == 0)
+        on_answer(q.b, q.name, &a);
+    else if (e.kind)
+        BUG("%s", e.text);
+    else
+        q.b->open--; /* only another host can answer it */
+    verifier_answer_release(&a);
+}
+
+static void ask(struct bench *b, const char *name, const char *what)
+{
+    struct question *q = xmalloc(sizeof(*q));
+
+    *q = (struct question){b, name, what};
+    co_start(question_run, q);
 }
 
 static void open_verifier(struct bench *b, const char *verifier)
@@ -64,8 +89,8 @@ static void open_verifier(struct bench *b, const char *verifier)
                                      .device = "cpu",
                                      .box = "none",
                                      .packs = &b->packs};
-    b->backend = backend_open(b->loop, &b->opts, on_answer, b, &e);
-    if (!b->backend)
+    b->verifier = verifier_open(b->loop, &b->opts, &e);
+    if (!b->verifier)
         BUG("%s", e.text);
 }
 
@@ -94,14 +119,9 @@ static void begin(struct bench *b)
 static void wait_for_all(struct bench *b)
 {
     b->waiting = true;
-    if (b->backend->pending)
+    if (b->open)
         loop_run(b->loop);
     b->waiting = false;
-}
-
-static bool is_dead(const struct bench *b)
-{
-    return b->backend->type->is_dead(b->backend);
 }
 
 /* What the worker was given. */
@@ -121,7 +141,7 @@ static void jobs_are(struct bench *b, const char *want, const char *claim)
 
 static void end(struct bench *b)
 {
-    backend_close(b->backend);
+    verifier_close(b->verifier);
     loop_free(b->loop);
     buf_release(&b->told);
     rmdir(b->dir);
@@ -142,7 +162,7 @@ static void test_sent_again(void)
        "every job is told of once, also one asked meanwhile");
     jobs_are(&b, "first\nbad\nbad\nnext\n",
              "what ends the worker is sent twice, what is new once");
-    ok(!is_dead(&b) && b.backend->pending == 0, "and the worker lives");
+    ok(!verifier_is_dead(b.verifier) && b.open == 0, "and the worker lives");
     end(&b);
 }
 
@@ -158,7 +178,7 @@ static void test_given_up(void)
     wait_for_all(&b);
     is(buf_str(&b.told), "one none;two none;more none;",
        "a worker that only ends is given up");
-    ok(is_dead(&b) && b.backend->pending == 0, "and nobody waits for it");
+    ok(verifier_is_dead(b.verifier) && b.open == 0, "and nobody waits for it");
     jobs_are(&b, "one\none\ntwo\n", "it was given nothing more");
     end(&b);
 }
@@ -216,18 +236,18 @@ static void far_run(struct far *r, const char *want, const char *claim)
     buf_reset(&r->b.told);
     open_verifier(&r->b, r->verifier);
     ask(&r->b, "one", "judge");
-    hint = r->b.backend->type->hint(r->b.backend);
+    hint = verifier_hint(r->b.verifier);
     r->written = 0;
     if (frame_file_read(r->jobs, note_job, r, &e) < 0)
         BUG("%s", e.text);
     buf_printf(&r->b.told, " %zu written, %zu waiting, %s", r->written,
-               r->b.backend->pending,
+               verifier_elsewhere(r->b.verifier, false),
                !hint                         ? "nothing to do"
                : strstr(hint, "wait")        ? "to be answered"
                : strstr(hint, "tried again") ? "to be tried again"
                                              : hint);
     free(hint);
-    backend_close(r->b.backend);
+    verifier_close(r->b.verifier);
     is(buf_str(&r->b.told), want, claim);
 }
 

@@ -27,7 +27,7 @@ static const char *next(struct fleet *f)
 
 static void test_order(void)
 {
-    struct fleet *f = fleet_new();
+    struct fleet *f = fleet_new(FLEET_DEATHS);
     struct worker *w;
 
     fleet_add(f, "t", (void *)"a");
@@ -45,7 +45,7 @@ static void test_order(void)
 
 static void test_fence(void)
 {
-    struct fleet *f = fleet_new();
+    struct fleet *f = fleet_new(FLEET_DEATHS);
     struct worker *a, *b;
     char old[FLEET_FENCE];
     void *lost;
@@ -75,7 +75,7 @@ static void test_fence(void)
 
 static void test_truths(void)
 {
-    struct fleet *f = fleet_new();
+    struct fleet *f = fleet_new(FLEET_DEATHS);
     struct worker *a = fleet_join(f, 1, 0, (void *)"a");
     struct worker *b = fleet_join(f, 1, 0, (void *)"b");
     char other[FLEET_FENCE];
@@ -101,7 +101,7 @@ static void test_truths(void)
 
 static void test_refuse(void)
 {
-    struct fleet *f = fleet_new();
+    struct fleet *f = fleet_new(FLEET_DEATHS);
     struct worker *a = fleet_join(f, 1, 0, (void *)"a");
     struct worker *b;
 
@@ -126,7 +126,7 @@ static void test_memory(void)
         size_t worker, need;
         char fence[FLEET_FENCE];
     } out[512];
-    struct fleet *f = fleet_new();
+    struct fleet *f = fleet_new(FLEET_DEATHS);
     size_t open = 0, answered = 0, over = 0, given = 0;
     uint32_t random = 12345;
 
@@ -173,7 +173,7 @@ static void test_memory(void)
 /* A worker that found nothing is not forgotten. */
 static void test_looked_at_again(void)
 {
-    struct fleet *f = fleet_new();
+    struct fleet *f = fleet_new(FLEET_DEATHS);
     struct worker *w = fleet_join(f, 4, 100, (void *)"w");
     char large[FLEET_FENCE];
 
@@ -203,7 +203,7 @@ static void test_looked_at_again(void)
 
 static void test_too_large(void)
 {
-    struct fleet *f = fleet_new();
+    struct fleet *f = fleet_new(FLEET_DEATHS);
     struct worker *w = fleet_join(f, 2, 100, (void *)"small");
 
     fleet_add(f, "t", (void *)"1");

@@ -79,15 +79,43 @@ static void end(struct bench *b)
     fixture_close(&b->fixture);
 }
 
-static void on_record(const json_t *record, const char *why, void *arg)
-{
-    struct bench *b = arg;
+typedef void record_fn(struct bench *b, const struct verifier_answer *a);
 
-    if (!record)
-        BUG("%s", why);
+/* A question, and who hears the answer. */
+struct ask {
+    struct bench *b;
+    const char *code;
+    record_fn *fn;
+};
+
+static void on_record(struct bench *b, const struct verifier_answer *a)
+{
+    if (!a->record)
+        BUG("%s", a->why);
     json_decref(b->record);
-    b->record = json_deep_copy(record);
+    b->record = json_deep_copy(a->record);
     b->told++;
+}
+
+static void ask_run(void *arg)
+{
+    struct ask *q = arg;
+    struct bench *b = q->b;
+    struct candidate c = {.pack = b->pack,
+                          .task = b->task,
+                          .code = str_of(q->code),
+                          .job = &b->job};
+    struct verifier_answer a = {0};
+    struct err e = ERR_INIT;
+
+    if (verifier_ask(b->verifier, &c, &a, &e) == 0)
+        q->fn(b, &a);
+    else if (e.kind)
+        BUG("%s", e.text);
+    else
+        b->steps++; /* cancelled */
+    verifier_answer_release(&a);
+    free(q);
 }
 
 /* The worker's answer to a task is its sidecar. */
@@ -97,14 +125,12 @@ static void answer_with(struct bench *b, json_t *answer)
     b->task->sidecar = answer;
 }
 
-static void judge(struct bench *b, const char *code, verifier_fn *fn)
+static struct co *judge(struct bench *b, const char *code, record_fn *fn)
 {
-    struct candidate c = {
-        .pack = b->pack, .task = b->task, .code = str_of(code), .job = &b->job};
-    struct err e = ERR_INIT;
+    struct ask *q = xmalloc(sizeof(*q));
 
-    if (verifier_judge(b->verifier, &c, fn, b, &e) < 0)
-        BUG("%s", e.text);
+    *q = (struct ask){b, code, fn};
+    return co_start(ask_run, q);
 }
 
 static bool waits_for(struct bench *b, int told)
@@ -122,12 +148,10 @@ static void test_rules(struct bench *b)
     is(jsn_str(b->record, "verdict"), "static_reject", "as static_reject");
 }
 
-static void on_refusal(const json_t *record, const char *why, void *arg)
+static void on_refusal(struct bench *b, const struct verifier_answer *a)
 {
-    struct bench *b = arg;
-
     b->told++;
-    ok(!record && why && strstr(why, "rules of truth"),
+    ok(!a->record && strstr(a->why, "rules of truth"),
        "a worker of other rules of truth gives no verdict");
 }
 
@@ -162,10 +186,10 @@ static void step(void *arg)
         loop_defer(b->loop, step, b);
 }
 
-static void on_record_step(const json_t *record, const char *why, void *arg)
+static void on_record_step(struct bench *b, const struct verifier_answer *a)
 {
-    on_record(record, why, arg);
-    step(arg);
+    on_record(b, a);
+    step(b);
 }
 
 static void test_loop(struct bench *b, const char *good)
@@ -201,34 +225,15 @@ static void test_gate(struct bench *b)
     task_free(list[1]);
 }
 
-static void wait_for_verdict(void *arg)
-{
-    struct bench *b = arg;
-    struct verifier_answer a = {0};
-    struct candidate c = {.pack = b->pack,
-                          .task = b->task,
-                          .code = STR_LIT("@jit\ndef k(): return 1\n"),
-                          .job = &b->job};
-    struct err e = ERR_INIT;
-
-    if (verifier_judge(b->verifier, &c, verifier_take, &a, &e) < 0)
-        BUG("%s", e.text);
-    if (verifier_await(b->verifier, &a) == 0 && a.record)
-        on_record(a.record, NULL, b);
-    else
-        b->steps++;
-    verifier_answer_release(&a);
-}
-
-static void test_coroutine_asks(struct bench *b)
+static void test_cancelled(struct bench *b, const char *good)
 {
     answer_with(b, json_pack("{s:s, s:i}", "verdict", "correct", "rules",
                              VERDICT_RULES));
     b->told = b->steps = 0;
     b->job.call_ms = 2; /* other questions */
-    co_start(wait_for_verdict, b);
+    judge(b, good, on_record);
     b->job.call_ms = 3;
-    co_cancel(co_start(wait_for_verdict, b));
+    co_cancel(judge(b, good, on_record));
     ok(b->steps == 1 && b->told == 0 && co_alive() == 1,
        "a coroutine that is cancelled does not wait for its verdict");
     ok(waits_for(b, 1) && co_alive() == 0, "one that is not has it");
@@ -246,6 +251,6 @@ void suite_verifier(void)
     test_hint(&b, good);
     test_loop(&b, good);
     test_gate(&b);
-    test_coroutine_asks(&b);
+    test_cancelled(&b, good);
     end(&b);
 }

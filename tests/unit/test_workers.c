@@ -1,4 +1,4 @@
-/* test_tcp.c: workers that come, go, freeze, lie and repeat themselves; each job is
+/* test_workers.c: workers that come, go, freeze, lie and repeat themselves; each job is
  * answered once. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -7,18 +7,18 @@
 #include "io/key.h"
 #include "io/tcp.h"
 #include "tap.h"
-#include "verify/backend.h"
 #include "verify/roster.h"
+#include "verify/verifier.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-void suite_tcp(void);
+void suite_workers(void);
 
 struct bench {
     struct loop *loop;
-    struct backend *backend;
+    struct verifier *verifier;
     char dir[40], key[60], roster[60], secret[KEY_TEXT], address[TCP_ADDRESS];
     struct home home;
     struct opt_list packs;
@@ -26,20 +26,53 @@ struct bench {
     struct buf told;  /* "NAME answer|none;" for each */
     struct buf lines; /* of the log */
     bool waiting;
+    size_t open; /* questions without an answer */
 };
 
-static void on_answer(void *job, const json_t *answer, const char *why,
-                      void *arg)
-{
-    struct bench *b = arg;
-    const char *echo = json_string_value(json_object_get(answer, "echo"));
+struct question {
+    struct bench *b;
+    const char *name;
+    json_t *what;
+};
 
-    buf_printf(&b->told, "%s %s;", (const char *)job,
-               echo && strcmp(echo, job) == 0 ? "answer"
-               : why                          ? "none"
-                                              : "wrong");
-    if (b->waiting && b->backend->pending == 0)
+static void question_run(void *arg)
+{
+    struct question q = *(struct question *)arg;
+    struct bench *b = q.b;
+    struct verifier_answer a = {0};
+    struct err e = ERR_INIT;
+
+    free(arg);
+    b->open++;
+    if (verifier_ask_job(b->verifier, q.what, 1000, &a, &e) == 0)
+        buf_printf(&b->told, "%s %s;", q.name,
+                   strcmp(jsn_str(a.record, "echo"), q.name) == 0 ? "answer"
+                   : *a.why                                       ? "none"
+                                                                  : "wrong");
+    else if (e.kind)
+        BUG("%s", e.text);
+    b->open--;
+    if (b->waiting && b->open == 0)
         loop_stop(b->loop);
+    verifier_answer_release(&a);
+}
+
+/* About a task, or NULL. */
+static struct co *ask_about(struct bench *b, const char *task, const char *name,
+                            const char *what)
+{
+    struct question *q = xmalloc(sizeof(*q));
+
+    *q = (struct question){b, name,
+                           json_pack("{s:s, s:s}", "name", name, "do", what)};
+    if (task)
+        json_object_set_new(q->what, "task", json_pack("{s:s}", "id", task));
+    return co_start(question_run, q);
+}
+
+static struct co *ask(struct bench *b, const char *name, const char *what)
+{
+    return ask_about(b, NULL, name, what);
 }
 
 /* The line that the launcher "none" says has the address. */
@@ -77,14 +110,14 @@ static void begin(struct bench *b)
                                      .box = "none",
                                      .heartbeat_s = 3,
                                      .packs = &b->packs};
-    b->backend = backend_open(b->loop, &b->opts, on_answer, b, &e);
-    if (!b->backend || key_read(b->key, b->secret, &e) < 0)
+    b->verifier = verifier_open(b->loop, &b->opts, &e);
+    if (!b->verifier || key_read(b->key, b->secret, &e) < 0)
         BUG("%s", e.text);
 }
 
 static void end(struct bench *b)
 {
-    backend_close(b->backend);
+    verifier_close(b->verifier);
     loop_free(b->loop);
     log_set_writer(NULL, NULL);
     buf_release(&b->told);
@@ -92,16 +125,6 @@ static void end(struct bench *b)
     unlink(b->key);
     unlink(b->roster);
     rmdir(b->dir);
-}
-
-static void ask(struct bench *b, const char *name, const char *what)
-{
-    struct err e = ERR_INIT;
-
-    if (b->backend->type->ask(b->backend,
-                              json_pack("{s:s, s:s}", "name", name, "do", what),
-                              1000, (void *)name, &e) < 0)
-        BUG("%s", e.text);
 }
 
 static struct fake_worker *start(struct bench *b, const char *name,
@@ -117,7 +140,7 @@ static struct fake_worker *start(struct bench *b, const char *name,
 static void wait_for_all(struct bench *b)
 {
     b->waiting = true;
-    if (b->backend->pending)
+    if (b->open)
         loop_run(b->loop);
     b->waiting = false;
 }
@@ -150,8 +173,7 @@ static void test_come_and_go(void)
     fake_worker_free(w);
     ok(until_line(&b, "worker first"), "that a worker has gone is told");
     is(buf_str(&b.told), "", "its job is not answered by that");
-    b.backend->type->ask(b.backend, json_pack("{s:s}", "name", "three"), 1000,
-                         (void *)"three", NULL);
+    ask(&b, "three", "");
     w = start(&b, "second", NULL);
     ok(until_jobs(&b, w, 1), "but goes to the next worker");
     fake_worker_free(w);
@@ -310,19 +332,10 @@ static bool until_roster(struct bench *b, const char *want, struct buf *got)
     return false;
 }
 
-static void ask_about(struct bench *b, const char *task, const char *what)
-{
-    struct err e = ERR_INIT;
-
-    b->backend->type->ask(b->backend,
-                          json_pack("{s:s, s:s, s:{s:s}}", "name", task, "do",
-                                    what, "task", "id", task),
-                          1000, (void *)task, &e);
-}
-
 static void test_roster(void)
 {
     struct fake_worker *w, *ice;
+    struct co *never;
     struct bench b;
     struct buf got;
 
@@ -330,9 +343,9 @@ static void test_roster(void)
     buf_init(&got, BUF_UNLIMITED);
     w = start(&b, "h/1", NULL);
     ok(until_roster(&b, "h/1 idle 0 0 1;", &got), "who joined is idle");
-    ask_about(&b, "t/1", "twice");
+    ask_about(&b, "t/1", "t/1", "twice");
     wait_for_all(&b);
-    ask_about(&b, "t/2", "never");
+    never = ask_about(&b, "t/2", "t/2", "never");
     ok(until_roster(&b, "h/1 busy 1 1 1 t/2;", &got),
        "then busy with a task; what it did and what was refused is counted");
     fake_worker_free(w);
@@ -346,18 +359,19 @@ static void test_roster(void)
     w = start(&b, "h/1", NULL);
     ok(until_roster(&b, "h/1 busy 1 1 2 t/2;h/2 fenced 0 0 1;", &got),
        "who comes again keeps its line");
-    backend_close(b.backend);
+    co_cancel(never);
+    verifier_close(b.verifier);
     read_roster(&b, &got);
     is(buf_str(&got), "h/1 left 1 1 2;h/2 fenced 0 0 1;",
        "at the end who is there has left");
-    b.backend = backend_open(b.loop, &b.opts, on_answer, &b, &(struct err){0});
+    b.verifier = verifier_open(b.loop, &b.opts, &(struct err){0});
     fake_worker_free(w);
     fake_worker_free(ice);
     buf_release(&got);
     end(&b);
 }
 
-void suite_tcp(void)
+void suite_workers(void)
 {
     test_roster();
     test_come_and_go();

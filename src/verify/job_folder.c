@@ -1,4 +1,4 @@
-/* jobs.c: a folder of jobs and answers, for a worker that runs anywhere else:
+/* job_folder.c: a folder of jobs and answers, for a worker that runs anywhere else:
  * 'monkeys-worker --jobs DIR/jobs --out DIR/answers'.
  *
  * A job's id is the hash of its text, so nothing is asked twice. A job that has an
@@ -22,8 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct jobs {
-    struct backend b; /* first */
+struct job_folder {
     char *jobs, *answers;
     int fd;                       /* of the jobs file */
     struct map written, answered; /* ids; answered: json_t */
@@ -33,9 +32,9 @@ struct jobs {
 
 /* ---- the folder ---- */
 
-static int on_written(const struct frame *f, void *arg, struct err *e)
+static int job_folder_on_job(const struct frame *f, void *arg, struct err *e)
 {
-    struct jobs *j = arg;
+    struct job_folder *j = arg;
 
     (void)e;
     if (strcmp(f->type, "job") == 0)
@@ -43,9 +42,9 @@ static int on_written(const struct frame *f, void *arg, struct err *e)
     return 0;
 }
 
-static int on_answered(const struct frame *f, void *arg, struct err *e)
+static int job_folder_on_answer(const struct frame *f, void *arg, struct err *e)
 {
-    struct jobs *j = arg;
+    struct job_folder *j = arg;
     json_t *answer;
 
     if (strcmp(f->type, "infra") == 0) {
@@ -61,7 +60,8 @@ static int on_answered(const struct frame *f, void *arg, struct err *e)
     return answer ? 0 : -1;
 }
 
-static int read_secret(struct jobs *j, const char *dir, struct err *e)
+static int job_folder_secret(const char *dir, char secret[HASH_HEX],
+                             struct err *e)
 {
     char *path = fs_join(dir, "secret");
     int rc = 0;
@@ -69,14 +69,15 @@ static int read_secret(struct jobs *j, const char *dir, struct err *e)
     if (chmod(path, 0600) < 0 && errno != ENOENT)
         rc = err_sys(e, "%s: cannot be hidden from others", path);
     if (rc == 0)
-        rc = key_make(path, j->b.secret, e);
+        rc = key_make(path, secret, e);
     free(path);
     return rc;
 }
 
-static int jobs_open(struct backend *b, const char *dir, struct err *e)
+struct job_folder *job_folder_open(const char *dir, char secret[HASH_HEX],
+                                   struct err *e)
 {
-    struct jobs *j = (struct jobs *)b;
+    struct job_folder *j = xcalloc(1, sizeof(*j));
 
     map_init(&j->written);
     map_init(&j->answered);
@@ -85,18 +86,19 @@ static int jobs_open(struct backend *b, const char *dir, struct err *e)
     j->fd = -1;
     j->jobs = fs_join(dir, "jobs");
     j->answers = fs_join(dir, "answers");
-    if (fs_mkdirs(dir, e) < 0)
-        return -1;
-    j->fd = frame_file_open(j->jobs, on_written, j, e);
-    if (j->fd < 0 || read_secret(j, dir, e) < 0)
-        return -1;
-    return frame_file_read(j->answers, on_answered, j, e);
+    if (fs_mkdirs(dir, e) == 0 &&
+        (j->fd = frame_file_open(j->jobs, job_folder_on_job, j, e)) >= 0 &&
+        job_folder_secret(dir, secret, e) == 0 &&
+        frame_file_read(j->answers, job_folder_on_answer, j, e) == 0)
+        return j;
+    job_folder_close(j);
+    return NULL;
 }
 
-static void jobs_close(struct backend *b)
+void job_folder_close(struct job_folder *j)
 {
-    struct jobs *j = (struct jobs *)b;
-
+    if (!j)
+        return;
     if (j->fd >= 0)
         close(j->fd);
     for (size_t i = 0; i < j->answered.len; i++)
@@ -109,12 +111,13 @@ static void jobs_close(struct backend *b)
     map_release(&j->to_try);
     free(j->jobs);
     free(j->answers);
+    free(j);
 }
 
 /* ---- asking ---- */
 
 /* An answer that asking again may change. */
-static bool is_passing(const json_t *answer)
+static bool job_folder_may_change(const json_t *answer)
 {
     enum verdict v = verdict_in(answer);
 
@@ -125,8 +128,8 @@ static bool is_passing(const json_t *answer)
 /* The job as text, with its id; `known` is the answer that the folder has. A
  * worker answers a job only once, so a job whose answer says that the verifier
  * failed is sent as a new one: `known` is then the last such answer. */
-static char *write_out(struct jobs *j, json_t *what, char id[HASH_HEX],
-                       const json_t **known)
+static char *job_folder_name(struct job_folder *j, json_t *what,
+                             char id[HASH_HEX], const json_t **known)
 {
     const json_t *answer;
     char *text;
@@ -137,15 +140,16 @@ static char *write_out(struct jobs *j, json_t *what, char id[HASH_HEX],
         answer = map_get(&j->answered, str_of(id));
         if (answer)
             *known = answer;
-        if (!is_passing(answer))
+        if (!job_folder_may_change(answer))
             return text;
         free(text);
         json_object_set_new(what, "again", json_integer(again));
     }
 }
 
-static int write_job(struct jobs *j, const char *id, const char *text,
-                     int64_t deadline_ms, struct err *e)
+static int job_folder_write(struct job_folder *j, const char *id,
+                            const char *text, int64_t deadline_ms,
+                            struct err *e)
 {
     struct frame f = {.type = "job", .deadline_ms = deadline_ms};
 
@@ -160,37 +164,33 @@ static int write_job(struct jobs *j, const char *id, const char *text,
     return 0;
 }
 
-static int jobs_ask(struct backend *b, json_t *what, int64_t deadline_ms,
-                    void *job, struct err *e)
+int job_folder_put(struct job_folder *j, struct asked *a, json_t *what,
+                   struct err *e)
 {
-    struct jobs *j = (struct jobs *)b;
     char id[HASH_HEX];
     const json_t *known;
-    char *text = write_out(j, what, id, &known);
+    char *text = job_folder_name(j, what, id, &known);
     const char *why = map_get(&j->failed, str_of(id));
-    bool done = known && !is_passing(known);
-    int rc = done ? 0 : write_job(j, id, text, deadline_ms, e);
+    bool done = known && !job_folder_may_change(known);
+    int rc = done ? 0 : job_folder_write(j, id, text, a->deadline_ms, e);
 
-    json_decref(what);
     free(text);
     if (rc < 0)
         return -1;
-    b->pending++;
     if (!done && (known || why))
         map_set(&j->to_try, str_of(id), j);
     if (why && !done)
-        backend_answer(b, job, NULL, why);
+        asked_settle(a, NULL, why);
     else if (known)
-        backend_answer(b, job, known, NULL);
+        asked_settle(a, known, NULL);
     return 0;
 }
 
-/* What is to be done elsewhere, and the command that does it. */
-static char *jobs_hint(const struct backend *b)
+char *job_folder_hint(const struct job_folder *j, size_t pending,
+                      const char *device)
 {
-    const struct jobs *j = (const struct jobs *)b;
-    bool cpu = strcmp(b->o->device, "cpu") == 0;
-    size_t n = b->pending ? b->pending : j->to_try.len;
+    bool cpu = strcmp(device, "cpu") == 0;
+    size_t n = pending ? pending : j->to_try.len;
 
     if (n == 0)
         return NULL;
@@ -198,17 +198,8 @@ static char *jobs_hint(const struct backend *b)
         "%zu job%s %s: run 'monkeys-worker --jobs %s --out %s%s%s' "
         "on a host with the device",
         n, n == 1 ? "" : "s",
-        !b->pending ? "failed and can be tried again"
-        : n == 1    ? "waits for answers"
-                    : "wait for answers",
-        j->jobs, j->answers, cpu ? "" : " --device ", cpu ? "" : b->o->device);
+        !pending ? "failed and can be tried again"
+        : n == 1 ? "waits for answers"
+                 : "wait for answers",
+        j->jobs, j->answers, cpu ? "" : " --device ", cpu ? "" : device);
 }
-
-const struct backend_type backend_jobs = {.name = "jobs",
-                                          .operand = "DIR",
-                                          .elsewhere = true,
-                                          .size = sizeof(struct jobs),
-                                          .open = jobs_open,
-                                          .close = jobs_close,
-                                          .ask = jobs_ask,
-                                          .hint = jobs_hint};
