@@ -104,14 +104,14 @@ static int borrow_read(const struct item *x, struct arena *memory,
     if (words_text(x->run, x->attempt->row.code, memory, &out->code, e) < 0)
         return -1;
     for (size_t i = 0; i < x->attempt->shown_len; i++) {
-        const struct run_entry *entry =
+        const struct row_entry *entry =
             run_view_entry(&x->run->view, x->attempt->shown[i].entry);
         struct prompt_part *to = &out->parent[out->parents];
 
         if (!entry)
             continue;
-        to->name = entry->row.name;
-        if (words_text(x->run, entry->row.solution, memory, &to->text, e) < 0)
+        to->name = entry->name;
+        if (words_text(x->run, entry->solution, memory, &to->text, e) < 0)
             return -1;
         out->parents++;
     }

@@ -143,7 +143,7 @@ static const struct analyze_task *solved_elsewhere(struct analysis *a,
 static int add_known(struct analyze_run *r, struct map *set, struct err *e)
 {
     for (size_t i = 0; i < r->view.entries; i++) {
-        const struct row_entry *x = &r->view.entry[i].row;
+        const struct row_entry *x = &r->view.entry[i];
 
         if (strcmp(x->origin, "run") != 0 &&
             words_add(r, x->solution, set, e) < 0)
@@ -386,10 +386,10 @@ static int read_seen(struct analyze_run *r, const struct run_task *task,
         if (words_add(r, at->row.code, &s->code, e) < 0)
             return -1;
         for (size_t k = 0; k < at->shown_len; k++) {
-            const struct run_entry *x =
+            const struct row_entry *x =
                 run_view_entry(&r->view, at->shown[k].entry);
 
-            if (x && words_add(r, x->row.solution, &s->examples, e) < 0)
+            if (x && words_add(r, x->solution, &s->examples, e) < 0)
                 return -1;
         }
     }

@@ -115,7 +115,7 @@ int words_taught(struct analyze_run *r, struct map *seeds, struct map *all,
 
     map_init(&aliases);
     for (size_t i = 0; rc == 0 && i < r->view.entries; i++) {
-        const struct row_entry *x = &r->view.entry[i].row;
+        const struct row_entry *x = &r->view.entry[i];
 
         if (strcmp(x->origin, "run") == 0)
             continue;

@@ -102,16 +102,16 @@ static int read_examples(const struct sample *x, struct arena *a,
 
     in->example = list;
     for (size_t i = 0; i < x->kernel->shown_len; i++) {
-        const struct run_entry *n =
+        const struct row_entry *n =
             run_view_entry(x->view, x->kernel->shown[i].entry);
         struct prompt_example *to = &list[in->example_count];
 
         if (!n)
             continue;
-        *to = (struct prompt_example){.name = n->row.name};
-        if (text_of(x, n->row.problem, a, &to->problem, e) < 0 ||
-            text_of(x, n->row.solution, a, &to->solution, e) < 0 ||
-            (n->row.plan && text_of(x, n->row.plan, a, &to->plan, e) < 0))
+        *to = (struct prompt_example){.name = n->name};
+        if (text_of(x, n->problem, a, &to->problem, e) < 0 ||
+            text_of(x, n->solution, a, &to->solution, e) < 0 ||
+            (n->plan && text_of(x, n->plan, a, &to->plan, e) < 0))
             return -1;
         in->example_count++;
     }

@@ -102,17 +102,16 @@ static int is_tainted(struct choice *c, const struct sample *x, struct err *e)
     /* All attempts: a record may have the prompt of any. */
     for (size_t i = 0; i < x->task->attempts; i++)
         for (size_t k = 0; k < x->task->attempt[i].shown_len; k++) {
-            const struct run_entry *shown =
+            const struct row_entry *shown =
                 run_view_entry(x->view, x->task->attempt[i].shown[k].entry);
 
-            if (!shown || !shown->row.problem ||
-                strcmp(shown->row.origin, "seed") == 0)
+            if (!shown || !shown->problem || strcmp(shown->origin, "seed") == 0)
                 continue;
-            why = check_program(c, x->view, shown->row.problem, e);
+            why = check_program(c, x->view, shown->problem, e);
             if (!why)
                 return -1;
             if (why != clean) {
-                note_overlap(c, x, shown->row.name, why);
+                note_overlap(c, x, shown->name, why);
                 return 1;
             }
         }

@@ -134,13 +134,13 @@ int archives_tell(struct run_view *v, const struct run_task *task,
 static bool is_refused(const struct run_view *v, const struct run_attempt *a)
 {
     for (size_t i = 0; i < v->entries; i++)
-        if (v->entry[i].left && v->entry[i].row.task == a->row.task &&
-            v->entry[i].row.attempt == a->row.attempt)
+        if (v->entry[i].withdrawn && v->entry[i].task == a->row.task &&
+            v->entry[i].attempt == a->row.attempt)
             return true;
     return false;
 }
 
-static bool is_sealed(const struct run_attempt *a)
+static bool is_archivable(const struct run_attempt *a)
 {
     return a->row.solved && a->row.code && a->verdict &&
            verdict_may_join(a->verdict->verdict, a->verdict->evidence);
@@ -150,7 +150,7 @@ const struct run_attempt *archives_kernel_of(const struct run_view *v,
                                              const struct run_task *t)
 {
     for (size_t i = 0; i < t->attempts; i++)
-        if (is_sealed(&t->attempt[i]) && !is_refused(v, &t->attempt[i]))
+        if (is_archivable(&t->attempt[i]) && !is_refused(v, &t->attempt[i]))
             return &t->attempt[i];
     return NULL;
 }

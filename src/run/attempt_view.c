@@ -42,9 +42,9 @@ static int read_text(struct run_view *v, const char *hash, struct arena *a,
 
 static const char *name_of(const struct run_view *v, int64_t entry)
 {
-    const struct run_entry *x = run_view_entry(v, entry);
+    const struct row_entry *x = run_view_entry(v, entry);
 
-    return x ? x->row.name : "?";
+    return x ? x->name : "?";
 }
 
 static void add_shown(const struct run_view *v, const struct run_attempt *a,
@@ -180,13 +180,13 @@ static int add_call(struct run_view *v, struct attempt_view *out,
 static void add_example(const struct run_view *v, struct attempt_view *out,
                         const struct row_shown *s)
 {
-    const struct run_entry *x = run_view_entry(v, s->entry);
+    const struct row_entry *x = run_view_entry(v, s->entry);
 
     out->example[out->examples++] =
         (struct attempt_example){.rank = s->rank,
                                  .entry = s->entry,
                                  .name = name_of(v, s->entry),
-                                 .origin = x ? x->row.origin : NULL,
+                                 .origin = x ? x->origin : NULL,
                                  .cosine = s->cosine,
                                  .reason = s->reason};
 }

@@ -114,13 +114,12 @@ static int read_text(struct recalling *c, const char *blob, struct str *out)
     return rc;
 }
 
-static int on_entry(const struct row_entry *row, int64_t left, void *arg)
+static int on_entry(const struct row_entry *row, void *arg)
 {
     struct recalling *c = arg;
     struct kernel k = {.name = xstrdup(row->name)};
     struct str problem = {0};
 
-    (void)left;
     if (strcmp(row->origin, "run") != 0 &&
         strcmp(row->origin, "shared") != 0 && /* the search has them */
         read_text(c, row->problem, &problem) == 0 &&

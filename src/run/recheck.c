@@ -142,9 +142,9 @@ static int load_run(struct recheck *r, struct err *e)
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < v->entries; i++) {
-        const struct row_entry *row = &v->entry[i].row;
+        const struct row_entry *row = &v->entry[i];
 
-        if (v->entry[i].left || !row->evidence || !row->problem)
+        if (row->withdrawn || !row->evidence || !row->problem)
             continue;
         if (row->task >= 0 && (size_t)row->task >= v->all)
             return err_set(e, ERR_INPUT,

@@ -171,11 +171,22 @@ static void embed(struct str text, float *out, void *arg)
 
 /* ---- the run's own kernels ---- */
 
-static int take_piece(const struct row_task *row, void *arg)
+/* What the task is a piece of; NULL: it is none. */
+static json_t *piece_of(struct run *r, int64_t ord)
 {
-    if (row->kind)
-        *(json_t **)arg = summary_piece_json(row);
-    return 0;
+    struct store_list l = {0};
+    struct err ignored = ERR_INIT;
+    const struct row_task *row;
+    json_t *piece = NULL;
+    struct arena memory;
+
+    arena_init(&memory);
+    if (store_list(r->store, STORE_TASKS, ord, &l, &memory, &ignored) == 0 &&
+        l.len && (row = l.row)->kind)
+        piece = summary_piece_json(row);
+    free(l.row);
+    arena_release(&memory);
+    return piece;
 }
 
 static int read_texts(struct run *r, const struct own *o, struct buf text[4],
@@ -206,14 +217,13 @@ static void give_texts(struct run_share *h, const struct own *o,
                        .dsl = r->pack->id,
                        .verified = true,
                        .rules = VERDICT_RULES,
-                       .verified_on = on};
-    struct err ignored = ERR_INIT;
+                       .verified_on = on,
+                       .piece = piece_of(r, o->ord)};
 
     if (o->plan[0])
         k.plan = (struct str){buf_str(&text[1]), text[1].len};
     if (text[2].len)
         k.ported = (struct str){buf_str(&text[2]), text[2].len};
-    store_each_task_of(r->store, o->ord, take_piece, &k.piece, &ignored);
     sharing_give(h->sharing, &k);
     json_decref(k.piece);
     free(name);

@@ -36,9 +36,9 @@ static void add_shown(struct summary *m, const struct run_view *v,
 {
     out->shown = arena_alloc(&m->memory, (a->shown_len + 1) * sizeof(char *));
     for (size_t i = 0; i < a->shown_len; i++) {
-        const struct run_entry *x = run_view_entry(v, a->shown[i].entry);
+        const struct row_entry *x = run_view_entry(v, a->shown[i].entry);
 
-        out->shown[out->shown_len++] = x ? x->row.name : "?";
+        out->shown[out->shown_len++] = x ? x->name : "?";
     }
 }
 
@@ -106,19 +106,19 @@ static struct summary_task *task_or_piece(struct summary *m, int64_t ord)
 
 /* ---- the archive ---- */
 
-static void add_entry(struct summary *m, const struct run_entry *x)
+static void add_entry(struct summary *m, const struct row_entry *x)
 {
-    bool run = strcmp(x->row.origin, "run") == 0;
-    struct summary_task *t = task_or_piece(m, x->row.task);
+    bool run = strcmp(x->origin, "run") == 0;
+    struct summary_task *t = task_or_piece(m, x->task);
 
-    m->entry[m->entries++] = (struct summary_entry){.entry = x->row.entry,
-                                                    .name = x->row.name,
-                                                    .origin = x->row.origin,
-                                                    .version = x->row.version,
-                                                    .left = x->left};
+    m->entry[m->entries++] = (struct summary_entry){.entry = x->entry,
+                                                    .name = x->name,
+                                                    .origin = x->origin,
+                                                    .version = x->version,
+                                                    .left = x->withdrawn};
     m->seeds += !run;
-    m->kernels += run && !x->left;
-    if (run && x->left && t) {
+    m->kernels += run && !x->withdrawn;
+    if (run && x->withdrawn && t) {
         t->doubted = true;
         m->doubted += !t->piece;
     }
@@ -164,7 +164,7 @@ static void add_call(struct summary *m, const struct row_call *c)
         m->last_at = c->answered_at;
 }
 
-static void add_event(struct summary *m, const struct run_event *x)
+static void add_event(struct summary *m, const struct row_event *x)
 {
     struct summary_task *t = task_or_piece(m, x->task);
 
@@ -274,6 +274,8 @@ static int add_piece_errors(struct summary *m, struct run_view *v,
 
 int summary_make(struct run_view *v, struct summary *out, struct err *e)
 {
+    size_t n;
+
     *out = (struct summary){
         .state = v->state, .pid = v->pid, .rules = run_view_rules(v)};
     arena_init(&out->memory);
@@ -291,8 +293,12 @@ int summary_make(struct run_view *v, struct summary *out, struct err *e)
     for (size_t i = 0; i < v->all; i++)
         for (size_t k = 0; k < v->task[i].attempts; k++)
             count_outcomes(out, &v->task[i].attempt[k]);
-    for (size_t i = 0; i < v->calls; i++)
-        add_call(out, &v->call[i]);
+    for (size_t i = 0; i <= v->all; i++) {
+        struct row_call *c = run_view_calls(v, i, &n);
+
+        for (size_t k = 0; k < n; k++)
+            add_call(out, &c[k]);
+    }
     for (size_t i = 0; i < v->events; i++)
         add_event(out, &v->event[i]);
     if (add_errors(out, v, e) == 0 && add_piece_errors(out, v, e) == 0 &&

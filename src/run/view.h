@@ -37,20 +37,16 @@ struct run_task {
     struct run_attempt *attempt; /* in their order */
     size_t attempts;
     struct row_call *call; /* all calls for the task, also those of the attempt
-                              under way */
+                              under way; by attempt and time */
     size_t calls;
-    int64_t version; /* of the view when a row of the task was last read */
+    int64_t version;      /* of the view when a row of the task was last read */
+    struct run_rows *own; /* private */
 };
 
-struct run_entry {
-    struct row_entry row;
-    int64_t left; /* the archive's version when it left, or 0 */
-};
-
-struct run_event {
-    const char *kind, *text;
-    int64_t task, attempt; /* -1, 0: of no task */
-    int64_t at;
+/* The rows of all tasks, or of one that was read again. */
+struct run_rows {
+    struct store_list attempt, verdict, shown, call;
+    struct arena memory;
 };
 
 /* What a run does, or how it ended. */
@@ -76,23 +72,21 @@ struct run_view {
     struct run_task *task;   /* in the run's order: task[row.ord] */
     size_t tasks;            /* without pieces */
     size_t all;              /* the tasks, then the pieces of a curriculum */
-    struct run_entry *entry; /* entry[row.entry - 1] */
+    struct row_entry *entry; /* entry[number - 1]; name NULL: it was not read */
     size_t entries;
-    struct run_event *event;
+    struct row_event *event;
     size_t events;
     struct row_recheck *recheck; /* by pass */
     size_t rechecks;
-    struct row_call *call; /* all of them, by task, attempt and time; those
-                              that belong to no task first */
+    struct row_call *call; /* those that belong to no task */
     size_t calls;
     int64_t version; /* 1 when it is opened; grows when a refresh finds news */
     /* private */
     int64_t seen, data_version; /* what of the store was read */
     int64_t workers_at; /* the time of the workers' file that was read */
-    struct run_attempt *attempts;
-    struct row_verdict *verdicts;
-    struct row_shown *shown;
-    size_t attempt_len, verdict_len, shown_len;
+    struct store_list list[STORE_WHATS]; /* of the run as a whole */
+    struct run_rows rows, *loose; /* loose: calls that belong to no task */
+    bool loaded;
     struct store *store;
     bool owns_store;
     struct map facts, errors, kinds; /* that were asked for */
@@ -136,8 +130,11 @@ const struct row_recheck *run_view_recheck(const struct run_view *v,
  * none. */
 struct run_task *run_view_task(struct run_view *v, const char *id);
 struct run_attempt *run_view_attempt(struct run_task *t, int64_t number);
+/* All calls: list 0 has those that belong to no task, list 1 + i those of task i. */
+struct row_call *run_view_calls(const struct run_view *v, size_t list,
+                                size_t *n);
 /* The entry of this number; NULL: there is none, or it was not read. */
-const struct run_entry *run_view_entry(const struct run_view *v,
+const struct row_entry *run_view_entry(const struct run_view *v,
                                        int64_t number);
 /* The attempt that stands for a task: of those that solved it the one with the
  * highest fitness (of equals the first), else the last; NULL: none is

@@ -292,13 +292,12 @@ static void keep_shared(const struct resume *r, const struct row_entry *row,
 }
 
 /* In strict order, entries join again at the same barriers. */
-static int resume_on_entry(const struct row_entry *row, int64_t left, void *arg)
+static int resume_on_entry(const struct row_entry *row, void *arg)
 {
     struct resume *r = arg;
     bool shared = strcmp(row->origin, "shared") == 0;
     struct kept_entry *k;
 
-    (void)left;
     if (!shared && strcmp(row->origin, "run") != 0)
         return 0;
     if (!shared && !task_state_of(r, row->task))
@@ -380,7 +379,7 @@ static int join_eager_shared(struct resume *r, const struct row_entry *row)
     return rc;
 }
 
-static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
+static int on_eager_entry(const struct row_entry *row, void *arg)
 {
     struct resume *r = arg;
     struct task_state *t;
@@ -389,7 +388,6 @@ static int on_eager_entry(const struct row_entry *row, int64_t left, void *arg)
     struct buf plan, code;
     int rc = -1;
 
-    (void)left;
     if (strcmp(row->origin, "shared") == 0)
         return join_eager_shared(r, row);
     if (strcmp(row->origin, "run") != 0)

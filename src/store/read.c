@@ -14,22 +14,17 @@ struct reading {
         int (*attempt)(const struct row_attempt *, void *);
         int (*shown)(const struct row_shown *, void *);
         int (*verdict)(const struct row_verdict *, void *);
-        int (*entry)(const struct row_entry *, int64_t, void *);
+        int (*entry)(const struct row_entry *, void *);
         int (*review)(const struct row_review *, void *);
         int (*recheck)(const struct row_recheck *, void *);
         int (*look)(const struct row_look *, void *);
         int (*vector)(const struct row_vector *, void *);
-        int (*change)(const struct row_change *, void *);
-        int (*event)(const char *, int64_t, int64_t, const char *, int64_t,
-                     void *);
     } fn;
     void *arg;
     int (*give)(const struct reading *r, const void *row);
-    /* Only rows with this value in this column (or, with `after`, with a greater
-     * one); NULL: all. */
-    const char *column, *text; /* text NULL: the number counts */
+    /* Only rows of which this holds, such as "task ="; NULL: all. */
+    const char *where, *text; /* text NULL: the number counts */
     int64_t number;
-    bool after;
 };
 
 /* Floats may lie at an odd address in SQLite's page: `aligned` gets a copy. */
@@ -75,7 +70,7 @@ static int store_each_row(sqlite3_stmt *q, const struct table *t,
 {
     union { /* large and aligned enough for every row */
         struct row_call call;
-        struct row_entry_read entry;
+        struct row_entry entry;
         struct row_attempt attempt;
         struct row_verdict verdict;
     } row;
@@ -106,8 +101,8 @@ static int each(struct store *s, const struct table *t, const struct reading *r,
     buf_puts(&sql, "SELECT ");
     store_put_names(&sql, t);
     buf_printf(&sql, " FROM %s", t->name);
-    if (r->column)
-        buf_printf(&sql, " WHERE %s %s ?1", r->column, r->after ? ">" : "=");
+    if (r->where)
+        buf_printf(&sql, " WHERE %s ?1", r->where);
     buf_puts(&sql, " ORDER BY ");
     store_put_keys(&sql, t);
     if (sqlite3_prepare_v2(s->reader, sql.data, (int)sql.len, &q, NULL) !=
@@ -115,7 +110,7 @@ static int each(struct store *s, const struct table *t, const struct reading *r,
         state = SQLITE_ERROR;
     else if (r->text)
         sqlite3_bind_text(q, 1, r->text, -1, SQLITE_STATIC);
-    else if (r->column)
+    else if (r->where)
         sqlite3_bind_int64(q, 1, r->number);
     if (q)
         rc = store_each_row(q, t, r, &state);
@@ -139,33 +134,15 @@ static int each(struct store *s, const struct table *t, const struct reading *r,
         return each(s, table, &r, e);                                        \
     }
 
-/* The same for one task alone, which `key` names. */
-#define READ_OF(name, table, key)                                            \
-    int store_each_##name##_of(struct store *s, int64_t task,                \
-                               int (*fn)(const struct row_##name *, void *), \
-                               void *arg, struct err *e)                     \
-    {                                                                        \
-        struct reading r = {.fn.name = fn,                                   \
-                            .arg = arg,                                      \
-                            .give = give_##name,                             \
-                            .column = (key),                                 \
-                            .number = task};                                 \
-        return each(s, table, &r, e);                                        \
-    }
-
 READ(task, &store_tables[TABLE_TASK])
 READ(call, &store_tables[TABLE_CALL])
 READ(attempt, &store_tables[TABLE_ATTEMPT])
 READ(shown, &store_tables[TABLE_SHOWN])
 READ(verdict, &store_verdict_read)
+READ(entry, &store_entry_read)
 READ(review, &store_tables[TABLE_REVIEW])
 READ(recheck, &store_tables[TABLE_RECHECK])
 READ(look, &store_tables[TABLE_LOOK])
-READ_OF(task, &store_tables[TABLE_TASK], "ord")
-READ_OF(call, &store_tables[TABLE_CALL], "task")
-READ_OF(attempt, &store_tables[TABLE_ATTEMPT], "task")
-READ_OF(shown, &store_tables[TABLE_SHOWN], "task")
-READ_OF(verdict, &store_verdict_read, "task")
 
 static int give_vector(const struct reading *r, const void *row)
 {
@@ -179,93 +156,78 @@ int store_each_vector(struct store *s, const char *source,
     struct reading r = {.fn.vector = fn,
                         .arg = arg,
                         .give = give_vector,
-                        .column = "source",
+                        .where = "source =",
                         .text = source};
 
     return each(s, &store_tables[TABLE_VECTOR], &r, e);
 }
 
-static int give_entry(const struct reading *r, const void *row)
-{
-    const struct row_entry_read *x = row;
+/* ---- lists ---- */
 
-    return r->fn.entry(&x->entry, x->left, r->arg);
+static const struct {
+    const struct table *table;
+    const char *where;
+} listed[STORE_WHATS] = {
+    [STORE_TASKS] = {&store_tables[TABLE_TASK], "ord ="},
+    [STORE_CALLS] = {&store_tables[TABLE_CALL], "task ="},
+    [STORE_ATTEMPTS] = {&store_tables[TABLE_ATTEMPT], "task ="},
+    [STORE_SHOWN] = {&store_tables[TABLE_SHOWN], "task ="},
+    [STORE_VERDICTS] = {&store_verdict_read, "task ="},
+    [STORE_ENTRIES] = {&store_entry_read, "entry ="},
+    [STORE_RECHECKS] = {&store_tables[TABLE_RECHECK], "pass ="},
+    [STORE_EVENTS] = {&store_tables[TABLE_EVENT], "seq >"},
+    [STORE_CHANGES] = {&store_change_read, "seq >"},
+};
+
+struct listing {
+    const struct table *table;
+    struct store_list *list;
+    struct arena *memory;
+};
+
+static int list_row(const struct reading *r, const void *row)
+{
+    const struct listing *g = r->arg;
+    struct store_list *l = g->list;
+    char *to, *before;
+
+    l->row = xgrow(l->row, &l->cap, l->len, l->size);
+    to = (char *)l->row + l->len++ * l->size;
+    before = l->len > 1 ? to - l->size : NULL;
+    memset(to, 0, l->size);
+    memcpy(to, row, g->table->size);
+    for (size_t i = 0; i < g->table->cols; i++) {
+        size_t at = g->table->col[i].at;
+        const char *text, *last = NULL;
+
+        if (g->table->col[i].type != COL_TEXT)
+            continue;
+        memcpy(&text, to + at, sizeof(text));
+        if (before)
+            memcpy(&last, before + at, sizeof(last));
+        if (text && last && strcmp(text, last) == 0)
+            text = last;
+        else if (text)
+            text = arena_strdup(g->memory, text);
+        memcpy(to + at, &text, sizeof(text));
+    }
+    return 0;
 }
 
-int store_each_entry(struct store *s,
-                     int (*fn)(const struct row_entry *, int64_t left, void *),
-                     void *arg, struct err *e)
+int store_list(struct store *s, enum store_what what, int64_t of,
+               struct store_list *l, struct arena *a, struct err *e)
 {
-    struct reading r = {.fn.entry = fn, .arg = arg, .give = give_entry};
+    struct listing g = {listed[what].table, l, a};
+    struct reading r = {.arg = &g,
+                        .give = list_row,
+                        .where = of == STORE_ALL ? NULL : listed[what].where,
+                        .number = of};
 
-    return each(s, &store_entry_read, &r, e);
-}
-
-int store_each_entry_of(struct store *s, int64_t entry,
-                        int (*fn)(const struct row_entry *, int64_t left,
-                                  void *),
-                        void *arg, struct err *e)
-{
-    struct reading r = {.fn.entry = fn,
-                        .arg = arg,
-                        .give = give_entry,
-                        .column = "entry",
-                        .number = entry};
-
-    return each(s, &store_entry_read, &r, e);
-}
-
-static int give_event(const struct reading *r, const void *row)
-{
-    const struct row_event *x = row;
-
-    return r->fn.event(x->kind, x->task, x->attempt, x->text, x->at, r->arg);
-}
-
-int store_each_event(struct store *s,
-                     int (*fn)(const char *kind, int64_t task, int64_t attempt,
-                               const char *text, int64_t at, void *),
-                     void *arg, struct err *e)
-{
-    return store_each_event_after(s, 0, fn, arg, e);
-}
-
-int store_each_event_after(struct store *s, int64_t seq,
-                           int (*fn)(const char *kind, int64_t task,
-                                     int64_t attempt, const char *text,
-                                     int64_t at, void *),
-                           void *arg, struct err *e)
-{
-    struct reading r = {.fn.event = fn,
-                        .arg = arg,
-                        .give = give_event,
-                        .column = "seq",
-                        .number = seq,
-                        .after = true};
-
-    return each(s, &store_tables[TABLE_EVENT], &r, e);
+    l->size = l->size ? l->size : g.table->size;
+    return each(s, g.table, &r, e);
 }
 
 /* ---- following a run ---- */
-
-static int give_change(const struct reading *r, const void *row)
-{
-    return r->fn.change(row, r->arg);
-}
-
-int store_each_change(struct store *s, int64_t seq,
-                      int (*fn)(const struct row_change *, void *), void *arg,
-                      struct err *e)
-{
-    struct reading r = {.fn.change = fn,
-                        .arg = arg,
-                        .give = give_change,
-                        .column = "seq",
-                        .number = seq,
-                        .after = true};
-
-    return each(s, &store_change_read, &r, e);
-}
 
 int store_last_change(struct store *s, int64_t *seq, struct err *e)
 {

@@ -18,6 +18,7 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -147,6 +148,8 @@ struct row_entry {
     const char *task_hash, *problem /* blob */, *plan /* blob or NULL */;
     const char *solution /* blob */, *evidence;
     const char *ported; /* blob: a ModelNew made from its trace; or NULL */
+    int64_t withdrawn;  /* read only: the version at which it left the archive;
+                           0: it has not */
 };
 void store_entry(struct store *s, const struct row_entry *r);
 /* An entry that a reviewer refused is not part of the archive from `version` on. */
@@ -196,6 +199,13 @@ void store_look(struct store *s, const struct row_look *r);
 
 /* An event for people to read: "begun", "ended", "call", "infra", "aside",
  * "review", "shared". */
+struct row_event {
+    int64_t seq; /* from 1 */
+    const char *kind;
+    int64_t task, attempt; /* -1, 0: of no task */
+    const char *text;
+    int64_t at;
+};
 void store_event(struct store *s, const char *kind, int64_t task,
                  int64_t attempt, const char *text);
 
@@ -216,10 +226,9 @@ int store_each_shown(struct store *s,
 int store_each_verdict(struct store *s,
                        int (*fn)(const struct row_verdict *, void *), void *arg,
                        struct err *e);
-/* `left` is the version at which it left the archive; 0: it has not. */
 int store_each_entry(struct store *s,
-                     int (*fn)(const struct row_entry *, int64_t left, void *),
-                     void *arg, struct err *e);
+                     int (*fn)(const struct row_entry *, void *), void *arg,
+                     struct err *e);
 int store_each_review(struct store *s,
                       int (*fn)(const struct row_review *, void *), void *arg,
                       struct err *e);
@@ -231,32 +240,32 @@ int store_each_look(struct store *s, int (*fn)(const struct row_look *, void *),
 int store_each_vector(struct store *s, const char *source,
                       int (*fn)(const struct row_vector *, void *), void *arg,
                       struct err *e);
-int store_each_event(struct store *s,
-                     int (*fn)(const char *kind, int64_t task, int64_t attempt,
-                               const char *text, int64_t at, void *),
-                     void *arg, struct err *e);
 
-/* The same for the rows of one task alone, or for one entry: each looks them up
- * and reads no others. */
-int store_each_task_of(struct store *s, int64_t task,
-                       int (*fn)(const struct row_task *, void *), void *arg,
-                       struct err *e);
-int store_each_call_of(struct store *s, int64_t task,
-                       int (*fn)(const struct row_call *, void *), void *arg,
-                       struct err *e);
-int store_each_attempt_of(struct store *s, int64_t task,
-                          int (*fn)(const struct row_attempt *, void *),
-                          void *arg, struct err *e);
-int store_each_shown_of(struct store *s, int64_t task,
-                        int (*fn)(const struct row_shown *, void *), void *arg,
-                        struct err *e);
-int store_each_verdict_of(struct store *s, int64_t task,
-                          int (*fn)(const struct row_verdict *, void *),
-                          void *arg, struct err *e);
-int store_each_entry_of(struct store *s, int64_t entry,
-                        int (*fn)(const struct row_entry *, int64_t left,
-                                  void *),
-                        void *arg, struct err *e);
+/* The rows of a table as a list, which is appended to. */
+enum store_what {
+    STORE_TASKS, /* struct row_task */
+    STORE_CALLS, /* … */
+    STORE_ATTEMPTS,
+    STORE_SHOWN,
+    STORE_VERDICTS,
+    STORE_ENTRIES,
+    STORE_RECHECKS,
+    STORE_EVENTS,
+    STORE_CHANGES,
+    STORE_WHATS
+};
+struct store_list {
+    void *row; /* the caller frees it */
+    size_t len, cap;
+    size_t size; /* of an element, which begins with the row: the rest is
+                    zeroed; 0: of the row alone */
+};
+#define STORE_ALL INT64_MIN
+/* All rows, or those of one task or entry, which reads no others; of events and
+ * changes, those after this number. Texts are copied to `a`; a text that equals the one
+ * in the row before shares its memory. */
+int store_list(struct store *s, enum store_what what, int64_t of,
+               struct store_list *l, struct arena *a, struct err *e);
 
 /* The connection that reads, for queries of the caller's own; it stays the store's. */
 struct sqlite3 *store_reader(const struct store *s);
@@ -279,17 +288,8 @@ struct row_change {
     const char *name;
     int64_t number;
 };
-int store_each_change(struct store *s, int64_t seq,
-                      int (*fn)(const struct row_change *, void *), void *arg,
-                      struct err *e);
 int store_last_change(struct store *s, int64_t *seq, struct err *e);
 /* True for a file that an older program wrote: it has no such log, or has had it
  * only since the store was opened. */
 bool store_has_no_log(const struct store *s);
-int store_each_event_after(struct store *s, int64_t seq,
-                           int (*fn)(const char *kind, int64_t task,
-                                     int64_t attempt, const char *text,
-                                     int64_t at, void *),
-                           void *arg, struct err *e);
-
 #endif

@@ -80,20 +80,6 @@ struct row_entry_left {
     const char *why;
 };
 
-struct row_event {
-    int64_t seq;
-    const char *kind;
-    int64_t task, attempt;
-    const char *text;
-    int64_t at;
-};
-
-/* An entry, and the version at which it left. */
-struct row_entry_read {
-    struct row_entry entry;
-    int64_t left;
-};
-
 struct row_blob {
     const char *hash;
     int64_t size;     /* of the text */

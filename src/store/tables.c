@@ -106,12 +106,8 @@ static const struct col verdict_read_cols[] = {VERDICT_COLS, VERDICT_TIME_COLS};
         TEXT(name), TEXT(task_hash), TEXT(problem), TEXT(plan),          \
         TEXT(solution), TEXT(evidence), TEXT(ported)
 static const struct col entry_cols[] = {ENTRY_COLS};
-/* The struct's first member is the row. */
 static const struct col entry_read_cols[] = {
-    ENTRY_COLS,
-    {"coalesce(left_version, 0)", COL_INT, 0,
-     offsetof(struct row_entry_read, left), 0, 0},
-};
+    ENTRY_COLS, COL("coalesce(left_version, 0)", COL_INT, 0, withdrawn)};
 #undef ROW
 
 #define ROW row_entry_left
@@ -192,7 +188,7 @@ const struct table store_verdict_read =
           row_verdict, NULL);
 const struct table store_entry_read =
     TABLE("entry LEFT JOIN entry_left USING (entry)", entry_read_cols,
-          row_entry_read, NULL);
+          row_entry, NULL);
 
 void store_put_names(struct buf *sql, const struct table *t)
 {

@@ -16,19 +16,19 @@ struct member {
 
 /* The attempt that an entry came from; NULL: from outside the run. */
 static const struct run_attempt *origin_of(const struct run_view *v,
-                                           const struct run_entry *x)
+                                           const struct row_entry *x)
 {
-    if (x->row.task < 0 || (size_t)x->row.task >= v->all)
+    if (x->task < 0 || (size_t)x->task >= v->all)
         return NULL;
-    return run_view_attempt(&v->task[x->row.task], x->row.attempt);
+    return run_view_attempt(&v->task[x->task], x->attempt);
 }
 
 static void add_places(const struct run_view *v, const struct run_attempt *a,
                        struct member *member)
 {
     for (size_t k = 0; k < a->shown_len; k++) {
-        const struct run_entry *x = run_view_entry(v, a->shown[k].entry);
-        struct member *m = x ? &member[x->row.entry - 1] : NULL;
+        const struct row_entry *x = run_view_entry(v, a->shown[k].entry);
+        struct member *m = x ? &member[x->entry - 1] : NULL;
 
         if (!m)
             continue;
@@ -49,13 +49,13 @@ static json_t *parents_of(const struct run_view *v, size_t i,
     json_t *list = json_array();
 
     for (size_t k = 0; a && k < a->shown_len; k++) {
-        const struct run_entry *x = run_view_entry(v, a->shown[k].entry);
+        const struct row_entry *x = run_view_entry(v, a->shown[k].entry);
 
-        if (!x || x->row.entry > (int64_t)i)
+        if (!x || x->entry > (int64_t)i)
             continue;
-        json_array_append_new(list, json_integer(x->row.entry));
-        if (member[x->row.entry - 1].depth >= member[i].depth)
-            member[i].depth = member[x->row.entry - 1].depth + 1;
+        json_array_append_new(list, json_integer(x->entry));
+        if (member[x->entry - 1].depth >= member[i].depth)
+            member[i].depth = member[x->entry - 1].depth + 1;
     }
     return list;
 }
@@ -72,20 +72,20 @@ static json_t *one_run(struct run_view *v, struct err *e)
         for (size_t k = 0; k < v->task[i].attempts; k++)
             add_places(v, &v->task[i].attempt[k], member);
     for (size_t i = 0; i < v->entries; i++) {
-        const struct run_entry *x = &v->entry[i];
+        const struct row_entry *x = &v->entry[i];
         json_t *parents = parents_of(v, i, member);
 
         json_array_append_new(
             list,
             json_pack("{s:I, s:o, s:s?, s:o, s:I, s:I, s:I, s:o, s:I, s:I, "
                       "s:I, s:o}",
-                      "entry", (json_int_t)x->row.entry, "name",
-                      views_text(x->row.name), "origin", x->row.origin, "task",
-                      x->row.task < 0 || (size_t)x->row.task >= v->tasks
+                      "entry", (json_int_t)x->entry, "name",
+                      views_text(x->name), "origin", x->origin, "task",
+                      x->task < 0 || (size_t)x->task >= v->tasks
                           ? json_null()
-                          : json_integer(x->row.task),
-                      "attempt", (json_int_t)x->row.attempt, "version",
-                      (json_int_t)x->row.version, "left", (json_int_t)x->left,
+                          : json_integer(x->task),
+                      "attempt", (json_int_t)x->attempt, "version",
+                      (json_int_t)x->version, "left", (json_int_t)x->withdrawn,
                       "parents", parents, "depth", (json_int_t)member[i].depth,
                       "shown", (json_int_t)member[i].shown, "solved",
                       (json_int_t)member[i].solved, "places",

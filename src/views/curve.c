@@ -70,7 +70,7 @@ int64_t curve_busy_us(const struct curve *c, const struct run_view *v,
     int64_t busy = 0, begun = 0, end;
 
     for (size_t i = 0; i <= v->events; i++) {
-        const struct run_event *x = i < v->events ? &v->event[i] : NULL;
+        const struct row_event *x = i < v->events ? &v->event[i] : NULL;
         bool begins = x && strcmp(x->kind, "begun") == 0,
              ends = x && strcmp(x->kind, "ended") == 0;
 
@@ -131,14 +131,18 @@ json_t *curve_json(const struct curve *c, const struct run_view *v)
 {
     json_t *list = json_array();
     int64_t start = c->len ? curve_at(c, 0) : 0;
-    size_t points = c->len < CURVE_POINTS ? c->len : CURVE_POINTS;
+    size_t points = c->len < CURVE_POINTS ? c->len : CURVE_POINTS, n;
     struct point p[CURVE_POINTS];
 
     choose_points(c, p, points);
-    for (size_t i = 0; i < v->calls; i++) {
-        if (v->call[i].asked_at && v->call[i].asked_at < start)
-            start = v->call[i].asked_at;
-        add_call(p, points, &v->call[i]);
+    for (size_t i = 0; i <= v->all; i++) {
+        const struct row_call *call = run_view_calls(v, i, &n);
+
+        for (size_t k = 0; k < n; k++) {
+            if (call[k].asked_at && call[k].asked_at < start)
+                start = call[k].asked_at;
+            add_call(p, points, &call[k]);
+        }
     }
     for (size_t i = 0; i < points; i++) {
         p[i].usd_micro += i ? p[i - 1].usd_micro : 0;

@@ -391,13 +391,13 @@ static int dump_shown(const struct row_shown *r, void *arg)
     return 0;
 }
 
-static int dump_entry(const struct row_entry *r, int64_t left, void *arg)
+static int dump_entry(const struct row_entry *r, void *arg)
 {
     buf_printf(arg, "entry %lld %lld %s %lld %lld %s %s %s %s %s %lld\n",
                (long long)r->entry, (long long)r->version, r->origin,
                (long long)r->task, (long long)r->attempt, r->name, r->task_hash,
                r->problem, r->plan ? r->plan : "-", r->solution,
-               (long long)left);
+               (long long)r->withdrawn);
     return 0;
 }
 

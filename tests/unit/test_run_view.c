@@ -200,12 +200,14 @@ static char *told(const struct run_view *v)
     for (size_t i = 0; i < v->calls; i++)
         put_row(&b, &v->call[i]);
     for (size_t i = 0; i < v->entries; i++)
-        buf_printf(&b, "%s left %lld\n", v->entry[i].row.name,
-                   (long long)v->entry[i].left);
+        buf_printf(&b, "%s left %lld\n", v->entry[i].name,
+                   (long long)v->entry[i].withdrawn);
     for (size_t i = 0; i < v->tasks; i++) {
         const struct run_task *t = &v->task[i];
 
         buf_printf(&b, "%s, %zu calls\n", t->row.id, t->calls);
+        for (size_t c = 0; c < t->calls; c++)
+            put_row(&b, &t->call[c]);
         for (size_t k = 0; k < t->attempts; k++) {
             const struct run_attempt *a = &t->attempt[k];
 

@@ -149,9 +149,9 @@ static void test_migration(void)
     db_rmdir(dir);
 }
 
-static int count_entry(const struct row_entry *r, int64_t left, void *arg)
+static int count_entry(const struct row_entry *r, void *arg)
 {
-    *(int *)arg += r->entry == 3 && left == 0 && !r->ported &&
+    *(int *)arg += r->entry == 3 && r->withdrawn == 0 && !r->ported &&
                    strcmp(r->evidence, "E3") == 0;
     return 0;
 }
