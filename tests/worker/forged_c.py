@@ -74,9 +74,9 @@ static void answer(uint64_t status)
 # ---- what a trace says -----------------------------------------------------------------
 
 
-@forgery(RELU)
-def no_call() -> bytes:
-    return native(nodes=[fill(view(1), 0.0)])
+forgery.add(RELU,
+    no_call=native(nodes=[fill(view(1), 0.0)]),
+)  # fmt: skip
 
 
 @forgery(TRANSPOSE)
@@ -87,79 +87,23 @@ def a_transposition_by_moves() -> bytes:
     return trace(made, texts=["void idle(void) {}"])
 
 
-@forgery(RELU)
-def a_text_that_is_not_there() -> bytes:
-    return native(texts=[])
-
-
-@forgery(RELU)
-def a_text_that_is_a_number() -> bytes:
-    return native(texts=[7])
-
-
-@forgery(RELU)
-def a_text_that_is_no_unicode() -> bytes:
-    return native(texts=["\ud800"])
-
-
-@forgery(RELU)
-def a_text_without_end() -> bytes:
-    return native("/" * (1 << 20) + RELU_C)
-
-
-@forgery(RELU)
-def a_function_that_is_not_there() -> bytes:
-    return native(function="other_kernel")
-
-
-@forgery(RELU)
-def a_name_that_is_code() -> bytes:
-    return native(function="relu_kernel(0, 0, 0); } void more(void) { system")
-
-
-@forgery(RELU)
-def a_name_of_two_lines() -> bytes:
-    return native(function="relu_kernel\n#include </etc/passwd>")
-
-
-@forgery(RELU)
-def a_name_of_the_stubs() -> bytes:
-    return native(RELU_C + "void monkeys_call_relu_kernel(void) {}")
-
-
-@forgery(RELU)
-def an_argument_that_is_text() -> bytes:
-    return native(args=[tensor(0), tensor(1), "256"])
-
-
-@forgery(RELU)
-def an_argument_in_a_tuple() -> bytes:
-    return native(args=[tensor(0), tensor(1), {"tuple": [SIZE]}])
-
-
-@forgery(RELU)
-def an_argument_out_of_range() -> bytes:
-    return native(args=[tensor(0), tensor(1), 1 << 70])
-
-
-@forgery(RELU)
-def too_many_arguments() -> bytes:
-    return native(args=[tensor(0)] * 200)
-
-
-@forgery(RELU)
-def arguments_by_name() -> bytes:
-    return native(args={"x": tensor(0)})
-
-
-@forgery(RELU)
-def a_number_in_the_place_of_an_address() -> bytes:
-    return native(args=[0, tensor(1), SIZE])
-
-
-@forgery(RELU)
-def an_address_of_nothing() -> bytes:
-    return native(args=[None, tensor(1), SIZE])
+forgery.add(RELU,
+    a_text_that_is_not_there=native(texts=[]),
+    a_text_that_is_a_number=native(texts=[7]),
+    a_text_that_is_no_unicode=native(texts=["\ud800"]),
+    a_text_without_end=native("/" * (1 << 20) + RELU_C),
+    a_function_that_is_not_there=native(function="other_kernel"),
+    a_name_that_is_code=native(function="relu_kernel(0, 0, 0); } void more(void) { system"),
+    a_name_of_two_lines=native(function="relu_kernel\n#include </etc/passwd>"),
+    a_name_of_the_stubs=native(RELU_C + "void monkeys_call_relu_kernel(void) {}"),
+    an_argument_that_is_text=native(args=[tensor(0), tensor(1), "256"]),
+    an_argument_in_a_tuple=native(args=[tensor(0), tensor(1), {"tuple": [SIZE]}]),
+    an_argument_out_of_range=native(args=[tensor(0), tensor(1), 1 << 70]),
+    too_many_arguments=native(args=[tensor(0)] * 200),
+    arguments_by_name=native(args={"x": tensor(0)}),
+    a_number_in_the_place_of_an_address=native(args=[0, tensor(1), SIZE]),
+    an_address_of_nothing=native(args=[None, tensor(1), SIZE]),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -174,14 +118,10 @@ def a_launch_of_a_kernel() -> bytes:
     return native(nodes=[node])
 
 
-@forgery(RELU)
-def kernels_beside_functions() -> bytes:
-    return native(kernels=[{"name": "relu_kernel", "line": 1}])
-
-
-@forgery(RELU)
-def an_output_that_is_too_small() -> bytes:
-    return native(buffers=[X, new(SIZE - 1)])
+forgery.add(RELU,
+    kernels_beside_functions=native(kernels=[{"name": "relu_kernel", "line": 1}]),
+    an_output_that_is_too_small=native(buffers=[X, new(SIZE - 1)]),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -195,16 +135,12 @@ def shapes_whose_product_overflows() -> bytes:
 # ---- functions that are libc's ---------------------------------------------------------
 
 
-@forgery(RELU)
-def system_with_a_command_in_a_constant() -> bytes:
-    """The text has no function at all: libc's own is called."""
-    return native("#include <stdlib.h>", "system", [tensor(2, (16,))],
-                  buffers=[X, new(), const(0, 16)], blob=b"id > /tmp/owned\0" * 4)  # fmt: skip
-
-
-@forgery(RELU)
-def exit_by_its_name() -> bytes:
-    return native("#include <stdlib.h>", "exit", [0])
+forgery.add(RELU,
+    # The text has no function at all: libc's own is called.
+    system_with_a_command_in_a_constant=native("#include <stdlib.h>", "system", [tensor(2, (16,))],
+        buffers=[X, new(), const(0, 16)], blob=b"id > /tmp/owned\0" * 4),
+    exit_by_its_name=native("#include <stdlib.h>", "exit", [0]),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -213,17 +149,17 @@ def memcpy_by_its_name() -> bytes:
     return native("#include <string.h>", "memcpy", args)
 
 
-@forgery(RELU)
-def abort_by_its_name() -> bytes:
-    return native("#include <stdlib.h>", "abort", [])
+forgery.add(RELU,
+    abort_by_its_name=native("#include <stdlib.h>", "abort", []),
+)  # fmt: skip
 
 
 # ---- texts that bring files along ------------------------------------------------------
 
 
-@forgery(RELU)
-def a_file_in_the_assembler() -> bytes:
-    return native(RELU_C + '__asm__(".incbin \\"/etc/passwd\\"");')
+forgery.add(RELU,
+    a_file_in_the_assembler=native(RELU_C + '__asm__(".incbin \\"/etc/passwd\\"");'),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -232,24 +168,12 @@ def a_file_in_a_macro_of_the_assembler() -> bytes:
     return native(RELU_C + f'__asm__("{asm}");')
 
 
-@forgery(RELU)
-def an_include_by_an_absolute_path() -> bytes:
-    return native('#include "/etc/passwd"\n' + RELU_C)
-
-
-@forgery(RELU)
-def an_include_that_climbs() -> bytes:
-    return native('#include "../../../../../../etc/hostname"\n' + RELU_C)
-
-
-@forgery(RELU)
-def a_text_that_does_not_end() -> bytes:
-    return native(RELU_C + "void more(void) {")
-
-
-@forgery(RELU)
-def a_text_that_is_an_error() -> bytes:
-    return native(RELU_C + "#error no\n")
+forgery.add(RELU,
+    an_include_by_an_absolute_path=native('#include "/etc/passwd"\n' + RELU_C),
+    an_include_that_climbs=native('#include "../../../../../../etc/hostname"\n' + RELU_C),
+    a_text_that_does_not_end=native(RELU_C + "void more(void) {"),
+    a_text_that_is_an_error=native(RELU_C + "#error no\n"),
+)  # fmt: skip
 
 
 # ---- libraries that speak for the runner -----------------------------------------------
@@ -288,44 +212,20 @@ def a_constructor_that_blames_the_machine() -> bytes:
     return native(RELU_C + ANSWER + head)
 
 
-@forgery(RELU)
-def a_function_that_blames_the_machine() -> bytes:
-    return body("answer(8); _exit(0);", ANSWER)
+forgery.add(RELU,
+    a_function_that_blames_the_machine=body("answer(8); _exit(0);", ANSWER),
+    a_function_that_blames_the_plan=body("answer(2); _exit(0);", ANSWER),
+    two_answers_for_one_call=body("answer(0);", ANSWER, then=""),
+    an_answer_of_no_kind=body("answer(77); _exit(0);", ANSWER),
+    half_an_answer=body('(void)!write(3, "abc", 3); _exit(0);', ANSWER),
+    an_answer_of_four_gigabytes=body('(void)!write(3, "\\xff\\xff\\xff\\xff....", 8); _exit(0);', ANSWER),
+)  # fmt: skip
 
 
-@forgery(RELU)
-def a_function_that_blames_the_plan() -> bytes:
-    return body("answer(2); _exit(0);", ANSWER)
-
-
-@forgery(RELU)
-def two_answers_for_one_call() -> bytes:
-    return body("answer(0);", ANSWER, then="")
-
-
-@forgery(RELU)
-def an_answer_of_no_kind() -> bytes:
-    return body("answer(77); _exit(0);", ANSWER)
-
-
-@forgery(RELU)
-def half_an_answer() -> bytes:
-    return body('(void)!write(3, "abc", 3); _exit(0);', ANSWER)
-
-
-@forgery(RELU)
-def an_answer_of_four_gigabytes() -> bytes:
-    return body('(void)!write(3, "\\xff\\xff\\xff\\xff....", 8); _exit(0);', ANSWER)
-
-
-@forgery(RELU, call_ms=1000)
-def silence() -> bytes:
-    return body("for (;;) raw(SYS_ppoll, 0, 0, 0);", ANSWER)
-
-
-@forgery(RELU, call_ms=1000)
-def a_loop_without_end() -> bytes:
-    return body("for (volatile int i = 0;; i++) ;")
+forgery.add(RELU, call_ms=1000,
+    silence=body("for (;;) raw(SYS_ppoll, 0, 0, 0);", ANSWER),
+    a_loop_without_end=body("for (volatile int i = 0;; i++) ;"),
+)  # fmt: skip
 
 
 # ---- functions that tell their inputs ---------------------------------------------------
@@ -334,14 +234,14 @@ LEAK = "leak of "
 TELLERS = "#include <stdlib.h>\n" + ANSWER
 
 
-@forgery(RELU)
-def inputs_that_are_printed() -> bytes:
-    return body(f'write(2, "{LEAK}", {len(LEAK)}); abort();', TELLERS)
+forgery.add(RELU,
+    inputs_that_are_printed=body(f'write(2, "{LEAK}", {len(LEAK)}); abort();', TELLERS),
+)  # fmt: skip
 
 
-@forgery(RELU, call_ms=1000)
-def inputs_that_are_printed_before_a_loop() -> bytes:
-    return body(f'write(2, "{LEAK}", {len(LEAK)}); for (;;) ;', TELLERS)
+forgery.add(RELU, call_ms=1000,
+    inputs_that_are_printed_before_a_loop=body(f'write(2, "{LEAK}", {len(LEAK)}); for (;;) ;', TELLERS),
+)  # fmt: skip
 
 
 def told_by_a_status(status: int) -> bytes:
@@ -360,14 +260,10 @@ def told_by_a_status(status: int) -> bytes:
     return body(code, TELLERS)
 
 
-@forgery(RELU)
-def inputs_as_the_reason_of_a_failed_launch() -> bytes:
-    return told_by_a_status(5)
-
-
-@forgery(RELU)
-def inputs_as_the_reason_of_a_bad_plan() -> bytes:
-    return told_by_a_status(2)
+forgery.add(RELU,
+    inputs_as_the_reason_of_a_failed_launch=told_by_a_status(5),
+    inputs_as_the_reason_of_a_bad_plan=told_by_a_status(2),
+)  # fmt: skip
 
 
 # ---- functions that do not compute -----------------------------------------------------
@@ -379,9 +275,9 @@ def a_child_that_computes_later() -> bytes:
     return body(code, RAW, then="")
 
 
-@forgery(RELU)
-def another_program() -> bytes:
-    return body('raw(SYS_execve, (long)"/bin/true", 0, 0);', RAW, then="")
+forgery.add(RELU,
+    another_program=body('raw(SYS_execve, (long)"/bin/true", 0, 0);', RAW, then=""),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -399,44 +295,16 @@ def the_first_answer_again() -> bytes:
     return body(code, f"#include <string.h>\nstatic float memo[{SIZE}]; static int done;", then="")
 
 
-@forgery(RELU)
-def right_for_the_first_call_only() -> bytes:
-    return body("if (done++) return;", "static int done;")
-
-
-@forgery(RELU)
-def a_write_before_the_output() -> bytes:
-    return body("y[-1] = 0;")
-
-
-@forgery(RELU)
-def a_write_behind_the_output() -> bytes:
-    return body("y[n] = 0;")
-
-
-@forgery(RELU)
-def a_write_into_the_input() -> bytes:
-    return body("((float *)x)[0] += 1;")
-
-
-@forgery(RELU)
-def a_write_into_the_input_afterwards() -> bytes:
-    return body("relu(x, y, n); ((float *)x)[0] += 1;", then="")
-
-
-@forgery(RELU)
-def an_address_of_its_own() -> bytes:
-    return body("*(volatile int *)8 = 1;")
-
-
-@forgery(RELU)
-def the_region_unmapped() -> bytes:
-    return body("raw(SYS_munmap, (uintptr_t)y & ~4095ul, 4096, 0);", RAW)
-
-
-@forgery(RELU)
-def the_runner_killed() -> bytes:
-    return body("__builtin_trap();")
+forgery.add(RELU,
+    right_for_the_first_call_only=body("if (done++) return;", "static int done;"),
+    a_write_before_the_output=body("y[-1] = 0;"),
+    a_write_behind_the_output=body("y[n] = 0;"),
+    a_write_into_the_input=body("((float *)x)[0] += 1;"),
+    a_write_into_the_input_afterwards=body("relu(x, y, n); ((float *)x)[0] += 1;", then=""),
+    an_address_of_its_own=body("*(volatile int *)8 = 1;"),
+    the_region_unmapped=body("raw(SYS_munmap, (uintptr_t)y & ~4095ul, 4096, 0);", RAW),
+    the_runner_killed=body("__builtin_trap();"),
+)  # fmt: skip
 
 
 @forgery(RELU)

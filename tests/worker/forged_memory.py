@@ -15,107 +15,35 @@ forgery = Table("memory", KERNELS, GOOD, "forger", "triton")
 # ---- bytes that are no trace -----------------------------------------------------------
 
 
-@forgery(RELU)
-def nothing() -> bytes:
-    return b""
-
-
-@forgery(RELU)
-def no_newline() -> bytes:
-    return b'{"trace": 1}'
-
-
-@forgery(RELU)
-def noise() -> bytes:
-    return bytes(range(256)) * 64
-
-
-@forgery(RELU)
-def a_list() -> bytes:
-    return b"[1, 2, 3]\n"
-
-
-@forgery(RELU)
-def another_version() -> bytes:
-    return relu(trace=2)
-
-
-@forgery(RELU)
-def brackets_in_brackets() -> bytes:
-    return b"[" * 100_000 + b"]" * 100_000 + b"\n"
-
-
-@forgery(RELU)
-def dicts_a_thousand_deep() -> bytes:
-    return relu(texts="DEEP").replace(b'"DEEP"', b'{"a":' * 1000 + b"1" + b"}" * 1000)
-
-
-@forgery(RELU)
-def numbers_of_a_million_digits() -> bytes:
-    return relu_with(n=7).replace(b'"n": 7', b'"n": ' + b"7" * 1_000_000)
-
-
-@forgery(RELU)
-def a_header_without_end() -> str:
-    return "def forge(message):\n    return b'[' + b' ' * (33 << 20)"
-
-
-@forgery(RELU)
-def constants_without_end() -> str:
-    return f"def forge(message):\n    return {GOOD.data!r} + bytes(65 << 20)"
-
-
-@forgery(RELU)
-def an_answer_that_raises() -> str:
-    return "def forge(message):\n    raise SystemExit(0)"
-
-
-@forgery(RELU)
-def a_silent_exit() -> str:
-    return "import os\ndef forge(message):\n    os._exit(0)"
-
-
-@forgery(RELU)
-def text_in_the_place_of_bytes() -> str:
-    return "def forge(message):\n    return 'trace'"
+forgery.add(RELU,
+    nothing=b"",
+    no_newline=b'{"trace": 1}',
+    noise=bytes(range(256)) * 64,
+    a_list=b"[1, 2, 3]\n",
+    another_version=relu(trace=2),
+    brackets_in_brackets=b"[" * 100_000 + b"]" * 100_000 + b"\n",
+    dicts_a_thousand_deep=relu(texts="DEEP").replace(b'"DEEP"', b'{"a":' * 1000 + b"1" + b"}" * 1000),
+    numbers_of_a_million_digits=relu_with(n=7).replace(b'"n": 7', b'"n": ' + b"7" * 1_000_000),
+    a_header_without_end="def forge(message):\n    return b'[' + b' ' * (33 << 20)",
+    constants_without_end=f"def forge(message):\n    return {GOOD.data!r} + bytes(65 << 20)",
+    an_answer_that_raises="def forge(message):\n    raise SystemExit(0)",
+    a_silent_exit="import os\ndef forge(message):\n    os._exit(0)",
+    text_in_the_place_of_bytes="def forge(message):\n    return 'trace'",
+)  # fmt: skip
 
 
 # ---- memory ----------------------------------------------------------------------------
 
 
-@forgery(RELU)
-def a_view_outside_its_buffer() -> bytes:
-    return relu_with(y=tensor(1, offset=1))
-
-
-@forgery(RELU)
-def a_view_before_its_buffer() -> bytes:
-    return relu_with(y=tensor(1, offset=-1))
-
-
-@forgery(RELU)
-def strides_below_zero_in_a_launch() -> bytes:
-    return relu_with(x=tensor(0, (8, 32), (-32, 1), offset=224))
-
-
-@forgery(RELU)
-def a_buffer_that_is_not_there() -> bytes:
-    return relu_with(x=tensor(7))
-
-
-@forgery(RELU)
-def an_input_that_is_not_there() -> bytes:
-    return relu(buffers=[{"kind": "input", "index": 3}, new()])
-
-
-@forgery(RELU)
-def four_terabytes() -> bytes:
-    return relu(buffers=[X, new(), {"kind": "new", "bytes": 1 << 42, "dtype": "int8"}])
-
-
-@forgery(RELU)
-def more_than_any_memory() -> bytes:
-    return relu(buffers=[X, new(), {"kind": "new", "bytes": 1 << 60, "dtype": "int8"}])
+forgery.add(RELU,
+    a_view_outside_its_buffer=relu_with(y=tensor(1, offset=1)),
+    a_view_before_its_buffer=relu_with(y=tensor(1, offset=-1)),
+    strides_below_zero_in_a_launch=relu_with(x=tensor(0, (8, 32), (-32, 1), offset=224)),
+    a_buffer_that_is_not_there=relu_with(x=tensor(7)),
+    an_input_that_is_not_there=relu(buffers=[{"kind": "input", "index": 3}, new()]),
+    four_terabytes=relu(buffers=[X, new(), {"kind": "new", "bytes": 1 << 42, "dtype": "int8"}]),
+    more_than_any_memory=relu(buffers=[X, new(), {"kind": "new", "bytes": 1 << 60, "dtype": "int8"}]),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -130,29 +58,13 @@ def shapes_whose_product_overflows() -> bytes:
     return relu("copy_kernel", nodes=[copy(huge, huge), fill(huge, 1), launch(**BOTH)])
 
 
-@forgery(RELU)
-def a_view_of_nothing_far_away() -> bytes:
-    return relu("copy_kernel", nodes=[launch(**(BOTH | {"x": tensor(0, (0,), offset=1 << 41)}))])
-
-
-@forgery(RELU)
-def twenty_thousand_moves() -> bytes:
-    return relu("copy_kernel", nodes=[launch(**BOTH)] + [fill(view(1, (1, 1)), 0)] * 19_999)
-
-
-@forgery(RELU)
-def one_node_too_many() -> bytes:
-    return relu(nodes=[launch(**BOTH)] + [fill(view(1, (1, 1)), 0)] * 20_000)
-
-
-@forgery(RELU)
-def two_buffers_with_one_id() -> bytes:
-    return relu(buffers=[X, new(id=1), new(id=1)])
-
-
-@forgery(RELU)
-def kept_memory_of_nobody() -> bytes:
-    return relu(buffers=[X, new(), kept(9)], output=view(2))
+forgery.add(RELU,
+    a_view_of_nothing_far_away=relu("copy_kernel", nodes=[launch(**(BOTH | {"x": tensor(0, (0,), offset=1 << 41)}))]),
+    twenty_thousand_moves=relu("copy_kernel", nodes=[launch(**BOTH)] + [fill(view(1, (1, 1)), 0)] * 19_999),
+    one_node_too_many=relu(nodes=[launch(**BOTH)] + [fill(view(1, (1, 1)), 0)] * 20_000),
+    two_buffers_with_one_id=relu(buffers=[X, new(id=1), new(id=1)]),
+    kept_memory_of_nobody=relu(buffers=[X, new(), kept(9)], output=view(2)),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -162,14 +74,10 @@ def kept_memory_that_grew() -> bytes:
     return trace(first, steady, kernels=[kernel("relu_kernel")])
 
 
-@forgery(RELU)
-def a_kernel_that_writes_its_input() -> bytes:
-    return relu("overwrite_kernel")
-
-
-@forgery(RELU)
-def a_kernel_that_writes_too_far() -> bytes:
-    return relu(nodes=[launch(**(BOTH | {"n": 1024, "B": 1024}))])
+forgery.add(RELU,
+    a_kernel_that_writes_its_input=relu("overwrite_kernel"),
+    a_kernel_that_writes_too_far=relu(nodes=[launch(**(BOTH | {"n": 1024, "B": 1024}))]),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -231,47 +139,27 @@ def counted(to: list, value: object) -> bytes:
     return relu(buffers=buffers, nodes=nodes, state=told)
 
 
-@forgery(COUNTED)
-def a_counter_that_jumps() -> bytes:
-    return counted(view(2, (1,), dtype="int64"), 2)
+forgery.add(COUNTED,
+    a_counter_that_jumps=counted(view(2, (1,), dtype="int64"), 2),
+    an_addition_of_fractions=counted(view(2, (1,), dtype="int64"), 1.5),
+    an_addition_to_a_float=counted(view(3, (1,)), 1),
+)  # fmt: skip
 
 
-@forgery(COUNTED)
-def an_addition_of_fractions() -> bytes:
-    return counted(view(2, (1,), dtype="int64"), 1.5)
-
-
-@forgery(COUNTED)
-def an_addition_to_a_float() -> bytes:
-    return counted(view(3, (1,)), 1)
-
-
-@forgery(RELU)
-def a_fill_with_a_tensor() -> bytes:
-    return relu("idle_kernel", nodes=[fill(view(1), {"t": view(0)}), launch(**BOTH)])
-
-
-@forgery(RELU)
-def a_copy_between_two_shapes() -> bytes:
-    return relu("idle_kernel", nodes=[copy(view(1), view(0, (1, 32))), launch(**BOTH)])
+forgery.add(RELU,
+    a_fill_with_a_tensor=relu("idle_kernel", nodes=[fill(view(1), {"t": view(0)}), launch(**BOTH)]),
+    a_copy_between_two_shapes=relu("idle_kernel", nodes=[copy(view(1), view(0, (1, 32))), launch(**BOTH)]),
+)  # fmt: skip
 
 
 # ---- state -----------------------------------------------------------------------------
 
 
-@forgery(SCALE)
-def parameters_exchanged() -> bytes:
-    return scaled("shift", "scale")
-
-
-@forgery(SCALE)
-def one_parameter_for_both() -> bytes:
-    return scaled("scale", "scale")
-
-
-@forgery(SCALE)
-def a_state_that_is_not_there() -> bytes:
-    return scaled("scale", "weight")
+forgery.add(SCALE,
+    parameters_exchanged=scaled("shift", "scale"),
+    one_parameter_for_both=scaled("scale", "scale"),
+    a_state_that_is_not_there=scaled("scale", "weight"),
+)  # fmt: skip
 
 
 @forgery(SCALE)
@@ -280,9 +168,9 @@ def a_state_that_claims_to_be_larger() -> bytes:
     return scaled("scale", "shift", told)
 
 
-@forgery(SCALE)
-def a_state_of_no_shape() -> bytes:
-    return scaled("scale", "shift", [["scale", {"a": 1}, "float32"], SCALES[1]])
+forgery.add(SCALE,
+    a_state_of_no_shape=scaled("scale", "shift", [["scale", {"a": 1}, "float32"], SCALES[1]]),
+)  # fmt: skip
 
 
 @forgery(SCALE)

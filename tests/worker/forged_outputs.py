@@ -14,9 +14,9 @@ forgery = Table("outputs", KERNELS, GOOD, "forger", "triton")
 # ---- no work of a kernel ---------------------------------------------------------------
 
 
-@forgery(RELU)
-def no_launch() -> bytes:
-    return relu(nodes=[fill(view(1), 0.0)])
+forgery.add(RELU,
+    no_launch=relu(nodes=[fill(view(1), 0.0)]),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -25,29 +25,25 @@ def launches_in_the_first_call_only() -> bytes:
     return trace(RELU_CALL, steady, kernels=[kernel("relu_kernel")])
 
 
-@forgery(COPY)
-def a_grid_of_zero_beside_a_copy() -> bytes:
-    return relu(nodes=[copy(view(1), view(0)), launch(**BOTH, grid=(0,))])
+forgery.add(COPY,
+    a_grid_of_zero_beside_a_copy=relu(nodes=[copy(view(1), view(0)), launch(**BOTH, grid=(0,))]),
+)  # fmt: skip
 
 
-@forgery(RELU)
-def a_grid_below_zero() -> bytes:
-    return relu(nodes=[launch(**BOTH, grid=(-1,))])
+forgery.add(RELU,
+    a_grid_below_zero=relu(nodes=[launch(**BOTH, grid=(-1,))]),
+    a_grid_of_fractions=relu(nodes=[launch(**BOTH, grid=(1.5,))]),
+)  # fmt: skip
 
 
-@forgery(RELU)
-def a_grid_of_fractions() -> bytes:
-    return relu(nodes=[launch(**BOTH, grid=(1.5,))])
+forgery.add(RELU, call_ms=1000,
+    a_grid_without_end=relu(nodes=[launch(**BOTH, grid=(2**31 - 1,))]),
+)  # fmt: skip
 
 
-@forgery(RELU, call_ms=1000)
-def a_grid_without_end() -> bytes:
-    return relu(nodes=[launch(**BOTH, grid=(2**31 - 1,))])
-
-
-@forgery(COPY)
-def a_copy_beside_an_idle_kernel() -> bytes:
-    return relu("idle_kernel", nodes=[copy(view(1), view(0)), launch(**BOTH)])
+forgery.add(COPY,
+    a_copy_beside_an_idle_kernel=relu("idle_kernel", nodes=[copy(view(1), view(0)), launch(**BOTH)]),
+)  # fmt: skip
 
 
 @forgery(TRANSPOSE)
@@ -81,9 +77,9 @@ def a_transposition_in_the_setup() -> bytes:
                  kernels=[kernel("copy_kernel")])  # fmt: skip
 
 
-@forgery(RELU)
-def a_setup_that_clears_the_inputs() -> bytes:
-    return relu(setup={"buffers": [X], "nodes": [fill(view(0), 0.0)]})
+forgery.add(RELU,
+    a_setup_that_clears_the_inputs=relu(setup={"buffers": [X], "nodes": [fill(view(0), 0.0)]}),
+)  # fmt: skip
 
 
 @forgery(SCALE)
@@ -92,22 +88,18 @@ def a_setup_that_changes_parameters() -> bytes:
     return scaled("scale", "shift", setup=setup)
 
 
-@forgery(RELU)
-def a_launch_in_the_setup() -> bytes:
-    return relu(setup={"buffers": [X, new()], "nodes": [launch(**BOTH)]})
-
-
-@forgery(RELU)
-def memory_that_nobody_wrote() -> bytes:
-    return relu("idle_kernel")
+forgery.add(RELU,
+    a_launch_in_the_setup=relu(setup={"buffers": [X, new()], "nodes": [launch(**BOTH)]}),
+    memory_that_nobody_wrote=relu("idle_kernel"),
+)  # fmt: skip
 
 
 # ---- outputs that are not the kernel's -------------------------------------------------
 
 
-@forgery(COPY)
-def the_input_returned() -> bytes:
-    return relu(output=view(0))
+forgery.add(COPY,
+    the_input_returned=relu(output=view(0)),
+)  # fmt: skip
 
 
 @forgery(SCALE)
@@ -116,9 +108,9 @@ def a_parameter_returned() -> bytes:
     return relu(buffers=buffers, output=view(2, (8, 32), (0, 1)), state=SCALES)
 
 
-@forgery(RELU)
-def a_constant_returned() -> bytes:
-    return relu(buffers=[X, new(), const()], output=view(2), blob=bytes(4 * SIZE))
+forgery.add(RELU,
+    a_constant_returned=relu(buffers=[X, new(), const()], output=view(2), blob=bytes(4 * SIZE)),
+)  # fmt: skip
 
 
 @forgery(RELU)
@@ -152,24 +144,12 @@ def a_first_call_right_for_plain_inputs() -> bytes:
     return trace(first, RELU_CALL, kernels=[kernel("relu_kernel"), kernel("clamp_kernel")])
 
 
-@forgery(RELU)
-def three_calls() -> bytes:
-    return trace(RELU_CALL, RELU_CALL, RELU_CALL, kernels=[kernel("relu_kernel")])
-
-
-@forgery(RELU)
-def rows_that_share_memory() -> bytes:
-    return relu(output=view(1, (8, 32), (0, 1)))
-
-
-@forgery(RELU)
-def elements_that_share_memory() -> bytes:
-    return relu(output=view(1, (8, 32), (1, 1)))
-
-
-@forgery(RELU)
-def an_output_without_elements() -> bytes:
-    return relu(output=view(1, (0, 32)))
+forgery.add(RELU,
+    three_calls=trace(RELU_CALL, RELU_CALL, RELU_CALL, kernels=[kernel("relu_kernel")]),
+    rows_that_share_memory=relu(output=view(1, (8, 32), (0, 1))),
+    elements_that_share_memory=relu(output=view(1, (8, 32), (1, 1))),
+    an_output_without_elements=relu(output=view(1, (0, 32))),
+)  # fmt: skip
 
 
 def paired(output: dict) -> bytes:
@@ -179,9 +159,9 @@ def paired(output: dict) -> bytes:
 LEAF, OTHER = {"tensor": view(1)}, {"tensor": view(2)}
 
 
-@forgery(PAIR)
-def a_list_in_the_place_of_a_dict() -> bytes:
-    return paired({"list": [LEAF, {"tuple": [OTHER, {"value": 3}]}]})
+forgery.add(PAIR,
+    a_list_in_the_place_of_a_dict=paired({"list": [LEAF, {"tuple": [OTHER, {"value": 3}]}]}),
+)  # fmt: skip
 
 
 @forgery(PAIR)
@@ -190,9 +170,9 @@ def a_key_too_many() -> bytes:
     return paired({"dict": [["twice", LEAF], more, ["extra", {"value": None}]]})
 
 
-@forgery(PAIR)
-def another_plain_value() -> bytes:
-    return paired({"dict": [["twice", LEAF], ["more", {"tuple": [OTHER, {"value": 4}]}]]})
+forgery.add(PAIR,
+    another_plain_value=paired({"dict": [["twice", LEAF], ["more", {"tuple": [OTHER, {"value": 4}]}]]}),
+)  # fmt: skip
 
 
 @forgery(PAIR)
@@ -201,14 +181,10 @@ def a_plain_value_of_no_kind() -> bytes:
     return paired({"dict": [["twice", LEAF], ["more", more]]})
 
 
-@forgery(PAIR)
-def a_plain_value_that_is_true() -> bytes:
-    return paired({"value": {"x": 1}})
-
-
-@forgery(PAIR)
-def keys_that_are_lists() -> bytes:
-    return paired({"dict": [[["twice"], LEAF], [{"a": 1}, OTHER]]})
+forgery.add(PAIR,
+    a_plain_value_that_is_true=paired({"value": {"x": 1}}),
+    keys_that_are_lists=paired({"dict": [[["twice"], LEAF], [{"a": 1}, OTHER]]}),
+)  # fmt: skip
 
 
 @forgery(PAIR)

@@ -152,21 +152,22 @@ class Forgery:
 
 
 class Table:
-    """Functions that forge, each by its name: what it tries."""
+    """What is forged, each by its name, which says what it tries: bytes, or functions that make
+    them."""
 
     def __init__(self, name: str, source: str, good: Forgery, pack: str, family: str) -> None:
         self.name, self.source, self.good = name, source, good
         self.pack, self.family = pack, family
         self.forgeries: dict[str, Forgery] = {}
 
-    def __call__(self, given: str, source: str | None = None, **more: int) -> Callable:
-        def add(make: Callable[[], bytes | str]) -> Callable:
-            name = f"{self.name}.{make.__name__}"
+    def add(self, given: str, source: str | None = None, call_ms: int = 20000, **forged: bytes | str) -> None:
+        for name, data in forged.items():
+            name = f"{self.name}.{name}"
             text = self.source if source is None else source
-            self.forgeries[name] = Forgery(name, given, text, make(), **more)
-            return make
+            self.forgeries[name] = Forgery(name, given, text, data, call_ms)
 
-        return add
+    def __call__(self, given: str, **more: object) -> Callable:
+        return lambda make: self.add(given, **more, **{make.__name__: make()})
 
     def jobs(self, folder: Path) -> list[Job]:
         """All of them, the honest trace between them."""
