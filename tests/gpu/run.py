@@ -29,10 +29,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "worker"))
 
-from worker_run import VERIFY, Job, make_home  # noqa: E402
+from worker_run import VERIFY, Job, make_home, patches  # noqa: E402
 from worker_session import Session  # noqa: E402
 
-OWN = ROOT / "tests" / "gpu" / "candidates"
+CANDIDATES = ROOT / "tests" / "gpu" / "candidates"
+OWN = patches.read_all(CANDIDATES)
+FAULTS = patches.read(CANDIDATES / "faults.patches")
+TRICKS = patches.read(CANDIDATES / "tricks.patches")
 STARTER = ROOT / "tasks" / "starter"
 PACKS = ROOT / "packs"
 RELU = VERIFY / "tasks" / "relu.py"
@@ -92,7 +95,7 @@ class Run:
         if self.kept:
             print(json.dumps({"id": id} | answer), file=self.kept, flush=True)
 
-    def job(self, id: str, pack: str, task: Path, candidate: Path, **more: object) -> Job:
+    def job(self, id: str, pack: str, task: Path, candidate: Path | str, **more: object) -> Job:
         path = task.with_suffix(".json")
         sidecar = json.loads(path.read_text()) if path.exists() else {}
         return Job(id, pack, task, candidate, device=self.o.device, sidecar=sidecar, **more)
@@ -100,8 +103,9 @@ class Run:
     def good(self, id: str, **more: object) -> Job:
         return self.job(id, "triton", STARTER / "01_swish.py", VERIFY / "triton" / "01_swish.py", **more)
 
-    def own(self, id: str, name: str, **more: object) -> Job:
-        return self.job(id, "triton", RELU, OWN / f"{name}.py", **more)
+    def own(self, name: str, id: str = "", **more: object) -> Job:
+        entry = OWN[name]
+        return self.job(id or name, entry.pack, entry.task, entry.text(), **{**entry.options, **more})
 
     def all_correct(self, jobs: list[Job], children: int = 4) -> Session:
         worker = self.session(jobs, children)
@@ -110,6 +114,11 @@ class Run:
             right = answer.get("verdict") == "correct" and answer.get("evidence") == "E3"
             self.claim(right, f"{job.id} is correct at E3", self.told(worker, job.id))
         return worker
+
+    def as_expected(self, worker: Session, entry: patches.Entry) -> None:
+        verdict = worker.answers.get(entry.name, {}).get("verdict")
+        self.claim(verdict in entry.verdicts, f"{entry.name} is {' or '.join(entry.verdicts)}",
+                   self.told(worker, entry.name))  # fmt: skip
 
     def told(self, worker: Session, id: str) -> str:
         if id in worker.infra:
@@ -133,9 +142,7 @@ class Run:
     def packs(self) -> None:
         """What candidates draw in their constructors, they draw without the device: the judge must
         have the same values."""
-        same = self.job("unregistered", "triton", VERIFY / "tasks" / "unregistered.py",
-                        OWN / "unregistered.py")  # fmt: skip
-        self.all_correct([*self.listed("gpu.list", ("fp32",)), same])
+        self.all_correct([*self.listed("gpu.list", ("fp32",)), self.own("unregistered")])
 
     def seeds(self) -> None:
         """Of every pack that runs here, in each precision that it has; timed in bf16."""
@@ -191,17 +198,14 @@ class Run:
 
     def faults(self) -> None:
         """Each is followed by ten good ones."""
-        wanted = {"endless": "timeout", "illegal_address": "launch_error",
-                  "device_assert": "launch_error", "all_memory": "out_of_memory",
-                  "huge": "out_of_memory"}  # fmt: skip
         jobs = []
-        for name in wanted:
-            jobs.append(self.own(name, name, call_ms=10000))
-            jobs += [self.good(f"{name}-then-{i}") for i in range(10)]
+        for entry in FAULTS:
+            jobs.append(self.own(entry.name))
+            jobs += [self.good(f"{entry.name}-then-{i}") for i in range(10)]
         worker = self.session(jobs)
-        for name, verdict in wanted.items():
-            answer = worker.answers.get(name, {})
-            self.claim(answer.get("verdict") == verdict, f"{name} is {verdict}", self.told(worker, name))
+        for entry in FAULTS:
+            name = entry.name
+            self.as_expected(worker, entry)
             after = [worker.answers.get(f"{name}-then-{i}", {}).get("verdict") for i in range(10)]
             self.claim(after == ["correct"] * 10, f"the ten after {name} are correct", str(after))
         ended = [note for note in worker.notes if note.startswith("the judge ended")]
@@ -210,23 +214,13 @@ class Run:
     def hostile(self) -> None:
         """Rows of docs/VERIFIER-catalogue.md that only a GPU has, and what the trace makes of
         those whose trick has no effect."""
-        matmul = STARTER / "10_matmul.py"
-        timed = ("side_stream", "swapped_events")
-        jobs = [self.own("graph_replay", "graph_replay"), self.own("tuned", "tuned"), self.own("race", "race"),
-                self.own("tuned_right", "tuned_right", timing=True),
-                self.job("tf32", "triton", matmul, OWN / "tf32.py"),
-                self.job("tf32-allowed", "triton", matmul, OWN / "tf32.py", precision="tf32"),
-                self.job("counter", "cuda", RELU, OWN / "counter.py", timing=True),
-                *(self.own(name, name, timing=True, timing_ms=60000) for name in timed)]  # fmt: skip
-        worker = self.session(jobs)
-        wanted = {"tuned": "wrong_values", "race": "wrong_values", "tf32": "wrong_values", "tf32-allowed": "correct",
-                  "tuned_right": "correct", "counter": "hack", **dict.fromkeys(timed, "correct")}  # fmt: skip
-        for name, verdict in wanted.items():
-            answer = worker.answers.get(name, {})
-            self.claim(answer.get("verdict") == verdict, f"{name} is {verdict}", self.told(worker, name))
-        refused = worker.answers.get("graph_replay", {}).get("verdict")
-        self.claim(refused not in ("correct", None), "graph_replay is not correct", self.told(worker, "graph_replay"))
-        for name in timed:
+        worker = self.session([*(self.own(entry.name) for entry in TRICKS),
+                               self.own("tf32", "tf32-allowed", precision="tf32")])  # fmt: skip
+        for entry in TRICKS:
+            self.as_expected(worker, entry)
+        allowed = worker.answers.get("tf32-allowed", {})
+        self.claim(allowed.get("verdict") == "correct", "tf32-allowed is correct", self.told(worker, "tf32-allowed"))
+        for name in ("side_stream", "swapped_events"):
             ms = ((worker.answers.get(name, {}).get("timing") or {}).get("ms") or {}).get("median", 0)
             self.claim(ms > 0.5, f"{name} is timed with all its work ({ms:.3f} ms)")
 
@@ -235,15 +229,12 @@ class Run:
         on the device and on the host. A kernel that finds the pattern there is wrong; one that
         finds nothing dies, or is right where the address happens to be its own memory."""
         held = self.elsewhere()
-        text = (OWN / "elsewhere.py").read_text()
-        with tempfile.TemporaryDirectory() as folder:
-            jobs = [self.own("elsewhere-nowhere", "elsewhere")]
-            for name, address in held.items():
-                path = Path(folder) / f"{name}.py"
-                path.write_text(text.replace("ADDRESS = 0", f"ADDRESS = {address}"))
-                jobs.append(self.job(f"elsewhere-{name}", "triton", RELU, path))
-                jobs.append(self.good(f"after-{name}"))
-            worker = self.session(jobs, 1)
+        jobs = [self.own("elsewhere", "elsewhere-nowhere")]
+        for name, address in held.items():
+            text = OWN["elsewhere"].text().replace("ADDRESS = 0", f"ADDRESS = {address}")
+            jobs.append(self.job(f"elsewhere-{name}", "triton", RELU, text))
+            jobs.append(self.good(f"after-{name}"))
+        worker = self.session(jobs, 1)
         answer = worker.answers.get("elsewhere-nowhere", {})
         self.claim(answer.get("verdict") == "launch_error", "a kernel that reads address 0 dies",
                    self.told(worker, "elsewhere-nowhere"))  # fmt: skip
@@ -266,23 +257,20 @@ class Run:
 
     def runner(self) -> None:
         """monkeys-runner by itself."""
-        done = subprocess.run([sys.executable, OWN.parent / "runner_check.py"], capture_output=True,
+        done = subprocess.run([sys.executable, CANDIDATES.parent / "runner_check.py"], capture_output=True,
                               text=True, check=False)  # fmt: skip
         self.claim(done.returncode == 0, "monkeys-runner does on the GPU what torch does",
                    done.stdout[-3000:] + done.stderr[-2000:])  # fmt: skip
 
     def causal(self) -> None:
         """A mask in a buffer is part of the program: who masks by position is right."""
-        jobs, text = [], (OWN / "causal.py").read_text()
-        with tempfile.TemporaryDirectory() as folder:
-            for number, masked in itertools.product((43, 44, 50), (True, False)):
-                path = Path(folder) / f"{number}-{masked}.py"
-                path.write_text(text.replace("TASK = 43", f"TASK = {number}").replace(
-                    "MASKED = True", f"MASKED = {masked}"))  # fmt: skip
-                [task] = Path(self.o.kernelbench).glob(f"level3/{number}_*.py")
-                name = f"{number}-{'with' if masked else 'without'}-its-mask"
-                jobs.append(self.job(name, "triton", task, path, call_ms=60000))
-            worker = self.session(jobs)
+        jobs, text = [], (CANDIDATES / "causal.py").read_text()
+        for number, masked in itertools.product((43, 44, 50), (True, False)):
+            mine = text.replace("TASK = 43", f"TASK = {number}").replace("MASKED = True", f"MASKED = {masked}")
+            [task] = Path(self.o.kernelbench).glob(f"level3/{number}_*.py")
+            name = f"{number}-{'with' if masked else 'without'}-its-mask"
+            jobs.append(self.job(name, "triton", task, mine, call_ms=60000))
+        worker = self.session(jobs)
         for job in jobs:
             answer = worker.answers.get(job.id, {})
             wanted = ("correct", "E3") if "-with-" in job.id else ("wrong_values", "E0")

@@ -82,8 +82,9 @@ def test_every_family_of_the_gpus_own_test_can_be_asked_for(tmp_path: Path) -> N
     for family in ("packs", "seeds", "starter", "timing", "faults", "hostile", "rules", "causal", "gate"):
         with pytest.raises(StopIteration):
             getattr(run, family)()
-    own = {str(p) for p in (path.parent / "candidates").glob("*.py")}
-    assert own - {str(path.parent / "candidates" / "causal.py")} <= used  # written for each task
+    assert {entry.text() for entry in gpu_run.OWN.values()} <= used
+    own = {entry.base for entry in gpu_run.OWN.values()} | {gpu_run.CANDIDATES / "causal.py"}
+    assert set(gpu_run.CANDIDATES.glob("*.py")) <= own
 
 
 def test_every_candidate_is_listed_once_with_a_task() -> None:

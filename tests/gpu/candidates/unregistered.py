@@ -1,3 +1,4 @@
+# The constructor draws weights that it does not register.
 import torch
 import torch.nn as nn
 import triton
