@@ -19,9 +19,8 @@ JOBS    ?= $(shell nproc)
 LAYERS := base io source store pack llm prompt verify \
           curriculum search run data views analyze page web cmd
 
-# Two files have HMAC: monkeys takes it from libcrypto.
-# Two have the connection to PostgreSQL, one of which needs libpq: see PG below.
-LIB_SRC    := $(filter-out src/base/mac_plain.c src/store/pg.c src/store/pg_none.c,\
+# Two files have the connection to PostgreSQL, one of which needs libpq: see PG below.
+LIB_SRC    := $(filter-out src/store/pg.c src/store/pg_none.c,\
                 $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c)))
 # The page's own files, which become C. Its script is one file in the end.
 ASSETS     := src/page/assets
@@ -32,8 +31,8 @@ SQL_FILES  := $(wildcard src/*/*.sql src/*/*/*.sql)
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device.c err.c fs.c home.c log.c \
-                mac_plain.c map.c mem.c opt.c secret.c str.c tick.c) \
-              $(addprefix src/io/,frame.c frame_file.c key.c link.c loop.c server.c tcp.c)
+                mac.c map.c mem.c opt.c secret.c str.c tick.c) \
+              $(addprefix src/io/,frame.c link.c loop.c server.c)
 # monkeys-runner, too. What a plan is can be read without the rest of it.
 PLAN_SRC   := src/runner/plan.c src/runner/dtype.c
 RUNNER_SRC := $(wildcard src/runner/*.c) \

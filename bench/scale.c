@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "fake_worker.h"
-#include "io/key.h"
-#include "io/tcp.h"
+#include "io/link.h"
+#include "verify/backend.h"
 #include "verify/verifier.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* conf.h: a configuration file is an INI file whose sections are commands and
- * whose lines are options of those commands. */
+/* conf.h: INI files: [section] lines, `name = value` lines, and comments that start
+ * with # or ;. A value is the rest of its line without the blanks around it. */
 #ifndef BASE_CONF_H
 #define BASE_CONF_H
 
@@ -7,6 +7,18 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt.h"
+#include "base/str.h"
+
+/* Called for each `name = value`; the strings are valid until it returns. The
+ * file and the line are added to an error that it fills. */
+typedef int ini_fn(const char *section, const char *name, const char *value,
+                   void *arg, struct err *e);
+
+/* Reads the file; an error names file and line. */
+int ini_read(const char *path, ini_fn *fn, void *arg, struct err *e);
+
+/* ---- a configuration file is an INI file whose sections are commands and
+ * whose lines are options of those commands. */
 
 /* Sets every option in section `section` of `path` and ignores other sections.
  * Values live in `a`. An error names the file and the line. */

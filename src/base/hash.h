@@ -9,6 +9,7 @@
 #include "base/str.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define HASH_HEX 65 /* 64 hexadecimal digits and the NUL */
 
@@ -30,5 +31,17 @@ void hash_hmac_hex(const char *key, struct str text, char out[HASH_HEX]);
 
 /* 256 random bits from the kernel. */
 int hash_secret_hex(char out[HASH_HEX], struct err *e);
+
+/* ---- FNV-1a, a fast hash for tables in memory and for embeddings. */
+
+static inline uint64_t fnv1a(const void *p, size_t n)
+{
+    const unsigned char *u = p;
+    uint64_t h = 14695981039346656037u;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ u[i]) * 1099511628211u;
+    return h ^ (h >> 32);
+}
 
 #endif

@@ -1,6 +1,6 @@
-/* mac.h: HMAC-SHA-256 of a text in parts. monkeys has it from libcrypto (mac.c); the
- * worker, which needs libc alone, has a plain version of its own (mac_plain.c).
- * Nothing here fails. */
+/* mac.h: HMAC-SHA-256 of a text in parts. In plain C, because the worker has libc
+ * alone and both ends of a connection should run the same code; frames are small,
+ * so libcrypto's speed would not show. Nothing here fails. */
 #ifndef BASE_MAC_H
 #define BASE_MAC_H
 

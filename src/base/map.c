@@ -1,7 +1,7 @@
 /* map.c: open addressing over an array that keeps the order of insertion. */
 #include "base/map.h"
 
-#include "base/fnv.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <stdlib.h>

@@ -11,4 +11,14 @@ int64_t tick_now_ns(void); /* CLOCK_MONOTONIC */
 /* What this thread has had of a processor: a busy machine takes none of it away. */
 int64_t tick_used_ns(void);
 
+/* ---- the calendar, for marks that people read ---- */
+
+#define DATE_SIZE 16
+
+/* "2026-11-17", in UTC. */
+void date_today(char out[DATE_SIZE]);
+/* The day of a time in microseconds since 1970. */
+void date_of(int64_t us, char out[DATE_SIZE]);
+int64_t date_now_us(void);
+
 #endif

@@ -1,7 +1,7 @@
 /* udiff.c: the shortest edit script (Myers 1986), printed in hunks. */
 #include "base/udiff.h"
 
-#include "base/fnv.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <stdbool.h>

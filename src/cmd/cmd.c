@@ -3,7 +3,6 @@
 
 #include "base/conf.h"
 #include "base/fs.h"
-#include "base/ini.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/version.h"

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/home.h"
 #include "base/opt.h"
-#include "pack/packs.h"
+#include "pack/pack.h"
 #include "source/define.h"
 
 #include <stddef.h>

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "pack/pack.h"
 #include "run/archives.h"
 #include "run/kernel.h"
 #include "store/pg.h"

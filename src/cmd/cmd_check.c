@@ -2,7 +2,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
-#include "pack/packs.h"
+#include "pack/pack.h"
 #include "verify/check.h"
 
 #include <stdio.h>

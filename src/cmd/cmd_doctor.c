@@ -5,8 +5,9 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "cmd/cmd.h"
-#include "io/procs.h"
+#include "io/proc.h"
 #include "io/term.h"
+#include "pack/pack.h"
 #include "pack/pack_probe.h"
 #include "run/seeds.h"
 

@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "io/term.h"
+#include "pack/pack.h"
 #include "prompt/builder.h"
 #include "prompt/inquiry.h"
 

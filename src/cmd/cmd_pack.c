@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "io/term.h"
+#include "pack/pack.h"
 #include "pack/pack_probe.h"
 #include "run/seeds.h"
 #include "verify/selftest.h"

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "curriculum/contract.h"
+#include "pack/pack.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
 #include "prompt/review.h"

@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "io/term.h"
+#include "pack/pack.h"
+#include "source/define.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 

@@ -10,7 +10,7 @@
 
 #include "data/samples.h"
 #include "llm/ask_all.h"
-#include "pack/packs.h"
+#include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "run/attempt_view.h"
 

@@ -13,10 +13,10 @@
  * or from the call that it has joined. */
 #include "llm/ledger.h"
 
-#include "base/date.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/tick.h"
 #include "io/co.h"
 #include "llm/options.h"
 

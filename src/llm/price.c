@@ -1,7 +1,7 @@
 /* price.c: decimal texts to pico-dollars, and these to costs. */
 #include "llm/price.h"
 
-#include "base/ini.h"
+#include "base/conf.h"
 #include "base/str.h"
 
 #include <string.h>

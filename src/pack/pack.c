@@ -1,21 +1,30 @@
-/* pack.c: loads a pack from its folder. */
+/* pack.c: finds packs and loads them. A pack is foreign data that decides which
+ * programs are accepted, so loading is strict: every file is read against a
+ * schema, every problem is reported at once, and the hash that a run stores
+ * covers each file that can change a verdict, including those of other folders
+ * that the pack extends. */
 #include "pack/pack.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "pack/pack_int.h"
 #include "pack/schema.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *path_in(struct pack *p, const char *name)
-{
-    return arena_printf(&p->memory, "%s/%s", p->dir, name);
-}
+/* A file named by `extends`, read once for all sets of a pack. */
+struct pack_shared {
+    struct pack_shared *next;
+    const char *name, *path; /* as in `extends`; path of the file found */
+    struct rules rules;
+    const char **imports; /* NULL-terminated */
+};
 
-const json_t *pack_keep(struct pack *p, enum pack_file kind, const char *path,
-                        struct problems *out)
+/* Reads a file and keeps its JSON with the pack. Returns a borrowed reference,
+ * or NULL. */
+static const json_t *pack_keep(struct pack *p, enum pack_file kind,
+                               const char *path, struct problems *out)
 {
     json_t *v = pack_file_read(kind, path, out);
 
@@ -24,7 +33,8 @@ const json_t *pack_keep(struct pack *p, enum pack_file kind, const char *path,
     return v;
 }
 
-const char **pack_strings(struct pack *p, const json_t *list)
+/* Copies a list of strings to the pack's memory, NULL-terminated. */
+static const char **pack_strings(struct pack *p, const json_t *list)
 {
     size_t n = json_array_size(list);
     const char **s = arena_alloc(&p->memory, (n + 1) * sizeof(*s));
@@ -32,6 +42,517 @@ const char **pack_strings(struct pack *p, const json_t *list)
     for (size_t i = 0; i < n; i++)
         s[i] = json_string_value(json_array_get(list, i));
     return s;
+}
+
+static bool pack_find_is_listed(const struct pack_list *l, const char *id)
+{
+    for (size_t i = 0; i < l->len; i++)
+        if (strcmp(l->item[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+static bool is_pack(const char *dir)
+{
+    char *file = fs_join(dir, "pack.json");
+    bool yes = fs_is_file(file);
+
+    free(file);
+    return yes;
+}
+
+static int pack_find_add(const char *root, struct pack_list *out, struct err *e)
+{
+    struct fs_names names;
+
+    if (fs_list(root, false, &names, e) < 0)
+        return -1;
+    for (size_t i = 0; i < names.len; i++) {
+        char *dir = fs_join(root, names.name[i]);
+
+        if (pack_find_is_listed(out, names.name[i]) || !is_pack(dir)) {
+            free(dir);
+            continue;
+        }
+        out->item = xgrow(out->item, &out->cap, out->len, sizeof(*out->item));
+        out->item[out->len].id = xstrdup(names.name[i]);
+        out->item[out->len++].dir = dir;
+    }
+    fs_names_release(&names);
+    return 0;
+}
+
+static int pack_find_by_id(const void *a, const void *b)
+{
+    /* The id is the first member. */
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int pack_list(const struct pack_path *path, struct pack_list *out,
+              struct err *e)
+{
+    *out = (struct pack_list){0};
+    for (size_t i = 0; i < path->len; i++) {
+        if (pack_find_add(path->dir[i], out, e) < 0) {
+            pack_list_release(out);
+            return -1;
+        }
+    }
+    if (out->len)
+        qsort(out->item, out->len, sizeof(*out->item), pack_find_by_id);
+    return 0;
+}
+
+void pack_list_release(struct pack_list *l)
+{
+    for (size_t i = 0; i < l->len; i++) {
+        free(l->item[i].id);
+        free(l->item[i].dir);
+    }
+    free(l->item);
+    *l = (struct pack_list){0};
+}
+
+static void pack_find_unknown(const struct pack_list *l, const char *id,
+                              struct err *e)
+{
+    const char **names = xcalloc(l->len, sizeof(*names));
+    const char *near;
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    for (size_t i = 0; i < l->len; i++) {
+        names[i] = l->item[i].id;
+        buf_printf(&b, "%s%s", i ? ", " : "", names[i]);
+    }
+    near = str_nearest(id, names, l->len);
+    if (near)
+        err_set(e, ERR_USAGE, "unknown pack \"%s\"; did you mean \"%s\"?", id,
+                near);
+    else
+        err_set(e, ERR_USAGE, "unknown pack \"%s\"; the packs are: %s", id,
+                l->len ? buf_str(&b) : "none");
+    buf_release(&b);
+    free(names);
+}
+
+char *pack_find(const struct pack_path *path, const char *id, struct err *e)
+{
+    struct pack_list l;
+    char *dir = NULL;
+
+    if (pack_list(path, &l, e) < 0)
+        return NULL;
+    for (size_t i = 0; i < l.len && !dir; i++)
+        if (strcmp(l.item[i].id, id) == 0)
+            dir = xstrdup(l.item[i].dir);
+    if (!dir)
+        pack_find_unknown(&l, id, e);
+    pack_list_release(&l);
+    return dir;
+}
+
+/* ---- for a command with --packs and --dsl ---- */
+
+void packs_path_init(struct packs_path *p, const struct opt_list *given,
+                     const struct home *home)
+{
+    p->own = fs_join(home->dir, "packs");
+    p->dirs = xcalloc(given->len + 1, sizeof(*p->dirs));
+    for (size_t i = 0; i < given->len; i++)
+        p->dirs[i] = given->item[i];
+    p->dirs[given->len] = p->own;
+    p->path = (struct pack_path){p->dirs, given->len + 1};
+}
+
+void packs_path_release(struct packs_path *p)
+{
+    free(p->own);
+    free(p->dirs);
+    *p = (struct packs_path){0};
+}
+
+int packs_list(const struct opt_list *given, const struct home *home,
+               struct pack_list *out, struct err *e)
+{
+    struct packs_path p;
+    int rc;
+
+    packs_path_init(&p, given, home);
+    rc = pack_list(&p.path, out, e);
+    packs_path_release(&p);
+    return rc;
+}
+
+struct pack *packs_load(const struct packs_path *p, const char *id,
+                        struct err *e)
+{
+    char *dir = pack_find(&p->path, id, e);
+    struct pack *pack = NULL;
+    struct problems problems;
+
+    if (!dir)
+        return NULL;
+    problems_init(&problems);
+    pack = pack_load(&p->path, dir, &problems);
+    if (!pack)
+        problems_to_err(&problems, e);
+    problems_release(&problems);
+    free(dir);
+    return pack;
+}
+
+/* ---- the hash of its files, in the same order on every machine ---- */
+
+#define DEPTH_MAX 8
+#define FILES_MAX 10000
+#define FILE_MAX  ((size_t)64 << 20)
+
+struct entry {
+    const char *name; /* relative to the folder that holds the packs */
+    const char *path;
+};
+
+struct entries {
+    struct arena *a;
+    struct entry *entry;
+    size_t len, cap;
+};
+
+static void pack_hash_add_entry(struct entries *all, const char *name,
+                                const char *path)
+{
+    all->entry = xgrow(all->entry, &all->cap, all->len, sizeof(*all->entry));
+    all->entry[all->len++] = (struct entry){name, path};
+}
+
+/* Hidden files and Python's caches are not part of a pack. */
+static bool is_ignored(const char *name)
+{
+    return name[0] == '.' || strcmp(name, "__pycache__") == 0 ||
+           str_ends(str_of(name), ".pyc") || str_ends(str_of(name), "~");
+}
+
+static int pack_hash_walk(struct entries *all, const char *name,
+                          const char *path, int depth, struct err *e)
+{
+    struct fs_names names;
+    int rc = 0;
+
+    if (depth > DEPTH_MAX)
+        return err_set(e, ERR_LIMIT, "%s: folders nested deeper than %d", path,
+                       DEPTH_MAX);
+    if (fs_list(path, false, &names, e) < 0)
+        return -1;
+    for (size_t i = 0; rc == 0 && i < names.len; i++) {
+        const char *n = names.name[i];
+        const char *sub = arena_printf(all->a, "%s/%s", name, n);
+        const char *at = arena_printf(all->a, "%s/%s", path, n);
+
+        if (is_ignored(n))
+            continue;
+        if (all->len == FILES_MAX)
+            rc = err_set(e, ERR_LIMIT, "%s: more than %d files", path,
+                         FILES_MAX);
+        else if (fs_is_dir(at))
+            rc = pack_hash_walk(all, sub, at, depth + 1, e);
+        else
+            pack_hash_add_entry(all, sub, at);
+    }
+    fs_names_release(&names);
+    return rc;
+}
+
+static int pack_hash_by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->name,
+                  ((const struct entry *)b)->name);
+}
+
+/* Includes the length, so that different folders never hash the same bytes. */
+static int pack_hash_add_file(struct hash *h, const struct entry *f,
+                              struct err *e)
+{
+    struct buf b;
+    char size[32];
+    int rc;
+
+    buf_init(&b, FILE_MAX);
+    rc = fs_read(f->path, &b, e);
+    if (rc == 0) {
+        hash_add(h, f->name, strlen(f->name) + 1);
+        snprintf(size, sizeof(size), "%zu", b.len);
+        hash_add(h, size, strlen(size) + 1);
+        hash_add(h, buf_str(&b), b.len);
+    }
+    buf_release(&b);
+    return rc;
+}
+
+static int hash_entries(struct entries *all, char out[HASH_HEX], struct err *e)
+{
+    struct hash h;
+    int rc = 0;
+
+    if (all->len)
+        qsort(all->entry, all->len, sizeof(*all->entry), pack_hash_by_name);
+    hash_init(&h);
+    for (size_t i = 0; i < all->len && rc == 0; i++) {
+        /* A folder of shared rules lists its own files twice. */
+        if (i && strcmp(all->entry[i].name, all->entry[i - 1].name) == 0)
+            continue;
+        rc = pack_hash_add_file(&h, &all->entry[i], e);
+    }
+    hash_finish_hex(&h, out);
+    return rc;
+}
+
+static void pack_load_hash(struct pack *p, struct problems *out)
+{
+    struct entries all = {.a = &p->memory};
+    struct err e = ERR_INIT;
+
+    for (const struct pack_shared *s = p->shared; s; s = s->next)
+        pack_hash_add_entry(&all, s->name, s->path);
+    if (pack_hash_walk(&all, fs_base(p->dir), p->dir, 0, &e) < 0 ||
+        hash_entries(&all, p->hash, &e) < 0)
+        problems_add(out, "%s", e.text);
+    free(all.entry);
+}
+
+/* ---- rule sets: a pack's own rules, and those it extends and keeps ---- */
+
+const char *const pack_set_names[PACK_SETS] = {
+    [PACK_DEFAULT] = "default",
+    [PACK_PAPER] = "paper",
+};
+
+/* A set under construction. */
+struct making {
+    struct pack *pack;
+    const struct pack_path *path;
+    struct problems *out;
+    const char *file, *pointer; /* checks.json, "/sets/default" */
+    const json_t *json;
+    struct ruleset *set;
+    const struct pack_shared *from[PACK_EXTENDS_MAX];
+    size_t from_count;
+};
+
+/* Looks beside the pack first, so that a folder of packs can bring its own. */
+static const char *find_shared(const struct making *m, const char *name)
+{
+    struct pack *p = m->pack;
+    size_t root = strlen(p->dir) - strlen(fs_base(p->dir));
+    const char *at =
+        arena_printf(&p->memory, "%.*s%s", (int)root, p->dir, name);
+
+    for (size_t i = 0; !fs_is_file(at) && i < m->path->len; i++)
+        at = arena_printf(&p->memory, "%s/%s", m->path->dir[i], name);
+    return fs_is_file(at) ? at : NULL;
+}
+
+static struct pack_shared *read_shared(struct pack *p, const char *name,
+                                       const char *path, bool own,
+                                       struct problems *out)
+{
+    struct pack_shared *s = arena_alloc(&p->memory, sizeof(*s));
+    const json_t *v = pack_keep(p, PACK_FILE_SHARED, path, out);
+    struct rule_place at = {path, "/rules", own};
+
+    s->name = name;
+    s->path = path;
+    s->imports = pack_strings(p, json_object_get(v, "imports"));
+    if (v)
+        rules_init(&s->rules, json_object_get(v, "rules"), &at, out);
+    s->next = p->shared;
+    p->shared = s;
+    return s;
+}
+
+static const struct pack_shared *get_shared(const struct making *m, size_t i,
+                                            const char *name)
+{
+    const char *path;
+
+    for (const struct pack_shared *s = m->pack->shared; s; s = s->next)
+        if (strcmp(s->name, name) == 0)
+            return s;
+    path = find_shared(m, name);
+    if (path)
+        return read_shared(m->pack, name, path, false, m->out);
+    problems_add(m->out,
+                 "%s: %s/extends/%zu: there is no file %s beside the pack or "
+                 "in the folders of packs; correct the name",
+                 m->file, m->pointer, i, name);
+    return NULL;
+}
+
+static bool is_dropped(const struct making *m, const char *id)
+{
+    const json_t *drop = json_object_get(m->json, "drop");
+
+    for (size_t i = 0; i < json_array_size(drop); i++)
+        if (strcmp(json_string_value(json_array_get(drop, i)), id) == 0)
+            return true;
+    return false;
+}
+
+/* Every id under `drop` must name an inherited rule. */
+static void check_drops(const struct making *m)
+{
+    const json_t *drop = json_object_get(m->json, "drop");
+
+    for (size_t i = 0; i < json_array_size(drop); i++) {
+        const char *id = json_string_value(json_array_get(drop, i));
+        bool found = false;
+
+        for (size_t j = 0; j < m->from_count; j++)
+            for (size_t k = 0; k < m->from[j]->rules.len; k++)
+                found = found || strcmp(m->from[j]->rules.rule[k].id, id) == 0;
+        if (!found)
+            problems_add(m->out,
+                         "%s: %s/drop/%zu: \"%s\" is not an inherited rule; "
+                         "remove it",
+                         m->file, m->pointer, i, id);
+    }
+}
+
+static void pack_add_rule(const struct making *m, const struct rule *rule,
+                          const char *place)
+{
+    if (ruleset_find(m->set, rule->id))
+        problems_add(m->out,
+                     "%s: %s%s: \"%s\" is already a rule of this set; drop "
+                     "the other or choose another id",
+                     m->file, m->pointer, place, rule->id);
+    else
+        m->set->rule[m->set->len++] = *rule;
+}
+
+static void add_rules(const struct making *m, const struct rules *own)
+{
+    char place[64];
+
+    for (size_t i = 0; i < m->from_count; i++) {
+        const struct rules *r = &m->from[i]->rules;
+
+        snprintf(place, sizeof(place), "/extends/%zu", i);
+        for (size_t k = 0; k < r->len; k++)
+            if (!is_dropped(m, r->rule[k].id))
+                pack_add_rule(m, &r->rule[k], place);
+    }
+    for (size_t k = 0; k < own->len; k++) {
+        snprintf(place, sizeof(place), "/rules/%zu/id", k);
+        pack_add_rule(m, &own->rule[k], place);
+    }
+}
+
+static size_t count_strings(const char *const *list)
+{
+    size_t n = 0;
+
+    while (list[n])
+        n++;
+    return n;
+}
+
+/* The pack's modules, then those of the extended files. */
+static void add_imports(const struct making *m, const char **own)
+{
+    size_t room = count_strings(own), n = 0;
+    const char **all;
+
+    for (size_t i = 0; i < m->from_count; i++)
+        room += count_strings(m->from[i]->imports);
+    all = arena_alloc(&m->pack->memory, (room + 1) * sizeof(*all));
+    while (*own)
+        all[n++] = *own++;
+    for (size_t i = 0; i < m->from_count; i++)
+        for (const char **s = m->from[i]->imports; *s; s++)
+            all[n++] = *s;
+    m->pack->imports = all;
+}
+
+static void make_set(struct making *m, const struct rules *own)
+{
+    const json_t *extends = json_object_get(m->json, "extends");
+    size_t room = own->len;
+
+    for (size_t i = 0; i < json_array_size(extends); i++) {
+        const char *name = json_string_value(json_array_get(extends, i));
+        const struct pack_shared *s = get_shared(m, i, name);
+
+        if (!s)
+            continue;
+        m->from[m->from_count++] = s;
+        room += s->rules.len;
+    }
+    m->set->rule =
+        arena_alloc(&m->pack->memory, (room + 1) * sizeof(*m->set->rule));
+    check_drops(m);
+    add_rules(m, own);
+}
+
+/* Fills p->set from checks.json and p->hash from all files. */
+static void pack_load_checks(struct pack *p, const struct pack_path *path,
+                             struct problems *out)
+{
+    const char *file = arena_printf(&p->memory, "%s/checks.json", p->dir);
+    const json_t *v = pack_keep(p, PACK_FILE_CHECKS, file, out);
+
+    for (int i = 0; i < PACK_SETS; i++) {
+        const char *name = pack_set_names[i];
+        struct making m = {.pack = p, .path = path, .out = out, .file = file};
+        struct rule_place at = {file, NULL, true};
+
+        m.json = json_object_get(json_object_get(v, "sets"), name);
+        if (!m.json)
+            continue;
+        m.pointer = arena_printf(&p->memory, "/sets/%s", name);
+        at.pointer = arena_printf(&p->memory, "%s/rules", m.pointer);
+        m.set = &p->set[i];
+        m.set->name = name;
+        rules_init(&p->own[i], json_object_get(m.json, "rules"), &at, out);
+        make_set(&m, &p->own[i]);
+        if (i == PACK_DEFAULT)
+            add_imports(&m, pack_strings(p, json_object_get(v, "imports")));
+    }
+}
+
+/* Fills one set from a folder of shared rules. If the file does not exist, the
+ * pack does not have the set. */
+static void pack_load_shared_set(struct pack *p, enum pack_set set,
+                                 struct problems *out)
+{
+    const char *name = arena_printf(&p->memory, "%s/%s.json", fs_base(p->dir),
+                                    pack_set_names[set]);
+    const char *path =
+        arena_printf(&p->memory, "%s/%s.json", p->dir, pack_set_names[set]);
+    struct ruleset *s = &p->set[set];
+    const struct pack_shared *file;
+
+    if (!fs_is_file(path))
+        return;
+    file = read_shared(p, name, path, true, out);
+    s->name = pack_set_names[set];
+    s->rule = arena_alloc(&p->memory, (file->rules.len + 1) * sizeof(*s->rule));
+    for (size_t i = 0; i < file->rules.len; i++)
+        s->rule[s->len++] = file->rules.rule[i];
+}
+
+static void pack_shared_release(struct pack *p)
+{
+    for (struct pack_shared *s = p->shared; s; s = s->next)
+        rules_release(&s->rules);
+    p->shared = NULL;
+}
+
+/* ---- loading ---- */
+
+static const char *path_in(struct pack *p, const char *name)
+{
+    return arena_printf(&p->memory, "%s/%s", p->dir, name);
 }
 
 #define CHOICE(type, object, field, names)           \

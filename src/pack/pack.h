@@ -1,13 +1,14 @@
 /* pack.h: a loaded DSL pack. A pack is a folder that teaches the program one
- * language; docs/PACKS.md describes it. Loading is strict and reports all problems at
- * once. */
+ * language; docs/PACKS.md describes it. Loading is strict and reports all
+ * problems at once. */
 #ifndef PACK_PACK_H
 #define PACK_PACK_H
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/home.h"
 #include "base/json.h"
-#include "pack/hint.h"
+#include "base/opt.h"
 #include "pack/pack_file.h"
 #include "pack/precision.h"
 #include "pack/problems.h"
@@ -118,5 +119,25 @@ int pack_can_search(const struct pack *p, struct err *e);
 /* Why verdicts of this pack stop at E2, worded to follow its name. NULL: they
  * reach E3. */
 const char *pack_below_e3(const struct pack *p);
+
+#define PACKS_HELP                                                            \
+    "also look for packs in DIR (may be repeated); the environment variable " \
+    "MONKEYS_PACKS names further folders, separated by colons"
+
+/* The search path: the given folders, then the program's own. */
+struct packs_path {
+    struct pack_path path;
+    const char **dirs;
+    char *own;
+};
+void packs_path_init(struct packs_path *p, const struct opt_list *given,
+                     const struct home *home);
+void packs_path_release(struct packs_path *p);
+
+int packs_list(const struct opt_list *given, const struct home *home,
+               struct pack_list *out, struct err *e);
+/* Loads the pack `id`. The caller frees it with pack_free(). */
+struct pack *packs_load(const struct packs_path *p, const char *id,
+                        struct err *e);
 
 #endif

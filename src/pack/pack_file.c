@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
-#include "pack/hint.h"
 #include "pack/precision.h"
 #include "pack/rule.h"
 #include "pack/schema.h"

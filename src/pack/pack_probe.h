@@ -6,7 +6,7 @@
 
 #include "base/home.h"
 #include "base/tick.h"
-#include "io/procs.h"
+#include "io/proc.h"
 
 #include <stddef.h>
 

@@ -1,10 +1,12 @@
 /* rule.h: the static rules of a pack. A rule is a pattern over one form of a
  * candidate; its kind says what a match means. docs/PACKS.md describes rules
- * for authors. */
+ * for authors. A hint is advice for the model about an error message: of a
+ * pack's hints, the first whose pattern matches. */
 #ifndef PACK_RULE_H
 #define PACK_RULE_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "pack/problems.h"
@@ -78,5 +80,41 @@ struct rule_hits {
  * without a message. */
 void rule_apply(const struct rule *r, struct rx_ctx *c, struct str text,
                 struct arena *a, struct rule_hits *out);
+
+enum hint_stage {
+    HINT_PARSE,
+    HINT_CHECK,
+    HINT_COMPILE,
+    HINT_LAUNCH,
+    HINT_RUN,
+    HINT_NUMERIC,
+    HINT_ANY, /* for hint_find() */
+};
+#define HINT_STAGES 6
+extern const char *const hint_stages[HINT_STAGES]; /* "parse", … */
+
+struct hint {
+    const char *id, *text, *cite; /* borrowed from the JSON; cite may be NULL */
+    enum hint_stage stage;
+    struct rx *rx;
+};
+
+struct hints {
+    struct hint *hint;
+    size_t len;
+};
+
+/* Compiles a list that the schema has accepted; the JSON must outlive the
+ * hints. Returns false, with a line for each bad hint. Release it in either
+ * case. */
+bool hints_init(struct hints *h, const json_t *list, const char *file,
+                struct problems *out);
+void hints_release(struct hints *h);
+
+/* The first matching hint of the stage, or NULL. Appends its text to `out`,
+ * with $1 … filled in. `text` may be any bytes. */
+const struct hint *hint_find(const struct hints *h, struct rx_ctx *c,
+                             enum hint_stage stage, struct str text,
+                             struct buf *out);
 
 #endif

@@ -2,10 +2,10 @@
 #include "run/archives.h"
 #include "run/summary.h"
 
-#include "base/date.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/tick.h"
 #include "run/shared.h"
 #include "store/pg.h"
 #include "verify/verdict.h"

@@ -2,10 +2,10 @@
 #include "run/recheck.h"
 
 #include "base/arena.h"
-#include "base/date.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/tick.h"
 #include "run/archives.h"
 #include "store/lock.h"
 #include "verify/verdict.h"

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/home.h"
-#include "pack/packs.h"
+#include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "run/kernel.h"
 #include "run/run.h"

@@ -1,11 +1,11 @@
 /* seeds.c: seeds as candidates, and what is known of them then. */
 #include "run/seeds.h"
 
-#include "base/date.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/tick.h"
 #include "io/term.h"
-#include "pack/packs.h"
+#include "pack/pack.h"
 #include "run/kernel.h"
 #include "verify/verdict.h"
 

@@ -8,7 +8,6 @@
  * to be released. That is also how it ends when it is cancelled at a wait. */
 #include "search/attempt.h"
 
-#include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"

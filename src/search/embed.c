@@ -5,7 +5,7 @@
 #include "search/embed.h"
 
 #include "base/arena.h"
-#include "base/fnv.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "search/find.h"

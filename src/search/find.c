@@ -2,7 +2,7 @@
 #include "search/find.h"
 
 #include "base/arena.h"
-#include "base/fnv.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "search/topk.h"
 

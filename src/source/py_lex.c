@@ -1,17 +1,86 @@
-/* py_lex.c: the main loop of the Python lexer: lines, indentation, brackets and
- * operators. */
+/* py_lex.c: the Python lexer. Rules, operators and hashes are decided on these
+ * tokens, so they must be the ones that CPython sees: where the two differ, a
+ * candidate could show a rule another program than the one that runs. Hence the
+ * limits and the errors of CPython's own tokenizer, and a source that CPython
+ * would decode in another way is refused (py_source_admit()).
+ *
+ * A stack records what is open. If the top entry is an f-string or a format
+ * spec, the lexer reads text; otherwise it reads code. Each reader starts at
+ * `pos` and advances it; false when it recorded a problem. */
 #include "source/py_lex.h"
 
 #include "base/mem.h"
-#include "source/py_lex_int.h"
+#include "source/place.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
+
+/* The same limits as CPython's. */
+#define PY_MAX_INDENT   100
+#define PY_MAX_BRACKETS 200
+#define PY_MAX_FSTRINGS 150
+
+enum py_open_kind {
+    PY_OPEN_BRACKET, /* ( [ { in code */
+    PY_OPEN_FIELD,   /* { in an f-string, within the expression */
+    PY_OPEN_SPEC,    /* the same, after the ':' */
+    PY_OPEN_FSTRING,
+};
+
+struct py_open {
+    enum py_open_kind kind;
+    char closer;   /* of a bracket or field; the quote of an f-string */
+    uint8_t flags; /* of an f-string */
+    uint32_t tok;  /* the opening token */
+};
+
+struct py_lexer {
+    struct str src;
+    struct arena *a;
+    size_t pos; /* the next byte to read */
+    struct place place;
+    struct py_token *tok; /* in the arena */
+    size_t len, cap;
+    struct py_problem problem;
+
+    bool line_start; /* at the start of a line whose indentation counts */
+    uint32_t indent[PY_MAX_INDENT], alt_indent[PY_MAX_INDENT];
+    size_t indents; /* levels above 0; indent[0] is 0 */
+
+    struct py_open open[PY_MAX_BRACKETS + PY_MAX_FSTRINGS];
+    size_t opens, brackets;
+    size_t fstring[PY_MAX_FSTRINGS]; /* their indices in `open` */
+    size_t fstrings;
+};
+
+/* The byte `ahead` bytes past the next one; 0 past the end (sources have no
+ * NUL). */
+static inline char py_peek(const struct py_lexer *lx, size_t ahead)
+{
+    if (ahead >= lx->src.n - lx->pos)
+        return 0;
+    return lx->src.p[lx->pos + ahead];
+}
+
+static inline bool py_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Whether the byte may be part of an identifier. Accepts all non-ASCII bytes;
+ * the whole word is checked later. */
+static inline bool py_is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           py_is_digit(c) || (unsigned char)c >= 0x80;
+}
 
 #define TAB_STOP 8
 
-bool py_fail(struct py_lexer *lx, const char *id, size_t at,
-             const char *message)
+/* Records the problem if it is the first. Returns false. */
+static bool py_fail(struct py_lexer *lx, const char *id, size_t at,
+                    const char *message)
 {
     struct place place;
 
@@ -27,7 +96,7 @@ bool py_fail(struct py_lexer *lx, const char *id, size_t at,
     return false;
 }
 
-bool py_bad(struct py_lexer *lx, size_t at, const char *message)
+static bool py_bad(struct py_lexer *lx, size_t at, const char *message)
 {
     return py_fail(lx, "source-syntax", at, message);
 }
@@ -42,8 +111,9 @@ static void py_lex_make_room(struct py_lexer *lx, size_t cap)
     lx->cap = cap;
 }
 
-struct py_token *py_emit(struct py_lexer *lx, enum py_kind kind, size_t at,
-                         size_t end)
+/* Appends the token src[at, end). The pointer is valid until the next call. */
+static struct py_token *py_emit(struct py_lexer *lx, enum py_kind kind,
+                                size_t at, size_t end)
 {
     struct py_token *t;
 
@@ -62,7 +132,8 @@ struct py_token *py_emit(struct py_lexer *lx, enum py_kind kind, size_t at,
 
 /* ---- what is open ---------------------------------------------------------- */
 
-struct py_open *py_top(struct py_lexer *lx)
+/* NULL: nothing is open */
+static struct py_open *py_top(struct py_lexer *lx)
 {
     return lx->opens ? &lx->open[lx->opens - 1] : NULL;
 }
@@ -73,7 +144,8 @@ static bool py_lex_too_deep(struct py_lexer *lx, const char *message)
     return py_bad(lx, lx->tok[--lx->len].at, message);
 }
 
-bool py_push(struct py_lexer *lx, enum py_open_kind kind, char closer)
+/* Pushes the token just emitted as an opener; false when nested too deeply. */
+static bool py_push(struct py_lexer *lx, enum py_open_kind kind, char closer)
 {
     const struct py_token *t = &lx->tok[lx->len - 1];
 
@@ -93,7 +165,8 @@ bool py_push(struct py_lexer *lx, enum py_open_kind kind, char closer)
     return true;
 }
 
-void py_pop(struct py_lexer *lx)
+/* Pops the top entry, closed by the token just emitted. */
+static void py_pop(struct py_lexer *lx)
 {
     const struct py_open *o = &lx->open[--lx->opens];
 
@@ -103,6 +176,542 @@ void py_pop(struct py_lexer *lx)
         lx->brackets--;
     lx->tok[o->tok].match = (uint32_t)(lx->len - 1);
     lx->tok[lx->len - 1].match = o->tok;
+}
+
+/* ---- which texts are read --------------------------------------------------
+ * Refuses sources that are too large, have NUL bytes, are not UTF-8, or have a
+ * coding line (PEP 263) that would make CPython read a different text than we
+ * do. All of this happens before the first token. */
+
+static bool py_source_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\f';
+}
+
+static bool is_coding_char(char c)
+{
+    return (py_is_word(c) && (unsigned char)c < 0x80) || c == '-' || c == '.';
+}
+
+/* The codec named in a comment line, found the way CPython does it; empty when
+ * the line does not name one. */
+static struct str coding_of(struct str line)
+{
+    struct str none = {"", 0};
+    size_t i = 0;
+
+    while (i < line.n && py_source_is_blank(line.p[i]))
+        i++;
+    if (i == line.n || line.p[i] != '#')
+        return none;
+    for (; i + 7 <= line.n; i++) {
+        size_t from = i + 7, to;
+
+        if (memcmp(line.p + i, "coding", 6) != 0 ||
+            (line.p[i + 6] != ':' && line.p[i + 6] != '='))
+            continue;
+        while (from < line.n && (line.p[from] == ' ' || line.p[from] == '\t'))
+            from++;
+        to = from;
+        while (to < line.n && is_coding_char(line.p[to]))
+            to++;
+        if (to > from)
+            return (struct str){line.p + from, to - from};
+    }
+    return none;
+}
+
+/* Whether CPython treats this codec name as UTF-8. */
+static bool is_utf8_name(struct str name)
+{
+    static const char *const names[] = {"utf-8", "utf8", "u8", "utf",
+                                        "cp65001"};
+    char plain[32];
+
+    if (name.n >= sizeof(plain))
+        return false;
+    for (size_t i = 0; i < name.n; i++) {
+        plain[i] = name.p[i];
+        if (plain[i] == '_')
+            plain[i] = '-';
+        else if (plain[i] >= 'A' && plain[i] <= 'Z')
+            plain[i] = (char)(plain[i] - 'A' + 'a');
+    }
+    plain[name.n] = '\0';
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(plain, names[i]) == 0)
+            return true;
+    return strncmp(plain, "utf-8-", 6) == 0;
+}
+
+/* A line with only blanks or a comment: the next line may still name a
+ * codec. */
+static bool is_comment_line(struct str line)
+{
+    size_t i = 0;
+
+    while (i < line.n && py_source_is_blank(line.p[i]))
+        i++;
+    return i == line.n || line.p[i] == '#' || line.p[i] == '\r';
+}
+
+/* Python's compiler also ends a line at a lone \r. Its tokenize module, which
+ * functions use to read their own source, ends it only at \n. Both must find
+ * UTF-8. */
+static bool admit_coding(struct py_lexer *lx, const char *ends)
+{
+    struct str rest = {lx->src.p + lx->pos, lx->src.n - lx->pos};
+
+    for (int i = 0; i < 2 && rest.n; i++) {
+        struct str line = {rest.p, 0}, name;
+
+        while (line.n < rest.n && !strchr(ends, line.p[line.n]))
+            line.n++;
+        name = coding_of(line);
+        if (name.n && !is_utf8_name(name))
+            return py_fail(lx, "source-encoding", (size_t)(name.p - lx->src.p),
+                           "the coding line names another codec than utf-8");
+        if (name.n || !is_comment_line(line))
+            break;
+        rest = (struct str){rest.p + line.n, rest.n - line.n};
+        line.n = place_line_end(rest, 0);
+        rest = (struct str){rest.p + line.n, rest.n - line.n};
+    }
+    return true;
+}
+
+static bool py_source_admit(struct py_lexer *lx)
+{
+    struct str src = lx->src;
+    const char *nul;
+    size_t good;
+
+    if (src.n > PY_MAX_BYTES)
+        return py_fail(lx, "source-too-large", 0, "larger than 1 MiB");
+    nul = src.n ? memchr(src.p, 0, src.n) : NULL;
+    if (nul)
+        return py_fail(lx, "source-nul", (size_t)(nul - src.p),
+                       "a NUL byte in the source");
+    good = str_utf8_check(src.p, src.n);
+    if (good < src.n)
+        return py_fail(lx, "source-encoding", good, "not UTF-8");
+    lx->pos = place_bom(src);
+    return admit_coding(lx, "\r\n") && admit_coding(lx, "\n");
+}
+
+/* Real text never has more combining marks in a row (the limit of Unicode's
+ * stream-safe format), and sorting them takes quadratic time. */
+#define MAX_MARKS 30
+
+static bool is_id_start(uint32_t c)
+{
+    switch (utf8proc_category((utf8proc_int32_t)c)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_NL:
+        return c != 0x2e2f; /* a letter that Unicode reserves for syntax */
+    default:                /* characters that used to be letters */
+        return c == '_' || c == 0x1885 || c == 0x1886 || c == 0x2118 ||
+               c == 0x212e;
+    }
+}
+
+static bool is_id_continue(uint32_t c)
+{
+    switch (utf8proc_category((utf8proc_int32_t)c)) {
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_PC:
+        return true;
+    default:
+        return is_id_start(c) || c == 0xb7 || c == 0x387 ||
+               (c >= 0x1369 && c <= 0x1371) || c == 0x19da;
+    }
+}
+
+/* Offset of the first character that is not allowed at its position, or `n`. */
+static size_t id_check(const char *p, size_t n)
+{
+    size_t i = 0, marks = 0;
+
+    while (i < n) {
+        uint32_t c;
+        size_t len = str_utf8_decode(p + i, n - i, &c);
+
+        if (!(i == 0 ? is_id_start(c) : is_id_continue(c)))
+            return i;
+        if (utf8proc_get_property((utf8proc_int32_t)c)->combining_class == 0)
+            marks = 0;
+        else if (++marks > MAX_MARKS)
+            return i;
+        i += len;
+    }
+    return n;
+}
+
+static bool is_keyword(struct str s)
+{
+    static const char *const words[] = {
+        "False",  "None",     "True",  "and",    "as",       "assert",
+        "async",  "await",    "break", "class",  "continue", "def",
+        "del",    "elif",     "else",  "except", "finally",  "for",
+        "from",   "global",   "if",    "import", "in",       "is",
+        "lambda", "nonlocal", "not",   "or",     "pass",     "raise",
+        "return", "try",      "while", "with",   "yield"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (str_eq(s, words[i]))
+            return true;
+    return false;
+}
+
+/* The name that CPython reads for the non-ASCII word src[at, pos). Like
+ * XID_Start and XID_Continue, this refuses characters whose normal form is not
+ * an identifier. CPython treats a word that only normalises to a keyword as an
+ * ordinary name. We refuse it: nobody needs one, and users of the tokens could
+ * not tell the difference. */
+static bool normalise(struct py_lexer *lx, size_t at, struct str *out)
+{
+    const char *p = lx->src.p + at;
+    size_t n = lx->pos - at, good = id_check(p, n);
+    utf8proc_uint8_t *nfkc = NULL;
+    utf8proc_ssize_t len;
+
+    if (good < n)
+        return py_bad(lx, at + good,
+                      "a character that cannot be part of a name");
+    len = utf8proc_map((const utf8proc_uint8_t *)p, (utf8proc_ssize_t)n, &nfkc,
+                       UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT);
+    if (len <= 0)
+        return py_bad(lx, at, "a name that cannot be normalised");
+    *out = (struct str){arena_strndup(lx->a, (char *)nfkc, (size_t)len),
+                        (size_t)len};
+    free(nfkc);
+    if (id_check(out->p, out->n) < out->n)
+        return py_bad(lx, at, "a name that is not a name in its normal form");
+    if (is_keyword(*out))
+        return py_bad(lx, at,
+                      "a keyword spelled with other Unicode characters");
+    return true;
+}
+
+static bool py_lex_name(struct py_lexer *lx)
+{
+    size_t at = lx->pos, end = at;
+    unsigned char all = 0; /* all bytes ORed together */
+    struct str text;
+
+    for (; end < lx->src.n && py_is_word(lx->src.p[end]); end++)
+        all |= (unsigned char)lx->src.p[end];
+    lx->pos = end;
+    if (all < 0x80) {
+        py_emit(lx, PY_NAME, at, lx->pos);
+        return true;
+    }
+    if (!normalise(lx, at, &text))
+        return false;
+    py_emit(lx, PY_NAME, at, lx->pos)->text = text;
+    return true;
+}
+
+/* Checks what follows a number: "1if x" is two tokens, "1x" is an error. */
+static bool number_end(struct py_lexer *lx)
+{
+    static const char *const words[] = {"and", "else", "for", "if",
+                                        "in",  "is",   "or",  "not"};
+    struct str rest = {lx->src.p + lx->pos, 0};
+
+    while (py_is_word(py_peek(lx, rest.n)) && rest.n < 5)
+        rest.n++;
+    if (rest.n == 0)
+        return true;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (str_eq(rest, words[i]))
+            return true;
+    return py_bad(lx, lx->pos, "a number runs into a word");
+}
+
+static bool is_radix_digit(char c, char radix)
+{
+    if (radix == 'b')
+        return c == '0' || c == '1';
+    if (radix == 'o')
+        return c >= '0' && c <= '7';
+    return py_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static bool radix_number(struct py_lexer *lx, char radix)
+{
+    lx->pos += 2;
+    do {
+        if (py_peek(lx, 0) == '_')
+            lx->pos++;
+        if (!is_radix_digit(py_peek(lx, 0), radix))
+            return py_bad(lx, lx->pos, "a digit is missing in a number");
+        while (is_radix_digit(py_peek(lx, 0), radix))
+            lx->pos++;
+    } while (py_peek(lx, 0) == '_');
+    return true;
+}
+
+/* Digits with single underscores between them, starting at a digit. */
+static bool digits(struct py_lexer *lx)
+{
+    for (;;) {
+        while (py_is_digit(py_peek(lx, 0)))
+            lx->pos++;
+        if (py_peek(lx, 0) != '_')
+            return true;
+        lx->pos++;
+        if (!py_is_digit(py_peek(lx, 0)))
+            return py_bad(lx, lx->pos, "a digit is missing in a number");
+    }
+}
+
+/* "e5", "E-3"; an e that starts a word ("1else") is left alone. */
+static bool exponent(struct py_lexer *lx)
+{
+    char sign = py_peek(lx, 1);
+    bool is_signed = sign == '+' || sign == '-';
+
+    if (!is_signed && !py_is_digit(sign))
+        return true;
+    lx->pos += is_signed ? 2 : 1;
+    if (!py_is_digit(py_peek(lx, 0)))
+        return py_bad(lx, lx->pos, "a digit is missing in a number");
+    return digits(lx);
+}
+
+/* "007": leading zeros are only allowed if all digits are zeros. */
+static bool bad_leading_zero(const struct py_lexer *lx, size_t at)
+{
+    if (lx->src.p[at] != '0')
+        return false;
+    for (size_t i = at; i < lx->pos; i++)
+        if (lx->src.p[i] != '0' && lx->src.p[i] != '_')
+            return true;
+    return false;
+}
+
+static bool decimal_number(struct py_lexer *lx)
+{
+    size_t at = lx->pos;
+    bool whole = true;
+    char next;
+
+    if (py_peek(lx, 0) != '.' && !digits(lx))
+        return false;
+    next = py_peek(lx, 0);
+    if (bad_leading_zero(lx, at) && (!next || !strchr(".eEjJ", next)))
+        return py_bad(lx, at, "a leading zero in a decimal number");
+    if (py_peek(lx, 0) == '.') {
+        lx->pos++;
+        whole = !py_is_digit(py_peek(lx, 0)) || digits(lx);
+    }
+    if (whole && (py_peek(lx, 0) == 'e' || py_peek(lx, 0) == 'E'))
+        whole = exponent(lx);
+    if (whole && (py_peek(lx, 0) == 'j' || py_peek(lx, 0) == 'J'))
+        lx->pos++;
+    return whole;
+}
+
+static bool py_lex_number(struct py_lexer *lx)
+{
+    size_t at = lx->pos;
+    char radix = (char)(py_peek(lx, 1) | 0x20);
+    bool whole;
+
+    if (py_peek(lx, 0) == '0' && (radix == 'x' || radix == 'o' || radix == 'b'))
+        whole = radix_number(lx, radix);
+    else
+        whole = decimal_number(lx);
+    if (!whole || !number_end(lx))
+        return false;
+    py_emit(lx, PY_NUMBER, at, lx->pos);
+    return true;
+}
+
+/* ---- where a literal begins and ends --------------------------------------- */
+
+/* Flags from the letters before a quote; PY_F never becomes a token flag. */
+enum { PY_F = 128 };
+
+static uint8_t prefix_flag(char c, uint8_t seen)
+{
+    switch (c | 0x20) {
+    case 'b':
+        return seen & (PY_BYTES | PY_UNICODE | PY_F) ? 0 : PY_BYTES;
+    case 'u':
+        return seen ? 0 : PY_UNICODE;
+    case 'r':
+        return seen & (PY_RAW | PY_UNICODE) ? 0 : PY_RAW;
+    case 'f':
+        return seen & (PY_BYTES | PY_UNICODE | PY_F) ? 0 : PY_F;
+    default:
+        return 0;
+    }
+}
+
+/* Whether a string starts here: *prefix letters, then a quote. */
+static bool py_string_here(const struct py_lexer *lx, size_t *prefix)
+{
+    uint8_t seen = 0, flag;
+
+    for (*prefix = 0;; ++*prefix) {
+        char c = py_peek(lx, *prefix);
+
+        if (c == '"' || c == '\'')
+            return true;
+        flag = prefix_flag(c, seen);
+        if (!flag)
+            return false;
+        seen |= flag;
+    }
+}
+
+static bool closes(const struct py_lexer *lx, char quote, bool triple)
+{
+    return py_peek(lx, 0) == quote &&
+           (!triple || (py_peek(lx, 1) == quote && py_peek(lx, 2) == quote));
+}
+
+/* Skips a backslash and the character it escapes; a line end counts as one
+ * character. */
+static void pass_escape(struct py_lexer *lx)
+{
+    size_t end = place_line_end(lx->src, lx->pos + 1);
+
+    lx->pos += 1 + (end ? end : 1);
+    if (lx->pos > lx->src.n)
+        lx->pos = lx->src.n;
+}
+
+/* Advances from the start of the body to the closing quotes. */
+static bool find_end(struct py_lexer *lx, size_t at, char quote, bool triple)
+{
+    while (!closes(lx, quote, triple)) {
+        if (lx->pos == lx->src.n ||
+            (!triple && place_line_end(lx->src, lx->pos)))
+            return py_bad(lx, at, "a string that is never closed");
+        if (py_peek(lx, 0) == '\\')
+            pass_escape(lx);
+        else
+            lx->pos++;
+    }
+    return true;
+}
+
+static bool py_lex_string(struct py_lexer *lx, size_t prefix)
+{
+    size_t at = lx->pos, body;
+    uint8_t flags = 0;
+    char quote = py_peek(lx, prefix);
+    struct py_token *t;
+
+    for (size_t i = 0; i < prefix; i++)
+        flags |= prefix_flag(py_peek(lx, i), flags);
+    if (py_peek(lx, prefix + 1) == quote && py_peek(lx, prefix + 2) == quote)
+        flags |= PY_TRIPLE;
+    lx->pos += prefix + (flags & PY_TRIPLE ? 3 : 1);
+    if (flags & PY_F) {
+        py_emit(lx, PY_FSTART, at, lx->pos)->flags = flags & (uint8_t)~PY_F;
+        return py_push(lx, PY_OPEN_FSTRING, quote);
+    }
+    body = lx->pos;
+    if (!find_end(lx, at, quote, flags & PY_TRIPLE))
+        return false;
+    t = py_emit(lx, PY_STRING, at, lx->pos + (flags & PY_TRIPLE ? 3 : 1));
+    t->flags = flags;
+    t->body_at = (uint32_t)body;
+    t->body_len = (uint32_t)(lx->pos - body);
+    lx->pos = t->at + t->len;
+    return true;
+}
+
+/* ---- f-strings ------------------------------------------------------------- */
+
+/* Skips the escape at pos. \N{NAME} is text, not a field. A brace after a
+ * backslash keeps its meaning. */
+static bool pass_ftext_escape(struct py_lexer *lx, bool raw)
+{
+    size_t at = lx->pos;
+
+    if (py_peek(lx, 1) == '{' || py_peek(lx, 1) == '}') {
+        lx->pos++;
+        return true;
+    }
+    if (raw || py_peek(lx, 1) != 'N' || py_peek(lx, 2) != '{') {
+        pass_escape(lx);
+        return true;
+    }
+    for (lx->pos += 3; py_peek(lx, 0) != '}'; lx->pos++) {
+        char c = py_peek(lx, 0);
+
+        if ((!py_is_word(c) || (unsigned char)c >= 0x80) && c != ' ' &&
+            c != '-')
+            return py_bad(lx, at, "a malformed \\N{} escape");
+    }
+    lx->pos++;
+    return true;
+}
+
+/* Skips text up to the closing quotes, a field's brace or the end of the
+ * spec. */
+static bool pass_ftext(struct py_lexer *lx, const struct py_open *f, bool spec)
+{
+    size_t opener = lx->tok[f->tok].at;
+
+    while (!closes(lx, f->closer, f->flags & PY_TRIPLE)) {
+        char c = py_peek(lx, 0);
+
+        if (lx->pos == lx->src.n ||
+            (!(f->flags & PY_TRIPLE) && place_line_end(lx->src, lx->pos)))
+            return py_bad(lx, opener, "an f-string that is never closed");
+        if ((c == '{' || c == '}') && (spec || py_peek(lx, 1) != c))
+            return true;
+        if (c == '{' || c == '}')
+            lx->pos += 2;
+        else if (c != '\\')
+            lx->pos++;
+        else if (!pass_ftext_escape(lx, f->flags & PY_RAW))
+            return false;
+    }
+    return true;
+}
+
+static bool py_lex_ftext(struct py_lexer *lx)
+{
+    const struct py_open *f = &lx->open[lx->fstring[lx->fstrings - 1]];
+    bool spec = py_top(lx)->kind == PY_OPEN_SPEC;
+    size_t at = lx->pos;
+    char c;
+
+    if (!pass_ftext(lx, f, spec))
+        return false;
+    if (lx->pos > at)
+        py_emit(lx, PY_FTEXT, at, lx->pos);
+    at = lx->pos;
+    c = py_peek(lx, 0);
+    if (c == '}' && !spec)
+        return py_bad(lx, at, "a single '}' in an f-string");
+    if (c != '{' && c != '}' && spec)
+        return py_bad(lx, lx->tok[py_top(lx)->tok].at,
+                      "an f-string's field that is never closed");
+    lx->pos += c != '{' && c != '}' && f->flags & PY_TRIPLE ? 3 : 1;
+    if (c != '{' && c != '}') {
+        py_emit(lx, PY_FEND, at, lx->pos);
+        py_pop(lx);
+        return true;
+    }
+    py_emit(lx, PY_OP, at, lx->pos)->flags = PY_FIELD;
+    if (c == '{')
+        return py_push(lx, PY_OPEN_FIELD, '}');
+    py_pop(lx);
+    return true;
 }
 
 /* ---- lines ----------------------------------------------------------------- */

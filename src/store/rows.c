@@ -1,7 +1,7 @@
 /* rows.c: structs to rows. */
 #include "store/store_int.h"
 
-#include "base/date.h"
+#include "base/tick.h"
 
 #include <string.h>
 

@@ -12,8 +12,8 @@
 #include "base/fs.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "io/frame_file.h"
-#include "io/key.h"
+#include "io/frame.h"
+#include "io/link.h"
 #include "verify/verdict.h"
 
 #include <errno.h>

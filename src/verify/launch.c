@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/tick.h"
-#include "io/procs.h"
+#include "io/proc.h"
 #include "io/server.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* roster.c: lines, and the file that shows them. */
 #include "verify/roster.h"
 
-#include "base/date.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"

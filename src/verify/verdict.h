@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "pack/hint.h"
+#include "pack/rule.h"
 
 #include <stdbool.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/home.h"
 #include "base/opt.h"
-#include "pack/packs.h"
+#include "pack/pack.h"
 #include "verify/job.h"
 #include "verify/verifier.h"
 

@@ -15,15 +15,12 @@
  * answered without a record, so that it cannot end all of them in turn. */
 #include "verify/backend.h"
 
-#include "base/date.h"
 #include "base/device.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "io/key.h"
 #include "io/link.h"
 #include "io/server.h"
-#include "io/tcp.h"
 #include "verify/fleet.h"
 #include "verify/launch.h"
 #include "verify/roster.h"

@@ -1,8 +1,8 @@
 /* overview.c: how the runs went. */
 #include "views/views_int.h"
 
-#include "base/date.h"
 #include "base/mem.h"
+#include "base/tick.h"
 #include "base/version.h"
 #include "run/settings.h"
 #include "run/summary.h"

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "io/tcp.h"
+#include "io/link.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,7 +5,6 @@
 
 #include "worker/box.h"
 #include "worker/cgroup.h"
-#include "worker/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -21,11 +21,17 @@ bool cgroup_ran_out(const struct cgroup *g);
 /* The most memory the group has had at once, caches of its own files included;
  * 0 where the kernel does not tell. */
 uint64_t cgroup_peak(const struct cgroup *g);
-/* The tightest of the groups that we are in ourselves: its limit, and what is
- * left of that; UINT64_MAX where none has a limit. */
-void cgroup_room(uint64_t *limit, uint64_t *unused);
 /* Kills what is left in it and removes it. False while something is still
  * dying: to be called again. */
 bool cgroup_remove(struct cgroup *g);
+
+/* ---- how much memory there is for candidates: the machine's, or what a
+ * group that we are in leaves of it. */
+
+/* All that we could ever use: the same in every run on a machine. */
+uint64_t memory_size(void);
+/* What all children together may use: three quarters of what is free now. The
+ * rest is the judge's, the zygotes' and everybody else's. */
+uint64_t memory_for_children(void);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/tick.h"
-#include "worker/proc_stat.h"
+#include "worker/health.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,7 +154,7 @@ static void begin_stage(struct child *c)
     if (c->stage_ns <= 0)
         return;
     c->stage_began_ns = tick_now_ns();
-    c->used_ns = proc_stat_tree(c->pid).used_ns;
+    c->used_ns = health_tree(c->pid).used_ns;
     child_wait_for(c, c->stage_began_ns + c->stage_ns);
 }
 
@@ -170,7 +170,7 @@ void child_born(struct child *c, pid_t pid, int pidfd)
 
 /* Whether it has done next to nothing, and waits neither for a processor nor for
  * us to read what it prints. */
-static bool is_idle(const struct child *c, const struct proc_tree *t,
+static bool is_idle(const struct child *c, const struct health_tree *t,
                     int64_t elapsed)
 {
     int unread = 0;
@@ -184,7 +184,7 @@ static bool is_idle(const struct child *c, const struct proc_tree *t,
  * 0 if it has had its time. */
 static int64_t owed_ns(const struct child *c, int64_t now)
 {
-    struct proc_tree t = proc_stat_tree(c->pid);
+    struct health_tree t = health_tree(c->pid);
     int64_t used = t.used_ns - c->used_ns;
 
     if (used > c->stage_ns / 5 * 4 || is_idle(c, &t, now - c->stage_began_ns))
@@ -220,12 +220,12 @@ void child_deadline(struct child *c, int64_t ms, const char *why)
 int64_t child_spent_ns(const struct child *c)
 {
     int64_t elapsed, spent;
-    struct proc_tree t;
+    struct health_tree t;
 
     if (c->stage_ns <= 0 || c->pidfd < 0)
         return 0;
     elapsed = tick_now_ns() - c->stage_began_ns;
-    t = proc_stat_tree(c->pid);
+    t = health_tree(c->pid);
     spent = t.used_ns - c->used_ns;
     if (spent > elapsed || is_idle(c, &t, elapsed))
         return elapsed;

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "io/frame_file.h"
+#include "io/frame.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,13 +6,12 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/version.h"
-#include "io/key.h"
+#include "io/link.h"
 #include "io/loop.h"
 #include "worker/box_check.h"
-#include "worker/gpu.h"
+#include "worker/cgroup.h"
+#include "worker/gpu_choice.h"
 #include "worker/jobs.h"
-#include "worker/memory.h"
-#include "worker/nvml.h"
 #include "worker/serve.h"
 
 #include <limits.h>

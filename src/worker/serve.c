@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/tick.h"
-#include "io/tcp.h"
+#include "io/link.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* fuzz_pack.c: any bytes as each of a pack's JSON files. */
-#include "pack/hint.h"
 #include "pack/pack_file.h"
 #include "pack/rule.h"
 

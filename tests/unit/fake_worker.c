@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/tick.h"
-#include "io/tcp.h"
+#include "io/link.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/frame_file.h"
+#include "io/frame.h"
 #include "tap.h"
 #include "verify/verifier.h"
 

@@ -1,6 +1,6 @@
 /* test_frame.c: frames, whole and in pieces, with descriptors. */
 #include "base/mem.h"
-#include "io/frame_file.h"
+#include "io/frame.h"
 #include "tap.h"
 
 #include <stdio.h>

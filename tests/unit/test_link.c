@@ -1,7 +1,6 @@
 /* test_link.c: who does not know the secret can say nothing, and nobody can change,
  * drop or repeat what was said. */
 #include "base/mem.h"
-#include "io/key.h"
 #include "io/link.h"
 #include "tap.h"
 

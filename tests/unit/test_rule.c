@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "base/tick.h"
-#include "pack/hint.h"
 #include "pack_fixture.h"
 #include "tap.h"
 

@@ -26,8 +26,7 @@ int nvmlDeviceGetMinorNumber(void *d, unsigned *node)
 { *node = 10 - (unsigned)(unsigned long)d; return 0; }
 """
 PROGRAM = """
-#include "worker/gpu.h"
-#include "worker/nvml.h"
+#include "worker/gpu_choice.h"
 #include <stdio.h>
 #include <string.h>
 static int choose(char **argv)
@@ -64,7 +63,7 @@ int main(int argc, char **argv)
 @pytest.fixture(scope="module")
 def program(folder: Path) -> Path:
     (folder / "main.c").write_text(PROGRAM)
-    sources = [ROOT / "src" / name for name in ("worker/gpu.c", "worker/nvml.c", "base/device.c", "base/err.c", "base/mem.c", "base/str.c")]
+    sources = [ROOT / "src" / name for name in ("worker/gpu_choice.c", "base/device.c", "base/err.c", "base/mem.c", "base/str.c")]
     made = folder / "main"
     subprocess.run([*COMPILE, "-o", made, folder / "main.c", *sources, "-ldl"], check=True)
     return made

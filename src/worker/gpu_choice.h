@@ -1,14 +1,31 @@
-/* gpu.h: which GPU "cuda:N" is.
+/* gpu_choice.h: which GPU is meant, as NVML tells. The driver's library is opened
+ * when it is there; nothing links to it. */
+#ifndef WORKER_GPU_CHOICE_H
+#define WORKER_GPU_CHOICE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct nvml;
+
+/* NULL where there is no such library, or no GPU that it knows. */
+struct nvml *nvml_open(const char *library);
+void nvml_close(struct nvml *g);
+/* How many GPUs, and the i-th of them in nvidia-smi's order: its UUID and the
+ * number of its device node. False: the driver does not say. */
+size_t nvml_count(const struct nvml *g);
+bool nvml_gpu(const struct nvml *g, size_t i, char *uuid, size_t size,
+              unsigned *node);
+
+/* ---- which GPU "cuda:N" is.
  *
  * N counts through CUDA_VISIBLE_DEVICES where that is set, else through what
  * nvidia-smi lists; numbers in that variable are nvidia-smi's, too (torch's only
  * where all GPUs are alike, or with CUDA_DEVICE_ORDER=PCI_BUS_ID). The judge and
  * every candidate are given that one GPU, by its UUID, which means the same in a
  * box with one device node as outside. */
-#ifndef WORKER_GPU_H
-#define WORKER_GPU_H
-
-#include "base/err.h"
 
 struct nvml;
 
