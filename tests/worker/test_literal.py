@@ -193,7 +193,7 @@ RUNNING = task(
 
 
 @pytest.mark.parametrize("protocol", ["hardened", "kernelbench"])
-def test_running_statistics_start_as_constructed_or_as_a_call_left_them(protocol: str) -> None:
+def test_running_statistics_start_as_constructed_or_as_some_calls_left_them(protocol: str) -> None:
     sheet = sheet_of(RUNNING, protocol=protocol)
     assert set(sheet.reference.rules.running) == {
         "bn.running_mean", "bn.running_var", "bn.num_batches_tracked", "seen",
@@ -204,9 +204,22 @@ def test_running_statistics_start_as_constructed_or_as_a_call_left_them(protocol
         assert torch.equal(third["seen"], first["seen"])
         assert torch.equal(third["bn.weight"], first["bn.weight"])
         return
-    assert (second["seen"] > 1).all() and second["bn.num_batches_tracked"] == 1
-    assert not torch.equal(second["seen"], third["seen"])
-    assert third["bn.num_batches_tracked"] == 1  # not one more in each trial
+    assert (second["seen"] > 1).all() and not torch.equal(second["seen"], third["seen"])
+    calls = [int(drawn(sheet, f"trial-{i}").state["bn.num_batches_tracked"]) for i in range(1, 5)]
+    assert sorted(calls) == [1, 2, 3, 4]
+    assert {sheet.calls("trial-1", f"{i:064x}") for i in range(40)} == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("room, most", [(1, 0), (2, 1), (3, 2), (5, 4), (9, 4)])
+def test_trials_start_after_no_more_calls_than_the_reference_takes(room: int, most: int) -> None:
+    """A cache with room for so many rows."""
+    sheet = sheet_of(task(
+        "self.rows[int(self.at)] = x[0]\nself.at += 1\nreturn x * self.rows.sum(0)",
+        setup=f"self.register_buffer('rows', torch.zeros({room}, 8))\n"
+        "self.register_buffer('at', torch.zeros((), dtype=torch.int64))",
+    ))  # fmt: skip
+    assert sheet.reference.rules.calls == most
+    assert {int(drawn(sheet, f"trial-{i}").state["at"]) for i in range(5)} == set(range(most + 1))
 
 
 def test_a_trial_is_the_same_whichever_trials_came_before() -> None:

@@ -503,6 +503,76 @@ def test_running_statistics_move_as_the_references_do(move: bool, count: str, wa
     assert said(verify(COUNTS, candidates.triton(MEAN_KERNEL, forward, init))) == wanted
 
 
+RING = task(
+    """
+    n = int(self.at) % 3
+    self.ring[n] = x[0]
+    self.at += 1
+    return x + self.ring.sum(0)
+    """,
+    setup="self.register_buffer('ring', torch.zeros(3, 8))\n"
+    "self.register_buffer('at', torch.zeros((), dtype=torch.int64))",
+)  # fmt: skip
+RING_KERNEL = """
+@triton.jit
+def ring_kernel(x, ring, at, y, B: tl.constexpr):
+    i = tl.arange(0, B)
+    n = {place}
+    tl.store(ring + n * B + i, tl.load(x + i))
+    total = tl.load(ring + i) + tl.load(ring + B + i) + tl.load(ring + 2 * B + i)
+    for r in range(4):
+        tl.store(y + r * B + i, tl.load(x + r * B + i) + total)
+"""
+AVERAGE = task("return self.bn(x)", setup="self.bn = torch.nn.BatchNorm1d(8, momentum=None, affine=False)")
+AVERAGE_KERNEL = """
+@triton.jit
+def average_kernel(x, mean, var, count, y, R: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = tl.arange(0, R)[:, None] * B + i[None, :]
+    v = tl.load(x + at)
+    m = tl.sum(v, axis=0) / R
+    s = tl.sum((v - m[None, :]) * (v - m[None, :]), axis=0) / R
+    tl.store(y + at, (v - m[None, :]) / tl.sqrt(s[None, :] + 1e-5))
+    n = tl.load(count)
+    share = {share}
+    tl.store(mean + i, (1 - share) * tl.load(mean + i) + share * m)
+    tl.store(var + i, (1 - share) * tl.load(var + i) + share * s * R / (R - 1))
+"""
+LATER = ("wrong_values", None, "E0")
+
+
+@pytest.mark.parametrize("place, wanted", [
+    ("tl.load(at) % 3", E3), ("(tl.load(at) != 0).to(tl.int64)", LATER), ("tl.load(at)", ("launch_error", "guard-zone", "E0")),
+])  # fmt: skip
+def test_a_ring_buffer_is_right_after_more_than_one_call(place: str, wanted: tuple) -> None:
+    forward = """
+        y = torch.empty_like(x)
+        ring_kernel[(1,)](x, self.ring, self.at, y, B=8)
+        self.at.add_(1)
+        return y
+        """
+    init = ("self.register_buffer('ring', torch.zeros(3, 8))\n"
+            "self.register_buffer('at', torch.zeros((), dtype=torch.int64))")  # fmt: skip
+    found = said(verify(RING, candidates.triton(RING_KERNEL.format(place=place), forward, init)))
+    assert found == wanted or wanted == LATER and found[0] == "wrong_values"
+
+
+@pytest.mark.parametrize("share, right", [
+    ("1.0 / (n + 1)", True), ("tl.where(n == 0, 1.0, 0.5)", False), ("0.1", False),
+])  # fmt: skip
+def test_an_average_over_all_calls_is_right_after_more_than_one(share: str, right: bool) -> None:
+    forward = """
+        y = torch.empty_like(x)
+        average_kernel[(1,)](x, self.mean, self.var, self.count, y, R=4, B=8)
+        self.count.add_(1)
+        return y
+        """.replace("self.mean", "self.bn.running_mean").replace("self.var", "self.bn.running_var")
+    forward = forward.replace("self.count", "self.bn.num_batches_tracked")
+    init = "self.bn = nn.BatchNorm1d(8, momentum=None, affine=False)"
+    found = said(verify(AVERAGE, candidates.triton(AVERAGE_KERNEL.format(share=share), forward, init)))
+    assert found == (E3 if right else ("wrong_values", "buffer", "E0"))
+
+
 def test_a_write_beside_a_tensor_is_told_as_such() -> None:
     """The interpreter refuses it; where it does not look, guards do: through a library."""
     forward = """

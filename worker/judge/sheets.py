@@ -96,14 +96,22 @@ class Sheet:
         if self.large:
             which, seed = label if label == FIRST else "later", self.seed
         made = None if self.own_weights else inputs.derive(seed, f"params-{which}")
-        extra = None if written else inputs.derive(seed, f"extra-{which}")
         if not self.large or self.at != which:
             self.at = which
             self.drawn = self.drawn if not self.large else {}  # they refer to the model's tensors
+            calls = range(0 if written else self.calls(which, seed))
+            extra = [inputs.derive(seed, f"extra-{which}-{i}") for i in calls]
             self.pair.start(made, not written and not self.own_weights, extra)
         state = {n: t.detach().clone() for n, t in inputs.buffers(self.pair.eager).items()}
         held = inputs.parameters(self.pair.eager).items()
         return state | {n: t.detach() if self.large else t.detach().clone() for n, t in held}
+
+    def calls(self, label: str, seed: str) -> int:
+        """How many calls of the reference came before, where they change its state: a secret number,
+        and another one for each of the trials that follow each other."""
+        most = self.reference.rules.calls
+        place = int(label[-1]) if label[-1].isdigit() else inputs.derive(seed, label)
+        return most and 1 + (inputs.derive(seed, "calls") + place) % most
 
     def make(self, label: str, variant: str, seed: str) -> Draw | None:
         state = self.start(label, seed)

@@ -24,6 +24,7 @@ NEAR = 8.0  # times a bound
 # Trials that tell an identity from an activation.
 INPUT_VARIANTS = ("plain", "signed", "scaled")
 TEXT = 300  # characters of an error that a reason quotes
+MOST_CALLS = 4  # after which a trial may start, where calls change the state
 GATE_CALLS = 4  # how long the gate may take: as long as so many calls may
 
 
@@ -247,12 +248,14 @@ class Rules:
     """Names of a model's tensors. `drawn` ones differ from one construction to the next, and each
     trial has those of its own. `movable`: parameters that every construction makes alike, which
     trials move off their identity; `fixed`: those where the reference does not take that. Buffers
-    that forward changes are `running`. All others are part of the program."""
+    that forward changes are `running`; `calls`: after how many calls another is possible, up to
+    MOST_CALLS. All others are part of the program."""
 
     drawn: tuple[str, ...] = ()
     movable: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
+    calls: int = 1
     unregistered: bool = False  # what modules keep beside these differs, too: tensors and floats
 
 
@@ -299,7 +302,8 @@ def find_rules(reference: Reference) -> Rules:
     ]  # fmt: skip
     del first, second, models, others
     fixed, running = _try_moves(reference, moved)
-    return Rules(drawn, tuple(n for n in moved if n not in fixed), fixed, running, differs)
+    movable = tuple(n for n in moved if n not in fixed)
+    return Rules(drawn, movable, fixed, running, _calls(reference) if running else 1, differs)
 
 
 def _unregistered(model: torch.nn.Module) -> list[torch.Tensor]:
@@ -333,6 +337,21 @@ def _breaks(found: list[torch.Tensor] | None, plain: list[torch.Tensor] | None) 
         bool((a.isnan() & ~b.isnan()).any()) or not torch.equal(a.isinf(), b.isinf())
         for a, b in zip(found, plain)
     )
+
+
+def _calls(reference: Reference) -> int:
+    """After how many calls the reference takes another: a cache may be full by then."""
+    model = inputs.copied(reference.pristine)
+    for done in range(MOST_CALLS + 1):
+        seed = SEEDS[0] + done
+        try:
+            found = _in_some_precision(reference, model, reference.make(seed, "plain"), seed)
+        except Exception as problem:  # noqa: BLE001 - a task's code may raise anything
+            _own_failure(problem)
+            return max(0, done - 1)
+        if any(bool(t.isnan().any()) for t in found):
+            return max(0, done - 1)
+    return MOST_CALLS
 
 
 def _tried(reference: Reference, moved: Collection[str]) -> tuple:
@@ -390,26 +409,27 @@ class Pair:
         """The eager model's current parameters and buffers, not copies."""
         return state_of(self.eager)
 
-    def start(self, seed: int | None, moved: bool, extra: int | None) -> None:
+    def start(self, seed: int | None, moved: bool, extra: Collection[int] = ()) -> None:
         """Puts both models into the state of a construction under that seed; None: the first one.
-        With the seed of an extra draw, running statistics are as one call of the reference on it
-        leaves them."""
+        With seeds of extra draws, running statistics are as calls of the reference on these leave
+        them."""
         self.before = None  # frees its memory
         with limits.memory("the reference"), torch.no_grad():
             self.r.fill(self.eager, seed, self.r.rules.movable if moved else ())
-            if extra is not None and self.r.rules.running:
+            if extra and self.r.rules.running:
                 put(self.eager, self._run_in(extra))
             if self.r.loose:
                 self.twin = self._widened()
             else:
                 put(self.twin, state_of(self.eager))
 
-    def _run_in(self, seed: int) -> dict[str, torch.Tensor]:
-        """Buffers as a call of the reference leaves them; the call is undone."""
+    def _run_in(self, seeds: Collection[int]) -> dict[str, torch.Tensor]:
+        """Buffers as calls of the reference leave them; the calls are undone."""
         kept = undo.Kept(self.eager, self.r.whole) if self.r.runs else None
         model = self.eager if kept else inputs.copied(self.eager)  # which may be widened
         try:
-            _in_some_precision(self.r, model, self.r.make(seed, "plain"), seed)
+            for seed in seeds:
+                _in_some_precision(self.r, model, self.r.make(seed, "plain"), seed)
             left = inputs.buffers(model)
             return {name: left[name].detach().clone() for name in self.r.rules.running}
         except Exception as problem:  # noqa: BLE001 - a task's code may raise anything
