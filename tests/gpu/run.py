@@ -5,7 +5,7 @@ neither monkeys nor pytest.
     python3 tests/gpu/run.py [--device cuda:0] [--out FILE] [--kernelbench DIR] [--match REGEX]
                              [--precision fp32|bf16] [FAMILY...]
 
-Families: runner, packs, seeds, starter, timing, faults, hostile, rules, and for the tasks below DIR
+Families: runner, packs, seeds, starter, exports, timing, faults, hostile, rules, and for the tasks below DIR
 gate, which looks at them, and causal, which judges attention with and without its mask. --out keeps
 every answer, a line of JSON each. --match leaves out seeds and tasks of the gate whose name,
 NN_name-PACK-PRECISION or levelN-FILE, it does not match; --precision leaves out the gate in the other one.
@@ -41,6 +41,32 @@ PACKS = ROOT / "packs"
 RELU = VERIFY / "tasks" / "relu.py"
 BOTH = ("fp32", "bf16")
 KERNELBENCH = ("causal", "gate")  # families that need its tasks
+
+
+# What a user does with a delivered file. Weights are those of one seed; the second call is not the
+# first, and a right answer is close to the reference's, not equal.
+USER = """
+import importlib, sys
+import torch
+device, *names = sys.argv[1:]
+for name in names:
+    try:
+        file = importlib.import_module(name)
+        models = []
+        for made in (file.Model, file.ModelNew):
+            torch.manual_seed(7)
+            models.append(made(*file.get_init_inputs()).to(device))
+        for seed in (1, 2):
+            torch.manual_seed(seed)
+            args = [x.to(device) if isinstance(x, torch.Tensor) else x for x in file.get_inputs()]
+            with torch.no_grad():
+                wanted, found = (m(*args) for m in models)
+            far = (wanted.double() - found.double()).norm() / wanted.double().norm()
+            assert wanted.shape == found.shape and wanted.dtype == found.dtype and far < 1e-3, far
+        print(name, "same")
+    except Exception as problem:
+        print(name, repr(problem).replace(chr(10), " "))
+"""
 
 
 @dataclass
@@ -179,6 +205,26 @@ class Run:
             self.job(f"{f.stem}-{p}", "triton", STARTER / f.name, f, precision=p)
             for p in BOTH for f in files
         ])  # fmt: skip
+
+    def exports(self) -> None:
+        """Delivered files in plain Python, beside their tasks' own models."""
+        files = sorted((VERIFY / "triton").glob("*.py"))
+        worker = self.session([
+            self.job(f.stem, "triton", STARTER / f.name, f) for f in files
+        ])  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            names = []
+            for stem, answer in sorted(worker.answers.items()):
+                self.claim(bool(answer.get("ported")), f"{stem} is delivered", str(answer.get("ported_why")))
+                if answer.get("ported"):
+                    names.append(f"delivered_{stem}")
+                    (Path(folder) / f"{names[-1]}.py").write_text(answer["ported"])
+            done = subprocess.run([sys.executable, "-c", USER, self.o.device, *names], cwd=folder, text=True,
+                                  capture_output=True, check=False)  # fmt: skip
+            found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+            for name in names:
+                self.claim(found.get(name) == "same", f"{name} does what its task does",
+                           found.get(name, done.stderr[-2000:]))  # fmt: skip
 
     def timing(self) -> None:
         """Figures for kernel, reference and the reference under torch.compile."""
@@ -319,7 +365,7 @@ def main() -> int:
     run = Run(o)
     families: dict[str, Callable[[], None]] = {
         name: getattr(run, name)
-        for name in ("runner", "packs", "seeds", "starter", "timing", "faults", "hostile", "rules", "causal", "gate")
+        for name in ("runner", "packs", "seeds", "starter", "exports", "timing", "faults", "hostile", "rules", "causal", "gate")
     }
     wanted = o.families or [name for name in families if name not in KERNELBENCH or o.kernelbench]
     for name in wanted:
