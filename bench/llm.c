@@ -2,11 +2,11 @@
  * JSON object: wall time, processor time a call, memory a call in flight.
  *
  *   bench-llm BASE_URL MODEL IN_FLIGHT CALLS PROMPT_BYTES whole|stream */
+#include "llm/llm.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/tick.h"
 #include "io/loop.h"
-#include "llm/options.h"
 #include "llm/provider.h"
 
 #include <stdio.h>

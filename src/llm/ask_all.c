@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 
 #include <stdlib.h>
 

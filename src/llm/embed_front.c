@@ -3,8 +3,7 @@
  * the rates and the budget that every call has. */
 #include "base/mem.h"
 #include "llm/embeddings.h"
-#include "llm/front.h"
-#include "llm/providers.h"
+#include "llm/provider.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "llm/provider.h"
 
 #include <stddef.h>

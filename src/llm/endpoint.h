@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "io/http.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "llm/provider.h"
 
 /* Bytes of an answer. The events of a stream may be many times larger than their

@@ -8,7 +8,7 @@
 #include "base/tick.h"
 #include "io/proc.h"
 #include "llm/doc.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "llm/provider.h"
 #include "llm/request.h"
 

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "llm/endpoint.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "llm/provider.h"
 
 /* What has arrived of an answer so far. */

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "io/co.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "llm/price.h"
 #include "llm/provider.h"
-#include "llm/providers.h"
 
 #include <string.h>
 

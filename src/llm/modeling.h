@@ -4,7 +4,7 @@
 #define LLM_MODELING_H
 
 #include "base/opt.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 
 struct modeling_values {
     const char *provider, *base_url, *model, *command, *spool, *cassette;

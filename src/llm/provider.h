@@ -4,6 +4,7 @@
 #define LLM_PROVIDER_H
 
 #include "llm/llm.h"
+#include "llm/price.h"
 
 /* How one request ended. Strings are borrowed until the callback returns. */
 enum send_outcome {
@@ -21,8 +22,6 @@ struct send_result {
     struct llm_usage usage; /* all 0 and estimated: not said */
     const char *error;
 };
-
-struct llm_opts; /* options.h */
 
 struct send; /* one request under way, the provider's own */
 typedef void send_fn(void *arg, const struct send_result *r);
@@ -48,5 +47,34 @@ struct provider {
 
 extern const struct provider_type provider_openai, provider_anthropic,
     provider_exec, provider_spool, provider_replay;
+
+/* NULL with ERR_USAGE and the names when there is none of this name. */
+const struct provider_type *provider_find(const char *name, struct err *e);
+/* What its answers cost: by o->price, by the file o->prices, or for a priced
+ * provider by the prices.ini in `home`. */
+int provider_price(const struct llm_opts *o, const struct provider_type *t,
+                   const char *home, struct price *out, struct err *e);
+
+/* ---- a client over a provider ---- */
+
+/* llm_open() derives them from the options; tests bring their own. */
+struct llm_rules {
+    int64_t max_tokens; /* default for an answer; > 0 */
+    int64_t in_flight;  /* calls at once; 0: any number */
+    int retries;        /* per call, after the first request */
+    int64_t requests_per_minute, tokens_per_minute; /* 0: no limit */
+    int64_t backoff_base_ns, backoff_cap_ns;
+    int pause_after; /* failures in a row; 0: never pauses */
+    int64_t pause_ns;
+    const char *model; /* for recordings; may be NULL */
+};
+
+/* 1 s to 60 s between requests; a pause of 30 s after 10 failures. */
+extern const struct llm_rules llm_default_rules;
+
+/* Takes the provider. */
+struct llm *llm_new(struct loop *l, struct provider *p,
+                    const struct llm_rules *rules, const struct price *price,
+                    struct budget *budget);
 
 #endif

@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/cassette.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "llm/provider.h"
 #include "llm/request.h"
 

@@ -5,7 +5,6 @@
 
 #include "base/hash.h"
 #include "llm/llm.h"
-#include "llm/options.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "llm/folder.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "llm/provider.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define TESTS_ASKING_H
 
 #include "base/arena.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 
 struct asking {
     char dir[64]; /* temporary, removed at the end */

@@ -4,7 +4,7 @@
 #define TESTS_LLM_FIXTURE_H
 
 #include "base/json.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "llm/provider.h"
 #include "peer.h"
 

@@ -4,10 +4,9 @@
 #ifndef TESTS_MOCK_H
 #define TESTS_MOCK_H
 
-#include "llm/front.h"
 #include "llm/ledger.h"
 #include "llm/llm.h"
-#include "llm/options.h"
+#include "llm/provider.h"
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "search/search.h"

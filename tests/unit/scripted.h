@@ -2,7 +2,7 @@
 #ifndef TESTS_SCRIPTED_H
 #define TESTS_SCRIPTED_H
 
-#include "llm/front.h"
+#include "llm/provider.h"
 
 #include <stddef.h>
 

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/tick.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "scripted.h"
 #include "tap.h"
 

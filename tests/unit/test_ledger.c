@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/ask_all.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "scripted.h"
 #include "store_fixture.h"
 #include "tap.h"

@@ -2,9 +2,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "llm/options.h"
-#include "llm/rate.h"
-#include "llm/retry.h"
+#include "llm/llm.h"
+#include "llm/pace.h"
 #include "scripted.h"
 #include "tap.h"
 

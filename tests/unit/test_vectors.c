@@ -3,7 +3,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "llm/options.h"
+#include "llm/llm.h"
 #include "scripted.h"
 #include "search/embed.h"
 #include "search/vectors.h"

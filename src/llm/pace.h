@@ -1,12 +1,25 @@
-/* retry.h: how long to wait before a retry, and when to stop sending. Plain values: the
- * caller passes the time. */
-#ifndef LLM_RETRY_H
-#define LLM_RETRY_H
+/* pace.h: when the next request may be sent: rate limits, the wait before a retry, and
+ * when to stop sending. Plain values: the caller passes the time. */
+#ifndef LLM_PACE_H
+#define LLM_PACE_H
 
 #include "base/rng.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* A rate limit per minute, spread evenly: a token bucket that holds one request. No
+ * minute has more requests than allowed, nor more tokens than allowed plus those of
+ * one request. */
+struct rate {
+    int64_t per_minute; /* 0: no limit */
+    int64_t free_at_ns; /* when the bucket will be empty again */
+};
+
+/* 0 when something may be taken now, else how long to wait. */
+int64_t rate_wait_ns(const struct rate *r, int64_t now_ns);
+/* Takes `n`; a negative `n` gives back what was not used. */
+void rate_take(struct rate *r, int64_t n, int64_t now_ns);
 
 /* Doubles with every failure of a call (from 1) up to the cap. Half of it is random, so
  * that calls that failed together are not retried together. Never shorter than the

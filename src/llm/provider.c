@@ -1,11 +1,9 @@
-/* providers.c: the list of providers, and llm_open(). */
-#include "llm/providers.h"
+/* provider.c: the list of providers, and llm_open(). */
+#include "llm/provider.h"
 
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/log.h"
-#include "llm/front.h"
-#include "llm/options.h"
 
 #include <stdlib.h>
 #include <string.h>
