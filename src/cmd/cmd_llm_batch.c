@@ -3,7 +3,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
-#include "llm/batch.h"
+#include "llm/spool.h"
 
 #include <stdio.h>
 

@@ -5,8 +5,8 @@
 #include "base/tick.h"
 #include "cmd/cmd.h"
 #include "io/term.h"
-#include "llm/embeddings.h"
 #include "llm/modeling.h"
+#include "llm/provider.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,8 +129,12 @@ static int ping_ask(struct ping *p, struct loop *l)
 
 /* ---- a vector ---- */
 
-static void ping_print_vector(const struct ping *p,
-                              const struct embeddings_result *r,
+static size_t ping_dim(const struct send_result *r)
+{
+    return r->text.n / sizeof(float);
+}
+
+static void ping_print_vector(const struct ping *p, const struct send_result *r,
                               enum llm_outcome outcome, int64_t wall_ns)
 {
     const char *error = r->error ? r->error : "", *model = p->m->opts.model;
@@ -141,14 +145,14 @@ static void ping_print_vector(const struct ping *p,
     json_object_set_new(v, "model", jsn_text(model, strlen(model)));
     json_object_set_new(
         v, "dim",
-        json_integer(outcome == LLM_ANSWERED ? (json_int_t)r->dim : 0));
-    json_object_set_new(v, "tokens", json_integer(r->tokens));
+        json_integer(outcome == LLM_ANSWERED ? (json_int_t)ping_dim(r) : 0));
+    json_object_set_new(v, "tokens", json_integer(r->usage.input));
     json_object_set_new(v, "wall_ms", json_integer(wall_ns / TICK_MS));
     json_object_set_new(v, "error", jsn_text(error, strlen(error)));
     jsn_line(v);
 }
 
-static void ping_on_vector(void *arg, const struct embeddings_result *r)
+static void ping_on_vector(void *arg, const struct send_result *r)
 {
     static const struct {
         enum llm_outcome outcome;
@@ -168,8 +172,9 @@ static void ping_on_vector(void *arg, const struct embeddings_result *r)
         printf("%s %s answered in %.3f s: a vector of %zu dimensions\n"
                "tokens: %lld in%s\n",
                p->m->opts.provider, p->m->opts.model,
-               (double)wall_ns / (double)TICK_S, r->dim, (long long)r->tokens,
-               r->tokens ? "" : ", not reported");
+               (double)wall_ns / (double)TICK_S, ping_dim(r),
+               (long long)r->usage.input,
+               r->usage.input ? "" : ", not reported");
     p->rc = 0;
     if (r->outcome != SEND_ANSWERED)
         p->rc = err_set(p->e, ends[r->outcome].kind, "%s", r->error);
@@ -177,15 +182,17 @@ static void ping_on_vector(void *arg, const struct embeddings_result *r)
 
 static int ping_embed(struct ping *p, struct loop *l)
 {
-    const struct str text = STR_LIT("pong");
-    struct embeddings *m = embeddings_open(l, &p->m->opts, p->e);
+    const struct llm_message text = {"user", STR_LIT("pong"), 0};
+    const struct llm_request r = {.message = &text, .count = 1};
+    const struct provider_type *t = &provider_embeddings;
+    struct provider *m = t->open(l, &p->m->opts, p->e);
 
     if (!m)
         return -1;
     p->begun_ns = tick_now_ns();
-    if (embeddings_send(m, &text, 1, ping_on_vector, p, p->e))
+    if (t->send(m, &r, ping_on_vector, p, p->e))
         loop_run(l);
-    embeddings_close(m);
+    provider_close(m);
     return p->rc;
 }
 

@@ -7,7 +7,7 @@ enum { MOST_MARKS = 4 }; /* cache markers in a request; more are refused */
 
 /* ---- questions --------------------------------------------------------------- */
 
-static void add_block(json_t *blocks, struct str text, bool mark)
+static void anthropic_add_block(json_t *blocks, struct str text, bool mark)
 {
     json_t *block;
 
@@ -21,19 +21,21 @@ static void add_block(json_t *blocks, struct str text, bool mark)
     json_array_append_new(blocks, block);
 }
 
-static void add_blocks(json_t *blocks, const struct llm_message *m, bool mark)
+static void anthropic_add_blocks(json_t *blocks, const struct llm_message *m,
+                                 bool mark)
 {
     size_t n =
         str_utf8_cut(m->text.p, m->text.n, m->shared); /* what many share */
 
     if (!m->text.n)
         return;
-    add_block(blocks, (struct str){m->text.p, n}, mark);
-    add_block(blocks, (struct str){m->text.p + n, m->text.n - n}, false);
+    anthropic_add_block(blocks, (struct str){m->text.p, n}, mark);
+    anthropic_add_block(blocks, (struct str){m->text.p + n, m->text.n - n},
+                        false);
 }
 
 /* The last markers cover the most text. */
-static size_t first_marked(const struct llm_request *r)
+static size_t anthropic_first_marked(const struct llm_request *r)
 {
     size_t i = r->count, marks = 0;
 
@@ -42,24 +44,24 @@ static size_t first_marked(const struct llm_request *r)
     return i;
 }
 
-static bool is_system(const struct llm_message *m)
+static bool anthropic_is_system(const struct llm_message *m)
 {
     return strcmp(m->role, "system") == 0;
 }
 
 /* The system's text is a field of its own. */
-static json_t *question(const struct http_provider *p,
-                        const struct llm_request *r)
+static json_t *anthropic_question(const struct http_provider *p,
+                                  const struct llm_request *r)
 {
     json_t *q = json_object(), *system = json_array(), *messages = json_array();
-    size_t from = first_marked(r);
+    size_t from = anthropic_first_marked(r);
 
     for (size_t i = 0; i < r->count; i++) {
         const struct llm_message *m = &r->message[i];
-        json_t *content = is_system(m) ? system : json_array();
+        json_t *content = anthropic_is_system(m) ? system : json_array();
 
-        add_blocks(content, m, i >= from);
-        if (!is_system(m))
+        anthropic_add_blocks(content, m, i >= from);
+        if (!anthropic_is_system(m))
             json_array_append_new(
                 messages,
                 json_pack("{s:s, s:o}", "role", m->role, "content", content));
@@ -78,7 +80,7 @@ static json_t *question(const struct http_provider *p,
     return q;
 }
 
-static int check(const struct llm_opts *o, struct err *e)
+static int anthropic_check(const struct llm_opts *o, struct err *e)
 {
     if (o->max_tokens <= 0)
         return err_set(e, ERR_INPUT,
@@ -94,7 +96,7 @@ static int check(const struct llm_opts *o, struct err *e)
 /* ---- answers ----------------------------------------------------------------- */
 
 /* In a stream, later counts are totals; some may be missing. */
-static void take_usage(struct answer *a, const json_t *holder)
+static void anthropic_take_usage(struct answer *a, const json_t *holder)
 {
     const json_t *u = json_object_get(holder, "usage");
     int64_t read = answer_count(u, "cache_read_input_tokens");
@@ -112,7 +114,7 @@ static void take_usage(struct answer *a, const json_t *holder)
     a->usage.estimated = false;
 }
 
-static void take_stop(struct answer *a, const json_t *holder)
+static void anthropic_take_stop(struct answer *a, const json_t *holder)
 {
     const char *why = json_string_value(json_object_get(holder, "stop_reason"));
 
@@ -127,14 +129,16 @@ static void take_stop(struct answer *a, const json_t *holder)
 }
 
 /* A block, or a delta of one: each has the fields of its type. */
-static int take_block(struct answer *a, const json_t *block, struct err *e)
+static int anthropic_take_block(struct answer *a, const json_t *block,
+                                struct err *e)
 {
     if (answer_add(&a->text, json_object_get(block, "text"), e) < 0)
         return -1;
     return answer_add(&a->thought, json_object_get(block, "thinking"), e);
 }
 
-static int take_message(struct answer *a, const json_t *m, struct err *e)
+static int anthropic_take_message(struct answer *a, const json_t *m,
+                                  struct err *e)
 {
     const json_t *content = json_object_get(m, "content"), *block;
     size_t i;
@@ -143,23 +147,25 @@ static int take_message(struct answer *a, const json_t *m, struct err *e)
         return -1;
     json_array_foreach(content, i, block)
     {
-        if (take_block(a, block, e) < 0)
+        if (anthropic_take_block(a, block, e) < 0)
             return -1;
     }
-    take_usage(a, m);
-    take_stop(a, m);
+    anthropic_take_usage(a, m);
+    anthropic_take_stop(a, m);
     a->begun = json_is_array(content);
     return 0;
 }
 
-static int read_answer(struct answer *a, const json_t *whole, struct err *e)
+static int anthropic_read(struct answer *a, const json_t *whole, struct err *e)
 {
-    if (answer_is_complaint(whole, e) || take_message(a, whole, e) < 0)
+    if (answer_is_complaint(whole, e) ||
+        anthropic_take_message(a, whole, e) < 0)
         return -1;
     return a->begun ? 0 : err_set(e, ERR_INPUT, "the answer has no content");
 }
 
-static int take_event(struct answer *a, const json_t *v, struct err *e)
+static int anthropic_take_event(struct answer *a, const json_t *v,
+                                struct err *e)
 {
     const char *type = json_string_value(json_object_get(v, "type"));
 
@@ -168,24 +174,24 @@ static int take_event(struct answer *a, const json_t *v, struct err *e)
     if (!type)
         return 0;
     if (strcmp(type, "message_start") == 0)
-        return take_message(a, json_object_get(v, "message"), e);
+        return anthropic_take_message(a, json_object_get(v, "message"), e);
     if (strcmp(type, "content_block_start") == 0)
-        return take_block(a, json_object_get(v, "content_block"), e);
+        return anthropic_take_block(a, json_object_get(v, "content_block"), e);
     if (strcmp(type, "content_block_delta") == 0)
-        return take_block(a, json_object_get(v, "delta"), e);
+        return anthropic_take_block(a, json_object_get(v, "delta"), e);
     if (strcmp(type, "message_delta") == 0) {
-        take_usage(a, v);
-        take_stop(a, json_object_get(v, "delta"));
+        anthropic_take_usage(a, v);
+        anthropic_take_stop(a, json_object_get(v, "delta"));
     } else if (strcmp(type, "message_stop") == 0) {
         a->complete = a->begun;
     }
     return 0;
 }
 
-static int hear_event(struct answer *a, struct str event, struct err *e)
+static int anthropic_hear(struct answer *a, struct str event, struct err *e)
 {
     json_t *v = jsn_parse_foreign("event", event.p, event.n, e);
-    int rc = v ? take_event(a, v, e) : -1;
+    int rc = v ? anthropic_take_event(a, v, e) : -1;
 
     json_decref(v);
     return rc;
@@ -204,13 +210,13 @@ const struct http_api api_anthropic = {
         },
     .reserved = (const char *const[]){"model", "messages", "system", "stream",
                                       "max_completion_tokens", NULL},
-    .check = check,
-    .question = question,
-    .read = read_answer,
-    .hear = hear_event,
+    .check = anthropic_check,
+    .question = anthropic_question,
+    .read = anthropic_read,
+    .hear = anthropic_hear,
 };
 
-static struct provider *open_anthropic(struct loop *l, const struct llm_opts *o,
+static struct provider *anthropic_open(struct loop *l, const struct llm_opts *o,
                                        struct err *e)
 {
     return http_provider_open(&provider_anthropic, &api_anthropic, l, o, e);
@@ -219,7 +225,7 @@ static struct provider *open_anthropic(struct loop *l, const struct llm_opts *o,
 const struct provider_type provider_anthropic = {
     .name = "anthropic",
     .priced = true,
-    .open = open_anthropic,
+    .open = anthropic_open,
     .close = http_provider_close,
     .send = http_provider_send,
     .cancel = http_provider_cancel,

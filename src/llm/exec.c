@@ -10,7 +10,6 @@
 #include "llm/doc.h"
 #include "llm/llm.h"
 #include "llm/provider.h"
-#include "llm/request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +24,12 @@ struct exec {
     struct loop *loop;
     const struct llm_opts *opts;
     const char **env;
-    struct send *first; /* under way */
 };
 
-struct send {
-    struct exec *exec;
-    struct send *next, *prev;
+struct exec_send {
+    struct send base;
     struct proc *proc;
     char *in;
-    send_fn *fn;
-    void *arg;
 };
 
 static struct provider *exec_open(struct loop *l, const struct llm_opts *o,
@@ -54,24 +49,19 @@ static struct provider *exec_open(struct loop *l, const struct llm_opts *o,
     return &x->base;
 }
 
-static void exec_cancel(struct send *s)
+static void exec_cancel(struct send *send)
 {
-    *(s->prev ? &s->prev->next : &s->exec->first) = s->next;
-    if (s->next)
-        s->next->prev = s->prev;
+    struct exec_send *s = (struct exec_send *)send;
+
     proc_free(s->proc);
     free(s->in);
-    free(s);
+    send_free(send);
 }
 
 static void exec_close(struct provider *p)
 {
     struct exec *x = (struct exec *)p;
 
-    for (struct send *s = x->first, *next; s; s = next) {
-        next = s->next;
-        exec_cancel(s);
-    }
     free(x->env);
     free(x);
 }
@@ -79,7 +69,7 @@ static void exec_close(struct provider *p)
 /* ---- how it ended ---- */
 
 /* The first bytes of what it said on stderr, as one line. */
-static void said(const struct buf *err, struct buf *out)
+static void exec_said(const struct buf *err, struct buf *out)
 {
     struct str text = str_trim((struct str){buf_str(err), err->len});
 
@@ -96,7 +86,8 @@ static void said(const struct buf *err, struct buf *out)
 
 /* What went wrong, or SEND_ANSWERED. Only a command that says so by its exit
  * status is known not to have been billed. */
-static enum send_outcome judge(const struct proc_result *r, struct buf *why)
+static enum send_outcome exec_judge(const struct proc_result *r,
+                                    struct buf *why)
 {
     enum send_outcome outcome = SEND_LOST;
 
@@ -117,13 +108,13 @@ static enum send_outcome judge(const struct proc_result *r, struct buf *why)
     } else {
         return SEND_ANSWERED;
     }
-    said(&r->err, why);
+    exec_said(&r->err, why);
     return outcome;
 }
 
 /* An object with "text" or "error" is an answer's JSON; all else is the text. */
-static void read_answer(const struct proc_result *r, struct doc *a,
-                        struct buf *why)
+static void exec_read(const struct proc_result *r, struct doc *a,
+                      struct buf *why)
 {
     struct str all = {buf_str(&r->out), r->out.len}, text = str_trim(all);
     struct err e = ERR_INIT;
@@ -141,22 +132,21 @@ static void read_answer(const struct proc_result *r, struct doc *a,
     }
 }
 
-static void on_end(struct proc *p, struct proc_result *r, void *arg)
+static void exec_on_end(struct proc *p, struct proc_result *r, void *arg)
 {
-    struct send *s = arg;
-    send_fn *fn = s->fn;
-    void *fn_arg = s->arg;
+    struct exec_send *s = arg;
     struct doc a = {0};
     struct buf why;
 
     (void)p;
     buf_init(&why, BUF_UNLIMITED);
-    a.result.outcome = judge(r, &why);
+    a.result.outcome = exec_judge(r, &why);
     a.result.error = buf_str(&why);
     if (a.result.outcome == SEND_ANSWERED)
-        read_answer(r, &a, &why);
-    exec_cancel(s);
-    fn(fn_arg, &a.result);
+        exec_read(r, &a, &why);
+    proc_free(s->proc);
+    free(s->in);
+    send_end(&s->base, &a.result);
     doc_release(&a);
     buf_release(&why);
 }
@@ -166,7 +156,7 @@ static struct send *exec_send(struct provider *p, const struct llm_request *q,
 {
     struct exec *x = (struct exec *)p;
     const char *const argv[] = {"sh", "-c", x->opts->command, NULL};
-    struct send *s = xcalloc(1, sizeof(*s));
+    struct exec_send *s = send_new(sizeof(*s), p, fn, arg);
     json_t *v = request_json(q, x->opts);
     struct proc_opts o = {.argv = argv,
                           .env = x->env,
@@ -175,22 +165,15 @@ static struct send *exec_send(struct provider *p, const struct llm_request *q,
                           .timeout_ns = x->opts->timeout_ms * TICK_MS,
                           .grace_ns = TICK_S};
 
-    *s = (struct send){.exec = x, .fn = fn, .arg = arg};
     s->in = json_dumps(v, JSON_COMPACT);
     json_decref(v);
     o.in = s->in;
     o.in_len = strlen(s->in);
-    s->proc = proc_start(x->loop, &o, on_end, s, e);
-    if (!s->proc) {
-        free(s->in);
-        free(s);
-        return NULL;
-    }
-    s->next = x->first;
-    if (x->first)
-        x->first->prev = s;
-    x->first = s;
-    return s;
+    s->proc = proc_start(x->loop, &o, exec_on_end, s, e);
+    if (s->proc)
+        return &s->base;
+    exec_cancel(&s->base);
+    return NULL;
 }
 
 const struct provider_type provider_exec = {

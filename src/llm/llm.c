@@ -134,7 +134,7 @@ void llm_close(struct llm *l)
     client_cancel_all(&l->away);
     loop_remove(l->loop, l->pump_id);
     loop_remove(l->loop, l->wake_id);
-    l->provider->type->close(l->provider);
+    provider_close(l->provider);
     cassette_writer_close(l->record);
     free(l);
 }

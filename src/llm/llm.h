@@ -117,6 +117,13 @@ struct llm_opts {
  * is the folder with prices.ini. */
 struct llm *llm_open(struct loop *l, const struct llm_opts *o,
                      struct budget *budget, const char *home, struct err *e);
+/* The same for vectors: each message of a request is a text, and the answer's text
+ * is their vectors, one after the other, as floats of this machine. Of the options
+ * it reads base_url, model, organisation, project, ca_file, insecure, timeout_ms and
+ * those of the pace. Keys as for the provider openai. */
+struct llm *llm_open_embeddings(struct loop *l, const struct llm_opts *o,
+                                struct budget *budget, const char *home,
+                                struct err *e);
 void llm_close(struct llm *l); /* not from a handler */
 
 /* From now on, also writes every answered call to this cassette. The header of a

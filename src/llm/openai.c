@@ -12,7 +12,7 @@ enum {
 
 /* Reasoning models: their limit has another name, since it includes reasoning,
  * and they accept no temperature. */
-static bool is_reasoning(const char *model)
+static bool openai_is_reasoning(const char *model)
 {
     static const char *const prefixes[] = {"o1", "o3", "o4-", "gpt-5",
                                            "gpt-oss"};
@@ -25,7 +25,7 @@ static bool is_reasoning(const char *model)
     return false;
 }
 
-static json_t *messages_of(const struct llm_request *r)
+static json_t *openai_messages_of(const struct llm_request *r)
 {
     json_t *all = json_array();
 
@@ -39,12 +39,12 @@ static json_t *messages_of(const struct llm_request *r)
     return all;
 }
 
-static json_t *question(const struct http_provider *p,
-                        const struct llm_request *r)
+static json_t *openai_question(const struct http_provider *p,
+                               const struct llm_request *r)
 {
-    bool reasoning = is_reasoning(p->model);
+    bool reasoning = openai_is_reasoning(p->model);
     int64_t limit = http_provider_limit(p, r);
-    json_t *q = json_pack("{s:o, s:o, s:I}", "messages", messages_of(r),
+    json_t *q = json_pack("{s:o, s:o, s:I}", "messages", openai_messages_of(r),
                           "model", jsn_text(p->model, strlen(p->model)), "seed",
                           (json_int_t)(r->seed & SEED_MASK));
 
@@ -67,7 +67,7 @@ static json_t *question(const struct http_provider *p,
 
 /* ---- answers ----------------------------------------------------------------- */
 
-static void take_usage(struct answer *a, const json_t *answer)
+static void openai_take_usage(struct answer *a, const json_t *answer)
 {
     const json_t *u = json_object_get(answer, "usage");
     int64_t total = answer_count(u, "total_tokens");
@@ -94,7 +94,8 @@ static void take_usage(struct answer *a, const json_t *answer)
 }
 
 /* Content is a string, or a list of parts with a type each. */
-static int take_content(struct answer *a, const json_t *content, struct err *e)
+static int openai_take_content(struct answer *a, const json_t *content,
+                               struct err *e)
 {
     const json_t *part;
     size_t i;
@@ -119,7 +120,7 @@ static int take_content(struct answer *a, const json_t *content, struct err *e)
     return 0;
 }
 
-static void take_finish(struct answer *a, const json_t *choice)
+static void openai_take_finish(struct answer *a, const json_t *choice)
 {
     const char *why =
         json_string_value(json_object_get(choice, "finish_reason"));
@@ -134,8 +135,8 @@ static void take_finish(struct answer *a, const json_t *choice)
 }
 
 /* A choice of a whole answer ("message") or of a stream ("delta"). */
-static int take_choice(struct answer *a, const json_t *choice, const char *in,
-                       struct err *e)
+static int openai_take_choice(struct answer *a, const json_t *choice,
+                              const char *in, struct err *e)
 {
     const json_t *m = json_object_get(choice, in);
     const json_t *thought = json_object_get(m, "reasoning_content");
@@ -143,19 +144,19 @@ static int take_choice(struct answer *a, const json_t *choice, const char *in,
 
     if (!json_is_string(thought))
         thought = json_object_get(m, "reasoning");
-    if (take_content(a, json_object_get(m, "content"), e) < 0 ||
+    if (openai_take_content(a, json_object_get(m, "content"), e) < 0 ||
         answer_add(&a->thought, thought, e) < 0 ||
         answer_add(&a->text, refusal, e) < 0)
         return -1;
-    take_finish(a, choice);
+    openai_take_finish(a, choice);
     if (json_is_string(refusal))
         a->finish = LLM_FILTERED;
     a->begun = true;
     return 0;
 }
 
-static int take_answer(struct answer *a, const json_t *v, const char *in,
-                       struct err *e)
+static int openai_take_answer(struct answer *a, const json_t *v, const char *in,
+                              struct err *e)
 {
     const json_t *choice = json_array_get(json_object_get(v, "choices"), 0);
     const json_t *model = json_object_get(v, "model");
@@ -164,18 +165,18 @@ static int take_answer(struct answer *a, const json_t *v, const char *in,
         return -1;
     if (!a->model.len && answer_add(&a->model, model, e) < 0)
         return -1;
-    take_usage(a, v);
-    return choice ? take_choice(a, choice, in, e) : 0;
+    openai_take_usage(a, v);
+    return choice ? openai_take_choice(a, choice, in, e) : 0;
 }
 
-static int read_answer(struct answer *a, const json_t *whole, struct err *e)
+static int openai_read(struct answer *a, const json_t *whole, struct err *e)
 {
-    if (take_answer(a, whole, "message", e) < 0)
+    if (openai_take_answer(a, whole, "message", e) < 0)
         return -1;
     return a->begun ? 0 : err_set(e, ERR_INPUT, "the answer has no choices");
 }
 
-static int hear_event(struct answer *a, struct str event, struct err *e)
+static int openai_hear(struct answer *a, struct str event, struct err *e)
 {
     json_t *v;
     int rc;
@@ -187,7 +188,7 @@ static int hear_event(struct answer *a, struct str event, struct err *e)
     v = jsn_parse_foreign("event", event.p, event.n, e);
     if (!v)
         return -1;
-    rc = take_answer(a, v, "delta", e);
+    rc = openai_take_answer(a, v, "delta", e);
     json_decref(v);
     return rc;
 }
@@ -207,12 +208,12 @@ const struct http_api api_openai = {
     /* More than one answer would cost more than was reserved. */
     .reserved = (const char *const[]){"model", "messages", "stream", "n",
                                       "best_of", NULL},
-    .question = question,
-    .read = read_answer,
-    .hear = hear_event,
+    .question = openai_question,
+    .read = openai_read,
+    .hear = openai_hear,
 };
 
-static struct provider *open_openai(struct loop *l, const struct llm_opts *o,
+static struct provider *openai_open(struct loop *l, const struct llm_opts *o,
                                     struct err *e)
 {
     return http_provider_open(&provider_openai, &api_openai, l, o, e);
@@ -221,7 +222,7 @@ static struct provider *open_openai(struct loop *l, const struct llm_opts *o,
 const struct provider_type provider_openai = {
     .name = "openai",
     .priced = true,
-    .open = open_openai,
+    .open = openai_open,
     .close = http_provider_close,
     .send = http_provider_send,
     .cancel = http_provider_cancel,

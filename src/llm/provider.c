@@ -4,26 +4,68 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct provider_type *const types[] = {
+/* ---- requests under way ---- */
+
+void *send_new(size_t size, struct provider *p, send_fn *fn, void *arg)
+{
+    struct send *s = xcalloc(1, size);
+
+    *s = (struct send){.from = p, .next = p->first, .fn = fn, .arg = arg};
+    if (s->next)
+        s->next->prev = s;
+    p->first = s;
+    return s;
+}
+
+void send_free(struct send *s)
+{
+    *(s->prev ? &s->prev->next : &s->from->first) = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+    free(s);
+}
+
+void send_end(struct send *s, const struct send_result *r)
+{
+    send_fn *fn = s->fn;
+    void *arg = s->arg;
+
+    send_free(s);
+    fn(arg, r);
+}
+
+void provider_close(struct provider *p)
+{
+    if (!p)
+        return;
+    while (p->first)
+        p->type->cancel(p->first);
+    p->type->close(p);
+}
+
+/* ---- the list ---- */
+
+static const struct provider_type *const provider_types[] = {
     &provider_openai, &provider_anthropic, &provider_exec,
     &provider_spool,  &provider_replay,
 };
-#define TYPES (sizeof(types) / sizeof(types[0]))
+#define TYPES (sizeof(provider_types) / sizeof(provider_types[0]))
 
 const struct provider_type *provider_find(const char *name, struct err *e)
 {
     struct buf names;
 
     for (size_t i = 0; i < TYPES; i++)
-        if (strcmp(types[i]->name, name) == 0)
-            return types[i];
+        if (strcmp(provider_types[i]->name, name) == 0)
+            return provider_types[i];
     buf_init(&names, BUF_UNLIMITED);
     for (size_t i = 0; i < TYPES; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", types[i]->name);
+        buf_printf(&names, "%s%s", i ? ", " : "", provider_types[i]->name);
     err_set(e, ERR_USAGE, "unknown provider '%s'; choose one of %s", name,
             buf_str(&names));
     buf_release(&names);
@@ -32,8 +74,9 @@ const struct provider_type *provider_find(const char *name, struct err *e)
 
 /* --price, else the user's file, else ours. The files apply to priced
  * providers: a command or a folder costs what --price says. */
-int provider_price(const struct llm_opts *o, const struct provider_type *t,
-                   const char *home, struct price *out, struct err *e)
+static int provider_price(const struct llm_opts *o,
+                          const struct provider_type *t, const char *home,
+                          struct price *out, struct err *e)
 {
     char *own;
     int rc = 0;
@@ -55,11 +98,25 @@ int provider_price(const struct llm_opts *o, const struct provider_type *t,
     return rc;
 }
 
+/* What the options say of the pace. */
+static struct llm_rules provider_rules(const struct llm_opts *o)
+{
+    struct llm_rules rules = llm_default_rules;
+
+    rules.max_tokens = o->max_tokens;
+    rules.in_flight = o->in_flight;
+    rules.retries = o->retries;
+    rules.requests_per_minute = o->requests_per_minute;
+    rules.tokens_per_minute = o->tokens_per_minute;
+    rules.model = o->model;
+    return rules;
+}
+
 struct llm *llm_open(struct loop *l, const struct llm_opts *o,
                      struct budget *budget, const char *home, struct err *e)
 {
     const struct provider_type *t = provider_find(o->provider, e);
-    struct llm_rules rules = llm_default_rules;
+    struct llm_rules rules = provider_rules(o);
     struct provider *p;
     struct price price;
 
@@ -78,11 +135,23 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
         log_warn("the price of %s is unknown: only tokens are counted (set it "
                  "with --price IN,OUT or --prices FILE)",
                  o->model ? o->model : "a model without a name");
-    rules.max_tokens = o->max_tokens;
-    rules.in_flight = o->in_flight;
-    rules.retries = o->retries;
-    rules.requests_per_minute = o->requests_per_minute;
-    rules.tokens_per_minute = o->tokens_per_minute;
-    rules.model = o->model;
+    return llm_new(l, p, &rules, &price, budget);
+}
+
+struct llm *llm_open_embeddings(struct loop *l, const struct llm_opts *o,
+                                struct budget *budget, const char *home,
+                                struct err *e)
+{
+    struct llm_rules rules = provider_rules(o);
+    struct provider *p;
+    struct price price;
+
+    if (provider_price(o, &provider_embeddings, home, &price, e) < 0)
+        return NULL;
+    p = provider_embeddings.open(l, o, e);
+    if (!p)
+        return NULL;
+    rules.max_tokens = 1; /* nothing is written */
+    rules.model = NULL;   /* nor recorded */
     return llm_new(l, p, &rules, &price, budget);
 }

@@ -23,37 +23,50 @@ struct send_result {
     const char *error;
 };
 
-struct send; /* one request under way, the provider's own */
 typedef void send_fn(void *arg, const struct send_result *r);
 
 struct provider;
+/* One request under way. Each provider's own begins with it. */
+struct send {
+    struct provider *from;
+    struct send *prev, *next;
+    send_fn *fn;
+    void *arg;
+};
+/* A new one of `size` bytes, zeroed, among those of its provider. */
+void *send_new(size_t size, struct provider *p, send_fn *fn, void *arg);
+/* Frees it. */
+void send_free(struct send *s);
+/* The same, then says how it ended: what `r` points to is not the request's. */
+void send_end(struct send *s, const struct send_result *r);
+
 struct provider_type {
     const char *name;
     bool priced;  /* answers cost money unless the price is 0 */
     bool patient; /* answers may take days: no deadline */
     struct provider *(*open)(struct loop *l, const struct llm_opts *o,
                              struct err *e);
-    void (*close)(struct provider *p); /* cancels what is in flight */
+    void (*close)(struct provider *p); /* nothing is under way */
     /* Calls `fn` once, from the loop, never from inside. */
     struct send *(*send)(struct provider *p, const struct llm_request *r,
                          send_fn *fn, void *arg, struct err *e);
-    void (*cancel)(struct send *s);
+    void (*cancel)(struct send *s); /* never from inside its callback */
     /* How many requests have no answer yet. NULL: all in flight. */
     size_t (*waiting)(const struct provider *p);
 };
 struct provider {
     const struct provider_type *type;
+    struct send *first; /* under way */
 };
+/* Cancels what is under way. `p` may be NULL. */
+void provider_close(struct provider *p);
 
+/* The last is in no list: its requests are texts, its answers vectors (embeddings.c). */
 extern const struct provider_type provider_openai, provider_anthropic,
-    provider_exec, provider_spool, provider_replay;
+    provider_exec, provider_spool, provider_replay, provider_embeddings;
 
 /* NULL with ERR_USAGE and the names when there is none of this name. */
 const struct provider_type *provider_find(const char *name, struct err *e);
-/* What its answers cost: by o->price, by the file o->prices, or for a priced
- * provider by the prices.ini in `home`. */
-int provider_price(const struct llm_opts *o, const struct provider_type *t,
-                   const char *home, struct price *out, struct err *e);
 
 /* ---- a client over a provider ---- */
 

@@ -1,21 +1,21 @@
 /* vectors.c: the vectors of the run's tasks and of the examples it begins with. */
 #include "search/vectors.h"
 #include "base/mem.h"
-#include "llm/embeddings.h"
+#include "llm/llm.h"
 #include "run/run_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* The endpoint has a price of its own: --price is the model's. */
-static struct llm *open_front(struct run *r, struct err *e)
+static struct llm *open_embeddings(struct run *r, struct err *e)
 {
     struct llm_opts o = r->model.opts;
 
     o.base_url = r->set->embeddings;
     o.model = r->set->embedding_model;
     o.price = NULL;
-    return embeddings_client(r->loop, &o, &r->model.budget, r->home.dir, e);
+    return llm_open_embeddings(r->loop, &o, &r->model.budget, r->home.dir, e);
 }
 
 int run_vectors_open(struct run *r, struct err *e)
@@ -27,7 +27,7 @@ int run_vectors_open(struct run *r, struct err *e)
     if (!r->set->embedding_model)
         return err_set(e, ERR_USAGE,
                        "--embeddings URL needs --embedding-model NAME");
-    r->embedder = open_front(r, e);
+    r->embedder = open_embeddings(r, e);
     if (!r->embedder)
         return err_wrap(e, "--embeddings");
     if (b->cap.usd_micro != BUDGET_NO_CAP && b->cap.tokens == BUDGET_NO_CAP &&

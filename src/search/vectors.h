@@ -15,7 +15,7 @@ struct vectors_parts {
     struct loop *loop;
     struct store *store;
     struct ledger *ledger;
-    struct llm *client; /* from embeddings_client(); NULL: built in */
+    struct llm *client; /* from llm_open_embeddings(); NULL: built in */
     const char *model;  /* the endpoint's */
     const bool *hurry; /* may be NULL; once true, does not wait for answers. The
                           code that sets it stops the loop */

@@ -106,7 +106,7 @@ struct llm_got llm_try(struct llm_server *s, const struct provider_type *type,
     if (!p || !type->send(p, r, note, &g, &e))
         BUG("%s", e.text);
     loop_run(l);
-    type->close(p);
+    provider_close(p);
     loop_free(l);
     g.seen = llm_server_requests(s);
     return g;

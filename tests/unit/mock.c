@@ -43,10 +43,9 @@ struct mock_provider {
     struct mock *m;
 };
 
-struct send {
+struct mock_send {
+    struct send base;
     struct mock *m;
-    send_fn *fn;
-    void *arg;
     uint64_t timer;
     enum send_outcome outcome;
     struct buf text;
@@ -66,27 +65,27 @@ static void reply_by_default(const struct llm_request *r, struct buf *out)
 
 static void on_answer(void *arg)
 {
-    struct send *s = arg;
+    struct mock_send *s = arg;
+    struct buf text = s->text;
     struct send_result r = {.outcome = s->outcome,
-                            .text = {buf_str(&s->text), s->text.len},
+                            .text = {buf_str(&text), text.len},
                             .model = STR_LIT("mock"),
                             .usage = {.input = 100, .output = 50},
                             .error = s->outcome == SEND_ANSWERED ? "" : "mock"};
 
     s->m->sending--;
-    s->fn(s->arg, &r);
-    buf_release(&s->text);
-    free(s);
+    send_end(&s->base, &r);
+    buf_release(&text);
 }
 
 static struct send *mock_send(struct provider *p, const struct llm_request *r,
                               send_fn *fn, void *arg, struct err *e)
 {
     struct mock *m = ((struct mock_provider *)p)->m;
-    struct send *s = xcalloc(1, sizeof(*s));
+    struct mock_send *s = send_new(sizeof(*s), p, fn, arg);
 
     (void)e;
-    *s = (struct send){.m = m, .fn = fn, .arg = arg};
+    s->m = m;
     buf_init(&s->text, BUF_UNLIMITED);
     s->outcome =
         m->rule.outcome ? m->rule.outcome(r, m->rule.arg) : SEND_ANSWERED;
@@ -99,15 +98,17 @@ static struct send *mock_send(struct provider *p, const struct llm_request *r,
         m->peak = m->sending;
     s->timer = loop_add_timer(m->loop, tick_now_ns() + m->rule.latency_ns,
                               on_answer, s);
-    return s;
+    return &s->base;
 }
 
-static void mock_cancel(struct send *s)
+static void mock_cancel(struct send *send)
 {
+    struct mock_send *s = (struct mock_send *)send;
+
     loop_remove(s->m->loop, s->timer);
     s->m->sending--;
     buf_release(&s->text);
-    free(s);
+    send_free(send);
 }
 
 static void mock_provider_close(struct provider *p)
@@ -289,7 +290,7 @@ static struct provider *open_provider(struct mock *m, struct err *e)
 
     if (!m->spool) {
         p = xcalloc(1, sizeof(*p));
-        *p = (struct mock_provider){{&mock_type}, m};
+        *p = (struct mock_provider){.p.type = &mock_type, .m = m};
         return &p->p;
     }
     m->opts = (struct llm_opts){.folder = m->spool, .temperature = -1};

@@ -6,30 +6,19 @@
 
 #include <stdlib.h>
 
-struct send {
-    struct scripted *s;
-    struct send *next, *prev;
+struct scripted_send {
+    struct send base;
     struct send_result result;
     uint64_t timer;
-    send_fn *fn;
-    void *arg;
 };
-
-static void drop(struct send *q)
-{
-    *(q->prev ? &q->prev->next : &q->s->first) = q->next;
-    if (q->next)
-        q->next->prev = q->prev;
-    q->s->at_once--;
-    free(q);
-}
 
 static void on_time(void *arg)
 {
-    struct send *q = arg, copy = *q;
+    struct scripted_send *q = arg;
+    struct send_result r = q->result;
 
-    drop(q);
-    copy.fn(copy.arg, &copy.result);
+    ((struct scripted *)q->base.from)->at_once--;
+    send_end(&q->base, &r);
 }
 
 static struct send *scripted_send(struct provider *p,
@@ -37,42 +26,39 @@ static struct send *scripted_send(struct provider *p,
                                   void *arg, struct err *e)
 {
     struct scripted *s = (struct scripted *)p;
-    struct send *q = xcalloc(1, sizeof(*q));
+    struct scripted_send *q = send_new(sizeof(*q), p, fn, arg);
     int64_t after = 0;
 
     (void)e;
-    *q = (struct send){.s = s, .next = s->first, .fn = fn, .arg = arg};
-    if (s->first)
-        s->first->prev = q;
-    s->first = q;
     s->last_ns = tick_now_ns();
     if (++s->at_once > s->most_at_once)
         s->most_at_once = s->at_once;
     s->next(s, s->sent++, r, &q->result, &after);
     q->timer = loop_add_timer(s->loop, s->last_ns + after, on_time, q);
-    return q;
+    return &q->base;
 }
 
 void scripted_end(struct scripted *s)
 {
-    loop_remove(s->loop, s->first->timer);
-    on_time(s->first);
+    struct scripted_send *q = (struct scripted_send *)s->base.first;
+
+    loop_remove(s->loop, q->timer);
+    on_time(q);
 }
 
 static void scripted_cancel(struct send *q)
 {
-    q->s->cancelled++;
-    loop_remove(q->s->loop, q->timer);
-    drop(q);
+    struct scripted *s = (struct scripted *)q->from;
+
+    s->cancelled++;
+    s->at_once--;
+    loop_remove(s->loop, ((struct scripted_send *)q)->timer);
+    send_free(q);
 }
 
 static void scripted_close(struct provider *p)
 {
-    struct scripted *s = (struct scripted *)p;
-
-    while (s->first)
-        scripted_cancel(s->first);
-    free(s);
+    free(p);
 }
 
 static const struct provider_type priced_type = {

@@ -19,7 +19,6 @@ struct scripted {
     void *arg;
     size_t sent, at_once, most_at_once, cancelled;
     int64_t last_ns; /* when the last one was sent */
-    struct send *first;
 };
 
 /* An answer of this text and usage. */

@@ -4,8 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "llm/batch.h"
-#include "llm/folder.h"
+#include "llm/spool.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -157,14 +156,14 @@ static void test_import(void)
        "results come in %s", e.text);
     ok(n.answered == 1 && n.refused == 1 && n.again == 3 && n.unknown == 1,
        "answered, refused, to be asked again, unknown");
-    ok(folder_answer(a.dir, id_in(v[0]), &got, &e) == 1 &&
+    ok(spool_answer(a.dir, id_in(v[0]), &got, &e) == 1 &&
            str_eq(got.result.text, "forty-two") &&
            got.result.finish == LLM_LENGTH && got.result.usage.input == 11 &&
            got.result.usage.cached == 4 && got.result.usage.output == 7 &&
            got.result.usage.reasoning == 3,
        "an answer has its text, finish and usage");
     doc_release(&got);
-    ok(folder_answer(a.dir, id_in(v[1]), &got, &e) == 1 &&
+    ok(spool_answer(a.dir, id_in(v[1]), &got, &e) == 1 &&
            got.result.outcome == SEND_REFUSED &&
            strcmp(got.result.error, "too long") == 0,
        "a refusal its reason");

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/cassette.h"
-#include "llm/request.h"
+#include "llm/doc.h"
 #include "tap.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * length, first and last character as three numbers. */
 #include "base/mem.h"
 #include "base/tick.h"
-#include "llm/embeddings.h"
+#include "llm/provider.h"
 #include "llm_fixture.h"
 #include "tap.h"
 
@@ -17,56 +17,73 @@ static struct llm_server server;
 struct got {
     int done;
     enum send_outcome outcome;
-    size_t count, dim;
+    size_t dim;
+    char model[64];
     float vector[12];
     int64_t tokens, retry_after_ns;
     char error[500];
     size_t requests;
 };
 
-static void note(void *arg, const struct embeddings_result *r)
+#define TEXTS 3
+static const struct llm_message texts[TEXTS] = {
+    {"user", {"abc", 3}, 0},
+    {"user", {"zz", 2}, 0},
+    {"user", {"q", 1}, 0},
+};
+static const struct llm_request request = {.message = texts, .count = TEXTS};
+
+static void note(void *arg, const struct send_result *r)
 {
     struct got *g = arg;
+    size_t n = r->text.n / sizeof(float);
 
     g->done++;
     g->outcome = r->outcome;
-    g->count = r->count;
-    g->dim = r->dim;
-    g->tokens = r->tokens;
+    g->dim = n / TEXTS;
+    g->tokens = r->usage.input;
     g->retry_after_ns = r->retry_after_ns;
-    if (r->outcome == SEND_ANSWERED && r->count * r->dim <= 12)
-        memcpy(g->vector, r->vector, r->count * r->dim * sizeof(float));
+    if (r->outcome == SEND_ANSWERED && n <= 12)
+        memcpy(g->vector, r->text.p, n * sizeof(float));
     snprintf(g->error, sizeof(g->error), "%s", r->error);
+    snprintf(g->model, sizeof(g->model), "%.*s", (int)r->model.n, r->model.p);
 }
 
-static const struct str texts[] = {{"abc", 3}, {"zz", 2}, {"q", 1}};
-
-static struct embeddings *open_model(struct loop *l, const char *model)
+static struct provider *open_model(struct loop *l, const char *model)
 {
     struct err e = ERR_INIT;
     char url[64];
     struct llm_opts o = {.model = model, .base_url = url, .timeout_ms = 60000};
-    struct embeddings *m;
+    struct provider *m;
 
     snprintf(url, sizeof(url), "http://127.0.0.1:%d/v1", server.peer.port);
-    m = embeddings_open(l, &o, &e);
+    m = provider_embeddings.open(l, &o, &e);
     if (!m)
         BUG("%s", e.text);
     return m;
+}
+
+static struct send *send_texts(struct provider *m, struct got *g)
+{
+    struct err e = ERR_INIT;
+    struct send *s = m->type->send(m, &request, note, g, &e);
+
+    if (!s)
+        BUG("%s", e.text);
+    return s;
 }
 
 static struct got ask(const char *model)
 {
     struct err e = ERR_INIT;
     struct loop *l = loop_new(&e);
-    struct embeddings *m = open_model(l, model);
+    struct provider *m = open_model(l, model);
     struct got g = {0};
     json_t *seen;
 
-    if (!embeddings_send(m, texts, 3, note, &g, &e))
-        BUG("%s", e.text);
+    send_texts(m, &g);
     loop_run(l);
-    embeddings_close(m);
+    provider_close(m);
     loop_free(l);
     seen = llm_server_requests(&server);
     g.requests = json_array_size(seen);
@@ -79,7 +96,7 @@ static void test_vectors(const char *model, const char *claim)
     static const float want[] = {3,      0.097F, 0.099F, 2,     0.122F,
                                  0.122F, 1,      0.113F, 0.113F};
     struct got g = ask(model);
-    bool same = g.count == 3 && g.dim == 3;
+    bool same = g.dim == 3 && strcmp(g.model, model) == 0;
 
     for (int i = 0; same && i < 9; i++)
         same = fabsf(g.vector[i] - want[i]) < 1e-6F;
@@ -133,18 +150,16 @@ static void test_around(void)
 {
     struct err e = ERR_INIT;
     struct loop *l = loop_new(&e);
-    struct embeddings *m = open_model(l, "m+never");
+    struct provider *m = open_model(l, "m+never");
     struct llm_opts nameless = {.base_url = "http://127.0.0.1:1"};
     struct got g = {0};
 
-    ok(!embeddings_open(l, &nameless, &e) && e.kind == ERR_INPUT,
+    ok(!provider_embeddings.open(l, &nameless, &e) && e.kind == ERR_INPUT,
        "a model must be named");
-    ok(!embeddings_send(m, texts, 0, note, &g, &e) && e.kind == ERR_INPUT,
-       "no texts, no request");
-    embeddings_cancel(embeddings_send(m, texts, 3, note, &g, &e));
+    m->type->cancel(send_texts(m, &g));
     loop_run(l);
-    embeddings_send(m, texts, 3, note, &g, &e);
-    embeddings_close(m);
+    send_texts(m, &g);
+    provider_close(m);
     loop_run(l);
     ok(g.done == 0, "neither a cancelled nor a dropped request is told of");
     loop_free(l);

@@ -4,7 +4,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "llm/folder.h"
+#include "llm/spool.h"
 #include "mock.h"
 #include "tap.h"
 
@@ -284,8 +284,8 @@ static void answer(const char *spool, const char *question, struct err *e)
     buf_init(&b, BUF_UNLIMITED);
     on_reply(&r, &b, NULL);
     result.text = (struct str){buf_str(&b), b.len};
-    if (folder_put_answer(spool, json_string_value(json_object_get(v, "id")),
-                          &result, e) < 0)
+    if (spool_put_answer(spool, json_string_value(json_object_get(v, "id")),
+                         &result, e) < 0)
         BUG("%s", e->text);
     buf_release(&b);
     json_decref(v);
@@ -305,7 +305,7 @@ static size_t answer_all(const char *spool)
         char *question = fs_join(dir, names.name[i]);
 
         snprintf(id, sizeof(id), "%.32s", names.name[i]);
-        if (!folder_has_answer(spool, id)) {
+        if (!spool_has_answer(spool, id)) {
             answer(spool, question, &e);
             n++;
         }

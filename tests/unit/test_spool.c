@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "llm/folder.h"
+#include "llm/spool.h"
 #include "tap.h"
 
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static void test_request(void)
     asking_start(&a, 1, "question");
     id_of(&a, 0, id);
     ok(request_is_id(id), "a request's name is its id");
-    path = folder_path(a.dir, "requests", id, ".json");
+    path = spool_path(a.dir, "requests", id, ".json");
     v = jsn_read(path, &e);
     ok(v && strcmp(json_string_value(json_object_get(v, "id")), id) == 0 &&
            json_object_size(v) == 7,
@@ -155,7 +155,7 @@ static void test_half(void)
         id_of(&a, 1, other);
         id_of(&a, i, other);
         if (strcmp(other, id) != 0)
-            path = folder_path(a.dir, "answers", other, ".txt");
+            path = spool_path(a.dir, "answers", other, ".txt");
     }
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (write(fd, "first half, ", 12) != 12)
@@ -193,10 +193,10 @@ static void test_claims(void)
     struct err e = ERR_INIT;
 
     begin(&a);
-    ok(folder_claim(a.dir, "abc", "me", &e) == 1, "the first claim is good");
-    ok(folder_claim(a.dir, "abc", "you", &e) == 0, "the second is not");
-    folder_unclaim(a.dir, "abc");
-    ok(folder_claim(a.dir, "abc", "you", &e) == 1, "until it is given up");
+    ok(spool_claim(a.dir, "abc", "me", &e) == 1, "the first claim is good");
+    ok(spool_claim(a.dir, "abc", "you", &e) == 0, "the second is not");
+    spool_unclaim(a.dir, "abc");
+    ok(spool_claim(a.dir, "abc", "you", &e) == 1, "until it is given up");
     asking_end(&a);
 }
 
