@@ -1,7 +1,7 @@
-/* budget.c: the ledger: integers only, and sums that cannot wrap. */
+/* budget.c: integers only, and sums that cannot wrap. */
 #include "llm/budget.h"
 
-static int64_t add(int64_t a, int64_t b)
+static int64_t amount_add(int64_t a, int64_t b)
 {
     int64_t sum;
 
@@ -10,7 +10,7 @@ static int64_t add(int64_t a, int64_t b)
     return sum;
 }
 
-static int64_t sub(int64_t a, int64_t b)
+static int64_t amount_sub(int64_t a, int64_t b)
 {
     int64_t rest;
 
@@ -21,14 +21,14 @@ static int64_t sub(int64_t a, int64_t b)
 
 struct llm_cost cost_add(struct llm_cost a, struct llm_cost b)
 {
-    return (struct llm_cost){add(a.usd_micro, b.usd_micro),
-                             add(a.tokens, b.tokens)};
+    return (struct llm_cost){amount_add(a.usd_micro, b.usd_micro),
+                             amount_add(a.tokens, b.tokens)};
 }
 
 struct llm_cost cost_sub(struct llm_cost a, struct llm_cost b)
 {
-    return (struct llm_cost){sub(a.usd_micro, b.usd_micro),
-                             sub(a.tokens, b.tokens)};
+    return (struct llm_cost){amount_sub(a.usd_micro, b.usd_micro),
+                             amount_sub(a.tokens, b.tokens)};
 }
 
 void budget_init(struct budget *b, struct llm_cost cap)
@@ -36,22 +36,22 @@ void budget_init(struct budget *b, struct llm_cost cap)
     *b = (struct budget){.cap = cap};
 }
 
-static bool fits(int64_t cap, int64_t taken, int64_t worst)
+static bool amount_fits(int64_t cap, int64_t taken, int64_t worst)
 {
-    return cap == BUDGET_NO_CAP || worst <= sub(cap, taken);
+    return cap == BUDGET_NO_CAP || worst <= amount_sub(cap, taken);
 }
 
 /* Whether `worst` fits above `taken`. */
-static bool both_fit(const struct budget *b, struct llm_cost taken,
-                     struct llm_cost worst)
+static bool budget_fits(const struct budget *b, struct llm_cost taken,
+                        struct llm_cost worst)
 {
-    return fits(b->cap.usd_micro, taken.usd_micro, worst.usd_micro) &&
-           fits(b->cap.tokens, taken.tokens, worst.tokens);
+    return amount_fits(b->cap.usd_micro, taken.usd_micro, worst.usd_micro) &&
+           amount_fits(b->cap.tokens, taken.tokens, worst.tokens);
 }
 
 bool budget_reserve(struct budget *b, struct llm_cost worst)
 {
-    if (!both_fit(b, cost_add(b->spent, b->reserved), worst))
+    if (!budget_fits(b, cost_add(b->spent, b->reserved), worst))
         return false;
     b->reserved = cost_add(b->reserved, worst);
     return true;
@@ -59,8 +59,8 @@ bool budget_reserve(struct budget *b, struct llm_cost worst)
 
 bool budget_may_fit(const struct budget *b, struct llm_cost worst)
 {
-    return both_fit(b, cost_sub(cost_add(b->spent, b->reserved), b->live),
-                    worst);
+    return budget_fits(b, cost_sub(cost_add(b->spent, b->reserved), b->live),
+                       worst);
 }
 
 void budget_settle(struct budget *b, struct llm_cost reserved,
@@ -71,7 +71,7 @@ void budget_settle(struct budget *b, struct llm_cost reserved,
 }
 
 /* Whether `percent` of the cap is spent; a cap of 0 has no shares. */
-static bool passed(int64_t cap, int64_t spent, int percent)
+static bool budget_passed(int64_t cap, int64_t spent, int percent)
 {
     return cap != BUDGET_NO_CAP && cap > 0 &&
            spent >= cap / 100 * percent + cap % 100 * percent / 100 &&
@@ -85,8 +85,8 @@ int budget_news(struct budget *b)
     for (int i = 0; i < 2; i++) {
         if (b->announced >= marks[i])
             return 0;
-        if (passed(b->cap.usd_micro, b->spent.usd_micro, marks[i]) ||
-            passed(b->cap.tokens, b->spent.tokens, marks[i])) {
+        if (budget_passed(b->cap.usd_micro, b->spent.usd_micro, marks[i]) ||
+            budget_passed(b->cap.tokens, b->spent.tokens, marks[i])) {
             b->announced = marks[i];
             return marks[i];
         }

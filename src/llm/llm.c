@@ -469,7 +469,7 @@ static void call_settle(struct llm_call *c, struct llm_cost real)
     c->held = (struct llm_cost){0};
 }
 
-static void call_end(struct llm_call *c, struct llm_reply *r)
+static void call_over(struct llm_call *c, struct llm_reply *r)
 {
     struct llm *l = c->llm;
     r->requests = c->requests;
@@ -492,7 +492,7 @@ static void call_finish(struct llm_call *c, enum llm_outcome outcome,
                           .error = error};
 
     call_settle(c, (struct llm_cost){0});
-    call_end(c, &r);
+    call_over(c, &r);
 }
 
 bool llm_withdraw(struct llm_call *c)
@@ -607,7 +607,7 @@ static void call_answered(struct llm_call *c, const struct send_result *r)
     call_settle(c, real);
     reply.cost = cost_add(c->lost, real);
     reply.assumed = reply.usage.estimated ? reply.cost : c->lost;
-    call_end(c, &reply);
+    call_over(c, &reply);
 }
 
 /* ---- no answer ---- */

@@ -10,7 +10,7 @@
 #define PICO_PER_MICRO ((int64_t)1000000)
 #define DEAREST        ((int64_t)100000 * 1000000) /* $100,000 a million */
 
-static bool to_price(struct str text, int64_t *out)
+static bool price_number(struct str text, int64_t *out)
 {
     return str_to_fixed(str_trim(text), PLACES, out) && *out <= DEAREST;
 }
@@ -24,9 +24,9 @@ int price_parse(const char *text, struct price *out, struct err *e)
         n++;
     part[n++] = rest;
     *out = (struct price){.known = true};
-    if (n < 2 || !to_price(part[0], &out->input) ||
-        !to_price(part[1], &out->output) ||
-        (n == 3 && !to_price(part[2], &out->cached)))
+    if (n < 2 || !price_number(part[0], &out->input) ||
+        !price_number(part[1], &out->output) ||
+        (n == 3 && !price_number(part[2], &out->cached)))
         return err_set(e, ERR_USAGE,
                        "'%s' is not a price: give IN,OUT[,CACHED] in dollars "
                        "per million tokens, such as 2.50,10 (at most %d "
@@ -52,7 +52,7 @@ struct reading {
 static const char *const names[] = {"input", "cached", "cache_write", "output"};
 
 /* 0: not ours; an exact name beats every beginning. */
-static size_t match(const char *section, const char *model)
+static size_t price_match(const char *section, const char *model)
 {
     size_t n = strlen(section);
 
@@ -64,7 +64,7 @@ static size_t match(const char *section, const char *model)
 }
 
 /* The section that has just ended. */
-static int finish(struct reading *r, struct err *e)
+static int price_section_end(struct reading *r, struct err *e)
 {
     if (!r->section[0])
         return 0;
@@ -85,9 +85,9 @@ static int finish(struct reading *r, struct err *e)
     return 0;
 }
 
-static int begin(struct reading *r, const char *section, struct err *e)
+static int price_section(struct reading *r, const char *section, struct err *e)
 {
-    if (finish(r, e) < 0)
+    if (price_section_end(r, e) < 0)
         return -1;
     if (!section[0])
         return err_set(e, ERR_INPUT, "a line before the first [model]");
@@ -99,22 +99,22 @@ static int begin(struct reading *r, const char *section, struct err *e)
     snprintf(r->section, sizeof(r->section), "%s", section);
     for (size_t i = 0; i < 4; i++)
         r->line[i] = -1;
-    r->match = match(section, r->model);
+    r->match = price_match(section, r->model);
     return 0;
 }
 
-static int on_line(const char *section, const char *name, const char *value,
-                   void *arg, struct err *e)
+static int price_on_line(const char *section, const char *name,
+                         const char *value, void *arg, struct err *e)
 {
     struct reading *r = arg;
 
     if ((!section[0] || strcmp(section, r->section) != 0) &&
-        begin(r, section, e) < 0)
+        price_section(r, section, e) < 0)
         return -1;
     for (size_t i = 0; i < 4; i++) {
         if (strcmp(name, names[i]) != 0)
             continue;
-        if (r->line[i] < 0 && to_price(str_of(value), &r->line[i]))
+        if (r->line[i] < 0 && price_number(str_of(value), &r->line[i]))
             return 0;
         return err_set(e, ERR_INPUT,
                        "[%s] %s = %.40s: not a number of dollars per million "
@@ -133,9 +133,9 @@ int price_read(const char *path, const char *model, struct price *out,
     struct reading r = {.model = model ? model : ""};
 
     *out = (struct price){0};
-    if (ini_read(path, on_line, &r, e) < 0)
+    if (ini_read(path, price_on_line, &r, e) < 0)
         return -1;
-    if (finish(&r, e) < 0)
+    if (price_section_end(&r, e) < 0)
         return err_wrap(e, "%s", path);
     *out = r.best;
     return 0;
@@ -148,7 +148,7 @@ bool price_is_free(const struct price *p)
     return p->known && !p->input && !p->cached && !p->written && !p->output;
 }
 
-static int64_t product(int64_t tokens, int64_t pico)
+static int64_t price_product(int64_t tokens, int64_t pico)
 {
     int64_t product;
 
@@ -171,9 +171,10 @@ struct llm_cost price_of(const struct price *p, const struct llm_usage *u)
 {
     int64_t plain = u->input - u->cached - u->written, pico;
 
-    pico = plus(product(plain, p->input), product(u->cached, p->cached));
-    pico = plus(pico, product(u->written, p->written));
-    pico = plus(pico, product(u->output, p->output));
+    pico = plus(price_product(plain, p->input),
+                price_product(u->cached, p->cached));
+    pico = plus(pico, price_product(u->written, p->written));
+    pico = plus(pico, price_product(u->output, p->output));
     return (struct llm_cost){p->known ? to_micro(pico) : 0,
                              plus(u->input, u->output)};
 }
@@ -187,9 +188,9 @@ struct llm_cost price_worst(const struct price *p, int64_t input,
         dearest = p->cached;
     if (p->written > dearest)
         dearest = p->written;
-    return (struct llm_cost){p->known
-                                 ? to_micro(plus(product(input, dearest),
-                                                 product(output, p->output)))
-                                 : 0,
-                             plus(input, output)};
+    return (struct llm_cost){
+        p->known ? to_micro(plus(price_product(input, dearest),
+                                 price_product(output, p->output)))
+                 : 0,
+        plus(input, output)};
 }
