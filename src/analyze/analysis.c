@@ -1,16 +1,144 @@
-/* analysis.c: opening runs, and filling tables of them. */
-#include "analyze/analyze.h"
-#include "analyze/kinds.h"
-#include "base/fs.h"
-#include "base/mem.h"
-#include "store/lock.h"
+/* analysis.c: SQLite over the rows of several runs. */
+#include "analyze/analysis.h"
 
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "run/query.h"
+#include "store/lock.h"
+#include "verify/verdict.h"
+
+#include <ctype.h>
+#include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- all of them ---- */
+/* ---- merging ---- */
 
-static bool name_is_taken(const struct analysis *a, const char *name)
+static int analysis_make(void *arg, const char *table, struct err *e);
+
+/* The files of this folder. What no statement names is not read. */
+static int analysis_rows(struct analysis *a, const char *name, int64_t nr,
+                         query_fn *fn, void *arg, struct err *e)
+{
+    struct query_db d = {a->db, analysis_make, a};
+    json_t *given = json_pack("{s:I}", "nr", (json_int_t)nr);
+    char *file = xasprintf("analyze/%s", name);
+    int rc = query_each(&d, file, given, fn, arg, e);
+
+    json_decref(given);
+    free(file);
+    return rc;
+}
+
+/* Into a table with the columns of a selection, which the first run makes. */
+static int analysis_prepare_into(sqlite3 *db, const char *name,
+                                 sqlite3_stmt *from, bool make,
+                                 sqlite3_stmt **into)
+{
+    int columns = sqlite3_column_count(from), rc = SQLITE_OK;
+    struct buf table, insert;
+
+    buf_init(&table, BUF_UNLIMITED);
+    buf_init(&insert, BUF_UNLIMITED);
+    buf_printf(&table, "CREATE TABLE %s (", name);
+    buf_printf(&insert, "INSERT INTO %s VALUES (", name);
+    for (int i = 0; i < columns; i++) {
+        buf_printf(&table, "%s\"%s\"", i ? ", " : "",
+                   sqlite3_column_name(from, i));
+        buf_puts(&insert, i ? ", ?" : "?");
+    }
+    buf_putc(&table, ')');
+    buf_putc(&insert, ')');
+    if (make)
+        rc = sqlite3_exec(db, buf_str(&table), NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(db, buf_str(&insert), -1, into, NULL);
+    buf_release(&table);
+    buf_release(&insert);
+    return rc;
+}
+
+static int analysis_copy_row(sqlite3_stmt *q, void *arg, struct err *e)
+{
+    sqlite3_stmt *into = arg;
+
+    for (int i = 0; i < sqlite3_column_count(q); i++)
+        sqlite3_bind_value(into, i + 1, sqlite3_column_value(q, i));
+    if (sqlite3_step(into) != SQLITE_DONE)
+        return query_fail(sqlite3_db_handle(into), "merge", e);
+    sqlite3_reset(into);
+    return 0;
+}
+
+static int analysis_merge(struct analysis *a, size_t nr, const char *table,
+                          const char *sql, struct err *e)
+{
+    const struct programs_run *r = &a->run[nr];
+    sqlite3 *from = store_reader(r->store);
+    sqlite3_stmt *q, *into = NULL;
+    int rc, at;
+
+    if (sqlite3_prepare_v2(from, sql, -1, &q, NULL) != SQLITE_OK)
+        return query_fail(from, table, e);
+    sqlite3_bind_int64(q, 1, (int64_t)nr);
+    if ((at = sqlite3_bind_parameter_index(q, ":name")))
+        sqlite3_bind_text(q, at, r->name, -1, SQLITE_STATIC);
+    if ((at = sqlite3_bind_parameter_index(q, ":pid")))
+        sqlite3_bind_int64(q, at, r->pid);
+    if (analysis_prepare_into(a->db, table, q, nr == 0, &into) != SQLITE_OK) {
+        sqlite3_finalize(q);
+        return query_fail(a->db, table, e);
+    }
+    sqlite3_exec(a->db, "BEGIN", NULL, NULL, NULL);
+    rc = query_step(q, table, analysis_copy_row, into, e);
+    sqlite3_finalize(into);
+    sqlite3_exec(a->db, "COMMIT", NULL, NULL, NULL);
+    return rc;
+}
+
+static int analysis_merge_all(struct analysis *a, const char *table,
+                              const char *query, struct err *e)
+{
+    char *sql = xasprintf("%s%s", query_text("analyze/tried"), query);
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < a->runs; i++) {
+        rc = store_hold(a->run[i].store, e);
+        if (rc == 0) {
+            rc = analysis_merge(a, i, table, sql, e);
+            store_let_go(a->run[i].store);
+        }
+        if (rc < 0)
+            err_wrap(e, "%s", a->run[i].dir);
+    }
+    free(sql);
+    return rc;
+}
+
+static int analysis_make(void *arg, const char *table, struct err *e)
+{
+    struct analysis *a = arg;
+    char *merge = xasprintf("analyze/merge/%s", table);
+    char *made = xasprintf("analyze/made/%s", table);
+    const char *query = query_text(merge);
+    int rc;
+
+    if (query)
+        rc = analysis_merge_all(a, table, query, e);
+    else if (query_text(made))
+        rc = analysis_rows(a, made + strlen("analyze/"), 0, NULL, NULL, e);
+    else
+        rc = query_fail(a->db, table, e);
+    free(merge);
+    free(made);
+    return rc;
+}
+
+/* ---- opening ---- */
+
+static bool analysis_has_name(const struct analysis *a, const char *name)
 {
     for (size_t i = 0; i < a->runs; i++)
         if (strcmp(a->run[i].name, name) == 0)
@@ -18,7 +146,8 @@ static bool name_is_taken(const struct analysis *a, const char *name)
     return false;
 }
 
-static const char *name_run(struct analysis *a, const char *dir)
+/* That of its folder, made different from the others'. */
+static const char *analysis_name(struct analysis *a, const char *dir)
 {
     size_t n = strlen(dir), from;
     const char *base, *name;
@@ -28,137 +157,251 @@ static const char *name_run(struct analysis *a, const char *dir)
     for (from = n; from > 0 && dir[from - 1] != '/'; from--)
         ;
     base = name = arena_strndup(&a->memory, dir + from, n - from);
-    for (int i = 2; name_is_taken(a, name); i++)
+    for (int i = 2; analysis_has_name(a, name); i++)
         name = arena_printf(&a->memory, "%s-%d", base, i);
     return name;
 }
 
-static int open_all(struct analysis *a, const char *const *dir, size_t n,
-                    struct err *e)
+static int analysis_open_runs(struct analysis *a, const char *const *dir,
+                              size_t n, struct err *e)
 {
-    struct merged_run *m = arena_alloc(&a->memory, n * sizeof(*m));
-
     for (size_t i = 0; i < n; i++) {
-        struct analyze_run *r = &a->run[i];
         char *file = fs_join(dir[i], "run.db");
+        struct store *s = store_open(file, STORE_READ, NULL, e);
 
-        r->store = store_open(file, STORE_READ, NULL, e);
         free(file);
-        if (!r->store)
+        if (!s)
             return -1;
-        r->dir = dir[i];
-        r->name = name_run(a, dir[i]);
-        m[a->runs++] =
-            (struct merged_run){r->store, r->dir, r->name, lock_owner(r->dir)};
+        a->run[i] = (struct programs_run){s, dir[i], analysis_name(a, dir[i]),
+                                          lock_owner(dir[i])};
+        a->runs++;
+        query_functions(store_reader(s), s);
     }
-    a->merged = merged_new(m, n, e);
-    return a->merged ? 0 : -1;
+    return 0;
+}
+
+static int analysis_open_db(struct analysis *a, struct err *e)
+{
+    struct buf b;
+    int rc = 0;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_puts(&b, "CREATE TABLE given (item); CREATE TABLE asked (rounds);"
+                 "INSERT INTO asked VALUES (10000);"
+                 "CREATE TABLE verdict (place, verdict)");
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        buf_printf(&b, ";INSERT INTO verdict VALUES (%d, '%s')", (int)i,
+                   verdicts[i].name);
+    buf_printf(&b, ";%s", query_text("analyze/merged"));
+    if (sqlite3_open(":memory:", &a->db) != SQLITE_OK ||
+        sqlite3_exec(a->db, buf_str(&b), NULL, NULL, NULL) != SQLITE_OK)
+        rc = query_fail(a->db, "merged", e);
+    buf_release(&b);
+    query_functions(a->db, NULL);
+    programs_functions(&a->programs, a->db);
+    return rc;
 }
 
 int analysis_open(struct analysis *a, const char *const *dir, size_t n,
                   struct err *e)
 {
-    *a = (struct analysis){0};
+    *a = (struct analysis){.run = xcalloc(n, sizeof(*a->run))};
     arena_init(&a->memory);
-    a->run = xcalloc(n, sizeof(*a->run));
-    if (open_all(a, dir, n, e) == 0)
+    programs_init(&a->programs, a->run);
+    if (analysis_open_runs(a, dir, n, e) == 0 && analysis_open_db(a, e) == 0)
         return 0;
     analysis_close(a);
     return -1;
-}
-
-/* ---- a run as a whole ---- */
-
-static void on_task(const char *solved_at, int64_t ord, void *arg)
-{
-    struct analyze_run *r = arg;
-    struct analyze_task *x = &r->task[r->tasks++];
-
-    x->task = &r->view.task[ord];
-    str_to_i64(str_of(solved_at), 1, INT64_MAX, &x->solved_at);
-    r->solved += x->solved_at != 0;
-    if (x->solved_at && !map_get(&r->solved_by_hash, str_of(x->task->row.hash)))
-        map_set(&r->solved_by_hash, str_of(x->task->row.hash), x);
-}
-
-static int read_run(struct analysis *a, struct analyze_run *r, struct err *e)
-{
-    int64_t nr = r - a->run;
-    struct run_view *v = &r->view;
-
-    if (run_view_read(r->store, r->dir, v, e) < 0)
-        return -1;
-    arena_init(&r->memory);
-    map_init(&r->solved_by_hash);
-    map_init(&r->words);
-    map_init(&r->names);
-    r->read = true;
-    r->method = run_view_fact(v, "method");
-    r->model = run_view_fact(v, "model");
-    r->dsl = run_view_fact(v, "dsl");
-    r->task = arena_alloc(&r->memory, (v->tasks + 1) * sizeof(*r->task));
-    return merged_each(a->merged, "subjects", nr, on_task, r, e);
-}
-
-int analysis_read(struct analysis *a, struct err *e)
-{
-    /* Of no run: merges first, so that the views have all attempts that solved. */
-    if (merged_each(a->merged, "subjects", -1, NULL, NULL, e) < 0)
-        return -1;
-    for (size_t i = 0; i < a->runs; i++)
-        if (!a->run[i].read && read_run(a, &a->run[i], e) < 0)
-            return -1;
-    return 0;
 }
 
 void analysis_close(struct analysis *a)
 {
     struct err late = ERR_INIT;
 
-    for (size_t i = 0; i < a->runs; i++) {
-        struct analyze_run *r = &a->run[i];
-
-        if (r->read) {
-            map_release(&r->solved_by_hash);
-            map_release(&r->words);
-            map_release(&r->names);
-            arena_release(&r->memory);
-            run_view_close(&r->view);
-        }
-        store_close(r->store, &late);
-    }
+    sqlite3_close(a->db);
+    for (size_t i = 0; i < a->runs; i++)
+        store_close(a->run[i].store, &late);
+    programs_release(&a->programs);
     free(a->run);
-    merged_free(a->merged);
     arena_release(&a->memory);
     *a = (struct analysis){0};
 }
 
-const struct run_attempt *analyze_solution(const struct analyze_task *t)
+/* ---- asking ---- */
+
+int analysis_give(struct analysis *a, const char *const *item, size_t n,
+                  int64_t rounds, struct err *e)
 {
-    for (size_t i = 0; t->solved_at && i < t->task->attempts; i++)
-        if (t->task->attempt[i].row.attempt == t->solved_at)
-            return &t->task->attempt[i];
-    return NULL;
+    struct buf b;
+    int rc;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_printf(&b, "UPDATE asked SET rounds = %lld", (long long)rounds);
+    for (size_t i = 0; i < n; i++) {
+        char *sql = sqlite3_mprintf(";INSERT INTO given VALUES (%Q)", item[i]);
+
+        buf_puts(&b, sql);
+        sqlite3_free(sql);
+    }
+    rc = sqlite3_exec(a->db, buf_str(&b), NULL, NULL, NULL);
+    buf_release(&b);
+    return rc == SQLITE_OK ? 0 : query_fail(a->db, "given", e);
 }
 
-/* ---- the list ---- */
+struct asking {
+    int (*fn)(const char *text, int64_t number, void *arg, struct err *e);
+    void *arg;
+};
 
-#define SQL_ENTRY(name, what) {#name, what, NULL},
-#define C_ENTRY(name, what)   {#name, what, kind_##name},
-const struct analyze_kind analyze_kinds[] = {
-    ANALYZE_KINDS(SQL_ENTRY, C_ENTRY){0}};
-
-int analyze_fill(const struct analyze_kind *k, struct analysis *a,
-                 struct table *out, struct err *e)
+static int analysis_call(sqlite3_stmt *q, void *arg, struct err *e)
 {
+    const char *text = (const char *)sqlite3_column_text(q, 0);
+    struct asking *a = arg;
+
+    return a->fn(text ? text : "", sqlite3_column_int64(q, 1), a->arg, e);
+}
+
+int analysis_each(struct analysis *a, const char *name, int64_t nr,
+                  int (*fn)(const char *text, int64_t number, void *arg,
+                            struct err *e),
+                  void *arg, struct err *e)
+{
+    struct asking x = {fn, arg};
+
+    return analysis_rows(a, name, nr, analysis_call, &x, e);
+}
+
+/* ---- tables ---- */
+
+/* How a column's values are printed: '%' as shares, a digit with so many places;
+ * 0: as they are. `heading` is what is left of its name. */
+static char analysis_format(const char *column, struct str *heading)
+{
+    size_t n = strlen(column);
+    char last = n ? column[n - 1] : '\0';
+
+    *heading = (struct str){column, n};
+    if (n < 2 || column[n - 2] != ':' ||
+        (last != '%' && !isdigit((unsigned char)last)))
+        return '\0';
+    heading->n = n - 2;
+    return last;
+}
+
+static void analysis_put_number(struct table *t, double x, char format)
+{
+    if (format == '%')
+        table_share(t, x);
+    else
+        table_real(t, x, format ? format - '0' : 0);
+}
+
+static void analysis_put_member(struct table *t, const json_t *v, char format)
+{
+    if (json_is_integer(v) && !format)
+        table_int(t, json_integer_value(v));
+    else if (json_is_number(v))
+        analysis_put_number(t, json_number_value(v), format);
+    else
+        table_text(t, json_string_value(v));
+}
+
+static void analysis_put_value(struct table *t, sqlite3_stmt *q, int i)
+{
+    const char *name = sqlite3_column_name(q, i), *text;
+    int type = sqlite3_column_type(q, i);
+    struct str heading;
+    char format = analysis_format(name, &heading);
+    json_t *members;
+    const char *key;
+    json_t *v;
+
+    text = type == SQLITE_TEXT ? (const char *)sqlite3_column_text(q, i) : NULL;
+    if (name[0] == '*') {
+        members = json_loads(text ? text : "{}", 0, NULL);
+        json_object_foreach(members, key, v) analysis_put_member(t, v, name[1]);
+        json_decref(members);
+    } else if (type == SQLITE_INTEGER && !format) {
+        table_int(t, sqlite3_column_int64(q, i));
+    } else if (type == SQLITE_INTEGER || type == SQLITE_FLOAT) {
+        analysis_put_number(t, sqlite3_column_double(q, i), format);
+    } else {
+        table_text(t, text);
+    }
+}
+
+/* The columns of the table; those of an object are known by its first row. */
+static void analysis_put_columns(struct table *t, sqlite3_stmt *q)
+{
+    for (int i = 0; i < sqlite3_column_count(q); i++) {
+        const char *name = sqlite3_column_name(q, i), *key;
+        const char *object = (const char *)sqlite3_column_text(q, i);
+        struct str heading;
+        json_t *members, *v;
+
+        if (name[0] != '*') {
+            analysis_format(name, &heading);
+            table_column(t, arena_strndup(&t->memory, heading.p, heading.n));
+            continue;
+        }
+        members = object ? json_loads(object, 0, NULL) : NULL;
+        json_object_foreach(members, key, v) table_column(t, key);
+        json_decref(members);
+    }
+}
+
+static bool analysis_is_remark(const char *column)
+{
+    static const char *const remarks[] = {"note", "missing", "empty", "usage"};
+
+    for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
+        if (strcmp(column, remarks[i]) == 0)
+            return true;
+    return false;
+}
+
+/* 1: the table is not there. */
+static int analysis_put_remark(struct table *t, const char *what,
+                               const char *text, struct err *e)
+{
+    if (strcmp(what, "usage") == 0)
+        return err_set(e, ERR_USAGE, "%s", text);
+    if (strcmp(what, "note") == 0)
+        table_note(t, "%s", text);
+    else if (strcmp(what, "missing") == 0 || table_rows(t) == 0)
+        return 1 + table_lacks(t, "%s", text);
+    return 0;
+}
+
+static int analysis_put_row(sqlite3_stmt *q, void *arg, struct err *e)
+{
+    const char *first = sqlite3_column_name(q, 0);
+    struct table *t = arg;
+
+    if (analysis_is_remark(first))
+        return analysis_put_remark(t, first,
+                                   (const char *)sqlite3_column_text(q, 0), e);
+    if (!t->columns)
+        analysis_put_columns(t, q);
+    for (int i = 0; i < sqlite3_column_count(q); i++)
+        analysis_put_value(t, q, i);
+    return 0;
+}
+
+#define ANALYSIS_ENTRY(name, what) {#name, what},
+const struct analysis_kind analysis_kinds[] = {
+    ANALYSIS_KINDS(ANALYSIS_ENTRY){0}};
+
+int analysis_fill(const struct analysis_kind *k, struct analysis *a,
+                  struct table *out, struct err *e)
+{
+    char *file = xasprintf("tables/%s", k->name);
     int rc;
 
     table_init(out, k->name, k->what);
-    if (!k->fill)
-        rc = merged_table(a->merged, k->name, out, e);
-    else
-        rc = analysis_read(a, e) < 0 ? -1 : k->fill(a, out, e);
+    rc = analysis_rows(a, file, 0, analysis_put_row, out, e);
+    free(file);
     if (rc < 0)
         table_release(out);
-    return rc;
+    return rc < 0 ? -1 : 0;
 }

@@ -3,7 +3,7 @@
 #ifndef ANALYZE_AUTHOR_H
 #define ANALYZE_AUTHOR_H
 
-#include "analyze/analyze.h"
+#include "analyze/analysis.h"
 
 /* Appends the report, as Markdown. */
 int author_report(struct analysis *a, struct buf *out, struct err *e);

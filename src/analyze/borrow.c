@@ -1,7 +1,6 @@
 /* borrow.c: the questions about borrowing, and their table. */
 #include "analyze/borrow.h"
 
-#include "analyze/words.h"
 #include "base/mem.h"
 #include "prompt/ask.h"
 #include "prompt/inquiry.h"
@@ -10,15 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ATTEMPTS 64 /* numbers that may be asked about */
-
 enum item_state { ITEM_OPEN, ITEM_READ, ITEM_UNREADABLE, ITEM_FAILED };
 
 /* An attempt, and what was answered about it. */
 struct item {
-    struct analyze_run *run;
-    const struct analyze_task *task;
-    const struct run_attempt *attempt;
+    json_t *row; /* of asked_about.sql */
+    int64_t nr, attempt;
+    const char *task;
+    bool solved;
     enum item_state state;
     struct prompt_borrowed found;
 };
@@ -26,6 +24,7 @@ struct item {
 struct borrow {
     struct item *item;
     size_t items, cap;
+    struct analysis *a;
     struct inquiry inquiry;
     struct ask_all ask;
 };
@@ -33,54 +32,51 @@ struct borrow {
 /* ---- what to ask ---- */
 
 /* The attempts to look at: those of the paper, if none are given. */
-static int borrow_numbers(const struct opt_list *list, int64_t *out, size_t *n,
+static int borrow_numbers(struct analysis *a, const struct opt_list *list,
                           struct err *e)
 {
-    out[0] = 1;
-    out[1] = 3;
-    *n = 2;
-    for (size_t i = 0; i < list->len; i++) {
-        if (i == ATTEMPTS ||
-            !str_to_i64(str_of(list->item[i]), 1, 1000000, &out[i]))
+    static const char *const papers[] = {"1", "3"};
+    int64_t number;
+
+    for (size_t i = 0; i < list->len; i++)
+        if (!str_to_i64(str_of(list->item[i]), 1, 1000000, &number))
             return err_set(e, ERR_USAGE,
                            "--attempt '%s' is not the number of an attempt",
                            list->item[i]);
-        *n = i + 1;
-    }
+    return list->len ? analysis_give(a, list->item, list->len, 0, e)
+                     : analysis_give(a, papers, 2, 0, e);
+}
+
+static int borrow_add(const char *text, int64_t number, void *arg,
+                      struct err *e)
+{
+    struct borrow *b = arg;
+    json_t *row = jsn_parse("asked_about.sql", text, strlen(text), e);
+    json_int_t nr, attempt;
+    struct item *x;
+    int solved;
+
+    (void)number;
+    if (!row)
+        return -1;
+    b->item = xgrow(b->item, &b->cap, b->items, sizeof(*b->item));
+    x = &b->item[b->items++];
+    *x = (struct item){.row = row};
+    if (json_unpack(row, "[I, s, I, i]", &nr, &x->task, &attempt, &solved) < 0)
+        return err_set(e, ERR_SYSTEM, "asked_about.sql: %s", text);
+    x->nr = nr;
+    x->attempt = attempt;
+    x->solved = solved;
     return 0;
 }
 
-static const struct run_attempt *borrow_attempt(const struct run_task *t,
-                                                int64_t number)
-{
-    for (size_t i = 0; i < t->attempts; i++)
-        if (t->attempt[i].row.attempt == number)
-            return &t->attempt[i];
-    return NULL;
-}
-
 /* Attempts with these numbers that have code and were shown examples. */
-static int borrow_collect(struct borrow *b, struct analysis *a,
-                          const struct opt_list *numbers, struct err *e)
+static int borrow_collect(struct borrow *b, const struct opt_list *numbers,
+                          struct err *e)
 {
-    int64_t attempt[ATTEMPTS];
-    size_t n;
-
-    if (borrow_numbers(numbers, attempt, &n, e) < 0)
+    if (borrow_numbers(b->a, numbers, e) < 0 ||
+        analysis_each(b->a, "asked_about", 0, borrow_add, b, e) < 0)
         return -1;
-    for (size_t i = 0; i < a->runs; i++)
-        for (size_t k = 0; k < a->run[i].tasks; k++)
-            for (size_t m = 0; m < n; m++) {
-                struct analyze_run *r = &a->run[i];
-                const struct run_attempt *at =
-                    borrow_attempt(r->task[k].task, attempt[m]);
-
-                if (!at || !at->row.code || !at->shown_len)
-                    continue;
-                b->item = xgrow(b->item, &b->cap, b->items, sizeof(*b->item));
-                b->item[b->items++] =
-                    (struct item){.run = r, .task = &r->task[k], .attempt = at};
-            }
     return b->items ? 0
                     : err_set(e, ERR_INPUT,
                               "no attempt with one of these numbers has code "
@@ -95,25 +91,41 @@ struct comparison {
     size_t parents;
 };
 
-static int borrow_read(const struct item *x, struct arena *memory,
-                       struct comparison *out, struct err *e)
+static int borrow_text(const struct borrow *b, const struct item *x,
+                       const json_t *hash, struct arena *memory,
+                       struct str *out, struct err *e)
 {
-    *out = (struct comparison){0};
-    out->parent =
-        arena_alloc(memory, (x->attempt->shown_len + 1) * sizeof(*out->parent));
-    if (words_text(x->run, x->attempt->row.code, memory, &out->code, e) < 0)
-        return -1;
-    for (size_t i = 0; i < x->attempt->shown_len; i++) {
-        const struct row_entry *entry =
-            run_view_entry(&x->run->view, x->attempt->shown[i].entry);
-        struct prompt_part *to = &out->parent[out->parents];
+    struct buf text;
+    int rc;
 
-        if (!entry)
-            continue;
-        to->name = entry->name;
-        if (words_text(x->run, entry->solution, memory, &to->text, e) < 0)
+    buf_init(&text, BUF_UNLIMITED);
+    rc = programs_text(&b->a->programs, x->nr, json_string_value(hash), &text,
+                       e);
+    *out =
+        (struct str){arena_strndup(memory, buf_str(&text), text.len), text.len};
+    buf_release(&text);
+    return rc;
+}
+
+static int borrow_read(const struct borrow *b, const struct item *x,
+                       struct arena *memory, struct comparison *out,
+                       struct err *e)
+{
+    json_t *parents = json_array_get(x->row, 5), *parent;
+    size_t n = json_array_size(parents), i;
+
+    *out = (struct comparison){
+        .parent = arena_alloc(memory, (n + 1) * sizeof(*out->parent))};
+    if (borrow_text(b, x, json_array_get(x->row, 4), memory, &out->code, e) < 0)
+        return -1;
+    json_array_foreach(parents, i, parent)
+    {
+        struct prompt_part *to = &out->parent[out->parents++];
+
+        to->name = json_string_value(json_array_get(parent, 0));
+        if (borrow_text(b, x, json_array_get(parent, 1), memory, &to->text, e) <
+            0)
             return -1;
-        out->parents++;
     }
     return 0;
 }
@@ -129,11 +141,10 @@ static int borrow_ask(struct borrow *b, const struct item *x,
         .purpose = purpose, .asked = asked, .prompt_hash = p->hash};
 
     ledger_hash(asked, "%s", p->hash);
-    q.request =
-        (struct llm_request){.key = {x->task->task->row.id, x->run->name,
-                                     purpose, (int)x->attempt->row.attempt},
-                             .message = p->message,
-                             .count = p->count};
+    q.request = (struct llm_request){
+        .key = {x->task, b->a->run[x->nr].name, purpose, (int)x->attempt},
+        .message = p->message,
+        .count = p->count};
     return ask_all_question(&b->ask, &q, memory, out);
 }
 
@@ -141,8 +152,7 @@ static int borrow_ask(struct borrow *b, const struct item *x,
 static int borrow_ask_about(struct borrow *b, struct item *x,
                             const struct comparison *c, struct arena *memory)
 {
-    struct prompt_part target = {.name = x->task->task->row.id,
-                                 .text = c->code};
+    struct prompt_part target = {.name = x->task, .text = c->code};
     struct ledger_answer a;
     struct prompt p;
 
@@ -177,7 +187,7 @@ static int borrow_compare(struct ask_all *a, size_t item, void *arg,
 
     (void)a;
     arena_init(&memory);
-    rc = borrow_read(x, &memory, &c, e);
+    rc = borrow_read(b, x, &memory, &c, e);
     if (rc == 0)
         rc = borrow_ask_about(b, x, &c, &memory);
     arena_release(&memory);
@@ -209,8 +219,7 @@ struct sum {
     double share;
 };
 
-static struct sum borrow_sum(const struct borrow *b,
-                             const struct analyze_run *r, int64_t attempt,
+static struct sum borrow_sum(const struct borrow *b, const struct item *like,
                              bool solved)
 {
     struct sum s = {0};
@@ -218,8 +227,8 @@ static struct sum borrow_sum(const struct borrow *b,
     for (size_t i = 0; i < b->items; i++) {
         const struct item *x = &b->item[i];
 
-        if (x->run != r || x->attempt->row.attempt != attempt ||
-            x->attempt->row.solved != solved)
+        if (x->nr != like->nr || x->attempt != like->attempt ||
+            x->solved != solved)
             continue;
         s.unreadable += x->state == ITEM_UNREADABLE;
         s.failed += x->state == ITEM_FAILED;
@@ -235,8 +244,8 @@ static struct sum borrow_sum(const struct borrow *b,
 static bool borrow_is_first(const struct borrow *b, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (b->item[k].run == b->item[i].run &&
-            b->item[k].attempt->row.attempt == b->item[i].attempt->row.attempt)
+        if (b->item[k].nr == b->item[i].nr &&
+            b->item[k].attempt == b->item[i].attempt)
             return false;
     return true;
 }
@@ -251,14 +260,14 @@ static void borrow_put(const struct borrow *b, struct table *t)
     table_columns(t, names);
     for (size_t i = 0; i < b->items; i++)
         for (int solved = 1; borrow_is_first(b, i) && solved >= 0; solved--) {
-            int64_t attempt = b->item[i].attempt->row.attempt;
-            struct sum s = borrow_sum(b, b->item[i].run, attempt, solved);
+            const struct item *x = &b->item[i];
+            struct sum s = borrow_sum(b, x, solved);
 
             if (!s.read && !s.unreadable && !s.failed)
                 continue;
             dropped += s.dropped;
-            table_text(t, b->item[i].run->name);
-            table_int(t, attempt);
+            table_text(t, b->a->run[x->nr].name);
+            table_int(t, x->attempt);
             table_text(t, solved ? "solved" : "failed");
             table_int(t, s.read);
             if (s.read)
@@ -284,12 +293,10 @@ int borrow_fill(const struct borrow_values *v, struct analysis *a,
                              .home = home,
                              .dir = v->store ? v->store : "borrowing",
                              .file = "borrowing.db"};
-    struct borrow b = {0};
+    struct borrow b = {.a = a};
     struct err late = ERR_INIT;
-    int rc = analysis_read(a, e);
+    int rc = borrow_collect(&b, &v->attempt, e);
 
-    if (rc == 0)
-        rc = borrow_collect(&b, a, &v->attempt, e);
     if (rc == 0)
         rc = inquiry_open(&b.inquiry, &o, e);
     if (rc == 0)
@@ -300,6 +307,8 @@ int borrow_fill(const struct borrow_values *v, struct analysis *a,
         *e = late;
         rc = -1;
     }
+    for (size_t i = 0; i < b.items; i++)
+        json_decref(b.item[i].row);
     free(b.item);
     return rc;
 }

@@ -7,7 +7,7 @@
 #ifndef ANALYZE_BORROW_H
 #define ANALYZE_BORROW_H
 
-#include "analyze/analyze.h"
+#include "analyze/analysis.h"
 #include "llm/modeling.h"
 
 struct borrow_values {

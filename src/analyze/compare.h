@@ -2,7 +2,7 @@
 #ifndef ANALYZE_COMPARE_H
 #define ANALYZE_COMPARE_H
 
-#include "analyze/analyze.h"
+#include "analyze/analysis.h"
 
 /* What makes the runs incomparable: a line for each difference in tasks,
  * precision or protocol. 1: there is one; 0: there is none. */
@@ -12,7 +12,7 @@ int compare_differences(struct analysis *a, struct buf *out, struct err *e);
  * there are none. */
 int compare_align(struct analysis *a, struct err *e);
 
-/* "runs", "curve", "pairs"; after compare_align(). */
-extern const struct analyze_kind compare_kinds[]; /* name NULL at the end */
+/* The tables; after compare_align(). */
+extern const struct analysis_kind compare_kinds[]; /* name NULL at the end */
 
 #endif

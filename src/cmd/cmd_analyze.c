@@ -1,5 +1,5 @@
 /* cmd_analyze.c: monkeys analyze and compare: tables from the logs of runs. */
-#include "analyze/analyze.h"
+#include "analyze/analysis.h"
 #include "analyze/borrow.h"
 #include "analyze/compare.h"
 #include "base/log.h"
@@ -71,15 +71,15 @@ static int analyze_format(const struct analyze_values *v,
 }
 
 /* The error for a table that does not exist names those that do. */
-static const struct analyze_kind *analyze_find(const struct analyze_kind *kinds,
-                                               const char *name, struct err *e)
+static const struct analysis_kind *
+analyze_find(const struct analysis_kind *kinds, const char *name, struct err *e)
 {
     const char *known[32], *near;
     size_t n = 0;
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    for (const struct analyze_kind *k = kinds; k->name; k++) {
+    for (const struct analysis_kind *k = kinds; k->name; k++) {
         if (strcmp(k->name, name) == 0) {
             buf_release(&b);
             return k;
@@ -111,7 +111,7 @@ static void analyze_print(const struct table *t, enum table_format f,
 
 /* That of borrowing is made from a model's answers, where it is asked for. */
 static int analyze_make(struct cmd_call *call, struct analysis *a,
-                        const struct analyze_kind *k, struct table *t,
+                        const struct analysis_kind *k, struct table *t,
                         struct err *e)
 {
     const struct analyze_values *v = call->values;
@@ -119,7 +119,7 @@ static int analyze_make(struct cmd_call *call, struct analysis *a,
     int rc;
 
     if (!v->table || strcmp(k->name, "borrowing") != 0)
-        return analyze_fill(k, a, t, e);
+        return analysis_fill(k, a, t, e);
     if (!(home = cmd_home(call, e)))
         return -1;
     table_init(t, k->name, k->what);
@@ -131,8 +131,8 @@ static int analyze_make(struct cmd_call *call, struct analysis *a,
 
 /* All tables of a list, or the one that was asked for. */
 static int analyze_tables(struct cmd_call *call, struct analysis *a,
-                          const struct analyze_kind *kinds, enum table_format f,
-                          struct err *e)
+                          const struct analysis_kind *kinds,
+                          enum table_format f, struct err *e)
 {
     const struct analyze_values *v = call->values;
     struct buf lacking;
@@ -140,7 +140,7 @@ static int analyze_tables(struct cmd_call *call, struct analysis *a,
     int rc = 0;
 
     buf_init(&lacking, BUF_UNLIMITED);
-    for (const struct analyze_kind *k = kinds; rc == 0 && k->name; k++) {
+    for (const struct analysis_kind *k = kinds; rc == 0 && k->name; k++) {
         struct table t;
 
         if (v->table && strcmp(v->table, k->name) != 0)
@@ -192,7 +192,8 @@ static int analyze_run(struct cmd_call *call, struct err *e)
 {
     const struct analyze_values *v = call->values;
     bool compare = call->cmd->table == compare_table;
-    const struct analyze_kind *kinds = compare ? compare_kinds : analyze_kinds;
+    const struct analysis_kind *kinds =
+        compare ? compare_kinds : analysis_kinds;
     enum table_format f;
     struct analysis a;
     int rc;
@@ -207,7 +208,8 @@ static int analyze_run(struct cmd_call *call, struct err *e)
     if (analysis_open(&a, call->r.rest, call->r.rest_len, e) < 0)
         return -1;
     rc = compare ? compare_check(&a, v->force, e)
-                 : merged_give(a.merged, &v->training, v->rounds, e);
+                 : analysis_give(&a, v->training.item, v->training.len,
+                                 v->rounds, e);
     if (rc == 0)
         rc = analyze_tables(call, &a, kinds, f, e);
     analysis_close(&a);
@@ -226,8 +228,8 @@ const struct cmd cmd_analyze = {
     "tables from the logs of runs",
     "Computes the tables of the paper, and others, from what runs have\n"
     "stored. Without --table it prints all that the runs can fill, and says\n"
-    "what the others need. docs/ANALYZE.md explains each table:" ANALYZE_KINDS(
-        HELP_LINE, HELP_LINE),
+    "what the others need. docs/ANALYZE.md explains each table:" ANALYSIS_KINDS(
+        HELP_LINE),
     analyze_table,
     analyze_run,
     sizeof(struct analyze_values),

@@ -26,11 +26,11 @@ struct sorting {
     struct arena memory;
 };
 
-const char *views_hint(const json_t *record)
+const char *views_hint(const char *feedback)
 {
-    const char *text = jsn_str(record, "feedback"), *found = NULL;
+    const char *found = NULL;
 
-    for (const char *p = strstr(text, "\nHint: "); p;
+    for (const char *p = strstr(feedback, "\nHint: "); p;
          p = strstr(p + 1, "\nHint: "))
         found = p + strlen("\nHint: ");
     return found;
@@ -39,7 +39,7 @@ const char *views_hint(const json_t *record)
 static void add_cluster(struct sorting *s, struct run_attempt *a, struct err *e)
 {
     json_t *record = run_view_record(s->v, a, e);
-    const char *hint = views_hint(record);
+    const char *hint = views_hint(jsn_str(record, "feedback"));
 
     s->cluster = xgrow(s->cluster, &s->cap, s->len, sizeof(*s->cluster));
     s->cluster[s->len++] =

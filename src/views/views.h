@@ -49,9 +49,8 @@ extern const struct views_one {
 json_t *views_task(struct run_view *v, struct run_task *t, int64_t attempt,
                    struct err *e);
 
-/* The hint that ends the feedback of a record, borrowed from it; NULL: there is
- * none. */
-const char *views_hint(const json_t *record);
+/* The hint that ends a feedback, borrowed from it; NULL: there is none. */
+const char *views_hint(const char *feedback);
 
 /* What kind of program has these operators (one a line): "convolution", … */
 const char *views_family(const char *ops);

@@ -1,1 +1,1 @@
-SELECT :nr AS nr, entry, name, origin FROM entry;
+SELECT :nr AS nr, entry, name, origin, solution FROM entry;

@@ -1,0 +1,1 @@
+SELECT :nr AS nr, ord, source, ops FROM task;
