@@ -17,13 +17,13 @@ JOBS    ?= $(shell nproc)
 # ---- what there is -----------------------------------------------------------
 # A folder may include only itself and folders to its left (make check-layers).
 LAYERS := base io source store pack llm prompt verify \
-          curriculum search run data views analyze page web cmd
+          curriculum search run data analyze web cmd
 
 # Two files have the connection to PostgreSQL, one of which needs libpq: see PG below.
 LIB_SRC    := $(filter-out src/store/pg.c src/store/pg_none.c,\
                 $(foreach d,$(LAYERS),$(wildcard src/$(d)/*.c)))
 # The page's own files, which become C. Its script is one file in the end.
-ASSETS     := src/page/assets
+ASSETS     := src/web/assets
 SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.js \
                 results.js workers.js archive.js task.js frame.js)
 # Queries become C, too (run/query.h).
@@ -168,7 +168,7 @@ $(BUILD)/page.js: $(SCRIPTS)
 
 $(BUILD)/assets.c: $(ASSETS)/page.html $(ASSETS)/page.css $(BUILD)/page.js
 	@mkdir -p $(@D)
-	$(call do,GEN,$(@F)) { echo '#include "page/assets.h"'; for f in $^; do \
+	$(call do,GEN,$(@F)) { echo '#include "web/assets.h"'; for f in $^; do \
 	    n=$$(basename $$f | tr . _); echo "const unsigned char $$n[] = {"; \
 	    od -An -v -tu1 $$f | sed 's/[0-9][0-9]*/&,/g'; echo "};"; \
 	    echo "const size_t $${n}_len = sizeof($$n);"; done; } >$@.part && mv $@.part $@

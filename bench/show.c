@@ -7,9 +7,9 @@
  * FOLDER is empty or new; the run stays in it, for `monkeys show`. */
 #include "base/mem.h"
 #include "base/tick.h"
-#include "page/report.h"
+#include "web/report.h"
 #include "run/attempt_view.h"
-#include "views/views.h"
+#include "analyze/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * FOLDER holds a run as bench-show makes it; attempts are added to it. */
 #include "base/mem.h"
 #include "base/tick.h"
-#include "views/views.h"
+#include "analyze/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,13 +17,13 @@
  */
 #include "analyze/programs.h"
 
+#include "analyze/views.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "source/operators.h"
 #include "source/primitives.h"
 #include "source/py_strip.h"
 #include "verify/verdict.h"
-#include "views/views.h"
 
 #include <ctype.h>
 #include <sqlite3.h>

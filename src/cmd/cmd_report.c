@@ -3,7 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "page/report.h"
+#include "web/report.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "web/web_routes.h"
 
 #include "base/mem.h"
-#include "page/page.h"
+#include "web/page.h"
 
 #include <stdlib.h>
 #include <string.h>

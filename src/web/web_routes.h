@@ -3,9 +3,9 @@
 #ifndef WEB_WEB_ROUTES_H
 #define WEB_WEB_ROUTES_H
 
+#include "analyze/views.h"
 #include "base/buf.h"
 #include "base/str.h"
-#include "views/views.h"
 #include "web/web_live.h"
 #include "web/web_request.h"
 

@@ -4,10 +4,8 @@
 #include "base/mem.h"
 #include "store_fixture.h"
 #include "tap.h"
-#include "views/curve.h"
-#include "views/headline.h"
-#include "views/views.h"
-#include "views/views_int.h"
+#include "analyze/overview.h"
+#include "analyze/views.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
  *
  * Each function returns a new reference, or NULL with an error: a stored text
  * that is missing or damaged. */
-#ifndef VIEWS_VIEWS_H
-#define VIEWS_VIEWS_H
+#ifndef ANALYZE_VIEWS_H
+#define ANALYZE_VIEWS_H
 
 #include "base/err.h"
 #include "base/json.h"
@@ -58,5 +58,19 @@ const char *views_family(const char *ops);
 /* Lines of text are cut after this many bytes, texts after that many. */
 #define VIEWS_LONGEST_LINE 4000
 #define VIEWS_LONGEST_TEXT ((size_t)256 << 10)
+
+/* ---- what makes them ---- */
+
+/* A text, cut as views.h says; NULL is null. */
+json_t *views_text(const char *s);
+/* The same for every string in a value; takes and returns the reference. */
+json_t *views_cut(json_t *v);
+/* NaN is null. */
+json_t *views_real(double x);
+/* {KEY: …, …} for each run, in a list: {"runs": [...]}. `make` returns NULL
+ * with an error. */
+json_t *views_each(struct run_view *const *runs, size_t n,
+                   json_t *(*make)(struct run_view *v, struct err *e),
+                   struct err *e);
 
 #endif

@@ -1,14 +1,14 @@
 /* report_md.c: runs as Markdown. */
-#include "page/report.h"
+#include "web/report.h"
 
+#include "analyze/overview.h"
 #include "analyze/table.h"
+#include "analyze/views.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "io/term.h"
 #include "run/summary.h"
-#include "views/headline.h"
-#include "views/views.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* report.c: the page with all its data inside. */
-#include "page/report.h"
+#include "web/report.h"
 
+#include "analyze/views.h"
 #include "base/mem.h"
-#include "page/page.h"
-#include "views/views.h"
+#include "web/page.h"
 
 #include <stdio.h>
 #include <stdlib.h>

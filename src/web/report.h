@@ -1,6 +1,6 @@
 /* report.h: runs as one file that opens from disk, or as Markdown. */
-#ifndef PAGE_REPORT_H
-#define PAGE_REPORT_H
+#ifndef WEB_REPORT_H
+#define WEB_REPORT_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,9 +1,9 @@
 /* page.c: the document, put together from its parts. */
-#include "page/page.h"
+#include "web/page.h"
 
 #include "base/hash.h"
 #include "base/str.h"
-#include "page/assets.h"
+#include "web/assets.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* assets.h: the files of src/page/assets, which the Makefile turns into C. */
-#ifndef PAGE_ASSETS_H
-#define PAGE_ASSETS_H
+/* assets.h: the files of src/web/assets, which the Makefile turns into C. */
+#ifndef WEB_ASSETS_H
+#define WEB_ASSETS_H
 
 #include <stddef.h>
 

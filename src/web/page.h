@@ -1,8 +1,8 @@
 /* page.h: the page of `report` and `serve`: one HTML document with its style and
- * script inside, which requests nothing from elsewhere. src/page/assets has its
+ * script inside, which requests nothing from elsewhere. src/web/assets has its
  * sources; docs/PAGE.md describes the data. */
-#ifndef PAGE_PAGE_H
-#define PAGE_PAGE_H
+#ifndef WEB_PAGE_H
+#define WEB_PAGE_H
 
 #include "base/buf.h"
 #include "base/json.h"
