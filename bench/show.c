@@ -5,11 +5,11 @@
  *   bench-show FOLDER
  *
  * FOLDER is empty or new; the run stays in it, for `monkeys show`. */
+#include "analyze/views.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "web/report.h"
 #include "run/attempt_view.h"
-#include "analyze/views.h"
+#include "web/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  *   bench-web FOLDER
  *
  * FOLDER holds a run as bench-show makes it; attempts are added to it. */
+#include "analyze/views.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "analyze/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #include "analyze/overview.h"
 
 #include "analyze/views.h"
-#include "base/tick.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/tick.h"
 #include "base/version.h"
 #include "run/settings.h"
 #include "run/summary.h"

@@ -1,10 +1,10 @@
 /* test_page.c: the page with its data inside, and what a report leaves out of a
  * large run. */
 #include "base/mem.h"
-#include "web/page.h"
-#include "web/report.h"
 #include "store_fixture.h"
 #include "tap.h"
+#include "web/page.h"
+#include "web/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

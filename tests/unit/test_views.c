@@ -1,11 +1,11 @@
 /* test_views.c: what the page shows, from a run made by hand with known
  * answers. */
+#include "analyze/overview.h"
+#include "analyze/views.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "store_fixture.h"
 #include "tap.h"
-#include "analyze/overview.h"
-#include "analyze/views.h"
 
 #include <math.h>
 #include <stdio.h>
