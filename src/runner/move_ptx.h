@@ -3,7 +3,7 @@
 #ifndef RUNNER_MOVE_PTX_H
 #define RUNNER_MOVE_PTX_H
 
-#include "runner/walk.h"
+#include "runner/move.h"
 
 /* Not an element type: the source is the number 0. */
 #define MOVE_ZERO DTYPES
