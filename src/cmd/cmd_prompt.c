@@ -1,5 +1,5 @@
 /* cmd_prompt.c: monkeys prompt: what a model would be sent. */
-#include "base/device.h"
+#include "base/device_name.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/cmd.h"

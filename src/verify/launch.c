@@ -6,7 +6,7 @@
 #include "verify/launch.h"
 
 #include "base/buf.h"
-#include "base/device.h"
+#include "base/device_name.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* verifying.c: devices and precisions, chosen the same way by all commands. */
 #include "verify/verifying.h"
 
-#include "base/device.h"
+#include "base/device_name.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "llm/ask_all.h"

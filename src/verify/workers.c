@@ -15,7 +15,7 @@
  * answered without a record, so that it cannot end all of them in turn. */
 #include "verify/backend.h"
 
-#include "base/device.h"
+#include "base/device_name.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"

@@ -1,5 +1,5 @@
-/* device.c: how a device is named, and whether there is one. */
-#include "base/device.h"
+/* device_name.c: how a device is named, and whether there is one. */
+#include "base/device_name.h"
 
 #include "base/str.h"
 

@@ -1,6 +1,6 @@
-/* device.h: devices: "cpu" or "cuda:N". */
-#ifndef BASE_DEVICE_H
-#define BASE_DEVICE_H
+/* device_name.h: devices: "cpu" or "cuda:N". */
+#ifndef BASE_DEVICE_NAME_H
+#define BASE_DEVICE_NAME_H
 
 #include <stdbool.h>
 #include <stdint.h>
