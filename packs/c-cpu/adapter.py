@@ -17,7 +17,7 @@ def prepare(mode: str) -> None:
     """Once, in the zygote: what this machine lacks shows now, and children know where
     the headers are."""
     native.preprocess(_WARM, c_cpu.TOOLCHAIN)
-    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["warm_kernel", "p"]]}]})
+    compile(native.calls(_WARM, [("warm_kernel", "p")]))
 
 
 def child(mode: str) -> None:

@@ -19,9 +19,9 @@ def probe() -> str:
     try:
         import c_cpu
         from lane import native_lane
+        from shared import native
 
-        asked = {"text": 0, "launches": [["probe_kernel", "ppi"]]}
-        request = {"texts": [SOURCE], "objects": [asked]}
+        request = native.calls(SOURCE, [("probe_kernel", "ppi")])
         built = native_lane.libraries(request, c_cpu.TOOLCHAIN)
     except Exception as error:
         return f"checks: no kernel can be built: {first_line(error)}"

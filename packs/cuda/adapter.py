@@ -26,7 +26,7 @@ def prepare(mode: str) -> None:
     """Once, in the zygote: what this machine lacks shows now, and children know where
     the toolkit is."""
     native.preprocess(_WARM, cuda_build.toolchain(native_cuda.DEFAULT_TARGET))
-    compile({"texts": [_WARM], "objects": [{"text": 0, "launches": [["warm_kernel", "Pq"]]}]})
+    compile(native.launches(_WARM, [("warm_kernel", "Pq")]))
 
 
 def child(mode: str) -> None:

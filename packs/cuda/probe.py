@@ -20,11 +20,10 @@ def probe() -> str:
     try:
         import cuda_build
         from lane import native_lane
-        from shared import native_cuda
+        from shared import native, native_cuda
 
         target = native_cuda.target()
-        asked = {"text": 0, "launches": [["twice_kernel", "PPi"]]}
-        request = {"texts": [SOURCE], "objects": [asked]}
+        request = native.launches(SOURCE, [("twice_kernel", "PPi")])
         built = native_lane.cubins(request, cuda_build.toolchain(target))
         compiler = native_cuda.version(native_cuda.nvcc())
         name = native_cuda.gpu_name()
@@ -51,7 +50,7 @@ def run(built: bytes) -> bool:
     driver = ctypes.CDLL("libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     check(driver.cuModuleLoadData(ctypes.byref(module), cubin))
-    symbol = json.loads(head)["entries"][0][0].encode()
+    symbol = json.loads(head)["functions"][0]["name"].encode()
     check(driver.cuModuleGetFunction(ctypes.byref(function), module, symbol))
     values = [ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(y.data_ptr()), ctypes.c_int(COUNT)]
     params = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))

@@ -24,8 +24,7 @@ end
 
 def prepare(mode: str) -> None:
     """Once, in the zygote: what this machine lacks shows now."""
-    request = {"texts": [_WARM], "objects": [{"text": 0, "launches": [["warm", "ppi"]]}]}
-    compile(translated(request, translate))
+    compile(translated(native.calls(_WARM, [("warm", "ppi")]), translate))
 
 
 def child(mode: str) -> None:

@@ -19,8 +19,10 @@ def probe() -> str:
         import quill  # noqa: F401  (brings the way to the rest)
         import adapter
 
-        asked = {"text": 0, "launches": [["probe", "ppi"]]}
-        built = adapter.compile({"texts": [PROGRAM], "objects": [asked]})
+        from shared import native, translation
+
+        request = native.calls(PROGRAM, [("probe", "ppi")])
+        built = adapter.compile(translation.translated(request, adapter.translate))
     except Exception as error:
         return f"checks: no scroll can be built: {first_line(error)}"
     given = run(built.partition(b"\n")[2])

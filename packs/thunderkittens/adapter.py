@@ -35,9 +35,9 @@ def prepare(mode: str) -> None:
     global _root
     _root = str(tk_build.root())
     native.preprocess(_WARM, tk_build.toolchain())
-    call = {"text": 0, "function": "launch_warm", "args": [[0, 0], 16, 32, 0]}
-    objects = [{"text": 0, "functions": [["launch_warm", "piip"]]}]
-    compile({"texts": [_WARM], "objects": objects, "calls": [call]})
+    asked = native.calls(_WARM, [("launch_warm", "piip")])
+    asked["launches"][0]["args"][1:] = [16, 32, None]
+    compile(asked)
 
 
 def child(mode: str) -> None:

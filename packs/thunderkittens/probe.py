@@ -37,11 +37,12 @@ def probe() -> str:
     try:
         import tk_build  # it knows where the others are
         from lane import hosted_lane
-        from shared import native_cuda
+        from shared import native, native_cuda
 
-        asked = {"text": 0, "functions": [["launch_twice", "ppip"]]}
-        call = {"text": 0, "function": "launch_twice", "args": [[0, 0], [1, 0], 64, 0]}
-        request = {"texts": [SOURCE], "objects": [asked], "calls": [call]}
+        request = native.calls(SOURCE, [("launch_twice", "ppip")])
+        asked = request["launches"][0]["args"]
+        asked[0]["t"][-1] = asked[1]["t"][-1] = 16 * 64 * 2  # bytes
+        asked[2:] = [64, None]
         built = hosted_lane.launches(request, tk_build.toolchain())
         tools = f"headers in {tk_build.root()}, {native_cuda.version(native_cuda.nvcc())}"
         name = native_cuda.gpu_name()

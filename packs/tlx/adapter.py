@@ -35,7 +35,7 @@ _TOLD = {
 
 def prepare(mode: str) -> None:
     """Once, in the zygote: what a first kernel would load is loaded here."""
-    args = {"p": {"t": ["float32", 0]}, "n": 100, "B": 128}
+    args = {"p": {"t": [0, "float32", 0]}, "n": 100, "B": 128}
     triton_common.warm_up(compile, _WARM, _TOLD, args)
 
 

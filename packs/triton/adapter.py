@@ -35,7 +35,7 @@ def prepare(mode: str) -> None:
     else:
         from recorder import triton_record  # noqa: F401 - or each recorder would
 
-        args = {"p": {"t": ["float32", 0]}, "n": 100, "B": 64}
+        args = {"p": {"t": [0, "float32", 0]}, "n": 100, "B": 64}
         triton_common.warm_up(compile, _WARM, _TOLD, args)
 
 

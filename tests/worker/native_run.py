@@ -16,7 +16,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
-from judge import native_plan, traces  # noqa: E402
+from judge import launches, traces  # noqa: E402
 from shared import plan  # noqa: E402
 
 
@@ -67,12 +67,17 @@ def _index(known: list, item: Any) -> int:
     return known.index(item)
 
 
-def request(trace: traces.Trace, family: ModuleType) -> dict:
-    """What a lane is asked, as verdict.py puts it together."""
-    return family.requests(trace) | {"texts": trace.texts, "target": "sm_90"}
+NATIVE = launches.FAMILIES["native"]
 
 
-_built: dict[str, tuple[native_plan.Built, list[ctypes.CDLL]]] = {}
+def request(trace: traces.Trace, family: str, **more: Any) -> dict:
+    """What a lane is asked, as verdict.py puts it together and a child reads it."""
+    found = launches.requests(trace, launches.FAMILIES[family])
+    told = found | {"kernels": trace.kernels, "texts": trace.texts, "target": "sm_90", **more}
+    return json.loads(json.dumps(told))
+
+
+_built: dict[str, tuple[launches.Built, list[ctypes.CDLL]]] = {}
 
 
 class Runner(Recorder):
@@ -85,23 +90,22 @@ class Runner(Recorder):
     def launch(self, node: dict) -> None:
         self.nodes = [node]
         trace = self.trace()
-        native_plan.check(trace)
+        launches.check(trace, NATIVE)
         built, libraries = self._build(trace)
-        maker = native_plan.Maker(trace, built, 0)
         [call], places = trace.calls, [storage.data_ptr() for storage in self.storages]
-        made = maker.node(call.launches()[0], call, places, 0)
+        [made] = launches.Maker(built, NATIVE, 0).nodes(call.launches()[0], call, places, 0)
         words = [p.at if isinstance(p, plan.Pointer) else p.bits for p in made.params]
-        found = maker.functions()[made.function]
+        found = built.functions[made.function]
         function = libraries[found.module][found.name]
         function.restype = None
         function((ctypes.c_uint64 * len(words))(*words))
 
-    def _build(self, trace: traces.Trace) -> tuple[native_plan.Built, list[ctypes.CDLL]]:
-        asked = request(trace, native_plan)
+    def _build(self, trace: traces.Trace) -> tuple[launches.Built, list[ctypes.CDLL]]:
+        asked = request(trace, "native")
         key = json.dumps(asked)
         if key not in _built:
-            built = native_plan.Built.parse(self.compile(asked), trace)
-            _built[key] = built, [load_library(data) for data in built.objects]
+            built = launches.Built.parse(self.compile(asked), trace, NATIVE)
+            _built[key] = built, [load_library(module.data) for module in built.modules]
         return _built[key]
 
 

@@ -25,13 +25,13 @@ sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / PACK)]
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 torch.set_num_threads(1)
 
-from judge import traces  # noqa: E402
+from judge import launches, traces  # noqa: E402
 from recorder import recorder  # noqa: E402
 from shared import native, native_source  # noqa: E402
 from shared.plan import Pointer, TensorMap  # noqa: E402
 
 FAMILY = json.loads((ROOT / "packs" / PACK / "pack.json").read_text())["run"]["family"]
-plans = importlib.import_module(f"judge.{FAMILY}_plan")
+PLANS = launches.FAMILIES[FAMILY]
 adapter = importlib.import_module("adapter")
 
 
@@ -84,25 +84,25 @@ def compiled(seed: Path, precision: str) -> dict:
     })  # fmt: skip
     trace = traces.parse(traces.header(data), [buffer("input", i, x) for i, x in enumerate(inputs)],
                          {name: buffer("state", name, x) for _, name, x in named})  # fmt: skip
-    plans.check(trace)
-    request = plans.requests(trace) | {"source": source, "kernels": trace.kernels,
+    launches.check(trace, PLANS)
+    request = launches.requests(trace, PLANS) | {"source": source, "kernels": trace.kernels,
                                        "texts": trace.texts, "target": "sm_90",
                                        "device": "cuda"}  # fmt: skip
     made = adapter.compile(json.loads(json.dumps(request)))
-    built = plans.Built.parse(made, trace)
-    names = [plans.name(trace, n) for n in trace.steady.launches()]
+    built = launches.Built.parse(made, trace, PLANS)
+    names = [launches.name(trace, n) for n in trace.steady.launches()]
     more = {"nodes": nodes(trace, built)} if FAMILY == "hosted" else {}
     return {"launches": names, "bytes": len(made)} | more
 
 
 def nodes(trace: traces.Trace, built: Any) -> list:
     """With addresses counted from the start of their buffer, whose number is in front."""
-    found, maker = [], plans.Maker(trace, built, 0)
+    found, maker = [], launches.Maker(built, PLANS, 0)
     places = [i << 40 for i in range(len(trace.steady.buffers))]
     for launch in trace.steady.launches():
-        for node in maker.node(launch, trace.steady, places, 0):
+        for node in maker.nodes(launch, trace.steady, places, 0):
             patches = [[[at, *patched(p)] for at, p in s.patches] for s in node.params]
-            name = maker.functions()[node.function].name
+            name = built.functions[node.function].name
             found.append([name, node.grid, node.block, node.cluster, node.shared, patches])
     return found
 

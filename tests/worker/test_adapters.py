@@ -102,8 +102,8 @@ def test_what_binaries_depend_on_is_told_and_stays_the_same(pack: str) -> None:
 
 
 TEXTS = {
-    "c-cpu": ("void f(float *x) { x[0] = 1; }\n", [["f", "p"]], "void f(float *x) { x[0] = ; }\n"),
-    "cuda": ("__global__ void f(float *x) { x[0] = 1; }\n", [["f", "P"]],
+    "c-cpu": ("void f(float *x) { x[0] = 1; }\n", "calls", [["f", "p"]], "void f(float *x) { x[0] = ; }\n"),
+    "cuda": ("__global__ void f(float *x) { x[0] = 1; }\n", "launches", [["f", "P"]],
              "__global__ void f(float *x) { x[0] = ; }\n"),
 }  # fmt: skip
 
@@ -111,12 +111,12 @@ TEXTS = {
 @pytest.mark.parametrize("pack", TEXTS)
 def test_a_lane_compiles_a_text_and_knows_the_compilers_errors(pack: str) -> None:
     needs(pack)
-    good, launches, bad = TEXTS[pack]
+    good, function, asked, bad = TEXTS[pack]
     told = run(
         pack,
-        "def ask(text):\n"
-        f"    objects = [{{'text': 0, 'launches': {launches!r}}}]\n"
-        "    return adapter.compile({'texts': [text], 'objects': objects, 'target': 'sm_90'})\n"
+        "from shared import native\ndef ask(text):\n"
+        f"    asked = native.{function}(text, {asked!r}, target='sm_90')\n"
+        "    return adapter.compile(asked)\n"
         f"told = dict(size=len(ask({good!r})))\n"
         f"try:\n    ask({bad!r})\n"
         "except Exception as problem:\n    told['build'] = adapter.is_compile_error(problem)\n",

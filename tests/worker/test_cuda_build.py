@@ -3,6 +3,7 @@ of them. No GPU is needed; tensors in the CPU's memory that say they are on cuda
 for the GPU's."""
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "cuda")]
 
 import cuda_build  # noqa: E402
-from judge import cuda_plan, traces  # noqa: E402
+from judge import launches, traces  # noqa: E402
 from lane import native_lane  # noqa: E402
 from native_run import Recorder, request  # noqa: E402
 from recorder import native_record  # noqa: E402
@@ -49,6 +50,7 @@ def on_cuda(x: torch.Tensor) -> torch.Tensor:
 
 
 X, Y = on_cuda(torch.ones(16)), on_cuda(torch.ones(16))
+CUDA = launches.FAMILIES["cuda"]
 
 
 @pytest.fixture(autouse=True)
@@ -63,18 +65,17 @@ def relu() -> native_record.Library:
     return cuda_build.build(RELU)
 
 
-def made(source: str, *launches: list[str], target: str = "sm_90") -> tuple[list[str], bytes]:
+def made(source: str, *kernels: list[str], target: str = "sm_90") -> tuple[list[str], bytes]:
     """The symbols and the cubin."""
-    asked = {"texts": [source], "objects": [{"text": 0, "launches": list(launches)}]}
-    data = native_lane.cubins(asked, cuda_build.toolchain(target))
+    data = native_lane.cubins(native.launches(source, kernels), cuda_build.toolchain(target))
     head, _, cubin = data.partition(b"\n")
     assert cubin.startswith(b"\x7fELF")
-    return re.findall(r'"([\w$]+)"', head.decode().partition("sizes")[0])[1:], cubin
+    return [function["name"] for function in json.loads(head)["functions"]], cubin
 
 
-def refused(source: str, *launches: list[str]) -> str:
+def refused(source: str, *kernels: list[str]) -> str:
     with pytest.raises(native.BuildError) as caught:
-        made(source, *(launches or [["k", "P"]]))
+        made(source, *(kernels or [["k", "P"]]))
     return str(caught.value)
 
 
@@ -218,13 +219,12 @@ def test_what_is_recorded_compiles_and_is_planned(
 ) -> None:
     relu.relu_kernel[4, 256](X, Y, 16)
     trace = recorder.trace()
-    cuda_plan.check(trace)
-    asked = request(trace, cuda_plan)
+    launches.check(trace, CUDA)
+    asked = request(trace, "cuda")
     data = native_lane.cubins(asked, cuda_build.toolchain(asked["target"]))
-    maker = cuda_plan.Maker(trace, cuda_plan.Built.parse(data, trace), 0)
-    [call] = trace.calls
-    made = maker.node(call.launches()[0], call, [512, 1024], 0)
-    assert maker.functions()[made.function].name == "_Z11relu_kernelPKfPfl"
+    built, [call] = launches.Built.parse(data, trace, CUDA), trace.calls
+    [made] = launches.Maker(built, CUDA, 0).nodes(call.launches()[0], call, [512, 1024], 0)
+    assert built.functions[made.function].name == "_Z11relu_kernelPKfPfl"
     assert made.params == (plan.Pointer(512), plan.Pointer(1024), plan.Number(8, 16))
 
 
@@ -247,15 +247,15 @@ def test_parameters_are_those_of_the_cubin(recorder: Recorder) -> None:
     text = "__global__ void k(float *x{}) {{ x[0] = 1; }}\n#define static_assert(...)\n"
     cuda_build.build(text.format("")).k[1, 1](X)
     trace = recorder.trace()
-    cuda_plan.check(trace)
+    launches.check(trace, CUDA)
     for more, right in (("", True), (", long n", False), (", float *a, int b", False)):
-        asked = request(trace, cuda_plan) | {"texts": [text.format(more)]}
+        asked = request(trace, "cuda") | {"texts": [text.format(more)]}
         data = native_lane.cubins(asked, cuda_build.toolchain(asked["target"]))
         if right:
-            cuda_plan.Built.parse(data, trace)
+            launches.Built.parse(data, trace, CUDA)
         else:
             with pytest.raises(traces.BadTrace, match="does not have"):
-                cuda_plan.Built.parse(data, trace)
+                launches.Built.parse(data, trace, CUDA)
 
 
 @pytest.mark.parametrize(
@@ -271,14 +271,14 @@ def test_parameters_are_those_of_the_cubin(recorder: Recorder) -> None:
 def test_memory_that_outlives_a_launch_is_refused(recorder: Recorder, text: str, right: bool) -> None:
     cuda_build.build(text).k[1, 1](X)
     trace = recorder.trace()
-    cuda_plan.check(trace)
-    asked = request(trace, cuda_plan)
+    launches.check(trace, CUDA)
+    asked = request(trace, "cuda")
     data = native_lane.cubins(asked, cuda_build.toolchain(asked["target"]))
     if right:
-        cuda_plan.Built.parse(data, trace)
+        launches.Built.parse(data, trace, CUDA)
     else:
         with pytest.raises(traces.Refused, match="outlives a launch"):
-            cuda_plan.Built.parse(data, trace)
+            launches.Built.parse(data, trace, CUDA)
 
 
 # Kernels that each are found by their name in one source, and sources that are their own.

@@ -108,18 +108,27 @@ def launches(lib: native_record.Library, code: Callable[[Parameter], str]) -> li
 
 def built(source: str, lib: native_record.Library, toolchain: native.Toolchain) -> bytes:
     asked = launches(lib, native_record._code)
-    request = {"texts": [source], "objects": [{"text": 0, "launches": asked}]}
-    return native_lane.cubins(request, toolchain)
+    return native_lane.cubins(native.launches(source, asked), toolchain)
 
 
 def expanded(source: str, *calls: tuple) -> list[dict]:
     """What calls of ThunderKittens' functions launch: each a name and its words."""
     lib = tk_build.build(source)
-    asked = [{"text": 0, "functions": launches(lib, kind)}]
-    told = [{"text": 0, "function": name, "args": list(args)} for name, *args in calls]
-    request = {"texts": [source], "objects": asked, "calls": told}
-    data = hosted_lane.launches(request, tk_build.toolchain())
+    asked = [
+        {"text": 0, "function": name, "tuned": False, "args": [placed(arg) for arg in args]}
+        for name, *args in calls
+    ]
+    data = hosted_lane.launches({"texts": [source], "launches": asked}, tk_build.toolchain())
     return json.loads(data.partition(b"\n")[0])["launches"]
+
+
+def placed(word: list | int) -> dict | int | None:
+    """As a lane is told an argument: a buffer and bytes from its start, or a word."""
+    if not isinstance(word, list):
+        return word
+    told = native.tensor(0)
+    told["t"][-3:] = [*word, 1 << 20]
+    return told
 
 
 def kind(parameter: Parameter) -> str:
@@ -170,14 +179,14 @@ def test_host_functions_are_called_by_words(
     build = hosted_lane._build
     once = functools.cache(lambda text, names: build(text, json.loads(names), tk_build.toolchain()))
     monkeypatch.setattr(hosted_lane, "_build", lambda text, names, _: once(text, json.dumps(names)))
-    words = ("launch", [0, 64], 0, 0x4000000000000000, 1, 2**64 - 3, 0)  # 2.0 and -3
+    words = ("launch", [0, 64], None, 2.0, True, -3, None)
     [told, _] = expanded(source, words, ("fails", 0))
     [node] = told["nodes"]
     assert node["grid"] == [3, 1, 1]
-    assert node["params"] == [["s", "00" * 8, [[0, ["p", 0, 64]]]], ["s", "0000c0c0", []],
+    assert node["params"] == [["s", "00" * 8, [[0, ["p", 0, 0]]]], ["s", "0000c0c0", []],
                               ["s", "01", []]]  # fmt: skip
     [told] = expanded(source, ("fails", 1))
-    assert told == {"error": "fails: cudaErrorInvalidValue (1): invalid argument"}
+    assert told == {"error": "A kernel cannot be launched: fails: cudaErrorInvalidValue (1): invalid argument"}
 
 
 @pytest.mark.parametrize(
@@ -206,8 +215,7 @@ TK_GOOD = sorted(p.name for p in (PACKS / "thunderkittens" / "selftest" / "good"
 def test_good_selftests_of_thunderkittens_build(name: str, compiler: None, headers: None) -> None:
     source = source_of(PACKS / "thunderkittens" / "selftest" / "good" / name)
     lib = tk_build.build(source)
-    asked = [{"text": 0, "functions": launches(lib, kind)}]
-    data = hosted_lane.launches({"texts": [source], "objects": asked, "calls": []}, tk_build.toolchain())
+    data = hosted_lane.launches(native.calls(source, launches(lib, kind)), tk_build.toolchain())
     assert b"\x7fELF" in data
 
 

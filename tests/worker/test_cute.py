@@ -24,7 +24,9 @@ from shared import packages  # noqa: E402
 
 packages.add("cute-dsl")
 
-from judge import cute_plan, traces  # noqa: E402
+import lane_answers  # noqa: E402
+import native_run  # noqa: E402
+from judge import launches, traces  # noqa: E402
 from lane import cute_lane  # noqa: E402
 from shared import fatbin, plan  # noqa: E402
 
@@ -167,14 +169,14 @@ module attributes {gpu.container_module} {
 
 def lane(here: str = "", top: str = "") -> bytes:
     text = KERNEL.replace("HERE", here).replace("TOP", top)
-    told = {"text": 0, "launches": [["k", [8]]]}
-    return cute_lane.compile({"texts": [text], "objects": [told], "target": "sm_90"})
+    return cute_lane.compile(native_run.request(read(trace_of(text)), "cute"))
 
 
 def test_the_mlir_of_kernels_becomes_a_cubin_without_a_gpu() -> None:
     head, _, cubin = lane().partition(b"\n")
     told = json.loads(head)
-    assert told == {"sizes": [len(cubin)], "entries": [["k"]]} and cubin.startswith(b"\x7fELF")
+    assert told["modules"] == [{"kind": "cubin", "bytes": len(cubin)}] and cubin.startswith(b"\x7fELF")
+    assert told["functions"] == [{"module": 0, "name": "k"}]
 
 
 @pytest.mark.parametrize(
@@ -194,8 +196,7 @@ def test_code_of_another_making_is_refused(here: str, top: str, told: str) -> No
 
 def test_what_is_no_mlir_is_refused() -> None:
     with pytest.raises(cute_lane.Denied, match="not MLIR"):
-        cute_lane.compile({"texts": ["module {"], "objects": [{"text": 0, "launches": []}],
-                           "target": "sm_90"})  # fmt: skip
+        cute_lane.compile(native_run.request(read(trace_of("module {")), "cute"))
 
 
 def test_a_fat_binary_that_lies_about_its_sizes_has_no_cubin() -> None:
@@ -206,6 +207,7 @@ def test_a_fat_binary_that_lies_about_its_sizes_has_no_cubin() -> None:
 # ---- the judge -----------------------------------------------------------------
 
 SIZES = [8, 24, 4]
+CUTE = launches.FAMILIES["cute"]
 
 
 def told() -> dict:
@@ -229,33 +231,50 @@ def told() -> dict:
 
 def read(trace: dict) -> traces.Trace:
     found = traces.parse(traces.header(json.dumps(trace).encode() + b"\n"), [], {})
-    cute_plan.check(found)
+    launches.check(found, CUTE)
     return found
+
+
+def trace_of(text: str, *sizes: int) -> dict:
+    """A launch of k, with parameters of these sizes."""
+    trace = told() | {"texts": [text]}
+    given = sizes or (8,)
+    trace["kernels"][0]["params"] = list(given)
+    args = {f"p{i}": {"b": "00" * n} for i, n in enumerate(given)}
+    args["p0"] |= {"t": [0, "float32", 0, [32], [1]], "o": 0}
+    trace["calls"][0]["nodes"][0]["args"] = args
+    return trace
 
 
 def test_a_launch_becomes_a_node_with_addresses_of_the_region() -> None:
     trace = read(told())
-    maker = cute_plan.Maker(trace, cute_plan.Built((b"",), ((0, "k", (0, "k")),)), 0)
-    (launch,) = trace.steady.launches()
-    node = maker.node(launch, trace.steady, [256, 512], 0)
-    assert node.params == (
+    [asked] = native_run.request(trace, "cute")["launches"]
+    node = cute_lane._node(0, asked, SIZES)
+    data = lane_answers.answer([[node]], lane_answers.cubin({"k": tuple(SIZES)}))
+    [made] = lane_answers.planned(data, trace, "cute", 256).calls[1]
+    assert made.params == (
         plan.Pointer(256 + 16),
         plan.Struct(bytes(8) + b"\x11" * 16, ((0, plan.Pointer(512)),)),
         plan.Number(4, 0x04030201),
     )
 
 
-@pytest.mark.parametrize("sizes, right", [([8], True), ([], False), ([8, 8], False), ([16], False)])
+@pytest.mark.parametrize("sizes, right", [([8], True), ([8, 8], False), ([16], False)])
 def test_parameters_are_those_of_the_cubin(sizes: list[int], right: bool) -> None:
     """A driver would read what lies behind those that are missing."""
-    trace = copy.deepcopy(told())
-    trace["kernels"][0]["params"] = sizes
-    trace["calls"][0]["nodes"][0]["args"] = {f"p{i}": {"b": "00" * n} for i, n in enumerate(sizes)}
+    trace = read(trace_of(KERNEL.replace("HERE", "").replace("TOP", ""), *sizes))
+    data = cute_lane.compile(native_run.request(trace, "cute"))
     if right:
-        cute_plan.Built.parse(lane(), read(trace))
+        launches.Built.parse(data, trace, CUTE)
     else:
         with pytest.raises(traces.BadTrace, match="does not have"):
-            cute_plan.Built.parse(lane(), read(trace))
+            launches.Built.parse(data, trace, CUTE)
+
+
+def test_a_damaged_answer_is_read_or_refused() -> None:
+    trace = read(trace_of(KERNEL.replace("HERE", "").replace("TOP", "")))
+    data = cute_lane.compile(native_run.request(trace, "cute"))
+    lane_answers.is_read_or_refused(data, trace, "cute", 300)
 
 
 def change(path: str, value: object) -> dict:
@@ -271,15 +290,32 @@ def change(path: str, value: object) -> dict:
 @pytest.mark.parametrize(
     "path, value",
     [
-        ("kernel.name", "a b"), ("kernel.params", [8, 24]), ("kernel.params", [8, 24, 1 << 20]),
-        ("kernel.text", 1), ("launch.kernel", 1), ("launch.grid", [0, 1, 1]), ("launch.grid", [1]),
-        ("options.block", [2048, 1, 1]), ("options.shared", 1 << 20), ("options.cluster", [16, 2, 1]),
-        ("options.pdl", 1), ("options.stream", 0), ("p0.o", 129), ("p0.o", -1), ("p0.b", "00"),
-        ("p0.b", "zz" * 8), ("p0.t", [0, "float32", 0, [33], [1]]), ("p0.t", [2, "float32", 0, [1], [1]]),
-        ("args.p2", 5), ("args.p2", {"b": "0102", "t": [0, "float32", 0, [1], [1]], "o": 0}),
-        ("args.p3", {"b": "00"}),
+        ("kernel.name", "a b"), ("kernel.text", 1), ("launch.kernel", 1), ("launch.grid", [0, 1, 1]),
+        ("launch.grid", []), ("options.stream", 0), ("p0.o", -1), ("p0.b", 5), ("p0.more", 1),
+        ("p0.t", [0, "float32", 0, [33], [1]]), ("p0.t", [2, "float32", 0, [1], [1]]), ("args.p2", 5),
+        ("args.p2", {"t": [0, "float32", 0, [1], [1]]}), ("args.p4", {"b": "00"}),
     ],
 )  # fmt: skip
 def test_a_trace_that_says_something_else_is_refused(path: str, value: object) -> None:
-    with pytest.raises(traces.BadTrace):
+    with pytest.raises((traces.BadTrace, traces.Refused)):
         read(change(path, value))
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [
+        ("kernel.params", [8, 24]), ("kernel.params", [8, 24, 1 << 20]), ("kernel.params", 5),
+        ("launch.grid", [1]), ("options.block", [2048, 1, 1]), ("options.shared", 1 << 20),
+        ("options.cluster", [16, 2, 1]), ("options.pdl", 1), ("p0.o", 129), ("p0.b", "00"),
+        ("p0.b", "zz" * 8), ("args.p2", {"b": "0102", "t": [0, "float32", 0, [1], [1]], "o": 0}),
+        ("args.p3", {"b": "00"}),
+    ],
+)  # fmt: skip
+def test_what_the_lane_or_its_reader_finds_is_refused(
+    path: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cubin = lane_answers.cubin({"k": tuple(SIZES)})
+    monkeypatch.setattr(cute_lane, "_cubin", lambda *_: cubin)
+    trace = read(change(path, value))
+    with pytest.raises((traces.BadTrace, traces.Refused)):
+        lane_answers.planned(cute_lane.compile(native_run.request(trace, "cute")), trace, "cute")

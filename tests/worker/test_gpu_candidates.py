@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "cuda")]
 
 import cuda_build  # noqa: E402
-from judge import cuda_plan  # noqa: E402
+from judge import launches  # noqa: E402
 from lane import native_lane  # noqa: E402
 from native_run import Recorder, request  # noqa: E402
 from recorder import native_record  # noqa: E402
@@ -136,11 +136,11 @@ def test_a_cuda_candidate_builds_and_passes_what_its_functions_want(
     out = model(*(x.as_subclass(OnCuda) for x in inputs))
     assert out.shape == load(task).Model(*load(task).get_init_inputs())(*inputs).shape
     trace = recorder.trace()
-    cuda_plan.check(trace)
+    launches.check(trace, launches.FAMILIES["cuda"])
     assert len(trace.steady.launches()) == 1
-    asked = request(trace, cuda_plan)
+    asked = request(trace, "cuda")
     data = native_lane.cubins(asked, cuda_build.toolchain(asked["target"]))
-    assert cuda_plan.Built.parse(data, trace).objects
+    assert launches.Built.parse(data, trace, launches.FAMILIES["cuda"]).modules
 
 
 # ---- Gluon ----------------------------------------------------------------------

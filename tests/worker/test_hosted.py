@@ -3,10 +3,8 @@ cannot do, and what the judge makes of a lane that lies. Everything is compiled 
 needs a GPU."""
 from __future__ import annotations
 
-import copy
 import functools
 import json
-import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,22 +12,22 @@ from typing import Any
 
 import pytest
 import torch
-from native_run import Recorder
+import lane_answers
+from native_run import Recorder, request
 from test_nvcc_seeds import expanded
 from test_nvcc_seeds import needs as needs_pack
 from worker_run import ROOT, Job, described, run
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-from judge import hosted_plan, runner, summary  # noqa: E402
+from judge import launches, summary  # noqa: E402
 from judge.executors import kernel_counts  # noqa: E402
 from judge.judging import Verdict  # noqa: E402
-from judge.region import Layout  # noqa: E402
-from judge.traces import ANSWER_BYTES, BadTrace, Refused, Trace  # noqa: E402
+from judge.traces import Refused, Trace  # noqa: E402
 from lane import hosted_lane  # noqa: E402
 from recorder import native_record  # noqa: E402
 from shared import native, native_cuda  # noqa: E402
-from shared.plan import Launch, Plan, Pointer, Struct, TensorMap  # noqa: E402
+from shared.plan import Launch, Pointer, Struct, TensorMap  # noqa: E402
 
 SEEDS = ROOT / "packs" / "thunderkittens" / "seeds"
 SOURCE = r"""
@@ -183,6 +181,8 @@ extern "C" void babbles(float *x)
 }
 """
 X, Y = torch.zeros(64, 64), torch.zeros(64, 64)
+HOSTED = launches.FAMILIES["hosted"]
+AT_X, AT_Y = 1 << 32, 2 << 32  # where the first and the second buffer of a call begin
 _built: dict[str, Any] = {}
 
 
@@ -228,29 +228,20 @@ def recorded(*calls: tuple, source: str = SOURCE) -> Trace:
     for name, *arguments in calls:
         getattr(lib, name)(*arguments)
     trace = recorder.trace()
-    hosted_plan.check(trace)
+    launches.check(trace, HOSTED)
     return trace
 
 
 def answered(trace: Trace) -> bytes:
     """What the lane says."""
-    request = hosted_plan.requests(trace) | {"texts": trace.texts}
-    return hosted_lane.launches(json.loads(json.dumps(request)), toolchain())
+    return hosted_lane.launches(request(trace, "hosted"), toolchain())
 
 
 def planned(*calls: tuple, source: str = SOURCE) -> list[tuple[str, Launch]]:
-    """The launches of calls, with the kernels' plain names; buffer i begins at i << 32."""
+    """The launches of calls, with the kernels' plain names; buffer i begins at (i + 1) << 32."""
     trace = recorded(*calls, source=source)
-    return encoded(hosted_plan.Built.parse(answered(trace), trace), trace)
-
-
-def encoded(built: hosted_plan.Built, trace: Trace) -> list[tuple[str, Launch]]:
-    maker, [call] = hosted_plan.Maker(trace, built, 0), trace.calls
-    places = [i << 32 for i in range(len(call.buffers))]
-    nodes = [n for launch in call.launches() for n in maker.node(launch, call, places, 0)]
-    plan = Plan(maker.modules(), maker.functions(), (tuple(nodes),))
-    assert runner.encode(plan)
-    return [(maker.functions()[n.function].name, n) for n in nodes]
+    made = lane_answers.planned(answered(trace), trace, "hosted")
+    return [(made.functions[n.function].name, n) for n in made.calls[1]]
 
 
 def wrong(*calls: tuple) -> str:
@@ -268,20 +259,16 @@ def test_a_call_becomes_its_launches() -> None:
     (first, one), (second, two) = planned(("two_kernels", X, Y, 200))
     assert (first, second) == ("_Z5plainPKfPfi", "_Z9templatedILi3EEvPf")
     assert (one.grid, one.block, one.shared) == ((2, 2, 1), (64, 2, 1), 0)
-    assert one.params == (Struct(bytes(8), ((0, Pointer(16)),)),
-                          Struct(bytes(8), ((0, Pointer(1 << 32)),)),
+    assert one.params == (Struct(bytes(8), ((0, Pointer(AT_X + 16)),)),
+                          Struct(bytes(8), ((0, Pointer(AT_Y)),)),
                           Struct((200).to_bytes(4, "little"), ()))  # fmt: skip
-    assert two.params == (Struct(bytes(8), ((0, Pointer((1 << 32) + 800)),)),)
+    assert two.params == (Struct(bytes(8), ((0, Pointer(AT_Y + 800)),)),)
 
 
 def test_a_reader_is_told_the_launches_not_the_calls() -> None:
     trace = recorded(("two_kernels", X, Y, 200))
-    built = hosted_plan.Built.parse(answered(trace), trace)
-    layout = Layout(parts=[[i << 32 for i in range(len(p.buffers))] for p in trace.parts()])
-    told = summary.summarise(
-        trace, functools.partial(hosted_plan.name, trace), hosted_plan.views,
-        kernel_counts(trace, hosted_plan, built, layout),
-    )  # fmt: skip
+    built = launches.Built.parse(answered(trace), trace, HOSTED)
+    told = summary.summarise(trace, kernel_counts(trace, HOSTED, built))
     assert told["launches"] == 2
     assert [(k["name"], k["launches"]) for k in told["kernels"]] == [("two_kernels", 2)]
 
@@ -289,7 +276,7 @@ def test_a_reader_is_told_the_launches_not_the_calls() -> None:
 def test_calls_are_expanded_one_by_one() -> None:
     found = planned(("two_kernels", X, Y, 1), ("nothing", X), ("two_kernels", Y, X, 1))
     starts = [n.params[0].patches[0][1].at for _, n in found]
-    assert starts == [16, (1 << 32) + 4, (1 << 32) + 16, 4]
+    assert starts == [AT_X + 16, AT_Y + 4, AT_Y + 16, AT_X + 4]
 
 
 def test_clusters_and_flags_are_kept() -> None:
@@ -307,7 +294,7 @@ def test_padding_is_no_reason_to_refuse() -> None:
     for _ in range(3):
         *_, (_, padded) = planned(("two_kernels", X, Y, 300), ("pads", X, Y, 7))
         [given] = padded.params
-        assert given.patches == ((0, Pointer(0)), (32, Pointer((1 << 32) + 28)))
+        assert given.patches == ((0, Pointer(AT_X)), (32, Pointer(AT_Y + 28)))
         assert given.data[8:9] == b"c"
         assert given.data[16:28] == bytes.fromhex("000000000000e03f07000000")
 
@@ -319,20 +306,20 @@ def test_a_number_that_is_new_each_time_is_taken_as_it_was_once() -> None:
 
 def test_a_tensor_map_keeps_its_shape() -> None:
     [(_, node)] = planned(("tensor_map", X, 32, 64, 16, 4, 2))
-    shape = TensorMap(16, 7, (64, 32), (256,), (16, 8), 2, 0)
+    shape = TensorMap(AT_X + 16, 7, (64, 32), (256,), (16, 8), 2, 0)
     [given] = node.params
-    assert given.patches == ((0, shape), (128, Pointer(0)))
+    assert given.patches == ((0, shape), (128, Pointer(AT_X)))
     assert given.data[:136] == bytes(136)
 
 
 def test_the_driver_is_found_by_its_entry_point() -> None:
     [(_, node)] = planned(("by_entry_point", X))
-    assert node.params[0].patches[0] == (0, TensorMap(0, 7, (64,), (), (64,)))
+    assert node.params[0].patches[0] == (0, TensorMap(AT_X, 7, (64,), (), (64,)))
 
 
 def test_views_of_one_tensor_lie_where_they_do() -> None:
     [(_, node)] = planned(("same_buffer", X[1], X[3]))
-    assert node.params == (Struct(bytes(8), ((0, Pointer(256)),)),
+    assert node.params == (Struct(bytes(8), ((0, Pointer(AT_X + 256)),)),
                            Struct((128).to_bytes(8, "little"), ()))  # fmt: skip
 
 
@@ -459,133 +446,23 @@ def test_a_source_that_cannot_be_built(code: str, words: str) -> None:
 # ---- a lane that lies --------------------------------------------------------------
 
 
-def node(told: dict) -> dict:
-    return told["launches"][0]["nodes"][0]
-
-
-def patch(told: dict) -> list:
-    return node(told)["params"][0][2]
-
-
-def change_map(**values: object) -> Callable[[dict], None]:
-    names = "kind buffer at dtype shape strides box swizzle fill".split()
-
-    def change(told: dict) -> None:
-        for name, value in values.items():
-            patch(told)[0][1][names.index(name)] = value
-
-    return change
-
-
-LIES: dict[str, Callable[[dict], None]] = {
-    "a pointer outside": lambda t: patch(t)[1].__setitem__(1, ["p", 0, 1 << 20]),
-    "a pointer before": lambda t: patch(t)[1].__setitem__(1, ["p", 0, -8]),
-    "a pointer into nothing": lambda t: patch(t)[1].__setitem__(1, ["p", 1, 0]),
-    "a pointer into -1": lambda t: patch(t)[1].__setitem__(1, ["p", -1, 0]),
-    "a patch that is a number": lambda t: patch(t)[1].__setitem__(1, ["n", 8, 0]),
-    "a patch that is a structure": lambda t: patch(t)[1].__setitem__(1, ["s", "00" * 8, []]),
-    "a patch behind its bytes": lambda t: patch(t)[1].__setitem__(0, 256),
-    "a patch between words": lambda t: patch(t)[1].__setitem__(0, 132),
-    "a patch in another": lambda t: patch(t)[1].__setitem__(0, 120),
-    "a patch at a text": lambda t: patch(t)[1].__setitem__(0, "128"),
-    "a patch at a format": lambda t: patch(t)[1].__setitem__(0, "%9999999999d"),
-    "a map outside": change_map(at=1 << 20),
-    "a map too tall": change_map(shape=[64, 1 << 31]),
-    "a map of wide steps": change_map(strides=[1 << 39]),
-    "a map of no type": change_map(dtype=13),
-    "a map of wider elements": change_map(dtype=8, shape=[64, 64]),
-    "a map of six dimensions": change_map(shape=[1] * 6, strides=[16] * 5, box=[1] * 6),
-    "a map without strides": change_map(strides=[]),
-    "a giant box": change_map(box=[257, 8]),
-    "an unknown swizzle": change_map(swizzle=4),
-    "an unknown function": lambda t: node(t).update(function=len(t["functions"])),
-    "a giant structure": lambda t: node(t)["params"].__setitem__(0, ["s", "00" * 32765, []]),
-    "a structure without bytes": lambda t: node(t)["params"].__setitem__(0, ["s", "", []]),
-    "a structure of no bytes": lambda t: node(t)["params"].__setitem__(0, ["s", "zz", []]),
-    "a structure that is too short": lambda t: node(t)["params"].__setitem__(0, ["s", "00" * 8, []]),
-    "one parameter more": lambda t: node(t)["params"].append(["s", "00" * 8, []]),
-    "a number instead of a structure": lambda t: node(t)["params"].__setitem__(0, ["n", 8, 0]),
-    "no parameters": lambda t: node(t).update(params=[]),
-    "a parameter of another kind": lambda t: node(t)["params"].__setitem__(0, ["t", 0, 0]),
-    "too many parameters": lambda t: node(t).update(params=[["n", 8, 0]] * 257),
-    "a block too large": lambda t: node(t).update(block=[1024, 2, 1]),
-    "a grid of 0": lambda t: node(t).update(grid=[0, 1, 1]),
-    "a grid of two": lambda t: node(t).update(grid=[1, 1]),
-    "a giant cluster": lambda t: node(t).update(cluster=[32, 1, 1]),
-    "much shared memory": lambda t: node(t).update(shared=1 << 20),
-    "a flag that is none": lambda t: node(t).update(pdl=1),
-    "too many launches": lambda t: t["launches"][0].update(nodes=[node(t)] * 1001),
-    "no answer": lambda t: t["launches"].clear(),
-    "two answers": lambda t: t["launches"].append(t["launches"][0]),
-    "an answer of nothing": lambda t: t["launches"].__setitem__(0, {}),
-    "a library": lambda t: t["modules"][0].update(kind="library"),
-    "a module of another size": lambda t: t["modules"][0].update(bytes=64),
-    "a function without a module": lambda t: t["functions"][0].update(module=1),
-    "a name with blanks": lambda t: t["functions"][0].update(name="a b"),
-    "no functions": lambda t: t["functions"].clear(),
-    "a function that is not listed": lambda t: t["functions"].pop(),
-    "an error that is no text": lambda t: t["launches"].__setitem__(0, {"error": 5}),
-}
-
-
-@pytest.mark.parametrize("what", LIES)
-def test_a_rewritten_answer_is_refused(what: str) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told: told["functions"].pop(),
+        lambda told: told["modules"][0].update(kind="library"),
+        lambda told: told["launches"][0]["nodes"][0]["params"].__setitem__(0, ["n", 8, 0]),
+        lambda told: told["launches"][0]["nodes"][0]["params"][0][2][1][1].__setitem__(2, 1 << 20),
+    ],
+)
+def test_a_rewritten_answer_is_refused(change: Callable[[dict], object]) -> None:
     trace = recorded(("tensor_map", X, 32, 64, 16, 0, 0))
-    head, _, cubin = answered(trace).partition(b"\n")
-    hosted_plan.Built.parse(head + b"\n" + cubin, trace)
-    told = copy.deepcopy(json.loads(head))
-    LIES[what](told)
-    with pytest.raises((BadTrace, Refused, Verdict)) as caught:
-        hosted_plan.Built.parse(json.dumps(told).encode() + b"\n" + cubin, trace)
-    if isinstance(caught.value, Verdict):
-        assert caught.value.verdict == "launch_error"
-
-
-@pytest.mark.parametrize("data", [b"", b"\n", b"[]\n", b"{}\n", b"\xff\n", b"[" * 100_000 + b"\n"])
-def test_what_is_no_answer_is_refused(data: bytes) -> None:
-    with pytest.raises(BadTrace):
-        hosted_plan.Built.parse(data, recorded(("nothing", X)))
-
-
-def test_an_answer_with_a_long_header_is_not_read() -> None:
-    trace = recorded(("nothing", X))
-    data = answered(trace)
-    hosted_plan.Built.parse(data, trace)
-    with pytest.raises(BadTrace, match="the header is missing, or longer"):
-        hosted_plan.Built.parse(b" " * ANSWER_BYTES + data, trace)
-
-
-VALUES = [None, True, 0, -1, 1 << 31, 1 << 64, 0.5, "", "%d", "\ud800", [], {}, [[]], [0] * 300]
-
-
-def damaged(data: bytes, chance: random.Random) -> bytes:
-    """With some bytes changed, or some value of its header."""
-    if chance.random() < 0.5:
-        changed = bytearray(data)
-        for _ in range(chance.choice((1, 2, 8))):
-            changed[chance.randrange(len(data))] = chance.randrange(256)
-        return bytes(changed)
-    head, _, cubin = data.partition(b"\n")
-    whole = part = json.loads(head)
-    while isinstance(part, (dict, list)) and part:
-        key = chance.choice(list(part) if isinstance(part, dict) else range(len(part)))
-        inner = part[key]
-        if not isinstance(inner, (dict, list)) or not inner or chance.random() < 0.2:
-            part[key] = chance.choice(VALUES)
-            break
-        part = inner
-    return json.dumps(whole).encode() + b"\n" + cubin
+    lane_answers.refused(answered(trace), trace, "hosted", change)
 
 
 def test_a_damaged_answer_is_read_or_refused() -> None:
     trace = recorded(("tensor_map", X, 32, 64, 16, 0, 0), ("pads", X, X, 4))
-    data, chance, refused = answered(trace), random.Random(0), 0
-    for _ in range(2000):
-        try:
-            encoded(hosted_plan.Built.parse(damaged(data, chance), trace), trace)
-        except (BadTrace, Refused, Verdict):
-            refused += 1
-    assert 500 < refused < 2000
+    lane_answers.is_read_or_refused(answered(trace), trace, "hosted", 400)
 
 
 def test_the_sizes_of_parameters_are_those_of_the_cubin() -> None:

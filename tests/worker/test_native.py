@@ -54,8 +54,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 def made(source: str, *launches: list[str], toolchain: native.Toolchain = c_cpu.TOOLCHAIN) -> bytes:
     """The library."""
-    asked = {"texts": [source], "objects": [{"text": 0, "launches": list(launches)}]}
-    return native_lane.libraries(asked, toolchain).partition(b"\n")[2]
+    return native_lane.libraries(native.calls(source, launches), toolchain).partition(b"\n")[2]
 
 
 def refused(source: str) -> str:
@@ -444,7 +443,7 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(tmp_path: Path) -> Non
     slow.chmod(0o755)
     toolchain = dataclasses.replace(c_cpu.TOOLCHAIN, compiler=(str(slow),), timeout_s=1)
     with pytest.raises(native.BuildError, match="longer than 1 s"):
-        made(ADD_ONE, toolchain=toolchain)
+        made(ADD_ONE, ["f", ""], toolchain=toolchain)
     child = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
     assert not child.exists() or child.read_text().rsplit(")", 1)[1].split()[0] == "Z"
 

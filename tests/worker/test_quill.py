@@ -158,12 +158,7 @@ def test_a_size_that_python_gives_must_be_the_tensors() -> None:
 
 def test_a_message_comes_with_its_line() -> None:
     with pytest.raises(native.BuildError, match=r"line 2: .*\n    pour xs\[r, k\] -> xt$"):
-        compile(
-            {
-                "texts": [f"{HEAD}\n    pour xs[r, k] -> xt\nend\n"],
-                "objects": [{"text": 0, "launches": [["work", "ppii"]]}],
-            }
-        )
+        compile(native.calls(f"{HEAD}\n    pour xs[r, k] -> xt\nend\n", [("work", "ppii")]))
 
 
 @pytest.mark.parametrize(
@@ -203,19 +198,12 @@ def test_every_cut_of_a_program_is_quill_or_has_a_line() -> None:
 def test_only_scrolls_can_be_launched(name: str) -> None:
     program = f"{HEAD}\n letters r = 4, c = 4\n pour xs[r, c] -> xt\n pour xt -> ys[r, c]\nend\n"
     with pytest.raises(native.BuildError, match="has no"):
-        compile(
-            {"texts": [program], "objects": [{"text": 0, "launches": [[name, "pp"]]}]}
-        )
+        compile(native.calls(program, [(name, "pp")]))
 
 
 def test_c_in_place_of_a_program_is_refused() -> None:
     with pytest.raises(native.BuildError, match="line 1"):
-        compile(
-            {
-                "texts": ["void work(float *x) { x[0] = 1; }"],
-                "objects": [{"text": 0, "launches": [["work", "p"]]}],
-            }
-        )
+        compile(native.calls("void work(float *x) { x[0] = 1; }", [("work", "p")]))
 
 
 # ---- nothing that a candidate does to its recorder reaches the compiler ----------------

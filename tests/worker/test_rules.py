@@ -27,7 +27,7 @@ from forged_c import ANSWER, RAW
 
 sys.path[:0] = [str(ROOT / "worker")]
 
-from judge import ported, sheets, tuning, verdict  # noqa: E402
+from judge import launches, ported, sheets, verdict  # noqa: E402
 from shared import inputs  # noqa: E402
 
 pytest.importorskip("triton")
@@ -138,10 +138,10 @@ def test_7_2_a_lane_checks_for_itself(tmp_path: Path) -> None:
 
 def test_7_2_what_a_lane_says_of_its_binaries_is_checked() -> None:
     def change(told: dict, blob: bytes) -> None:
-        told["binaries"][0]["name"] = "another"
+        told["functions"][0]["name"] = "another"
 
     record = verify(RELU, candidates.relu(), loop=lying(change, "compile"))
-    assert said(record)[:2] == ("hack", "cubin")
+    assert said(record)[:2] == ("hack", "bad-trace")
 
 
 # ---- 7.3 memory that outlives a launch ---------------------------------------------------
@@ -727,7 +727,7 @@ def test_7_20_configurations_are_bounded() -> None:
     def lie(told: dict, blob: bytes) -> None:
         node = told["calls"][0]["nodes"][-1]
         one = {k: node[k] for k in ("grid", "args", "options")}
-        node["tuned"] = [one] * (tuning.CONFIGURATIONS + 1)
+        node["tuned"] = [one] * (launches.CONFIGURATIONS + 1)
 
     record = verify(RELU, candidates.relu(), loop=lying(lie))
     assert record["verdict"] == "hack" and record["trials"] == []

@@ -26,9 +26,11 @@ pytest.importorskip("tilelang", reason="tilelang is not installed: ./setup pack 
 import tilelang  # noqa: E402
 import tilelang.language as T  # noqa: E402
 import tvm  # noqa: E402
+import lane_answers  # noqa: E402
+import native_run  # noqa: E402
 import worker_run  # noqa: E402
-from judge import tilelang_plan, traces  # noqa: E402
-from lane import tilelang_ir, tilelang_lane  # noqa: E402
+from judge import launches, traces  # noqa: E402
+from lane import Answer, tilelang_ir, tilelang_lane  # noqa: E402
 from lane.tilelang_ir import Denied  # noqa: E402
 from lane.tilelang_lane import CompileFailed  # noqa: E402
 from recorder import tilelang_record  # noqa: E402
@@ -36,6 +38,7 @@ from shared import plan  # noqa: E402
 from tvm.target import Target  # noqa: E402
 
 nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+TILELANG = launches.FAMILIES["tilelang"]
 ITEM = 256  # what offsets of the judge's region are multiples of
 
 
@@ -85,7 +88,7 @@ class Recorder:
         told = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
                 "kernels": self.kernels, "texts": self.texts, "packed": False}  # fmt: skip
         trace = traces.parse(traces.header(json.dumps(told).encode() + b"\n"), [], {})
-        tilelang_plan.check(trace)
+        launches.check(trace, TILELANG)
         return trace
 
 
@@ -107,22 +110,21 @@ def meta(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 def request(trace: traces.Trace, device: str) -> dict:
-    return tilelang_plan.requests(trace) | {"kernels": trace.kernels, "texts": trace.texts,
-                                            "target": "sm_90", "device": device}  # fmt: skip
+    return native_run.request(trace, "tilelang", device=device)
 
 
-def built(trace: traces.Trace, device: str) -> tilelang_plan.Built:
-    return tilelang_plan.Built.parse(tilelang_lane.compile(request(trace, device)), trace)
+def built(trace: traces.Trace, device: str) -> launches.Built:
+    return launches.Built.parse(tilelang_lane.compile(request(trace, device)), trace, TILELANG)
 
 
-def planned(trace: traces.Trace, made: tilelang_plan.Built, config: int = 0) -> list[plan.Node]:
+def planned(trace: traces.Trace, made: launches.Built, config: int = 0) -> list[plan.Node]:
     places, at = [], ITEM
     for buffer in trace.steady.buffers:
         places.append(at)
         at += -(-buffer.bytes // ITEM) * ITEM + ITEM
-    maker = tilelang_plan.Maker(trace, made, 0)
+    maker = launches.Maker(made, TILELANG, 0)
     return [n for launch in trace.steady.launches()
-            for n in maker.node(launch, trace.steady, places, config)]  # fmt: skip
+            for n in maker.nodes(launch, trace.steady, places, config)]  # fmt: skip
 
 
 # ---- kernels ---------------------------------------------------------------------
@@ -386,7 +388,7 @@ def test_language_that_the_good_examples_use_is_allowed(recorder):
 # ---- on the CPU ------------------------------------------------------------------
 
 
-def execute(nodes: list[plan.Node], made: tilelang_plan.Built, folder: Path, base: int) -> None:
+def execute(nodes: list[plan.Node], made: launches.Built, folder: Path, base: int) -> None:
     """As monkeys-runner does it."""
     for node in nodes:
         assert isinstance(node, plan.Call)
@@ -493,7 +495,7 @@ def test_what_a_kernel_asks_of_a_gpu_that_has_less_is_told(recorder):
     trace = recorder.trace()
     hopper = tilelang_lane.target("cuda", "sm_90")
     lowered = tilelang_lane.lower(trace.kernels[0], trace.texts, hopper)
-    answer = tilelang_lane._Answer(request(trace, "cuda"))
+    answer = tilelang_lane._Kernels(request(trace, "cuda"), Answer())
     lowered.first, answer.kernels[0] = 0, lowered
     with pytest.raises(CompileFailed, match="out of resource: shared memory, required: 524288"):
         answer.nodes(request(trace, "cuda")["launches"][0])
@@ -549,36 +551,33 @@ def test_a_kernel_that_does_not_lower_says_why(recorder):
 # ---- hostile answers -------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda told: told["launches"][0]["nodes"][0].update(function=7),
-        lambda told: told["launches"][0]["nodes"][0]["params"].append(["p", 9, 0]),
-        lambda told: told["launches"][0]["nodes"][0]["params"].append(["p", 0, -8]),
-        lambda told: told["launches"][0]["nodes"][0]["params"].append(["n", 4, 1 << 32]),
-        lambda told: told["launches"][0]["nodes"][0]["params"].append(["p", 3, 0]),
-        lambda told: told["functions"][0].update(name="x y"),
-        lambda told: told["functions"][0].update(module=3),
-        lambda told: told["modules"][0].update(bytes=12),
-        lambda told: told["modules"][0].update(kind="cubin"),
-        lambda told: told.update(launches=[]),
-        lambda told: told.update(launches=[{"error": "no"}]),
-    ],
-    ids=["function", "argument", "offset", "number", "scalar", "name", "module", "size", "kind",
-         "missing", "error"],
-)  # fmt: skip
-def test_hostile_answers_of_a_lane_are_refused(recorder, change):
-    kernel = tilelang.compile(scaled_product(32, 32, 32), out_idx=[2])
-    kernel(meta(32, 32), meta(32, 32), 0.125, 3)
+@nvcc
+def test_a_damaged_answer_is_read_or_refused(recorder):
+    half = {"dtype": torch.float16}
+    kernel = tilelang.compile(product(T.dynamic("M"), 128, 64), out_idx=[2])
+    for rows in (128, 300):
+        kernel(meta(rows, 64, **half), meta(64, 128, **half))
     trace = recorder.trace()
-    binary = b"\x7fELF" + bytes(60)
-    told = {"modules": [{"kind": "library", "bytes": len(binary)}],
-            "functions": [{"module": 0, "name": "monkeys_call_scaled"}],
-            "launches": [{"nodes": [{"function": 0, "params": [["p", 0, 0]]}]}]}  # fmt: skip
-    tilelang_plan.Built.parse(json.dumps(told).encode() + b"\n" + binary, trace)
-    change(told)
-    with pytest.raises((traces.BadTrace, traces.Refused)):
-        tilelang_plan.Built.parse(json.dumps(told).encode() + b"\n" + binary, trace)
+    data = tilelang_lane.compile(request(trace, "cuda"))
+    lane_answers.is_read_or_refused(data, trace, "tilelang", 300)
+
+
+def test_a_damaged_answer_with_a_library_is_read_or_refused(recorder):
+    tilelang.compile(scaled_product(32, 32, 32), out_idx=[2])(meta(32, 32), meta(32, 32), 0.125, 3)
+    trace = recorder.trace()
+    lane_answers.is_read_or_refused(tilelang_lane.compile(request(trace, "cpu")), trace, "tilelang", 300)
+
+
+def test_an_autotuner_without_a_configuration_that_compiles_is_a_compile_error(recorder):
+    @tilelang.autotune(configs=[{"deep": 256}, {"deep": 512}])
+    @tilelang.jit(out_idx=[2])
+    def tuned(M, N, K, deep=32):
+        return product(M, N, K, 128, deep, 4)
+
+    half = {"dtype": torch.float16}
+    tuned(512, 512, 1024)(meta(512, 1024, **half), meta(1024, 512, **half))
+    with pytest.raises(CompileFailed):
+        built(recorder.trace(), "cuda")
 
 
 # ---- the whole way -----------------------------------------------------------------

@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 pytest.importorskip("triton")
 
-from judge import traces, triton_plan  # noqa: E402
+from judge import launches, traces  # noqa: E402
+from judge.launches import Node  # noqa: E402
 from lane import triton_lane  # noqa: E402
 from shared import kernel_language, triton_common  # noqa: E402
 
@@ -27,15 +28,25 @@ def _private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_DISABLE_LINE_INFO", "1")
 
 
-def built(text: str, kernels: list[dict], nodes: list[dict], *sizes: int) -> triton_plan.Built:
+TRITON = launches.FAMILIES["triton"]
+NULL = ("n", 8, 0)  # for scratch memory that is not needed
+
+
+def built(text: str, kernels: list[dict], nodes: list[dict], *sizes: int) -> launches.Built:
     """Checked, compiled for sm_90 and read again by the judge."""
     told = traces.parse(traces.header(trace(kernels, nodes, *sizes)), [], {})
-    triton_plan.check(told)
-    request = triton_plan.requests(told) | {
+    launches.check(told, TRITON)
+    request = launches.requests(told, TRITON) | {
         "source": text, "kernels": told.kernels, "texts": [], "target": "sm_90",
     }  # fmt: skip
     data = triton_lane.compile(json.loads(json.dumps(request)))
-    return triton_plan.Built.parse(data, told)
+    return launches.Built.parse(data, told, TRITON)
+
+
+def only(found: launches.Built) -> Node:
+    """What the one launch became."""
+    ((made,),) = found.launches.values()
+    return made
 
 
 COPY = source("""
@@ -52,15 +63,16 @@ def copy_args(n: int = 100, offset: int = 0, **more: object) -> dict:
 
 def test_a_launch_becomes_a_cubin_with_its_parameters_in_order() -> None:
     found = built(COPY, [kernel(COPY)], [launch(copy_args(), num_warps=2)], 1024, 1024)
-    (binary,) = found.binaries
-    assert binary.name == "k" and binary.warps == 2 and binary.data[:4] == b"\x7fELF"
-    assert binary.params == ((("x",), "*"), (("y",), "*"), (("n",), "i32"), (("s",), "fp32"))
+    (module,), (function,) = found.modules, found.functions
+    assert function.name == "k" and module.data[:4] == b"\x7fELF"
+    assert only(found).block == (64, 1, 1)
+    assert only(found).params == (("p", 0, 0), ("p", 1, 0), ("n", 4, 100), ("n", 4, 0x40000000), NULL, NULL)
 
 
 def test_launches_that_differ_in_values_alone_share_a_binary() -> None:
     nodes = [launch(copy_args(n)) for n in (99, 101, 103)] + [launch(copy_args(112))]
     found = built(COPY, [kernel(COPY)], nodes, 1024, 1024)
-    assert len(found.launches) == 4 and len(found.binaries) == 2  # 112 is a multiple of 16
+    assert len(found.launches) == 4 and len(found.modules) == 2  # 112 is a multiple of 16
 
 
 def test_a_number_of_1_and_a_missing_tensor_are_constants() -> None:
@@ -71,14 +83,13 @@ def test_a_number_of_1_and_a_missing_tensor_are_constants() -> None:
             tl.store(x + n, 2)
     """)
     args = {"x": vector(0, 64), "y": None, "n": 1, "B": 4}
-    (binary,) = built(text, [kernel(text)], [launch(args)], 1024).binaries
-    assert [path for path, _ in binary.params] == [("x",)]
+    assert only(built(text, [kernel(text)], [launch(args)], 1024)).params == (("p", 0, 0), NULL, NULL)
 
 
 def test_alignment_comes_from_the_offset_in_the_buffer() -> None:
     def divisible(offset: int) -> bytes:
         args = copy_args(n=112, offset=offset, B=512)
-        return built(COPY, [kernel(COPY)], [launch(args)], 1024, 1024).binaries[0].data
+        return built(COPY, [kernel(COPY)], [launch(args)], 1024, 1024).modules[0].data
 
     assert divisible(4) == divisible(0) != divisible(1)
 
@@ -89,9 +100,8 @@ def test_tuples_are_flattened_and_wide_numbers_are_wide() -> None:
             tl.store(t[0], tl.load(t[1][0]) + t[1][1] + n + m)
     """)
     args = {"t": {"tuple": [vector(0, 4), {"tuple": [vector(0, 4), 7]}]}, "n": 2**40, "m": 1}
-    (binary,) = built(text, [kernel(text)], [launch(args)], 1024).binaries
-    assert binary.params == ((("t", 0), "*"), (("t", 1, 0), "*"), (("t", 1, 1), "i32"),
-                             (("n",), "i64"), (("m",), "i64"))  # fmt: skip
+    assert only(built(text, [kernel(text)], [launch(args)], 1024)).params == (
+        ("p", 0, 0), ("p", 1, 0), ("n", 4, 7), ("n", 8, 2**40), ("n", 8, 1), NULL, NULL)  # fmt: skip
 
 
 HOST = source("""
@@ -103,12 +113,10 @@ HOST = source("""
 def test_a_host_descriptor_is_a_map_with_shape_and_strides() -> None:
     desc = {"desc": [[0, "float32", 0, [64, 64], [64, 1]], [64, 64], [64, 1], [32, 32], "zero"]}
     args = {"x": desc, "y": {"desc": [[1, *desc["desc"][0][1:]], *desc["desc"][1:]]}, "B": 32}
-    (binary,) = built(HOST, [kernel(HOST)], [launch(args)], 16384, 16384).binaries
-    paths = [path for path, kind in binary.params[:5]]
-    assert paths == [("x",), ("x", "shape", 0), ("x", "shape", 1), ("x", "strides", 0),
-                     ("x", "strides", 1)]  # fmt: skip
-    assert [kind for _, kind in binary.params[:5]] == ["map", "i32", "i32", "i64", "i64"]
-    assert len(binary.maps) == 2 and binary.maps[0]["block"] == (32, 32)
+    made = only(built(HOST, [kernel(HOST)], [launch(args)], 16384, 16384)).params
+    rows, columns = ("n", 4, 64), ("n", 8, 1)
+    assert made[0] == ("m", 0, 0, 7, (64, 64), (256,), (32, 32), 3, 0) and made[5][:2] == ("m", 1)
+    assert made[1:5] == made[6:10] == (rows, rows, ("n", 8, 64), columns)
 
 
 def test_a_device_descriptor_needs_scratch_memory() -> None:
@@ -118,13 +126,13 @@ def test_a_device_descriptor_needs_scratch_memory() -> None:
             d.store([0, 0], d.load([0, 0]) + 1)
     """)
     found = built(text, [kernel(text)], [launch({"x": vector(0, 64), "B": 32})], 16384)
-    assert found.binaries[0].scratch[0] >= 128
+    assert only(found).scratch >= 128 and only(found).params[-2:] == (("w", 0), NULL)
 
 
 def test_clusters_and_cooperative_launches_are_told() -> None:
     nodes = [launch(copy_args(), num_ctas=2, launch_cooperative_grid=True)]
-    (binary,) = built(COPY, [kernel(COPY)], nodes, 1024, 1024).binaries
-    assert binary.ctas == 2 and binary.cooperative
+    made = only(built(COPY, [kernel(COPY)], nodes, 1024, 1024))
+    assert made.cluster == (2, 1, 1) and made.grid == (2, 1, 1) and made.cooperative
 
 
 def test_names_from_outside_are_values_kernels_and_functions() -> None:
@@ -146,7 +154,7 @@ def test_names_from_outside_are_values_kernels_and_functions() -> None:
                   libdevice={"module": "triton.language.extra.libdevice"})  # fmt: skip
     args = {"x": vector(0, 64), "B": 64, "f": {"kernel": 2}}
     found = built(text, [helper, main, kernel(text, "twice")], [launch(args, number=1)], 1024)
-    assert found.binaries[0].name == "k"
+    assert found.functions[0].name == "k"
 
 
 def test_a_gluon_kernel_is_compiled_with_layouts_among_its_arguments() -> None:
@@ -159,7 +167,7 @@ def test_a_gluon_kernel_is_compiled_with_layouts_among_its_arguments() -> None:
               "warps_per_cta": {"tuple": [4]}, "order": {"tuple": [0]}}  # fmt: skip
     args = {"x": vector(0, 128), "L": {"layout": ["BlockedLayout", fields]}, "B": 128}
     found = built(text, [kernel(text, gluon=True)], [launch(args)], 1024)
-    assert found.binaries[0].warps == 4
+    assert only(found).block == (128, 1, 1)
 
 
 ADDRESSES = """
@@ -256,7 +264,7 @@ def tuned(*blocks: int) -> dict:
 
 def test_an_autotuner_does_without_configurations_that_do_not_compile() -> None:
     found = built(COPY, [kernel(COPY)], [tuned(100, 128, 64)], 1024, 1024)
-    assert len(found.binaries) == 2 and len(found.failures) == 1
+    assert len(found.modules) == len(found.launches) == 2
     with pytest.raises(triton_common.CompileFailed):
         built(COPY, [kernel(COPY)], [tuned(100, 90)], 1024, 1024)
     with pytest.raises(triton_common.CompileFailed):
@@ -303,7 +311,7 @@ def test_a_kernel_does_not_launch_kernels() -> None:
 def test_no_module_of_the_candidates_is_run() -> None:
     """Only the kernel's own text counts; the rest of the file is not executed."""
     text = "raise SystemExit\n" + COPY
-    assert built(text, [kernel(text)], [launch(copy_args())], 1024, 1024).binaries
+    assert built(text, [kernel(text)], [launch(copy_args())], 1024, 1024).modules
 
 
 def test_names_do_not_reach_pythons_builtins() -> None:
@@ -320,7 +328,7 @@ def test_names_do_not_reach_pythons_builtins() -> None:
 
 
 def test_the_judges_side_imports_no_language() -> None:
-    code = "import sys; from judge import triton_plan; print('triton' in sys.modules, 'torch' in sys.modules)"
+    code = "import sys; from judge import launches; print('triton' in sys.modules, 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-B", "-c", code], cwd=ROOT / "worker", text=True,
                           capture_output=True, check=True)  # fmt: skip
     assert done.stdout.split()[0] == "False"

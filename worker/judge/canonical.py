@@ -23,7 +23,7 @@ def difference(judged: list, again: list) -> str | None:
 
 
 class Form:
-    """Of one call. `choose` gives a launch in the configuration that counts, `function` a kernel's
+    """Of one call. `choose` gives a launch of a call in the configuration that counts, `function` a kernel's
     text, and the names that it takes from its file, by its number."""
 
     def __init__(self, trace: Trace, names: dict[str, str], choose: Callable, function: Callable) -> None:
@@ -70,7 +70,7 @@ class Form:
             if node.op == "fill" and whole:
                 return ["fill", to[0], repr(node.value)]  # all of it, in whatever shape
             return [node.op, to, self.view(node.source) if node.source else repr(node.value)]
-        told = self.choose(node)
+        told = self.choose(node, self.part)
         if "kernel" in node.told:
             what: object = self.kernel(told["options"].get("kernel", node.told["kernel"]))
         else:

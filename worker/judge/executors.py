@@ -9,18 +9,19 @@ library, which are the kernels on the CPU.
 Their methods are generators of steps (steps.py). `part` 0 is the trace's setup, 1 its first call,
 and so on; `config` selects a configuration of an autotuner."""
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 
 from judge import runner
-from judge.family import Family
 from judge.judging import Progress, Verdict, fail_if_broken, fail_on_error
+from judge.launches import Built, Family, Maker
 from judge.region import Layout, Region, sealed_file
 from judge.runner import Status
 from judge.steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
-from judge.traces import BadTrace, Call, Launch, Trace
+from judge.traces import BadTrace, Call, Launch, Refused, Trace
 from shared import inputs, plan
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
@@ -59,7 +60,7 @@ class Interpreter:
     def __init__(self, job: dict, trace: Trace, p: Progress) -> None:
         self.job, self.trace, self.p = job, trace, p
 
-    def open(self, region: Region, built: object) -> Generator:
+    def open(self, region: Region, built: Built | None) -> Generator:
         yield from start_child(self.job, self.job["pack"] + "+interpret")
         parts = [
             {"buffers": [[at, b.bytes] for at, b in zip(places, part.buffers)],
@@ -114,8 +115,8 @@ class _Runner:
         if done.status != Status.DONE:
             raise NoChild(f"the runner refuses: {done.text}")
 
-    def load(self, region: Region, built: object) -> Generator:
-        made = make_plan(self.trace, self.family, built, region)
+    def load(self, region: Region, built: Built | None) -> Generator:
+        made = make_plan(self.trace, self.family, built, region.layout)
         if not {module.kind for module in made.modules} <= self.kinds:
             raise BadTrace("the compiler's answer has host code, where only kernels run")
         data = runner.encode(made)
@@ -157,7 +158,7 @@ class _Runner:
 
 
 class LibraryRunner(_Runner):
-    def open(self, region: Region, built: object) -> Generator:
+    def open(self, region: Region, built: Built | None) -> Generator:
         """Checks that the runner answers before loading the library: failures until then are
         ours."""
         deadline = self.job["deadlines"]["load_ms"]
@@ -179,7 +180,7 @@ class DeviceRunner(_Runner):
 
     kinds = {"cubin"}
 
-    def open(self, region: Region, built: object) -> Generator:
+    def open(self, region: Region, built: Built | None) -> Generator:
         yield from self.greet()
         yield from self.load(region, built)
 
@@ -192,38 +193,36 @@ class DeviceRunner(_Runner):
         yield Release(hurt=done.status != Status.DONE)
 
 
-def make_plan(trace: Trace, family: Family, built: object, region: Region) -> plan.Plan:
+def make_plan(trace: Trace, family: Family, built: Built, layout: Layout) -> plan.Plan:
     """Every part of the trace in every configuration, in the order that `run` expects."""
-    maker = family.Maker(trace, built, region.layout.scratch)
-    calls = []
+    maker, calls, left = Maker(built, family, layout.scratch), [], plan.NODES
     for config in range(trace.configurations()):
-        for part, places in zip(trace.parts(), region.layout.parts):
-            calls.append(tuple(_planned(maker, part, places, config)))
-    return plan.Plan(maker.modules(), maker.functions(), tuple(calls))
+        for part, places in zip(trace.parts(), layout.parts):
+            calls.append(tuple(itertools.islice(_planned(maker, part, places, config), left + 1)))
+            left -= len(calls[-1])
+            if left < 0:
+                raise Refused("launches", f"all calls together launch and move more than {plan.NODES} times")
+    return plan.Plan(built.modules, built.functions, tuple(calls))
 
 
-def _planned(maker, part: Call, places: list[int], config: int) -> Iterator[plan.Node]:
+def _planned(maker: Maker, part: Call, places: list[int], config: int) -> Iterator[plan.Node]:
     """One launch in the trace may become several in a plan."""
     for node in part.nodes:
-        if not isinstance(node, Launch):
+        if isinstance(node, Launch):
+            yield from maker.nodes(node, part, places, config)
+        else:
             yield node.plan(places)
-            continue
-        made = maker.node(node, part, places, config)
-        yield from made if isinstance(made, list) else [made]
 
 
-def kernel_counts(
-    trace: Trace, family: Family, built: object, layout: Layout
-) -> Callable[[Launch], int]:
+def kernel_counts(trace: Trace, family: Family, built: Built | None) -> Callable[[Launch], int]:
     """How many kernels a launch of the trace becomes; `built` is None where they are interpreted."""
     if built is None:
         return lambda launch: 1
-    maker = family.Maker(trace, built, layout.scratch)
-    counts = {}
-    for part, places in zip(trace.parts(), layout.parts):
-        for launch in part.launches():
-            made = maker.node(launch, part, places, 0)
-            counts[id(launch)] = len(made) if isinstance(made, list) else 1
+    counts = {
+        id(launch): len(built.chosen(launch, 0, call, family)[1])
+        for call in trace.calls
+        for launch in call.launches()
+    }
     return lambda launch: counts[id(launch)]
 
 

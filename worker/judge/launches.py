@@ -1,125 +1,470 @@
-"""Kernel launches reported by a lane that ran or interpreted the host half of a recorded call
-without data. The lane is hostile. Everything is checked here, and accepted launches stay within the
-tensors passed to the call."""
+"""One format of launches for all languages: what a trace may say of them, what a lane is asked, and
+what it answers. A recorder and a lane are hostile, and whatever a lane answers is executed over the
+memory of the trials. So all of that is checked here, by one reader and one check of bounds, and an
+accepted launch gets no address outside the buffers of the tensors that the trace gives to it.
 
+What differs per language is a lane's work, which has no data: it makes nodes of launches. Where
+Triton's kernels are interpreted, the executor gets the trace's own launches instead.
+
+A lane is asked the distinct launches of a trace, in the order of their first appearance:
+
+  {"kernel": k, "grid": […], "args": {…}, "options": {…}, "tuned": bool} |
+  {"text": t, "function": name, "args": […], "tuned": bool}
+
+as in the trace, but for a tensor it is told TENSOR: its number among the launch's tensors, and what
+`Family.told` gives. `groups` are the configurations of each launch, of which one must compile. The
+answer is a line of JSON, with the binaries behind each other after it:
+
+  {"modules": [{"kind": "cubin" | "library", "bytes": n}],
+   "functions": [{"module": m, "name": symbol}],
+   "launches": [{"nodes": [NODE, …]} | {"error": text}]}, or {"malformed": text} of the trace
+  NODE  = {"function": f, "grid": [x, y, z], "block": […], "cluster": […], "shared": bytes,
+           "cooperative": bool, "pdl": bool, "scratch": bytes, "params": [PARAM, …]};
+          of a library's function "function" and "params" alone
+  PARAM = ["p", tensor, bytes] (an address, counted from the tensor's first element) |
+          ["n", size, bits] | ["w", bytes] (an address in the launch's scratch memory) |
+          ["m", tensor, bytes, dtype, shape, strides, box, swizzle, fill] (a tensor map) |
+          ["s", hex, [[offset, "p" or "m"], …]] (bytes, and what is put into them)
+"""
+
+import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from judge import cubin, tuning
-from judge.traces import BadTrace, Refused, listed, text, three, whole
-from shared import plan
-from shared.plan import BLOCK, GRID, MAP_BYTES, MAP_ITEM, STRUCT_BYTES, THREADS
+from judge import cubin, feedback, shared_object, triton_trace
+from judge.judging import Verdict
+from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, headed, listed, number, text, three
+from judge.traces import view, whole
+from shared import native, plan
+from shared.kernel_language import is_plain
+from shared.plan import BLOCK, GRID, ITEM, MAP_BYTES, MAP_ITEM, STRUCT_BYTES, THREADS
 
-PARAMETERS = 256
-NODES = 1000  # of a call
+ARGUMENTS = 1000  # of a launch in a trace
+PARAMETERS = 1024  # of a node
+NODES = 1000  # of a launch
+CONFIGURATIONS = 64  # of an autotuner
+BINARIES = 4096
+BUILT_BYTES = 64 << 20  # of all binaries of a trace together
+SCRATCH_BYTES = 4 << 30
+_REACH = 1 << 42  # bytes from a tensor's first element
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,3999}")
+_CLUSTER = (16, 16, 16)
+CANNOT = "A kernel cannot be launched: "  # what a lane's errors begin with that are not its own words
+
+
+# ---- what differs per language ---------------------------------------------------------
+
+
+def _aligned(v: View, numbers: dict[int, int], call: Call) -> list:
+    """All that a Triton kernel depends on: buffers start at multiples of 256."""
+    return [v.dtype, v.offset * ITEM[v.dtype] % 16]
+
+
+def _shaped(v: View, numbers: dict[int, int], call: Call) -> list:
+    return [v.dtype, list(v.shape), list(v.strides), v.is_dense()]
+
+
+def _placed(v: View, numbers: dict[int, int], call: Call) -> list:
+    """With the number and the size of its buffer, and the bytes from there."""
+    at = [numbers.setdefault(v.buffer, len(numbers)), v.offset * ITEM[v.dtype]]
+    return [*_shaped(v, numbers, call), *at, call.buffers[v.buffer].bytes]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a trace of a language has. `kernel` and `options` are the keys of a kernel and of a
+    launch's options; without `kernel` functions of texts are called. `kinds` of arguments are there
+    besides numbers and null."""
+
+    kernel: frozenset[str]
+    options: frozenset[str]
+    kinds: frozenset[str]
+    told: Callable[[View, dict[int, int], Call], list] = _shaped
+    headers: bool = False  # of the language's own bring empty objects along (cubin.py)
+    interpreted: bool = False  # on the CPU, and compiled besides
+
+
+def _family(kernel: str, options: str, kinds: str = "t", *rest: object) -> Family:
+    return Family(*(frozenset(words.split()) for words in (kernel, options, kinds)), *rest)
+
+
+FAMILIES = {
+    "triton": _family(triton_trace.KERNEL, triton_trace.OPTIONS, triton_trace.KINDS, _aligned,
+                      False, True),
+    "native": _family("", ""),
+    "hosted": _family("", "", "t", _placed),
+    "cuda": _family("text name params", "block shared"),
+    "tilelang": _family("text name configs flags", "kernel", "t", _shaped, True),
+    "cute": _family("text name params", "block shared cluster cooperative pdl", "b"),
+}  # fmt: skip
+
+
+# ---- what a trace may say --------------------------------------------------------------
+
+
+def check(trace: Trace, family: Family) -> None:
+    """Raises BadTrace or Refused unless every kernel and launch has a known form and stays within
+    the buffers of its call. A lane refuses what its language does not have."""
+    for source in trace.texts:
+        try:
+            source.encode()  # it reaches a compiler through a file
+        except UnicodeEncodeError:
+            raise BadTrace("a text that is not valid Unicode") from None
+    if trace.kernels and not family.kernel:
+        raise BadTrace("kernels in a trace of library calls")
+    for kernel in trace.kernels:
+        _check_kernel(kernel, trace, family)
+    for call in trace.calls:
+        for launch in call.launches():
+            if launch.op != ("launch" if family.kernel else "call"):
+                raise BadTrace("a launch in a trace of library calls, or a call in one of launches")
+            if len(launch.tuned) > CONFIGURATIONS:
+                raise BadTrace("too many configurations")
+            for told in (launch.told, *launch.tuned):
+                _check_launch(told, call, trace, family)
+            if family.kernel:
+                whole(launch.told["kernel"], 0, len(trace.kernels) - 1, "a kernel's number")
+            else:
+                whole(launch.told["text"], 0, len(trace.texts) - 1, "a text")
+                _check_name(launch.told["function"])
+    if not family.kernel:
+        try:
+            native.called([n.told for call in trace.calls for n in call.launches()])
+        except ValueError as problem:
+            raise BadTrace(str(problem)) from None
+
+
+def _check_kernel(told: dict, trace: Trace, family: Family) -> None:
+    if family.interpreted:
+        triton_trace.check_kernel(told, len(trace.kernels))
+    elif told.keys() != family.kernel:
+        raise BadTrace("a malformed kernel")
+    else:
+        whole(told["text"], 0, len(trace.texts) - 1, "a text")
+    _check_name(told["name"])
+
+
+def _check_name(name: object) -> None:
+    if not _SYMBOL.fullmatch(text(name, 4000, "a function's name")):
+        raise BadTrace("a malformed function name")
+
+
+def _check_launch(told: dict, call: Call, trace: Trace, family: Family) -> None:
+    args = told["args"]
+    if not family.kernel:
+        listed(args, ARGUMENTS, "the arguments")
+    elif not isinstance(args, dict) or len(args) > ARGUMENTS or not all(map(is_plain, args)):
+        raise BadTrace("malformed arguments of a launch")
+    elif not family.interpreted and list(args) != [f"p{i}" for i in range(len(args))]:
+        raise BadTrace("the order of a launch's arguments")
+    for arg in args.values() if isinstance(args, dict) else args:
+        _check_argument(arg, call, trace, family.kinds)
+    if not family.kernel:
+        return
+    if not listed(told["grid"], 3, "a grid"):
+        raise BadTrace("a grid without dimensions")
+    for size, most in zip(told["grid"], GRID):
+        if size == 0:
+            raise Refused("grid-empty", "a kernel is launched on a grid without programs")
+        whole(size, 1, most, "a grid's dimension")
+    options = told["options"]
+    if not isinstance(options, dict) or not options.keys() <= family.options:
+        raise BadTrace("the options of a launch")
+    if family.interpreted:
+        triton_trace.check_options(options)
+    if "kernel" in options:
+        whole(options["kernel"], 0, len(trace.kernels) - 1, "a kernel's number")
+
+
+def _check_argument(arg: object, call: Call, trace: Trace, kinds: frozenset[str]) -> None:
+    kind = next(iter(arg), None) if isinstance(arg, dict) else "text" if isinstance(arg, str) else None
+    if "b" in kinds:
+        if not isinstance(arg, dict) or arg.keys() not in ({"b"}, {"b", "t", "o"}):
+            raise BadTrace("an unknown kind of argument")
+        text(arg["b"], 2 * STRUCT_BYTES, "an argument's bytes")
+        if "t" in arg:
+            view(arg["t"], call.buffers)
+            whole(arg["o"], 0, _REACH, "an address in a tensor")
+    elif kind in kinds:
+        triton_trace.check_argument(arg, call, len(trace.kernels))
+    elif arg is not None:
+        number(arg, "an argument")
+
+
+# ---- what a lane is asked --------------------------------------------------------------
+
+
+def tensors(told: dict) -> Iterator[list]:
+    """The tensors of a launch as they came, in the order of the arguments."""
+    args = told["args"]
+    for arg in args.values() if isinstance(args, dict) else args:
+        yield from _tensors(arg)
+
+
+def _tensors(arg: object) -> Iterator[list]:
+    for kind, held in arg.items() if isinstance(arg, dict) else ():
+        if kind == "t":
+            yield held
+        elif kind in ("desc", "reinterpret"):
+            yield held[0]
+        elif kind == "tuple":
+            for part in held:
+                yield from _tensors(part)
+
+
+def views(launch: Launch, call: Call) -> list[View]:
+    """The tensors of a launch, without duplicates."""
+    return list(dict.fromkeys(view(raw, call.buffers) for raw in tensors(launch.told)))
+
+
+def name(trace: Trace, launch: Launch) -> str:
+    """The kernel's or the function's."""
+    kernel = launch.told.get("kernel")
+    return launch.told["function"] if kernel is None else trace.kernels[kernel]["name"]
+
+
+def _request(launch: Launch, config: int, call: Call, family: Family) -> dict:
+    numbers: dict[int, int] = {}
+    count = iter(range(1 << 30))
+
+    def told(raw: list) -> list:
+        return [next(count), *family.told(view(raw, call.buffers), numbers, call)]
+
+    def argument(arg: object) -> object:
+        if not isinstance(arg, dict):
+            return arg
+        made = {}
+        for kind, held in arg.items():
+            if kind == "tuple":
+                held = [argument(part) for part in held]
+            elif kind == "t":
+                held = told(held)
+            elif kind in ("desc", "reinterpret"):
+                held = [told(held[0]), *held[1:]]
+            made[kind] = held
+        return made
+
+    said = launch.at(config)
+    args = said["args"]
+    made = {key: launch.told[key] for key in ("kernel", "text", "function") if key in launch.told}
+    made |= {key: said[key] for key in ("grid", "options") if key in said}
+    of = {n: argument(arg) for n, arg in args.items()} if isinstance(args, dict) else [*map(argument, args)]
+    return made | {"args": of}
+
+
+def _distinct(trace: Trace, family: Family) -> dict[str, tuple[dict, int]]:
+    """What to compile, by its key, with its number of tensors. `tuned`: it may fail to compile."""
+    found: dict[str, tuple[dict, int]] = {}
+    for call in trace.calls:
+        for launch in call.launches():
+            for config in range(launch.configurations()):
+                asked = _request(launch, config, call, family)
+                key = json.dumps(asked)
+                before = found[key][0]["tuned"] if key in found else True
+                asked["tuned"] = bool(launch.tuned) and before
+                found[key] = asked, sum(1 for _ in tensors(launch.at(config)))
+    return found
+
+
+def requests(trace: Trace, family: Family) -> dict:
+    """What a lane has to compile."""
+    found = _distinct(trace, family)
+    order = {key: i for i, key in enumerate(found)}
+    groups = {
+        tuple(order[json.dumps(_request(launch, config, call, family))]
+              for config in range(launch.configurations()))
+        for call in trace.calls for launch in call.launches() if launch.tuned
+    }  # fmt: skip
+    return {"launches": [asked for asked, _ in found.values()], "groups": sorted(map(list, groups))}
+
+
+# ---- what a lane answers ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Node:
-    """One launch of a function. `params` are ("p", tensor, bytes), ("n", size, bits),
-    ("m", tensor, bytes, dtype, shape, strides, box, swizzle, fill) or ("s", data, patches),
-    where each patch is an offset and a "p" or an "m"."""
+    """One launch of a function. `params` are ("p", tensor, bytes), ("n", size, bits), ("w", bytes),
+    ("m", tensor, bytes, dtype, shape, strides, box, swizzle, fill) or ("s", data, patches), where
+    each patch is an offset and a "p" or an "m". Without a grid it calls a library's function."""
 
     function: int
     params: tuple[tuple, ...]
-    grid: tuple[int, int, int] = (1, 1, 1)
+    grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] = (1, 1, 1)
     cluster: tuple[int, int, int] = (1, 1, 1)
     shared: int = 0
     cooperative: bool = False
     pdl: bool = False
+    scratch: int = 0
 
 
 @dataclass(frozen=True)
-class Base:
-    """Where a tensor starts in the region, and the number of bytes from there to the end of its
-    buffer."""
+class Built:
+    """A lane's answer, checked. `launches` maps the key of a request to nodes; configurations of an
+    autotuner that failed are missing."""
 
-    at: int
-    room: int
+    modules: tuple[plan.Module, ...]
+    functions: tuple[plan.Function, ...]
+    launches: dict[str, tuple[Node, ...]]
 
+    @staticmethod
+    def parse(data: bytes, trace: Trace, family: Family) -> "Built":
+        """Raises BadTrace for an answer that is none, Refused for binaries that are not allowed, and
+        a Verdict for an error that the lane found."""
+        try:
+            told, binaries = headed(data)
+            if "malformed" in told:
+                raise BadTrace(feedback.clean(text(told["malformed"], 1000, "what is malformed")))
+            functions = tuple(map(_read_function, listed(told["functions"], BINARIES, "functions")))
+            modules = _read_modules(told["modules"], binaries, family)
+            if any(f.module >= len(modules) for f in functions):
+                raise BadTrace("a function without a module")
+            takes = [cubin.parameters(m.data) if m.kind == "cubin" else None for m in modules]
+            asked = _distinct(trace, family)
+            answers = listed(told["launches"], len(asked), "answers")
+            if len(answers) != len(asked):
+                raise BadTrace("answers of the lane are missing")
+            made = {}
+            for (key, (request, count)), answer in zip(asked.items(), answers):
+                nodes = _read_launch(answer, request["tuned"], count, functions, takes)
+                if nodes is not None:
+                    made[key] = nodes
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as problem:
+            raise BadTrace(f"the lane's answer cannot be read: {problem}") from None
+        except cubin.BadCubin as problem:
+            said = f"the compiled kernels cannot be used: {problem}; keep what lasts in a tensor"
+            raise Refused("cubin", said) from None
+        return Built(modules, functions, made)
 
-# ---- what a lane tells ---------------------------------------------------------------
+    def chosen(self, launch: Launch, config: int, call: Call, family: Family) -> tuple[int, tuple[Node, ...]]:
+        """The configuration that runs where this one is asked for, and its nodes: if it is missing
+        or did not compile, the first that did."""
+        count = launch.configurations()
+        for candidate in (min(config, count - 1), *range(count)):
+            key = json.dumps(_request(launch, candidate, call, family))
+            if key in self.launches:
+                return candidate, self.launches[key]
+        raise BadTrace("a launch that was not compiled")
 
-
-def read_functions(told: object) -> list[plan.Function]:
-    return [_read_function(f) for f in listed(told, 1000, "functions")]
+    def scratch(self) -> int:
+        """Bytes for the launch that needs the most: launches run one after the other."""
+        most = max((node.scratch for nodes in self.launches.values() for node in nodes), default=0)
+        if most > SCRATCH_BYTES:
+            raise Refused("scratch", f"kernels need {most} bytes of scratch memory")
+        return most
 
 
 def _read_function(told: dict) -> plan.Function:
-    if not _SYMBOL.fullmatch(text(told["name"], 4000, "a function's name")):
-        raise BadTrace("a function's name")
-    return plan.Function(whole(told["module"], 0, 1000, "a module's number"), told["name"])
+    _check_name(told["name"])
+    return plan.Function(whole(told["module"], 0, BINARIES, "a module's number"), told["name"])
 
 
-def read_modules(
-    told: list, functions: list, binaries: bytes, headers: bool = False
-) -> tuple[plan.Module, ...]:
-    found = []
-    parts = tuning.pieces(told, binaries, tuning.BUILT_BYTES, "binaries")
-    for index, (one, data) in enumerate(parts):
+def _read_modules(told: object, data: bytes, family: Family) -> tuple[plan.Module, ...]:
+    if len(data) > BUILT_BYTES:
+        raise Refused("cubin", "the compiled kernels are too large")
+    found, at = [], 0
+    for one in listed(told, BINARIES, "modules"):
+        size = whole(one["bytes"], 1, BUILT_BYTES, "a module's size")
+        part = data[at : at + size]
+        at += size
         if one["kind"] == "cubin":
-            cubin.check(data, [f.name for f in functions if f.module == index], headers)
-        elif one["kind"] != "library" or data[:4] != b"\x7fELF":
+            cubin.check(part, cubin.parameters(part), family.headers)
+        elif one["kind"] == "library":
+            _check_library(part)
+        else:
             raise BadTrace("an unknown kind of module")
-        found.append(plan.Module(one["kind"], data))
-    if any(f.module >= len(found) for f in functions):
-        raise BadTrace("a function without a module")
+        found.append(plan.Module(one["kind"], part))
+    if at != len(data):
+        raise BadTrace("modules of another size")
     return tuple(found)
 
 
-def read_node(told: dict, is_tensor: Callable[[int], bool], functions: list) -> Node:
-    """`is_tensor` says whether the call has a tensor with that number."""
-    function = whole(told["function"], 0, len(functions) - 1, "a function's number")
-    listed_params = listed(told["params"], PARAMETERS, "params")
-    params = tuple(_read_param(p, is_tensor) for p in listed_params)
-    if "grid" not in told:
-        return Node(function, params)
-    grid = three(told["grid"], GRID, "a grid")
-    block = three(told["block"], BLOCK, "a block")
-    cluster = three(told["cluster"], (16, 16, 16), "a cluster")
+def _check_library(data: bytes) -> None:
+    try:
+        shared_object.check(data)
+    except shared_object.NotPure as problem:
+        raise Verdict("compile_error", "compile", str(problem), message=str(problem)) from None
+    except shared_object.BadLibrary as problem:
+        raise BadTrace(f"the compiler's library is malformed: {problem}") from None
+
+
+def _read_launch(
+    answer: dict, tuned: bool, count: int, functions: tuple[plan.Function, ...], takes: list
+) -> tuple[Node, ...] | None:
+    """None for a configuration of an autotuner that failed."""
+    if "error" not in answer:
+        told = listed(answer["nodes"], NODES, "nodes")
+        return tuple(_read_node(node, count, functions, takes) for node in told)
+    said = feedback.clean(text(answer["error"], 10_000, "an error"))
+    if tuned:
+        return None
+    raise Verdict("launch_error", "compile", said, message=said.removeprefix(CANNOT))
+
+
+def _read_node(told: dict, count: int, functions: tuple[plan.Function, ...], takes: list) -> Node:
+    """`takes` has the sizes of the kernels' parameters for each module, None for a library. A driver
+    reads as many bytes as a cubin says, so they must be there."""
+    index = whole(told["function"], 0, len(functions) - 1, "a function's number")
+    function = functions[index]
+    params = tuple(_read_param(p, count) for p in listed(told["params"], PARAMETERS, "params"))
+    if takes[function.module] is None:
+        if any(kind not in ("p", "n") for kind, *_ in params):
+            raise BadTrace("a library's function takes addresses and numbers")
+        return Node(index, params)
+    if tuple(map(_size, params)) != takes[function.module].get(function.name):
+        raise BadTrace("parameters that the kernel does not have")
+    grid, block = three(told["grid"], GRID, "a grid"), three(told["block"], BLOCK, "a block")
+    cluster = three(told["cluster"], _CLUSTER, "a cluster")
     if math.prod(block) > THREADS or math.prod(cluster) > 16:
         raise Refused("block", f"a block of {math.prod(block)} threads; at most {THREADS} are allowed")
     shared = whole(told["shared"], 0, 256 << 10, "shared memory")
     flags = told["cooperative"], told["pdl"]
     if not all(isinstance(flag, bool) for flag in flags):
         raise BadTrace("a launch flag that is not a boolean")
-    return Node(function, params, grid, block, cluster, shared, *flags)
+    scratch = whole(told["scratch"], 0, 1 << 50, "scratch memory")
+    if any(at > scratch for kind, at, *_ in params if kind == "w"):
+        raise BadTrace("an address outside the scratch memory")
+    return Node(index, params, grid, block, cluster, shared, *flags, scratch)
 
 
-def _read_param(told: list, is_tensor: Callable[[int], bool]) -> tuple:
-    kind = listed(told, 9, "a parameter")[0]
+def _size(param: tuple) -> int:
+    kind, first, *_ = param
+    return first if kind == "n" else len(first) if kind == "s" else MAP_BYTES if kind == "m" else 8
+
+
+def _read_param(told: list, count: int) -> tuple:
+    """`count` is the number of tensors that the launch has."""
+    kind, first, *rest = listed(told, 9, "a parameter")
     if kind == "s":
-        return _read_struct(*told[1:], is_tensor)
+        return _read_struct(first, *rest, count)
     if kind == "n":
-        _, size, bits = told
-        size = whole(size, 1, 8, "a number's size")
+        (bits,) = rest
+        size = whole(first, 1, 8, "a number's size")
         return "n", size, whole(bits, 0, (1 << 8 * size) - 1, "a number's bits")
+    if kind == "w":
+        return "w", whole(first, 0, 1 << 50, "an address in scratch memory")
     if kind not in ("p", "m"):
         raise BadTrace("a parameter of another kind")
-    index = whole(told[1], 0, 1 << 20, "a tensor's number")
-    if not is_tensor(index):
-        raise BadTrace("an address in no tensor")
-    offset = whole(told[2], 0, 1 << 42, "an offset")
-    if kind == "p":
-        return "p", index, offset
-    return ("m", index, offset, *_read_map(*told[3:]))
+    index = whole(first, 0, count - 1, "a tensor's number")
+    offset = whole(rest[0], -_REACH, _REACH, "an offset")
+    return ("m", index, offset, *_read_map(*rest[1:])) if kind == "m" else ("p", index, offset)
 
 
-def _read_struct(told: str, patches: list, is_tensor: Callable[[int], bool]) -> tuple:
+def _read_struct(told: str, patches: list, count: int) -> tuple:
     """Bytes, and the addresses and tensor maps in them, in order."""
     data = bytes.fromhex(text(told, 2 * STRUCT_BYTES, "a parameter's bytes"))
     if not data:
         raise BadTrace("a parameter without bytes")
     found, end = [], 0
     for offset, patch in listed(patches, STRUCT_BYTES // 8, "addresses in a parameter"):
-        read = _read_param(patch, is_tensor)
+        if listed(patch, 9, "an address in a parameter")[0] not in ("p", "m"):
+            raise BadTrace("a place in a parameter")
+        read = _read_param(patch, count)
         size, step = (MAP_BYTES, 64) if read[0] == "m" else (8, 8)
         whole(offset, end, len(data) - size, "a place in a parameter")
-        if read[0] not in ("p", "m") or offset % step:
+        if offset % step:
             raise BadTrace("a place in a parameter")
         found.append((offset, read))
         end = offset + size
@@ -140,38 +485,46 @@ def _read_map(dtype: int, shape: list, strides: list, box: list, swizzle: int, f
     )
 
 
-# ---- what is executed ----------------------------------------------------------------
+# ---- what is executed ------------------------------------------------------------------
 
 
-def bind(node: Node, base: Callable[[int], Base]) -> plan.Launch:
-    """Places the launch in the region. `base` says where a tensor is."""
-    return plan.Launch(node.function, node.grid, node.block, node.shared,
-                       bound(node.params, base), node.cluster, node.cooperative, node.pdl)  # fmt: skip
+class Maker:
+    """Turns the launches of a trace into nodes of a plan; `at` is where scratch memory starts."""
+
+    def __init__(self, built: Built, family: Family, at: int) -> None:
+        self.built, self.family, self.at = built, family, at
+
+    def nodes(self, launch: Launch, part: Call, places: list[int], config: int) -> list[plan.Node]:
+        config, nodes = self.built.chosen(launch, config, part, self.family)
+        given = [view(raw, part.buffers) for raw in tensors(launch.at(config))]
+        spans = [(places[v.buffer], v.offset * ITEM[v.dtype], part.buffers[v.buffer].bytes) for v in given]
+        return [self._node(node, spans) for node in nodes]
+
+    def _node(self, node: Node, spans: list[tuple[int, int, int]]) -> plan.Node:
+        params = tuple(self._param(param, spans) for param in node.params)
+        if node.grid is None:
+            return plan.Call(node.function, params)
+        return plan.Launch(node.function, node.grid, node.block, node.shared, params, node.cluster,
+                           node.cooperative, node.pdl)  # fmt: skip
+
+    def _param(self, param: tuple, spans: list[tuple[int, int, int]]) -> plan.Param:
+        """The one place where addresses come from. `spans` has, for each tensor, where its buffer
+        starts, the bytes from there to its first element, and the buffer's size."""
+        kind, first, *rest = param
+        if kind == "n":
+            return plan.Number(first, rest[0])
+        if kind == "w":
+            return plan.Pointer(self.at + first)
+        if kind == "s":
+            return plan.Struct(first, tuple((at, self._param(patch, spans)) for at, patch in rest[0]))
+        start, before, size = spans[first]
+        at = before + rest[0]
+        if at < 0 or at + (_extent(*rest[1:4]) if kind == "m" else 0) > size:
+            raise BadTrace("an address or a tensor map outside its tensor")
+        return plan.TensorMap(start + at, *rest[1:]) if kind == "m" else plan.Pointer(start + at)
 
 
-def bound(params: tuple[tuple, ...], base: Callable[[int], Base]) -> tuple[plan.Param, ...]:
-    return tuple(_bound(told, base) for told in params)
-
-
-def _bound(told: tuple, base: Callable[[int], Base]) -> plan.Param:
-    if told[0] == "n":
-        return plan.Number(told[1], told[2])
-    if told[0] == "s":
-        return plan.Struct(told[1], tuple((at, _bound(patch, base)) for at, patch in told[2]))
-    kind, index, offset, *rest = told
-    start = base(index)
-    if reach(told) > start.room:
-        raise BadTrace("an address or a tensor map outside its tensor")
-    if kind == "p":
-        return plan.Pointer(start.at + offset)
-    return plan.TensorMap(start.at + offset, *rest)
-
-
-def reach(told: tuple) -> int:
-    """How many bytes of its tensor an address or tensor map needs."""
-    kind, _, offset, *rest = told
-    if kind == "p":
-        return offset
-    dtype, shape, strides, *_ = rest
+def _extent(dtype: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """The bytes that a tensor map reaches."""
     steps = (MAP_ITEM[dtype], *strides)
-    return offset + sum((n - 1) * step for n, step in zip(shape, steps)) + MAP_ITEM[dtype]
+    return sum((n - 1) * step for n, step in zip(shape, steps)) + MAP_ITEM[dtype]

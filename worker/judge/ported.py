@@ -17,7 +17,7 @@ import re
 import symtable
 from collections.abc import Callable, Collection
 
-from judge import canonical, native_plan, ported_parts, taskfile
+from judge import canonical, ported_parts, taskfile
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
 from shared import kernel_language, native
 from shared.plan import ITEM
@@ -41,7 +41,7 @@ class CannotPort(Exception):
 
 
 def write(
-    job: dict, facts, trace: Trace, names: dict[str, str], choose: Callable[[Launch], dict], where: str
+    job: dict, facts, trace: Trace, names: dict[str, str], choose: Callable[[Launch, Call], dict], where: str
 ) -> tuple["Writer | None", str | None]:
     """Who has written the text, or why it cannot be written. `choose` gives a launch in the
     configuration that is delivered; `where` says what it was judged on."""
@@ -74,7 +74,7 @@ class Writer:
 
     def __init__(
         self, job: dict, facts, trace: Trace, names: dict[str, str],
-        choose: Callable[[Launch], dict], where: str,
+        choose: Callable[[Launch, Call], dict], where: str,
     ) -> None:  # fmt: skip
         self.job, self.facts, self.trace, self.names = job, facts, trace, names
         self.choose, self.where = choose, where
@@ -247,7 +247,7 @@ class Writer:
 
     def node(self, node: Move | Launch, call: Call) -> str:
         if isinstance(node, Launch):
-            return self.call(node) if node.op == "call" else self.launch(node)
+            return self.call(node) if node.op == "call" else self.launch(node, call)
         to, held = self.view(node.to), self.held[node.to.buffer]
         if node.source is not None and min(node.source.strides, default=0) < 0 and held.kind == "new":
             if node.to.count() * ITEM[held.dtype] == held.bytes and node.to.strides == contiguous(node.to.shape):
@@ -256,8 +256,8 @@ class Writer:
             return f"{to}.copy_({self.view(node.source)})"
         return f"{to}.{'fill_' if node.op == 'fill' else 'add_'}({number(node.value)})"
 
-    def launch(self, node: Launch) -> str:
-        told = self.choose(node)
+    def launch(self, node: Launch, call: Call) -> str:
+        told = self.choose(node, call)
         if self.job["family"] == "cuda":
             return self.cuda_launch(node.told)
         name = self.kernel(node.told["kernel"])
@@ -383,7 +383,7 @@ class Writer:
 
         try:
             judged = canonical.Form(self.trace, self.names, self.choose, self.function)
-            form = functools.partial(canonical.Form, again, own, lambda node: node.told, function)
+            form = functools.partial(canonical.Form, again, own, lambda node, _: node.told, function)
             first, *found = judged.of(self.trace.calls[0]), *(form().of(call) for call in again.calls)
         except (CannotPort, kernel_language.Denied) as problem:
             return str(problem)
@@ -430,8 +430,9 @@ class Writer:
             if helper[1] == "c_cpu" and self.job["family"] == "native":
                 build = "_built"
                 self.claim(build, "defined here")
-                asked = {o["text"]: o["launches"] for o in native_plan.requests(self.trace)["objects"]}
-                calls = ", " + _quoted('\n#line 1 "calls"\n' + "".join(native.stubs(asked[index])))
+                asked = native.called([n.told for call in self.trace.calls for n in call.launches()])
+                stubs = native.stubs([*asked[index].items()])
+                calls = ", " + _quoted('\n#line 1 "calls"\n' + "".join(stubs))
                 self.needs.append("a C compiler called cc")
                 self.blocks += ported_parts.C_LIBRARY.splitlines() if not self.texts else []
             else:

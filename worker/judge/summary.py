@@ -8,25 +8,20 @@ read."""
 
 from collections.abc import Callable
 
+from judge.launches import name, views
 from judge.traces import Call, Launch, Move, Trace, View
 from shared.plan import ITEM
 
 
-def summarise(
-    trace: Trace,
-    name: Callable[[Launch], str],
-    views: Callable[[Launch, Call], list[View]],
-    kernels_of: Callable[[Launch], int],
-) -> dict:
-    """`name` and `views` come from the language's family; `kernels_of` tells how many kernels a
-    recorded launch starts."""
-    told = _call(trace.steady, name, views, kernels_of)
+def summarise(trace: Trace, kernels_of: Callable[[Launch], int]) -> dict:
+    """`kernels_of` tells how many kernels a recorded launch starts."""
+    told = _call(trace.steady, trace, kernels_of)
     if len(trace.calls) > 1:
-        told["first"] = _call(trace.calls[0], name, views, kernels_of)
+        told["first"] = _call(trace.calls[0], trace, kernels_of)
     return told
 
 
-def _call(call: Call, name: Callable, views: Callable, kernels_of: Callable) -> dict:
+def _call(call: Call, trace: Trace, kernels_of: Callable) -> dict:
     launches = call.launches()
     told = {"launches": sum(map(kernels_of, launches)), "moves": len(call.nodes) - len(launches)}
     last = {v.buffer: i for i, n in enumerate(launches) for v in views(n, call)}
@@ -42,7 +37,7 @@ def _call(call: Call, name: Callable, views: Callable, kernels_of: Callable) -> 
                 holding.add(node.to.buffer)
             continue
         one = kernels.setdefault(
-            (name(node), tuple(node.told.get("grid", ()))),
+            (name(trace, node), tuple(node.told.get("grid", ()))),
             {"launches": 0, "bytes_read": 0, "bytes_written": 0},
         )
         one["launches"] += kernels_of(node)

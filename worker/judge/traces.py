@@ -2,8 +2,7 @@
 
 The recorder runs the candidate's Python, which may have replaced it entirely, so a trace is bytes
 from a hostile peer. It is read here, once, into values of known kinds and sizes; anything else
-raises BadTrace. The module of the language's family interprets the launches (triton_plan,
-native_plan, cuda_plan)."""
+raises BadTrace. launches.py reads the launches."""
 
 import functools
 import gc

@@ -1,4 +1,5 @@
-"""Checks the Triton family's part of a trace. The trace is hostile.
+"""Checks what only traces of the Triton family have: what the names of a kernel mean, options,
+constants, tuples and descriptors. The trace is hostile, and an interpreter gets it beside the data.
 
   KERNEL = {"name", "line", "bind": {name: BIND}, "defaults": {parameter: BIND}, "noinline",
             "do_not_specialize", "do_not_specialize_on_alignment", "language"}
@@ -9,51 +10,43 @@
 
 import re
 
-from judge import tuning
-from judge.traces import BadTrace, Call, Refused, Trace, listed, number, text, view, whole
+from judge.traces import BadTrace, Call, listed, number, text, view, whole
 from shared.kernel_language import is_plain
 from shared.kernel_names import LAYOUTS
 from shared.plan import ITEM
 
-PARAMETERS = 1000
-_GRID = (2**31 - 1, 65535, 65535)
+KERNEL = ("name line bind defaults noinline do_not_specialize do_not_specialize_on_alignment "
+          "language")  # fmt: skip
+KINDS = "t tuple desc reinterpret text dtype kernel layout"  # of arguments
+PARTS = 1000  # of a tuple, names of a kernel
 _DTYPE = re.compile(r"(pointer<){0,2}[a-z][a-z0-9]{1,10}>{0,2}")
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
-_KERNEL = {"name", "line", "bind", "defaults", "noinline", "do_not_specialize",
-           "do_not_specialize_on_alignment", "language"}  # fmt: skip
-_OPTIONS = {
+_RANGES = {
     "num_warps": (1, 64), "num_stages": (0, 64), "num_ctas": (1, 16), "maxnreg": (1, 512),
     "enable_fp_fusion": (0, 1), "launch_cooperative_grid": (0, 1), "launch_pdl": (0, 1),
     "debug": (0, 1),
 }  # whole numbers from and to  # fmt: skip
-_TEXT_OPTIONS = {"default_dot_input_precision": ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")}
+_TEXTS = {"default_dot_input_precision": ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")}
+OPTIONS = " ".join([*_RANGES, *_TEXTS])
 
 
-def check(trace: Trace) -> None:
-    """Raises BadTrace unless every kernel and launch has a known form and stays within the buffers
-    of its call."""
-    for kernel in trace.kernels:
-        _check_kernel(kernel, len(trace.kernels))
-    tuning.check_launches(trace, _check_launch)
-
-
-def _check_kernel(told: dict, count: int) -> None:
-    if not told.keys() <= _KERNEL:
+def check_kernel(told: dict, count: int) -> None:
+    if not told.keys() <= set(KERNEL.split()):
         raise BadTrace("a malformed kernel")
     if not is_plain(told.get("name")) or len(told["name"]) > 200:
         raise BadTrace("a malformed kernel name")
     whole(told.get("line"), 0, 10_000_000, "a kernel's line")
     for key in ("bind", "defaults"):
         names = told.setdefault(key, {})
-        if not isinstance(names, dict) or len(names) > PARAMETERS or not all(map(is_plain, names)):
+        if not isinstance(names, dict) or len(names) > PARTS or not all(map(is_plain, names)):
             raise BadTrace("the names of a kernel")
         for bound in names.values():
             _check_bind(bound, count)
     for key in ("do_not_specialize", "do_not_specialize_on_alignment"):
         told.setdefault(key, [])
-        for part in listed(told[key], PARAMETERS, key):
+        for part in listed(told[key], PARTS, key):
             if not is_plain(part):
-                whole(part, 0, PARAMETERS, key)
+                whole(part, 0, PARTS, key)
     if told.setdefault("noinline", False) not in (True, False):
         raise BadTrace("a kernel's noinline")
     if told.setdefault("language", "triton") not in ("triton", "gluon"):
@@ -69,7 +62,7 @@ def _check_bind(told: object, count: int) -> None:
     elif kind == "constexpr":
         _check_bind(content, count)
     elif kind == "tuple":
-        for part in listed(content, PARAMETERS, "a tuple"):
+        for part in listed(content, PARTS, "a tuple"):
             _check_bind(part, count)
     elif kind == "module":
         _check_module(content)
@@ -118,36 +111,22 @@ def _check_layout(told: object, count: int) -> None:
         raise BadTrace("a layout's fields")
     for part in told[1].values():
         if isinstance(part, dict) and part.keys() == {"tuple"}:
-            _check_arg(part, None, count)
+            check_argument(part, None, count)
         elif isinstance(part, dict):
             _check_constant(part, count) if len(part) == 1 else _check_plain(part)
         else:
             _check_plain(part)
 
 
-def _check_launch(told: dict, call: Call, count: int) -> None:
-    grid = listed(told.get("grid"), 3, "a grid")
-    if not grid:
-        raise BadTrace("a grid without dimensions")
-    for size, most in zip(grid, _GRID):
-        if size == 0:
-            raise Refused("grid-empty", "a kernel is launched on a grid without programs")
-        whole(size, 1, most, "a grid's dimension")
-    args, options = told.get("args"), told.get("options")
-    if not isinstance(args, dict) or len(args) > PARAMETERS or not all(map(is_plain, args)):
-        raise BadTrace("malformed arguments of a launch")
-    for arg in args.values():
-        _check_arg(arg, call, count)
-    if not isinstance(options, dict):
-        raise BadTrace("the options of a launch")
+def check_options(options: dict) -> None:
     for name, value in options.items():
-        if value not in _TEXT_OPTIONS.get(name, ()):
-            if name not in _OPTIONS:
-                raise BadTrace(f"the option {name[:40]!r} of a launch")
-            whole(int(value) if isinstance(value, bool) else value, *_OPTIONS[name], name)
+        if name in _RANGES:
+            whole(int(value) if isinstance(value, bool) else value, *_RANGES[name], name)
+        elif value not in _TEXTS[name]:
+            raise BadTrace(f"the option {name}")
 
 
-def _check_arg(told: object, call: Call | None, count: int) -> None:
+def check_argument(told: object, call: Call | None, count: int) -> None:
     """Without `call`, no tensors are allowed."""
     if not isinstance(told, dict):
         _check_plain(told)
@@ -156,8 +135,8 @@ def _check_arg(told: object, call: Call | None, count: int) -> None:
         raise BadTrace("an unknown kind of argument")
     ((kind, content),) = told.items()
     if kind == "tuple":
-        for part in listed(content, PARAMETERS, "a tuple"):
-            _check_arg(part, call, count)
+        for part in listed(content, PARTS, "a tuple"):
+            check_argument(part, call, count)
     elif kind in ("t", "desc", "reinterpret") and call is not None:
         _check_tensor(kind, content, call, count)
     else:

@@ -12,15 +12,14 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import torch
-from judge import answers, cuda_plan, cute_plan, decomposing, direct, feedback, foreign
-from judge import hosted_plan, layouts, native_plan, ported, sidecar, summary, taskfile, tilelang_plan, timing, traces
-from judge import triton_plan, truth
+from judge import answers, decomposing, direct, feedback, foreign, launches, layouts, ported, sidecar
+from judge import summary, taskfile, timing, traces, truth
 from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, kernel_counts, lease
 from judge.executors import start_child
-from judge.family import Family
 from judge.judging import CHANGES, NOT_HERE_TOLD, NOT_JUDGED, SHARED, Progress, Verdict
 from judge.judging import fail_if_broken, fail_on_error, since
+from judge.launches import FAMILIES, Built, Family
 from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
 from judge.session import Session
 from judge.sheets import NUMBERS, PLAIN, init_seed, literal_trials, sheet
@@ -35,10 +34,6 @@ ENDED = "timeout", LATE, "memory"  # why the worker ends a process
 TRACE_BYTES = traces.HEADER_BYTES + traces.BLOB_BYTES
 BUILT_BYTES = 256 << 20
 TEXT = 1000  # characters of a failure of the machinery
-FAMILIES: dict[str, Family] = {
-    "triton": triton_plan, "native": native_plan, "hosted": hosted_plan, "cuda": cuda_plan,
-    "tilelang": tilelang_plan, "cute": cute_plan,
-}  # fmt: skip
 
 
 def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
@@ -310,18 +305,18 @@ DRAWN = ("the kernels use random numbers that the constructor draws and that are
 
 
 def exported(
-    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, builds: Builds
+    job: dict, facts: Facts, trace: Trace, names: dict, built: Built | None, p: Progress, builds: Builds
 ) -> Generator:  # fmt: skip
     """The file that is delivered, or why there is none. It is recorded like a candidate, without the
     pack's rules: its calls must be the one that was judged. What the file has of a construction, as
     constants or numbers, must be the same under another seed."""
     config = (p.timing or {}).get("configuration") or 0
 
-    def choose(launch: traces.Launch) -> dict:
+    def choose(launch: traces.Launch, call: traces.Call) -> dict:
         """The fastest configuration, or without timing the first."""
         if not launch.tuned:
             return launch.told
-        return launch.at(triton_plan.configuration(built, launch, config))
+        return launch.at(built.chosen(launch, config, call, FAMILIES[job["family"]])[0])
 
     made, why = ported.write(job, facts, trace, names, choose, judged_on(job, p))
     if made is None:
@@ -354,7 +349,7 @@ def judged_on(job: dict, p: Progress) -> str:
 
 def interpreted(job: dict) -> bool:
     """On the CPU, kernels of some families run in an interpreter and are also compiled."""
-    return job["device"] == "cpu" and FAMILIES[job["family"]].INTERPRETED
+    return job["device"] == "cpu" and FAMILIES[job["family"]].interpreted
 
 
 def leave() -> Generator:
@@ -427,7 +422,7 @@ def recorded(
     names = matching(facts.state, head.state)
     held = {mine: replace(facts.buffers[meant], key=mine) for mine, meant in names}
     trace = traces.parse(head, facts.inputs, held)
-    FAMILIES[job["family"]].check(trace)
+    launches.check(trace, FAMILIES[job["family"]])
     for call in trace.calls:
         check_output(call, facts, dict(names))
         if facts.only_moves:
@@ -439,7 +434,7 @@ def recorded(
     p.seed_only = own_weights or bool(facts.state) and (
         len(names) < len(facts.state) or trace.packed or p.keeps
     )
-    p.launches = [FAMILIES[job["family"]].name(trace, n) for n in launched]
+    p.launches = [launches.name(trace, n) for n in launched]
     note_left_out(trace, p)
     return trace, dict(names)
 
@@ -532,7 +527,7 @@ def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Build
     """The trace's kernels as binaries, from the cache or from a lane: a fresh process without
     data."""
     p.stage, started = "compile", time.monotonic()
-    request = family.requests(trace) | {
+    request = launches.requests(trace, family) | {
         "source": job["candidate"], "kernels": trace.kernels, "texts": trace.texts,
         "target": p.target, "device": job["device"].partition(":")[0],
     }  # fmt: skip
@@ -545,17 +540,17 @@ def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Build
         answer, data = yield from in_file(message, job["deadlines"]["load_ms"], BUILT_BYTES, True)
         fail_on_error(answer, p)
         yield End()
-        built = family.Built.parse(data, trace)
+        built = Built.parse(data, trace, family)
         builds.put(key, data)
     p.compiled = True
     p.times["compile"] = since(started)
     return built
 
 
-def kept(data: bytes | None, trace: Trace, family: Family) -> object | None:
+def kept(data: bytes | None, trace: Trace, family: Family) -> Built | None:
     """Binaries from the cache; a file damaged on disk does not count."""
     try:
-        return None if data is None else family.Built.parse(data, trace)
+        return None if data is None else Built.parse(data, trace, family)
     except BadTrace:
         return None
 
@@ -564,7 +559,7 @@ def kept(data: bytes | None, trace: Trace, family: Family) -> object | None:
 
 
 def judged(
-    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
+    job: dict, facts: Facts, trace: Trace, names: dict, built: Built | None, p: Progress, o: object,
     own_weights: bool, numbers_seed: int | None = None,
 ) -> Generator:  # fmt: skip
     """Trials, timing and the muted call; with a seed, the one trial with other numbers. A failure
@@ -631,7 +626,7 @@ def with_other_numbers(
 
 
 def examine(
-    job: dict, facts: Facts, trace: Trace, names: dict, built: object, p: Progress, o: object,
+    job: dict, facts: Facts, trace: Trace, names: dict, built: Built | None, p: Progress, o: object,
     own_weights: bool, numbers_seed: int | None,
 ) -> Generator:  # fmt: skip
     family = FAMILIES[job["family"]]
@@ -640,7 +635,7 @@ def examine(
     session = Session(job, facts, trace, names, asked, executor, p)
     p.stage, started = "trials", time.monotonic()
     try:
-        session.make_region(family.scratch(trace, built) if built else 0, o)
+        session.make_region(built.scratch() if built else 0, o)
         yield from executor.open(session.region, built)
         if numbers_seed is not None:
             yield from session.numbers(numbers_seed)
@@ -649,12 +644,7 @@ def examine(
         yield from session.trials()
         p.times["trials"] = since(started)
         p.hardened = True
-        p.trace = summary.summarise(
-            trace,
-            lambda node: family.name(trace, node),
-            family.views,
-            kernel_counts(trace, family, built, session.region.layout),
-        )
+        p.trace = summary.summarise(trace, kernel_counts(trace, family, built))
         if job.get("timing"):
             yield from timing.measure(session)
         yield from session.without_kernels()

@@ -1,17 +1,14 @@
 """Compiles the MLIR that CuTe DSL made of a candidate's kernels, in a process without data
 and without a GPU. The host code in it is compiled as well, and never runs.
 
-A request's objects are what cuda_plan.requests makes of a trace: {"text": t, "launches":
-[[name, sizes], …]}. The answer is a line of JSON and the cubins behind each other:
-
-  {"sizes": [bytes, …], "entries": [[symbol, …], …]}"""
+A launch's arguments are those of the trace (cute_record.py)."""
 
 import re
 
 from cutlass._mlir import ir
 from cutlass.base_dsl.common import DSLBaseError
 from cutlass.cutlass_dsl.cutlass import CuTeDSL
-from lane import native_lane
+from lane import Answer, Malformed, answered, bits, native_lane, node
 from shared import fatbin, kernel_assembly
 
 _LONGEST = 8000  # characters of an error
@@ -38,9 +35,44 @@ class Denied(Exception):
 def compile(request: dict) -> bytes:
     """The answer; raises CompileFailed or Denied."""
     arch = request["target"] + ("" if request["target"].endswith("a") else "a")
-    cubins = [_cubin(request["texts"][told["text"]], arch) for told in request["objects"]]
-    entries = [[name for name, _ in told["launches"]] for told in request["objects"]]
-    return native_lane.answer({"entries": entries}, cubins)
+
+    def fill(made: Answer) -> None:
+        numbers: dict[tuple, int] = {}
+        launches = [(request["kernels"][told["kernel"]], told) for told in request["launches"]]
+        for text, kernels in native_lane.launched(launches).items():
+            first = made.module("cubin", _cubin(request["texts"][text], arch), kernels)
+            numbers |= {(text, name): first + i for i, name in enumerate(kernels)}
+        for kernel, told in launches:
+            function = numbers[kernel["text"], kernel["name"]]
+            made.launches.append({"nodes": [_node(function, told, kernel["params"])]})
+
+    return answered(fill)
+
+
+def _node(function: int, told: dict, sizes: object) -> dict:
+    args = list(told["args"].values())
+    if [len(_bytes(arg)) for arg in args] != sizes:
+        raise Malformed("an argument of another size than its parameter")
+    options = {"block": None, "shared": None, **told["options"]}
+    return node(function, [_param(arg) for arg in args], told["grid"], **options)
+
+
+def _param(arg: dict) -> list:
+    data = _bytes(arg)
+    if "t" in arg:
+        at = ["p", arg["t"][0], arg["o"]]
+        return at if len(data) == 8 else ["s", data.hex(), [[0, at]]]
+    return bits(data) if len(data) <= 8 else ["s", data.hex(), []]
+
+
+def _bytes(arg: dict) -> bytes:
+    try:
+        data = bytes.fromhex(arg["b"])
+    except ValueError:
+        raise Malformed("an argument's bytes") from None
+    if len(data) < (8 if "t" in arg else 1):
+        raise Malformed("the size of an address")
+    return data
 
 
 def _cubin(text: str, arch: str) -> bytes:

@@ -5,20 +5,8 @@ program of its own that is linked with a CUDA runtime of ours (cuda_host.c), whi
 launches down instead of running them. Nothing of it is left where the data is: the
 answer has cubins and launches.
 
-A request has the trace's `texts` and what hosted_plan.requests makes of the trace:
-
-  {"objects": [{"text": t, "functions": [[name, kinds], …]}],
-   "calls": [{"text": t, "function": name, "args": [word | [buffer, bytes], …], …}]}
-
-`kinds` has a letter for each argument, as in native_lane. A buffer is a number; arguments
-that lie in one have addresses that fit together. The answer is a line of JSON and the
-cubins behind each other:
-
-  {"modules": [{"kind": "cubin", "bytes": n}], "functions": [{"module": m, "name": symbol}],
-   "launches": [{"nodes": [NODE, …]} | {"error": text}]}, one for each call
-  NODE  = as in tilelang_lane
-  PARAM = ["s", hex, [[offset, ["p", buffer, bytes] | ["m", buffer, bytes, dtype, shape,
-           strides, box, swizzle, fill]], …]]: bytes, and what is put into them
+Arguments that lie in one buffer have addresses that fit together. All parameters of a launch
+are answered as bytes, and what is put into them.
 
 A launch is given bytes, and which of them are addresses only the candidate's types know.
 So a program runs three times: twice with the same addresses, once with others. A word
@@ -35,9 +23,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lane import native_lane, packed
+from lane import Answer, answered, native_lane, node
 from shared import native, native_cuda
 from shared.native import BuildError, Toolchain, ToolchainError
+from shared.plan import MAP_ITEM
 
 RUN_S = 20  # that a program may take for all its calls
 LAUNCHES = 1000  # of a call
@@ -88,26 +77,55 @@ const monkeys_function monkeys_functions[] = {%s{nullptr, nullptr}};
 """
 
 
+CANNOT = "A kernel cannot be launched: "
+_WIDTHS = ("", "32", "64", "128")  # bytes of a swizzle
+
+
 class HostError(Exception):
     """A call that cannot be expanded into launches; the text is for whoever wrote it."""
+
+    told = CANNOT
+
+
+class OutsideTensor(HostError):
+    """An honest function can also exceed its tensor, so the message says how to fix it."""
+
+    told = ""
 
 
 def launches(request: dict, toolchain: Toolchain) -> bytes:
     """Everything is compiled and read before any of it runs."""
-    texts, objects = request["texts"], request["objects"]
-    built = [_build(texts[told["text"]], told["functions"], toolchain) for told in objects]
-    answers: list[dict] = [{} for _ in request["calls"]]
-    functions: list[dict] = []
-    for index, (told, program) in enumerate(zip(objects, built)):
-        first = len(functions)
-        functions += [{"module": index, "name": kernel.name} for kernel in program.kernels]
-        asked = [i for i, call in enumerate(request["calls"]) if call["text"] == told["text"]]
-        found = _expand(program, [request["calls"][i] for i in asked], first)
-        for i, answer in zip(asked, found):
-            answers[i] = answer
-    modules = [{"kind": "cubin", "bytes": len(program.cubin)} for program in built]
-    head = {"modules": modules, "functions": functions, "launches": answers}
-    return packed(head, [program.cubin for program in built])
+
+    def fill(made: Answer) -> None:
+        calls = [_call(told) for told in request["launches"]]
+        built = {
+            text: _build(request["texts"][text], [[*pair] for pair in functions.items()], toolchain)
+            for text, functions in native.called(request["launches"]).items()
+        }
+        answers: dict[int, dict] = {}
+        for text, program in built.items():
+            symbols = [kernel.name for kernel in program.kernels]
+            first = made.module("cubin", program.cubin, symbols)
+            asked = [i for i, call in enumerate(calls) if call["text"] == text]
+            answers |= zip(asked, _expand(program, [calls[i] for i in asked], first))
+        made.launches = [answers[i] for i in range(len(calls))]
+
+    return answered(fill)
+
+
+def _call(told: dict) -> dict:
+    """An argument is a word, or a buffer and the bytes from its start. `buffers` has of each the
+    first tensor in it, where that begins, and the buffer's size."""
+    args: list = []
+    buffers: dict[int, tuple[int, int, int]] = {}
+    for arg in told["args"]:
+        if isinstance(arg, dict) and "t" in arg:
+            number, *_, buffer, at, size = arg["t"]
+            buffers.setdefault(buffer, (number, at, size))
+            args.append([buffer, at])
+        else:
+            args.append(0 if arg is None else native_lane.word(arg))
+    return {"text": told["text"], "function": told["function"], "args": args, "buffers": buffers}
 
 
 def identity(toolchain: Toolchain) -> str:
@@ -224,18 +242,17 @@ def _expand(program: _Program, calls: list[dict], first: int) -> list[dict]:
             for i, call in enumerate(calls)
         ]
     except HostError as problem:
-        said = str(problem)
+        said = problem.told + str(problem)
     except (ValueError, KeyError, IndexError) as problem:  # it wrote there itself
-        said = f"what the host functions launch cannot be read: {problem}"
+        said = f"{CANNOT}what the host functions launch cannot be read: {problem}"
     return [{"error": said[:8000]} for _ in calls]
 
 
 def _places(index: int, call: dict, moved: int) -> dict[int, int]:
     """Where each buffer of a call is said to lie. Each moves by a distance of its own, in
     every call another: an address that a function kept from an earlier call is none here."""
-    buffers = {a[0] for a in call["args"] if isinstance(a, list)}
     start = _FIRST + _ALIGNED
-    return {b: start + b * _APART + moved * _distance(index << 8 | b) for b in buffers}
+    return {b: start + b * _APART + moved * _distance(index << 8 | b) for b in call["buffers"]}
 
 
 def _distance(number: int) -> int:
@@ -346,13 +363,43 @@ def _nodes(call: dict, runs: list[_Call], places: list[dict], index: dict) -> li
             _Bytes(f"{where}, parameter {i}", runs, places[0], places[2]).param(*data)
             for i, data in enumerate(given)
         ]
+        where = f"{call['function']}: launch {n + 1}, of {launch.name[:200]}"
+        for _, _, patches in params:
+            for _, patch in patches:
+                _place(patch, call["buffers"], where)
         size = launch.numbers
-        nodes.append({
-            "function": index[launch.name], "grid": size[:3], "block": size[3:6],
-            "cluster": size[6:9], "shared": size[9], "cooperative": bool(size[10]),
-            "pdl": bool(size[11]), "params": params,
-        })  # fmt: skip
+        nodes.append(node(index[launch.name], params, size[:3], size[3:6], size[9], size[6:9],
+                          bool(size[10]), bool(size[11])))  # fmt: skip
     return nodes
+
+
+def _place(patch: list, buffers: dict, where: str) -> None:
+    """Counts an address from its tensor instead of its buffer, in which it must lie."""
+    kind, buffer, offset, *rest = patch
+    number, at, size = buffers[buffer]
+    needs = offset
+    if kind == "m":
+        dtype, shape, strides, *_ = rest
+        steps = (MAP_ITEM[dtype], *strides)
+        needs += sum((n - 1) * step for n, step in zip(shape, steps)) + MAP_ITEM[dtype]
+    if needs > size:
+        raise OutsideTensor(f"{where}: {_outside(patch, needs, size)}")
+    patch[1:3] = [number, offset - at]
+
+
+def _outside(patch: list, needs: int, size: int) -> str:
+    if patch[0] == "p":
+        return f"an address {needs} bytes behind the start of a tensor that has {size} bytes"
+    shape, swizzle = patch[4], patch[7]
+    told = (f"the tensor map of shape {shape} (innermost first) needs {needs} bytes, but the tensor "
+            f"has {size}. ")  # fmt: skip
+    if not swizzle:
+        return told + "Give the map the tensor's own shape."
+    width = _WIDTHS[swizzle]
+    return told + (
+        f"TMA moves swizzled tiles in pieces of {width} bytes: pad the tensor's last dimension to a "
+        f"multiple of {width} bytes."
+    )
 
 
 class _Bytes:

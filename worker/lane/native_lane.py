@@ -10,10 +10,6 @@ bits of a double. The compiler knows the parameters' types and converts or compl
 A cubin gets static assertions in their place, which hold the recorded types of its
 kernels against the real ones.
 
-A request has the trace's `texts`, and `objects`, each with the number of its `text` and
-its `launches`: pairs of a name and a letter for each argument. The answer is a line of
-JSON and the objects' bytes.
-
 What is refused, because it would bring finished code in: files outside the folders of
 headers, whether by an include or by the assembler. What a library may be made of, the
 judge checks (judge/shared_object.py).
@@ -23,14 +19,16 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
+import struct
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from lane import packed
+from lane import NULL, Answer, Malformed, answered, bits, node, value
 from shared import kernel_assembly, native
 from shared.native import BuildError, Toolchain, ToolchainError
 
+CODES = frozenset("P?bBhHiIqQfd")  # of a parameter: an address, or as in Python's struct
 _HEADERS = "headers.d"
 # GNU as reads other files with the first two; the others could spell such a word. A
 # compiler writes none of them.
@@ -64,12 +62,35 @@ template <class... A> constexpr bool monkeys_takes(void (*)(A...), const char *c
 
 
 def libraries(request: dict, toolchain: Toolchain) -> bytes:
-    """Shared objects. The letters are p, i, b and d: how a stub takes its word."""
-    made = [
-        _library(request["texts"][told["text"]], told["launches"], toolchain)
-        for told in request["objects"]
-    ]
-    return answer({}, made)
+    """A shared object for each text that is called."""
+
+    def fill(made: Answer) -> None:
+        numbers: dict[tuple, int] = {}
+        for text, functions in native.called(request["launches"]).items():
+            data = _library(request["texts"][text], [*functions.items()], toolchain)
+            first = made.module("library", data, (f"monkeys_call_{name}" for name in functions))
+            numbers |= {(text, name): first + i for i, name in enumerate(functions)}
+        made.launches = [
+            {"nodes": [{"function": numbers[told["text"], told["function"]],
+                        "params": [_word(arg) for arg in told["args"]]}]}
+            for told in request["launches"]
+        ]  # fmt: skip
+
+    return answered(fill)
+
+
+def _word(arg: object) -> list:
+    if arg is None:
+        return NULL
+    return ["p", arg["t"][0], 0] if isinstance(arg, dict) and "t" in arg else ["n", 8, word(arg)]
+
+
+def word(arg: object) -> int:
+    """An integer, or the bits of a double."""
+    held = value(arg)
+    if isinstance(held, int):
+        return int(held) & (1 << 64) - 1
+    return int.from_bytes(struct.pack("<d", held), "little")
 
 
 def _library(source: str, launches: list, toolchain: Toolchain) -> bytes:
@@ -82,13 +103,56 @@ def _library(source: str, launches: list, toolchain: Toolchain) -> bytes:
 
 
 def cubins(request: dict, toolchain: Toolchain) -> bytes:
-    """The letters are P for an address and those of Python's struct. The answer also has
-    the names that the kernels have in the cubin."""
-    made = [
-        _cubin(request["texts"][told["text"]], told["launches"], toolchain)
-        for told in request["objects"]
-    ]
-    return answer({"entries": [entries for entries, _ in made]}, [data for _, data in made])
+    """A cubin for each text with a kernel that is launched. The letters of a kernel's parameters are
+    P for an address and those of Python's struct."""
+
+    def fill(made: Answer) -> None:
+        numbers: dict[tuple, int] = {}
+        launches = [(request["kernels"][told["kernel"]], told) for told in request["launches"]]
+        nodes = [_node(kernel, told) for kernel, told in launches]
+        for text, kernels in launched(launches).items():
+            entries, data = _cubin(request["texts"][text], [*kernels.items()], toolchain)
+            first = made.module("cubin", data, entries)
+            numbers |= {(text, name): first + i for i, name in enumerate(kernels)}
+        for (kernel, _), found in zip(launches, nodes):
+            found["function"] = numbers[kernel["text"], kernel["name"]]
+            made.launches.append({"nodes": [found]})
+
+    return answered(fill)
+
+
+def launched(launches: list[tuple[dict, dict]]) -> dict[int, dict[str, object]]:
+    """Of each text the kernels that are launched, with what their parameters are."""
+    found: dict[int, dict[str, object]] = {}
+    for kernel, _ in launches:
+        told = found.setdefault(kernel["text"], {}).setdefault(kernel["name"], kernel["params"])
+        if told != kernel["params"]:
+            raise Malformed("two kernels with one name")
+    return found
+
+
+def _node(kernel: dict, told: dict) -> dict:
+    codes, args = kernel["params"], list(told["args"].values())
+    if not isinstance(codes, str) or not CODES.issuperset(codes) or len(codes) != len(args):
+        raise Malformed("a launch whose arguments are not its parameters")
+    block, shared = told["options"].get("block"), told["options"].get("shared")
+    return node(0, [_param(*pair) for pair in zip(codes, args)], told["grid"], block, shared)
+
+
+def _param(code: str, arg: object) -> list:
+    if code == "P":
+        if arg is None:
+            return NULL
+        if not isinstance(arg, dict) or "t" not in arg:
+            raise Malformed("a pointer that is not a tensor")
+        return ["p", arg["t"][0], 0]
+    held = value(arg)
+    if type(held) is not {"?": bool, "f": float, "d": float}.get(code, int):
+        raise Malformed("an argument of another type than its parameter")
+    try:
+        return bits(struct.pack(f"<{code}", held))
+    except (struct.error, OverflowError):
+        raise Malformed("an argument that does not fit its parameter") from None
 
 
 def _cubin(source: str, launches: list, toolchain: Toolchain) -> tuple[list[str], bytes]:
@@ -197,10 +261,6 @@ def _check_assembler(work: Path) -> None:
                 f"the assembler directive {match.group()} is not allowed; a kernel brings no "
                 "other files along"
             )
-
-
-def answer(head: dict, objects: list[bytes]) -> bytes:
-    return packed(head | {"sizes": [len(data) for data in objects]}, objects)
 
 
 def identity(toolchain: Toolchain) -> str:

@@ -1,23 +1,7 @@
 """Compiles recorded TileLang kernels, in a process without data and without a GPU.
 
-A request's launches are what tilelang_plan.requests makes of a trace:
-
-  {"kernel": k, "args": [[shape, strides] | NUMBER, …], "tuned": bool}
-
-`target` is "sm_90" and so on; where `device` is "cpu", kernels become C++ and a library. The
-answer is a line of JSON and the binaries behind each other:
-
-  {"modules": [{"kind": "cubin" | "library", "bytes": n}],
-   "functions": [{"module": m, "name": symbol}],
-   "launches": [{"nodes": [NODE, …]} | {"error": text}]}
-  NODE  = {"function": f, "grid": [x, y, z], "block": […], "cluster": […], "shared": bytes,
-           "cooperative": bool, "pdl": bool, "params": [PARAM, …]}; of a library's function
-           "function" and "params" alone
-  PARAM = ["p", argument, bytes] (an address) | ["n", size, bits] | ["m", argument, bytes,
-           dtype, shape, strides, box, swizzle, fill] (a tensor map)
-
-An error is told where an autotuner may do without the configuration; else it ends the
-compilation."""
+A request's `target` is "sm_90" and so on; where its `device` is "cpu", kernels become C++ and a
+library. A launch is one of each kernel that the function has."""
 
 import math
 import os
@@ -31,8 +15,9 @@ from typing import Any
 
 import tilelang
 import tvm
-from lane import packed, tilelang_ir
+from lane import Answer, Malformed, answered, bits, node, tilelang_ir, value
 from lane.tilelang_host import Address, Host, HostError, Launch, Slot, TensorArgument
+from shared import native
 from tilelang.cuda.backend import tilelang_callback_cuda_compile
 from tilelang.env import TILELANG_TEMPLATE_PATH
 from tvm import tirx
@@ -43,7 +28,7 @@ _SHARED = {80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 2324
 _THREADS = 1024  # that a block may have
 _ACCELERATED = (90, 100, 103, 120, 121)  # whose own instructions need an "a" behind the number
 _FLOATS = {"float16": "<e", "float32": "<f", "float64": "<d"}
-_CPP = ["-std=c++17", "-O3", "-w", "-fPIC", "-shared", "-Wl,--as-needed"]
+_CPP = ["-std=c++17", "-O3", "-w", "-fPIC", "-shared", *native.LIBRARY_FLAGS.split(), "-Wl,--as-needed"]
 _LONGEST = 8000  # characters of an error
 
 
@@ -54,16 +39,9 @@ class CompileFailed(Exception):
 def compile(request: dict) -> bytes:
     """The answer; raises CompileFailed or tilelang_ir.Denied."""
     os.environ["TILELANG_DISABLE_CACHE"] = "1"
-    answer = _Answer(request)
-    for launch in request["launches"]:
-        try:
-            nodes = answer.nodes(launch)
-            answer.launches.append({"nodes": nodes})
-        except (CompileFailed, tilelang_ir.Denied) as problem:
-            if not launch["tuned"]:
-                raise
-            answer.launches.append({"error": str(problem)[:4000]})
-    return answer.data()
+    return answered(
+        lambda made: made.launch(request, _Kernels(request, made).nodes, CompileFailed, tilelang_ir.Denied)
+    )
 
 
 def target(device: str, name: str) -> Target:
@@ -134,20 +112,12 @@ def _explained(name: str, problem: Exception) -> str:
 # ---- the answer -------------------------------------------------------------------
 
 
-class _Answer:
-    def __init__(self, request: dict) -> None:
-        self.request, self.where = request, target(request["device"], request["target"])
-        self.cpu = request["device"] == "cpu"
+class _Kernels:
+    def __init__(self, request: dict, made: Answer) -> None:
+        self.request, self.made = request, made
+        self.where, self.cpu = target(request["device"], request["target"]), request["device"] == "cpu"
         self.kernels: dict[int, _Kernel] = {}
         self.failures: dict[int, Exception] = {}
-        self.modules: list[dict] = []
-        self.functions: list[dict] = []
-        self.launches: list[dict] = []
-        self.binaries: list[bytes] = []
-
-    def data(self) -> bytes:
-        head = {"modules": self.modules, "functions": self.functions, "launches": self.launches}
-        return packed(head, self.binaries)
 
     def kernel(self, number: int) -> _Kernel:
         if number in self.failures:
@@ -163,18 +133,13 @@ class _Answer:
     def build(self, told: dict) -> _Kernel:
         kernel = lower(told, self.request["texts"], self.where)
         data = _library(kernel) if self.cpu else _cubin(kernel, self.where)
-        kernel.first = len(self.functions)
-        for name in kernel.device:
-            symbol = f"monkeys_call_{name}" if self.cpu else name
-            self.functions.append({"module": len(self.modules), "name": symbol})
-        kind = "library" if self.cpu else "cubin"
-        self.modules.append({"kind": kind, "bytes": len(data)})
-        self.binaries.append(data)
+        kind, prefix = ("library", "monkeys_call_") if self.cpu else ("cubin", "")
+        kernel.first = self.made.module(kind, data, (prefix + name for name in kernel.device))
         return kernel
 
     def nodes(self, launch: dict) -> list[dict]:
-        kernel = self.kernel(launch["kernel"])
-        arguments = [_argument(i, told) for i, told in enumerate(launch["args"])]
+        kernel = self.kernel(launch["options"].get("kernel", launch["kernel"]))
+        arguments = [_argument(told) for told in launch["args"].values()]
         try:
             made = Host(kernel.host, arguments, "c" if self.cpu else "cuda").run()
             return [self.node(kernel, launch) for launch in made]
@@ -188,11 +153,10 @@ class _Answer:
                             "supported")  # fmt: skip
         count = len(func.params)
         params = [_param(v, str(p.dtype)) for v, p in zip(launch.values, func.params)]
-        made = {"function": kernel.first + list(kernel.device).index(launch.function),
-                "params": params}  # fmt: skip
+        function = kernel.first + list(kernel.device).index(launch.function)
         if self.cpu:
-            return made
-        made |= _shape(func.attrs, launch.values[count:])
+            return {"function": function, "params": params}
+        made = node(function, params, **_shape(func.attrs, launch.values[count:]))
         most = _SHARED.get(int(self.request["target"].removeprefix("sm_")), 49152)
         if made["shared"] > most:
             raise HostError(f"out of resource: shared memory, required: {made['shared']}, hardware "
@@ -204,10 +168,13 @@ class _Answer:
         return made
 
 
-def _argument(index: int, told: Any) -> Any:
-    if isinstance(told, list):
-        return TensorArgument(index, tuple(told[0]), tuple(told[1]))
-    return float(told["float"]) if isinstance(told, dict) else told
+def _argument(told: Any) -> Any:
+    if isinstance(told, dict) and "t" in told:
+        number, _, shape, strides, _ = told["t"]
+        return TensorArgument(number, tuple(shape), tuple(strides))
+    if told is None:
+        raise Malformed("an argument that is nothing")
+    return value(told)
 
 
 def _param(value: Any, dtype: str) -> list:
@@ -227,7 +194,7 @@ def _param(value: Any, dtype: str) -> list:
         data = (int(value) & (1 << int(match[1])) - 1).to_bytes(int(match[1]) // 8, "little")
     else:
         raise HostError(f"a parameter of the type {dtype} is not supported")
-    return ["n", len(data), int.from_bytes(data, "little")]
+    return bits(data)
 
 
 def _packed(form: str, value: float) -> bytes:

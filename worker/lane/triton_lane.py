@@ -1,25 +1,13 @@
 """Compiles the launches of a trace, in a process without data and without a GPU.
 
-A request's launches are what triton_plan.requests makes of a trace: arguments as in the
-trace, but tensors as {"t": [dtype, address modulo 16]} and descriptors as
-{"desc": [[dtype, address modulo 16], shape, strides, block, padding, layout, tf32]}.
-
-The answer is a line of JSON and the cubins behind each other:
-
-  {"binaries": [BINARY], "launches": [{"binary": i} | {"error": text}]}
-  BINARY = {"name", "bytes", "warps", "ctas", "shared", "scratch": [bytes, alignment],
-            "profile": [bytes, alignment], "cooperative", "pdl", "params": [[PATH, TYPE]],
-            "maps": [{"swizzle", "item", "type", "block", "fp4"}]}
-  PATH = [parameter, place in a tuple, …]; behind a descriptor's name "base", "shape", d,
-         "strides", d, "padding" or "tf32"
-  TYPE = "*" (a pointer) | "i1" … "u64", "fp16" … "fp64" | "map" (maps are in this order)
-
-An error is told where an autotuner may do without the configuration (`groups` are those
-of one autotuner); else it ends the compilation."""
+A launch's arguments are as in the trace, but of a tensor the lane is told [number, dtype,
+address modulo 16]: its number among the tensors, and what a kernel depends on."""
 
 import builtins
+import math
 import os
 import re
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,8 +15,9 @@ from typing import Any
 
 import torch
 import triton
-from lane import packed
+from lane import NULL, Answer, Malformed, answered, bits, node, value
 from shared import kernel_assembly, kernel_language
+from shared.plan import ITEM
 from shared.triton_common import (
     CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, no_launch,
     target,
@@ -38,6 +27,11 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 _SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448,
            103: 232448, 120: 101376, 121: 101376}  # bytes that a program may have  # fmt: skip
+_INTEGERS = {"i1": 8, "u1": 8, "i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32,
+             "i64": 64, "u64": 64}  # bits that are passed  # fmt: skip
+_FLOATS = {"fp16": "<e", "fp32": "<f", "f32": "<f", "fp64": "<d"}
+_MAP_TYPES = {8: 10, 9: 8, 10: 9}  # the compiler's number of a type -> the driver's
+_TF32 = 11
 _DIAGNOSTICS = 16_384  # bytes of what the compiler printed
 _SHOWN = re.compile(r"(error|note|remark|fatal|assertion)", re.IGNORECASE)
 _NOISE = re.compile(r"reproducer|Pipeline failed while executing|see current operation")
@@ -65,27 +59,20 @@ def compile(request: dict) -> bytes:
 
 def _answer(request: dict, arch: int) -> bytes:
     kernels = Kernels(request["source"], request["kernels"], _jit)
-    binaries: list[dict] = []
-    cubins: list[bytes] = []
-    launches: list[dict] = []
-    known: dict[int, int] = {}  # identity of what Triton compiled -> index
-    for launch in request["launches"]:
-        try:
+    known: dict[int, int] = {}  # identity of what Triton compiled -> number of its function
+
+    def fill(made: Answer) -> None:
+        def nodes(launch: dict) -> list[dict]:
             compiled = _compile(kernels, launch)
             if id(compiled) not in known:
                 _check(compiled)
-                binaries.append(_described(compiled, arch))
-                cubins.append(compiled.asm["cubin"])
-                known[id(compiled)] = len(binaries) - 1
-            launches.append({"binary": known[id(compiled)]})
-        except CompileFailed as problem:
-            if not launch["tuned"]:
-                raise
-            launches.append({"error": str(problem)[:4000]})
-    for group in request["groups"]:
-        if all("error" in launches[i] for i in group):
-            raise CompileFailed(launches[group[0]]["error"])
-    return packed({"binaries": binaries, "launches": launches}, cubins)
+                _check_shared(compiled, arch)
+                known[id(compiled)] = made.module("cubin", compiled.asm["cubin"], [compiled.metadata.name])
+            return [_node(known[id(compiled)], compiled, launch)]
+
+        made.launch(request, nodes, CompileFailed)
+
+    return answered(fill)
 
 
 def _jit(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> Any:
@@ -159,9 +146,9 @@ def _argument(kernels: Kernels, told: Any) -> Any:
         return told
     ((kind, content),) = told.items()
     if kind == "t":
-        return Mock(getattr(torch, content[0]), content[1])
+        return Mock(getattr(torch, content[1]), content[2])
     if kind == "reinterpret":
-        (_, past), name = content
+        (_, _, past), name = content
         return Mock(dtype(name), past)
     if kind == "tuple":
         return tuple(_argument(kernels, c) for c in content)
@@ -171,7 +158,7 @@ def _argument(kernels: Kernels, told: Any) -> Any:
 
 
 def _descriptor(kernels: Kernels, told: list) -> Any:
-    (name, past), shape, strides, block, padding, laid_out, tf32 = told
+    (_, name, past), shape, strides, block, padding, laid_out, tf32 = told
     base = Mock(getattr(torch, name), past)
     rest = {"padding": padding} | ({"round_f32_to_tf32": True} if tf32 else {})
     if laid_out is None:
@@ -186,32 +173,32 @@ def _descriptor(kernels: Kernels, told: list) -> Any:
 # ---- what was compiled -------------------------------------------------------
 
 
-def _described(compiled: Any, arch: int) -> dict:
+def _check_shared(compiled: Any, arch: int) -> None:
     told = compiled.metadata
     most = _SHARED.get(arch, 49152)
     if told.shared > most:
         raise CompileFailed(
             f"{told.name}: out of resource: shared memory, required: {told.shared}, hardware "
             f"limit: {most}. Reducing block sizes or `num_stages` may help.")  # fmt: skip
+
+
+def _node(function: int, compiled: Any, launch: dict) -> dict:
+    """As Triton's own launcher would launch it."""
+    told = compiled.metadata
     maps = list(getattr(told, "tensordesc_meta", None) or [])
-    return {
-        "name": told.name,
-        "bytes": len(compiled.asm["cubin"]),
-        "warps": told.num_warps,
-        "ctas": getattr(told, "num_ctas", 1),
-        "shared": told.shared,
-        "scratch": [told.global_scratch_size or 0, told.global_scratch_align or 1],
-        "profile": [told.profile_scratch_size or 0, told.profile_scratch_align or 1],
-        "cooperative": bool(told.launch_cooperative_grid),
-        "pdl": bool(getattr(told, "launch_pdl", False)),
-        "params": list(_params(compiled.src.signature, maps)),
-        "maps": [_map(m) for m in maps if m is not None],
-    }
-
-
-def _map(told: dict) -> dict:
-    return {"swizzle": told["swizzle"], "item": told["elem_size"], "type": told["elem_type"],
-            "block": list(told["block_size"]), "fp4": bool(told["fp4_padded"])}  # fmt: skip
+    given = (found for found in maps if found is not None)
+    params = [_param(path, kind, launch["args"], given)
+              for path, kind in _params(compiled.src.signature, maps)]  # fmt: skip
+    ctas = getattr(told, "num_ctas", 1)
+    x, y, z = (*launch["grid"], 1, 1)[:3]
+    at = 0
+    for size in (told.global_scratch_size, told.profile_scratch_size):
+        needs = -(-(size or 0) * math.prod((x, y, z, ctas)) // 256) * 256
+        params.append(["w", at] if needs else NULL)
+        at += needs
+    return node(function, params, [x * ctas, y, z], [32 * told.num_warps, 1, 1], told.shared,
+                (ctas, 1, 1), bool(told.launch_cooperative_grid),
+                bool(getattr(told, "launch_pdl", False)), at)  # fmt: skip
 
 
 def _params(signature: dict[str, Any], maps: list) -> Iterator[list]:
@@ -251,6 +238,73 @@ def _descriptor_params(name: str, kind: str, mapped: bool) -> Iterator[list]:
             yield [[name, "tf32"], "i1"]
     yield from ([[name, "shape", d], "i32"] for d in range(rank))
     yield from ([[name, "strides", d], "i64"] for d in range(rank))
+
+
+# ---- arguments as parameters -------------------------------------------------
+
+
+def _param(path: list, kind: str, args: dict, maps: Iterator) -> list:
+    """`path` leads to a part of an argument: the parameter's name, then places in tuples, or of a
+    descriptor "base", "shape", d, "strides", d, "padding" or "tf32"."""
+    found = _found(path, args)
+    if kind == "map":
+        return _tensor_map(found["desc"], next(maps))
+    if kind == "*":
+        return _pointer(found)
+    held = value(found)
+    if kind in _INTEGERS:
+        return _integer(held, _INTEGERS[kind], signed=kind[0] == "i" and kind != "i1")
+    if kind == "bf16":  # as Triton's launcher does it, by cutting bits off
+        return bits(_packed("<f", held)[2:])
+    return bits(_packed(_FLOATS[kind], held))
+
+
+def _found(path: list, args: dict) -> Any:
+    name, *rest = path
+    found = args[name]
+    if isinstance(found, dict) and "desc" in found and rest:
+        base, shape, strides, _, padding, _, tf32 = found["desc"]
+        parts = {"base": {"t": base}, "padding": padding == "nan", "tf32": bool(tf32),
+                 "shape": shape, "strides": strides}  # fmt: skip
+        return parts[rest[0]][rest[1]] if len(rest) == 2 else parts[rest[0]]
+    for part in rest:
+        found = found["tuple"][part]
+    return found
+
+
+def _pointer(found: Any) -> list:
+    if found is None:
+        return NULL
+    if not isinstance(found, dict) or not found.keys() & {"t", "reinterpret"}:
+        raise Malformed("a pointer that is not a tensor")
+    return ["p", found["t"][0] if "t" in found else found["reinterpret"][0][0], 0]
+
+
+def _integer(value: Any, size: int, signed: bool) -> list:
+    """As the driver takes it. One that does not fit is refused, as a launcher would."""
+    low, high = (-(1 << size - 1), 1 << size - 1) if signed else (0, 1 << size)
+    if not isinstance(value, int) or not low <= value < high:
+        raise Malformed("an integer that does not fit its parameter")
+    return ["n", size // 8, int(value) & ((1 << size) - 1)]
+
+
+def _packed(form: str, value: float) -> bytes:
+    try:
+        return struct.pack(form, value)
+    except OverflowError:
+        return struct.pack(form, math.copysign(math.inf, value))
+
+
+def _tensor_map(told: list, known: dict) -> list:
+    (number, dtype, _), shape, strides, _, padding, _, tf32 = told
+    item = known["elem_size"]
+    if item != ITEM[dtype] or len(known["block_size"]) != len(shape):
+        raise Malformed("a map of another descriptor")
+    if known["fp4_padded"]:
+        raise CompileFailed("descriptors of packed fp4 are not supported")
+    kind = _TF32 if tf32 else _MAP_TYPES.get(known["elem_type"], known["elem_type"])
+    return ["m", number, 0, kind, shape[::-1], [s * item for s in strides[-2::-1]],
+            list(known["block_size"])[::-1], known["swizzle"], 1 if padding == "nan" else 0]  # fmt: skip
 
 
 # ---- errors ------------------------------------------------------------------

@@ -11,7 +11,7 @@ lane compiles it once more, and only that binary is executed.
   ARG    = {"b": hex} (bytes) | {"b": hex, "t": VIEW, "o": bytes}: the first eight bytes are
            an address, that many bytes behind the start of the view
 
-Nothing here is believed: the judge checks what arrives (cute_plan.py)."""
+Nothing here is believed: the judge checks what arrives (launches.py)."""
 
 import ctypes
 import functools

@@ -148,6 +148,52 @@ def stubs(launches: list) -> list[str]:
     return made
 
 
+def called(launches: list[dict]) -> dict[int, dict[str, str]]:
+    """Of each text the functions that are called, with a letter for each argument: how a stub takes
+    its word."""
+    found: dict[int, dict[str, str]] = {}
+    for told in launches:
+        kinds = "".join(map(_kind, told["args"]))
+        if found.setdefault(told["text"], {}).setdefault(told["function"], kinds) != kinds:
+            raise ValueError("a function that takes different kinds of arguments")
+    return found
+
+
+def _kind(arg: object) -> str:
+    """p, i, b or d."""
+    if arg is None or isinstance(arg, dict) and "t" in arg:
+        return "p"
+    return "b" if isinstance(arg, bool) else "i" if isinstance(arg, int) else "d"
+
+
+def calls(source: str, functions: list, **more: object) -> dict:
+    """What a lane is asked to build of a source that calls these functions, each with its letters,
+    for those who try whether it can. A tensor has one float, every number is 1."""
+    given = {"i": 1, "b": True, "d": 1.0}
+    launches = [
+        {"text": 0, "function": name, "tuned": False,
+         "args": [given.get(kind) or tensor(i) for i, kind in enumerate(kinds)]}
+        for name, kinds in functions
+    ]  # fmt: skip
+    return {"texts": [source], "launches": launches, **more}
+
+
+def launches(source: str, kernels: list, **more: object) -> dict:
+    """The same for kernels of CUDA."""
+    given = {"P": tensor(0), "?": True, "f": 1.0, "d": 1.0}
+    launches = [
+        {"kernel": i, "grid": [1, 1, 1], "options": {"block": [1, 1, 1], "shared": 0}, "tuned": False,
+         "args": {f"p{j}": given.get(code, 1) for j, code in enumerate(params)}}
+        for i, (_, params) in enumerate(kernels)
+    ]  # fmt: skip
+    told = [{"text": 0, "name": name, "params": params} for name, params in kernels]
+    return {"texts": [source], "kernels": told, "launches": launches, **more}
+
+
+def tensor(number: int) -> dict:
+    return {"t": [number, "float32", [1], [1], True, number, 0, 4]}
+
+
 def preprocess(source: str, toolchain: Toolchain) -> str:
     """What the source says itself, once macros and conditions are done with."""
     with tempfile.TemporaryDirectory() as folder:

@@ -38,19 +38,22 @@ class Translated:
 def translated(request: dict, translate: Callable[[str], Translated]) -> dict:
     """A lane's request with source in place of programs."""
     texts = list(request["texts"])
-    for told in request["objects"]:
-        made = translate(request["texts"][told["text"]])
-        for name, _ in told.get("launches") or told["functions"]:
-            if name not in made.heads:
-                raise BuildError(f"the program has no {name!r}")
-        for name, args in told.get("calls", []):
-            _check(name, made.heads[name], args)
-        texts[told["text"]] = made.source
+    found: dict[int, Translated] = {}
+    for told in request["launches"]:
+        called = told if "text" in told else request["kernels"][told["kernel"]]
+        text, name = called["text"], called["function" if "text" in told else "name"]
+        if text not in found:
+            found[text] = translate(texts[text])
+            texts[text] = found[text].source
+        if name not in found[text].heads:
+            raise BuildError(f"the program has no {name!r}")
+        if "text" in told:
+            _check(name, found[text].heads[name], told["args"])
     return request | {"texts": texts}
 
 
 def _check(name: str, head: Head, args: list) -> None:
-    """`args` as native_plan.requests() has them."""
+    """`args` of a function that is called: judge/launches.py says how a tensor is told."""
     given = dict(zip(head, args))
     if len(args) != len(head):
         raise BuildError(f"{name}() takes {len(head)} arguments, got {len(args)}")
@@ -62,5 +65,7 @@ def _check(name: str, head: Head, args: list) -> None:
 def _fits(wanted: Memory | str, arg: object, given: dict) -> bool:
     if isinstance(wanted, Memory):
         sizes = [given[size] if isinstance(size, str) else size for size in wanted.sizes]
-        return arg == [wanted.dtype, sizes]
-    return type(arg) is int if wanted == INT else arg == FLOAT
+        told = arg.get("t") if isinstance(arg, dict) else None
+        return bool(told) and told[1:3] == [wanted.dtype, sizes] and told[4]
+    is_float = isinstance(arg, float) or isinstance(arg, dict) and "float" in arg
+    return type(arg) is int if wanted == INT else is_float

@@ -237,7 +237,7 @@ def warm_up(compile: Callable[[dict], bytes], source: str, told: dict, args: dic
     """Compiles a kernel and forgets it: this fills what Triton keeps in memory, and
     touches no GPU. Triton would hash its library for a folder that is used once."""
     triton.runtime.cache.triton_key = identity
-    launch = {"kernel": 0, "args": args, "options": {}, "tuned": False}
+    launch = {"kernel": 0, "grid": [1], "args": args, "options": {}, "tuned": False}
     request = {"source": source, "kernels": [told], "groups": [], "target": "sm_90",
                "launches": [launch]}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
