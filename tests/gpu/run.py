@@ -23,13 +23,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "worker"))
 
-from worker_run import VERIFY, Job, make_home, patches  # noqa: E402
+from worker_run import VERIFY, Job, TaskJob, make_home, patches  # noqa: E402
 from worker_session import Session  # noqa: E402
 
 CANDIDATES = ROOT / "tests" / "gpu" / "candidates"
@@ -67,24 +66,6 @@ for name in names:
     except Exception as problem:
         print(name, repr(problem).replace(chr(10), " "))
 """
-
-
-@dataclass
-class Look:
-    """A task for the gate, with its self-test."""
-
-    id: str
-    task: Path
-    device: str
-    precision: str
-
-    def frame(self) -> bytes:
-        body = {
-            "kind": "task", "device": self.device, "precision": self.precision, "self_test": True,
-            "task": {"id": self.id, "source": self.task.read_text(), "sidecar": {}}, "seed": "5e" * 32,
-        }  # fmt: skip
-        payload = json.dumps(body).encode()
-        return f"monkeys/1 job {self.id} 600000 {len(payload)}\n".encode() + payload
 
 
 class Run:
@@ -328,7 +309,8 @@ class Run:
         for precision in (self.o.precision,) if self.o.precision else BOTH:
             ids = {f"{f.parent.name}-{f.stem}"[:150]: f for f in files}
             ids = {id: f for id, f in ids.items() if re.search(self.o.match, id)}
-            jobs = [Look(id, f, self.o.device, precision) for id, f in ids.items()]
+            jobs = [TaskJob(id, f.read_text(), {}, self.o.device, precision, True, seed="5e" * 32)
+                    for id, f in ids.items()]  # fmt: skip
             worker = self.session(jobs)
             self.claim(len(worker.answers) == len(ids) and not worker.infra,
                        f"{precision}: all {len(ids)} tasks are answered", str(worker.infra))  # fmt: skip

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from decompose import fit
-from piece_jobs import PieceJob, TaskJob, source_of
-from worker_run import ROOT, make_home
+from worker_run import ROOT, PieceJob, TaskJob, make_home
 from worker_session import Session
 
 MLP = ROOT / "tests" / "fixtures" / "pieces" / "mlp.py"
@@ -24,7 +23,7 @@ LEVELS = ("coarse", "medium", "fine")
 
 def small(name: str, **sizes: int) -> str:
     """A task of linear_attention with other sizes."""
-    source = source_of(next(p for p in ATTENTION if p.stem == name))
+    source = next(p for p in ATTENTION if p.stem == name).read_text()
     for key, value in sizes.items():
         source, count = re.subn(rf"^{key} = \d+", f"{key} = {value}", source, flags=re.M)
         assert count == 1
@@ -35,14 +34,14 @@ def small(name: str, **sizes: int) -> str:
 def answers(folder: Path) -> dict[str, dict]:
     loop = small("07_chunked_retnet", B=2, H=2, T=64, D=16, C=16)
     recurrence = small("11_recurrent_gla", B=2, H=2, T=32, D=16)
-    jobs = [PieceJob(f"mlp-{level}", source_of(MLP), level) for level in ("coarse", "medium")]
-    jobs += [PieceJob("levels", source_of(RECURRENT_LAYER)), PieceJob("loop", loop),
+    jobs = [PieceJob(f"mlp-{level}", MLP.read_text(), level) for level in ("coarse", "medium")]
+    jobs += [PieceJob("levels", RECURRENT_LAYER.read_text()), PieceJob("loop", loop),
              PieceJob("recurrence", recurrence), PieceJob("recurrence-fine", recurrence, "fine")]  # fmt: skip
     if os.environ.get("PIECES") == "all":
-        jobs += [PieceJob(f"{p.stem}-{level}", source_of(p), level) for p in ATTENTION for level in LEVELS]
+        jobs += [PieceJob(f"{p.stem}-{level}", p.read_text(), level) for p in ATTENTION for level in LEVELS]
     with Session(*make_home(folder), folder, 2) as session:
         session.run(jobs, 2)
-        session.run([TaskJob(f"{job.id}-{i}", piece) for job in jobs
+        session.run([TaskJob(f"{job.id}-{i}", piece["source"], piece.get("sidecar")) for job in jobs
                      for i, piece in enumerate(session.answers[job.id]["subproblems"])], 2)  # fmt: skip
         assert session.leave() == 0
     assert not session.infra

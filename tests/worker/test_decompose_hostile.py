@@ -12,15 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from piece_jobs import PieceJob, source_of
-from worker_run import ROOT, make_home
+from worker_run import ROOT, PieceJob, make_home
 from worker_session import Session
 
 sys.path.insert(0, str(ROOT / "worker"))
 
 from judge import reasons  # noqa: E402
 
-TASK = source_of(ROOT / "tests" / "fixtures" / "pieces" / "attention.py")
+TASK = (ROOT / "tests" / "fixtures" / "pieces" / "attention.py").read_text()
 SHAPE, SQUARE = [4, 32, 16], [4, 32, 32]
 NORMAL = {"kind": "normal", "a": 0, "b": 1}
 

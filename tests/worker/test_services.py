@@ -6,7 +6,6 @@ real box."""
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import shutil
 import signal
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import worker_run
-from worker_run import ROOT, own_groups, processes_of
+from worker_run import ROOT, framed, own_groups, processes_of
 from worker_session import Session
 
 RUNNER = "c-cpu+runner"
@@ -35,8 +34,7 @@ class Steps:
     deadline_ms: int = 0  # of the whole job
 
     def frame(self) -> bytes:
-        payload = json.dumps({"steps": self.steps}).encode()
-        return f"monkeys/1 job {self.id} {self.deadline_ms} {len(payload)}\n".encode() + payload
+        return framed(self.id, self.deadline_ms, {"steps": self.steps})
 
 
 def home_with(judge: Path, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""A worker for tests: built where the tree has none, given a file of jobs, its
+"""A worker for tests: what it is asked, built where the tree has none, given a file of jobs, its
 answers read back, and what it leaves found. Nothing here judges anything."""
 
 from __future__ import annotations
@@ -20,6 +20,15 @@ import patches  # noqa: E402
 ENTRIES = patches.read_all()
 HOSTILE = {name: entry for name, entry in ENTRIES.items() if not entry.harmless}
 COMPILE = ("cc", "-std=c11", "-D_GNU_SOURCE", "-I" + str(ROOT / "src"), "-O1")
+
+
+def framed(id: str, deadline_ms: int, body: dict) -> bytes:
+    payload = json.dumps(body).encode()
+    return f"monkeys/1 job {id} {deadline_ms} {len(payload)}\n".encode() + payload
+
+
+def seed_of(id: str) -> str:
+    return hashlib.sha256(id.encode()).hexdigest()
 
 
 @dataclass
@@ -44,16 +53,57 @@ class Job:
     def frame(self) -> bytes:
         family = family_of(self.pack) if self.family == "the pack's" else self.family
         text = self.candidate if isinstance(self.candidate, str) else self.candidate.read_text()
-        body = {
+        return framed(self.id, self.deadline_ms, {
             "kind": "verify", "pack": self.pack, "family": family, "device": self.device, "precision": self.precision,
             "protocol": "hardened", "timing": self.timing, "candidate": text,
             "task": {"id": self.task.stem, "source": self.task.read_text(), "sidecar": self.sidecar},
-            "seed": hashlib.sha256(self.id.encode()).hexdigest(),
+            "seed": seed_of(self.id),
             "deadlines": {"load_ms": self.load_ms, "call_ms": self.call_ms, "timing_ms": self.timing_ms},
             "limits": {"memory_bytes": self.memory},
-        }  # fmt: skip
-        payload = json.dumps(body).encode()
-        return f"monkeys/1 job {self.id} {self.deadline_ms} {len(payload)}\n".encode() + payload
+        })  # fmt: skip
+
+
+@dataclass
+class TaskJob:
+    """Whether a task can be judged, as `tasks check` asks."""
+
+    id: str
+    source: str
+    sidecar: dict | None = None
+    device: str = "cpu"
+    precision: str = "fp32"
+    self_test: bool = False
+    seed: str = ""
+    deadline_ms: int = 600000
+
+    def frame(self) -> bytes:
+        return framed(self.id, self.deadline_ms, {
+            "kind": "task", "device": self.device, "precision": self.precision, "self_test": self.self_test,
+            "task": {"id": f"tests/{self.id}", "source": self.source, "sidecar": self.sidecar},
+            "seed": self.seed or seed_of(self.id),
+        })  # fmt: skip
+
+
+@dataclass
+class PieceJob:
+    """Takes a task apart: `decompose`, or `validate` where there is a proposal."""
+
+    id: str
+    source: str
+    level: str = "coarse"
+    proposal: object = None
+    call_ms: int = 60000
+    deadline_ms: int = 600000
+
+    def frame(self) -> bytes:
+        proposed = {} if self.proposal is None else {"proposal": self.proposal}
+        return framed(self.id, self.deadline_ms, {
+            "kind": "validate" if proposed else "decompose", "device": "cpu",
+            "precision": "fp32", "level": self.level,
+            "task": {"id": f"tests/{self.id}", "source": self.source, "sidecar": None},
+            "seed": seed_of(self.id),
+            "deadlines": {"call_ms": self.call_ms}, "limits": {"memory_bytes": 0}, **proposed,
+        })  # fmt: skip
 
 
 def family_of(pack: str) -> str | None:
