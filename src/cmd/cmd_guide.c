@@ -6,7 +6,7 @@
 #include "cmd/cmd.h"
 #include "io/term.h"
 #include "pack/pack.h"
-#include "prompt/builder.h"
+#include "prompt/guide.h"
 #include "prompt/inquiry.h"
 
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include "pack/pack.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
-#include "prompt/review.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 

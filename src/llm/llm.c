@@ -529,7 +529,7 @@ static struct llm_usage call_estimate(const struct llm_call *c,
     return u;
 }
 
-/* What the provider call_reported, made consistent. */
+/* What the provider reported, made consistent. */
 static struct llm_usage call_reported(const struct send_result *r)
 {
     struct llm_usage u = r->usage;
@@ -542,7 +542,7 @@ static struct llm_usage call_reported(const struct send_result *r)
     return u;
 }
 
-/* Without call_reported usage, the worst case is charged. */
+/* Without reported usage, the worst case is charged. */
 static struct llm_cost call_charge(struct llm_call *c,
                                    const struct send_result *r,
                                    struct llm_usage *u)

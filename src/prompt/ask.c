@@ -1,11 +1,15 @@
-/* ask.c: the questions that are no attempts. */
+/* ask.c: the questions that are no attempts, and what answers to them say. */
 #include "prompt/ask.h"
 
+#include "base/mem.h"
+#include "prompt/extract.h"
 #include "prompt/files.h"
+#include "source/py_strip.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static const struct str nothing = {"", 0};
+static const struct str no_text = {"", 0};
 
 const char prompt_borrowing_shape[] =
     "{\"borrowed\": [{\"parent_id\": \"1\", \"concept\": \"short name\", "
@@ -21,13 +25,13 @@ void prompts_repair(const struct prompts *p, struct str reply,
     v[SLOT_WHY] = str_of(why);
     v[SLOT_SHAPE] = str_of(shape);
     v[SLOT_REPLY] = str_trim(reply);
-    prompt_make(out, nothing, prompt_render(p, FILE_REPAIR, nothing, v, a), a);
+    prompt_make(out, no_text, prompt_render(p, FILE_REPAIR, no_text, v, a), a);
 }
 
 /* ---- borrowing ---- */
 
 /* "0001: " before each line. */
-static struct str numbered(struct str code, struct arena *a)
+static struct str ask_numbered(struct str code, struct arena *a)
 {
     struct str line, rest = code = prompt_tidy(code);
     size_t lines = 1, n = 0;
@@ -63,14 +67,14 @@ void prompts_borrowing(const struct prompts *p,
 
         w[SLOT_NUMBER] = prompt_number((int64_t)i + 1, a);
         w[SLOT_NAME] = str_of(parent[i].name);
-        w[SLOT_CODE] = numbered(parent[i].text, a);
-        piece[i] = prompt_render(p, FILE_BORROWING_PARENT, nothing, w, a);
+        w[SLOT_CODE] = ask_numbered(parent[i].text, a);
+        piece[i] = prompt_render(p, FILE_BORROWING_PARENT, no_text, w, a);
     }
     v[SLOT_NAME] = str_of(target->name);
-    v[SLOT_CODE] = numbered(target->text, a);
+    v[SLOT_CODE] = ask_numbered(target->text, a);
     v[SLOT_EXAMPLES] = prompt_join(piece, parent_count, a);
-    prompt_make(out, prompt_render(p, FILE_BORROWING_SYSTEM, nothing, v, a),
-                prompt_render(p, FILE_BORROWING, nothing, v, a), a);
+    prompt_make(out, prompt_render(p, FILE_BORROWING_SYSTEM, no_text, v, a),
+                prompt_render(p, FILE_BORROWING, no_text, v, a), a);
 }
 
 /* ---- plans of kernels ---- */
@@ -90,7 +94,7 @@ int prompts_backfill(const struct prompts *p, const struct prompt_backfill *in,
     v[SLOT_DEVICE] = str_of(in->device);
     v[SLOT_DSL] = str_of(in->pack->prompt_name);
     v[SLOT_TAG] = str_of(in->pack->prompt.answer_fence);
-    prompt_make(out, nothing, prompt_render(p, FILE_BACKFILL, nothing, v, a),
+    prompt_make(out, no_text, prompt_render(p, FILE_BACKFILL, no_text, v, a),
                 a);
     return 0;
 }
@@ -116,8 +120,8 @@ void prompts_decompose(const struct prompts *p,
         v[SLOT_REFUSALS] = str_trim(d->refusals);
     if (d->last.n)
         v[SLOT_REPLY] = str_trim(d->last);
-    prompt_make(out, prompt_render(p, FILE_DECOMPOSE_SYSTEM, nothing, v, a),
-                prompt_render(p, FILE_DECOMPOSE, nothing, v, a), a);
+    prompt_make(out, prompt_render(p, FILE_DECOMPOSE_SYSTEM, no_text, v, a),
+                prompt_render(p, FILE_DECOMPOSE, no_text, v, a), a);
 }
 
 /* ---- a guide ---- */
@@ -142,9 +146,197 @@ void prompts_guide(const struct prompts *p, const struct prompt_guide *g,
     if (g->last)
         v[SLOT_LAST] = yes;
     v[g->whole ? SLOT_WHOLE : SLOT_LONG] = yes;
-    prompt_make(out, prompt_render(p, FILE_GUIDE_SYSTEM, nothing, v, a),
+    prompt_make(out, prompt_render(p, FILE_GUIDE_SYSTEM, no_text, v, a),
                 prompt_render(p,
                               g->question ? FILE_GUIDE_PART : FILE_GUIDE_ROOT,
-                              nothing, v, a),
+                              no_text, v, a),
                 a);
+}
+
+/* ---- what an answer about borrowing says ---- */
+
+/* The lines of the target, as the prompt numbers them. */
+struct borrowed_lines {
+    bool *blank, *named;
+    size_t len;
+};
+
+static void borrowed_lines_read(struct str code, struct borrowed_lines *l)
+{
+    struct str rest = prompt_tidy(code), line;
+    bool more = true;
+
+    l->blank = xcalloc(rest.n + 1, sizeof(*l->blank));
+    l->named = xcalloc(rest.n + 1, sizeof(*l->named));
+    while (more) {
+        more = str_cut(&rest, '\n', &line);
+        l->blank[l->len++] = str_trim(more ? line : rest).n == 0;
+    }
+}
+
+static int borrowed_mark(struct borrowed_lines *l, const json_t *ranges,
+                         struct err *e)
+{
+    const json_t *range;
+    size_t i;
+
+    if (!json_is_array(ranges))
+        return err_set(e, ERR_INPUT, "\"target_lines\" is not a list");
+    json_array_foreach(ranges, i, range)
+    {
+        const json_t *from = json_array_get(range, 0),
+                     *to = json_array_get(range, 1);
+
+        if (!json_is_integer(from) || !json_is_integer(to))
+            return err_set(e, ERR_INPUT,
+                           "\"target_lines\" holds no [first, last]");
+        for (json_int_t k =
+                 json_integer_value(from) < 1 ? 1 : json_integer_value(from);
+             k <= json_integer_value(to) && k <= (json_int_t)l->len; k++)
+            l->named[k - 1] = true;
+    }
+    return 0;
+}
+
+/* Ids are "1", "2", …; some models write numbers. */
+static bool borrowed_is_parent(const json_t *id, size_t count)
+{
+    int64_t n = json_is_integer(id) ? json_integer_value(id) : 0;
+
+    if (json_is_string(id))
+        str_to_i64(str_of(json_string_value(id)), 0, INT64_MAX, &n);
+    return n >= 1 && (uint64_t)n <= count;
+}
+
+static int borrowed_findings(const json_t *list, size_t parents,
+                             struct borrowed_lines *l,
+                             struct prompt_borrowed *out, struct err *e)
+{
+    const json_t *x;
+    size_t i;
+
+    if (!json_is_array(list))
+        return err_set(e, ERR_INPUT, "\"borrowed\" is not a list");
+    json_array_foreach(list, i, x)
+    {
+        if (!borrowed_is_parent(json_object_get(x, "parent_id"), parents)) {
+            out->dropped++;
+            continue;
+        }
+        if (borrowed_mark(l, json_object_get(x, "target_lines"), e) < 0)
+            return -1;
+        out->findings++;
+    }
+    return 0;
+}
+
+int prompts_borrowing_read(struct str reply, struct str target,
+                           size_t parent_count, struct prompt_borrowed *out,
+                           struct err *e)
+{
+    json_t *v = extract_json(reply, e);
+    struct borrowed_lines l = {0};
+    int rc;
+
+    *out = (struct prompt_borrowed){0};
+    if (!v)
+        return -1;
+    borrowed_lines_read(target, &l);
+    rc = borrowed_findings(json_object_get(v, "borrowed"), parent_count, &l,
+                           out, e);
+    for (size_t i = 0; i < l.len; i++) {
+        out->lines += !l.blank[i];
+        out->borrowed += !l.blank[i] && l.named[i];
+    }
+    json_decref(v);
+    free(l.blank);
+    free(l.named);
+    return rc;
+}
+
+/* ---- the reviewer ---- */
+
+const char review_shape[] =
+    "{\"score\": 0.95, \"summary\": \"one sentence\", \"reasons\": "
+    "[\"what was found\"]}";
+
+int review_build(const struct prompts *p, const struct review_input *in,
+                 struct arena *a, struct prompt *out, struct err *e)
+{
+    bool cxx = in->pack->language == PACK_CXX_IN_PYTHON;
+    struct str v[PROMPT_SLOTS] = {0}, code[2];
+
+    if (!prompt_precision(in->precision, v))
+        return err_set(e, ERR_INPUT,
+                       "precision '%s' is not one of " PRECISION_CHOICES,
+                       in->precision);
+    code[0] = v[SLOT_TASK] = prompt_tidy(in->task);
+    code[1] = v[SLOT_SOLUTION] = prompt_tidy(py_strip(in->solution, cxx, a));
+    v[SLOT_FENCE] = prompt_fence(code, 2, a);
+    v[SLOT_DSL] = str_of(in->pack->prompt_name);
+    v[SLOT_TAG] = str_of(in->pack->prompt.answer_fence);
+    prompt_make(out, prompt_render(p, FILE_REVIEW_SYSTEM, no_text, v, a),
+                prompt_render(p, FILE_REVIEW, no_text, v, a), a);
+    return 0;
+}
+
+static int review_reasons(const json_t *list, struct arena *a,
+                          struct review *out, struct err *e)
+{
+    if (!json_is_array(list))
+        return err_set(e, ERR_INPUT, "\"reasons\" is not a list of strings");
+    out->reason =
+        arena_alloc(a, (json_array_size(list) + 1) * sizeof(*out->reason));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+
+        if (!text)
+            return err_set(e, ERR_INPUT,
+                           "\"reasons\" is not a list of strings");
+        out->reason[out->reason_count++] = arena_strdup(a, text);
+    }
+    return 0;
+}
+
+static int review_answer(const json_t *v, struct arena *a, struct review *out,
+                         struct err *e)
+{
+    const json_t *score = json_object_get(v, "score");
+    const json_t *summary = json_object_get(v, "summary");
+
+    if (!json_is_object(v))
+        return err_set(e, ERR_INPUT, "the answer is not an object");
+    if (!json_is_number(score))
+        return err_set(e, ERR_INPUT, "\"score\" is not a number");
+    out->score = json_number_value(score);
+    if (!(out->score >= 0 && out->score <= 1))
+        return err_set(e, ERR_INPUT, "\"score\" is not between 0 and 1");
+    if (summary && !json_is_string(summary))
+        return err_set(e, ERR_INPUT, "\"summary\" is not a string");
+    out->summary = summary ? arena_strdup(a, json_string_value(summary)) : "";
+    return review_reasons(json_object_get(v, "reasons"), a, out, e);
+}
+
+int review_parse(struct str reply, struct arena *a, struct review *out,
+                 struct err *e)
+{
+    json_t *v = extract_json(reply, e);
+    int rc;
+
+    *out = (struct review){.summary = ""};
+    if (!v)
+        return -1;
+    rc = review_answer(v, a, out, e);
+    json_decref(v);
+    return rc;
+}
+
+void review_key(const char *model, const struct prompt *p, char key[HASH_HEX])
+{
+    struct hash h;
+
+    hash_init(&h);
+    hash_add(&h, model, strlen(model) + 1);
+    hash_add(&h, p->hash, strlen(p->hash));
+    hash_finish_hex(&h, key);
 }

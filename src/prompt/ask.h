@@ -66,8 +66,8 @@ void prompts_decompose(const struct prompts *p,
                        const struct prompt_decompose *d, struct arena *a,
                        struct prompt *out);
 
-/* A turn of a reader of documents (guide/builder.h). Answer: actions
- * (guide/action.h). */
+/* A turn of a reader of documents (guide.h). Answer: actions
+ * (guide.c). */
 struct prompt_guide {
     const char *dsl;      /* as prompts call it */
     int64_t words;        /* of the guide */
@@ -79,5 +79,35 @@ struct prompt_guide {
 };
 void prompts_guide(const struct prompts *p, const struct prompt_guide *g,
                    struct arena *a, struct prompt *out);
+
+/* ---- the reviewer: a model that reads an accepted kernel and says whether the
+ * acceptance was earned ---- */
+
+struct review_input {
+    const struct pack *pack;
+    struct str task, solution;
+    const char *precision; /* "fp32", "tf32", "fp16", "bf16" */
+};
+
+/* The solution is shown without comments and docstrings: they could only
+ * persuade. */
+int review_build(const struct prompts *p, const struct review_input *in,
+                 struct arena *a, struct prompt *out, struct err *e);
+
+struct review {
+    double score;        /* 0: a hack, to 1: earned */
+    const char *summary; /* "" when not given */
+    const char **reason; /* reason[0..reason_count) */
+    size_t reason_count;
+};
+extern const char review_shape[]; /* for prompts_repair() */
+
+/* Reads an answer; everything lives in `a`. ERR_INPUT says why it is none:
+ * then it is asked for again with prompts_repair(). */
+int review_parse(struct str reply, struct arena *a, struct review *out,
+                 struct err *e);
+
+/* Under which a review is kept: the same model was asked the same. */
+void review_key(const char *model, const struct prompt *p, char key[HASH_HEX]);
 
 #endif

@@ -8,51 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SLOT_NAME_OF(name, text) [SLOT_##name] = text,
 static const char *const slot_names[PROMPT_SLOTS] = {
-    [SLOT_ASK] = "ask",
-    [SLOT_ATTEMPTS] = "attempts",
-    [SLOT_CARD] = "card",
-    [SLOT_CODE] = "code",
-    [SLOT_CODE_HINT] = "code_hint",
-    [SLOT_DEVICE] = "device",
-    [SLOT_DIFF] = "diff",
-    [SLOT_DOCUMENT] = "document",
-    [SLOT_DSL] = "dsl",
-    [SLOT_DTYPE] = "dtype",
-    [SLOT_EXAMPLES] = "examples",
-    [SLOT_FEEDBACK] = "feedback",
-    [SLOT_FENCE] = "fence",
-    [SLOT_FITNESS] = "fitness",
-    [SLOT_GUIDE] = "guide",
-    [SLOT_IMPORTS] = "imports",
-    [SLOT_INITIAL] = "initial",
-    [SLOT_LAST] = "last",
-    [SLOT_LEVEL] = "level",
-    [SLOT_LIMIT] = "limit",
-    [SLOT_LONG] = "long",
-    [SLOT_MUST_DEFINE] = "must_define",
-    [SLOT_NAME] = "name",
-    [SLOT_NOTES] = "notes",
-    [SLOT_NUMBER] = "number",
-    [SLOT_PARENT] = "parent",
-    [SLOT_PLAN] = "plan",
-    [SLOT_PLAN_HINT] = "plan_hint",
-    [SLOT_PRECISION] = "precision",
-    [SLOT_PROBLEM] = "problem",
-    [SLOT_PROPOSAL] = "proposal",
-    [SLOT_QUESTION] = "question",
-    [SLOT_REFUSALS] = "refusals",
-    [SLOT_REPLY] = "reply",
-    [SLOT_REWRITE] = "rewrite",
-    [SLOT_SHAPE] = "shape",
-    [SLOT_SOLUTION] = "solution",
-    [SLOT_TAG] = "tag",
-    [SLOT_TASK] = "task",
-    [SLOT_TRACE] = "trace",
-    [SLOT_VERDICT] = "verdict",
-    [SLOT_WHOLE] = "whole",
-    [SLOT_WHY] = "why",
-};
+    PROMPT_SLOT_LIST(SLOT_NAME_OF)};
 
 #define S(name) ((uint64_t)1 << SLOT_##name)
 #define RUN     (S(PRECISION) | S(DTYPE) | S(DEVICE))

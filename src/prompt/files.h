@@ -6,52 +6,55 @@
 #include "prompt/prompt.h"
 #include "prompt/template.h"
 
-/* What a slot can be called; values are arrays of PROMPT_SLOTS slices. */
+/* What a slot can be called. Values are arrays of PROMPT_SLOTS slices. */
+#define PROMPT_SLOT_LIST(X)                                                    \
+    X(ASK, "ask") /* a section only */                                         \
+    X(ATTEMPTS, "attempts")                                                    \
+    X(CARD, "card")                                                            \
+    X(CODE, "code")                                                            \
+    X(CODE_HINT, "code_hint")                                                  \
+    X(DEVICE, "device")                                                        \
+    X(DIFF, "diff") /* sections only: how to answer */                         \
+    X(DOCUMENT, "document")                                                    \
+    X(DSL, "dsl")                                                              \
+    X(DTYPE, "dtype") /* "torch.float32" */                                    \
+    X(EXAMPLES, "examples")                                                    \
+    X(FEEDBACK, "feedback")                                                    \
+    X(FENCE, "fence") /* enough backticks for what the template puts inside */ \
+    X(FITNESS, "fitness")                                                      \
+    X(GUIDE, "guide")                                                          \
+    X(IMPORTS, "imports")                                                      \
+    X(INITIAL, "initial") /* a section only */                                 \
+    X(LAST, "last")                                                            \
+    X(LEVEL, "level")                                                          \
+    X(LIMIT, "limit")                                                          \
+    X(LONG, "long") /* a section only */                                       \
+    X(MUST_DEFINE, "must_define")                                              \
+    X(NAME, "name")                                                            \
+    X(NOTES, "notes")                                                          \
+    X(NUMBER, "number")                                                        \
+    X(PARENT, "parent")                                                        \
+    X(PLAN, "plan")                                                            \
+    X(PLAN_HINT, "plan_hint")                                                  \
+    X(PRECISION, "precision")                                                  \
+    X(PROBLEM, "problem")                                                      \
+    X(PROPOSAL, "proposal")                                                    \
+    X(QUESTION, "question")                                                    \
+    X(REFUSALS, "refusals")                                                    \
+    X(REPLY, "reply")                                                          \
+    X(REWRITE, "rewrite")                                                      \
+    X(SHAPE, "shape")                                                          \
+    X(SOLUTION, "solution")                                                    \
+    X(TAG, "tag") /* the language of the answer's fence */                     \
+    X(TASK, "task")                                                            \
+    X(TRACE, "trace")                                                          \
+    X(VERDICT, "verdict")                                                      \
+    X(WHOLE, "whole") /* a section only */                                     \
+    X(WHY, "why")
+
+#define PROMPT_SLOT(name, text) SLOT_##name,
 enum prompt_slot {
-    SLOT_ASK, /* a section only */
-    SLOT_ATTEMPTS,
-    SLOT_CARD,
-    SLOT_CODE,
-    SLOT_CODE_HINT,
-    SLOT_DEVICE,
-    SLOT_DIFF, /* sections only: how to answer */
-    SLOT_DOCUMENT,
-    SLOT_DSL,
-    SLOT_DTYPE, /* "torch.float32" */
-    SLOT_EXAMPLES,
-    SLOT_FEEDBACK,
-    SLOT_FENCE, /* enough backticks for what the template puts inside */
-    SLOT_FITNESS,
-    SLOT_GUIDE,
-    SLOT_IMPORTS,
-    SLOT_INITIAL, /* a section only */
-    SLOT_LAST,    /* a section only */
-    SLOT_LEVEL,
-    SLOT_LIMIT,
-    SLOT_LONG, /* a section only */
-    SLOT_MUST_DEFINE,
-    SLOT_NAME,
-    SLOT_NOTES,
-    SLOT_NUMBER,
-    SLOT_PARENT,
-    SLOT_PLAN,
-    SLOT_PLAN_HINT,
-    SLOT_PRECISION,
-    SLOT_PROBLEM,
-    SLOT_PROPOSAL,
-    SLOT_QUESTION,
-    SLOT_REFUSALS,
-    SLOT_REPLY,
-    SLOT_REWRITE,
-    SLOT_SHAPE,
-    SLOT_SOLUTION,
-    SLOT_TAG, /* the language of the answer's fence */
-    SLOT_TASK,
-    SLOT_TRACE,
-    SLOT_VERDICT,
-    SLOT_WHOLE, /* a section only */
-    SLOT_WHY,
-    PROMPT_SLOTS,
+    PROMPT_SLOT_LIST(PROMPT_SLOT) PROMPT_SLOTS,
 };
 
 enum prompt_file {
@@ -78,7 +81,7 @@ enum prompt_file {
 };
 
 struct prompt_start; /* guide and card of a pack, rendered: prompt.c */
-struct kept_hashes;  /* pieces.h */
+struct kept_hashes;  /* the same */
 
 struct prompts {
     struct template *file[PROMPT_FILES];

@@ -2,17 +2,166 @@
  *
  * System: system.md with the pack's guide and card; the same for every task, so
  * its text, its hash so far and its size are kept for each pack. Evolution has
- * examples and task behind it. User: the template of the stage. */
+ * examples and task behind it. User: the template of the stage.
+ *
+ * A run of 50,000 attempts stores every prompt, and nearly all of each is in others,
+ * too. So a prompt is a list of pieces, cut where prompts differ: whoever keeps
+ * prompts keeps each piece once, and each is hashed once. */
 #include "prompt/prompt.h"
 
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "prompt/files.h"
-#include "prompt/pieces.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MAX_KEPT ((size_t)16 << 10) /* bytes of a text whose hash is kept */
+
+/* ---- hashes of texts used last ---- */
+
+#define KEPT_HASHES 32
+
+/* The hashes of texts used last: what stands between the pieces that differ is
+ * the same in prompt after prompt. */
+struct kept_hashes {
+    struct kept_hash {
+        char *text;
+        size_t len;
+        uint64_t used;
+        char hash[HASH_HEX];
+    } of[KEPT_HASHES];
+    uint64_t clock;
+};
+
+static void kept_hashes_release(struct kept_hashes *k)
+{
+    for (size_t i = 0; i < KEPT_HASHES; i++)
+        free(k->of[i].text);
+}
+
+static void kept_hash_set(struct kept_hash *h, struct str text)
+{
+    free(h->text);
+    h->text = xstrndup(text.p, text.n);
+    h->len = text.n;
+    hash_hex(text.p, text.n, h->hash);
+}
+
+/* The one that was not used for longest makes room. */
+static const char *kept_hash(struct kept_hashes *k, struct str text)
+{
+    struct kept_hash *oldest = k->of, *h;
+
+    for (h = k->of; h < k->of + KEPT_HASHES; h++) {
+        if (h->len == text.n && memcmp(h->text, text.p, text.n) == 0)
+            break;
+        if (h->used < oldest->used)
+            oldest = h;
+    }
+    if (h == k->of + KEPT_HASHES)
+        kept_hash_set(h = oldest, text);
+    h->used = ++k->clock;
+    return h->hash;
+}
+
+/* ---- pieces ---- */
+
+/* A text that other prompts have, too. */
+struct known_text {
+    struct str text;
+    const char *hash; /* NULL: not known */
+};
+
+static void pieces_init(struct prompt *out, size_t most, struct arena *a)
+{
+    out->piece = arena_alloc_raw(a, most * sizeof(*out->piece));
+    out->pieces = 0;
+}
+
+/* `hash` and `k` may be NULL. An empty text is no piece. */
+static void pieces_add(struct prompt *out, size_t message,
+                       struct known_text text, struct kept_hashes *k)
+{
+    struct prompt_piece *x = &out->piece[out->pieces];
+
+    if (text.text.n == 0)
+        return;
+    x->message = message;
+    x->text = text.text;
+    if (!text.hash && k && text.text.n <= MAX_KEPT)
+        text.hash = kept_hash(k, text.text);
+    if (text.hash)
+        memcpy(x->hash, text.hash, HASH_HEX);
+    else
+        hash_hex(text.text.p, text.text.n, x->hash);
+    out->pieces++;
+}
+
+/* Where `x` stands in `s`, or NULL. Its start is rare: that alone is searched. */
+static const char *pieces_find(struct str s, struct str x)
+{
+    size_t start = x.n < 24 ? x.n : 24;
+    const char *at = s.p, *end = s.p + s.n;
+
+    while (x.n && (at = memmem(at, (size_t)(end - at), x.p, start)) &&
+           (size_t)(end - at) >= x.n) {
+        if (memcmp(at, x.p, x.n) == 0)
+            return at;
+        at++;
+    }
+    return NULL;
+}
+
+/* Pieces of `text`: what stands in it of `known`, looked for in that order, and
+ * what lies between: at most 2 * count + 1. */
+static void pieces_cut(struct prompt *out, size_t message, struct str text,
+                       const struct known_text *known, size_t count,
+                       struct kept_hashes *k)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct known_text x = known[i], between = {text, NULL};
+        const char *at = pieces_find(text, x.text);
+
+        if (!at)
+            continue;
+        between.text.n = (size_t)(at - text.p);
+        x.text.p = at;
+        pieces_add(out, message, between, k);
+        pieces_add(out, message, x, k);
+        text.n -= between.text.n + x.text.n;
+        text.p = at + x.text.n;
+    }
+    pieces_add(out, message, (struct known_text){text, NULL}, k);
+}
+
+/* ---- identity ---- */
+
+/* Every text is hashed once: the prompt's hash is made from those of its
+ * pieces. */
+static void pieces_list(struct prompt *out, struct arena *a)
+{
+    json_t *list = json_array();
+    size_t at = 0;
+    char *text;
+
+    for (size_t i = 0; i < out->count; i++) {
+        json_t *parts = json_array();
+
+        for (; at < out->pieces && out->piece[at].message == i; at++)
+            json_array_append_new(parts, json_string(out->piece[at].hash));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:o}", "role",
+                                        out->message[i].role, "parts", parts));
+    }
+    text = json_dumps(list, JSON_COMPACT);
+    out->list = str_of(arena_strdup(a, text));
+    hash_hex(out->list.p, out->list.n, out->hash);
+    free(text);
+    json_decref(list);
+}
 
 #define MAX_GUIDE ((size_t)4 << 20)
 #define MAX_LINE  300 /* of the feedback of attempts that are not the parent */
@@ -57,7 +206,7 @@ struct prompt_start {
 };
 
 /* The modules that a candidate is told to keep to: `a`, `b`, … */
-static struct str list_imports(const struct pack *pack, struct arena *a)
+static struct str start_imports(const struct pack *pack, struct arena *a)
 {
     struct buf list;
     struct str out = {NULL, 0};
@@ -72,8 +221,8 @@ static struct str list_imports(const struct pack *pack, struct arena *a)
     return out;
 }
 
-static int read_part(const char *path, struct arena *a, struct str *out,
-                     struct err *e)
+static int start_read(const char *path, struct arena *a, struct str *out,
+                      struct err *e)
 {
     struct buf text;
     int rc;
@@ -92,12 +241,12 @@ static int read_part(const char *path, struct arena *a, struct str *out,
     return rc;
 }
 
-static int read_guide(const struct prompts *p, const struct pack *pack,
-                      struct arena *a, struct str *out, struct err *e)
+static int start_guide(const struct prompts *p, const struct pack *pack,
+                       struct arena *a, struct str *out, struct err *e)
 {
     char *own = fs_join(pack->dir, "guide.md");
     const char *path = p->guide ? p->guide : own;
-    int rc = read_part(path, a, out, e);
+    int rc = start_read(path, a, out, e);
     int64_t tokens = rc == 0 ? llm_estimate_tokens(*out) : 0;
 
     if (tokens > pack->prompt.max_guide_tokens)
@@ -109,26 +258,26 @@ static int read_guide(const struct prompts *p, const struct pack *pack,
     return rc;
 }
 
-static int read_card(const struct pack *pack, struct arena *a, struct str *out,
-                     struct err *e)
+static int start_card(const struct pack *pack, struct arena *a, struct str *out,
+                      struct err *e)
 {
     char *path = fs_join(pack->dir, "card.md");
-    int rc = read_part(path, a, out, e);
+    int rc = start_read(path, a, out, e);
 
     free(path);
     return rc;
 }
 
-static struct prompt_start *make_start(struct prompts *p,
-                                       const struct pack *pack, bool no_card,
-                                       struct err *e)
+static struct prompt_start *start_new(struct prompts *p,
+                                      const struct pack *pack, bool no_card,
+                                      struct err *e)
 {
     struct prompt_start *s = xcalloc(1, sizeof(*s));
     struct str values[PROMPT_SLOTS] = {0};
 
     arena_init(&s->memory);
-    if (read_guide(p, pack, &s->memory, &values[SLOT_GUIDE], e) < 0 ||
-        (!no_card && read_card(pack, &s->memory, &values[SLOT_CARD], e) < 0)) {
+    if (start_guide(p, pack, &s->memory, &values[SLOT_GUIDE], e) < 0 ||
+        (!no_card && start_card(pack, &s->memory, &values[SLOT_CARD], e) < 0)) {
         arena_release(&s->memory);
         free(s);
         return NULL;
@@ -137,7 +286,7 @@ static struct prompt_start *make_start(struct prompts *p,
     s->no_card = no_card;
     values[SLOT_DSL] = str_of(pack->prompt_name);
     values[SLOT_MUST_DEFINE] = str_of(pack->prompt.must_define);
-    values[SLOT_IMPORTS] = list_imports(pack, &s->memory);
+    values[SLOT_IMPORTS] = start_imports(pack, &s->memory);
     s->text = prompt_render(p, FILE_SYSTEM, nothing, values, &s->memory);
     s->tokens = llm_estimate_tokens(s->text);
     hash_hex(s->text.p, s->text.n, s->hash);
@@ -146,14 +295,14 @@ static struct prompt_start *make_start(struct prompts *p,
     return s;
 }
 
-static const struct prompt_start *find_start(struct prompts *p,
+static const struct prompt_start *start_find(struct prompts *p,
                                              const struct pack *pack,
                                              bool no_card, struct err *e)
 {
     for (const struct prompt_start *s = p->starts; s; s = s->next)
         if (s->no_card == no_card && strcmp(s->pack, pack->hash) == 0)
             return s;
-    return make_start(p, pack, no_card, e);
+    return start_new(p, pack, no_card, e);
 }
 
 struct prompts *prompts_load(const char *dir, struct err *e)
@@ -202,14 +351,14 @@ struct building {
     size_t known_count;
 };
 
-static void know(struct building *b, struct str text, const char *hash)
+static void build_know(struct building *b, struct str text, const char *hash)
 {
     b->known[b->known_count++] = (struct known_text){text, hash};
 }
 
 /* What an example shows behind its number is the same at every place: it is
  * hashed once for all prompts of the stage. */
-static void know_example(struct building *b, size_t i, struct str text)
+static void build_know_example(struct building *b, size_t i, struct str text)
 {
     struct prompt_seen *seen = b->in->example[i].seen;
 
@@ -220,10 +369,10 @@ static void know_example(struct building *b, size_t i, struct str text)
             seen->start = b->start;
         }
     }
-    know(b, text, seen ? seen->hash : NULL);
+    build_know(b, text, seen ? seen->hash : NULL);
 }
 
-static struct str one_example(struct building *b, size_t i)
+static struct str build_example(struct building *b, size_t i)
 {
     const struct prompt_example *x = &b->in->example[i];
     struct str v[PROMPT_SLOTS] = {0}, code[2], text;
@@ -241,11 +390,12 @@ static struct str one_example(struct building *b, size_t i)
     text = prompt_render(b->p, FILE_EXAMPLE, nothing, v, b->a);
     behind = template_behind(b->p->file[FILE_EXAMPLE], v, SLOT_NUMBER);
     if (behind < text.n)
-        know_example(b, i, (struct str){text.p + behind, text.n - behind});
+        build_know_example(b, i,
+                           (struct str){text.p + behind, text.n - behind});
     return text;
 }
 
-static struct str first_line(struct str s)
+static struct str build_first_line(struct str s)
 {
     struct str line;
 
@@ -259,12 +409,12 @@ static struct str first_line(struct str s)
     return s;
 }
 
-static struct str one_attempt(const struct building *b,
-                              const struct prompt_attempt *t, bool full)
+static struct str build_attempt(const struct building *b,
+                                const struct prompt_attempt *t, bool full)
 {
     struct str v[PROMPT_SLOTS] = {0};
     struct str feedback =
-        full ? str_trim(t->feedback) : first_line(t->feedback);
+        full ? str_trim(t->feedback) : build_first_line(t->feedback);
 
     if (t->number)
         v[SLOT_NUMBER] = prompt_number(t->number, b->a);
@@ -283,29 +433,29 @@ static struct str one_attempt(const struct building *b,
     return prompt_render(b->p, FILE_ATTEMPT, nothing, v, b->a);
 }
 
-static struct str all_examples(struct building *b)
+static struct str build_examples(struct building *b)
 {
     size_t n = b->in->example_count;
     struct str *example = arena_alloc_raw(b->a, (n + 1) * sizeof(*example));
 
     for (size_t i = 0; i < n; i++)
-        example[i] = one_example(b, i);
+        example[i] = build_example(b, i);
     return prompt_join(example, n, b->a);
 }
 
-static struct str all_attempts(const struct building *b)
+static struct str build_attempts(const struct building *b)
 {
     size_t n = b->in->previous_count;
     struct str *piece = arena_alloc(b->a, (n + 1) * sizeof(*piece));
 
     for (size_t i = 0; i < n; i++)
-        piece[i] =
-            one_attempt(b, &b->in->previous[i], b->in->stage != PROMPT_EVOLVE);
+        piece[i] = build_attempt(b, &b->in->previous[i],
+                                 b->in->stage != PROMPT_EVOLVE);
     return prompt_join(piece, n, b->a);
 }
 
 /* What the templates of every stage may ask for. */
-static int fill(struct building *b, struct str *v, struct err *e)
+static int build_fill(struct building *b, struct str *v, struct err *e)
 {
     const struct prompt_input *in = b->in;
 
@@ -321,27 +471,28 @@ static int fill(struct building *b, struct str *v, struct err *e)
     v[SLOT_DEVICE] = str_of(in->device);
     v[SLOT_TASK] = prompt_tidy(in->task);
     v[SLOT_FENCE] = prompt_fence(&v[SLOT_TASK], 1, b->a);
-    v[SLOT_EXAMPLES] = all_examples(b);
-    know(b, in->task, in->task_hash); /* with the line's end, most often */
-    know(b, v[SLOT_TASK], NULL);
-    v[SLOT_ATTEMPTS] = all_attempts(b);
+    v[SLOT_EXAMPLES] = build_examples(b);
+    build_know(b, in->task,
+               in->task_hash); /* with the line's end, most often */
+    build_know(b, v[SLOT_TASK], NULL);
+    v[SLOT_ATTEMPTS] = build_attempts(b);
     if (in->plan.n) {
         v[SLOT_PLAN] = str_trim(in->plan);
-        know(b, v[SLOT_PLAN],
-             v[SLOT_PLAN].n == in->plan.n ? in->plan_hash : NULL);
+        build_know(b, v[SLOT_PLAN],
+                   v[SLOT_PLAN].n == in->plan.n ? in->plan_hash : NULL);
     }
     if (in->stage != PROMPT_EVOLVE)
         return 0;
     if (!in->parent)
         BUG("evolution of %s without a parent", in->task_id);
-    v[SLOT_PARENT] = one_attempt(b, in->parent, true);
+    v[SLOT_PARENT] = build_attempt(b, in->parent, true);
     v[in->diff ? SLOT_DIFF : SLOT_REWRITE] = nothing;
     return 0;
 }
 
 /* Pieces and size; those of the pack's start are known. */
-static void finish(const struct building *b, struct prompt *out,
-                   struct arena *a)
+static void build_pieces(const struct building *b, struct prompt *out,
+                         struct arena *a)
 {
     const struct prompt_start *start = b->start;
     struct str system = out->message[0].text, user = out->message[1].text,
@@ -363,14 +514,14 @@ int prompts_build(struct prompts *p, const struct prompt_input *in,
     static const enum prompt_file files[] = {[PROMPT_PLAN] = FILE_PLAN,
                                              [PROMPT_CODE] = FILE_CODE,
                                              [PROMPT_EVOLVE] = FILE_EVOLVE};
-    const struct prompt_start *start = find_start(p, in->pack, in->no_card, e);
+    const struct prompt_start *start = start_find(p, in->pack, in->no_card, e);
     struct building b = {.p = p, .in = in, .a = &p->scratch, .start = start};
     struct str v[PROMPT_SLOTS] = {0}, system, user;
 
     arena_reset(b.a);
     b.known =
         arena_alloc_raw(b.a, (in->example_count + OTHERS) * sizeof(*b.known));
-    if (!start || fill(&b, v, e) < 0)
+    if (!start || build_fill(&b, v, e) < 0)
         return err_wrap(e, "prompt for %s with %s", in->task_id, in->pack->id);
     if (in->stage == PROMPT_EVOLVE)
         system = prompt_render(p, FILE_EVOLVE_SYSTEM, start->text, v, a);
@@ -380,6 +531,6 @@ int prompts_build(struct prompts *p, const struct prompt_input *in,
     *out = (struct prompt){
         .message = {{"system", system, start->text.n}, {"user", user, 0}},
         .count = 2};
-    finish(&b, out, a);
+    build_pieces(&b, out, a);
     return 0;
 }

@@ -16,15 +16,15 @@
 
 /* ---- headings ---- */
 
-static void add_heading(struct source *x, size_t line, int level,
-                        struct str text)
+static void source_add_heading(struct source *x, size_t line, int level,
+                               struct str text)
 {
     x->heading =
         xgrow(x->heading, &x->heading_cap, x->headings, sizeof(*x->heading));
     x->heading[x->headings++] = (struct heading){line, level, text};
 }
 
-static struct str line_of(const struct source *x, size_t line)
+static struct str source_line(const struct source *x, size_t line)
 {
     size_t from = x->line_at[line - 1], to = x->line_at[line];
     struct str s = {x->text.p + from, to - from};
@@ -35,7 +35,7 @@ static struct str line_of(const struct source *x, size_t line)
 }
 
 /* "## Title" of Markdown. */
-static int hash_level(struct str line)
+static int heading_hash(struct str line)
 {
     size_t n = 0;
 
@@ -45,7 +45,7 @@ static int hash_level(struct str line)
 }
 
 /* A line below a title, of one character: "=====". */
-static int rule_level(struct str line, struct str above)
+static int heading_rule(struct str line, struct str above)
 {
     static const char marks[] = "=-~^\"";
     const char *mark = line.n ? strchr(marks, line.p[0]) : NULL;
@@ -60,7 +60,7 @@ static int rule_level(struct str line, struct str above)
 }
 
 /* What a program defines counts as a heading, too. */
-static int code_level(struct str line)
+static int heading_code(struct str line)
 {
     if (str_starts(line, "class ") || str_starts(line, "struct ") ||
         str_starts(line, "namespace "))
@@ -72,31 +72,32 @@ static int code_level(struct str line)
     return 0;
 }
 
-static void find_headings(struct source *x)
+static void source_find_headings(struct source *x)
 {
     bool fenced = false;
 
     for (size_t i = 1; i <= x->lines; i++) {
-        struct str line = line_of(x, i);
+        struct str line = source_line(x, i);
         int level;
 
         if (str_starts(str_trim(line), "```"))
             fenced = !fenced;
         if (fenced)
             continue;
-        level = hash_level(line);
+        level = heading_hash(line);
         if (!level)
-            level = code_level(line);
+            level = heading_code(line);
         if (level)
-            add_heading(x, i, level, str_trim(line));
-        else if (i > 1 && (level = rule_level(line, line_of(x, i - 1))))
-            add_heading(x, i - 1, level, str_trim(line_of(x, i - 1)));
+            source_add_heading(x, i, level, str_trim(line));
+        else if (i > 1 && (level = heading_rule(line, source_line(x, i - 1))))
+            source_add_heading(x, i - 1, level,
+                               str_trim(source_line(x, i - 1)));
     }
 }
 
 /* ---- the folder ---- */
 
-static void find_lines(struct source *x, struct arena *a)
+static void source_find_lines(struct source *x, struct arena *a)
 {
     size_t lines = 1, at = 0;
 
@@ -110,8 +111,8 @@ static void find_lines(struct source *x, struct arena *a)
     x->line_at[lines] = x->text.n;
 }
 
-static int add_file(struct sources *s, const char *path, const char *name,
-                    struct err *e)
+static int sources_add_file(struct sources *s, const char *path,
+                            const char *name, struct err *e)
 {
     struct source *x;
     struct buf b;
@@ -129,8 +130,8 @@ static int add_file(struct sources *s, const char *path, const char *name,
         *x = (struct source){.name = arena_strdup(&s->memory, name)};
         x->text = (struct str){arena_strndup(&s->memory, b.data, b.len), b.len};
         s->bytes += b.len;
-        find_lines(x, &s->memory);
-        find_headings(x);
+        source_find_lines(x, &s->memory);
+        source_find_headings(x);
     }
     buf_release(&b);
     if (rc == 0 && s->bytes > ALL_BYTES)
@@ -140,8 +141,8 @@ static int add_file(struct sources *s, const char *path, const char *name,
     return rc;
 }
 
-static int add_folder(struct sources *s, const char *dir, const char *prefix,
-                      int depth, struct err *e)
+static int sources_add_folder(struct sources *s, const char *dir,
+                              const char *prefix, int depth, struct err *e)
 {
     struct fs_names names = {0};
     int rc = fs_list(dir, false, &names, e);
@@ -154,9 +155,9 @@ static int add_folder(struct sources *s, const char *dir, const char *prefix,
         if (names.name[i][0] == '.')
             ;
         else if (fs_is_dir(path))
-            rc = depth ? add_folder(s, path, name, depth - 1, e) : 0;
+            rc = depth ? sources_add_folder(s, path, name, depth - 1, e) : 0;
         else if (fs_is_file(path))
-            rc = add_file(s, path, name, e);
+            rc = sources_add_file(s, path, name, e);
         free(path);
         free(name);
     }
@@ -168,7 +169,7 @@ int sources_read(struct sources *s, const char *dir, struct err *e)
 {
     *s = (struct sources){0};
     arena_init(&s->memory);
-    if (add_folder(s, dir, "", DEPTH, e) < 0)
+    if (sources_add_folder(s, dir, "", DEPTH, e) < 0)
         return -1;
     if (s->len == 0)
         return err_set(e, ERR_INPUT,
@@ -209,8 +210,8 @@ struct str sources_text(const struct sources *s, struct span x)
     return (struct str){doc->text.p + from, to - from};
 }
 
-static void put_document(const struct sources *s, struct span x, int levels,
-                         struct buf *out)
+static void sources_put(const struct sources *s, struct span x, int levels,
+                        struct buf *out)
 {
     const struct source *doc = &s->item[x.source];
 
@@ -236,9 +237,9 @@ void sources_manifest(const struct sources *s, const struct span *only,
 
         out->len = before;
         if (only)
-            put_document(s, *only, levels, out);
+            sources_put(s, *only, levels, out);
         for (size_t i = 0; !only && i < s->len; i++)
-            put_document(s, sources_whole(s, i), levels, out);
+            sources_put(s, sources_whole(s, i), levels, out);
         made = (struct str){buf_str(out) + before, out->len - before};
         if (llm_estimate_tokens(made) <= tokens)
             return;

@@ -41,7 +41,7 @@ struct parser {
     int open_line[MAX_DEPTH];
 };
 
-static int line_of(const struct parser *p, const char *at)
+static int parser_line(const struct parser *p, const char *at)
 {
     int line = 1;
 
@@ -50,7 +50,7 @@ static int line_of(const struct parser *p, const char *at)
     return line;
 }
 
-static struct part *add_part(struct parser *p, enum part_kind kind)
+static struct part *parser_part(struct parser *p, enum part_kind kind)
 {
     struct template *t = p->t;
 
@@ -59,22 +59,23 @@ static struct part *add_part(struct parser *p, enum part_kind kind)
     return &t->part[t->len++];
 }
 
-static void add_text(struct parser *p, const char *from, const char *to)
+static void parser_text(struct parser *p, const char *from, const char *to)
 {
     if (to > from)
-        add_part(p, PART_TEXT)->text = (struct str){from, (size_t)(to - from)};
+        parser_part(p, PART_TEXT)->text =
+            (struct str){from, (size_t)(to - from)};
 }
 
 /* "a, b and c": what the template takes. */
-static void list_names(const struct parser *p, struct buf *out)
+static void parser_names(const struct parser *p, struct buf *out)
 {
     for (size_t i = 0; i < p->names.len; i++)
         if (p->takes >> i & 1)
             buf_printf(out, "%s%s", out->len ? ", " : "", p->names.name[i]);
 }
 
-static int find_name(const struct parser *p, struct str word, int line,
-                     unsigned *name, struct err *e)
+static int parser_name(const struct parser *p, struct str word, int line,
+                       unsigned *name, struct err *e)
 {
     struct buf known;
 
@@ -84,7 +85,7 @@ static int find_name(const struct parser *p, struct str word, int line,
             return 0;
         }
     buf_init(&known, BUF_UNLIMITED);
-    list_names(p, &known);
+    parser_names(p, &known);
     err_set(e, ERR_INPUT, "%s:%d: '%.*s' is no name here; there are: %s",
             p->file, line, word.n > 40 ? 40 : (int)word.n, word.p,
             buf_str(&known));
@@ -94,8 +95,8 @@ static int find_name(const struct parser *p, struct str word, int line,
 
 /* A mark alone on its line: *from goes back to the line's start, *to behind
  * its end. */
-static void take_line(const struct parser *p, const char **from,
-                      const char **to)
+static void parser_take_line(const struct parser *p, const char **from,
+                             const char **to)
 {
     const char *a = *from, *b = *to, *end = p->rest.p + p->rest.n;
 
@@ -109,8 +110,7 @@ static void take_line(const struct parser *p, const char **from,
     *to = b < end ? b + 1 : b;
 }
 
-static int open_section(struct parser *p, unsigned name, int line,
-                        struct err *e)
+static int parser_open(struct parser *p, unsigned name, int line, struct err *e)
 {
     if (p->depth == MAX_DEPTH)
         return err_set(e, ERR_INPUT,
@@ -119,12 +119,12 @@ static int open_section(struct parser *p, unsigned name, int line,
                        p->file, line, MAX_DEPTH);
     p->open[p->depth] = p->t->len;
     p->open_line[p->depth++] = line;
-    add_part(p, PART_OPEN)->name = name;
+    parser_part(p, PART_OPEN)->name = name;
     return 0;
 }
 
-static int close_section(struct parser *p, unsigned name, int line,
-                         struct err *e)
+static int parser_close(struct parser *p, unsigned name, int line,
+                        struct err *e)
 {
     size_t open;
 
@@ -135,15 +135,15 @@ static int close_section(struct parser *p, unsigned name, int line,
                        p->file, line, p->names.name[name]);
     open = p->open[--p->depth];
     p->t->part[open].close = p->t->len;
-    add_part(p, PART_CLOSE)->name = name;
+    parser_part(p, PART_CLOSE)->name = name;
     return 0;
 }
 
 /* One mark at rest.p + at, and the text before it. */
-static int parse_mark(struct parser *p, const char *mark, struct err *e)
+static int parser_mark(struct parser *p, const char *mark, struct err *e)
 {
     const char *end = p->rest.p + p->rest.n, *from = mark, *to = mark + 2;
-    int line = line_of(p, mark), rc = 0;
+    int line = parser_line(p, mark), rc = 0;
     struct str word;
     unsigned name;
     char sign = '\0';
@@ -158,31 +158,31 @@ static int parse_mark(struct parser *p, const char *mark, struct err *e)
         sign = word.p[0];
     if (sign == '#' || sign == '/') {
         word = str_trim((struct str){word.p + 1, word.n - 1});
-        take_line(p, &from, &to);
+        parser_take_line(p, &from, &to);
     }
-    if (find_name(p, word, line, &name, e) < 0)
+    if (parser_name(p, word, line, &name, e) < 0)
         return -1;
     p->used |= (uint64_t)1 << name;
-    add_text(p, p->rest.p, from);
+    parser_text(p, p->rest.p, from);
     if (sign == '#')
-        rc = open_section(p, name, line, e);
+        rc = parser_open(p, name, line, e);
     else if (sign == '/')
-        rc = close_section(p, name, line, e);
+        rc = parser_close(p, name, line, e);
     else
-        add_part(p, PART_SLOT)->name = name;
+        parser_part(p, PART_SLOT)->name = name;
     p->rest = (struct str){to, (size_t)(end - to)};
     return rc;
 }
 
-static int parse_all(struct parser *p, struct err *e)
+static int parser_all(struct parser *p, struct err *e)
 {
     const char *mark;
     uint64_t unused;
 
     while ((mark = memmem(p->rest.p, p->rest.n, "{{", 2)))
-        if (parse_mark(p, mark, e) < 0)
+        if (parser_mark(p, mark, e) < 0)
             return -1;
-    add_text(p, p->rest.p, p->rest.p + p->rest.n);
+    parser_text(p, p->rest.p, p->rest.p + p->rest.n);
     if (p->depth)
         return err_set(e, ERR_INPUT, "%s:%d: section {{#%s}} is not closed",
                        p->file, p->open_line[p->depth - 1],
@@ -193,7 +193,7 @@ static int parse_all(struct parser *p, struct err *e)
             return err_set(e, ERR_INPUT,
                            "%s:%d: {{%s}} is used nowhere, and what it stands "
                            "for would not be sent",
-                           p->file, line_of(p, p->rest.p + p->rest.n),
+                           p->file, parser_line(p, p->rest.p + p->rest.n),
                            p->names.name[i]);
     return 0;
 }
@@ -212,7 +212,7 @@ struct template *template_parse(const char *file, struct str text,
     t->text = xstrndup(text.p, text.n);
     p.start = t->text;
     p.rest = (struct str){t->text, text.n};
-    if (parse_all(&p, e) < 0) {
+    if (parser_all(&p, e) < 0) {
         template_free(t);
         return NULL;
     }
@@ -254,8 +254,8 @@ void template_free(struct template *t)
 /* ---- rendering ---- */
 
 /* What part *i leaves; steps over a section without a value. */
-static struct str part_text(const struct template *t, const struct str *values,
-                            size_t *i)
+static struct str template_part(const struct template *t,
+                                const struct str *values, size_t *i)
 {
     const struct part *part = &t->part[*i];
 
@@ -269,13 +269,13 @@ static struct str part_text(const struct template *t, const struct str *values,
 }
 
 /* Copies to `out`, or only measures where that is NULL. */
-static size_t walk(const struct template *t, const struct str *values,
-                   char *out)
+static size_t template_walk(const struct template *t, const struct str *values,
+                            char *out)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < t->len; i++) {
-        struct str piece = part_text(t, values, &i);
+        struct str piece = template_part(t, values, &i);
 
         if (out && piece.n)
             memcpy(out + n, piece.p, piece.n);
@@ -290,7 +290,7 @@ size_t template_behind(const struct template *t, const struct str *values,
     size_t n = 0, behind = 0;
 
     for (size_t i = 0; i < t->len; i++) {
-        n += part_text(t, values, &i).n;
+        n += template_part(t, values, &i).n;
         if (t->part[i].kind == PART_SLOT && t->part[i].name == name)
             behind = n;
     }
@@ -300,14 +300,14 @@ size_t template_behind(const struct template *t, const struct str *values,
 struct str template_render(const struct template *t, struct str before,
                            const struct str *values, struct arena *a)
 {
-    size_t gap = before.n ? 2 : 0, n = walk(t, values, NULL);
+    size_t gap = before.n ? 2 : 0, n = template_walk(t, values, NULL);
     char *p = arena_alloc_raw(a, before.n + gap + n + 1);
 
     if (before.n) {
         memcpy(p, before.p, before.n);
         memset(p + before.n, '\n', 2);
     }
-    walk(t, values, p + before.n + gap);
+    template_walk(t, values, p + before.n + gap);
     while (n && p[before.n + gap + n - 1] == '\n')
         n--;
     p[before.n + gap + n] = '\0';

@@ -7,8 +7,8 @@
 
 #include "llm/ledger.h"
 #include "pack/pack.h"
+#include "prompt/ask.h"
 #include "prompt/prompt.h"
-#include "prompt/review.h"
 #include "search/search.h"
 
 struct reviewer;

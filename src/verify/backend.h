@@ -1,4 +1,4 @@
-/* backend.h: where the verifier's jobs go: to workers that we talk to (workers.c),
+/* backend.h: where the verifier's jobs go: to workers that we talk to (verify_workers.c),
  * or into a folder that a worker on another host reads and writes (job_folder.c).
  * For the files of src/verify.
  *

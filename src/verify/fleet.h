@@ -1,5 +1,5 @@
 /* fleet.h: who works on what. It decides and remembers; it neither sends nor
- * waits (verify/workers.c does).
+ * waits (verify/verify_workers.c does).
  *
  * Work waits in order of arrival. It is leased to one worker at a time, each
  * time under a new id, the fence. What comes back under a fence that does not

@@ -1,6 +1,6 @@
 /* test_review.c: what the reviewer is shown, and what its answers say. */
 #include "pack/pack.h"
-#include "prompt/review.h"
+#include "prompt/ask.h"
 #include "tap.h"
 
 #include <string.h>

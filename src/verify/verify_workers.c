@@ -1,4 +1,4 @@
-/* workers.c: workers that we talk to: the one that is started here, over a
+/* verify_workers.c: workers that we talk to: the one that is started here, over a
  * socketpair, or those that connect to us, on this host or others. verify/fleet.h
  * decides who gets what, io/link.h who is let in. A worker here is a fleet of one,
  * whose slots are as many as there are jobs: it has a queue of its own.

@@ -1,8 +1,8 @@
-/* builder.h: a guide from documents of any length, by a recursive language
+/* guide.h: a guide from documents of any length, by a recursive language
  * model.
  *
  * A reader is a conversation over documents: it sees a manifest or a text that
- * fits its window, asks for more (action.h), and ends with an answer. The first
+ * fits its window, asks for more (guide.c), and ends with an answer. The first
  * reader has all documents and writes the guide. A question about a span goes
  * to a reader of its own, with half the window, one level below; so a text that
  * is too long for one reader is read by many, and the number of levels, of
@@ -12,8 +12,8 @@
  * by its prompt. What a reader sees follows from the documents and from earlier
  * replies alone: a build that was stopped is repeated from the store, for
  * nothing, up to where it stopped. */
-#ifndef PROMPT_BUILDER_H
-#define PROMPT_BUILDER_H
+#ifndef PROMPT_GUIDE_H
+#define PROMPT_GUIDE_H
 
 #include "base/err.h"
 #include "llm/ask_all.h"
@@ -46,7 +46,7 @@ struct guide *guide_new(const struct guide_parts *p,
 void guide_free(struct guide *g);
 /* Works until it ends; runs the loop. The pieces of work are readers. */
 enum ask_end guide_run(struct guide *g, struct err *e);
-/* The guide, and what layout_check() says about it; "" before the end. */
+/* The guide, and what it lacks, a line each; "" before the end. */
 struct str guide_text(const struct guide *g);
 struct str guide_findings(const struct guide *g);
 
